@@ -52,8 +52,10 @@ impl WebArguments {
         let Some(address) = self.web else { return Ok(None) };
         let token = self.web_token_file.as_deref().map(Token::read).transpose().map_err(Failure::Usage)?;
         let board = Board::default();
-        let config =
-            board::Config { address, access: Access { hosts: self.web_host.clone(), token, trust: None } };
+        let config = board::Config {
+            address,
+            access: Access { hosts: self.web_host.clone(), token, ..Access::default() },
+        };
         let bound = serve(board.clone(), config).map_err(|error| {
             let what = format!("no page at {address}: {error}");
             match error.kind() {

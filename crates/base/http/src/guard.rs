@@ -28,6 +28,8 @@ pub struct Access {
     pub token: Option<Token>,
     /// Addresses whose requests need no token.
     pub trust: Option<Trust>,
+    /// Whether xApps that are not trusted run on this machine. If so, loopback addresses need the token too, even trusted ones.
+    pub hosts_xapps: bool,
 }
 
 impl Access {
@@ -36,7 +38,12 @@ impl Access {
     /// # Errors
     /// The file contains no token.
     pub fn read(hosts: &[String], token: Option<&Path>, trust: Option<Trust>) -> Result<Self, String> {
-        Ok(Self { hosts: hosts.to_vec(), token: token.map(Token::read).transpose()?, trust })
+        Ok(Self {
+            hosts: hosts.to_vec(),
+            token: token.map(Token::read).transpose()?,
+            trust,
+            hosts_xapps: false,
+        })
     }
 
     /// Refuses an address beyond loopback if there is neither a token nor a list of trusted addresses.
@@ -59,6 +66,9 @@ impl Access {
 
     /// Returns whether a request from this address is authorized.
     pub fn authorizes(&self, peer: IpAddr, headers: &HeaderMap) -> bool {
+        if self.hosts_xapps && peer.to_canonical().is_loopback() {
+            return self.token.as_ref().is_none_or(|token| token.is_borne(headers));
+        }
         may_ask(self.token.as_ref(), self.trust.as_ref(), peer, headers)
     }
 
@@ -97,6 +107,11 @@ pub async fn checked_body(headers: &HeaderMap, body: Body) -> Result<Bytes, Resp
         let detail = "the body's content type must be application/json";
         return Err(problem(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
     }
+    limited_body(body).await
+}
+
+/// Returns the body of a request of any content type.
+pub async fn limited_body(body: Body) -> Result<Bytes, Response> {
     let detail = format!("a body has at most {BODY_MAX} bytes");
     to_bytes(body, BODY_MAX).await.map_err(|_| problem(StatusCode::PAYLOAD_TOO_LARGE, &detail))
 }

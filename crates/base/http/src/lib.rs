@@ -6,15 +6,19 @@
 //! | [`token`] | tokens of clients, and the peers that need none |
 //! | [`board`] | live page of a command that runs |
 //! | [`sse`] | lines of a listener as server-sent events or NDJSON |
-//! | [`describe`] | OpenAPI descriptions, merged; methods of a path |
+//! | [`server`] | route tables behind the policy |
+//! | [`audit`] | audit of a server: requests of an attacker to each route |
+//! | [`describe`] | OpenAPI descriptions of route tables |
 //! | [`page`] | files of the embedded page |
 #![deny(missing_docs)]
 
 mod answer;
+pub mod audit;
 pub mod board;
 pub mod describe;
 pub mod guard;
 pub mod page;
+pub mod server;
 pub mod sse;
 mod thread_bridge;
 pub mod token;

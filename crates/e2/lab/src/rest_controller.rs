@@ -143,7 +143,7 @@ impl AssociationPart {
     pub async fn serve(&self) -> Result<Ric, ComponentError> {
         let door = |address| HttpListener::new(address, &self.host, self.http_token_file.as_deref());
         let iapp = Association::new().map_err(rig)?;
-        let resources = Resources { iapp: association::NAME, openapi: association::OPENAPI, events: None };
+        let resources = Resources { iapp: association::NAME, document: association::DOCUMENT, events: None };
         let ric = RicComponent {
             e2: self.e2.clone(),
             allow: self.allow.clone(),
@@ -153,7 +153,7 @@ impl AssociationPart {
         let mut ric = together(ric, Box::new(iapp), door(self.http)?, resources).await?;
         if let Some(address) = self.slicing {
             let iapp = Slicing::new(self.period).map_err(rig)?;
-            let resources = Resources { iapp: slicing::NAME, openapi: slicing::OPENAPI, events: None };
+            let resources = Resources { iapp: slicing::NAME, document: slicing::DOCUMENT, events: None };
             ric.handle.add_iapp(Box::new(iapp));
             ric.serve("slicing", door(address)?, Some(resources)).await?;
         }
@@ -186,7 +186,7 @@ impl SlicingPart {
     /// An address cannot be bound, or the period is not supported.
     pub async fn serve(&self) -> Result<Ric, ComponentError> {
         let iapp = self.iapp()?;
-        let resources = Resources { iapp: slicing::NAME, openapi: slicing::OPENAPI, events: None };
+        let resources = Resources { iapp: slicing::NAME, document: slicing::DOCUMENT, events: None };
         let door = HttpListener::new(self.http, &self.host, self.http_token_file.as_deref())?;
         together(self.ric(), Box::new(iapp), door, resources).await
     }
@@ -222,7 +222,7 @@ impl TrafficPart {
             BusUrl::Redis(url) => (redis(url)?, None),
         };
         let iapp = self.iapp(bus)?;
-        let resources = Resources { iapp: traffic::NAME, openapi: traffic::OPENAPI, events };
+        let resources = Resources { iapp: traffic::NAME, document: traffic::DOCUMENT, events };
         let door = HttpListener::new(self.http, &self.host, self.http_token_file.as_deref())?;
         together(self.ric(), Box::new(iapp), door, resources).await
     }

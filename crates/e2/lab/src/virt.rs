@@ -133,7 +133,7 @@ impl VirtPart {
         let (iapp, desk) = self.iapp()?;
         let mut ric = Ric::start(&self.ric()).await?;
         let iapp = ric.handle.add_iapp(Box::new(iapp));
-        let resources = Resources { iapp: virt::NAME, openapi: virt::OPENAPI, events: None };
+        let resources = Resources { iapp: virt::NAME, document: virt::DOCUMENT, events: None };
         let door = HttpListener::new(self.http, &self.host, self.http_token_file.as_deref())?;
         ric.serve("http", door, Some(resources)).await?;
         let faces = Rc::<RefCell<BTreeMap<_, _>>>::default();

@@ -1,25 +1,27 @@
 //! HTTP interface of the shared store: `/v1/kv/NAMESPACE/KEY` and `/v1/topics/NAMESPACE/TOPIC`.
 #![allow(clippy::result_large_err, reason = "one refusal a request")]
 
+use crate::events::{LocalBus, events};
 use crate::hosted::Asker;
-use crate::rest::{LocalBus, events};
 use axum::body::Bytes;
-use axum::http::{StatusCode, Uri, header};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use ranlab_http::guard::problem;
+use ranlab_http::server::{Handler, HttpCall, json_response, refused};
 use ranlab_machine::lock;
+use ranlab_machine::routes::{Document, HttpProblem, Method, Routed};
 use ranlab_ric::bus::Bus;
 use ranlab_ric::commons::{Access, LocalStore, Store, StoreError, VALUE_BYTES_MAX, is_name};
-use ranlab_ric::north::{Fault, body, given, segments};
-use ranlab_sdk::e2::ric::{Method, NorthboundRequest};
+use ranlab_ric::north::{given, parse};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::mpsc;
 
-/// OpenAPI 3.1 description of these resources.
-pub const OPENAPI: &str = include_str!("../openapi/commons.json");
+/// Routes of the shared store, and what their description adds.
+pub const DOCUMENT: Document =
+    Document { routes: Commons::ROUTES, details: include_str!("../openapi/commons.json") };
 /// Maximum number of topics with listeners, and of listeners per topic; further listeners are refused.
 ///
 /// Each hosted xApp may hold up to [`XAPP_LISTENS_MAX`](crate::hosted::XAPP_LISTENS_MAX) of them, and the
@@ -80,44 +82,20 @@ struct Put {
     revision: Option<u64>,
 }
 
-/// Resource that a path identifies.
-#[derive(Debug, PartialEq, Eq)]
-enum Resource {
-    Keys(String),
-    Key(String, String),
-    Topic(String, String),
-}
+type Call = HttpCall<Asker>;
 
-impl Resource {
-    fn from_path(path: &str) -> Result<Self, Fault> {
-        let missing = || {
-            Fault::new(404, "no such resource; names are 1 to 128 of A-Z, a-z, 0-9, '-', '_', '.' and ':'")
-        };
-        let parts = segments(path)?;
-        if parts.iter().skip(2).any(|part| !is_name(part)) || path.ends_with('/') || path.contains("//") {
-            return Err(missing());
-        }
-        match <[String; 3]>::try_from(parts.clone()) {
-            Ok([_, kind, namespace]) if kind == "kv" => return Ok(Self::Keys(namespace)),
-            _ => {}
-        }
-        match <[String; 4]>::try_from(parts) {
-            Ok([_, kind, namespace, key]) if kind == "kv" => Ok(Self::Key(namespace, key)),
-            Ok([_, kind, namespace, topic]) if kind == "topics" => Ok(Self::Topic(namespace, topic)),
-            _ => Err(missing()),
-        }
+ranlab_machine::routes! {
+    async impl Commons: Handler<Commons, Asker>, at "/v1/", faults [400, 401, 403, 404, 405, 421, 503] {
+        Get "kv/{namespace}" keys -> 200: Keys, Xapp, "keys of a namespace";
+        Get "kv/{namespace}/{key}" value -> 200: Value, Xapp, "value and revision of a key";
+        Put "kv/{namespace}/{key}" set_value(NewValue) -> 200: Revision, Xapp or [409, 422],
+            "set a key; with a revision, only if it is the current one (0: the key does not exist)";
+        Delete "kv/{namespace}/{key}" remove_value ?(revision) -> 204, Xapp or [409],
+            "delete a key; with a revision, only if it is the current one";
+        Get "topics/{namespace}/{topic}" listen -> 200 as Events, Xapp, "messages of a topic as server-sent events";
+        Post "topics/{namespace}/{topic}" publish(Message) -> 200: Published, Xapp or [422],
+            "publish a message to the current listeners of a topic";
     }
-
-    fn namespace(&self) -> &str {
-        match self {
-            Self::Keys(namespace) | Self::Key(namespace, _) | Self::Topic(namespace, _) => namespace,
-        }
-    }
-}
-
-/// Returns whether a path belongs to the shared store.
-pub(crate) fn is_of(path: &str) -> bool {
-    path.starts_with("/v1/kv/") || path.starts_with("/v1/topics/")
 }
 
 impl Commons {
@@ -173,105 +151,77 @@ impl Commons {
         })
     }
 
-    /// Handles a request; `xapp` is the requesting hosted xApp, or `None` for the operator.
-    pub(crate) async fn answer(
-        &self,
-        xapp: Option<&Asker>,
-        method: Method,
-        uri: &Uri,
-        body: Bytes,
-    ) -> Result<Response, Response> {
-        let resource = self.allowed(xapp.map(Asker::name), method, uri.path()).map_err(refused)?;
-        let kept = match &resource {
-            Resource::Topic(..) if method == Method::Get => xapp.map(Asker::listens).transpose()?,
-            _ => None,
-        };
-        self.asked(resource, method, uri, &body, kept).await.map_err(refused)
-    }
-
-    /// Parses a path and checks that the requester has access to it.
-    fn allowed(&self, xapp: Option<&str>, method: Method, path: &str) -> Result<Resource, Fault> {
-        let resource = Resource::from_path(path)?;
-        let writes = method != Method::Get;
-        let namespace = resource.namespace();
+    /// Returns namespace, and key or topic, of a request whose client has access to them.
+    fn place<'c>(&self, call: &'c Call) -> Result<(&'c str, &'c str), Response> {
+        let namespace = call.parameters.text("namespace");
+        let names: Vec<_> = call.route.parameters().map(|name| call.parameters.text(name)).collect();
+        let path = call.uri.path();
+        if !names.iter().all(|name| is_name(name)) || path.ends_with('/') || path.contains("//") {
+            let detail = "no such resource; names are 1 to 128 of A-Z, a-z, 0-9, '-', '_', '.' and ':'";
+            return Err(problem(StatusCode::NOT_FOUND, detail));
+        }
+        let writes = call.route.method != Method::Get;
         let may = |name: &str| match self.0.access.get(name) {
             Some(access) => access.allows(name, namespace, writes),
             None => name == namespace,
         };
-        let Some(name) = xapp.filter(|name| !may(name)) else { return Ok(resource) };
+        let name = names.last().copied().unwrap_or_default();
+        let Some(xapp) = call.client.as_ref().map(Asker::name).filter(|xapp| !may(xapp)) else {
+            return Ok((namespace, name));
+        };
         let what = if writes { "write" } else { "read" };
         let detail = format!(
-            "xApp {name} may not {what} namespace {namespace:?}; its own is {name:?}, and its rule may name others"
+            "xApp {xapp} may not {what} namespace {namespace:?}; its own is {xapp:?}, and its rule may name others"
         );
-        Err(Fault::new(403, detail))
+        Err(problem(StatusCode::FORBIDDEN, &detail))
     }
 
-    async fn asked(
-        &self,
-        resource: Resource,
-        method: Method,
-        uri: &Uri,
-        octets: &Bytes,
-        listens: Option<OwnedSemaphorePermit>,
-    ) -> Result<Response, Fault> {
-        match (resource, method) {
-            (Resource::Keys(namespace), Method::Get) => self.keys(&namespace).await,
-            (Resource::Key(namespace, key), Method::Get) => self.get(&namespace, &key).await,
-            (Resource::Key(namespace, key), Method::Put) => self.put(&namespace, &key, octets).await,
-            (Resource::Key(namespace, key), Method::Delete) => {
-                let wanted = revision(uri.query())?;
-                self.0.store.delete(&namespace, &key, wanted).await.map_err(of_store)?;
-                Ok(StatusCode::NO_CONTENT.into_response())
-            }
-            (Resource::Topic(namespace, topic), Method::Get) => {
-                self.listen(&format!("{namespace}/{topic}"), listens)
-            }
-            (Resource::Topic(namespace, topic), Method::Post) => self.publish(&namespace, &topic, octets),
-            (Resource::Keys(_), _) => Err(Fault::method("GET")),
-            (Resource::Key(..), _) => Err(Fault::method("GET, PUT, DELETE")),
-            (Resource::Topic(..), _) => Err(Fault::method("GET, POST")),
-        }
-    }
-
-    async fn keys(&self, namespace: &str) -> Result<Response, Fault> {
+    async fn keys(self: Arc<Self>, call: Call) -> Result<Response, Response> {
+        let (namespace, _) = self.place(&call)?;
         let keys = self.0.store.keys(namespace).await.map_err(of_store)?;
         let key = |(key, revision, bytes): (String, u64, usize)| json!({ "key": key, "revision": revision, "bytes": bytes });
         Ok(json_response(&json!({ "keys": keys.into_iter().map(key).collect::<Vec<_>>() })))
     }
 
-    async fn get(&self, namespace: &str, key: &str) -> Result<Response, Fault> {
+    async fn value(self: Arc<Self>, call: Call) -> Result<Response, Response> {
+        let (namespace, key) = self.place(&call)?;
         let found = self.0.store.get(namespace, key).await.map_err(of_store)?;
         let entry = found.ok_or_else(|| of_store(StoreError::Missing(key.to_owned())))?;
         let value: Json = serde_json::from_slice(&entry.value)
-            .map_err(|error| Fault::new(502, format!("the stored value is not valid JSON: {error}")))?;
+            .map_err(|error| failed(502, format!("the stored value is not valid JSON: {error}")))?;
         Ok(json_response(&json!({ "key": key, "revision": entry.revision, "value": value })))
     }
 
-    async fn put(&self, namespace: &str, key: &str, octets: &Bytes) -> Result<Response, Fault> {
-        let request = NorthboundRequest {
-            token: 0,
-            method: Method::Put,
-            path: String::new(),
-            body: octets.clone(),
-            party: None,
-        };
-        let Put { value, revision } = body(&request)?;
+    async fn set_value(self: Arc<Self>, call: Call) -> Result<Response, Response> {
+        let (namespace, key) = self.place(&call)?;
+        let Put { value, revision } = parse(&call.body).map_err(|fault| refused(&fault))?;
         let value = bounded(value.to_string())?;
         let revision = self.0.store.put(namespace, key, value, revision).await.map_err(of_store)?;
         Ok(json_response(&json!({ "key": key, "revision": revision })))
     }
 
-    fn publish(&self, namespace: &str, topic: &str, octets: &Bytes) -> Result<Response, Fault> {
-        let message: Json = serde_json::from_slice(octets)
-            .map_err(|error| Fault::new(400, format!("the body is not valid JSON: {error}")))?;
+    async fn remove_value(self: Arc<Self>, call: Call) -> Result<Response, Response> {
+        let (namespace, key) = self.place(&call)?;
+        let wanted = revision(call.uri.query())?;
+        self.0.store.delete(namespace, key, wanted).await.map_err(of_store)?;
+        Ok(StatusCode::NO_CONTENT.into_response())
+    }
+
+    async fn publish(self: Arc<Self>, call: Call) -> Result<Response, Response> {
+        let (namespace, topic) = self.place(&call)?;
+        let message: Json = serde_json::from_slice(&call.body)
+            .map_err(|error| failed(400, format!("the body is not valid JSON: {error}")))?;
         // Serialised on one line, as server-sent events require.
         let listeners = self.publish_message(namespace, topic, bounded(message.to_string())?);
         Ok(json_response(&json!({ "listeners": listeners })))
     }
 
-    fn listen(&self, name: &str, kept: Option<OwnedSemaphorePermit>) -> Result<Response, Fault> {
+    async fn listen(self: Arc<Self>, call: Call) -> Result<Response, Response> {
+        let (namespace, topic) = self.place(&call)?;
+        let kept = call.client.as_ref().map(Asker::listens).transpose()?;
+        let name = format!("{namespace}/{topic}");
         let mut topics = lock(&self.0.topics);
-        if !topics.buses.contains_key(name) && topics.buses.len() >= TOPICS_MAX {
+        if !topics.buses.contains_key(&name) && topics.buses.len() >= TOPICS_MAX {
             let Topics { buses, counts } = &mut *topics;
             buses.retain(|_, bus| {
                 let stays = bus.listeners() > 0;
@@ -279,53 +229,48 @@ impl Commons {
                 stays
             });
             if buses.len() >= TOPICS_MAX {
-                return Err(Fault::new(
-                    503,
-                    format!("{TOPICS_MAX} topics are listened to already; try again"),
-                ));
+                return Err(failed(503, format!("{TOPICS_MAX} topics are listened to already; try again")));
             }
         }
-        let bus = topics.buses.entry(name.to_owned()).or_default();
-        // The listener limit is reached.
-        events(bus, TOPICS_MAX, kept).or_else(Ok)
+        events(topics.buses.entry(name).or_default(), TOPICS_MAX, kept)
     }
 }
 
 /// Returns the revision in the query string.
-fn revision(query: Option<&str>) -> Result<Option<u64>, Fault> {
+fn revision(query: Option<&str>) -> Result<Option<u64>, Response> {
     let Some(query) = query.filter(|query| !query.is_empty()) else { return Ok(None) };
     let wanted = query.strip_prefix("revision=").and_then(|text| text.parse().ok());
-    let wrong = || Fault::new(400, format!("{query:?} is not asked here; allowed is revision=NUMBER"));
+    let wrong = || failed(400, format!("{query:?} is not asked here; allowed is revision=NUMBER"));
     wanted.map(Some).ok_or_else(wrong)
 }
 
-fn bounded(text: String) -> Result<Bytes, Fault> {
+fn bounded(text: String) -> Result<Bytes, Response> {
     if text.len() > VALUE_BYTES_MAX {
-        return Err(Fault::new(413, format!("{} bytes; at most {VALUE_BYTES_MAX} are allowed", text.len())));
+        return Err(failed(413, format!("{} bytes; at most {VALUE_BYTES_MAX} are allowed", text.len())));
     }
     Ok(text.into())
 }
 
-fn of_store(error: StoreError) -> Fault {
+fn of_store(error: StoreError) -> Response {
     let status = match error {
         StoreError::Missing(_) => 404,
         StoreError::Away(_) => 503,
         _ => 409,
     };
-    Fault::new(status, error.to_string())
+    failed(status, error.to_string())
 }
 
-fn json_response(value: &Json) -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], value.to_string()).into_response()
-}
-
-fn refused(fault: Fault) -> Response {
-    problem(StatusCode::from_u16(fault.status()).unwrap_or(StatusCode::BAD_REQUEST), fault.detail())
+fn failed(status: u16, detail: String) -> Response {
+    refused(&HttpProblem::new(status, detail))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use axum::body::Body;
+    use axum::extract::Request;
+    use ranlab_http::server::{Server, Table};
+    use std::net::Ipv4Addr;
     use std::task::{Context, Poll, Waker};
 
     /// Polls a future of the in-memory store, which is ready immediately.
@@ -336,12 +281,19 @@ mod tests {
         }
     }
 
+    fn response(commons: &Commons, xapp: Option<&str>, method: Method, uri: &str, body: &str) -> Response {
+        let xapp = xapp.map(str::to_owned);
+        let server = Server::new(ranlab_http::guard::Access::default())
+            .identify(move |_| xapp.as_deref().map(Asker::of_test))
+            .with(Table::routed(Arc::new(commons.clone())));
+        let request = Request::builder().method(method.name()).uri(uri).header("host", "localhost");
+        let request = request.header("content-type", "application/json");
+        let request = request.body(Body::from(body.to_owned())).unwrap();
+        at_once(server.answer(Ipv4Addr::LOCALHOST.into(), request))
+    }
+
     fn status(commons: &Commons, xapp: Option<&str>, method: Method, uri: &str, body: &str) -> u16 {
-        let uri: Uri = uri.parse().unwrap();
-        let body = Bytes::copy_from_slice(body.as_bytes());
-        let answer = commons.allowed(xapp, method, uri.path());
-        let asked = |resource| at_once(commons.asked(resource, method, &uri, &body, None));
-        answer.and_then(asked).unwrap_or_else(refused).status().as_u16()
+        response(commons, xapp, method, uri, body).status().as_u16()
     }
 
     #[test]
@@ -401,8 +353,7 @@ mod tests {
         let publish = || status(&commons, None, Method::Post, "/v1/topics/n/t", "{\"a\":\n1}");
         assert_eq!(publish(), 200);
         assert_eq!(commons.counts(), CommonsCounts { published: 1, unheard: 1, missed: 0, untold: 0 });
-        let uri: Uri = "/v1/topics/n/t".parse().unwrap();
-        let listener = at_once(commons.answer(None, Method::Get, &uri, Bytes::new())).unwrap();
+        let listener = response(&commons, None, Method::Get, "/v1/topics/n/t", "");
         (0..2_000).for_each(|_| assert_eq!(publish(), 200));
         assert_eq!(
             commons.counts(),

@@ -4,6 +4,7 @@
 //! sender's address, regardless of the host named in its message.
 use ranlab_e2_codec::rmr::{CONTROL_ACKNOWLEDGE, CONTROL_FAILURE, CONTROL_REQUEST, MESSAGE_MAX, Message};
 use ranlab_http::token::Trust;
+use ranlab_machine::routes::encode;
 use ranlab_ric::console::{self, ConsoleHandle, Rmr};
 use ranlab_sdk::RicHandle;
 use ranlab_sdk::e2::ric::Method;
@@ -153,7 +154,7 @@ async fn serve_connection(ric: &RicHandle, rmr: &Rmr, mut stream: TcpStream, pee
 async fn command(ric: &RicHandle, rmr: &Rmr, peer: SocketAddr, message: Message) {
     let iapp = ric.read(|ric| ric.iapp(console::NAME));
     let Some(iapp) = iapp else { return };
-    let path = path(&message.meid);
+    let path = format!("rmr/{}", encode(&message.meid));
     let party = Some(format!("rmr://{}", peer.ip().to_canonical()).into());
     let asked = ric.northbound_for(iapp, party, Method::Post, &path, message.payload.clone());
     let Ok(Some(reply)) = timeout(REPLY_PATIENCE, asked).await else { return };
@@ -170,13 +171,4 @@ async fn command(ric: &RicHandle, rmr: &Rmr, peer: SocketAddr, message: Message)
     let port = message.source.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
     let Some((port, source)) = port.zip(rmr.source()) else { return };
     rmr.send(SocketAddr::new(peer.ip(), port), &message.answer(kind, source, reply.body));
-}
-
-/// Returns the console path for a control; the node name is one segment.
-fn path(meid: &str) -> String {
-    let escaped = meid.bytes().map(|octet| match octet {
-        b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'_' => char::from(octet).to_string(),
-        _ => format!("%{octet:02x}"),
-    });
-    format!("rmr/{}", escaped.collect::<String>())
 }

@@ -1,15 +1,19 @@
 //! Common parts of northbound interfaces of iApps: paths, JSON bodies, error responses, and controls whose
 //! outcome arrives later.
 use bytes::Bytes;
+use ranlab_e2::Time;
 use ranlab_e2::ric::{
     ControlDetails, IAppOutbox, NorthboundReply, NorthboundRequest, Outcome, RequestHandle,
 };
 use ranlab_e2_codec::e2ap::{Cause, CauseRicRequest, GlobalE2NodeId, RanFunctionId, RicControlAckRequest};
 use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
 use ranlab_e2_codec::e2sm::{Encoding, Octets};
+use ranlab_machine::routes::{Parameters, Routed, decode};
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
+
+pub use ranlab_machine::routes::HttpProblem as Fault;
 
 /// Maximum number of pending controls of a northbound interface; further requests get status 503.
 pub const COMMANDS_MAX: usize = 256;
@@ -20,136 +24,109 @@ pub(crate) const NO_DEDICATED: &str = "OCUDU refuses a dedicated ratio of 0 in C
 pub(crate) const NO_SUCH_UE: &str =
     "OCUDU refuses an order of RC for a UE that it does not have: name one of `ue_ids` of its reports";
 
-/// Error response.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
-    status: u16,
-    detail: String,
-    /// Reason reported by the base station.
-    reason: Option<&'static str>,
+/// Handler of a route of an iApp.
+pub type Handler<T> = for<'c> fn(&mut T, &mut Call<'c>) -> Result<Done, Fault>;
+
+/// Northbound request to a route, and what its handler needs.
+pub struct Call<'a> {
+    /// Current time.
+    pub now: Time,
+    /// The request.
+    pub request: &'a NorthboundRequest,
+    /// Parameters of the path.
+    pub parameters: Parameters,
+    /// Requests to the RIC.
+    pub out: &'a mut IAppOutbox,
 }
 
-impl Fault {
-    pub fn new(status: u16, detail: impl Into<String>) -> Self {
-        Self { status, detail: detail.into(), reason: None }
+impl Call<'_> {
+    /// Parses the body; see [`parse()`].
+    pub fn body<T: DeserializeOwned>(&self) -> Result<T, Fault> {
+        parse(&self.request.body)
     }
+}
 
-    /// Returns status 405 with the allowed methods.
-    pub fn method(allow: &str) -> Self {
-        Self::new(405, format!("allowed here: {allow}"))
+/// Handles a northbound request with the route table of an iApp, and replies unless the reply follows later.
+pub fn serve<T: Routed<Handler = Handler<T>>>(
+    iapp: &mut T,
+    now: Time,
+    request: &NorthboundRequest,
+    out: &mut IAppOutbox,
+) {
+    let done = T::find(request.method, &request.path).map_err(Fault::from).and_then(|found| {
+        let (route, handler, parameters) = found;
+        Ok((route, handler(iapp, &mut Call { now, request, parameters, out })?))
+    });
+    match done {
+        Ok((_, Done::Later)) => {}
+        Ok((route, Done::Answer(_))) if route.status == 204 => out.reply(request.reply(204, "")),
+        Ok((route, Done::Answer(value))) => out.reply(request.reply(route.status, value.to_string())),
+        Err(fault) => out.reply(fault.reply(request.token)),
     }
+}
 
-    /// Adds a known reason for which base stations refuse a control like this one.
-    pub(crate) fn explained(mut self, reason: Option<&str>) -> Self {
-        // The base station itself may state a reason, or be away or silent.
-        if let Some(reason) = reason.filter(|_| self.reason.is_none() && matches!(self.status, 409 | 502)) {
-            self.detail = format!("{}; {reason}", self.detail);
-        }
-        self
-    }
-
-    /// Returns the HTTP status.
-    pub fn status(&self) -> u16 {
-        self.status
-    }
-
-    /// Returns the error message.
-    pub fn detail(&self) -> &str {
-        &self.detail
-    }
-
-    /// Returns the reason reported by the base station.
-    pub fn reason(&self) -> Option<&'static str> {
-        self.reason
-    }
-
+/// Replies with an error response.
+pub trait FaultReply {
     /// Returns the reply in the form of RFC 9457.
-    pub fn reply(&self, request_token: u64) -> NorthboundReply {
+    fn reply(&self, request_token: u64) -> NorthboundReply {
         self.reply_with(request_token, Json::Null)
     }
 
     /// Like [`reply`](Self::reply), with the control outcome of the base station.
-    pub fn reply_with(&self, request_token: u64, outcome: Json) -> NorthboundReply {
-        let title = match self.status {
-            400 => "Bad Request",
-            403 => "Forbidden",
-            404 => "Not Found",
-            405 => "Method Not Allowed",
-            409 => "Conflict",
-            422 => "Unprocessable Content",
-            503 => "Service Unavailable",
-            504 => "Gateway Timeout",
-            _ => "Bad Gateway",
-        };
-        let mut body = json!({ "title": title, "status": self.status, "detail": self.detail });
-        if let Some(reason) = self.reason {
+    fn reply_with(&self, request_token: u64, outcome: Json) -> NorthboundReply;
+}
+
+impl FaultReply for Fault {
+    fn reply_with(&self, token: u64, outcome: Json) -> NorthboundReply {
+        let mut body = json!({ "title": self.title(), "status": self.status(), "detail": self.detail() });
+        if let Some(reason) = self.reason() {
             body["reason"] = reason.into();
         }
         if !outcome.is_null() {
             body["outcome"] = outcome;
         }
-        NorthboundReply { token: request_token, status: self.status, body: body.to_string().into() }
+        NorthboundReply { token, status: self.status(), body: body.to_string().into() }
     }
 }
 
-impl From<Refusal> for Fault {
-    fn from(refusal: Refusal) -> Self {
-        let status = match refusal.reason {
-            Reason::UnknownSlice
-            | Reason::UnknownUe
-            | Reason::UnknownBearer
-            | Reason::UnknownQueue
-            | Reason::UnknownFilter => 404,
-            Reason::NotOwner | Reason::Untrusted => 403,
-            // The request is valid, but the base station cannot carry it out in its current state.
-            Reason::Exists
-            | Reason::Overcommitted
-            | Reason::InUse
-            | Reason::Invalid
-            | Reason::TooMany
-            | Reason::NotSupported => 409,
-        };
-        Self { status, detail: refusal.detail, reason: Some(refusal.reason.name()) }
-    }
+/// Returns the error response for the refusal of a base station.
+fn refused(refusal: Refusal) -> Fault {
+    let status = match refusal.reason {
+        Reason::UnknownSlice
+        | Reason::UnknownUe
+        | Reason::UnknownBearer
+        | Reason::UnknownQueue
+        | Reason::UnknownFilter => 404,
+        Reason::NotOwner | Reason::Untrusted => 403,
+        // The request is valid, but the base station cannot carry it out in its current state.
+        Reason::Exists
+        | Reason::Overcommitted
+        | Reason::InUse
+        | Reason::Invalid
+        | Reason::TooMany
+        | Reason::NotSupported => 409,
+    };
+    Fault::new(status, refusal.detail).because(refusal.reason.name())
 }
 
 /// Splits a path into decoded segments (RFC 3986 §2.1); a slash within a segment is written `%2F`.
 pub fn segments(path: &str) -> Result<Vec<String>, Fault> {
     let wrong = || Fault::new(400, format!("the path {path:?} is not valid UTF-8 after decoding"));
-    let segment = |text: &str| -> Option<String> {
-        let mut octets = Vec::with_capacity(text.len());
-        let mut rest = text.bytes();
-        while let Some(octet) = rest.next() {
-            let digit = |octet: Option<u8>| char::from(octet?).to_digit(16);
-            octets.push(match octet {
-                b'%' => (digit(rest.next())? << 4 | digit(rest.next())?) as u8,
-                octet => octet,
-            });
-        }
-        String::from_utf8(octets).ok()
-    };
     let parts = path.split('/').filter(|part| !part.is_empty());
-    parts.map(|part| segment(part).ok_or_else(wrong)).collect()
-}
-
-/// Parses a number in a path.
-pub fn number<T: std::str::FromStr>(text: &str, what: &str, most: u32) -> Result<T, Fault> {
-    let digits = !text.is_empty() && text.bytes().all(|octet| octet.is_ascii_digit());
-    let number = Some(text).filter(|_| digits).and_then(|text| text.parse().ok());
-    number.ok_or_else(|| Fault::new(404, format!("{text:?} is not a valid {what}; allowed: 0 to {most}")))
+    parts.map(|part| decode(part).ok_or_else(wrong)).collect()
 }
 
 /// Parses a JSON body; status 400 for invalid JSON, 422 for JSON of another form.
-pub fn body<T: DeserializeOwned>(request: &NorthboundRequest) -> Result<T, Fault> {
+pub fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Fault> {
     let fault = |error: serde_json::Error| {
         let status = if error.is_data() { 422 } else { 400 };
         Fault::new(status, format!("the body: {error}"))
     };
-    if request.body.trim_ascii_start().starts_with(b"[") {
+    if body.trim_ascii_start().starts_with(b"[") {
         return Err(Fault::new(422, "the body: an object is expected, not a list"));
     }
-    serde_json::from_slice(&request.body).or_else(|error| {
-        let mut value: Json = serde_json::from_slice(&request.body).map_err(fault)?;
+    serde_json::from_slice(body).or_else(|error| {
+        let mut value: Json = serde_json::from_slice(body).map_err(fault)?;
         if !written_as_fractions(&mut value) {
             return Err(fault(error));
         }
@@ -185,26 +162,12 @@ pub fn given<'de, T: DeserializeOwned, D: Deserializer<'de>>(from: D) -> Result<
     serde_json::from_value(value).map(Some).map_err(D::Error::custom)
 }
 
-/// Returns a reply with status 200 and a JSON value.
-pub fn ok(request: &NorthboundRequest, value: &Json) -> NorthboundReply {
-    request.reply(200, value.to_string())
-}
-
 /// Result of a successful request.
 pub enum Done {
     /// The reply is available.
     Answer(Json),
     /// The reply follows when the base station has responded.
     Later,
-}
-
-/// Sends the reply to a request, unless it follows later.
-pub fn conclude(request: &NorthboundRequest, done: Result<Done, Fault>, out: &mut IAppOutbox) {
-    match done {
-        Ok(Done::Answer(value)) => out.reply(ok(request, &value)),
-        Ok(Done::Later) => {}
-        Err(fault) => out.reply(fault.reply(request.token)),
-    }
 }
 
 /// Pending controls and their originators.
@@ -268,7 +231,7 @@ impl<W> Commands<W> {
         let ended = match outcome {
             Outcome::Done(_) => Ok(()),
             Outcome::Failed { outcome: Some(words), cause } => Err(Refusal::decode_as(Encoding::Per, words)
-                .map_or_else(|_| Fault::new(502, format!("the base station refuses: {cause}")), Fault::from)),
+                .map_or_else(|_| Fault::new(502, format!("the base station refuses: {cause}")), refused)),
             Outcome::Failed { cause, .. } => {
                 let late = Cause::RicRequest(CauseRicRequest::ControlTimerExpired);
                 let status = if *cause == late { 504 } else { 502 };
@@ -314,11 +277,7 @@ mod tests {
             ["nodes", "gnb 505.01 5/du 1", "slices"]
         );
         for wrong in ["%", "%2", "%zz", "%ff"] {
-            assert_eq!(segments(wrong).unwrap_err().status, 400, "{wrong}");
-        }
-        assert_eq!(number::<u16>("17", "slice", 65_535), Ok(17));
-        for wrong in ["", "-1", "+1", "65536", "1.0", "NaN"] {
-            assert_eq!(number::<u16>(wrong, "slice", 65_535).unwrap_err().status, 404, "{wrong}");
+            assert_eq!(segments(wrong).unwrap_err().status(), 400, "{wrong}");
         }
     }
 }

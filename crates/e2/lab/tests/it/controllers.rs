@@ -13,6 +13,7 @@ use ranlab_e2_lab::{
     AssociationPart, RestUrl, SliceXappComponent, SliceXappReport, SlicingPart, TrafficPart, TrafficXapp,
     TrafficXappComponent,
 };
+use ranlab_http::describe::openapi;
 use ranlab_lab::Listen;
 use ranlab_ric::{association, slicing, traffic};
 use ranlab_sdk::AgentHandle;
@@ -182,28 +183,27 @@ fn every_openapi_path_accepts_its_example() {
             ("{controller}", "tcp:%2F%2F127.0.0.1:1"),
         ];
         let all = [
-            (&slicing, slicing::OPENAPI, 8),
-            (&traffic, traffic::OPENAPI, 8),
-            (&association, association::OPENAPI, 6),
+            (&slicing, slicing::DOCUMENT, 8),
+            (&traffic, traffic::DOCUMENT, 8),
+            (&association, association::DOCUMENT, 6),
         ];
-        for (ric, text, least) in all {
+        for (ric, document, least) in all {
             let named = |path: &str| {
                 places.iter().fold(path.to_owned(), |path, (name, with)| path.replace(name, with))
             };
             let rest: RestUrl = http(&ric.bound).parse().unwrap();
             // In addition to the RIC's own description.
             let served = rest.ask("GET", "/openapi.json", None).await.unwrap();
-            let own = serde_json::from_str::<Json>(text).unwrap();
+            let own = openapi(&[document]);
             for (path, item) in own["paths"].as_object().unwrap() {
                 assert_eq!(&served["paths"][path], item, "{path}");
             }
             let is_there = |node: &Json| node["tstamp_us"].is_u64() || node["associates"] == true;
             until(&rest, "/v1/nodes", |nodes| is_there(&nodes["nodes"][0])).await;
-            let described: Json = serde_json::from_str(text).unwrap();
             let mut asked = 0;
             // Resources are created before they are read and deleted; a filter is created after its queue.
             for (round, method) in ["put", "put", "get", "delete"].into_iter().enumerate() {
-                for (path, item) in described["paths"].as_object().unwrap() {
+                for (path, item) in own["paths"].as_object().unwrap() {
                     let operation = &item[method];
                     if operation.is_null() || path == "/v1/events" {
                         continue;

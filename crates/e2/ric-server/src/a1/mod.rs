@@ -8,25 +8,29 @@
 //! | policy status, as a PolicyStatusObject | the value `a1-status/TYPE:POLICY`, written by an xApp |
 //!
 //! The rule of a hosted xApp therefore contains `reads = ["a1"]` and `writes = ["a1-status"]`.
+#![allow(clippy::result_large_err, reason = "one refusal a request")]
+
 mod schema;
 
 pub use schema::Schema;
 
 use crate::commons::Commons;
+use crate::hosted::Asker;
 use axum::body::Bytes;
-use axum::http::{StatusCode, Uri, header};
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use ranlab_http::guard::problem;
+use ranlab_http::server::{Handler, HttpCall, json_response, refused};
+use ranlab_machine::routes::{Document, Parameters, Routed};
 use ranlab_ric::commons::StoreError;
-use ranlab_ric::north::{Fault, segments};
-use ranlab_sdk::e2::ric::Method;
+use ranlab_ric::north::Fault;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// OpenAPI 3.1 description of the A1-P resources.
-pub const OPENAPI: &str = include_str!("../../openapi/a1.json");
+/// A1-P routes, and what their description adds.
+pub const DOCUMENT: Document =
+    Document { routes: A1::ROUTES, details: include_str!("../../openapi/a1.json") };
 /// Maximum number of installed policy types.
 pub const TYPES_MAX: usize = 64;
 /// Maximum size of a policy type file, in bytes.
@@ -87,9 +91,25 @@ pub struct A1 {
     commons: Commons,
 }
 
-/// Returns whether a path belongs to A1-P.
-pub(crate) fn is_of(path: &str) -> bool {
-    path.starts_with("/A1-P/v2/")
+type Call = HttpCall<Asker>;
+
+ranlab_machine::routes! {
+    async impl A1: Handler<A1, Asker>, at "/A1-P/v2/", faults [400, 401, 403, 404, 405, 421, 503] {
+        Get "policytypes" policy_types -> 200: Names, Operator, "installed policy types";
+        Get "policytypes/{policyTypeId}" policy_type -> 200, Operator, "schemas of a policy type";
+        Get "policytypes/{policyTypeId}/policies" policies -> 200: Names, Operator, "policies of a type";
+        Get "policytypes/{policyTypeId}/policies/{policyId}" policy -> 200, Operator, "a policy";
+        Put "policytypes/{policyTypeId}/policies/{policyId}" put_policy(PolicyObject) -> 200, Operator or [409],
+            "create or update a policy; notificationDestination is not used";
+        Delete "policytypes/{policyTypeId}/policies/{policyId}" delete_policy -> 204, Operator, "delete a policy";
+        Get "policytypes/{policyTypeId}/policies/{policyId}/status" policy_status -> 200: PolicyStatus, Operator,
+            "policy status as reported by an xApp";
+    }
+}
+
+/// Returns a response with a result or a fault.
+fn concluded(result: Result<Response, Fault>) -> Result<Response, Response> {
+    result.map_err(|fault| refused(&fault))
 }
 
 impl A1 {
@@ -98,37 +118,48 @@ impl A1 {
         Self { types: Arc::new(types), commons }
     }
 
-    /// Handles a request of a non-real-time RIC.
-    pub(crate) async fn answer(&self, method: Method, uri: &Uri, body: &Bytes) -> Result<Response, Response> {
-        self.asked(method, uri, body).await.map_err(|fault| {
-            problem(StatusCode::from_u16(fault.status()).unwrap_or(StatusCode::BAD_REQUEST), fault.detail())
-        })
+    async fn policy_types(self: Arc<Self>, _: Call) -> Result<Response, Response> {
+        Ok(json_response(&json!(self.types.keys().collect::<Vec<_>>())))
     }
 
-    async fn asked(&self, method: Method, uri: &Uri, body: &Bytes) -> Result<Response, Fault> {
-        let path = segments(uri.path())?;
-        let path: Vec<&str> = path.iter().map(String::as_str).collect();
-        match (path.get(2..).unwrap_or_default(), method) {
-            (["policytypes"], Method::Get) => {
-                Ok(json_response(&json!(self.types.keys().collect::<Vec<_>>())))
-            }
-            (["policytypes", id], Method::Get) => Ok(json_response(&self.policy_type(id)?.json())),
-            (["policytypes", id, "policies"], Method::Get) => self.list(id).await,
-            (["policytypes", id, "policies", policy], Method::Get) => {
-                self.policy_type(id)?;
-                let found = self.value(POLICIES, &key(id, policy)?).await?;
-                Ok(json_response(&found.ok_or_else(|| missing(policy))?))
-            }
-            (["policytypes", id, "policies", policy], Method::Put) => {
-                self.put((*id, *policy), uri.query(), body).await
-            }
-            (["policytypes", id, "policies", policy], Method::Delete) => self.delete(id, policy).await,
-            (["policytypes", id, "policies", policy, "status"], Method::Get) => self.status(id, policy).await,
-            _ => Err(Fault::new(404, "no such resource; /openapi.json lists all resources")),
-        }
+    async fn policy_type(self: Arc<Self>, call: Call) -> Result<Response, Response> {
+        concluded(self.kind(call.parameters.text("policyTypeId")).map(|kind| json_response(&kind.json())))
     }
 
-    fn policy_type(&self, id: &str) -> Result<&PolicyType, Fault> {
+    async fn policies(self: Arc<Self>, call: Call) -> Result<Response, Response> {
+        concluded(self.list(call.parameters.text("policyTypeId")).await)
+    }
+
+    async fn policy(self: Arc<Self>, call: Call) -> Result<Response, Response> {
+        concluded(self.show(&call.parameters).await)
+    }
+
+    async fn put_policy(self: Arc<Self>, call: Call) -> Result<Response, Response> {
+        concluded(self.put(&call).await)
+    }
+
+    async fn delete_policy(self: Arc<Self>, call: Call) -> Result<Response, Response> {
+        concluded(self.delete(&call.parameters).await)
+    }
+
+    async fn policy_status(self: Arc<Self>, call: Call) -> Result<Response, Response> {
+        concluded(self.status(&call.parameters).await)
+    }
+
+    async fn show(&self, parameters: &Parameters) -> Result<Response, Fault> {
+        let (_, policy, key) = self.place(parameters)?;
+        let found = self.value(POLICIES, &key).await?;
+        Ok(json_response(&found.ok_or_else(|| missing(policy))?))
+    }
+
+    /// Returns the type of a request's policy, its identifier, and its key in the shared store.
+    fn place<'p>(&self, parameters: &'p Parameters) -> Result<(&PolicyType, &'p str, String), Fault> {
+        let id = parameters.text("policyTypeId");
+        let policy = parameters.text("policyId");
+        Ok((self.kind(id)?, policy, key(id, policy)?))
+    }
+
+    fn kind(&self, id: &str) -> Result<&PolicyType, Fault> {
         self.types.get(id).ok_or_else(|| {
             let there: Vec<_> = self.types.keys().map(String::as_str).collect();
             let there = if there.is_empty() { "none".to_owned() } else { there.join(", ") };
@@ -146,7 +177,7 @@ impl A1 {
     }
 
     async fn list(&self, id: &str) -> Result<Response, Fault> {
-        self.policy_type(id)?;
+        self.kind(id)?;
         let all = self.commons.store().keys(POLICIES).await.map_err(of_store)?;
         let of_type = |(key, ..): &(String, u64, usize)| {
             key.split_once(':').filter(|(kind, _)| *kind == id).map(|(_, policy)| policy.to_owned())
@@ -154,15 +185,10 @@ impl A1 {
         Ok(json_response(&json!(all.iter().filter_map(of_type).collect::<Vec<_>>())))
     }
 
-    async fn put(
-        &self,
-        (id, policy): (&str, &str),
-        query: Option<&str>,
-        body: &Bytes,
-    ) -> Result<Response, Fault> {
-        let kind = self.policy_type(id)?;
-        let key = key(id, policy)?;
-        if let Some(query) = query.filter(|query| !query.is_empty()) {
+    async fn put(&self, call: &Call) -> Result<Response, Fault> {
+        let (kind, policy, key) = self.place(&call.parameters)?;
+        let id = call.parameters.text("policyTypeId");
+        if let Some(query) = call.uri.query().filter(|query| !query.is_empty()) {
             let why = if query.starts_with("notificationDestination=") {
                 "no destination is notified from here (none is on a list of allowed ones): ask for the policy's status instead"
             } else {
@@ -170,7 +196,7 @@ impl A1 {
             };
             return Err(Fault::new(400, format!("{why}: {query:?}")));
         }
-        let value: Json = serde_json::from_slice(body)
+        let value: Json = serde_json::from_slice(&call.body)
             .map_err(|error| Fault::new(400, format!("the policy is not valid JSON: {error}")))?;
         if !value.is_object() {
             return Err(Fault::new(400, "the policy: an object is expected"));
@@ -198,9 +224,8 @@ impl A1 {
         Ok(created)
     }
 
-    async fn delete(&self, id: &str, policy: &str) -> Result<Response, Fault> {
-        self.policy_type(id)?;
-        let key = key(id, policy)?;
+    async fn delete(&self, parameters: &Parameters) -> Result<Response, Fault> {
+        let (_, policy, key) = self.place(parameters)?;
         let gone = self.commons.store().delete(POLICIES, &key, None).await;
         gone.map_err(|error| match error {
             StoreError::Missing(_) => missing(policy),
@@ -208,15 +233,14 @@ impl A1 {
         })?;
         // There may be no status to delete.
         let _ = self.commons.store().delete(STATUSES, &key, None).await;
-        self.publish_event(id, policy, "delete");
+        self.publish_event(parameters.text("policyTypeId"), policy, "delete");
         Ok(StatusCode::NO_CONTENT.into_response())
     }
 
     /// Returns the status that an xApp has written; NOT_ENFORCED if it is missing or does not match the
     /// status schema.
-    async fn status(&self, id: &str, policy: &str) -> Result<Response, Fault> {
-        let kind = self.policy_type(id)?;
-        let key = key(id, policy)?;
+    async fn status(&self, parameters: &Parameters) -> Result<Response, Fault> {
+        let (kind, policy, key) = self.place(parameters)?;
         self.value(POLICIES, &key).await?.ok_or_else(|| missing(policy))?;
         let is_status = |it: &Json| {
             let known = matches!(it["enforceStatus"].as_str(), Some("ENFORCED" | "NOT_ENFORCED"));
@@ -248,10 +272,6 @@ fn missing(policy: &str) -> Fault {
 
 fn of_store(error: StoreError) -> Fault {
     Fault::new(if matches!(error, StoreError::Full) { 409 } else { 503 }, error.to_string())
-}
-
-fn json_response(value: &Json) -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], value.to_string()).into_response()
 }
 
 #[cfg(test)]

@@ -1,6 +1,11 @@
 //! Golden tests of A1-P: request, status and exact response.
 use super::*;
-use axum::body::to_bytes;
+use axum::body::{Body, to_bytes};
+use axum::extract::Request;
+use ranlab_http::guard::Access;
+use ranlab_http::server::{Server, Table};
+use ranlab_machine::routes::Method;
+use std::net::Ipv4Addr;
 
 const QOS: &str = r##"{"policySchema": {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object",
     "properties": {"scope": {"type": "object", "properties": {"ueId": {"type": "string"}, "qosId": {"type": "integer"}},
@@ -19,12 +24,13 @@ fn at_once<T>(answer: impl Future<Output = T>) -> T {
 }
 
 fn ask(a1: &A1, method: Method, path: &str, body: &str) -> (u16, String) {
-    let uri: Uri = format!("/A1-P/v2/{path}").parse().unwrap();
-    let asked = Bytes::copy_from_slice(body.as_bytes());
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let answer = runtime.block_on(a1.answer(method, &uri, &asked));
-    let (head, body) = answer.unwrap_or_else(|refused| refused).into_parts();
-    let body = runtime.block_on(to_bytes(body, 1 << 20)).unwrap();
+    let server = Server::<Asker>::new(Access::default()).with(Table::routed(Arc::new(a1.clone())));
+    let request = Request::builder().method(method.name()).uri(format!("/A1-P/v2/{path}"));
+    let request = request.header("host", "localhost").header("content-type", "application/json");
+    let request = request.body(Body::from(body.to_owned())).unwrap();
+    let answer = server.answer(Ipv4Addr::LOCALHOST.into(), request);
+    let (head, body) = at_once(answer).into_parts();
+    let body = at_once(to_bytes(body, 1 << 20)).unwrap();
     (head.status.as_u16(), String::from_utf8(body.to_vec()).unwrap())
 }
 

@@ -17,7 +17,7 @@ mod policy;
 
 pub use north::{PolicyResource, RuleResource};
 
-use crate::north::Commands;
+use crate::north::{Commands, FaultReply as _};
 use crate::ues::{Choice, Ues};
 use crate::watch::{RETRY, Watch};
 use bytes::Bytes;
@@ -28,10 +28,12 @@ use ranlab_e2_codec::e2ap::{GlobalE2NodeId, RanFunctionId};
 use ranlab_e2_codec::e2sm::association::OID;
 use ranlab_e2_codec::e2sm::rrc::{Rrc, RrcChange, RrcEvent, RrcIndication, RrcTrigger};
 use ranlab_e2_codec::e2sm::{Encoding, Octets, ServiceModel, SmError};
+use ranlab_machine::routes::{Document, Routed};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// OpenAPI 3.1 description of the resources of this iApp.
-pub const OPENAPI: &str = include_str!("../../openapi/association.json");
+/// Resources of this iApp, and what their description adds.
+pub const DOCUMENT: Document =
+    Document { routes: Association::ROUTES, details: include_str!("../../openapi/association.json") };
 /// Name of this iApp, in northbound paths.
 pub const NAME: &str = "association";
 /// Timer that retries refused controls.
@@ -234,10 +236,7 @@ impl IApp for Association {
                 None => {}
             },
             IAppInput::Timer(REFUSED_TIMER) => self.retry(now, out),
-            IAppInput::Northbound(request) => {
-                let done = self.northbound(now, request, out);
-                crate::north::conclude(request, done, out);
-            }
+            IAppInput::Northbound(request) => crate::north::serve(self, now, request, out),
             _ => {}
         }
     }

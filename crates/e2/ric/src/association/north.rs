@@ -1,17 +1,14 @@
 //! Northbound resources of the association controller.
 use super::policy::Step;
 use super::{Association, Part, Rule, Waiting};
-use crate::north::{Done, Fault, body, given, missing, named, segments};
+use crate::north::{Call, Done, Fault, Handler, given, named};
 use crate::ues::{Choice, ue_of};
-use ranlab_e2::Time;
-use ranlab_e2::ric::{IAppOutbox, Method, NorthboundRequest};
 use ranlab_e2_codec::e2ap::GlobalE2NodeId;
 use ranlab_e2_codec::e2sm::association::{ADDRESS_LEN_MAX, AssociationCommand};
 use ranlab_e2_codec::e2sm::rrc::RrcEvent;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
-const THERE: &str = "nodes, nodes/NODE, nodes/NODE/controllers/ADDRESS and policy";
 /// Maximum number of rules in a policy.
 const RULES_MAX: usize = 64;
 /// Maximum number of controllers in a rule: the limit of an agent, less this controller.
@@ -63,45 +60,36 @@ impl Rule {
     }
 }
 
+ranlab_machine::routes! {
+    impl Association: Handler<Association>, at "/v1/", faults [405, 421, 503, 504] {
+        Get "nodes" nodes -> 200: Nodes, Operator, "all E2 nodes";
+        Get "nodes/{node}" node -> 200: Node, Operator or [400],
+            "an E2 node: its UEs, and the controllers that see them";
+        Delete "nodes/{node}/controllers/{controller}" delete_controller -> 200, Operator or [400, 403, 409, 422, 502],
+            "disconnect an E2 node from a controller that no rule names";
+        Get "policy" policy -> 200: Policy, Operator, "rules: which controllers see which UEs";
+        Put "policy" put_policy(Policy) -> 200: Policy, Operator or [400, 422], "replace the rules";
+    }
+}
+
 impl Association {
-    pub(super) fn northbound(
-        &mut self,
-        now: Time,
-        request: &NorthboundRequest,
-        out: &mut IAppOutbox,
-    ) -> Result<Done, Fault> {
-        let path = segments(&request.path)?;
-        let path: Vec<&str> = path.iter().map(String::as_str).collect();
-        match (&path[..], request.method) {
-            (["nodes"], Method::Get) => {
-                let nodes = self.parts.iter().map(|(id, part)| self.overview(id, part));
-                Ok(Done::Answer(json!({ "nodes": nodes.collect::<Vec<_>>() })))
-            }
-            (["nodes"], _) => Err(Fault::method("GET")),
-            (["policy"], Method::Get) => Ok(Done::Answer(json!(self.policy))),
-            (["policy"], Method::Put) => {
-                self.put_policy(now, body(request)?, out)?;
-                Ok(Done::Answer(json!(self.policy)))
-            }
-            (["policy"], _) => Err(Fault::method("GET, PUT")),
-            (["nodes", name], method) => {
-                let id = named(name, self.parts.keys())?;
-                let part = self.parts.get(&id).filter(|_| method == Method::Get);
-                part.map(|part| Done::Answer(self.overview(&id, part))).ok_or_else(|| Fault::method("GET"))
-            }
-            (["nodes", name, "controllers", address], method) => {
-                let id = named(name, self.parts.keys())?;
-                if method != Method::Delete {
-                    return Err(Fault::method("DELETE"));
-                }
-                self.part_from(id, address, request.token, out)?;
-                Ok(Done::Later)
-            }
-            _ => Err(missing("resource", &request.path, THERE)),
-        }
+    fn nodes(&mut self, _: &mut Call<'_>) -> Result<Done, Fault> {
+        let nodes = self.parts.iter().map(|(id, part)| self.overview(id, part));
+        Ok(Done::Answer(json!({ "nodes": nodes.collect::<Vec<_>>() })))
     }
 
-    fn put_policy(&mut self, now: Time, policy: PolicyResource, out: &mut IAppOutbox) -> Result<(), Fault> {
+    fn node(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+        let id = named(call.parameters.text("node"), self.parts.keys())?;
+        let part = self.parts.get(&id).map(|part| self.overview(&id, part));
+        Ok(Done::Answer(part.unwrap_or_default()))
+    }
+
+    fn policy(&mut self, _: &mut Call<'_>) -> Result<Done, Fault> {
+        Ok(Done::Answer(json!(self.policy)))
+    }
+
+    fn put_policy(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+        let policy: PolicyResource = call.body()?;
         if policy.rules.len() > RULES_MAX {
             return Err(Fault::new(422, format!("at most {RULES_MAX} rules are allowed")));
         }
@@ -112,18 +100,14 @@ impl Association {
             part.look.extend(self.ues.of_station(id).map(|ue| ue.rnti));
         }
         for id in self.parts.keys().copied().collect::<Vec<_>>() {
-            self.go_on(now, id, out);
+            self.go_on(call.now, id, call.out);
         }
-        Ok(())
+        Ok(Done::Answer(json!(self.policy)))
     }
 
-    fn part_from(
-        &mut self,
-        node: GlobalE2NodeId,
-        address: &str,
-        token: u64,
-        out: &mut IAppOutbox,
-    ) -> Result<(), Fault> {
+    fn delete_controller(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+        let node = named(call.parameters.text("node"), self.parts.keys())?;
+        let address = call.parameters.text("controller");
         if self.rules.iter().any(|rule| rule.controllers.iter().any(|named| named == address)) {
             return Err(Fault::new(409, format!("a rule names {address}")));
         }
@@ -132,8 +116,9 @@ impl Association {
         let function = part.and_then(|part| part.function).ok_or_else(away)?;
         let address = address.to_owned();
         let message = AssociationCommand::RemoveController { address: address.clone() }.encode();
-        let waiting = Waiting::North { node, token, address };
-        self.commands.send_octets((node, function), message.into(), waiting, out)
+        let waiting = Waiting::North { node, token: call.request.token, address };
+        self.commands.send_octets((node, function), message.into(), waiting, call.out)?;
+        Ok(Done::Later)
     }
 
     fn overview(&self, id: &GlobalE2NodeId, part: &Part) -> Json {

@@ -2,10 +2,9 @@
 use super::json::{Hex, hex, octets};
 use super::subscriptions::refused;
 use super::{Console, Target, Waiting, reply};
-use crate::north::{COMMANDS_MAX, Done, Fault, NO_DEDICATED, NO_SUCH_UE, body, given};
+use crate::north::{COMMANDS_MAX, Call, Done, Fault, FaultReply as _, NO_DEDICATED, NO_SUCH_UE, given};
 use bytes::Bytes;
-use ranlab_e2::Time;
-use ranlab_e2::ric::{ControlDetails, IAppOutbox, NorthboundRequest, Outcome, RequestHandle};
+use ranlab_e2::ric::{ControlDetails, IAppOutbox, Outcome, RequestHandle};
 use ranlab_e2_codec::e2ap::{RanFunctionId, RicControlAckRequest};
 use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
 use ranlab_e2_codec::e2sm::{Encoding, Form, Model, Octets, ccc, rc};
@@ -39,13 +38,9 @@ const fn yes() -> bool {
 }
 
 impl Console {
-    pub(super) fn control(
-        &mut self,
-        now: Time,
-        request: &NorthboundRequest,
-        out: &mut IAppOutbox,
-    ) -> Result<Done, Fault> {
-        let wanted: ControlBody = body(request)?;
+    pub(super) fn control(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+        let request = call.request;
+        let wanted: ControlBody = call.body()?;
         let target = self.target(&wanted.node, wanted.sm.as_deref(), wanted.function)?;
         let definition = self.definition(&target);
         let details = details(&target, &definition, &wanted)?;
@@ -56,16 +51,16 @@ impl Console {
             if !wanted.ack {
                 return Err(Fault::new(409, "an effect is known by the command's answer: ack must be true"));
             }
-            self.begin_effect(now, request, (target, &wanted.node, details), effect, out)?;
+            self.begin_effect(call, (target, &wanted.node, details), effect)?;
             return Ok(Done::Later);
         }
         let refusal = known_refusal(target.model, &details.message);
-        let handle = out.control_for(request.party.clone(), target.node, target.function, details);
+        let handle = call.out.control_for(request.party.clone(), target.node, target.function, details);
         if wanted.ack {
             let waiting = Waiting { token: request.token, model: target.model, refusal, effect: None };
             self.controls.insert(handle, waiting);
         } else {
-            out.reply(reply(request.token, 202, &json!({ "result": "sent" })));
+            call.out.reply(reply(request.token, 202, &json!({ "result": "sent" })));
         }
         Ok(Done::Later)
     }

@@ -2,11 +2,10 @@
 use super::control::known_refusal;
 use super::subscriptions::{Asker, Held};
 use super::{Console, Target, reply};
-use crate::north::{Fault, given};
+use crate::north::{Call, Fault, FaultReply as _, given};
 use bytes::Bytes;
-use ranlab_e2::Time;
 use ranlab_e2::effect::{self, EffectError, Next};
-use ranlab_e2::ric::{ControlDetails, IAppOutbox, NorthboundRequest, Party};
+use ranlab_e2::ric::{ControlDetails, IAppOutbox, Party};
 use ranlab_e2_codec::e2ap::{ActionToBeSetup, RicSubscriptionDetails, fast};
 use ranlab_e2_codec::e2sm::common::Snssai;
 use ranlab_e2_codec::e2sm::kpm::{self, Selection};
@@ -159,11 +158,9 @@ impl Console {
     /// Starts measuring before the control, then sends the control.
     pub(super) fn begin_effect(
         &mut self,
-        now: Time,
-        request: &NorthboundRequest,
+        call: &mut Call<'_>,
         (target, node, details): (Target, &str, ControlDetails),
         wanted: EffectBody,
-        out: &mut IAppOutbox,
     ) -> Result<(), Fault> {
         let slices = slices(wanted.slices.as_deref(), &target, &details)?;
         let EffectBody { sm, columns, periods, period_ms, .. } = wanted;
@@ -203,14 +200,14 @@ impl Console {
             let Ok(action) = kpm_report(&watched, &selection, &definition, period) else { continue };
             let wanted =
                 RicSubscriptionDetails { event_trigger: event_trigger.clone(), actions: vec![action] };
-            let subscription = self.subscribe(watched, wanted, Asker::Effect(id), out)?;
+            let subscription = self.open(watched, wanted, Asker::Effect(id), call.out)?;
             members.insert(subscription, slice.to_string());
         }
         let wanted = RicSubscriptionDetails { event_trigger, actions: vec![action] };
-        let subscription = self.subscribe(watched, wanted, Asker::Effect(id), out)?;
+        let subscription = self.open(watched, wanted, Asker::Effect(id), call.out)?;
         let effect = Effect {
-            token: request.token,
-            party: request.party.clone(),
+            token: call.request.token,
+            party: call.request.party.clone(),
             target,
             details: Some(details),
             subscription,
@@ -222,7 +219,7 @@ impl Console {
             done: None,
         };
         self.effects.insert(id, effect);
-        out.wake_at(now + TIME_MAX + period, id);
+        call.out.wake_at(call.now + TIME_MAX + period, id);
         Ok(())
     }
 
@@ -276,7 +273,7 @@ impl Console {
         let effect = self.effects.remove(&id)?;
         self.controls.retain(|_, waiting| waiting.effect != Some(id));
         let all = effect.members.into_keys().chain([effect.subscription]);
-        all.for_each(|subscription| self.unsubscribe(subscription, out));
+        all.for_each(|subscription| self.end(subscription, out));
         Some(effect.token)
     }
 

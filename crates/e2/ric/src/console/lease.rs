@@ -1,9 +1,9 @@
 //! Leases of subscriptions: a subscription with a lease ends unless the client renews it, so a client that
 //! exits leaves nothing behind.
 use super::Console;
-use crate::north::{Done, Fault, body};
+use crate::north::{Call, Done, Fault};
 use ranlab_e2::Time;
-use ranlab_e2::ric::{IAppOutbox, NorthboundRequest};
+use ranlab_e2::ric::IAppOutbox;
 use serde::Deserialize;
 use serde_json::json;
 use std::time::Duration;
@@ -31,9 +31,9 @@ pub(super) fn until(now: Time, lease_s: u32) -> Result<Time, Fault> {
 impl Console {
     /// Renews the leases of subscriptions; the response lists those without a lease and those that do not
     /// exist.
-    pub(super) fn renew(&mut self, now: Time, request: &NorthboundRequest) -> Result<Done, Fault> {
-        let Renewal { subscriptions, lease_s } = body(request)?;
-        let until = until(now, lease_s)?;
+    pub(super) fn renew_leases(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+        let Renewal { subscriptions, lease_s } = call.body()?;
+        let until = until(call.now, lease_s)?;
         if subscriptions.len() > super::SUBSCRIPTIONS_MAX {
             let most = super::SUBSCRIPTIONS_MAX;
             return Err(Fault::new(422, format!("at most {most} subscriptions are renewed at once")));
@@ -61,7 +61,7 @@ impl Console {
         self.leases_at = None;
         let leased = self.subscriptions.iter().filter_map(|(id, held)| Some((*id, held.lease?)));
         let (over, lasting): (Vec<_>, Vec<_>) = leased.partition(|(_, until)| *until <= now);
-        over.into_iter().for_each(|(id, _)| self.unsubscribe(id, out));
+        over.into_iter().for_each(|(id, _)| self.end(id, out));
         if let Some(next) = lasting.into_iter().map(|(_, until)| until).min() {
             self.wake_for_lease(next, out);
         }

@@ -1,19 +1,6 @@
 //! Console iApp: the REST API of any RIC. It lists nodes, subscribes, decodes indications and sends controls
 //! through the registry of service models. It stores only the subscriptions that were requested here.
 //!
-//! | resource | GET | POST | DELETE |
-//! |---|---|---|---|
-//! | `subscriptions` | those made here | creates one | |
-//! | `subscriptions/ID` | one | | ends it |
-//! | `leases` | | renews the leases of subscriptions | |
-//! | `models` | the service models, their columns and units | | |
-//! | `offers`, `offers/NODE` | report styles, measurements, control actions and structures of nodes | | |
-//! | `control` | | sends a control; responds with its outcome | |
-//! | `oran/subscriptions` | in the form of O-RAN SC's subscription manager | | |
-//! | `oran/subscriptions/ADDRESS` | | creates several for the client at this address | |
-//! | `oran/subscriptions/ID` | | | ends them |
-//! | `rmr/MEID` | | sends a control; request and response bodies are E2AP PDUs | |
-//!
 //! Indications go to [listeners](Feed::listen). [`nodes`] and the metrics of the RIC server describe the RIC itself and need no
 //! iApp.
 pub mod cluster;
@@ -34,28 +21,55 @@ pub use overview::Overview;
 pub use ranlab_machine::feed::{Feed, FeedCounts, Filter, Line, Listener};
 pub use rmr::{Rmr, RmrCounts};
 
-use crate::north::{Done, Fault, conclude, missing, segments};
+use crate::north::{Call, Done, Fault, Handler, missing};
 use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::ric::{
-    IApp, IAppInput, IAppOutbox, Method, NodeInfo, NorthboundReply, NorthboundRequest, RequestHandle,
-    SubscriptionHandle,
+    IApp, IAppInput, IAppOutbox, NodeInfo, NorthboundReply, RequestHandle, SubscriptionHandle,
 };
 use ranlab_e2_codec::e2ap::{GlobalE2NodeId, RanFunctionId};
 use ranlab_e2_codec::e2sm::{MODELS, Model, by_oid};
+use ranlab_machine::routes::{Document, Routed};
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
-/// OpenAPI 3.1 description of the resources of this iApp.
-pub const OPENAPI: &str = include_str!("../../openapi/console.json");
+/// Resources of this iApp, and what their description adds.
+pub const DOCUMENT: Document =
+    Document { routes: Console::ROUTES, details: include_str!("../../openapi/console.json") };
 /// Name of this iApp, in northbound paths.
 pub const NAME: &str = "console";
 /// Maximum number of subscriptions; further requests get status 503.
 pub const SUBSCRIPTIONS_MAX: usize = 1_024;
 
-const THERE: &str = "nodes, subscriptions, subscriptions/ID, leases, models, offers, offers/NODE, control, indications and overview";
+ranlab_machine::routes! {
+    impl Console: Handler<Console>, at "/v1/", faults [401, 403, 405, 421, 503, 504] {
+        Get "models" models -> 200: Models, Operator,
+            "known service models: support of periodic reports and of controls in JSON, and columns with unit and kind (counter, gauge, label)";
+        Get "offers" offers -> 200: Offers, Operator,
+            "capabilities of base stations from their RAN function definitions: report styles with measurements, control actions, structures";
+        Get "offers/{node}" offers_of_node -> 200: NodeOffers, Operator, "capabilities of one base station";
+        Post "leases" renew_leases(Leases) -> 200: Renewed, Operator or [400, 422],
+            "renew the leases of subscriptions by their lease_s from now; subscriptions without lease, and unknown ones, are listed as unknown";
+        Get "subscriptions" subscriptions -> 200: Subscriptions, Operator, "subscriptions created here";
+        Post "subscriptions" subscribe(NewSubscription) -> 201: Subscription, Operator or [400, 404, 409, 422],
+            "create a subscription; the response follows that of the base station, within 8 s";
+        Get "subscriptions/{id}" subscription -> 200: Subscription, Operator or [400], "a subscription created here";
+        Delete "subscriptions/{id}" unsubscribe -> 204, Operator or [400, 409], "delete it";
+        Post "control" control(Control) -> 200: Acknowledged, Xapp or [400, 404, 409, 422],
+            "send a control; the response follows that of the base station, within 5 s";
+        Get "oran/subscriptions" @ "/ric/v1/subscriptions" oran_subscriptions -> 200: OranSubscriptions, Operator,
+            "subscriptions in the form of O-RAN SC's subscription manager";
+        Post "oran/subscriptions/{peer}" @ "/ric/v1/subscriptions" oran_subscribe(OranSubscription) -> 201: OranSubscribed,
+            Operator or [400, 404],
+            "create subscriptions as with O-RAN SC's subscription manager; the client is notified at its own address and HTTPPort, /ric/v1/subscriptions/response";
+        Delete "oran/subscriptions/{id}" @ "/ric/v1/subscriptions/{id}" oran_unsubscribe -> 204, Operator or [400],
+            "delete the subscriptions of a request";
+        Post "rmr/{meid}" @ "" rmr_control(E2ap as Raw) -> 200 as Raw, Operator or [400, 409],
+            "send a control as E2AP PDU, which RMR transports";
+    }
+}
 
 /// Target of a request: a RAN function of a node, and the service model that decodes it.
 #[derive(Debug, Clone, Copy)]
@@ -151,45 +165,16 @@ impl Console {
         (console, handle)
     }
 
-    fn northbound(
-        &mut self,
-        now: Time,
-        request: &NorthboundRequest,
-        out: &mut IAppOutbox,
-    ) -> Result<Done, Fault> {
-        use Method::{Delete, Get, Post};
-        let path = segments(&request.path)?;
-        let path: Vec<&str> = path.iter().map(String::as_str).collect();
-        match (&path[..], request.method) {
-            (["subscriptions"], Get) => Ok(Done::Answer(self.list(now))),
-            (["subscriptions"], Post) => self.create(now, request, out),
-            (["subscriptions", id], Get) => self.show(id, now),
-            (["subscriptions", id], Delete) => {
-                self.delete(id, out)?;
-                out.reply(request.reply(204, ""));
-                Ok(Done::Later)
-            }
-            (["leases"], Post) => self.renew(now, request),
-            (["models"], Get) => Ok(Done::Answer(models::all(self.models))),
-            (["offers"], Get) => Ok(Done::Answer(offers::all(self.nodes.values()))),
-            (["offers", node], Get) => Ok(Done::Answer(offers::one(self.node(node)?))),
-            (["control"], Post) => self.control(now, request, out),
-            (["oran", "subscriptions"], Get) => Ok(Done::Answer(self.oran_list())),
-            (["oran", "subscriptions", asker], Post) => self.oran_create(asker, request, out),
-            (["oran", "subscriptions", id], Delete) => {
-                self.oran_delete(id, out)?;
-                out.reply(request.reply(204, ""));
-                Ok(Done::Later)
-            }
-            (["rmr", meid], Post) => self.rmr_control(meid, request, out),
-            (["subscriptions"], _) => Err(Fault::method("GET, POST")),
-            (["oran", "subscriptions"], _) => Err(Fault::method("GET")),
-            (["subscriptions", _], _) => Err(Fault::method("GET, DELETE")),
-            (["oran", "subscriptions", _], _) => Err(Fault::method("DELETE, POST")),
-            (["control" | "leases"], _) => Err(Fault::method("POST")),
-            (["models" | "offers"] | ["offers", _], _) => Err(Fault::method("GET")),
-            _ => Err(missing("resource", &request.path, THERE)),
-        }
+    fn models(&mut self, _: &mut Call<'_>) -> Result<Done, Fault> {
+        Ok(Done::Answer(models::all(self.models)))
+    }
+
+    fn offers(&mut self, _: &mut Call<'_>) -> Result<Done, Fault> {
+        Ok(Done::Answer(offers::all(self.nodes.values())))
+    }
+
+    fn offers_of_node(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+        Ok(Done::Answer(offers::one(self.node(call.parameters.text("node"))?)))
     }
 
     /// Returns the node with this name, in ranlab's or O-RAN SC's notation.
@@ -283,10 +268,7 @@ impl IApp for Console {
             },
             IAppInput::Timer(lease::TIMER) => self.end_leases(now, out),
             IAppInput::Timer(effect) => self.effect_expired(effect, out),
-            IAppInput::Northbound(request) => {
-                let done = self.northbound(now, request, out);
-                conclude(request, done, out);
-            }
+            IAppInput::Northbound(request) => crate::north::serve(self, now, request, out),
             _ => {}
         }
     }

@@ -1,12 +1,11 @@
 //! Subscriptions in the form of O-RAN SC's subscription manager: several per request, bytes as arrays of
 //! numbers, and one notification per outcome. Member names are accepted in two spellings: that of the
 //! manager's API, and that of `ricxappframe`.
+use super::Console;
 use super::subscriptions::{ActionKind, Asker};
-use super::{Console, reply};
-use crate::north::{Done, Fault, body, given, number};
+use crate::north::{Call, Done, Fault, given};
 use bytes::Bytes;
 use core::net::{IpAddr, SocketAddr};
-use ranlab_e2::ric::{IAppOutbox, NorthboundRequest};
 use ranlab_e2_codec::e2ap::{ActionToBeSetup, Cause, RanFunctionId, RicSubscriptionDetails};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
@@ -111,7 +110,7 @@ pub struct Notification {
 }
 
 impl Console {
-    pub(super) fn oran_list(&self) -> Json {
+    pub(super) fn oran_subscriptions(&mut self, _: &mut Call<'_>) -> Result<Done, Fault> {
         let group = |(id, group): (&u32, &Group)| {
             let ours: Vec<u32> = group.instances.iter().map(|(_, ours)| *ours).collect();
             json!({
@@ -121,19 +120,16 @@ impl Console {
                 "SubscriptionInstances": ours,
             })
         };
-        self.groups.iter().map(group).collect()
+        Ok(Done::Answer(self.groups.iter().map(group).collect()))
     }
 
-    pub(super) fn oran_create(
-        &mut self,
-        asker: &str,
-        request: &NorthboundRequest,
-        out: &mut IAppOutbox,
-    ) -> Result<Done, Fault> {
+    pub(super) fn oran_subscribe(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+        let asker = call.parameters.text("peer");
         let asker: IpAddr =
             asker.parse().map_err(|_| Fault::new(400, format!("{asker:?} is not a client address")))?;
         // O-RAN SC's manager responds with 400 to every violation of its API description.
-        let wanted: OranSubscriptionBody = body(request).map_err(|fault| Fault::new(400, fault.detail()))?;
+        let wanted: OranSubscriptionBody =
+            call.body().map_err(|fault: Fault| Fault::new(400, fault.detail()))?;
         let wrong = |detail: String| Fault::new(400, detail);
         let endpoint = wanted.endpoint.ok_or_else(|| wrong("ClientEndpoint is missing".to_owned()))?;
         if wanted.details.is_empty() || wanted.details.len() > DETAILS_MAX {
@@ -166,10 +162,10 @@ impl Console {
                 event_trigger: triggers.into(),
                 actions: actions.into_iter().map(action).collect(),
             };
-            match self.subscribe(target, details, Asker::Group(id), out) {
+            match self.open(target, details, Asker::Group(id), call.out) {
                 Ok(ours) => instances.push((xapp_instance, ours)),
                 Err(fault) => {
-                    instances.iter().for_each(|(_, ours)| self.unsubscribe(*ours, out));
+                    instances.iter().for_each(|(_, ours)| self.end(*ours, call.out));
                     return Err(fault);
                 }
             }
@@ -179,16 +175,16 @@ impl Console {
             group.instances.iter().map(|(theirs, _)| instance(*theirs, 0, None)).collect();
         self.groups.insert(id, group);
         let answer = json!({ "SubscriptionId": id.to_string(), "SubscriptionInstances": answer });
-        out.reply(reply(request.token, 201, &answer));
-        Ok(Done::Later)
+        Ok(Done::Answer(answer))
     }
 
-    pub(super) fn oran_delete(&mut self, id: &str, out: &mut IAppOutbox) -> Result<(), Fault> {
-        let unknown = || Fault::new(404, format!("unknown subscription {id:?} in the form of O-RAN SC"));
-        let id: u32 = number(id, "subscription", u32::MAX)?;
+    pub(super) fn oran_unsubscribe(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+        let id: u32 = call.parameters.number("id", "subscription", u32::MAX)?;
+        let text = call.parameters.text("id");
+        let unknown = || Fault::new(404, format!("unknown subscription {text:?} in the form of O-RAN SC"));
         let group = self.groups.remove(&id).ok_or_else(unknown)?;
-        group.instances.iter().for_each(|(_, ours)| self.unsubscribe(*ours, out));
-        Ok(())
+        group.instances.iter().for_each(|(_, ours)| self.end(*ours, call.out));
+        Ok(Done::Answer(Json::Null))
     }
 
     /// Returns the RMR address of a request's client, and the node name that it used.

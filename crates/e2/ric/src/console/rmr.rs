@@ -1,10 +1,10 @@
 //! O-RAN SC's RMR interface, without transport ([`crate::rmr`]): indications for clients of
 //! `/ric/v1/subscriptions`, and controls that arrive as RMR messages.
 use super::{Console, reply_octets};
-use crate::north::{COMMANDS_MAX, Done, Fault};
+use crate::north::{COMMANDS_MAX, Call, Done, Fault};
 use bytes::Bytes;
 use core::net::SocketAddr;
-use ranlab_e2::ric::{ControlDetails, IAppOutbox, NorthboundReply, NorthboundRequest, Outcome};
+use ranlab_e2::ric::{ControlDetails, NorthboundReply, Outcome};
 use ranlab_e2_codec::e2ap::{
     Cause, CauseRicRequest, Message as E2ap, RicControlAckRequest, RicControlAcknowledge, RicControlFailure,
     RicControlRequest, RicControlStatus, RicRequestId, Version, decode, encode, fast,
@@ -170,14 +170,10 @@ impl Console {
 
     /// Sends a control. The request body is the whole PDU; the response body is the node's PDU with the
     /// client's request id.
-    pub(super) fn rmr_control(
-        &mut self,
-        meid: &str,
-        asked: &NorthboundRequest,
-        out: &mut IAppOutbox,
-    ) -> Result<Done, Fault> {
+    pub(super) fn rmr_control(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+        let asked = call.request;
         let wrong = |error: String| Fault::new(400, error);
-        let (node, version) = self.node(meid).map(|node| (node.id, node.version))?;
+        let (node, version) = self.node(call.parameters.text("meid")).map(|node| (node.id, node.version))?;
         let decoded = decode(&asked.body, version).map_err(|error| wrong(error.to_string()))?;
         let E2ap::RicControlRequest(request) = decoded.message else {
             return Err(wrong(format!("a RICcontrolRequest is expected, not {}", decoded.message.name())));
@@ -196,11 +192,11 @@ impl Console {
         let info = self.nodes.get(&node);
         if info.and_then(|info| info.function(function)).is_none() {
             let cause = Cause::RicRequest(CauseRicRequest::RanFunctionIdInvalid);
-            out.reply(refuse(cause));
+            call.out.reply(refuse(cause));
         } else if !info.is_some_and(|info| info.connected) || self.rmr_controls.len() >= COMMANDS_MAX {
-            out.reply(refuse(Cause::RicRequest(CauseRicRequest::SystemNotReady)));
+            call.out.reply(refuse(Cause::RicRequest(CauseRicRequest::SystemNotReady)));
         } else {
-            let handle = out.control_for(party, node, function, details);
+            let handle = call.out.control_for(party, node, function, details);
             self.rmr_controls.insert(handle, asked);
         }
         Ok(Done::Later)

@@ -3,10 +3,10 @@ use super::json::{Hex, hex};
 use super::{Console, Line, SUBSCRIPTIONS_MAX, Target, reply};
 use crate::clock::collected_us;
 use crate::monitor::row;
-use crate::north::{Done, Fault, body, given, number};
+use crate::north::{Call, Done, Fault, FaultReply as _, given};
 use bytes::Bytes;
 use ranlab_e2::Time;
-use ranlab_e2::ric::{IAppOutbox, NorthboundRequest, SubscriptionHandle, refusal_hint};
+use ranlab_e2::ric::{IAppOutbox, SubscriptionHandle, refusal_hint};
 use ranlab_e2_codec::e2ap::{
     ActionFailed, ActionToBeSetup, Cause, CauseRicRequest, RanFunctionId, RicActionType,
     RicSubscriptionDetails, RicSubsequentAction, RicSubsequentActionType, RicTimeToWait, fast,
@@ -228,10 +228,10 @@ impl Held {
 }
 
 impl Console {
-    pub(super) fn list(&self, now: Time) -> Json {
+    pub(super) fn subscriptions(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
         let all: Vec<Json> =
-            self.subscriptions.iter().map(|(id, held)| self.described(held, *id, now)).collect();
-        json!({ "subscriptions": all })
+            self.subscriptions.iter().map(|(id, held)| self.described(held, *id, call.now)).collect();
+        Ok(Done::Answer(json!({ "subscriptions": all })))
     }
 
     /// A subscription, with its reports that wait for a listener.
@@ -242,36 +242,31 @@ impl Console {
         json
     }
 
-    pub(super) fn show(&self, id: &str, now: Time) -> Result<Done, Fault> {
-        let (id, held) = self.held(id)?;
-        Ok(Done::Answer(self.described(held, id, now)))
+    pub(super) fn subscription(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+        let (id, held) = self.held(call)?;
+        Ok(Done::Answer(self.described(held, id, call.now)))
     }
 
-    fn held(&self, id: &str) -> Result<(u32, &Held), Fault> {
-        let id: u32 = number(id, "subscription", u32::MAX)?;
+    fn held(&self, call: &Call<'_>) -> Result<(u32, &Held), Fault> {
+        let id: u32 = call.parameters.number("id", "subscription", u32::MAX)?;
         let unknown = || Fault::new(404, format!("unknown subscription {id}"));
         self.subscriptions.get(&id).map(|held| (id, held)).ok_or_else(unknown)
     }
 
-    pub(super) fn create(
-        &mut self,
-        now: Time,
-        request: &NorthboundRequest,
-        out: &mut IAppOutbox,
-    ) -> Result<Done, Fault> {
-        let wanted: SubscriptionBody = body(request)?;
-        let lease = wanted.lease_s.map(|seconds| super::lease::until(now, seconds)).transpose()?;
+    pub(super) fn subscribe(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+        let wanted: SubscriptionBody = call.body()?;
+        let lease = wanted.lease_s.map(|seconds| super::lease::until(call.now, seconds)).transpose()?;
         let target = self.target(&wanted.node, wanted.sm.as_deref(), wanted.function)?;
         let definition = self.definition(&target);
         let note = wanted.kpm.as_ref().map(|kpm| kpm.note(&target, &definition)).transpose()?.flatten();
         let details = details(&target, &definition, wanted)?;
-        let id = self.subscribe(target, details, Asker::Waits(request.token), out)?;
+        let id = self.open(target, details, Asker::Waits(call.request.token), call.out)?;
         if let Some(held) = self.subscriptions.get_mut(&id) {
             held.note = note;
         }
         if let (Some(until), Some(held)) = (lease, self.subscriptions.get_mut(&id)) {
             held.lease = Some(until);
-            self.wake_for_lease(until, out);
+            self.wake_for_lease(until, call.out);
         }
         Ok(Done::Later)
     }
@@ -283,7 +278,7 @@ impl Console {
     }
 
     /// Sends a subscription request and returns its id.
-    pub(super) fn subscribe(
+    pub(super) fn open(
         &mut self,
         target: Target,
         details: RicSubscriptionDetails,
@@ -329,23 +324,23 @@ impl Console {
         Ok(id)
     }
 
-    pub(super) fn delete(&mut self, id: &str, out: &mut IAppOutbox) -> Result<(), Fault> {
-        let (id, held) = self.held(id)?;
+    pub(super) fn unsubscribe(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+        let (id, held) = self.held(call)?;
         if let Asker::Group(group) = held.asker {
             let detail = format!("subscription {id} belongs to /ric/v1/subscriptions/{group}: end it there");
             return Err(Fault::new(409, detail));
         }
         if let Asker::Effect(effect) = held.asker {
-            let token = self.end_effect(effect, out);
+            let token = self.end_effect(effect, call.out);
             let ended = Fault::new(409, "the subscription of the effect was ended");
-            token.iter().for_each(|token| out.reply(ended.reply(*token)));
-            return Ok(());
+            token.iter().for_each(|token| call.out.reply(ended.reply(*token)));
+            return Ok(Done::Answer(Json::Null));
         }
-        self.unsubscribe(id, out);
-        Ok(())
+        self.end(id, call.out);
+        Ok(Done::Answer(Json::Null))
     }
 
-    pub(super) fn unsubscribe(&mut self, id: u32, out: &mut IAppOutbox) {
+    pub(super) fn end(&mut self, id: u32, out: &mut IAppOutbox) {
         let Some(held) = self.subscriptions.remove(&id) else { return };
         self.feed.forget(id);
         self.by_handle.remove(&held.handle);

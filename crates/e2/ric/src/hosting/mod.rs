@@ -8,7 +8,7 @@ mod north;
 mod supervisor;
 
 pub use manifest::{Manifest, ManifestError};
-pub use north::{Host, HostingHandle, OPENAPI};
+pub use north::{DOCUMENT, Host, HostingHandle, NAME};
 pub use supervisor::{
     Action, End, Phase, ProcessAction, Restart, Spec, Status, Supervisor, Unknown, Verb, When,
 };

@@ -1,15 +1,19 @@
 //! Northbound interface of hosted xApps: status, log, start and stop, by name.
 use super::supervisor::{Status, Unknown, Verb};
 use crate::lock;
-use crate::north::{Done, Fault, conclude, segments};
+use crate::north::{Call, Done, Fault, Handler};
 use ranlab_e2::Time;
-use ranlab_e2::ric::{IApp, IAppInput, IAppOutbox, Method, NorthboundRequest};
+use ranlab_e2::ric::{IApp, IAppInput, IAppOutbox};
+use ranlab_machine::routes::{Document, Routed};
 use serde_json::{Value as Json, json};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-/// OpenAPI 3.1 description of the resources of this iApp.
-pub const OPENAPI: &str = include_str!("../../openapi/host.json");
+/// Resources of this iApp, and what their description adds.
+pub const DOCUMENT: Document =
+    Document { routes: Host::ROUTES, details: include_str!("../../openapi/host.json") };
+/// Name of this iApp, in northbound paths.
+pub const NAME: &str = "host";
 /// Maximum number of queued orders; further orders get status 503.
 const ORDERS_MAX: usize = 64;
 
@@ -79,48 +83,57 @@ impl Host {
         Self(desk)
     }
 
-    fn northbound(&self, request: &NorthboundRequest, out: &mut IAppOutbox) -> Result<Done, Fault> {
-        let path = segments(&request.path)?;
-        let path: Vec<&str> = path.iter().map(String::as_str).collect();
-        match (&path[..], request.method) {
-            ([], Method::Get) => Ok(Done::Answer(json!({ "xapps": self.0.statuses() }))),
-            ([name], Method::Get) => self.0.find(name).map(|(_, status)| Done::Answer(json!(status))),
-            ([name, "log"], Method::Get) => {
-                let (place, _) = self.0.find(name)?;
-                let tail = lock(&self.0.0).tails.get(place).cloned();
-                // Called without the lock: the log has its own lock.
-                let lines = tail.map(|tail| tail()).unwrap_or_default();
-                Ok(Done::Answer(json!({ "lines": lines })))
-            }
-            ([name, verb @ ("start" | "stop" | "restart")], Method::Post) => {
-                let verb = match *verb {
-                    "start" => Verb::Start,
-                    "stop" => Verb::Stop,
-                    _ => Verb::Restart,
-                };
-                let before = self.0.order(name, verb)?;
-                out.reply(request.reply(202, before.to_string()));
-                Ok(Done::Later)
-            }
-            ([] | [_] | [_, "log"], _) => Err(Fault::method("GET")),
-            ([_, "start" | "stop" | "restart"], _) => Err(Fault::method("POST")),
-            _ => {
-                let there = "\"\", NAME, NAME/log, NAME/start, NAME/stop and NAME/restart";
-                Err(crate::north::missing("resource", &request.path, there))
-            }
-        }
+    fn hosted_xapps(&mut self, _: &mut Call<'_>) -> Result<Done, Fault> {
+        Ok(Done::Answer(json!({ "xapps": self.0.statuses() })))
+    }
+
+    fn hosted_xapp(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+        let (_, status) = self.0.find(call.parameters.text("name"))?;
+        Ok(Done::Answer(json!(status)))
+    }
+
+    fn hosted_log(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+        let (place, _) = self.0.find(call.parameters.text("name"))?;
+        let tail = lock(&self.0.0).tails.get(place).cloned();
+        // Called without the lock: the log has its own lock.
+        let lines = tail.map(|tail| tail()).unwrap_or_default();
+        Ok(Done::Answer(json!({ "lines": lines })))
+    }
+
+    fn start_hosted(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+        self.0.order(call.parameters.text("name"), Verb::Start).map(Done::Answer)
+    }
+
+    fn stop_hosted(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+        self.0.order(call.parameters.text("name"), Verb::Stop).map(Done::Answer)
+    }
+
+    fn restart_hosted(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+        self.0.order(call.parameters.text("name"), Verb::Restart).map(Done::Answer)
+    }
+}
+
+ranlab_machine::routes! {
+    impl Host: Handler<Host>, at "/v1/host/xapps/", faults [400, 401, 403, 404, 405, 421, 503, 504] {
+        Get "" @ "/v1/host/xapps" hosted_xapps -> 200: HostedXapps, Operator, "installed xApps with their status";
+        Get "{name}" hosted_xapp -> 200: HostedXapp, Operator, "status of an xApp";
+        Get "{name}/log" hosted_log -> 200: HostedLog, Operator, "last lines of its log";
+        Post "{name}/start" start_hosted(Anything) -> 202: HostedXapp, Operator,
+            "start it; returns the status before";
+        Post "{name}/stop" stop_hosted(Anything) -> 202: HostedXapp, Operator, "stop it; returns the status before";
+        Post "{name}/restart" restart_hosted(Anything) -> 202: HostedXapp, Operator,
+            "restart it; returns the status before";
     }
 }
 
 impl IApp for Host {
     fn name(&self) -> &str {
-        "host"
+        NAME
     }
 
-    fn handle(&mut self, _: Time, input: IAppInput<'_>, out: &mut IAppOutbox) {
+    fn handle(&mut self, now: Time, input: IAppInput<'_>, out: &mut IAppOutbox) {
         if let IAppInput::Northbound(request) = input {
-            let done = self.northbound(request, out);
-            conclude(request, done, out);
+            crate::north::serve(self, now, request, out);
         }
     }
 }

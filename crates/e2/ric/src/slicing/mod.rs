@@ -35,12 +35,14 @@ use ranlab_e2_codec::e2ap::GlobalE2NodeId;
 use ranlab_e2_codec::e2sm::rrc::{Rrc, RrcChange, RrcEvent, RrcIndication, RrcTrigger};
 use ranlab_e2_codec::e2sm::slice::{SliceCommand, SliceIndication, SliceModel};
 use ranlab_e2_codec::e2sm::{Encoding, Octets, ServiceModel, SmError};
+use ranlab_machine::routes::{Document, Routed};
 use resources::Rule;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// OpenAPI 3.1 description of the resources of this iApp.
-pub const OPENAPI: &str = include_str!("../../openapi/slicing.json");
+/// Resources of this iApp, and what their description adds.
+pub const DOCUMENT: Document =
+    Document { routes: Slicing::ROUTES, details: include_str!("../../openapi/slicing.json") };
 /// Name of this iApp, in northbound paths.
 pub const NAME: &str = "slicing";
 
@@ -203,10 +205,7 @@ impl IApp for Slicing {
                     self.ended(waiting, ended, out);
                 }
             }
-            IAppInput::Northbound(request) => {
-                let done = self.northbound(request, out);
-                crate::north::conclude(request, done, out);
-            }
+            IAppInput::Northbound(request) => crate::north::serve(self, now, request, out),
             _ => {}
         }
     }

@@ -2,137 +2,167 @@
 use super::policy::slice_of;
 use super::resources::{AllocationResource, AssociationResource, CellResource, ShareResource};
 use super::{Node, RRC, SLICE, SliceResource, SliceSetResource, Slicing, Waiting};
-use crate::north::{Done, Fault, body, missing, named, number, segments};
-use ranlab_e2::ric::{IAppOutbox, Method, NorthboundRequest};
+use crate::north::{Call, Done, Fault, Handler, missing, named};
+use ranlab_e2::ric::IAppOutbox;
 use ranlab_e2_codec::e2ap::GlobalE2NodeId;
 use ranlab_e2_codec::e2sm::rrc::{RrcCommand, RrcEvent, RrcHandover};
 use ranlab_e2_codec::e2sm::slice::{SliceCommand, SliceIndication, UeSlice};
 use serde_json::{Value as Json, json};
 
-const THERE: &str = "nodes, nodes/NODE, nodes/NODE/slices, nodes/NODE/slices/ID, nodes/NODE/slices/ID/allocation, \
-     nodes/NODE/quotas, nodes/NODE/ues/RNTI, nodes/NODE/ues/RNTI/cell and policy";
+/// Failures of a command that a base station executes.
+const COMMAND: [u16; 5] = [400, 403, 409, 422, 502];
+
+ranlab_machine::routes! {
+    impl Slicing: Handler<Slicing>, at "/v1/", faults [405, 421, 503, 504] {
+        Get "nodes" nodes -> 200: Nodes, Operator, "all base stations";
+        Get "nodes/{node}" node -> 200: Node, Operator or [400], "a base station: its slices and UEs";
+        Get "nodes/{node}/slices" slices -> 200: Slicing, Operator or [400], "slice configuration of the carrier";
+        Put "nodes/{node}/slices" put_slices(SliceSet) -> 200, Operator or COMMAND, "replace the slice configuration";
+        Get "nodes/{node}/slices/{slice}" slice -> 200: SliceInList, Operator or [400], "a slice";
+        Put "nodes/{node}/slices/{slice}" put_slice(Slice) -> 200, Operator or COMMAND, "create or change a slice";
+        Delete "nodes/{node}/slices/{slice}" delete_slice -> 200, Operator or [400, 403, 502],
+            "delete a slice; its UEs move to the first slice";
+        Put "nodes/{node}/slices/{slice}/allocation" put_allocation(Allocation) -> 200, Operator or COMMAND,
+            "allocate resource blocks for the next slots of a slice whose scheduler is remote";
+        Put "nodes/{node}/quotas" put_quotas(Quotas) -> 200, Operator or COMMAND,
+            "quotas of slices by S-NSSAI at a base station without SLICE, by CCC or RC";
+        Get "nodes/{node}/ues/{rnti}/cell" cell -> 200: Cell, Operator or [400], "cell of a UE";
+        Put "nodes/{node}/ues/{rnti}/cell" put_cell(Cell) -> 200, Operator or COMMAND,
+            "hand a UE over to another cell of its base station";
+        Get "nodes/{node}/ues/{rnti}" ue -> 200: Ue, Operator or [400], "a UE";
+        Put "nodes/{node}/ues/{rnti}" put_ue(Association) -> 200, Operator or COMMAND,
+            "associate a UE with a slice; the policy does not move it";
+        Get "policy" policy -> 200: Policy, Operator, "rules: slice of each UE";
+        Put "policy" put_policy(Policy) -> 200: Policy, Operator or [400, 422], "replace the rules";
+    }
+}
 
 impl Slicing {
-    pub(super) fn northbound(
-        &mut self,
-        request: &NorthboundRequest,
-        out: &mut IAppOutbox,
-    ) -> Result<Done, Fault> {
-        let path = segments(&request.path)?;
-        let path: Vec<&str> = path.iter().map(String::as_str).collect();
-        match path[..] {
-            ["nodes"] => match request.method {
-                Method::Get => {
-                    let nodes = self.nodes.iter().map(|(id, node)| self.overview(id, node));
-                    let others = self.others.iter().filter(|(id, _)| !self.nodes.contains_key(id));
-                    let all = nodes.chain(others.map(|(id, other)| other.overview(id)));
-                    Ok(Done::Answer(json!({ "nodes": all.collect::<Vec<_>>() })))
-                }
-                _ => Err(Fault::method("GET")),
-            },
-            ["policy"] => self.policy_resource(request, out),
-            ["nodes", name, "quotas"] => {
-                let id = named(name, self.nodes.keys().chain(self.others.keys()))?;
-                self.quotas(id, request, out)
-            }
-            ["nodes", name] if request.method == Method::Get => {
-                let id = named(name, self.nodes.keys().chain(self.others.keys()))?;
-                Ok(Done::Answer(match (self.nodes.get(&id), self.others.get(&id)) {
-                    (None, Some(other)) => other.overview(&id),
-                    (node, _) => node.map(|node| self.overview(&id, node)).unwrap_or_default(),
-                }))
-            }
-            ["nodes", name, ref rest @ ..] => {
-                let is_named = |id: &GlobalE2NodeId| !self.nodes.contains_key(id) && id.to_string() == name;
-                if let Some((id, other)) = self.others.iter().find(|(id, _)| is_named(id)) {
-                    let reason = other.overview(id)["reason"].as_str().unwrap_or_default().to_owned();
-                    return Err(Fault::new(409, format!("{name}: {reason}")));
-                }
-                let id = named(name, self.nodes.keys())?;
-                self.node_resource(id, rest, request, out)
-            }
-            _ => Err(missing("resource", &request.path, THERE)),
-        }
+    fn nodes(&mut self, _: &mut Call<'_>) -> Result<Done, Fault> {
+        let nodes = self.nodes.iter().map(|(id, node)| self.overview(id, node));
+        let others = self.others.iter().filter(|(id, _)| !self.nodes.contains_key(id));
+        let all = nodes.chain(others.map(|(id, other)| other.overview(id)));
+        Ok(Done::Answer(json!({ "nodes": all.collect::<Vec<_>>() })))
     }
 
-    fn policy_resource(&mut self, request: &NorthboundRequest, out: &mut IAppOutbox) -> Result<Done, Fault> {
-        match request.method {
-            Method::Get => {}
-            Method::Put => {
-                self.adopt(body(request)?, out)?;
-                out.save(None);
-            }
-            _ => return Err(Fault::method("GET, PUT")),
-        }
+    /// Returns the node of a request, with SLICE or with quotas.
+    fn any_node(&self, call: &Call<'_>) -> Result<GlobalE2NodeId, Fault> {
+        named(call.parameters.text("node"), self.nodes.keys().chain(self.others.keys()))
+    }
+
+    fn node(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+        let id = self.any_node(call)?;
+        Ok(Done::Answer(match (self.nodes.get(&id), self.others.get(&id)) {
+            (None, Some(other)) => other.overview(&id),
+            (node, _) => node.map(|node| self.overview(&id, node)).unwrap_or_default(),
+        }))
+    }
+
+    fn policy(&mut self, _: &mut Call<'_>) -> Result<Done, Fault> {
         Ok(Done::Answer(json!(self.policy)))
     }
 
-    fn node_resource(
+    fn put_policy(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+        self.adopt(call.body()?, call.out)?;
+        call.out.save(None);
+        Ok(Done::Answer(json!(self.policy)))
+    }
+
+    fn put_quotas(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+        let id = self.any_node(call)?;
+        self.quotas(id, call)
+    }
+
+    /// Returns the node with SLICE of a request.
+    fn slicing_node(&self, call: &Call<'_>) -> Result<(GlobalE2NodeId, &Node), Fault> {
+        let name = call.parameters.text("node");
+        let is_named = |id: &GlobalE2NodeId| !self.nodes.contains_key(id) && id.to_string() == name;
+        if let Some((id, other)) = self.others.iter().find(|(id, _)| is_named(id)) {
+            let reason = other.overview(id)["reason"].as_str().unwrap_or_default().to_owned();
+            return Err(Fault::new(409, format!("{name}: {reason}")));
+        }
+        let id = named(name, self.nodes.keys())?;
+        let node = self.nodes.get(&id).ok_or_else(|| missing("node", name, "see nodes"))?;
+        Ok((id, node))
+    }
+
+    fn slices(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+        Ok(Done::Answer(slices(report(self.slicing_node(call)?.1)?)))
+    }
+
+    fn put_slices(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+        let (id, _) = self.slicing_node(call)?;
+        self.send(id, SliceCommand::Configure(call.body::<SliceSetResource>()?.set()?), call)
+    }
+
+    fn slice(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+        let (_, node) = self.slicing_node(call)?;
+        let slice = slice_id(call)?;
+        let unknown = || Fault::new(404, format!("there is no slice {slice}"));
+        let found = report(node)?.set.slice(slice).ok_or_else(unknown)?;
+        Ok(Done::Answer(json!(SliceResource::from(found))))
+    }
+
+    fn put_slice(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+        let (id, node) = self.slicing_node(call)?;
+        let slice = call.body::<SliceResource>()?.slice(slice_id(call)?)?;
+        let is_there = report(node)?.set.slice(slice.id).is_some();
+        let command = if is_there { SliceCommand::Modify(slice) } else { SliceCommand::Add(slice) };
+        self.send(id, command, call)
+    }
+
+    fn delete_slice(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+        let (id, _) = self.slicing_node(call)?;
+        self.send(id, SliceCommand::Delete(slice_id(call)?), call)
+    }
+
+    fn put_allocation(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+        let (id, _) = self.slicing_node(call)?;
+        let allocation = call.body::<AllocationResource>()?.allocation(slice_id(call)?);
+        self.send(id, SliceCommand::Allocate(allocation), call)
+    }
+
+    /// Returns the UE of a request.
+    fn ue_of(&self, id: &GlobalE2NodeId, call: &Call<'_>) -> Result<&RrcEvent, Fault> {
+        let rnti = rnti(call)?;
+        self.ues.get(id, rnti).ok_or_else(|| Fault::new(404, format!("there is no UE {rnti}")))
+    }
+
+    fn ue(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+        let (id, node) = self.slicing_node(call)?;
+        Ok(Done::Answer(ue_of(node, self.ue_of(&id, call)?)))
+    }
+
+    fn put_ue(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+        let (id, _) = self.slicing_node(call)?;
+        let rnti = rnti(call)?;
+        let slice = call.body::<AssociationResource>()?.slice;
+        self.send(id, SliceCommand::Associate(vec![UeSlice { rnti, slice }]), call)
+    }
+
+    fn cell(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+        let (id, _) = self.slicing_node(call)?;
+        Ok(Done::Answer(json!({ "cell_id": self.ue_of(&id, call)?.cell_id })))
+    }
+
+    fn put_cell(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+        let (id, _) = self.slicing_node(call)?;
+        let cell_id = self.ue_of(&id, call)?.cell_id;
+        let target_cell_id = call.body::<CellResource>()?.cell_id;
+        let handover = RrcHandover { rnti: rnti(call)?, cell_id, target_cell_id };
+        self.hand_over(id, handover, call.request.token, call.out)
+    }
+
+    fn send(
         &mut self,
         id: GlobalE2NodeId,
-        path: &[&str],
-        request: &NorthboundRequest,
-        out: &mut IAppOutbox,
+        command: SliceCommand,
+        call: &mut Call<'_>,
     ) -> Result<Done, Fault> {
-        use Method::{Delete, Get, Put};
-        let node = self.nodes.get(&id).ok_or_else(|| missing("node", &id.to_string(), THERE))?;
-        let silent = || Fault::new(503, "the base station has not reported its slices yet");
-        let report = || node.report.as_ref().ok_or_else(silent);
-        let slice_id = |text| number::<u16>(text, "slice", u16::MAX.into());
-        let command = match (path, request.method) {
-            ([], Get) => return Ok(Done::Answer(self.overview(&id, node))),
-            (["slices"], Get) => return Ok(Done::Answer(slices(report()?))),
-            (["slices"], Put) => SliceCommand::Configure(body::<SliceSetResource>(request)?.set()?),
-            (["slices", slice], Get) => {
-                let slice = slice_id(slice)?;
-                let report = report()?;
-                let unknown = || Fault::new(404, format!("there is no slice {slice}"));
-                let found = report.set.slice(slice).ok_or_else(unknown)?;
-                return Ok(Done::Answer(json!(SliceResource::from(found))));
-            }
-            (["slices", slice], Put) => {
-                let slice = body::<SliceResource>(request)?.slice(slice_id(slice)?)?;
-                let is_there = report()?.set.slice(slice.id).is_some();
-                if is_there { SliceCommand::Modify(slice) } else { SliceCommand::Add(slice) }
-            }
-            (["slices", slice], Delete) => SliceCommand::Delete(slice_id(slice)?),
-            (["slices", slice, "allocation"], Put) => {
-                SliceCommand::Allocate(body::<AllocationResource>(request)?.allocation(slice_id(slice)?))
-            }
-            (["ues", rnti], Get) => {
-                let rnti: u16 = number(rnti, "RNTI", u16::MAX.into())?;
-                let ue = self.ues.get(&id, rnti);
-                let unknown = || Fault::new(404, format!("there is no UE {rnti}"));
-                return Ok(Done::Answer(ue_of(node, ue.ok_or_else(unknown)?)));
-            }
-            (["ues", rnti], Put) => {
-                let rnti = number(rnti, "RNTI", u16::MAX.into())?;
-                let slice = body::<AssociationResource>(request)?.slice;
-                SliceCommand::Associate(vec![UeSlice { rnti, slice }])
-            }
-            (["ues", rnti, "cell"], Get | Put) => {
-                let rnti: u16 = number(rnti, "RNTI", u16::MAX.into())?;
-                let unknown = || Fault::new(404, format!("there is no UE {rnti}"));
-                let cell_id = self.ues.get(&id, rnti).ok_or_else(unknown)?.cell_id;
-                if request.method == Get {
-                    return Ok(Done::Answer(json!({ "cell_id": cell_id })));
-                }
-                let target_cell_id = body::<CellResource>(request)?.cell_id;
-                let handover = RrcHandover { rnti, cell_id, target_cell_id };
-                return self.hand_over(id, handover, request.token, out);
-            }
-            ([], _) => return Err(Fault::method("GET")),
-            (["slices"], _) | (["ues", _], _) | (["ues", _, "cell"], _) => {
-                return Err(Fault::method("GET, PUT"));
-            }
-            (["slices", _], _) => return Err(Fault::method("GET, PUT, DELETE")),
-            (["slices", _, "allocation"], _) => return Err(Fault::method("PUT")),
-            _ => return Err(missing("resource", &request.path, THERE)),
-        };
         let lost = || Fault::new(503, "the base station is not connected, or offers no SLICE");
         let function = self.watch.function(&id, SLICE).ok_or_else(lost)?;
-        let waiting = Waiting::North { node: id, token: request.token, command: command.clone() };
-        self.commands.send((id, function), &command, waiting, out)?;
+        let waiting = Waiting::North { node: id, token: call.request.token, command: command.clone() };
+        self.commands.send((id, function), &command, waiting, call.out)?;
         Ok(Done::Later)
     }
 
@@ -162,6 +192,18 @@ impl Slicing {
             "ues": self.ues.of_station(id).map(|ue| ue_of(node, ue)).collect::<Vec<_>>(),
         })
     }
+}
+
+fn report(node: &Node) -> Result<&SliceIndication, Fault> {
+    node.report.as_ref().ok_or_else(|| Fault::new(503, "the base station has not reported its slices yet"))
+}
+
+fn slice_id(call: &Call<'_>) -> Result<u16, Fault> {
+    Ok(call.parameters.number("slice", "slice", u16::MAX.into())?)
+}
+
+fn rnti(call: &Call<'_>) -> Result<u16, Fault> {
+    Ok(call.parameters.number("rnti", "RNTI", u16::MAX.into())?)
 }
 
 fn ue_of(node: &Node, ue: &RrcEvent) -> Json {

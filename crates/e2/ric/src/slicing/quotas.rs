@@ -3,9 +3,9 @@
 //! CCC is preferred: its policies apply to a cell. An order of RC names a UE, and OCUDU refuses an unknown one. RC is
 //! used after a refusal of CCC that a dedicated ratio of 0 may explain, as at OCUDU.
 use super::{Slicing, Waiting};
-use crate::north::{Done, Fault, NO_DEDICATED, NO_SUCH_UE, body};
+use crate::north::{Call, Done, Fault, FaultReply as _, NO_DEDICATED, NO_SUCH_UE};
 use bytes::Bytes;
-use ranlab_e2::ric::{IAppOutbox, Method, NodeInfo, NorthboundRequest};
+use ranlab_e2::ric::{IAppOutbox, NodeInfo};
 use ranlab_e2_codec::e2ap::{GlobalE2NodeId, Plmn, RanFunctionId, RanFunctionItem};
 use ranlab_e2_codec::e2sm::ccc::{
     self, Attributes, CELL_STYLE, Ccc, CellControlled, CellId, ControlFormat, ControlHeader, ControlMessage,
@@ -189,16 +189,8 @@ fn policies(cells: &[CellId], quotas: &[SliceQuota]) -> Result<(Bytes, Bytes), S
 
 impl Slicing {
     /// Sets the quotas of a base station without SLICE.
-    pub(super) fn quotas(
-        &mut self,
-        id: GlobalE2NodeId,
-        request: &NorthboundRequest,
-        out: &mut IAppOutbox,
-    ) -> Result<Done, Fault> {
-        if request.method != Method::Put {
-            return Err(Fault::method("PUT"));
-        }
-        let wanted: QuotasResource = body(request)?;
+    pub(super) fn quotas(&mut self, id: GlobalE2NodeId, call: &mut Call<'_>) -> Result<Done, Fault> {
+        let wanted: QuotasResource = call.body()?;
         let quotas: Vec<_> = wanted.quotas.iter().map(|it| it.quota(id.plmn())).collect::<Result<_, _>>()?;
         let ue = wanted.ue.as_deref().map_or_else(|| Ok(UeNumbers::from_number(0)), str::parse::<UeNumbers>);
         let ue = ue.map_err(|fault| Fault::new(422, format!("ue: {fault}")))?;
@@ -210,8 +202,8 @@ impl Slicing {
         let refusal = other.refusal(&id, &quotas);
         let (control, instead) = other.controls(&id, quotas, &ue)?;
         let Control { node, function, header, message } = control;
-        let waiting = Waiting::Quotas { token: request.token, refusal, instead: instead.map(Box::new) };
-        self.commands.send_control((node, function), header, message, waiting, out)?;
+        let waiting = Waiting::Quotas { token: call.request.token, refusal, instead: instead.map(Box::new) };
+        self.commands.send_control((node, function), header, message, waiting, call.out)?;
         Ok(Done::Later)
     }
 

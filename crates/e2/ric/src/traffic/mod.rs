@@ -21,7 +21,7 @@ pub use resources::{
 
 use crate::bus::Bus;
 use crate::monitor::row;
-use crate::north::Commands;
+use crate::north::{Commands, FaultReply as _};
 use crate::watch::Watch;
 use bytes::Bytes;
 use ranlab_e2::Time;
@@ -30,12 +30,14 @@ use ranlab_e2_codec::e2ap::GlobalE2NodeId;
 use ranlab_e2_codec::e2sm::rlc::Rlc;
 use ranlab_e2_codec::e2sm::traffic::{Traffic as TrafficModel, TrafficIndication};
 use ranlab_e2_codec::e2sm::{Column, Encoding, Model, Octets, ServiceModel, SmError};
+use ranlab_machine::routes::{Document, Routed};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// OpenAPI 3.1 description of the resources of this iApp.
-pub const OPENAPI: &str = include_str!("../../openapi/traffic.json");
+/// Resources of this iApp, and what their description adds.
+pub const DOCUMENT: Document =
+    Document { routes: Traffic::ROUTES, details: include_str!("../../openapi/traffic.json") };
 /// Name of this iApp, in northbound paths.
 pub const NAME: &str = "traffic";
 /// Subject of TRAFFIC reports.
@@ -130,10 +132,7 @@ impl IApp for Traffic {
                     });
                 }
             }
-            IAppInput::Northbound(request) => {
-                let done = self.northbound(request, out);
-                crate::north::conclude(request, done, out);
-            }
+            IAppInput::Northbound(request) => crate::north::serve(self, now, request, out),
             _ => {}
         }
     }

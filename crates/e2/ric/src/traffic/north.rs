@@ -3,97 +3,137 @@ use super::resources::{
     self, FilterResource, PacerResource, QueueResource, SchedulerResource, StageResource,
 };
 use super::{Node, TRAFFIC, Traffic};
-use crate::north::{Done, Fault, body, missing, named, number, segments};
-use ranlab_e2::ric::{IAppOutbox, Method, NorthboundRequest};
+use crate::north::{Call, Done, Fault, Handler, named};
 use ranlab_e2_codec::e2ap::GlobalE2NodeId;
 use ranlab_e2_codec::e2sm::traffic::{BearerId, Stage, TrafficAction, TrafficCommand};
 use serde_json::{Value as Json, json};
 
-const THERE: &str = "nodes, nodes/NODE/bearers, nodes/NODE/bearers/RNTI/RBID and below it queues/ID, filters/ID, \
-                     scheduler, pacer and stages/ROLE";
+/// Failures of a command that a base station executes.
+const COMMAND: [u16; 5] = [400, 403, 409, 422, 502];
+
+ranlab_machine::routes! {
+    impl Traffic: Handler<Traffic>, at "/v1/", faults [405, 421, 503, 504] {
+        Get "nodes" nodes -> 200: Nodes, Operator, "all base stations";
+        Get "nodes/{node}/bearers" bearers -> 200: Bearers, Operator or [400],
+            "bearers from the last report of the base station";
+        Get "nodes/{node}/bearers/{rnti}/{rbid}" bearer -> 200: Bearer, Operator or [400],
+            "a bearer from the last report of the base station";
+        Put "nodes/{node}/bearers/{rnti}/{rbid}/queues/{queue}" put_queue(Queue) -> 200, Operator or COMMAND,
+            "add or change a queue";
+        Delete "nodes/{node}/bearers/{rnti}/{rbid}/queues/{queue}" delete_queue -> 200, Operator or [400, 409, 502],
+            "delete a queue, except queue 0";
+        Put "nodes/{node}/bearers/{rnti}/{rbid}/filters/{filter}" put_filter(Filter) -> 200, Operator or COMMAND,
+            "add or change a filter";
+        Delete "nodes/{node}/bearers/{rnti}/{rbid}/filters/{filter}" delete_filter -> 200, Operator or [400, 502],
+            "delete a filter";
+        Put "nodes/{node}/bearers/{rnti}/{rbid}/scheduler" put_scheduler(Scheduler) -> 200, Operator or COMMAND,
+            "scheduler of the queues";
+        Put "nodes/{node}/bearers/{rnti}/{rbid}/pacer" put_pacer(Pacer) -> 200, Operator or COMMAND,
+            "pacer: when packets pass to RLC";
+        Put "nodes/{node}/bearers/{rnti}/{rbid}/stages/{role}" put_stage(Stage) -> 200, Operator or COMMAND,
+            "load a user-defined pacer or scheduler: a WebAssembly module with a signature trusted by the base station";
+        Delete "nodes/{node}/bearers/{rnti}/{rbid}/stages/{role}" delete_stage -> 200, Operator or COMMAND,
+            "remove a user-defined stage and restore the previous one";
+    }
+}
 
 impl Traffic {
-    pub(super) fn northbound(
-        &mut self,
-        request: &NorthboundRequest,
-        out: &mut IAppOutbox,
-    ) -> Result<Done, Fault> {
-        let path = segments(&request.path)?;
-        let path: Vec<&str> = path.iter().map(String::as_str).collect();
-        let reading = request.method == Method::Get;
-        match path[..] {
-            ["nodes"] if reading => {
-                let nodes = self.nodes.iter().map(|(id, node)| self.overview(id, node));
-                Ok(Done::Answer(json!({ "nodes": nodes.collect::<Vec<_>>() })))
-            }
-            ["nodes", name, "bearers"] if reading => {
-                let id = named(name, self.nodes.keys())?;
-                let report = self.nodes.get(&id).and_then(|node| node.report.as_ref());
-                let bearers = report.into_iter().flat_map(|report| &report.bearers).map(resources::bearer);
-                Ok(Done::Answer(json!({
-                    "node": id.to_string(),
-                    "tstamp_us": report.map(|report| report.tstamp_us),
-                    "bearers": bearers.collect::<Vec<_>>(),
-                })))
-            }
-            ["nodes"] | ["nodes", _, "bearers"] => Err(Fault::method("GET")),
-            ["nodes", name, "bearers", rnti, rbid, ref rest @ ..] => {
-                let id = named(name, self.nodes.keys())?;
-                let bearer = BearerId {
-                    rnti: number(rnti, "RNTI", u16::MAX.into())?,
-                    rbid: number(rbid, "radio bearer", u8::MAX.into())?,
-                };
-                self.bearer_resource(id, bearer, rest, request, out)
-            }
-            _ => Err(missing("resource", &request.path, THERE)),
-        }
+    fn nodes(&mut self, _: &mut Call<'_>) -> Result<Done, Fault> {
+        let nodes = self.nodes.iter().map(|(id, node)| self.overview(id, node));
+        Ok(Done::Answer(json!({ "nodes": nodes.collect::<Vec<_>>() })))
     }
 
-    fn bearer_resource(
+    fn bearers(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+        let id = self.node_of(call)?;
+        let report = self.nodes.get(&id).and_then(|node| node.report.as_ref());
+        let bearers = report.into_iter().flat_map(|report| &report.bearers).map(resources::bearer);
+        Ok(Done::Answer(json!({
+            "node": id.to_string(),
+            "tstamp_us": report.map(|report| report.tstamp_us),
+            "bearers": bearers.collect::<Vec<_>>(),
+        })))
+    }
+
+    fn node_of(&self, call: &Call<'_>) -> Result<GlobalE2NodeId, Fault> {
+        named(call.parameters.text("node"), self.nodes.keys())
+    }
+
+    /// Returns node and bearer of a request.
+    fn bearer_of(&self, call: &Call<'_>) -> Result<(GlobalE2NodeId, BearerId), Fault> {
+        let id = self.node_of(call)?;
+        let rnti = call.parameters.number("rnti", "RNTI", u16::MAX.into())?;
+        let rbid = call.parameters.number("rbid", "radio bearer", u8::MAX.into())?;
+        Ok((id, BearerId { rnti, rbid }))
+    }
+
+    fn bearer(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+        let (id, bearer) = self.bearer_of(call)?;
+        let report = self.nodes.get(&id).and_then(|node| node.report.as_ref());
+        let found = report.and_then(|report| report.bearers.iter().find(|b| b.bearer == bearer));
+        let BearerId { rnti, rbid } = bearer;
+        let unknown = || Fault::new(404, format!("there is no bearer {rbid} of a UE {rnti}"));
+        Ok(Done::Answer(resources::bearer(found.ok_or_else(unknown)?)))
+    }
+
+    fn put_queue(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+        let of = self.bearer_of(call)?;
+        let queue = call.body::<QueueResource>()?.queue(queue(call)?)?;
+        self.send(of, TrafficAction::PutQueue(queue), call)
+    }
+
+    fn delete_queue(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+        let of = self.bearer_of(call)?;
+        self.send(of, TrafficAction::DeleteQueue(queue(call)?), call)
+    }
+
+    fn put_filter(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+        let of = self.bearer_of(call)?;
+        let filter = call.body::<FilterResource>()?.filter(filter(call)?);
+        self.send(of, TrafficAction::PutFilter(filter), call)
+    }
+
+    fn delete_filter(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+        let of = self.bearer_of(call)?;
+        self.send(of, TrafficAction::DeleteFilter(filter(call)?), call)
+    }
+
+    fn put_scheduler(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+        let of = self.bearer_of(call)?;
+        self.send(of, TrafficAction::SetScheduler(call.body::<SchedulerResource>()?.into()), call)
+    }
+
+    fn put_pacer(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+        let of = self.bearer_of(call)?;
+        self.send(of, TrafficAction::SetPacer(call.body::<PacerResource>()?.into()), call)
+    }
+
+    fn put_stage(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+        let of = self.bearer_of(call)?;
+        let role = resources::role(call.parameters.text("role"))?;
+        let module = Some(call.body::<StageResource>()?.module()?);
+        self.send(of, TrafficAction::SetStage(Stage { role, module }), call)
+    }
+
+    fn delete_stage(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+        let of = self.bearer_of(call)?;
+        let role = resources::role(call.parameters.text("role"))?;
+        self.send(of, TrafficAction::SetStage(Stage { role, module: None }), call)
+    }
+
+    fn send(
         &mut self,
-        id: GlobalE2NodeId,
-        bearer: BearerId,
-        path: &[&str],
-        request: &NorthboundRequest,
-        out: &mut IAppOutbox,
+        (id, bearer): (GlobalE2NodeId, BearerId),
+        action: TrafficAction,
+        call: &mut Call<'_>,
     ) -> Result<Done, Fault> {
-        use Method::{Delete, Get, Put};
-        let queue = |text| number::<u8>(text, "queue", u8::MAX.into());
-        let filter = |text| number::<u16>(text, "filter", u16::MAX.into());
-        let action = match (path, request.method) {
-            ([], Get) => {
-                let report = self.nodes.get(&id).and_then(|node| node.report.as_ref());
-                let found = report.and_then(|report| report.bearers.iter().find(|b| b.bearer == bearer));
-                let BearerId { rnti, rbid } = bearer;
-                let unknown = || Fault::new(404, format!("there is no bearer {rbid} of a UE {rnti}"));
-                return Ok(Done::Answer(resources::bearer(found.ok_or_else(unknown)?)));
-            }
-            (["queues", text], Put) => {
-                TrafficAction::PutQueue(body::<QueueResource>(request)?.queue(queue(text)?)?)
-            }
-            (["queues", text], Delete) => TrafficAction::DeleteQueue(queue(text)?),
-            (["filters", text], Put) => {
-                TrafficAction::PutFilter(body::<FilterResource>(request)?.filter(filter(text)?))
-            }
-            (["filters", text], Delete) => TrafficAction::DeleteFilter(filter(text)?),
-            (["scheduler"], Put) => TrafficAction::SetScheduler(body::<SchedulerResource>(request)?.into()),
-            (["pacer"], Put) => TrafficAction::SetPacer(body::<PacerResource>(request)?.into()),
-            (["stages", name], Put) => {
-                let role = resources::role(name)?;
-                let module = Some(body::<StageResource>(request)?.module()?);
-                TrafficAction::SetStage(Stage { role, module })
-            }
-            (["stages", name], Delete) => {
-                TrafficAction::SetStage(Stage { role: resources::role(name)?, module: None })
-            }
-            ([], _) => return Err(Fault::method("GET")),
-            (["queues" | "filters" | "stages", _], _) => return Err(Fault::method("PUT, DELETE")),
-            (["scheduler" | "pacer"], _) => return Err(Fault::method("PUT")),
-            _ => return Err(missing("resource", &request.path, THERE)),
-        };
         let lost = || Fault::new(503, "the base station is not connected, or offers no TRAFFIC");
         let function = self.watch.function(&id, TRAFFIC).ok_or_else(lost)?;
-        self.commands.send((id, function), &TrafficCommand { bearer, action }, request.token, out)?;
+        self.commands.send(
+            (id, function),
+            &TrafficCommand { bearer, action },
+            call.request.token,
+            call.out,
+        )?;
         Ok(Done::Later)
     }
 
@@ -106,4 +146,12 @@ impl Traffic {
             "bearers": node.report.as_ref().map_or(0, |report| report.bearers.len()),
         })
     }
+}
+
+fn queue(call: &Call<'_>) -> Result<u8, Fault> {
+    Ok(call.parameters.number("queue", "queue", u8::MAX.into())?)
+}
+
+fn filter(call: &Call<'_>) -> Result<u16, Fault> {
+    Ok(call.parameters.number("filter", "filter", u16::MAX.into())?)
 }

@@ -34,26 +34,26 @@ pub use broker::{Errand, FaceId, STATIONS_MAX, TenantBroker};
 pub use lease::Lease;
 pub use tenants::{TENANTS_MAX, Tenant, VirtError};
 
-use crate::north::{Done, Fault, missing, segments};
+use crate::north::{Call, Done, Fault, Handler};
 use crate::watch::{RETRY, Watch};
 use broker::State;
 use ranlab_e2::Time;
-use ranlab_e2::ric::{
-    ControlDetails, IApp, IAppInput, IAppOutbox, Method, NodeInfo, NodeKind, NorthboundRequest, Outcome,
-};
+use ranlab_e2::ric::{ControlDetails, IApp, IAppInput, IAppOutbox, NodeInfo, NodeKind, Outcome};
 use ranlab_e2_codec::e2ap::{Cause, GlobalE2NodeId, RicControlAckRequest};
 use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
 use ranlab_e2_codec::e2sm::plain::EventTrigger;
 use ranlab_e2_codec::e2sm::rrc::{Rrc, RrcChange, RrcCommand, RrcEvent, RrcIndication, RrcTrigger};
 use ranlab_e2_codec::e2sm::slice::{SliceIndication, SliceModel};
 use ranlab_e2_codec::e2sm::{Encoding, Octets, ServiceModel, gtp, mac, pdcp, rlc};
+use ranlab_machine::routes::{Document, Routed};
 use station::Command;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tenants::Tenants;
 
-/// OpenAPI 3.1 description of the resources of this iApp.
-pub const OPENAPI: &str = include_str!("../../openapi/virt.json");
+/// Resources of this iApp, and what their description adds.
+pub const DOCUMENT: Document =
+    Document { routes: Virt::ROUTES, details: include_str!("../../openapi/virt.json") };
 /// Name of this iApp, in northbound paths.
 pub const NAME: &str = "virt";
 
@@ -195,15 +195,19 @@ impl Virt {
         }
     }
 
-    fn northbound(&self, request: &NorthboundRequest) -> Result<Done, Fault> {
-        let path = segments(&request.path)?;
-        let path: Vec<&str> = path.iter().map(String::as_str).collect();
-        match (&path[..], request.method) {
-            (["tenants"], Method::Get) => Ok(Done::Answer(self.desk.state().tenants.as_json())),
-            (["nodes"], Method::Get) => Ok(Done::Answer(self.desk.state().stations_as_json())),
-            (["tenants" | "nodes"], _) => Err(Fault::method("GET")),
-            _ => Err(missing("resource", &request.path, "tenants and nodes")),
-        }
+    fn tenants(&mut self, _: &mut Call<'_>) -> Result<Done, Fault> {
+        Ok(Done::Answer(self.desk.state().tenants.as_json()))
+    }
+
+    fn nodes(&mut self, _: &mut Call<'_>) -> Result<Done, Fault> {
+        Ok(Done::Answer(self.desk.state().stations_as_json()))
+    }
+}
+
+ranlab_machine::routes! {
+    impl Virt: Handler<Virt>, at "/v1/", faults [405, 421, 503, 504] {
+        Get "tenants" tenants -> 200: Tenants, Operator, "the operators";
+        Get "nodes" nodes -> 200: Nodes, Operator, "base stations as operators see them";
     }
 }
 
@@ -262,9 +266,7 @@ impl IApp for Virt {
                 self.retry_set = false;
                 self.desk.state().try_again();
             }
-            IAppInput::Northbound(request) => {
-                crate::north::conclude(request, self.northbound(request), out);
-            }
+            IAppInput::Northbound(request) => crate::north::serve(self, now, request, out),
             _ => {}
         }
         self.go_on(now, out);

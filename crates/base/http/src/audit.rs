@@ -1,0 +1,74 @@
+//! Audit of a server: requests to each of its routes that the access policy has to refuse.
+use crate::server::{Client, Server};
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::header;
+use ranlab_machine::routes::{Route, Who};
+use std::net::{IpAddr, Ipv4Addr};
+
+/// Methods of requests; a route has one of them.
+const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"];
+/// Another machine.
+const STRANGER: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+
+/// Request that was not answered as the access policy demands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Breach {
+    /// Method and path.
+    pub request: String,
+    /// What is wrong with the request.
+    pub fault: &'static str,
+    /// Status that it must get.
+    pub wanted: u16,
+    /// Status that it got.
+    pub got: u16,
+}
+
+/// Asks for every route by every method, from another machine and with the faults of an attacker; returns the requests with
+/// another status than the policy demands, and the number of requests. The server must have a token, which is `token`.
+pub async fn breaches<C: Client>(server: &Server<C>, token: &str) -> (Vec<Breach>, usize) {
+    let mut all = Vec::new();
+    let mut asked = 0;
+    let bearer = format!("Bearer {token}");
+    let wrong = format!("{bearer}x");
+    for route in server.routes() {
+        for method in METHODS {
+            let is_open = open(server, route);
+            let cases = [
+                ("foreign host", "evil.example", None, Some(&bearer), 421),
+                ("foreign origin", "localhost", Some("http://evil.example"), Some(&bearer), 403),
+                ("no token", "localhost", None, None, if is_open { 0 } else { 401 }),
+                ("wrong token", "localhost", None, Some(&wrong), if is_open { 0 } else { 401 }),
+            ];
+            for (fault, host, origin, bearer, wanted) in cases {
+                let path = route.path.replace("{*", "").replace(['{', '}'], "");
+                let mut request = Request::builder().method(method).uri(&path).header(header::HOST, host);
+                for (name, value) in [
+                    (header::ORIGIN, origin),
+                    (header::AUTHORIZATION, bearer.map(String::as_str)),
+                    (header::CONTENT_TYPE, Some("application/json")),
+                ] {
+                    if let Some(value) = value {
+                        request = request.header(name, value);
+                    }
+                }
+                let Ok(request) = request.body(Body::from("{}")) else { continue };
+                // A route for anyone may answer as it likes, which may take long.
+                if wanted == 0 {
+                    continue;
+                }
+                asked += 1;
+                let got = server.answer(STRANGER, request).await.status().as_u16();
+                if got != wanted {
+                    all.push(Breach { request: format!("{method} {path}"), fault, wanted, got });
+                }
+            }
+        }
+    }
+    (all, asked)
+}
+
+/// Returns whether a path has a route for anyone.
+fn open<C: Client>(server: &Server<C>, route: &Route) -> bool {
+    server.routes().any(|other| other.path == route.path && other.who == Who::Anyone)
+}
