@@ -24,6 +24,8 @@ SERVERS = [
     ("traffic", "Traffic controller", "`ranlab controller traffic --http ADDRESS`."),
     ("association", "Association controller", "`ranlab controller association --http ADDRESS`."),
     ("virt", "Virtualization controller", "`ranlab controller virt --http ADDRESS`."),
+    ("flexran", "FlexRAN controller", "`ranlab controller flexran --http ADDRESS`."),
+    ("empower", "5G-EmPOWER controller", "`ranlab controller empower --http ADDRESS`."),
 ]
 ACCESS = {"anyone": "public", "operator": "token", "xapp": "token; hosted xApps too"}
 HEAD = """# HTTP API, path by path

@@ -12,7 +12,6 @@
 //! | [`page`] | files of the embedded page |
 #![deny(missing_docs)]
 
-mod answer;
 pub mod audit;
 pub mod board;
 pub mod describe;
@@ -23,6 +22,5 @@ pub mod sse;
 mod thread_bridge;
 pub mod token;
 
-pub use answer::Answer;
 pub use ranlab_page::base64;
-pub use thread_bridge::{Request, ThreadBridge, answers, serve};
+pub use thread_bridge::{ThreadBridge, serve};

@@ -1,14 +1,11 @@
 //! Access from HTTP handlers on any thread to a value that stays on one thread: a bounded request channel and
 //! a task on that thread.
-use crate::Answer;
-use crate::guard::{Access, problem};
+use crate::guard::problem;
 use axum::Router;
-use axum::extract::{ConnectInfo, State};
-use axum::http::{HeaderMap, Method, StatusCode, Uri};
-use axum::response::{IntoResponse, Response};
+use axum::http::StatusCode;
+use axum::response::Response;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
 /// Maximum number of queued requests; further ones get status 503.
@@ -74,57 +71,4 @@ pub async fn serve(router: Router, address: SocketAddr) -> io::Result<SocketAddr
         }
     });
     Ok(bound)
-}
-
-/// HTTP request.
-pub struct Request {
-    /// Method, in capitals.
-    pub method: String,
-    /// Path, without the query.
-    pub path: String,
-    /// Body; may be empty.
-    pub body: String,
-}
-
-/// Maximum size of a request body, in bytes.
-const BODY_MAX: usize = 64 << 10;
-
-/// Serves JSON resources to requests that `access` accepts.
-///
-/// # Errors
-/// Fails if the address cannot be bound, or is beyond loopback and there is no token.
-pub async fn answers<T: 'static>(
-    desk: ThreadBridge<T>,
-    address: SocketAddr,
-    access: Access,
-    answer: impl FnOnce(&T, Request, oneshot::Sender<Answer>) + Copy + Send + Sync + 'static,
-) -> io::Result<SocketAddr> {
-    access.check_address(address)?;
-    let access = Arc::new(access);
-    let handler = move |State((desk, access)): State<(ThreadBridge<T>, Arc<Access>)>,
-                        ConnectInfo(peer): ConnectInfo<SocketAddr>,
-                        method: Method,
-                        uri: Uri,
-                        headers: HeaderMap,
-                        body: String| async move {
-        if let Err(refused) = access.check(peer.ip(), &headers, &uri) {
-            return refused;
-        }
-        if body.len() > BODY_MAX {
-            return problem(StatusCode::PAYLOAD_TOO_LARGE, &format!("a body has at most {BODY_MAX} bytes"));
-        }
-        let request = Request { method: method.to_string(), path: uri.path().to_owned(), body };
-        match desk.ask_for(move |asked, told| answer(asked, request, told)).await {
-            Ok(Answer::Known(value)) => axum::Json(value).into_response(),
-            Ok(Answer::Refused(status, why)) => {
-                problem(StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY), &why)
-            }
-            Ok(Answer::Unknown | Answer::Later(_)) => problem(
-                StatusCode::NOT_FOUND,
-                "no such resource; there are /healthz and /v1/counters besides the controller's own",
-            ),
-            Err(busy) => busy,
-        }
-    };
-    serve(Router::new().fallback(handler).with_state((desk, access)), address).await
 }

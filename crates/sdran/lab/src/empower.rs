@@ -1,8 +1,8 @@
 //! Socket server of the 5G-EmPOWER-style controller.
-use super::{Policy, Server, WallClock};
-use ranlab_http::Answer;
+use super::{Handler, Policy, Progress, Server, WallClock};
 use ranlab_http::guard::Access;
 use ranlab_machine::Time;
+use ranlab_machine::routes::{HttpProblem, Parameters};
 use ranlab_sdran::controller::{Action, ConnectionId, ControllerCounters};
 use ranlab_sdran::empower::controller::{EmpowerController, EmpowerControllerSettings, Vbs};
 use ranlab_sdran::empower::protocol::Mac;
@@ -36,10 +36,16 @@ impl EmpowerServer {
         self.server.address
     }
 
-    /// Serves `/api/v1/vbses` (GET, and POST `{"addr": "…"}` to register), `/v1/counters` and `/healthz`, to
-    /// requests that `access` accepts.
+    /// Serves the paths of the published controller, `/v1/counters`, `/openapi.json` and `/healthz`, to requests that `access`
+    /// accepts.
     pub async fn serve_http(&self, address: SocketAddr, access: Access) -> io::Result<SocketAddr> {
         self.server.serve_http(address, access).await
+    }
+
+    /// Returns the server of the REST API.
+    #[cfg(test)]
+    pub(crate) fn rest(&self, access: Access) -> ranlab_http::server::Server {
+        crate::http::server(self.server.driver.clone(), access)
     }
 
     /// Calls `look` with the controller.
@@ -49,6 +55,8 @@ impl EmpowerServer {
 }
 
 impl Policy for Served {
+    const DETAILS: &'static str = include_str!("../openapi/empower.json");
+
     fn connected(&mut self, id: ConnectionId, source: &str) {
         self.0.connected(id, source);
     }
@@ -76,28 +84,35 @@ impl Policy for Served {
     fn counters(&self) -> ControllerCounters {
         *self.0.counters()
     }
-    fn answer(&mut self, method: &str, path: &str, body: &str) -> Answer {
-        self.response(method, path, body).into()
+}
+
+ranlab_machine::routes! {
+    impl Served: Handler<Served>, at "", faults [401, 403, 405, 421, 503] {
+        Get "/api/v1/vbses" vbses -> 200: Vbses, Operator, "base stations";
+        Post "/api/v1/vbses" register(NewVbs as Raw) -> 200, Operator or [404], "register a base station by its MAC address";
+        Get "/api/v1/vbses/{addr}" vbs -> 200: Vbs, Operator, "one base station, by its MAC address";
     }
 }
 
 impl Served {
-    fn response(&mut self, method: &str, path: &str, body: &str) -> Option<Value> {
-        let rest = path.strip_prefix("/api/v1/vbses")?;
-        match (method, rest.trim_matches('/')) {
-            ("POST", "") => {
-                let body: Value = serde_json::from_str(body).ok()?;
-                let mac: Mac = body.get("addr")?.as_str()?.parse().ok()?;
-                self.0.register(mac);
-                Some(json!({ "registered": mac.to_string() }))
-            }
-            ("GET", "") => Some(self.0.stations().iter().map(|(mac, station)| vbs(*mac, station)).collect()),
-            ("GET", mac) => {
-                let mac: Mac = mac.parse().ok()?;
-                self.0.stations().get(&mac).map(|station| vbs(mac, station))
-            }
-            _ => None,
-        }
+    fn vbses(&mut self, _: &Parameters, _: &str) -> Result<Progress, HttpProblem> {
+        Ok(Progress::Done(self.0.stations().iter().map(|(mac, station)| vbs(*mac, station)).collect()))
+    }
+
+    fn register(&mut self, _: &Parameters, body: &str) -> Result<Progress, HttpProblem> {
+        let body: Option<Value> = serde_json::from_str(body).ok();
+        let mac = body.and_then(|body| body.get("addr")?.as_str()?.parse::<Mac>().ok());
+        let mac = mac.ok_or_else(|| HttpProblem::new(404, "expected: {\"addr\": a MAC address}"))?;
+        self.0.register(mac);
+        Ok(Progress::Done(json!({ "registered": mac.to_string() })))
+    }
+
+    fn vbs(&mut self, parameters: &Parameters, _: &str) -> Result<Progress, HttpProblem> {
+        let text = parameters.text("addr");
+        let found = text.parse().ok().and_then(|mac| Some(vbs(mac, self.0.stations().get(&mac)?)));
+        found
+            .map(Progress::Done)
+            .ok_or_else(|| HttpProblem::new(404, format!("there is no base station {text:?}")))
     }
 }
 

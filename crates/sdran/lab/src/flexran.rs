@@ -1,11 +1,11 @@
 //! Socket server of the FlexRAN-style controller.
-use super::{Policy, Server, WallClock};
-use ranlab_http::Answer;
+use super::{Handler, Policy, Progress, Server, WallClock};
 use ranlab_http::guard::Access;
 use ranlab_machine::Time;
+use ranlab_machine::routes::{HttpProblem, Parameters};
 use ranlab_sdran::controller::{Action, ConnectionId, ControllerCounters};
 use ranlab_sdran::flexran::controller::{
-    AgentNode, FlexranController, FlexranControllerSettings, OrderError, resources,
+    AgentNode, Command, FlexranController, FlexranControllerSettings, OrderError, resources,
 };
 use ranlab_transport::BindError;
 use ranlab_transport::now;
@@ -57,10 +57,16 @@ impl FlexranServer {
         self.server.address
     }
 
-    /// Serves `/stats_manager/{all,enb_config,mac_stats}`, `/dl_sched`, `/rrm_config`, `/slice` and the other
-    /// paths of `resources`, `/v1/counters` and `/healthz`, to requests that `access` accepts.
+    /// Serves the paths of the published controllers, `/v1/counters`, `/openapi.json` and `/healthz`, to requests that `access`
+    /// accepts.
     pub async fn serve_http(&self, address: SocketAddr, access: Access) -> io::Result<SocketAddr> {
         self.server.serve_http(address, access).await
+    }
+
+    /// Returns the server of the REST API.
+    #[cfg(test)]
+    pub(crate) fn rest(&self, access: Access) -> ranlab_http::server::Server {
+        crate::http::server(self.server.driver.clone(), access)
     }
 
     /// Calls `look` with the controller.
@@ -70,6 +76,8 @@ impl FlexranServer {
 }
 
 impl Policy for Served {
+    const DETAILS: &'static str = include_str!("../openapi/flexran.json");
+
     fn connected(&mut self, id: ConnectionId, _source: &str) {
         self.controller.connected(id);
     }
@@ -110,64 +118,119 @@ impl Policy for Served {
     fn counters(&self) -> ControllerCounters {
         *self.controller.counters()
     }
-    fn answer(&mut self, method: &str, path: &str, body: &str) -> Answer {
-        match method {
-            "POST" => self.order(path, body),
-            _ => self.response(path).into(),
-        }
-    }
-    fn outcome(&mut self, order: u64) -> Option<Answer> {
-        Some(match self.controller.outcome(order)? {
-            Ok(()) => Answer::Known(json!({ "done": true })),
-            Err(why) => Answer::Refused(409, why),
-        })
+    fn outcome(&mut self, order: u64) -> Option<Result<Value, HttpProblem>> {
+        let outcome = self.controller.outcome(order)?;
+        Some(outcome.map(|()| json!({ "done": true })).map_err(|why| HttpProblem::new(409, why)))
     }
     fn forget(&mut self, order: u64) {
         self.controller.forget(order);
     }
 }
 
+ranlab_machine::routes! {
+    impl Served: Handler<Served>, at "", faults [401, 403, 405, 421, 503] {
+        Get "/stats_manager/all" stats -> 200, Operator,
+            "configuration and statistics of all base stations, what the monitor has seen, and the share of the RIB updater";
+        Get "/stats_manager/enb_config" enb_config -> 200, Operator, "configuration of all base stations";
+        Get "/stats_manager/mac_stats" mac_stats -> 200, Operator, "statistics of all base stations";
+        Get "/dl_sched" dl_sched -> 200, Operator, "number of base stations scheduled here, and of decisions";
+        Post "/dl_sched/{mode}" schedule(Nothing as Raw) -> 200, Operator or [409, 504],
+            "this controller (1) or the base stations (0) schedule the downlink";
+        Post "/dl_sched/{mode}/enb/{enb}" schedule_enb = schedule(Nothing as Raw) -> 200, Operator or [409, 504],
+            "the same at one base station";
+        Post "/rrm_config" rrm_config(Policy as Raw) -> 200, Operator or [409, 422, 504],
+            "change the base stations' own scheduler by a policy in YAML: behaviour, slices";
+        Post "/rrm_config/enb/{enb}" rrm_config_enb = rrm_config(Policy as Raw) -> 200, Operator or [409, 422, 504],
+            "the same at one base station";
+        Post "/delegate/{name}" delegate(Code as Raw) -> 200, Operator or [409, 504],
+            "push a scheduler that policies may name";
+        Post "/delegate/{name}/enb/{enb}" delegate_enb = delegate(Code as Raw) -> 200, Operator or [409, 504],
+            "the same at one base station";
+        Post "/slice" slice(Slices as Raw) -> 200, Operator or [400, 409, 422, 504], "set slices, in resource block groups";
+        Post "/slice/enb/{enb}" slice_enb = slice(Slices as Raw) -> 200, Operator or [400, 409, 422, 504],
+            "the same at one base station";
+        Post "/ue_slice_assignment" assign(Assignment as Raw) -> 200, Operator or [400, 409, 422, 504],
+            "associate UEs with slices";
+        Post "/ue_slice_assignment/enb/{enb}" assign_enb = assign(Assignment as Raw) -> 200,
+            Operator or [400, 409, 422, 504], "the same at one base station";
+        Post "/rrc/ho/senb/{source}/ue/{rnti}/tenb/{target}" hand_over(Nothing as Raw) -> 200, Operator or [409, 504],
+            "hand a UE over from one base station to another";
+    }
+}
+
 impl Served {
-    fn order(&mut self, path: &str, body: &str) -> Answer {
-        let (station, order) = match resources::read(path, body) {
-            None => return Answer::Unknown,
-            Some(Err((status, why))) => return Answer::Refused(status, why),
-            Some(Ok(asked)) => asked,
-        };
-        match self.controller.order(station, &order) {
-            Ok(ticket) => Answer::Later(ticket),
-            Err(error) => {
-                let status = match error {
-                    OrderError::NoStation(..) | OrderError::Nobody => 404,
-                    OrderError::Central(_) => 409,
-                    _ => 503,
-                };
-                Answer::Refused(status, error.to_string())
-            }
-        }
+    fn schedule(&mut self, parameters: &Parameters, _: &str) -> Result<Progress, HttpProblem> {
+        self.order(parameters, resources::schedule(parameters.text("mode")))
     }
 
-    fn response(&self, path: &str) -> Option<Value> {
-        let rib = self.controller.rib();
-        let agents = |of: fn(u64, &AgentNode) -> Value| -> Value {
-            rib.agents().iter().map(|(id, agent)| of(*id, agent)).collect()
-        };
-        match path {
-            "/stats_manager/enb_config" => Some(json!({ "eNB_config": agents(configuration) })),
-            "/stats_manager/mac_stats" => Some(json!({ "mac_stats": agents(statistics) })),
-            "/stats_manager/all" => Some(json!({
-                "eNB_config": agents(configuration),
-                "mac_stats": agents(statistics),
-                "monitor": self.controller.seen(),
-                "rib_share": self.controller.share(),
-                "held_bytes": self.controller.held_bytes(),
-            })),
-            "/dl_sched" => {
-                let (decisions, base_stations) = self.controller.scheduled();
-                Some(json!({ "base_stations": base_stations, "decisions": decisions }))
-            }
-            _ => None,
-        }
+    fn rrm_config(&mut self, parameters: &Parameters, body: &str) -> Result<Progress, HttpProblem> {
+        self.order(parameters, resources::policy(body))
+    }
+
+    fn delegate(&mut self, parameters: &Parameters, body: &str) -> Result<Progress, HttpProblem> {
+        let order = Command::Delegate(parameters.text("name").to_owned(), body.to_owned().into());
+        self.order(parameters, Ok(order))
+    }
+
+    fn slice(&mut self, parameters: &Parameters, body: &str) -> Result<Progress, HttpProblem> {
+        self.order(parameters, resources::slices(body))
+    }
+
+    fn assign(&mut self, parameters: &Parameters, body: &str) -> Result<Progress, HttpProblem> {
+        self.order(parameters, resources::assignment(body))
+    }
+
+    fn hand_over(&mut self, parameters: &Parameters, _: &str) -> Result<Progress, HttpProblem> {
+        let order = resources::hand_over(parameters.text("rnti"), parameters.text("target"))?;
+        self.send(Some(resources::station(parameters.text("source"))?), &order)
+    }
+
+    /// Sends an order to the base station of a request, or to all.
+    fn order(
+        &mut self,
+        parameters: &Parameters,
+        order: Result<Command, HttpProblem>,
+    ) -> Result<Progress, HttpProblem> {
+        let station = Some(parameters.text("enb")).filter(|text| !text.is_empty());
+        self.send(station.map(resources::station).transpose()?, &order?)
+    }
+
+    fn send(&mut self, station: Option<u64>, order: &Command) -> Result<Progress, HttpProblem> {
+        self.controller.order(station, order).map(Progress::Later).map_err(|error| {
+            let status = match error {
+                OrderError::NoStation(..) | OrderError::Nobody => 404,
+                OrderError::Central(_) => 409,
+                _ => 503,
+            };
+            HttpProblem::new(status, error.to_string())
+        })
+    }
+
+    fn agents(&self, of: fn(u64, &AgentNode) -> Value) -> Value {
+        self.controller.rib().agents().iter().map(|(id, agent)| of(*id, agent)).collect()
+    }
+
+    fn stats(&mut self, _: &Parameters, _: &str) -> Result<Progress, HttpProblem> {
+        Ok(Progress::Done(json!({
+            "eNB_config": self.agents(configuration),
+            "mac_stats": self.agents(statistics),
+            "monitor": self.controller.seen(),
+            "rib_share": self.controller.share(),
+            "held_bytes": self.controller.held_bytes(),
+        })))
+    }
+
+    fn enb_config(&mut self, _: &Parameters, _: &str) -> Result<Progress, HttpProblem> {
+        Ok(Progress::Done(json!({ "eNB_config": self.agents(configuration) })))
+    }
+
+    fn mac_stats(&mut self, _: &Parameters, _: &str) -> Result<Progress, HttpProblem> {
+        Ok(Progress::Done(json!({ "mac_stats": self.agents(statistics) })))
+    }
+
+    fn dl_sched(&mut self, _: &Parameters, _: &str) -> Result<Progress, HttpProblem> {
+        let (decisions, base_stations) = self.controller.scheduled();
+        Ok(Progress::Done(json!({ "base_stations": base_stations, "decisions": decisions })))
     }
 }
 

@@ -6,6 +6,7 @@ pub mod empower;
 mod fields;
 pub mod fleet;
 pub mod flexran;
+mod http;
 mod stations;
 pub mod verbs;
 
@@ -18,11 +19,12 @@ pub use stations::{Events, SouthDetail, SouthFleet, SouthFleetPart};
 
 use bytes::Bytes;
 use ranlab_http::guard::Access;
-use ranlab_http::{Answer, ThreadBridge, answers};
+use ranlab_machine::routes::{HttpProblem, Parameters, Routed};
 use ranlab_machine::{Frame, LinkLoss, Time};
 use ranlab_sdran::controller::{Action, Clock, ConnectionId, ControllerCounters};
 use ranlab_transport::driver::{self, Driver, Machine, ReadInterest};
 use ranlab_transport::{Address, BindError, SocketOptions};
+use serde_json::Value;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::SocketAddr;
@@ -52,12 +54,21 @@ impl Clock for WallClock {
     }
 }
 
-/// Timeout of an order, and the interval at which its outcome is checked.
-const ORDER_PATIENCE: Duration = Duration::from_secs(2);
-const ORDER_LOOK: Duration = Duration::from_millis(2);
+/// Progress of a request.
+pub(crate) enum Progress {
+    /// Response.
+    Done(Value),
+    /// The response follows when this order has ended.
+    Later(u64),
+}
+
+/// Handler of a route: parameters of the path, and the body.
+pub(crate) type Handler<P> = fn(&mut P, &Parameters, &str) -> Result<Progress, HttpProblem>;
 
 /// Controller as seen by the server.
-pub(crate) trait Policy: 'static {
+pub(crate) trait Policy: Routed<Handler = Handler<Self>> {
+    /// What the description of its routes adds.
+    const DETAILS: &'static str;
     fn connected(&mut self, id: ConnectionId, source: &str);
     fn received(&mut self, id: ConnectionId, octets: &[u8]);
     fn closed(&mut self, id: ConnectionId);
@@ -69,10 +80,9 @@ pub(crate) trait Policy: 'static {
     /// Returns the time of the next run; a past time means immediately.
     fn run_at(&self) -> Time;
     fn counters(&self) -> ControllerCounters;
-    fn answer(&mut self, method: &str, path: &str, body: &str) -> Answer;
     /// Returns the outcome of an order; `None` while it is pending.
-    fn outcome(&mut self, _order: u64) -> Option<Answer> {
-        Some(Answer::Unknown)
+    fn outcome(&mut self, _order: u64) -> Option<Result<Value, HttpProblem>> {
+        Some(Err(HttpProblem::new(404, "there are no orders")))
     }
     /// Discards the outcome of an order.
     fn forget(&mut self, _order: u64) {}
@@ -175,41 +185,6 @@ impl<P: Policy> Server<P> {
 
     /// Serves the REST API; returns the bound address.
     pub(crate) async fn serve_http(&self, address: SocketAddr, access: Access) -> io::Result<SocketAddr> {
-        let desk = ThreadBridge::open(self.driver.clone());
-        answers(desk, address, access, |driver: &Rc<Driver<Served<P>>>, question, told| {
-            let answer = driver.with(|served, _| match question.path.as_str() {
-                "/healthz" => Answer::Known(serde_json::json!({ "status": "ok" })),
-                "/v1/counters" => {
-                    let counters = served.policy.counters();
-                    let overload = ranlab_sdran::controller::overload(&counters);
-                    let guidelines = ranlab_sdran::controller::guidelines(&counters);
-                    Answer::Known(serde_json::json!({
-                        "counters": counters, "overload": overload, "guidelines": guidelines,
-                    }))
-                }
-                path => served.policy.answer(&question.method, path, &question.body),
-            });
-            let Answer::Later(order) = answer else {
-                // The requester may have disconnected.
-                return drop(told.send(answer));
-            };
-            let driver = driver.clone();
-            tokio::task::spawn_local(async move {
-                let begun = tokio::time::Instant::now();
-                let ended = loop {
-                    if let Some(ended) = driver.with(|served, _| served.policy.outcome(order)) {
-                        break ended;
-                    }
-                    if begun.elapsed() > ORDER_PATIENCE {
-                        driver.with(|served, _| served.policy.forget(order));
-                        let silent = "the base station does not confirm commands; only ranlab's do";
-                        break Answer::Refused(504, silent.to_owned());
-                    }
-                    tokio::time::sleep(ORDER_LOOK).await;
-                };
-                drop(told.send(ended));
-            });
-        })
-        .await
+        http::server::<P>(self.driver.clone(), access).serve(address).await
     }
 }

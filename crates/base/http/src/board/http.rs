@@ -1,18 +1,14 @@
-//! HTTP server of the live status page: `/` and `/web/…` serve the page, `/v1/stream` the events,
-//! `/v1/document` the report, `/metrics` the latest values, and `POST /v1/actions/NAME` requests an action.
-//!
-//! The checks are those of the REST interface of a RIC: the `Host` header names this server, a token is required if there
-//! is one, and a body declares JSON.
+//! HTTP server of the live status page. The access policy is that of the REST interface of a RIC.
+#![allow(clippy::result_large_err, reason = "one refusal a request")]
+
 use super::metrics;
 use super::{Board, Unheard};
-use crate::guard::{Access, checked_body, problem, unauthorized};
-use axum::Router;
-use axum::body::Body;
-use axum::extract::{ConnectInfo, Request, State};
-use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
+use crate::guard::{Access, problem};
+use crate::server::{Handler, HttpCall, Server, Table, not_found};
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// Address and access policy of a live status page.
@@ -24,9 +20,15 @@ pub struct Config {
     pub access: Access,
 }
 
-struct Served {
-    board: Board,
-    config: Config,
+ranlab_machine::routes! {
+    async impl Board: Handler<Board>, at "", faults [401, 403, 405, 421, 503] {
+        Get "/" page -> 200 as Page, Anyone, "the page";
+        Get "/web/{file}" page_file = page -> 200 as File, Anyone, "scripts, styles and icon of the page";
+        Get "/v1/stream" stream -> 200 as Events, Operator, "state of the command, then its changes";
+        Get "/v1/document" document = report -> 200, Operator or [404], "report of the command";
+        Get "/metrics" values -> 200 as Text, Operator, "latest values, in Prometheus text format 0.0.4";
+        Post "/v1/actions/{name}" action(Anything) -> 204, Operator or [409], "request an action";
+    }
 }
 
 /// Starts the server, which runs until the runtime ends; returns the bound address.
@@ -34,71 +36,42 @@ struct Served {
 /// # Errors
 /// Fails if the address cannot be bound, or is beyond loopback and there is no token.
 pub async fn serve(board: Board, config: Config) -> io::Result<SocketAddr> {
-    config.access.check_address(config.address)?;
-    let address = config.address;
-    let served = Arc::new(Served { board, config });
-    crate::serve(Router::new().fallback(handle).with_state(served), address).await
+    Server::new(config.access).with(Table::routed(Arc::new(board))).serve(config.address).await
 }
 
-async fn handle(
-    State(served): State<Arc<Served>>,
-    ConnectInfo(peer): ConnectInfo<SocketAddr>,
-    request: Request,
-) -> Response {
-    let (head, body) = request.into_parts();
-    match respond(&served, peer.ip(), &head.method, &head.uri, &head.headers, body).await {
-        Ok(response) | Err(response) => response,
+impl Board {
+    async fn page(self: Arc<Self>, call: HttpCall) -> Result<Response, Response> {
+        crate::page::file_of_board(call.uri.path()).ok_or_else(not_found)
     }
-}
 
-#[allow(clippy::result_large_err, reason = "one refusal a request")]
-async fn respond(
-    served: &Served,
-    peer: IpAddr,
-    method: &Method,
-    uri: &Uri,
-    headers: &HeaderMap,
-    body: Body,
-) -> Result<Response, Response> {
-    let Served { board, config } = served;
-    config.access.check_host(headers, uri)?;
-    let path = uri.path();
-    let reads = *method == Method::GET || *method == Method::HEAD;
-    let page = crate::page::file_of_board(path);
-    if page.is_none() && !config.access.authorizes(peer, headers) {
-        return Err(unauthorized());
+    async fn stream(self: Arc<Self>, _: HttpCall) -> Result<Response, Response> {
+        crate::sse::lines(self.listen(), "now")
     }
-    if let Some(page) = page.filter(|_| reads) {
-        return Ok(page);
+
+    async fn values(self: Arc<Self>, _: HttpCall) -> Result<Response, Response> {
+        let text = metrics::of_board(&self.latest("samples"), self.pages(), self.dropped());
+        Ok(([(header::CONTENT_TYPE, ranlab_machine::metrics::CONTENT_TYPE)], text).into_response())
     }
-    let missing = |what| problem(StatusCode::NOT_FOUND, what);
-    match (path, path.strip_prefix("/v1/actions/")) {
-        ("/v1/stream", _) if reads => crate::sse::lines(board.listen(), "now"),
-        ("/metrics", _) if reads => {
-            let text = metrics::of_board(&board.latest("samples"), board.pages(), board.dropped());
-            Ok(([(header::CONTENT_TYPE, ranlab_machine::metrics::CONTENT_TYPE)], text).into_response())
-        }
-        ("/v1/document", _) if reads => {
-            let board = board.clone();
-            let read = tokio::task::spawn_blocking(move || board.read()).await;
-            let failed = |_| problem(StatusCode::INTERNAL_SERVER_ERROR, "the document could not be made");
-            let text = read.map_err(failed)?.ok_or_else(|| missing("there is no document yet"))?;
-            let form = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")];
-            Ok((form, text).into_response())
-        }
-        (_, Some(action)) if *method == Method::POST => {
-            checked_body(headers, body).await?;
-            match board.ask(action) {
-                Ok(()) => Ok(StatusCode::NO_CONTENT.into_response()),
-                Err(Unheard::NotOffered) => Err(problem(
-                    StatusCode::CONFLICT,
-                    "this action is not available now; the page lists the available ones",
-                )),
-                Err(Unheard::Full) => {
-                    Err(problem(StatusCode::SERVICE_UNAVAILABLE, "too many requests; try again"))
-                }
+
+    async fn report(self: Arc<Self>, _: HttpCall) -> Result<Response, Response> {
+        let read = tokio::task::spawn_blocking(move || self.read()).await;
+        let failed = |_| problem(StatusCode::INTERNAL_SERVER_ERROR, "the document could not be made");
+        let missing = || problem(StatusCode::NOT_FOUND, "there is no document yet");
+        let text = read.map_err(failed)?.ok_or_else(missing)?;
+        let form = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")];
+        Ok((form, text).into_response())
+    }
+
+    async fn action(self: Arc<Self>, call: HttpCall) -> Result<Response, Response> {
+        match self.ask(call.parameters.text("name")) {
+            Ok(()) => Ok(StatusCode::NO_CONTENT.into_response()),
+            Err(Unheard::NotOffered) => Err(problem(
+                StatusCode::CONFLICT,
+                "this action is not available now; the page lists the available ones",
+            )),
+            Err(Unheard::Full) => {
+                Err(problem(StatusCode::SERVICE_UNAVAILABLE, "too many requests; try again"))
             }
         }
-        _ => Err(missing("there are /, /v1/stream, /v1/document, /metrics, and POST /v1/actions/NAME")),
     }
 }

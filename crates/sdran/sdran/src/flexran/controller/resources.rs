@@ -16,50 +16,51 @@ use super::orders::Command;
 use crate::flexran::protocol::{
     Policy, Slice, SliceAlgorithm, SliceDlUlConfig, SliceParameters, SliceStatic,
 };
+use ranlab_machine::routes::HttpProblem;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// Order, and its base station unless it is for all.
-pub type StationOrder = (Option<u64>, Command);
+/// HTTP error of an invalid request.
+pub type RequestError = HttpProblem;
 
-/// HTTP status and message of an invalid request.
-pub type RequestError = (u16, String);
-
-/// Parses a request; `None` if there is no such resource.
-pub fn read(path: &str, body: &str) -> Option<Result<StationOrder, RequestError>> {
-    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
-    if let ["rrc", "ho", "senb", source, "ue", rnti, "tenb", target] = parts[..] {
-        let read = || {
-            Some((Some(source.parse().ok()?), Command::HandOver(rnti.parse().ok()?, target.parse().ok()?)))
-        };
-        return Some(read().ok_or_else(|| wrong(404, "base stations and C-RNTIs are numbers")));
+/// Parses which side schedules: `1` is this controller, `0` the base stations.
+///
+/// # Errors
+/// The text is neither.
+pub fn schedule(text: &str) -> Result<Command, RequestError> {
+    match text {
+        "0" => Ok(Command::Schedule(false)),
+        "1" => Ok(Command::Schedule(true)),
+        _ => Err(wrong(404, "there are /dl_sched/0 (base stations schedule) and /dl_sched/1")),
     }
-    let (parts, station) = match parts[..] {
-        [.., "enb", station] => match station.parse() {
-            Ok(station) => (&parts[..parts.len() - 2], Some(station)),
-            Err(_) => return Some(Err(wrong(404, "base stations are numbers"))),
-        },
-        _ => (&parts[..], None),
-    };
-    let order = match *parts {
-        ["dl_sched", "0"] => Ok(Command::Schedule(false)),
-        ["dl_sched", "1"] => Ok(Command::Schedule(true)),
-        ["dl_sched", _] => Err(wrong(404, "there are /dl_sched/0 (base stations schedule) and /dl_sched/1")),
-        ["rrm_config"] => policy(body),
-        ["delegate", name] => Ok(Command::Delegate(name.to_owned(), body.to_owned().into())),
-        ["slice"] => slices(body),
-        ["ue_slice_assignment"] => assignment(body),
-        _ => return None,
-    };
-    Some(order.map(|order| (station, order)))
+}
+
+/// Returns the order to hand a UE over to another base station.
+///
+/// # Errors
+/// A text is not a number of the right size.
+pub fn hand_over(rnti: &str, target: &str) -> Result<Command, RequestError> {
+    let read = || Some(Command::HandOver(rnti.parse().ok()?, target.parse().ok()?));
+    read().ok_or_else(|| wrong(404, "base stations and C-RNTIs are numbers"))
+}
+
+/// Parses the number of a base station.
+///
+/// # Errors
+/// The text is not a number.
+pub fn station(text: &str) -> Result<u64, RequestError> {
+    text.parse().map_err(|_| wrong(404, "base stations are numbers"))
 }
 
 fn wrong(status: u16, what: impl Into<String>) -> RequestError {
-    (status, what.into())
+    HttpProblem::new(status, what)
 }
 
 /// Parses a policy. Only its syntax is checked here; the base station reports unsupported content.
-fn policy(body: &str) -> Result<Command, RequestError> {
+///
+/// # Errors
+/// The text is not a policy, or is empty.
+pub fn policy(body: &str) -> Result<Command, RequestError> {
     match body.parse::<Policy>() {
         Ok(policy) if policy == Policy::default() => Err(wrong(422, "the policy asks for nothing")),
         Ok(_) => Ok(Command::Policy(body.to_owned())),
@@ -109,7 +110,11 @@ struct Groups {
     pos_high: u32,
 }
 
-fn slices(body: &str) -> Result<Command, RequestError> {
+/// Parses a slice configuration of the downlink.
+///
+/// # Errors
+/// The text is not JSON of this form.
+pub fn slices(body: &str) -> Result<Command, RequestError> {
     let Downlink { algorithm, slices, scheduler } = json::<Sliced>(body)?.dl;
     let of = |slice: SliceResource| {
         let Groups { pos_low, pos_high } = slice.r#static;
@@ -138,7 +143,11 @@ struct Assigned {
     dl_slice_id: u32,
 }
 
-fn assignment(body: &str) -> Result<Command, RequestError> {
+/// Parses the slices of UEs.
+///
+/// # Errors
+/// The text is not JSON of this form, or names no UE.
+pub fn assignment(body: &str) -> Result<Command, RequestError> {
     let ues = json::<Assignment>(body)?.ue;
     if ues.is_empty() {
         return Err(wrong(422, "no UE is named"));
@@ -152,31 +161,26 @@ mod tests {
 
     #[test]
     fn paths_and_bodies_are_parsed_as_orders() {
-        assert_eq!(read("/dl_sched/1", ""), Some(Ok((None, Command::Schedule(true)))));
-        assert_eq!(read("/dl_sched/0/enb/7", ""), Some(Ok((Some(7), Command::Schedule(false)))));
-        assert_eq!(read("/rrc/ho/senb/1/ue/5/tenb/2", ""), Some(Ok((Some(1), Command::HandOver(5, 2)))));
+        assert_eq!(schedule("1"), Ok(Command::Schedule(true)));
+        assert_eq!(schedule("0"), Ok(Command::Schedule(false)));
+        assert_eq!((station("7"), hand_over("5", "2")), (Ok(7), Ok(Command::HandOver(5, 2))));
         let body = r#"{"ue": [{"rnti": 5, "dlSliceId": 2}]}"#;
-        assert_eq!(
-            read("/ue_slice_assignment/enb/1", body),
-            Some(Ok((Some(1), Command::Associate(vec![(5, 2)]))))
-        );
+        assert_eq!(assignment(body), Ok(Command::Associate(vec![(5, 2)])));
         let body = r#"{"dl": {"algorithm": "Static", "slices": [{"id": 1, "static": {"posLow": 0, "posHigh": 5}}]}}"#;
-        assert!(matches!(read("/slice", body), Some(Ok((None, Command::Slice(dl)))) if dl.slices.len() == 1));
-        for (path, body, status) in [
-            ("/dl_sched/2", "", 404),
-            ("/dl_sched/1/enb/x", "", 404),
-            ("/rrc/ho/senb/1/ue/70000/tenb/2", "", 404),
-            ("/rrm_config", "", 422),
-            ("/rrm_config", "mac:\n - ul_scheduler:\n", 422),
-            ("/slice", "{", 400),
-            ("/slice", r#"{"dl": {"algorithm": "NVS"}}"#, 422),
-            ("/slice", r#"{"dl": {"algorithm": "Static", "slices": [{"id": 1}]}}"#, 422),
-            ("/ue_slice_assignment", r#"{"ue": []}"#, 422),
-            ("/ue_slice_assignment", r#"{"ue": [{"rnti": -1, "dlSliceId": 2}]}"#, 422),
+        assert!(matches!(slices(body), Ok(Command::Slice(dl)) if dl.slices.len() == 1));
+        for (result, status) in [
+            (schedule("2"), 404),
+            (station("x").map(|_| Command::Schedule(true)), 404),
+            (hand_over("70000", "2"), 404),
+            (policy(""), 422),
+            (policy("mac:\n - ul_scheduler:\n"), 422),
+            (slices("{"), 400),
+            (slices(r#"{"dl": {"algorithm": "NVS"}}"#), 422),
+            (slices(r#"{"dl": {"algorithm": "Static", "slices": [{"id": 1}]}}"#), 422),
+            (assignment(r#"{"ue": []}"#), 422),
+            (assignment(r#"{"ue": [{"rnti": -1, "dlSliceId": 2}]}"#), 422),
         ] {
-            let got = read(path, body).map(|read| read.map_err(|(status, _)| status).unwrap_err());
-            assert_eq!(got, Some(status), "{path} {body}");
+            assert_eq!(result.map_err(|fault| fault.status()), Err(status));
         }
-        assert_eq!(read("/stats", ""), None);
     }
 }
