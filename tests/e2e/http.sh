@@ -59,6 +59,14 @@ expect 404 "$api/web/none.js"
 expect 200 "$api/v1/ric/nodes/gnb%20505.01%201"
 has '"id":"gnb 505.01 1"' && has '"sm":"mac"'
 expect 404 "$api/v1/ric/nodes/gnb%20505.01%209"
+
+# Connected xApps of E42 and their subscriptions.
+"$RANLAB" xapp monitor --connect "$(address ric.txt e42)" --sm mac --totals --duration 120s --format ndjson >monitor.txt 2>monitor.err &
+started+=($!)
+for _ in {1..200}; do curl -fsS "$api/v1/xapps" | grep -q '"instance":' && break || sleep 0.05; done
+expect 200 "$api/v1/xapps"
+has '"xapps":\[{"id":[0-9]*,"peer":"tcp://127.0.0.1:' && has '"node":"gnb 505.01 1"' && has '"pending_controls":0'
+expect 405 -X DELETE "$api/v1/xapps"
 timeout 3 curl -sSN "$api/v1/overview" >overview.txt || true
 has '^event: overview$' overview.txt && has '"begin":true' overview.txt && has '"gnb 505.01 1"' overview.txt
 [[ $(grep -c '"begin":false' overview.txt) -ge 1 ]] || { echo "no further events"; cat overview.txt; exit 1; }

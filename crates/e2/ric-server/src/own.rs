@@ -13,7 +13,8 @@ use ranlab_http::server::{Handler, HttpCall, json_response, not_found};
 use ranlab_machine::routes::{Document, Routed, decode};
 use ranlab_ric::console::{self, cluster};
 use ranlab_sdk::RicHandle;
-use ranlab_sdk::e2::ric::{NodeSnapshot, RicSnapshot};
+use ranlab_sdk::e2::ric::{NodeSnapshot, RicSnapshot, XappSnapshot};
+use ranlab_sdk::wire::e2ap::{GlobalE2NodeId, RicRequestId};
 use serde_json::{Value as Json, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,6 +58,7 @@ ranlab_machine::routes! {
         Get "/v1/ric/nodes/{name}" ric_node -> 200: RicNode, Operator, "one base station, by its id";
         Get "/v1/overview" overview -> 200 as Events, Operator,
             "activity of all nodes and xApps, as server-sent events named overview, about one per second with changes only. The first one is complete (begin is true). Nodes: new [key, id, kind, models separated by commas, peer], set [key, state, rate, subscriptions, requests, bytes queued, longest delay of a report in microseconds or null], gone [key]; states are 0 away, 1 idle, 2 reporting, 3 silent. At most 10,000 nodes and 256 xApps are listed individually; totals cover all. A slow client loses the oldest events and receives the event dropped; it then has to reconnect";
+        Get "/v1/xapps" xapps -> 200: Xapps, Operator, "connected xApps of E42 and their subscriptions";
         Get "/v1/iapps" iapps -> 200, Operator, "iApps inside the RIC";
         Get "/v1/iapps/{name}" iapp -> 200: Any, Operator or [400, 504], "root resource of an iApp";
         Post "/v1/iapps/{name}" ask_iapp = iapp(Anything) -> 200: Any, Operator or [400, 409, 422, 504],
@@ -189,6 +191,24 @@ impl Own {
         let overview = self.config.console.overview.clone();
         let listen = move |ric: &RicHandle| ric.read(|ric| overview.listen(ranlab_sdk::now(), ric));
         stream::overview(self.desk.ask(listen).await?)
+    }
+
+    async fn xapps(self: Arc<Self>, _: Call) -> Result<Response, Response> {
+        let now = ranlab_sdk::now();
+        let subscription = |(request, node): &(RicRequestId, GlobalE2NodeId)| json!({ "requestor": request.requestor, "instance": request.instance, "node": node.to_string() });
+        let xapp = |xapp: &XappSnapshot| {
+            json!({
+                "id": xapp.info.id,
+                "peer": &*xapp.info.peer,
+                "tenant": xapp.info.tenant.name(),
+                "e2ap": xapp.info.version.to_string(),
+                "since_s": now.since(xapp.info.since).as_secs(),
+                "subscriptions": xapp.subscriptions.iter().map(subscription).collect::<Vec<_>>(),
+                "pending_controls": xapp.requests,
+            })
+        };
+        let snapshot = self.snapshot().await?;
+        Ok(json_response(&json!({ "xapps": snapshot.xapps.iter().map(xapp).collect::<Vec<_>>() })))
     }
 
     async fn iapps(self: Arc<Self>, _: Call) -> Result<Response, Response> {
