@@ -217,6 +217,44 @@ sequence! {
     }
 }
 
+impl From<ComponentId> for ComponentConfigItem {
+    /// Returns the component with this identity and an empty configuration.
+    fn from(id: ComponentId) -> Self {
+        let interface = match &id {
+            ComponentId::Ng(_) => ComponentInterfaceType::Ng,
+            ComponentId::Xn(_) => ComponentInterfaceType::Xn,
+            ComponentId::E1(_) => ComponentInterfaceType::E1,
+            ComponentId::F1(_) => ComponentInterfaceType::F1,
+            ComponentId::W1(_) => ComponentInterfaceType::W1,
+            ComponentId::S1(_) => ComponentInterfaceType::S1,
+            ComponentId::X2(_) => ComponentInterfaceType::X2,
+        };
+        Self { interface, id, configuration: ComponentConfiguration::default() }
+    }
+}
+
+impl ComponentConfigItem {
+    /// Returns the component of an interface to the AMF with this name, with an empty configuration.
+    pub fn ng(amf_name: impl Into<String>) -> Self {
+        ComponentId::Ng(InterfaceNg { amf_name: amf_name.into() }).into()
+    }
+
+    /// Returns the component of an interface to the MME with this name, with an empty configuration.
+    pub fn s1(mme_name: impl Into<String>) -> Self {
+        ComponentId::S1(InterfaceS1 { mme_name: mme_name.into() }).into()
+    }
+
+    /// Returns the component of an interface between a CU and this DU, with an empty configuration.
+    pub fn f1(du_id: u64) -> Self {
+        ComponentId::F1(InterfaceF1 { du_id }).into()
+    }
+
+    /// Returns the component of an interface between a CU-CP and this CU-UP, with an empty configuration.
+    pub fn e1(cu_up_id: u64) -> Self {
+        ComponentId::E1(InterfaceE1 { cu_up_id }).into()
+    }
+}
+
 container::list_item!(RanFunctionItems RanFunctionItem ids::RAN_FUNCTION_ITEM, Ignore "RANfunction-Item");
 container::list_item!(RanFunctionIdItems RanFunctionIdItem ids::RAN_FUNCTION_ID_ITEM, Ignore "RANfunctionID-Item");
 container::list_item!(RanFunctionIdCauseItems RanFunctionIdCauseItem ids::RAN_FUNCTION_IE_CAUSE_ITEM, Ignore "RANfunctionIDcause-Item");
