@@ -1,4 +1,5 @@
 //! Delays between reconnects, with jitter.
+use ranlab_machine::Random;
 use std::time::Duration;
 
 /// Upper bound of the delay between two connection attempts. A longer configured delay is reduced to it.
@@ -31,19 +32,7 @@ impl Backoff {
     }
 }
 
-/// Pseudo-random generator (splitmix64). The same seed yields the same numbers on every machine.
-#[derive(Debug)]
-pub(crate) struct Random(u64);
-
-impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed ^ 0x9e37_79b9_7f4a_7c15)
-    }
-
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
+/// Returns the random numbers of a machine. The same seed yields the same numbers on every machine.
+pub(crate) const fn seeded(seed: u64) -> Random {
+    Random::new(seed ^ 0x9e37_79b9_7f4a_7c15)
 }

@@ -14,7 +14,7 @@ type Result<T = ()> = std::result::Result<T, DecodeError>;
 /// comparison with other codecs use it for every message, without a generator for each.
 #[derive(Debug)]
 pub struct Random {
-    state: u64,
+    random: ranlab_machine::Random,
     version: Version,
     depth: usize,
 }
@@ -22,20 +22,11 @@ pub struct Random {
 impl Random {
     /// Creates a source. The same seed and version yield the same values on any machine.
     pub fn new(seed: u64, version: Version) -> Self {
-        Self { state: seed, version, depth: 0 }
-    }
-
-    /// SplitMix64 (Steele, Lea, Flood 2014).
-    fn next(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        Self { random: ranlab_machine::Random::new(seed), version, depth: 0 }
     }
 
     fn below(&mut self, n: u64) -> u64 {
-        self.next() % n
+        self.random.next() % n
     }
 
     /// Returns a length: usually short, sometimes 0, rarely beyond the one-byte determinant.
@@ -67,14 +58,14 @@ impl Source for Random {
         Ok(match self.below(8) {
             0 => low,
             1 => high,
-            _ if high - low == u64::MAX => self.next(),
+            _ if high - low == u64::MAX => self.random.next(),
             _ => low + self.below(high - low + 1),
         })
     }
 
     fn unconstrained(&mut self) -> Result<i64> {
         let shift = self.below(64) as u32;
-        Ok((self.next() as i64) >> shift)
+        Ok((self.random.next() as i64) >> shift)
     }
 
     fn index(&mut self, root: u64, additions: u64, _extensible: bool) -> Result<(bool, u64)> {
@@ -88,11 +79,11 @@ impl Source for Random {
     }
 
     fn octets_fixed(&mut self, n: usize) -> Result<Bytes> {
-        Ok((0..n).map(|_| self.next() as u8).collect())
+        Ok((0..n).map(|_| self.random.next() as u8).collect())
     }
 
     fn bits(&mut self, n: u32, _aligned: bool) -> Result<u64> {
-        Ok(if n == 0 { 0 } else { self.next() >> (64 - n) })
+        Ok(if n == 0 { 0 } else { self.random.next() >> (64 - n) })
     }
 
     fn string(&mut self, low: u64, high: u64, _extensible: bool) -> Result<String> {
@@ -101,7 +92,7 @@ impl Source for Random {
     }
 
     fn real(&mut self) -> Result<f64> {
-        let v = f64::from_bits(self.next());
+        let v = f64::from_bits(self.random.next());
         Ok(if v.is_nan() { 1.5 } else { v })
     }
 

@@ -5,12 +5,13 @@ use super::link::{Link, Pending, State};
 use super::subscriptions::Subscriptions;
 use super::ues::Ues;
 use super::*;
-use crate::backoff::Random;
+use crate::backoff::seeded;
 use crate::coding::in_coding;
 use crate::{Frame, Time};
 use bytes::BytesMut;
 use ranlab_e2_codec::e2ap::{Message, RanFunctionId, encode};
 pub use ranlab_e2_codec::e2sm::association::ADDRESS_LEN_MAX;
+use ranlab_machine::Random;
 use std::collections::{BTreeMap, VecDeque};
 
 /// A RAN function as announced to controllers.
@@ -62,7 +63,7 @@ pub(super) struct Core {
 impl Core {
     pub(super) fn new(config: AgentConfig) -> Self {
         Self {
-            random: Random::new(config.seed),
+            random: seeded(config.seed),
             pool: BytesMut::with_capacity(config.pool_bytes),
             rested: BytesMut::with_capacity(config.pool_bytes),
             config,

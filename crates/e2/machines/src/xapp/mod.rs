@@ -32,12 +32,13 @@ use self::nodes::Node;
 use self::poll::Poll;
 use self::requests::{Requests, Target};
 use self::subscriptions::{Phase, Subscriptions};
-use crate::backoff::{Backoff, Random};
+use crate::backoff::{Backoff, seeded};
 use crate::{Frame, Outbox, OutboxCounters, Time};
 use bytes::Bytes;
 use ranlab_e2_codec::e2ap::*;
 use ranlab_e2_codec::e42::{self, ConnectedNode, XappId};
 use ranlab_e2_codec::flat::{self, Coding};
+use ranlab_machine::Random;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -151,7 +152,7 @@ impl Xapp {
             requests: Requests::default(),
             counters: XappCounters::default(),
             backoff: Backoff::new(config.timers.reconnect_min, config.timers.reconnect_max),
-            random: Random::new(config.seed),
+            random: seeded(config.seed),
             not_before: Time::ZERO,
             poll: Poll::default(),
             setup_push: None,

@@ -5,7 +5,7 @@ use super::{MAX_RANDOM_LIST, RawIe};
 /// Generates valid values from a seed; the same values on any machine.
 #[derive(Debug)]
 pub struct Random {
-    state: u64,
+    random: ranlab_machine::Random,
     every_option: bool,
     strangers: bool,
 }
@@ -13,7 +13,7 @@ pub struct Random {
 impl Random {
     /// Creates a source from a seed.
     pub fn new(seed: u64) -> Self {
-        Self { state: seed, every_option: false, strangers: false }
+        Self { random: ranlab_machine::Random::new(seed), every_option: false, strangers: false }
     }
 
     /// Also adds unknown elements, some of them vendor-specific.
@@ -23,13 +23,9 @@ impl Random {
         self
     }
 
-    /// SplitMix64 (Steele, Lea, Flood 2014).
+    /// Returns 64 random bits.
     pub fn draw(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.random.next()
     }
 
     /// Returns a number below `n`, which must not be 0.
