@@ -83,6 +83,9 @@ pub enum AgentConnectError {
         /// Cause, if the controller sent one.
         cause: Option<Cause>,
     },
+    /// The agent was closed.
+    #[error("the agent was closed")]
+    Ended,
 }
 
 pub(crate) fn because(cause: Option<Cause>) -> String {

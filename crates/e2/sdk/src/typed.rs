@@ -64,7 +64,11 @@ impl<M: ServiceModel> SubscriptionSpec<M> {
         self
     }
 
-    fn octets(self) -> Result<(bytes::Bytes, Vec<ActionToBeSetup>), SmError> {
+    pub(crate) fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    pub(crate) fn octets(self) -> Result<(bytes::Bytes, Vec<ActionToBeSetup>), SmError> {
         let trigger = self.trigger?.to_octets(self.encoding)?;
         let mut actions = Vec::new();
         for (id, (kind, definition)) in (0..).zip(self.actions) {
@@ -78,7 +82,7 @@ impl<M: ServiceModel> SubscriptionSpec<M> {
     }
 }
 
-fn customary<M: ServiceModel>() -> Encoding {
+pub(crate) fn customary<M: ServiceModel>() -> Encoding {
     M::Message::ENCODINGS.first().copied().unwrap_or(Encoding::Plain)
 }
 
@@ -97,6 +101,26 @@ pub struct Report<M: ServiceModel> {
     pub header: M::Header,
     /// Indication message.
     pub message: M::Message,
+}
+
+impl<M: ServiceModel> Report<M> {
+    pub(crate) fn decode(
+        encoding: Encoding,
+        node: GlobalE2NodeId,
+        subscription: SubscriptionHandle,
+        indication: IndicationView,
+    ) -> Result<Self, Malformed> {
+        let header = M::Header::decode_as(encoding, &indication.header);
+        let decoded = header.and_then(|h| Ok((h, M::Message::decode_as(encoding, &indication.message)?)));
+        match decoded {
+            Ok((header, message)) => {
+                let action = indication.action;
+                let sn = indication.sn;
+                Ok(Self { node, subscription, action, sn, header, message })
+            }
+            Err(error) => Err(Malformed { node, model: M::NAME, error, indication }),
+        }
+    }
 }
 
 /// An indication that cannot be decoded in its service model.
@@ -179,17 +203,7 @@ impl<M: ServiceModel> Reports<M> {
     /// Decodes an indication. Returns `None` for other events, which this queue does not contain.
     fn read(&self, event: XappEvent) -> Option<Result<Report<M>, Malformed>> {
         let XappEvent::Indication { handle, node, indication, .. } = event else { return None };
-        let header = M::Header::decode_as(self.encoding, &indication.header);
-        let decoded =
-            header.and_then(|h| Ok((h, M::Message::decode_as(self.encoding, &indication.message)?)));
-        Some(match decoded {
-            Ok((header, message)) => {
-                let action = indication.action;
-                let sn = indication.sn;
-                Ok(Report { node, subscription: handle, action, sn, header, message })
-            }
-            Err(error) => Err(Malformed { node, model: M::NAME, error, indication }),
-        })
+        Some(Report::decode(self.encoding, node, handle, indication))
     }
 }
 

@@ -1,6 +1,7 @@
 //! xApp on a socket.
 use crate::agent::because;
 use crate::events::{Inbox, Waiting};
+use crate::shared::{Item, Queue};
 use crate::transport::driver::{Driver, ReadInterest};
 use crate::transport::{Address, AddressError, SocketOptions};
 use bytes::Bytes;
@@ -263,10 +264,23 @@ impl XappHandle {
         event_trigger: Bytes,
         actions: Vec<ActionToBeSetup>,
     ) -> Result<RoutedSubscription, SubscribeError> {
+        let (handle, outcome) = self.subscribe_with_outcome(node, function, event_trigger, actions)?;
+        Ok(RoutedSubscription { handle, inbox: self.route(handle.into()), outcome })
+    }
+
+    /// Subscribes like [`request_subscription`](Self::request_subscription), and also returns the pending result,
+    /// which is registered before the request is sent.
+    pub(crate) fn subscribe_with_outcome(
+        &self,
+        node: GlobalE2NodeId,
+        function: impl Into<FunctionRef>,
+        event_trigger: Bytes,
+        actions: Vec<ActionToBeSetup>,
+    ) -> Result<(SubscriptionHandle, SubscriptionOutcome), SubscribeError> {
         self.act(|xapp, _| {
             let handle = xapp.subscribe(node, function, event_trigger, actions)?;
-            let outcome = Box::pin(self.mail.subscriptions.wait(handle));
-            Ok(RoutedSubscription { handle, inbox: self.route(handle.into()), outcome })
+            let outcome: SubscriptionOutcome = Box::pin(self.mail.subscriptions.wait(handle));
+            Ok((handle, outcome))
         })
     }
 
@@ -280,12 +294,31 @@ impl XappHandle {
 
     fn route(&self, of: Route) -> Rc<Inbox<XappEvent>> {
         let inbox = Rc::new(Inbox::new(is_indication));
-        self.mail.routes.borrow_mut().push((of, Rc::clone(&inbox)));
+        self.mail.routes.borrow_mut().push((of, Sink::Local(Rc::clone(&inbox))));
         inbox
     }
 
+    /// Sends the indications of a subscription to a queue for another thread.
+    pub(crate) fn route_shared(&self, route: Route, queue: Arc<Queue>) {
+        self.mail.routes.borrow_mut().push((route, Sink::Shared(queue)));
+    }
+
+    /// Ends a subscription and its queue.
+    pub(crate) fn end_route(&self, route: Route) {
+        match route {
+            Route::Standing(standing) => self.unsubscribe_all(standing),
+            Route::One(handle) => self.unsubscribe(handle),
+        }
+        self.unroute(route);
+    }
+
     pub(crate) fn unroute(&self, route: Route) {
-        self.mail.routes.borrow_mut().retain(|(of, _)| *of != route);
+        self.mail.routes.borrow_mut().retain(|(of, sink)| {
+            if *of == route {
+                sink.end();
+            }
+            *of != route
+        });
         self.taken();
     }
 
@@ -409,11 +442,39 @@ impl From<SubscriptionHandle> for Route {
     }
 }
 
+/// Queue for the indications of a subscription.
+enum Sink {
+    /// On this thread; a full one stops the reading.
+    Local(Rc<Inbox<XappEvent>>),
+    /// For another thread; a full one drops its oldest indication.
+    Shared(Arc<Queue>),
+}
+
+impl Sink {
+    fn push(&self, event: XappEvent) {
+        match (self, event) {
+            (Self::Local(inbox), event) => inbox.push(event),
+            (Self::Shared(queue), XappEvent::Indication { handle, node, indication, .. }) => {
+                queue.push(Item { node, subscription: handle, indication });
+            }
+            // Only indications have a route.
+            (Self::Shared(_), _) => {}
+        }
+    }
+
+    fn end(&self) {
+        if let Self::Shared(queue) = self {
+            // It may have been ended by its reader.
+            let _ = queue.end();
+        }
+    }
+}
+
 /// Routes the events of the machine: to the waiting call, to the queue of the subscription, or to the handle's own
 /// queue.
 struct Mail {
     own: Inbox<XappEvent>,
-    routes: RefCell<Vec<(Route, Rc<Inbox<XappEvent>>)>>,
+    routes: RefCell<Vec<(Route, Sink)>>,
     subscriptions: Waiting<SubscriptionHandle, Result<Subscription, SubscriptionError>>,
     controls: Waiting<ControlHandle, Result<Option<Bytes>, ControlFailure>>,
     /// Number of responses that are awaited now.
@@ -439,8 +500,10 @@ impl Mail {
         if let XappEvent::Indication { handle, standing, .. } = &event {
             let routes = self.routes.borrow();
             let of = standing.map_or_else(|| Route::from(*handle), Route::from);
-            let route = routes.iter().find(|(it, _)| *it == of);
-            route.map_or(&self.own, |(_, inbox)| inbox).push(event);
+            match routes.iter().find(|(it, _)| *it == of) {
+                Some((_, sink)) => sink.push(event),
+                None => self.own.push(event),
+            }
         } else if let Some(event) = self.answered(event) {
             self.own.push(event);
         }
@@ -475,7 +538,8 @@ impl Mail {
     }
 
     fn any(&self, is: impl Fn(&Inbox<XappEvent>) -> bool) -> bool {
-        is(&self.own) || self.routes.borrow().iter().any(|(_, inbox)| is(inbox))
+        let routed = |(_, sink): &(Route, Sink)| matches!(sink, Sink::Local(inbox) if is(inbox));
+        is(&self.own) || self.routes.borrow().iter().any(routed)
     }
 
     /// Returns whether reading has stopped and may resume.
@@ -483,6 +547,12 @@ impl Mail {
         let resumes = self.paused.get() && (self.awaited.get() > 0 || !self.any(|inbox| !inbox.is_low()));
         self.paused.set(self.paused.get() && !resumes);
         resumes
+    }
+}
+
+impl Drop for Mail {
+    fn drop(&mut self) {
+        self.routes.get_mut().iter().for_each(|(_, sink)| sink.end());
     }
 }
 

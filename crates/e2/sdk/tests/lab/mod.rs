@@ -18,13 +18,8 @@ pub(crate) fn encoded(value: &impl ranlab_sdk::wire::per::Per) -> Bytes {
 
 /// Returns an agent with the HW function.
 pub(crate) fn agent() -> Agent {
-    let ng = ComponentConfigItem {
-        interface: ComponentInterfaceType::Ng,
-        id: ComponentId::Ng(InterfaceNg { amf_name: "amf".to_owned() }),
-        configuration: ComponentConfiguration::default(),
-    };
-    let node_id = GlobalE2NodeId::gnb(Plmn::new(505, 1, 2), 7, 32);
-    let mut agent = Agent::new(AgentConfig::new(node_id, vec![ng]));
+    let node_id = NodeIdentity::gnb(Plmn::new(505, 1, 2), 7).build().unwrap();
+    let mut agent = Agent::new(AgentConfig::new(node_id, vec![ComponentConfigItem::ng("amf")]));
     agent.register(Box::new(Hw::new()), Some(hw::DEFAULT_FUNCTION_ID)).unwrap();
     agent
 }
