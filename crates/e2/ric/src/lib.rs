@@ -22,7 +22,6 @@ pub mod hosting;
 pub mod monitor;
 pub mod north;
 pub mod slicing;
-mod targets;
 pub mod traffic;
 mod ues;
 pub mod virt;

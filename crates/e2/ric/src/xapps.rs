@@ -1,6 +1,6 @@
 //! Admission of xApps: tenant, visible nodes and limits of each, and the list of connected xApps.
 use crate::commons::Access;
-use crate::{lock, no_such, targets};
+use crate::{lock, no_such};
 use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::ric::{
@@ -9,7 +9,7 @@ use ranlab_e2::ric::{
 use ranlab_e2_codec::e2ap::{
     Cause, CauseMisc, GlobalE2NodeId, NotAPlmn, RanFunctionItem, RicSubscriptionDetails,
 };
-use ranlab_e2_codec::e2sm::{MODELS, Model, names};
+use ranlab_e2_codec::e2sm::{Model, by_oid, models, names};
 use serde::Deserialize;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -116,7 +116,7 @@ pub enum XappRuleError {
     /// A service model is unknown.
     #[error(
         "rule {rule}: unknown service model {text:?}; allowed: object identifiers (1.3.6...) and {}",
-        names(MODELS)
+        names(models())
     )]
     Model {
         /// Number of the rule, from 1.
@@ -430,11 +430,10 @@ impl XappPolicy for XappRules {
     }
 
     fn targets(&self, function: &RanFunctionItem, header: &Bytes, message: &Bytes) -> Vec<String> {
-        if self.hold.is_some() {
-            targets::controlled_parameters(function, header, message)
-        } else {
-            Vec::new()
-        }
+        let model = function.oid.as_deref().and_then(by_oid).filter(|_| self.hold.is_some());
+        let Some(model) = model else { return Vec::new() };
+        let targets = model.control_targets(model.encoding(), header, message);
+        targets.unwrap_or_else(|| vec![format!("unread {}", model.name())])
     }
 }
 

@@ -1,13 +1,13 @@
 //! Operations of service models that only test equipment needs: dissection, other encodings, random indications.
 //!
-//! [`INSPECTED`] lists them, separately from [`MODELS`](super::MODELS). A program that uses only the latter, such as a RIC, then does
+//! [`INSPECTED`](super::INSPECTED) lists them, separately from [`MODELS`](super::MODELS). A program that uses only the latter, such as a RIC, then does
 //! not contain their code.
 
 use std::fmt;
 
 use bytes::Bytes;
 
-use super::{Encoding, Form, INSPECTED, Model, Octets, ServiceModel, SmError, Table};
+use super::{Encoding, Form, Model, Octets, ServiceModel, SmError, Table, inspected};
 
 /// Type of an octet string of a service model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -67,9 +67,9 @@ impl<M: ServiceModel> Inspect for M {
     }
 }
 
-/// Returns the model of [`INSPECTED`] with this model's OID, or `None` for an out-of-tree model.
+/// Returns the model of [`inspected`] with this model's OID.
 pub fn inspect(model: &dyn Model) -> Option<&'static dyn Inspect> {
-    INSPECTED.iter().copied().find(|it| it.oid() == model.oid())
+    inspected().find(|it| it.oid() == model.oid())
 }
 
 impl fmt::Display for dyn Inspect + '_ {

@@ -1,8 +1,8 @@
 //! E2 service models: contents of a RAN function's octet strings.
 //!
-//! A model is a type that implements [`ServiceModel`] in its own folder, and a line in the list of [`MODELS`]. Code that works
-//! with any model (functions of agents, monitors, `--sm`, scenario keys, recorders) uses that registry and [`Model`].
-//! Code for a specific model uses its types. In each folder, `mod.rs` has the meaning (types, units, identity) and,
+//! A model is a type that implements [`ServiceModel`] in its own folder, and a line in the list of [`MODELS`]. A program
+//! adds the models of other crates by [`extend`]. Code that works with any model (functions of agents, monitors,
+//! `--sm`, scenario keys, recorders) uses [`models`] and [`Model`]. Code for a specific model uses its types. In each folder, `mod.rs` has the meaning (types, units, identity) and,
 //! for each field, its position in the packed struct of FlexRIC and OpenAirInterface, if there is one; `per.rs` has
 //! the aligned-PER encoding. Each further [`Encoding`] has its own file. [`plain`] has the common part of the
 //! packed-struct encodings (framing, errors, event trigger), [`per`] that of the PER encodings, and [`list`] that of
@@ -33,6 +33,7 @@ pub mod pdcp;
 pub mod per;
 pub mod plain;
 pub mod rc;
+mod registry;
 pub mod rlc;
 pub mod rrc;
 pub mod slice;
@@ -44,9 +45,10 @@ pub mod traffic;
 pub use crate::per::Form;
 pub use context::Context;
 pub use inspect::{Inspect, Payload, inspect};
-pub use model::{Model, ServiceModel, UnknownModel, by_oid, complete, customary, names, third_party};
+pub use model::{Model, ServiceModel, UnknownModel, complete, third_party};
 pub use octets::{Encoding, Octets, SmError};
 pub use offer::Offer;
+pub use registry::{AlreadyExtended, by_oid, customary, extend, inspected, models, names};
 pub use table::{Column, Field, Kind, Row, RowKey, Table, Type, Value};
 pub use timing::{AGE_MAX_US, CLOCK_ERROR_US, ReportTime, Stamp, StampKind, Timing};
 

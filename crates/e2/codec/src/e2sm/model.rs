@@ -10,13 +10,13 @@ use bytes::Bytes;
 use crate::e2ap::{GlobalE2NodeId, RanFunctionItem, RicSubscriptionDetails};
 use crate::per::Form;
 
-use super::{Column, Context, Encoding, MODELS, Octets, Offer, SmError, Stamp, Table};
+use super::{Column, Context, Encoding, Octets, Offer, SmError, Stamp, Table, by_oid, models, names};
 
 /// A service model: a type without values that defines the octet strings of a RAN function.
 ///
 /// Octet strings that a model does not have are [`Infallible`](std::convert::Infallible) (an action definition, a
 /// control) or `()` (an empty header). The same trait serves out-of-tree models; those of this crate are in
-/// [`MODELS`].
+/// [`MODELS`](super::MODELS).
 pub trait ServiceModel: Sync + 'static {
     /// Name: short, lower case.
     const NAME: &'static str;
@@ -164,6 +164,14 @@ pub trait ServiceModel: Sync + 'static {
         Ok(())
     }
 
+    /// Returns the parameters that a control sets, in a canonical notation: two controls conflict if they share a
+    /// parameter. Empty for a model whose controls never conflict. Returns `None` for a control that cannot be read;
+    /// it conflicts with every other such control, because the opposite cannot be shown.
+    fn control_targets(encoding: Encoding, header: &Bytes, message: &Bytes) -> Option<Vec<String>> {
+        let _ = (encoding, header, message);
+        Some(Vec::new())
+    }
+
     /// Returns the sender's timestamp of an indication without decoding all of it, in microseconds since the Unix
     /// epoch. Returns `None` if the model has no timestamp or the bytes do not belong to it.
     fn tstamp_us(encoding: Encoding, header: &[u8], message: &[u8]) -> Option<i64> {
@@ -288,6 +296,8 @@ pub trait Model: Sync {
         header: Form,
         message: Form,
     ) -> Result<(Bytes, Bytes), SmError>;
+    /// [`ServiceModel::control_targets`].
+    fn control_targets(&self, encoding: Encoding, header: &Bytes, message: &Bytes) -> Option<Vec<String>>;
     /// Decodes a control outcome to values by names. Fails like [`control`](Self::control).
     fn outcome(&self, encoding: Encoding, octets: &Bytes) -> Result<Form, SmError>;
 }
@@ -447,6 +457,10 @@ impl<M: ServiceModel> Model for M {
         Ok((header.to_octets(encoding)?, message.to_octets(encoding)?))
     }
 
+    fn control_targets(&self, encoding: Encoding, header: &Bytes, message: &Bytes) -> Option<Vec<String>> {
+        M::control_targets(encoding, header, message)
+    }
+
     fn outcome(&self, encoding: Encoding, octets: &Bytes) -> Result<Form, SmError> {
         M::Outcome::decode_as(encoding, octets)?.to_form()
     }
@@ -474,11 +488,6 @@ pub fn complete(
     true
 }
 
-/// Returns the model that nodes offer under this OID.
-pub fn by_oid(oid: &str) -> Option<&'static dyn Model> {
-    MODELS.iter().copied().find(|model| model.is_called(oid))
-}
-
 /// Returns the name of a model that only third-party nodes offer under this OID, and what it is not.
 pub fn third_party(oid: &str) -> Option<&'static str> {
     match oid {
@@ -488,27 +497,17 @@ pub fn third_party(oid: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns the models that are offered and monitored by default.
-pub fn customary() -> impl Iterator<Item = &'static dyn Model> {
-    MODELS.iter().copied().filter(|model| model.customary())
-}
-
-/// The text is not the name of one of [`MODELS`].
+/// The text is not the name of one of [`models`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("\"{0}\" is not a known service model; allowed are {list}", list = names(MODELS))]
+#[error("\"{0}\" is not a known service model; allowed are {list}", list = names(models()))]
 pub struct UnknownModel(pub String);
-
-/// Returns a list of names, for example `mac, rlc`.
-pub fn names(models: &[&dyn Model]) -> String {
-    models.iter().map(|model| model.name()).collect::<Vec<_>>().join(", ")
-}
 
 impl FromStr for &'static dyn Model {
     type Err = UnknownModel;
 
     /// Parses a name, case-insensitively.
     fn from_str(text: &str) -> Result<Self, UnknownModel> {
-        let found = MODELS.iter().copied().find(|model| model.name().eq_ignore_ascii_case(text));
+        let found = models().find(|model| model.name().eq_ignore_ascii_case(text));
         found.ok_or_else(|| UnknownModel(text.to_owned()))
     }
 }

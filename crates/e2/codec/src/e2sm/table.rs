@@ -144,6 +144,15 @@ pub enum RowKey {
         /// Number of the queue.
         queue: u8,
     },
+    /// A subject that the keys above do not have, for a model of another crate.
+    Other {
+        /// Kind of the subject: a word in lower case, such as `beam`.
+        kind: &'static str,
+        /// Number of the subject.
+        number: u32,
+        /// Radio network temporary identifier of the UE that it belongs to, if it belongs to one.
+        rnti: Option<u32>,
+    },
 }
 
 impl RowKey {
@@ -151,6 +160,7 @@ impl RowKey {
     pub const fn ue(self) -> Option<u32> {
         match self {
             Self::Node | Self::Slice { .. } => None,
+            Self::Other { rnti, .. } => rnti,
             Self::Ue { rnti }
             | Self::Bearer { rnti, .. }
             | Self::Queue { rnti, .. }
@@ -166,6 +176,11 @@ impl RowKey {
     /// Returns the tunnel endpoint identifier at the base station.
     pub const fn tunnel(self) -> Option<u32> {
         if let Self::Tunnel { teid, .. } = self { Some(teid) } else { None }
+    }
+
+    /// Returns kind and number of a subject that no other key has.
+    pub const fn other(self) -> Option<(&'static str, u32)> {
+        if let Self::Other { kind, number, .. } = self { Some((kind, number)) } else { None }
     }
 }
 

@@ -405,6 +405,9 @@ impl Serialize for Line<'_> {
                 map.serialize_entry(name, &value)?;
             }
         }
+        if let Some((kind, number)) = self.key.other() {
+            map.serialize_entry(kind, &number)?;
+        }
         for (column, value) in self.columns.iter().zip(self.values) {
             match value {
                 Value::Unsigned(value) => map.serialize_entry(&column.name, value)?,

@@ -28,7 +28,7 @@ use ranlab_e2::ric::{
     IApp, IAppInput, IAppOutbox, NodeInfo, NorthboundReply, RequestHandle, SubscriptionHandle,
 };
 use ranlab_e2_codec::e2ap::{GlobalE2NodeId, RanFunctionId};
-use ranlab_e2_codec::e2sm::{MODELS, Model, by_oid};
+use ranlab_e2_codec::e2sm::{self, Model, by_oid};
 use ranlab_machine::routes::{Document, Routed};
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
@@ -93,7 +93,7 @@ struct Waiting {
 /// Console of a RIC.
 #[derive(Debug)]
 pub struct Console {
-    models: &'static [&'static dyn Model],
+    models: Vec<&'static dyn Model>,
     nodes: BTreeMap<GlobalE2NodeId, NodeInfo>,
     subscriptions: BTreeMap<u32, subscriptions::Held>,
     by_handle: BTreeMap<SubscriptionHandle, u32>,
@@ -145,7 +145,7 @@ impl Console {
             notifications: Arc::clone(&notifications),
         };
         let console = Self {
-            models: MODELS,
+            models: e2sm::models().collect(),
             nodes: BTreeMap::new(),
             subscriptions: BTreeMap::new(),
             by_handle: BTreeMap::new(),
@@ -166,7 +166,7 @@ impl Console {
     }
 
     fn models(&mut self, _: &mut Call<'_>) -> Result<Done, Fault> {
-        Ok(Done::Answer(models::all(self.models)))
+        Ok(Done::Answer(models::all(&self.models)))
     }
 
     fn offers(&mut self, _: &mut Call<'_>) -> Result<Done, Fault> {
@@ -191,7 +191,7 @@ impl Console {
     fn target(&self, node: &str, sm: Option<&str>, function: Option<RanFunctionId>) -> Result<Target, Fault> {
         let named = sm.map(|name| {
             let found = self.models.iter().copied().find(|model| model.name().eq_ignore_ascii_case(name));
-            let list = || ranlab_e2_codec::e2sm::names(self.models);
+            let list = || e2sm::names(self.models.iter().copied());
             found.ok_or_else(|| missing("service model", name, &list()))
         });
         let named = named.transpose()?;

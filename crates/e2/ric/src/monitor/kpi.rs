@@ -209,19 +209,20 @@ fn metric_name(model: &str, column: &Column) -> Option<String> {
 }
 
 /// Returns the numbers of a row's key, by label name.
-fn key_labels(key: RowKey) -> [(&'static str, Option<u32>); 5] {
+fn key_labels(key: RowKey) -> impl Iterator<Item = (&'static str, u32)> {
     let (slice, queue) = match key {
         RowKey::Slice { slice } => (Some(slice.into()), None),
         RowKey::Queue { queue, .. } => (None, Some(queue.into())),
         _ => (None, None),
     };
-    [
+    let numbers = [
         ("ue", key.ue()),
         ("bearer", key.bearer().map(u32::from)),
         ("tunnel", key.tunnel()),
         ("queue", queue),
         ("slice", slice),
-    ]
+    ];
+    numbers.into_iter().filter_map(|(name, number)| Some((name, number?))).chain(key.other())
 }
 
 /// Returns the text columns that identify what a row measures. The first KPM column repeats the UE, which is
@@ -237,8 +238,7 @@ fn text_labels<'a>(columns: &'a [Column], values: &'a [Value]) -> impl Iterator<
 }
 
 fn row_labels(node: &str, key: RowKey, columns: &[Column], values: &[Value]) -> String {
-    let numbers: Vec<(&str, String)> =
-        key_labels(key).into_iter().filter_map(|(name, number)| Some((name, number?.to_string()))).collect();
+    let numbers: Vec<_> = key_labels(key).map(|(name, number)| (name, number.to_string())).collect();
     let mut pairs = vec![("node", node)];
     pairs.extend(numbers.iter().map(|(name, number)| (*name, number.as_str())));
     for (name, text) in text_labels(columns, values).filter(|(_, text)| !text.is_empty()) {
@@ -271,10 +271,8 @@ pub(super) fn lines(
         let values = values.as_ref();
         let mut line = format!("ranlab_{},node={}", escaped(model), escaped(node));
         for (name, number) in key_labels(key) {
-            if let Some(number) = number {
-                // Writing to a `String` cannot fail.
-                let _ = write!(line, ",{name}={number}");
-            }
+            // Writing to a `String` cannot fail.
+            let _ = write!(line, ",{name}={number}");
         }
         for (name, text) in text_labels(columns, values).filter(|(_, text)| !text.is_empty()) {
             let _ = write!(line, ",{}={}", escaped(name), escaped(text));

@@ -85,6 +85,7 @@ pub(crate) fn row(columns: &[Column], key: RowKey, values: &[Value]) -> Json {
     let mut row = Map::new();
     let ids = [("rnti", key.ue()), ("rbid", key.bearer().map(u32::from)), ("teid", key.tunnel())];
     row.extend(ids.into_iter().filter_map(|(name, id)| Some((name.to_owned(), id?.into()))));
+    row.extend(key.other().map(|(kind, number)| (kind.to_owned(), number.into())));
     let named = columns.iter().zip(values);
     row.extend(named.map(|(column, value)| (column.name.to_string(), number_json(value))));
     Json::Object(row)

@@ -12,6 +12,7 @@ mod json;
 mod messages;
 mod rows;
 mod structures;
+mod targets;
 
 use std::time::Duration;
 
@@ -138,6 +139,10 @@ impl ServiceModel for Ccc {
             }
             _ => Ok(()),
         }
+    }
+
+    fn control_targets(encoding: Encoding, _: &Bytes, message: &Bytes) -> Option<Vec<String>> {
+        targets::control_targets(encoding, message)
     }
 
     fn sample(seed: u64) -> (IndicationHeader, IndicationMessage) {

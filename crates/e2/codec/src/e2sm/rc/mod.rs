@@ -19,6 +19,7 @@ pub mod reports;
 mod request;
 mod rows;
 mod subscription;
+mod targets;
 
 pub use control::*;
 pub use function::*;

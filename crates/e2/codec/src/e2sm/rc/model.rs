@@ -116,6 +116,10 @@ impl ServiceModel for Rc {
         }
     }
 
+    fn control_targets(encoding: Encoding, header: &Bytes, message: &Bytes) -> Option<Vec<String>> {
+        targets::control_targets(encoding, header, message)
+    }
+
     fn sample(seed: u64) -> (IndicationHeader, IndicationMessage) {
         // Valid values exist for its constraints.
         let report = IndicationHeaderFormat::Report(ReportHeader { condition: None });

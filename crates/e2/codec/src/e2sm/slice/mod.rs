@@ -9,9 +9,12 @@
 //! [`SliceSet::after`] decides which configurations are possible.
 
 mod admission;
+mod targets;
 
 use std::convert::Infallible;
 use std::time::Duration;
+
+use bytes::Bytes;
 
 use crate::per::{Int, List, Opt, SelfCoded, Str, Unconstrained};
 use crate::{choice, enumerated, sequence};
@@ -81,8 +84,12 @@ impl ServiceModel for SliceModel {
     }
 
     fn tstamp_us(encoding: Encoding, _: &[u8], message: &[u8]) -> Option<i64> {
-        let message = SliceIndication::decode_as(encoding, &bytes::Bytes::copy_from_slice(message)).ok()?;
+        let message = SliceIndication::decode_as(encoding, &Bytes::copy_from_slice(message)).ok()?;
         i64::try_from(message.tstamp_us).ok()
+    }
+
+    fn control_targets(encoding: Encoding, _: &Bytes, message: &Bytes) -> Option<Vec<String>> {
+        targets::control_targets(encoding, message)
     }
 
     fn sample(seed: u64) -> ((), SliceIndication) {

@@ -10,6 +10,7 @@
 //! [`TrafficConfig::after`] is the only place that decides which configurations are possible.
 
 mod admission;
+mod targets;
 
 pub use admission::DEFAULT_CAPACITY_BYTES;
 
@@ -94,6 +95,10 @@ impl ServiceModel for Traffic {
     fn tstamp_us(encoding: Encoding, _: &[u8], message: &[u8]) -> Option<i64> {
         let message = TrafficIndication::decode_as(encoding, &Bytes::copy_from_slice(message)).ok()?;
         i64::try_from(message.tstamp_us).ok()
+    }
+
+    fn control_targets(encoding: Encoding, _: &Bytes, message: &Bytes) -> Option<Vec<String>> {
+        targets::control_targets(encoding, message)
     }
 
     fn sample(seed: u64) -> ((), TrafficIndication) {
