@@ -69,19 +69,14 @@ impl Row for Cell {
             of: Type::Unsigned,
             headline: true,
         };
-        vec![
-            column("cell", "", Kind::Label),
-            column("temperature_dk", "dK", Kind::Gauge),
-            column("throttled", "", Kind::Gauge),
-        ]
+        vec![column("temperature_dk", "dK", Kind::Gauge), column("throttled", "", Kind::Gauge)]
     }
 
     fn key(&self) -> RowKey {
-        RowKey::Node
+        RowKey::Other { kind: "cell", number: self.id.into(), rnti: None }
     }
 
     fn values(&self, out: &mut Vec<Value>) {
-        let values = [self.id.into(), self.temperature_dk.into(), self.throttled.into()];
-        out.extend(values.map(Value::Unsigned));
+        out.extend([self.temperature_dk.into(), self.throttled.into()].map(Value::Unsigned));
     }
 }

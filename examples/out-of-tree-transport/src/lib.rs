@@ -1,5 +1,5 @@
 //! Third-party transport: ring buffers of whole messages, under `ring://NAME`.
-use bytes::{Bytes, BytesMut};
+use ranlab_sdk::bytes::{Bytes, BytesMut};
 use ranlab_sdk::transport::{
     Accept, AcceptError, Address, Attempt, BindError, ConnectError, Connection, Framer, Listener,
     MessageBoundaries, SocketOptions, Stream, Transport,
