@@ -2,12 +2,12 @@
 
 use ranlab_campaign::schema::Kind;
 use ranlab_campaign::value::Value;
+use ranlab_ran::functions::selectable;
 use ranlab_ran::node::NodeKind;
 use ranlab_ran::radio::Fidelity;
-use ranlab_ran::stats::SOURCES;
 use ranlab_sdk::wire::e2ap::Version;
 use ranlab_sdk::wire::e2sm::list::ENCODINGS;
-use ranlab_sdk::wire::e2sm::{self, Encoding, MODELS};
+use ranlab_sdk::wire::e2sm::{self, Encoding, Model, models};
 use ranlab_sdk::wire::flat::Coding;
 
 use ranlab_lab::field::As;
@@ -18,12 +18,12 @@ pub const E2AP: [&str; 3] = ["1.01", "2.03", "3.01"];
 
 /// Returns the names of all service models.
 pub fn service_models() -> Vec<&'static str> {
-    MODELS.iter().map(|model| model.name()).collect()
+    models().map(Model::name).collect()
 }
 
 /// Returns the names of the statistics that base stations report.
 pub fn statistics() -> Vec<&'static str> {
-    SOURCES.iter().map(|source| source.model.name()).collect()
+    selectable().map(|function| function.name()).collect()
 }
 
 /// Returns the names of the service models that are offered and watched by default.

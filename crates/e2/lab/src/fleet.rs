@@ -3,19 +3,21 @@
 use std::fs::File;
 use std::io::{LineWriter, Write};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::emulated::{Fleet, FleetConfig, FleetError, FleetReport};
 use ranlab_campaign::schema::Kind;
+use ranlab_machine::lock;
 use ranlab_radio::user_plane::Carrier;
-use ranlab_ran::node::{Layout, NodeKind};
+use ranlab_ran::functions::{Requires, StationFunction, functions, hands_over};
+use ranlab_ran::node::{Layout, NodeKind, NodeTemplate};
 use ranlab_ran::radio::{DUS_MAX, Fidelity, FlowPlan, Move, RadioConfig, RadioMeter, Stay};
 use ranlab_sdk::e2::agent::SetupFailure;
 use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::{GlobalE2NodeId, Plmn, Version};
 use ranlab_sdk::wire::e2sm::rrc::Snssai;
-use ranlab_sdk::wire::e2sm::{Encoding, ServiceModel, ccc::Ccc, hw::Hw, kpm::Kpm, ni::Ni, rc::Rc};
+use ranlab_sdk::wire::e2sm::{Encoding, ServiceModel, hw::Hw};
 use ranlab_sdk::wire::flat::Coding;
 
 use crate::e2_fields::E2Names;
@@ -131,7 +133,7 @@ impl FleetComponent {
             let what = "a base station of CU-CP, CU-UP and";
             return Err(rig(format!("{what} {} DUs is {parts} nodes, and not a part of it", self.dus)));
         }
-        self.check_rc(fluid)?;
+        self.check_functions(fluid)?;
         let Self { radio, channel, rlc_buffer, flows, stay, moves, snssai, plmn, ues, .. } = self;
         let rlc_buffer = *rlc_buffer;
         let ues = (*ues).into();
@@ -150,20 +152,29 @@ impl FleetComponent {
         }
     }
 
-    /// Checks the RC settings: RC requires a radio, and handovers by the base station itself need RC where RRC
-    /// terminates.
-    fn check_rc(&self, fluid: bool) -> Result<(), ComponentError> {
-        let offers = |name: &str| self.sm.iter().any(|it| it == name);
+    /// Returns the named functions. Those that every base station offers are left out.
+    fn functions(&self) -> Result<Vec<&'static dyn StationFunction>, ComponentError> {
+        let is_everywhere = |name: &str| functions().any(|it| !it.is_selectable() && it.name() == name);
+        self.sm.iter().filter(|name| !is_everywhere(name)).map(|name| parse(name)).collect()
+    }
+
+    /// Checks what the named functions require, and that handovers by the base station itself have a function that
+    /// executes them.
+    fn check_functions(&self, fluid: bool) -> Result<(), ComponentError> {
+        let named = self.functions()?;
         let steered = self.radio.is_some() && !fluid;
-        if [Rc::NAME, Ccc::NAME, Ni::NAME].into_iter().any(offers) && !steered {
-            return Err(rig("`sm` rc, ccc and ni need a `radio` with fidelity slot"));
+        let is_nr = matches!(self.kind, NodeKind::Gnb | NodeKind::Split);
+        for function in &named {
+            let Requires { radio, nr } = function.requires();
+            let name = function.name();
+            if radio && !steered {
+                return Err(rig(format!("`sm` {name} needs a `radio` with fidelity slot")));
+            }
+            if nr && !is_nr {
+                return Err(rig(format!("`sm` {name} needs base stations of NR: the kinds gnb and split")));
+            }
         }
-        let of_nr = offers(Ccc::NAME) || offers(Ni::NAME);
-        if of_nr && !matches!(self.kind, NodeKind::Gnb | NodeKind::Split) {
-            return Err(rig("`sm` ccc and ni are of base stations of NR: the kinds gnb and split"));
-        }
-        let by_rc = [Kpm::NAME, Rc::NAME, Ni::NAME].into_iter().any(offers);
-        let decides = steered && self.kind != NodeKind::Split && by_rc;
+        let decides = steered && self.kind != NodeKind::Split && hands_over(&named);
         if !self.moves.is_empty() && self.radio.is_some() && !decides {
             return Err(rig(
                 "`moves` needs whole base stations (not the kind split) with fidelity slot that offer kpm, rc or ni",
@@ -173,23 +184,26 @@ impl FleetComponent {
     }
 
     pub(crate) fn fleet(&self) -> Result<FleetConfig, ComponentError> {
-        let statistics = self.sm.iter().filter(|name| *name != HW);
-        Ok(FleetConfig {
-            controllers: self.connect.clone(),
-            one_of: self.one_of,
-            nodes: self.nodes,
-            ues: self.ues,
-            radio: self.radio()?,
+        let stations = NodeTemplate {
             kind: self.kind,
             plmn: Plmn::new(505, 1, 2),
-            service_models: statistics.map(|name| parse(name)).collect::<Result<_, _>>()?,
+            ues: self.ues,
+            radio: self.radio()?,
+            service_models: self.functions()?,
             own_functions: self.sm.iter().any(|name| name == HW),
             version: self.e2ap,
             coding: self.encoding,
             sm_encoding: self.sm_encoding,
+            seed: self.seed.0,
+            ..NodeTemplate::default()
+        };
+        Ok(FleetConfig {
+            controllers: self.connect.clone(),
+            one_of: self.one_of,
+            nodes: self.nodes,
+            stations,
             ramp: self.ramp.unwrap_or_else(|| Duration::from_millis(u64::from(self.nodes))),
             gentle: self.ramp.is_none(),
-            seed: self.seed.0,
             first: self.first,
             ahead_us: self.ahead_us,
             sockets: SocketOptions::default(),
@@ -228,7 +242,7 @@ impl RunningFleet {
         let wrong = |error: std::io::Error| environment(format!("{}: {error}", file.display()));
         let lines = Mutex::new(LineWriter::new(File::create(file).map_err(wrong)?));
         self.fleet.hear_pings(Arc::new(move |node: GlobalE2NodeId, number: u32| {
-            let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut lines = lock(&lines);
             // If the disk is full, lines are missing; the base stations continue.
             let _ = writeln!(lines, "{node} {number}");
         }));

@@ -15,10 +15,11 @@ use ranlab_sdk::{Bytes, XappHandle};
 use crate::E42_PORT;
 use crate::e2_fields::E2Names;
 use crate::monitor::messages;
-use crate::pinger::{GIVE_UP, Pace, PingReport, Pinger, Shared, Tick, Times, lock};
+use crate::pinger::{GIVE_UP, Pace, PingReport, Pinger, Shared, Tick, Times};
 use ranlab_lab::field::Text;
 use ranlab_lab::worker::{ComponentError, Counters, Report};
 use ranlab_lab::{RunningComponent, Task, config, loopback, rig, sut};
+use ranlab_machine::lock;
 
 /// Timeout until a base station with HW appears, accepts the subscription, or reconnects.
 const NODE_WAIT: Duration = Duration::from_secs(30);

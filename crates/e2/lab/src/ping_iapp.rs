@@ -14,9 +14,10 @@ use ranlab_sdk::wire::e2sm::hw::{self, HwTrigger};
 use ranlab_sdk::wire::e2sm::per;
 use ranlab_sdk::{Bytes, RicHandle};
 
-use crate::pinger::{Pace, Pinger, Shared, Tick, Times, lock};
+use crate::pinger::{Pace, Pinger, Shared, Tick, Times};
 use ranlab_lab::Task;
 use ranlab_lab::worker::ComponentError;
+use ranlab_machine::lock;
 
 /// Adds the iApp to a RIC. It pings as long as the task exists.
 pub(crate) fn start(ric: &RicHandle, pace: Pace) -> Result<(Shared, Task), ComponentError> {

@@ -1,11 +1,12 @@
 //! Schedules pings, tracks pending ones, and measures round-trip times.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use hdrhistogram::Histogram;
+use ranlab_machine::lock;
 use ranlab_sdk::wire::e2ap::{RicControlAckRequest, RicIndicationType, RicRequestId, Version, fast};
 use ranlab_sdk::wire::e2sm::{Octets, hw};
 use ranlab_sdk::wire::flat::{self, Coding};
@@ -48,10 +49,6 @@ pub struct Pace {
 
 /// Pings of one sender, shared with an iApp, which has to be `Send`.
 pub type Shared = Arc<Mutex<Pinger>>;
-
-pub fn lock(pinger: &Shared) -> MutexGuard<'_, Pinger> {
-    pinger.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 pub struct Pinger {
     pace: Pace,

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use bytes::Bytes;
-use ranlab_ran::stats::SOURCES;
+use ranlab_ran::functions::selectable;
 use ranlab_sdk::transport::{Address, Listener, Proxy, ProxyDirection, ProxyObserver, SocketOptions};
 use ranlab_sdk::wire::e2ap::{self, Message, Version};
 use ranlab_sdk::wire::e2sm::inspect;
@@ -126,8 +126,8 @@ fn take_apart(message: &mut Message) {
 
 /// Decodes a statistics payload and encodes it again. Function ids are those of our base stations.
 fn payload_again(function: u16, payload: &Bytes) -> Option<Bytes> {
-    let model =
-        SOURCES.iter().map(|source| source.model).find(|model| model.default_function_id() == function)?;
+    let mut models = selectable().filter_map(|it| it.model());
+    let model = models.find(|model| model.default_function_id() == function)?;
     inspect(model)?.transcode(model.encoding(), model.encoding(), payload).ok()
 }
 

@@ -27,7 +27,7 @@ use crate::e2_fields::E2Names;
 use crate::e2_fields::{customary_models, service_models};
 use crate::hosting::{Installation, ProcessSupervisor};
 use crate::ping_iapp;
-use crate::pinger::{Pace, PingReport, Shared, lock};
+use crate::pinger::{Pace, PingReport, Shared};
 use crate::publish::Broker;
 use ranlab_lab::choices;
 use ranlab_lab::field::{Each, Text};
@@ -36,6 +36,7 @@ use ranlab_lab::worker::{ComponentError, Counters, Report};
 use ranlab_lab::{
     AllowedPeer, Listen, RunningComponent, Task, config, environment, numbers, parse, rig, since,
 };
+use ranlab_machine::lock;
 
 #[path = "ric_doors.rs"]
 mod doors;

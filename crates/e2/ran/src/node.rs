@@ -1,28 +1,29 @@
 //! An emulated E2 node: identity, components, RAN functions.
+use crate::functions::{StationContext, StationFunction, functions};
 use crate::radio::{
-    Called, Configured, DUS_MAX, Fidelity, FluidRadio, Neighbours, Place, Radio, RadioConfig, RadioError,
-    SharedRadio, SharedSite, Site, Steered, SteeredSite, Watched, cell_of, first_ue,
+    Called, DUS_MAX, Fidelity, FluidRadio, Neighbours, Place, Radio, RadioConfig, RadioError, SharedRadio,
+    Site, cell_of, first_ue,
 };
-use crate::stats::{CellSource, CellStats, MeasuredCell, Names, Source, Tells};
-use ranlab_e2::Time;
+use crate::stats::{CellSource, Names};
 use ranlab_e2::agent::{Agent, AgentConfig};
-use ranlab_e2::functions::association::Association;
-use ranlab_e2::functions::hw::Hw;
-use ranlab_e2::functions::stats::{PeriodicReport, ReportCounters};
-use ranlab_e2::functions::{ccc, kpm, ni, rc};
-use ranlab_e2::{OutboxLimits, agent::RanFunction};
+use ranlab_e2::functions::stats::ReportCounters;
+use ranlab_e2::{OutboxLimits, Time};
 use ranlab_e2_codec::e2ap::{
-    ComponentConfigItem, ComponentConfiguration, ComponentId, ComponentInterfaceType, E2NodeEnb, E2NodeGnb,
-    E2NodeNgEnb, EnbId, GlobalE2NodeId, GlobalEnbId, GlobalGnbId, GlobalNgEnbId, GlobalNgRanNodeId,
-    InterfaceE1, InterfaceF1, InterfaceNg, InterfaceS1, NgEnbId, Plmn, RanFunctionId, Version,
+    ComponentConfigItem, E2NodeEnb, E2NodeGnb, E2NodeNgEnb, EnbId, GlobalE2NodeId, GlobalEnbId, GlobalGnbId,
+    GlobalNgEnbId, GlobalNgRanNodeId, NgEnbId, Plmn, Version,
 };
+use ranlab_e2_codec::e2sm::Encoding;
 use ranlab_e2_codec::e2sm::common::{Cgi, EutraCgi, NrCgi};
-use ranlab_e2_codec::e2sm::{self, Encoding, Model, hw};
 use ranlab_e2_codec::flat::Coding;
 use ranlab_e2_codec::per::ShortBits;
 use ranlab_radio::{Cell, CellConfig, CellError};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
+
+/// Name of the AMF of every node.
+const AMF: &str = "amf";
+/// Name of the MME of every node.
+const MME: &str = "mme";
 
 /// The reason why a node cannot be created.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -61,27 +62,6 @@ pub enum Part {
     CuUp,
     /// DU: the cell with its scheduler, RLC, and traffic control.
     Du,
-}
-
-impl Part {
-    /// Returns whether the unit offers a RAN function of a shared radio. Functions that do not concern the radio are
-    /// offered by all units.
-    pub fn has(self, function: RanFunctionId) -> bool {
-        let whose = match function {
-            e2sm::rrc::DEFAULT_FUNCTION_ID | e2sm::ni::DEFAULT_FUNCTION_ID => Self::CuCp,
-            e2sm::pdcp::DEFAULT_FUNCTION_ID | e2sm::gtp::DEFAULT_FUNCTION_ID => Self::CuUp,
-            e2sm::mac::DEFAULT_FUNCTION_ID
-            | e2sm::rlc::DEFAULT_FUNCTION_ID
-            | e2sm::cell::DEFAULT_FUNCTION_ID
-            | e2sm::kpm::DEFAULT_FUNCTION_ID
-            | e2sm::slice::DEFAULT_FUNCTION_ID
-            | e2sm::traffic::DEFAULT_FUNCTION_ID
-            | e2sm::rc::DEFAULT_FUNCTION_ID
-            | e2sm::ccc::DEFAULT_FUNCTION_ID => Self::Du,
-            _ => self,
-        };
-        self == whose
-    }
 }
 
 /// The E2 nodes that make up the base stations of a fleet.
@@ -141,7 +121,7 @@ impl Layout {
         };
         let number = index + 1;
         match self.kind {
-            NodeKind::Gnb => (whole_gnb(number, None, None), vec![ng()]),
+            NodeKind::Gnb => (whole_gnb(number, None, None), vec![ComponentConfigItem::ng(AMF)]),
             NodeKind::Split => {
                 let station = self.station(index);
                 let gnb = station + 1;
@@ -149,22 +129,34 @@ impl Layout {
                 let du_id = |du| u64::from(self.cell_id(station, du)) + 1;
                 match index % self.parts() {
                     0 => {
-                        let dus = (0..self.dus).map(|du| f1(du_id(du)));
-                        let components = [ng()].into_iter().chain(dus).chain([e1(id)]);
+                        let dus = (0..self.dus).map(|du| ComponentConfigItem::f1(du_id(du)));
+                        let components = [ComponentConfigItem::ng(AMF)]
+                            .into_iter()
+                            .chain(dus)
+                            .chain([ComponentConfigItem::e1(id)]);
                         (whole_gnb(gnb, None, None), components.collect())
                     }
-                    1 => (whole_gnb(gnb, Some(id), None), vec![e1(id)]),
-                    part => (whole_gnb(gnb, None, Some(du_id(part - 2))), vec![f1(du_id(part - 2))]),
+                    1 => (whole_gnb(gnb, Some(id), None), vec![ComponentConfigItem::e1(id)]),
+                    part => (
+                        whole_gnb(gnb, None, Some(du_id(part - 2))),
+                        vec![ComponentConfigItem::f1(du_id(part - 2))],
+                    ),
                 }
             }
             NodeKind::NgEnb => {
                 let enb_id = NgEnbId::Macro(ShortBits::new(u64::from(number), 20));
                 let ng_enb = GlobalNgEnbId { plmn, enb_id };
-                (GlobalE2NodeId::NgEnb(E2NodeNgEnb { ng_enb, enb: None, du_id: None }), vec![ng()])
+                (
+                    GlobalE2NodeId::NgEnb(E2NodeNgEnb { ng_enb, enb: None, du_id: None }),
+                    vec![ComponentConfigItem::ng(AMF)],
+                )
             }
             NodeKind::Enb => {
                 let enb_id = EnbId::Macro(ShortBits::new(u64::from(number), 20));
-                (GlobalE2NodeId::Enb(E2NodeEnb { enb: GlobalEnbId { plmn, enb_id } }), vec![s1()])
+                (
+                    GlobalE2NodeId::Enb(E2NodeEnb { enb: GlobalEnbId { plmn, enb_id } }),
+                    vec![ComponentConfigItem::s1(MME)],
+                )
             }
             // Three nodes of a split station, then one of each complete kind. Numbers stay distinct within a kind.
             NodeKind::Mixed => match (index / 6, index % 6) {
@@ -182,22 +174,6 @@ pub fn identity(kind: NodeKind, plmn: Plmn, index: u32) -> (GlobalE2NodeId, Vec<
     Layout::from(kind).identity(plmn, index)
 }
 
-fn component(interface: ComponentInterfaceType, id: ComponentId) -> ComponentConfigItem {
-    ComponentConfigItem { interface, id, configuration: ComponentConfiguration::default() }
-}
-fn ng() -> ComponentConfigItem {
-    component(ComponentInterfaceType::Ng, ComponentId::Ng(InterfaceNg { amf_name: "amf".to_owned() }))
-}
-fn s1() -> ComponentConfigItem {
-    component(ComponentInterfaceType::S1, ComponentId::S1(InterfaceS1 { mme_name: "mme".to_owned() }))
-}
-fn f1(du_id: u64) -> ComponentConfigItem {
-    component(ComponentInterfaceType::F1, ComponentId::F1(InterfaceF1 { du_id }))
-}
-fn e1(cu_up_id: u64) -> ComponentConfigItem {
-    component(ComponentInterfaceType::E1, ComponentId::E1(InterfaceE1 { cu_up_id }))
-}
-
 /// Settings common to all nodes of a fleet.
 #[derive(Clone)]
 pub struct NodeTemplate {
@@ -210,7 +186,7 @@ pub struct NodeTemplate {
     /// Configuration of a radio that replaces the light generator and its UEs.
     pub radio: Option<RadioConfig>,
     /// Statistics offered to every controller.
-    pub service_models: Vec<&'static Source>,
+    pub service_models: Vec<&'static dyn StationFunction>,
     /// Whether HW and the association control are offered to every controller. Otherwise they are offered to
     /// controllers of this project only.
     pub own_functions: bool,
@@ -242,12 +218,30 @@ pub struct NodeTemplate {
 /// Callback for executed pings ([`NodeTemplate::pinged`]).
 pub type Pinged = Arc<dyn Fn(GlobalE2NodeId, u32) + Send + Sync>;
 
-/// Registers RC.
-fn register_rc(agent: &mut Agent, function: Box<dyn RanFunction>) {
-    let registered = agent.register(function, Some(e2sm::rc::DEFAULT_FUNCTION_ID));
-    debug_assert!(registered.is_ok());
-    // From now on it watches for handover decisions of the base station.
-    agent.wake_function(Time::ZERO, e2sm::rc::DEFAULT_FUNCTION_ID);
+impl Default for NodeTemplate {
+    /// Returns gNBs of network 505.01 without UEs, radio and named functions, which offer their own functions to every
+    /// controller.
+    fn default() -> Self {
+        Self {
+            kind: NodeKind::Gnb,
+            plmn: Plmn::new(505, 1, 2),
+            ues: 0,
+            radio: None,
+            service_models: Vec::new(),
+            own_functions: true,
+            version: Version::V2_03,
+            coding: Coding::Per,
+            sm_encoding: None,
+            seed: 1,
+            epoch_us: 0,
+            start_us: 0,
+            outbox: OutboxLimits::default(),
+            reports: Arc::default(),
+            lateness: Arc::new(|_| {}),
+            neighbours: Neighbours::default(),
+            pinged: None,
+        }
+    }
 }
 
 impl NodeTemplate {
@@ -302,7 +296,7 @@ impl NodeTemplate {
     }
 
     /// Returns the identities of a cell on its base station's interfaces. `None` if the base station is not a gNB.
-    fn called(&self, index: u32, du: u32) -> Option<Called> {
+    pub(crate) fn called(&self, index: u32, du: u32) -> Option<Called> {
         let layout = self.layout();
         let GlobalE2NodeId::Gnb(node) = layout.identity(self.plmn, index).0 else { return None };
         let first = cell_of(self.plmn, node.gnb.gnb_id.value as u32);
@@ -342,55 +336,22 @@ impl NodeTemplate {
             it.seed = self.seed_of(index);
             it.limits.outbox = self.outbox;
         }));
-        let has = |id| part.is_none_or(|part| part.has(id));
-        let told = self.service_models.iter().filter(|source| has(source.model.default_function_id()));
-        let told: Vec<_> = told.copied().collect();
-        for &source in &told {
-            let epoch_us = self.epoch_us;
-            let lateness = self.lateness.clone();
-            let function: Box<dyn RanFunction> = match source.tells {
-                Tells::Statistics(fill) => {
-                    let encoding = source.model.encoding_or(self.sm_encoding);
-                    let stats = CellStats { cell: cell.clone(), fill, encoding, epoch_us, lateness };
-                    Box::new(PeriodicReport::for_model(source.model, stats).counting(self.reports.clone()))
-                }
-                Tells::Mobility | Tells::Configuration | Tells::Interfaces => continue,
-                Tells::Measurements => {
-                    let cell = cell.clone();
-                    let names = self.names(index);
-                    let cell_id =
-                        (!matches!(cell, CellSource::Site(_))).then(|| self.cell_id(node_id, index));
-                    kpm::function(MeasuredCell { cell, names, plmn: self.plmn, cell_id, epoch_us, lateness })
-                }
-            };
-            // Ids are distinct and few, so registration at a new agent cannot fail.
-            let registered = agent.register(function, Some(source.model.default_function_id()));
-            debug_assert!(registered.is_ok());
-        }
-        let pings = if self.sm_encoding == Some(Encoding::Flat) { Coding::Flat } else { Coding::Per };
-        let hw = match self.pinged.clone() {
-            Some(pinged) => Hw::new().encoded(pings).heard_by(move |number| pinged(node_id, number)),
-            None => Hw::new().encoded(pings),
-        };
-        let own: [(Box<dyn RanFunction>, _); 2] = [
-            (Box::new(hw), hw::DEFAULT_FUNCTION_ID),
-            (Box::new(Association::new()), ranlab_e2::functions::association::DEFAULT_FUNCTION_ID),
-        ];
-        let radio = if let CellSource::Radio(radio) = cell { Some(radio) } else { None };
-        let rrc = cell.site().map(|site| (site.rrc(), e2sm::rrc::DEFAULT_FUNCTION_ID));
-        let steered = rrc.into_iter().chain(radio.into_iter().flat_map(Radio::functions));
-        let steered = steered.filter(|(_, id)| has(*id));
+        let station = StationContext { template: self, node: node_id, index, unit: part, cell };
         // A setup must contain at least one function.
-        let open = self.own_functions || (told.is_empty() && part.is_some());
-        for (function, id) in own.into_iter().chain(steered) {
-            let registered = match open {
-                true => agent.register(function, Some(id)),
-                false => agent.register_reserved(function, id),
+        let is_named = self.service_models.iter().any(|function| station.is_named(*function));
+        let open = self.own_functions || (!is_named && part.is_some());
+        for offered in functions().filter(|function| station.offers(*function)) {
+            let Some(function) = offered.function(&station) else { continue };
+            // Ids are distinct and few, so registration at a new agent cannot fail.
+            let registered = match offered.is_open() || open {
+                true => agent.register(function, Some(offered.id())),
+                false => agent.register_reserved(function, offered.id()),
             };
             debug_assert!(registered.is_ok());
+            if offered.is_woken() {
+                agent.wake_function(Time::ZERO, offered.id());
+            }
         }
-        self.steer_by(&mut agent, (node_id, index), cell, &told);
-        self.tell_interfaces(&mut agent, index, cell, &told);
         for ue in cell.ues() {
             // A cell has fewer UEs than the maximum of an agent.
             let arrived = agent.ue_arrived(ue);
@@ -399,102 +360,13 @@ impl NodeTemplate {
         agent
     }
 
-    /// Registers NI over a gNB's radios, if configured.
-    fn tell_interfaces(&self, agent: &mut Agent, index: u32, cell: &CellSource, told: &[&'static Source]) {
-        let model: &dyn Model = &e2sm::ni::Ni;
-        if !told.iter().any(|source| source.model == model) {
-            return;
-        }
-        if let (Some(site), Some(called)) = (cell.site(), self.called(index, 0)) {
-            let split = self.kind == NodeKind::Split;
-            let epoch_us = self.epoch_us;
-            let function = ni::function(Watched { site, station: called.station, split, epoch_us });
-            let registered = agent.register(function, Some(e2sm::ni::DEFAULT_FUNCTION_ID));
-            debug_assert!(registered.is_ok());
-        }
-    }
-
-    /// Registers RC and CCC over the radios of a node, if configured.
-    fn steer_by(
-        &self,
-        agent: &mut Agent,
-        node: (GlobalE2NodeId, u32),
-        cell: &CellSource,
-        told: &[&'static Source],
-    ) {
-        match cell {
-            CellSource::Radio(radio) => self.steer(agent, node, radio, told),
-            CellSource::Site(site) => self.steer_site(agent, node, site),
-            CellSource::Cell(_) | CellSource::Fluid(_) => {}
-        }
-    }
-
-    /// Registers RC and CCC over a radio, if configured.
-    fn steer(
-        &self,
-        agent: &mut Agent,
-        (node_id, index): (GlobalE2NodeId, u32),
-        radio: &SharedRadio,
-        told: &[&'static Source],
-    ) {
-        let offers = |model: &dyn Model| told.iter().any(|source| source.model == model);
-        // A node that reports KPM is also steered by RC, whether or not RC is configured. So is a complete base station
-        // that reports NI, because it hands over through RC.
-        let part = self.layout().unit(index);
-        let du = self.layout().du(index).unwrap_or(0);
-        if offers(&e2sm::kpm::Kpm)
-            || offers(&e2sm::rc::Rc)
-            || self.is_steered_cu_cp(index)
-            || (part.is_none() && offers(&e2sm::ni::Ni))
-        {
-            register_rc(agent, rc::function(self.steered((node_id, index), du, radio)));
-        }
-        if let (true, GlobalE2NodeId::Gnb(node)) = (offers(&e2sm::ccc::Ccc), node_id) {
-            let steered = self.steered((node_id, index), du, radio);
-            let epoch_us = self.epoch_us;
-            let function = ccc::function(Configured { steered, node, epoch_us });
-            let registered = agent.register(function, Some(e2sm::ccc::DEFAULT_FUNCTION_ID));
-            debug_assert!(registered.is_ok());
-        }
-    }
-
-    /// Registers RC at the CU-CP of a base station with several DUs.
-    fn steer_site(&self, agent: &mut Agent, node: (GlobalE2NodeId, u32), site: &SharedSite) {
-        if self.is_steered_cu_cp(node.1) {
-            let cells = site.cells().iter().enumerate();
-            let cells = cells.map(|(du, radio)| self.steered(node, du, radio)).collect();
-            register_rc(agent, rc::function(SteeredSite { cells, plmn: self.plmn }));
-        }
-    }
-
-    /// Returns whether the node is a CU-CP with RC: RRC terminates there, and it hands over UEs based on its DUs'
-    /// measurements.
-    fn is_steered_cu_cp(&self, index: u32) -> bool {
-        let in_fleet = |model: &dyn Model| self.service_models.iter().any(|source| source.model == model);
-        let measured = in_fleet(&e2sm::kpm::Kpm) || in_fleet(&e2sm::rc::Rc);
-        self.layout().unit(index) == Some(Part::CuCp) && measured
-    }
-
-    /// Returns the radio of a DU, counted from 0, in the form that RC uses. Registers it as a handover target if it
-    /// belongs to a gNB.
-    fn steered(&self, (node, index): (GlobalE2NodeId, u32), du: usize, radio: &SharedRadio) -> Steered {
-        let plmn = self.plmn;
-        let names = self.names(index);
-        let cell = self.cell_id_at(node, index, du);
-        if let Cgi::Nr(cell) = cell {
-            let mut neighbours = self.neighbours.lock().unwrap_or_else(PoisonError::into_inner);
-            neighbours.insert(cell, Arc::clone(radio));
-        }
-        Steered { radio: Arc::clone(radio), neighbours: Arc::clone(&self.neighbours), cell, names, plmn }
-    }
-
     /// Returns the identity of the cell of the `index`th node.
-    fn cell_id(&self, node: GlobalE2NodeId, index: u32) -> Cgi {
+    pub(crate) fn cell_id(&self, node: GlobalE2NodeId, index: u32) -> Cgi {
         self.cell_id_at(node, index, self.layout().du(index).unwrap_or(0))
     }
 
     /// Returns the identity of the cell of a DU, counted from 0, of the `index`th node.
-    fn cell_id_at(&self, node: GlobalE2NodeId, index: u32, du: usize) -> Cgi {
+    pub(crate) fn cell_id_at(&self, node: GlobalE2NodeId, index: u32, du: usize) -> Cgi {
         match node {
             GlobalE2NodeId::Gnb(gnb) => {
                 let first = cell_of(self.plmn, gnb.gnb.gnb_id.value as u32);
@@ -507,7 +379,7 @@ impl NodeTemplate {
     }
 
     /// Returns the type of UE identifiers that the `index`th node uses.
-    fn names(&self, index: u32) -> Names {
+    pub(crate) fn names(&self, index: u32) -> Names {
         match self.layout().identity(self.plmn, index).0 {
             GlobalE2NodeId::Gnb(gnb) if gnb.du_id.is_some() => Names::GnbDu,
             GlobalE2NodeId::Gnb(_) | GlobalE2NodeId::EnGnb(_) => Names::Gnb,
@@ -540,24 +412,5 @@ mod tests {
             let bases: BTreeSet<_> = nodes.iter().map(|id| id.base_station()).collect();
             assert_eq!((nodes.len(), bases.len()), (30, stations), "{dus} DUs");
         }
-    }
-
-    #[test]
-    fn each_radio_function_belongs_to_one_unit() {
-        let functions = e2sm::MODELS.iter().filter(|model| model.name() != "hw");
-        for model in functions {
-            let parts: Vec<_> = (0..3).filter_map(|i| Layout::from(NodeKind::Split).unit(i)).collect();
-            let having = parts.iter().filter(|part| part.has(model.default_function_id()));
-            assert_eq!((parts.len(), having.count()), (3, 1), "{}", model.name());
-        }
-    }
-
-    #[test]
-    fn unknown_names_are_rejected_with_allowed_ones() {
-        let error = "kpn".parse::<&'static Source>().unwrap_err();
-        assert!(
-            error.to_string().starts_with("service model \"kpn\" is not one of mac, rlc, pdcp, gtp"),
-            "{error}"
-        );
     }
 }

@@ -1,21 +1,19 @@
 //! Many E2 nodes in one process.
 use hdrhistogram::Histogram;
+use ranlab_machine::lock;
 use ranlab_ran::RADIO_TICK;
-use ranlab_ran::node::{NodeError, NodeKind, NodeTemplate, Pinged};
-use ranlab_ran::radio::{Moved, RadioConfig, RadioMeter, SharedFluid, SharedRadio, SharedSite};
-use ranlab_ran::stats::{CellSource, Source};
+use ranlab_ran::node::{NodeError, NodeTemplate, Pinged};
+use ranlab_ran::radio::{Moved, Neighbours, RadioMeter, SharedFluid, SharedRadio, SharedSite};
+use ranlab_ran::stats::CellSource;
 use ranlab_sdk::AgentHandle;
+use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::agent::{ControllerError, ControllerId, SetupFailure};
-use ranlab_sdk::e2::functions::stats::ReportCounters;
-use ranlab_sdk::e2::{OutboxLimits, Time};
 use ranlab_sdk::transport::{self, Address, ConnectError, SocketOptions};
-use ranlab_sdk::wire::e2ap::{GlobalE2NodeId, Plmn, Version};
-use ranlab_sdk::wire::e2sm::Encoding;
-use ranlab_sdk::wire::flat::Coding;
+use ranlab_sdk::wire::e2ap::GlobalE2NodeId;
 use serde::Serialize;
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Timeout until the first node reaches its controllers.
@@ -30,7 +28,7 @@ const UNANSWERED_MAX: u32 = 8;
 const LATENESS_US_MAX: u64 = 60_000_000;
 
 /// Configuration of a fleet.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct FleetConfig {
     /// Controllers of every node. The first one is the default.
     pub controllers: Vec<Address>,
@@ -39,33 +37,14 @@ pub struct FleetConfig {
     pub one_of: bool,
     /// Number of nodes.
     pub nodes: u32,
-    /// UEs per node.
-    pub ues: u16,
-    /// Kind of the nodes.
-    pub kind: NodeKind,
-    /// Network.
-    pub plmn: Plmn,
-    /// Configuration of each node's radio. `None`: the light generator of statistics.
-    pub radio: Option<RadioConfig>,
-    /// Statistics offered to every controller.
-    pub service_models: Vec<&'static Source>,
-    /// Whether HW and the association control are offered to every controller. Otherwise they are offered to
-    /// controllers of this project only.
-    pub own_functions: bool,
-    /// E2AP version.
-    pub version: Version,
-    /// Encoding of E2AP.
-    pub coding: Coding,
-    /// Preferred encoding of the service models' messages. `None`: the usual encoding of each model.
-    pub sm_encoding: Option<Encoding>,
+    /// Settings common to all nodes.
+    pub stations: NodeTemplate,
     /// Time over which the nodes start, evenly spaced. Zero: all at once.
     pub ramp: Duration,
     /// Whether each node waits a short time for the setup of the previous node, because third-party controllers may
     /// accept one association at a time. Has no effect once the first node's controllers have identified themselves as
     /// this project's.
     pub gentle: bool,
-    /// Seed of all random numbers.
-    pub seed: u64,
     /// Index of the first node. Allows several processes to share a network.
     pub first: u32,
     /// Offset of this machine's clock to the reference clock of the statistics, in microseconds. Positive if it is
@@ -76,27 +55,15 @@ pub struct FleetConfig {
 }
 
 impl FleetConfig {
-    /// Returns what its nodes have in common if they start at `now`. `epoch_us` is the time of day at time zero. Send
-    /// delays of reports are not recorded.
+    /// Returns what its nodes have in common if they start at `now`. `epoch_us` is the time of day at time zero.
     pub fn template(&self, now: Time, epoch_us: i64) -> NodeTemplate {
         NodeTemplate {
-            kind: self.kind,
-            plmn: self.plmn,
-            ues: self.ues,
-            radio: self.radio.clone(),
-            service_models: self.service_models.clone(),
-            own_functions: self.own_functions,
-            version: self.version,
-            coding: self.coding,
-            sm_encoding: self.sm_encoding,
-            seed: self.seed,
             epoch_us,
             start_us: now.as_nanos() / 1_000,
-            outbox: OutboxLimits::default(),
-            reports: Arc::new(ReportCounters::default()),
-            lateness: Arc::new(|_| {}),
-            neighbours: Default::default(),
-            pinged: None,
+            // Separate for each start.
+            reports: Arc::default(),
+            neighbours: Neighbours::default(),
+            ..self.stations.clone()
         }
     }
 }
@@ -191,7 +158,7 @@ impl Fleet {
         let mut template = config.template(now, epoch_us);
         template.lateness = Arc::new(move |late: Duration| {
             let us = u64::try_from(late.as_micros()).unwrap_or(u64::MAX).clamp(1, LATENESS_US_MAX);
-            heard.lock().unwrap_or_else(PoisonError::into_inner).saturating_record(us);
+            lock(&heard).saturating_record(us);
         });
         Self { config, template, nodes: Vec::new(), stations: Vec::new(), fluid: Vec::new(), lateness }
     }
@@ -364,7 +331,7 @@ impl Fleet {
                 }
             });
         }
-        let lateness = self.lateness.lock().unwrap_or_else(PoisonError::into_inner);
+        let lateness = lock(&self.lateness);
         report.lateness_us_p99 = if lateness.is_empty() { 0 } else { lateness.value_at_quantile(0.99) };
         report
     }
@@ -372,12 +339,12 @@ impl Fleet {
     fn pace(&self) -> Option<Pace> {
         let now_us = ranlab_sdk::now().as_nanos() / 1_000;
         let paces = self.cells().map(|radio| {
-            let radio = radio.lock().unwrap_or_else(PoisonError::into_inner);
+            let radio = lock(radio);
             let behind_us = now_us.saturating_sub(radio.cell().now_us());
             Pace { real_time_factor: radio.real_time_factor(), behind_us }
         });
         let fluid = self.fluid.iter().map(|radio| {
-            let radio = radio.lock().unwrap_or_else(PoisonError::into_inner);
+            let radio = lock(radio);
             Pace { real_time_factor: radio.real_time_factor(), behind_us: 0 }
         });
         paces.chain(fluid).reduce(|a, b| Pace {
@@ -389,19 +356,19 @@ impl Fleet {
     /// Resets the radio statistics.
     pub fn begin_radios(&self) {
         for radio in self.cells() {
-            radio.lock().unwrap_or_else(PoisonError::into_inner).begin();
+            lock(radio).begin();
         }
     }
 
     /// Returns the radio statistics since the last reset.
     pub fn radios(&self) -> Vec<RadioMeter> {
-        let read = |radio: &SharedRadio| radio.lock().unwrap_or_else(PoisonError::into_inner).meter();
+        let read = |radio: &SharedRadio| lock(radio).meter();
         self.cells().map(read).collect()
     }
 
     /// Returns and resets the distribution of send delays of reports, in microseconds.
     pub fn take_lateness(&self) -> Histogram<u64> {
-        let mut lateness = self.lateness.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lateness = lock(&self.lateness);
         let taken = lateness.clone();
         lateness.reset();
         taken

@@ -3,9 +3,10 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
+use ranlab_machine::lock;
 use ranlab_ric::bus::Bus;
 use ranlab_ric::virt::{Errand, FaceId, TenantBroker, Virt};
 use ranlab_ric::xapps::Registry;
@@ -24,13 +25,13 @@ pub(super) struct ControllerOutbox(Arc<Mutex<Vec<Bytes>>>);
 
 impl ControllerOutbox {
     pub(super) fn take(&self) -> Vec<Bytes> {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut lock(&self.0))
     }
 }
 
 impl Bus for ControllerOutbox {
     fn publish(&mut self, _: &str, message: Bytes) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(message);
+        lock(&self.0).push(message);
     }
 }
 

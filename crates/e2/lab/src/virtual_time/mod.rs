@@ -15,9 +15,10 @@ mod faults;
 mod programs;
 
 use std::cell::RefCell;
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 use std::time::Duration;
 
+use ranlab_machine::lock;
 use ranlab_ran::RADIO_TICK;
 use ranlab_ran::radio::{Radio, RadioMeter, SharedRadio, SharedSite};
 use ranlab_ran::stats::CellSource;
@@ -180,7 +181,7 @@ impl Network {
             let cells = (0..count).filter(|cell| template.has_cell(index, *cell)).collect();
             let told = station.told.clone();
             let first = RefCell::new(Some(template.agent_over(index, &told)));
-            let node_id = template.layout().identity(fleet.plmn, index).0;
+            let node_id = template.layout().identity(fleet.stations.plmn, index).0;
             let address = ric.to_owned();
             let make = move |now, _| {
                 let born = first.borrow_mut().take();
@@ -289,7 +290,7 @@ impl Network {
     /// Returns the radios of all base stations.
     fn cells(&self) -> impl Iterator<Item = MutexGuard<'_, Radio>> {
         let cells = self.stations.iter().flat_map(|station| station.site.cells());
-        cells.map(|radio| radio.lock().unwrap_or_else(PoisonError::into_inner))
+        cells.map(|radio| lock(radio))
     }
 
     /// Returns whether each base station is set up with its RIC, and with its operators if it has any.
@@ -363,7 +364,7 @@ impl Network {
     /// Returns the UEs that are attached now.
     pub fn ues(&self) -> Vec<UeState> {
         let of = |station: usize, radio: &SharedRadio| {
-            let radio = radio.lock().unwrap_or_else(PoisonError::into_inner);
+            let radio = lock(radio);
             let ue = |(&ue, &rnti): (&u32, &u16)| {
                 let report = radio.cell().report(rnti)?;
                 let flows = radio.cell().flows(rnti).unwrap_or_default();

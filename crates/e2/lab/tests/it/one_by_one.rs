@@ -6,10 +6,9 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use ranlab_e2_lab::{Fleet, FleetConfig};
-use ranlab_ran::node::NodeKind;
+use ranlab_ran::node::NodeTemplate;
 use ranlab_sdk::transport::SocketOptions;
 use ranlab_sdk::wire::e2ap::*;
-use ranlab_sdk::wire::flat::Coding;
 use ranlab_sdk::wire::per::ShortBits;
 use tokio::io::unix::AsyncFd;
 
@@ -78,18 +77,9 @@ fn all_nodes_connect_with_one_accept_per_edge() {
             controllers: vec![address],
             one_of: false,
             nodes: NODES,
-            ues: 1,
-            radio: None,
-            kind: NodeKind::Gnb,
-            plmn: Plmn::new(505, 1, 2),
-            service_models: Vec::new(),
-            own_functions: true,
-            version: Version::V2_03,
-            coding: Coding::Per,
-            sm_encoding: None,
+            stations: NodeTemplate { ues: 1, ..NodeTemplate::default() },
             ramp: Duration::from_millis(NODES.into()),
             gentle: true,
-            seed: 1,
             first: 0,
             ahead_us: 0,
             sockets: SocketOptions::default(),

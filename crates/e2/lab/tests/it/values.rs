@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use ranlab_e2_lab::values::{Recorder, Screen, Values};
 use ranlab_e2_lab::{Fleet, FleetConfig};
-use ranlab_ran::node::NodeKind;
-use ranlab_ran::stats::{SOURCES, Source};
+use ranlab_ran::functions::{StationFunction, selectable};
+use ranlab_ran::node::NodeTemplate;
 use ranlab_sdk::e2::ric::{ListenerProtocol, RicConfig};
 use ranlab_sdk::e2::xapp::XappConfig;
 use ranlab_sdk::transport::{Address, SocketOptions};
-use ranlab_sdk::wire::e2ap::{ActionToBeSetup, Plmn, Version};
+use ranlab_sdk::wire::e2ap::ActionToBeSetup;
 use ranlab_sdk::wire::e2sm::kpm::UE_MEASUREMENTS;
+use ranlab_sdk::wire::e2sm::mac::Mac;
 use ranlab_sdk::wire::e2sm::{Encoding, Model, hw};
-use ranlab_sdk::wire::flat::Coding;
 use ranlab_sdk::{RicHandle, XappHandle};
 
 const NODES: u32 = 2;
@@ -24,31 +24,28 @@ const PERIOD: Duration = Duration::from_millis(10);
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn fleet(controller: Address, sm_encoding: Option<Encoding>) -> Fleet {
+    let stations = NodeTemplate {
+        ues: UES,
+        service_models: reported_without_radio().collect(),
+        sm_encoding,
+        ..NodeTemplate::default()
+    };
     Fleet::new(FleetConfig {
-        gentle: false,
-        ahead_us: 0,
         controllers: vec![controller],
         one_of: false,
         nodes: NODES,
-        ues: UES,
-        radio: None,
-        kind: NodeKind::Gnb,
-        plmn: Plmn::new(505, 1, 2),
-        service_models: reported_without_radio().collect(),
-        own_functions: true,
-        version: Version::V2_03,
-        coding: Coding::Per,
-        sm_encoding,
+        stations,
         ramp: Duration::ZERO,
-        seed: 1,
+        gentle: false,
         first: 0,
+        ahead_us: 0,
         sockets: SocketOptions::default(),
     })
 }
 
 /// Returns the statistics that base stations without a radio report.
-fn reported_without_radio() -> impl Iterator<Item = &'static Source> {
-    SOURCES.iter().filter(|source| !["rc", "ccc", "ni"].contains(&source.model.name()))
+fn reported_without_radio() -> impl Iterator<Item = &'static dyn StationFunction> {
+    selectable().filter(|function| !function.requires().radio)
 }
 
 /// Subscribes to every model that base stations offer, including HW's periodic pings. The values of all UEs arrive, and
@@ -63,7 +60,7 @@ fn every_model_yields_rows_for_all_ues() {
 fn ends_as_rows(encoding: Option<Encoding>) {
     let path = std::env::temp_dir().join(format!("ranlab-values-in-memory-{}.csv", std::process::id()));
     let hw: &dyn Model = &hw::Hw;
-    let offered: Vec<_> = reported_without_radio().map(|source| source.model).chain([hw]).collect();
+    let offered: Vec<_> = reported_without_radio().filter_map(|it| it.model()).chain([hw]).collect();
     let mut recorder = Recorder::create(&path, &offered).unwrap();
     let mut values = Values::new(&offered, encoding, None);
     let mut heard = BTreeMap::<(String, String), BTreeSet<u32>>::new();
@@ -97,11 +94,13 @@ fn ends_as_rows(encoding: Option<Encoding>) {
     let rows = recorder.finish().unwrap();
     for node in heard.keys().map(|(node, _)| node.clone()).collect::<BTreeSet<_>>() {
         let of = |model: &dyn Model| &heard[&(node.clone(), model.name().to_owned())];
-        let ues = of(SOURCES[0].model);
+        let ues = of(&Mac);
         assert_eq!(ues.len(), usize::from(UES));
         // The other models report about the node.
         assert!(
-            reported_without_radio().all(|source| of(source.model) == ues || of(source.model).is_empty()),
+            reported_without_radio()
+                .filter_map(|it| it.model())
+                .all(|model| of(model) == ues || of(model).is_empty()),
             "{heard:?}"
         );
     }

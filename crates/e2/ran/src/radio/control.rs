@@ -10,8 +10,9 @@ use ranlab_e2_codec::e2sm::traffic::{
     BearerId, BearerTraffic, Queue, QueueState, TrafficAction, TrafficCommand, TrafficConfig,
     TrafficIndication,
 };
+use ranlab_machine::lock;
 use ranlab_radio::user_plane::{Association, Command, Direction, Sojourn};
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 
 /// A radio in the form that RAN functions use.
 #[derive(Debug, Clone)]
@@ -20,8 +21,7 @@ pub struct Station(pub SharedRadio);
 impl Station {
     /// Locks the radio.
     pub fn radio(&self) -> MutexGuard<'_, Radio> {
-        // After a panic of another thread the radio is still usable.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     /// Executes a slice command as a RAN function would.

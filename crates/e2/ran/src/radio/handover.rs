@@ -3,8 +3,9 @@ use super::{Moved, Radio, SharedRadio};
 use ranlab_e2::Time;
 use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
 use ranlab_e2_codec::e2sm::rrc::{RrcCell, RrcChange};
+use ranlab_machine::lock;
 use ranlab_radio::user_plane::{RrcKind, UES_MAX};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 /// UE movements at both radios, for their agents.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +25,7 @@ pub fn hand_over(source: &SharedRadio, target: &SharedRadio, rnti: u16) -> Resul
     if Arc::ptr_eq(source, target) {
         return Err(Refusal::new(Reason::InUse, format!("UE {rnti} is in that cell")));
     }
-    let mut both = [source, target].map(|radio| radio.lock().unwrap_or_else(PoisonError::into_inner));
+    let mut both = [source, target].map(|radio| lock(radio));
     let [source, target] = both.each_mut().map(|radio| &mut **radio);
     let Some(number) = source.number(rnti) else {
         return Err(Refusal::new(Reason::UnknownUe, format!("there is no UE {rnti}")));

@@ -35,10 +35,8 @@ pub use site::{SharedSite, Site};
 
 use crate::stats::CellFacts;
 use ranlab_e2::Time;
-use ranlab_e2::agent::{Agent, RanFunction, UeId};
-use ranlab_e2::functions::{slice, traffic};
+use ranlab_e2::agent::{Agent, UeId};
 use ranlab_e2_codec::e2ap::Plmn;
-use ranlab_e2_codec::e2sm;
 use ranlab_e2_codec::e2sm::rrc::{RrcChange, RrcEvent, Snssai};
 use ranlab_e2_codec::e2sm::slice::SliceSet;
 use ranlab_e2_codec::e2sm::traffic::TrafficConfig;
@@ -215,15 +213,6 @@ impl Radio {
             passed_us: 0,
             busy: Duration::ZERO,
         })
-    }
-
-    /// Returns the RAN functions of a cell with their ids. Those of a base station are in [`Site`].
-    pub(crate) fn functions(radio: &SharedRadio) -> [(Box<dyn RanFunction>, u16); 2] {
-        let station = Station(Arc::clone(radio));
-        [
-            (slice::function(station.clone()), e2sm::slice::DEFAULT_FUNCTION_ID),
-            (traffic::function(station), e2sm::traffic::DEFAULT_FUNCTION_ID),
-        ]
     }
 
     /// Advances to `now`, by at most [`CATCH_UP_US`]. Returns UE movements, for the agent.

@@ -8,9 +8,9 @@ use ranlab_e2_codec::e2sm::common::{Cgi, NrCgi};
 use ranlab_e2_codec::e2sm::rc::neighbours::{
     Duplex, Neighbour, NeighbourRelations, NrBand, NrFrequency, NrNeighbour, ServingArfcn, ServingPci, Truth,
 };
+use ranlab_machine::lock;
 use std::collections::BTreeSet;
 use std::ops::Bound;
-use std::sync::PoisonError;
 
 /// Maximum number of neighbours on each side, in the order of identities.
 const SIDE_MAX: usize = 16;
@@ -52,7 +52,7 @@ impl Steered {
     fn near(&self) -> Vec<NrCgi> {
         let here = NrCgi { plmn: self.plmn, cell: number(&self.cell) << 4 };
         let here = if let Cgi::Nr(cell) = self.cell { cell } else { here };
-        let all = self.neighbours.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = lock(&self.neighbours);
         let below = all.range(..here).rev().take(SIDE_MAX);
         let above = all.range((Bound::Excluded(here), Bound::Unbounded)).take(SIDE_MAX);
         let mut near: Vec<_> = below.chain(above).map(|(cell, _)| *cell).collect();

@@ -12,8 +12,8 @@ use ranlab_e2_codec::ap::{self, Interface};
 use ranlab_e2_codec::e2ap::{GlobalNgRanNodeId, Plmn};
 use ranlab_e2_codec::e2sm::common::NrCgi;
 use ranlab_e2_codec::e2sm::ni::{Direction, GnbDuId, NodeId};
+use ranlab_machine::lock;
 use ranlab_radio::user_plane::{EVENTS_MAX, RrcKind};
-use std::sync::PoisonError;
 
 /// Tracking area of every cell.
 const TRACKING_AREA: u32 = 1;
@@ -94,7 +94,7 @@ struct Telling<'a> {
 
 /// After a panic of another thread the radio is still usable.
 fn with<T>(radio: &SharedRadio, what: impl FnOnce(&mut Radio) -> T) -> T {
-    what(&mut radio.lock().unwrap_or_else(PoisonError::into_inner))
+    what(&mut lock(radio))
 }
 
 type Made = Result<ap::Message, ranlab_e2_codec::per::EncodeError>;

@@ -8,9 +8,10 @@
 use super::rc::Steered;
 use super::{Moved, Radio, SharedRadio, plan};
 use ranlab_e2_codec::e2sm::common::{Cgi, NrCgi};
+use ranlab_machine::lock;
 use ranlab_radio::user_plane::UeConfig;
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 /// Administrative state of a cell (ITU-T X.731).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -125,7 +126,7 @@ impl Steered {
     /// Returns the cells that accept UEs, sorted by the distance of their identities.
     fn serving_neighbours(&self) -> Vec<NrCgi> {
         let all: Vec<(NrCgi, SharedRadio)> = {
-            let neighbours = self.neighbours.lock().unwrap_or_else(PoisonError::into_inner);
+            let neighbours = lock(&self.neighbours);
             neighbours.iter().map(|(cell, radio)| (*cell, Arc::clone(radio))).collect()
         };
         let here = match self.cell {
@@ -134,7 +135,7 @@ impl Steered {
         };
         let serves = |(cell, radio): &(NrCgi, SharedRadio)| {
             let is_other = Cgi::Nr(*cell) != self.cell && !Arc::ptr_eq(radio, &self.radio);
-            is_other && radio.lock().unwrap_or_else(PoisonError::into_inner).power.admits()
+            is_other && lock(radio).power.admits()
         };
         let mut serving: Vec<NrCgi> = all.iter().filter(|it| serves(it)).map(|(cell, _)| *cell).collect();
         serving.sort_by_key(|cell| cell.cell.abs_diff(here));

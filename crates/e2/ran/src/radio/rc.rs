@@ -14,9 +14,10 @@ use ranlab_e2_codec::e2sm::rc::messages::CopiedMessage;
 use ranlab_e2_codec::e2sm::rc::neighbours::NeighbourRelations;
 use ranlab_e2_codec::e2sm::rc::reports::HandedOver;
 use ranlab_e2_codec::e2sm::slice::SliceSet;
+use ranlab_machine::lock;
 use ranlab_radio::user_plane::{EVENTS_MAX, RrcKind};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Number of bits of a cell identity that number the cells of a gNB.
 const CELL_BITS: u32 = 4;
@@ -168,13 +169,13 @@ impl RcMobility for Steered {
 impl Steered {
     /// After a panic of another thread the radio is still usable.
     pub(super) fn locked(&self) -> MutexGuard<'_, Radio> {
-        self.radio.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.radio)
     }
 
     pub(super) fn hand_over(&self, number: u32, cell: &NrCgi) -> Result<(), Refusal> {
         let unknown = |what: String| Refusal::new(Reason::UnknownUe, what);
         let rnti = u16::try_from(number).map_err(|_| unknown(format!("there is no UE {number}")))?;
-        let neighbours = self.neighbours.lock().unwrap_or_else(PoisonError::into_inner);
+        let neighbours = lock(&self.neighbours);
         let Some(target) = neighbours.get(cell) else {
             return Err(Refusal::new(
                 Reason::Invalid,
@@ -203,7 +204,7 @@ impl Steered {
 
 /// Notifies the agents of a radio with its next pass.
 fn notify_agents(radio: &SharedRadio, moved: impl IntoIterator<Item = Moved>) {
-    radio.lock().unwrap_or_else(PoisonError::into_inner).moved.extend(moved);
+    lock(radio).moved.extend(moved);
 }
 
 #[cfg(test)]

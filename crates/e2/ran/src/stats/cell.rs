@@ -1,12 +1,13 @@
 //! CELL statistics of a node's only cell.
-use super::{Moment, Source, Tells, UeFacts};
+use super::{Moment, UeFacts};
+use crate::functions::Statistics;
+use crate::node::Part;
 use ranlab_e2_codec::e2sm::cell::{CellLoad, CellStats};
 
-pub(super) const SOURCE: Source = Source {
+pub(crate) static STATION: Statistics = Statistics {
     model: &CellStats,
-    tells: Tells::Statistics(|encoding, moment, out| {
-        moment.encode(encoding, out, [load(moment)].into_iter())
-    }),
+    unit: Part::Du,
+    fill: |encoding, moment, out| moment.encode(encoding, out, [load(moment)].into_iter()),
 };
 
 fn load(moment: &Moment<'_>) -> CellLoad {

@@ -1,10 +1,13 @@
 //! GTP statistics, per tunnel.
-use super::{Source, Tells, UeFacts};
+use super::UeFacts;
+use crate::functions::Statistics;
+use crate::node::Part;
 use ranlab_e2_codec::e2sm::gtp::{Gtp, GtpTunnel};
 
-pub(super) const SOURCE: Source = Source {
+pub(crate) static STATION: Statistics = Statistics {
     model: &Gtp,
-    tells: Tells::Statistics(|encoding, moment, out| moment.list(encoding, out, gtp_tunnel)),
+    unit: Part::CuUp,
+    fill: |encoding, moment, out| moment.list(encoding, out, gtp_tunnel),
 };
 
 fn gtp_tunnel(ue: &dyn UeFacts) -> GtpTunnel {

@@ -1,16 +1,15 @@
 //! KPM: counters of a cell, from which the RAN function computes measurements.
-use super::{CellFacts, CellSource, Source, Tells, UeFacts};
+use super::{CellFacts, CellSource, UeFacts};
 use ranlab_e2::Time;
 use ranlab_e2::functions::kpm::{Channel, KpmSource, Reading, Station, UeReading};
 use ranlab_e2_codec::e2ap::{EnbId, Plmn};
 use ranlab_e2_codec::e2sm::common::*;
-use ranlab_e2_codec::e2sm::kpm::{DEFAULT_SLICE, Kpm};
+use ranlab_e2_codec::e2sm::kpm::DEFAULT_SLICE;
 use ranlab_e2_codec::per::ShortBits;
+use ranlab_machine::lock;
 use ranlab_radio::user_plane::UeReport;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
-
-pub(super) const SOURCE: Source = Source { model: &Kpm, tells: Tells::Measurements };
 
 /// Type of UE identifiers, by type of node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,16 +79,15 @@ pub struct MeasuredCell {
 impl KpmSource for MeasuredCell {
     fn read(&mut self, now: Time, reading: &mut Reading) {
         reading.at_us = now.as_nanos() / 1_000;
-        // After a panic of another thread the cell is still usable.
         let cell = match &self.cell {
             CellSource::Cell(cell) => {
-                let mut cell = cell.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut cell = lock(cell);
                 cell.advance(reading.at_us);
                 reading.ues.extend(cell.ues().iter().map(|ue| counters(ue, None)));
                 CellFacts::from(&*cell)
             }
             CellSource::Radio(radio) => {
-                let radio = radio.lock().unwrap_or_else(PoisonError::into_inner);
+                let radio = lock(radio);
                 let slices = radio.slices();
                 let of = |ue: UeReport| counters(&ue, slices.get(&ue.identity.rnti));
                 reading.ues.extend(radio.cell().reports().map(of));
@@ -102,7 +100,7 @@ impl KpmSource for MeasuredCell {
                 site.facts()
             }
             CellSource::Fluid(radio) => {
-                let mut radio = radio.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut radio = lock(radio);
                 reading.ues.extend(radio.reports(now).iter().map(|ue| counters(ue, None)));
                 radio.facts()
             }

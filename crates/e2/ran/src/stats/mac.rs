@@ -1,13 +1,16 @@
 //! MAC statistics, per UE.
-use super::{Source, Tells, UeFacts};
+use super::UeFacts;
+use crate::functions::Statistics;
+use crate::node::Part;
 use ranlab_e2_codec::e2sm::mac::{self, Mac, MacUe};
 use ranlab_radio::{LinkStats, Snr};
 
-pub(super) const SOURCE: Source = Source {
+pub(crate) static STATION: Statistics = Statistics {
     model: &Mac,
-    tells: Tells::Statistics(|encoding, moment, out| {
+    unit: Part::Du,
+    fill: |encoding, moment, out| {
         moment.list(encoding, out, |ue| mac_ue(ue, moment.cell.frame, moment.cell.slot))
-    }),
+    },
 };
 
 fn harq(link: &LinkStats) -> [u32; mac::HARQ_ROUNDS] {

@@ -1,67 +1,26 @@
-//! Payloads of the statistics service models from a cell of the model, with a [`Source`] per service model.
-mod cell;
-mod gtp;
+//! Payloads of the statistics service models from a cell of the model.
+pub(crate) mod cell;
+pub(crate) mod gtp;
 mod kpm;
-mod mac;
-mod pdcp;
-mod rlc;
+pub(crate) mod mac;
+pub(crate) mod pdcp;
+pub(crate) mod rlc;
 
 use crate::radio::{SharedFluid, SharedRadio, SharedSite, Site};
 pub use kpm::{MeasuredCell, Names};
 use ranlab_e2::Time;
 use ranlab_e2::agent::{UeFilter, UeId};
 use ranlab_e2::functions::stats::StatsSource;
-use ranlab_e2_codec::e2sm::ccc::Ccc;
 use ranlab_e2_codec::e2sm::list::{self, Element};
-use ranlab_e2_codec::e2sm::ni::Ni;
-use ranlab_e2_codec::e2sm::rc::Rc;
-use ranlab_e2_codec::e2sm::{Encoding, Model, SmError};
+use ranlab_e2_codec::e2sm::{Encoding, SmError};
+use ranlab_machine::lock;
 use ranlab_radio::user_plane::{Carrier, UeReport};
 use ranlab_radio::{Cell, LinkStats, PdcpStats, RadioStats, RlcReceptionStats, UeIdentity, UeState};
-use std::fmt;
-use std::str::FromStr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// The statistics that cells report, one per line.
-#[rustfmt::skip]
-pub static SOURCES: &[Source] = &[
-    mac::SOURCE,
-    rlc::SOURCE,
-    pdcp::SOURCE,
-    gtp::SOURCE,
-    cell::SOURCE,
-    kpm::SOURCE,
-    Source { model: &Rc, tells: Tells::Mobility },
-    Source { model: &Ccc, tells: Tells::Configuration },
-    Source { model: &Ni, tells: Tells::Interfaces },
-];
-
-/// The reports of a cell in one service model.
-pub struct Source {
-    /// The service model.
-    pub model: &'static dyn Model,
-    /// Generator of the reports.
-    pub(crate) tells: Tells,
-}
-
 /// Appends an indication message about a cell at one point in time.
-type Fill = fn(Encoding, &Moment<'_>, &mut Vec<u8>) -> Result<(), SmError>;
-
-/// Generator of the reports of a model.
-#[derive(Clone, Copy)]
-pub(crate) enum Tells {
-    /// Periodically, from the cell's counters.
-    Statistics(Fill),
-    /// From the requested measurements and the counters since the last report ([`MeasuredCell`]).
-    Measurements,
-    /// On events at a radio ([`Steered`](crate::radio::Steered)). Requires a radio.
-    Mobility,
-    /// From the configuration of a radio ([`Configured`](crate::radio::Configured)), at gNBs.
-    Configuration,
-    /// From messages on a gNB's interfaces when UEs attach and detach ([`Watched`](crate::radio::Watched)).
-    Interfaces,
-}
+pub(crate) type Fill = fn(Encoding, &Moment<'_>, &mut Vec<u8>) -> Result<(), SmError>;
 
 /// A cell at one point in time, as one controller may see it.
 pub(crate) struct Moment<'a> {
@@ -164,29 +123,6 @@ impl Moment<'_> {
     }
 }
 
-impl Source {
-    /// Returns the source for a model. `None` if cells do not report it.
-    pub fn for_model(model: &dyn Model) -> Option<&'static Self> {
-        SOURCES.iter().find(|source| source.model.oid() == model.oid())
-    }
-}
-
-impl FromStr for &'static Source {
-    type Err = UnknownName;
-
-    fn from_str(text: &str) -> Result<Self, UnknownName> {
-        let found = SOURCES.iter().find(|source| source.model.name() == text);
-        let allowed = || SOURCES.iter().map(|source| source.model.name()).collect::<Vec<_>>().join(", ");
-        found.ok_or_else(|| UnknownName { what: "service model", given: text.to_owned(), allowed: allowed() })
-    }
-}
-
-impl fmt::Debug for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Source").field(&self.model).finish()
-    }
-}
-
 /// A cell shared by several RAN functions of a node.
 pub type SharedCell = Arc<Mutex<Cell>>;
 
@@ -216,18 +152,17 @@ impl CellSource {
     /// Returns the attached UEs, as agents number them.
     pub fn ues(&self) -> Vec<UeId> {
         let of = |rnti: u16| UeId(u64::from(rnti));
-        // After a panic of another thread the cell is still usable.
         match self {
             Self::Cell(cell) => {
-                let cell = cell.lock().unwrap_or_else(PoisonError::into_inner);
+                let cell = lock(cell);
                 cell.ues().iter().map(|ue| of(ue.identity().rnti)).collect()
             }
             Self::Radio(radio) => {
-                let radio = radio.lock().unwrap_or_else(PoisonError::into_inner);
+                let radio = lock(radio);
                 radio.rntis().values().copied().map(of).collect()
             }
             Self::Fluid(radio) => {
-                let radio = radio.lock().unwrap_or_else(PoisonError::into_inner);
+                let radio = lock(radio);
                 radio.cell().reports().map(|ue| of(ue.identity.rnti)).collect()
             }
             Self::Site(site) => site.ues(),
@@ -255,10 +190,9 @@ impl StatsSource for CellStats {
         let tstamp_us = self.epoch_us.saturating_add(i64::try_from(now_us).unwrap_or(i64::MAX));
         let all = ues.is_all();
         let sees = |ue: UeIdentity| all || ues.contains(ue_id(ue));
-        // After a panic of another thread the cell is still usable.
         let encoded = match &self.cell {
             CellSource::Cell(cell) => {
-                let mut cell = cell.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut cell = lock(cell);
                 cell.advance(now_us);
                 let seen = cell.ues().iter().filter(|ue| sees(ue.identity()));
                 let ues = seen.map(|ue| ue as &dyn UeFacts).collect();
@@ -266,7 +200,7 @@ impl StatsSource for CellStats {
                 (self.fill)(self.encoding, &moment, out)
             }
             CellSource::Radio(radio) => {
-                let radio = radio.lock().unwrap_or_else(PoisonError::into_inner);
+                let radio = lock(radio);
                 let reports: Vec<_> = radio.cell().reports().filter(|ue| sees(ue.identity)).collect();
                 let ues = reports.iter().map(|ue| ue as &dyn UeFacts).collect();
                 (self.fill)(self.encoding, &Moment { cell: radio.facts(), ues, tstamp_us }, out)
@@ -278,7 +212,7 @@ impl StatsSource for CellStats {
                 (self.fill)(self.encoding, &Moment { cell: site.facts(), ues, tstamp_us }, out)
             }
             CellSource::Fluid(radio) => {
-                let mut radio = radio.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut radio = lock(radio);
                 let mut reports = radio.reports(now);
                 reports.retain(|ue| sees(ue.identity));
                 let ues = reports.iter().map(|ue| ue as &dyn UeFacts).collect();
@@ -302,43 +236,37 @@ pub fn ue_id(ue: UeIdentity) -> UeId {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::functions::Statistics;
     use bytes::Bytes;
+    use ranlab_e2_codec::e2sm::RowKey;
     use ranlab_e2_codec::e2sm::plain::INDICATION_HEADER;
-    use ranlab_e2_codec::e2sm::{MODELS, RowKey, hw::Hw};
     use ranlab_radio::CellConfig;
     use std::collections::BTreeSet;
-
-    /// Models that are not statistics of a cell: HW, and the control models.
-    const OTHERS: [&str; 4] = ["hw", "rrc", "slice", "traffic"];
 
     /// For each statistics model, the bytes that an agent sends describe every UE, or the node.
     #[test]
     fn every_statistics_model_reports_all_ues() {
-        let told: Vec<_> = SOURCES.iter().map(|source| source.model.name()).collect();
-        let models: Vec<_> =
-            MODELS.iter().map(|model| model.name()).filter(|name| !OTHERS.contains(name)).collect();
-        assert_eq!(told, models);
-        assert!(Source::for_model(&Hw).is_none());
-        for source in SOURCES {
+        let stations: [&Statistics; 5] =
+            [&mac::STATION, &rlc::STATION, &pdcp::STATION, &gtp::STATION, &cell::STATION];
+        for &Statistics { model, fill, .. } in stations {
             let mut cell = Cell::new(CellConfig { ues: 5, ..CellConfig::default() }).unwrap();
             cell.advance(3_000_000);
             let ues: Vec<_> = cell.ues().iter().map(|ue| ue as &dyn UeFacts).collect();
             let rntis: BTreeSet<_> = ues.iter().map(|ue| u32::from(ue.identity().rnti)).collect();
             let moment = Moment { cell: (&cell).into(), ues, tstamp_us: 42 };
             let mut out = Vec::new();
-            let Tells::Statistics(fill) = source.tells else { continue };
-            fill(source.model.encoding(), &moment, &mut out).unwrap();
+            fill(model.encoding(), &moment, &mut out).unwrap();
             let header = Bytes::from_static(&INDICATION_HEADER);
-            let table = source.model.table(source.model.encoding(), &header, &out.into()).unwrap();
-            for &encoding in source.model.encodings() {
+            let table = model.table(model.encoding(), &header, &out.into()).unwrap();
+            for &encoding in model.encodings() {
                 let mut out = Vec::new();
                 fill(encoding, &moment, &mut out).unwrap();
-                assert_eq!(source.model.table(encoding, &header, &out.into()).unwrap(), table);
+                assert_eq!(model.table(encoding, &header, &out.into()).unwrap(), table);
             }
             let named: BTreeSet<_> = table.rows().filter_map(|(key, _)| key.ue()).collect();
             let of_node = table.rows().all(|(key, _)| key == RowKey::Node);
-            assert!(named == rntis || (of_node && !table.is_empty()), "{}: {named:?}", source.model);
-            assert_eq!(table.tstamp_us, Some(42), "{}", source.model);
+            assert!(named == rntis || (of_node && !table.is_empty()), "{}: {named:?}", model);
+            assert_eq!(table.tstamp_us, Some(42), "{}", model);
         }
     }
 }

@@ -1,11 +1,14 @@
 //! PDCP, per bearer.
-use super::{Source, Tells, UeFacts};
+use super::UeFacts;
+use crate::functions::Statistics;
+use crate::node::Part;
 use ranlab_e2_codec::e2sm::pdcp::{Pdcp, PdcpBearer};
 use ranlab_e2_codec::e2sm::rlc::RlcMode;
 
-pub(super) const SOURCE: Source = Source {
+pub(crate) static STATION: Statistics = Statistics {
     model: &Pdcp,
-    tells: Tells::Statistics(|encoding, moment, out| moment.list(encoding, out, pdcp_bearer)),
+    unit: Part::CuUp,
+    fill: |encoding, moment, out| moment.list(encoding, out, pdcp_bearer),
 };
 
 fn pdcp_bearer(ue: &dyn UeFacts) -> PdcpBearer {

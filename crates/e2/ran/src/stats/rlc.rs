@@ -1,10 +1,13 @@
 //! RLC, per bearer.
-use super::{Source, Tells, UeFacts};
+use super::UeFacts;
+use crate::functions::Statistics;
+use crate::node::Part;
 use ranlab_e2_codec::e2sm::rlc::{Rlc, RlcBearer, RlcMode};
 
-pub(super) const SOURCE: Source = Source {
+pub(crate) static STATION: Statistics = Statistics {
     model: &Rlc,
-    tells: Tells::Statistics(|encoding, moment, out| moment.list(encoding, out, rlc_bearer)),
+    unit: Part::Du,
+    fill: |encoding, moment, out| moment.list(encoding, out, rlc_bearer),
 };
 
 fn rlc_bearer(ue: &dyn UeFacts) -> RlcBearer {

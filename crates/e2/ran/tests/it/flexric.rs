@@ -5,14 +5,11 @@ use crate::flexric_models;
 
 use bytes::Bytes;
 use ranlab_e2::agent::{Agent, AgentInput, AgentOutput, ControllerId};
-use ranlab_e2::functions::stats::ReportCounters;
 use ranlab_e2::ric::{ConnId, ListenerProtocol, Ric, RicConfig, RicInput, RicOutput};
-use ranlab_e2::{OutboxLimits, Time, fingerprint};
+use ranlab_e2::{Time, fingerprint};
 use ranlab_e2_codec::e2ap::*;
-use ranlab_e2_codec::flat::Coding;
+use ranlab_ran::functions::selectable;
 use ranlab_ran::node::{NodeKind, NodeTemplate};
-use ranlab_ran::stats::SOURCES;
-use std::sync::Arc;
 use std::time::Duration;
 
 const C0: ControllerId = ControllerId(0);
@@ -20,22 +17,10 @@ const C0: ControllerId = ControllerId(0);
 fn station(kind: NodeKind, own_functions: bool) -> Agent {
     let template = NodeTemplate {
         kind,
-        plmn: Plmn::new(505, 1, 2),
         ues: 4,
-        radio: None,
-        service_models: SOURCES.iter().filter(|source| source.model.customary()).collect(),
+        service_models: selectable().filter(|it| it.model().is_some_and(|model| model.customary())).collect(),
         own_functions,
-        version: Version::V2_03,
-        coding: Coding::Per,
-        sm_encoding: None,
-        seed: 1,
-        epoch_us: 0,
-        start_us: 0,
-        outbox: OutboxLimits::default(),
-        reports: Arc::new(ReportCounters::default()),
-        lateness: Arc::new(|_| {}),
-        neighbours: Default::default(),
-        pinged: None,
+        ..NodeTemplate::default()
     };
     let (mut agent, _) = template.agent(0, Time::ZERO).unwrap();
     agent.add_controller(Time::ZERO, "ric".into()).unwrap();

@@ -2,13 +2,14 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use ranlab_e2_capture::dissect::Dissected;
 use ranlab_e2_capture::sequence::Sequence;
 use ranlab_e2_capture::{Problem, Summary};
 use ranlab_http::board::Board;
+use ranlab_machine::lock;
 
 use ranlab_command::exit::Failure;
 use ranlab_command::live;
@@ -118,7 +119,7 @@ impl Growing {
     }
 
     fn seen(&self) -> MutexGuard<'_, (Sequence, Summary)> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.seen)
     }
 
     /// Returns a reader of the growing file.
@@ -144,7 +145,7 @@ impl Growing {
 
     /// Updates the page, at most once per second.
     pub(super) fn tell_at_times(&self) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = lock(&self.told);
         if told.elapsed() < TELL || !self.fresh.swap(false, Ordering::Relaxed) {
             return;
         }

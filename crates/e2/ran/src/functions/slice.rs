@@ -1,0 +1,39 @@
+//! SLICE over a radio.
+use super::{Requires, StationContext, StationFunction};
+use crate::node::Part;
+use crate::radio::Station as Controlled;
+use crate::stats::CellSource;
+use ranlab_e2::agent::RanFunction;
+use ranlab_e2::functions::slice;
+use ranlab_e2_codec::e2sm::Model;
+use ranlab_e2_codec::e2sm::slice::SliceModel;
+use std::sync::Arc;
+
+pub(super) struct Station;
+
+impl StationFunction for Station {
+    fn model(&self) -> Option<&'static dyn Model> {
+        Some(&SliceModel)
+    }
+
+    fn unit(&self) -> Option<Part> {
+        Some(Part::Du)
+    }
+
+    fn is_selectable(&self) -> bool {
+        false
+    }
+
+    fn is_open(&self) -> bool {
+        false
+    }
+
+    fn requires(&self) -> Requires {
+        Requires { radio: true, ..Requires::default() }
+    }
+
+    fn function(&self, station: &StationContext<'_>) -> Option<Box<dyn RanFunction>> {
+        let CellSource::Radio(radio) = station.cell else { return None };
+        Some(slice::function(Controlled(Arc::clone(radio))))
+    }
+}

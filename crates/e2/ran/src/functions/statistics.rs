@@ -1,0 +1,39 @@
+//! Periodic statistics of a cell.
+use super::{StationContext, StationFunction};
+use crate::node::Part;
+use crate::stats::{CellStats, Fill};
+use ranlab_e2::agent::RanFunction;
+use ranlab_e2::functions::stats::PeriodicReport;
+use ranlab_e2_codec::e2sm::Model;
+
+/// Function of a statistics model.
+pub(crate) struct Statistics {
+    pub(crate) model: &'static dyn Model,
+    /// Unit that knows the statistics.
+    pub(crate) unit: Part,
+    /// Generator of the reports.
+    pub(crate) fill: Fill,
+}
+
+impl StationFunction for Statistics {
+    fn model(&self) -> Option<&'static dyn Model> {
+        Some(self.model)
+    }
+
+    fn unit(&self) -> Option<Part> {
+        Some(self.unit)
+    }
+
+    fn function(&self, station: &StationContext<'_>) -> Option<Box<dyn RanFunction>> {
+        let template = station.template;
+        let stats = CellStats {
+            cell: station.cell.clone(),
+            fill: self.fill,
+            encoding: self.model.encoding_or(template.sm_encoding),
+            epoch_us: template.epoch_us,
+            lateness: template.lateness.clone(),
+        };
+        let report = PeriodicReport::for_model(self.model, stats).counting(template.reports.clone());
+        Some(Box::new(report))
+    }
+}
