@@ -2,7 +2,7 @@
 # The Python package. `python.sh wheel` builds an optimized wheel and installs it into .venv; `python.sh test`
 # tests the installed package: types of package, tests and examples, generated classes, and examples.
 # `python.sh measure` also compares round trips with those of Rust (bindings/python/p99.py). Without argument:
-# wheel and test.
+# wheel and test. PROFILE=dev builds the wheel without optimization, with the crates of `cargo test`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,9 +13,9 @@ export CARGO_TARGET_DIR=$PWD/target
 step() { printf '\n== %s\n' "$1"; }
 
 wheel() {
-    step "wheel (optimized)"
+    step "wheel (profile ${PROFILE:-wheel})"
     rm -rf target/wheels
-    .venv/bin/maturin build --quiet --profile wheel --interpreter "$python" --manifest-path "$package/Cargo.toml" --out target/wheels
+    .venv/bin/maturin build --quiet --profile "${PROFILE:-wheel}" --interpreter "$python" --manifest-path "$package/Cargo.toml" --out target/wheels
     ls -l target/wheels/*.whl
     "$python" -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps target/wheels/*.whl
     # Outside the tree, so that the installed package is imported.

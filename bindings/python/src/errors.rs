@@ -4,7 +4,10 @@ use pyo3::prelude::*;
 use ranlab_lab::worker::{ComponentError, FaultOwner as Side};
 use ranlab_sdk::e2::xapp::Failure;
 use ranlab_sdk::wire::e2sm::SmError;
-use ranlab_sdk::{ControlFailure, EffectFailure, SubscriptionError, XappConnectError};
+use ranlab_sdk::{
+    Closed, ControlFailure, EffectFailure, FindNodeError, RequestError, StartError, SubscriptionError,
+    XappConnectError,
+};
 
 /// A class of `ranlab.errors`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,6 +102,42 @@ impl From<XappConnectError> for Fault {
             _ => Class::Connection,
         };
         Self::new(class, error)
+    }
+}
+
+impl<E: Into<Self>> From<StartError<E>> for Fault {
+    fn from(error: StartError<E>) -> Self {
+        match error {
+            StartError::Failed(error) => error.into(),
+            StartError::Thread(error) => {
+                Self::new(Class::Environment, format!("cannot start a thread: {error}"))
+            }
+            _ => Self::new(Class::Closed, "the thread ended while it started"),
+        }
+    }
+}
+
+impl From<Closed> for Fault {
+    fn from(error: Closed) -> Self {
+        Self::new(Class::Closed, error)
+    }
+}
+
+impl From<FindNodeError> for Fault {
+    fn from(error: FindNodeError) -> Self {
+        match error {
+            FindNodeError::Closed(error) => error.into(),
+            error => Self::config(error),
+        }
+    }
+}
+
+impl From<RequestError> for Fault {
+    fn from(error: RequestError) -> Self {
+        match error {
+            RequestError::Subscription(error) => error.into(),
+            error => Self::config(error),
+        }
     }
 }
 

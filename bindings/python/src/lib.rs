@@ -1,14 +1,13 @@
 //! ranlab for Python: conversions and threads. The logic is in the SDK, the components and the command line.
 //!
-//! Each object has its own thread with a runtime ([`actor`]). A Python thread waits without the interpreter lock, and
-//! Ctrl-C ends the wait. Errors of the caller never panic; they raise classes of `ranlab.errors`.
-mod actor;
+//! Each object has its own thread with a runtime (`ranlab_sdk::Actor`). A Python thread waits without the interpreter
+//! lock, and Ctrl-C ends the wait ([`wait`](mod@wait)). Errors of the caller never panic; they raise classes of `ranlab.errors`.
 mod campaign;
 mod convert;
 mod errors;
 mod models;
 mod parts;
-mod queue;
+mod wait;
 mod xapp;
 
 use pyo3::prelude::*;
