@@ -8,6 +8,7 @@
 mod allocations;
 mod bare;
 mod codec;
+mod handles;
 mod load;
 mod ping;
 mod process;
@@ -29,6 +30,7 @@ const GROUPS: &[(&str, GroupFn)] = &[
     ("forward", system::bench_forward),
     ("threads", system::bench_threads),
     ("ping", system::bench_ping),
+    ("handles", handles::bench_handles),
     ("idle", system::bench_idle),
 ];
 

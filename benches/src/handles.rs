@@ -1,0 +1,82 @@
+//! Round trips by the two handles of an xApp: the one for a single thread, and the one for any thread.
+use crate::report::{Bar, Line, Report};
+use ranlab_sdk::e2::functions::hw::Hw as Function;
+use ranlab_sdk::prelude::*;
+use ranlab_sdk::wire::e2sm::hw::{self, Ping};
+use ranlab_sdk::wire::e2sm::per;
+use ranlab_sdk::{XappHandle, run};
+use std::time::{Duration, Instant};
+
+/// Round trips of each handle, in turns.
+const COUNT: usize = 3_000;
+/// Round trips before the measurement.
+const WARM_UP: usize = 100;
+/// Cost of the switch to the xApp's thread and back, in microseconds.
+const SWITCH_US_MAX: f64 = 20.0;
+
+/// Measures acknowledged controls over TCP to a base station. RIC and base station run on threads of this process, so
+/// both handles meet the same conditions. The handles take turns.
+pub(crate) fn bench_handles(report: &mut Report) {
+    let (local, remote) = match run(medians_us()) {
+        Ok(medians) => medians,
+        Err(error) => {
+            report.note(format!("handles of an xApp: {error}"));
+            (f64::NAN, f64::NAN)
+        }
+    };
+    report.add(Line {
+        name: "control by the handle for any thread, median".to_owned(),
+        measured: remote,
+        floor: Some(local),
+        unit: "us",
+        bar: Bar::None,
+    });
+    report.add(Line {
+        name: "additional time of the handle for any thread".to_owned(),
+        measured: remote - local,
+        floor: None,
+        unit: "us",
+        bar: Bar::AtMost(SWITCH_US_MAX),
+    });
+}
+
+/// Returns the median round trips of the local handle and of the one for any thread.
+async fn medians_us() -> Result<(f64, f64), Box<dyn std::error::Error>> {
+    let any: Address = "tcp://127.0.0.1:0".parse()?;
+    let ric = Ric::start(RicConfig::default(), SocketOptions::default()).await?;
+    let e2 = ric.listen(ListenerProtocol::E2, &any).await?;
+    let e42 = ric.listen(ListenerProtocol::E42, &any).await?.to_string();
+    let agent = Agent::builder(NodeIdentity::gnb(Plmn::new(505, 1, 2), 7).build()?)
+        .component(ComponentConfigItem::ng("amf"))
+        .function(hw::DEFAULT_FUNCTION_ID, Function::new());
+    let agent = agent.start().await?;
+    agent.connect(&e2).await?;
+
+    let local = XappHandle::connect(XappConfig::new(e42.clone()), SocketOptions::default()).await?;
+    let remote = Xapp::connect(e42).await?;
+    let node = remote.node_with(hw::OID).await?;
+    while local.read(|xapp| xapp.node(&node).is_none()) {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let mut message = Vec::new();
+    per::encode(&Ping { seq: 1, t_send_ns: 0, payload: vec![0; 64].into() }, &mut message)?;
+    let message = Bytes::from(message);
+
+    let mut local_us = Vec::new();
+    let mut remote_us = Vec::new();
+    for _ in 0..WARM_UP + COUNT {
+        let begin = Instant::now();
+        local.control(node, hw::OID, Bytes::new(), message.clone()).await?;
+        local_us.push(begin.elapsed());
+        let begin = Instant::now();
+        remote.control(node, hw::OID, Bytes::new(), message.clone()).await?;
+        remote_us.push(begin.elapsed());
+    }
+    Ok((median_us(local_us), median_us(remote_us)))
+}
+
+fn median_us(mut times: Vec<Duration>) -> f64 {
+    times.drain(..WARM_UP);
+    times.sort_unstable();
+    times[times.len() / 2].as_nanos() as f64 / 1_000.0
+}
