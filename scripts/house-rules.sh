@@ -135,6 +135,9 @@ halves_of_e2() {
     )
 }
 
+# A service model is added in its folders and two tables; everything else works with any model.
+models() { scripts/models.py || offence "service models outside their folders; see scripts/models.py"; }
+
 # `unsafe` is limited to a few places for review: system calls, the C interface, and one file of the packet
 # engine.
 UNSAFE_FILE=crates/pipeline/pipeline/src/engine/hot.rs
@@ -220,6 +223,7 @@ profiles
 named_packages
 arrows
 halves_of_e2
+models
 unsafe_places
 links
 root
