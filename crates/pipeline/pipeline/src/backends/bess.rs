@@ -1,5 +1,6 @@
 //! BESS: a Python script for `bessctl run file` that builds the pipeline from BESS modules and connects their gates.
-//! Ports are pairs of interfaces named by [`super::port_name`]. The configuration is generated but not run.
+//! Ports are pairs of interfaces named by [`super::port_name`]. This version generates the configuration and does not
+//! run BESS. Modules are those of NetSys/bess, which omec-project/bess has, too.
 //!
 //! A module has 8,192 gates, and matches select gates, so that is the maximum number of users or next hops.
 
@@ -30,7 +31,7 @@ impl Backend for Bess {
         &Facts {
             name: "bess",
             title: "BESS: a script of its modules",
-            install: "bessd and bessctl from https://github.com/NetSys/bess (no Debian 12 package)",
+            install: "build https://github.com/omec-project/bess against libdpdk-dev (no Debian package)",
             programs: &["bessd", "bessctl"],
             tiers: &[],
         }
@@ -108,26 +109,26 @@ fn lack(asked: &BackendRequest<'_>, element: &Element) -> Option<Lack> {
     };
     let plain = |rule: &AclRule| {
         let one = |(low, high): (u16, u16)| low == high && low != 0 || (low, high) == (0, u16::MAX);
-        rule.protocol.is_none() && one(rule.src_ports) && one(rule.dst_ports)
+        rule.protocol.is_none() && rule.flags.mask == 0 && one(rule.src_ports) && one(rule.dst_ports)
     };
     let reason = match element {
         Element::Meter => {
-            Some(Reason::NoAction("meter each of many users: its traffic classes are for queues"))
+            Some(Reason::NotWritten("a bucket for each user by module Qos of omec-project/bess"))
         }
         Element::NatSource(_) | Element::NatDestination(_) => {
-            Some(Reason::NoAction("translate by a given table: its NAT chooses ports itself"))
+            Some(Reason::NoAction("translate by a given table: its NAT modules choose ports themselves"))
         }
         Element::Decap { kind: Encapsulation::Gtp { .. }, .. } => {
-            Some(Reason::NoAction("cut GTP-U: it has no such module"))
+            Some(Reason::NotWritten("GTP-U by module GtpuDecap of omec-project/bess"))
         }
         Element::Decap { kind: Encapsulation::Gre, .. } => {
             Some(Reason::NoAction("cut GRE: it has no such module"))
         }
         Element::Encap if tables.tunnels.iter().any(|tunnel| tunnel.kind != Encapsulation::Vxlan) => {
-            Some(Reason::NoAction("add GTP-U or GRE: it has no such modules"))
+            Some(Reason::NotWritten("GTP-U by module GtpuEncap of omec-project/bess, or GRE"))
         }
         Element::Acl(id) if !tables.acls[id.index()].rules.iter().all(|(rule, _)| plain(rule)) => {
-            Some(Reason::NoMatch("protocols and ranges of ports in its ACL"))
+            Some(Reason::NoMatch("protocols, ranges of ports and TCP flags in its ACL"))
         }
         Element::Acl(_) if asked.declaration.fakedrop => {
             Some(Reason::NoAction("send on what its ACL denies"))
@@ -411,4 +412,7 @@ fn acl(rule: &AclRule, action: Action) -> String {
 
 const HEAD: &str = "\
 # Written by ranlab for BESS: bessctl run file ranlab.bess. The interfaces `access` and `core` have to be there.
+# Without a worker that is named, BESS takes CPU 0, where a tester usually is.
+import os
+bess.add_worker(0, max(os.sched_getaffinity(0)))
 ";
