@@ -40,7 +40,7 @@ pub(crate) const COMPONENTS: &[(&str, u32, &[&str])] = &[
     ("ran-load", 1, &["crates/e2/ran/src", "crates/e2/lab/src/emulated", "crates/sdran/lab/src/fleet"]),
     ("upf", 1, &["crates/upf/upf/src", "crates/upf/lab/src/upf"]),
     ("upf-load", 1, &["crates/upf/lab/src/load"]),
-    ("dataplane", 1, &["crates/pipeline/pipeline/src"]),
+    ("dataplane", 2, &["crates/pipeline/pipeline/src"]),
 ];
 
 /// Returns the behaviour versions for a scenario; `None` if its rig is unknown.

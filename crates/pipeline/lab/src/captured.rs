@@ -9,9 +9,11 @@ use std::path::{Path, PathBuf};
 use ranlab_packet::ETHERNET_BYTES;
 use ranlab_packet::pcap::{self, Event, LinkType, PcapWriter, PcapngWriter};
 use ranlab_pipeline::backends::port_name;
-use ranlab_pipeline::declare::{DropReason, Fate, Port};
+use ranlab_pipeline::declare::{Direction, DropReason, Fate, Port};
 use ranlab_pipeline::pipelines::Pipeline;
-use ranlab_pipeline::trace::{Directions, FRAME_BYTES_MAX, PACKETS_MAX, Trace, Traffic};
+use ranlab_pipeline::trace::{
+    Directions, FRAME_BYTES_MAX, Headers, HeadersError, PACKETS_MAX, Trace, Traffic, are_headers,
+};
 
 use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{environment, rig};
@@ -24,6 +26,10 @@ pub const TRACE_BYTES_MAX: usize = 1 << 30;
 const TUNNEL_BYTES: usize = 64;
 /// Maximum length of a frame that is sent, in bytes.
 const LONGEST: usize = FRAME_BYTES_MAX as usize + TUNNEL_BYTES;
+/// Number of bytes by which a header trace is recognised.
+const START_BYTES: u64 = 1_024;
+/// Maximum size of a header trace, in bytes.
+const HEADERS_BYTES_MAX: u64 = 256 << 20;
 /// Interval between two packets that are written, in nanoseconds. Generated traces have no times.
 const STEP_NS: u64 = 1_000;
 
@@ -90,6 +96,9 @@ pub enum CaptureError {
         /// Number of the packet, from 1.
         number: u64,
     },
+    /// A header trace with a wrong line.
+    #[error("{0}: {1}")]
+    Headers(PathBuf, HeadersError),
     /// An unsupported number of files.
     #[error("{0} captures are named; allowed is 1, or 2 (access first) where `load.dir` is bidir")]
     Files(usize),
@@ -102,10 +111,48 @@ pub(crate) fn trace(
     captures: &[PathBuf],
 ) -> Result<Trace, ComponentError> {
     if captures.is_empty() {
-        Trace::generate(pipeline, traffic).map_err(rig)
-    } else {
-        read(captures, traffic.dir).map_err(environment)
+        return Trace::generate(pipeline, traffic).map_err(rig);
     }
+    match headers(pipeline, traffic, captures).map_err(environment)? {
+        Some(headers) => Ok(headers.trace),
+        None => read(captures, traffic.dir).map_err(environment),
+    }
+}
+
+/// Reads a header trace of ClassBench. Returns `None` if the file is not one.
+///
+/// # Errors
+/// A system error, or a wrong line.
+pub fn headers(
+    pipeline: &Pipeline,
+    traffic: &Traffic,
+    captures: &[PathBuf],
+) -> Result<Option<Headers>, CaptureError> {
+    let [path] = captures else { return Ok(None) };
+    let direction = match traffic.dir {
+        Directions::Uplink => Direction::Uplink,
+        Directions::Downlink => Direction::Downlink,
+        Directions::Bidir => return Ok(None),
+    };
+    let failed = |error| CaptureError::Io(path.clone(), error);
+    let mut file = File::open(path).map_err(failed)?;
+    if !file.metadata().map_err(failed)?.is_file() {
+        return Ok(None);
+    }
+    let mut text = Vec::new();
+    Read::by_ref(&mut file).take(START_BYTES).read_to_end(&mut text).map_err(failed)?;
+    if !are_headers(&text) {
+        return Ok(None);
+    }
+    file.take(HEADERS_BYTES_MAX).read_to_end(&mut text).map_err(failed)?;
+    if text.len() as u64 > HEADERS_BYTES_MAX {
+        return Err(CaptureError::Large(path.clone(), text.len() as u64));
+    }
+    // The pipeline was checked when it was read.
+    let Ok(declaration) = pipeline.build() else { return Ok(None) };
+    let text = String::from_utf8_lossy(&text);
+    let read = Headers::read(&text, &declaration, direction, traffic.pkt_size);
+    read.map(Some).map_err(|error| CaptureError::Headers(path.clone(), error))
 }
 
 /// Reads the packets of captures in the order of their times.

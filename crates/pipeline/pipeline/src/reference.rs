@@ -164,27 +164,31 @@ fn gtp_user_data(message: &[u8]) -> Step<(u32, &[u8])> {
 /// Returns the classification fields of an admitted IPv4 packet.
 pub(crate) fn five_tuple(frame: &[u8]) -> Step<FiveTuple> {
     let packet = ipv4(frame)?;
-    let first = packet.fragment_offset_bytes == 0;
-    let (src_port, dst_port) = if first { ports(packet.protocol, packet.payload) } else { (0, 0) };
-    Ok(FiveTuple { src: packet.src, dst: packet.dst, protocol: packet.protocol.0, src_port, dst_port })
+    let whole = if packet.fragment_offset_bytes == 0 { packet.payload } else { &[] };
+    let (ports, tcp_flags) = transport(packet.protocol, whole);
+    Ok(FiveTuple { src: packet.src, dst: packet.dst, protocol: packet.protocol.0, ports, tcp_flags })
 }
 
 /// Returns the classification fields of an admitted IPv6 packet.
 pub(crate) fn five_tuple6(frame: &[u8]) -> Step<FiveTuple<Ipv6Addr>> {
     let ethernet = Ethernet::parse(frame).map_err(|_| DropReason::Malformed)?;
     let packet = Ipv6::parse(ethernet.payload).map_err(|_| DropReason::Malformed)?;
-    let (src_port, dst_port) = ports(packet.next_header, packet.payload);
-    Ok(FiveTuple { src: packet.src, dst: packet.dst, protocol: packet.next_header.0, src_port, dst_port })
+    let (ports, tcp_flags) = transport(packet.next_header, packet.payload);
+    Ok(FiveTuple { src: packet.src, dst: packet.dst, protocol: packet.next_header.0, ports, tcp_flags })
 }
 
-/// Returns the ports, or 0 for packets without ports.
-fn ports(protocol: Protocol, payload: &[u8]) -> (u16, u16) {
+/// Returns ports and TCP flags of a complete transport header.
+fn transport(protocol: Protocol, payload: &[u8]) -> (Option<(u16, u16)>, Option<u16>) {
     let least = match protocol {
         Protocol::TCP => 20,
         Protocol::UDP => 8,
         _ => usize::MAX,
     };
-    if payload.len() >= least { (raw16(payload, 0), raw16(payload, 2)) } else { (0, 0) }
+    if payload.len() < least {
+        return (None, None);
+    }
+    let ports = (raw16(payload, 0), raw16(payload, 2));
+    (Some(ports), (protocol == Protocol::TCP).then(|| raw16(payload, 12)))
 }
 
 /// [`crate::declare::Element::Acl`] for an admitted packet.
@@ -238,12 +242,12 @@ pub(crate) fn nat_key(frame: &[u8], side: Side) -> Step<NatKey> {
     };
     let ((address, port), protocol) = if is_ipv6(frame) {
         let tuple = five_tuple6(frame)?;
-        (of(tuple.src.into(), tuple.dst.into(), (tuple.src_port, tuple.dst_port)), tuple.protocol)
+        (of(tuple.src.into(), tuple.dst.into(), tuple.ports.unwrap_or((0, 0))), tuple.protocol)
     } else {
         let tuple = five_tuple(frame)?;
-        (of(tuple.src.into(), tuple.dst.into(), (tuple.src_port, tuple.dst_port)), tuple.protocol)
+        (of(tuple.src.into(), tuple.dst.into(), tuple.ports.unwrap_or((0, 0))), tuple.protocol)
     };
-    // Port 0 stands for a packet without ports, which is not translated.
+    // Packets without ports, and those with the reserved port 0, are not translated.
     if port == 0 { Err(DropReason::Miss) } else { Ok(NatKey { address, protocol, port }) }
 }
 

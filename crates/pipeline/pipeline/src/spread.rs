@@ -171,9 +171,9 @@ fn flow(frame: &[u8]) -> Step<Vec<u8>> {
     }
     let tuple = five_tuple(frame)?;
     let mut octets = [tuple.src.octets(), tuple.dst.octets()].concat();
-    if (tuple.src_port, tuple.dst_port) != (0, 0) {
-        octets.extend(tuple.src_port.to_be_bytes());
-        octets.extend(tuple.dst_port.to_be_bytes());
+    if let Some((src, dst)) = tuple.ports.filter(|ports| *ports != (0, 0)) {
+        octets.extend(src.to_be_bytes());
+        octets.extend(dst.to_be_bytes());
     }
     Ok(octets)
 }

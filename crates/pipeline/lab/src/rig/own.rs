@@ -10,7 +10,9 @@ use ranlab_campaign::point::Point;
 use ranlab_campaign::rig::{RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
-use ranlab_pipeline::pipelines::own::{FILE_BYTES_MAX, FILTER_SET_BYTES_MAX, Own, SIZE, Source, filter_sets};
+use ranlab_pipeline::pipelines::own::{
+    FILE_BYTES_MAX, Own, ROUTES_BYTES_MAX, Recorded, SIZE, Source, UPDATES_PER_S_MAX, files,
+};
 use ranlab_pipeline::pipelines::{Pipeline, TABLE_MAX};
 use ranlab_pipeline::trace::Traffic;
 
@@ -21,6 +23,8 @@ pub(super) const OWN: &str = "own";
 const FILE: &str = "pipeline.file";
 const WITH: &str = "pipeline.with";
 const SIZE_KEY: &str = "pipeline.size";
+const UPDATES: &str = "pipeline.updates";
+const UPDATES_PER_S: &str = "pipeline.updates-per-s";
 const TRACE: &str = "load.trace";
 
 /// Returns the keys of a user-defined pipeline.
@@ -30,7 +34,24 @@ pub(super) fn pipeline_keys() -> Vec<Key> {
         (SIZE_KEY, Kind::Int { min: 1, max: TABLE_MAX.into() }, "value of the file's parameter `size`").optional();
         (WITH, Kind::OneOrMore(Box::new(Kind::Text)), "values of the file's other parameters, NAME=VALUE").optional();
     };
-    keys.into_iter().map(|key| key.when("pipeline.name", &[OWN])).collect()
+    let updates = keys! {
+        (UPDATES, Kind::Text, "recorded route updates, relative to the scenario: lines SECONDS a PREFIX NEXTHOP and SECONDS w PREFIX; they change the uplink table of l3fwd, or the first forwarding table of an own pipeline").optional();
+        (UPDATES_PER_S, Kind::Int { min: 0, max: UPDATES_PER_S_MAX as i64 }, "updates per second; 0: at the pace of the file").unit("1/s").optional();
+    };
+    let own = keys.into_iter().map(|key| key.when("pipeline.name", &[OWN]));
+    own.chain(updates.into_iter().map(|key| key.when("pipeline.name", &[OWN, "l3fwd"]))).collect()
+}
+
+/// Reads recorded route updates if a run names any.
+pub(super) fn updates(run: &Run<'_>) -> Result<Option<Recorded>, RigError> {
+    let Some(file) = run.text(UPDATES) else { return Ok(None) };
+    let text = text_of(Path::new(file), ROUTES_BYTES_MAX).map_err(wrong)?;
+    let per_s = if run.value(UPDATES_PER_S).is_some() { keys::int(run, UPDATES_PER_S)? } else { 0 };
+    Ok(Some(Recorded { file: file.to_owned(), text, per_s }))
+}
+
+fn wrong(what: impl std::fmt::Display) -> RigError {
+    RigError::Rig(format!("[pipeline]: {what}"))
 }
 
 /// Returns the key that names captures.
@@ -53,27 +74,26 @@ fn texts(value: Option<&Value>) -> Vec<&str> {
 }
 
 /// Keys with a file name, which is relative to the scenario's folder.
-pub const PATHS: &[&str] = &[FILE, TRACE];
+pub const PATHS: &[&str] = &[FILE, UPDATES, TRACE];
 
-/// Reads a user-defined pipeline with its filter sets.
+/// Reads a user-defined pipeline with its filter sets, routing tables and updates.
 pub(super) fn declared(run: &Run<'_>) -> Result<Pipeline, RigError> {
-    let wrong = |what: &dyn std::fmt::Display| RigError::Rig(format!("[pipeline]: {what}"));
     let file = run
         .text(FILE)
-        .ok_or_else(|| wrong(&format!("`{FILE}` is missing: the TOML file of an own pipeline")))?;
+        .ok_or_else(|| wrong(format!("`{FILE}` is missing: the TOML file of an own pipeline")))?;
     let path = Path::new(file);
-    let text = text_of(path, FILE_BYTES_MAX).map_err(|error| wrong(&error))?;
-    let mut sets = BTreeMap::new();
-    for name in filter_sets(file, &text).map_err(|error| wrong(&error))? {
-        let set = path.parent().unwrap_or_else(|| Path::new("")).join(&name);
-        sets.insert(name, text_of(&set, FILTER_SET_BYTES_MAX).map_err(|error| wrong(&error))?);
+    let text = text_of(path, FILE_BYTES_MAX).map_err(wrong)?;
+    let mut texts_of_files = BTreeMap::new();
+    for (name, most) in files(file, &text).map_err(wrong)? {
+        let one = path.parent().unwrap_or_else(|| Path::new("")).join(&name);
+        texts_of_files.insert(name, text_of(&one, most).map_err(wrong)?);
     }
     let mut with = BTreeMap::new();
     for said in texts(run.value(WITH)) {
         let both =
             said.split_once('=').and_then(|(name, value)| Some((name.trim(), value.trim().parse().ok()?)));
-        let (name, value) = both
-            .ok_or_else(|| wrong(&format!("`{WITH}` \"{said}\" must be NAME=VALUE with a whole number")))?;
+        let (name, value) =
+            both.ok_or_else(|| wrong(format!("`{WITH}` \"{said}\" must be NAME=VALUE with a whole number")))?;
         with.insert(name.to_owned(), value);
     }
     if run.value(SIZE_KEY).is_some() {
@@ -84,9 +104,11 @@ pub(super) fn declared(run: &Run<'_>) -> Result<Pipeline, RigError> {
         _ => None,
     };
     let decomposition = serde_json::from_value(keys::text(run, "pipeline.decomposition")?.into());
-    let decomposition = decomposition.map_err(|error| wrong(&error))?;
-    let source = Source { file: file.to_owned(), text, filter_sets: sets, with, decomposition, fakedrop };
-    Own::try_from(source).map(Pipeline::Own).map_err(|error| wrong(&error))
+    let decomposition = decomposition.map_err(wrong)?;
+    let updates = updates(run)?;
+    let file = file.to_owned();
+    let source = Source { file, text, files: texts_of_files, updates, with, decomposition, fakedrop };
+    Own::try_from(source).map(Pipeline::Own).map_err(wrong)
 }
 
 /// Reads a text of at most `most` bytes.

@@ -10,7 +10,8 @@ use ranlab_command::scenario::ScenarioArguments;
 use ranlab_command::verb::{Context, Run};
 use ranlab_pipeline::backends::{self, Backend, BackendRequest};
 use ranlab_pipeline::declare::Direction;
-use ranlab_pipeline::trace::{Directions, Trace as Packets};
+use ranlab_pipeline::pipelines::Pipeline;
+use ranlab_pipeline::trace::{Directions, Headers, Trace as Packets};
 use serde_json::json;
 
 use crate::Sent;
@@ -69,7 +70,11 @@ impl Run for Config {
 
 fn trace(arguments: &Trace, context: &Context) -> Result<(), Failure> {
     let sent = sent(&arguments.reading, arguments.point, context)?;
-    let packets = packets(&sent)?;
+    let headers = captured::headers(&sent.pipeline, &sent.traffic, &sent.captures).map_err(usage)?;
+    let packets = match &headers {
+        Some(headers) => headers.trace.clone(),
+        None => packets(&sent)?,
+    };
     let expected = captured::expected(&sent.pipeline, &packets).map_err(usage)?;
     let beside = captured::beside(&arguments.out, "expected");
     let write = |path: &Path, packets: &Packets| {
@@ -84,6 +89,8 @@ fn trace(arguments: &Trace, context: &Context) -> Result<(), Failure> {
     for (reason, count) in &expected.reasons {
         output.text(format_args!("  {count}: {}", reason.meaning()))?;
     }
+    let named = headers.as_ref().map(|headers| print_headers(&mut output, &sent, headers)).transpose()?;
+    notes(&sent).iter().try_for_each(|note| output.text(format_args!("note: {note}")))?;
     let reasons: serde_json::Map<_, _> =
         expected.reasons.iter().map(|(reason, count)| (reason.name().to_owned(), json!(count))).collect();
     let summary = json!({
@@ -92,8 +99,42 @@ fn trace(arguments: &Trace, context: &Context) -> Result<(), Failure> {
         "expected": leaving,
         "dropped": expected.dropped,
         "dropped_by_reason": reasons,
+        "headers": named,
+        "notes": notes(&sent),
     });
     output.finish(&summary)
+}
+
+/// Prints how many packets of a header trace meet the rule that it names. Returns the numbers.
+fn print_headers(output: &mut Output, sent: &Sent, headers: &Headers) -> Result<serde_json::Value, Failure> {
+    if headers.without_ports > 0 {
+        output.text(format_args!(
+            "{} headers of other protocols than TCP and UDP have ports that no packet can carry, and are left out",
+            headers.without_ports
+        ))?;
+    }
+    let direction = directions(sent.traffic.dir).first().copied().unwrap_or(Direction::Uplink);
+    let matches = headers.matches(&sent.pipeline, direction);
+    if let Some(found) = matches {
+        output.text(format_args!(
+            "{} of {} headers match the rule that the trace names, {} of them no earlier one",
+            found.matching, found.named, found.first
+        ))?;
+    }
+    Ok(json!({
+        "without_ports": headers.without_ports,
+        "named": matches.map(|found| found.named),
+        "matching": matches.map(|found| found.matching),
+        "first": matches.map(|found| found.first),
+    }))
+}
+
+/// Returns what a pipeline reads and does not act on.
+fn notes(sent: &Sent) -> &[String] {
+    match &sent.pipeline {
+        Pipeline::Own(own) => own.notes(),
+        _ => &[],
+    }
 }
 
 fn print_files(output: &mut Output, files: &[Written], how: &str) -> Result<(), Failure> {
@@ -132,6 +173,7 @@ fn config(arguments: &Config, context: &Context) -> Result<(), Failure> {
     }
     let differs: Vec<&str> = backend.equivalences(&asked).iter().map(|one| one.meaning()).collect();
     differs.iter().try_for_each(|one| output.text(format_args!("its packets may differ: {one}")))?;
+    notes(&sent).iter().try_for_each(|note| output.text(format_args!("note: {note}")))?;
     output.text(format_args!("{} is installed by: {}", backend.title(), backend.install()))?;
     let summary = json!({
         "engine": backend.name(),

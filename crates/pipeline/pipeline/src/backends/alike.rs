@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use ranlab_packet::{ETHERNET_BYTES, IPV4_BYTES, UDP_BYTES, VXLAN_PORT, checksum};
+use ranlab_packet::{ETHERNET_BYTES, IPV4_BYTES, IPV6_BYTES, UDP_BYTES, VXLAN_PORT, checksum};
 
 use crate::declare::{DropReason, Fate, Port};
 use crate::pipelines::{ParameterError, Pipeline};
@@ -34,14 +34,20 @@ pub enum Equivalence {
     /// Unmatched packets are dropped even if the pipeline would forward them (`fakedrop`). Traces contain none. No
     /// switch that can be run has this, so it needs no normalisation.
     Unmatched,
-    /// Frames leave with their port's address as source, whatever the next hop specifies. No switch that can be run has
-    /// this, either.
+    /// Frames leave with their port's address as source, whatever the next hop specifies. Source addresses are not
+    /// compared.
     PortMac,
+    /// A router decrements the TTL of a packet that it routes into a tunnel. TTL and checksum of inner IPv4 headers, and
+    /// hop limits of inner IPv6 headers, are not compared.
+    InnerHop,
+    /// Packets without ports, such as later fragments, count as having ports 0 in rules. Generated traces contain none;
+    /// fragments of a capture are not compared.
+    Fragments,
 }
 
 impl Equivalence {
     /// All equivalences.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::GtpContainer,
         Self::OuterHeaders,
         Self::Meters,
@@ -50,6 +56,8 @@ impl Equivalence {
         Self::Options,
         Self::Unmatched,
         Self::PortMac,
+        Self::InnerHop,
+        Self::Fragments,
     ];
 
     /// A short name.
@@ -64,6 +72,8 @@ impl Equivalence {
             Self::Options => "options",
             Self::Unmatched => "unmatched",
             Self::PortMac => "port-mac",
+            Self::InnerHop => "inner-hop",
+            Self::Fragments => "fragments",
         }
     }
 
@@ -93,6 +103,12 @@ impl Equivalence {
             Self::PortMac => {
                 "frames leave with the address of their port as source, whatever the next hop says"
             }
+            Self::InnerHop => {
+                "a packet that is sent into a tunnel spends a hop: its TTL and the checksum of its header are not compared"
+            }
+            Self::Fragments => {
+                "packets without ports, such as fragments other than the first, match rules as if their ports were 0; traces have none"
+            }
         }
     }
 }
@@ -104,6 +120,11 @@ const L4: usize = ETHERNET_BYTES + IPV4_BYTES;
 
 /// Normalises a frame with respect to some equivalences.
 pub fn normalise(frame: &mut Vec<u8>, equivalences: &[Equivalence]) {
+    if equivalences.contains(&Equivalence::PortMac)
+        && let Some(source) = frame.get_mut(6..12)
+    {
+        source.fill(0);
+    }
     let Some(tunnel) = Outer::from_frame(frame) else { return };
     if equivalences.contains(&Equivalence::GtpContainer) && tunnel == Outer::Gtp {
         cut_container(frame);
@@ -116,6 +137,9 @@ pub fn normalise(frame: &mut Vec<u8>, equivalences: &[Equivalence]) {
             frame[L4..L4 + 2].fill(0);
             frame[L4 + 6..L4 + 8].fill(0);
         }
+    }
+    if equivalences.contains(&Equivalence::InnerHop) {
+        forget_inner_hop(frame, &tunnel);
     }
     let header = &mut frame[ETHERNET_BYTES..L4];
     header[10..12].fill(0);
@@ -150,29 +174,67 @@ impl Outer {
     }
 }
 
-/// Removes optional fields and extension headers from a GTP-U frame. Frames with inconsistent headers are unchanged.
-fn cut_container(frame: &mut Vec<u8>) {
-    let gtp = L4 + UDP_BYTES;
-    let flags = frame[gtp];
-    if flags & 7 == 0 {
-        return;
+/// Clears the hop limit of the packet in a tunnel, and the checksum of its header.
+fn forget_inner_hop(frame: &mut [u8], tunnel: &Outer) {
+    let at = match tunnel {
+        Outer::Gre => {
+            let flags = frame[L4];
+            L4 + 4 + [0x80, 0x20, 0x10].iter().filter(|flag| flags & **flag != 0).count() * 4
+        }
+        Outer::Vxlan => L4 + UDP_BYTES + 8 + ETHERNET_BYTES,
+        Outer::Gtp => match gtp_payload(frame) {
+            Some(at) => at,
+            None => return,
+        },
+    };
+    let Some(inner) = frame.get_mut(at..) else { return };
+    match inner.first().map(|octet| octet >> 4) {
+        Some(4) if inner.len() >= IPV4_BYTES => {
+            inner[8] = 0;
+            inner[10..12].fill(0);
+        }
+        Some(6) if inner.len() >= IPV6_BYTES => inner[7] = 0,
+        _ => {}
     }
-    let mut at = gtp + GTP_BYTES + 4;
-    let mut next = if flags & 4 != 0 { frame.get(at - 1).copied().unwrap_or(0) } else { 0 };
+}
+
+/// Returns the offset of the packet in a GTP-U frame, behind optional fields and extension headers.
+fn gtp_payload(frame: &[u8]) -> Option<usize> {
+    let gtp = L4 + UDP_BYTES;
+    let flags = *frame.get(gtp)?;
+    let mut at = gtp + GTP_BYTES;
+    if flags & 7 == 0 {
+        return Some(at);
+    }
+    at += 4;
+    let mut next = if flags & 4 != 0 { *frame.get(at - 1)? } else { 0 };
     while next != 0 {
-        let octets = usize::from(frame.get(at).copied().unwrap_or(0)) * 4;
+        let octets = usize::from(*frame.get(at)?) * 4;
         if octets == 0 || at + octets > frame.len() {
-            return;
+            return None;
         }
         at += octets;
         next = frame[at - 1];
     }
-    if at > frame.len() {
+    Some(at)
+}
+
+/// Returns whether a frame is an IPv4 fragment other than the first.
+#[must_use]
+pub fn is_later_fragment(frame: &[u8]) -> bool {
+    let at = |at: usize| frame.get(at).copied().unwrap_or(0);
+    at(12) == 8 && at(13) == 0 && (at(ETHERNET_BYTES + 6) & 0x1f, at(ETHERNET_BYTES + 7)) != (0, 0)
+}
+
+/// Removes optional fields and extension headers from a GTP-U frame. Frames with inconsistent headers are unchanged.
+fn cut_container(frame: &mut Vec<u8>) {
+    let gtp = L4 + UDP_BYTES;
+    let Some(at) = gtp_payload(frame).filter(|at| *at > gtp + GTP_BYTES && *at <= frame.len()) else {
         return;
-    }
+    };
     let cut = (at - gtp - GTP_BYTES) as u16;
     frame.drain(gtp + GTP_BYTES..at);
-    frame[gtp] = flags & !7;
+    frame[gtp] &= !7;
     for at in [ETHERNET_BYTES + 2, L4 + 4, gtp + 2] {
         let length = u16::from_be_bytes([frame[at], frame[at + 1]]).wrapping_sub(cut);
         frame[at..at + 2].copy_from_slice(&length.to_be_bytes());
@@ -249,6 +311,9 @@ pub enum NotComparable {
     },
 }
 
+/// Number of bytes of a frame that a message shows: its headers.
+const SHOWN_BYTES: usize = 96;
+
 /// A difference between a switch's output and the oracle's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct Mismatch {
@@ -267,7 +332,10 @@ pub struct Mismatch {
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let hex = |frame: &Option<Vec<u8>>| {
-            frame.iter().flatten().map(|octet| format!("{octet:02x}")).collect::<String>()
+            let shown: String =
+                frame.iter().flatten().take(SHOWN_BYTES).map(|octet| format!("{octet:02x}")).collect();
+            let more = frame.as_ref().map_or(0, Vec::len).saturating_sub(SHOWN_BYTES);
+            if more > 0 { format!("{shown}… and {more} bytes") } else { shown }
         };
         let port = super::port_name(self.port);
         write!(

@@ -14,7 +14,8 @@ use super::{
     element_name, permitted, port_name, refuse_changes,
 };
 use crate::declare::{
-    AclRule, Action, Change, Direction, Element, ExactTable, NextHop, Port, Prefix4, Prefix6, User,
+    ANY_PORTS, AclRule, Action, Change, Direction, Element, ExactTable, NextHop, Port, Prefix4, Prefix6,
+    TcpFlags, User,
 };
 
 /// The backend.
@@ -48,6 +49,9 @@ impl Backend for Kernel {
                 }
                 Element::NatSource(_) | Element::NatDestination(_) => {
                     Reason::NotWritten("translations of address and port by a map")
+                }
+                Element::Acl(id) if asked.declaration.tables.acls[id.index()].flags_beyond(0xff) => {
+                    Reason::NoMatch("bits of TCP other than its eight flags")
                 }
                 Element::Emit { port, .. } if *port == direction.ingress() => {
                     Reason::NotWritten("packets that leave through the port where they arrived")
@@ -276,33 +280,28 @@ fn six(rule: &AclRule<Prefix6>) -> String {
     format!("meta protocol ip6 {}{}", of("saddr", rule.src), of("daddr", rule.dst))
 }
 
-/// Writes the nftables rules that correspond to a rule of an access control list. A packet without ports counts as
-/// having ports 0.
+/// Writes the nftables rules that correspond to a rule of an access control list. An expression that reads a transport
+/// header does not match later fragments.
 fn rules<P>(addresses: &str, protocol: &str, rule: &AclRule<P>, verdict: &str, out: &mut String) {
-    const ANY: (u16, u16) = (0, u16::MAX);
-    let has_ports = |protocol: u8| matches!(Protocol(protocol), Protocol::TCP | Protocol::UDP);
     let range = |side: &str, ports: (u16, u16)| match ports {
-        ANY => String::new(),
+        ANY_PORTS => String::new(),
         (first, last) if first == last => format!("th {side} {first} "),
         (first, last) => format!("th {side} {first}-{last} "),
     };
-    let ports = format!("{}{}", range("sport", rule.src_ports), range("dport", rule.dst_ports));
-    let zero = rule.src_ports.0 == 0 && rule.dst_ports.0 == 0;
+    let TcpFlags { value, mask } = rule.flags;
+    let flags =
+        if mask == 0 { String::new() } else { format!("tcp flags & {mask:#04x} == {:#04x} ", value & mask) };
+    let needs = format!("{}{}{flags}", range("sport", rule.src_ports), range("dport", rule.dst_ports));
+    let with_ports: &[Protocol] = if mask == 0 { &[Protocol::TCP, Protocol::UDP] } else { &[Protocol::TCP] };
     let mut line = |matches: &str| {
         let _ = writeln!(out, "    {addresses}{matches}{verdict}");
     };
     match rule.protocol {
-        None if ports.is_empty() => line(""),
-        None => {
-            for with_ports in [Protocol::TCP, Protocol::UDP] {
-                line(&format!("{protocol} {} {ports}", with_ports.0));
-            }
-            if zero {
-                line(&format!("{protocol} != {{ {}, {} }} ", Protocol::TCP.0, Protocol::UDP.0));
-            }
+        None if needs.is_empty() => line(""),
+        None => with_ports.iter().for_each(|one| line(&format!("{protocol} {} {needs}", one.0))),
+        Some(one) if needs.is_empty() || with_ports.contains(&Protocol(one)) => {
+            line(&format!("{protocol} {one} {needs}"));
         }
-        Some(one) if has_ports(one) => line(&format!("{protocol} {one} {ports}")),
-        Some(one) if zero => line(&format!("{protocol} {one} ")),
         Some(_) => {}
     }
 }

@@ -14,7 +14,9 @@ mod testpmd;
 mod vpp;
 pub mod xdp;
 
-pub use alike::{Equivalence, Mismatch, NotComparable, Outcomes, compare, input, normalise};
+pub use alike::{
+    Equivalence, Mismatch, NotComparable, Outcomes, compare, input, is_later_fragment, normalise,
+};
 pub use bess::Bess;
 pub use kernel::Kernel;
 pub use ovs::{BRIDGE as OVS_BRIDGE, OpenFlow, Ovs, OvsDpdk};

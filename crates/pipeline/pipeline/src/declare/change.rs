@@ -90,6 +90,8 @@ pub enum Happening {
     RouteArrives(u32),
     /// That route is removed.
     RouteDeparts(u32),
+    /// Recorded update n is applied.
+    RouteUpdate(u32),
     /// Entry n of the group table changes its addresses (`fluct-group-table`), revision m.
     GroupChanges {
         /// The entry.

@@ -8,9 +8,9 @@ mod tables;
 
 pub use change::{Change, Event, Happening};
 pub use tables::{
-    AclId, AclRule, AclTable, Action, Encapsulation, ExactId, ExactTable, FiveTuple, Nat, NatId, NatKey,
-    NatTable, NextHop, NextHopId, Prefix, Prefix4, Prefix6, RouteId, RouteTable, Tables, Tunnel, TunnelId,
-    User, UserId,
+    ANY_PORTS, AclId, AclRule, AclTable, Action, Encapsulation, ExactId, ExactTable, FiveTuple, Nat, NatId,
+    NatKey, NatTable, NextHop, NextHopId, Prefix, Prefix4, Prefix6, RouteId, RouteTable, Tables, TcpFlags,
+    Tunnel, TunnelId, User, UserId,
 };
 
 use ranlab_packet::Mac;

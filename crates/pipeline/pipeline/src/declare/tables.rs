@@ -131,9 +131,9 @@ pub enum Action {
     Deny,
 }
 
-/// Fields for classification. A packet without ports (a protocol other than TCP or UDP, a fragment other than the
-/// first, a truncated transport header) counts as having ports 0, as in Open vSwitch. The protocol of IPv6 is the next
-/// header of the fixed header; extension headers are not skipped.
+/// Fields for classification. Packets of protocols other than TCP and UDP, fragments other than the first, and packets
+/// with a truncated transport header have no ports. The protocol of IPv6 is the next header of the fixed header;
+/// extension headers are not skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FiveTuple<A = Ipv4Addr> {
     /// Source.
@@ -142,10 +142,10 @@ pub struct FiveTuple<A = Ipv4Addr> {
     pub dst: A,
     /// IPv4 protocol, or IPv6 next header.
     pub protocol: u8,
-    /// Source port, or 0.
-    pub src_port: u16,
-    /// Destination port, or 0.
-    pub dst_port: u16,
+    /// Source and destination port, if the packet has ports.
+    pub ports: Option<(u16, u16)>,
+    /// TCP only: the 16 bits from the data offset to the flags (RFC 9293 §3.1, bytes 12 and 13).
+    pub tcp_flags: Option<u16>,
 }
 
 /// A prefix of either IP version.
@@ -170,7 +170,29 @@ impl Prefix for Prefix6 {
     }
 }
 
-/// A rule over the five-tuple.
+/// Value and mask of TCP's data offset, reserved bits and flags: bytes 12 and 13 of its header. The default requires
+/// nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct TcpFlags {
+    /// Required value. Bits outside the mask are ignored.
+    pub value: u16,
+    /// Compared bits. 0: none, and the rule applies to any packet.
+    pub mask: u16,
+}
+
+impl TcpFlags {
+    /// Returns whether a packet has the required bits. A packet that is not TCP has none.
+    #[must_use]
+    pub fn hold(self, flags: Option<u16>) -> bool {
+        self.mask == 0 || flags.is_some_and(|flags| (flags ^ self.value) & self.mask == 0)
+    }
+}
+
+/// Every port.
+pub const ANY_PORTS: (u16, u16) = (0, u16::MAX);
+
+/// A rule over the five-tuple. A rule that restricts ports or flags does not match a packet without them, such as a
+/// fragment other than the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct AclRule<P = Prefix4> {
     /// Source prefix.
@@ -183,16 +205,30 @@ pub struct AclRule<P = Prefix4> {
     pub dst_ports: (u16, u16),
     /// Protocol; `None`: any.
     pub protocol: Option<u8>,
+    /// TCP flags.
+    pub flags: TcpFlags,
+}
+
+impl<P> AclRule<P> {
+    /// Returns whether the rule matches only packets with ports.
+    #[must_use]
+    pub fn restricts_ports(&self) -> bool {
+        self.src_ports != ANY_PORTS || self.dst_ports != ANY_PORTS
+    }
 }
 
 impl<P: Prefix> AclRule<P> {
     /// Returns whether the rule matches.
     #[must_use]
     pub fn matches(&self, packet: &FiveTuple<P::Address>) -> bool {
+        let within = |(low, high): (u16, u16), port: u16| (low..=high).contains(&port);
+        let ports = packet.ports.map_or(!self.restricts_ports(), |(src, dst)| {
+            within(self.src_ports, src) && within(self.dst_ports, dst)
+        });
         self.src.holds(packet.src)
             && self.dst.holds(packet.dst)
-            && (self.src_ports.0..=self.src_ports.1).contains(&packet.src_port)
-            && (self.dst_ports.0..=self.dst_ports.1).contains(&packet.dst_port)
+            && ports
+            && self.flags.hold(packet.tcp_flags)
             && self.protocol.is_none_or(|protocol| protocol == packet.protocol)
     }
 }
@@ -206,6 +242,28 @@ pub struct AclTable {
     pub rules6: Vec<(AclRule<Prefix6>, Action)>,
     /// The action if no rule matches.
     pub default: Action,
+}
+
+impl AclTable {
+    /// Returns whether a rule requires TCP flags.
+    #[must_use]
+    pub fn has_flags(&self) -> bool {
+        self.flag_rules() > 0
+    }
+
+    /// Returns whether a rule requires other TCP flags than those of a mask.
+    #[must_use]
+    pub fn flags_beyond(&self, mask: u16) -> bool {
+        self.rules.iter().any(|(rule, _)| rule.flags.mask & !mask != 0)
+            || self.rules6.iter().any(|(rule, _)| rule.flags.mask & !mask != 0)
+    }
+
+    /// Returns the number of rules that require TCP flags.
+    #[must_use]
+    pub fn flag_rules(&self) -> usize {
+        let four = self.rules.iter().filter(|(rule, _)| rule.flags.mask != 0).count();
+        four + self.rules6.iter().filter(|(rule, _)| rule.flags.mask != 0).count()
+    }
 }
 
 /// One side of a translation.

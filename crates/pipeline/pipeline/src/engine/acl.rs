@@ -10,7 +10,7 @@
 use super::address::Address;
 use super::burst::{BURST, Bits};
 use super::prune::{Ports, Prune, SHARED};
-use crate::declare::{AclRule, AclTable, Action, Prefix4, Prefix6};
+use crate::declare::{AclRule, AclTable, Action, Prefix4, Prefix6, TcpFlags};
 use std::collections::{BTreeMap, HashMap};
 
 /// Maximum number of rules per key after merging.
@@ -27,7 +27,14 @@ pub(super) struct Packet<A = u32> {
     /// Source port in the upper half, destination port in the lower half.
     pub(super) ports: u32,
     pub(super) protocol: u32,
+    /// [`HAS_PORTS`], [`HAS_FLAGS`], and in the lower half TCP's data offset and flags.
+    pub(super) traits: u32,
 }
+
+/// The packet has ports.
+pub(super) const HAS_PORTS: u32 = 1 << 16;
+/// The packet has TCP flags.
+pub(super) const HAS_FLAGS: u32 = 1 << 17;
 
 /// A rule in a form that is fast to compare. Two IPv4 rules fit into a cache line.
 #[derive(Debug, Clone, Copy)]
@@ -42,7 +49,7 @@ struct Rule<A> {
     dst_ports: (u16, u16),
     protocol: u8,
     protocol_mask: u8,
-    /// See [`DENY`] and [`MORE`].
+    /// See [`DENY`], [`MORE`], [`PORTS`] and [`FLAGS`].
     flags: u8,
     /// Number of tables whose best rule precedes this one.
     before: u8,
@@ -55,6 +62,12 @@ const _: () = assert!(size_of::<Rule<u32>>() == 32);
 const DENY: u8 = 1;
 /// The next rule has the same key.
 const MORE: u8 = 2;
+/// The rule matches only packets with ports. Equals [`HAS_PORTS`] shifted to the lowest byte.
+const PORTS: u8 = 4;
+/// The rule requires TCP flags, which are listed by its position.
+const FLAGS: u8 = 8;
+/// Distance between [`PORTS`] and [`HAS_PORTS`].
+const PORTS_SHIFT: u32 = HAS_PORTS.trailing_zeros() - PORTS.trailing_zeros() as u32;
 
 impl<A: Address> Rule<A> {
     #[inline(always)]
@@ -67,6 +80,7 @@ impl<A: Address> Rule<A> {
             & (src_port.wrapping_sub(self.src_ports.0) <= self.src_ports.1)
             & (dst_port.wrapping_sub(self.dst_ports.0) <= self.dst_ports.1)
             & ((p.protocol as u8 ^ self.protocol) & self.protocol_mask == 0)
+            & (self.flags & PORTS & !((p.traits >> PORTS_SHIFT) as u8) == 0)
     }
 }
 
@@ -113,6 +127,7 @@ impl<A: Address> Mask<A> {
             dst: rule.dst,
             ports: u32::from(rule.src_ports.0) << 16 | u32::from(rule.dst_ports.0),
             protocol: rule.protocol.into(),
+            traits: 0,
         };
         self.hash(&packet)
     }
@@ -171,6 +186,8 @@ pub(super) struct Acl<A = u32> {
     buckets: Vec<Bucket>,
     /// Rules with the same key are consecutive and in order.
     rules: Vec<Rule<A>>,
+    /// TCP flags of rules that require some, by position. Empty for most lists.
+    tcp_flags: HashMap<u32, TcpFlags>,
     prune: Pruning,
     default_denies: bool,
 }
@@ -198,6 +215,7 @@ impl Pruning {
 /// State of the search for the packets of a burst.
 struct Search<'a, A> {
     packets: &'a [Packet<A>; BURST],
+    tcp_flags: &'a HashMap<u32, TcpFlags>,
     /// Remaining candidate tables.
     candidates: [u64; BURST],
     /// Position of the best rule found.
@@ -214,7 +232,11 @@ impl<A: Address> Search<'_, A> {
     /// Compares a packet with a rule. Returns whether the next rule of the key has to be compared.
     #[inline(always)]
     fn compare(&mut self, i: usize, rule: &Rule<A>) -> bool {
-        let matches = rule.matches(&self.packets[i]);
+        let mut matches = rule.matches(&self.packets[i]);
+        // Never taken in lists without such rules.
+        if matches && rule.flags & FLAGS != 0 {
+            matches = flags_hold(self.tcp_flags, rule.order, self.packets[i].traits);
+        }
         let better = matches & (rule.order < self.best[i]);
         let bit = u64::from(better) << i;
         let denies = u64::from(rule.flags & DENY) << i;
@@ -224,6 +246,13 @@ impl<A: Address> Search<'_, A> {
         self.candidates[i] &= tables;
         !matches & (rule.flags & MORE != 0)
     }
+}
+
+/// Returns whether a packet has the TCP flags that a rule requires.
+#[inline(never)]
+fn flags_hold(all: &HashMap<u32, TcpFlags>, order: u32, traits: u32) -> bool {
+    let flags = (traits & HAS_FLAGS != 0).then_some(traits as u16);
+    all.get(&order).is_none_or(|required| required.hold(flags))
 }
 
 /// Returns the bit set of the first `count` tables.
@@ -247,7 +276,9 @@ impl<A: Address> Acl<A> {
         let mut groups: Vec<(Mask<A>, Vec<Rule<A>>)> = group(rules, bits);
         merge(&mut groups);
         groups.sort_by_key(|(_, rules)| rules.iter().map(|r| r.order).min());
+        let flagged = (0..).zip(rules).filter(|(_, (rule, _))| rule.flags.mask != 0);
         let mut acl = Self {
+            tcp_flags: flagged.map(|(order, (rule, _))| (order, rule.flags)).collect(),
             tuples: Vec::new(),
             buckets: Vec::new(),
             rules: Vec::new(),
@@ -302,6 +333,7 @@ impl<A: Address> Acl<A> {
         let denied = if self.default_denies { live } else { 0 };
         let mut search = Search {
             packets,
+            tcp_flags: &self.tcp_flags,
             candidates: [0; BURST],
             best: [u32::MAX; BURST],
             denied,
@@ -458,7 +490,9 @@ fn group<A: Address, P: Copy>(
             dst_ports: (rule.dst_ports.0, rule.dst_ports.1 - rule.dst_ports.0),
             protocol: rule.protocol.unwrap_or(0),
             protocol_mask: if rule.protocol.is_some() { 0xff } else { 0 },
-            flags: if *action == Action::Deny { DENY } else { 0 },
+            flags: if *action == Action::Deny { DENY } else { 0 }
+                | if rule.restricts_ports() { PORTS } else { 0 }
+                | if rule.flags.mask != 0 { FLAGS } else { 0 },
             before: 0,
             order,
         };

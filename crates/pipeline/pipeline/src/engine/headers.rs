@@ -142,8 +142,8 @@ mod tests {
             let of = |bits: u128| -> IpAddr {
                 if six { Ipv6Addr::from_bits(bits).into() } else { Ipv4Addr::from_bits(bits as u32).into() }
             };
-            let (packet, address) =
-                (Packet { protocol, from: (of(src), ports.0), to: (of(dst), ports.1) }, of(to));
+            let packet = Packet::new(protocol, (of(src), ports.0), (of(dst), ports.1));
+            let address = of(to);
             let mut frame = packet.frame(TESTER_MAC, 90);
             let sum_at = 14 + if six { 40 } else { 20 } + if protocol == Protocol::UDP { 6 } else { 16 };
             match random.below(4) {

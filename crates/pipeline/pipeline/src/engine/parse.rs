@@ -224,9 +224,11 @@ pub(super) fn five_tuple(slot: &Slot, meta: &Meta) -> (super::acl::Packet, usize
     };
     let first = u16::from_be_bytes([header[6], header[7]]) & 0x1fff == 0;
     let has_ports = first & ((meta.total as usize).saturating_sub(header_bytes) >= least);
-    let ports = if has_ports { slot.u32(transport) } else { 0 };
+    let (ports, traits) = ports_and_traits(slot, transport, protocol, has_ports);
     let word = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
-    (super::acl::Packet { src: word(12), dst: word(16), ports, protocol: protocol.into() }, transport)
+    let src = word(12);
+    let dst = word(16);
+    (super::acl::Packet { src, dst, ports, protocol: protocol.into(), traits }, transport)
 }
 
 /// Returns the five-tuple of an admitted IPv6 packet. The protocol is the next header of the fixed header.
@@ -238,9 +240,19 @@ pub(super) fn five_tuple6(slot: &Slot, meta: &Meta) -> super::acl::Packet<u128> 
         17 => 8,
         _ => u32::MAX,
     };
-    let ports = if meta.total - 40 >= least { slot.u32(l3 + 40) } else { 0 };
+    let (ports, traits) = ports_and_traits(slot, l3 + 40, protocol, meta.total - 40 >= least);
     let address = |at: usize| u128::from_be_bytes(*slot.window(l3 + at));
-    super::acl::Packet { src: address(8), dst: address(24), ports, protocol: protocol.into() }
+    super::acl::Packet { src: address(8), dst: address(24), ports, protocol: protocol.into(), traits }
+}
+
+/// Returns the ports of a packet, or 0, and what else rules can require of it.
+#[inline(always)]
+fn ports_and_traits(slot: &Slot, transport: usize, protocol: u8, has_ports: bool) -> (u32, u32) {
+    use super::acl::{HAS_FLAGS, HAS_PORTS};
+    let ports = if has_ports { slot.u32(transport) } else { 0 };
+    let is_tcp = has_ports & (protocol == 6);
+    let flags = if is_tcp { HAS_FLAGS | u32::from(slot.u16(transport + 12)) } else { 0 };
+    (ports, u32::from(has_ports) * HAS_PORTS | flags)
 }
 
 /// [`crate::declare::Element::Decap`].

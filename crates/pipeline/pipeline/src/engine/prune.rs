@@ -104,9 +104,14 @@ impl Prune {
     }
 }
 
-/// The sets of one side's ports.
+/// Number of ports in a block.
+const BLOCK: usize = 256;
+
+/// The sets of one side's ports, in two levels of 8 bits. Equal blocks are stored once: the ports of traffic are spread
+/// over all numbers, and a single level of 128 KiB would displace rules from the cache.
 pub(super) struct Ports {
-    names: Box<[u16]>,
+    root: [u8; BLOCK],
+    blocks: Vec<[u16; BLOCK]>,
     sets: Vec<u64>,
 }
 
@@ -122,13 +127,13 @@ impl Ports {
         }
         let mut names = Names::default();
         names.name(u64::MAX);
-        let mut out = Self { names: vec![0; 1 << 16].into(), sets: Vec::new() };
+        let mut all = vec![0; 1 << 16];
         let mut open = [0_i32; SHARED + 1];
         let mut set = 0_u64;
         let mut from = 0;
         for (port, changes) in changes {
             let port = port as usize;
-            out.names[from..port].fill(names.name(set));
+            all[from..port].fill(names.name(set));
             from = port;
             for (table, change) in changes {
                 open[table] += change;
@@ -136,15 +141,26 @@ impl Ports {
                 set = if open[table] > 0 { set | bit } else { set & !bit };
             }
         }
-        out.names[from..].fill(names.name(set));
-        out.sets = names.sets;
+        all[from..].fill(names.name(set));
+        let mut out = Self { root: [0; BLOCK], blocks: Vec::new(), sets: names.sets };
+        let mut known: HashMap<[u16; BLOCK], u8> = HashMap::new();
+        let (blocks, _) = all.as_chunks::<BLOCK>();
+        for (place, block) in out.root.iter_mut().zip(blocks) {
+            // There are 256 blocks, so their numbers fit.
+            let next = out.blocks.len() as u8;
+            *place = *known.entry(*block).or_insert_with(|| {
+                out.blocks.push(*block);
+                next
+            });
+        }
         out
     }
 
     /// Returns the tables that may contain a rule for the port, one bit each.
     #[inline(always)]
     pub(super) fn lookup(&self, port: u16) -> u64 {
-        self.sets[usize::from(self.names[usize::from(port)])]
+        let block = self.root[usize::from(port >> 8)];
+        self.sets[usize::from(self.blocks[usize::from(block)][usize::from(port & 255)])]
     }
 }
 

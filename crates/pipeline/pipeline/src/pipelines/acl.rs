@@ -2,6 +2,7 @@
 use super::{Flow, ParameterError, Reference, addressing, bounded, gateway, l3fwd as ip, parameters};
 use crate::declare::{
     AclId, AclRule, AclTable, Action, Declaration, Direction, Element, Port, Prefix4, Prefix6, Tables,
+    TcpFlags,
 };
 use crate::reference::{Step, admit, classify};
 use crate::trace::frames::Packet;
@@ -154,7 +155,7 @@ impl Acl {
         let src = prefix(0x0a00, profile.networks, choose(profile.src_lengths, random), random);
         let dst = prefix(0x8d00, profile.networks, choose(profile.dst_lengths, random), random);
         let action = if random.below(10) < 3 { Action::Deny } else { Action::Permit };
-        (AclRule { src, dst, src_ports, dst_ports, protocol }, action)
+        (AclRule { src, dst, src_ports, dst_ports, protocol, flags: TcpFlags::default() }, action)
     }
 
     pub(super) fn table_entries(&self, _: Direction) -> u64 {
@@ -184,7 +185,7 @@ impl Acl {
             };
             (src, dst) = (host(rule.src).into(), host(rule.dst).into());
         }
-        Packet { protocol, from: (src, src_port), to: (dst, dst_port) }.frame(gateway::GW_MAC, bytes)
+        Packet::new(protocol, (src, src_port), (dst, dst_port)).frame(gateway::GW_MAC, bytes)
     }
 
     pub(super) fn oracle(&self) -> AclOracle {
@@ -199,8 +200,8 @@ pub(super) fn rule6(rule: &AclRule) -> AclRule<Prefix6> {
         let length = if length == 0 { 0 } else { 32 + length };
         Prefix6 { address: Ipv6Addr::from_bits(address), length }
     };
-    let AclRule { src, dst, src_ports, dst_ports, protocol } = *rule;
-    AclRule { src: prefix(src), dst: prefix(dst), src_ports, dst_ports, protocol }
+    let AclRule { src, dst, src_ports, dst_ports, protocol, flags } = *rule;
+    AclRule { src: prefix(src), dst: prefix(dst), src_ports, dst_ports, protocol, flags }
 }
 
 fn choose<T: Copy>(choices: Choices<T>, random: &mut Random) -> T {

@@ -5,7 +5,8 @@ use super::l3fwd::Family;
 use super::{Flow, ParameterError, Reference, Spread, TABLE_MAX, addressing, bounded, parameters, schedule};
 use crate::declare::{
     AclId, AclRule, AclTable, Action, Change, Declaration, Direction, DropReason, Element, Encapsulation,
-    Event, ExactId, ExactTable, Happening, Nat, NatId, NatKey, Port, Prefix4, RouteId, Tables, UserId,
+    Event, ExactId, ExactTable, Happening, Nat, NatId, NatKey, Port, Prefix4, RouteId, Tables, TcpFlags,
+    UserId,
 };
 use crate::reference::{Side, Step, TokenBucket, admit, classify, decap, destination, nat_key, translate};
 use crate::trace::frames::{Endpoint, Ingress, Packet};
@@ -125,6 +126,7 @@ impl Bng {
                 src_ports: (src_port, src_port),
                 dst_ports: (dst_port, dst_port),
                 protocol: Some(Protocol::TCP.0),
+                flags: TcpFlags::default(),
             };
             (rule, Action::Deny)
         };

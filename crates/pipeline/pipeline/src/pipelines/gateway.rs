@@ -15,7 +15,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// Published address of the gateway.
 pub(super) const GW_IP: Ipv4Addr = Ipv4Addr::new(200, 0, 0, 1);
 /// Published MAC of the gateway.
-pub(super) const GW_MAC: Mac = Mac([0xaa, 0x22, 0xbb, 0x44, 0xcc, 0x66]);
+pub(crate) const GW_MAC: Mac = Mac([0xaa, 0x22, 0xbb, 0x44, 0xcc, 0x66]);
 /// Published default rate of a user, in bytes per second.
 pub(super) const RATE_LIMIT: u64 = 10_000;
 /// Default depth of a user's token bucket, in bytes. One frame of the maximum size fits.

@@ -1,4 +1,5 @@
 //! IP router: longest prefix to next hop, next hop to MAC addresses and port, with TTL decrement.
+use super::own::{AnyPrefix, Replay};
 use super::{Flow, ParameterError, Reference, Spread, TABLE_MAX, addressing, bounded, parameters, schedule};
 use crate::declare::{
     Change, Declaration, Direction, DropReason, Element, Event, Happening, NextHop, NextHopId, Port, Prefix4,
@@ -27,6 +28,8 @@ parameters! {
         family: Family = Family::Ipv4, "IP version of the prefixes.";
         prefix_lengths: PrefixLengths = PrefixLengths::Uniform, "Lengths of the prefixes.";
         spread: Spread = Spread::Even, "Layout of events.";
+        #[serde(skip_serializing_if = "Option::is_none")]
+        updates: Option<Replay> = None, "Recorded route updates, upstream. Their next hops are entries of the group table in the order of appearance, again from the first after the last.";
     }
 }
 
@@ -208,7 +211,12 @@ impl L3fwd {
         });
         let departures =
             (0..self.fluct_l3_table).map(|i| (Happening::RouteDeparts(i), vec![route(i, false)]));
-        schedule(arrivals.chain(groups).chain(departures).collect(), self.spread)
+        let mut events = schedule(arrivals.chain(groups).chain(departures).collect(), self.spread);
+        if let Some(updates) = &self.updates {
+            events.extend(updates.events(second, self.upstream_group_table_size));
+            events.sort_by_key(|event| event.at_ns);
+        }
+        events
     }
 
     pub(super) fn oracle(&self) -> L3fwdOracle {
@@ -244,6 +252,27 @@ pub(super) struct L3fwdOracle {
     /// By ingress port: prefixes and groups. Of equal prefixes, the last counts.
     tables: [Vec<(Prefix, u32)>; 2],
     revisions: Vec<u32>,
+}
+
+impl L3fwdOracle {
+    /// Applies a recorded update.
+    fn update(&mut self, index: u32) {
+        let groups = self.parameters.upstream_group_table_size;
+        let update = self.parameters.updates.as_ref().and_then(|updates| updates.get(index));
+        let Some((prefix, hop)) = update else { return };
+        let (prefix, same): (Prefix, Box<dyn Fn(&Prefix) -> bool>) = match prefix {
+            AnyPrefix::V4(new) => {
+                let bits = |p: &Prefix4| (p.length, p.address.to_bits() & p.mask());
+                (Prefix::V4(new), Box::new(move |p| matches!(p, Prefix::V4(p) if bits(p) == bits(&new))))
+            }
+            AnyPrefix::V6(new) => {
+                let bits = |p: &Prefix6| (p.length, p.address.to_bits() & p.mask());
+                (Prefix::V6(new), Box::new(move |p| matches!(p, Prefix::V6(p) if bits(p) == bits(&new))))
+            }
+        };
+        self.tables[0].retain(|(p, _)| !same(p));
+        self.tables[0].extend(hop.map(|hop| (prefix, hop % groups)));
+    }
 }
 
 impl Reference for L3fwdOracle {
@@ -284,6 +313,7 @@ impl Reference for L3fwdOracle {
                 self.tables[0].retain(|(p, _)| !matches!(p, Prefix::V4(p) if bits(p) == bits(&gone)));
             }
             Happening::GroupChanges { entry, revision } => self.revisions[entry as usize] = revision,
+            Happening::RouteUpdate(index) => self.update(index),
             _ => {}
         }
     }

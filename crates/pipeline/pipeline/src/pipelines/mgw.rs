@@ -123,10 +123,10 @@ impl Mgw {
             (addressing::user(user).into(), addressing::server(server).into())
         };
         if direction == Direction::Downlink {
-            let packet = Packet { protocol, from: (server, src_port), to: (address, dst_port) };
+            let packet = Packet::new(protocol, (server, src_port), (address, dst_port));
             return packet.frame(self.gw_mac, bytes);
         }
-        let packet = Packet { protocol, from: (address, src_port), to: (server, dst_port) };
+        let packet = Packet::new(protocol, (address, src_port), (server, dst_port));
         let (src, src_mac) = addressing::station(user % self.bst.max(1));
         let tunnel =
             Ingress { kind: self.kind(), key: user + 1, src, dst: self.gw_ip, src_mac, dst_mac: self.gw_mac };

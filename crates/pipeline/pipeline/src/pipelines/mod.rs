@@ -15,6 +15,8 @@ pub mod own;
 pub mod portfwd;
 pub mod rlimit;
 
+pub(crate) use gateway::GW_MAC;
+
 use crate::declare::{Declaration, Direction, Event, Fate, Happening, Port};
 use crate::reference::{Step, decide};
 use ranlab_machine::Random;
@@ -196,6 +198,7 @@ impl Pipeline {
             Self::L3fwd(p) => p.events(second),
             Self::Mgw(p) => p.events(second),
             Self::Bng(p) => p.events(second),
+            Self::Own(p) => p.events(second),
             // No events.
             _ => Vec::new(),
         })

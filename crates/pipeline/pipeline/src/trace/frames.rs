@@ -1,5 +1,5 @@
 //! Frames with correct lengths and checksums, from which traces are built.
-use crate::declare::Encapsulation;
+use crate::declare::{Encapsulation, TcpFlags};
 use crate::reference::{GTPU_PORT, TUNNEL_TTL, VXLAN_SOURCE_PORT};
 use ranlab_packet::{
     ETHERNET_BYTES, EtherType, GreHeader, IPV4_BYTES, IPV6_BYTES, Ipv4Header, Ipv6Header, Mac, Protocol,
@@ -20,15 +20,21 @@ pub(crate) struct Packet {
     pub(crate) protocol: Protocol,
     pub(crate) from: Endpoint,
     pub(crate) to: Endpoint,
+    /// Required bits of a TCP header's bytes 12 and 13.
+    pub(crate) flags: TcpFlags,
 }
 
 impl Packet {
+    pub(crate) fn new(protocol: Protocol, from: Endpoint, to: Endpoint) -> Self {
+        Self { protocol, from, to, flags: TcpFlags::default() }
+    }
+
     pub(crate) fn udp(from: (impl Into<IpAddr>, u16), to: (impl Into<IpAddr>, u16)) -> Self {
-        Self { protocol: Protocol::UDP, from: (from.0.into(), from.1), to: (to.0.into(), to.1) }
+        Self::new(Protocol::UDP, (from.0.into(), from.1), (to.0.into(), to.1))
     }
 
     pub(crate) fn tcp(from: Endpoint, to: Endpoint) -> Self {
-        Self { protocol: Protocol::TCP, from, to }
+        Self::new(Protocol::TCP, from, to)
     }
 
     /// Returns a frame of `bytes` bytes, or as many as its headers need.
@@ -65,7 +71,7 @@ impl Packet {
                 (header.write().to_vec(), payload_bytes, pseudo)
             }
         };
-        out.extend(transport(protocol, self.from.1, self.to.1, payload_bytes, pseudo));
+        out.extend(transport((protocol, self.flags), self.from.1, self.to.1, payload_bytes, pseudo));
         out
     }
 }
@@ -127,13 +133,22 @@ fn udp_header(src_port: u16, dst_port: u16, payload_bytes: u16) -> [u8; UDP_BYTE
     UdpHeader { src_port, dst_port, payload_bytes, checksum: 0 }.write()
 }
 
-fn transport(protocol: Protocol, src_port: u16, dst_port: u16, bytes: u16, pseudo: u32) -> Vec<u8> {
+fn transport(
+    (protocol, flags): (Protocol, TcpFlags),
+    src_port: u16,
+    dst_port: u16,
+    bytes: u16,
+    pseudo: u32,
+) -> Vec<u8> {
     let mut out = vec![0; bytes.into()];
     out[..2].copy_from_slice(&src_port.to_be_bytes());
     out[2..4].copy_from_slice(&dst_port.to_be_bytes());
     let field = if protocol == Protocol::TCP {
-        // Data offset 5, ACK, window 8192.
-        out[12..16].copy_from_slice(&[0x50, 0x10, 0x20, 0]);
+        out[12..14].copy_from_slice(&flag_bytes(flags, bytes));
+        // Window 8192; options are no-operations.
+        out[14] = 0x20;
+        let options = (usize::from(out[12] >> 4) * 4).min(out.len());
+        out[TCP_BYTES..options].fill(1);
         16
     } else {
         out[4..6].copy_from_slice(&bytes.to_be_bytes());
@@ -143,4 +158,12 @@ fn transport(protocol: Protocol, src_port: u16, dst_port: u16, bytes: u16, pseud
     let sum = if protocol == Protocol::UDP && sum == 0 { 0xffff } else { sum };
     out[field..field + 2].copy_from_slice(&sum.to_be_bytes());
     out
+}
+
+/// Returns bytes 12 and 13 of a TCP header of a segment of `bytes` bytes: ACK, with the required bits. The data offset
+/// is the smallest of at least 5 with its required bits, or 5 if that is longer than the segment.
+fn flag_bytes(TcpFlags { value, mask }: TcpFlags, bytes: u16) -> [u8; 2] {
+    let fits = |offset: &u16| (offset << 12 ^ value) & mask & 0xf000 == 0 && offset * 4 <= bytes;
+    let offset = (5..16).find(fits).unwrap_or(5);
+    (offset << 12 | (0x0010 & !mask | value & mask) & 0x0fff).to_be_bytes()
 }

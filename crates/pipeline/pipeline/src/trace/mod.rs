@@ -3,9 +3,11 @@
 //! A pipeline's `frame` builds a flow's packets from the flow's random stream. The number of active flows, their
 //! popularity and the packet lengths are chosen here, independent of table sizes.
 pub(crate) mod frames;
+mod headers;
 mod sizes;
 
-pub use sizes::{Popularity, Sizes};
+pub use headers::{Headers, HeadersError, RuleMatches, are_headers};
+pub use sizes::{FCS_BYTES, Popularity, Sizes};
 
 use crate::declare::{Direction, Port};
 use crate::engine::{BURST, Burst, prefetch};

@@ -1,6 +1,9 @@
 use ranlab_machine::Random;
 use serde::{Deserialize, Serialize};
 
+/// Length of the frame check sequence, which frames of a trace do not have, in bytes.
+pub const FCS_BYTES: u16 = 4;
+
 /// Distribution of packets over flows.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase", deny_unknown_fields)]
@@ -22,7 +25,8 @@ pub enum Sizes {
     /// All packets have length `pkt-size`.
     #[default]
     Fixed,
-    /// Simple IMIX: 7 packets of 64 bytes, 4 of 594 and 1 of 1518.
+    /// Simple IMIX (RFC 6985): 7 frames of 64 bytes, 4 of 594 and 1 of 1518 on the wire, where the frame check sequence
+    /// takes [`FCS_BYTES`] of each. The longest has an IP packet of 1,500 bytes.
     Imix,
 }
 
@@ -31,9 +35,9 @@ impl Sizes {
         match self {
             Self::Fixed => fixed,
             Self::Imix => match random.below(12) {
-                0..7 => 64,
-                7..11 => 594,
-                _ => 1518,
+                0..7 => 64 - FCS_BYTES,
+                7..11 => 594 - FCS_BYTES,
+                _ => 1518 - FCS_BYTES,
             },
         }
     }
@@ -95,7 +99,7 @@ mod tests {
         let mut random = Random::stream(3, 0);
         let sizes: Vec<u16> = (0..12_000).map(|_| Sizes::Imix.pick(64, &mut random)).collect();
         let count = |size| sizes.iter().filter(|&&s| s == size).count();
-        assert_eq!(count(64) + count(594) + count(1518), 12_000);
-        assert!((6_700..7_300).contains(&count(64)) && (850..1_150).contains(&count(1518)));
+        assert_eq!(count(60) + count(590) + count(1514), 12_000);
+        assert!((6_700..7_300).contains(&count(60)) && (850..1_150).contains(&count(1514)));
     }
 }

@@ -208,6 +208,8 @@ struct Bridge {
     /// Packets in flight, and the links that carry them.
     wires: Option<(Flow, Wires)>,
     ingress: Vec<Port>,
+    /// Whether flows see the ports of first fragments.
+    keeps_ports: bool,
     folder: PathBuf,
     _folder: Folder,
 }
@@ -259,6 +261,7 @@ impl Bridge {
             forwarder,
             wires,
             ingress,
+            keeps_ports: false,
             folder,
             _folder: own,
         })
@@ -287,7 +290,10 @@ impl Bridge {
                 Reader::IpBatch => self.ip(&text.text)?,
                 Reader::OvsAppctl => text.text.lines().try_for_each(|line| self.say(line))?,
                 Reader::OvsMeters => self.meters(&text.text)?,
-                Reader::OvsBundle => self.bundle(&text.text)?,
+                Reader::OvsBundle => {
+                    self.keep_ports_of_first_fragments()?;
+                    self.bundle(&text.text)?;
+                }
                 reader => return Err(rig(format!("Open vSwitch does not read {reader:?}"))),
             }
         }
@@ -318,6 +324,19 @@ impl Bridge {
             .args(["--", "ip", "-batch"])
             .arg(file);
         tools::run(&mut command).map(drop).map_err(|trouble| environment(trouble.what))
+    }
+
+    /// By default, flows see ports 0 in every fragment. In this mode they see the ports of the first one.
+    fn keep_ports_of_first_fragments(&mut self) -> Result<(), ComponentError> {
+        if self.keeps_ports {
+            return Ok(());
+        }
+        let bridge = format!("unix:{}", self.folder.join(format!("{OVS_BRIDGE}.mgmt")).display());
+        let mut command = tools::program("ovs-ofctl");
+        command.args([VERSION, TOOL_S, "set-frags"]).arg(bridge).arg("nx-match");
+        tools::run(&mut command).map_err(|trouble| self.why(trouble))?;
+        self.keeps_ports = true;
+        Ok(())
     }
 
     fn meters(&mut self, text: &str) -> Result<(), ComponentError> {

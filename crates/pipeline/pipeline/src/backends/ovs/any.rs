@@ -39,9 +39,7 @@ impl Backend for OpenFlow {
             Some(Lack { element: element_name(element), reason })
         });
         // The number of meters is read when connecting.
-        let rules = lacks(asked)
-            .into_iter()
-            .filter(|lack| matches!(lack.reason, Reason::TooMany { what: "rules", .. }));
+        let rules = lacks(asked).into_iter().filter(|lack| lack.element == "ACL");
         let hops =
             asked.elements().find(|(_, element)| matches!(element, Element::Forward | Element::Deliver));
         let asked = asked.declaration.tables.next_hops.len() as u64;
@@ -50,7 +48,11 @@ impl Backend for OpenFlow {
     }
 
     fn equivalences(&self, asked: &BackendRequest<'_>) -> Vec<Equivalence> {
-        equivalences(asked)
+        let mut all = equivalences(asked);
+        if asked.elements().any(|(_, element)| matches!(element, Element::Acl(_))) {
+            all.push(Equivalence::Fragments);
+        }
+        all
     }
 
     fn translate(&self, asked: &BackendRequest<'_>) -> Result<Translation, Refused> {

@@ -7,7 +7,7 @@ use ranlab_packet::Mac;
 
 use super::dialect::Dialect;
 use super::ports;
-use super::rules::{Rule, prefix4, prefix6};
+use super::rules::{NOT_LATER, Rule, prefix4, prefix6};
 use crate::backends::{BackendRequest, Lack, Reader, Reason, Translation};
 use crate::declare::{
     AclTable, Action, Change, Direction, Element, Encapsulation, ExactId, Nat, NatId, NatKey, NextHop, Port,
@@ -287,8 +287,9 @@ fn acl(step: &Step<'_>, table: &AclTable, text: &mut String) {
         Action::Permit => step.go_on(),
         Action::Deny => step.unmatched(),
     };
-    let four = (0..).zip(table.rules.iter().map(|(rule, action)| (Rule::of4(rule), *action)));
-    let six = (0..).zip(table.rules6.iter().map(|(rule, action)| (Rule::of6(rule), *action)));
+    let with_ports = if step.dialect == Dialect::Own { NOT_LATER } else { "" };
+    let four = (0..).zip(table.rules.iter().map(|(rule, action)| (Rule::of4(rule, with_ports), *action)));
+    let six = (0..).zip(table.rules6.iter().map(|(rule, action)| (Rule::of6(rule, with_ports), *action)));
     for (index, (rule, action)) in four.chain(six) {
         let actions = decide(action);
         for matches in rule.matches() {

@@ -19,7 +19,7 @@ use super::{
     Backend, BackendRequest, Equivalence, Facts, Lack, Reason, Refused, Tier, Translation, element_name,
     permitted,
 };
-use crate::declare::{Change, Element, Encapsulation};
+use crate::declare::{AclTable, Change, Element, Encapsulation};
 
 /// Name of the bridge and of its interface.
 pub const BRIDGE: &str = "br0";
@@ -27,6 +27,8 @@ pub const BRIDGE: &str = "br0";
 const METERS_MAX: u64 = 1 << 18;
 /// Maximum number of rules in a list. Each has a separate priority, which has 16 bits.
 const RULES_MAX: u64 = 65_000;
+/// The TCP flags and reserved bits that a flow can match.
+const FLAGS: u16 = 0x0fff;
 
 /// Over sockets of the kernel.
 #[derive(Debug)]
@@ -114,6 +116,7 @@ fn lacks(asked: &BackendRequest<'_>) -> Vec<Lack> {
                 let table = &tables.acls[id.index()];
                 let rules = table.rules.len().max(table.rules6.len()) as u64;
                 lacks.extend(too_many(element, "rules", rules, RULES_MAX));
+                lacks.extend(beyond_flags(element, table));
             }
             Element::Decap { kind: Encapsulation::Gtp { .. }, ipv6: true, .. } => lacks.push(Lack {
                 element: element_name(element),
@@ -134,6 +137,12 @@ fn lacks(asked: &BackendRequest<'_>) -> Vec<Lack> {
         lacks.push(Lack { element: element_name(element), reason });
     }
     lacks
+}
+
+/// Reports rules that require bits of TCP's data offset, which no flow can match.
+fn beyond_flags(element: &Element, table: &AclTable) -> Option<Lack> {
+    let reason = Reason::NoMatch("the data offset of TCP, which rules require as flags 0x1000 to 0x8000");
+    table.flags_beyond(FLAGS).then(|| Lack { element: element_name(element), reason })
 }
 
 fn too_many(element: &Element, what: &'static str, asked: u64, most: u64) -> Option<Lack> {

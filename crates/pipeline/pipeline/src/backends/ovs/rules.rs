@@ -3,7 +3,7 @@
 
 use ranlab_packet::Protocol;
 
-use crate::declare::{AclRule, Prefix4, Prefix6};
+use crate::declare::{ANY_PORTS, AclRule, Prefix4, Prefix6, TcpFlags};
 
 /// A rule of either IP version, as text.
 pub(super) struct Rule {
@@ -12,10 +12,16 @@ pub(super) struct Rule {
     src_ports: (u16, u16),
     dst_ports: (u16, u16),
     protocol: Option<u8>,
+    flags: TcpFlags,
+    /// The match for packets that have ports, if the switch can exclude later fragments.
+    with_ports: &'static str,
 }
 
+/// The match for packets that are not later fragments (an extension of Open vSwitch).
+pub(super) const NOT_LATER: &str = ",ip_frag=not_later";
+
 impl Rule {
-    pub(super) fn of4(rule: &AclRule) -> Self {
+    pub(super) fn of4(rule: &AclRule, with_ports: &'static str) -> Self {
         let of = |field: &str, prefix: Prefix4| {
             if prefix.length == 0 { String::new() } else { format!(",{field}={}", prefix4(prefix)) }
         };
@@ -24,10 +30,12 @@ impl Rule {
             src_ports: rule.src_ports,
             dst_ports: rule.dst_ports,
             protocol: rule.protocol,
+            flags: rule.flags,
+            with_ports,
         }
     }
 
-    pub(super) fn of6(rule: &AclRule<Prefix6>) -> Self {
+    pub(super) fn of6(rule: &AclRule<Prefix6>, with_ports: &'static str) -> Self {
         let of = |field: &str, prefix: Prefix6| {
             if prefix.length == 0 { String::new() } else { format!(",{field}={}", prefix6(prefix)) }
         };
@@ -36,28 +44,26 @@ impl Rule {
             src_ports: rule.src_ports,
             dst_ports: rule.dst_ports,
             protocol: rule.protocol,
+            flags: rule.flags,
+            with_ports,
         }
     }
 
-    /// Returns the matches of this rule. A packet without ports counts as having ports 0, so a rule for a protocol
-    /// without ports applies only if both ranges contain 0.
+    /// Returns the matches of this rule. A rule that restricts ports or flags does not match packets without them.
     pub(super) fn matches(&self) -> Vec<String> {
-        const ANY: (u16, u16) = (0, u16::MAX);
         let addresses = &self.addresses;
+        let any_ports = self.src_ports == ANY_PORTS && self.dst_ports == ANY_PORTS;
+        let protocols: &[u8] = match (self.flags.mask, any_ports) {
+            (0, true) => &[],
+            (0, false) => &[Protocol::TCP.0, Protocol::UDP.0],
+            _ => &[Protocol::TCP.0],
+        };
         let plain = |protocol: u8| format!("{addresses},nw_proto={protocol}");
-        let zero = self.src_ports.0 == 0 && self.dst_ports.0 == 0;
-        let has_ports = |protocol| matches!(Protocol(protocol), Protocol::TCP | Protocol::UDP);
         match self.protocol {
-            None if self.src_ports == ANY && self.dst_ports == ANY => vec![addresses.clone()],
-            None => {
-                let mut all = self.with_ports(&plain(Protocol::TCP.0));
-                all.extend(self.with_ports(&plain(Protocol::UDP.0)));
-                // Flows have no match for "any protocol except"; the other protocols are listed.
-                all.extend((0..=u8::MAX).filter(|protocol| zero && !has_ports(*protocol)).map(plain));
-                all
-            }
-            Some(protocol) if has_ports(protocol) => self.with_ports(&plain(protocol)),
-            Some(protocol) if zero => vec![plain(protocol)],
+            None if protocols.is_empty() => vec![addresses.clone()],
+            None => protocols.iter().flat_map(|protocol| self.with_ports(&plain(*protocol))).collect(),
+            Some(protocol) if protocols.is_empty() => vec![plain(protocol)],
+            Some(protocol) if protocols.contains(&protocol) => self.with_ports(&plain(protocol)),
             Some(_) => Vec::new(),
         }
     }
@@ -71,7 +77,13 @@ impl Rule {
             mask => format!(",{name}={value:#06x}/{mask:#06x}"),
         };
         let pairs = src.iter().flat_map(|src| dst.iter().map(move |dst| (*src, *dst)));
-        pairs.map(|(src, dst)| format!("{base}{}{}", field("tp_src", src), field("tp_dst", dst))).collect()
+        let TcpFlags { value, mask } = self.flags;
+        let flags =
+            if mask == 0 { String::new() } else { format!(",tcp_flags={:#05x}/{mask:#05x}", value & mask) };
+        let more = self.with_ports;
+        pairs
+            .map(|(src, dst)| format!("{base}{more}{}{}{flags}", field("tp_src", src), field("tp_dst", dst)))
+            .collect()
     }
 }
 
@@ -122,18 +134,22 @@ mod tests {
     }
 
     #[test]
-    fn rules_without_ports_apply_where_ports_are_zero() {
+    fn rules_with_ports_or_flags_match_no_packet_without_them() {
         let any = Prefix4 { address: [0; 4].into(), length: 0 };
-        let rule = |src_ports, dst_ports, protocol| {
-            Rule::of4(&AclRule { src: any, dst: any, src_ports, dst_ports, protocol }).matches()
+        let syn = TcpFlags { value: 0xffff, mask: 2 };
+        let flagged = |src_ports, dst_ports, protocol, flags| {
+            let rule = AclRule { src: any, dst: any, src_ports, dst_ports, protocol, flags };
+            Rule::of4(&rule, NOT_LATER).matches()
         };
-        let all = (0, u16::MAX);
+        let rule = |src, dst, protocol| flagged(src, dst, protocol, TcpFlags::default());
+        let all = ANY_PORTS;
         assert_eq!(rule(all, all, None), ["ip"]);
-        assert_eq!(rule(all, (80, 80), Some(6)), ["ip,nw_proto=6,tp_dst=80"]);
-        assert_eq!(rule(all, (0, 1023), Some(17)), ["ip,nw_proto=17,tp_dst=0x0000/0xfc00"]);
-        assert_eq!(rule(all, (0, 1023), Some(1)), ["ip,nw_proto=1"]);
-        assert!(rule(all, (80, 80), Some(1)).is_empty());
+        assert_eq!(rule(all, all, Some(1)), ["ip,nw_proto=1"]);
+        assert_eq!(rule(all, (80, 80), Some(6)), ["ip,nw_proto=6,ip_frag=not_later,tp_dst=80"]);
+        assert_eq!(rule(all, (0, 1023), Some(17)), ["ip,nw_proto=17,ip_frag=not_later,tp_dst=0x0000/0xfc00"]);
+        assert!(rule(all, (0, 1023), Some(1)).is_empty());
         assert_eq!(rule(all, (80, 80), None).len(), 2);
-        assert_eq!(rule(all, (0, 1023), None).len(), 256);
+        assert_eq!(flagged(all, all, None, syn), ["ip,nw_proto=6,ip_frag=not_later,tcp_flags=0x002/0x002"]);
+        assert!(flagged(all, all, Some(17), syn).is_empty());
     }
 }

@@ -40,6 +40,9 @@ impl Backend for P4 {
         if has(&|element| matches!(element, Element::Admit { .. } | Element::Decap { .. })) {
             all.extend([Equivalence::Soundness, Equivalence::Options]);
         }
+        if has(&|element| matches!(element, Element::Acl(_))) {
+            all.push(Equivalence::Fragments);
+        }
         all
     }
 
@@ -76,6 +79,9 @@ fn lacks(asked: &BackendRequest<'_>, direction: Direction) -> Vec<Lack> {
         let vxlan = tables.tunnels.iter().any(|tunnel| tunnel.kind == Encapsulation::Vxlan);
         let reason = match element {
             _ if six => Reason::NotWritten("IPv6"),
+            Element::Acl(id) if tables.acls[id.index()].has_flags() => {
+                Reason::NotWritten("TCP flags of rules")
+            }
             _ if outer => Reason::NotWritten("what stands between admit and decap"),
             Element::Encap if cut.is_some() && vxlan => {
                 Reason::NotWritten("VXLAN around what came out of a tunnel")

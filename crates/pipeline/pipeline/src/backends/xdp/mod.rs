@@ -106,7 +106,11 @@ fn lacks(asked: &BackendRequest<'_>, direction: Direction) -> Vec<Lack> {
             Element::Acl(id) => {
                 let table = &tables.acls[id.index()];
                 let asked = table.rules.len().max(table.rules6.len()) as u64;
-                (asked > RULES_MAX).then_some(Reason::TooMany { what: "rules", asked, most: RULES_MAX })
+                if table.has_flags() {
+                    Some(Reason::NotWritten("TCP flags of rules"))
+                } else {
+                    (asked > RULES_MAX).then_some(Reason::TooMany { what: "rules", asked, most: RULES_MAX })
+                }
             }
             _ => None,
         };

@@ -67,8 +67,8 @@ impl Path<'_> {
         // The verifier requires another check if a jump has lost the frame's bounds.
         self.bounds(version.payload(), unmatched);
         let asm = self.asm();
-        asm.number(Op::Move, 3, 0);
-        asm.number(Op::Move, 4, 0);
+        asm.number(Op::Move, 3, NO_PORT);
+        asm.number(Op::Move, 4, NO_PORT);
         asm.place(ask);
         asm.load(Size::One, 5, PACKET, version.protocol());
         match version {
@@ -265,6 +265,9 @@ impl Check {
         }
     }
 }
+
+/// The port of a packet without ports: in no range.
+const NO_PORT: i32 = 0x1_0000;
 
 /// Writes the function of a rule list. Register 0 returns whether the packet passes. Arguments: registers 1 and 2 are
 /// its IPv4 addresses (or register 1 its frame), 3 and 4 its ports, 5 its protocol.

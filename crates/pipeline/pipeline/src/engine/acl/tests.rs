@@ -1,4 +1,5 @@
 use super::*;
+use crate::declare::FiveTuple;
 use ranlab_machine::Random;
 use std::net::Ipv4Addr;
 
@@ -22,19 +23,23 @@ fn rule(random: &mut Random) -> (AclRule, Action) {
     let dst_ports = ports();
     let protocol = [None, Some(6), Some(17)][random.index(3) as usize];
     let action = if random.below(2) == 0 { Action::Deny } else { Action::Permit };
-    (AclRule { src, dst, src_ports, dst_ports, protocol }, action)
+    let flags = match random.index(4) {
+        0 => TcpFlags { value: random.next() as u16 & 3, mask: 1 + random.index(3) as u16 },
+        _ => TcpFlags::default(),
+    };
+    (AclRule { src, dst, src_ports, dst_ports, protocol, flags }, action)
 }
 
 fn expected(table: &AclTable, p: &Packet) -> bool {
-    let within = |(low, high): (u16, u16), port: u16| (low..=high).contains(&port);
-    let matches = |rule: &AclRule| {
-        rule.src.contains(Ipv4Addr::from_bits(p.src))
-            && rule.dst.contains(Ipv4Addr::from_bits(p.dst))
-            && within(rule.src_ports, (p.ports >> 16) as u16)
-            && within(rule.dst_ports, p.ports as u16)
-            && rule.protocol.is_none_or(|protocol| u32::from(protocol) == p.protocol)
+    let tuple = FiveTuple {
+        src: Ipv4Addr::from_bits(p.src),
+        dst: Ipv4Addr::from_bits(p.dst),
+        protocol: p.protocol as u8,
+        ports: (p.traits & HAS_PORTS != 0).then_some(((p.ports >> 16) as u16, p.ports as u16)),
+        tcp_flags: (p.traits & HAS_FLAGS != 0).then_some(p.traits as u16),
     };
-    let action = table.rules.iter().find(|(rule, _)| matches(rule)).map_or(table.default, |rule| rule.1);
+    let action =
+        table.rules.iter().find(|(rule, _)| rule.matches(&tuple)).map_or(table.default, |rule| rule.1);
     action == Action::Deny
 }
 
@@ -50,11 +55,20 @@ fn equals_the_first_rule_that_matches() {
         let (acl, _) = Acl::compile(&table);
         most = most.max(acl.tables());
         for _ in 0..8 {
-            let packets = std::array::from_fn(|_| Packet {
-                src: 0x0a00_0000 | (random.next() as u32 & 0x0001_0103),
-                dst: 0x0b00_0000 | (random.next() as u32 & 0x0001_0103),
-                ports: (78 + random.index(5)) << 16 | (78 + random.index(5)),
-                protocol: [6, 17, 1][random.index(3) as usize],
+            let packets = std::array::from_fn(|_| {
+                let protocol = [6, 17, 1][random.index(3) as usize];
+                // Some are later fragments.
+                let with_ports = protocol != 1 && random.index(8) != 0;
+                let ports = (78 + random.index(5)) << 16 | (78 + random.index(5));
+                let flags = HAS_FLAGS | (random.next() as u32 & 3);
+                Packet {
+                    src: 0x0a00_0000 | (random.next() as u32 & 0x0001_0103),
+                    dst: 0x0b00_0000 | (random.next() as u32 & 0x0001_0103),
+                    ports: if with_ports { ports } else { 0 },
+                    protocol,
+                    traits: u32::from(with_ports) * HAS_PORTS
+                        | if with_ports && protocol == 6 { flags } else { 0 },
+                }
             });
             let live = random.next() | random.next();
             let mut wanted = 0;

@@ -1,11 +1,11 @@
 //! Text forms of addresses and ranges.
-use crate::declare::{Prefix4, Prefix6};
+use crate::declare::{Prefix4, Prefix6, TcpFlags};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 /// A prefix of either IP version. Without a length it is a single address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum AnyPrefix {
+pub(in crate::pipelines) enum AnyPrefix {
     V4(Prefix4),
     V6(Prefix6),
 }
@@ -83,6 +83,23 @@ impl FromStr for Ports {
         let low = port(low)?;
         let high = port(high)?;
         if low <= high { Ok(Self(low, high)) } else { Err(()) }
+    }
+}
+
+/// TCP flags: value and mask such as `0x002/0x012`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Flags(pub(super) TcpFlags);
+
+impl FromStr for Flags {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (value, mask) = text.split_once('/').ok_or(())?;
+        let number = |text: &str| {
+            let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).ok_or(())?;
+            u16::from_str_radix(digits, 16).map_err(drop)
+        };
+        Ok(Self(TcpFlags { value: number(value)?, mask: number(mask)? }))
     }
 }
 

@@ -1,10 +1,11 @@
 //! ClassBench's filter sets (Taylor and Turner 2007): one rule per line, `@src/len dst/len sport : sport dport : dport
-//! proto/mask flags/mask`. The first matching rule decides. Flags are parsed but not matched, because no element reads
-//! them.
+//! proto/mask flags/mask`. The first matching rule decides. Sets of classbench-ng (Matoušek et al. 2017) with OpenFlow
+//! fields have `field=value, field=value` instead.
 use super::addresses::AnyPrefix;
 use super::fault::{OwnError, OwnFault};
 use super::read::Lines;
-use crate::declare::{AclRule, Prefix4, Prefix6};
+use crate::declare::{ANY_PORTS, AclRule, Prefix4, Prefix6, TcpFlags};
+use std::collections::BTreeSet;
 
 /// Maximum number of rules in a list.
 pub const RULES_MAX: usize = 100_000;
@@ -17,10 +18,12 @@ pub(super) enum Rule {
     V6(AclRule<Prefix6>),
 }
 
-/// Parses all rules of a file. Empty lines and lines that begin with `#` are skipped.
-pub(super) fn rules(file: &str, text: &str) -> Result<Vec<Rule>, OwnError> {
+/// Parses all rules of a file. Empty lines and lines that begin with `#` are skipped. Also returns a sentence about
+/// fields that no element matches.
+pub(super) fn rules(file: &str, text: &str) -> Result<(Vec<Rule>, Option<String>), OwnError> {
     let lines = Lines::new(file, "");
     let mut rules = Vec::new();
+    let mut ignored = Ignored::default();
     for (number, line) in (1_u32..).zip(text.lines()) {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
@@ -36,12 +39,98 @@ pub(super) fn rules(file: &str, text: &str) -> Result<Vec<Rule>, OwnError> {
         if line.len() > LINE_MAX {
             return Err(wrong(format!("the line has {} bytes, at most {LINE_MAX} are read", line.len())));
         }
-        rules.push(rule(line).map_err(wrong)?);
+        let one = if line.starts_with('@') || !line.contains('=') {
+            rule(line)
+        } else {
+            openflow(line, &mut ignored)
+        };
+        rules.push(one.map_err(wrong)?);
     }
     if rules.is_empty() {
         return Err(lines.error(0, OwnFault::Rule("the file has none".to_owned())));
     }
-    Ok(rules)
+    let note = ignored.note(file, rules.len());
+    Ok((rules, note))
+}
+
+/// Fields of OpenFlow rules that no element matches.
+#[derive(Default)]
+struct Ignored {
+    rules: usize,
+    fields: BTreeSet<&'static str>,
+}
+
+impl Ignored {
+    fn note(&self, file: &str, rules: usize) -> Option<String> {
+        let fields: Vec<&str> = self.fields.iter().copied().collect();
+        (self.rules > 0).then(|| {
+            format!(
+                "{} of {rules} rules of {file} also require {}, which no element matches: they match more than they say",
+                self.rules,
+                fields.join(", ")
+            )
+        })
+    }
+}
+
+/// Fields that are read and not matched.
+const IGNORED: [&str; 7] = ["in_port", "dl_src", "dl_dst", "dl_vlan", "dl_vlan_pcp", "dl_pcp", "nw_tos"];
+
+/// Parses `nw_src=10.0.0.0/8, nw_proto=6, tp_dst=80..90`.
+fn openflow(line: &str, ignored: &mut Ignored) -> Result<Rule, String> {
+    let mut src = "0.0.0.0/0";
+    let mut dst = "0.0.0.0/0";
+    let mut src_ports = ANY_PORTS;
+    let mut dst_ports = ANY_PORTS;
+    let mut protocol = None;
+    let mut ignores = false;
+    for part in line.split(',') {
+        let (field, value) =
+            part.trim().split_once('=').ok_or_else(|| format!("\"{part}\" is not field=value"))?;
+        match field.trim() {
+            "nw_src" => src = value,
+            "nw_dst" => dst = value,
+            "tp_src" => src_ports = port_range(value)?,
+            "tp_dst" => dst_ports = port_range(value)?,
+            "nw_proto" => {
+                let number = value.parse().map_err(|_| format!("protocol \"{value}\" is not 0 to 255"))?;
+                protocol = Some(number);
+            }
+            // A list applies to packets of one IP version; other EtherTypes are never admitted.
+            "eth_type" | "dl_type" => match number(value) {
+                Some(0x0800) => {}
+                _ => return Err(format!("EtherType {value}; allowed is 0x0800 (IPv4)")),
+            },
+            name => {
+                let known = IGNORED.iter().find(|known| **known == name);
+                let known = known.ok_or_else(|| format!("there is no field \"{name}\""))?;
+                ignored.fields.insert(known);
+                ignores = true;
+            }
+        }
+    }
+    ignored.rules += usize::from(ignores);
+    same_version(src, dst, (src_ports, dst_ports), (protocol, TcpFlags::default()))
+}
+
+/// Parses `80`, `0x50` or `80..90`.
+fn port_range(text: &str) -> Result<(u16, u16), String> {
+    let (low, high) = text.split_once("..").unwrap_or((text, text));
+    let port = |text: &str| {
+        let port = number(text).and_then(|port| u16::try_from(port).ok());
+        port.ok_or_else(|| format!("port \"{text}\" is none of 0 to 65535"))
+    };
+    let low = port(low)?;
+    let high = port(high)?;
+    if low > high { Err(format!("ports {low}..{high} run backwards")) } else { Ok((low, high)) }
+}
+
+/// Parses a decimal or hexadecimal number.
+fn number(text: &str) -> Option<u32> {
+    match text.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
 }
 
 fn rule(line: &str) -> Result<Rule, String> {
@@ -56,11 +145,13 @@ fn rule(line: &str) -> Result<Rule, String> {
             );
         }
     };
-    if let [.., flags] = words.as_slice()
-        && words.len() == 10
-    {
-        masked(flags, 0xffff)?;
-    }
+    let flags = match words.as_slice() {
+        [.., flags] if words.len() == 10 => {
+            let (value, mask) = masked(flags, 0xffff)?;
+            TcpFlags { value: value as u16, mask: mask as u16 }
+        }
+        _ => TcpFlags::default(),
+    };
     let range = |low: &str, high: &str| {
         let port =
             |text: &str| text.parse::<u16>().map_err(|_| format!("port \"{text}\" is none of 0 to 65535"));
@@ -75,16 +166,28 @@ fn rule(line: &str) -> Result<Rule, String> {
         (value, 0xff) => Some(value as u8),
         (_, mask) => return Err(format!("protocol mask {mask:#04x}; allowed are 0x00 and 0xFF")),
     };
+    same_version(src, dst, (src_ports, dst_ports), (protocol, flags))
+}
+
+type Ports = (u16, u16);
+
+/// Returns the rule of the IP version of its prefixes.
+fn same_version(
+    src: &str,
+    dst: &str,
+    (src_ports, dst_ports): (Ports, Ports),
+    (protocol, flags): (Option<u8>, TcpFlags),
+) -> Result<Rule, String> {
     let prefix = |text: &str| {
         text.parse::<AnyPrefix>()
-            .map_err(|_| format!("\"{text}\" is not a prefix such as 10.0.0.0/8 or 2001:db8::/32"))
+            .map_err(|()| format!("\"{text}\" is not a prefix such as 10.0.0.0/8 or 2001:db8::/32"))
     };
     match (prefix(src)?, prefix(dst)?) {
         (AnyPrefix::V4(src), AnyPrefix::V4(dst)) => {
-            Ok(Rule::V4(AclRule { src, dst, src_ports, dst_ports, protocol }))
+            Ok(Rule::V4(AclRule { src, dst, src_ports, dst_ports, protocol, flags }))
         }
         (AnyPrefix::V6(src), AnyPrefix::V6(dst)) => {
-            Ok(Rule::V6(AclRule { src, dst, src_ports, dst_ports, protocol }))
+            Ok(Rule::V6(AclRule { src, dst, src_ports, dst_ports, protocol, flags }))
         }
         _ => Err("source and destination are of different IP versions".to_owned()),
     }

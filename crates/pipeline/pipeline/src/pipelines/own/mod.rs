@@ -1,13 +1,15 @@
 //! User-defined pipelines: tables and elements from a TOML file. Entries are listed in the file, generated from a seed,
-//! or read from a ClassBench filter set. `docs/how-to/own-pipelines.md` describes the fields. Generated traffic matches
+//! read from a ClassBench filter set, or from a
+//! routing table. `docs/how-to/own-pipelines.md` describes the fields. Generated traffic matches
 //! the tables. The oracle processes the elements one packet at a time, as their definitions say.
 //!
-//! This module opens no files. The caller reads them and passes the texts ([`Source`]); [`filter_sets`] returns the
-//! names of the filter sets that a pipeline needs.
+//! This module opens no files. The caller reads them and passes the texts ([`Source`]); [`files`] returns the names
+//! of the files that a pipeline needs.
 mod addresses;
 mod classbench;
 mod elements;
 mod fault;
+mod fib;
 mod generate;
 mod oracle;
 mod read;
@@ -15,11 +17,14 @@ mod tables;
 #[cfg(test)]
 mod tests;
 mod traffic;
+mod updates;
 
+pub(super) use addresses::AnyPrefix;
 pub use classbench::RULES_MAX;
 pub use elements::ELEMENTS_MAX;
 pub use fault::{OwnError, OwnFault};
-pub use tables::{ENTRIES_MAX, TABLES_MAX};
+pub use tables::{ENTRIES_MAX, NEXT_HOPS_MAX, TABLES_MAX};
+pub use updates::{Recorded, Replay, UPDATES_MAX, UPDATES_PER_S_MAX};
 
 use super::{Flow, ParameterError};
 use crate::declare::{Declaration, Decomposition, Direction};
@@ -34,8 +39,10 @@ use toml::de::DeTable;
 pub const FILE_BYTES_MAX: usize = 1 << 20;
 /// Maximum size of a filter set, in bytes.
 pub const FILTER_SET_BYTES_MAX: usize = 16 << 20;
-/// Maximum number of filter sets per pipeline.
-pub const FILTER_SETS_MAX: usize = 16;
+/// Maximum size of a routing table or of recorded updates, in bytes.
+pub const ROUTES_BYTES_MAX: usize = 64 << 20;
+/// Maximum number of files that a pipeline refers to: filter sets and routing tables.
+pub const FILES_MAX: usize = 16;
 /// The parameter that `pipeline.size` of a scenario sets.
 pub const SIZE: &str = "size";
 
@@ -47,8 +54,10 @@ pub struct Source {
     pub file: String,
     /// The TOML text.
     pub text: String,
-    /// Filter sets, by the names used in the text.
-    pub filter_sets: BTreeMap<String, String>,
+    /// Filter sets and routing tables, by the names used in the text.
+    pub files: BTreeMap<String, String>,
+    /// Recorded changes of the first forwarding table of the text.
+    pub updates: Option<Recorded>,
     /// Values of parameters that override those of the text.
     pub with: BTreeMap<String, u64>,
     /// Whether blocks are those of the text, or each element is a separate block.
@@ -63,6 +72,8 @@ pub struct Source {
 pub struct Own {
     source: Source,
     declaration: Arc<Declaration>,
+    updates: Arc<updates::Updates>,
+    notes: Vec<String>,
     /// Whether unmatched packets are sent to the other port.
     pub(super) fakedrop: bool,
 }
@@ -88,40 +99,54 @@ impl TryFrom<Source> for Own {
     /// # Errors
     /// The first error, with its line.
     fn try_from(source: Source) -> Result<Self, OwnError> {
-        let declaration = Arc::new(declare(&source)?);
-        Ok(Self { fakedrop: declaration.fakedrop, source, declaration })
+        let (declaration, updates, notes) = declare(&source)?;
+        let declaration = Arc::new(declaration);
+        Ok(Self { fakedrop: declaration.fakedrop, source, declaration, updates: Arc::new(updates), notes })
     }
 }
 
-/// Returns the names of the filter sets that a pipeline's text refers to, without duplicates.
+/// Returns the names of the files that a pipeline's text refers to, without duplicates, with the maximum size of each
+/// in bytes: filter sets and routing tables.
 ///
 /// # Errors
 /// The text is not valid TOML, or refers to too many.
-pub fn filter_sets(file: &str, text: &str) -> Result<Vec<String>, OwnError> {
+pub fn files(file: &str, text: &str) -> Result<Vec<(String, usize)>, OwnError> {
     with_root(file, text, BTreeMap::new(), |mut root| {
-        let mut names: Vec<String> = Vec::new();
-        let Some(acls) = root.fields("acl")? else { return Ok(names) };
-        for (name, item) in acls.entries() {
-            let mut acl = item.fields(format!("acl.{name}"))?;
-            let Some(mut set) = acl.fields("classbench")? else { continue };
-            let file = set.need("file", "the path of a filter set")?;
-            let file = file.text("file")?.to_owned();
-            if !names.contains(&file) {
-                names.push(file);
+        let mut files: Vec<(String, usize)> = Vec::new();
+        let mut add = |name: &str, most: usize| {
+            if !files.iter().any(|(known, _)| known == name) {
+                files.push((name.to_owned(), most));
+            }
+        };
+        if let Some(acls) = root.fields("acl")? {
+            for (name, item) in acls.entries() {
+                let mut acl = item.fields(format!("acl.{name}"))?;
+                let Some(mut set) = acl.fields("classbench")? else { continue };
+                add(set.need("file", "the path of a filter set")?.text("file")?, FILTER_SET_BYTES_MAX);
             }
         }
-        bounded(&root, "filter sets", names.len(), FILTER_SETS_MAX)?;
-        Ok(names)
+        if let Some(routes) = root.fields("route")? {
+            for (name, item) in routes.entries() {
+                let file = item.fields(format!("route.{name}"))?.text("file")?;
+                file.into_iter().for_each(|file| add(file, ROUTES_BYTES_MAX));
+            }
+        }
+        bounded(&root, "files", files.len(), FILES_MAX)?;
+        Ok(files)
     })
 }
 
-fn declare(source: &Source) -> Result<Declaration, OwnError> {
+fn declare(source: &Source) -> Result<(Declaration, updates::Updates, Vec<String>), OwnError> {
     with_root(&source.file, &source.text, source.with.clone(), |mut root| {
         // Descriptive field without effect.
         root.text("about")?;
         root.item("parameters");
         let fakedrop = root.bool("fakedrop")?.unwrap_or(false);
-        let mut named = tables::Named::read(&mut root, &source.filter_sets)?;
+        let mut named = tables::Named::read(&mut root, &source.files)?;
+        let updates = match &source.updates {
+            Some(recorded) => named.updates(&root, recorded)?,
+            None => updates::Updates::default(),
+        };
         let [uplink, downlink] = elements::read(&mut root, &named)?;
         named.forget_unused([&uplink, &downlink]);
         root.done()?;
@@ -129,12 +154,14 @@ fn declare(source: &Source) -> Result<Declaration, OwnError> {
             Decomposition::Block => path,
             Decomposition::Chain => Decomposition::Chain.divide(path.blocks.into_iter().flatten().collect()),
         };
-        Ok(Declaration {
+        let notes = named.notes;
+        let declaration = Declaration {
             tables: named.tables,
             uplink: divided(uplink),
             downlink: divided(downlink),
             fakedrop: source.fakedrop.unwrap_or(fakedrop),
-        })
+        };
+        Ok((declaration, updates, notes))
     })
 }
 
@@ -191,6 +218,17 @@ impl Own {
         &self.source
     }
 
+    /// Returns what was read and is not acted on, one sentence each.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Returns the recorded updates of a second of a run.
+    pub(super) fn events(&self, second: u64) -> Vec<crate::declare::Event> {
+        self.updates.events(second)
+    }
+
     /// Always succeeds, because invalid pipelines are rejected at creation.
     pub(super) const fn check(&self) -> Result<(), ParameterError> {
         Ok(())
@@ -209,14 +247,17 @@ impl Own {
     }
 
     pub(super) fn oracle(&self) -> oracle::OwnOracle {
-        oracle::OwnOracle::new(&self.declaration)
+        oracle::OwnOracle::new(&self.declaration, Arc::clone(&self.updates))
     }
 }
 
 /// Returns the oracle of any declaration, for comparison with a published pipeline's own oracle.
 #[cfg(test)]
 pub(super) fn oracle_of(declaration: &Declaration) -> super::Oracle {
-    super::Oracle { fakedrop: declaration.fakedrop, reference: Box::new(oracle::OwnOracle::new(declaration)) }
+    super::Oracle {
+        fakedrop: declaration.fakedrop,
+        reference: Box::new(oracle::OwnOracle::new(declaration, Arc::default())),
+    }
 }
 
 /// Names of ports in files.

@@ -1,9 +1,11 @@
 //! The oracle of a user-defined pipeline. It processes the elements one by one as defined by
 //! [`crate::declare::Element`], on complete packets that are parsed again at every step. It shares no code with the
 //! engine.
+use super::addresses::AnyPrefix;
+use super::updates::Updates;
 use crate::declare::{
-    Declaration, Direction, DropReason, Element, Nat, NatKey, NextHop, Port, Prefix4, Prefix6, RouteTable,
-    Tunnel, User,
+    Declaration, Direction, DropReason, Element, Happening, Nat, NatKey, NextHop, Port, Prefix4, Prefix6,
+    RouteTable, Tunnel, User,
 };
 use crate::pipelines::Reference;
 use crate::reference::{
@@ -13,6 +15,7 @@ use crate::reference::{
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
+use std::sync::Arc;
 
 /// State of a pipeline: its tables, and the users' token buckets.
 pub(in crate::pipelines) struct OwnOracle {
@@ -24,6 +27,7 @@ pub(in crate::pipelines) struct OwnOracle {
     next_hops: Vec<NextHop>,
     users: Vec<(User, TokenBucket)>,
     tunnels: Vec<Tunnel>,
+    updates: Arc<Updates>,
 }
 
 /// Prefixes by length, longest first.
@@ -44,6 +48,26 @@ impl Routes {
             own.ipv6.entry(Reverse(prefix.length)).or_default().insert(key, hop.0);
         }
         own
+    }
+
+    /// Sets or removes a prefix.
+    fn set(&mut self, prefix: AnyPrefix, hop: Option<u32>) {
+        fn put<K: std::hash::Hash + Eq>(all: &mut HashMap<K, u32>, key: K, hop: Option<u32>) {
+            match hop {
+                Some(hop) => drop(all.insert(key, hop)),
+                None => drop(all.remove(&key)),
+            }
+        }
+        match prefix {
+            AnyPrefix::V4(prefix) => {
+                let key = prefix.address.to_bits() & prefix.mask();
+                put(self.ipv4.entry(Reverse(prefix.length)).or_default(), key, hop);
+            }
+            AnyPrefix::V6(prefix) => {
+                let key = prefix.address.to_bits() & prefix.mask();
+                put(self.ipv6.entry(Reverse(prefix.length)).or_default(), key, hop);
+            }
+        }
     }
 
     fn find(&self, to: IpAddr) -> Step<u32> {
@@ -68,7 +92,7 @@ struct Found {
 }
 
 impl OwnOracle {
-    pub(super) fn new(declaration: &Declaration) -> Self {
+    pub(super) fn new(declaration: &Declaration, updates: Arc<Updates>) -> Self {
         let tables = &declaration.tables;
         let path = |direction| declaration.path(direction).blocks.iter().flatten().cloned().collect();
         let bucket = |user: &User| (*user, TokenBucket::full(user.rate_bytes_per_s, user.burst_bytes));
@@ -81,6 +105,7 @@ impl OwnOracle {
             next_hops: tables.next_hops.clone(),
             users: tables.users.iter().map(bucket).collect(),
             tunnels: tables.tunnels.clone(),
+            updates,
         }
     }
 
@@ -179,5 +204,13 @@ impl Reference for OwnOracle {
         let sent = path.iter().find_map(|element| self.step(element, now_ns, frame, &mut found).transpose());
         self.paths[ingress as usize] = path;
         sent.unwrap_or(Err(DropReason::PathEnd))
+    }
+
+    fn apply(&mut self, what: Happening) {
+        let Happening::RouteUpdate(index) = what else { return };
+        let Some(update) = self.updates.get(index) else { return };
+        if let Some(table) = self.routes.get_mut(self.updates.table() as usize) {
+            table.set(update.prefix, update.next_hop.map(|hop| hop.0));
+        }
     }
 }

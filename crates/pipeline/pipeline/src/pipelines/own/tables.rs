@@ -1,13 +1,15 @@
 //! The tables of a pipeline file, by name.
-use super::addresses::{AnyPrefix, Ports, ProtocolName};
+use super::addresses::{AnyPrefix, Flags, Ports, ProtocolName};
 use super::classbench::{self, RULES_MAX, Rule};
 use super::fault::{OwnError, OwnFault};
+use super::fib::{self, Hops};
 use super::generate::{self, KEY_MAX};
 use super::read::{Fields, Item, list};
+use super::updates::{Recorded, Updates};
 use super::{IPV4, MAC, PORTS, PREFIX, bounded};
 use crate::declare::{
     AclRule, AclTable, Action, Element, Encapsulation, ExactTable, Nat, NatKey, NatTable, NextHop, NextHopId,
-    Path, Prefix4, Prefix6, RouteTable, Tables, Tunnel, TunnelId, User,
+    Path, Prefix4, Prefix6, RouteTable, Tables, TcpFlags, Tunnel, TunnelId, User,
 };
 use ranlab_packet::Mac;
 use std::collections::BTreeMap;
@@ -18,8 +20,11 @@ pub const ENTRIES_MAX: usize = super::super::TABLE_MAX as usize;
 /// Maximum number of tables of one kind.
 pub const TABLES_MAX: usize = 64;
 /// Maximum number of next hops, which a forwarding entry of the engine can refer to.
-const NEXT_HOPS_MAX: u64 = 16_383;
+pub const NEXT_HOPS_MAX: u64 = 16_383;
 const ACTIONS: [(&str, Action); 2] = [("permit", Action::Permit), ("deny", Action::Deny)];
+/// Actions of a filter set's rules. `None`: rules deny and permit by turns, beginning with deny.
+const SET_ACTIONS: [(&str, Option<Action>); 3] =
+    [("deny", Some(Action::Deny)), ("permit", Some(Action::Permit)), ("alternate", None)];
 const ENTRY: (u64, u64) = (1, ENTRIES_MAX as u64);
 
 type Result<T> = std::result::Result<T, OwnError>;
@@ -54,20 +59,24 @@ pub(super) struct Named {
     /// Whether every user has a tunnel.
     pub(super) all_tunnelled: bool,
     entries: usize,
+    /// Next hops of the first forwarding table's file, for its updates.
+    first_hops: Option<Hops>,
+    /// What was read and is not acted on.
+    pub(super) notes: Vec<String>,
 }
 
 impl Named {
-    pub(super) fn read(root: &mut Fields<'_>, filter_sets: &BTreeMap<String, String>) -> Result<Self> {
+    pub(super) fn read(root: &mut Fields<'_>, files: &BTreeMap<String, String>) -> Result<Self> {
         let mut own = Self { all_tunnelled: true, ..Self::default() };
-        each(root, "next-hop", |name, fields| own.next_hop(name, fields))?;
+        each_of(root, "next-hop", NEXT_HOPS_MAX as usize, |name, fields| own.next_hop(name, fields))?;
         each(root, "tunnel", |name, fields| own.tunnel(name, fields))?;
         if let Some(mut fields) = root.fields("users")? {
             own.users(&mut fields)?;
             fields.done()?;
         }
         each(root, "exact", |name, fields| own.exact(name, fields))?;
-        each(root, "route", |name, fields| own.route(name, fields))?;
-        each(root, "acl", |name, fields| own.acl(name, fields, filter_sets))?;
+        each(root, "route", |name, fields| own.route(name, fields, files))?;
+        each(root, "acl", |name, fields| own.acl(name, fields, files))?;
         each(root, "nat", |name, fields| own.nat(name, fields))?;
         Ok(own)
     }
@@ -215,10 +224,46 @@ impl Named {
         }
     }
 
-    fn route(&mut self, name: &str, fields: &mut Fields<'_>) -> Result<()> {
+    /// Returns the next hops that a routing table's file can name.
+    fn hops_of_file(&self, fields: &mut Fields<'_>) -> Result<Hops> {
+        let port = fields.choice("port", &PORTS)?.unwrap_or(crate::declare::Port::Core);
+        let src = fields.parsed("src", MAC)?;
+        let declared = self.hops.iter().map(|(name, first, _)| (name.clone(), *first));
+        let next = self.tables.next_hops.len() as u32;
+        Ok(Hops::new(declared, (next, NEXT_HOPS_MAX as usize), port, src))
+    }
+
+    /// Reads recorded updates of the first forwarding table.
+    pub(super) fn updates(&mut self, root: &Fields<'_>, recorded: &Recorded) -> Result<Updates> {
+        let hops = self.first_hops.take();
+        let mut hops =
+            hops.ok_or_else(|| missing(root, "route", "the file", "a table that the updates change"))?;
+        // Next hops that other tables added in the meantime keep their numbers.
+        hops.continue_from(self.tables.next_hops.len() as u32);
+        let updates = Updates::parse(recorded, 0, &mut hops)?;
+        self.tables.next_hops.extend(hops.take_added());
+        Ok(updates)
+    }
+
+    fn route(&mut self, name: &str, fields: &mut Fields<'_>, files: &BTreeMap<String, String>) -> Result<()> {
+        let mut table = RouteTable::default();
+        let mut hops = self.hops_of_file(fields)?;
+        if let Some(item) = fields.item("file") {
+            let file = item.text("file")?;
+            let text = files.get(file).ok_or_else(|| {
+                let allowed = list(files.keys().map(String::as_str));
+                item.fault(OwnFault::Unknown { what: "routing table", name: file.to_owned(), allowed })
+            })?;
+            let routes = fib::routes((file, text), &mut hops, ENTRIES_MAX)?;
+            self.more(fields, routes.len())?;
+            routes.into_iter().for_each(|(prefix, hop)| put(&mut table, prefix, hop));
+            self.tables.next_hops.extend(hops.take_added());
+        }
+        if self.first_hops.is_none() {
+            self.first_hops = Some(hops);
+        }
         let items = fields.list("entries")?;
         self.more(fields, items.len())?;
-        let mut table = RouteTable::default();
         for item in items {
             let mut fields = item.fields("a route")?;
             let prefix = fields.need_parsed("prefix", PREFIX)?;
@@ -259,8 +304,12 @@ impl Named {
                 let allowed = list(sets.keys().map(String::as_str));
                 item.fault(OwnFault::Unknown { what: "filter set", name: file.to_owned(), allowed })
             })?;
-            let action = fields.choice("action", &ACTIONS)?.unwrap_or(Action::Deny);
-            for rule in classbench::rules(file, text)? {
+            let action = fields.choice("action", &SET_ACTIONS)?.unwrap_or(Some(Action::Deny));
+            let (rules, note) = classbench::rules(file, text)?;
+            self.notes.extend(note);
+            for (index, rule) in rules.into_iter().enumerate() {
+                let alternate = if index % 2 == 0 { Action::Deny } else { Action::Permit };
+                let action = action.unwrap_or(alternate);
                 match rule {
                     Rule::V4(rule) => table.rules.push((rule, action)),
                     Rule::V6(rule) => table.rules6.push((rule, action)),
@@ -323,11 +372,21 @@ const BURST: u64 = 4_000_000_000;
 fn each<'a>(
     root: &mut Fields<'a>,
     kind: &'static str,
+    read: impl FnMut(&str, &mut Fields<'a>) -> Result<()>,
+) -> Result<()> {
+    each_of(root, kind, TABLES_MAX, read)
+}
+
+/// Like [`each`], with another maximum.
+fn each_of<'a>(
+    root: &mut Fields<'a>,
+    kind: &'static str,
+    most: usize,
     mut read: impl FnMut(&str, &mut Fields<'a>) -> Result<()>,
 ) -> Result<()> {
     let Some(all) = root.fields(kind)? else { return Ok(()) };
     let entries = all.entries();
-    bounded(&all, "tables of a kind", entries.len(), TABLES_MAX)?;
+    bounded(&all, "tables of a kind", entries.len(), most)?;
     for (name, item) in entries {
         let mut fields = item.fields(format!("{kind}.{name}"))?;
         read(name, &mut fields)?;
@@ -412,10 +471,12 @@ fn rule(fields: &mut Fields<'_>) -> Result<Rule> {
     let src_ports = (s0, s1);
     let dst_ports = (d0, d1);
     let protocol = named.map(|name| name.0);
+    let flags = fields.parsed("flags", "TCP flags as value and mask such as \"0x002/0x012\"")?;
+    let flags = flags.map_or_else(TcpFlags::default, |Flags(flags)| flags);
     let all4 = Prefix4 { address: Ipv4Addr::UNSPECIFIED, length: 0 };
     let all6 = Prefix6 { address: std::net::Ipv6Addr::UNSPECIFIED, length: 0 };
-    let four = |src, dst| Rule::V4(AclRule { src, dst, src_ports, dst_ports, protocol });
-    let six = |src, dst| Rule::V6(AclRule { src, dst, src_ports, dst_ports, protocol });
+    let four = |src, dst| Rule::V4(AclRule { src, dst, src_ports, dst_ports, protocol, flags });
+    let six = |src, dst| Rule::V6(AclRule { src, dst, src_ports, dst_ports, protocol, flags });
     match (src, dst) {
         (None, None) => Ok(four(all4, all4)),
         (Some(AnyPrefix::V4(src)), None) => Ok(four(src, all4)),

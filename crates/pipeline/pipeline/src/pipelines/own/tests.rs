@@ -1,9 +1,14 @@
 use super::*;
-use crate::declare::{DropReason, Fate};
+use crate::declare::{DropReason, Fate, Port, TcpFlags};
 use crate::engine::{BURST, Burst, Engine, Isa};
 use crate::pipelines::Pipeline;
-use crate::trace::{Directions, Trace, Traffic};
+use crate::trace::frames::Packet;
+use crate::trace::{Directions, Headers, Trace, Traffic};
+use ranlab_packet::Protocol;
 use std::fmt::Write;
+use std::net::IpAddr;
+
+mod inputs;
 
 fn file(name: &str) -> String {
     let path = format!("{}/../../../docs/own-pipelines/{name}", env!("CARGO_MANIFEST_DIR"));
@@ -12,12 +17,12 @@ fn file(name: &str) -> String {
 
 fn edge(with: &[(&str, u64)]) -> Source {
     let text = file("edge.toml");
-    let names = filter_sets("edge.toml", &text).unwrap();
-    assert_eq!(names, ["edge.rules"]);
+    let names = files("edge.toml", &text).unwrap();
+    assert_eq!(names, [("edge.rules".to_owned(), FILTER_SET_BYTES_MAX)]);
     Source {
         file: "edge.toml".to_owned(),
         text,
-        filter_sets: names.into_iter().map(|name| (name.clone(), file(&name))).collect(),
+        files: names.into_iter().map(|(name, _)| (name.clone(), file(&name))).collect(),
         with: with.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect(),
         ..Source::default()
     }
@@ -114,7 +119,7 @@ fn example_forwards_like_oracle() {
         for isa in [Isa::Baseline, Isa::detect()] {
             let fates = engine_equals_oracle(&pipeline, 6_000, size, isa);
             let met = |fate: Fate| fates.get(&format!("{fate:?}")).copied().unwrap_or(0);
-            for port in [crate::declare::Port::Access, crate::declare::Port::Core] {
+            for port in [Port::Access, Port::Core] {
                 assert!(met(Fate::Sent(port)) > 600, "{fates:?}");
             }
             assert!(met(Fate::Dropped(DropReason::Denied)) > 100, "{fates:?}");
@@ -131,14 +136,16 @@ fn documented_example_forwards() {
     let pipeline = read_pipeline(text).unwrap();
     let fates = engine_equals_oracle(&pipeline, 2_000, 1, Isa::detect());
     let met = |fate: Fate| fates.get(&format!("{fate:?}")).copied().unwrap_or(0);
-    assert!(met(Fate::Sent(crate::declare::Port::Core)) > 250, "{fates:?}");
+    assert!(met(Fate::Sent(Port::Core)) > 250, "{fates:?}");
     assert!(met(Fate::Dropped(DropReason::Denied)) > 20, "{fates:?}");
     // Limits, elements and fields in the documentation equal those of the code.
-    for said in ["2,097,152 entries", "100,000 rules", "64 elements", "64 tables", "16 filter sets"] {
+    for said in
+        ["2,097,152 entries", "100,000 rules", "64 elements", "64 tables", "16 files", "16,383 next hops"]
+    {
         assert!(page.contains(said), "{said}");
     }
     assert_eq!(
-        (ENTRIES_MAX, RULES_MAX, ELEMENTS_MAX, TABLES_MAX, FILTER_SETS_MAX),
+        (ENTRIES_MAX, RULES_MAX, ELEMENTS_MAX, TABLES_MAX, FILES_MAX),
         (2_097_152, 100_000, 64, 64, 16)
     );
 }
@@ -271,7 +278,7 @@ fn errors_have_line_and_allowed_values() {
 fn filter_sets_parse() {
     let sound = "# a comment\n\n@192.151.11.17/32\t15.0.120.4/32\t10 : 655\t1221 : 1221\t0x06/0xFF\t0x0000/0x0200\n\
         @0.0.0.0/0 10.0.0.0/8 0 : 65535 0 : 65535 0x00/0x00\n@2001:db8::/32 ::/0 0 : 0 1 : 2 17/0xFF\n";
-    let rules = |text: &str| classbench::rules("x.rules", text);
+    let rules = |text: &str| classbench::rules("x.rules", text).map(|(rules, _)| rules);
     let error = rules(sound).err().unwrap().to_string();
     assert!(
         error.starts_with("x.rules:5: no rule of a filter set: \"17/0xFF\" is not a value and mask"),
@@ -281,6 +288,7 @@ fn filter_sets_parse() {
     assert_eq!(rules_of.len(), 3);
     let classbench::Rule::V4(first) = &rules_of[0] else { panic!("IPv4") };
     assert_eq!((first.src_ports, first.dst_ports, first.protocol), ((10, 655), (1221, 1221), Some(6)));
+    assert_eq!(first.flags, TcpFlags { value: 0, mask: 0x200 });
     assert_eq!((first.src.length, first.dst.address.to_string()), (32, "15.0.120.4".to_owned()));
     assert!(matches!(&rules_of[1], classbench::Rule::V4(rule) if rule.protocol.is_none()));
     assert!(matches!(&rules_of[2], classbench::Rule::V6(rule) if rule.protocol == Some(17)));
@@ -310,6 +318,28 @@ fn filter_sets_parse() {
     );
 }
 
+/// classbench-ng writes rules with OpenFlow fields for seeds that have them.
+#[test]
+fn openflow_rules_parse_and_name_unmatched_fields() {
+    let text = "nw_src=10.0.0.0/8, nw_proto=6, tp_dst=80..90, in_port=3\ntp_src=0x50, nw_proto=17\n\
+                dl_src=00:11:22:33:44:55, eth_type=0x0800, nw_dst=192.0.2.0/24\n";
+    let (rules, note) = classbench::rules("of.rules", text).ok().unwrap();
+    let classbench::Rule::V4(first) = &rules[0] else { panic!("IPv4") };
+    assert_eq!((first.src.length, first.protocol, first.dst_ports), (8, Some(6), (80, 90)));
+    let classbench::Rule::V4(second) = &rules[1] else { panic!("IPv4") };
+    assert_eq!((second.src_ports, second.protocol), ((80, 80), Some(17)));
+    let note = note.unwrap();
+    assert!(note.contains("2 of 3 rules of of.rules also require dl_src, in_port"), "{note}");
+    for (line, expected) in [
+        ("nw_src=10.0.0.0/8, teapot=1", "there is no field \"teapot\""),
+        ("eth_type=0x86dd, nw_proto=6", "EtherType 0x86dd"),
+        ("tp_dst=90..80", "run backwards"),
+    ] {
+        let error = classbench::rules("of.rules", line).err().unwrap().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
 /// Reading a damaged file ends with a pipeline or an error with a line of the file.
 #[test]
 fn damaged_files_never_panic() {
@@ -321,7 +351,7 @@ fn damaged_files_never_panic() {
         let mut random = Random::stream(seed, 4);
         let mut source = sound.clone();
         let target =
-            if seed % 4 == 0 { source.filter_sets.get_mut("edge.rules").unwrap() } else { &mut source.text };
+            if seed % 4 == 0 { source.files.get_mut("edge.rules").unwrap() } else { &mut source.text };
         let mut octets = target.clone().into_bytes();
         for _ in 0..=random.below(3) {
             let at = random.below(octets.len() as u64) as usize;

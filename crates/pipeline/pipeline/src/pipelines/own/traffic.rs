@@ -1,7 +1,7 @@
 //! Traffic that matches a declared pipeline's tables. The first element that reads a field determines it by the flow's
 //! number; translations take precedence. Fields that no element reads come from the flow's random stream.
 use crate::declare::{
-    AclRule, Declaration, Direction, Element, Encapsulation, ExactId, Prefix4, Prefix6, Tables,
+    AclRule, Declaration, Direction, Element, Encapsulation, ExactId, Prefix4, Prefix6, Tables, TcpFlags,
 };
 use crate::pipelines::{Flow, gateway};
 use crate::trace::frames::{Ingress, Packet};
@@ -37,6 +37,7 @@ struct Chosen {
     src_port: Option<u16>,
     dst_port: Option<u16>,
     protocol: Option<u8>,
+    flags: TcpFlags,
 }
 
 pub(super) fn frame(declaration: &Declaration, flow: Flow, random: &mut Random, bytes: usize) -> Vec<u8> {
@@ -150,6 +151,9 @@ impl Chosen {
         self.src_port.get_or_insert(src_port);
         self.dst_port.get_or_insert(dst_port);
         self.protocol = self.protocol.or(rule.protocol);
+        if self.flags.mask == 0 {
+            self.flags = rule.flags;
+        }
     }
 
     fn frame(self, random: &mut Random, bytes: usize) -> Vec<u8> {
@@ -159,7 +163,7 @@ impl Chosen {
                 // In the documentation prefix.
                 Ipv6Addr::from_bits(0x2001_0db8 << 96 | u128::from(random.next())).into()
             } else {
-                Ipv4Addr::from_bits(random.next() as u32).into()
+                Ipv4Addr::from_bits(unicast(random.next() as u32)).into()
             }
         };
         let src = self.src.unwrap_or_else(&mut any);
@@ -167,7 +171,9 @@ impl Chosen {
         let ports = (random.next() as u16, random.next() as u16);
         let from = (src, self.src_port.unwrap_or(ports.0));
         let to = (dst, self.dst_port.unwrap_or(ports.1));
-        let packet = Packet { protocol: self.protocol.map_or(Protocol::UDP, Protocol), from, to };
+        let other = if self.flags.mask == 0 { Protocol::UDP } else { Protocol::TCP };
+        let protocol = self.protocol.map_or(other, Protocol);
+        let packet = Packet { flags: self.flags, ..Packet::new(protocol, from, to) };
         let mac = self.mac.unwrap_or(gateway::GW_MAC);
         let Some((kind, dst, key, far)) = self.tunnel else { return packet.frame(mac, bytes) };
         let src = far.unwrap_or_else(|| Ipv4Addr::from_bits(random.next() as u32));
@@ -189,7 +195,18 @@ fn host(key: u64, random: &mut Random) -> IpAddr {
     }
 }
 
+/// Returns an address that routers forward: not of this network, loopback, multicast or reserved (RFC 6890).
+const fn unicast(bits: u32) -> u32 {
+    match bits >> 24 {
+        0 | 127 | 224.. => bits & 0x00ff_ffff | 0x4000_0000,
+        _ => bits,
+    }
+}
+
 fn within4(prefix: Prefix4, random: &mut Random) -> Ipv4Addr {
+    if prefix.length == 0 {
+        return Ipv4Addr::from_bits(unicast(random.next() as u32));
+    }
     Ipv4Addr::from_bits((prefix.address.to_bits() & prefix.mask()) | (random.next() as u32 & !prefix.mask()))
 }
 
