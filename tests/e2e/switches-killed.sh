@@ -67,7 +67,9 @@ def bpf(command, number):
 
 def files():
     folders = ("/dev/hugepages", "/run/dpdk", "/run/openvswitch", "/sys/fs/bpf", "/run/netns")
-    return sorted(str(path) for folder in folders for path in Path(folder).glob("**/*") if path.is_file() or path.is_socket() or "ranlab" in path.name)
+    found = [path for folder in folders for path in Path(folder).glob("**/*") if path.is_file() or path.is_socket() or "ranlab" in path.name]
+    # Shared memory of VPP, which cannot remove it when it is killed.
+    return sorted(map(str, [*found, *Path("/dev/shm").glob("ranlab*")]))
 
 if sys.argv[1] == "files":
     print(json.dumps(files()))
@@ -101,13 +103,13 @@ else:
     print(*(f"file {path}\n" for path in files() if path not in json.loads(text("files.json"))), sep="", end="")
 PYTHON
 
-# killed NAME FILE ENGINE TIER PATTERN: starts a campaign, waits until a resource that matches PATTERN exists,
+# killed NAME FILE ENGINE TIER PATTERN [ARGUMENTS]: starts a campaign, waits until a resource that matches PATTERN exists,
 # kills the campaign, and checks that all resources disappear.
 killed() {
     local name=$1 file=$2 engine=$3 tier=$4 pattern=$5 there=
     python3 traces.py files >files.json
     "$RANLAB" bench run "$file" --fresh --out "killed-$name" --set sut.engine="$engine" --set sut.tier="$tier" \
-        --set measure.duration=60s >"killed-$name.json" 2>"killed-$name.err" &
+        --set measure.duration=60s "${@:6}" >"killed-$name.json" 2>"killed-$name.err" &
     pid=$!
     for _ in $(seq 300); do
         python3 traces.py traces "$pid" >traces.json
@@ -158,6 +160,14 @@ if command -v dpdk-testpmd >/dev/null; then
     (($(nproc) < 2)) || killed "testpmd, in rings" plain.toml testpmd ring dpdk-testpmd
 else
     echo "skipped: dpdk-testpmd is not installed"
+fi
+# VPP is in PATH, or in the folder that $VPP names.
+if [[ -n ${VPP:-} ]] || command -v vpp >/dev/null; then
+    of_build=(); [[ -z ${VPP:-} ]] || of_build=(--set sut.build="$VPP")
+    killed "VPP, replayed" rules.toml vpp mem startup.conf "${of_build[@]}"
+    (($(nproc) < 2)) || killed "VPP, in rings" plain.toml vpp ring startup.conf "${of_build[@]}" --set load.pkt-size=128
+else
+    echo "skipped: vpp is not in PATH, and VPP names no build"
 fi
 if python3 traces.py bpf; then
     killed "the kernel's packet programs" rules.toml xdp mem '"prog_id": \[[0-9]'

@@ -68,6 +68,9 @@ config! {
         access_interface: Option<String> = None, local();
         /// interface of this machine that is connected to the switch's port on the core side
         core_interface: Option<String> = None, local();
+        /// engine "vpp": folder of its build, with bin/vpp, bin/vppctl and lib/*/vpp_plugins; without it, vpp is found
+        /// in PATH
+        build: Option<String> = None, local();
         /// packet I/O of the switch, e.g. mem or ring
         tier: String = "mem".to_owned(), wiring();
         /// number of forwarding cores; flows are distributed by a hash

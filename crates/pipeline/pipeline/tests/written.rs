@@ -1,8 +1,8 @@
-//! Configurations that are generated but not run here: compared with golden files (`RANLAB_BLESS=1` writes them), and
+//! Configurations of switches that no package contains: compared with golden files (`RANLAB_BLESS=1` writes them), and
 //! checked as far as possible without the switch. An installed compiler or interpreter reads them, too.
 #![allow(clippy::unwrap_used, clippy::panic)] // a test that cannot go on fails
 
-use ranlab_pipeline::backends::{self, Backend, BackendRequest};
+use ranlab_pipeline::backends::{self, Backend, BackendRequest, Equivalence};
 use ranlab_pipeline::declare::Direction;
 use ranlab_pipeline::pipelines::Pipeline;
 use std::collections::BTreeSet;
@@ -105,7 +105,19 @@ fn configurations_match_golden_files() {
             names.push(name);
         }
         let wanted: &[&str] = match writer {
-            "vpp" => &["portfwd", "l2fwd", "l3fwd", "acl", "mgw", "router", "router-nat"],
+            "vpp" => &[
+                "portfwd",
+                "l2fwd",
+                "l3fwd",
+                "encap",
+                "rlimit",
+                "acl",
+                "nat",
+                "mgw",
+                "bng",
+                "router",
+                "router-nat",
+            ],
             "bess" => &["portfwd", "l2fwd", "l3fwd", "encap", "router"],
             _ => &[
                 "portfwd",
@@ -126,57 +138,164 @@ fn configurations_match_golden_files() {
     }
 }
 
+/// Returns the lines of all of VPP's scripts for a pipeline, in order.
+fn lines_of(texts: &[backends::Text]) -> Vec<&str> {
+    texts.iter().flat_map(|text| text.text.lines()).collect()
+}
+
 /// A VPP script refers only to objects that it has created before (next hops are neighbours, tunnels and policers
 /// exist), and no line is repeated.
 #[test]
 fn vpp_scripts_refer_to_created_objects() {
     for (name, texts) in all_of("vpp") {
         let mut neighbours = BTreeSet::new();
-        let mut made = BTreeSet::new();
+        let mut made: BTreeSet<String> = BTreeSet::new();
         let mut seen = BTreeSet::new();
         let mut lists = 0;
-        for line in texts[0].text.lines() {
+        let mut tables = 0;
+        for line in lines_of(&texts) {
             assert!(seen.insert(line), "{name}: {line} stands twice");
             let words: Vec<&str> = line.split_whitespace().collect();
             let behind = |word: &str| words.iter().position(|one| *one == word).map(|at| words[at + 1]);
+            let known = |made: &BTreeSet<String>, what: &str| assert!(made.contains(what), "{name}: {line}");
             match words[..] {
                 ["create", "interface", "memif", ..] => {
                     made.insert(format!("memif{}/0", behind("socket-id").unwrap()));
+                }
+                ["set", "interface", "name", old, new] => {
+                    known(&made, old);
+                    made.insert(new.to_owned());
                 }
                 ["create", "gtpu", "tunnel", ..] => {
                     let number = made.iter().filter(|one| one.starts_with("gtpu")).count();
                     made.insert(format!("gtpu_tunnel{number}"));
                 }
+                ["create", "gre", "tunnel", ..] => {
+                    made.insert(format!("gre{}", behind("instance").unwrap()));
+                }
+                ["create", "vxlan", "tunnel", ..] => {
+                    made.insert(format!("vxlan_tunnel{}", behind("instance").unwrap()));
+                }
                 ["policer", "add", ..] => {
                     made.insert(behind("name").unwrap().to_owned());
                 }
                 ["policer", _, "name", policer, interface] => {
-                    assert!(made.contains(policer) && made.contains(interface), "{name}: {line}");
+                    known(&made, policer);
+                    known(&made, interface);
+                }
+                ["classify", "table", ..] => tables += 1,
+                ["classify", "session", "policer-hit-next", policer, ..] => {
+                    known(&made, policer);
+                    assert!(
+                        behind("table-index").unwrap().parse::<i32>().unwrap() < tables,
+                        "{name}: {line}"
+                    );
                 }
                 ["set", "ip", "neighbor", interface, address, ..] => {
-                    assert!(made.contains(interface), "{name}: {line}");
+                    known(&made, interface);
                     neighbours.insert((interface, address));
                 }
                 ["ip", "route", "add", ..] => {
                     let via = behind("via").unwrap();
                     match words.last() {
-                        Some(tunnel) if *tunnel == via => assert!(made.contains(via), "{name}: {line}"),
+                        Some(tunnel) if *tunnel == via => known(&made, via),
                         Some(interface) => assert!(neighbours.contains(&(*interface, via)), "{name}: {line}"),
                         None => {}
                     }
                 }
                 ["set", "acl-plugin", "acl", ..] => lists += 1,
-                ["set", "acl-plugin", "interface", .., list] => {
-                    assert!(list.parse::<i32>().unwrap() < lists, "{name}: {line}")
+                ["set", "acl-plugin", "interface", interface, _, "acl", list] => {
+                    known(&made, interface);
+                    assert!(list.parse::<i32>().unwrap() < lists, "{name}: {line}");
                 }
-                ["set", "interface", _, interface, ..] if interface.starts_with("memif") => {
-                    assert!(made.contains(interface), "{name}: {line}");
-                }
+                ["set", "interface", "mac", "address", interface, _]
+                | ["set", "interface", "state", interface, _]
+                | ["set", "interface", "nat44", "ei", "in", interface]
+                | ["set", "interface", "l2", "bridge", interface, ..] => known(&made, interface),
                 _ => {}
             }
         }
-        assert!(made.contains("memif1/0") && made.contains("memif2/0"), "{name}");
+        assert!(made.contains("access") && made.contains("core"), "{name}");
     }
+}
+
+/// Lines that VPP 26.06 accepts and does not mean: each was written once, and loaded without an error.
+#[test]
+fn vpp_scripts_avoid_what_vpp_misunderstands() {
+    let both = |json: &str, directions: &'static [Direction]| {
+        let declaration = serde_json::from_str::<Pipeline>(json).unwrap().build().unwrap();
+        let asked = BackendRequest { declaration: &declaration, directions };
+        let backend = backends::named("vpp").unwrap();
+        let translation = backend.translate(&asked).unwrap();
+        let lines = lines_of(&translation.texts).into_iter().map(str::to_owned).collect::<Vec<_>>();
+        (lines, backend.equivalences(&asked))
+    };
+    let has = |lines: &[String], start: &str| lines.iter().any(|line| line.starts_with(start));
+    // VPP chooses a random address for the other port otherwise.
+    let (router, same) = both(r#"{"name":"l3fwd"}"#, &[Direction::Uplink]);
+    assert!(
+        has(&router, "set interface mac address core ") && has(&router, "set interface mac address access ")
+    );
+    assert!(same.contains(&Equivalence::PortMac));
+    // Frames are dropped if the other port is not in this mode.
+    let (wire, _) = both(r#"{"name":"portfwd"}"#, &[Direction::Uplink]);
+    assert!(has(&wire, "set interface l2 xconnect core access"));
+    // The session container is written, and a routed packet spends a hop.
+    let (gateway, same) = both(r#"{"name":"mgw","user":2}"#, &[Direction::Downlink]);
+    assert!(gateway.iter().any(|line| line.starts_with("create gtpu tunnel") && line.contains(" qfi ")));
+    assert!(same.contains(&Equivalence::InnerHop) && !same.contains(&Equivalence::GtpContainer));
+    // The endpoint-dependent NAT makes sessions, and refuses those that begin without SYN.
+    let (nat, _) = both(r#"{"name":"nat"}"#, BOTH);
+    assert!(has(&nat, "nat44 ei plugin enable static-mapping-only connection-tracking"));
+    assert!(!has(&nat, "nat44 plugin enable") && !has(&nat, "nat44 add"));
+    // After a translation, routes are looked up in the table of the other side.
+    let default = |table: u32, port: &str| {
+        let start = format!("ip route add 0.0.0.0/0 table {table} via ");
+        nat.iter().any(|line| line.starts_with(&start) && line.ends_with(port))
+    };
+    assert!(default(1, "core") && default(2, "core"));
+    // With `fakedrop`, denied packets are sent.
+    let (list, _) = both(r#"{"name":"acl","rule-num":50}"#, &[Direction::Uplink]);
+    let rules = list.iter().find(|line| line.starts_with("set acl-plugin acl ")).unwrap();
+    assert!(!rules.contains("deny") && rules.split(", ").count() > 50);
+    let (list, _) = both(r#"{"name":"acl","rule-num":50,"fakedrop":false}"#, &[Direction::Uplink]);
+    assert!(list.iter().any(|line| line.contains("deny src")));
+    assert!(has(&list, "set acl-plugin l4-match-nonfirst-fragment 0"));
+    // Of equal prefixes the last counts; VPP would balance between them, also after a change.
+    let twice = r#"
+[next-hop.a]
+port = "core"
+dst = "02:00:00:00:00:01"
+[next-hop.b]
+port = "core"
+dst = "02:00:00:00:00:02"
+[route.all]
+entries = [{ prefix = "10.0.0.0/8", next-hop = "a" }, { prefix = "10.9.9.9/8", next-hop = "b" }]
+[uplink]
+elements = [{ element = "admit" }, { element = "route", table = "all" }, { element = "forward" }]
+[downlink]
+elements = [{ element = "emit", port = "access" }]"#;
+    let twice = serde_json::json!({ "name": "own", "file": "twice.toml", "text": twice }).to_string();
+    let (routes, _) = both(&twice, &[Direction::Uplink]);
+    let ten: Vec<&String> =
+        routes.iter().filter(|line| line.starts_with("ip route add 10.0.0.0/8 ")).collect();
+    assert!(ten.len() == 1 && ten[0].contains(" via 100.96.0.3 "), "{ten:?}");
+    // Keys of GRE, and a policer for each of many users without tunnels.
+    let (bng, _) = both(r#"{"name":"bng","user":2}"#, BOTH);
+    assert!(
+        bng.iter()
+            .any(|line| line.starts_with("create gre tunnel") && line.contains("outer-table-id 1 key "))
+    );
+    assert!(has(&bng, "set interface nat44 ei in gre0") && has(&bng, "set interface nat44 ei out core"));
+    let (limiter, _) = both(r#"{"name":"rlimit","user":2}"#, &[Direction::Uplink]);
+    assert!(has(
+        &limiter,
+        "classify session policer-hit-next user0 exceed-color table-index 0 match l3 ip4 src "
+    ));
+    let (tunnels, _) = both(r#"{"name":"encap","station":2}"#, BOTH);
+    assert!(
+        tunnels.iter().any(|line| line.starts_with("create vxlan tunnel") && line.ends_with("decap-next l2"))
+    );
 }
 
 /// BESS modules as far as a script uses them: each gate leads to one module, and every gate that a match can select is
@@ -200,6 +319,8 @@ class Module:
     def set_default_gate(self, gate):
         self.chosen.add(gate)
 class Bess:
+    def add_worker(self, wid, core):
+        assert wid == 0 and core >= 0
     def resume_all(self):
         for module in all_modules:
             for gate in module.chosen:

@@ -31,6 +31,7 @@ mod testpmd;
 mod thread;
 mod tools;
 mod veth;
+mod vpp;
 mod xdp;
 
 pub(crate) use dpdk::allowed_cpus;
@@ -84,6 +85,10 @@ pub(crate) trait Switch: Send {
     }
     /// Applies a change. Returns after the switch has confirmed it.
     fn update(&mut self, change: &Translation) -> Result<(), ComponentError>;
+    /// Returns its release as a number, such as 26.06, if the switch reports one.
+    fn release(&mut self) -> Result<Option<f64>, ComponentError> {
+        Ok(None)
+    }
     /// Returns an error if the switch has exited.
     fn check(&mut self) -> Result<(), ComponentError>;
     /// Returns the fraction of packet memory that is on huge pages.
@@ -106,6 +111,8 @@ pub(crate) struct Job<'a> {
     pub(crate) ring: u8,
     /// Address and ports of a switch that is already running.
     pub(crate) far: Option<&'a Far>,
+    /// Folder of the switch's build; `None`: its programs are in `PATH`.
+    pub(crate) build: Option<&'a Path>,
     /// Tier ring: whether the switch's ports connect to ours, which then listen beforehand and own the memory. DPDK
     /// tries to connect only once, when a port starts, so the tester has to be there first.
     pub(crate) connects: bool,
@@ -182,8 +189,15 @@ pub(crate) trait Driver: Sync {
 }
 
 /// All switches that can be run, one per line.
-const DRIVERS: &[&dyn Driver] =
-    &[&testpmd::Testpmd, &ovs::Ovs, &ovs::OvsDpdk, &openflow::AnyOpenFlow, &kernel::Kernel, &xdp::Xdp];
+const DRIVERS: &[&dyn Driver] = &[
+    &testpmd::Testpmd,
+    &ovs::Ovs,
+    &ovs::OvsDpdk,
+    &openflow::AnyOpenFlow,
+    &kernel::Kernel,
+    &xdp::Xdp,
+    &vpp::Vpp,
+];
 
 /// Returns the driver of a backend.
 pub(crate) fn driver(backend: &dyn Backend) -> Result<&'static dyn Driver, ComponentError> {
@@ -201,11 +215,20 @@ pub(crate) fn rings_back(engine: &str) -> u16 {
 }
 
 /// Checks that all programs of a backend are installed and may be run. The error says how to install them.
-pub(crate) fn installed(backend: &dyn Backend) -> Result<(), ComponentError> {
-    let missing = backend.programs().iter().find(|program| found(program).is_none());
-    // testpmd is a plain process, XDP programs have no process, and a switch at an address runs elsewhere. All other switches
+pub(crate) fn installed(backend: &dyn Backend, build: Option<&Path>) -> Result<(), ComponentError> {
+    if let Some(folder) = build {
+        if backend.name() != vpp::NAME {
+            return Err(environment(format!(
+                "`sut.build` {} is of no use: only \"vpp\" is taken from a folder",
+                folder.display()
+            )));
+        }
+        vpp::Programs::find(build)?;
+    }
+    let missing = backend.programs().iter().find(|program| build.is_none() && found(program).is_none());
+    // testpmd and VPP are plain processes, XDP programs have no process, and a switch at an address runs elsewhere. All other switches
     // need a network namespace.
-    let apart = ![testpmd::NAME, xdp::NAME, openflow::NAME].contains(&backend.name());
+    let apart = ![testpmd::NAME, xdp::NAME, openflow::NAME, vpp::NAME].contains(&backend.name());
     let lacks = if apart { ranlab_host::netns::lacking() } else { Vec::new() };
     match missing {
         None => match lacks.first() {

@@ -180,6 +180,7 @@ mod tests {
             trace: &trace,
             folder: std::path::Path::new(""),
             far: None,
+            build: None,
             ring: 4,
             connects: false,
         };

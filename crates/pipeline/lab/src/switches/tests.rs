@@ -51,7 +51,8 @@ fn component(backend: &dyn Backend, pipeline: Pipeline, dir: Directions) -> Pipe
 
 /// Returns the backends that can run here. Prints what the others lack.
 fn here() -> Vec<&'static dyn Backend> {
-    let able = |backend: &&'static dyn Backend| match driver(*backend).and_then(|_| installed(*backend)) {
+    let able = |backend: &&'static dyn Backend| match driver(*backend).and_then(|_| installed(*backend, None))
+    {
         Ok(()) => true,
         Err(trouble) => {
             ranlab_host::doctor::skipped(trouble.to_string());
@@ -114,6 +115,7 @@ fn switches_forward_over_memif_in_both_roles() {
                 trace: &trace,
                 folder: &files,
                 far: None,
+                build: None,
                 ring: 9,
                 connects,
             };
@@ -161,11 +163,15 @@ fn window_reports_rates_and_applied_changes() {
             "ovs" | "ovs-dpdk" | "xdp" => {
                 r#"{"name":"mgw","user":30,"bst":7,"server":20,"handover":100,"rate-limit":1000000000000,"rate-burst":4000000000}"#
             }
+            "vpp" => {
+                r#"{"name":"l3fwd","upstream-l3-table-size":20,"fluct-group-table":100,"fluct-l3-table":50}"#
+            }
             _ => r#"{"name":"portfwd"}"#,
         };
         let name = backend.name();
         let pipeline = serde_json::from_str(json).unwrap();
-        let mut foreign = Foreign::start(&component(backend, pipeline, Directions::Downlink)).unwrap();
+        let dir = if name == "vpp" { Directions::Uplink } else { Directions::Downlink };
+        let mut foreign = Foreign::start(&component(backend, pipeline, dir)).unwrap();
         for _ in 0..2 {
             let mut report = Report::default();
             foreign.begin();
@@ -180,7 +186,7 @@ fn window_reports_rates_and_applied_changes() {
                 "{name}: {report:?}"
             );
             assert_eq!(number("changes_refused"), 0.0, "{name}: {report:?}");
-            // Handovers are probed with single packets.
+            // Handovers and changes of next hops are probed with single packets.
             assert_eq!(
                 report.distributions.contains_key("update_seen_ns"),
                 !["testpmd", "kernel"].contains(&name),

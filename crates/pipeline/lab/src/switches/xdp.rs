@@ -355,6 +355,7 @@ mod tests {
                 folder,
                 ring: 0,
                 far: None,
+                build: None,
                 connects: false,
             };
             let judges = Judges::from_job(&job).unwrap();

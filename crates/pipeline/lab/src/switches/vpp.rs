@@ -1,0 +1,581 @@
+//! FD.io VPP. It is started with a generated configuration in a private mount namespace, whose `/dev/shm` disappears
+//! when VPP ends, and loads the generated scripts by `vppctl exec`. Tier `mem` uses its packet generator, tier `ring` its
+//! memif ports.
+//!
+//! VPP runs without workers: each line of a script would stop them, and VPP ends itself if one does not stop within a
+//! second, which happens on shared CPUs. Its main thread forwards as fast.
+
+use std::collections::BTreeMap;
+use std::io::{Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use ranlab_pipeline::backends::{Outcomes, Reader, Text, Translation, port_name};
+use ranlab_pipeline::declare::Port;
+use ranlab_pipeline::pipelines::Pipeline;
+
+use super::tools::{self, Daemon};
+use super::{
+    Driver, Job, Losses, Reading, Switch, capture_file, dpdk, files, found, input_file, probe, settled,
+    thread,
+};
+use crate::ring;
+use ranlab_lab::folder::Folder;
+use ranlab_lab::worker::Trouble;
+use ranlab_lab::{environment, rig, sut};
+
+/// The backend's name.
+pub(super) const NAME: &str = "vpp";
+/// Maximum number of packets of a stream. VPP copies them into buffers one by one.
+const PACKETS_MAX: usize = 16_384;
+/// Timeout until VPP answers.
+const START_WAIT: Duration = Duration::from_secs(30);
+/// Polling interval.
+const POLL: Duration = Duration::from_millis(20);
+/// Packets of a stream that does not end within a measurement.
+const ENDLESS: &str = "1000000000000000";
+/// Magic number of a pcap with microseconds. VPP reads no other.
+const MICROSECONDS: u32 = 0xa1b2_c3d4;
+/// Plugins that the generated scripts need.
+const PLUGINS: [&str; 8] = ["acl", "gre", "gtpu", "memif", "nat", "nat44_ei", "policer", "vxlan"];
+/// Maximum number of folders that are searched for plugins.
+const FOLDERS_MAX: usize = 64;
+
+/// Errors that VPP counts for packets that it drops, by the start of the node's name: reason, and our name.
+const DROPS: [(&str, &str, &str); 9] = [
+    ("acl-plugin-in", "ACL deny packets", "acl"),
+    ("acl-plugin-out", "ACL deny packets", "acl"),
+    ("ip4-input", "ip4 ttl <= 1", "hop limit"),
+    ("ip4-input", "ip4 spoofed local-address packet drops", "spoofed address"),
+    ("gtpu4-input", "no such tunnel packets", "no such tunnel"),
+    ("vxlan4-input", "no such tunnel packets", "no such tunnel"),
+    ("gre4-input", "GRE input packets dropped due to missing tunnel", "no such tunnel"),
+    ("ethernet-input", "l3 mac mismatch", "other station"),
+    ("nat44-ei", "no translation", "no translation"),
+];
+
+/// The driver.
+pub(super) struct Vpp;
+
+impl Driver for Vpp {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn ready(&self) -> Result<(), Trouble> {
+        let missing = ["unshare", "mount"].into_iter().find(|program| found(program).is_none());
+        missing.map_or(Ok(()), |program| {
+            Err(environment(format!("`{program}` is not here, by which VPP gets memory of its own")))
+        })
+    }
+
+    fn packets_max(&self) -> usize {
+        PACKETS_MAX
+    }
+
+    fn replay(&self, job: &Job<'_>) -> Result<Outcomes, Trouble> {
+        let mut outcomes = Outcomes::default();
+        let equivalences = job.backend.equivalences(&job.asked());
+        for direction in job.directions {
+            let ingress = direction.ingress();
+            let input = input_file(job.folder, ingress);
+            let sent = files::write(&input, (job.trace, ingress), &equivalences)?;
+            in_microseconds(&input)?;
+            let mut vpp = Instance::start(job)?;
+            vpp.generators()?;
+            vpp.configure(job)?;
+            let outputs = [Port::Access, Port::Core].map(|port| (port, capture_file(job.folder, port)));
+            for (port, path) in &outputs {
+                let name = port_name(*port);
+                let path = path.display();
+                vpp.run(&format!("packet-generator capture {name} pcap {path} count {sent}"))?;
+            }
+            vpp.stream(ingress, &input, None, port_node())?;
+            settled(sent, || {
+                let counters = vpp.counters()?;
+                let received = counters.port(ingress).received;
+                Ok((received, counters.total()))
+            })?;
+            for (port, path) in &outputs {
+                vpp.run(&format!("packet-generator capture {} disable", port_name(*port)))?;
+                // Without a packet there is no file.
+                if path.exists() {
+                    files::read(path, *port, &equivalences, &mut outcomes)?;
+                    std::fs::remove_file(path).map_err(environment)?;
+                }
+            }
+        }
+        Ok(outcomes)
+    }
+
+    fn start(&self, job: &Job<'_>) -> Result<Box<dyn Switch>, Trouble> {
+        let mut vpp = Instance::start(job)?;
+        vpp.generators()?;
+        vpp.configure(job)?;
+        vpp.forever(job, |_| port_node())?;
+        Ok(Box::new(vpp))
+    }
+
+    fn rings(&self, job: &Job<'_>, sockets: &[PathBuf; 2]) -> Result<Box<dyn Switch>, Trouble> {
+        let mut vpp = Instance::start(job)?;
+        for port in [Port::Access, Port::Core] {
+            let id = port as u32 + 1;
+            let name = port_name(port);
+            let socket = sockets[port as usize].display();
+            let role = if job.connects { "slave" } else { "master" };
+            let size = 1_u32 << job.ring;
+            vpp.run(&format!("create memif socket id {id} filename {socket}"))?;
+            vpp.run(&format!("create interface memif id 0 socket-id {id} ring-size {size} {role}"))?;
+            vpp.run(&format!("set interface name memif{id}/0 {name}"))?;
+        }
+        vpp.configure(job)?;
+        Ok(Box::new(vpp))
+    }
+
+    /// The packet generator takes no single packets, so probing uses memif ports.
+    fn visible(&self, job: &Job<'_>, pipeline: &Pipeline) -> Result<Histogram<u64>, Trouble> {
+        let sockets = ring::sockets(job.folder);
+        let mut switch = self.rings(job, &sockets)?;
+        let mut ports = ring::connected(&sockets, ring::Shape::one(job.ring, self.rings_back()))?;
+        let seen = probe::by_rings(job, pipeline, &mut *switch, &mut ports);
+        drop(switch);
+        sockets.iter().for_each(|socket| drop(std::fs::remove_file(socket)));
+        seen
+    }
+
+    /// The same packets, sent from the generator straight to the other port's output.
+    fn io_ns(&self, job: &Job<'_>, length: Duration) -> Result<Option<f64>, Trouble> {
+        let mut vpp = Instance::start(job)?;
+        vpp.generators()?;
+        for port in [Port::Access, Port::Core] {
+            vpp.run(&format!("set interface state {} up", port_name(port)))?;
+        }
+        vpp.forever(job, |ingress| format!("node {}", port_name(ingress.other())))?;
+        let before = vpp.read()?;
+        std::thread::sleep(length);
+        let after = vpp.read()?;
+        let packets = after.sent.saturating_sub(before.sent);
+        if packets == 0 {
+            return Err(sut(format!(
+                "VPP's packet generator moved no packet within {} ms",
+                length.as_millis()
+            )));
+        }
+        Ok(Some((after.cpu_ns - before.cpu_ns) as f64 / packets as f64))
+    }
+}
+
+/// Returns the input of a stream: as if frames had arrived at its port.
+fn port_node() -> String {
+    "node ethernet-input".to_owned()
+}
+
+/// Programs of an installation or a build folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Programs {
+    vpp: PathBuf,
+    vppctl: PathBuf,
+    /// Folder of plugins; `None`: VPP's own default.
+    plugins: Option<PathBuf>,
+}
+
+impl Programs {
+    /// Finds the programs in a folder (itself, or its `bin`), or by their names.
+    ///
+    /// # Errors
+    /// A program is missing.
+    pub(super) fn find(build: Option<&Path>) -> Result<Self, Trouble> {
+        let program = |name: &str| match build {
+            Some(folder) => {
+                let candidates = [folder.join("bin").join(name), folder.join(name)];
+                candidates.into_iter().find(|path| path.is_file()).ok_or_else(|| {
+                    let folder = folder.display();
+                    environment(format!("`sut.build` {folder} has neither bin/{name} nor {name}"))
+                })
+            }
+            None => found(name).ok_or_else(|| environment(format!("the program `{name}` is not in PATH"))),
+        };
+        let vpp = program("vpp")?;
+        let plugins = plugins(&vpp);
+        Ok(Self { vppctl: program("vppctl")?, plugins, vpp })
+    }
+}
+
+/// Returns the folder `vpp_plugins` in or below `lib` next to the program's folder.
+fn plugins(vpp: &Path) -> Option<PathBuf> {
+    let vpp = vpp.canonicalize().ok()?;
+    let lib = vpp.parent()?.parent()?.join("lib");
+    let below = std::fs::read_dir(&lib).ok()?.flatten().take(FOLDERS_MAX).map(|entry| entry.path());
+    [lib.clone()]
+        .into_iter()
+        .chain(below)
+        .map(|folder| folder.join("vpp_plugins"))
+        .find(|folder| folder.is_dir())
+}
+
+/// Counters of one port.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct PortCounters {
+    received: u64,
+    sent: u64,
+    dropped: u64,
+}
+
+/// Counters of both ports, and drops of all interfaces.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Counters {
+    ports: [PortCounters; 2],
+    dropped: u64,
+}
+
+impl Counters {
+    /// Parses `show interface`.
+    fn parse(text: &str) -> Self {
+        let mut own = Self::default();
+        let mut port = None;
+        for line in text.lines().skip(1) {
+            if let Some(first) = line.split(' ').next().filter(|first| !first.is_empty()) {
+                port = [Port::Access, Port::Core].into_iter().find(|port| port_name(*port) == first);
+            }
+            let line = line.trim_end();
+            let count = |name: &str| {
+                let (before, count) = line.rsplit_once(' ')?;
+                before.trim_end().ends_with(name).then(|| count.parse::<u64>().ok()).flatten()
+            };
+            if let Some(port) = port {
+                let counters = &mut own.ports[port as usize];
+                counters.received = count("rx packets").unwrap_or(counters.received);
+                counters.sent = count("tx packets").unwrap_or(counters.sent);
+                counters.dropped = count(" drops").unwrap_or(counters.dropped);
+            }
+            own.dropped += count(" drops").unwrap_or(0);
+        }
+        own
+    }
+
+    fn port(&self, port: Port) -> PortCounters {
+        self.ports[port as usize]
+    }
+
+    fn total(&self) -> u64 {
+        self.ports.iter().map(|port| port.received + port.sent).sum::<u64>() + self.dropped
+    }
+}
+
+/// A running instance.
+struct Instance {
+    daemon: Daemon,
+    vppctl: PathBuf,
+    socket: PathBuf,
+    folder: PathBuf,
+    ingress: Vec<Port>,
+    forwarder: Option<thread::Thread>,
+    _folder: Folder,
+}
+
+impl Instance {
+    fn start(job: &Job<'_>) -> Result<Self, Trouble> {
+        let programs = Programs::find(job.build)?;
+        let mut own = Folder::default();
+        let folder = own.made()?;
+        let socket = folder.join("cli.sock");
+        let configuration = folder.join("startup.conf");
+        let cpu = dpdk::allowed_cpus().last().copied().unwrap_or(0);
+        std::fs::write(&configuration, startup(&programs, &folder, cpu)).map_err(environment)?;
+        // VPP keeps two files in /dev/shm, and cannot remove them when it is killed.
+        let mut command = tools::program("unshare");
+        command.args(["--mount", "--propagation", "private", "--", "sh", "-c"]);
+        command.arg("mount -t tmpfs tmpfs /dev/shm && exec \"$0\" -c \"$1\"");
+        command.arg(&programs.vpp).arg(&configuration);
+        let daemon = Daemon::start("vpp", &mut command)?;
+        let ingress = job.directions.iter().map(|direction| direction.ingress()).collect();
+        let vppctl = programs.vppctl;
+        let forwarder = None;
+        let mut own = Self { daemon, vppctl, socket, folder, ingress, forwarder, _folder: own };
+        own.answers()?;
+        own.forwarder = Some(thread::find(own.daemon.pid(), "vpp_main")?);
+        Ok(own)
+    }
+
+    /// Waits until it answers.
+    fn answers(&mut self) -> Result<(), Trouble> {
+        let deadline = Instant::now() + START_WAIT;
+        loop {
+            self.daemon.check()?;
+            match self.ask("show version") {
+                Ok(version) if version.contains("vpp v") => return Ok(()),
+                _ if Instant::now() >= deadline => {
+                    let s = START_WAIT.as_secs();
+                    return Err(sut(format!("VPP does not answer within {s} s{}", self.daemon.last_words())));
+                }
+                _ => std::thread::sleep(POLL),
+            }
+        }
+    }
+
+    /// Runs a command and returns what it prints.
+    fn ask(&mut self, line: &str) -> Result<String, Trouble> {
+        let mut command = tools::program(&self.vppctl.to_string_lossy());
+        command.arg("-s").arg(&self.socket).arg(line);
+        let printed = tools::run(&mut command);
+        printed.map_err(|trouble| self.daemon.check().err().unwrap_or(trouble))
+    }
+
+    /// Runs a command that prints nothing if it succeeds.
+    fn run(&mut self, line: &str) -> Result<(), Trouble> {
+        let printed = self.ask(line)?;
+        match printed.trim() {
+            "" => Ok(()),
+            // Creating an interface prints its name.
+            name if line.starts_with("create ") && !name.contains(' ') => Ok(()),
+            words => Err(sut(format!("VPP refuses `{line}`: {words}"))),
+        }
+    }
+
+    /// Creates ports of the packet generator.
+    fn generators(&mut self) -> Result<(), Trouble> {
+        for port in [Port::Access, Port::Core] {
+            let number = port as u32;
+            self.run(&format!("create packet-generator interface pg{number}"))?;
+            self.run(&format!("set interface name pg{number} {}", port_name(port)))?;
+        }
+        Ok(())
+    }
+
+    /// Loads the generated scripts, without the one that creates ports, and checks that everything arrived.
+    fn configure(&mut self, job: &Job<'_>) -> Result<(), Trouble> {
+        let translation = job.backend.translate(&job.asked()).map_err(rig)?;
+        for text in translation.texts.iter().filter(|text| !creates_ports(text)) {
+            self.load(text)?;
+            self.check_loaded(&text.text)?;
+        }
+        Ok(())
+    }
+
+    /// Loads a script. VPP ends at the first line that it does not understand, and says only the rest of this line.
+    fn load(&mut self, text: &Text) -> Result<(), Trouble> {
+        if text.reader != Reader::Vppctl {
+            return Err(rig(format!("VPP does not read {:?}", text.reader)));
+        }
+        let file = self.folder.join(text.name);
+        std::fs::write(&file, &text.text).map_err(environment)?;
+        let printed = self.ask(&format!("exec {}", file.display()))?;
+        let Some((_, rest)) = printed.split_once("CLI line error:") else { return Ok(()) };
+        let rest = rest.lines().next().unwrap_or_default().trim();
+        let line = text.text.lines().find(|line| line.contains(rest)).unwrap_or(rest).to_owned();
+        let reason = self.ask(&line)?;
+        Err(sut(format!("VPP refuses the line `{line}`: {}", reason.trim())))
+    }
+
+    /// Compares the number of objects in VPP with those of the script: a rule with a word that VPP does not know ends
+    /// its list without an error.
+    fn check_loaded(&mut self, script: &str) -> Result<(), Trouble> {
+        for (number, list) in
+            script.lines().filter(|line| line.starts_with("set acl-plugin acl ")).enumerate()
+        {
+            let expected = list.split(", ").count();
+            let shown = self.ask(&format!("show acl-plugin acl index {number}"))?;
+            let count = shown.split_whitespace().skip_while(|word| *word != "count").nth(1);
+            if count.and_then(|count| count.parse().ok()) != Some(expected) {
+                let shown = shown.lines().next().unwrap_or_default();
+                return Err(sut(format!(
+                    "VPP has taken other rules than the {expected} of list {number}: {shown}"
+                )));
+            }
+        }
+        for (created, show, entry) in [
+            ("create gtpu tunnel", "show gtpu tunnel", "["),
+            ("create gre tunnel", "show gre tunnel", "["),
+            ("create vxlan tunnel", "show vxlan tunnel", "["),
+            ("nat44 ei add static mapping", "show nat44 ei static mappings", " "),
+        ] {
+            let expected = script.lines().filter(|line| line.starts_with(created)).count();
+            if expected == 0 {
+                continue;
+            }
+            let shown = self.ask(show)?;
+            let there = shown.lines().filter(|line| line.starts_with(entry) && line.len() > 1).count();
+            if there != expected {
+                return Err(sut(format!("VPP has {there} entries in `{show}`, the script makes {expected}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts a stream of the packets in a file.
+    fn stream(&mut self, port: Port, input: &Path, limit: Option<&str>, to: String) -> Result<(), Trouble> {
+        let name = port_name(port);
+        let limit = limit.map_or_else(String::new, |limit| format!("limit {limit} "));
+        let number = port as u32;
+        let path = input.display();
+        self.run(&format!(
+            "packet-generator new {{ name {name} {limit}source pg{number} {to} pcap {path} }}"
+        ))?;
+        self.run(&format!("packet-generator enable-stream {name}"))
+    }
+
+    /// Starts the streams of a measurement.
+    fn forever(&mut self, job: &Job<'_>, to: impl Fn(Port) -> String) -> Result<(), Trouble> {
+        let equivalences = job.backend.equivalences(&job.asked());
+        for direction in job.directions {
+            let port = direction.ingress();
+            let input = input_file(job.folder, port);
+            files::write(&input, (job.trace, port), &equivalences)?;
+            in_microseconds(&input)?;
+            self.stream(port, &input, Some(ENDLESS), to(port))?;
+        }
+        Ok(())
+    }
+
+    fn counters(&mut self) -> Result<Counters, Trouble> {
+        Ok(Counters::parse(&self.ask("show interface")?))
+    }
+}
+
+impl Switch for Instance {
+    fn read(&mut self) -> Result<Reading, Trouble> {
+        let counters = self.counters()?;
+        let received = self.ingress.iter().map(|port| counters.port(*port).received).sum();
+        let sent = counters.ports.iter().map(|port| port.sent).sum();
+        let cpu_ns = self.forwarder.as_ref().map_or(Ok(0), thread::Thread::cpu_ns)?;
+        Ok(Reading { received, sent, cpu_ns, slow: None })
+    }
+
+    fn losses(&mut self) -> Result<Losses, Trouble> {
+        let dropped = self.counters()?.dropped;
+        Ok(losses(&self.ask("show errors")?, dropped))
+    }
+
+    fn update(&mut self, change: &Translation) -> Result<(), Trouble> {
+        change.texts.iter().try_for_each(|text| self.load(text))
+    }
+
+    fn check(&mut self) -> Result<(), Trouble> {
+        self.daemon.check()
+    }
+
+    fn huge_page_ratio(&self) -> f64 {
+        0.0
+    }
+
+    fn release(&mut self) -> Result<Option<f64>, Trouble> {
+        Ok(release(&self.ask("show version")?))
+    }
+}
+
+/// Parses `vpp v26.06-release built by …`.
+fn release(text: &str) -> Option<f64> {
+    let version = text.split_once("vpp v")?.1;
+    let end = version.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(version.len());
+    version[..end].parse().ok()
+}
+
+/// Returns whether a script creates ports, which a driver does itself.
+fn creates_ports(text: &Text) -> bool {
+    text.text.lines().any(|line| line.starts_with("create memif socket"))
+}
+
+/// Returns the drops by cause: those that VPP names, and the rest of its interfaces' drop counters.
+fn losses(errors: &str, dropped: u64) -> Losses {
+    let mut tables: BTreeMap<String, u64> = BTreeMap::new();
+    let mut ring_full = 0;
+    for line in errors.lines().skip(1) {
+        let mut words = line.split_whitespace();
+        let (Some(count), Some(node)) =
+            (words.next().and_then(|count| count.parse::<u64>().ok()), words.next())
+        else {
+            continue;
+        };
+        let reason = words.collect::<Vec<_>>().join(" ");
+        if node.ends_with("-tx") && reason.starts_with("no free tx slots") {
+            ring_full += count;
+        }
+        let known = DROPS.iter().find(|(start, why, _)| node.starts_with(start) && reason.starts_with(why));
+        if let Some((_, _, name)) = known {
+            *tables.entry((*name).to_owned()).or_default() += count;
+        }
+    }
+    let named: u64 = tables.values().sum();
+    let other = dropped.saturating_sub(named);
+    if other > 0 {
+        tables.insert("other drops".to_owned(), other);
+    }
+    Losses { tables, ring_full }
+}
+
+/// Changes the magic number of a capture. Its times, which are not used, change their meaning.
+fn in_microseconds(path: &Path) -> Result<(), Trouble> {
+    let failed = |error: std::io::Error| environment(format!("{}: {error}", path.display()));
+    let mut file = std::fs::OpenOptions::new().write(true).open(path).map_err(failed)?;
+    file.seek(SeekFrom::Start(0)).map_err(failed)?;
+    file.write_all(&MICROSECONDS.to_le_bytes()).map_err(failed)
+}
+
+/// Returns VPP's configuration. Small pages, because VPP raises the machine's number of huge pages otherwise.
+fn startup(programs: &Programs, folder: &Path, cpu: usize) -> String {
+    let folder = folder.display();
+    let path = programs.plugins.as_ref().map_or_else(String::new, |path| format!("path {} ", path.display()));
+    let plugins: String =
+        PLUGINS.iter().map(|name| format!("plugin {name}_plugin.so {{ enable }} ")).collect();
+    format!(
+        "unix {{ nodaemon nosyslog nobanner nocolor cli-listen {folder}/cli.sock runtime-dir {folder} log {folder}/vpp.log }}\n\
+         api-segment {{ prefix ranlab }}\n\
+         statseg {{ socket-name {folder}/stats.sock size 1G page-size 4K }}\n\
+         memory {{ main-heap-size 1G main-heap-page-size 4K }}\n\
+         buffers {{ buffers-per-numa 32768 page-size 4K }}\n\
+         cpu {{ main-core {cpu} }}\n\
+         plugins {{ {path}plugin default {{ disable }} {plugins}}}\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INTERFACES: &str = "              Name               Idx    State  MTU (L3/IP4/IP6/MPLS)     Counter          Count     \n\
+        access                            1      up          9000/0/0/0     rx packets                   300\n\
+        \x20                                                                   rx bytes                   18000\n\
+        \x20                                                                   drops                        200\n\
+        core                              2      up          9000/0/0/0     tx packets                   100\n\
+        \x20                                                                   tx bytes                    6000\n\
+        gtpu_tunnel0                      3      up          9000/0/0/0     rx packets                    50\n\
+        \x20                                                                   drops                          7\n\
+        local0                            0     down          0/0/0/0       \n";
+
+    #[test]
+    fn interface_counters_parse() {
+        let counters = Counters::parse(INTERFACES);
+        assert_eq!(counters.port(Port::Access), PortCounters { received: 300, sent: 0, dropped: 200 });
+        assert_eq!(counters.port(Port::Core), PortCounters { received: 0, sent: 100, dropped: 0 });
+        assert_eq!((counters.dropped, counters.total()), (207, 607));
+        assert_eq!(Counters::parse(""), Counters::default());
+    }
+
+    /// Severity "error" is also that of packets that pass, so causes are known by name.
+    #[test]
+    fn drops_are_named_and_the_rest_is_other() {
+        let errors = "   Count                  Node                              Reason               Severity \n\
+            \x20      40       acl-plugin-in-ip4-l2               ACL deny packets            error  \n\
+            \x20     300             l2-input                       L2 input packets            error  \n\
+            \x20       5          memif1/0-tx                       no free tx slots            error  \n";
+        let lost = losses(errors, 50);
+        assert_eq!(lost.tables, [("acl".to_owned(), 40), ("other drops".to_owned(), 10)].into());
+        assert_eq!(lost.ring_full, 5);
+        assert_eq!(losses("", 0), Losses::default());
+    }
+
+    #[test]
+    fn release_is_read_from_the_version() {
+        assert_eq!(release("vpp v26.06-release built by root on vm at 2026-11-28T13:26:53"), Some(26.06));
+        assert_eq!(release("vpp v25.10.1-rc0~3-g1"), None);
+        assert_eq!(release("connect: Connection refused"), None);
+    }
+
+    #[test]
+    fn missing_build_folder_is_an_environment_error() {
+        let trouble = Programs::find(Some(Path::new("/no/such/build"))).unwrap_err();
+        assert_eq!(trouble.fault, ranlab_lab::worker::Fault::Environment);
+        assert!(trouble.what.contains("/no/such/build has neither bin/vpp nor vpp"), "{trouble}");
+    }
+}
