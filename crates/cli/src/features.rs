@@ -51,6 +51,7 @@ const VERBS: &[(&str, &[&str])] = &[
     ("check", &["ric"]),
     ("bench trace", &["pipeline"]),
     ("bench config", &["pipeline"]),
+    ("bench import", &["pipeline"]),
     ("bench sharing", &["xhaul"]),
     ("bench new", &["bench"]),
     ("bench check", &["bench"]),

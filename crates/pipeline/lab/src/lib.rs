@@ -9,6 +9,7 @@ mod plugin;
 mod rig;
 mod ring;
 mod switches;
+mod tipsy;
 pub mod verbs;
 
 pub use components::PIPELINE;

@@ -40,6 +40,8 @@ const BARE: &str = "bare";
 const PLUGIN: &str = "plugin";
 /// OpenFlow switch that already runs.
 const OPENFLOW: &str = "openflow";
+/// Switch that may be taken from a build folder.
+const VPP: &str = "vpp";
 /// Engines of published figures, of which only the figures' curves are available.
 const PUBLISHED: [&str; 2] = ["eswitch", "lagopus"];
 /// Ratio of the busiest to the mean worker above which a rate over several cores is degraded.
@@ -77,9 +79,10 @@ impl Experiment for Pipeline {
     fn preview(&self, settings: &BTreeMap<String, Value>) -> Option<Result<String, String>> {
         if settings.get("pipeline.name").and_then(Value::text) == Some(own::OWN) {
             let point = Point { index: 0, axes: Vec::new(), settings: settings.clone() };
-            let declared = declared(&Run::new(&point, 0, 0, Duration::ZERO));
-            if let Err(error) = declared {
-                return Some(Err(error.to_string()));
+            match declared(&Run::new(&point, 0, 0, Duration::ZERO)) {
+                Ok(Declared::Own(own)) if !own.notes().is_empty() => return Some(Ok(own.notes().join("; "))),
+                Ok(_) => {}
+                Err(error) => return Some(Err(error.to_string())),
             }
         }
         third_party::refused(settings, NO_STRANGER)
@@ -249,7 +252,12 @@ fn declared(run: &Run<'_>) -> Result<Declared, RigError> {
     let parameters = parameters();
     let names: Vec<&str> =
         parameters.iter().map(Key::name).chain(["name", "decomposition", "fakedrop"]).collect();
-    let pipeline: Declared = serde_json::from_value(section(run, "pipeline", &names).into())
+    let mut given = section(run, "pipeline", &names);
+    if let Some(updates) = own::updates(run)? {
+        let updates = serde_json::to_value(updates).map_err(|error| RigError::Rig(error.to_string()))?;
+        given.insert("updates".to_owned(), updates);
+    }
+    let pipeline: Declared = serde_json::from_value(given.into())
         .map_err(|error| RigError::Rig(format!("[pipeline]: {error}")))?;
     pipeline.check().map_err(|error| RigError::Rig(format!("[pipeline]: {error}")))?;
     Ok(pipeline)
@@ -352,6 +360,7 @@ fn keys() -> Vec<Key> {
     let rings = PipelinePart::keys("sut").only(&["ring", "drop_every", "hang_after"]);
     keys.extend(rings.when("sut.tier", &[Tier::Ring.name()]).keys());
     keys.extend(PipelinePart::keys("sut").only(&["plugin"]).when("sut.engine", &[PLUGIN]).keys());
+    keys.extend(PipelinePart::keys("sut").only(&["build"]).when("sut.engine", &[VPP]).keys());
     let far = PipelinePart::keys("sut")
         .only(&["address", "access_port", "core_port", "access_interface", "core_interface"])
         .when("sut.engine", &[OPENFLOW]);
@@ -360,12 +369,12 @@ fn keys() -> Vec<Key> {
     keys.push(third_party::refused_key(NO_STRANGER));
     keys.extend(keys! {
         ("load.dir", Kind::choice(&["uplink", "downlink", "bidir"]), "direction of the traffic").or("uplink");
-        ("load.pkt-size", Kind::Int { min: 54, max: 1518 }, "frame size at the user, without FCS").unit("B").or(64);
+        ("load.pkt-size", Kind::Int { min: 54, max: 1518 }, "frame size at the user, without the 4 bytes of the FCS: RFC 2544's 64 is 60 here, its 1518 is 1514").unit("B").or(64);
         ("load.pkt-num", Kind::Int { min: 0, max: 1 << 24 }, "packets of the trace, which is replayed").or(65_536);
         ("load.flows", Kind::Int { min: 0, max: 1 << 24 }, "active flows; 0: one per table entry").or(0);
         ("load.popularity", Kind::choice(&["uniform", "zipf"]), "distribution of packets over flows").or("uniform");
         ("load.exponent", Kind::positive(), "exponent of Zipf's law").or(1.0).when("load.popularity", &["zipf"]);
-        ("load.sizes", Kind::choice(&["fixed", "imix"]), "frame sizes: all pkt-size, or the Internet mix").or("fixed");
+        ("load.sizes", Kind::choice(&["fixed", "imix"]), "frame sizes: all pkt-size, or 7 : 4 : 1 frames of 60, 590 and 1514 bytes, which are 64, 594 and 1518 with FCS").or("fixed");
         ("load.mbps-per-user", Kind::positive(), "guaranteed rate per user, for users_per_blade").unit("Mbit/s").or(3.0);
     });
     keys.push(own::trace_key());
@@ -391,6 +400,7 @@ fn metrics() -> Vec<Metric> {
         Scalar Lower "busiest_over_mean" "" "imbalance of flows over cores";
         Scalar Neither "drop_ratio" "" "packets dropped by the pipeline";
         Scalar Higher "verified_packets" "packets" "packets equal to the oracle in verdict and bytes" .exact();
+        Scalar Neither "sut_release" "" "release of the switch, as a number such as 26.06 (vpp)" .exact();
         Scalar Higher "huge_page_ratio" "" "share of large tables on huge pages";
         Scalar Lower "slow_path_packets" "packets" "Open vSwitch: packets that missed its caches and were looked up in its tables; openflow: packets sent to controllers";
         Scalar Lower "slow_path_ratio" "" "share of the packets received by the switch";

@@ -140,8 +140,8 @@ fn invalid_settings_are_rejected_before_start() {
         ("sut.engine", "eswitch", "`sut.engine` \"eswitch\" is only known from published figures"),
         (
             "sut.engine",
-            "vpp",
-            "`ranlab bench config SCENARIO --engine vpp --out DIR`, it itself is installed by: apt install vpp",
+            "bess",
+            "`ranlab bench config SCENARIO --engine bess --out DIR`, it itself is installed by: build https://",
         ),
         ("pipeline.name", "own", "[pipeline]: `pipeline.file` is missing"),
         ("sut.engine", "ovs", "`sut.tier` \"mem\" is not supported by \"ovs\"; supported: veth"),

@@ -1,5 +1,6 @@
 //! The verbs of packet pipelines, and the switches that `doctor` looks for.
 
+mod import;
 mod packets;
 
 use ranlab_command::verb::{Domain, Equipment, Found, Verb};
@@ -20,6 +21,11 @@ pub static DOMAIN: Domain = Domain {
             &["bench", "config"],
             80,
             "Write another switch's configuration for a pipeline scenario",
+        ),
+        Verb::new::<import::Import>(
+            &["bench", "import"],
+            90,
+            "Write scenarios for the benchmarks of a TIPSY configuration",
         ),
     ],
     paths: PATHS,
