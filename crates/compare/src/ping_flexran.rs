@@ -11,14 +11,14 @@ use bytes::Bytes;
 use ranlab_e2::{Frame, LinkLoss};
 use ranlab_e2_codec::e2sm::hw;
 use ranlab_e2_codec::flat::Coding;
-use ranlab_machine::Time;
+use ranlab_machine::{Time, lock};
 use ranlab_sdran::agent::{ControllerInput, ControllerOutput, SouthboundController};
 use ranlab_sdran::flexran::protocol::LENGTH_BYTES;
 use ranlab_sdran::flexran::{FlexranEvent, FlexranSession, SessionSettings};
 use ranlab_transport::driver::{Action, Driver, Machine, ReadInterest};
 use ranlab_transport::{Address, SocketOptions};
 
-use ranlab_e2_lab::pinger::{Pace, Pinger, Shared, Tick, Times, lock};
+use ranlab_e2_lab::pinger::{Pace, Pinger, Shared, Tick, Times};
 use ranlab_lab::worker::{ComponentError, Counters, Report};
 use ranlab_lab::{RunningComponent, Task, config, environment};
 

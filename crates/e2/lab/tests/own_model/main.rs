@@ -68,7 +68,7 @@ async fn until_contains(address: &str, path: &'static str, words: &[&str]) {
 async fn network() {
     let any = || vec![Listen::At("tcp://127.0.0.1:0".parse().unwrap())];
     let named = || vec!["temperature".to_owned()];
-    let ric = Ric::start(&RicComponent {
+    let component = RicComponent {
         e2: any(),
         e42: any(),
         http: Some("127.0.0.1:0".parse().unwrap()),
@@ -77,8 +77,8 @@ async fn network() {
         kpi: named(),
         period: PERIOD,
         ..RicComponent::default()
-    });
-    let ric = ric.await.unwrap();
+    };
+    let ric = Ric::start(&component).await.unwrap();
     let at = |name: &str| ric.bound.iter().find(|(it, _)| *it == name).unwrap().1.clone();
     let mut fleet = FleetComponent { nodes: 1, ues: 2, ..FleetComponent::default() };
     fleet.connect = vec![at("e2").parse().unwrap()];

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::ring;
 use ranlab_lab::folder::Folder;
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{environment, rig, sut};
 
 /// The backend's name.
@@ -63,7 +63,7 @@ impl Driver for Vpp {
         NAME
     }
 
-    fn ready(&self) -> Result<(), Trouble> {
+    fn ready(&self) -> Result<(), ComponentError> {
         let missing = ["unshare", "mount"].into_iter().find(|program| found(program).is_none());
         missing.map_or(Ok(()), |program| {
             Err(environment(format!("`{program}` is not here, by which VPP gets memory of its own")))
@@ -74,7 +74,7 @@ impl Driver for Vpp {
         PACKETS_MAX
     }
 
-    fn replay(&self, job: &Job<'_>) -> Result<Outcomes, Trouble> {
+    fn replay(&self, job: &Job<'_>) -> Result<Outcomes, ComponentError> {
         let mut outcomes = Outcomes::default();
         let equivalences = job.backend.equivalences(&job.asked());
         for direction in job.directions {
@@ -109,7 +109,7 @@ impl Driver for Vpp {
         Ok(outcomes)
     }
 
-    fn start(&self, job: &Job<'_>) -> Result<Box<dyn Switch>, Trouble> {
+    fn start(&self, job: &Job<'_>) -> Result<Box<dyn Switch>, ComponentError> {
         let mut vpp = Instance::start(job)?;
         vpp.generators()?;
         vpp.configure(job)?;
@@ -117,7 +117,7 @@ impl Driver for Vpp {
         Ok(Box::new(vpp))
     }
 
-    fn rings(&self, job: &Job<'_>, sockets: &[PathBuf; 2]) -> Result<Box<dyn Switch>, Trouble> {
+    fn rings(&self, job: &Job<'_>, sockets: &[PathBuf; 2]) -> Result<Box<dyn Switch>, ComponentError> {
         let mut vpp = Instance::start(job)?;
         for port in [Port::Access, Port::Core] {
             let id = port as u32 + 1;
@@ -134,7 +134,7 @@ impl Driver for Vpp {
     }
 
     /// The packet generator takes no single packets, so probing uses memif ports.
-    fn visible(&self, job: &Job<'_>, pipeline: &Pipeline) -> Result<Histogram<u64>, Trouble> {
+    fn visible(&self, job: &Job<'_>, pipeline: &Pipeline) -> Result<Histogram<u64>, ComponentError> {
         let sockets = ring::sockets(job.folder);
         let mut switch = self.rings(job, &sockets)?;
         let mut ports = ring::connected(&sockets, ring::Shape::one(job.ring, self.rings_back()))?;
@@ -145,7 +145,7 @@ impl Driver for Vpp {
     }
 
     /// The same packets, sent from the generator straight to the other port's output.
-    fn io_ns(&self, job: &Job<'_>, length: Duration) -> Result<Option<f64>, Trouble> {
+    fn io_ns(&self, job: &Job<'_>, length: Duration) -> Result<Option<f64>, ComponentError> {
         let mut vpp = Instance::start(job)?;
         vpp.generators()?;
         for port in [Port::Access, Port::Core] {
@@ -185,7 +185,7 @@ impl Programs {
     ///
     /// # Errors
     /// A program is missing.
-    pub(super) fn find(build: Option<&Path>) -> Result<Self, Trouble> {
+    pub(super) fn find(build: Option<&Path>) -> Result<Self, ComponentError> {
         let program = |name: &str| match build {
             Some(folder) => {
                 let candidates = [folder.join("bin").join(name), folder.join(name)];
@@ -275,7 +275,7 @@ struct Instance {
 }
 
 impl Instance {
-    fn start(job: &Job<'_>) -> Result<Self, Trouble> {
+    fn start(job: &Job<'_>) -> Result<Self, ComponentError> {
         let programs = Programs::find(job.build)?;
         let mut own = Folder::default();
         let folder = own.made()?;
@@ -299,7 +299,7 @@ impl Instance {
     }
 
     /// Waits until it answers.
-    fn answers(&mut self) -> Result<(), Trouble> {
+    fn answers(&mut self) -> Result<(), ComponentError> {
         let deadline = Instant::now() + START_WAIT;
         loop {
             self.daemon.check()?;
@@ -315,7 +315,7 @@ impl Instance {
     }
 
     /// Runs a command and returns what it prints.
-    fn ask(&mut self, line: &str) -> Result<String, Trouble> {
+    fn ask(&mut self, line: &str) -> Result<String, ComponentError> {
         let mut command = tools::program(&self.vppctl.to_string_lossy());
         command.arg("-s").arg(&self.socket).arg(line);
         let printed = tools::run(&mut command);
@@ -323,7 +323,7 @@ impl Instance {
     }
 
     /// Runs a command that prints nothing if it succeeds.
-    fn run(&mut self, line: &str) -> Result<(), Trouble> {
+    fn run(&mut self, line: &str) -> Result<(), ComponentError> {
         let printed = self.ask(line)?;
         match printed.trim() {
             "" => Ok(()),
@@ -334,7 +334,7 @@ impl Instance {
     }
 
     /// Creates ports of the packet generator.
-    fn generators(&mut self) -> Result<(), Trouble> {
+    fn generators(&mut self) -> Result<(), ComponentError> {
         for port in [Port::Access, Port::Core] {
             let number = port as u32;
             self.run(&format!("create packet-generator interface pg{number}"))?;
@@ -344,7 +344,7 @@ impl Instance {
     }
 
     /// Loads the generated scripts, without the one that creates ports, and checks that everything arrived.
-    fn configure(&mut self, job: &Job<'_>) -> Result<(), Trouble> {
+    fn configure(&mut self, job: &Job<'_>) -> Result<(), ComponentError> {
         let translation = job.backend.translate(&job.asked()).map_err(rig)?;
         for text in translation.texts.iter().filter(|text| !creates_ports(text)) {
             self.load(text)?;
@@ -354,7 +354,7 @@ impl Instance {
     }
 
     /// Loads a script. VPP ends at the first line that it does not understand, and says only the rest of this line.
-    fn load(&mut self, text: &Text) -> Result<(), Trouble> {
+    fn load(&mut self, text: &Text) -> Result<(), ComponentError> {
         if text.reader != Reader::Vppctl {
             return Err(rig(format!("VPP does not read {:?}", text.reader)));
         }
@@ -370,7 +370,7 @@ impl Instance {
 
     /// Compares the number of objects in VPP with those of the script: a rule with a word that VPP does not know ends
     /// its list without an error.
-    fn check_loaded(&mut self, script: &str) -> Result<(), Trouble> {
+    fn check_loaded(&mut self, script: &str) -> Result<(), ComponentError> {
         for (number, list) in
             script.lines().filter(|line| line.starts_with("set acl-plugin acl ")).enumerate()
         {
@@ -404,7 +404,7 @@ impl Instance {
     }
 
     /// Starts a stream of the packets in a file.
-    fn stream(&mut self, port: Port, input: &Path, limit: Option<&str>, to: String) -> Result<(), Trouble> {
+    fn stream(&mut self, port: Port, input: &Path, limit: Option<&str>, to: String) -> Result<(), ComponentError> {
         let name = port_name(port);
         let limit = limit.map_or_else(String::new, |limit| format!("limit {limit} "));
         let number = port as u32;
@@ -416,7 +416,7 @@ impl Instance {
     }
 
     /// Starts the streams of a measurement.
-    fn forever(&mut self, job: &Job<'_>, to: impl Fn(Port) -> String) -> Result<(), Trouble> {
+    fn forever(&mut self, job: &Job<'_>, to: impl Fn(Port) -> String) -> Result<(), ComponentError> {
         let equivalences = job.backend.equivalences(&job.asked());
         for direction in job.directions {
             let port = direction.ingress();
@@ -428,13 +428,13 @@ impl Instance {
         Ok(())
     }
 
-    fn counters(&mut self) -> Result<Counters, Trouble> {
+    fn counters(&mut self) -> Result<Counters, ComponentError> {
         Ok(Counters::parse(&self.ask("show interface")?))
     }
 }
 
 impl Switch for Instance {
-    fn read(&mut self) -> Result<Reading, Trouble> {
+    fn read(&mut self) -> Result<Reading, ComponentError> {
         let counters = self.counters()?;
         let received = self.ingress.iter().map(|port| counters.port(*port).received).sum();
         let sent = counters.ports.iter().map(|port| port.sent).sum();
@@ -442,16 +442,16 @@ impl Switch for Instance {
         Ok(Reading { received, sent, cpu_ns, slow: None })
     }
 
-    fn losses(&mut self) -> Result<Losses, Trouble> {
+    fn losses(&mut self) -> Result<Losses, ComponentError> {
         let dropped = self.counters()?.dropped;
         Ok(losses(&self.ask("show errors")?, dropped))
     }
 
-    fn update(&mut self, change: &Translation) -> Result<(), Trouble> {
+    fn update(&mut self, change: &Translation) -> Result<(), ComponentError> {
         change.texts.iter().try_for_each(|text| self.load(text))
     }
 
-    fn check(&mut self) -> Result<(), Trouble> {
+    fn check(&mut self) -> Result<(), ComponentError> {
         self.daemon.check()
     }
 
@@ -459,7 +459,7 @@ impl Switch for Instance {
         0.0
     }
 
-    fn release(&mut self) -> Result<Option<f64>, Trouble> {
+    fn release(&mut self) -> Result<Option<f64>, ComponentError> {
         Ok(release(&self.ask("show version")?))
     }
 }
@@ -505,7 +505,7 @@ fn losses(errors: &str, dropped: u64) -> Losses {
 }
 
 /// Changes the magic number of a capture. Its times, which are not used, change their meaning.
-fn in_microseconds(path: &Path) -> Result<(), Trouble> {
+fn in_microseconds(path: &Path) -> Result<(), ComponentError> {
     let failed = |error: std::io::Error| environment(format!("{}: {error}", path.display()));
     let mut file = std::fs::OpenOptions::new().write(true).open(path).map_err(failed)?;
     file.seek(SeekFrom::Start(0)).map_err(failed)?;
@@ -575,7 +575,7 @@ mod tests {
     #[test]
     fn missing_build_folder_is_an_environment_error() {
         let trouble = Programs::find(Some(Path::new("/no/such/build"))).unwrap_err();
-        assert_eq!(trouble.fault, ranlab_lab::worker::Fault::Environment);
+        assert_eq!(trouble.fault, ranlab_lab::worker::FaultOwner::Environment);
         assert!(trouble.what.contains("/no/such/build has neither bin/vpp nor vpp"), "{trouble}");
     }
 }
