@@ -7,7 +7,7 @@ use ranlab_sdk::prelude::*;
 /// the xApp has ended.
 pub async fn hottest(
     reports: &ReportStream<Temperature>,
-) -> Option<Result<(GlobalE2NodeId, Option<Cell>), Malformed>> {
+) -> Option<Result<(GlobalE2NodeId, Option<Cell>), Box<Malformed>>> {
     let report = reports.next().await?;
     Some(report.map(|report| {
         let hottest = report.message.cells.into_iter().max_by_key(|cell| cell.temperature_dk);

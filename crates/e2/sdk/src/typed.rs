@@ -109,7 +109,7 @@ impl<M: ServiceModel> Report<M> {
         node: GlobalE2NodeId,
         subscription: SubscriptionHandle,
         indication: IndicationView,
-    ) -> Result<Self, Malformed> {
+    ) -> Result<Self, Box<Malformed>> {
         let header = M::Header::decode_as(encoding, &indication.header);
         let decoded = header.and_then(|h| Ok((h, M::Message::decode_as(encoding, &indication.message)?)));
         match decoded {
@@ -118,7 +118,7 @@ impl<M: ServiceModel> Report<M> {
                 let sn = indication.sn;
                 Ok(Self { node, subscription, action, sn, header, message })
             }
-            Err(error) => Err(Malformed { node, model: M::NAME, error, indication }),
+            Err(error) => Err(Box::new(Malformed { node, model: M::NAME, error, indication })),
         }
     }
 }
@@ -203,7 +203,7 @@ impl<M: ServiceModel> Reports<M> {
     /// Decodes an indication. Returns `None` for other events, which this queue does not contain.
     fn read(&self, event: XappEvent) -> Option<Result<Report<M>, Malformed>> {
         let XappEvent::Indication { handle, node, indication, .. } = event else { return None };
-        Some(Report::decode(self.encoding, node, handle, indication))
+        Some(Report::decode(self.encoding, node, handle, indication).map_err(|malformed| *malformed))
     }
 }
 

@@ -112,12 +112,12 @@ impl<M: ServiceModel> ReportStream<M> {
     }
 
     /// Returns the next report, or an indication that cannot be decoded; `None` once the xApp has ended. Cancel-safe.
-    pub async fn next(&self) -> Option<Result<Report<M>, Malformed>> {
+    pub async fn next(&self) -> Option<Result<Report<M>, Box<Malformed>>> {
         Some(self.read(self.indications.next().await?))
     }
 
     /// Returns the next report if one is available.
-    pub fn try_next(&self) -> Option<Result<Report<M>, Malformed>> {
+    pub fn try_next(&self) -> Option<Result<Report<M>, Box<Malformed>>> {
         self.indications.try_next().map(|item| self.read(item))
     }
 
@@ -126,7 +126,7 @@ impl<M: ServiceModel> ReportStream<M> {
         self.indications.counts()
     }
 
-    fn read(&self, item: Item) -> Result<Report<M>, Malformed> {
+    fn read(&self, item: Item) -> Result<Report<M>, Box<Malformed>> {
         let Item { node, subscription, indication } = item;
         Report::decode(self.encoding, node, subscription, indication)
     }
@@ -134,7 +134,7 @@ impl<M: ServiceModel> ReportStream<M> {
 
 /// Stream of the results of [`ReportStream::next`]; it ends with the xApp.
 impl<M: ServiceModel> Stream for ReportStream<M> {
-    type Item = Result<Report<M>, Malformed>;
+    type Item = Result<Report<M>, Box<Malformed>>;
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.indications.queue.poll(cx).map(|item| item.map(|item| self.read(item)))
     }
