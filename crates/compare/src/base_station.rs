@@ -14,7 +14,7 @@ use ranlab_e2_lab::{FleetComponent, MonitorComponent, RADIO_KEYS, RicComponent};
 use ranlab_lab::experiment::account;
 use ranlab_lab::{AnyComponent, Config, Listen, Seed, loopback};
 use ranlab_ran::radio::RadioMeter;
-use ranlab_sdran_lab::{FlexranPart, Period, SouthDetail, SouthFleetPart, Southbound};
+use ranlab_sdran_lab::{FlexranComponent, Period, Protocol, SouthDetail, SouthFleetComponent};
 
 use ranlab_lab::experiment::harness::{Deployment, Experiment, Judged, Window};
 use ranlab_lab::experiment::{keys, noise};
@@ -67,19 +67,28 @@ impl Experiment for BaseStation {
             "flexran" => {
                 let period = keys::setting(run, "load.period")?;
                 let listen = ([127, 0, 0, 1], 0).into();
-                let part = FlexranPart { listen, period, ..FlexranPart::default() };
+                let part = FlexranComponent { listen, period, ..FlexranComponent::default() };
                 let told =
                     &stage.tool(CONTROLLER, "controller.at", AnyComponent::from(part))?.ready.addresses;
                 let connect = vec![account::address(told, "southbound")?];
                 let FleetComponent { radio, channel, rlc_buffer, flows, stay, snssai, seed, ues, .. } = fleet;
-                let part = SouthFleetPart {
-                    protocol: Southbound::Flexran,
+                let part = SouthFleetComponent {
+                    protocol: Protocol::Flexran,
                     period: Some(Period::every(period)),
                     ues: ues.into(),
-                    ..SouthFleetPart::default()
+                    ..SouthFleetComponent::default()
                 };
-                let part =
-                    SouthFleetPart { connect, radio, channel, rlc_buffer, flows, stay, snssai, seed, ..part };
+                let part = SouthFleetComponent {
+                    connect,
+                    radio,
+                    channel,
+                    rlc_buffer,
+                    flows,
+                    stay,
+                    snssai,
+                    seed,
+                    ..part
+                };
                 stage.sut(STATION, "sut.at", AnyComponent::from(part))?;
                 stage.wait(STATION, "the base station up", SET_UP, |n| n.get("alive") == Some(&1.0))
             }

@@ -22,7 +22,7 @@ use ranlab_e2_lab::{
 use ranlab_lab::experiment::account;
 use ranlab_lab::worker::Report;
 use ranlab_lab::{AnyComponent, As, Config};
-use ranlab_sdran_lab::{SouthFleetPart, Southbound};
+use ranlab_sdran_lab::{Protocol, SouthFleetComponent};
 use ranlab_transport::Address;
 
 use ranlab_e2_lab::rigs::sut;
@@ -186,7 +186,7 @@ impl Experiment for E2Rtt {
         };
         match kind {
             Pinging::Flexran => {
-                let agent = SouthFleetPart::one(Southbound::Flexran, flexran(run, stage)?);
+                let agent = SouthFleetComponent::one(Protocol::Flexran, flexran(run, stage)?);
                 stage.tool(NODE, "load.at", AnyComponent::from(agent))?;
                 up(stage, "connected")?;
             }

@@ -231,8 +231,8 @@ impl RunningComponent for PingingFlexran {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ranlab_sdran_lab::fleet::Southbound;
-    use ranlab_sdran_lab::{SouthFleet, SouthFleetPart};
+    use ranlab_sdran_lab::fleet::Protocol;
+    use ranlab_sdran_lab::{SouthFleet, SouthFleetComponent};
 
     #[test]
     fn echoes_return_and_their_bytes_are_counted() {
@@ -240,7 +240,7 @@ mod tests {
             let part = PingFlexranPart { window: 4, ..PingFlexranPart::default() };
             let mut controller = PingingFlexran::start(part).await.unwrap();
             let address = controller.addresses()["southbound"].parse().unwrap();
-            let mut agent = SouthFleet::new(&SouthFleetPart::one(Southbound::Flexran, address)).unwrap();
+            let mut agent = SouthFleet::new(&SouthFleetComponent::one(Protocol::Flexran, address)).unwrap();
             agent.ramp_up().await.unwrap();
             controller.begin();
             for _ in 0..1_000 {
@@ -269,7 +269,7 @@ mod tests {
             let mut controller = PingingFlexran::start(part).await.unwrap();
             let address: Address = controller.addresses()["southbound"].parse().unwrap();
             let agent =
-                || SouthFleet::new(&SouthFleetPart::one(Southbound::Flexran, address.clone())).unwrap();
+                || SouthFleet::new(&SouthFleetComponent::one(Protocol::Flexran, address.clone())).unwrap();
             let mut received = 0.0;
             for _ in 0..2 {
                 let mut agent = agent();

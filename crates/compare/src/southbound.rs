@@ -24,8 +24,8 @@ use ranlab_lab::worker::{Worker, number};
 use ranlab_lab::{AnyComponent, As, AttachComponent, Config, Listen, Seed, WorkerLocation, loopback};
 use ranlab_sdran::arrivals::{Law, Profile};
 use ranlab_sdran_lab::{
-    EmpowerPart, Events, FlexranPart, Period, RibShare, SdranNames, Share, SouthDetail, SouthFleetPart,
-    Southbound,
+    EmpowerComponent, Events, FlexranComponent, Period, Protocol, RibShare, SdranNames, Share, SouthDetail,
+    SouthFleetComponent,
 };
 use ranlab_transport::Address;
 
@@ -55,15 +55,15 @@ fn is_ric(run: &Run<'_>) -> Result<bool, RigError> {
     Ok(keys::text(run, "sut.type")? == "ric")
 }
 
-fn protocol(run: &Run<'_>) -> Result<Southbound, RigError> {
+fn protocol(run: &Run<'_>) -> Result<Protocol, RigError> {
     Ok(match keys::text(run, "sut.type")? {
-        "empower" => Southbound::EmpowerV1,
+        "empower" => Protocol::EmpowerV1,
         "external" => {
             let text = third_party::said(run, "sut.protocol", "flexran", |peer| &peer.dialect.southbound)?;
             let wrong = |allowed| RigError::Rig(format!("`sut.protocol` must be {allowed}"));
-            <SdranNames as As<Southbound>>::from_value(&text.as_str().into()).map_err(wrong)?
+            <SdranNames as As<Protocol>>::from_value(&text.as_str().into()).map_err(wrong)?
         }
-        _ => Southbound::Flexran,
+        _ => Protocol::Flexran,
     })
 }
 
@@ -81,8 +81,8 @@ fn controller(run: &Run<'_>) -> Result<AnyComponent, RigError> {
     Ok(match keys::text(run, "sut.type")? {
         "external" => third_party::component(run)?,
         "empower" => {
-            let part = EmpowerPart::read_but(run, "sut", &["period"])?;
-            AnyComponent::from(EmpowerPart { listen: Some(listen), ..part })
+            let part = EmpowerComponent::read_but(run, "sut", &["period"])?;
+            AnyComponent::from(EmpowerComponent { listen: Some(listen), ..part })
         }
         "ric" => {
             let fleet = FleetComponent::read(run, "load")?;
@@ -100,9 +100,9 @@ fn controller(run: &Run<'_>) -> Result<AnyComponent, RigError> {
             })
         }
         which => {
-            let part = FlexranPart { listen, ..FlexranPart::read(run, "sut")? };
+            let part = FlexranComponent { listen, ..FlexranComponent::read(run, "sut")? };
             AnyComponent::from(match which {
-                "alt-flexran" => FlexranPart { rib_share: Share(RibShare::Fixed(0.8)), ..part },
+                "alt-flexran" => FlexranComponent { rib_share: Share(RibShare::Fixed(0.8)), ..part },
                 _ => part,
             })
         }
@@ -114,13 +114,13 @@ fn base_stations(run: &Run<'_>, connect: &Address) -> Result<AnyComponent, RigEr
     if is_ric(run)? {
         return e2_keys::fleet(run, connect, E2AP, Coding::Per).map(AnyComponent::from);
     }
-    let part = SouthFleetPart::read_but(run, "load", &["period", "taken_back"])?;
+    let part = SouthFleetComponent::read_but(run, "load", &["period", "taken_back"])?;
     // The UE laws of the MARC paper, which are the defaults of every scenario, apply to its own service only.
     let marc = part.service == Profile::Marc;
     let of_service = |law: Option<Law>, of_marc: &str| law.filter(|law| marc || of_marc.parse() != Ok(*law));
     let taken_back =
         run.value("load.return").map(|_| keys::setting_as::<Text, Law>(run, "load.return")).transpose()?;
-    let part = SouthFleetPart {
+    let part = SouthFleetComponent {
         activation: of_service(part.activation, ACTIVATION),
         holding: of_service(part.holding, HOLDING),
         taken_back,
@@ -165,8 +165,8 @@ fn probe(
     patience: Duration,
 ) -> Result<Option<ExtraStation>, RigError> {
     let stations = base_stations(run, connect)?;
-    let Some(part) = stations.get::<SouthFleetPart>() else { return Ok(None) };
-    let part = SouthFleetPart { nodes: 1, first: part.nodes, ues: 0, ..part.clone() };
+    let Some(part) = stations.get::<SouthFleetComponent>() else { return Ok(None) };
+    let part = SouthFleetComponent { nodes: 1, first: part.nodes, ues: 0, ..part.clone() };
     let places = keys::places(run, "load.at")?;
     let host = places.first().unwrap_or(&WorkerLocation::Local);
     let part = AnyComponent::from(part);
@@ -195,7 +195,7 @@ fn said(comment: &str) -> impl FnOnce(Key) -> Key {
 
 /// Returns the keys of the reference controllers.
 fn reference_keys() -> Vec<Key> {
-    let flexran = FlexranPart::keys("sut")
+    let flexran = FlexranComponent::keys("sut")
         .without(&["leak_limit_mib", "forget_dead"])
         .change("rib_share", said("share of a cycle for the RIB updater: \"0.2\" is FlexRAN, \"0.8\" AltFlexRAN; or \"adaptive\""))
         .change("queue", said("leaky: drops messages and leaks memory, as published; bounded: back-pressure on agents"))
@@ -205,7 +205,7 @@ fn reference_keys() -> Vec<Key> {
         .change("handover", said("interval at which one UE is handed over from a base station to the next, in rotation; 0s: never"))
         .or("slow_period", Duration::ZERO)
         .change("slow_period", said("reporting period requested while the queue is long; 0s: unchanged"));
-    let empower = EmpowerPart::keys("sut")
+    let empower = EmpowerComponent::keys("sut")
         .only(&["message_cost"])
         .or("message_cost", Duration::from_micros(350))
         .change("message_cost", said("additional CPU time per message; the published interpreter: 350us"));
@@ -234,7 +234,7 @@ fn sut_keys() -> Vec<Key> {
 fn load_keys() -> Vec<Key> {
     let stations = |max: i64| move |key: Key| Key { kind: Kind::Int { min: 1, max }, ..key };
     let period = "reporting period; 0s: MARC's, 50 ms FlexRAN and 500 ms 5G-EmPOWER";
-    let fleet = SouthFleetPart::keys("load")
+    let fleet = SouthFleetComponent::keys("load")
         .change("service", |key| {
             said("service that defines the arrival and holding times of UEs: embb, mmtc, mmtc-burst, urllc, marc")(key)
                 .optional()

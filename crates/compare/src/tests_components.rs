@@ -337,23 +337,36 @@ fn attached_process_is_metered_if_permitted() {
     });
 }
 
-fn agents(controller: &dyn RunningComponent, protocol: Southbound, nodes: u32, ues: u32) -> SouthFleetPart {
+fn agents(
+    controller: &dyn RunningComponent,
+    protocol: Protocol,
+    nodes: u32,
+    ues: u32,
+) -> SouthFleetComponent {
     let activation = Some("constant:0s".parse().unwrap());
     let connect = vec![at(controller, "southbound")];
     let period = Some(Period::every(Duration::from_millis(20)));
-    SouthFleetPart { protocol, connect, nodes, ues, activation, period, ..SouthFleetPart::default() }
+    SouthFleetComponent {
+        protocol,
+        connect,
+        nodes,
+        ues,
+        activation,
+        period,
+        ..SouthFleetComponent::default()
+    }
 }
 
-fn flexran() -> FlexranPart {
+fn flexran() -> FlexranComponent {
     let listen = "127.0.0.1:0".parse().unwrap();
-    FlexranPart { listen, rib_share: Share(RibShare::Fixed(0.8)), ..FlexranPart::default() }
+    FlexranComponent { listen, rib_share: Share(RibShare::Fixed(0.8)), ..FlexranComponent::default() }
 }
 
 #[test]
 fn flexran_controller_counts_reports_in_window() {
     ranlab_transport::run(async {
         let mut controller = up(AnyComponent::from(flexran())).await;
-        let mut fleet = up(AnyComponent::from(agents(&*controller, Southbound::Flexran, 3, 4))).await;
+        let mut fleet = up(AnyComponent::from(agents(&*controller, Protocol::Flexran, 3, 4))).await;
         until(&mut *fleet, "alive", |alive| alive == 3.0).await;
         until(&mut *controller, "ues", |ues| ues == 12.0).await;
         controller.begin();
@@ -388,9 +401,9 @@ fn empower_controller_accepts_registered_stations() {
         let lines: Vec<String> = macs.map(|mac| format!("{mac} # known")).collect();
         std::fs::write(&file, format!("# base stations\n\n{}\n", lines.join("\n"))).unwrap();
         let listen = Some("127.0.0.1:0".parse().unwrap());
-        let part = EmpowerPart { listen, registered: Some(file.clone()), ..EmpowerPart::default() };
+        let part = EmpowerComponent { listen, registered: Some(file.clone()), ..EmpowerComponent::default() };
         let mut controller = up(AnyComponent::from(part.clone())).await;
-        let mut fleet = up(AnyComponent::from(agents(&*controller, Southbound::EmpowerV1, 3, 2))).await;
+        let mut fleet = up(AnyComponent::from(agents(&*controller, Protocol::EmpowerV1, 3, 2))).await;
         until(&mut *controller, "ues", |ues| ues == 4.0).await;
         until(&mut *fleet, "reconnects", |reconnects| reconnects >= 1.0).await;
         assert_eq!((controller.counters()["agents"], fleet.counters()["alive"]), (2.0, 2.0));
@@ -411,8 +424,8 @@ fn ue_events_from_trace_and_program_are_applied() {
         let file = std::env::temp_dir().join(format!("ranlab-test-{}-trace", std::process::id()));
         std::fs::write(&file, "0 activated node=0 ue=1\n0 activated node=1 ue=1\n0 activated node=1 ue=2\n")
             .unwrap();
-        let part = agents(&*controller, Southbound::Flexran, 2, 50);
-        let traced = SouthFleetPart { trace: Some(file.clone()), ..part.clone() };
+        let part = agents(&*controller, Protocol::Flexran, 2, 50);
+        let traced = SouthFleetComponent { trace: Some(file.clone()), ..part.clone() };
         let mut fleet = up(AnyComponent::from(traced.clone())).await;
         until(&mut *fleet, "ues", |ues| ues == 3.0).await;
         assert!(
@@ -424,12 +437,12 @@ fn ue_events_from_trace_and_program_are_applied() {
         std::fs::remove_file(&file).unwrap();
         drop(fleet);
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let live = SouthFleetPart { events: Some(Events::At(free)), first: 10, ..part.clone() };
+        let live = SouthFleetComponent { events: Some(Events::At(free)), first: 10, ..part.clone() };
         let mut fleet = up(AnyComponent::from(live)).await;
         let mut program = std::net::TcpStream::connect(free).unwrap();
         program.write_all(b"now activated node=11\n").unwrap();
         until(&mut *fleet, "ues", |ues| ues == 1.0).await;
-        let stdin = SouthFleetPart { events: Some(Events::Stdin), ..part };
+        let stdin = SouthFleetComponent { events: Some(Events::Stdin), ..part };
         assert!(why(AnyComponent::from(stdin), WorkerTrust::Full).await.what.contains("standard input"));
     });
 }
@@ -439,7 +452,7 @@ fn invalid_controller_is_reported_by_name() {
     ranlab_transport::run(async {
         let fleet = |places: &[&str]| {
             let connect = places.iter().map(|place| place.parse().unwrap()).collect();
-            AnyComponent::from(SouthFleetPart { connect, ..SouthFleetPart::default() })
+            AnyComponent::from(SouthFleetComponent { connect, ..SouthFleetComponent::default() })
         };
         for (places, told) in [
             (&["tcp://127.0.0.1:1", "tcp://127.0.0.1:2"][..], "give --connect once"),
@@ -452,7 +465,8 @@ fn invalid_controller_is_reported_by_name() {
         }
         let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let listen = taken.local_addr().unwrap();
-        let trouble = why(AnyComponent::from(FlexranPart { listen, ..flexran() }), WorkerTrust::Full).await;
+        let trouble =
+            why(AnyComponent::from(FlexranComponent { listen, ..flexran() }), WorkerTrust::Full).await;
         assert!(trouble.what.contains(&listen.to_string()), "{trouble}");
     });
 }

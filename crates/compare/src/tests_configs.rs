@@ -105,7 +105,7 @@ fn configs_are_the_same_from_flags_keys_and_messages() {
 
 #[test]
 fn configs_of_sdran_are_the_same_from_flags_keys_and_messages() {
-    is_the_same_by_all_ways::<FlexranPart>(&[
+    is_the_same_by_all_ways::<FlexranComponent>(&[
         ("listen", "127.0.0.1:1"),
         ("rib_share", "adaptive"),
         ("queue", "bounded"),
@@ -115,13 +115,13 @@ fn configs_of_sdran_are_the_same_from_flags_keys_and_messages() {
         ("slow_period", "1s"),
         ("forget_dead", "true"),
     ]);
-    is_the_same_by_all_ways::<EmpowerPart>(&[
+    is_the_same_by_all_ways::<EmpowerComponent>(&[
         ("listen", "127.0.0.1:1"),
         ("openempower", "2"),
         ("registered", "/x"),
         ("message_cost", "350us"),
     ]);
-    is_the_same_by_all_ways::<SouthFleetPart>(&[
+    is_the_same_by_all_ways::<SouthFleetComponent>(&[
         ("connect", "tcp://a:1"),
         ("nodes", "3"),
         ("ues", "0"),
@@ -169,7 +169,7 @@ fn text_values_round_trip_and_errors_name_allowed_values() {
         &["10.0.0.0/8", "fd00::/8", "192.0.2.7/32"],
         &[("10.0.0.0/33", "neither an IP address")],
     );
-    let mut part = FlexranPart::default();
+    let mut part = FlexranComponent::default();
     let error = part.set("queue", &"tight".into()).unwrap_err().to_string();
     assert_eq!(error, "`queue` must be one of \"leaky\", \"bounded\"; it is tight");
 }

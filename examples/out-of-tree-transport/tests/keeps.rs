@@ -10,7 +10,7 @@ use ranlab_sdk::wire::e2ap::{
     InterfaceNg, Plmn,
 };
 use ranlab_sdk::wire::e2sm::hw::{self, Hw};
-use ranlab_sdk::{AgentHandle, Ask, RicHandle, Span, XappHandle, run};
+use ranlab_sdk::{AgentHandle, DurationExt, RicHandle, TypedSubscribe, XappHandle, run};
 use std::sync::Once;
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
 //! Live page of emulated base stations, for every protocol: the figures are the protocol's.
-use ranlab_http::board::Board;
+use ranlab_http::board::StatusBoard;
 
 use crate::exit::Failure;
 use crate::web::{CurrentValues, HostMeters, OverTime, WebArguments, introduce, publish_finished};
@@ -27,7 +27,7 @@ pub fn rate(now: u64, before: u64, seconds: f64) -> f64 {
 
 /// Page of emulated base stations.
 pub struct FleetPage {
-    board: Board,
+    board: StatusBoard,
     machine: HostMeters,
 }
 

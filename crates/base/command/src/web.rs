@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
 use ranlab_host::{MachineMeter, MachineSample, ProcessMeter};
-use ranlab_http::board::{self, Board};
+use ranlab_http::board::{self, StatusBoard};
 use ranlab_http::guard::Access;
 use ranlab_http::token::Token;
 use serde_json::{Map, Value, json};
@@ -48,10 +48,10 @@ impl WebArguments {
     /// # Errors
     /// Fails if the token file is invalid, the address cannot be bound, or is beyond loopback and there is no
     /// token.
-    pub fn open(&self) -> Result<Option<Board>, Failure> {
+    pub fn open(&self) -> Result<Option<StatusBoard>, Failure> {
         let Some(address) = self.web else { return Ok(None) };
         let token = self.web_token_file.as_deref().map(Token::read).transpose().map_err(Failure::Usage)?;
-        let board = Board::default();
+        let board = StatusBoard::default();
         let config = board::Config {
             address,
             access: Access { hosts: self.web_host.clone(), token, ..Access::default() },
@@ -70,7 +70,7 @@ impl WebArguments {
 
 /// Serves a page on a separate thread until the process ends, because verbs may have no runtime. Returns the
 /// bound address.
-fn serve(board: Board, config: board::Config) -> io::Result<SocketAddr> {
+fn serve(board: StatusBoard, config: board::Config) -> io::Result<SocketAddr> {
     let (told, bound) = sync_channel(1);
     std::thread::Builder::new().name("page".to_owned()).spawn(move || {
         ranlab_transport::run(async {
@@ -108,7 +108,14 @@ pub const MACHINE: OverTime = OverTime {
 };
 
 /// Sets the page's title, facts, figures and list.
-pub fn introduce(board: &Board, title: &str, kind: &str, facts: &[String], time: &[OverTime], list: &str) {
+pub fn introduce(
+    board: &StatusBoard,
+    title: &str,
+    kind: &str,
+    facts: &[String],
+    time: &[OverTime],
+    list: &str,
+) {
     let figure = |of: &OverTime| {
         let OverTime { title, caption, unit, lines } = of;
         json!({ "title": title, "y_label": title, "unit": unit, "caption": caption, "lines": lines })
@@ -135,7 +142,7 @@ impl Drop for Sampler {
 impl Sampler {
     /// Starts sampling. `fill` adds the verb's values; `wish` receives actions requested on the page.
     pub fn start(
-        board: Board,
+        board: StatusBoard,
         mut fill: impl FnMut(&mut Map<String, Value>) + Send + 'static,
         mut wish: impl FnMut(&'static str) + Send + 'static,
     ) -> Self {
@@ -151,7 +158,7 @@ impl Sampler {
                     fill(&mut sample);
                     board.add("samples", &sample);
                 }
-                if let Some(wished) = board.wish(LISTEN) {
+                if let Some(wished) = board.wait_for_action(LISTEN) {
                     wish(wished);
                 }
             }
@@ -207,7 +214,7 @@ pub struct CurrentValues {
 
 impl CurrentValues {
     /// Sends the status to the page, and offers the actions.
-    pub fn publish(&self, board: &Board) {
+    pub fn publish(&self, board: &StatusBoard) {
         let actions: Vec<&'static str> = self.actions.iter().map(|(name, _)| *name).collect();
         board.offer(&actions);
         let notes: Vec<_> =
@@ -223,7 +230,7 @@ impl CurrentValues {
 }
 
 /// Reports that the verb is done; waits until connected pages have fetched the last document.
-pub fn publish_finished(board: &Board, words: &str, tiles: Vec<(String, String, String, bool)>) {
+pub fn publish_finished(board: &StatusBoard, words: &str, tiles: Vec<(String, String, String, bool)>) {
     let now = CurrentValues { phase: "done", words: words.to_owned(), tiles, ..CurrentValues::default() };
     now.publish(board);
     board.farewell(FAREWELL);

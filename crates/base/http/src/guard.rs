@@ -8,7 +8,7 @@
 //! * If there is a token, every request carries it, except requests from trusted addresses.
 #![allow(clippy::result_large_err, reason = "one refusal a request")]
 
-use crate::token::{Token, Trust};
+use crate::token::{Token, TrustedNetworks};
 use axum::body::{Body, Bytes, to_bytes};
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
@@ -27,7 +27,7 @@ pub struct Access {
     /// Bearer token that requests have to carry.
     pub token: Option<Token>,
     /// Addresses whose requests need no token.
-    pub trust: Option<Trust>,
+    pub trust: Option<TrustedNetworks>,
     /// Whether xApps that are not trusted run on this machine. If so, loopback addresses need the token too, even trusted ones.
     pub hosts_xapps: bool,
 }
@@ -37,7 +37,11 @@ impl Access {
     ///
     /// # Errors
     /// The file contains no token.
-    pub fn read(hosts: &[String], token: Option<&Path>, trust: Option<Trust>) -> Result<Self, String> {
+    pub fn read(
+        hosts: &[String],
+        token: Option<&Path>,
+        trust: Option<TrustedNetworks>,
+    ) -> Result<Self, String> {
         Ok(Self {
             hosts: hosts.to_vec(),
             token: token.map(Token::read).transpose()?,
@@ -81,10 +85,15 @@ impl Access {
 
 /// Returns whether a request is authorized: by the token, by its address, or because the endpoint is on
 /// loopback.
-fn may_ask(token: Option<&Token>, trust: Option<&Trust>, peer: IpAddr, headers: &HeaderMap) -> bool {
+fn may_ask(
+    token: Option<&Token>,
+    trust: Option<&TrustedNetworks>,
+    peer: IpAddr,
+    headers: &HeaderMap,
+) -> bool {
     match (token, trust) {
         (None, None) => true,
-        (None, trust) => Trust::holds(trust, peer),
+        (None, trust) => TrustedNetworks::holds(trust, peer),
         (Some(token), trust) => token.is_borne(headers) || trust.is_some_and(|trust| trust.lists(peer)),
     }
 }

@@ -8,14 +8,14 @@
 //! | [`sse`] | lines of a listener as server-sent events or NDJSON |
 //! | [`server`] | route tables behind the policy |
 //! | [`audit`] | audit of a server: requests of an attacker to each route |
-//! | [`describe`] | OpenAPI descriptions of route tables |
+//! | [`openapi`] | OpenAPI descriptions of route tables |
 //! | [`page`] | files of the embedded page |
 #![deny(missing_docs)]
 
 pub mod audit;
 pub mod board;
-pub mod describe;
 pub mod guard;
+pub mod openapi;
 pub mod page;
 pub mod server;
 pub mod sse;

@@ -5,7 +5,7 @@ use crate::guard::problem;
 use axum::body::{Body, Bytes};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use ranlab_machine::feed::{Line, Listener};
+use ranlab_machine::feed::{FeedReceiver, Line};
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -31,7 +31,7 @@ impl Framing {
 /// Returns the lines of a listener, with `event` as the default name of server-sent events; `None` as listener: too many
 /// listeners, which is status 503.
 pub fn stream(
-    listener: Option<Listener>,
+    listener: Option<FeedReceiver>,
     framing: Framing,
     event: &'static str,
 ) -> Result<Response, Response> {
@@ -42,12 +42,12 @@ pub fn stream(
 }
 
 /// Like [`stream`], as server-sent events.
-pub fn lines(listener: Option<Listener>, event: &'static str) -> Result<Response, Response> {
+pub fn lines(listener: Option<FeedReceiver>, event: &'static str) -> Result<Response, Response> {
     stream(listener, Framing::Events, event)
 }
 
 struct EventStream {
-    listener: Listener,
+    listener: FeedReceiver,
     framing: Framing,
     /// Default name of server-sent events.
     event: &'static str,

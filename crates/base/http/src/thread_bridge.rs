@@ -11,10 +11,10 @@ use tokio::sync::{mpsc, oneshot};
 /// Maximum number of queued requests; further ones get status 503.
 const QUESTIONS_MAX: usize = 64;
 
-type Question<T> = Box<dyn FnOnce(&T) + Send>;
+type Job<T> = Box<dyn FnOnce(&T) + Send>;
 
 /// Request channel to a `T` that cannot leave its thread.
-pub struct ThreadBridge<T>(mpsc::Sender<Question<T>>);
+pub struct ThreadBridge<T>(mpsc::Sender<Job<T>>);
 
 impl<T> Clone for ThreadBridge<T> {
     fn clone(&self) -> Self {
@@ -25,7 +25,7 @@ impl<T> Clone for ThreadBridge<T> {
 impl<T: 'static> ThreadBridge<T> {
     /// Starts a task on this thread that handles requests as long as there are handles.
     pub fn open(asked: T) -> Self {
-        let (ask, mut questions) = mpsc::channel::<Question<T>>(QUESTIONS_MAX);
+        let (ask, mut questions) = mpsc::channel::<Job<T>>(QUESTIONS_MAX);
         tokio::task::spawn_local(async move {
             while let Some(question) = questions.recv().await {
                 question(&asked);

@@ -22,15 +22,15 @@ impl fmt::Debug for Token {
 
 /// Trusted addresses beyond loopback, which need no token.
 #[derive(Clone)]
-pub struct Trust(Arc<dyn Fn(IpAddr) -> bool + Send + Sync>);
+pub struct TrustedNetworks(Arc<dyn Fn(IpAddr) -> bool + Send + Sync>);
 
-impl fmt::Debug for Trust {
+impl fmt::Debug for TrustedNetworks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Trust")
     }
 }
 
-impl Trust {
+impl TrustedNetworks {
     /// Returns the set of addresses for which `holds` returns true.
     pub fn new(holds: impl Fn(IpAddr) -> bool + Send + Sync + 'static) -> Self {
         Self(Arc::new(holds))

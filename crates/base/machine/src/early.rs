@@ -1,6 +1,6 @@
 //! Buffers reports that arrive before a listener exists, for the first listener that wants them. A report on demand
 //! comes once, often before its requester has opened the stream.
-use super::feed::{About, Filter, Line};
+use super::feed::{Filter, Line, LineScope};
 use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -35,7 +35,7 @@ pub(super) struct Early(BTreeMap<u32, Kept>);
 
 impl Early {
     /// Keeps a report. The oldest reports of its subscription are dropped to make room.
-    pub(super) fn keep(&mut self, about: &About<'_>, line: Bytes) {
+    pub(super) fn keep(&mut self, about: &LineScope<'_>, line: Bytes) {
         if self.0.len() >= SUBSCRIPTIONS_MAX && !self.0.contains_key(&about.subscription) {
             // A subscription that ended without a listener most likely has a low number.
             self.0.pop_first();
@@ -59,7 +59,7 @@ impl Early {
         let mut lines = Vec::new();
         for (subscription, kept) in &mut self.0 {
             let sm = kept.sm.as_deref();
-            if !filter.wants(&About { node: &kept.node, sm, subscription: *subscription }) {
+            if !filter.wants(&LineScope { node: &kept.node, sm, subscription: *subscription }) {
                 continue;
             }
             if kept.dropped > 0 && !kept.lines.is_empty() {
@@ -90,8 +90,8 @@ impl Early {
 mod tests {
     use super::*;
 
-    fn about(subscription: u32) -> About<'static> {
-        About { node: "gnb 505.01 1", sm: Some("rc"), subscription }
+    fn about(subscription: u32) -> LineScope<'static> {
+        LineScope { node: "gnb 505.01 1", sm: Some("rc"), subscription }
     }
 
     #[test]

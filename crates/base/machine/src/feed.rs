@@ -31,7 +31,7 @@ pub struct Filter {
 
 /// Origin of a line.
 #[derive(Debug, Clone, Copy)]
-pub struct About<'a> {
+pub struct LineScope<'a> {
     /// Node name.
     pub node: &'a str,
     /// Service model name; `None`: of no model.
@@ -41,7 +41,7 @@ pub struct About<'a> {
 }
 
 impl Filter {
-    pub(super) fn wants(&self, about: &About<'_>) -> bool {
+    pub(super) fn wants(&self, about: &LineScope<'_>) -> bool {
         self.node.as_deref().is_none_or(|node| node == about.node)
             && self.sm.as_deref().is_none_or(|sm| about.sm.is_some_and(|is| is.eq_ignore_ascii_case(sm)))
             && (self.subscriptions.is_empty() || self.subscriptions.contains(&about.subscription))
@@ -130,7 +130,7 @@ pub struct FeedCounts {
 }
 
 #[derive(Debug, Default)]
-struct Seats {
+struct Subscribers {
     seats: BTreeMap<u64, Subscriber>,
     next: u64,
     counts: FeedCounts,
@@ -139,11 +139,11 @@ struct Seats {
 
 /// Feed of indications; clones share state.
 #[derive(Debug, Clone, Default)]
-pub struct Feed(Arc<Mutex<Seats>>);
+pub struct Feed(Arc<Mutex<Subscribers>>);
 
 impl Feed {
     /// Adds a listener; `None` if there are too many.
-    pub fn listen(&self, filter: Filter) -> Option<Listener> {
+    pub fn listen(&self, filter: Filter) -> Option<FeedReceiver> {
         self.listen_after(Time::ZERO, filter, [])
     }
 
@@ -153,7 +153,7 @@ impl Feed {
         now: Time,
         filter: Filter,
         first: impl IntoIterator<Item = Line>,
-    ) -> Option<Listener> {
+    ) -> Option<FeedReceiver> {
         let mut seats = crate::lock(&self.0);
         if seats.seats.len() >= LISTENERS_MAX {
             return None;
@@ -167,7 +167,7 @@ impl Feed {
             seats.counts.dropped += seat.push(now, line);
         }
         seats.seats.insert(id, seat);
-        Some(Listener { feed: self.clone(), id, over: false })
+        Some(FeedReceiver { feed: self.clone(), id, over: false })
     }
 
     /// Returns the counters.
@@ -177,12 +177,12 @@ impl Feed {
     }
 
     /// Sends a line to all matching listeners; the line is produced only if there is one.
-    pub fn publish(&self, now: Time, about: &About<'_>, line: impl FnOnce() -> Line) {
+    pub fn publish(&self, now: Time, about: &LineScope<'_>, line: impl FnOnce() -> Line) {
         crate::lock(&self.0).publish(now, about, line);
     }
 
     /// Sends a report to its listeners. Without one, the report is kept for the first listener that matches.
-    pub fn tell_or_keep(&self, now: Time, about: &About<'_>, report: impl Fn() -> Bytes) {
+    pub fn tell_or_keep(&self, now: Time, about: &LineScope<'_>, report: impl Fn() -> Bytes) {
         let mut seats = crate::lock(&self.0);
         if !seats.publish(now, about, || Line::Indication(report())) {
             seats.early.keep(about, report());
@@ -200,9 +200,9 @@ impl Feed {
     }
 }
 
-impl Seats {
+impl Subscribers {
     /// Returns whether any listener matches.
-    fn publish(&mut self, now: Time, about: &About<'_>, line: impl FnOnce() -> Line) -> bool {
+    fn publish(&mut self, now: Time, about: &LineScope<'_>, line: impl FnOnce() -> Line) -> bool {
         let Self { seats, counts, .. } = self;
         let mut wanting =
             seats.values_mut().filter(|seat| !seat.let_go && seat.filter.wants(about)).peekable();
@@ -224,13 +224,13 @@ impl Seats {
 
 /// Listener; dropping it ends the subscription to the feed.
 #[derive(Debug)]
-pub struct Listener {
+pub struct FeedReceiver {
     feed: Feed,
     id: u64,
     over: bool,
 }
 
-impl Listener {
+impl FeedReceiver {
     /// Polls for the next line; `None` after [`Line::LetGo`].
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Line>> {
         let mut seats = crate::lock(&self.feed.0);
@@ -249,7 +249,7 @@ impl Listener {
     }
 }
 
-impl Drop for Listener {
+impl Drop for FeedReceiver {
     fn drop(&mut self) {
         crate::lock(&self.feed.0).seats.remove(&self.id);
     }
@@ -264,11 +264,11 @@ mod tests {
     }
 
     fn publish(feed: &Feed, now: Time, subscription: u32, sm: &str) {
-        let about = About { node: "gnb 505.01 1", sm: Some(sm), subscription };
+        let about = LineScope { node: "gnb 505.01 1", sm: Some(sm), subscription };
         feed.publish(now, &about, || Line::Indication(Bytes::from(subscription.to_string())));
     }
 
-    fn next(listener: &mut Listener) -> Option<Line> {
+    fn next(listener: &mut FeedReceiver) -> Option<Line> {
         match listener.poll_next(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(line) => line,
             Poll::Pending => None,

@@ -9,7 +9,7 @@
 //! | [`Random`] | a reproducible stream of numbers |
 //! | [`feed`] | lines for listeners, each with a bounded queue |
 //! | [`metrics`] | metrics as Prometheus text |
-//! | [`routes`], [`routes!`] | routes of an HTTP interface, declared once |
+//! | [mod@routes], [`routes!`] | routes of an HTTP interface, declared once |
 //! | [`lock`] | a mutex that a panicked holder does not spoil |
 //! | [`codes!`] | constants of a number type, one line each |
 #![deny(missing_docs)]

@@ -9,7 +9,7 @@ use ranlab_campaign::plan::Plan;
 use ranlab_campaign::results::{PointResult, Results};
 use ranlab_campaign::rig::{Outcome, Stop};
 use ranlab_campaign::run::Event;
-use ranlab_http::board::{Board, LIST_MAX};
+use ranlab_http::board::{LIST_MAX, StatusBoard};
 use ranlab_report::report::{self, Watched};
 use ranlab_report::store::{Load, Store};
 
@@ -44,7 +44,7 @@ fn going(now: &mut CurrentValues) {
 
 /// Page of a campaign.
 pub(super) struct Page {
-    board: Board,
+    board: StatusBoard,
     wishes: Receiver<&'static str>,
     points: Vec<Listed>,
     repeats: u32,
@@ -60,7 +60,7 @@ pub(super) struct Page {
 impl Page {
     /// Opens the page of a campaign before it begins or continues.
     pub(super) fn open(
-        board: Board,
+        board: StatusBoard,
         before: &Results,
         plan: &Plan,
         (folder, command): (&Path, &str),

@@ -8,17 +8,17 @@ use serde_json::{Map, Value as Json, json};
 use ranlab_compare::PingFlexranPart;
 use ranlab_e2_lab::virtual_time::{Network, NetworkSpec};
 use ranlab_e2_lab::{
-    AssociationPart, FleetComponent, MonitorComponent, PingComponent, RelayComponent, RicComponent,
-    SliceXappComponent, SlicingPart, TrafficPart, TrafficXappComponent, VirtPart,
+    AssociationComponent, FleetComponent, MonitorComponent, PingComponent, RelayComponent, RicComponent,
+    SliceXappComponent, SlicingComponent, TrafficComponent, TrafficXappComponent, VirtComponent,
 };
 use ranlab_lab::{
     AnyComponent, AttachComponent, Config, ConfigFields, Field, GatewayComponent, JsonField,
     ProgramComponent, Role,
 };
-use ranlab_pipeline_lab::PipelinePart;
-use ranlab_sdran_lab::{EmpowerPart, FlexranPart, SouthFleetPart};
-use ranlab_upf_lab::{UpfLoadPart, UpfPart};
-use ranlab_xhaul_lab::XhaulPart;
+use ranlab_pipeline_lab::PipelineComponent;
+use ranlab_sdran_lab::{EmpowerComponent, FlexranComponent, SouthFleetComponent};
+use ranlab_upf_lab::{UpfComponent, UpfLoadComponent};
+use ranlab_xhaul_lab::XhaulComponent;
 
 use super::REGISTRY;
 use std::time::Duration;
@@ -36,19 +36,19 @@ fn parts() -> Vec<AnyComponent> {
         AnyComponent::from(PingFlexranPart::default()),
         AnyComponent::from(RelayComponent::default()),
         AnyComponent::from(GatewayComponent::default()),
-        AnyComponent::from(FlexranPart::default()),
-        AnyComponent::from(EmpowerPart::default()),
-        AnyComponent::from(SouthFleetPart::default()),
-        AnyComponent::from(AssociationPart::default()),
-        AnyComponent::from(SlicingPart::default()),
-        AnyComponent::from(VirtPart::default()),
-        AnyComponent::from(TrafficPart::default()),
+        AnyComponent::from(FlexranComponent::default()),
+        AnyComponent::from(EmpowerComponent::default()),
+        AnyComponent::from(SouthFleetComponent::default()),
+        AnyComponent::from(AssociationComponent::default()),
+        AnyComponent::from(SlicingComponent::default()),
+        AnyComponent::from(VirtComponent::default()),
+        AnyComponent::from(TrafficComponent::default()),
         AnyComponent::from(SliceXappComponent::default()),
         AnyComponent::from(TrafficXappComponent::default()),
-        AnyComponent::from(UpfPart::default()),
-        AnyComponent::from(UpfLoadPart::default()),
-        AnyComponent::from(PipelinePart::default()),
-        AnyComponent::from(XhaulPart::default()),
+        AnyComponent::from(UpfComponent::default()),
+        AnyComponent::from(UpfLoadComponent::default()),
+        AnyComponent::from(PipelineComponent::default()),
+        AnyComponent::from(XhaulComponent::default()),
     ]
 }
 
@@ -160,7 +160,7 @@ fn messages_to_workers_are_unchanged() {
 
 #[test]
 fn structured_values_are_json_and_report_errors() {
-    let mut part = XhaulPart::default();
+    let mut part = XhaulComponent::default();
     part.set("busy_ns", &"[1000,20]".into()).unwrap();
     assert_eq!(part.busy_ns, Some(JsonField((1000, 20))));
     let error = part.set("flows", &"soon".into()).unwrap_err().to_string();

@@ -20,7 +20,7 @@ use ranlab_lab::experiment::keys;
 use ranlab_lab::experiment::profile::{PeerError, SystemProfile, names};
 use ranlab_lab::experiment::third_party::{STOPPED_S, admit, commands, said};
 use ranlab_lab::{AnyComponent, As, Each};
-use ranlab_sdran_lab::{SdranNames, Southbound};
+use ranlab_sdran_lab::{Protocol, SdranNames};
 
 /// Experiment that only starts a program, per repeat or once.
 struct Program(Each);
@@ -204,7 +204,8 @@ fn vbbu_commands_are_shown_and_need_permission() {
     assert!(all.len() == 2 && begins(0, "cu") && begins(1, "du"), "{all:?}");
     assert!(matches!(of("\nat = 'tcp://h:1'"), Err(PeerError::OverTcp { .. })));
     let own = ranlab_xhaul_lab::live::VbbuPart::default();
-    let part = ranlab_xhaul_lab::XhaulPart { vbbu: Some(ranlab_lab::JsonField(own)), ..Default::default() };
+    let part =
+        ranlab_xhaul_lab::XhaulComponent { vbbu: Some(ranlab_lab::JsonField(own)), ..Default::default() };
     let mut part = AnyComponent::from(part);
     let lab = |commands| RigContext { commands, ..RigContext::new("x") };
     assert!(
@@ -241,7 +242,7 @@ fn base_station_protocols_of_profiles_are_known() {
         let protocol = SystemProfile::load(name).unwrap().dialect.southbound;
         assert!(
             protocol.is_empty()
-                || <SdranNames as As<Southbound>>::from_value(&protocol.as_str().into()).is_ok()
+                || <SdranNames as As<Protocol>>::from_value(&protocol.as_str().into()).is_ok()
         );
     }
 }

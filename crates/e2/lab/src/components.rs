@@ -1,9 +1,9 @@
 //! Components of E2: RICs, controllers, base stations, xApps and relays.
 
 use crate::{
-    AssociationPart, FleetComponent, MonitorComponent, PingComponent, RelayComponent, Ric, RicComponent,
-    RunningFleet, RunningMonitor, RunningPing, SliceXappComponent, SlicingPart, TrafficPart, TrafficXapp,
-    TrafficXappComponent, VirtPart, relay, rigs, xapp_slice,
+    AssociationComponent, FleetComponent, MonitorComponent, PingComponent, RelayComponent, Ric, RicComponent,
+    RunningFleet, RunningMonitor, RunningPing, SliceXappComponent, SlicingComponent, TrafficComponent,
+    TrafficXapp, TrafficXappComponent, VirtComponent, relay, rigs, xapp_slice,
 };
 use ranlab_lab::component::{Component, ComponentType, Domain, RigType, Started};
 use ranlab_lab::divide::stations;
@@ -18,10 +18,10 @@ pub static RIC: Domain = Domain {
         ComponentType::new::<MonitorComponent>(),
         ComponentType::new::<PingComponent>(),
         ComponentType::new::<RelayComponent>(),
-        ComponentType::new::<AssociationPart>(),
-        ComponentType::new::<SlicingPart>(),
-        ComponentType::new::<TrafficPart>(),
-        ComponentType::new::<VirtPart>(),
+        ComponentType::new::<AssociationComponent>(),
+        ComponentType::new::<SlicingComponent>(),
+        ComponentType::new::<TrafficComponent>(),
+        ComponentType::new::<VirtComponent>(),
         ComponentType::new::<SliceXappComponent>(),
         ComponentType::new::<TrafficXappComponent>(),
     ],
@@ -94,7 +94,7 @@ impl Component for RelayComponent {
     }
 }
 
-impl Component for AssociationPart {
+impl Component for AssociationComponent {
     const TYPE: &'static str = "association";
 
     async fn start(&self, _trust: WorkerTrust) -> Started {
@@ -102,7 +102,7 @@ impl Component for AssociationPart {
     }
 }
 
-impl Component for SlicingPart {
+impl Component for SlicingComponent {
     const TYPE: &'static str = "slicing";
 
     async fn start(&self, _trust: WorkerTrust) -> Started {
@@ -110,7 +110,7 @@ impl Component for SlicingPart {
     }
 }
 
-impl Component for TrafficPart {
+impl Component for TrafficComponent {
     const TYPE: &'static str = "traffic";
 
     async fn start(&self, _trust: WorkerTrust) -> Started {
@@ -118,7 +118,7 @@ impl Component for TrafficPart {
     }
 }
 
-impl Component for VirtPart {
+impl Component for VirtComponent {
     const TYPE: &'static str = "virt";
 
     async fn start(&self, _trust: WorkerTrust) -> Started {

@@ -11,8 +11,8 @@ use ranlab_campaign::schema::Kind;
 use ranlab_machine::lock;
 use ranlab_radio::user_plane::Carrier;
 use ranlab_ran::functions::{Requires, StationFunction, functions, hands_over};
-use ranlab_ran::node::{Layout, NodeKind, NodeTemplate};
-use ranlab_ran::radio::{DUS_MAX, Fidelity, FlowPlan, Move, RadioConfig, RadioMeter, Stay};
+use ranlab_ran::node::{NodeKind, NodeLayout, NodeTemplate};
+use ranlab_ran::radio::{DUS_MAX, Fidelity, FlowPlan, PlannedHandover, RadioConfig, RadioMeter, UePresence};
 use ranlab_sdk::e2::agent::SetupFailure;
 use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::{GlobalE2NodeId, Plmn, Version};
@@ -62,10 +62,10 @@ config! {
         flows: Vec<Spelled<FlowPlan>> as Each<Text> = Vec::new();
         /// with a radio: UEs that are present for a limited time, UES@FROM[-UNTIL]; all others are present from the
         /// start
-        stay: Vec<Spelled<Stay>> as Each<Text> = Vec::new();
+        stay: Vec<Spelled<UePresence>> as Each<Text> = Vec::new();
         /// with a radio: handovers started by the base station, as UES=CELL@TIME with the 36-bit cell identity in
         /// hexadecimal; the base station may ask controllers first (RC); requires kpm, rc or ni in --sm
-        moves: Vec<Spelled<Move>> as Each<Text> = Vec::new();
+        moves: Vec<Spelled<PlannedHandover>> as Each<Text> = Vec::new();
         /// with a radio: slices requested by UEs, SST or SST-SD, assigned in rotation
         snssai: Vec<Snssai> as Each<Text> = Vec::new();
         /// with a radio: networks selected by UEs, MCC.MNC, assigned in rotation; without it, the network of the base
@@ -128,7 +128,7 @@ impl FleetComponent {
         if self.dus != 1 && (self.radio.is_none() || self.kind != NodeKind::Split) {
             return Err(rig("`dus` needs a `radio` and the kind split"));
         }
-        let parts = Layout { kind: self.kind, dus: self.dus }.parts();
+        let parts = NodeLayout { kind: self.kind, dus: self.dus }.parts();
         if self.dus != 1 && (!self.nodes.is_multiple_of(parts) || !self.first.is_multiple_of(parts)) {
             let what = "a base station of CU-CP, CU-UP and";
             return Err(rig(format!("{what} {} DUs is {parts} nodes, and not a part of it", self.dus)));

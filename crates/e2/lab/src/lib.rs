@@ -40,10 +40,11 @@ pub use pinger::{ECHO_WAIT, PingReport, RoundTrip, control_bytes, indication_byt
 pub use relay::{Language, RelayComponent};
 pub use rest_client::{Events as BusEvents, RestError, RestUrl};
 pub use rest_controller::{
-    ASSOCIATION_PORT, AssociationPart, BusUrl, SLICING_PORT, SlicingPart, TRAFFIC_PORT, TrafficPart,
+    ASSOCIATION_PORT, AssociationComponent, BusUrl, SLICING_PORT, SlicingComponent, TRAFFIC_PORT,
+    TrafficComponent,
 };
 pub use ric::{HostedIApp, Ric, RicComponent, RicReport};
-pub use virt::{TenantPlan, VIRT_PORT, VirtPart};
+pub use virt::{TenantPlan, VIRT_PORT, VirtComponent};
 pub use xapp_slice::{SliceXappComponent, SliceXappReport};
 pub use xapp_traffic::{TrafficXapp, TrafficXappComponent, TrafficXappReport};
 

@@ -30,7 +30,7 @@ pub const ASSOCIATION_PORT: u16 = 8093;
 
 config! {
     /// The association controller.
-    pub struct AssociationPart {
+    pub struct AssociationComponent {
         /// address on which the controller accepts base stations, whose default controller it has to be; repeatable
         e2: Vec<Listen> = vec![Listen::At(loopback(E2_PORT))], wiring();
         /// address of the HTTP server, which serves /v1/nodes, /v1/policy and /openapi.json
@@ -55,7 +55,7 @@ config! {
 
 config! {
     /// The slicing controller.
-    pub struct SlicingPart {
+    pub struct SlicingComponent {
         /// address on which the controller accepts base stations; repeatable
         e2: Vec<Listen> = vec![Listen::At(loopback(E2_PORT))], wiring();
         /// address of the HTTP server, which serves /v1/nodes, /v1/policy and /openapi.json
@@ -77,7 +77,7 @@ config! {
 
 config! {
     /// The traffic controller.
-    pub struct TrafficPart {
+    pub struct TrafficComponent {
         /// address on which the controller accepts base stations; repeatable
         e2: Vec<Listen> = vec![Listen::At(loopback(E2_PORT))], wiring();
         /// address of the HTTP server, which serves /v1/nodes, /v1/events and /openapi.json
@@ -135,7 +135,7 @@ impl fmt::Display for BusUrl {
     }
 }
 
-impl AssociationPart {
+impl AssociationComponent {
     /// Listens and serves. Needs a `LocalSet`. The RIC's `bound` also contains `http` and, if configured, `slicing`.
     ///
     /// # Errors
@@ -161,7 +161,7 @@ impl AssociationPart {
     }
 }
 
-impl SlicingPart {
+impl SlicingComponent {
     /// Returns the settings of its RIC.
     pub(crate) fn ric(&self) -> RicComponent {
         RicComponent {
@@ -192,7 +192,7 @@ impl SlicingPart {
     }
 }
 
-impl TrafficPart {
+impl TrafficComponent {
     /// Returns the settings of its RIC.
     pub(crate) fn ric(&self) -> RicComponent {
         RicComponent {

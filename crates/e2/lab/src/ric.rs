@@ -13,7 +13,7 @@ use ranlab_ric::monitor::{KpiExport, MonitorHandle, PublicationHandle, SERIES_MA
 use ranlab_ric::slicing::Slicing;
 use ranlab_ric::xapps::{Registry, XappRules};
 use ranlab_ric_server::a1::{self, A1, PolicyType, TYPE_BYTES_MAX, TYPES_MAX};
-use ranlab_ric_server::commons::Commons;
+use ranlab_ric_server::commons::SharedData;
 
 use ranlab_sdk::RicHandle;
 use ranlab_sdk::e2::ric::directory::Directory;
@@ -267,10 +267,10 @@ pub struct Ric {
     console: Option<ConsoleHandle>,
     /// Address for RMR messages.
     rmr: Option<String>,
-    bus: Option<crate::ric_bus::Joined>,
+    bus: Option<crate::ric_bus::ClusterMembership>,
     _shared: Option<crate::ric_bus::Shared>,
     /// The shared store of xApps.
-    commons: Commons,
+    commons: SharedData,
     a1: Option<A1>,
     /// Starts hosted xApps, which end when this is dropped.
     _hands: Option<ProcessSupervisor>,

@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use ranlab_ric::commons::Access;
-use ranlab_ric_server::commons::Commons;
+use ranlab_ric_server::commons::SharedData;
 use ranlab_sdk::RicHandle;
 use ranlab_sdk::e2::ric::directory::DirectoryConfig;
 use ranlab_sdk::transport::Address;
@@ -12,7 +12,7 @@ use ranlab_lab::rig;
 use ranlab_lab::worker::ComponentError;
 
 #[cfg(feature = "bus")]
-pub(crate) use ranlab_ric_server::nats::Joined;
+pub(crate) use ranlab_ric_server::nats::ClusterMembership;
 #[cfg(feature = "bus")]
 pub(crate) use ranlab_ric_server::nats_commons::Shared;
 
@@ -72,7 +72,7 @@ pub(crate) async fn join(
     part: &RicComponent,
     ric: &RicHandle,
     bound: &[(&'static str, String)],
-) -> Result<Option<Joined>, ComponentError> {
+) -> Result<Option<ClusterMembership>, ComponentError> {
     let Some(config) = config(part, "") else { return Ok(None) };
     let e2 = advertised(part.advertise_e2.as_ref(), bound, "e2");
     let e42 = advertised(part.advertise_e42.as_ref(), bound, "e42");
@@ -147,12 +147,12 @@ pub(crate) async fn publish(
 pub(crate) async fn commons(
     part: &RicComponent,
     access: BTreeMap<String, Access>,
-) -> Result<(Commons, Option<Shared>), ComponentError> {
+) -> Result<(SharedData, Option<Shared>), ComponentError> {
     let Some(config) = config(part, " (shared)").filter(|_| part.http.is_some()) else {
-        return Ok((Commons::local(access), None));
+        return Ok((SharedData::local(access), None));
     };
     let mut shared = Shared::open(config).await.map_err(from_nats)?;
-    let commons = Commons::new(shared.store(), access);
+    let commons = SharedData::new(shared.store(), access);
     shared.carry(&commons);
     Ok((commons, Some(shared)))
 }
@@ -163,8 +163,8 @@ pub(crate) async fn commons(
 pub(crate) async fn commons(
     _: &RicComponent,
     access: BTreeMap<String, Access>,
-) -> Result<(Commons, Option<Shared>), ComponentError> {
-    Ok((Commons::local(access), None))
+) -> Result<(SharedData, Option<Shared>), ComponentError> {
+    Ok((SharedData::local(access), None))
 }
 
 /// Without NATS, there is no bus to join.
@@ -174,7 +174,7 @@ pub(crate) async fn join(
     part: &RicComponent,
     ric: &RicHandle,
     bound: &[(&'static str, String)],
-) -> Result<Option<Joined>, ComponentError> {
+) -> Result<Option<ClusterMembership>, ComponentError> {
     let _ = (ric, advertised(part.advertise_e2.as_ref(), bound, "e2"));
     Ok(None)
 }

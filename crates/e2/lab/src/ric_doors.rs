@@ -1,7 +1,7 @@
 //! Sockets of a RIC for other programs: HTTP, and RMR next to it.
 use super::*;
 use ranlab_http::guard::Access;
-use ranlab_http::token::Trust;
+use ranlab_http::token::TrustedNetworks;
 use ranlab_ric_server::hosted::Hosted;
 use ranlab_ric_server::rest::{self, Resources, RestConfig};
 use ranlab_ric_server::rmr::{self, RmrConfig};
@@ -25,7 +25,7 @@ impl HttpListener {
     }
 
     /// Sets the peers that do not need the token.
-    fn trusting(self, trust: Option<Trust>) -> Self {
+    fn trusting(self, trust: Option<TrustedNetworks>) -> Self {
         Self { access: Access { trust, ..self.access }, ..self }
     }
 }
@@ -43,7 +43,7 @@ impl Ric {
         if part.rmr.is_some() && part.http.is_none() {
             return Err(rig("xApps that speak RMR subscribe over HTTP: --rmr takes --http as well"));
         }
-        let trust = || AllowedPeer::any_of(&part.trust).map(Trust::new);
+        let trust = || AllowedPeer::any_of(&part.trust).map(TrustedNetworks::new);
         if let Some(address) = part.rmr {
             // Before HTTP, which states its address.
             self.rmr = Some(self.serve_rmr(address, trust()).await?);
@@ -95,7 +95,7 @@ impl Ric {
     async fn serve_rmr(
         &mut self,
         address: SocketAddr,
-        trust: Option<Trust>,
+        trust: Option<TrustedNetworks>,
     ) -> Result<String, ComponentError> {
         let console = self.console.get_or_insert_with(|| rest::console(&self.handle)).clone();
         let served = rmr::serve(self.handle.clone(), RmrConfig { address, trust, console }).await;

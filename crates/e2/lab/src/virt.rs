@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ranlab_campaign::schema::Kind;
-use ranlab_ric::virt::{self, Errand, FaceId, Tenant, TenantBroker, Virt};
+use ranlab_ric::virt::{self, BrokerTask, Tenant, TenantBroker, TenantNodeId, Virt};
 use ranlab_ric_server::rest::Resources;
 use ranlab_sdk::AgentHandle;
 use ranlab_sdk::e2::ric::IAppId;
@@ -31,7 +31,7 @@ pub const VIRT_PORT: u16 = 8094;
 
 config! {
     /// The virtualization controller.
-    pub struct VirtPart {
+    pub struct VirtComponent {
         /// address on which the controller accepts base stations; repeatable
         e2: Vec<Listen> = vec![Listen::At(loopback(E2_PORT))], wiring();
         /// address of the HTTP server, which serves /v1/tenants, /v1/nodes and /openapi.json
@@ -90,7 +90,7 @@ impl Spell for TenantPlan {
     }
 }
 
-impl VirtPart {
+impl VirtComponent {
     /// Returns the settings of the underlying RIC.
     pub(crate) fn ric(&self) -> RicComponent {
         RicComponent {
@@ -144,7 +144,7 @@ impl VirtPart {
 }
 
 /// Agents of an operator's base stations.
-type Faces = Rc<RefCell<BTreeMap<FaceId, AgentHandle>>>;
+type Faces = Rc<RefCell<BTreeMap<TenantNodeId, AgentHandle>>>;
 
 /// A running virtualization controller.
 pub struct Shared {
@@ -176,9 +176,9 @@ impl Runner {
         }
     }
 
-    fn run_errand(&self, errand: Errand) {
+    fn run_errand(&self, errand: BrokerTask) {
         match errand {
-            Errand::Open(face) => {
+            BrokerTask::Open(face) => {
                 let known = self.faces.borrow().get(&face).cloned();
                 let agent = known.or_else(|| {
                     let agent = AgentHandle::start(self.desk.agent(face)?, SocketOptions::default());
@@ -191,18 +191,18 @@ impl Runner {
                     let _ = agent.add_controller(operator);
                 }
             }
-            Errand::Close(face) => {
+            BrokerTask::Close(face) => {
                 let Some(agent) = self.faces.borrow().get(&face).cloned() else { return };
                 let all: Vec<_> = agent.read(|agent| agent.controllers().map(|(id, _)| id).collect());
                 for id in all {
                     let _ = agent.remove_controller(id);
                 }
             }
-            Errand::Tend(face) => {
+            BrokerTask::Tend(face) => {
                 let agent = self.faces.borrow().get(&face).cloned();
                 agent.into_iter().for_each(|it| it.with(|agent, now| self.desk.tend(face, agent, now)));
             }
-            Errand::Rouse => self.ric.with(|ric, now| ric.wake_iapp(now, self.iapp)),
+            BrokerTask::Rouse => self.ric.with(|ric, now| ric.wake_iapp(now, self.iapp)),
         }
     }
 }
@@ -250,7 +250,7 @@ mod tests {
             (vec!["A:1:everybody"], "write a network"),
         ] {
             let tenant = tenants.iter().map(|text| text.parse().unwrap()).collect();
-            let refused = VirtPart { tenant, ..VirtPart::default() }.iapp().err().unwrap();
+            let refused = VirtComponent { tenant, ..VirtComponent::default() }.iapp().err().unwrap();
             assert!(refused.what.contains(why), "{}", refused.what);
         }
     }

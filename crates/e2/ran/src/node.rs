@@ -1,10 +1,10 @@
 //! An emulated E2 node: identity, components, RAN functions.
 use crate::functions::{StationContext, StationFunction, functions};
 use crate::radio::{
-    Called, DUS_MAX, Fidelity, FluidRadio, Neighbours, Place, Radio, RadioConfig, RadioError, SharedRadio,
-    Site, cell_of, first_ue,
+    BaseStation, CellPlacement, DUS_MAX, Fidelity, FluidRadio, InterfaceIdentity, Neighbours, Radio,
+    RadioConfig, RadioError, SharedRadio, cell_of, first_ue,
 };
-use crate::stats::{CellSource, Names};
+use crate::stats::{CellSource, UeIdType};
 use ranlab_e2::agent::{Agent, AgentConfig};
 use ranlab_e2::functions::stats::ReportCounters;
 use ranlab_e2::{OutboxLimits, Time};
@@ -55,7 +55,7 @@ pub enum NodeKind {
 
 /// Unit of a split base station that is an E2 node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum Unit {
     /// CU-CP: knows the slices of the UEs.
     CuCp,
     /// CU-UP: PDCP and the tunnels.
@@ -66,7 +66,7 @@ pub enum Part {
 
 /// The E2 nodes that make up the base stations of a fleet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Layout {
+pub struct NodeLayout {
     /// Kind of the base stations.
     pub kind: NodeKind,
     /// Number of DUs per split base station, at least 1.
@@ -74,13 +74,13 @@ pub struct Layout {
 }
 
 /// The usual layout of a kind, with one DU.
-impl From<NodeKind> for Layout {
+impl From<NodeKind> for NodeLayout {
     fn from(kind: NodeKind) -> Self {
         Self { kind, dus: 1 }
     }
 }
 
-impl Layout {
+impl NodeLayout {
     /// Returns the number of E2 nodes per base station.
     pub fn parts(self) -> u32 {
         if self.kind == NodeKind::Split { 2 + self.dus } else { 1 }
@@ -92,11 +92,11 @@ impl Layout {
     }
 
     /// Returns the unit of the `index`th node. `None` if it is a complete base station, or if kinds are mixed.
-    pub fn unit(self, index: u32) -> Option<Part> {
+    pub fn unit(self, index: u32) -> Option<Unit> {
         let part = match index % self.parts() {
-            0 => Part::CuCp,
-            1 => Part::CuUp,
-            _ => Part::Du,
+            0 => Unit::CuCp,
+            1 => Unit::CuUp,
+            _ => Unit::Du,
         };
         (self.kind == NodeKind::Split).then_some(part)
     }
@@ -171,7 +171,7 @@ impl Layout {
 
 /// Returns identity and components of the `index`th node, in the usual layout of a kind.
 pub fn identity(kind: NodeKind, plmn: Plmn, index: u32) -> (GlobalE2NodeId, Vec<ComponentConfigItem>) {
-    Layout::from(kind).identity(plmn, index)
+    NodeLayout::from(kind).identity(plmn, index)
 }
 
 /// Settings common to all nodes of a fleet.
@@ -212,11 +212,11 @@ pub struct NodeTemplate {
     pub neighbours: Neighbours,
     /// Called for each ping that a control request delivered and that was executed, with the node and the number of the
     /// ping.
-    pub pinged: Option<Pinged>,
+    pub pinged: Option<PingCallback>,
 }
 
 /// Callback for executed pings ([`NodeTemplate::pinged`]).
-pub type Pinged = Arc<dyn Fn(GlobalE2NodeId, u32) + Send + Sync>;
+pub type PingCallback = Arc<dyn Fn(GlobalE2NodeId, u32) + Send + Sync>;
 
 impl Default for NodeTemplate {
     /// Returns gNBs of network 505.01 without UEs, radio and named functions, which offer their own functions to every
@@ -267,7 +267,7 @@ impl NodeTemplate {
         let layout = self.layout();
         let start_us = now.as_nanos() / 1_000;
         let station = layout.station(index);
-        let place = |du| Place {
+        let place = |du| CellPlacement {
             // There are fewer than 65,536 cells.
             cell_id: layout.cell_id(station, du) as u16,
             seed: self.seed_of(station),
@@ -284,11 +284,11 @@ impl NodeTemplate {
         };
         Ok(match config.fidelity {
             Fidelity::Slot if layout.kind == NodeKind::Split && layout.dus > 1 => {
-                CellSource::Site(Site::new((0..layout.dus).map(radio).collect::<Result<_, _>>()?))
+                CellSource::Site(BaseStation::new((0..layout.dus).map(radio).collect::<Result<_, _>>()?))
             }
             Fidelity::Slot => CellSource::Radio(radio(0)?),
             Fidelity::Fluid => {
-                let Place { cell_id, seed, .. } = place(0);
+                let CellPlacement { cell_id, seed, .. } = place(0);
                 let radio = FluidRadio::new(config, (cell_id, seed), self.plmn, start_us)?;
                 CellSource::Fluid(Arc::new(Mutex::new(radio)))
             }
@@ -296,12 +296,12 @@ impl NodeTemplate {
     }
 
     /// Returns the identities of a cell on its base station's interfaces. `None` if the base station is not a gNB.
-    pub(crate) fn called(&self, index: u32, du: u32) -> Option<Called> {
+    pub(crate) fn called(&self, index: u32, du: u32) -> Option<InterfaceIdentity> {
         let layout = self.layout();
         let GlobalE2NodeId::Gnb(node) = layout.identity(self.plmn, index).0 else { return None };
         let first = cell_of(self.plmn, node.gnb.gnb_id.value as u32);
         let id = u64::from(layout.cell_id(layout.station(index), du)) + 1;
-        Some(Called {
+        Some(InterfaceIdentity {
             station: GlobalNgRanNodeId::Gnb(node.gnb),
             du: (self.kind == NodeKind::Split).then_some(id),
             cell: NrCgi { cell: first.cell + u64::from(du), ..first },
@@ -309,9 +309,9 @@ impl NodeTemplate {
     }
 
     /// Returns the layout of its base stations.
-    pub fn layout(&self) -> Layout {
+    pub fn layout(&self) -> NodeLayout {
         let dus = self.radio.as_ref().map_or(1, |radio| radio.dus.clamp(1, DUS_MAX));
-        Layout { kind: self.kind, dus }
+        NodeLayout { kind: self.kind, dus }
     }
 
     /// Returns whether the `index`th node serves the UEs of a cell of its base station, counted from 0.
@@ -379,12 +379,12 @@ impl NodeTemplate {
     }
 
     /// Returns the type of UE identifiers that the `index`th node uses.
-    pub(crate) fn names(&self, index: u32) -> Names {
+    pub(crate) fn names(&self, index: u32) -> UeIdType {
         match self.layout().identity(self.plmn, index).0 {
-            GlobalE2NodeId::Gnb(gnb) if gnb.du_id.is_some() => Names::GnbDu,
-            GlobalE2NodeId::Gnb(_) | GlobalE2NodeId::EnGnb(_) => Names::Gnb,
-            GlobalE2NodeId::NgEnb(_) => Names::NgEnb,
-            GlobalE2NodeId::Enb(_) => Names::Enb,
+            GlobalE2NodeId::Gnb(gnb) if gnb.du_id.is_some() => UeIdType::GnbDu,
+            GlobalE2NodeId::Gnb(_) | GlobalE2NodeId::EnGnb(_) => UeIdType::Gnb,
+            GlobalE2NodeId::NgEnb(_) => UeIdType::NgEnb,
+            GlobalE2NodeId::Enb(_) => UeIdType::Enb,
         }
     }
 
@@ -407,7 +407,7 @@ mod tests {
             assert_eq!(ids.len(), 3_000, "{kind:?}");
         }
         for (dus, stations) in [(1, 10), (4, 5), (8, 3)] {
-            let layout = Layout { kind: NodeKind::Split, dus };
+            let layout = NodeLayout { kind: NodeKind::Split, dus };
             let nodes: BTreeSet<_> = (0..30).map(|i| layout.identity(plmn, i).0).collect();
             let bases: BTreeSet<_> = nodes.iter().map(|id| id.base_station()).collect();
             assert_eq!((nodes.len(), bases.len()), (30, stations), "{dus} DUs");

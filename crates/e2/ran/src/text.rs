@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::radio::{FlowPlan, Move, RadioConfig, Stay, TrafficKind};
+use crate::radio::{FlowPlan, PlannedHandover, RadioConfig, TrafficKind, UePresence};
 use ranlab_e2_codec::e2ap::Plmn;
 use ranlab_e2_codec::e2sm::rrc::Snssai;
 use ranlab_radio::user_plane::{Carrier, Channel, jakes};
@@ -199,7 +199,7 @@ impl Spell for StageKey {
     }
 }
 
-impl Spell for Stay {
+impl Spell for UePresence {
     const ALLOWED: &'static str = "UES@FROM[-UNTIL], UES as 2 or 1-3, times as 5s";
 
     fn spell(text: &str) -> Option<Self> {
@@ -209,7 +209,7 @@ impl Spell for Stay {
     }
 }
 
-impl Spell for Move {
+impl Spell for PlannedHandover {
     const ALLOWED: &'static str =
         "UES=CELL@TIME, UES as 2 or 1-3, CELL up to nine hexadecimal digits, TIME as 5s";
 
@@ -232,9 +232,9 @@ pub struct RadioSettings<'a> {
     /// Traffic.
     pub flows: &'a [Spelled<FlowPlan>],
     /// Attachments that begin or end later.
-    pub stay: &'a [Spelled<Stay>],
+    pub stay: &'a [Spelled<UePresence>],
     /// Handovers.
-    pub moves: &'a [Spelled<Move>],
+    pub moves: &'a [Spelled<PlannedHandover>],
     /// Slices that UEs ask for.
     pub snssai: &'a [Snssai],
     /// Networks that UEs select.
@@ -317,12 +317,15 @@ mod tests {
         ] {
             assert_eq!(read::<FlowPlan>(text), None, "{text}");
         }
-        assert_eq!(read("3@10s"), Some(Stay { ues: 3..=3, from: second(10), until: None }));
-        assert_eq!(read("1-2@0s-1min"), Some(Stay { ues: 1..=2, from: second(0), until: Some(second(60)) }));
-        assert_eq!(read::<Stay>("3"), None);
-        assert_eq!(read("1-2=20@5s"), Some(Move { ues: 1..=2, cell: 0x20, at: second(5) }));
+        assert_eq!(read("3@10s"), Some(UePresence { ues: 3..=3, from: second(10), until: None }));
+        assert_eq!(
+            read("1-2@0s-1min"),
+            Some(UePresence { ues: 1..=2, from: second(0), until: Some(second(60)) })
+        );
+        assert_eq!(read::<UePresence>("3"), None);
+        assert_eq!(read("1-2=20@5s"), Some(PlannedHandover { ues: 1..=2, cell: 0x20, at: second(5) }));
         for wrong in ["1@5s", "1=20", "0=20@5s", "1=g@5s", "1=1000000000@5s"] {
-            assert_eq!(read::<Move>(wrong), None, "{wrong}");
+            assert_eq!(read::<PlannedHandover>(wrong), None, "{wrong}");
         }
         let wrong = "lte:26".parse::<Spelled<Carrier>>().unwrap_err();
         assert!(wrong.contains("lte:PRBS"), "{wrong}");

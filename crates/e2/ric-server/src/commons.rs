@@ -2,7 +2,7 @@
 #![allow(clippy::result_large_err, reason = "one refusal a request")]
 
 use crate::events::{LocalBus, events};
-use crate::hosted::Asker;
+use crate::hosted::HostedXapp;
 use axum::body::Bytes;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -21,7 +21,7 @@ use tokio::sync::mpsc;
 
 /// Routes of the shared store, and what their description adds.
 pub const DOCUMENT: Document =
-    Document { routes: Commons::ROUTES, details: include_str!("../openapi/commons.json") };
+    Document { routes: SharedData::ROUTES, details: include_str!("../openapi/commons.json") };
 /// Maximum number of topics with listeners, and of listeners per topic; further listeners are refused.
 ///
 /// Each hosted xApp may hold up to [`XAPP_LISTENS_MAX`](crate::hosted::XAPP_LISTENS_MAX) of them, and the
@@ -43,14 +43,14 @@ pub struct CommonsCounts {
 
 /// Handle of the shared store; clones refer to the same store.
 #[derive(Clone)]
-pub struct Commons(Arc<Inside>);
+pub struct SharedData(Arc<SharedDataState>);
 
 /// Channel to the bus for messages to other RICs: namespace, topic, message.
-pub(crate) type Abroad = mpsc::Sender<(String, String, Bytes)>;
+pub(crate) type OutboundMessages = mpsc::Sender<(String, String, Bytes)>;
 
-struct Inside {
+struct SharedDataState {
     store: Box<dyn Store>,
-    abroad: OnceLock<Abroad>,
+    abroad: OnceLock<OutboundMessages>,
     access: BTreeMap<String, Access>,
     topics: Mutex<Topics>,
 }
@@ -61,13 +61,13 @@ struct Topics {
     counts: CommonsCounts,
 }
 
-impl Default for Commons {
+impl Default for SharedData {
     fn default() -> Self {
         Self::local(BTreeMap::new())
     }
 }
 
-impl std::fmt::Debug for Commons {
+impl std::fmt::Debug for SharedData {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Commons").field("access", &self.0.access).finish_non_exhaustive()
     }
@@ -82,10 +82,10 @@ struct Put {
     revision: Option<u64>,
 }
 
-type Call = HttpCall<Asker>;
+type Call = HttpCall<HostedXapp>;
 
 ranlab_machine::routes! {
-    async impl Commons: Handler<Commons, Asker>, at "/v1/", faults [400, 401, 403, 404, 405, 421, 503] {
+    async impl SharedData: Handler<SharedData, HostedXapp>, at "/v1/", faults [400, 401, 403, 404, 405, 421, 503] {
         Get "kv/{namespace}" keys -> 200: Keys, Xapp, "keys of a namespace";
         Get "kv/{namespace}/{key}" value -> 200: Value, Xapp, "value and revision of a key";
         Put "kv/{namespace}/{key}" set_value(NewValue) -> 200: Revision, Xapp or [409, 422],
@@ -98,11 +98,11 @@ ranlab_machine::routes! {
     }
 }
 
-impl Commons {
+impl SharedData {
     /// Returns a shared store on this backend; `access` grants hosted xApps access beyond their own
     /// namespaces.
     pub fn new(store: Box<dyn Store>, access: BTreeMap<String, Access>) -> Self {
-        Self(Arc::new(Inside { store, abroad: OnceLock::new(), access, topics: Mutex::default() }))
+        Self(Arc::new(SharedDataState { store, abroad: OnceLock::new(), access, topics: Mutex::default() }))
     }
 
     /// Returns a shared store in memory; its values are lost at exit.
@@ -112,7 +112,7 @@ impl Commons {
 
     /// Forwards messages published here to other RICs; only the first channel is used.
     #[cfg(feature = "bus")]
-    pub(crate) fn carried(&self, abroad: Abroad) {
+    pub(crate) fn carried(&self, abroad: OutboundMessages) {
         let _ = self.0.abroad.set(abroad);
     }
 
@@ -166,7 +166,7 @@ impl Commons {
             None => name == namespace,
         };
         let name = names.last().copied().unwrap_or_default();
-        let Some(xapp) = call.client.as_ref().map(Asker::name).filter(|xapp| !may(xapp)) else {
+        let Some(xapp) = call.client.as_ref().map(HostedXapp::name).filter(|xapp| !may(xapp)) else {
             return Ok((namespace, name));
         };
         let what = if writes { "write" } else { "read" };
@@ -218,7 +218,7 @@ impl Commons {
 
     async fn listen(self: Arc<Self>, call: Call) -> Result<Response, Response> {
         let (namespace, topic) = self.place(&call)?;
-        let kept = call.client.as_ref().map(Asker::listens).transpose()?;
+        let kept = call.client.as_ref().map(HostedXapp::listens).transpose()?;
         let name = format!("{namespace}/{topic}");
         let mut topics = lock(&self.0.topics);
         if !topics.buses.contains_key(&name) && topics.buses.len() >= TOPICS_MAX {
@@ -281,10 +281,10 @@ mod tests {
         }
     }
 
-    fn response(commons: &Commons, xapp: Option<&str>, method: Method, uri: &str, body: &str) -> Response {
+    fn response(commons: &SharedData, xapp: Option<&str>, method: Method, uri: &str, body: &str) -> Response {
         let xapp = xapp.map(str::to_owned);
         let server = Server::new(ranlab_http::guard::Access::default())
-            .identify(move |_| xapp.as_deref().map(Asker::of_test))
+            .identify(move |_| xapp.as_deref().map(HostedXapp::of_test))
             .with(Table::routed(Arc::new(commons.clone())));
         let request = Request::builder().method(method.name()).uri(uri).header("host", "localhost");
         let request = request.header("content-type", "application/json");
@@ -292,14 +292,14 @@ mod tests {
         at_once(server.answer(Ipv4Addr::LOCALHOST.into(), request))
     }
 
-    fn status(commons: &Commons, xapp: Option<&str>, method: Method, uri: &str, body: &str) -> u16 {
+    fn status(commons: &SharedData, xapp: Option<&str>, method: Method, uri: &str, body: &str) -> u16 {
         response(commons, xapp, method, uri, body).status().as_u16()
     }
 
     #[test]
     fn xapp_access_follows_its_rule() {
         let access = Access { reads: ["shared".to_owned()].into(), writes: ["out".to_owned()].into() };
-        let commons = Commons::local([("one".to_owned(), access)].into());
+        let commons = SharedData::local([("one".to_owned(), access)].into());
         let put = |xapp, namespace: &str| {
             status(&commons, xapp, Method::Put, &format!("/v1/kv/{namespace}/k"), "{\"value\": 1}")
         };
@@ -321,7 +321,7 @@ mod tests {
 
     #[test]
     fn invalid_requests_change_nothing() {
-        let commons = Commons::default();
+        let commons = SharedData::default();
         let ask = |method, uri: &str, body: &str| status(&commons, None, method, uri, body);
         assert_eq!(ask(Method::Put, "/v1/kv/n/k", "{\"value\": [1], \"revision\": 0}"), 200);
         for (method, uri, body, expected) in [
@@ -349,7 +349,7 @@ mod tests {
 
     #[test]
     fn messages_reach_listeners_and_losses_are_counted() {
-        let commons = Commons::default();
+        let commons = SharedData::default();
         let publish = || status(&commons, None, Method::Post, "/v1/topics/n/t", "{\"a\":\n1}");
         assert_eq!(publish(), 200);
         assert_eq!(commons.counts(), CommonsCounts { published: 1, unheard: 1, missed: 0, untold: 0 });

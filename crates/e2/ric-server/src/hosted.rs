@@ -60,17 +60,17 @@ pub struct XappEndpoint {
     socket: UnixListener,
     turns: Arc<Semaphore>,
     listens: Arc<Semaphore>,
-    pace: Mutex<Pace>,
+    pace: Mutex<RateLimiter>,
 }
 
 /// Token bucket of requests.
 #[derive(Debug)]
-struct Pace {
+struct RateLimiter {
     left: f64,
     at: Time,
 }
 
-impl Pace {
+impl RateLimiter {
     /// Takes one request from the bucket, which holds at most the requests of one second.
     fn take(&mut self, now: Time) -> bool {
         let passed = now.since(self.at).as_secs_f64();
@@ -85,7 +85,7 @@ impl Pace {
 impl XappEndpoint {
     /// Returns the endpoint of the xApp `name`.
     pub fn new(name: String, token: Token, socket: UnixListener) -> Self {
-        let pace = Pace { left: XAPP_REQUESTS_PER_S, at: ranlab_sdk::now() };
+        let pace = RateLimiter { left: XAPP_REQUESTS_PER_S, at: ranlab_sdk::now() };
         Self {
             name,
             token,
@@ -104,7 +104,7 @@ impl std::fmt::Debug for Hosted {
 }
 
 /// Hosted xApp that sent a request.
-pub struct Asker(Arc<Vec<XappEndpoint>>, usize);
+pub struct HostedXapp(Arc<Vec<XappEndpoint>>, usize);
 
 impl Hosted {
     /// Returns the hosted xApps with these endpoints.
@@ -113,9 +113,9 @@ impl Hosted {
     }
 
     /// Returns the xApp whose token a request carries.
-    pub(crate) fn asker(&self, headers: &HeaderMap) -> Option<Asker> {
+    pub(crate) fn asker(&self, headers: &HeaderMap) -> Option<HostedXapp> {
         let place = self.xapps.iter().position(|door| door.token.is_borne(headers))?;
-        Some(Asker(self.xapps.clone(), place))
+        Some(HostedXapp(self.xapps.clone(), place))
     }
 
     /// Returns duplicates of the sockets.
@@ -124,7 +124,7 @@ impl Hosted {
     }
 }
 
-impl Asker {
+impl HostedXapp {
     /// Returns the name of the xApp.
     pub(crate) fn name(&self) -> &str {
         &self.0[self.1].name
@@ -146,7 +146,7 @@ impl Asker {
 }
 
 #[cfg(test)]
-impl Asker {
+impl HostedXapp {
     /// Returns an xApp with this name.
     pub(crate) fn of_test(name: &str) -> Self {
         use std::os::linux::net::SocketAddrExt;
@@ -160,7 +160,7 @@ impl Asker {
     }
 }
 
-impl Client for Asker {
+impl Client for HostedXapp {
     type Turn = OwnedSemaphorePermit;
 
     fn admit(&self, method: &str, path: &str, who: Option<Who>) -> Result<OwnedSemaphorePermit, Response> {
@@ -195,7 +195,7 @@ pub(crate) fn serve_sockets(router: &Router, sockets: Vec<io::Result<UnixListene
         let listener = tokio::net::UnixListener::from_std(socket)?;
         let here = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let router = router.clone().layer(from_fn(unhurried)).layer(MockConnectInfo(here));
-        let bounded = Bounded { listener, room: Arc::new(Semaphore::new(XAPP_CONNECTIONS_MAX)) };
+        let bounded = BoundedListener { listener, room: Arc::new(Semaphore::new(XAPP_CONNECTIONS_MAX)) };
         tokio::spawn(async move {
             if let Err(error) = axum::serve(bounded, router).await {
                 tracing::error!(%error, "HTTP of a hosted xApp ended");
@@ -221,21 +221,21 @@ async fn unhurried(request: Request, next: Next) -> Response {
 }
 
 /// Listener for one xApp with a limited number of connections.
-struct Bounded {
+struct BoundedListener {
     listener: tokio::net::UnixListener,
     room: Arc<Semaphore>,
 }
 
-impl Listener for Bounded {
-    type Io = Held;
+impl Listener for BoundedListener {
+    type Io = ConnectionPermit;
     type Addr = Peer;
 
-    async fn accept(&mut self) -> (Held, Peer) {
+    async fn accept(&mut self) -> (ConnectionPermit, Peer) {
         // The semaphore is never closed.
         let Ok(room) = self.room.clone().acquire_owned().await else { return std::future::pending().await };
         let (stream, peer) = Listener::accept(&mut self.listener).await;
         tokio::time::sleep(CONNECTION_REST).await;
-        (Held { stream, _room: room }, peer)
+        (ConnectionPermit { stream, _room: room }, peer)
     }
 
     fn local_addr(&self) -> io::Result<Peer> {
@@ -244,12 +244,12 @@ impl Listener for Bounded {
 }
 
 /// Connection that holds a connection slot.
-struct Held {
+struct ConnectionPermit {
     stream: UnixStream,
     _room: OwnedSemaphorePermit,
 }
 
-impl AsyncRead for Held {
+impl AsyncRead for ConnectionPermit {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -259,7 +259,7 @@ impl AsyncRead for Held {
     }
 }
 
-impl AsyncWrite for Held {
+impl AsyncWrite for ConnectionPermit {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, octets: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(cx, octets)
     }
@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn bucket_limits_rate_and_burst() {
         let begun = Time::ZERO;
-        let mut pace = Pace { left: XAPP_REQUESTS_PER_S, at: begun };
+        let mut pace = RateLimiter { left: XAPP_REQUESTS_PER_S, at: begun };
         let taken = (0..1_000).filter(|_| pace.take(begun)).count();
         assert_eq!(taken, XAPP_REQUESTS_PER_S as usize);
         let later = begun + Duration::from_millis(100);

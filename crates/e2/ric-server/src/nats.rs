@@ -48,13 +48,13 @@ const SILENT_MAX: u32 = 64;
 const BUCKET_BYTES: i64 = 256 << 20;
 
 /// State kept between attempts to open the bucket.
-struct Opening {
+struct BucketOpening {
     config: NatsConfig,
     heard: EventForwarder,
     client: Option<Client>,
 }
 
-impl Opening {
+impl BucketOpening {
     /// Makes one attempt.
     async fn open(&mut self) -> Result<kv::Store, NatsError> {
         let client = match &self.client {
@@ -101,9 +101,9 @@ async fn bucket(context: &jetstream::Context, config: &NatsConfig) -> Result<kv:
 
 /// Connection of a RIC to its bucket; dropping it disconnects.
 #[derive(Debug)]
-pub struct Joined([tokio::task::JoinHandle<()>; 2]);
+pub struct ClusterMembership([tokio::task::JoinHandle<()>; 2]);
 
-impl Drop for Joined {
+impl Drop for ClusterMembership {
     fn drop(&mut self) {
         self.0.iter().for_each(tokio::task::JoinHandle::abort);
     }
@@ -117,7 +117,7 @@ impl Drop for Joined {
 ///
 /// # Errors
 /// Fails on permanent errors: invalid addresses or files, or rejected credentials.
-pub async fn join(ric: RicHandle, config: NatsConfig) -> Result<Joined, NatsError> {
+pub async fn join(ric: RicHandle, config: NatsConfig) -> Result<ClusterMembership, NatsError> {
     let (asks, asked) = mpsc::channel(WAITING_MAX);
     let (news, mut told) = mpsc::channel(WAITING_MAX);
     let (begun, begins) = oneshot::channel();
@@ -140,7 +140,7 @@ pub async fn join(ric: RicHandle, config: NatsConfig) -> Result<Joined, NatsErro
             ric.bus(all.drain(..));
         }
     });
-    Ok(Joined([out, back]))
+    Ok(ClusterMembership([out, back]))
 }
 
 /// Retries until the bucket is open, then transports requests and updates. `begun` receives the result of the
@@ -154,7 +154,7 @@ async fn attend(
     let joined = Arc::new(AtomicBool::new(false));
     let heard =
         EventForwarder { news: news.clone(), joined: joined.clone(), tries: Arc::new(AtomicUsize::new(0)) };
-    let mut opening = Opening { config, heard, client: None };
+    let mut opening = BucketOpening { config, heard, client: None };
     let mut begun = Some(begun);
     let mut tries = 1;
     let store = loop {

@@ -8,7 +8,7 @@
     reason = "an adapter to a server, in real time, with a thread of its own"
 )]
 
-use crate::commons::Commons;
+use crate::commons::SharedData;
 use crate::nats::{NatsConfig, NatsError, open};
 use async_nats::jetstream::context::{GetStreamErrorKind, PublishErrorKind};
 use async_nats::jetstream::message::PublishMessage;
@@ -42,7 +42,7 @@ const TRIES: usize = 4;
 pub struct Shared {
     client: Client,
     config: Arc<NatsConfig>,
-    commons: Option<oneshot::Sender<Commons>>,
+    commons: Option<oneshot::Sender<SharedData>>,
     _end: oneshot::Sender<()>,
 }
 
@@ -89,7 +89,7 @@ impl Shared {
     }
 
     /// Starts forwarding messages between this store and other RICs; has an effect only once.
-    pub fn carry(&mut self, commons: &Commons) {
+    pub fn carry(&mut self, commons: &SharedData) {
         if let Some(give) = self.commons.take() {
             // The thread may have ended.
             let _ = give.send(commons.clone());
@@ -107,7 +107,7 @@ async fn connect(config: &NatsConfig) -> Result<Client, NatsError> {
 }
 
 /// Forwards messages in both directions once `given` provides the store.
-async fn carry(client: Client, bucket: &str, given: oneshot::Receiver<Commons>) {
+async fn carry(client: Client, bucket: &str, given: oneshot::Receiver<SharedData>) {
     let Ok(commons) = given.await else { return std::future::pending().await };
     let (out, mut published) = mpsc::channel(WAITING_MAX);
     commons.carried(out);
@@ -136,7 +136,7 @@ async fn carry(client: Client, bucket: &str, given: oneshot::Receiver<Commons>) 
     }
 }
 
-fn on_message(commons: &Commons, begins: &str, message: &Message) {
+fn on_message(commons: &SharedData, begins: &str, message: &Message) {
     let names = message.subject.strip_prefix(begins).and_then(|rest| rest.split_once('.'));
     let names = names.and_then(|(namespace, topic)| Some((unescaped(namespace)?, unescaped(topic)?)));
     // Other publishers may send anything; listeners must receive only one line of JSON.

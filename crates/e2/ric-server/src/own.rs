@@ -2,7 +2,7 @@
 #![allow(clippy::result_large_err, reason = "one refusal a request")]
 
 use crate::events::{LocalBus, events};
-use crate::hosted::Asker;
+use crate::hosted::HostedXapp;
 use crate::rest::{RestConfig, ask};
 use crate::{metrics, nodeb, stream};
 use axum::http::{StatusCode, header};
@@ -29,7 +29,7 @@ const READY_WAIT: Duration = Duration::from_secs(1);
 /// Maximum number of concurrent listeners of a bus.
 const LISTENERS_MAX: usize = 64;
 
-type Call = HttpCall<Asker>;
+type Call = HttpCall<HostedXapp>;
 
 /// Server of the routes of the RIC itself.
 pub(crate) struct Own {
@@ -40,7 +40,7 @@ pub(crate) struct Own {
 }
 
 ranlab_machine::routes! {
-    async impl Own: Handler<Own, Asker>, at "", faults [401, 403, 405, 421, 503] {
+    async impl Own: Handler<Own, HostedXapp>, at "", faults [401, 403, 405, 421, 503] {
         Get "/" page -> 200 as Page, Anyone, "the web page, without token; it asks the user for the token of the API";
         Get "/web/{file}" page_file -> 200 as File, Anyone or [401], "scripts, styles and icon of the page";
         Get "/healthz" health -> 200, Anyone, "health check, without token";
@@ -82,7 +82,7 @@ ranlab_machine::routes! {
 pub(crate) struct Events(pub(crate) LocalBus);
 
 ranlab_machine::routes! {
-    async impl Events: Handler<Events, Asker>, at "", faults [405, 421, 503] {
+    async impl Events: Handler<Events, HostedXapp>, at "", faults [405, 421, 503] {
         Get "/v1/events" events -> 200 as Events, Operator or [404],
             "the bus as server-sent events: each has a subject (ranlab.rlc, ranlab.traffic) and an object; only with --bus local";
     }

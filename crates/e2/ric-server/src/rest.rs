@@ -6,16 +6,16 @@
 #![allow(clippy::result_large_err, reason = "one refusal a request")]
 
 use crate::a1::{self, A1};
-use crate::commons::{self, Commons};
-use crate::hosted::{Asker, Hosted, serve_sockets};
+use crate::commons::{self, SharedData};
+use crate::hosted::{Hosted, HostedXapp, serve_sockets};
 use crate::own::{self, Own};
 use crate::stream;
 use axum::body::Bytes;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use ranlab_http::ThreadBridge;
-use ranlab_http::describe::openapi;
 use ranlab_http::guard::{Access, problem};
+use ranlab_http::openapi::openapi;
 use ranlab_http::server::{HttpCall, Server, Table};
 use ranlab_machine::routes::{Document, Route};
 use ranlab_ric::console::{self, Console, ConsoleHandle};
@@ -49,7 +49,7 @@ pub struct RestConfig {
     /// Hosted xApps and their tokens. With hosted xApps, all other requests need the token, on loopback too.
     pub hosted: Option<Hosted>,
     /// Shared store of xApps.
-    pub commons: Commons,
+    pub commons: SharedData,
     /// A1 policies, if policy types are installed.
     pub a1: Option<A1>,
     /// Counters of published statistics.
@@ -101,10 +101,10 @@ pub async fn serve(ric: RicHandle, config: RestConfig) -> io::Result<SocketAddr>
 }
 
 /// Returns the server of all tables, in order of precedence.
-fn server(desk: ThreadBridge<RicHandle>, config: RestConfig, access: Access) -> Server<Asker> {
+fn server(desk: ThreadBridge<RicHandle>, config: RestConfig, access: Access) -> Server<HostedXapp> {
     let iapp = |name: &'static str, document: Document| {
         let desk = desk.clone();
-        let answer = move |_, call: HttpCall<Asker>| {
+        let answer = move |_, call: HttpCall<HostedXapp>| {
             let desk = desk.clone();
             let answer: ranlab_http::server::Answered =
                 Box::pin(async move { forward(&desk, name, &call).await });
@@ -138,7 +138,7 @@ fn server(desk: ThreadBridge<RicHandle>, config: RestConfig, access: Access) -> 
 async fn forward(
     desk: &ThreadBridge<RicHandle>,
     iapp: &str,
-    call: &HttpCall<Asker>,
+    call: &HttpCall<HostedXapp>,
 ) -> Result<Response, Response> {
     let text = |name| match name {
         // Notifications go to the address of the client.
@@ -151,14 +151,14 @@ async fn forward(
 /// Sends a request to an iApp, and waits for the reply.
 pub(crate) async fn ask(
     desk: &ThreadBridge<RicHandle>,
-    call: &HttpCall<Asker>,
+    call: &HttpCall<HostedXapp>,
     iapp: &str,
     path: String,
 ) -> Result<Response, Response> {
     let http = || format!("http://{}", call.peer.to_canonical());
-    let party = call.client.as_ref().map_or_else(http, Asker::party);
+    let party = call.client.as_ref().map_or_else(http, HostedXapp::party);
     let Route { method, .. } = *call.route;
-    let question = Question { iapp: iapp.to_owned(), party, method, path, body: call.body.clone() };
+    let question = NorthboundJob { iapp: iapp.to_owned(), party, method, path, body: call.body.clone() };
     match question.ask(desk).await? {
         Answer::Reply(reply) => Ok(replied(reply)),
         Answer::NoSuch(there) => {
@@ -177,7 +177,7 @@ enum Answer {
 }
 
 /// Request to an iApp.
-struct Question {
+struct NorthboundJob {
     iapp: String,
     /// Name of the requester in the RIC's rules.
     party: String,
@@ -186,7 +186,7 @@ struct Question {
     body: Bytes,
 }
 
-impl Question {
+impl NorthboundJob {
     /// Sends a request to an iApp and waits for the reply.
     async fn ask(self, desk: &ThreadBridge<RicHandle>) -> Result<Answer, Response> {
         desk.ask_for(move |ric: &RicHandle, answer| {
@@ -246,7 +246,7 @@ mod tests {
                 (association::NAME, association::DOCUMENT),
                 (virt::NAME, virt::DOCUMENT),
             ] {
-                let commons = Commons::default();
+                let commons = SharedData::default();
                 let config = RestConfig {
                     address: (Ipv4Addr::LOCALHOST, 0).into(),
                     access: Access { token: Some(token.clone()), ..Access::default() },

@@ -3,7 +3,7 @@
 //! RMR has no authentication. Beyond loopback, only trusted addresses are accepted, and responses go to the
 //! sender's address, regardless of the host named in its message.
 use ranlab_e2_codec::rmr::{CONTROL_ACKNOWLEDGE, CONTROL_FAILURE, CONTROL_REQUEST, MESSAGE_MAX, Message};
-use ranlab_http::token::Trust;
+use ranlab_http::token::TrustedNetworks;
 use ranlab_machine::routes::encode;
 use ranlab_ric::console::{self, ConsoleHandle, Rmr};
 use ranlab_sdk::RicHandle;
@@ -37,7 +37,7 @@ pub struct RmrConfig {
     /// Address to listen on.
     pub address: SocketAddr,
     /// Trusted addresses beyond loopback.
-    pub trust: Option<Trust>,
+    pub trust: Option<TrustedNetworks>,
     /// Console of the RIC.
     pub console: ConsoleHandle,
 }
@@ -70,7 +70,7 @@ pub async fn serve(ric: RicHandle, config: RmrConfig) -> io::Result<SocketAddr> 
                 tokio::time::sleep(RETRY).await;
                 continue;
             };
-            let heard = Trust::holds(trust.as_ref(), peer.ip());
+            let heard = TrustedNetworks::holds(trust.as_ref(), peer.ip());
             let Some(seat) = room.clone().try_acquire_owned().ok().filter(|_| heard) else {
                 rmr.count(|counts| counts.refused += 1);
                 continue;

@@ -5,7 +5,7 @@ use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::Response;
 use ranlab_http::guard::problem;
 use ranlab_http::sse::{self, Framing};
-use ranlab_machine::feed::{Feed, Filter, Listener};
+use ranlab_machine::feed::{Feed, FeedReceiver, Filter};
 use ranlab_ric::console::{ConsoleHandle, Notification, Overview, overview as looks};
 use ranlab_sdk::RicHandle;
 use std::io;
@@ -27,7 +27,7 @@ pub(crate) fn indications(feed: &Feed, uri: &Uri, headers: &HeaderMap) -> Result
 }
 
 /// Returns the overview as server-sent events; `None` as listener: too many listeners.
-pub(crate) fn overview(listener: Option<Listener>) -> Result<Response, Response> {
+pub(crate) fn overview(listener: Option<FeedReceiver>) -> Result<Response, Response> {
     sse::lines(listener, "overview")
 }
 

@@ -1,5 +1,5 @@
 //! The OpenAPI documents in the documentation are those of the route tables.
-use ranlab_http::describe::{lines, openapi};
+use ranlab_http::openapi::{lines, openapi};
 use ranlab_machine::routes::Document;
 use ranlab_ric::{association, console, hosting, slicing, traffic, virt};
 use ranlab_ric_server::{a1, commons, own};

@@ -13,7 +13,7 @@ pub use publication::{Message, Messages, PublicationCounts, PublicationHandle};
 
 use crate::clock::{WallClock, collected_us};
 use crate::lock;
-use crate::watch::Watch;
+use crate::watch::SubscriptionTracker;
 use bytes::Bytes;
 use publication::{Publication, QueuedReport};
 use ranlab_e2::Time;
@@ -273,7 +273,7 @@ impl MonitorHandle {
 #[derive(Debug)]
 pub struct Monitor {
     models: Vec<&'static dyn Model>,
-    watch: Watch,
+    watch: SubscriptionTracker,
     reports: Arc<Mutex<Reports>>,
     publication: Option<Publication>,
 }
@@ -291,7 +291,7 @@ impl Monitor {
                 wanted.push((model.oid(), trigger));
             }
         }
-        let watch = Watch::new(wanted);
+        let watch = SubscriptionTracker::new(wanted);
         let handle = MonitorHandle::default();
         lock(&handle.0).period = period;
         Ok((Self { models, watch, reports: handle.0.clone(), publication: None }, handle))

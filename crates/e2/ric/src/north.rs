@@ -25,7 +25,7 @@ pub(crate) const NO_SUCH_UE: &str =
     "OCUDU refuses an order of RC for a UE that it does not have: name one of `ue_ids` of its reports";
 
 /// Handler of a route of an iApp.
-pub type Handler<T> = for<'c> fn(&mut T, &mut Call<'c>) -> Result<Done, Fault>;
+pub type Handler<T> = for<'c> fn(&mut T, &mut Call<'c>) -> Result<Completion, Fault>;
 
 /// Northbound request to a route, and what its handler needs.
 pub struct Call<'a> {
@@ -58,9 +58,9 @@ pub fn serve<T: Routed<Handler = Handler<T>>>(
         Ok((route, handler(iapp, &mut Call { now, request, parameters, out })?))
     });
     match done {
-        Ok((_, Done::Later)) => {}
-        Ok((route, Done::Answer(_))) if route.status == 204 => out.reply(request.reply(204, "")),
-        Ok((route, Done::Answer(value))) => out.reply(request.reply(route.status, value.to_string())),
+        Ok((_, Completion::Later)) => {}
+        Ok((route, Completion::Answer(_))) if route.status == 204 => out.reply(request.reply(204, "")),
+        Ok((route, Completion::Answer(value))) => out.reply(request.reply(route.status, value.to_string())),
         Err(fault) => out.reply(fault.reply(request.token)),
     }
 }
@@ -163,7 +163,7 @@ pub fn given<'de, T: DeserializeOwned, D: Deserializer<'de>>(from: D) -> Result<
 }
 
 /// Result of a successful request.
-pub enum Done {
+pub enum Completion {
     /// The reply is available.
     Answer(Json),
     /// The reply follows when the base station has responded.
@@ -172,17 +172,17 @@ pub enum Done {
 
 /// Pending controls and their originators.
 #[derive(Debug)]
-pub struct Commands<W> {
+pub struct PendingCommands<W> {
     waiting: BTreeMap<RequestHandle, W>,
 }
 
-impl<W> Default for Commands<W> {
+impl<W> Default for PendingCommands<W> {
     fn default() -> Self {
         Self { waiting: BTreeMap::new() }
     }
 }
 
-impl<W> Commands<W> {
+impl<W> PendingCommands<W> {
     /// Sends a control of a service model to a node.
     pub fn send(
         &mut self,

@@ -51,12 +51,12 @@ pub(crate) fn ue_of(ue: &RrcEvent) -> Json {
 
 /// Condition on the PLMN and slices selected at attach; an absent condition matches every UE.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Choice {
+pub(crate) struct UeSelector {
     plmn: Option<Plmn>,
     snssai: Option<Snssai>,
 }
 
-impl Choice {
+impl UeSelector {
     pub(crate) fn new(plmn: Option<&str>, snssai: Option<&str>) -> Result<Self, Fault> {
         let network = |text: &str| text.parse().map_err(|error: NotAPlmn| Fault::new(422, error.to_string()));
         let slice =

@@ -18,7 +18,7 @@ pub(crate) type ModelIndex = usize;
 
 /// Model offered by a node.
 #[derive(Debug)]
-pub(crate) struct Offer {
+pub(crate) struct OfferedModel {
     pub(crate) model: ModelIndex,
     pub(crate) function: RanFunctionId,
     pub(crate) subscription: Option<SubscriptionHandle>,
@@ -27,17 +27,17 @@ pub(crate) struct Offer {
 }
 
 #[derive(Debug)]
-pub(crate) struct Watched {
+pub(crate) struct TrackedNode {
     pub(crate) connected: bool,
-    pub(crate) offers: Vec<Offer>,
+    pub(crate) offers: Vec<OfferedModel>,
 }
 
 /// Subscriptions of an iApp.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct SubscriptionTracker {
     /// Object identifiers with the event trigger for each.
     wanted: Vec<(&'static str, Bytes)>,
-    pub(crate) nodes: BTreeMap<GlobalE2NodeId, Watched>,
+    pub(crate) nodes: BTreeMap<GlobalE2NodeId, TrackedNode>,
     pub(crate) subscriptions: BTreeMap<SubscriptionHandle, (GlobalE2NodeId, ModelIndex)>,
     /// Nodes with failed or ended subscriptions, retried when the timer expires.
     pub(crate) retry: BTreeSet<GlobalE2NodeId>,
@@ -46,7 +46,7 @@ pub(crate) struct Watch {
     pub(crate) nodes_looked_at: u64,
 }
 
-impl Watch {
+impl SubscriptionTracker {
     pub(crate) fn new(wanted: Vec<(&'static str, Bytes)>) -> Self {
         Self {
             wanted,
@@ -113,9 +113,9 @@ impl Watch {
             // If a node withdraws a RAN function, its subscription ends; the RIC reports that.
             let subscription = before.iter().find(|o| o.model == model).and_then(|o| o.subscription);
             let definition = item.definition.clone();
-            Some(Offer { model, function: item.id, subscription, definition, details })
+            Some(OfferedModel { model, function: item.id, subscription, definition, details })
         });
-        let watched = Watched { connected: node.connected, offers: offers.collect() };
+        let watched = TrackedNode { connected: node.connected, offers: offers.collect() };
         self.nodes.insert(node.id, watched);
         self.subscribe_missing(node.id, out)
     }

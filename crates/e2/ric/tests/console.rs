@@ -12,7 +12,7 @@ use ranlab_e2_codec::e2sm::rrc::RrcTrigger;
 use ranlab_e2_codec::e2sm::slice::SliceModel;
 use ranlab_e2_codec::e2sm::{Encoding, Form, Model, Octets, slice};
 use ranlab_e2_codec::rmr::{INDICATION, Message};
-use ranlab_ric::console::{Console, ConsoleHandle, Filter, Line, Listener, Notification};
+use ranlab_ric::console::{Console, ConsoleHandle, FeedReceiver, Filter, Line, Notification};
 use serde_json::{Value as Json, json};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -36,7 +36,7 @@ fn post(lab: &mut Lab, path: &str, body: &Json) -> (u16, Json) {
     lab.ask(Method::Post, path, &body.to_string())
 }
 
-fn next(listener: &mut Listener) -> Option<Json> {
+fn next(listener: &mut FeedReceiver) -> Option<Json> {
     match listener.poll_next(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(Some(Line::Indication(line) | Line::Ended(line))) => {
             Some(serde_json::from_slice(&line).unwrap())

@@ -3,7 +3,9 @@
 use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::ric::*;
-use ranlab_ric::hosting::{Host, HostingHandle, Restart, Spec, Supervisor, Verb, When};
+use ranlab_ric::hosting::{
+    Host, HostingHandle, ProcessRequest, Restart, RestartPolicy, Supervisor, XappSpec,
+};
 use ranlab_ric::xapps::XappRules;
 use std::sync::Arc;
 use std::time::Duration;
@@ -91,14 +93,14 @@ struct Hosted {
 impl Hosted {
     fn new() -> Self {
         let restart = Restart {
-            when: When::Failure,
+            when: RestartPolicy::Failure,
             first: Duration::from_secs(1),
             longest: Duration::from_secs(1),
             times: 2,
             within: Duration::from_secs(60),
             grace: Duration::from_secs(1),
         };
-        let spec = |name: &str| Spec { name: name.to_owned(), restart, start: false };
+        let spec = |name: &str| XappSpec { name: name.to_owned(), restart, start: false };
         let supervisor = Supervisor::new(Time::ZERO, vec![spec("one"), spec("two")]);
         let tail = |line: &'static str| -> Arc<dyn Fn() -> Vec<String> + Send + Sync> {
             Arc::new(move || vec![line.to_owned()])
@@ -128,7 +130,7 @@ fn northbound_accepts_installed_xapps_only() {
     assert!(h.ask(Method::Get, "").1.contains("\"two\""));
     assert_eq!(h.ask(Method::Get, "two/log"), (200, "{\"lines\":[\"second\"]}".to_owned()));
     assert_eq!(h.ask(Method::Post, "two/start").0, 202);
-    assert_eq!(h.desk.next_order(), Some(("two".to_owned(), Verb::Start)));
+    assert_eq!(h.desk.next_order(), Some(("two".to_owned(), ProcessRequest::Start)));
     for path in [
         "three/start",
         "../two/start",

@@ -5,7 +5,7 @@ mod lab;
 use lab::Lab;
 use ranlab_e2::ric::Method;
 use ranlab_e2_codec::e2ap::{GlobalE2NodeId, Plmn};
-use ranlab_ric::console::{Console, ConsoleHandle, Line, Listener};
+use ranlab_ric::console::{Console, ConsoleHandle, FeedReceiver, Line};
 use serde_json::{Value as Json, json};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -25,7 +25,7 @@ fn lab(stations: u32) -> (Lab, ConsoleHandle) {
     (lab, handle)
 }
 
-fn lines(listener: &mut Listener) -> Vec<Json> {
+fn lines(listener: &mut FeedReceiver) -> Vec<Json> {
     let mut all = Vec::new();
     while let Poll::Ready(line) = listener.poll_next(&mut Context::from_waker(Waker::noop())) {
         match line {

@@ -1,5 +1,5 @@
 //! E2 agent on sockets, for embedding in a base station.
-use crate::events::{Hub, OTHERS_MAX};
+use crate::events::{EventHub, OTHERS_MAX};
 use crate::handle::Handle;
 use crate::transport::driver::{Driver, ReadInterest};
 use crate::transport::{Address, MAX_PDU_BYTES, SocketOptions};
@@ -13,7 +13,7 @@ pub type AgentHandle = Handle<Agent>;
 impl AgentHandle {
     /// Starts an agent whose RAN functions have been registered.
     pub fn start(agent: Agent, options: SocketOptions) -> Self {
-        let events = Rc::new(Hub::keeping(OTHERS_MAX));
+        let events = Rc::new(EventHub::keeping(OTHERS_MAX));
         let sink = Rc::clone(&events);
         let driver = Driver::start(agent, options, MAX_PDU_BYTES, move |event| {
             sink.push(event);

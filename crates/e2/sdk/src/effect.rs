@@ -1,5 +1,5 @@
 //! Controls with measurement of their effect: [`ranlab_e2::effect`] with separate subscriptions.
-use crate::events::Inbox;
+use crate::events::EventQueue;
 use crate::xapp::{ControlFailure, RoutedSubscription, SubscriptionError, XappHandle};
 use bytes::Bytes;
 use ranlab_e2::effect::{Change, Effect, EffectError, Next};
@@ -19,7 +19,7 @@ const PERIODS_BESIDE: u32 = 4;
 
 /// Measurement of a control's effect.
 #[derive(Debug, Clone)]
-pub struct Watch {
+pub struct EffectQuery {
     /// Service model of the reports.
     pub model: &'static dyn Model,
     /// KPIs, 1 to 16: numeric columns of the model, or KPM measurements (`DRB.UEThpDl`).
@@ -35,7 +35,7 @@ pub struct Watch {
 /// Maximum number of slices of an effect; further ones are reported as `other`.
 const SLICES_MAX: usize = 16;
 
-impl Watch {
+impl EffectQuery {
     fn is_kpm(&self) -> bool {
         self.model.oid() == kpm::OID
     }
@@ -67,7 +67,7 @@ impl Watch {
 
 /// Result of an executed control, and its effect.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Measured {
+pub struct ControlEffect {
     /// Control outcome, if the node sent one.
     pub outcome: Option<Bytes>,
     /// KPIs before and after the control.
@@ -101,14 +101,14 @@ pub enum EffectFailure {
 }
 
 /// Subscriptions of a measurement. Dropping it ends them.
-struct Listening<'a> {
+struct EffectSubscription<'a> {
     xapp: &'a XappHandle,
     handles: Vec<SubscriptionHandle>,
     /// Reports of the UEs of each slice.
-    members: Vec<(String, Rc<Inbox<XappEvent>>)>,
+    members: Vec<(String, Rc<EventQueue<XappEvent>>)>,
 }
 
-impl Drop for Listening<'_> {
+impl Drop for EffectSubscription<'_> {
     fn drop(&mut self) {
         for handle in &self.handles {
             self.xapp.unsubscribe(*handle);
@@ -137,14 +137,14 @@ impl XappHandle {
         function: impl Into<FunctionRef>,
         header: Bytes,
         message: Bytes,
-        watch: &Watch,
-    ) -> Result<Measured, EffectFailure> {
+        watch: &EffectQuery,
+    ) -> Result<ControlEffect, EffectFailure> {
         let offered = self.offered(&node, watch);
         let names = offered.as_ref().filter(|_| watch.is_kpm());
         let names = names.map(|it| Selection::names_offered(&node, &it.definition)).unwrap_or_default();
         let mut effect = Effect::new(&watch.model.columns(), &names, &watch.kpis, watch.periods)?;
         let function_of = offered.ok_or_else(|| SubscriptionError::from(SubscribeError::UnknownFunction))?;
-        let mut listening = Listening { xapp: self, handles: Vec::new(), members: Vec::new() };
+        let mut listening = EffectSubscription { xapp: self, handles: Vec::new(), members: Vec::new() };
         self.listen_to_slices(node, &function_of, watch, &mut listening);
         let RoutedSubscription { handle, inbox, outcome } = self.listen(node, &function_of, watch)?;
         listening.handles.push(handle);
@@ -157,11 +157,11 @@ impl XappHandle {
         };
         let measured = tokio::time::timeout(patience, measured).await;
         let outcome = measured.unwrap_or(Err(EffectFailure::Silent(patience)))?;
-        Ok(Measured { outcome, changes: effect.changes() })
+        Ok(ControlEffect { outcome, changes: effect.changes() })
     }
 
     /// Returns the function with which a node offers the model.
-    fn offered(&self, node: &GlobalE2NodeId, watch: &Watch) -> Option<RanFunctionItem> {
+    fn offered(&self, node: &GlobalE2NodeId, watch: &EffectQuery) -> Option<RanFunctionItem> {
         let is_it = |oid: &Option<String>| oid.as_deref().is_some_and(|oid| watch.model.is_called(oid));
         self.read(|xapp| xapp.node(node)?.functions.iter().find(|function| is_it(&function.oid)).cloned())
     }
@@ -171,7 +171,7 @@ impl XappHandle {
         &self,
         node: GlobalE2NodeId,
         function: &RanFunctionItem,
-        watch: &Watch,
+        watch: &EffectQuery,
     ) -> Result<RoutedSubscription, EffectFailure> {
         let trigger = watch.model.periodic(watch.model.encoding(), watch.period)?;
         let definition = watch.action(&node, &function.definition)?;
@@ -185,8 +185,8 @@ impl XappHandle {
         &self,
         node: GlobalE2NodeId,
         function: &RanFunctionItem,
-        watch: &Watch,
-        listening: &mut Listening<'_>,
+        watch: &EffectQuery,
+        listening: &mut EffectSubscription<'_>,
     ) {
         const BY_CONDITION: i64 = 4;
         let encoding = watch.model.encoding();
@@ -212,9 +212,9 @@ impl XappHandle {
     async fn measure(
         &self,
         effect: &mut Effect,
-        inbox: &Inbox<XappEvent>,
+        inbox: &EventQueue<XappEvent>,
         model: &'static dyn Model,
-        listening: &Listening<'_>,
+        listening: &EffectSubscription<'_>,
         control: Control,
     ) -> Result<Option<Bytes>, EffectFailure> {
         let table = |event: &XappEvent| {

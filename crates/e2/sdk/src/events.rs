@@ -24,7 +24,7 @@ pub(crate) const OTHERS_MAX: usize = 1_024;
 pub(crate) const OTHERS_MAX_OF_A_RIC: usize = 16_384;
 
 /// Event queue of one listener.
-pub(crate) struct Inbox<E> {
+pub(crate) struct EventQueue<E> {
     items: RefCell<VecDeque<E>>,
     /// Returns whether an unread event stops the reading.
     presses: fn(&E) -> bool,
@@ -37,7 +37,7 @@ pub(crate) struct Inbox<E> {
     waiting: RefCell<Vec<Waker>>,
 }
 
-impl<E> Inbox<E> {
+impl<E> EventQueue<E> {
     pub(crate) fn new(presses: fn(&E) -> bool) -> Self {
         Self::keeping(OTHERS_MAX, presses)
     }
@@ -124,15 +124,15 @@ impl<E> Inbox<E> {
 }
 
 /// Distributes events to the handle's own queue and to all further listeners.
-pub(crate) struct Hub<E> {
-    pub(crate) own: Inbox<E>,
-    others: RefCell<Vec<Weak<Inbox<E>>>>,
+pub(crate) struct EventHub<E> {
+    pub(crate) own: EventQueue<E>,
+    others: RefCell<Vec<Weak<EventQueue<E>>>>,
 }
 
-impl<E: Clone> Hub<E> {
+impl<E: Clone> EventHub<E> {
     /// Creates a hub whose queues keep up to `most` other events.
     pub(crate) fn keeping(most: usize) -> Self {
-        Self { own: Inbox::keeping(most, |_| false), others: RefCell::default() }
+        Self { own: EventQueue::keeping(most, |_| false), others: RefCell::default() }
     }
 
     pub(crate) fn push(&self, event: E) {
@@ -145,7 +145,7 @@ impl<E: Clone> Hub<E> {
     }
 
     pub(crate) fn listen(&self) -> EventStream<E> {
-        let inbox = Rc::new(Inbox::keeping(self.own.others_max, |_| false));
+        let inbox = Rc::new(EventQueue::keeping(self.own.others_max, |_| false));
         self.others.borrow_mut().push(Rc::downgrade(&inbox));
         EventStream(inbox)
     }
@@ -160,7 +160,7 @@ impl<E: Clone> Hub<E> {
     }
 }
 
-impl<E> Drop for Hub<E> {
+impl<E> Drop for EventHub<E> {
     fn drop(&mut self) {
         self.others.borrow().iter().filter_map(Weak::upgrade).for_each(|other| other.close());
     }
@@ -168,7 +168,7 @@ impl<E> Drop for Hub<E> {
 
 /// Events of one listener; each listener gets every event. The stream ends with the machine. A slow listener keeps
 /// the latest 1,024 events (16,384 for a RIC).
-pub struct EventStream<E>(Rc<Inbox<E>>);
+pub struct EventStream<E>(Rc<EventQueue<E>>);
 
 impl<E> EventStream<E> {
     /// Returns the next event, or `None` once the machine has ended. Cancel-safe.
@@ -190,29 +190,29 @@ impl<E> Stream for EventStream<E> {
 }
 
 /// Pending waits for responses, by request. A dropped wait is removed.
-pub(crate) struct Waiting<H, T>(Rc<RefCell<BTreeMap<H, oneshot::Sender<T>>>>);
+pub(crate) struct PendingReplies<H, T>(Rc<RefCell<BTreeMap<H, oneshot::Sender<T>>>>);
 
-impl<H, T> Default for Waiting<H, T> {
+impl<H, T> Default for PendingReplies<H, T> {
     fn default() -> Self {
         Self(Rc::default())
     }
 }
 
 /// Removes the wait when dropped.
-struct Waits<H: Ord, T>(Waiting<H, T>, H);
+struct WaiterGuard<H: Ord, T>(PendingReplies<H, T>, H);
 
-impl<H: Ord, T> Drop for Waits<H, T> {
+impl<H: Ord, T> Drop for WaiterGuard<H, T> {
     fn drop(&mut self) {
         self.0.0.borrow_mut().remove(&self.1);
     }
 }
 
-impl<H: Ord + Copy, T> Waiting<H, T> {
+impl<H: Ord + Copy, T> PendingReplies<H, T> {
     /// Waits for the response. Returns `None` if no response will follow. Cancel-safe.
     pub(crate) fn wait(&self, handle: H) -> impl Future<Output = Option<T>> + use<H, T> {
         let (asker, answer) = oneshot::channel();
         self.0.borrow_mut().insert(handle, asker);
-        let waits = Waits(Self(Rc::clone(&self.0)), handle);
+        let waits = WaiterGuard(Self(Rc::clone(&self.0)), handle);
         async move {
             let _waits = waits;
             answer.await.ok()
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn unread_events_are_bounded_by_kind_and_counted() {
         // Even numbers stand for indications.
-        let inbox = Inbox::new(|n: &u32| n.is_multiple_of(2));
+        let inbox = EventQueue::new(|n: &u32| n.is_multiple_of(2));
         (0..HIGH_WATER as u32).for_each(|n| inbox.push(2 * n));
         assert_eq!(inbox.reading(), ReadInterest::Pauses);
         (0..2 * OTHERS_MAX as u32).for_each(|n| inbox.push(2 * n + 1));

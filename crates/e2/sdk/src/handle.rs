@@ -1,5 +1,5 @@
 //! Common part of the handles of an agent and of a RIC.
-use crate::events::{EventStream, Hub};
+use crate::events::{EventHub, EventStream};
 use crate::transport::driver::{Driver, Machine};
 use futures_core::Stream;
 use ranlab_e2::Time;
@@ -14,7 +14,7 @@ pub struct Handle<M: Machine, Own = ()>(Rc<Shared<M, Own>>);
 
 struct Shared<M: Machine, Own> {
     driver: Driver<M>,
-    events: Rc<Hub<M::Event>>,
+    events: Rc<EventHub<M::Event>>,
     own: Own,
 }
 
@@ -25,7 +25,7 @@ impl<M: Machine, Own> Clone for Handle<M, Own> {
 }
 
 impl<M: Machine<Event: Clone>, Own> Handle<M, Own> {
-    pub(crate) fn new(driver: Driver<M>, events: Rc<Hub<M::Event>>, own: Own) -> Self {
+    pub(crate) fn new(driver: Driver<M>, events: Rc<EventHub<M::Event>>, own: Own) -> Self {
         Self(Rc::new(Shared { driver, events, own }))
     }
 

@@ -41,7 +41,7 @@ mod xapp;
 
 pub use agent::{AgentConnectError, AgentHandle};
 pub use bytes::{self, Bytes};
-pub use effect::{EffectFailure, Measured, Watch};
+pub use effect::{ControlEffect, EffectFailure, EffectQuery};
 pub use events::EventStream;
 pub use handle::Handle;
 pub use ranlab_e2 as e2;
@@ -54,6 +54,8 @@ pub use shared::{
     ListenError, NodeOffer, PROBLEMS_MAX, Problems, QueueCounts, REQUESTS_MAX, ReportRequest, ReportStream,
     RequestError, Ric, StartError, UNREAD_BYTES_MAX, UNREAD_MAX, Xapp,
 };
-pub use threads::{Far, QUEUE_BYTES, ThreadReport};
-pub use typed::{Ask, Malformed, Report, Reports, Span, SubscriptionSpec, TypedControlError, WantedError};
+pub use threads::{QUEUE_BYTES, RemoteLink, ThreadReport};
+pub use typed::{
+    DurationExt, Malformed, Report, Reports, SubscriptionSpec, TypedControlError, TypedSubscribe, WantedError,
+};
 pub use xapp::{ControlFailure, Subscription, SubscriptionError, XappConnectError, XappHandle};

@@ -3,7 +3,8 @@
 //! Everything else is in [`e2`](crate::e2) (machines, their events and configurations), [`wire`](crate::wire)
 //! (messages and service models) and [`transport`](crate::transport) (addresses and sockets).
 pub use crate::{
-    Agent, Ask, Bytes, Events, Indications, Report, ReportRequest, ReportStream, Ric, Span, Xapp,
+    Agent, Bytes, DurationExt, Events, Indications, Report, ReportRequest, ReportStream, Ric, TypedSubscribe,
+    Xapp,
 };
 pub use ranlab_e2::Time;
 pub use ranlab_e2::agent::{AgentEvent, RanFunction};

@@ -1,7 +1,7 @@
 //! RIC on sockets.
-use crate::events::{Hub, OTHERS_MAX_OF_A_RIC, Waiting};
+use crate::events::{EventHub, OTHERS_MAX_OF_A_RIC, PendingReplies};
 use crate::handle::Handle;
-use crate::threads::{Far, STATIONS, ThreadReport, Threads, XAPPS};
+use crate::threads::{RemoteLink, STATIONS, ThreadReport, Threads, XAPPS};
 use crate::transport::driver::{Driver, ReadInterest};
 use crate::transport::{Address, BindError, Listener, SocketOptions};
 use bytes::Bytes;
@@ -19,7 +19,7 @@ use std::rc::Rc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A running RIC.
-pub type RicHandle = Handle<Ric, Doors>;
+pub type RicHandle = Handle<Ric, RicShared>;
 
 /// Maximum number of queued operations for the shared store. Beyond it, the oldest one is dropped, which the machine
 /// treats as a write without a result.
@@ -27,12 +27,12 @@ const ASKS_MAX: usize = 16_384;
 
 /// Queued operations for the shared store.
 #[derive(Default)]
-struct Asks {
+struct StoreRequests {
     waiting: RefCell<VecDeque<StoreRequest>>,
     told: tokio::sync::Notify,
 }
 
-impl Asks {
+impl StoreRequests {
     fn push(&self, ask: StoreRequest) {
         let mut waiting = self.waiting.borrow_mut();
         if waiting.len() >= ASKS_MAX {
@@ -44,10 +44,10 @@ impl Asks {
 }
 
 /// State of the RIC handles: northbound replies, operations of the shared store, and threads.
-pub struct Doors {
-    asks: Rc<Asks>,
+pub struct RicShared {
+    asks: Rc<StoreRequests>,
     /// Pending waits for northbound replies.
-    replies: Rc<Waiting<u64, NorthboundReply>>,
+    replies: Rc<PendingReplies<u64, NorthboundReply>>,
     next_token: Cell<u64>,
     next_conn: Rc<Cell<u64>>,
     /// Additional threads that serve sockets.
@@ -113,11 +113,11 @@ impl RicHandle {
         if config.first_instance == 0 {
             config.first_instance = instance_of_this_life();
         }
-        let events = Rc::new(Hub::keeping(OTHERS_MAX_OF_A_RIC));
-        let replies = Rc::new(Waiting::default());
+        let events = Rc::new(EventHub::keeping(OTHERS_MAX_OF_A_RIC));
+        let replies = Rc::new(PendingReplies::default());
         let sink = Rc::clone(&events);
         let waiting = replies.clone();
-        let asks = Rc::new(Asks::default());
+        let asks = Rc::new(StoreRequests::default());
         let asked = Rc::clone(&asks);
         let max_pdu = config.limits.pdu_bytes;
         let driver = Driver::start(Ric::new(config), options, max_pdu, move |event| {
@@ -129,12 +129,12 @@ impl RicHandle {
             ReadInterest::GoesOn
         });
         driver.on_attach(|ric, conn, stream| {
-            if let Some(far) = Far::from_stream(stream) {
+            if let Some(far) = RemoteLink::from_stream(stream) {
                 far.register_fast_path(ric, conn);
             }
         });
         let next_conn = Rc::new(Cell::new(1));
-        Self::new(driver, events, Doors { asks, replies, next_token: Cell::new(0), next_conn, threads })
+        Self::new(driver, events, RicShared { asks, replies, next_token: Cell::new(0), next_conn, threads })
     }
 
     /// Opens a listener. Returns its address; port 0 is replaced by the port that the system chose.

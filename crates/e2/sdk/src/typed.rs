@@ -1,5 +1,5 @@
 //! Typed service models: subscriptions and reports as decoded values.
-use crate::events::Inbox;
+use crate::events::EventQueue;
 use crate::xapp::{ControlFailure, XappHandle};
 use futures_core::Stream;
 use ranlab_e2::xapp::{IndicationView, StandingHandle, SubscribeError, SubscriptionHandle, XappEvent};
@@ -13,7 +13,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 /// Creates subscriptions of a service model: `Mac::every(10.ms())`.
-pub trait Ask: ServiceModel + Sized {
+pub trait TypedSubscribe: ServiceModel + Sized {
     /// Requests periodic reports.
     fn every(period: Duration) -> SubscriptionSpec<Self> {
         SubscriptionSpec::new(Self::periodic(period))
@@ -25,15 +25,15 @@ pub trait Ask: ServiceModel + Sized {
     }
 }
 
-impl<M: ServiceModel> Ask for M {}
+impl<M: ServiceModel> TypedSubscribe for M {}
 
 /// Durations in short form: `10.ms()`.
-pub trait Span {
+pub trait DurationExt {
     /// Returns a duration in milliseconds.
     fn ms(self) -> Duration;
 }
 
-impl Span for u64 {
+impl DurationExt for u64 {
     fn ms(self) -> Duration {
         Duration::from_millis(self)
     }
@@ -167,7 +167,7 @@ pub enum TypedControlError {
 pub struct Reports<M> {
     xapp: XappHandle,
     standing: StandingHandle,
-    inbox: Rc<Inbox<XappEvent>>,
+    inbox: Rc<EventQueue<XappEvent>>,
     encoding: Encoding,
     model: PhantomData<fn() -> M>,
 }

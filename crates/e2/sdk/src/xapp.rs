@@ -1,6 +1,6 @@
 //! xApp on a socket.
 use crate::agent::because;
-use crate::events::{Inbox, Waiting};
+use crate::events::{EventQueue, PendingReplies};
 use crate::shared::{Item, Queue};
 use crate::transport::driver::{Driver, ReadInterest};
 use crate::transport::{Address, AddressError, SocketOptions};
@@ -34,7 +34,7 @@ use std::time::Duration;
 #[derive(Clone)]
 pub struct XappHandle {
     driver: Rc<Driver<Xapp>>,
-    mail: Rc<Mail>,
+    mail: Rc<EventRouter>,
 }
 
 impl XappHandle {
@@ -71,7 +71,7 @@ impl XappHandle {
     /// Starts an xApp that keeps trying to connect, for a RIC that may start later. An event reports the reason of
     /// each failure.
     pub fn start(config: XappConfig, options: SocketOptions) -> Self {
-        let mail = Rc::new(Mail::default());
+        let mail = Rc::new(EventRouter::default());
         let sink = Rc::clone(&mail);
         let max_pdu = config.limits.pdu_bytes;
         let driver = Driver::start(Xapp::new(config), options, max_pdu, move |event| sink.deliver(event));
@@ -239,7 +239,7 @@ impl XappHandle {
 
     /// Waits for `answer` while reading continues.
     async fn answer<T>(&self, answer: impl Future<Output = T>) -> T {
-        let _awaited = Awaited::begin(&self.mail.awaited);
+        let _awaited = PendingGuard::begin(&self.mail.awaited);
         self.taken();
         answer.await
     }
@@ -250,7 +250,7 @@ impl XappHandle {
         function: &str,
         event_trigger: Bytes,
         actions: Vec<ActionToBeSetup>,
-    ) -> Result<(StandingHandle, Rc<Inbox<XappEvent>>), SubscribeError> {
+    ) -> Result<(StandingHandle, Rc<EventQueue<XappEvent>>), SubscribeError> {
         let standing = self.subscribe_all_raw(function, event_trigger, actions)?;
         Ok((standing, self.route(standing.into())))
     }
@@ -292,8 +292,8 @@ impl XappHandle {
         self.answer(outcome).await.unwrap_or(Err(SubscriptionError::Ended))
     }
 
-    fn route(&self, of: Route) -> Rc<Inbox<XappEvent>> {
-        let inbox = Rc::new(Inbox::new(is_indication));
+    fn route(&self, of: Route) -> Rc<EventQueue<XappEvent>> {
+        let inbox = Rc::new(EventQueue::new(is_indication));
         self.mail.routes.borrow_mut().push((of, Sink::Local(Rc::clone(&inbox))));
         inbox
     }
@@ -410,7 +410,7 @@ pub enum ControlFailure {
 /// A requested subscription with a separate queue for its indications.
 pub(crate) struct RoutedSubscription {
     pub(crate) handle: SubscriptionHandle,
-    pub(crate) inbox: Rc<Inbox<XappEvent>>,
+    pub(crate) inbox: Rc<EventQueue<XappEvent>>,
     /// Result of the request; registered before the request was sent.
     pub(crate) outcome: SubscriptionOutcome,
 }
@@ -445,7 +445,7 @@ impl From<SubscriptionHandle> for Route {
 /// Queue for the indications of a subscription.
 enum Sink {
     /// On this thread; a full one stops the reading.
-    Local(Rc<Inbox<XappEvent>>),
+    Local(Rc<EventQueue<XappEvent>>),
     /// For another thread; a full one drops its oldest indication.
     Shared(Arc<Queue>),
 }
@@ -472,30 +472,30 @@ impl Sink {
 
 /// Routes the events of the machine: to the waiting call, to the queue of the subscription, or to the handle's own
 /// queue.
-struct Mail {
-    own: Inbox<XappEvent>,
+struct EventRouter {
+    own: EventQueue<XappEvent>,
     routes: RefCell<Vec<(Route, Sink)>>,
-    subscriptions: Waiting<SubscriptionHandle, Result<Subscription, SubscriptionError>>,
-    controls: Waiting<ControlHandle, Result<Option<Bytes>, ControlFailure>>,
+    subscriptions: PendingReplies<SubscriptionHandle, Result<Subscription, SubscriptionError>>,
+    controls: PendingReplies<ControlHandle, Result<Option<Bytes>, ControlFailure>>,
     /// Number of responses that are awaited now.
     awaited: Cell<usize>,
     paused: Cell<bool>,
 }
 
-impl Default for Mail {
+impl Default for EventRouter {
     fn default() -> Self {
         Self {
-            own: Inbox::new(is_indication),
+            own: EventQueue::new(is_indication),
             routes: RefCell::default(),
-            subscriptions: Waiting::default(),
-            controls: Waiting::default(),
+            subscriptions: PendingReplies::default(),
+            controls: PendingReplies::default(),
             awaited: Cell::new(0),
             paused: Cell::new(false),
         }
     }
 }
 
-impl Mail {
+impl EventRouter {
     fn deliver(&self, event: XappEvent) -> ReadInterest {
         if let XappEvent::Indication { handle, standing, .. } = &event {
             let routes = self.routes.borrow();
@@ -537,7 +537,7 @@ impl Mail {
         None
     }
 
-    fn any(&self, is: impl Fn(&Inbox<XappEvent>) -> bool) -> bool {
+    fn any(&self, is: impl Fn(&EventQueue<XappEvent>) -> bool) -> bool {
         let routed = |(_, sink): &(Route, Sink)| matches!(sink, Sink::Local(inbox) if is(inbox));
         is(&self.own) || self.routes.borrow().iter().any(routed)
     }
@@ -550,23 +550,23 @@ impl Mail {
     }
 }
 
-impl Drop for Mail {
+impl Drop for EventRouter {
     fn drop(&mut self) {
         self.routes.get_mut().iter().for_each(|(_, sink)| sink.end());
     }
 }
 
 /// Counts one awaited response until dropped.
-struct Awaited<'a>(&'a Cell<usize>);
+struct PendingGuard<'a>(&'a Cell<usize>);
 
-impl<'a> Awaited<'a> {
+impl<'a> PendingGuard<'a> {
     fn begin(count: &'a Cell<usize>) -> Self {
         count.set(count.get() + 1);
         Self(count)
     }
 }
 
-impl Drop for Awaited<'_> {
+impl Drop for PendingGuard<'_> {
     fn drop(&mut self) {
         self.0.set(self.0.get() - 1);
     }

@@ -14,8 +14,8 @@ use ranlab_sdk::wire::e2ap::{ActionToBeSetup, Cause, GlobalE2NodeId};
 use ranlab_sdk::wire::e2sm::SmError;
 use ranlab_sdk::wire::e2sm::hw::{self, Hw, HwPeriodic, HwTrigger, Ping};
 use ranlab_sdk::{
-    AgentConnectError, AgentHandle, Ask, Bytes, ControlFailure, EffectFailure, RicHandle, Span,
-    SubscriptionError, WantedError, Watch, XappConnectError, XappHandle,
+    AgentConnectError, AgentHandle, Bytes, ControlFailure, DurationExt, EffectFailure, EffectQuery,
+    RicHandle, SubscriptionError, TypedSubscribe, WantedError, XappConnectError, XappHandle,
 };
 use std::time::Duration;
 
@@ -210,7 +210,7 @@ fn every_listener_of_ric_gets_every_event() {
 fn effect_of_control_is_measured_without_leftovers() {
     within_patience(async {
         let (_ric, _agent, xapp, node) = network("effect").await;
-        let watch = |model: &str, kpis: &[&str]| Watch {
+        let watch = |model: &str, kpis: &[&str]| EffectQuery {
             model: model.parse().unwrap(),
             kpis: kpis.iter().map(|kpi| (*kpi).to_owned()).collect(),
             periods: 3,
@@ -218,7 +218,7 @@ fn effect_of_control_is_measured_without_leftovers() {
             slices: Vec::new(),
         };
         let ping = encoded(&Ping { seq: 1, t_send_ns: 0, payload: Bytes::from_static(b"x") });
-        let act = |message: Bytes, watch: Watch| {
+        let act = |message: Bytes, watch: EffectQuery| {
             let xapp = xapp.clone();
             async move { xapp.control_with_effect(node, hw::OID, Bytes::new(), message, &watch).await }
         };

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use ranlab_packet::ETHERNET_BYTES;
 use ranlab_packet::pcap::{self, Event, LinkType, PcapWriter, PcapngWriter};
 use ranlab_pipeline::backends::port_name;
-use ranlab_pipeline::declare::{Direction, DropReason, Fate, Port};
+use ranlab_pipeline::declare::{Direction, DropReason, Port, Verdict};
 use ranlab_pipeline::pipelines::Pipeline;
 use ranlab_pipeline::trace::{
     Directions, FRAME_BYTES_MAX, Headers, HeadersError, PACKETS_MAX, Trace, Traffic, are_headers,
@@ -306,8 +306,8 @@ pub fn expected(
     for (port, frame) in trace.iter() {
         let mut frame = frame.to_vec();
         match oracle.process(0, port, &mut frame) {
-            Fate::Sent(port) => all.leaves.push(port, &frame),
-            Fate::Dropped(reason) => {
+            Verdict::Sent(port) => all.leaves.push(port, &frame),
+            Verdict::Dropped(reason) => {
                 all.dropped += 1;
                 *all.reasons.entry(reason).or_default() += 1;
             }
@@ -424,7 +424,10 @@ mod tests {
         let all = expected(&pipeline, &trace).unwrap();
         assert_eq!((all.leaves.len(), all.dropped), (100, 0));
         let mut first = trace.packet(0).unwrap().1.to_vec();
-        assert_eq!(pipeline.oracle().unwrap().process(0, Port::Access, &mut first), Fate::Sent(Port::Core));
+        assert_eq!(
+            pipeline.oracle().unwrap().process(0, Port::Access, &mut first),
+            Verdict::Sent(Port::Core)
+        );
         assert_eq!(all.leaves.packet(0).unwrap(), (Port::Core, &first[..]));
     }
 

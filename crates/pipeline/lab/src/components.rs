@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{PipelinePart, RingTesterPart, pipeline, plugin, rig, ring, switches};
+use crate::{PipelineComponent, RingTesterComponent, pipeline, plugin, rig, ring, switches};
 use ranlab_lab::component::{Component, ComponentType, Domain, Foreign, RigType, Started, Waits};
 use ranlab_lab::environment;
 use ranlab_lab::experiment::harness::RunningExperiment;
@@ -11,33 +11,33 @@ use ranlab_lab::worker::WorkerTrust;
 /// What the domain contributes to experiments.
 pub static PIPELINE: Domain = Domain {
     name: "pipeline",
-    components: &[ComponentType::new::<PipelinePart>(), ComponentType::new::<RingTesterPart>()],
+    components: &[ComponentType::new::<PipelineComponent>(), ComponentType::new::<RingTesterComponent>()],
     rigs: &[RigType { place: 50, make: |lab| Box::new(RunningExperiment::new(lab, rig::Pipeline)) }],
 };
 
 /// Timeout until a third-party switch is verified and configured.
 const SWITCH_START_WAIT: Duration = Duration::from_secs(300);
-/// The value of [`PipelinePart::engine`] for our engine.
+/// The value of [`PipelineComponent::engine`] for our engine.
 pub(crate) const NATIVE: &str = "native";
 
 fn of_plugin(plugin: Option<&str>) -> Foreign<'_> {
     plugin.map_or(Foreign::Nothing, Foreign::Plugin)
 }
 
-impl Component for PipelinePart {
+impl Component for PipelineComponent {
     const TYPE: &'static str = "pipeline";
 
     async fn start(&self, trust: WorkerTrust) -> Started {
         Ok(match self.engine.as_str() {
             _ if self.in_ring() => Box::new(ring::device::RingDevice::start(self)?),
-            NATIVE => Box::new(pipeline::Forwarder::start(self)?),
+            NATIVE => Box::new(pipeline::RunningEngine::start(self)?),
             _ if trust != WorkerTrust::Full => {
                 return Err(environment(
                     "a worker over TCP starts no switch of its machine: `sut.at` must be local or over ssh",
                 ));
             }
             plugin::ENGINE => Box::new(plugin::PluginSwitch::start(self)?),
-            _ => Box::new(switches::Foreign::start(self)?),
+            _ => Box::new(switches::RunningSwitch::start(self)?),
         })
     }
 
@@ -53,7 +53,7 @@ impl Component for PipelinePart {
     }
 }
 
-impl Component for RingTesterPart {
+impl Component for RingTesterComponent {
     const TYPE: &'static str = "ring_tester";
 
     async fn start(&self, trust: WorkerTrust) -> Started {
@@ -64,7 +64,7 @@ impl Component for RingTesterPart {
         }
         Ok(match self.plugin {
             Some(_) => Box::new(plugin::PluginTester::start(self)?),
-            None => Box::new(ring::Testing::start(self)?),
+            None => Box::new(ring::RunningTester::start(self)?),
         })
     }
 

@@ -13,9 +13,9 @@ mod tipsy;
 pub mod verbs;
 
 pub use components::PIPELINE;
-pub use pipeline::{Instructions, PipelinePart};
+pub use pipeline::{Instructions, PipelineComponent};
 pub use rig::{PATHS, Sent, sent};
-pub use ring::{RingCounters, RingOutcome, RingTesterPart};
+pub use ring::{RingCounters, RingOutcome, RingTesterComponent};
 
 /// Returns the first program required by a switch that is not installed.
 #[must_use]

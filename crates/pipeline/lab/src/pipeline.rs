@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 use ranlab_host::thread_cpu_ns;
 use ranlab_pipeline::backends::Tier;
-use ranlab_pipeline::declare::{Event, Fate, Port};
+use ranlab_pipeline::declare::{Event, Port, Verdict};
 use ranlab_pipeline::engine::{BURST, Burst, Control, Counters, Engine, Isa};
 use ranlab_pipeline::pipelines::Pipeline;
-use ranlab_pipeline::spread::{Balance, Spread};
+use ranlab_pipeline::spread::{Balance, RssHash};
 use ranlab_pipeline::trace::{Trace, Traffic};
 
 use crate::captured;
@@ -48,7 +48,7 @@ choices! {
 
 config! {
     /// A pipeline, its traffic, and its number of cores.
-    pub struct PipelinePart {
+    pub struct PipelineComponent {
         /// use case to forward and its parameters
         pipeline: Option<JsonField<Pipeline>> = None, wiring();
         /// traffic offered to the switch
@@ -93,7 +93,7 @@ config! {
     }
 }
 
-impl PipelinePart {
+impl PipelineComponent {
     /// Returns whether the device behind the rings is our engine or the bare cross-connect.
     pub(crate) fn in_ring(&self) -> bool {
         self.engine == BARE || self.engine == NATIVE && self.tier == Tier::Ring.name()
@@ -101,7 +101,7 @@ impl PipelinePart {
 }
 
 /// A verified engine that waits for windows.
-pub(crate) struct Forwarder {
+pub(crate) struct RunningEngine {
     pipeline: Pipeline,
     parts: Arc<[Trace]>,
     balance: Balance,
@@ -147,8 +147,8 @@ impl Changes {
     }
 }
 
-impl Forwarder {
-    pub(crate) fn start(part: &PipelinePart) -> Result<Self, ComponentError> {
+impl RunningEngine {
+    pub(crate) fn start(part: &PipelineComponent) -> Result<Self, ComponentError> {
         if part.tier != Tier::Mem.name() {
             return Err(environment(format!(
                 "`sut.tier` \"{}\" is not supported by \"native\"; allowed are mem, ring",
@@ -163,7 +163,7 @@ impl Forwarder {
         let isa = isa(part)?;
         let declaration = pipeline.build().map_err(rig)?;
         let trace = captured::trace(pipeline, &part.traffic.0, &part.trace)?;
-        let spread = Spread::new(&declaration, part.cores).map_err(rig)?;
+        let spread = RssHash::new(&declaration, part.cores).map_err(rig)?;
         let (mut verifying, _control) = Engine::start(&declaration, part.cores, isa).map_err(rig)?;
         let verified = verify(pipeline, &trace, (&spread, &mut verifying), part.verify)?;
         drop(verifying);
@@ -199,7 +199,7 @@ pub(crate) fn gbps(mpps: f64, frame_bytes: f64, drop_ratio: f64) -> Option<f64> 
     (leaves > 0.0 && mpps.is_finite()).then(|| mpps * leaves * (frame_bytes + 24.0) * 8.0 / 1e3)
 }
 
-impl RunningComponent for Forwarder {
+impl RunningComponent for RunningEngine {
     fn begin(&mut self) {
         let _ = self.halt();
         let Some(control) = self.control.take() else { return };
@@ -272,14 +272,14 @@ impl RunningComponent for Forwarder {
     }
 }
 
-impl Drop for Forwarder {
+impl Drop for RunningEngine {
     fn drop(&mut self) {
         let _ = self.halt();
     }
 }
 
 /// Returns the instruction set of a component's engine. Returns an error if this processor lacks it.
-pub(crate) fn isa(part: &PipelinePart) -> Result<Isa, ComponentError> {
+pub(crate) fn isa(part: &PipelineComponent) -> Result<Isa, ComponentError> {
     let isa = if part.isa == Instructions::Wide { Isa::Wide } else { Isa::Baseline };
     if isa == Isa::Wide && Isa::detect() != Isa::Wide {
         return Err(environment("this processor has no AVX2: `sut.isa` must be \"baseline\""));
@@ -292,7 +292,7 @@ pub(crate) fn isa(part: &PipelinePart) -> Result<Isa, ComponentError> {
 pub(crate) fn verify(
     pipeline: &Pipeline,
     trace: &Trace,
-    (spread, engines): (&Spread, &mut [Engine]),
+    (spread, engines): (&RssHash, &mut [Engine]),
     most: usize,
 ) -> Result<usize, ComponentError> {
     let mut oracle = pipeline.oracle().map_err(rig)?;
@@ -318,7 +318,7 @@ pub(crate) fn verify(
             let fate = oracle.process(now_ns, *port, &mut expected);
             let found = burst.fate(index);
             let same =
-                found == Some(fate) && (!matches!(fate, Fate::Sent(_)) || burst.frame(index) == expected);
+                found == Some(fate) && (!matches!(fate, Verdict::Sent(_)) || burst.frame(index) == expected);
             if !same {
                 return Err(sut(format!(
                     "packet {} of the trace is {found:?}, the oracle expects {fate:?}: nothing is measured",
@@ -468,11 +468,11 @@ mod tests {
     use super::*;
     use ranlab_pipeline::trace::Directions;
 
-    fn component(json: &str) -> PipelinePart {
+    fn component(json: &str) -> PipelineComponent {
         let pipeline = serde_json::from_str(json).unwrap();
         let traffic = Traffic { pkt_num: 4096, ..Traffic::default() };
         let isa = Instructions::Baseline;
-        PipelinePart {
+        PipelineComponent {
             pipeline: Some(JsonField(pipeline)),
             traffic: JsonField(traffic),
             isa,
@@ -485,7 +485,7 @@ mod tests {
     fn window_forwards_and_changes() {
         let json = r#"{"name":"mgw","user":30,"bst":4,"server":9,"handover":500,"rate-limit":1000000000000,
             "rate-burst":4000000000}"#;
-        let mut forwarder = Forwarder::start(&component(json)).unwrap();
+        let mut forwarder = RunningEngine::start(&component(json)).unwrap();
         let mut window = || {
             let mut report = Report::default();
             forwarder.begin();
@@ -516,22 +516,23 @@ mod tests {
         let traffic = Traffic { dir: Directions::Bidir, ..part.traffic.0 };
         let trace = Trace::generate(pipeline, &traffic).unwrap();
         let declaration = pipeline.build().unwrap();
-        let by = |spread: &Spread| {
+        let by = |spread: &RssHash| {
             let (mut engines, _control) = Engine::start(&declaration, 3, Isa::Baseline).unwrap();
             verify(pipeline, &trace, (spread, &mut engines), 2_000)
         };
-        assert_eq!(by(&Spread::new(&declaration, 3).unwrap()), Ok(2_000));
+        assert_eq!(by(&RssHash::new(&declaration, 3).unwrap()), Ok(2_000));
         // Spread by the flows of another pipeline, a user's packets reach several cores, and each core applies the
         // user's rate.
         let other: Pipeline = serde_json::from_str(r#"{"name":"portfwd"}"#).unwrap();
-        let wrong = by(&Spread::new(&other.build().unwrap(), 3).unwrap()).unwrap_err();
+        let wrong = by(&RssHash::new(&other.build().unwrap(), 3).unwrap()).unwrap_err();
         assert!(wrong.what.contains("the oracle expects Dropped(Metered)"), "{wrong}");
     }
 
     #[test]
     fn drops_have_a_place() {
         let json = r#"{"name":"mgw","user":3,"bst":4,"server":9,"rate-limit":1000,"rate-burst":20000}"#;
-        let mut forwarder = Forwarder::start(&PipelinePart { verify: 64, ..component(json) }).unwrap();
+        let mut forwarder =
+            RunningEngine::start(&PipelineComponent { verify: 64, ..component(json) }).unwrap();
         let mut report = Report::default();
         let begun = Instant::now();
         while report.numbers.get("drop_ratio").is_none_or(|ratio| *ratio == 0.0) {
@@ -549,15 +550,17 @@ mod tests {
 
     #[test]
     fn missing_instructions_are_reported() {
-        let more = PipelinePart { cores: 1000, ..component(r#"{"name":"portfwd"}"#) };
-        let trouble = Forwarder::start(&more).err().unwrap();
+        let more = PipelineComponent { cores: 1000, ..component(r#"{"name":"portfwd"}"#) };
+        let trouble = RunningEngine::start(&more).err().unwrap();
         assert_eq!(trouble.fault, ranlab_lab::worker::FaultOwner::Environment);
         assert!(trouble.what.contains("1000 cores"), "{trouble}");
     }
 
     #[test]
     fn pipeline_without_wiring_is_an_internal_error() {
-        let Err(trouble) = Forwarder::start(&PipelinePart::default()) else { panic!("it forwards nothing") };
+        let Err(trouble) = RunningEngine::start(&PipelineComponent::default()) else {
+            panic!("it forwards nothing")
+        };
         assert_eq!(
             (trouble.fault, trouble.what.as_str()),
             (ranlab_lab::worker::FaultOwner::Rig, "no pipeline was named")

@@ -19,7 +19,7 @@ use ranlab_pipeline::backends::{self, Tier};
 use ranlab_pipeline::pipelines::Pipeline as Declared;
 use ranlab_pipeline::trace::Traffic;
 
-use crate::{PipelinePart, RingTesterPart};
+use crate::{PipelineComponent, RingTesterComponent};
 use ranlab_campaign::results::Results;
 use ranlab_lab::experiment::harness::{self, Deployment, Experiment, Judged, Window};
 use ranlab_lab::experiment::{keys, noise, third_party};
@@ -99,14 +99,14 @@ impl Experiment for Pipeline {
         let declared = declared(run)?;
         let traffic = traffic(run)?;
         possible(engine, tier)?;
-        let part = PipelinePart {
+        let part = PipelineComponent {
             engine: engine.to_owned(),
             tier: tier.to_owned(),
             pipeline: Some(JsonField(declared)),
             traffic: JsonField(traffic),
             trace: own::captures(run),
             verify: keys::int(run, "load.verify")?,
-            ..PipelinePart::read(run, "sut")?
+            ..PipelineComponent::read(run, "sut")?
         };
         if tested(run) {
             return ring::bring_up(run, stage, part);
@@ -356,12 +356,12 @@ fn keys() -> Vec<Key> {
         ("sut.engine", Kind::choice(&engines()), "forwarding engine: ranlab's (native), none (bare, in rings), a switch installed on this machine (docs/reference/backends.md), or a curve of the published figures").or("native");
         ("sut.tier", Kind::choice(&Tier::ALL.map(Tier::name)), "source and destination of packets; rates of different tiers cannot be compared").or("mem").apart();
     });
-    keys.extend(PipelinePart::keys("sut").only(&["cores", "isa"]).keys());
-    let rings = PipelinePart::keys("sut").only(&["ring", "drop_every", "hang_after"]);
+    keys.extend(PipelineComponent::keys("sut").only(&["cores", "isa"]).keys());
+    let rings = PipelineComponent::keys("sut").only(&["ring", "drop_every", "hang_after"]);
     keys.extend(rings.when("sut.tier", &[Tier::Ring.name()]).keys());
-    keys.extend(PipelinePart::keys("sut").only(&["plugin"]).when("sut.engine", &[PLUGIN]).keys());
-    keys.extend(PipelinePart::keys("sut").only(&["build"]).when("sut.engine", &[VPP]).keys());
-    let far = PipelinePart::keys("sut")
+    keys.extend(PipelineComponent::keys("sut").only(&["plugin"]).when("sut.engine", &[PLUGIN]).keys());
+    keys.extend(PipelineComponent::keys("sut").only(&["build"]).when("sut.engine", &[VPP]).keys());
+    let far = PipelineComponent::keys("sut")
         .only(&["address", "access_port", "core_port", "access_interface", "core_interface"])
         .when("sut.engine", &[OPENFLOW]);
     keys.extend(far.keys());
@@ -378,8 +378,8 @@ fn keys() -> Vec<Key> {
         ("load.mbps-per-user", Kind::positive(), "guaranteed rate per user, for users_per_blade").unit("Mbit/s").or(3.0);
     });
     keys.push(own::trace_key());
-    keys.extend(PipelinePart::keys("load").only(&["verify"]).keys());
-    keys.extend(RingTesterPart::keys("load").when("sut.tier", &TESTED).keys());
+    keys.extend(PipelineComponent::keys("load").only(&["verify"]).keys());
+    keys.extend(RingTesterComponent::keys("load").when("sut.tier", &TESTED).keys());
     keys.extend(keys::host());
     keys
 }

@@ -14,7 +14,7 @@ use ranlab_pipeline::backends::{Outcomes, compare};
 use ranlab_pipeline::declare::{DropReason, Port as Side};
 use ranlab_pipeline::engine::{Engine, Isa};
 use ranlab_pipeline::pipelines::Pipeline;
-use ranlab_pipeline::spread::Spread;
+use ranlab_pipeline::spread::RssHash;
 use ranlab_pipeline::tester::Stamp;
 use ranlab_pipeline::trace::{Directions, Trace, Traffic};
 use ranlab_pipeline_lab::memif::device::{Core, Device, Work};
@@ -222,7 +222,7 @@ fn multiple_cores_match_oracle_and_counters_add_up() {
     let pipeline: Pipeline = serde_json::from_str(json).unwrap();
     let trace = trace(&pipeline);
     let declaration = pipeline.build().unwrap();
-    let ways = Spread::new(&declaration, CORES).unwrap().workers(&trace);
+    let ways = RssHash::new(&declaration, CORES).unwrap().workers(&trace);
     for role in [Role::Slave, Role::Master] {
         let folder = Folder::new(&format!("cores-{role:?}"));
         let declared = declaration.clone();
@@ -258,7 +258,7 @@ fn a_flow_stays_in_order_on_several_cores() {
     let json = r#"{"name":"l3fwd","upstream-l3-table-size":64,"downstream-l3-table-size":64}"#;
     let pipeline: Pipeline = serde_json::from_str(json).unwrap();
     let declaration = pipeline.build().unwrap();
-    let spread = Spread::new(&declaration, 2).unwrap();
+    let spread = RssHash::new(&declaration, 2).unwrap();
     let mut marked = Trace::default();
     for (number, (side, frame)) in (0_u32..).zip(trace(&pipeline).iter()) {
         let mut frame = frame.to_vec();

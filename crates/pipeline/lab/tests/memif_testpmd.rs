@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use ranlab_host::doctor::skipped;
 use ranlab_pipeline::pipelines::Pipeline;
-use ranlab_pipeline::tester::Ledger;
+use ranlab_pipeline::tester::DeviceCounters;
 use ranlab_pipeline::trace::{Directions, Trace, Traffic};
 use ranlab_pipeline_lab::memif::tester::{Load, run};
 use ranlab_pipeline_lab::memif::{Port, Role, Settings};
@@ -128,7 +128,7 @@ fn packets_are_carried_and_counted(role: Role, theirs: &str, queues: u16) {
     assert_eq!(rx0 + rx1, tally.sent, "what we sent it has received");
     assert_eq!(tx0 + tx1, tally.received, "what it sent we have received");
     // Packets that it received and did not send found our ring full.
-    let ledger = Ledger { ring_full: rx0 + rx1 - tx0 - tx1, ..Ledger::default() };
+    let ledger = DeviceCounters { ring_full: rx0 + rx1 - tx0 - tx1, ..DeviceCounters::default() };
     assert_eq!(ledger.unknown(&tally), Ok(0));
     assert!(tally.received > 1_000 && tally.strangers + tally.duplicated + tally.malformed == 0);
     std::fs::remove_dir_all(&folder).unwrap();

@@ -8,7 +8,7 @@
 //! hyperthread to another machine, and both then run at little more than half their rate.
 #![allow(clippy::disallowed_methods, clippy::expect_used)] // a measurement needs a clock; the crate has none
 
-use ranlab_pipeline::declare::{Direction, Fate};
+use ranlab_pipeline::declare::{Direction, Verdict};
 use ranlab_pipeline::engine::{BURST, Burst, Control, Engine, Isa};
 use ranlab_pipeline::pipelines::Pipeline;
 use ranlab_pipeline::trace::{Directions, Trace, Traffic};
@@ -162,7 +162,7 @@ fn verify(pipeline: &Pipeline, trace: &Trace, engine: &mut Engine) {
             let mut expected = frame.to_vec();
             let fate = oracle.process(first as u64, *port, &mut expected);
             assert_eq!(burst.fate(i), Some(fate));
-            assert!(!matches!(fate, Fate::Sent(_)) || burst.frame(i) == expected);
+            assert!(!matches!(fate, Verdict::Sent(_)) || burst.frame(i) == expected);
         }
     }
 }

@@ -358,12 +358,12 @@ impl TokenBucket {
 }
 
 /// Converts the result of a step to the verdict on the packet.
-pub(crate) fn decide(ingress: Port, fakedrop: bool, verdict: Step<Port>) -> crate::declare::Fate {
-    use crate::declare::Fate;
+pub(crate) fn decide(ingress: Port, fakedrop: bool, verdict: Step<Port>) -> crate::declare::Verdict {
+    use crate::declare::Verdict;
     match verdict {
-        Ok(port) => Fate::Sent(port),
-        Err(reason) if fakedrop && reason.is_unmatched() => Fate::Sent(ingress.other()),
-        Err(reason) => Fate::Dropped(reason),
+        Ok(port) => Verdict::Sent(port),
+        Err(reason) if fakedrop && reason.is_unmatched() => Verdict::Sent(ingress.other()),
+        Err(reason) => Verdict::Dropped(reason),
     }
 }
 

@@ -28,7 +28,7 @@ const KEY: [u8; 40] = [
 pub struct WorkersError(pub usize);
 
 /// Selects a worker for each packet of a pipeline.
-pub struct Spread {
+pub struct RssHash {
     workers: usize,
     /// By ingress port.
     keys: [Key; 2],
@@ -93,7 +93,7 @@ fn of_user(address: IpAddr) -> Vec<u8> {
     }
 }
 
-impl Spread {
+impl RssHash {
     /// Creates the selection for a number of workers.
     pub fn new(declaration: &Declaration, workers: usize) -> Result<Self, WorkersError> {
         if !(1..=WORKERS_MAX).contains(&workers) {
@@ -214,9 +214,9 @@ mod tests {
         assert_eq!(hash("199.92.111.2", "65.69.140.83", &[14230, 4739]), 0xc626_b0ea);
     }
 
-    fn parts(json: &str, workers: usize) -> (Vec<Trace>, Spread) {
+    fn parts(json: &str, workers: usize) -> (Vec<Trace>, RssHash) {
         let pipeline: Pipeline = serde_json::from_str(json).unwrap();
-        let spread = Spread::new(&pipeline.build().unwrap(), workers).unwrap();
+        let spread = RssHash::new(&pipeline.build().unwrap(), workers).unwrap();
         let traffic = Traffic { pkt_num: 4000, dir: Directions::Bidir, ..Traffic::default() };
         let trace = Trace::generate(&pipeline, &traffic).unwrap();
         (spread.divide(&trace), spread)
@@ -234,7 +234,7 @@ mod tests {
             r#"{"name":"dcgw","vm":200,"host":7,"server":9,"family":"ipv6"}"#,
         ] {
             let pipeline: Pipeline = serde_json::from_str(json).unwrap();
-            let spread = Spread::new(&pipeline.build().unwrap(), 4).unwrap();
+            let spread = RssHash::new(&pipeline.build().unwrap(), 4).unwrap();
             for flow in 0..50 {
                 let mut random = ranlab_machine::Random::stream(3, flow);
                 let up = pipeline.frame((Direction::Uplink, flow), &mut random, 64);
@@ -261,7 +261,7 @@ mod tests {
     #[test]
     fn number_of_workers_is_limited() {
         let declaration = Pipeline::all()[0].build().unwrap();
-        assert_eq!(Spread::new(&declaration, 0).err(), Some(WorkersError(0)));
-        assert_eq!(Spread::new(&declaration, 129).err(), Some(WorkersError(129)));
+        assert_eq!(RssHash::new(&declaration, 0).err(), Some(WorkersError(0)));
+        assert_eq!(RssHash::new(&declaration, 129).err(), Some(WorkersError(129)));
     }
 }

@@ -4,7 +4,7 @@
 mod common;
 
 use ranlab_machine::Random;
-use ranlab_pipeline::declare::{DropReason, Fate};
+use ranlab_pipeline::declare::{DropReason, Verdict};
 use ranlab_pipeline::engine::{BURST, Burst, Engine, Isa};
 use ranlab_pipeline::pipelines::Pipeline;
 use ranlab_pipeline::trace::{Directions, Sizes, Trace, Traffic};
@@ -81,7 +81,7 @@ fn run(pipeline: &Pipeline, packets: u64, seed: u64, fates: &mut BTreeMap<String
             *fates.entry(format!("{fate:?}")).or_default() += 1;
             for (_, _, burst) in &engines {
                 assert_eq!(burst.fate(i), Some(fate), "{pipeline:?}\n{port:?} {received:02x?}");
-                if matches!(fate, Fate::Sent(_)) {
+                if matches!(fate, Verdict::Sent(_)) {
                     assert_eq!(burst.frame(i), frame, "{pipeline:?}\n{port:?} {received:02x?}");
                 }
             }
@@ -96,7 +96,7 @@ fn run(pipeline: &Pipeline, packets: u64, seed: u64, fates: &mut BTreeMap<String
 }
 
 fn dropped(fates: &BTreeMap<String, u64>, reason: DropReason) -> u64 {
-    fates.get(&format!("{:?}", Fate::Dropped(reason))).copied().unwrap_or(0)
+    fates.get(&format!("{:?}", Verdict::Dropped(reason))).copied().unwrap_or(0)
 }
 
 /// Checks that the traffic contains the cases that the pipeline distinguishes.

@@ -1,10 +1,10 @@
 //! Several workers forward while they receive changes. No packet waits, and each is treated like in the oracle with the
 //! changes that its worker had applied.
 #![allow(clippy::unwrap_used)] // a test that cannot go on fails
-use ranlab_pipeline::declare::{Event, Fate, Port, UserId};
+use ranlab_pipeline::declare::{Event, Port, UserId, Verdict};
 use ranlab_pipeline::engine::{BURST, Burst, Engine, Isa};
 use ranlab_pipeline::pipelines::Pipeline;
-use ranlab_pipeline::spread::Spread;
+use ranlab_pipeline::spread::RssHash;
 use ranlab_pipeline::trace::{Directions, Trace, Traffic};
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -16,7 +16,7 @@ const NS_PER_BURST: u64 = 3_000;
 /// Results of a worker for one burst, with the number of updates applied before.
 struct Did {
     updates: u64,
-    packets: Vec<(Fate, u64)>,
+    packets: Vec<(Verdict, u64)>,
 }
 
 fn digest(frame: &[u8]) -> u64 {
@@ -74,7 +74,7 @@ fn replay(pipeline: &Pipeline, part: &Trace, events: &[Event], did: &[Did]) {
             let mut expected = frame.to_vec();
             let expected_fate = oracle.process(number as u64 * NS_PER_BURST, port, &mut expected);
             assert_eq!(expected_fate, *fate, "burst {number} after {applied} updates");
-            assert!(!matches!(fate, Fate::Sent(_)) || digest(&expected) == *digest_of, "burst {number}");
+            assert!(!matches!(fate, Verdict::Sent(_)) || digest(&expected) == *digest_of, "burst {number}");
         }
     }
 }
@@ -84,7 +84,7 @@ fn run(json: &str, workers: usize, users: u32) {
     let declaration = pipeline.build().unwrap();
     let traffic = Traffic { pkt_num: 16_384, dir: Directions::Bidir, ..Traffic::default() };
     let trace = Trace::generate(&pipeline, &traffic).unwrap();
-    let parts = Spread::new(&declaration, workers).unwrap().divide(&trace);
+    let parts = RssHash::new(&declaration, workers).unwrap().divide(&trace);
     assert!(parts.iter().all(|part| part.len() >= BURST), "the flows of this test must spread");
     let (mut engines, mut control) = Engine::start(&declaration, workers, Isa::detect()).unwrap();
     let events = pipeline.events(0).unwrap();

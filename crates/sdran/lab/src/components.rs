@@ -1,6 +1,6 @@
 //! Components of FlexRAN and 5G-EmPOWER: controllers and base stations.
 
-use crate::{EmpowerPart, Events, FlexranPart, SouthController, SouthFleet, SouthFleetPart};
+use crate::{EmpowerComponent, Events, FlexranComponent, SouthController, SouthFleet, SouthFleetComponent};
 use ranlab_lab::component::{Component, ComponentType, Domain, Started};
 use ranlab_lab::divide::stations;
 use ranlab_lab::rig;
@@ -10,14 +10,14 @@ use ranlab_lab::worker::{ComponentError, WorkerTrust};
 pub static SDRAN: Domain = Domain {
     name: "sdran",
     components: &[
-        ComponentType::new::<FlexranPart>(),
-        ComponentType::new::<EmpowerPart>(),
-        ComponentType::new::<SouthFleetPart>(),
+        ComponentType::new::<FlexranComponent>(),
+        ComponentType::new::<EmpowerComponent>(),
+        ComponentType::new::<SouthFleetComponent>(),
     ],
     rigs: &[],
 };
 
-impl Component for FlexranPart {
+impl Component for FlexranComponent {
     const TYPE: &'static str = "flexran";
 
     async fn start(&self, _trust: WorkerTrust) -> Started {
@@ -25,7 +25,7 @@ impl Component for FlexranPart {
     }
 }
 
-impl Component for EmpowerPart {
+impl Component for EmpowerComponent {
     const TYPE: &'static str = "empower";
 
     async fn start(&self, _trust: WorkerTrust) -> Started {
@@ -33,7 +33,7 @@ impl Component for EmpowerPart {
     }
 }
 
-impl Component for SouthFleetPart {
+impl Component for SouthFleetComponent {
     const TYPE: &'static str = "south_fleet";
 
     async fn start(&self, _trust: WorkerTrust) -> Started {
@@ -62,9 +62,9 @@ mod tests {
     #[test]
     fn sdran_base_stations_are_numbered_consecutively() {
         let second = Some(Duration::from_secs(1));
-        let south = SouthFleetPart { nodes: 4, ramp: second, ..SouthFleetPart::default() };
+        let south = SouthFleetComponent { nodes: 4, ramp: second, ..SouthFleetComponent::default() };
         let shares = AnyComponent::from(south).divide(2).unwrap();
-        let [Some(a), Some(b)] = [0, 1].map(|place| shares[place].get::<SouthFleetPart>()) else {
+        let [Some(a), Some(b)] = [0, 1].map(|place| shares[place].get::<SouthFleetComponent>()) else {
             panic!("two shares")
         };
         assert_eq!((a.nodes, a.first, b.nodes, b.first, b.ramp), (2, 0, 2, 2, second));

@@ -22,7 +22,7 @@ use serde::Serialize;
 use crate::fields::SdranNames;
 use crate::fields::Share;
 use ranlab_http::guard::Access;
-use ranlab_http::token::Trust;
+use ranlab_http::token::TrustedNetworks;
 use ranlab_lab::peers::AllowedPeer;
 use ranlab_lab::worker::{ComponentError, Counters, Report};
 use ranlab_lab::{RunningComponent, config, environment, numbers, rig, setting_by_text, since};
@@ -32,7 +32,7 @@ const MAX_REGISTERED: usize = 1_000_000;
 
 config! {
     /// A controller like FlexRAN's: RIB updater and task manager in cycles of 1 ms.
-    pub struct FlexranPart {
+    pub struct FlexranComponent {
         /// address on which the controller accepts agents
         listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], PORT)), wiring();
         /// address of the HTTP server, which serves /stats_manager/all, /dl_sched, /rrm_config, /slice, /v1/counters
@@ -101,7 +101,7 @@ impl fmt::Display for SliceShare {
     }
 }
 
-impl FlexranPart {
+impl FlexranComponent {
     /// Returns the commands that each base station receives when it connects.
     fn standing(&self) -> Vec<Command> {
         let shares: Vec<u32> = self.slices.iter().map(|slice| slice.ppm).collect();
@@ -113,7 +113,7 @@ impl FlexranPart {
 
 config! {
     /// A controller like 5G-EmPOWER's: registered base stations, one message per UE.
-    pub struct EmpowerPart {
+    pub struct EmpowerComponent {
         /// address on which the controller accepts base stations [default: 127.0.0.1:2210; with --openempower 2
         /// 127.0.0.1:5533]
         listen: Option<SocketAddr> = None, wiring();
@@ -182,7 +182,7 @@ fn refused(address: SocketAddr) -> impl FnOnce(io::Error) -> ComponentError {
 
 /// Returns the access policy of an HTTP endpoint from a component's settings.
 fn access(hosts: &[String], token: Option<&Path>, trusted: &[AllowedPeer]) -> Result<Access, ComponentError> {
-    Access::read(hosts, token, AllowedPeer::any_of(trusted).map(Trust::new)).map_err(rig)
+    Access::read(hosts, token, AllowedPeer::any_of(trusted).map(TrustedNetworks::new)).map_err(rig)
 }
 
 impl SouthController {
@@ -190,7 +190,7 @@ impl SouthController {
     ///
     /// # Errors
     /// The address cannot be bound.
-    pub async fn flexran(part: &FlexranPart) -> Result<Self, ComponentError> {
+    pub async fn flexran(part: &FlexranComponent) -> Result<Self, ComponentError> {
         let rate = match part.slow_period.filter(|slow| !slow.is_zero()) {
             Some(slow) => RatePolicy::Adaptive { fast: part.period, slow },
             None => RatePolicy::Fixed(part.period),
@@ -223,7 +223,7 @@ impl SouthController {
     ///
     /// # Errors
     /// The address cannot be bound, or the file of base stations is invalid.
-    pub async fn empower(part: &EmpowerPart) -> Result<Self, ComponentError> {
+    pub async fn empower(part: &EmpowerComponent) -> Result<Self, ComponentError> {
         let (version, port) = match part.openempower {
             2 => (EmpowerVersion::V2, ranlab_sdran::empower::protocol::v2::PORT),
             _ => (EmpowerVersion::V1, ranlab_sdran::empower::protocol::v1::PORT),

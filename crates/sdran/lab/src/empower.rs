@@ -1,5 +1,5 @@
 //! Socket server of the 5G-EmPOWER-style controller.
-use super::{Handler, Policy, Progress, Server, WallClock};
+use super::{ControllerLogic, Handler, Progress, Server, WallClock};
 use ranlab_http::guard::Access;
 use ranlab_machine::Time;
 use ranlab_machine::routes::{HttpProblem, Parameters};
@@ -54,7 +54,7 @@ impl EmpowerServer {
     }
 }
 
-impl Policy for Served {
+impl ControllerLogic for Served {
     const DETAILS: &'static str = include_str!("../openapi/empower.json");
 
     fn connected(&mut self, id: ConnectionId, source: &str) {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::fleet::Southbound;
+use crate::fleet::Protocol;
 use crate::flexran::ThreadUse;
 use ranlab_campaign::schema::Kind;
 use ranlab_campaign::value::{Value, parse_span};
@@ -23,11 +23,11 @@ pub enum SdranNames {}
 names! { SdranNames:
     QueueKind { "leaky" => QueueKind::Leaky, "bounded" => QueueKind::Bounded }
     ThreadUse { "per-run" => ThreadUse::PerRun, "inline" => ThreadUse::Inline }
-    Southbound {
-        "flexran" => Southbound::Flexran,
-        "mosaic" => Southbound::Mosaic,
-        "empower1" => Southbound::EmpowerV1,
-        "empower2" => Southbound::EmpowerV2,
+    Protocol {
+        "flexran" => Protocol::Flexran,
+        "mosaic" => Protocol::Mosaic,
+        "empower1" => Protocol::EmpowerV1,
+        "empower2" => Protocol::EmpowerV2,
     }
     Profile {
         "marc" => Profile::Marc,
@@ -117,7 +117,7 @@ mod tests {
         );
         reads::<SdranNames, QueueKind>(&["leaky", "bounded"], &[("endless", "bounded")]);
         reads::<SdranNames, ThreadUse>(&["per-run", "inline"], &[("two", "inline")]);
-        reads::<SdranNames, Southbound>(
+        reads::<SdranNames, Protocol>(
             &["flexran", "mosaic", "empower1", "empower2"],
             &[("empower3", "empower2")],
         );

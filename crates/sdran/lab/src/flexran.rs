@@ -1,5 +1,5 @@
 //! Socket server of the FlexRAN-style controller.
-use super::{Handler, Policy, Progress, Server, WallClock};
+use super::{ControllerLogic, Handler, Progress, Server, WallClock};
 use ranlab_http::guard::Access;
 use ranlab_machine::Time;
 use ranlab_machine::routes::{HttpProblem, Parameters};
@@ -75,7 +75,7 @@ impl FlexranServer {
     }
 }
 
-impl Policy for Served {
+impl ControllerLogic for Served {
     const DETAILS: &'static str = include_str!("../openapi/flexran.json");
 
     fn connected(&mut self, id: ConnectionId, _source: &str) {

@@ -1,10 +1,10 @@
 //! REST interface of a controller: its own routes, and those that all controllers have.
 #![allow(clippy::result_large_err, reason = "one refusal a request")]
 
-use super::{Policy, Progress, Served};
+use super::{ControllerLogic, Progress, Served};
 use ranlab_http::ThreadBridge;
-use ranlab_http::describe::openapi;
 use ranlab_http::guard::Access;
+use ranlab_http::openapi::openapi;
 use ranlab_http::server::{Answered, Handler, HttpCall, Response, Server, Table, json_response, refused};
 use ranlab_machine::routes::{Document, HttpProblem, Routed};
 use ranlab_transport::driver::Driver;
@@ -50,7 +50,7 @@ impl Common {
 }
 
 /// Returns the server of a controller.
-pub(crate) fn server<P: Policy>(driver: Rc<Driver<Served<P>>>, access: Access) -> Server {
+pub(crate) fn server<P: ControllerLogic>(driver: Rc<Driver<Served<P>>>, access: Access) -> Server {
     let desk = ThreadBridge::open(driver);
     let own = Document { routes: P::ROUTES, details: P::DETAILS };
     let common = Document { routes: Common::ROUTES, details: "{}" };
@@ -68,14 +68,14 @@ pub(crate) fn server<P: Policy>(driver: Rc<Driver<Served<P>>>, access: Access) -
     Server::new(access).with(own).with(Table::routed(Arc::new(common)))
 }
 
-fn counters(policy: &impl Policy) -> Value {
+fn counters(policy: &impl ControllerLogic) -> Value {
     let counters = policy.counters();
     let overload = ranlab_sdran::controller::overload(&counters);
     let guidelines = ranlab_sdran::controller::guidelines(&counters);
     json!({ "counters": counters, "overload": overload, "guidelines": guidelines })
 }
 
-async fn ask<P: Policy>(
+async fn ask<P: ControllerLogic>(
     desk: ThreadBridge<Rc<Driver<Served<P>>>>,
     index: usize,
     call: HttpCall,
@@ -103,7 +103,7 @@ async fn ask<P: Policy>(
 }
 
 /// Waits for the outcome of an order.
-async fn ended<P: Policy>(driver: &Driver<Served<P>>, order: u64) -> Outcome {
+async fn ended<P: ControllerLogic>(driver: &Driver<Served<P>>, order: u64) -> Outcome {
     let begun = tokio::time::Instant::now();
     loop {
         if let Some(ended) = driver.with(|served, _| served.policy.outcome(order)) {
@@ -124,7 +124,7 @@ mod tests {
     use crate::empower::EmpowerServer;
     use crate::flexran::{FlexranServer, ThreadUse};
     use ranlab_http::audit::breaches;
-    use ranlab_http::describe::lines;
+    use ranlab_http::openapi::lines;
     use ranlab_http::token::Token;
     use ranlab_sdran::empower::controller::EmpowerControllerSettings;
     use ranlab_sdran::flexran::controller::FlexranControllerSettings;

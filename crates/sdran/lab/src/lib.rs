@@ -11,11 +11,13 @@ mod stations;
 pub mod verbs;
 
 pub use components::SDRAN;
-pub use controller::{EmpowerPart, FlexranPart, SliceShare, SouthController, SouthControllerReport};
+pub use controller::{
+    EmpowerComponent, FlexranComponent, SliceShare, SouthController, SouthControllerReport,
+};
 pub use fields::{Period, SdranNames, Share};
-pub use fleet::{Incident, Southbound, Trouble as SouthboundTrouble};
+pub use fleet::{Incident, IncidentKind as SouthboundTrouble, Protocol};
 pub use ranlab_sdran::flexran::controller::RibShare;
-pub use stations::{Events, SouthDetail, SouthFleet, SouthFleetPart};
+pub use stations::{Events, SouthDetail, SouthFleet, SouthFleetComponent};
 
 use bytes::Bytes;
 use ranlab_http::guard::Access;
@@ -66,7 +68,7 @@ pub(crate) enum Progress {
 pub(crate) type Handler<P> = fn(&mut P, &Parameters, &str) -> Result<Progress, HttpProblem>;
 
 /// Controller as seen by the server.
-pub(crate) trait Policy: Routed<Handler = Handler<Self>> {
+pub(crate) trait ControllerLogic: Routed<Handler = Handler<Self>> {
     /// What the description of its routes adds.
     const DETAILS: &'static str;
     fn connected(&mut self, id: ConnectionId, source: &str);
@@ -95,7 +97,7 @@ pub(crate) struct Served<P> {
     connections: u64,
 }
 
-impl<P: Policy> Served<P> {
+impl<P: ControllerLogic> Served<P> {
     fn admit(&mut self, peer: &str) -> Option<ConnectionId> {
         if self.unwritten.len() >= MAX_CONNECTIONS {
             return None;
@@ -111,7 +113,7 @@ impl<P: Policy> Served<P> {
     }
 }
 
-impl<P: Policy> Machine for Served<P> {
+impl<P: ControllerLogic> Machine for Served<P> {
     type Key = ConnectionId;
     type Event = ();
     const FRAMES_ITSELF: bool = true;
@@ -161,12 +163,12 @@ impl<P: Policy> Machine for Served<P> {
 }
 
 /// Running controller; ends with its last handle.
-pub(crate) struct Server<P: Policy> {
+pub(crate) struct Server<P: ControllerLogic> {
     driver: Rc<Driver<Served<P>>>,
     pub(crate) address: SocketAddr,
 }
 
-impl<P: Policy> Server<P> {
+impl<P: ControllerLogic> Server<P> {
     /// Starts the server in tasks of this thread.
     pub(crate) async fn start(policy: P, address: SocketAddr) -> Result<Self, BindError> {
         let served = Served { policy, unwritten: BTreeMap::new(), connections: 0 };

@@ -8,11 +8,11 @@ use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use crate::fleet::{
-    Delays, Incident, SourcePool, Southbound, SouthboundConfig, SouthboundFleet, SouthboundReport,
+    Delays, Incident, Protocol, SourcePool, SouthboundConfig, SouthboundFleet, SouthboundReport,
 };
 use ranlab_e2_codec::e2sm::rrc::Snssai;
 use ranlab_radio::user_plane::Carrier;
-use ranlab_ran::radio::{FlowPlan, RadioConfig, RadioMeter, Stay};
+use ranlab_ran::radio::{FlowPlan, RadioConfig, RadioMeter, UePresence};
 use ranlab_sdran::arrivals::{Channel, Event, Law, MAX_UES, PopulationConfig, Profile, parse_trace};
 use ranlab_transport::Address;
 use serde::{Deserialize, Serialize};
@@ -34,7 +34,7 @@ const MAX_TRACE_BYTES: u64 = 1 << 30;
 
 config! {
     /// Base stations of FlexRAN or 5G-EmPOWER and their UEs.
-    pub struct SouthFleetPart {
+    pub struct SouthFleetComponent {
         /// address of the controller of all base stations [default: loopback, at the port of the published controller]
         connect: Vec<Address> = Vec::new(), wiring();
         /// number of base stations
@@ -55,7 +55,7 @@ config! {
         flows: Vec<Spelled<FlowPlan>> as Each<Text> = Vec::new();
         /// with a radio: UEs that are present for a limited time, UES@FROM[-UNTIL]; all others are present from the
         /// start
-        stay: Vec<Spelled<Stay>> as Each<Text> = Vec::new();
+        stay: Vec<Spelled<UePresence>> as Each<Text> = Vec::new();
         /// with a radio: slices requested by UEs, SST or SST-SD, assigned in rotation
         snssai: Vec<Snssai> as Each<Text> = Vec::new();
         /// number of the first base station; keeps numbers distinct if several processes run in one network
@@ -63,7 +63,7 @@ config! {
         /// seed of the random number generators
         seed: Seed = Seed(1), wiring();
         /// protocol of the base stations
-        protocol: Southbound as SdranNames = Southbound::Flexran, inner();
+        protocol: Protocol as SdranNames = Protocol::Flexran, inner();
         /// when reports are sent: honour (at the period that the controller requests) or a fixed period [default: 50ms
         /// FlexRAN, 500ms 5G-EmPOWER, as in the MARC paper]
         period: Option<Period> = None;
@@ -92,9 +92,9 @@ config! {
     }
 }
 
-impl SouthFleetPart {
+impl SouthFleetComponent {
     /// Returns one base station without UEs, which reports on request.
-    pub fn one(protocol: Southbound, connect: Address) -> Self {
+    pub fn one(protocol: Protocol, connect: Address) -> Self {
         let connect = vec![connect];
         let period = Some(Period::HONOUR);
         Self { protocol, connect, period, ues: 0, ramp: Some(Duration::ZERO), ..Self::default() }
@@ -104,7 +104,7 @@ impl SouthFleetPart {
         let Self { radio, channel, rlc_buffer, flows, stay, snssai, ues, .. } = self;
         let with_events = self.trace.is_some() || self.events.is_some() || self.delegation.is_some();
         match (radio, self.protocol) {
-            (Some(_), Southbound::EmpowerV1 | Southbound::EmpowerV2) => {
+            (Some(_), Protocol::EmpowerV1 | Protocol::EmpowerV2) => {
                 Err(rig("a `radio` is under base stations of E2 and of FlexRAN"))
             }
             (Some(_), _) if with_events => Err(rig(
@@ -247,7 +247,7 @@ impl SouthFleet {
     ///
     /// # Errors
     /// A file cannot be read, or the controller's address is invalid.
-    pub fn new(part: &SouthFleetPart) -> Result<Self, ComponentError> {
+    pub fn new(part: &SouthFleetComponent) -> Result<Self, ComponentError> {
         let config = part.fleet()?;
         let controller = config.controller;
         let fleet = SouthboundFleet::new(config);
@@ -401,23 +401,23 @@ mod tests {
 
     #[test]
     fn openempower_v2_without_separate_addresses_warns() {
-        let of = |protocol, connect: &str| SouthFleetPart {
+        let of = |protocol, connect: &str| SouthFleetComponent {
             protocol,
             connect: vec![connect.parse().unwrap()],
             nodes: 3,
             first: 7,
-            ..SouthFleetPart::default()
+            ..SouthFleetComponent::default()
         };
-        let here = of(Southbound::EmpowerV2, "tcp://127.0.0.1:5533");
+        let here = of(Protocol::EmpowerV2, "tcp://127.0.0.1:5533");
         let pool = here.fleet().unwrap().sources;
         let taken: std::collections::BTreeSet<_> = (7..11).map(|number| pool.at(number)).collect();
         assert_eq!((taken.len(), taken.contains(&None)), (4, false), "and one that comes last: {taken:?}");
         assert_eq!(here.warning(), None);
-        let there = of(Southbound::EmpowerV2, "tcp://192.0.2.1:5533");
+        let there = of(Protocol::EmpowerV2, "tcp://192.0.2.1:5533");
         assert!(there.fleet().unwrap().sources.is_empty());
         assert!(there.warning().unwrap().contains("3 base stations from 1 will"));
         let sources = "192.0.2.10-192.0.2.12".parse().unwrap();
-        assert_eq!(SouthFleetPart { sources, ..there }.warning(), None);
-        assert_eq!(of(Southbound::EmpowerV1, "tcp://192.0.2.1:2210").warning(), None);
+        assert_eq!(SouthFleetComponent { sources, ..there }.warning(), None);
+        assert_eq!(of(Protocol::EmpowerV1, "tcp://192.0.2.1:2210").warning(), None);
     }
 }

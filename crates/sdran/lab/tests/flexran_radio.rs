@@ -5,7 +5,7 @@ use ranlab_e2_codec::e2ap::Plmn;
 use ranlab_machine::Time;
 use ranlab_radio::user_plane::{Carrier, Direction};
 use ranlab_ran::radio::{
-    FlowPlan, Moved, Radio, RadioConfig, RadioMeter, SharedRadio, TrafficKind, hand_over,
+    FlowPlan, Radio, RadioConfig, RadioMeter, SharedRadio, TrafficKind, UeMovement, hand_over,
 };
 use ranlab_sdran::agent::{
     AgentEvent, AgentInput, AgentOutput, Radio as RadioState, ReportPeriod, SouthboundAgent, Ue, UeChange,
@@ -104,15 +104,15 @@ impl World {
         self.stations.push(Station { agent, radio, inbound, outbound, refused });
     }
 
-    fn notify_agent(&mut self, index: usize, moved: Vec<Moved>) {
+    fn notify_agent(&mut self, index: usize, moved: Vec<UeMovement>) {
         for moved in moved {
             let (imsi, change) = match moved {
-                Moved::Came { ue, rnti } => {
+                UeMovement::Came { ue, rnti } => {
                     let radio = RadioState::default();
                     let came = Ue { imsi: ue.into(), tmsi: ue, rnti: Some(rnti), radio };
                     (ue, UeChange::Activated(came))
                 }
-                Moved::Went { ue, .. } => (ue, UeChange::Deactivated),
+                UeMovement::Went { ue, .. } => (ue, UeChange::Deactivated),
             };
             let event = UeEvent { at: self.now, imsi: imsi.into(), change };
             self.stations[index].agent.handle(self.now, AgentInput::Ue(event));

@@ -4,7 +4,7 @@ pub(crate) mod load;
 pub(crate) mod upf;
 
 use crate::upf::N6;
-use crate::{Upf, UpfLoadPart, UpfPart, rig};
+use crate::{Upf, UpfComponent, UpfLoadComponent, rig};
 use ranlab_lab::component::{Component, ComponentType, Domain, RigType, Started};
 use ranlab_lab::environment;
 use ranlab_lab::experiment::harness::RunningExperiment;
@@ -13,11 +13,11 @@ use ranlab_lab::worker::{ComponentError, WorkerTrust};
 /// What the domain contributes to experiments.
 pub static UPF: Domain = Domain {
     name: "upf",
-    components: &[ComponentType::new::<UpfPart>(), ComponentType::new::<UpfLoadPart>()],
+    components: &[ComponentType::new::<UpfComponent>(), ComponentType::new::<UpfLoadComponent>()],
     rigs: &[RigType { place: 90, make: |lab| Box::new(RunningExperiment::new(lab, rig::Upf)) }],
 };
 
-impl Component for UpfPart {
+impl Component for UpfComponent {
     const TYPE: &'static str = "upf";
 
     async fn start(&self, trust: WorkerTrust) -> Started {
@@ -28,11 +28,11 @@ impl Component for UpfPart {
     }
 }
 
-impl Component for UpfLoadPart {
+impl Component for UpfLoadComponent {
     const TYPE: &'static str = "upf_load";
 
     async fn start(&self, _trust: WorkerTrust) -> Started {
-        Ok(Box::new(load::Loading::new(self)?))
+        Ok(Box::new(load::RunningLoad::new(self)?))
     }
 
     fn divide(&self, places: usize) -> Result<Vec<Self>, ComponentError> {

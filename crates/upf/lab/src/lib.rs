@@ -12,8 +12,8 @@ pub mod verbs;
 pub use components::UPF;
 pub use components::load::{
     BitRate, Calibration, Cpus, LoadArrivals, LoadMode, LoadRole, NetworkSummary, PacketRate, PacketsReached,
-    UpfLoad, UpfLoadPart, UpfLoadReport, data_network,
+    UpfLoad, UpfLoadComponent, UpfLoadReport, data_network,
 };
-pub use components::upf::{Upf, UpfDesign, UpfListening, UpfPart, UpfSummary, XdpSummary};
+pub use components::upf::{Upf, UpfComponent, UpfDesign, UpfListening, UpfSummary, XdpSummary};
 pub use fields::UpfNames;
 pub use rig::GATE;

@@ -11,7 +11,7 @@ use ranlab_lab::worker::ComponentError;
 use ranlab_upf::n4::UpfFault;
 use ranlab_upf_lab::check::{UpfCheck, check_upf, upf_checks};
 use ranlab_upf_lab::upf::N6;
-use ranlab_upf_lab::{Upf, UpfDesign, UpfPart};
+use ranlab_upf_lab::{Upf, UpfComponent, UpfDesign};
 
 /// The clause that detects each fault.
 const CLAUSES: &[(UpfFault, &str)] = &[
@@ -86,14 +86,14 @@ fn at(test: u8, host: u8, port: u16) -> SocketAddr {
 }
 
 fn checked(test: u8, fault: Option<UpfFault>, design: UpfDesign, patience: Duration) -> Vec<Verdict> {
-    let part = UpfPart {
+    let part = UpfComponent {
         n4: at(test, 8, 8805),
         n3: at(test, 8, 2152),
         n6: N6::Reflect,
         fault,
         design,
         workers: 4,
-        ..UpfPart::default()
+        ..UpfComponent::default()
     };
     let captures = std::env::temp_dir().join(format!("ranlab-faults-{}-{test}", std::process::id()));
     let config = UpfCheck {

@@ -13,7 +13,7 @@ use ranlab_upf::n4::Dialect;
 use ranlab_upf_lab::check::{UpfCheck, check_upf};
 use ranlab_upf_lab::load::{Direction, LoadReport, Network, Smoke, StepSummary};
 use ranlab_upf_lab::upf::N6;
-use ranlab_upf_lab::{LoadMode, PacketRate, Upf, UpfLoadPart, UpfLoadReport, UpfPart};
+use ranlab_upf_lab::{LoadMode, PacketRate, Upf, UpfComponent, UpfLoadComponent, UpfLoadReport};
 
 const REGISTRY: ranlab_lab::Registry = ranlab_lab::Registry(&[&ranlab_upf_lab::UPF]);
 
@@ -27,17 +27,17 @@ fn at(test: u8, host: u8, port: u16) -> SocketAddr {
     SocketAddr::from(([127, 100 + own, test, host], port))
 }
 
-fn upf(test: u8) -> UpfPart {
-    UpfPart {
+fn upf(test: u8) -> UpfComponent {
+    UpfComponent {
         n4: at(test, 8, 8805),
         n3: at(test, 8, 2152),
         n6: N6::Udp { local: at(test, 8, 2153), peer: at(test, 10, 2153), routes: Vec::new() },
-        ..UpfPart::default()
+        ..UpfComponent::default()
     }
 }
 
-fn load(test: u8) -> UpfLoadPart {
-    UpfLoadPart {
+fn load(test: u8) -> UpfLoadComponent {
+    UpfLoadComponent {
         n4: at(test, 8, 8805),
         n3: at(test, 8, 2152),
         n6: Network::Ip { local: at(test, 10, 2153), upf: at(test, 8, 2153) },
@@ -47,7 +47,7 @@ fn load(test: u8) -> UpfLoadPart {
         duration: PATIENCE,
         sessions: Some(200),
         run: Some(7),
-        ..UpfLoadPart::default()
+        ..UpfLoadComponent::default()
     }
 }
 
@@ -69,7 +69,7 @@ fn place() -> WorkerLocation {
     WorkerLocation::Tcp { address }
 }
 
-fn begun(part: UpfLoadPart) -> Worker {
+fn begun(part: UpfLoadComponent) -> Worker {
     let mut load = worker(AnyComponent::from(part)).unwrap();
     assert_eq!(load.counters(&Stop::never()).unwrap()[OVER], 0.0, "nothing has begun");
     load.begin(&Stop::never()).unwrap();
@@ -89,7 +89,7 @@ fn remote_load_reports_sessions_and_packets() {
     assert_eq!((told.control.completed, told.control.failed, told.unexplained), (200, 0, 0), "{told:?}");
     assert_eq!(told.smoke, Smoke { uplink: Some(true), downlink: Some(true) });
     assert!(told.control.requests["establishment"].latency_us.is_some());
-    let packets = UpfLoadPart {
+    let packets = UpfLoadComponent {
         mode: LoadMode::Sessions,
         sessions: Some(20),
         uplink: Some(PacketRate(2_000.0)),
@@ -108,7 +108,7 @@ fn remote_load_reports_sessions_and_packets() {
 }
 
 /// Runs a load at two locations. Returns the joined report and the report of each.
-fn of_two_places(part: UpfLoadPart, upf: &mut Worker) -> (LoadReport, Vec<LoadReport>) {
+fn of_two_places(part: UpfLoadComponent, upf: &mut Worker) -> (LoadReport, Vec<LoadReport>) {
     let stop = Stop::never();
     let mut crew =
         WorkerGroup::start_idle(&RigContext::new("no-such-program"), &[place(), place()], "load", &stop)
@@ -135,9 +135,9 @@ fn of_two_places(part: UpfLoadPart, upf: &mut Worker) -> (LoadReport, Vec<LoadRe
 fn load_at_two_locations_adds_up_exactly() {
     let routes = vec![("10.45.0.2".parse().unwrap(), at(5, 11, 2153))];
     let n6 = N6::Udp { local: at(5, 8, 2153), peer: at(5, 10, 2153), routes };
-    let mut upf = worker(AnyComponent::from(UpfPart { n6, ..upf(5) })).unwrap();
-    let shared = UpfLoadPart { smfs: 2, ..load(5) };
-    let control = UpfLoadPart { live: 7, sessions: Some(201), ..shared.clone() };
+    let mut upf = worker(AnyComponent::from(UpfComponent { n6, ..upf(5) })).unwrap();
+    let shared = UpfLoadComponent { smfs: 2, ..load(5) };
+    let control = UpfLoadComponent { live: 7, sessions: Some(201), ..shared.clone() };
     let (all, each) = of_two_places(control, &mut upf);
     assert_eq!(
         (all.control.completed, all.control.failed, all.unexplained),
@@ -149,7 +149,7 @@ fn load_at_two_locations_adds_up_exactly() {
     assert_eq!(cycles, [100, 101]);
     let times = |load: &LoadReport| load.control.requests["establishment"].latency_us.clone().unwrap();
     assert_eq!(times(&all).n, each.iter().map(|one| times(one).n).sum::<u64>());
-    let packets = UpfLoadPart {
+    let packets = UpfLoadComponent {
         mode: LoadMode::Sessions,
         sessions: Some(21),
         uplink: Some(PacketRate(2_100.0)),
@@ -179,7 +179,7 @@ fn load_at_two_locations_adds_up_exactly() {
 #[test]
 fn running_load_responds_and_deletes_its_sessions() {
     let mut upf = worker(AnyComponent::from(upf(2))).unwrap();
-    let mut load = begun(UpfLoadPart { live: 50, sessions: None, ..load(2) });
+    let mut load = begun(UpfLoadComponent { live: 50, sessions: None, ..load(2) });
     let sessions = |numbers: &ranlab_lab::worker::Counters| numbers["sessions"] >= 50.0;
     upf.wait_until("sessions", PATIENCE, &Stop::never(), sessions).unwrap();
     assert_eq!(number(&load.counters(&Stop::never()).unwrap(), OVER), Ok(0.0));
@@ -201,10 +201,10 @@ fn load_without_upf_fails_its_check() {
 
 #[test]
 fn local_settings_are_rejected_over_tcp() {
-    let xdp = UpfPart { xdp: Some("n3,n6".parse().unwrap()), ..upf(4) };
-    let tun = UpfPart { n6: N6::Tun("upf0".to_owned()), ..upf(4) };
-    let frames = UpfLoadPart { io: "af-xdp".parse().unwrap(), ..load(4) };
-    let watched = UpfLoadPart { upf_pid: Some(1), ..load(4) };
+    let xdp = UpfComponent { xdp: Some("n3,n6".parse().unwrap()), ..upf(4) };
+    let tun = UpfComponent { n6: N6::Tun("upf0".to_owned()), ..upf(4) };
+    let frames = UpfLoadComponent { io: "af-xdp".parse().unwrap(), ..load(4) };
+    let watched = UpfLoadComponent { upf_pid: Some(1), ..load(4) };
     for (part, why) in [
         (AnyComponent::from(xdp), "`xdp`"),
         (AnyComponent::from(tun), "TUN device"),
@@ -219,18 +219,19 @@ fn local_settings_are_rejected_over_tcp() {
 #[test]
 fn contradictory_config_is_a_rig_error() {
     let wrong = [
-        UpfLoadPart { ue: "2001:db8::1".parse().unwrap(), ..load(5) },
-        UpfLoadPart { rate: 0.0, ..load(5) },
-        UpfLoadPart { rate_to: Some(f64::NAN), ..load(5) },
-        UpfLoadPart { mode: LoadMode::Calibrate, ..load(5) },
+        UpfLoadComponent { ue: "2001:db8::1".parse().unwrap(), ..load(5) },
+        UpfLoadComponent { rate: 0.0, ..load(5) },
+        UpfLoadComponent { rate_to: Some(f64::NAN), ..load(5) },
+        UpfLoadComponent { mode: LoadMode::Calibrate, ..load(5) },
     ];
     for part in wrong {
         let error = worker(AnyComponent::from(part.clone())).err().unwrap();
         assert!(matches!(error, RigError::Rig(_)), "{error:?} of {part:?}");
     }
-    let lacking = over(&mut begun(UpfLoadPart { mode: LoadMode::Handover, n6: Network::None, ..load(5) }));
+    let lacking =
+        over(&mut begun(UpfLoadComponent { mode: LoadMode::Handover, n6: Network::None, ..load(5) }));
     assert!(matches!(lacking, Err(RigError::Rig(_) | RigError::Sut(_))), "{lacking:?}");
-    let xdp = UpfPart { xdp: Some("n3,n6".parse().unwrap()), ..upf(5) };
+    let xdp = UpfComponent { xdp: Some("n3,n6".parse().unwrap()), ..upf(5) };
     assert!(Upf::start(&xdp).err().unwrap().what.contains("dp-offload"));
 }
 
@@ -257,13 +258,13 @@ fn messages_carry_every_setting() {
     for part in [part, load(6)] {
         let message = serde_json::to_string(&AnyComponent::from(part.clone())).unwrap();
         let read = REGISTRY.component(serde_json::from_str(&message).unwrap()).unwrap();
-        let read = read.get::<UpfLoadPart>().unwrap();
+        let read = read.get::<UpfLoadComponent>().unwrap();
         assert_eq!(*read, part, "{message}");
     }
-    let part = UpfPart { crash_after: Some(5), busy_poll: true, dialect: Dialect::EUPF, ..upf(6) };
+    let part = UpfComponent { crash_after: Some(5), busy_poll: true, dialect: Dialect::EUPF, ..upf(6) };
     let message = serde_json::to_string(&AnyComponent::from(part.clone())).unwrap();
     let read = REGISTRY.component(serde_json::from_str(&message).unwrap()).unwrap();
-    let read = read.get::<UpfPart>().unwrap();
+    let read = read.get::<UpfComponent>().unwrap();
     assert_eq!(*read, part, "{message}");
 }
 
@@ -282,7 +283,7 @@ fn report_survives_serialization() {
 }
 
 fn verdicts(test: u8, n6: N6, config: UpfCheck) -> Vec<Verdict> {
-    let upf = Upf::start(&UpfPart { n6, dialect: config.dialect, ..upf(test) }).unwrap();
+    let upf = Upf::start(&UpfComponent { n6, dialect: config.dialect, ..upf(test) }).unwrap();
     let config = UpfCheck {
         n3: Some(at(test, 8, 2152)),
         gnb: Some(at(test, 20, 2152)),

@@ -77,7 +77,7 @@ fn config(test: u8, mode: Mode) -> LoadConfig {
         upf_pid: None,
         anew: false,
         distributions: false,
-        onlooker: Onlooker::default(),
+        onlooker: ProgressObserver::default(),
         mode,
     }
 }
@@ -435,7 +435,7 @@ fn captured(test: u8) -> Recording {
     n4.smf.delete(N4::now(), N4::now(), id).unwrap();
     until_answered(&mut n4);
     let mut recorder = Recorder::default();
-    for Traced { at_ns, from, to, octets } in n4.trace.iter().flatten() {
+    for TracedMessage { at_ns, from, to, octets } in n4.trace.iter().flatten() {
         recorder.datagram(Duration::from_nanos(*at_ns), from.ip(), to.ip(), octets);
     }
     recorder.finish()

@@ -116,7 +116,7 @@ fn config(test: u8, t1: Duration, mode: Mode) -> LoadConfig {
         upf_pid: None,
         anew: false,
         distributions: false,
-        onlooker: Onlooker::default(),
+        onlooker: ProgressObserver::default(),
         mode,
     }
 }

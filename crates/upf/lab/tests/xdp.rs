@@ -8,7 +8,7 @@ use ranlab_net::stamped::enter_namespace;
 use ranlab_net::{BpfMap, XdpProgram};
 use ranlab_packet::gtpu::{GpduTemplate, PduSession};
 use ranlab_upf::forwarding::xdp::{KEY, VALUE, counted, downlink, offload, uplink};
-use ranlab_upf::forwarding::{Fate, HEADROOM, Rules, UserPlane};
+use ranlab_upf::forwarding::{HEADROOM, Rules, UserPlane, Verdict};
 use ranlab_upf::pfcp::*;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
@@ -189,12 +189,12 @@ impl Planes {
         assert_eq!(out[..14], [&THEIRS[other][..], &OURS[other], &[8, 0]].concat(), "the next hop's frame");
         if side == 0 {
             let fate = self.engine.uplink(0, GNB.into(), &frame[OUTER..]);
-            assert_eq!(fate, Fate::N6(&out[14..]));
+            assert_eq!(fate, Verdict::N6(&out[14..]));
             return true;
         }
         let mut wanted = vec![0; frame.len() + HEADROOM];
         let fate = self.engine.downlink(0, &frame[14..], &mut wanted);
-        let Fate::N3 { peer, len, .. } = fate else { panic!("{fate:?}") };
+        let Verdict::N3 { peer, len, .. } = fate else { panic!("{fate:?}") };
         assert_eq!((peer, &out[OUTER..]), (IpAddr::from(GNB), &wanted[..len]));
         // The outer headers, as encoded by this test.
         assert_eq!(out[14..], udp(N3, GNB, 2152, &wanted[..len]));

@@ -6,7 +6,7 @@
 use bytes::Bytes;
 use ranlab_packet::checksum;
 use ranlab_packet::gtpu::{GpduTemplate, PduSession};
-use ranlab_upf::forwarding::{Fate, Meter, Rules, UserPlane};
+use ranlab_upf::forwarding::{Meter, Rules, UserPlane, Verdict};
 use ranlab_upf::pfcp::*;
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -298,13 +298,13 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// Returns a verdict in the notation of the model.
-fn line(fate: &Fate<'_>, written: &[u8]) -> String {
+fn line(fate: &Verdict<'_>, written: &[u8]) -> String {
     match fate {
-        Fate::N6(packet) => format!("n6 {}", hex(packet)),
-        Fate::N3 { peer, len, tos } => format!("n3 {peer} {tos} {}", hex(&written[..*len])),
-        Fate::Dropped(_) => "drop".to_owned(),
-        Fate::UnknownTunnel(teid) => format!("unknown {teid}"),
-        Fate::Taken => "taken".to_owned(),
+        Verdict::N6(packet) => format!("n6 {}", hex(packet)),
+        Verdict::N3 { peer, len, tos } => format!("n3 {peer} {tos} {}", hex(&written[..*len])),
+        Verdict::Dropped(_) => "drop".to_owned(),
+        Verdict::UnknownTunnel(teid) => format!("unknown {teid}"),
+        Verdict::Taken => "taken".to_owned(),
         other => panic!("{other:?}"),
     }
 }
@@ -313,14 +313,14 @@ fn process(plane: &mut UserPlane, is_up: bool, octets: &[u8]) -> String {
     let mut out = [0; 4_096];
     if !is_up {
         let decided = match plane.downlink(0, octets, &mut out) {
-            Fate::N3 { peer, len, tos } => Fate::N3 { peer, len, tos },
-            Fate::Dropped(reason) => Fate::Dropped(reason),
+            Verdict::N3 { peer, len, tos } => Verdict::N3 { peer, len, tos },
+            Verdict::Dropped(reason) => Verdict::Dropped(reason),
             other => panic!("{other:?}"),
         };
         return line(&decided, &out);
     }
     match plane.uplink(0, IpAddr::from([10, 3, 0, 9]), octets) {
-        Fate::Relay(relay) => {
+        Verdict::Relay(relay) => {
             let written = plane.write(&relay, &mut out);
             line(&written, &out)
         }

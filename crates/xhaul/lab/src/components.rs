@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::{XhaulPart, live, rig};
+use crate::{XhaulComponent, live, rig};
 use ranlab_lab::component::{Component, ComponentType, Domain, Foreign, LEAVE_WAIT, RigType, Started, Waits};
 use ranlab_lab::experiment::harness::RunningExperiment;
 use ranlab_lab::worker::WorkerTrust;
@@ -11,7 +11,7 @@ use ranlab_lab::worker::WorkerTrust;
 /// What the domain contributes to experiments.
 pub static XHAUL: Domain = Domain {
     name: "xhaul",
-    components: &[ComponentType::new::<XhaulPart>()],
+    components: &[ComponentType::new::<XhaulComponent>()],
     rigs: &[RigType { place: 100, make: |lab| Box::new(RunningExperiment::new(lab, rig::Xhaul)) }],
 };
 
@@ -20,11 +20,11 @@ pub static XHAUL: Domain = Domain {
 const CARDS_START_WAIT: Duration = Duration::from_secs(300);
 const CARDS_END_WAIT: Duration = Duration::from_secs(60);
 
-impl Component for XhaulPart {
+impl Component for XhaulComponent {
     const TYPE: &'static str = "xhaul";
 
     async fn start(&self, _trust: WorkerTrust) -> Started {
-        Ok(Box::new(live::Live::start(self)?))
+        Ok(Box::new(live::RunningNetwork::start(self)?))
     }
 
     fn waits(&self) -> Waits {

@@ -7,5 +7,5 @@ mod rig;
 pub mod verbs;
 
 pub use components::XHAUL;
-pub use live::XhaulPart;
+pub use live::XhaulComponent;
 pub use rig::PATHS;

@@ -10,7 +10,7 @@ pub(super) const WIRE_ONLY_BYTES: u32 = 14 + 4 + 20;
 /// One direction of the air interface. Each TTI fills one transport block from the queue. A packet is
 /// delivered with the block that contains its end, and never before an earlier one (RLC reorders).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Air {
+pub struct AirInterface {
     /// Name in reports.
     pub name: String,
     /// Duration of a TTI, ps.
@@ -31,14 +31,14 @@ pub struct Air {
     /// From the end of a TTI until the receiver's stack hands a packet on, ps.
     pub processing_ps: Ps,
     /// Uplink access by scheduling requests; `None`: the downlink, which knows its own queue.
-    pub access: Option<Access>,
+    pub access: Option<UplinkAccess>,
     /// Maximum bytes that wait; further packets are dropped and counted.
     pub queue_bytes_max: u64,
 }
 
 /// Scheduling request, grant, buffer status report, grant (TS 36.321 5.4.4 and 5.4.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Access {
+pub struct UplinkAccess {
     /// Period of the opportunities for a scheduling request, ps.
     pub request_period_ps: Ps,
     /// The first opportunity, ps.
@@ -51,7 +51,7 @@ pub struct Access {
     pub report_to_data_ps: Ps,
 }
 
-impl Air {
+impl AirInterface {
     /// The downlink of LTE with 25 PRBs at its highest rate, 18336 bit in each TTI: 8 ms of HARQ, four transmissions,
     /// 4 ms until a packet is handed on.
     pub fn lte_5_mhz_downlink() -> Self {
@@ -76,7 +76,7 @@ impl Air {
         Self {
             name: "air UL".to_owned(),
             transport_bytes: 375,
-            access: Some(Access {
+            access: Some(UplinkAccess {
                 request_period_ps: 10 * MS,
                 request_offset_ps: 0,
                 request_to_data_ps: 8 * MS,

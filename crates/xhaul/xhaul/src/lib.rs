@@ -40,7 +40,7 @@ mod tdd;
 mod time;
 mod topology;
 
-pub use air::{Access, Air};
+pub use air::{AirInterface, UplinkAccess};
 pub use bound::{Bound, BoundError, Curves, Theorem, bounds};
 pub use chance::{named, numbered};
 pub use control::{TAG_BYTES, control_pattern, control_symbols};
@@ -56,7 +56,7 @@ pub use scheduler::{
     CLASSES, GATE_ENTRIES_MAX, GateEntry, Gates, Scheduler, SchedulerError, TokenBucket,
     WIRE_PREEMPTION_BYTES,
 };
-pub use search::{Search, Worst, worst_phase};
+pub use search::{Search, WorstCase, worst_phase};
 pub use split::{Carrier, F1U_BYTES, IF4P5_PRACH_BYTES, Load, Split, SplitError, wire_bytes};
 pub use stats::{BUDGETS, Budget, Delays};
 pub use tdd::{Direction, Tdd, TddError};

@@ -1,6 +1,6 @@
 //! The network that is simulated and bounded: stages, and flows through them.
 
-use super::air::Air;
+use super::air::AirInterface;
 use super::error::{FLOWS_MAX, HOPS_MAX, NetworkError, REPLICAS_MAX, STAGES_MAX};
 use super::pattern::{INTER_FRAME_GAP_BYTES, Pattern};
 use super::scheduler::{CLASSES, Scheduler, TokenBucket};
@@ -33,7 +33,7 @@ pub enum Stage {
     /// Software that handles each frame.
     Host(Host),
     /// One direction of a UE's radio link.
-    Air(Air),
+    Air(AirInterface),
 }
 
 /// The sending side of a link: queues, scheduler, cable and the node at its far end.

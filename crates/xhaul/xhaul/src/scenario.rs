@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::air::Air;
+use super::air::AirInterface;
 use super::control::{TAG_BYTES, control_pattern};
 use super::error::NetworkError;
 use super::network::{Flow, Host, Network, Port, Shared, Stage, StageId};
@@ -134,12 +134,12 @@ pub struct Stream {
     /// The one-way budget, ps.
     pub budget_ps: Option<Ps>,
     /// The radio link behind the receiving node.
-    pub air: Option<Air>,
+    pub air: Option<AirInterface>,
     /// Hosts on the path between the two, in order, which forward its traffic in software. A host that is
     /// passed again (a response on its way back) counts once.
     pub via: Vec<String>,
     /// The radio link before the sending node: a UE's uplink.
-    pub air_first: Option<Air>,
+    pub air_first: Option<AirInterface>,
 }
 
 /// The network of a scenario, and facts known before it runs.

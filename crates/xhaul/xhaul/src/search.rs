@@ -24,7 +24,7 @@ pub struct Search {
 
 /// The worst that a search found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Worst {
+pub struct WorstCase {
     /// The longest delay of the flow, ps.
     pub delay_ps: Ps,
     /// The offset of every flow's source that leads to it, ps.
@@ -41,7 +41,7 @@ pub fn worst_phase(
     flow: usize,
     free: &[usize],
     search: Search,
-) -> Result<Worst, NetworkError> {
+) -> Result<WorstCase, NetworkError> {
     network.check()?;
     let mut network = network.clone();
     let free: Vec<(usize, Ps)> = free
@@ -51,15 +51,15 @@ pub fn worst_phase(
     let mut random = ChaCha8Rng::seed_from_u64(search.seed);
     let offsets = |network: &Network| network.flows.iter().map(|flow| flow.offset_ps).collect::<Vec<_>>();
     let mut runs = 0;
-    let mut best = Worst { delay_ps: 0, offsets_ps: offsets(&network), runs: 0 };
-    let mut consider = |network: &Network, best: &mut Worst| -> Result<bool, NetworkError> {
+    let mut best = WorstCase { delay_ps: 0, offsets_ps: offsets(&network), runs: 0 };
+    let mut consider = |network: &Network, best: &mut WorstCase| -> Result<bool, NetworkError> {
         let options = Options { duration_ps: search.duration_ps, seed: search.seed };
         let report = Simulation::new(network, options)?.run();
         runs += 1;
         let delay_ps = report.flows.get(flow).map_or(0, |flow| flow.delays.max_ps());
         let better = delay_ps > best.delay_ps;
         if better {
-            *best = Worst { delay_ps, offsets_ps: offsets(network), runs: 0 };
+            *best = WorstCase { delay_ps, offsets_ps: offsets(network), runs: 0 };
         }
         Ok(better)
     };

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use ranlab_xhaul::{
-    Air, BoundError, Clock, Curves, Delays, Duration, Flow, Host, MS, Network, Options, Pattern, Ps, S,
-    Simulation, Stage, bounds, wire_bytes,
+    AirInterface, BoundError, Clock, Curves, Delays, Duration, Flow, Host, MS, Network, Options, Pattern, Ps,
+    S, Simulation, Stage, bounds, wire_bytes,
 };
 
 /// A user's UDP packet of 1470 bytes.
@@ -36,7 +36,7 @@ fn run(stages: Vec<Stage>, pattern: Pattern, duration_ps: Ps) -> Delays {
 fn jitter_ms(mbit: u64, timer_ps: Ps, error_ppm: u32) -> f64 {
     let gap_ps = 1470 * 8 * S / (mbit * 1_000_000);
     let pattern = Pattern::Timer { timer_ps, gap_ps, frame: wire_bytes(PACKET) };
-    let air = Air { error_ppm, ..Air::lte_5_mhz_downlink() };
+    let air = AirInterface { error_ppm, ..AirInterface::lte_5_mhz_downlink() };
     let delays = run(vec![Stage::Air(air)], pattern, 60 * S);
     let mut notes = delays.jitter_notes_ps().to_vec();
     assert!(notes.len() >= 55, "{}", notes.len());
@@ -71,7 +71,11 @@ fn ping_takes_33_to_39_ms_growing_with_size() {
             contention: None,
             queue_frames_max: 100,
         });
-        let stages = vec![Stage::Air(Air::lte_5_mhz_uplink()), server, Stage::Air(Air::lte_5_mhz_downlink())];
+        let stages = vec![
+            Stage::Air(AirInterface::lte_5_mhz_uplink()),
+            server,
+            Stage::Air(AirInterface::lte_5_mhz_downlink()),
+        ];
         // Not synchronised with the opportunities for requests.
         let delays = run(stages, Pattern::constant(S + 3_700_000_000, wire_bytes(bytes)), 200 * S);
         (delays.mean_ps() / 1e9, delays.sd_ps() / 1e9)
@@ -89,7 +93,7 @@ fn ping_takes_33_to_39_ms_growing_with_size() {
 
 #[test]
 fn failed_blocks_lose_only_their_packets() {
-    let air = Air { error_ppm: 300_000, transmissions_max: 2, ..Air::lte_5_mhz_downlink() };
+    let air = AirInterface { error_ppm: 300_000, transmissions_max: 2, ..AirInterface::lte_5_mhz_downlink() };
     let pattern = Pattern::constant(10 * MS, wire_bytes(PACKET));
     let delays = run(vec![Stage::Air(air)], pattern, 100 * S);
     // One in eleven or so: a packet of 1504 bytes is in one block.
@@ -101,7 +105,7 @@ fn failed_blocks_lose_only_their_packets() {
 #[test]
 fn air_interface_has_no_bound_error_says_so() {
     let network = Network {
-        stages: vec![Stage::Air(Air::lte_5_mhz_downlink())],
+        stages: vec![Stage::Air(AirInterface::lte_5_mhz_downlink())],
         flows: vec![Flow {
             name: "user".to_owned(),
             class: 0,

@@ -2,7 +2,7 @@
 #![allow(clippy::result_large_err, reason = "one refusal a request")]
 
 use super::metrics;
-use super::{Board, Unheard};
+use super::{ActionRejected, StatusBoard};
 use crate::guard::{Access, problem};
 use crate::server::{Handler, HttpCall, Server, Table, not_found};
 use axum::http::{StatusCode, header};
@@ -21,7 +21,7 @@ pub struct Config {
 }
 
 ranlab_machine::routes! {
-    async impl Board: Handler<Board>, at "", faults [401, 403, 405, 421, 503] {
+    async impl StatusBoard: Handler<StatusBoard>, at "", faults [401, 403, 405, 421, 503] {
         Get "/" page -> 200 as Page, Anyone, "the page";
         Get "/web/{file}" page_file = page -> 200 as File, Anyone, "scripts, styles and icon of the page";
         Get "/v1/stream" stream -> 200 as Events, Operator, "state of the command, then its changes";
@@ -35,11 +35,11 @@ ranlab_machine::routes! {
 ///
 /// # Errors
 /// Fails if the address cannot be bound, or is beyond loopback and there is no token.
-pub async fn serve(board: Board, config: Config) -> io::Result<SocketAddr> {
+pub async fn serve(board: StatusBoard, config: Config) -> io::Result<SocketAddr> {
     Server::new(config.access).with(Table::routed(Arc::new(board))).serve(config.address).await
 }
 
-impl Board {
+impl StatusBoard {
     async fn page(self: Arc<Self>, call: HttpCall) -> Result<Response, Response> {
         crate::page::file_of_board(call.uri.path()).ok_or_else(not_found)
     }
@@ -65,11 +65,11 @@ impl Board {
     async fn action(self: Arc<Self>, call: HttpCall) -> Result<Response, Response> {
         match self.ask(call.parameters.text("name")) {
             Ok(()) => Ok(StatusCode::NO_CONTENT.into_response()),
-            Err(Unheard::NotOffered) => Err(problem(
+            Err(ActionRejected::NotOffered) => Err(problem(
                 StatusCode::CONFLICT,
                 "this action is not available now; the page lists the available ones",
             )),
-            Err(Unheard::Full) => {
+            Err(ActionRejected::Full) => {
                 Err(problem(StatusCode::SERVICE_UNAVAILABLE, "too many requests; try again"))
             }
         }

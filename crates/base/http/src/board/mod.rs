@@ -3,9 +3,9 @@
 //!
 //! | event | content |
 //! |---|---|
-//! | any name of [`Board::set`] | the current value; a new page receives the last one |
-//! | any name of [`Board::place`] | `[[index, value], …]`: changed entries of a list; a new page receives all entries |
-//! | any name of [`Board::add`] | `[value, …]`: entries added to a series; a new page receives the stored ones |
+//! | any name of [`StatusBoard::set`] | the current value; a new page receives the last one |
+//! | any name of [`StatusBoard::place`] | `[[index, value], …]`: changed entries of a list; a new page receives all entries |
+//! | any name of [`StatusBoard::add`] | `[value, …]`: entries added to a series; a new page receives the stored ones |
 //! | `dropped`, `let_go` | the page reads too slowly and has to reload everything |
 //!
 //! The verb never waits for a page: lines go into the bounded queues of [`Feed`]. A large result such as a
@@ -15,7 +15,7 @@ mod metrics;
 
 use bytes::Bytes;
 use ranlab_machine::Time;
-use ranlab_machine::feed::{About, Feed, Filter, Line, Listener};
+use ranlab_machine::feed::{Feed, FeedReceiver, Filter, Line, LineScope};
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -29,17 +29,17 @@ pub const ROW_MAX: usize = 900;
 pub const LIST_MAX: usize = 2_000;
 /// Maximum number of pending actions; further requests get status 503.
 const WISHES_MAX: usize = 8;
-/// Interval at which [`Board::farewell`] checks whether pages have disconnected.
+/// Interval at which [`StatusBoard::farewell`] checks whether pages have disconnected.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Produces a document; may take long.
-type Make = Arc<dyn Fn() -> String + Send + Sync>;
+type DocumentFn = Arc<dyn Fn() -> String + Send + Sync>;
 
 /// Document and its version.
 #[derive(Default)]
 struct Document {
     version: u64,
-    make: Option<Make>,
+    make: Option<DocumentFn>,
 }
 
 #[derive(Default)]
@@ -64,9 +64,9 @@ struct Inner {
 
 /// State of a live status page; clones share state.
 #[derive(Clone, Default)]
-pub struct Board(Arc<Inner>);
+pub struct StatusBoard(Arc<Inner>);
 
-impl std::fmt::Debug for Board {
+impl std::fmt::Debug for StatusBoard {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Board").field("feed", &self.0.feed.counts()).finish_non_exhaustive()
     }
@@ -74,14 +74,14 @@ impl std::fmt::Debug for Board {
 
 /// Rejected action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Unheard {
+enum ActionRejected {
     /// The action is not available now.
     NotOffered,
     /// Too many actions are pending.
     Full,
 }
 
-impl Board {
+impl StatusBoard {
     fn state(&self) -> MutexGuard<'_, State> {
         ranlab_machine::lock(&self.0.state)
     }
@@ -122,7 +122,7 @@ impl Board {
     /// Sends a line. The caller holds the state lock, so that a page that connects at the same time receives
     /// it exactly once.
     fn publish(&self, event: &'static str, line: impl FnOnce() -> Bytes) {
-        let about = About { node: "", sm: None, subscription: 0 };
+        let about = LineScope { node: "", sm: None, subscription: 0 };
         self.0.feed.publish(ranlab_transport::now(), &about, || Line::Named(event, line()));
     }
 
@@ -149,7 +149,7 @@ impl Board {
     }
 
     /// Waits up to `patience` for a requested action and returns it.
-    pub fn wish(&self, patience: Duration) -> Option<&'static str> {
+    pub fn wait_for_action(&self, patience: Duration) -> Option<&'static str> {
         let end = ranlab_transport::now() + patience;
         let mut state = self.state();
         loop {
@@ -200,7 +200,7 @@ impl Board {
     }
 
     /// Connects a page, which first receives the current state; `None` if there are too many.
-    fn listen(&self) -> Option<Listener> {
+    fn listen(&self) -> Option<FeedReceiver> {
         let state = self.state();
         let joined = |all: Vec<&str>| Bytes::from(format!("[{}]", all.join(",")));
         let held = state.held.iter().map(|(event, text)| Line::Named(event, text.clone()));
@@ -217,11 +217,11 @@ impl Board {
     }
 
     /// Requests an action.
-    fn ask(&self, action: &str) -> Result<(), Unheard> {
+    fn ask(&self, action: &str) -> Result<(), ActionRejected> {
         let mut state = self.state();
-        let at = state.offered.iter().position(|own| *own == action).ok_or(Unheard::NotOffered)?;
+        let at = state.offered.iter().position(|own| *own == action).ok_or(ActionRejected::NotOffered)?;
         if state.wishes.len() >= WISHES_MAX {
-            return Err(Unheard::Full);
+            return Err(ActionRejected::Full);
         }
         let wish = state.offered.remove(at);
         state.wishes.push_back(wish);
@@ -253,7 +253,7 @@ mod tests {
     use super::*;
     use std::task::{Context, Poll, Waker};
 
-    fn heard(listener: &mut Listener) -> Vec<(String, String)> {
+    fn heard(listener: &mut FeedReceiver) -> Vec<(String, String)> {
         let mut all = Vec::new();
         while let Poll::Ready(Some(line)) = listener.poll_next(&mut Context::from_waker(Waker::noop())) {
             let Line::Named(event, data) = line else { panic!("{line:?}") };
@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn late_page_receives_state_then_changes() {
-        let board = Board::default();
+        let board = StatusBoard::default();
         board.set("now", &1);
         board.set("now", &2);
         board.place("points", 1, &"b");
@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     fn series_are_bounded() {
-        let board = Board::default();
+        let board = StatusBoard::default();
         (0..ROW_MAX + 3).for_each(|n| board.add("samples", &n));
         let mut page = board.listen().unwrap();
         let (_, row) = heard(&mut page).pop().unwrap();
@@ -292,18 +292,18 @@ mod tests {
 
     #[test]
     fn offered_action_runs_once() {
-        let board = Board::default();
-        assert_eq!(board.ask("stop"), Err(Unheard::NotOffered));
+        let board = StatusBoard::default();
+        assert_eq!(board.ask("stop"), Err(ActionRejected::NotOffered));
         board.offer(&["stop"]);
-        assert_eq!((board.ask("resume"), board.ask("stop")), (Err(Unheard::NotOffered), Ok(())));
-        assert_eq!(board.ask("stop"), Err(Unheard::NotOffered));
-        assert_eq!(board.wish(Duration::ZERO), Some("stop"));
-        assert_eq!(board.wish(Duration::from_millis(1)), None);
+        assert_eq!((board.ask("resume"), board.ask("stop")), (Err(ActionRejected::NotOffered), Ok(())));
+        assert_eq!(board.ask("stop"), Err(ActionRejected::NotOffered));
+        assert_eq!(board.wait_for_action(Duration::ZERO), Some("stop"));
+        assert_eq!(board.wait_for_action(Duration::from_millis(1)), None);
     }
 
     #[test]
     fn document_is_produced_once_per_version_on_request() {
-        let board = Board::default();
+        let board = StatusBoard::default();
         let made = Arc::new(Mutex::new(0));
         assert_eq!(board.read(), None);
         for version in 1..3 {

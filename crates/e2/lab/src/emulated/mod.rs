@@ -2,8 +2,8 @@
 use hdrhistogram::Histogram;
 use ranlab_machine::lock;
 use ranlab_ran::RADIO_TICK;
-use ranlab_ran::node::{NodeError, NodeTemplate, Pinged};
-use ranlab_ran::radio::{Moved, Neighbours, RadioMeter, SharedFluid, SharedRadio, SharedSite};
+use ranlab_ran::node::{NodeError, NodeTemplate, PingCallback};
+use ranlab_ran::radio::{Neighbours, RadioMeter, SharedFluid, SharedRadio, SharedSite, UeMovement};
 use ranlab_ran::stats::CellSource;
 use ranlab_sdk::AgentHandle;
 use ranlab_sdk::e2::Time;
@@ -165,7 +165,7 @@ impl Fleet {
 
     /// Sets a callback for each ping that a control request delivered to a node and that was executed. Applies to nodes
     /// started afterwards.
-    pub fn hear_pings(&mut self, pinged: Pinged) {
+    pub fn hear_pings(&mut self, pinged: PingCallback) {
         self.template.pinged = Some(pinged);
     }
 
@@ -409,7 +409,7 @@ fn around(node: usize, addresses: usize) -> impl Iterator<Item = usize> {
 
 /// Advances a base station in real time, without end. `told` is called after each step with UE movements and their
 /// cells.
-async fn drive_site(site: SharedSite, mut told: impl FnMut(Vec<(usize, Moved)>)) {
+async fn drive_site(site: SharedSite, mut told: impl FnMut(Vec<(usize, UeMovement)>)) {
     let mut tick = tokio::time::interval(RADIO_TICK);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {

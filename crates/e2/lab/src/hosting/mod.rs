@@ -14,7 +14,7 @@ use ranlab_host::trusted;
 use ranlab_http::token::Token;
 use ranlab_ric::commons::Access;
 use ranlab_ric::hosting::manifest::MANIFEST_BYTES_MAX;
-use ranlab_ric::hosting::{HOSTED_MAX, Host, HostingHandle, Manifest, Spec, Supervisor};
+use ranlab_ric::hosting::{HOSTED_MAX, Host, HostingHandle, Manifest, Supervisor, XappSpec};
 use ranlab_ric::xapps::XappRules;
 use ranlab_ric_server::hosted::{Hosted, XappEndpoint};
 use ranlab_sdk::RicHandle;
@@ -161,7 +161,7 @@ impl Installation {
 
     /// Returns the supervisor, which decides when they run.
     pub(crate) fn supervisor(&self) -> Supervisor {
-        let spec = |xapp: &Installed| Spec {
+        let spec = |xapp: &Installed| XappSpec {
             name: xapp.manifest.name.clone(),
             restart: xapp.manifest.restart(),
             start: xapp.manifest.said.start,

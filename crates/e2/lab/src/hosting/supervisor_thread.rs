@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use ranlab_host::cgroup::Group;
 use ranlab_host::{confine, trusted};
-use ranlab_ric::hosting::{Action, End, HostingHandle, ProcessAction, Supervisor};
+use ranlab_ric::hosting::{Action, ExitReason, HostingHandle, ProcessAction, Supervisor};
 
 use super::{Installation, Installed};
 use ranlab_lab::child::Child;
@@ -122,7 +122,7 @@ impl SupervisorJob {
                     "{how}; its bounds were met: {memory} processes ended for memory, {processes} not made"
                 ),
             };
-            self.supervisor.ended(ranlab_sdk::now(), place, End { success, how });
+            self.supervisor.ended(ranlab_sdk::now(), place, ExitReason { success, how });
         }
     }
 

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use crate::virtual_time::ClientReport;
 use crate::{
-    FleetComponent, MonitorComponent, RADIO_KEYS, RestUrl, RicComponent, SliceXappComponent, SlicingPart,
-    TrafficPart, TrafficXappComponent,
+    FleetComponent, MonitorComponent, RADIO_KEYS, RestUrl, RicComponent, SliceXappComponent,
+    SlicingComponent, TrafficComponent, TrafficXappComponent,
 };
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{
@@ -60,9 +60,9 @@ pub struct Parts {
 impl Parts {
     pub fn from_run(run: &Run<'_>) -> Result<Self, RigError> {
         let controller = match keys::text(run, "sut.type")? {
-            "traffic" => AnyComponent::from(TrafficPart::default()),
+            "traffic" => AnyComponent::from(TrafficComponent::default()),
             "ric" => AnyComponent::from(RicComponent::default()),
-            _ => AnyComponent::from(SlicingPart::default()),
+            _ => AnyComponent::from(SlicingComponent::default()),
         };
         together(keys::text(run, "sut.type")?, keys::text(run, "xapp.type")?).map_err(RigError::Rig)?;
         let fleet = FleetComponent { seed: Seed(run.seed), ..FleetComponent::read(run, "load")? };
@@ -198,10 +198,10 @@ impl Experiment for Radio {
         let e2 = vec![Listen::At(Address::Tcp { host: "127.0.0.1".to_owned(), port: 0 })];
         let http = ([127, 0, 0, 1], 0).into();
         let Parts { controller, fleet, xapp } = Parts::from_run(run)?;
-        let controller = if let Some(part) = controller.get::<TrafficPart>() {
-            AnyComponent::from(TrafficPart { e2, http, ..part.clone() })
-        } else if let Some(part) = controller.get::<SlicingPart>() {
-            AnyComponent::from(SlicingPart { e2, http, ..part.clone() })
+        let controller = if let Some(part) = controller.get::<TrafficComponent>() {
+            AnyComponent::from(TrafficComponent { e2, http, ..part.clone() })
+        } else if let Some(part) = controller.get::<SlicingComponent>() {
+            AnyComponent::from(SlicingComponent { e2, http, ..part.clone() })
         } else if let Some(part) = controller.get::<RicComponent>() {
             AnyComponent::from(RicComponent { e42: e2.clone(), e2, ..part.clone() })
         } else {

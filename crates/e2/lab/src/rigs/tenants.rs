@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use crate::virtual_time::NetworkSpec;
 use crate::{
-    FleetComponent, RADIO_KEYS, RestUrl, RicComponent, SliceXappComponent, SlicingPart, TenantPlan, VirtPart,
+    FleetComponent, RADIO_KEYS, RestUrl, RicComponent, SliceXappComponent, SlicingComponent, TenantPlan,
+    VirtComponent,
 };
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{
@@ -56,7 +57,7 @@ pub struct Tenants;
 /// Components before they are connected.
 struct Parts {
     tenants: Vec<TenantPlan>,
-    virt: VirtPart,
+    virt: VirtComponent,
     /// One fleet with all UEs, or one per operator.
     fleets: Vec<FleetComponent>,
     xapp: SliceXappComponent,
@@ -153,18 +154,18 @@ impl Parts {
         };
         let step = keys::setting_as::<Each<Text>, _>(run, "xapp.steps")?;
         let xapp = SliceXappComponent { step, sharing, ..SliceXappComponent::default() };
-        let virt = VirtPart { sharing, ..VirtPart::default() };
+        let virt = VirtComponent { sharing, ..VirtComponent::default() };
         Ok(Self { tenants, virt, fleets, xapp, asks, shared })
     }
 
     /// Returns the virtualization controller, connected to these controllers.
-    fn virt(&self, controllers: impl Iterator<Item = String>) -> Result<VirtPart, RigError> {
+    fn virt(&self, controllers: impl Iterator<Item = String>) -> Result<VirtComponent, RigError> {
         let plan = |(tenant, at): (&TenantPlan, String)| {
             let TenantPlan { name, share, subscribers, .. } = tenant;
             format!("{name}:{share}:{}@{at}", subscribers.join("+")).parse().map_err(wrong)
         };
         let tenant = self.tenants.iter().zip(controllers).map(plan).collect::<Result<_, RigError>>()?;
-        Ok(VirtPart { tenant, ..self.virt.clone() })
+        Ok(VirtComponent { tenant, ..self.virt.clone() })
     }
 }
 
@@ -188,7 +189,7 @@ pub fn cast(run: &Run<'_>, without: Omitted, latency: Duration) -> Result<Networ
     }
     let slicing = |n| match all || without == Omitted::Operator(n) {
         true => bare(),
-        false => AnyComponent::from(SlicingPart::default()),
+        false => AnyComponent::from(SlicingComponent::default()),
     };
     controllers.extend(parts.tenants.iter().enumerate().map(|(n, tenant)| (own(tenant), slicing(n))));
     let above = |n: usize| if parts.shared { RIC.to_owned() } else { own(&parts.tenants[n]) };
@@ -358,7 +359,7 @@ impl Experiment for Tenants {
         let mut own = Vec::new();
         let mut rest = String::new();
         for (n, role) in CONTROLLERS.iter().enumerate().take(parts.tenants.len()) {
-            let part = AnyComponent::from(SlicingPart { e2: e2(), http, ..SlicingPart::default() });
+            let part = AnyComponent::from(SlicingComponent { e2: e2(), http, ..SlicingComponent::default() });
             let addresses = stage.sut(role, "sut.at", part)?.ready.addresses.clone();
             own.push(account::address(&addresses, "e2")?);
             if n == parts.asks {
@@ -368,7 +369,7 @@ impl Experiment for Tenants {
         let mut above = own.clone();
         if parts.shared {
             let part = parts.virt(own.iter().map(Address::to_string))?;
-            let part = VirtPart { e2: e2(), http, ..part };
+            let part = VirtComponent { e2: e2(), http, ..part };
             let addresses = stage.sut(VIRT, "sut.at", AnyComponent::from(part))?.ready.addresses.clone();
             above = vec![account::address(&addresses, "e2")?];
         }

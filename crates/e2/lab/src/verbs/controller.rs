@@ -8,7 +8,7 @@ use ranlab_command::live;
 use ranlab_command::verb::{Context, Run};
 
 use crate::verbs::ric;
-use crate::{AssociationPart, SlicingPart, TrafficPart, VirtPart};
+use crate::{AssociationComponent, SlicingComponent, TrafficComponent, VirtComponent};
 
 /// Arguments of `controller association`.
 #[derive(Debug, clap::Args)]
@@ -17,7 +17,7 @@ use crate::{AssociationPart, SlicingPart, TrafficPart, VirtPart};
 )]
 pub struct Association {
     #[command(flatten)]
-    controller: Flags<AssociationPart>,
+    controller: Flags<AssociationComponent>,
     /// Duration of the run [default: until Ctrl-C]
     #[arg(long, value_parser = args::duration)]
     duration: Option<Duration>,
@@ -30,7 +30,7 @@ pub struct Association {
 )]
 pub struct Slicing {
     #[command(flatten)]
-    controller: Flags<SlicingPart>,
+    controller: Flags<SlicingComponent>,
     /// Duration of the run [default: until Ctrl-C]
     #[arg(long, value_parser = args::duration)]
     duration: Option<Duration>,
@@ -43,7 +43,7 @@ pub struct Slicing {
 )]
 pub struct Traffic {
     #[command(flatten)]
-    controller: Flags<TrafficPart>,
+    controller: Flags<TrafficComponent>,
     /// Duration of the run [default: until Ctrl-C]
     #[arg(long, value_parser = args::duration)]
     duration: Option<Duration>,
@@ -56,7 +56,7 @@ pub struct Traffic {
 )]
 pub struct Virt {
     #[command(flatten)]
-    controller: Flags<VirtPart>,
+    controller: Flags<VirtComponent>,
     /// Duration of the run [default: until Ctrl-C]
     #[arg(long, value_parser = args::duration)]
     duration: Option<Duration>,

@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use ranlab_machine::lock;
 use ranlab_ric::bus::Bus;
-use ranlab_ric::virt::{Errand, FaceId, TenantBroker, Virt};
+use ranlab_ric::virt::{BrokerTask, TenantBroker, TenantNodeId, Virt};
 use ranlab_ric::xapps::Registry;
 use ranlab_sdk::e2::agent::{Agent, AgentConfig};
 use ranlab_sdk::e2::ric::{IApp, IAppId, Ric, RicConfig};
 use ranlab_sim::{PartyId, World};
 
 use super::refused;
-use crate::{BusUrl, RicComponent, SlicingPart, TrafficPart, VirtPart};
+use crate::{BusUrl, RicComponent, SlicingComponent, TrafficComponent, VirtComponent};
 use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{AnyComponent, rig};
 
@@ -41,14 +41,14 @@ fn brain(
     post: &ControllerOutbox,
     desk: Option<&TenantBroker>,
 ) -> Result<(RicConfig, Option<Box<dyn IApp>>), ComponentError> {
-    if let Some(part) = controller.get::<VirtPart>() {
+    if let Some(part) = controller.get::<VirtComponent>() {
         let desk = desk.ok_or_else(|| refused(controller, "controller", "one with a desk"))?;
         return Ok((part.ric().machine()?, Some(Box::new(Virt::behind(desk, part.period).map_err(rig)?))));
     }
-    if let Some(part) = controller.get::<SlicingPart>() {
+    if let Some(part) = controller.get::<SlicingComponent>() {
         return Ok((part.ric().machine()?, Some(Box::new(part.iapp()?))));
     }
-    if let Some(part) = controller.get::<TrafficPart>() {
+    if let Some(part) = controller.get::<TrafficComponent>() {
         if part.bus != BusUrl::Local {
             return Err(rig(format!("bus {} does not run in virtual time; local does", part.bus)));
         }
@@ -81,17 +81,17 @@ struct Shared {
     desk: TenantBroker,
     /// Names of the operators' RICs.
     operators: Vec<String>,
-    faces: BTreeMap<FaceId, PartyId>,
+    faces: BTreeMap<TenantNodeId, PartyId>,
 }
 
 impl Shared {
-    fn new(part: &VirtPart) -> Result<Self, ComponentError> {
+    fn new(part: &VirtComponent) -> Result<Self, ComponentError> {
         let (_, desk) = part.iapp()?;
         Ok(Self { desk, operators: part.controllers(), faces: BTreeMap::new() })
     }
 
     /// Starts the agent of a face. It restarts together with its controller.
-    fn start(&self, world: &mut World, name: &str, face: FaceId) -> Option<PartyId> {
+    fn start(&self, world: &mut World, name: &str, face: TenantNodeId) -> Option<PartyId> {
         let (id, tenant) = self.desk.face(face)?;
         let operator = self.operators.get(tenant)?.clone();
         let name = format!("{name} of {id} towards {operator}");
@@ -118,7 +118,7 @@ impl Controller {
     pub(super) fn new(world: &mut World, name: &str, part: &AnyComponent) -> Result<Self, ComponentError> {
         let post = ControllerOutbox::default();
         let iapp = Rc::new(Cell::new(None));
-        let shared = part.get::<VirtPart>().map(Shared::new).transpose()?;
+        let shared = part.get::<VirtComponent>().map(Shared::new).transpose()?;
         let desk = shared.as_ref().map(|shared| shared.desk.clone());
         // Validates the configuration; each restart uses the same one.
         brain(part, &post, desk.as_ref())?;
@@ -148,7 +148,7 @@ impl Controller {
         let Some(shared) = &mut self.shared else { return };
         while let Some(errand) = shared.desk.next_errand() {
             match errand {
-                Errand::Open(face) => match shared.faces.get(&face) {
+                BrokerTask::Open(face) => match shared.faces.get(&face) {
                     Some(party) => {
                         let operator = shared.desk.face(face).and_then(|(_, it)| shared.operators.get(it));
                         let operator = operator.cloned().unwrap_or_default();
@@ -160,7 +160,7 @@ impl Controller {
                         shared.faces.extend(party.map(|party| (face, party)));
                     }
                 },
-                Errand::Close(face) => {
+                BrokerTask::Close(face) => {
                     let Some(party) = shared.faces.get(&face) else { continue };
                     world.with_agent(*party, |agent, now| {
                         for id in agent.controllers().map(|(id, _)| id).collect::<Vec<_>>() {
@@ -168,11 +168,11 @@ impl Controller {
                         }
                     });
                 }
-                Errand::Tend(face) => {
+                BrokerTask::Tend(face) => {
                     let Some(party) = shared.faces.get(&face) else { continue };
                     world.with_agent(*party, |agent, now| shared.desk.tend(face, agent, now));
                 }
-                Errand::Rouse => {
+                BrokerTask::Rouse => {
                     if let Some(iapp) = self.iapp.get() {
                         world.with_ric(self.ric, |ric, now| ric.wake_iapp(now, iapp));
                     }

@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use cell::MockCell;
 use ranlab_e2_lab::{
-    AssociationPart, RestUrl, SliceXappComponent, SliceXappReport, SlicingPart, TrafficPart, TrafficXapp,
-    TrafficXappComponent,
+    AssociationComponent, RestUrl, SliceXappComponent, SliceXappReport, SlicingComponent, TrafficComponent,
+    TrafficXapp, TrafficXappComponent,
 };
-use ranlab_http::describe::openapi;
+use ranlab_http::openapi::openapi;
 use ranlab_lab::Listen;
 use ranlab_ric::{association, slicing, traffic};
 use ranlab_sdk::AgentHandle;
@@ -92,8 +92,12 @@ fn slices_are_set_over_http_but_not_cross_origin() {
     ranlab_sdk::run(async {
         let e2 = e2("slicing");
         let period = Duration::from_millis(10);
-        let part =
-            SlicingPart { e2: vec![Listen::At(e2.clone())], http: anywhere(), period, ..Default::default() };
+        let part = SlicingComponent {
+            e2: vec![Listen::At(e2.clone())],
+            http: anywhere(),
+            period,
+            ..Default::default()
+        };
         let ric = part.serve().await.unwrap();
         let url = http(&ric.bound);
         let rest: RestUrl = url.parse().unwrap();
@@ -154,20 +158,23 @@ fn every_openapi_path_accepts_its_example() {
         let second = e2("paths-2");
         let third = e2("paths-3");
         let period = Duration::from_millis(10);
-        let slicing = SlicingPart {
+        let slicing = SlicingComponent {
             e2: vec![Listen::At(first.clone())],
             http: anywhere(),
             period,
             ..Default::default()
         };
-        let traffic = TrafficPart {
+        let traffic = TrafficComponent {
             e2: vec![Listen::At(second.clone())],
             http: anywhere(),
             period,
             ..Default::default()
         };
-        let association =
-            AssociationPart { e2: vec![Listen::At(third.clone())], http: anywhere(), ..Default::default() };
+        let association = AssociationComponent {
+            e2: vec![Listen::At(third.clone())],
+            http: anywhere(),
+            ..Default::default()
+        };
         let slicing = slicing.serve().await.unwrap();
         let traffic = traffic.serve().await.unwrap();
         let association = association.serve().await.unwrap();
@@ -235,8 +242,12 @@ fn delayed_flow_gets_queue_filter_and_pacer() {
     ranlab_sdk::run(async {
         let e2 = e2("traffic");
         let period = Duration::from_millis(5);
-        let part =
-            TrafficPart { e2: vec![Listen::At(e2.clone())], http: anywhere(), period, ..Default::default() };
+        let part = TrafficComponent {
+            e2: vec![Listen::At(e2.clone())],
+            http: anywhere(),
+            period,
+            ..Default::default()
+        };
         let ric = part.serve().await.unwrap();
         let rest: RestUrl = http(&ric.bound).parse().unwrap();
         let (_agent, cell) = station(&e2).await;

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use ranlab_e2_lab::virtual_time::{EventObserver, FaultPlan, Network, NetworkSpec};
 use ranlab_e2_lab::{
-    BusUrl, FleetComponent, HostedIApp, MonitorComponent, RicComponent, SliceXappComponent, SlicingPart,
-    TrafficPart, TrafficXappComponent,
+    BusUrl, FleetComponent, HostedIApp, MonitorComponent, RicComponent, SliceXappComponent, SlicingComponent,
+    TrafficComponent, TrafficXappComponent,
 };
 use ranlab_lab::worker::FaultOwner;
 use ranlab_lab::{AnyComponent, Config};
@@ -31,7 +31,7 @@ fn fleet(ues: i64) -> FleetComponent {
 }
 
 fn slicing() -> AnyComponent {
-    AnyComponent::from(SlicingPart::default())
+    AnyComponent::from(SlicingComponent::default())
 }
 
 fn xapp(slices: &[&str], ues: &[&str], steps: &[&str]) -> (String, AnyComponent) {
@@ -134,7 +134,7 @@ fn bus_messages_trigger_traffic_control() {
     fleet.set("flows", &ranlab_campaign::value::Value::List(flows)).unwrap();
     let xapp = TrafficXappComponent { destination_port: Some(2112), ..TrafficXappComponent::default() };
     let with = |xapps| {
-        NetworkSpec::of_one(AnyComponent::from(TrafficPart::default()), fleet.clone(), xapps, MS / 10)
+        NetworkSpec::of_one(AnyComponent::from(TrafficComponent::default()), fleet.clone(), xapps, MS / 10)
     };
     let p50 = |cast: &NetworkSpec| {
         let mut network = begun(cast, 1);
@@ -164,8 +164,10 @@ fn unsupported_components_are_rejected_by_name() {
     let fine = cast(Vec::new());
     Network::new(&fine, 1, None).unwrap();
     let bare = FleetComponent { radio: None, flows: Vec::new(), ..fleet(2) };
-    let redis =
-        TrafficPart { bus: BusUrl::Redis("redis://127.0.0.1:6379".to_owned()), ..TrafficPart::default() };
+    let redis = TrafficComponent {
+        bus: BusUrl::Redis("redis://127.0.0.1:6379".to_owned()),
+        ..TrafficComponent::default()
+    };
     let hosting = RicComponent { iapp: vec![HostedIApp::Monitor], ..RicComponent::default() };
     for (cast, said) in [
         (with(&fine, Some(bare), None), "without a `radio`"),

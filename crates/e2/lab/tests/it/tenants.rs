@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use ranlab_e2_lab::virtual_time::{EventObserver, Network, NetworkSpec};
-use ranlab_e2_lab::{FleetComponent, SliceXappComponent, SlicingPart, VirtPart};
+use ranlab_e2_lab::{FleetComponent, SliceXappComponent, SlicingComponent, VirtComponent};
 use ranlab_lab::{AnyComponent, Config};
 use ranlab_ran::node::NodeKind;
 
@@ -27,7 +27,7 @@ fn fleet(ues: i64) -> FleetComponent {
 
 fn virt(tenants: &[&str], ids: u16) -> AnyComponent {
     let tenant = tenants.iter().map(|text| text.parse().unwrap()).collect();
-    AnyComponent::from(VirtPart { tenant, ids, ..VirtPart::default() })
+    AnyComponent::from(VirtComponent { tenant, ids, ..VirtComponent::default() })
 }
 
 fn xapp(slices: &[&str], ues: &[&str], steps: &[&str]) -> AnyComponent {
@@ -43,7 +43,7 @@ fn xapp(slices: &[&str], ues: &[&str], steps: &[&str]) -> AnyComponent {
 
 /// A and B share everything equally. A's xApp is `xapp`.
 fn shared(fleet: FleetComponent, xapp: AnyComponent) -> NetworkSpec {
-    let slicing = || AnyComponent::from(SlicingPart::default());
+    let slicing = || AnyComponent::from(SlicingComponent::default());
     NetworkSpec {
         controllers: vec![
             ("ric".to_owned(), virt(&["A:0.5:001.01@a", "B:0.5:001.02@b"], 10)),
@@ -98,7 +98,7 @@ fn operators_are_isolated() {
 
 #[test]
 fn nested_operators_share_their_operators_part() {
-    let slicing = || AnyComponent::from(SlicingPart::default());
+    let slicing = || AnyComponent::from(SlicingComponent::default());
     let mut cast = shared(fleet(4), xapp(&["1=0.5"], &["1=1"], &[]));
     // A's controller shares A's half between a1 (UE 1) and a2, which has no UE.
     cast.controllers[0].1 = virt(&["A:0.5:001.01@a", "B:0.5:001.02@b"], 40);

@@ -1,7 +1,7 @@
 //! CCC over a gNB's radio.
 use super::{Requires, StationContext, StationFunction};
-use crate::node::Part;
-use crate::radio::Configured;
+use crate::node::Unit;
+use crate::radio::CccSource;
 use crate::stats::CellSource;
 use ranlab_e2::agent::RanFunction;
 use ranlab_e2::functions::ccc;
@@ -16,8 +16,8 @@ impl StationFunction for Station {
         Some(&Ccc)
     }
 
-    fn unit(&self) -> Option<Part> {
-        Some(Part::Du)
+    fn unit(&self) -> Option<Unit> {
+        Some(Unit::Du)
     }
 
     fn requires(&self) -> Requires {
@@ -28,6 +28,6 @@ impl StationFunction for Station {
         let CellSource::Radio(radio) = station.cell else { return None };
         let GlobalE2NodeId::Gnb(node) = station.node else { return None };
         let steered = station.steered(radio);
-        Some(ccc::function(Configured { steered, node, epoch_us: station.template.epoch_us }))
+        Some(ccc::function(CccSource { steered, node, epoch_us: station.template.epoch_us }))
     }
 }

@@ -1,6 +1,6 @@
 //! KPM from the counters of a cell.
 use super::{StationContext, StationFunction};
-use crate::node::Part;
+use crate::node::Unit;
 use crate::stats::{CellSource, MeasuredCell};
 use ranlab_e2::agent::RanFunction;
 use ranlab_e2::functions::kpm;
@@ -14,8 +14,8 @@ impl StationFunction for Station {
         Some(&Kpm)
     }
 
-    fn unit(&self) -> Option<Part> {
-        Some(Part::Du)
+    fn unit(&self) -> Option<Unit> {
+        Some(Unit::Du)
     }
 
     fn function(&self, station: &StationContext<'_>) -> Option<Box<dyn RanFunction>> {

@@ -13,7 +13,7 @@ mod traffic;
 pub use rc::hands_over;
 pub(crate) use statistics::Statistics;
 
-use crate::node::{NodeTemplate, Part};
+use crate::node::{NodeTemplate, Unit};
 use crate::stats::{self, CellSource, UnknownName};
 use ranlab_e2::agent::RanFunction;
 use ranlab_e2_codec::e2ap::{GlobalE2NodeId, RanFunctionId};
@@ -33,7 +33,7 @@ pub trait StationFunction: Sync {
     }
 
     /// Unit of a split base station that offers it. `None`: each.
-    fn unit(&self) -> Option<Part> {
+    fn unit(&self) -> Option<Unit> {
         None
     }
 
@@ -85,7 +85,7 @@ pub struct StationContext<'a> {
     /// Number of the node in the fleet.
     pub index: u32,
     /// Unit of a split base station with a radio. `None` for any other node.
-    pub unit: Option<Part>,
+    pub unit: Option<Unit>,
     /// Origin of its statistics.
     pub cell: &'a CellSource,
 }
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn each_function_over_a_radio_belongs_to_one_unit() {
-        let units = [Part::CuCp, Part::CuUp, Part::Du];
+        let units = [Unit::CuCp, Unit::CuUp, Unit::Du];
         for unit in units {
             assert!(FUNCTIONS.iter().any(|it| it.unit() == Some(unit)), "{unit:?}");
         }

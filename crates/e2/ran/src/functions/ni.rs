@@ -1,7 +1,7 @@
 //! NI over the radios of a gNB.
 use super::{Requires, StationContext, StationFunction};
-use crate::node::{NodeKind, Part};
-use crate::radio::Watched;
+use crate::node::{NodeKind, Unit};
+use crate::radio::NiSource;
 use ranlab_e2::agent::RanFunction;
 use ranlab_e2::functions::ni;
 use ranlab_e2_codec::e2sm::Model;
@@ -14,8 +14,8 @@ impl StationFunction for Station {
         Some(&Ni)
     }
 
-    fn unit(&self) -> Option<Part> {
-        Some(Part::CuCp)
+    fn unit(&self) -> Option<Unit> {
+        Some(Unit::CuCp)
     }
 
     fn requires(&self) -> Requires {
@@ -28,6 +28,6 @@ impl StationFunction for Station {
         let called = template.called(station.index, 0)?;
         let split = template.kind == NodeKind::Split;
         let epoch_us = template.epoch_us;
-        Some(ni::function(Watched { site, station: called.station, split, epoch_us }))
+        Some(ni::function(NiSource { site, station: called.station, split, epoch_us }))
     }
 }

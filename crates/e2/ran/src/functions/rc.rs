@@ -1,7 +1,7 @@
 //! RC over a radio, and at the CU-CP of a base station with several DUs over the radios of all.
 use super::{Requires, StationContext, StationFunction, kpm, ni};
-use crate::node::Part;
-use crate::radio::{SharedRadio, Steered, SteeredSite};
+use crate::node::Unit;
+use crate::radio::{RcSource, SharedRadio, SteeredSite};
 use crate::stats::CellSource;
 use ranlab_e2::agent::RanFunction;
 use ranlab_e2::functions::rc;
@@ -26,24 +26,24 @@ fn is_steered_cu_cp(station: &StationContext<'_>) -> bool {
     let in_fleet = |function: &dyn StationFunction| {
         station.template.service_models.iter().any(|named| named.is(function))
     };
-    station.unit == Some(Part::CuCp) && measured.into_iter().any(in_fleet)
+    station.unit == Some(Unit::CuCp) && measured.into_iter().any(in_fleet)
 }
 
 impl StationContext<'_> {
     /// Returns the radio of the node in the form that RC uses.
-    pub(super) fn steered(&self, radio: &SharedRadio) -> Steered {
+    pub(super) fn steered(&self, radio: &SharedRadio) -> RcSource {
         self.steered_at(self.template.layout().du(self.index).unwrap_or(0), radio)
     }
 
     /// Returns the radio of a DU, counted from 0, in the form that RC uses. Registers it as a handover target if it
     /// belongs to a gNB.
-    fn steered_at(&self, du: usize, radio: &SharedRadio) -> Steered {
+    fn steered_at(&self, du: usize, radio: &SharedRadio) -> RcSource {
         let template = self.template;
         let cell = template.cell_id_at(self.node, self.index, du);
         if let Cgi::Nr(cell) = cell {
             lock(&template.neighbours).insert(cell, Arc::clone(radio));
         }
-        Steered {
+        RcSource {
             radio: Arc::clone(radio),
             neighbours: Arc::clone(&template.neighbours),
             cell,
@@ -58,8 +58,8 @@ impl StationFunction for Station {
         Some(&Rc)
     }
 
-    fn unit(&self) -> Option<Part> {
-        Some(Part::Du)
+    fn unit(&self) -> Option<Unit> {
+        Some(Unit::Du)
     }
 
     fn requires(&self) -> Requires {

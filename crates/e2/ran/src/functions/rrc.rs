@@ -1,6 +1,6 @@
 //! RRC over the radios of a base station.
 use super::{Requires, StationContext, StationFunction};
-use crate::node::Part;
+use crate::node::Unit;
 use ranlab_e2::agent::RanFunction;
 use ranlab_e2_codec::e2sm::Model;
 use ranlab_e2_codec::e2sm::rrc::Rrc;
@@ -12,8 +12,8 @@ impl StationFunction for Station {
         Some(&Rrc)
     }
 
-    fn unit(&self) -> Option<Part> {
-        Some(Part::CuCp)
+    fn unit(&self) -> Option<Unit> {
+        Some(Unit::CuCp)
     }
 
     fn is_selectable(&self) -> bool {

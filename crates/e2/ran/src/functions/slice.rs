@@ -1,7 +1,7 @@
 //! SLICE over a radio.
 use super::{Requires, StationContext, StationFunction};
-use crate::node::Part;
-use crate::radio::Station as Controlled;
+use crate::node::Unit;
+use crate::radio::RadioTarget as Controlled;
 use crate::stats::CellSource;
 use ranlab_e2::agent::RanFunction;
 use ranlab_e2::functions::slice;
@@ -16,8 +16,8 @@ impl StationFunction for Station {
         Some(&SliceModel)
     }
 
-    fn unit(&self) -> Option<Part> {
-        Some(Part::Du)
+    fn unit(&self) -> Option<Unit> {
+        Some(Unit::Du)
     }
 
     fn is_selectable(&self) -> bool {

@@ -1,7 +1,7 @@
 //! Periodic statistics of a cell.
 use super::{StationContext, StationFunction};
-use crate::node::Part;
-use crate::stats::{CellStats, Fill};
+use crate::node::Unit;
+use crate::stats::{CellStats, FillMessage};
 use ranlab_e2::agent::RanFunction;
 use ranlab_e2::functions::stats::PeriodicReport;
 use ranlab_e2_codec::e2sm::Model;
@@ -10,9 +10,9 @@ use ranlab_e2_codec::e2sm::Model;
 pub(crate) struct Statistics {
     pub(crate) model: &'static dyn Model,
     /// Unit that knows the statistics.
-    pub(crate) unit: Part,
+    pub(crate) unit: Unit,
     /// Generator of the reports.
-    pub(crate) fill: Fill,
+    pub(crate) fill: FillMessage,
 }
 
 impl StationFunction for Statistics {
@@ -20,7 +20,7 @@ impl StationFunction for Statistics {
         Some(self.model)
     }
 
-    fn unit(&self) -> Option<Part> {
+    fn unit(&self) -> Option<Unit> {
         Some(self.unit)
     }
 

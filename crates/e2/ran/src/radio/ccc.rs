@@ -1,7 +1,7 @@
 //! The base station side of CCC: read-only attributes of a radio, and RRM policies that divide its resource blocks
 //! among slices, implemented by RC's quotas.
 use super::power::Admin;
-use super::rc::Steered;
+use super::rc::RcSource;
 use ranlab_e2::Time;
 use ranlab_e2::functions::ccc::{CccStation, Structures, Written};
 use ranlab_e2::functions::rc::CarrierQuotas;
@@ -20,8 +20,8 @@ use serde_json::{Value as Json, json};
 const POLICIES_MAX: usize = 15;
 
 /// A gNB's cell in the form that CCC uses.
-pub(crate) struct Configured {
-    pub(crate) steered: Steered,
+pub(crate) struct CccSource {
+    pub(crate) steered: RcSource,
     pub(crate) node: E2NodeGnb,
     pub(crate) epoch_us: i64,
 }
@@ -102,7 +102,7 @@ fn supported_in_part(name: &str, attributes: &[&str], written: &str) -> Supporte
     structure
 }
 
-impl Configured {
+impl CccSource {
     fn cell_id(&self) -> CellId {
         self.steered.cell.into()
     }
@@ -252,7 +252,7 @@ impl Configured {
     }
 }
 
-impl CccStation for Configured {
+impl CccStation for CccSource {
     fn definition(&self) -> FunctionDefinition {
         let ratio = [
             "resourceType",
@@ -334,7 +334,7 @@ impl CccStation for Configured {
 mod tests {
     use super::super::{Neighbours, Radio, RadioConfig, cell_of};
     use super::*;
-    use crate::stats::Names;
+    use crate::stats::UeIdType;
     use ranlab_e2_codec::e2ap::GlobalGnbId;
     use ranlab_e2_codec::e2sm::ccc::{ActionFormat, WantedCell, WantedStructure};
     use ranlab_e2_codec::e2sm::common::{Cgi, Snssai};
@@ -346,27 +346,23 @@ mod tests {
 
     const PLMN: Plmn = Plmn([0x00, 0xf1, 0x10]);
 
-    fn station() -> Configured {
+    fn station() -> CccSource {
         let snssais = vec![Snssai { sst: 1, sd: None }, Snssai { sst: 2, sd: Some(7) }];
         let config = RadioConfig { snssais, ..RadioConfig::new(Carrier::n78(106), 2) };
         let radio = Arc::new(Mutex::new(Radio::new(&config, (3, 1), PLMN, 0, 0).unwrap()));
         radio.lock().unwrap().pass(Time::from_nanos(1_000_000));
         let cell = Cgi::Nr(cell_of(PLMN, 5));
-        let names = Names::Gnb;
-        let steered = Steered { radio, neighbours: Neighbours::default(), cell, names, plmn: PLMN };
+        let names = UeIdType::Gnb;
+        let steered = RcSource { radio, neighbours: Neighbours::default(), cell, names, plmn: PLMN };
         let gnb = GlobalGnbId { plmn: PLMN, gnb_id: ShortBits::new(5, 32) };
-        Configured {
-            steered,
-            node: E2NodeGnb { gnb, en_gnb: None, cu_up_id: None, du_id: None },
-            epoch_us: 0,
-        }
+        CccSource { steered, node: E2NodeGnb { gnb, en_gnb: None, cu_up_id: None, du_id: None }, epoch_us: 0 }
     }
 
     fn write(name: &str, old: Attributes, new: Attributes) -> Write {
         Write { name: name.to_owned(), old: old.into(), new: new.into() }
     }
 
-    fn one(station: &mut Configured, cell: Option<&CellId>, it: &Write) -> Result<Written, Cause> {
+    fn one(station: &mut CccSource, cell: Option<&CellId>, it: &Write) -> Result<Written, Cause> {
         station.write(Time::ZERO, cell, std::slice::from_ref(it)).remove(0)
     }
 
@@ -413,7 +409,7 @@ mod tests {
     fn policies_divide_carrier_and_invalid_ones_have_no_effect() {
         let mut station = station();
         let id = station.cell_id();
-        let policies = |station: &mut Configured| station.cells()[0].1.split_off(3);
+        let policies = |station: &mut CccSource| station.cells()[0].1.split_off(3);
         let first = write(RRM_POLICY_RATIO, Attributes::default(), ratio(1, None, 60, 100));
         let (old, now) = one(&mut station, Some(&id), &first).unwrap();
         assert_eq!((old, now), (Attributes::default(), ratio(1, None, 60, 100)));
@@ -464,7 +460,7 @@ mod tests {
         one(&mut station, Some(&id), &changed).unwrap();
         assert_eq!(policies(&mut station).len(), 2);
         // SLICE takes over the carrier, and the policies are removed.
-        let mut by_slice = super::super::control::Station(Arc::clone(&station.steered.radio));
+        let mut by_slice = super::super::control::RadioTarget(Arc::clone(&station.steered.radio));
         let none = ranlab_e2_codec::e2sm::slice::SliceSet::default();
         let command = SliceCommand::Configure(none);
         by_slice.command(&command).unwrap();
@@ -476,7 +472,7 @@ mod tests {
         let mut station = station();
         let id = station.cell_id();
         let new = |ratio| write(RRM_POLICY_RATIO, Attributes::default(), ratio);
-        let minima = |station: &Configured| {
+        let minima = |station: &CccSource| {
             let CarrierQuotas { down, up } = station.steered.quotas_now();
             [down, up]
                 .map(|quotas| quotas.iter().map(|it| (it.slice.sst, it.min)).collect::<BTreeMap<_, _>>())

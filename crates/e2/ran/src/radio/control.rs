@@ -16,9 +16,9 @@ use std::sync::MutexGuard;
 
 /// A radio in the form that RAN functions use.
 #[derive(Debug, Clone)]
-pub struct Station(pub SharedRadio);
+pub struct RadioTarget(pub SharedRadio);
 
-impl Station {
+impl RadioTarget {
     /// Locks the radio.
     pub fn radio(&self) -> MutexGuard<'_, Radio> {
         lock(&self.0)
@@ -94,7 +94,7 @@ impl Radio {
     }
 }
 
-impl SliceControl for Station {
+impl SliceControl for RadioTarget {
     fn prbs(&self) -> u16 {
         self.radio().cell.config().carrier.prbs
     }
@@ -166,7 +166,7 @@ impl SliceControl for Station {
     }
 }
 
-impl TrafficControl for Station {
+impl TrafficControl for RadioTarget {
     fn config(&self, bearer: BearerId) -> Option<TrafficConfig> {
         let radio = self.radio();
         let is_its = radio.cell.report(bearer.rnti)?.identity.drb_id == bearer.rbid;
@@ -247,7 +247,7 @@ mod tests {
     use ranlab_radio::user_plane::Carrier;
     use std::sync::{Arc, Mutex};
 
-    fn execute(station: &mut Station, command: &SliceCommand) -> Result<(), Refusal> {
+    fn execute(station: &mut RadioTarget, command: &SliceCommand) -> Result<(), Refusal> {
         let next = SliceControl::set(station).after(command, SliceControl::prbs(station))?;
         SliceControl::control(station, Time::ZERO, command, &next).map(|_| ())
     }
@@ -259,8 +259,8 @@ mod tests {
         let config = RadioConfig { flows, ..RadioConfig::new(Carrier::lte(25), 2) };
         let mut radio = Radio::new(&config, (0, 1), Plmn::new(1, 1, 2), 0, 0).unwrap();
         radio.pass(Time::ZERO);
-        let mut station = Station(Arc::new(Mutex::new(radio)));
-        let pass = |station: &Station, ms: u64| station.radio().pass(Time::from_nanos(ms * 1_000_000));
+        let mut station = RadioTarget(Arc::new(Mutex::new(radio)));
+        let pass = |station: &RadioTarget, ms: u64| station.radio().pass(Time::from_nanos(ms * 1_000_000));
         let slice = Slice {
             id: 4,
             label: String::new(),
@@ -276,7 +276,7 @@ mod tests {
         for (algorithm, from_ms) in [(SliceAlgorithm::Nvs, 0), (SliceAlgorithm::None, 100)] {
             execute(&mut station, &SliceCommand::Configure(SliceSet { algorithm, ..set.clone() })).unwrap();
             let prbs =
-                |station: &Station| [1, 2].map(|rnti| station.radio().cell.report(rnti).unwrap().dl.prbs);
+                |station: &RadioTarget| [1, 2].map(|rnti| station.radio().cell.report(rnti).unwrap().dl.prbs);
             let before = prbs(&station);
             execute(&mut station, &allocate(Some(from_ms), 20, &[(1, 20), (2, 5)])).unwrap();
             execute(&mut station, &allocate(None, 30, &[(2, 10)])).unwrap();

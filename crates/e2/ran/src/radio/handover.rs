@@ -1,5 +1,5 @@
 //! Handover of a UE between two radios. Its flows continue, and buffered data is forwarded.
-use super::{Moved, Radio, SharedRadio};
+use super::{Radio, SharedRadio, UeMovement};
 use ranlab_e2::Time;
 use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
 use ranlab_e2_codec::e2sm::rrc::{RrcCell, RrcChange};
@@ -11,9 +11,9 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HandedOver {
     /// The departure at the source.
-    pub source: Moved,
+    pub source: UeMovement,
     /// The arrival at the target, and other movements in the meantime.
-    pub target: Vec<Moved>,
+    pub target: Vec<UeMovement>,
 }
 
 /// Hands a UE over. Controllers of the source receive a release with the target, those of the target a handover with
@@ -65,8 +65,8 @@ pub fn hand_over(source: &SharedRadio, target: &SharedRadio, rnti: u16) -> Resul
     source.drain_events(|event| event.other = (event.rnti == rnti).then_some(to).or(event.other));
     target.calls.between(there, (source.calls.called, rnti));
     source.calls.between(rnti, (target.calls.called, there));
-    moved.push(Moved::Came { ue: number, rnti: there });
-    Ok(HandedOver { source: Moved::Went { ue: number, rnti }, target: moved })
+    moved.push(UeMovement::Came { ue: number, rnti: there });
+    Ok(HandedOver { source: UeMovement::Went { ue: number, rnti }, target: moved })
 }
 
 impl Radio {
@@ -75,7 +75,7 @@ impl Radio {
     }
 
     /// Advances to at least `until_us`.
-    fn follow(&mut self, until_us: u64) -> Vec<Moved> {
+    fn follow(&mut self, until_us: u64) -> Vec<UeMovement> {
         let mut moved = Vec::new();
         let slot_us = self.cell.config().carrier.slot_us();
         while self.cell.now_us() < until_us {
@@ -140,8 +140,8 @@ mod tests {
             radio.lock().unwrap().news.clear();
         }
         let moved = hand_over(&a, &b, 2).unwrap();
-        assert_eq!(moved.source, Moved::Went { ue: 2, rnti: 2 });
-        assert_eq!(moved.target, [Moved::Came { ue: 2, rnti: 3 }]);
+        assert_eq!(moved.source, UeMovement::Went { ue: 2, rnti: 2 });
+        assert_eq!(moved.target, [UeMovement::Came { ue: 2, rnti: 3 }]);
         let told = |radio: &SharedRadio| {
             let news = std::mem::take(&mut radio.lock().unwrap().news);
             news.into_iter().map(|event| (event.change, event.rnti, event.other)).collect::<Vec<_>>()

@@ -21,17 +21,17 @@ mod sandbox;
 mod site;
 mod stage;
 
-pub(crate) use ccc::Configured;
-pub use control::Station;
+pub(crate) use ccc::CccSource;
+pub use control::RadioTarget;
 pub use fluid::{Fidelity, FluidRadio, SharedFluid};
 pub use handover::{HandedOver, hand_over};
 pub use meter::{FlowMeter, FlowSummary, RadioMeter, RadioSummary, Sample, UeMeter, quantile};
-pub(crate) use ni::{Called, Watched};
-pub use plan::{DUS_MAX, FlowPlan, Move, Place, RadioConfig, Stay, TrafficKind};
-pub(crate) use rc::Steered;
+pub(crate) use ni::{InterfaceIdentity, NiSource};
+pub use plan::{CellPlacement, DUS_MAX, FlowPlan, PlannedHandover, RadioConfig, TrafficKind, UePresence};
+pub(crate) use rc::RcSource;
 pub use rc::{Neighbours, cell_of};
 pub(crate) use rc_site::SteeredSite;
-pub use site::{SharedSite, Site};
+pub use site::{BaseStation, SharedSite};
 
 use crate::stats::CellFacts;
 use ranlab_e2::Time;
@@ -82,7 +82,7 @@ pub type SharedRadio = Arc<Mutex<Radio>>;
 
 /// A UE movement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Moved {
+pub enum UeMovement {
     /// The UE attached, or came from another cell.
     Came {
         /// Its number.
@@ -99,7 +99,7 @@ pub enum Moved {
     },
 }
 
-impl Moved {
+impl UeMovement {
     /// Notifies the agent.
     pub fn notify(self, agent: &mut Agent) {
         match self {
@@ -115,7 +115,7 @@ impl Moved {
 
 /// Waiting times of packets since the last report of each kind.
 #[derive(Debug, Default)]
-struct Waits {
+struct ReportSojourns {
     /// For SLICE, by slice.
     slices: BTreeMap<u16, Sojourn>,
     /// For TRAFFIC, by C-RNTI: in RLC, and in each queue.
@@ -134,14 +134,14 @@ pub struct Radio {
     plmns: Vec<Plmn>,
     epoch_us: i64,
     /// Planned arrivals and departures of UEs, by time.
-    plan: VecDeque<(u64, plan::Turn)>,
+    plan: VecDeque<(u64, plan::PlannedEvent)>,
     /// C-RNTIs of attached UEs, by number.
     rntis: BTreeMap<u32, u16>,
     set: SliceSet,
     /// Slices that controllers assigned to UEs, by C-RNTI.
     homes: BTreeMap<u16, u16>,
     bearers: BTreeMap<u16, TrafficConfig>,
-    waits: Waits,
+    waits: ReportSojourns,
     stages: stage::Stages,
     /// RRC events that have not been fetched. The oldest are dropped.
     news: Vec<RrcEvent>,
@@ -151,11 +151,11 @@ pub struct Radio {
     /// Pending reports and handover decisions for RC.
     mobility: rc::Mobility,
     /// Pending reports for NI.
-    calls: ni::Calls,
+    calls: ni::InterfaceEvents,
     power: power::Power,
     meter: meter::Meter,
     /// UEs handed over since the last pass.
-    moved: Vec<Moved>,
+    moved: Vec<UeMovement>,
     /// Virtual time since it was created, and the computing time that it took.
     passed_us: u64,
     busy: Duration,
@@ -170,13 +170,13 @@ impl Radio {
     /// The cell or a UE is invalid.
     pub fn new(
         config: &RadioConfig,
-        place: impl Into<Place>,
+        place: impl Into<CellPlacement>,
         plmn: Plmn,
         start_us: u64,
         epoch_us: i64,
     ) -> Result<Self, RadioError> {
         let place = place.into();
-        let Place { cell_id, seed, .. } = place;
+        let CellPlacement { cell_id, seed, .. } = place;
         let mut made = up::CellConfig { cell_id, seed, start_us, ..up::CellConfig::new(config.carrier) };
         made.first_rnti = place.first_rnti();
         made.down = convert::slices(&SliceSet::default());
@@ -184,7 +184,7 @@ impl Radio {
         // Errors of UEs that attach later are reported now.
         let mut trial = Cell::new(made.clone())?;
         for (_, turn) in &plan {
-            if let plan::Turn::Come(ue) = turn {
+            if let plan::PlannedEvent::Come(ue) = turn {
                 trial.attach((**ue).clone()).map(|rnti| trial.release(rnti))?;
             }
         }
@@ -200,13 +200,13 @@ impl Radio {
             set: SliceSet::default(),
             homes: BTreeMap::new(),
             bearers: BTreeMap::new(),
-            waits: Waits::default(),
+            waits: ReportSojourns::default(),
             stages: stage::Stages::new(&config.stage_keys)?,
             news: Vec::new(),
             strays: Vec::new(),
             divided: quotas::Divided::default(),
             mobility: rc::Mobility::default(),
-            calls: ni::Calls::default(),
+            calls: ni::InterfaceEvents::default(),
             power: power::Power::default(),
             meter: meter::Meter::new(start_us, config.whats(place)),
             moved: Vec::new(),
@@ -216,7 +216,7 @@ impl Radio {
     }
 
     /// Advances to `now`, by at most [`CATCH_UP_US`]. Returns UE movements, for the agent.
-    pub fn pass(&mut self, now: Time) -> Vec<Moved> {
+    pub fn pass(&mut self, now: Time) -> Vec<UeMovement> {
         self.end_failed_stages();
         let from_us = self.cell.now_us();
         let now_us = now.as_nanos() / 1_000;
@@ -243,13 +243,13 @@ impl Radio {
         moved
     }
 
-    fn turn(&mut self, turn: plan::Turn) -> Option<Moved> {
+    fn turn(&mut self, turn: plan::PlannedEvent) -> Option<UeMovement> {
         let moved = match turn {
-            plan::Turn::Come(ue) if !self.power.admits() => {
+            plan::PlannedEvent::Come(ue) if !self.power.admits() => {
                 self.power.wait(*ue);
                 return None;
             }
-            plan::Turn::Come(ue) => {
+            plan::PlannedEvent::Come(ue) => {
                 let number = ue.id;
                 // It was tried when the radio was created.
                 let rnti = self.cell.attach((*ue).clone()).ok()?;
@@ -263,16 +263,16 @@ impl Radio {
                 }
                 self.bearers.insert(rnti, config);
                 self.settle_by_quota(number, rnti);
-                Moved::Came { ue: number, rnti }
+                UeMovement::Came { ue: number, rnti }
             }
-            plan::Turn::Move(number, cell) => {
+            plan::PlannedEvent::Move(number, cell) => {
                 // The base station can hand over only UEs that are in this cell.
                 let rnti = self.rntis.get(&number);
                 self.mobility.decide(rnti.copied(), cell);
                 return None;
             }
-            plan::Turn::Go(number) if self.power.forget_waiting(number) => return None,
-            plan::Turn::Go(number) => {
+            plan::PlannedEvent::Go(number) if self.power.forget_waiting(number) => return None,
+            plan::PlannedEvent::Go(number) => {
                 let gone = self.release(number);
                 if gone.is_none() {
                     self.strays.push(number);
@@ -313,7 +313,7 @@ impl Radio {
 
     /// Returns whether the plan has further handovers.
     fn will_move(&self) -> bool {
-        self.plan.iter().any(|(_, turn)| matches!(turn, plan::Turn::Move(..)))
+        self.plan.iter().any(|(_, turn)| matches!(turn, plan::PlannedEvent::Move(..)))
     }
 
     /// Returns the slices that each UE selected, by C-RNTI.

@@ -3,7 +3,7 @@
 //! Attributes that the model does not depend on are fixed. A cell's physical identity is its base station's number,
 //! modulo the allowed range. All cells are on one carrier, in tracking area 1: in band 1 at 2,140 MHz if slots last 1
 //! ms, and in band 78 at 3,489 MHz otherwise.
-use super::rc::Steered;
+use super::rc::RcSource;
 use ranlab_e2_codec::e2sm::common::{Cgi, NrCgi};
 use ranlab_e2_codec::e2sm::rc::neighbours::{
     Duplex, Neighbour, NeighbourRelations, NrBand, NrFrequency, NrNeighbour, ServingArfcn, ServingPci, Truth,
@@ -19,7 +19,7 @@ const LTE_CHANNEL: u16 = 300;
 
 /// A cell's knowledge of its neighbours.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct NeighbourTable {
     /// The neighbours at the last check.
     near: Option<Vec<NrCgi>>,
     /// Neighbours to which handovers succeeded.
@@ -28,7 +28,7 @@ pub(super) struct Known {
     fresh: bool,
 }
 
-impl Known {
+impl NeighbourTable {
     /// Records a successful handover to a cell.
     pub(super) fn validate(&mut self, cell: NrCgi) {
         self.fresh |= self.validated.insert(cell);
@@ -48,7 +48,7 @@ const fn pci(cell: &Cgi, there_are: u64) -> u16 {
     (number(cell) % there_are) as u16
 }
 
-impl Steered {
+impl RcSource {
     fn near(&self) -> Vec<NrCgi> {
         let here = NrCgi { plmn: self.plmn, cell: number(&self.cell) << 4 };
         let here = if let Cgi::Nr(cell) = self.cell { cell } else { here };

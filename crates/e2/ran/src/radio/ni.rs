@@ -20,7 +20,7 @@ const TRACKING_AREA: u32 = 1;
 
 /// Identities of a cell on its base station's interfaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Called {
+pub(crate) struct InterfaceIdentity {
     /// The gNB.
     pub(crate) station: GlobalNgRanNodeId,
     /// Its DU, if the gNB is split.
@@ -30,38 +30,38 @@ pub(crate) struct Called {
 }
 
 /// The other cell of a handover: its identities, and the UE's C-RNTI there.
-pub(super) type Other = (Option<Called>, u16);
+pub(super) type PeerCell = (Option<InterfaceIdentity>, u16);
 
 /// An RRC event to be reported on interfaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Call {
+pub(super) struct RrcProcedure {
     at_us: u64,
     kind: RrcKind,
     rnti: u16,
     /// Number of the UE, and its network.
     ue: u32,
     home: Plmn,
-    other: Option<Other>,
+    other: Option<PeerCell>,
 }
 
 /// Events that have not been reported. At most as many as the cell keeps; the oldest are dropped.
 #[derive(Debug, Default)]
-pub(super) struct Calls {
-    pub(super) called: Option<Called>,
-    calls: Vec<Call>,
+pub(super) struct InterfaceEvents {
+    pub(super) called: Option<InterfaceIdentity>,
+    calls: Vec<RrcProcedure>,
 }
 
-impl Calls {
+impl InterfaceEvents {
     pub(super) fn record(&mut self, at_us: u64, kind: RrcKind, (rnti, ue): (u16, u32), home: Plmn) {
         if self.called.is_some() {
-            self.calls.push(Call { at_us, kind, rnti, ue, home, other: None });
+            self.calls.push(RrcProcedure { at_us, kind, rnti, ue, home, other: None });
             let beyond = self.calls.len().saturating_sub(EVENTS_MAX);
             self.calls.drain(..beyond);
         }
     }
 
     /// Records the other cell of a UE's last handover.
-    pub(super) fn between(&mut self, rnti: u16, other: Other) {
+    pub(super) fn between(&mut self, rnti: u16, other: PeerCell) {
         if let Some(call) = self.calls.iter_mut().rev().find(|call| call.rnti == rnti) {
             call.other = Some(other);
         }
@@ -70,13 +70,13 @@ impl Calls {
 
 impl Radio {
     /// Sets the identities of the cell. From then on its events are recorded.
-    pub(crate) fn set_identity(&mut self, called: Called) {
+    pub(crate) fn set_identity(&mut self, called: InterfaceIdentity) {
         self.calls.called = Some(called);
     }
 }
 
 /// A gNB or CU-CP with its interfaces.
-pub(crate) struct Watched {
+pub(crate) struct NiSource {
     pub(crate) site: SharedSite,
     pub(crate) station: GlobalNgRanNodeId,
     /// Whether the gNB is split and therefore has F1.
@@ -85,10 +85,10 @@ pub(crate) struct Watched {
 }
 
 /// The context of one event's messages.
-struct Telling<'a> {
-    watched: &'a Watched,
-    call: Call,
-    called: Called,
+struct InterfaceReport<'a> {
+    watched: &'a NiSource,
+    call: RrcProcedure,
+    called: InterfaceIdentity,
     out: Vec<InterfaceMessage>,
 }
 
@@ -99,7 +99,7 @@ fn with<T>(radio: &SharedRadio, what: impl FnOnce(&mut Radio) -> T) -> T {
 
 type Made = Result<ap::Message, ranlab_e2_codec::per::EncodeError>;
 
-impl Telling<'_> {
+impl InterfaceReport<'_> {
     fn push(&mut self, direction: Direction, far: Option<NodeId>, leaves: bool, made: Made) {
         // Identities are within their ranges, so encoding succeeds.
         let Some((interface, octets)) = made.ok().and_then(|it| Some((it.interface, it.to_octets().ok()?)))
@@ -176,7 +176,7 @@ impl Telling<'_> {
     }
 }
 
-impl NiStation for Watched {
+impl NiStation for NiSource {
     fn interfaces(&self) -> Vec<Interface> {
         let f1 = self.split.then_some(Interface::F1);
         [Interface::Ng, Interface::Xn].into_iter().chain(f1).collect()
@@ -213,7 +213,7 @@ impl NiStation for Watched {
         }
         calls.sort_by_key(|(call, _)| call.at_us);
         let told = |(call, called)| {
-            let mut telling = Telling { watched: self, call, called, out: Vec::new() };
+            let mut telling = InterfaceReport { watched: self, call, called, out: Vec::new() };
             telling.report();
             telling.out
         };
@@ -223,7 +223,7 @@ impl NiStation for Watched {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{RadioConfig, Site, Stay, cell_of, hand_over};
+    use super::super::{BaseStation, RadioConfig, UePresence, cell_of, hand_over};
     use super::*;
     use ranlab_e2_codec::ap::Message;
     use ranlab_e2_codec::e2ap::GlobalGnbId;
@@ -240,23 +240,23 @@ mod tests {
     }
 
     /// A gNB with two UEs, the second of which detaches after 20 ms.
-    fn station(number: u32, split: bool) -> Watched {
+    fn station(number: u32, split: bool) -> NiSource {
         let until = Some(Duration::from_millis(20));
-        let stays = vec![Stay { ues: 2..=2, from: Duration::ZERO, until }];
+        let stays = vec![UePresence { ues: 2..=2, from: Duration::ZERO, until }];
         let config = RadioConfig { stays, ..RadioConfig::new(Carrier::lte(25), 2) };
         let mut radio = Radio::new(&config, (number as u16, 1), PLMN, 0, 0).unwrap();
         let du = split.then_some(7);
-        radio.set_identity(Called { station: gnb(number), du, cell: cell_of(PLMN, number) });
-        let site = Site::new(vec![Arc::new(Mutex::new(radio))]);
-        Watched { site, station: gnb(number), split, epoch_us: 1_000_000 }
+        radio.set_identity(InterfaceIdentity { station: gnb(number), du, cell: cell_of(PLMN, number) });
+        let site = BaseStation::new(vec![Arc::new(Mutex::new(radio))]);
+        NiSource { site, station: gnb(number), split, epoch_us: 1_000_000 }
     }
 
-    fn pass(station: &Watched, ms: u64) {
+    fn pass(station: &NiSource, ms: u64) {
         station.site.pass(Time::from_nanos(ms * 1_000_000));
     }
 
     /// Returns the messages as text: interface, direction, procedure, kind, C-RNTI, other end, whether the UE leaves.
-    fn messages(station: &mut Watched) -> Vec<String> {
+    fn messages(station: &mut NiSource) -> Vec<String> {
         let one = |passed: InterfaceMessage| {
             let message = Message::read(passed.interface, &passed.octets).unwrap();
             let name = message.procedure_name();

@@ -28,9 +28,9 @@ pub struct RadioConfig {
     /// Traffic flows.
     pub flows: Vec<FlowPlan>,
     /// Attachment times of UEs. Other UEs are attached from the start.
-    pub stays: Vec<Stay>,
+    pub stays: Vec<UePresence>,
     /// Times at which the base station decides to hand UEs over.
-    pub moves: Vec<Move>,
+    pub moves: Vec<PlannedHandover>,
     /// Slices that UEs request, round robin. Empty: none.
     pub snssais: Vec<Snssai>,
     /// Ed25519 public keys of those whose traffic control stages the base station accepts.
@@ -46,7 +46,7 @@ const RNTIS: u16 = 8_000;
 
 /// Identity of a radio's cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct CellPlacement {
     /// Number of the cell.
     pub cell_id: u16,
     /// Seed of all random numbers.
@@ -58,7 +58,7 @@ pub struct Place {
     pub first_ue: u32,
 }
 
-impl Place {
+impl CellPlacement {
     pub(super) fn first_rnti(self) -> u16 {
         // At most the last of eight.
         1 + self.du.min(DUS_MAX - 1) as u16 * RNTIS
@@ -66,7 +66,7 @@ impl Place {
 }
 
 /// A base station's only cell, with its seed.
-impl From<(u16, u64)> for Place {
+impl From<(u16, u64)> for CellPlacement {
     fn from((cell_id, seed): (u16, u64)) -> Self {
         Self { cell_id, seed, du: 0, first_ue: super::first_ue(cell_id) }
     }
@@ -114,7 +114,7 @@ impl TrafficKind {
 
 /// Attachment time of UEs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stay {
+pub struct UePresence {
     /// The UEs.
     pub ues: RangeInclusive<u32>,
     /// Time of attachment, since the start of the cell.
@@ -125,7 +125,7 @@ pub struct Stay {
 
 /// A handover decision of a base station.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Move {
+pub struct PlannedHandover {
     /// The UEs.
     pub ues: RangeInclusive<u32>,
     /// The 36-bit cell identity, within the base station's network.
@@ -136,7 +136,7 @@ pub struct Move {
 
 /// A planned event of a UE.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Turn {
+pub(super) enum PlannedEvent {
     Come(Box<UeConfig>),
     Go(u32),
     Move(u32, NrCgi),
@@ -228,13 +228,13 @@ impl RadioConfig {
     }
 
     /// Returns the UEs of a cell, as numbered in the configuration.
-    fn ues_at(&self, place: Place) -> impl Iterator<Item = u32> + use<> {
+    fn ues_at(&self, place: CellPlacement) -> impl Iterator<Item = u32> + use<> {
         let dus = self.dus.max(1);
         (1..=self.ues).filter(move |ue| (ue - 1) % dus == place.du)
     }
 
     /// Returns the names of the UEs' flows, by number.
-    pub(super) fn whats(&self, place: Place) -> BTreeMap<u32, Vec<&'static str>> {
+    pub(super) fn whats(&self, place: CellPlacement) -> BTreeMap<u32, Vec<&'static str>> {
         let of = |ue| self.flows.iter().filter(|flow| flow.is_of(ue)).map(FlowPlan::name).collect();
         self.ues_at(place).map(|ue| (place.first_ue + ue - 1, of(ue))).collect()
     }
@@ -269,10 +269,10 @@ impl RadioConfig {
     /// Returns the planned events of UEs.
     pub(super) fn plan(
         &self,
-        place: Place,
+        place: CellPlacement,
         plmn: Plmn,
         start_us: u64,
-    ) -> Result<VecDeque<(u64, Turn)>, RadioError> {
+    ) -> Result<VecDeque<(u64, PlannedEvent)>, RadioError> {
         self.check()?;
         let mut turns = Vec::new();
         for ue in self.ues_at(place) {
@@ -280,16 +280,16 @@ impl RadioConfig {
             let config = self.ue(ue, number, plmn, start_us);
             let mut stays = self.stays.iter().filter(|stay| stay.ues.contains(&ue)).peekable();
             if stays.peek().is_none() {
-                turns.push((start_us, Turn::Come(Box::new(config.clone()))));
+                turns.push((start_us, PlannedEvent::Come(Box::new(config.clone()))));
             }
             let at = |time| start_us.saturating_add(us(time));
             for it in self.moves.iter().filter(|it| it.ues.contains(&ue)) {
                 let cell = NrCgi { plmn, cell: it.cell };
-                turns.push((at(it.at), Turn::Move(number, cell)));
+                turns.push((at(it.at), PlannedEvent::Move(number, cell)));
             }
             for stay in stays {
-                turns.push((at(stay.from), Turn::Come(Box::new(config.clone()))));
-                turns.extend(stay.until.map(|until| (at(until), Turn::Go(number))));
+                turns.push((at(stay.from), PlannedEvent::Come(Box::new(config.clone()))));
+                turns.extend(stay.until.map(|until| (at(until), PlannedEvent::Go(number))));
             }
         }
         turns.sort_by_key(|(at_us, _)| *at_us);

@@ -5,8 +5,8 @@
 //! | off (`LOCKED`, energy saving) | handed over to neighbours, or released if no neighbour accepts them | wait for the cell |
 //! | `SHUTTINGDOWN` | stay; `LOCKED` follows the last one | wait for the cell |
 //! | on | | attach, with those that waited |
-use super::rc::Steered;
-use super::{Moved, Radio, SharedRadio, plan};
+use super::rc::RcSource;
+use super::{Radio, SharedRadio, UeMovement, plan};
 use ranlab_e2_codec::e2sm::common::{Cgi, NrCgi};
 use ranlab_machine::lock;
 use ranlab_radio::user_plane::UeConfig;
@@ -74,7 +74,7 @@ impl Power {
 
 impl Radio {
     /// Completes a shutdown without UEs; attaches UEs that waited for a cell that serves again.
-    pub(super) fn follow_power(&mut self) -> Vec<Moved> {
+    pub(super) fn follow_power(&mut self) -> Vec<UeMovement> {
         if self.power.admin == Admin::ShuttingDown && self.rntis.is_empty() {
             self.power.admin = Admin::Locked;
         }
@@ -82,7 +82,7 @@ impl Radio {
             return Vec::new();
         }
         let waiting = std::mem::take(&mut self.power.waiting);
-        waiting.into_values().filter_map(|ue| self.turn(plan::Turn::Come(Box::new(ue)))).collect()
+        waiting.into_values().filter_map(|ue| self.turn(plan::PlannedEvent::Come(Box::new(ue)))).collect()
     }
 
     /// Returns the cell state of TS 28.541: `IDLE` (out of service), `INACTIVE` (without UEs) or `ACTIVE`.
@@ -95,7 +95,7 @@ impl Radio {
     }
 }
 
-impl Steered {
+impl RcSource {
     /// Sets the administrative state. A locked cell has no UEs afterwards.
     pub(super) fn set_admin(&self, admin: Admin) {
         self.locked().power.admin = admin;
@@ -156,9 +156,9 @@ impl Steered {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Neighbours, RadioConfig, Stay, cell_of};
+    use super::super::{Neighbours, RadioConfig, UePresence, cell_of};
     use super::*;
-    use crate::stats::Names;
+    use crate::stats::UeIdType;
     use ranlab_e2::Time;
     use ranlab_e2_codec::e2ap::Plmn;
     use ranlab_radio::user_plane::Carrier;
@@ -168,8 +168,8 @@ mod tests {
     const PLMN: Plmn = Plmn([0x00, 0xf1, 0x10]);
 
     /// Creates `count` cells of two UEs each. The second UE of each attaches after 50 ms.
-    fn cells(count: u16) -> Vec<Steered> {
-        let stays = vec![Stay { ues: 2..=2, from: Duration::from_millis(50), until: None }];
+    fn cells(count: u16) -> Vec<RcSource> {
+        let stays = vec![UePresence { ues: 2..=2, from: Duration::from_millis(50), until: None }];
         let config = RadioConfig { stays, ..RadioConfig::new(Carrier::lte(25), 2) };
         let neighbours = Neighbours::default();
         let cell = |gnb: u16| {
@@ -177,12 +177,12 @@ mod tests {
             let cell = cell_of(PLMN, gnb.into());
             neighbours.lock().unwrap().insert(cell, Arc::clone(&radio));
             let neighbours = Arc::clone(&neighbours);
-            Steered { radio, neighbours, cell: Cgi::Nr(cell), names: Names::Gnb, plmn: PLMN }
+            RcSource { radio, neighbours, cell: Cgi::Nr(cell), names: UeIdType::Gnb, plmn: PLMN }
         };
         (1..=count).map(cell).collect()
     }
 
-    fn pass(cells: &[Steered], ms: std::ops::Range<u64>) {
+    fn pass(cells: &[RcSource], ms: std::ops::Range<u64>) {
         for ms in ms {
             for cell in cells {
                 cell.locked().pass(Time::from_nanos(ms * 1_000_000));
@@ -190,7 +190,7 @@ mod tests {
         }
     }
 
-    fn ues(cells: &[Steered]) -> Vec<usize> {
+    fn ues(cells: &[RcSource]) -> Vec<usize> {
         cells.iter().map(|cell| cell.locked().rntis.len()).collect()
     }
 

@@ -1,5 +1,5 @@
 //! Slice quotas (style 2 action 6 of RC, O-RRMPolicyRatio of CCC) for the model's scheduler.
-use super::rc::Steered;
+use super::rc::RcSource;
 use super::{Radio, convert, plan};
 use ranlab_e2::functions::rc::CarrierQuotas;
 use ranlab_e2_codec::e2ap::Plmn;
@@ -154,7 +154,7 @@ impl Radio {
     }
 }
 
-impl Steered {
+impl RcSource {
     /// Returns the current quotas. Empty if the carrier is not divided, or was divided by SLICE since.
     pub(super) fn quotas_now(&self) -> CarrierQuotas {
         self.locked().quotas_in_force().cloned().unwrap_or_default()

@@ -1,8 +1,8 @@
 //! The base station side of RC: quotas become slices of the network virtualization substrate; handovers are executed.
 //! RRC states of UEs and handovers decided by the base station are reported.
-use super::neighbours::Known;
-use super::{Moved, Radio, SharedRadio, hand_over};
-use crate::stats::Names;
+use super::neighbours::NeighbourTable;
+use super::{Radio, SharedRadio, UeMovement, hand_over};
+use crate::stats::UeIdType;
 use ranlab_e2::Time;
 use ranlab_e2::functions::rc::{CarrierQuotas, RcControl, RcEvent, RcMobility};
 use ranlab_e2_codec::e2ap::Plmn;
@@ -31,13 +31,13 @@ pub fn cell_of(plmn: Plmn, gnb: u32) -> NrCgi {
 }
 
 /// A radio in the form that RC uses.
-pub(crate) struct Steered {
+pub(crate) struct RcSource {
     pub(crate) radio: SharedRadio,
     pub(crate) neighbours: Neighbours,
     /// Its cell.
     pub(crate) cell: Cgi,
     /// Type of its UE identifiers.
-    pub(crate) names: Names,
+    pub(crate) names: UeIdType,
     /// Its network.
     pub(crate) plmn: Plmn,
 }
@@ -47,7 +47,7 @@ pub(crate) struct Steered {
 pub(super) struct Mobility {
     events: Vec<RcEvent>,
     decisions: Vec<(u32, NrCgi)>,
-    pub(super) known: Known,
+    pub(super) known: NeighbourTable,
 }
 
 impl Mobility {
@@ -78,7 +78,7 @@ impl Mobility {
     }
 }
 
-impl RcControl for Steered {
+impl RcControl for RcSource {
     fn execute(&mut self, _: Time, number: u32, order: &Order) -> Result<(), Refusal> {
         match order {
             // Quotas replace all others, in both directions.
@@ -96,7 +96,7 @@ impl RcControl for Steered {
         self.divide(quotas)
     }
 
-    /// Returns the quotas that [`divide`](Steered::divide) set, if they still apply.
+    /// Returns the quotas that [`divide`](RcSource::divide) set, if they still apply.
     fn quotas(&mut self) -> Option<CarrierQuotas> {
         let radio = self.locked();
         let none = || (radio.set == SliceSet::default()).then(CarrierQuotas::default);
@@ -113,7 +113,7 @@ impl RcControl for Steered {
 
     /// A DU does not know RRC, which terminates in the CU.
     fn knows_rrc(&self) -> bool {
-        self.names != Names::GnbDu
+        self.names != UeIdType::GnbDu
     }
 
     fn mobility(&mut self) -> Option<&mut dyn RcMobility> {
@@ -121,7 +121,7 @@ impl RcControl for Steered {
     }
 }
 
-impl RcMobility for Steered {
+impl RcMobility for RcSource {
     fn name(&self, number: u32) -> Name {
         self.names.name(self.plmn, number)
     }
@@ -166,7 +166,7 @@ impl RcMobility for Steered {
     }
 }
 
-impl Steered {
+impl RcSource {
     /// After a panic of another thread the radio is still usable.
     pub(super) fn locked(&self) -> MutexGuard<'_, Radio> {
         lock(&self.radio)
@@ -184,12 +184,12 @@ impl Steered {
         };
         let moved = hand_over(&self.radio, target, rnti)?;
         let there = moved.target.iter().rev().find_map(|it| match (*it, moved.source) {
-            (Moved::Came { ue, rnti }, Moved::Went { ue: gone, .. }) if ue == gone => Some(rnti),
+            (UeMovement::Came { ue, rnti }, UeMovement::Went { ue: gone, .. }) if ue == gone => Some(rnti),
             _ => None,
         });
         if let Some(there) = there {
             // A handover target is a gNB or a DU of one.
-            let names = if self.names == Names::GnbDu { Names::GnbDu } else { Names::Gnb };
+            let names = if self.names == UeIdType::GnbDu { UeIdType::GnbDu } else { UeIdType::Gnb };
             let ue = names.name(cell.plmn, there.into());
             let old = self.name(number);
             let told = HandedOver { ue, old, cell: Cgi::Nr(*cell) };
@@ -203,13 +203,13 @@ impl Steered {
 }
 
 /// Notifies the agents of a radio with its next pass.
-fn notify_agents(radio: &SharedRadio, moved: impl IntoIterator<Item = Moved>) {
+fn notify_agents(radio: &SharedRadio, moved: impl IntoIterator<Item = UeMovement>) {
     lock(radio).moved.extend(moved);
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{FlowPlan, Move, RadioConfig, TrafficKind};
+    use super::super::{FlowPlan, PlannedHandover, RadioConfig, TrafficKind};
     use super::*;
     use ranlab_e2_codec::e2sm::rc::commands::SliceQuota;
     use ranlab_e2_codec::e2sm::rc::neighbours::{Neighbour, ServingPci, Truth};
@@ -218,11 +218,11 @@ mod tests {
     const PLMN: Plmn = Plmn([0x00, 0xf1, 0x10]);
 
     /// Two cells with two UEs each that use all available capacity. The first UE is in slice 1, the second in slice 2.
-    fn two() -> [Steered; 2] {
+    fn two() -> [RcSource; 2] {
         two_with(Vec::new())
     }
 
-    fn two_with(moves: Vec<Move>) -> [Steered; 2] {
+    fn two_with(moves: Vec<PlannedHandover>) -> [RcSource; 2] {
         let flows = vec![FlowPlan::new(TrafficKind::Full)];
         let snssais = vec![Snssai { sst: 1, sd: None }, Snssai { sst: 2, sd: Some(7) }];
         let config = RadioConfig { flows, snssais, moves, ..RadioConfig::new(Carrier::lte(25), 2) };
@@ -233,17 +233,17 @@ mod tests {
             let cell = cell_of(PLMN, gnb.into());
             neighbours.lock().unwrap().insert(cell, Arc::clone(&radio));
             let neighbours = Arc::clone(&neighbours);
-            Steered { radio, neighbours, cell: Cgi::Nr(cell), names: Names::Gnb, plmn: PLMN }
+            RcSource { radio, neighbours, cell: Cgi::Nr(cell), names: UeIdType::Gnb, plmn: PLMN }
         })
     }
 
-    fn pass(station: &Steered, ms: std::ops::Range<u64>) -> Vec<Moved> {
+    fn pass(station: &RcSource, ms: std::ops::Range<u64>) -> Vec<UeMovement> {
         let mut radio = station.radio.lock().unwrap();
         ms.flat_map(|ms| radio.pass(Time::from_nanos(ms * 1_000_000))).collect()
     }
 
     /// Returns the first UE's share of the resource blocks, in percent.
-    fn share_of_first(station: &Steered) -> f64 {
+    fn share_of_first(station: &RcSource) -> f64 {
         let radio = station.radio.lock().unwrap();
         let prbs: Vec<_> =
             radio.rntis().values().map(|rnti| radio.cell().report(*rnti).unwrap().dl.prbs).collect();
@@ -294,8 +294,8 @@ mod tests {
         }
         let rnti = *here.radio.lock().unwrap().rntis().values().next().unwrap();
         here.execute(Time::ZERO, rnti.into(), &Order::Handover(cell_of(PLMN, 2))).unwrap();
-        assert!(matches!(pass(&here, 10..12)[..], [Moved::Went { rnti: it, .. }] if it == rnti));
-        assert!(matches!(pass(&there, 10..12)[..], [Moved::Came { .. }]));
+        assert!(matches!(pass(&here, 10..12)[..], [UeMovement::Went { rnti: it, .. }] if it == rnti));
+        assert!(matches!(pass(&there, 10..12)[..], [UeMovement::Came { .. }]));
         assert_eq!([&here, &there].map(|it| it.radio.lock().unwrap().rntis().len()), [1, 3]);
         for (number, cell) in
             [(u32::from(rnti), cell_of(PLMN, 2)), (1 << 16, cell_of(PLMN, 2)), (2, cell_of(PLMN, 9))]
@@ -308,7 +308,7 @@ mod tests {
     fn decisions_and_events_are_reported_once() {
         let at = std::time::Duration::from_millis(20);
         let to = cell_of(PLMN, 2);
-        let [mut here, mut there] = two_with(vec![Move { ues: 1..=2, cell: to.cell, at }]);
+        let [mut here, mut there] = two_with(vec![PlannedHandover { ues: 1..=2, cell: to.cell, at }]);
         for station in [&here, &there] {
             pass(station, 0..10);
         }
@@ -348,7 +348,7 @@ mod tests {
             assert_eq!((station.events(Time::ZERO), station.events(Time::ZERO)), (vec![of], vec![]));
         }
         assert!(here.ues().iter().all(|(number, _)| *number != 1));
-        here.names = Names::GnbDu;
+        here.names = UeIdType::GnbDu;
         assert!(here.mobility().is_none());
     }
 }

@@ -1,7 +1,7 @@
 //! The base station side of RC at the CU-CP of a base station with several DUs: an order for a UE goes to the cell of
 //! the UE, quotas go to all cells.
-use super::rc::Steered;
-use crate::stats::Names;
+use super::rc::RcSource;
+use crate::stats::UeIdType;
 use ranlab_e2::Time;
 use ranlab_e2::functions::rc::{CarrierQuotas, RcControl, RcEvent, RcMobility};
 use ranlab_e2_codec::e2ap::Plmn;
@@ -13,15 +13,15 @@ use ranlab_e2_codec::e2sm::rc::neighbours::NeighbourRelations;
 /// The cells of a base station with several DUs, in the form that RC uses.
 pub(crate) struct SteeredSite {
     /// Its cells, in the order of its DUs.
-    pub(crate) cells: Vec<Steered>,
+    pub(crate) cells: Vec<RcSource>,
     /// Its network.
     pub(crate) plmn: Plmn,
 }
 
 impl SteeredSite {
     /// Returns the cell of a UE.
-    fn cell_of_ue(&mut self, number: u32) -> Option<&mut Steered> {
-        let serves = |cell: &&mut Steered| {
+    fn cell_of_ue(&mut self, number: u32) -> Option<&mut RcSource> {
+        let serves = |cell: &&mut RcSource| {
             let radio = cell.locked();
             radio.rntis().values().any(|rnti| u32::from(*rnti) == number)
         };
@@ -66,7 +66,7 @@ impl RcControl for SteeredSite {
 
 impl RcMobility for SteeredSite {
     fn name(&self, number: u32) -> Name {
-        Names::Gnb.name(self.plmn, number)
+        UeIdType::Gnb.name(self.plmn, number)
     }
 
     fn ues(&mut self) -> Vec<(u32, Cgi)> {
@@ -121,7 +121,7 @@ mod tests {
             let cell = NrCgi { cell: first.cell + u64::from(du), ..first };
             neighbours.lock().unwrap().insert(cell, Arc::clone(&radio));
             let neighbours = Arc::clone(&neighbours);
-            Steered { radio, neighbours, cell: Cgi::Nr(cell), names: Names::Gnb, plmn: PLMN }
+            RcSource { radio, neighbours, cell: Cgi::Nr(cell), names: UeIdType::Gnb, plmn: PLMN }
         });
         let mut site = SteeredSite { cells: cells.into(), plmn: PLMN };
         let of_cells = |site: &mut SteeredSite| {

@@ -10,7 +10,7 @@
 //!
 //! A queue takes 32 bytes, little endian: its number u32; length of its first packet u32, 0 if the queue is empty or a
 //! shaper holds it back; bytes queued u64; packets queued u64; bytes sent u64.
-use super::stage::{Made, StageMeter};
+use super::stage::{StageFactory, StageMeter};
 use ed25519_dalek::{Signature, VerifyingKey};
 use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
 use ranlab_e2_codec::e2sm::traffic::{StageModule, StageRole};
@@ -40,7 +40,11 @@ pub(super) fn check_keys(keys: &[[u8; 32]]) -> Result<(), String> {
 }
 
 /// Creates a stage from a module that was signed with one of these keys.
-pub(super) fn made(keys: &[[u8; 32]], role: StageRole, module: &StageModule) -> Result<Made, Refusal> {
+pub(super) fn made(
+    keys: &[[u8; 32]],
+    role: StageRole,
+    module: &StageModule,
+) -> Result<StageFactory, Refusal> {
     let signature = Signature::from_bytes(&module.signature);
     let has_signed = |key: &[u8; 32]| {
         let key = VerifyingKey::from_bytes(key);

@@ -1,6 +1,6 @@
 //! A base station's cells: a single one, or those of a CU's DUs. Contains what concerns all of them: UEs that change
 //! cells, RRC, and the driver.
-use super::{Moved, Radio, SharedRadio, hand_over};
+use super::{Radio, SharedRadio, UeMovement, hand_over};
 use crate::stats::CellFacts;
 use ranlab_e2::Time;
 use ranlab_e2::agent::{RanFunction, UeId};
@@ -13,11 +13,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 /// A base station's cells, shared by its agents and their driver.
-pub type SharedSite = Arc<Site>;
+pub type SharedSite = Arc<BaseStation>;
 
 /// The cells of a base station, numbered like its DUs. Their C-RNTIs are distinct.
 #[derive(Debug)]
-pub struct Site {
+pub struct BaseStation {
     cells: Vec<SharedRadio>,
     told: Mutex<UnreportedEvents>,
 }
@@ -28,11 +28,11 @@ struct UnreportedEvents {
     /// RRC events, oldest first.
     news: Vec<RrcEvent>,
     /// Handed over UEs with their cells. Controllers are notified after the agents.
-    moved: Vec<(usize, Moved)>,
+    moved: Vec<(usize, UeMovement)>,
     later: Vec<RrcEvent>,
 }
 
-impl Site {
+impl BaseStation {
     /// Creates a base station from at least one cell.
     pub fn new(cells: Vec<SharedRadio>) -> SharedSite {
         Arc::new(Self { cells, told: Mutex::default() })
@@ -68,12 +68,12 @@ impl Site {
     /// Advances each cell to `now`, as far as a radio catches up in one call. Returns UE movements with their cells,
     /// including handovers since the last call. A UE whose planned departure is due is released in whichever cell it
     /// is.
-    pub fn pass(&self, now: Time) -> Vec<(usize, Moved)> {
+    pub fn pass(&self, now: Time) -> Vec<(usize, UeMovement)> {
         self.pass_each(|radio| radio.pass(now))
     }
 
     /// Advances each radio by `step`, and settles handovers between them. Returns the UE movements with their cells.
-    pub fn pass_each(&self, step: impl Fn(&mut Radio) -> Vec<Moved>) -> Vec<(usize, Moved)> {
+    pub fn pass_each(&self, step: impl Fn(&mut Radio) -> Vec<UeMovement>) -> Vec<(usize, UeMovement)> {
         let mut told = lock(&self.told);
         let mut moved = std::mem::take(&mut told.moved);
         let later = std::mem::take(&mut told.later);
@@ -175,33 +175,33 @@ impl Radio {
     }
 
     /// Releases a UE if it is in this cell.
-    pub(super) fn release(&mut self, number: u32) -> Option<Moved> {
+    pub(super) fn release(&mut self, number: u32) -> Option<UeMovement> {
         let rnti = *self.rntis.get(&number)?;
         self.meter.leave(&self.cell, number, rnti);
         self.cell.release(rnti);
         self.forget(number, rnti);
         self.drain_events(|_| {});
-        Some(Moved::Went { ue: number, rnti })
+        Some(UeMovement::Went { ue: number, rnti })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{RadioConfig, Stay};
+    use super::super::{RadioConfig, UePresence};
     use super::*;
     use ranlab_e2_codec::e2ap::Plmn;
     use ranlab_radio::user_plane::Carrier;
     use std::time::Duration;
 
     /// Two cells with two UEs each. Those of the second have the numbers 1025 and 1026.
-    fn site(stays: Vec<Stay>) -> SharedSite {
+    fn site(stays: Vec<UePresence>) -> SharedSite {
         let config = RadioConfig { stays, ..RadioConfig::new(Carrier::lte(25), 2) };
         let plmn = Plmn::new(1, 1, 2);
         let radio = |cell_id| Radio::new(&config, (cell_id, 1), plmn, 0, 0).unwrap();
-        Site::new([0, 1].map(|cell_id| Arc::new(Mutex::new(radio(cell_id)))).into())
+        BaseStation::new([0, 1].map(|cell_id| Arc::new(Mutex::new(radio(cell_id)))).into())
     }
 
-    fn pass(site: &Site, ms: std::ops::Range<u64>) -> Vec<(usize, Moved)> {
+    fn pass(site: &BaseStation, ms: std::ops::Range<u64>) -> Vec<(usize, UeMovement)> {
         ms.flat_map(|ms| site.pass(Time::from_nanos(ms * 1_000_000))).collect()
     }
 
@@ -223,8 +223,8 @@ mod tests {
         assert_eq!((pass(&site, 10..11), rrc.events(Time::ZERO)), (vec![], vec![]));
         site.hand_over(2, 1, 0).unwrap();
         assert_eq!(rrc.events(Time::ZERO), [], "the agents do not know yet");
-        let went = Moved::Went { ue: 1026, rnti: 2 };
-        let came = Moved::Came { ue: 1026, rnti: 3 };
+        let went = UeMovement::Went { ue: 1026, rnti: 2 };
+        let came = UeMovement::Came { ue: 1026, rnti: 3 };
         assert_eq!(pass(&site, 11..12), [(1, went), (0, came)]);
         let told: Vec<_> = rrc.events(Time::ZERO).iter().map(|it| (it.change, it.cell_id, it.rnti)).collect();
         assert_eq!(told, [(RrcChange::Release, 1, 2), (RrcChange::Handover, 0, 3)]);
@@ -235,12 +235,12 @@ mod tests {
     #[test]
     fn ue_is_released_in_its_current_cell() {
         let until = Some(Duration::from_millis(20));
-        let site = site(vec![Stay { ues: 1..=1, from: Duration::ZERO, until }]);
+        let site = site(vec![UePresence { ues: 1..=1, from: Duration::ZERO, until }]);
         pass(&site, 0..10);
         site.hand_over(1, 0, 1).unwrap();
         let moved = pass(&site, 10..30);
         // The second cell's own first UE is released, too.
-        assert!(moved.contains(&(1, Moved::Went { ue: 1, rnti: 3 })), "{moved:?}");
+        assert!(moved.contains(&(1, UeMovement::Went { ue: 1, rnti: 3 })), "{moved:?}");
         assert_eq!((moved.len(), site.ues().len()), (4, 2), "{moved:?}");
     }
 }

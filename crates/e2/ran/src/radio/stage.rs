@@ -39,7 +39,7 @@ pub(super) struct Stages {
 }
 
 /// A stage created from its module, with its counters.
-pub(super) type Made = (Box<dyn TcStage>, Arc<StageMeter>);
+pub(super) type StageFactory = (Box<dyn TcStage>, Arc<StageMeter>);
 
 #[cfg(feature = "wasm")]
 use super::sandbox::{check_keys, made};
@@ -51,7 +51,7 @@ fn check_keys(keys: &[[u8; 32]]) -> Result<(), String> {
 }
 
 #[cfg(not(feature = "wasm"))]
-fn made(_: &[[u8; 32]], _: StageRole, _: &StageModule) -> Result<Made, Refusal> {
+fn made(_: &[[u8; 32]], _: StageRole, _: &StageModule) -> Result<StageFactory, Refusal> {
     Err(Refusal::new(Reason::NotSupported, "the base station has no sandbox for stages"))
 }
 

@@ -1,16 +1,16 @@
 //! CELL statistics of a node's only cell.
-use super::{Moment, UeFacts};
+use super::{CellSnapshot, UeFacts};
 use crate::functions::Statistics;
-use crate::node::Part;
+use crate::node::Unit;
 use ranlab_e2_codec::e2sm::cell::{CellLoad, CellStats};
 
 pub(crate) static STATION: Statistics = Statistics {
     model: &CellStats,
-    unit: Part::Du,
+    unit: Unit::Du,
     fill: |encoding, moment, out| moment.encode(encoding, out, [load(moment)].into_iter()),
 };
 
-fn load(moment: &Moment<'_>) -> CellLoad {
+fn load(moment: &CellSnapshot<'_>) -> CellLoad {
     let sum = |of: fn(&dyn UeFacts) -> u64| -> u64 { moment.ues.iter().map(|ue| of(*ue)).sum() };
     CellLoad {
         aggr_prb: moment.cell.prbs_offered[0],
@@ -38,7 +38,7 @@ mod tests {
         cell.advance(5_000_000);
         let of = |ues: usize| {
             let ues = cell.ues().iter().take(ues).map(|ue| ue as &dyn UeFacts).collect();
-            load(&Moment { cell: (&cell).into(), ues, tstamp_us: 0 })
+            load(&CellSnapshot { cell: (&cell).into(), ues, tstamp_us: 0 })
         };
         let all = of(4);
         let one = of(1);

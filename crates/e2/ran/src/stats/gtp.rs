@@ -1,12 +1,12 @@
 //! GTP statistics, per tunnel.
 use super::UeFacts;
 use crate::functions::Statistics;
-use crate::node::Part;
+use crate::node::Unit;
 use ranlab_e2_codec::e2sm::gtp::{Gtp, GtpTunnel};
 
 pub(crate) static STATION: Statistics = Statistics {
     model: &Gtp,
-    unit: Part::CuUp,
+    unit: Unit::CuUp,
     fill: |encoding, moment, out| moment.list(encoding, out, gtp_tunnel),
 };
 

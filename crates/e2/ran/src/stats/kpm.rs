@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// Type of UE identifiers, by type of node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Names {
+pub enum UeIdType {
     /// A gNB, or its CU-CP.
     Gnb,
     /// A gNB-DU.
@@ -24,7 +24,7 @@ pub enum Names {
     Enb,
 }
 
-impl Names {
+impl UeIdType {
     /// Returns the identifier of a UE in such a node of a network, by UE number.
     pub(crate) fn name(self, plmn: Plmn, number: u32) -> UeId {
         let amf_ue_ngap_id = number.into();
@@ -65,7 +65,7 @@ pub struct MeasuredCell {
     /// The cell.
     pub cell: CellSource,
     /// Type of its node.
-    pub names: Names,
+    pub names: UeIdType,
     /// Its network.
     pub plmn: Plmn,
     /// Identity of the cell, if the node has exactly one.

@@ -1,13 +1,13 @@
 //! MAC statistics, per UE.
 use super::UeFacts;
 use crate::functions::Statistics;
-use crate::node::Part;
+use crate::node::Unit;
 use ranlab_e2_codec::e2sm::mac::{self, Mac, MacUe};
 use ranlab_radio::{LinkStats, Snr};
 
 pub(crate) static STATION: Statistics = Statistics {
     model: &Mac,
-    unit: Part::Du,
+    unit: Unit::Du,
     fill: |encoding, moment, out| {
         moment.list(encoding, out, |ue| mac_ue(ue, moment.cell.frame, moment.cell.slot))
     },

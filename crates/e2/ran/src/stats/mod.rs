@@ -6,8 +6,8 @@ pub(crate) mod mac;
 pub(crate) mod pdcp;
 pub(crate) mod rlc;
 
-use crate::radio::{SharedFluid, SharedRadio, SharedSite, Site};
-pub use kpm::{MeasuredCell, Names};
+use crate::radio::{BaseStation, SharedFluid, SharedRadio, SharedSite};
+pub use kpm::{MeasuredCell, UeIdType};
 use ranlab_e2::Time;
 use ranlab_e2::agent::{UeFilter, UeId};
 use ranlab_e2::functions::stats::StatsSource;
@@ -20,10 +20,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Appends an indication message about a cell at one point in time.
-pub(crate) type Fill = fn(Encoding, &Moment<'_>, &mut Vec<u8>) -> Result<(), SmError>;
+pub(crate) type FillMessage = fn(Encoding, &CellSnapshot<'_>, &mut Vec<u8>) -> Result<(), SmError>;
 
 /// A cell at one point in time, as one controller may see it.
-pub(crate) struct Moment<'a> {
+pub(crate) struct CellSnapshot<'a> {
     cell: CellFacts,
     /// The UEs that the controller may see.
     ues: Vec<&'a dyn UeFacts>,
@@ -101,7 +101,7 @@ impl UeFacts for UeReport {
     fn pdcp(&self) -> PdcpStats { self.pdcp() }
 }
 
-impl Moment<'_> {
+impl CellSnapshot<'_> {
     /// Encodes an indication message with one element per UE.
     fn list<E: Element>(
         &self,
@@ -143,7 +143,7 @@ impl CellSource {
     /// Returns the base station of these radios. `None` without a driven radio.
     pub fn site(&self) -> Option<SharedSite> {
         match self {
-            Self::Radio(radio) => Some(Site::new(vec![Arc::clone(radio)])),
+            Self::Radio(radio) => Some(BaseStation::new(vec![Arc::clone(radio)])),
             Self::Site(site) => Some(Arc::clone(site)),
             Self::Cell(_) | Self::Fluid(_) => None,
         }
@@ -175,7 +175,7 @@ pub struct CellStats {
     /// The origin of the statistics.
     pub cell: CellSource,
     /// Generates the reports.
-    pub(crate) fill: Fill,
+    pub(crate) fill: FillMessage,
     /// Encoding of the reports.
     pub encoding: Encoding,
     /// Time of day at [`Time::ZERO`], in microseconds since the Unix epoch. Payloads contain the time of day.
@@ -196,27 +196,27 @@ impl StatsSource for CellStats {
                 cell.advance(now_us);
                 let seen = cell.ues().iter().filter(|ue| sees(ue.identity()));
                 let ues = seen.map(|ue| ue as &dyn UeFacts).collect();
-                let moment = Moment { cell: CellFacts::from(&*cell), ues, tstamp_us };
+                let moment = CellSnapshot { cell: CellFacts::from(&*cell), ues, tstamp_us };
                 (self.fill)(self.encoding, &moment, out)
             }
             CellSource::Radio(radio) => {
                 let radio = lock(radio);
                 let reports: Vec<_> = radio.cell().reports().filter(|ue| sees(ue.identity)).collect();
                 let ues = reports.iter().map(|ue| ue as &dyn UeFacts).collect();
-                (self.fill)(self.encoding, &Moment { cell: radio.facts(), ues, tstamp_us }, out)
+                (self.fill)(self.encoding, &CellSnapshot { cell: radio.facts(), ues, tstamp_us }, out)
             }
             CellSource::Site(site) => {
                 let mut reports = site.reports();
                 reports.retain(|ue| sees(ue.identity));
                 let ues = reports.iter().map(|ue| ue as &dyn UeFacts).collect();
-                (self.fill)(self.encoding, &Moment { cell: site.facts(), ues, tstamp_us }, out)
+                (self.fill)(self.encoding, &CellSnapshot { cell: site.facts(), ues, tstamp_us }, out)
             }
             CellSource::Fluid(radio) => {
                 let mut radio = lock(radio);
                 let mut reports = radio.reports(now);
                 reports.retain(|ue| sees(ue.identity));
                 let ues = reports.iter().map(|ue| ue as &dyn UeFacts).collect();
-                (self.fill)(self.encoding, &Moment { cell: radio.facts(), ues, tstamp_us }, out)
+                (self.fill)(self.encoding, &CellSnapshot { cell: radio.facts(), ues, tstamp_us }, out)
             }
         };
         // A cell holds at most 65,519 UEs, so the count fits; the encoding is supported by the model.
@@ -253,7 +253,7 @@ mod tests {
             cell.advance(3_000_000);
             let ues: Vec<_> = cell.ues().iter().map(|ue| ue as &dyn UeFacts).collect();
             let rntis: BTreeSet<_> = ues.iter().map(|ue| u32::from(ue.identity().rnti)).collect();
-            let moment = Moment { cell: (&cell).into(), ues, tstamp_us: 42 };
+            let moment = CellSnapshot { cell: (&cell).into(), ues, tstamp_us: 42 };
             let mut out = Vec::new();
             fill(model.encoding(), &moment, &mut out).unwrap();
             let header = Bytes::from_static(&INDICATION_HEADER);

@@ -1,13 +1,13 @@
 //! PDCP, per bearer.
 use super::UeFacts;
 use crate::functions::Statistics;
-use crate::node::Part;
+use crate::node::Unit;
 use ranlab_e2_codec::e2sm::pdcp::{Pdcp, PdcpBearer};
 use ranlab_e2_codec::e2sm::rlc::RlcMode;
 
 pub(crate) static STATION: Statistics = Statistics {
     model: &Pdcp,
-    unit: Part::CuUp,
+    unit: Unit::CuUp,
     fill: |encoding, moment, out| moment.list(encoding, out, pdcp_bearer),
 };
 

@@ -1,12 +1,12 @@
 //! RLC, per bearer.
 use super::UeFacts;
 use crate::functions::Statistics;
-use crate::node::Part;
+use crate::node::Unit;
 use ranlab_e2_codec::e2sm::rlc::{Rlc, RlcBearer, RlcMode};
 
 pub(crate) static STATION: Statistics = Statistics {
     model: &Rlc,
-    unit: Part::Du,
+    unit: Unit::Du,
     fill: |encoding, moment, out| moment.list(encoding, out, rlc_bearer),
 };
 

@@ -11,8 +11,8 @@ use lab::{Lab, escaped, get_json, order};
 use ranlab_e2::ric::Method;
 use ranlab_e2_codec::e2ap::Plmn;
 use ranlab_radio::user_plane::Carrier;
-use ranlab_ran::node::{Layout, NodeKind, Part, identity};
-use ranlab_ran::radio::{FlowPlan, RadioConfig, SharedRadio, Stay, TrafficKind};
+use ranlab_ran::node::{NodeKind, NodeLayout, Unit, identity};
+use ranlab_ran::radio::{FlowPlan, RadioConfig, SharedRadio, TrafficKind, UePresence};
 use ranlab_ran::stats::CellSource;
 use ranlab_ric::association::Association;
 use ranlab_ric::bus::Bus;
@@ -68,7 +68,7 @@ impl World {
         let CellSource::Radio(radio) = shared else {
             panic!("a radio is slot by slot unless configured otherwise")
         };
-        assert_eq!(Layout::from(NodeKind::Split).unit(2), Some(Part::Du));
+        assert_eq!(NodeLayout::from(NodeKind::Split).unit(2), Some(Unit::Du));
         let cell = format!("nodes/{}", escaped(&lab.stations[2].id));
         Self { lab, radio, heard, cell }
     }
@@ -111,7 +111,7 @@ fn two_networks() -> RadioConfig {
     RadioConfig {
         plmns: vec![HOME, GUEST],
         flows: vec![FlowPlan::new(TrafficKind::Udp(80_000, None))],
-        stays: vec![Stay { ues: 2..=2, from: SECOND, until: None }],
+        stays: vec![UePresence { ues: 2..=2, from: SECOND, until: None }],
         rlc_buffer_bytes: 1_000_000,
         ..RadioConfig::new(Carrier::n78(106), 2)
     }
@@ -173,7 +173,7 @@ fn operator_sees_and_steers_only_its_ue() {
 
 #[test]
 fn detached_ue_belongs_to_no_operator() {
-    let stays = vec![Stay { ues: 2..=2, from: SECOND, until: Some(2 * SECOND) }];
+    let stays = vec![UePresence { ues: 2..=2, from: SECOND, until: Some(2 * SECOND) }];
     let mut world = World::new(RadioConfig { stays, ..two_networks() });
     let rules = r#"{"rules": [{"plmn": "001.01", "controllers": ["mem://slices"]}]}"#;
     order(&mut world.lab, WHO_SEES, "policy", rules);

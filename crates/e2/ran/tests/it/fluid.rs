@@ -10,7 +10,7 @@ use lab::{Lab, escaped};
 use ranlab_e2::ric::Method;
 use ranlab_radio::user_plane::{AttachError, Carrier, Channel};
 use ranlab_ran::node::{NodeKind, identity};
-use ranlab_ran::radio::{Fidelity, FlowPlan, RadioConfig, RadioError, Stay, TrafficKind};
+use ranlab_ran::radio::{Fidelity, FlowPlan, RadioConfig, RadioError, TrafficKind, UePresence};
 use ranlab_ric::bus::Bus;
 use ranlab_ric::traffic::{RLC_SUBJECT, Traffic};
 use serde_json::Value as Json;
@@ -73,7 +73,7 @@ fn unsupported_features_are_rejected_by_name() {
         template(NodeKind::Gnb, radio).agent(0, ranlab_e2::Time::ZERO).err().unwrap().to_string()
     };
     let udp = || fluid(2, TrafficKind::Udp(1_000, None));
-    let stays = vec![Stay { ues: 2..=2, from: MS, until: None }];
+    let stays = vec![UePresence { ues: 2..=2, from: MS, until: None }];
     let snssais = vec!["1".parse().unwrap()];
     for (radio, named) in [
         (fluid(2, TrafficKind::Voip), "the flow voip"),

@@ -11,7 +11,7 @@ use ranlab_e2::ric::{IApp, Method};
 use ranlab_radio::user_plane::{AttachError, Carrier, Channel};
 use ranlab_ran::node::{NodeKind, identity};
 use ranlab_ran::radio::{
-    FlowPlan, RadioConfig, RadioError, RadioMeter, SharedRadio, Stay, TrafficKind, quantile,
+    FlowPlan, RadioConfig, RadioError, RadioMeter, SharedRadio, TrafficKind, UePresence, quantile,
 };
 use ranlab_ric::bus::Bus;
 use ranlab_ric::slicing::Slicing;
@@ -109,7 +109,7 @@ fn halves(sharing: bool, shares: [f64; 2]) -> String {
 
 #[test]
 fn figure_13a_keeps_share_of_first_ue() {
-    let third = Stay { ues: 3..=3, from: 6 * SECOND, until: None };
+    let third = UePresence { ues: 3..=3, from: 6 * SECOND, until: None };
     let radio = RadioConfig { stays: vec![third], ..n78(3, vec![flow(None, UDP)]) };
     let mut world = World::new(slicing(), radio);
     let mut found = Vec::new();
@@ -277,7 +277,7 @@ fn controller_slot_allocation_is_applied() {
 
 #[test]
 fn reattached_ues_return_to_their_slices() {
-    let stay = |from, until| Stay { ues: 2..=2, from: from * SECOND, until: Some(until * SECOND) };
+    let stay = |from, until| UePresence { ues: 2..=2, from: from * SECOND, until: Some(until * SECOND) };
     let snssais = ["1", "1-0000ff"].map(|text| text.parse().unwrap()).to_vec();
     let radio = n78(3, vec![FlowPlan::new(TrafficKind::Voip)]);
     let mut world =
@@ -319,7 +319,7 @@ fn invalid_radio_is_rejected_at_creation() {
     };
     assert!(why(RadioConfig::new(Carrier::lte(26), 1)).contains("allowed are"));
     let channel = Channel::Fixed { mcs: 29, bler: 0.0 };
-    let late = Stay { ues: 1..=1, from: 9 * SECOND, until: None };
+    let late = UePresence { ues: 1..=1, from: 9 * SECOND, until: None };
     let wrong = RadioConfig { channel, stays: vec![late], ..n78(1, Vec::new()) };
     assert!(why(wrong).contains("0 to 28"));
     let nobody = RadioError::NoUe { what: "a flow", ue: 2, ues: 1 };

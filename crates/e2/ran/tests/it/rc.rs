@@ -14,7 +14,7 @@ use ranlab_e2_codec::e2sm::rc::{ActionDefinition, Comparison, DEFAULT_FUNCTION_I
 use ranlab_e2_codec::e2sm::{Encoding, Octets};
 use ranlab_radio::user_plane::Carrier;
 use ranlab_ran::node::NodeKind;
-use ranlab_ran::radio::{FlowPlan, RadioConfig, SharedRadio, Stay, TrafficKind};
+use ranlab_ran::radio::{FlowPlan, RadioConfig, SharedRadio, TrafficKind, UePresence};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -81,7 +81,7 @@ impl World {
 
 /// Two UEs of slices 1 and 2 that use all available capacity. The second is attached from 2 s to 4 s and from 6 s on.
 fn two() -> World {
-    let stay = |from: u32, until: Option<u32>| Stay {
+    let stay = |from: u32, until: Option<u32>| UePresence {
         ues: 2..=2,
         from: from * SECOND,
         until: until.map(|until| until * SECOND),

@@ -14,8 +14,8 @@ mod schema;
 
 pub use schema::Schema;
 
-use crate::commons::Commons;
-use crate::hosted::Asker;
+use crate::commons::SharedData;
+use crate::hosted::HostedXapp;
 use axum::body::Bytes;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -88,13 +88,13 @@ pub fn is_id(text: &str) -> bool {
 #[derive(Debug, Clone)]
 pub struct A1 {
     types: Arc<BTreeMap<String, PolicyType>>,
-    commons: Commons,
+    commons: SharedData,
 }
 
-type Call = HttpCall<Asker>;
+type Call = HttpCall<HostedXapp>;
 
 ranlab_machine::routes! {
-    async impl A1: Handler<A1, Asker>, at "/A1-P/v2/", faults [400, 401, 403, 404, 405, 421, 503] {
+    async impl A1: Handler<A1, HostedXapp>, at "/A1-P/v2/", faults [400, 401, 403, 404, 405, 421, 503] {
         Get "policytypes" policy_types -> 200: Names, Operator, "installed policy types";
         Get "policytypes/{policyTypeId}" policy_type -> 200, Operator, "schemas of a policy type";
         Get "policytypes/{policyTypeId}/policies" policies -> 200: Names, Operator, "policies of a type";
@@ -114,7 +114,7 @@ fn concluded(result: Result<Response, Fault>) -> Result<Response, Response> {
 
 impl A1 {
     /// Returns a server for these policy types; xApps find the policies in the shared store.
-    pub fn new(types: BTreeMap<String, PolicyType>, commons: Commons) -> Self {
+    pub fn new(types: BTreeMap<String, PolicyType>, commons: SharedData) -> Self {
         Self { types: Arc::new(types), commons }
     }
 

@@ -16,7 +16,7 @@ const POLICY: &str = r#"{"qosObjectives":{"gfbr":30},"scope":{"qosId":1,"ueId":"
 
 fn a1() -> A1 {
     let types = [("qos_1.0.0".to_owned(), PolicyType::read(QOS).unwrap())];
-    A1::new(types.into(), Commons::default())
+    A1::new(types.into(), SharedData::default())
 }
 
 fn at_once<T>(answer: impl Future<Output = T>) -> T {
@@ -24,7 +24,7 @@ fn at_once<T>(answer: impl Future<Output = T>) -> T {
 }
 
 fn ask(a1: &A1, method: Method, path: &str, body: &str) -> (u16, String) {
-    let server = Server::<Asker>::new(Access::default()).with(Table::routed(Arc::new(a1.clone())));
+    let server = Server::<HostedXapp>::new(Access::default()).with(Table::routed(Arc::new(a1.clone())));
     let request = Request::builder().method(method.name()).uri(format!("/A1-P/v2/{path}"));
     let request = request.header("host", "localhost").header("content-type", "application/json");
     let request = request.body(Body::from(body.to_owned())).unwrap();

@@ -17,11 +17,11 @@ mod policy;
 
 pub use north::{PolicyResource, RuleResource};
 
-use crate::north::{Commands, FaultReply as _};
-use crate::ues::{Choice, Ues};
-use crate::watch::{RETRY, Watch};
+use crate::north::{FaultReply as _, PendingCommands};
+use crate::ues::{UeSelector, Ues};
+use crate::watch::{RETRY, SubscriptionTracker};
 use bytes::Bytes;
-use policy::Step;
+use policy::UnitCommand;
 use ranlab_e2::Time;
 use ranlab_e2::ric::{IApp, IAppInput, IAppOutbox, NodeInfo, NorthboundReply};
 use ranlab_e2_codec::e2ap::{GlobalE2NodeId, RanFunctionId};
@@ -42,13 +42,13 @@ const REFUSED_TIMER: u64 = 1;
 /// Rule after validation.
 #[derive(Debug)]
 struct Rule {
-    choice: Choice,
+    choice: UeSelector,
     controllers: Vec<String>,
 }
 
 /// E2 node and the associations that it has confirmed.
 #[derive(Debug, Default)]
-struct Part {
+struct StationUnit {
     connected: bool,
     /// RAN function that takes association controls; `None` if the E2 node does not offer it.
     function: Option<RanFunctionId>,
@@ -62,9 +62,9 @@ struct Part {
     /// RNTIs whose associations have to be compared with the policy.
     look: BTreeSet<u16>,
     /// Pending control; `false` once the RNTI has been reused or the E2 node was disconnected.
-    under_way: Option<(Step, bool)>,
+    under_way: Option<(UnitCommand, bool)>,
     /// Refused steps and the reason; retried after a delay.
-    refused: BTreeMap<Step, String>,
+    refused: BTreeMap<UnitCommand, String>,
     /// Number of RRC indications that could not be decoded.
     malformed: u64,
 }
@@ -81,12 +81,12 @@ enum Waiting {
 /// iApp that exposes UEs to further controllers by policy.
 #[derive(Debug)]
 pub struct Association {
-    watch: Watch,
-    parts: BTreeMap<GlobalE2NodeId, Part>,
+    watch: SubscriptionTracker,
+    parts: BTreeMap<GlobalE2NodeId, StationUnit>,
     ues: Ues,
     policy: PolicyResource,
     rules: Vec<Rule>,
-    commands: Commands<Waiting>,
+    commands: PendingCommands<Waiting>,
     retry_set: bool,
 }
 
@@ -98,12 +98,12 @@ impl Association {
     pub fn new() -> Result<Self, SmError> {
         let rrc = RrcTrigger::EVENTS.to_octets(Encoding::Per)?;
         Ok(Self {
-            watch: Watch::new(vec![(Rrc::OID, rrc)]),
+            watch: SubscriptionTracker::new(vec![(Rrc::OID, rrc)]),
             parts: BTreeMap::new(),
             ues: Ues::default(),
             policy: PolicyResource::default(),
             rules: Vec::new(),
-            commands: Commands::default(),
+            commands: PendingCommands::default(),
             retry_set: false,
         })
     }
@@ -122,7 +122,7 @@ impl Association {
         }
     }
 
-    fn forget(&mut self, id: &GlobalE2NodeId) {
+    fn on_node_removed(&mut self, id: &GlobalE2NodeId) {
         self.parts.remove(id);
         let base = id.base_station();
         if self.parts.keys().all(|other| other.base_station() != base) {
@@ -182,7 +182,7 @@ impl Association {
     }
 }
 
-impl Part {
+impl StationUnit {
     /// Marks all confirmed associations as unknown.
     fn doubt(&mut self) {
         let seen = std::mem::take(&mut self.seen).into_iter();
@@ -216,7 +216,7 @@ impl IApp for Association {
         self.watch.handle(now, &input, out);
         match input {
             IAppInput::NodeAdded(node) | IAppInput::NodeChanged(node) => self.on_node_added(now, node, out),
-            IAppInput::NodeRemoved(node) => self.forget(&node.id),
+            IAppInput::NodeRemoved(node) => self.on_node_removed(&node.id),
             IAppInput::Indication { subscription, indication, .. } => {
                 if let Some((id, _)) = self.watch.node_of(subscription) {
                     self.on_indication(now, id, indication.message, out);

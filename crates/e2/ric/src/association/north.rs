@@ -1,8 +1,8 @@
 //! Northbound resources of the association controller.
-use super::policy::Step;
-use super::{Association, Part, Rule, Waiting};
-use crate::north::{Call, Done, Fault, Handler, given, named};
-use crate::ues::{Choice, ue_of};
+use super::policy::UnitCommand;
+use super::{Association, Rule, StationUnit, Waiting};
+use crate::north::{Call, Completion, Fault, Handler, given, named};
+use crate::ues::{UeSelector, ue_of};
 use ranlab_e2_codec::e2ap::GlobalE2NodeId;
 use ranlab_e2_codec::e2sm::association::{ADDRESS_LEN_MAX, AssociationCommand};
 use ranlab_e2_codec::e2sm::rrc::RrcEvent;
@@ -41,7 +41,7 @@ pub struct RuleResource {
 
 impl Rule {
     fn new(from: &RuleResource) -> Result<Self, Fault> {
-        let choice = Choice::new(from.plmn.as_deref(), from.snssai.as_deref())?;
+        let choice = UeSelector::new(from.plmn.as_deref(), from.snssai.as_deref())?;
         if from.controllers.len() > CONTROLLERS_MAX {
             return Err(Fault::new(422, format!("a rule names at most {CONTROLLERS_MAX} controllers")));
         }
@@ -73,22 +73,22 @@ ranlab_machine::routes! {
 }
 
 impl Association {
-    fn nodes(&mut self, _: &mut Call<'_>) -> Result<Done, Fault> {
+    fn nodes(&mut self, _: &mut Call<'_>) -> Result<Completion, Fault> {
         let nodes = self.parts.iter().map(|(id, part)| self.overview(id, part));
-        Ok(Done::Answer(json!({ "nodes": nodes.collect::<Vec<_>>() })))
+        Ok(Completion::Answer(json!({ "nodes": nodes.collect::<Vec<_>>() })))
     }
 
-    fn node(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+    fn node(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
         let id = named(call.parameters.text("node"), self.parts.keys())?;
         let part = self.parts.get(&id).map(|part| self.overview(&id, part));
-        Ok(Done::Answer(part.unwrap_or_default()))
+        Ok(Completion::Answer(part.unwrap_or_default()))
     }
 
-    fn policy(&mut self, _: &mut Call<'_>) -> Result<Done, Fault> {
-        Ok(Done::Answer(json!(self.policy)))
+    fn policy(&mut self, _: &mut Call<'_>) -> Result<Completion, Fault> {
+        Ok(Completion::Answer(json!(self.policy)))
     }
 
-    fn put_policy(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+    fn put_policy(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
         let policy: PolicyResource = call.body()?;
         if policy.rules.len() > RULES_MAX {
             return Err(Fault::new(422, format!("at most {RULES_MAX} rules are allowed")));
@@ -102,10 +102,10 @@ impl Association {
         for id in self.parts.keys().copied().collect::<Vec<_>>() {
             self.go_on(call.now, id, call.out);
         }
-        Ok(Done::Answer(json!(self.policy)))
+        Ok(Completion::Answer(json!(self.policy)))
     }
 
-    fn delete_controller(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+    fn delete_controller(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
         let node = named(call.parameters.text("node"), self.parts.keys())?;
         let address = call.parameters.text("controller");
         if self.rules.iter().any(|rule| rule.controllers.iter().any(|named| named == address)) {
@@ -118,11 +118,11 @@ impl Association {
         let message = AssociationCommand::RemoveController { address: address.clone() }.encode();
         let waiting = Waiting::North { node, token: call.request.token, address };
         self.commands.send_octets((node, function), message.into(), waiting, call.out)?;
-        Ok(Done::Later)
+        Ok(Completion::Later)
     }
 
-    fn overview(&self, id: &GlobalE2NodeId, part: &Part) -> Json {
-        let refused = part.refused.iter().filter(|(step, _)| matches!(step, Step::Give(_)));
+    fn overview(&self, id: &GlobalE2NodeId, part: &StationUnit) -> Json {
+        let refused = part.refused.iter().filter(|(step, _)| matches!(step, UnitCommand::Give(_)));
         let refused: Map<_, _> =
             refused.map(|(step, why)| (step.address().to_owned(), why.clone().into())).collect();
         json!({
@@ -137,7 +137,7 @@ impl Association {
     }
 }
 
-impl Part {
+impl StationUnit {
     fn ue(&self, ue: &RrcEvent) -> Json {
         let mut json = ue_of(ue);
         json["controllers"] = json!(self.seen.get(&ue.rnti).into_iter().flatten().collect::<Vec<_>>());

@@ -1,5 +1,5 @@
 //! Derives association controls from the policy, one pending control per E2 node.
-use super::{Association, Part, Waiting};
+use super::{Association, StationUnit, Waiting};
 use crate::north::Fault;
 use ranlab_e2::Time;
 use ranlab_e2::ric::IAppOutbox;
@@ -8,7 +8,7 @@ use ranlab_e2_codec::e2sm::association::AssociationCommand;
 
 /// Association control for an E2 node.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Step {
+pub(super) enum UnitCommand {
     /// Connect to a controller.
     Give(String),
     /// Expose the UE with this RNTI to the controller.
@@ -17,7 +17,7 @@ pub(super) enum Step {
     Hide(u16, String),
 }
 
-impl Step {
+impl UnitCommand {
     /// Returns the RNTI that this step concerns, if any.
     pub(super) fn rnti(&self) -> Option<u16> {
         match self {
@@ -64,7 +64,7 @@ impl Association {
     }
 
     /// Returns the next step for an E2 node and the RAN function that takes it.
-    fn next_step(&mut self, id: &GlobalE2NodeId) -> Option<(Step, u16)> {
+    fn next_step(&mut self, id: &GlobalE2NodeId) -> Option<(UnitCommand, u16)> {
         let part = self.parts.get_mut(id)?;
         let function = part.function.filter(|_| part.connected && part.under_way.is_none())?;
         while let Some(rnti) = part.look.first().copied() {
@@ -92,7 +92,7 @@ impl Association {
         match ended {
             Ok(()) => part.done(step, is_same),
             // The E2 node does not know the controller, so the UE is hidden from it.
-            Err(fault) if fault.reason().is_some() && matches!(step, Step::Hide(..)) => {
+            Err(fault) if fault.reason().is_some() && matches!(step, UnitCommand::Hide(..)) => {
                 part.done(step, is_same);
             }
             Err(fault) => {
@@ -118,44 +118,44 @@ impl Association {
     }
 }
 
-impl Part {
+impl StationUnit {
     /// Returns the next step towards exposing a UE to exactly the controllers in `wanted`.
-    fn step(&self, rnti: u16, wanted: &[String]) -> Option<Step> {
+    fn step(&self, rnti: u16, wanted: &[String]) -> Option<UnitCommand> {
         let seen = self.seen.get(&rnti).into_iter().flatten();
         let doubtful = self.doubtful.range((rnti, String::new())..).take_while(|(other, _)| *other == rnti);
         let hide = (seen.chain(doubtful.map(|(_, address)| address)))
             .filter(|address| !wanted.contains(address))
-            .map(|address| Step::Hide(rnti, address.clone()));
+            .map(|address| UnitCommand::Hide(rnti, address.clone()));
         let show = wanted.iter().filter_map(|address| {
             let is_sure = !self.doubtful.contains(&(rnti, address.clone()));
             if is_sure && self.seen.get(&rnti).is_some_and(|by| by.contains(address)) {
                 return None;
             }
             Some(match self.given.contains(address) {
-                true => Step::Show(rnti, address.clone()),
-                false => Step::Give(address.clone()),
+                true => UnitCommand::Show(rnti, address.clone()),
+                false => UnitCommand::Give(address.clone()),
             })
         });
         hide.chain(show).find(|step| !self.refused.contains_key(step))
     }
 
-    fn done(&mut self, step: Step, is_same: bool) {
+    fn done(&mut self, step: UnitCommand, is_same: bool) {
         match step {
             // After a reconnect the E2 node may have lost the connection; the step is then repeated.
-            Step::Give(address) => {
+            UnitCommand::Give(address) => {
                 if is_same {
                     self.given.insert(address);
                 }
             }
-            Step::Show(rnti, address) | Step::Hide(rnti, address) if !is_same => {
+            UnitCommand::Show(rnti, address) | UnitCommand::Hide(rnti, address) if !is_same => {
                 self.doubtful.insert((rnti, address));
                 self.look.insert(rnti);
             }
-            Step::Show(rnti, address) => {
+            UnitCommand::Show(rnti, address) => {
                 self.doubtful.remove(&(rnti, address.clone()));
                 self.seen.entry(rnti).or_default().insert(address);
             }
-            Step::Hide(rnti, address) => {
+            UnitCommand::Hide(rnti, address) => {
                 if let Some(by) = self.seen.get_mut(&rnti) {
                     by.remove(&address);
                 }
@@ -171,9 +171,9 @@ mod tests {
 
     const OPERATOR: &str = "tcp://192.0.2.1:36421";
 
-    fn unit_after(step: Step) -> Part {
+    fn unit_after(step: UnitCommand) -> StationUnit {
         let given = [OPERATOR.to_owned()].into();
-        Part { under_way: Some((step, true)), given, ..Part::default() }
+        StationUnit { under_way: Some((step, true)), given, ..StationUnit::default() }
     }
 
     /// The response to a control for a UE that has left does not apply to the next UE with the same RNTI.
@@ -181,20 +181,20 @@ mod tests {
     fn late_response_after_rnti_reuse_is_uncertain() {
         let wanted = [OPERATOR.to_owned()];
         let nobody = [];
-        for step in [Step::Show(2, OPERATOR.into()), Step::Hide(2, OPERATOR.into())] {
+        for step in [UnitCommand::Show(2, OPERATOR.into()), UnitCommand::Hide(2, OPERATOR.into())] {
             let mut part = unit_after(step.clone());
             part.another(2);
             let (step, is_same) = part.under_way.take().unwrap();
             part.done(step, is_same);
             assert!(part.look.contains(&2));
-            assert_eq!(part.step(2, &nobody), Some(Step::Hide(2, OPERATOR.into())));
-            assert_eq!(part.step(2, &wanted), Some(Step::Show(2, OPERATOR.into())));
+            assert_eq!(part.step(2, &nobody), Some(UnitCommand::Hide(2, OPERATOR.into())));
+            assert_eq!(part.step(2, &wanted), Some(UnitCommand::Show(2, OPERATOR.into())));
             let step = part.step(2, &nobody).unwrap();
             part.done(step, true);
             assert_eq!(part.step(2, &nobody), None);
         }
         // If the RNTI is not reused, the confirmed state counts.
-        let mut part = unit_after(Step::Show(2, OPERATOR.into()));
+        let mut part = unit_after(UnitCommand::Show(2, OPERATOR.into()));
         part.another(3);
         let (step, is_same) = part.under_way.take().unwrap();
         part.done(step, is_same);

@@ -2,7 +2,7 @@
 use super::json::{Hex, hex, octets};
 use super::subscriptions::refused;
 use super::{Console, Target, Waiting, reply};
-use crate::north::{COMMANDS_MAX, Call, Done, Fault, FaultReply as _, NO_DEDICATED, NO_SUCH_UE, given};
+use crate::north::{COMMANDS_MAX, Call, Completion, Fault, FaultReply as _, NO_DEDICATED, NO_SUCH_UE, given};
 use bytes::Bytes;
 use ranlab_e2::ric::{ControlDetails, IAppOutbox, Outcome, RequestHandle};
 use ranlab_e2_codec::e2ap::{RanFunctionId, RicControlAckRequest};
@@ -38,7 +38,7 @@ const fn yes() -> bool {
 }
 
 impl Console {
-    pub(super) fn control(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+    pub(super) fn control(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
         let request = call.request;
         let wanted: ControlBody = call.body()?;
         let target = self.target(&wanted.node, wanted.sm.as_deref(), wanted.function)?;
@@ -52,7 +52,7 @@ impl Console {
                 return Err(Fault::new(409, "an effect is known by the command's answer: ack must be true"));
             }
             self.begin_effect(call, (target, &wanted.node, details), effect)?;
-            return Ok(Done::Later);
+            return Ok(Completion::Later);
         }
         let refusal = known_refusal(target.model, &details.message);
         let handle = call.out.control_for(request.party.clone(), target.node, target.function, details);
@@ -62,7 +62,7 @@ impl Console {
         } else {
             call.out.reply(reply(request.token, 202, &json!({ "result": "sent" })));
         }
-        Ok(Done::Later)
+        Ok(Completion::Later)
     }
 
     pub(super) fn controlled(&mut self, request: RequestHandle, outcome: &Outcome, out: &mut IAppOutbox) {

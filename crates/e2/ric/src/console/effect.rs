@@ -1,6 +1,6 @@
 //! Effect of a control, requested over HTTP: [`effect`] fed by subscriptions that are made for it.
 use super::control::known_refusal;
-use super::subscriptions::{Asker, Held};
+use super::subscriptions::{ConsoleSubscription, SubscriptionOwner};
 use super::{Console, Target, reply};
 use crate::north::{Call, Fault, FaultReply as _, given};
 use bytes::Bytes;
@@ -200,11 +200,11 @@ impl Console {
             let Ok(action) = kpm_report(&watched, &selection, &definition, period) else { continue };
             let wanted =
                 RicSubscriptionDetails { event_trigger: event_trigger.clone(), actions: vec![action] };
-            let subscription = self.open(watched, wanted, Asker::Effect(id), call.out)?;
+            let subscription = self.open(watched, wanted, SubscriptionOwner::Effect(id), call.out)?;
             members.insert(subscription, slice.to_string());
         }
         let wanted = RicSubscriptionDetails { event_trigger, actions: vec![action] };
-        let subscription = self.open(watched, wanted, Asker::Effect(id), call.out)?;
+        let subscription = self.open(watched, wanted, SubscriptionOwner::Effect(id), call.out)?;
         let effect = Effect {
             token: call.request.token,
             party: call.request.party.clone(),
@@ -232,7 +232,7 @@ impl Console {
     ) {
         let Some(effect) = self.effects.get_mut(&id) else { return };
         let held = self.subscriptions.get(&effect.subscription);
-        let Some(model) = held.and_then(Held::model) else { return };
+        let Some(model) = held.and_then(ConsoleSubscription::model) else { return };
         let octets = |octets: &[u8]| Bytes::copy_from_slice(octets);
         let table = model.table(model.encoding(), &octets(indication.header), &octets(indication.message));
         let Ok(table) = table else { return };

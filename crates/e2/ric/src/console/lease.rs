@@ -1,7 +1,7 @@
 //! Leases of subscriptions: a subscription with a lease ends unless the client renews it, so a client that
 //! exits leaves nothing behind.
 use super::Console;
-use crate::north::{Call, Done, Fault};
+use crate::north::{Call, Completion, Fault};
 use ranlab_e2::Time;
 use ranlab_e2::ric::IAppOutbox;
 use serde::Deserialize;
@@ -31,7 +31,7 @@ pub(super) fn until(now: Time, lease_s: u32) -> Result<Time, Fault> {
 impl Console {
     /// Renews the leases of subscriptions; the response lists those without a lease and those that do not
     /// exist.
-    pub(super) fn renew_leases(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+    pub(super) fn renew_leases(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
         let Renewal { subscriptions, lease_s } = call.body()?;
         let until = until(call.now, lease_s)?;
         if subscriptions.len() > super::SUBSCRIPTIONS_MAX {
@@ -42,7 +42,7 @@ impl Console {
             let lease = self.subscriptions.get_mut(id).and_then(|held| held.lease.as_mut());
             lease.map(|lease| *lease = until).is_some()
         });
-        Ok(Done::Answer(json!({ "renewed": renewed, "unknown": unknown })))
+        Ok(Completion::Answer(json!({ "renewed": renewed, "unknown": unknown })))
     }
 
     /// Ensures that leases are checked no later than `at`.

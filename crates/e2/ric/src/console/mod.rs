@@ -18,10 +18,10 @@ mod subscriptions;
 
 pub use oran::Notification;
 pub use overview::Overview;
-pub use ranlab_machine::feed::{Feed, FeedCounts, Filter, Line, Listener};
+pub use ranlab_machine::feed::{Feed, FeedCounts, FeedReceiver, Filter, Line};
 pub use rmr::{Rmr, RmrCounts};
 
-use crate::north::{Call, Done, Fault, Handler, missing};
+use crate::north::{Call, Completion, Fault, Handler, missing};
 use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::ric::{
@@ -95,10 +95,10 @@ struct Waiting {
 pub struct Console {
     models: Vec<&'static dyn Model>,
     nodes: BTreeMap<GlobalE2NodeId, NodeInfo>,
-    subscriptions: BTreeMap<u32, subscriptions::Held>,
+    subscriptions: BTreeMap<u32, subscriptions::ConsoleSubscription>,
     by_handle: BTreeMap<SubscriptionHandle, u32>,
     last_id: u32,
-    groups: BTreeMap<u32, oran::Group>,
+    groups: BTreeMap<u32, oran::SubscriptionGroup>,
     last_group: u32,
     controls: BTreeMap<RequestHandle, Waiting>,
     effects: BTreeMap<u64, effect::Effect>,
@@ -165,16 +165,16 @@ impl Console {
         (console, handle)
     }
 
-    fn models(&mut self, _: &mut Call<'_>) -> Result<Done, Fault> {
-        Ok(Done::Answer(models::all(&self.models)))
+    fn models(&mut self, _: &mut Call<'_>) -> Result<Completion, Fault> {
+        Ok(Completion::Answer(models::all(&self.models)))
     }
 
-    fn offers(&mut self, _: &mut Call<'_>) -> Result<Done, Fault> {
-        Ok(Done::Answer(offers::all(self.nodes.values())))
+    fn offers(&mut self, _: &mut Call<'_>) -> Result<Completion, Fault> {
+        Ok(Completion::Answer(offers::all(self.nodes.values())))
     }
 
-    fn offers_of_node(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
-        Ok(Done::Answer(offers::one(self.node(call.parameters.text("node"))?)))
+    fn offers_of_node(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
+        Ok(Completion::Answer(offers::one(self.node(call.parameters.text("node"))?)))
     }
 
     /// Returns the node with this name, in ranlab's or O-RAN SC's notation.

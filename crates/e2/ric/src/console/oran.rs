@@ -2,8 +2,8 @@
 //! numbers, and one notification per outcome. Member names are accepted in two spellings: that of the
 //! manager's API, and that of `ricxappframe`.
 use super::Console;
-use super::subscriptions::{ActionKind, Asker};
-use crate::north::{Call, Done, Fault, given};
+use super::subscriptions::{ActionKind, SubscriptionOwner};
+use crate::north::{Call, Completion, Fault, given};
 use bytes::Bytes;
 use core::net::{IpAddr, SocketAddr};
 use ranlab_e2_codec::e2ap::{ActionToBeSetup, Cause, RanFunctionId, RicSubscriptionDetails};
@@ -92,7 +92,7 @@ impl Notifications {
 
 /// Request and its subscriptions.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(super) struct SubscriptionGroup {
     asker: IpAddr,
     meid: String,
     endpoint: Endpoint,
@@ -110,8 +110,8 @@ pub struct Notification {
 }
 
 impl Console {
-    pub(super) fn oran_subscriptions(&mut self, _: &mut Call<'_>) -> Result<Done, Fault> {
-        let group = |(id, group): (&u32, &Group)| {
+    pub(super) fn oran_subscriptions(&mut self, _: &mut Call<'_>) -> Result<Completion, Fault> {
+        let group = |(id, group): (&u32, &SubscriptionGroup)| {
             let ours: Vec<u32> = group.instances.iter().map(|(_, ours)| *ours).collect();
             json!({
                 "SubscriptionId": id.to_string(),
@@ -120,10 +120,10 @@ impl Console {
                 "SubscriptionInstances": ours,
             })
         };
-        Ok(Done::Answer(self.groups.iter().map(group).collect()))
+        Ok(Completion::Answer(self.groups.iter().map(group).collect()))
     }
 
-    pub(super) fn oran_subscribe(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+    pub(super) fn oran_subscribe(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
         let asker = call.parameters.text("peer");
         let asker: IpAddr =
             asker.parse().map_err(|_| Fault::new(400, format!("{asker:?} is not a client address")))?;
@@ -162,7 +162,7 @@ impl Console {
                 event_trigger: triggers.into(),
                 actions: actions.into_iter().map(action).collect(),
             };
-            match self.open(target, details, Asker::Group(id), call.out) {
+            match self.open(target, details, SubscriptionOwner::Group(id), call.out) {
                 Ok(ours) => instances.push((xapp_instance, ours)),
                 Err(fault) => {
                     instances.iter().for_each(|(_, ours)| self.end(*ours, call.out));
@@ -170,21 +170,21 @@ impl Console {
                 }
             }
         }
-        let group = Group { asker, meid, endpoint, instances };
+        let group = SubscriptionGroup { asker, meid, endpoint, instances };
         let answer: Vec<Json> =
             group.instances.iter().map(|(theirs, _)| instance(*theirs, 0, None)).collect();
         self.groups.insert(id, group);
         let answer = json!({ "SubscriptionId": id.to_string(), "SubscriptionInstances": answer });
-        Ok(Done::Answer(answer))
+        Ok(Completion::Answer(answer))
     }
 
-    pub(super) fn oran_unsubscribe(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+    pub(super) fn oran_unsubscribe(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
         let id: u32 = call.parameters.number("id", "subscription", u32::MAX)?;
         let text = call.parameters.text("id");
         let unknown = || Fault::new(404, format!("unknown subscription {text:?} in the form of O-RAN SC"));
         let group = self.groups.remove(&id).ok_or_else(unknown)?;
         group.instances.iter().for_each(|(_, ours)| self.end(*ours, call.out));
-        Ok(Done::Answer(Json::Null))
+        Ok(Completion::Answer(Json::Null))
     }
 
     /// Returns the RMR address of a request's client, and the node name that it used.

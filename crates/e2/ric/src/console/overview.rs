@@ -4,13 +4,13 @@
 //! A line is a JSON object. `begin` starts a complete list, `totals` and `xapps` are totals, and nodes are in
 //! `new` `[key, id, kind, models, peer]`, `set` `[key, state, rate, subscriptions, requests, queued, delay]`
 //! and `gone` `[key]`.
-use super::{Feed, Filter, Line, Listener};
+use super::{Feed, FeedReceiver, Filter, Line};
 use crate::clock::WallClock;
 use ranlab_e2::Time;
 use ranlab_e2::ric::{Hint, NodeInfo, NodeLoad, Ric, RicCounters, XappLoad};
 use ranlab_e2_codec::e2ap::GlobalE2NodeId;
 use ranlab_e2_codec::e2sm::by_oid;
-use ranlab_machine::feed::About;
+use ranlab_machine::feed::LineScope;
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -56,7 +56,7 @@ struct NodeSummary {
 }
 
 #[derive(Debug)]
-struct Shown {
+struct NodeEntry {
     key: u32,
     info: Arc<NodeInfo>,
     indications: u64,
@@ -82,7 +82,7 @@ struct OverviewState {
     looks: u64,
     at: Option<Time>,
     next_key: u32,
-    nodes: BTreeMap<GlobalE2NodeId, Shown>,
+    nodes: BTreeMap<GlobalE2NodeId, NodeEntry>,
     xapps: BTreeMap<String, XappTotals>,
     counters: Option<RicCounters>,
     totals: Json,
@@ -110,7 +110,7 @@ struct Page {
 
 impl Overview {
     /// Adds a listener that first receives the complete list, then changes; `None` if there are too many.
-    pub fn listen(&self, now: Time, ric: &Ric) -> Option<Listener> {
+    pub fn listen(&self, now: Time, ric: &Ric) -> Option<FeedReceiver> {
         if self.watched() {
             self.refresh(now, ric);
         } else {
@@ -147,7 +147,7 @@ impl Overview {
         let lines = seen.lines(false, page);
         drop(seen);
         for line in lines {
-            let about = About { node: "", sm: None, subscription: 0 };
+            let about = LineScope { node: "", sm: None, subscription: 0 };
             self.feed.publish(now, &about, || Line::Indication(line.into()));
         }
     }
@@ -242,7 +242,7 @@ impl OverviewState {
             let rate = None;
             let told = None;
             let looked = 0;
-            Shown {
+            NodeEntry {
                 key: *next_key,
                 info: load.info.clone(),
                 indications: load.indications,

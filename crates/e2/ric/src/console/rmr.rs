@@ -1,7 +1,7 @@
 //! O-RAN SC's RMR interface, without transport ([`crate::rmr`]): indications for clients of
 //! `/ric/v1/subscriptions`, and controls that arrive as RMR messages.
 use super::{Console, reply_octets};
-use crate::north::{COMMANDS_MAX, Call, Done, Fault};
+use crate::north::{COMMANDS_MAX, Call, Completion, Fault};
 use bytes::Bytes;
 use core::net::SocketAddr;
 use ranlab_e2::ric::{ControlDetails, NorthboundReply, Outcome};
@@ -170,7 +170,7 @@ impl Console {
 
     /// Sends a control. The request body is the whole PDU; the response body is the node's PDU with the
     /// client's request id.
-    pub(super) fn rmr_control(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+    pub(super) fn rmr_control(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
         let asked = call.request;
         let wrong = |error: String| Fault::new(400, error);
         let (node, version) = self.node(call.parameters.text("meid")).map(|node| (node.id, node.version))?;
@@ -199,7 +199,7 @@ impl Console {
             let handle = call.out.control_for(party, node, function, details);
             self.rmr_controls.insert(handle, asked);
         }
-        Ok(Done::Later)
+        Ok(Completion::Later)
     }
 }
 

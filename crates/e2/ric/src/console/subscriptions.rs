@@ -3,7 +3,7 @@ use super::json::{Hex, hex};
 use super::{Console, Line, SUBSCRIPTIONS_MAX, Target, reply};
 use crate::clock::collected_us;
 use crate::monitor::row;
-use crate::north::{Call, Done, Fault, FaultReply as _, given};
+use crate::north::{Call, Completion, Fault, FaultReply as _, given};
 use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::ric::{IAppOutbox, SubscriptionHandle, refusal_hint};
@@ -13,7 +13,7 @@ use ranlab_e2_codec::e2ap::{
 };
 use ranlab_e2_codec::e2sm::kpm::{self, Selection};
 use ranlab_e2_codec::e2sm::{Column, Context, Encoding, Model, Octets, RowKey, Timing, Value};
-use ranlab_machine::feed::About;
+use ranlab_machine::feed::LineScope;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use std::str::FromStr;
@@ -161,7 +161,7 @@ impl From<ActionKind> for RicActionType {
 
 /// Origin of a subscription.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asker {
+pub(super) enum SubscriptionOwner {
     /// The northbound request with this token, still pending.
     Waits(u64),
     /// A request that has been answered.
@@ -174,7 +174,7 @@ pub(super) enum Asker {
 
 /// Subscription made here.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct ConsoleSubscription {
     target: Target,
     node: String,
     columns: Vec<Column>,
@@ -184,7 +184,7 @@ pub(super) struct Held {
     timing: Timing,
     pub(super) handle: SubscriptionHandle,
     active: bool,
-    pub(super) asker: Asker,
+    pub(super) asker: SubscriptionOwner,
     indications: u64,
     malformed: u64,
     /// Gaps in the sequence numbers; `None` if the node sends none.
@@ -199,7 +199,7 @@ pub(super) struct Held {
     note: Option<&'static str>,
 }
 
-impl Held {
+impl ConsoleSubscription {
     /// Returns the model that decodes the indications.
     pub(super) fn model(&self) -> Option<&'static dyn Model> {
         self.target.model
@@ -228,39 +228,39 @@ impl Held {
 }
 
 impl Console {
-    pub(super) fn subscriptions(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+    pub(super) fn subscriptions(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
         let all: Vec<Json> =
             self.subscriptions.iter().map(|(id, held)| self.described(held, *id, call.now)).collect();
-        Ok(Done::Answer(json!({ "subscriptions": all })))
+        Ok(Completion::Answer(json!({ "subscriptions": all })))
     }
 
     /// A subscription, with its reports that wait for a listener.
-    fn described(&self, held: &Held, id: u32, now: Time) -> Json {
+    fn described(&self, held: &ConsoleSubscription, id: u32, now: Time) -> Json {
         let mut json = held.json(id, now);
         let early = self.feed.early(id);
         json["unread"] = json!({ "kept": early.kept, "dropped": early.dropped });
         json
     }
 
-    pub(super) fn subscription(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+    pub(super) fn subscription(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
         let (id, held) = self.held(call)?;
-        Ok(Done::Answer(self.described(held, id, call.now)))
+        Ok(Completion::Answer(self.described(held, id, call.now)))
     }
 
-    fn held(&self, call: &Call<'_>) -> Result<(u32, &Held), Fault> {
+    fn held(&self, call: &Call<'_>) -> Result<(u32, &ConsoleSubscription), Fault> {
         let id: u32 = call.parameters.number("id", "subscription", u32::MAX)?;
         let unknown = || Fault::new(404, format!("unknown subscription {id}"));
         self.subscriptions.get(&id).map(|held| (id, held)).ok_or_else(unknown)
     }
 
-    pub(super) fn subscribe(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+    pub(super) fn subscribe(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
         let wanted: SubscriptionBody = call.body()?;
         let lease = wanted.lease_s.map(|seconds| super::lease::until(call.now, seconds)).transpose()?;
         let target = self.target(&wanted.node, wanted.sm.as_deref(), wanted.function)?;
         let definition = self.definition(&target);
         let note = wanted.kpm.as_ref().map(|kpm| kpm.note(&target, &definition)).transpose()?.flatten();
         let details = details(&target, &definition, wanted)?;
-        let id = self.open(target, details, Asker::Waits(call.request.token), call.out)?;
+        let id = self.open(target, details, SubscriptionOwner::Waits(call.request.token), call.out)?;
         if let Some(held) = self.subscriptions.get_mut(&id) {
             held.note = note;
         }
@@ -268,7 +268,7 @@ impl Console {
             held.lease = Some(until);
             self.wake_for_lease(until, call.out);
         }
-        Ok(Done::Later)
+        Ok(Completion::Later)
     }
 
     /// Returns the RAN function definition of a target.
@@ -282,7 +282,7 @@ impl Console {
         &mut self,
         target: Target,
         details: RicSubscriptionDetails,
-        asker: Asker,
+        asker: SubscriptionOwner,
         out: &mut IAppOutbox,
     ) -> Result<u32, Fault> {
         if self.subscriptions.len() >= SUBSCRIPTIONS_MAX {
@@ -300,7 +300,7 @@ impl Console {
         self.feed.forget(id);
         let action = details.actions.first().and_then(|action| action.definition.clone());
         let period = |model: &dyn Model| model.period(model.encoding(), &details.event_trigger);
-        let held = Held {
+        let held = ConsoleSubscription {
             is_periodic: !target.model.is_some_and(|model| period(model) == Ok(None)),
             target,
             node: target.node.to_string(),
@@ -324,20 +324,20 @@ impl Console {
         Ok(id)
     }
 
-    pub(super) fn unsubscribe(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+    pub(super) fn unsubscribe(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
         let (id, held) = self.held(call)?;
-        if let Asker::Group(group) = held.asker {
+        if let SubscriptionOwner::Group(group) = held.asker {
             let detail = format!("subscription {id} belongs to /ric/v1/subscriptions/{group}: end it there");
             return Err(Fault::new(409, detail));
         }
-        if let Asker::Effect(effect) = held.asker {
+        if let SubscriptionOwner::Effect(effect) = held.asker {
             let token = self.end_effect(effect, call.out);
             let ended = Fault::new(409, "the subscription of the effect was ended");
             token.iter().for_each(|token| call.out.reply(ended.reply(*token)));
-            return Ok(Done::Answer(Json::Null));
+            return Ok(Completion::Answer(Json::Null));
         }
         self.end(id, call.out);
-        Ok(Done::Answer(Json::Null))
+        Ok(Completion::Answer(Json::Null))
     }
 
     pub(super) fn end(&mut self, id: u32, out: &mut IAppOutbox) {
@@ -345,7 +345,7 @@ impl Console {
         self.feed.forget(id);
         self.by_handle.remove(&held.handle);
         out.unsubscribe(held.handle);
-        if let Asker::Waits(token) = held.asker {
+        if let SubscriptionOwner::Waits(token) = held.asker {
             out.reply(Fault::new(409, "the subscription was ended before it was answered").reply(token));
         }
     }
@@ -360,8 +360,8 @@ impl Console {
         let Some(id) = self.by_handle.get(&handle).copied() else { return };
         let Some(held) = self.subscriptions.get_mut(&id) else { return };
         held.active = true;
-        match std::mem::replace(&mut held.asker, Asker::Answered) {
-            Asker::Waits(token) => {
+        match std::mem::replace(&mut held.asker, SubscriptionOwner::Answered) {
+            SubscriptionOwner::Waits(token) => {
                 let mut json = held.json(id, now);
                 let refused =
                     |action: &ActionFailed| json!({ "id": action.id, "cause": action.cause.to_string() });
@@ -371,10 +371,10 @@ impl Console {
                 json["not_admitted"] = not_admitted.iter().map(refused).collect();
                 out.reply(reply(token, 201, &json));
             }
-            Asker::Answered => {}
-            Asker::Effect(effect) => held.asker = Asker::Effect(effect),
-            Asker::Group(group) => {
-                held.asker = Asker::Group(group);
+            SubscriptionOwner::Answered => {}
+            SubscriptionOwner::Effect(effect) => held.asker = SubscriptionOwner::Effect(effect),
+            SubscriptionOwner::Group(group) => {
+                held.asker = SubscriptionOwner::Group(group);
                 self.tell_group(group, id, None);
             }
         }
@@ -391,21 +391,23 @@ impl Console {
         let Some(id) = self.by_handle.remove(&handle) else { return };
         let Some(held) = self.subscriptions.remove(&id) else { return };
         let sm = held.target.model.map(|model| model.name());
-        let about = About { node: &held.node, sm, subscription: id };
+        let about = LineScope { node: &held.node, sm, subscription: id };
         self.feed.publish(now, &about, || {
             let json = json!({ "subscription": id, "node": held.node, "sm": sm, "ended": cause.to_string() });
             Line::Ended(json.to_string().into())
         });
         match held.asker {
-            Asker::Waits(token) => out.reply(subscription_refused(held.target.model, cause).reply(token)),
-            Asker::Answered => {}
-            Asker::Effect(effect) if self.is_member_lost(effect, id) => {}
-            Asker::Effect(effect) => {
+            SubscriptionOwner::Waits(token) => {
+                out.reply(subscription_refused(held.target.model, cause).reply(token))
+            }
+            SubscriptionOwner::Answered => {}
+            SubscriptionOwner::Effect(effect) if self.is_member_lost(effect, id) => {}
+            SubscriptionOwner::Effect(effect) => {
                 let token = self.end_effect(effect, out);
                 let fault = subscription_refused(held.target.model, cause);
                 token.iter().for_each(|token| out.reply(fault.reply(*token)));
             }
-            Asker::Group(group) => self.tell_group(group, id, Some(cause)),
+            SubscriptionOwner::Group(group) => self.tell_group(group, id, Some(cause)),
         }
     }
 
@@ -438,7 +440,7 @@ impl Console {
             delay_us = tstamp_us.and_then(|it| self.overview.delayed(now, &held.target.node, it));
             held.tstamp_us = tstamp_us.or(held.tstamp_us);
         }
-        let about = About { node: &held.node, sm: model.map(|model| model.name()), subscription: id };
+        let about = LineScope { node: &held.node, sm: model.map(|model| model.name()), subscription: id };
         let report = || {
             let mut json = indication_json(held, id, indication, tstamp_us);
             json["delay_us"] = delay_us.into();
@@ -450,15 +452,20 @@ impl Console {
             self.feed.tell_or_keep(now, &about, report);
         }
         match held.asker {
-            Asker::Effect(effect) => self.hear_effect((effect, id), indication, out),
-            Asker::Group(group) => self.tell_rmr(group, id, indication),
-            Asker::Waits(_) | Asker::Answered => {}
+            SubscriptionOwner::Effect(effect) => self.hear_effect((effect, id), indication, out),
+            SubscriptionOwner::Group(group) => self.tell_rmr(group, id, indication),
+            SubscriptionOwner::Waits(_) | SubscriptionOwner::Answered => {}
         }
     }
 }
 
 /// An indication in JSON: rows if its model reads it, else its octets.
-fn indication_json(held: &Held, id: u32, indication: &fast::Indication<'_>, tstamp_us: Option<i64>) -> Json {
+fn indication_json(
+    held: &ConsoleSubscription,
+    id: u32,
+    indication: &fast::Indication<'_>,
+    tstamp_us: Option<i64>,
+) -> Json {
     let model = held.target.model;
     let mut json = json!({
         "subscription": id,

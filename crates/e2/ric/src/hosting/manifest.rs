@@ -1,5 +1,5 @@
 //! Manifest of a hosted xApp: a TOML file named after the xApp.
-use super::supervisor::{Restart, When};
+use super::supervisor::{Restart, RestartPolicy};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,13 +18,13 @@ pub struct Manifest {
     /// Name of the xApp: the file name without `.toml`.
     pub name: String,
     /// Content of the file.
-    pub said: Said,
+    pub said: ManifestKeys,
 }
 
 /// Keys of a manifest.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Said {
+pub struct ManifestKeys {
     /// Absolute path of the program, which is started without a shell.
     pub command: PathBuf,
     /// Command-line arguments.
@@ -79,7 +79,7 @@ pub struct LimitsTable {
 #[serde(deny_unknown_fields, default)]
 pub struct RestartTable {
     /// Restart policy: `always`, `failure` or `never`.
-    pub when: When,
+    pub when: RestartPolicy,
     /// Delay before the first restart, in milliseconds; doubles with each restart.
     pub first_ms: u64,
     /// Maximum delay before a restart, in milliseconds.
@@ -113,7 +113,7 @@ impl Default for LimitsTable {
 impl Default for RestartTable {
     fn default() -> Self {
         Self {
-            when: When::Failure,
+            when: RestartPolicy::Failure,
             first_ms: 200,
             longest_ms: 30_000,
             times: 5,
@@ -200,7 +200,7 @@ impl Manifest {
             return Err(ManifestError::Name(name.to_owned()));
         }
         let line = |at: usize| text.bytes().take(at).filter(|octet| *octet == b'\n').count() + 1;
-        let said: Said = toml::from_str(text).map_err(|error| ManifestError::Toml {
+        let said: ManifestKeys = toml::from_str(text).map_err(|error| ManifestError::Toml {
             line: line(error.span().map_or(0, |span| span.start)),
             why: error.message().to_owned(),
         })?;
@@ -222,7 +222,7 @@ impl Manifest {
     }
 }
 
-impl Said {
+impl ManifestKeys {
     fn check(&self) -> Result<(), ManifestError> {
         let paths = [
             ("command", Some(&self.command)),
@@ -286,7 +286,7 @@ mod tests {
              [limits]\ncpus = 2\n[restart]\nwhen = \"always\"\n[log]\nfile_kib = 8\n"
         );
         let more = Manifest::from_toml("mon-2", &text).unwrap();
-        assert_eq!((more.said.limits.cpus, more.restart().when), (2.0, When::Always));
+        assert_eq!((more.said.limits.cpus, more.restart().when), (2.0, RestartPolicy::Always));
     }
 
     #[test]

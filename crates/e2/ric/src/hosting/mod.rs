@@ -10,7 +10,8 @@ mod supervisor;
 pub use manifest::{Manifest, ManifestError};
 pub use north::{DOCUMENT, Host, HostingHandle, NAME};
 pub use supervisor::{
-    Action, End, Phase, ProcessAction, Restart, Spec, Status, Supervisor, Unknown, Verb, When,
+    Action, ExitReason, Phase, ProcessAction, ProcessRequest, Restart, RestartPolicy, Status, Supervisor,
+    UnknownXapp, XappSpec,
 };
 
 /// Maximum number of hosted xApps per RIC.

@@ -1,7 +1,7 @@
 //! Northbound interface of hosted xApps: status, log, start and stop, by name.
-use super::supervisor::{Status, Unknown, Verb};
+use super::supervisor::{ProcessRequest, Status, UnknownXapp};
 use crate::lock;
-use crate::north::{Call, Done, Fault, Handler};
+use crate::north::{Call, Completion, Fault, Handler};
 use ranlab_e2::Time;
 use ranlab_e2::ric::{IApp, IAppInput, IAppOutbox};
 use ranlab_machine::routes::{Document, Routed};
@@ -23,19 +23,19 @@ type Tail = Arc<dyn Fn() -> Vec<String> + Send + Sync>;
 /// Mailbox between the RIC, which takes northbound requests, and the host, which starts processes. Clones
 /// share state.
 #[derive(Clone, Default)]
-pub struct HostingHandle(Arc<Mutex<Inside>>);
+pub struct HostingHandle(Arc<Mutex<HostingState>>);
 
 #[derive(Default)]
-struct Inside {
+struct HostingState {
     statuses: Vec<Status>,
     tails: Vec<Tail>,
-    orders: VecDeque<(String, Verb)>,
+    orders: VecDeque<(String, ProcessRequest)>,
 }
 
 impl HostingHandle {
     /// Returns a mailbox for these xApps; `tails` are their logs in the order of `statuses`.
     pub fn new(statuses: Vec<Status>, tails: Vec<Tail>) -> Self {
-        Self(Arc::new(Mutex::new(Inside { statuses, tails, orders: VecDeque::new() })))
+        Self(Arc::new(Mutex::new(HostingState { statuses, tails, orders: VecDeque::new() })))
     }
 
     /// Publishes the current status of the xApps.
@@ -49,7 +49,7 @@ impl HostingHandle {
     }
 
     /// Takes the next order from the queue.
-    pub fn next_order(&self) -> Option<(String, Verb)> {
+    pub fn next_order(&self) -> Option<(String, ProcessRequest)> {
         lock(&self.0).orders.pop_front()
     }
 
@@ -59,11 +59,11 @@ impl HostingHandle {
         found.map(|(place, status)| (place, status.clone())).ok_or_else(|| {
             let there: Vec<_> = inside.statuses.iter().map(|status| status.name.as_str()).collect();
             let there = if there.is_empty() { "none".to_owned() } else { there.join(", ") };
-            Fault::new(404, Unknown { name: name.to_owned(), there }.to_string())
+            Fault::new(404, UnknownXapp { name: name.to_owned(), there }.to_string())
         })
     }
 
-    fn order(&self, name: &str, verb: Verb) -> Result<Json, Fault> {
+    fn order(&self, name: &str, verb: ProcessRequest) -> Result<Json, Fault> {
         let (_, status) = self.find(name)?;
         let orders = &mut lock(&self.0).orders;
         if orders.len() >= ORDERS_MAX {
@@ -83,33 +83,33 @@ impl Host {
         Self(desk)
     }
 
-    fn hosted_xapps(&mut self, _: &mut Call<'_>) -> Result<Done, Fault> {
-        Ok(Done::Answer(json!({ "xapps": self.0.statuses() })))
+    fn hosted_xapps(&mut self, _: &mut Call<'_>) -> Result<Completion, Fault> {
+        Ok(Completion::Answer(json!({ "xapps": self.0.statuses() })))
     }
 
-    fn hosted_xapp(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+    fn hosted_xapp(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
         let (_, status) = self.0.find(call.parameters.text("name"))?;
-        Ok(Done::Answer(json!(status)))
+        Ok(Completion::Answer(json!(status)))
     }
 
-    fn hosted_log(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+    fn hosted_log(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
         let (place, _) = self.0.find(call.parameters.text("name"))?;
         let tail = lock(&self.0.0).tails.get(place).cloned();
         // Called without the lock: the log has its own lock.
         let lines = tail.map(|tail| tail()).unwrap_or_default();
-        Ok(Done::Answer(json!({ "lines": lines })))
+        Ok(Completion::Answer(json!({ "lines": lines })))
     }
 
-    fn start_hosted(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
-        self.0.order(call.parameters.text("name"), Verb::Start).map(Done::Answer)
+    fn start_hosted(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
+        self.0.order(call.parameters.text("name"), ProcessRequest::Start).map(Completion::Answer)
     }
 
-    fn stop_hosted(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
-        self.0.order(call.parameters.text("name"), Verb::Stop).map(Done::Answer)
+    fn stop_hosted(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
+        self.0.order(call.parameters.text("name"), ProcessRequest::Stop).map(Completion::Answer)
     }
 
-    fn restart_hosted(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
-        self.0.order(call.parameters.text("name"), Verb::Restart).map(Done::Answer)
+    fn restart_hosted(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
+        self.0.order(call.parameters.text("name"), ProcessRequest::Restart).map(Completion::Answer)
     }
 }
 

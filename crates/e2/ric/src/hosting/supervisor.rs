@@ -8,7 +8,7 @@ use std::time::Duration;
 /// Exits after which an xApp is restarted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum When {
+pub enum RestartPolicy {
     /// After every exit that was not ordered.
     Always,
     /// After every failure: a non-zero exit code or a signal.
@@ -21,7 +21,7 @@ pub enum When {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Restart {
     /// Exits that lead to a restart.
-    pub when: When,
+    pub when: RestartPolicy,
     /// Delay before the first restart; doubles with each restart.
     pub first: Duration,
     /// Maximum delay before a restart.
@@ -36,7 +36,7 @@ pub struct Restart {
 
 /// Configuration of a supervised xApp.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spec {
+pub struct XappSpec {
     /// Name.
     pub name: String,
     /// Restart policy.
@@ -47,7 +47,7 @@ pub struct Spec {
 
 /// Order of an operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verb {
+pub enum ProcessRequest {
     /// Start; also retries an xApp that was given up.
     Start,
     /// Stop.
@@ -78,7 +78,7 @@ pub struct Action {
 
 /// Exit of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct End {
+pub struct ExitReason {
     /// Whether the exit code was 0.
     pub success: bool,
     /// Exit code or signal, as a phrase for messages.
@@ -129,7 +129,7 @@ pub struct Status {
 /// Unknown xApp.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no xApp {name:?} is installed; there are: {there}")]
-pub struct Unknown {
+pub struct UnknownXapp {
     /// Requested name.
     pub name: String,
     /// Available names.
@@ -138,7 +138,7 @@ pub struct Unknown {
 
 #[derive(Debug)]
 struct Entry {
-    spec: Spec,
+    spec: XappSpec,
     status: Status,
     wanted: bool,
     /// Time of the last start.
@@ -159,8 +159,8 @@ pub struct Supervisor {
 
 impl Supervisor {
     /// Returns a supervisor; xApps with `start` are started immediately.
-    pub fn new(now: Time, specs: Vec<Spec>) -> Self {
-        let entry = |spec: Spec| Entry {
+    pub fn new(now: Time, specs: Vec<XappSpec>) -> Self {
+        let entry = |spec: XappSpec| Entry {
             status: Status {
                 name: spec.name.clone(),
                 phase: Phase::Off,
@@ -191,34 +191,35 @@ impl Supervisor {
     /// Returns the index of an xApp.
     ///
     /// # Errors
-    /// Returns [`Unknown`] if no xApp has this name.
-    pub fn place(&self, name: &str) -> Result<usize, Unknown> {
+    /// Returns [`UnknownXapp`] if no xApp has this name.
+    pub fn place(&self, name: &str) -> Result<usize, UnknownXapp> {
         self.entries.iter().position(|entry| entry.spec.name == name).ok_or_else(|| {
             let there: Vec<_> = self.entries.iter().map(|entry| entry.spec.name.as_str()).collect();
             let there = if there.is_empty() { "none".to_owned() } else { there.join(", ") };
-            Unknown { name: name.to_owned(), there }
+            UnknownXapp { name: name.to_owned(), there }
         })
     }
 
     /// Applies an order; has no effect if the xApp already is in the requested state.
     ///
     /// # Errors
-    /// Returns [`Unknown`] if no xApp has this name.
-    pub fn order(&mut self, now: Time, name: &str, verb: Verb) -> Result<(), Unknown> {
+    /// Returns [`UnknownXapp`] if no xApp has this name.
+    pub fn order(&mut self, now: Time, name: &str, verb: ProcessRequest) -> Result<(), UnknownXapp> {
         let xapp = self.place(name)?;
         let entry = &mut self.entries[xapp];
-        entry.wanted = verb != Verb::Stop;
+        entry.wanted = verb != ProcessRequest::Stop;
         // An explicit order resets the restart history.
         entry.ends.clear();
         entry.next_delay = entry.spec.restart.first;
         match (entry.status.phase, verb) {
-            (Phase::Off | Phase::Waiting | Phase::GivenUp, Verb::Start | Verb::Restart) => {
-                self.start(now, xapp)
-            }
-            (Phase::Waiting | Phase::GivenUp, Verb::Stop) => {
+            (
+                Phase::Off | Phase::Waiting | Phase::GivenUp,
+                ProcessRequest::Start | ProcessRequest::Restart,
+            ) => self.start(now, xapp),
+            (Phase::Waiting | Phase::GivenUp, ProcessRequest::Stop) => {
                 (entry.status.phase, entry.due) = (Phase::Off, None);
             }
-            (Phase::Running, Verb::Stop | Verb::Restart) => self.ask(now, xapp),
+            (Phase::Running, ProcessRequest::Stop | ProcessRequest::Restart) => self.ask(now, xapp),
             // A starting xApp is stopped once it runs; a stopping xApp is started once it has exited.
             _ => {}
         }
@@ -239,12 +240,12 @@ impl Supervisor {
                     self.ask(now, xapp);
                 }
             }
-            Err(why) => self.ended(now, xapp, End { success: false, how: why }),
+            Err(why) => self.ended(now, xapp, ExitReason { success: false, how: why }),
         }
     }
 
     /// Reports the exit of a process and of all its descendants.
-    pub fn ended(&mut self, now: Time, xapp: usize, end: End) {
+    pub fn ended(&mut self, now: Time, xapp: usize, end: ExitReason) {
         let Some(entry) = self.entries.get_mut(xapp) else { return };
         let phase = entry.status.phase;
         if !matches!(phase, Phase::Starting | Phase::Running | Phase::Ending) {
@@ -261,9 +262,9 @@ impl Supervisor {
         entry.status.ends += 1;
         let restart = entry.spec.restart;
         let again = match restart.when {
-            When::Always => true,
-            When::Failure => !end.success,
-            When::Never => false,
+            RestartPolicy::Always => true,
+            RestartPolicy::Failure => !end.success,
+            RestartPolicy::Never => false,
         };
         if !entry.wanted || !again {
             entry.status.phase = Phase::Off;
@@ -322,7 +323,7 @@ impl Supervisor {
         let names: Vec<_> = self.entries.iter().map(|entry| entry.spec.name.clone()).collect();
         for name in names {
             // The name exists.
-            let _ = self.order(now, &name, Verb::Stop);
+            let _ = self.order(now, &name, ProcessRequest::Stop);
         }
     }
 
@@ -361,7 +362,7 @@ mod tests {
     use super::*;
 
     const RESTART: Restart = Restart {
-        when: When::Failure,
+        when: RestartPolicy::Failure,
         first: Duration::from_millis(200),
         longest: Duration::from_secs(1),
         times: 5,
@@ -374,7 +375,7 @@ mod tests {
     }
 
     fn one(restart: Restart) -> Supervisor {
-        Supervisor::new(at(0), vec![Spec { name: "mon".to_owned(), restart, start: true }])
+        Supervisor::new(at(0), vec![XappSpec { name: "mon".to_owned(), restart, start: true }])
     }
 
     fn up(s: &mut Supervisor, ms: u64) {
@@ -383,7 +384,7 @@ mod tests {
     }
 
     fn fails(s: &mut Supervisor, ms: u64) {
-        s.ended(at(ms), 0, End { success: false, how: "it exited with code 1".to_owned() });
+        s.ended(at(ms), 0, ExitReason { success: false, how: "it exited with code 1".to_owned() });
     }
 
     #[test]
@@ -404,7 +405,7 @@ mod tests {
         let status = &s.statuses()[0];
         assert_eq!((status.phase, status.starts, status.ends, status.given_up), (Phase::GivenUp, 5, 5, 1));
         assert_eq!((s.wake_at(), s.is_idle()), (None, true));
-        s.order(at(now), "mon", Verb::Start).unwrap();
+        s.order(at(now), "mon", ProcessRequest::Start).unwrap();
         up(&mut s, now);
         assert_eq!(s.statuses()[0].phase, Phase::Running, "whoever starts it knows better");
     }
@@ -426,14 +427,14 @@ mod tests {
     #[test]
     fn unresponsive_xapp_is_killed_then_restarted() {
         let mut s = one(RESTART);
-        s.order(at(1), "mon", Verb::Stop).unwrap();
+        s.order(at(1), "mon", ProcessRequest::Stop).unwrap();
         up(&mut s, 5);
         assert_eq!(s.poll().unwrap().what, ProcessAction::Ask, "it was asked for while it started");
         s.wake(at(2_004));
         assert_eq!(s.poll(), None);
         s.wake(at(2_005));
         assert_eq!(s.poll().unwrap().what, ProcessAction::Kill);
-        s.order(at(2_006), "mon", Verb::Restart).unwrap();
+        s.order(at(2_006), "mon", ProcessRequest::Restart).unwrap();
         assert_eq!(s.poll(), None, "not before it is gone");
         fails(&mut s, 2_010);
         up(&mut s, 2_010);
@@ -447,21 +448,21 @@ mod tests {
     #[test]
     fn exits_follow_the_restart_policy() {
         for (when, success, phase) in [
-            (When::Always, true, Phase::Waiting),
-            (When::Failure, true, Phase::Off),
-            (When::Failure, false, Phase::Waiting),
-            (When::Never, false, Phase::Off),
+            (RestartPolicy::Always, true, Phase::Waiting),
+            (RestartPolicy::Failure, true, Phase::Off),
+            (RestartPolicy::Failure, false, Phase::Waiting),
+            (RestartPolicy::Never, false, Phase::Off),
         ] {
             let mut s = one(Restart { when, ..RESTART });
             up(&mut s, 0);
-            s.ended(at(1), 0, End { success, how: String::new() });
+            s.ended(at(1), 0, ExitReason { success, how: String::new() });
             assert_eq!(s.statuses()[0].phase, phase, "{when:?} {success}");
         }
         let mut s = one(RESTART);
         assert!(s.poll().is_some());
         s.started(at(0), 0, Err("no such file".to_owned()));
         assert_eq!(s.statuses()[0].phase, Phase::Waiting, "a start that fails is an end");
-        let unknown = s.order(at(0), "../mon", Verb::Start).unwrap_err();
+        let unknown = s.order(at(0), "../mon", ProcessRequest::Start).unwrap_err();
         assert_eq!(unknown.to_string(), "no xApp \"../mon\" is installed; there are: mon");
     }
 
@@ -494,12 +495,16 @@ mod tests {
                 // 3 % of the events are orders; the others are process events.
                 match below(100) {
                     0 => {
-                        s.order(at(now), "mon", Verb::Stop).unwrap();
+                        s.order(at(now), "mon", ProcessRequest::Stop).unwrap();
                         wanted = false;
                     }
                     1 | 2 => {
-                        s.order(at(now), "mon", if below(2) == 0 { Verb::Start } else { Verb::Restart })
-                            .unwrap();
+                        s.order(
+                            at(now),
+                            "mon",
+                            if below(2) == 0 { ProcessRequest::Start } else { ProcessRequest::Restart },
+                        )
+                        .unwrap();
                         wanted = true;
                         starts.clear();
                     }

@@ -25,9 +25,9 @@ pub use resources::{
     SliceResource, SliceSetResource,
 };
 
-use crate::north::Commands;
+use crate::north::PendingCommands;
 use crate::ues::Ues;
-use crate::watch::Watch;
+use crate::watch::SubscriptionTracker;
 use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::ric::{IApp, IAppInput, IAppOutbox, Keeps};
@@ -82,14 +82,14 @@ enum Waiting {
 /// iApp that manages slices.
 #[derive(Debug)]
 pub struct Slicing {
-    watch: Watch,
+    watch: SubscriptionTracker,
     nodes: BTreeMap<GlobalE2NodeId, Node>,
     /// Base stations without SLICE.
     others: BTreeMap<GlobalE2NodeId, quotas::Other>,
     ues: Ues,
     policy: PolicyResource,
     rules: Vec<Rule>,
-    commands: Commands<Waiting>,
+    commands: PendingCommands<Waiting>,
 }
 
 impl Slicing {
@@ -101,13 +101,13 @@ impl Slicing {
         let slice = SliceModel::periodic(period)?.to_octets(Encoding::Per)?;
         let rrc = RrcTrigger::EVENTS.to_octets(Encoding::Per)?;
         Ok(Self {
-            watch: Watch::new(vec![(SliceModel::OID, slice), (Rrc::OID, rrc)]),
+            watch: SubscriptionTracker::new(vec![(SliceModel::OID, slice), (Rrc::OID, rrc)]),
             nodes: BTreeMap::new(),
             others: BTreeMap::new(),
             ues: Ues::default(),
             policy: PolicyResource::default(),
             rules: Vec::new(),
-            commands: Commands::default(),
+            commands: PendingCommands::default(),
         })
     }
 

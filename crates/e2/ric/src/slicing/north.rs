@@ -2,7 +2,7 @@
 use super::policy::slice_of;
 use super::resources::{AllocationResource, AssociationResource, CellResource, ShareResource};
 use super::{Node, RRC, SLICE, SliceResource, SliceSetResource, Slicing, Waiting};
-use crate::north::{Call, Done, Fault, Handler, missing, named};
+use crate::north::{Call, Completion, Fault, Handler, missing, named};
 use ranlab_e2::ric::IAppOutbox;
 use ranlab_e2_codec::e2ap::GlobalE2NodeId;
 use ranlab_e2_codec::e2sm::rrc::{RrcCommand, RrcEvent, RrcHandover};
@@ -38,11 +38,11 @@ ranlab_machine::routes! {
 }
 
 impl Slicing {
-    fn nodes(&mut self, _: &mut Call<'_>) -> Result<Done, Fault> {
+    fn nodes(&mut self, _: &mut Call<'_>) -> Result<Completion, Fault> {
         let nodes = self.nodes.iter().map(|(id, node)| self.overview(id, node));
         let others = self.others.iter().filter(|(id, _)| !self.nodes.contains_key(id));
         let all = nodes.chain(others.map(|(id, other)| other.overview(id)));
-        Ok(Done::Answer(json!({ "nodes": all.collect::<Vec<_>>() })))
+        Ok(Completion::Answer(json!({ "nodes": all.collect::<Vec<_>>() })))
     }
 
     /// Returns the node of a request, with SLICE or with quotas.
@@ -50,25 +50,25 @@ impl Slicing {
         named(call.parameters.text("node"), self.nodes.keys().chain(self.others.keys()))
     }
 
-    fn node(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+    fn node(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
         let id = self.any_node(call)?;
-        Ok(Done::Answer(match (self.nodes.get(&id), self.others.get(&id)) {
+        Ok(Completion::Answer(match (self.nodes.get(&id), self.others.get(&id)) {
             (None, Some(other)) => other.overview(&id),
             (node, _) => node.map(|node| self.overview(&id, node)).unwrap_or_default(),
         }))
     }
 
-    fn policy(&mut self, _: &mut Call<'_>) -> Result<Done, Fault> {
-        Ok(Done::Answer(json!(self.policy)))
+    fn policy(&mut self, _: &mut Call<'_>) -> Result<Completion, Fault> {
+        Ok(Completion::Answer(json!(self.policy)))
     }
 
-    fn put_policy(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+    fn put_policy(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
         self.adopt(call.body()?, call.out)?;
         call.out.save(None);
-        Ok(Done::Answer(json!(self.policy)))
+        Ok(Completion::Answer(json!(self.policy)))
     }
 
-    fn put_quotas(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+    fn put_quotas(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
         let id = self.any_node(call)?;
         self.quotas(id, call)
     }
@@ -86,24 +86,24 @@ impl Slicing {
         Ok((id, node))
     }
 
-    fn slices(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
-        Ok(Done::Answer(slices(report(self.slicing_node(call)?.1)?)))
+    fn slices(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
+        Ok(Completion::Answer(slices(report(self.slicing_node(call)?.1)?)))
     }
 
-    fn put_slices(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+    fn put_slices(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
         let (id, _) = self.slicing_node(call)?;
         self.send(id, SliceCommand::Configure(call.body::<SliceSetResource>()?.set()?), call)
     }
 
-    fn slice(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+    fn slice(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
         let (_, node) = self.slicing_node(call)?;
         let slice = slice_id(call)?;
         let unknown = || Fault::new(404, format!("there is no slice {slice}"));
         let found = report(node)?.set.slice(slice).ok_or_else(unknown)?;
-        Ok(Done::Answer(json!(SliceResource::from(found))))
+        Ok(Completion::Answer(json!(SliceResource::from(found))))
     }
 
-    fn put_slice(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+    fn put_slice(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
         let (id, node) = self.slicing_node(call)?;
         let slice = call.body::<SliceResource>()?.slice(slice_id(call)?)?;
         let is_there = report(node)?.set.slice(slice.id).is_some();
@@ -111,12 +111,12 @@ impl Slicing {
         self.send(id, command, call)
     }
 
-    fn delete_slice(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+    fn delete_slice(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
         let (id, _) = self.slicing_node(call)?;
         self.send(id, SliceCommand::Delete(slice_id(call)?), call)
     }
 
-    fn put_allocation(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+    fn put_allocation(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
         let (id, _) = self.slicing_node(call)?;
         let allocation = call.body::<AllocationResource>()?.allocation(slice_id(call)?);
         self.send(id, SliceCommand::Allocate(allocation), call)
@@ -128,24 +128,24 @@ impl Slicing {
         self.ues.get(id, rnti).ok_or_else(|| Fault::new(404, format!("there is no UE {rnti}")))
     }
 
-    fn ue(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+    fn ue(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
         let (id, node) = self.slicing_node(call)?;
-        Ok(Done::Answer(ue_of(node, self.ue_of(&id, call)?)))
+        Ok(Completion::Answer(ue_of(node, self.ue_of(&id, call)?)))
     }
 
-    fn put_ue(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+    fn put_ue(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
         let (id, _) = self.slicing_node(call)?;
         let rnti = rnti(call)?;
         let slice = call.body::<AssociationResource>()?.slice;
         self.send(id, SliceCommand::Associate(vec![UeSlice { rnti, slice }]), call)
     }
 
-    fn cell(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+    fn cell(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
         let (id, _) = self.slicing_node(call)?;
-        Ok(Done::Answer(json!({ "cell_id": self.ue_of(&id, call)?.cell_id })))
+        Ok(Completion::Answer(json!({ "cell_id": self.ue_of(&id, call)?.cell_id })))
     }
 
-    fn put_cell(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+    fn put_cell(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
         let (id, _) = self.slicing_node(call)?;
         let cell_id = self.ue_of(&id, call)?.cell_id;
         let target_cell_id = call.body::<CellResource>()?.cell_id;
@@ -158,12 +158,12 @@ impl Slicing {
         id: GlobalE2NodeId,
         command: SliceCommand,
         call: &mut Call<'_>,
-    ) -> Result<Done, Fault> {
+    ) -> Result<Completion, Fault> {
         let lost = || Fault::new(503, "the base station is not connected, or offers no SLICE");
         let function = self.watch.function(&id, SLICE).ok_or_else(lost)?;
         let waiting = Waiting::North { node: id, token: call.request.token, command: command.clone() };
         self.commands.send((id, function), &command, waiting, call.out)?;
-        Ok(Done::Later)
+        Ok(Completion::Later)
     }
 
     /// Sends the handover to the E2 node that terminates RRC of this base station.
@@ -173,13 +173,13 @@ impl Slicing {
         handover: RrcHandover,
         token: u64,
         out: &mut IAppOutbox,
-    ) -> Result<Done, Fault> {
+    ) -> Result<Completion, Fault> {
         let parts = self.nodes.keys().filter(|part| part.base_station() == id.base_station());
         let to = parts.filter_map(|part| Some((*part, self.watch.function(part, RRC)?))).next();
         let lost = || Fault::new(503, "the base station is not connected, or offers no RRC");
         let command = RrcCommand::Handover(handover);
         self.commands.send(to.ok_or_else(lost)?, &command, Waiting::HandOver { token }, out)?;
-        Ok(Done::Later)
+        Ok(Completion::Later)
     }
 
     fn overview(&self, id: &GlobalE2NodeId, node: &Node) -> Json {

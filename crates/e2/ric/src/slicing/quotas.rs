@@ -3,7 +3,7 @@
 //! CCC is preferred: its policies apply to a cell. An order of RC names a UE, and OCUDU refuses an unknown one. RC is
 //! used after a refusal of CCC that a dedicated ratio of 0 may explain, as at OCUDU.
 use super::{Slicing, Waiting};
-use crate::north::{Call, Done, Fault, FaultReply as _, NO_DEDICATED, NO_SUCH_UE};
+use crate::north::{Call, Completion, Fault, FaultReply as _, NO_DEDICATED, NO_SUCH_UE};
 use bytes::Bytes;
 use ranlab_e2::ric::{IAppOutbox, NodeInfo};
 use ranlab_e2_codec::e2ap::{GlobalE2NodeId, Plmn, RanFunctionId, RanFunctionItem};
@@ -189,7 +189,7 @@ fn policies(cells: &[CellId], quotas: &[SliceQuota]) -> Result<(Bytes, Bytes), S
 
 impl Slicing {
     /// Sets the quotas of a base station without SLICE.
-    pub(super) fn quotas(&mut self, id: GlobalE2NodeId, call: &mut Call<'_>) -> Result<Done, Fault> {
+    pub(super) fn quotas(&mut self, id: GlobalE2NodeId, call: &mut Call<'_>) -> Result<Completion, Fault> {
         let wanted: QuotasResource = call.body()?;
         let quotas: Vec<_> = wanted.quotas.iter().map(|it| it.quota(id.plmn())).collect::<Result<_, _>>()?;
         let ue = wanted.ue.as_deref().map_or_else(|| Ok(UeNumbers::from_number(0)), str::parse::<UeNumbers>);
@@ -204,7 +204,7 @@ impl Slicing {
         let Control { node, function, header, message } = control;
         let waiting = Waiting::Quotas { token: call.request.token, refusal, instead: instead.map(Box::new) };
         self.commands.send_control((node, function), header, message, waiting, call.out)?;
-        Ok(Done::Later)
+        Ok(Completion::Later)
     }
 
     /// Sends an order of RC after CCC's refusal of its quotas.

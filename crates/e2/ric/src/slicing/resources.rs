@@ -1,6 +1,6 @@
 //! JSON resources of slices.
 use crate::north::{Fault, given};
-use crate::ues::Choice;
+use crate::ues::UeSelector;
 use ranlab_e2_codec::e2sm::slice::{
     DEADLINE_MAX, DeadlineReservation, LABEL_MAX, PrbRange, RateReservation, Slice, SliceAlgorithm,
     SliceAllocation, SliceParameters, SliceSet, SliceShare, UeAllocation, UeScheduler, WHOLE_PPM,
@@ -327,13 +327,13 @@ pub struct RuleResource {
 /// Rule after validation.
 #[derive(Debug, Clone)]
 pub(super) struct Rule {
-    pub(super) choice: Choice,
+    pub(super) choice: UeSelector,
     pub(super) slice: Slice,
 }
 
 impl Rule {
     pub(super) fn new(from: &RuleResource) -> Result<Self, Fault> {
-        let choice = Choice::new(from.plmn.as_deref(), from.snssai.as_deref())?;
+        let choice = UeSelector::new(from.plmn.as_deref(), from.snssai.as_deref())?;
         let id = from.slice.id.ok_or_else(|| Fault::new(422, "a rule's slice has an id"))?;
         Ok(Self { choice, slice: from.slice.slice(id)? })
     }

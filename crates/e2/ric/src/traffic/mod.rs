@@ -21,8 +21,8 @@ pub use resources::{
 
 use crate::bus::Bus;
 use crate::monitor::row;
-use crate::north::{Commands, FaultReply as _};
-use crate::watch::Watch;
+use crate::north::{FaultReply as _, PendingCommands};
+use crate::watch::SubscriptionTracker;
 use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::ric::{IApp, IAppInput, IAppOutbox, NorthboundReply};
@@ -57,10 +57,10 @@ struct Node {
 
 /// iApp for traffic control.
 pub struct Traffic {
-    watch: Watch,
+    watch: SubscriptionTracker,
     nodes: BTreeMap<GlobalE2NodeId, Node>,
     /// Tokens of the northbound requests with pending controls.
-    commands: Commands<u64>,
+    commands: PendingCommands<u64>,
     rlc_columns: Vec<Column>,
     bus: Box<dyn Bus>,
 }
@@ -73,9 +73,9 @@ impl Traffic {
     pub fn new(period: Duration, bus: Box<dyn Bus>) -> Result<Self, SmError> {
         let traffic = <TrafficModel as ServiceModel>::periodic(period)?.to_octets(Encoding::Per)?;
         let rlc = Model::periodic(&Rlc, Rlc.encoding(), period)?;
-        let watch = Watch::new(vec![(TrafficModel::OID, traffic), (Rlc::OID, rlc)]);
+        let watch = SubscriptionTracker::new(vec![(TrafficModel::OID, traffic), (Rlc::OID, rlc)]);
         let nodes = BTreeMap::new();
-        let commands = Commands::default();
+        let commands = PendingCommands::default();
         Ok(Self { watch, nodes, commands, rlc_columns: Model::columns(&Rlc), bus })
     }
 

@@ -3,7 +3,7 @@ use super::resources::{
     self, FilterResource, PacerResource, QueueResource, SchedulerResource, StageResource,
 };
 use super::{Node, TRAFFIC, Traffic};
-use crate::north::{Call, Done, Fault, Handler, named};
+use crate::north::{Call, Completion, Fault, Handler, named};
 use ranlab_e2_codec::e2ap::GlobalE2NodeId;
 use ranlab_e2_codec::e2sm::traffic::{BearerId, Stage, TrafficAction, TrafficCommand};
 use serde_json::{Value as Json, json};
@@ -38,16 +38,16 @@ ranlab_machine::routes! {
 }
 
 impl Traffic {
-    fn nodes(&mut self, _: &mut Call<'_>) -> Result<Done, Fault> {
+    fn nodes(&mut self, _: &mut Call<'_>) -> Result<Completion, Fault> {
         let nodes = self.nodes.iter().map(|(id, node)| self.overview(id, node));
-        Ok(Done::Answer(json!({ "nodes": nodes.collect::<Vec<_>>() })))
+        Ok(Completion::Answer(json!({ "nodes": nodes.collect::<Vec<_>>() })))
     }
 
-    fn bearers(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+    fn bearers(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
         let id = self.node_of(call)?;
         let report = self.nodes.get(&id).and_then(|node| node.report.as_ref());
         let bearers = report.into_iter().flat_map(|report| &report.bearers).map(resources::bearer);
-        Ok(Done::Answer(json!({
+        Ok(Completion::Answer(json!({
             "node": id.to_string(),
             "tstamp_us": report.map(|report| report.tstamp_us),
             "bearers": bearers.collect::<Vec<_>>(),
@@ -66,55 +66,55 @@ impl Traffic {
         Ok((id, BearerId { rnti, rbid }))
     }
 
-    fn bearer(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+    fn bearer(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
         let (id, bearer) = self.bearer_of(call)?;
         let report = self.nodes.get(&id).and_then(|node| node.report.as_ref());
         let found = report.and_then(|report| report.bearers.iter().find(|b| b.bearer == bearer));
         let BearerId { rnti, rbid } = bearer;
         let unknown = || Fault::new(404, format!("there is no bearer {rbid} of a UE {rnti}"));
-        Ok(Done::Answer(resources::bearer(found.ok_or_else(unknown)?)))
+        Ok(Completion::Answer(resources::bearer(found.ok_or_else(unknown)?)))
     }
 
-    fn put_queue(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+    fn put_queue(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
         let of = self.bearer_of(call)?;
         let queue = call.body::<QueueResource>()?.queue(queue(call)?)?;
         self.send(of, TrafficAction::PutQueue(queue), call)
     }
 
-    fn delete_queue(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+    fn delete_queue(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
         let of = self.bearer_of(call)?;
         self.send(of, TrafficAction::DeleteQueue(queue(call)?), call)
     }
 
-    fn put_filter(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+    fn put_filter(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
         let of = self.bearer_of(call)?;
         let filter = call.body::<FilterResource>()?.filter(filter(call)?);
         self.send(of, TrafficAction::PutFilter(filter), call)
     }
 
-    fn delete_filter(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+    fn delete_filter(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
         let of = self.bearer_of(call)?;
         self.send(of, TrafficAction::DeleteFilter(filter(call)?), call)
     }
 
-    fn put_scheduler(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+    fn put_scheduler(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
         let of = self.bearer_of(call)?;
         self.send(of, TrafficAction::SetScheduler(call.body::<SchedulerResource>()?.into()), call)
     }
 
-    fn put_pacer(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+    fn put_pacer(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
         let of = self.bearer_of(call)?;
         self.send(of, TrafficAction::SetPacer(call.body::<PacerResource>()?.into()), call)
     }
 
-    fn put_stage(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+    fn put_stage(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
         let of = self.bearer_of(call)?;
         let role = resources::role(call.parameters.text("role"))?;
         let module = Some(call.body::<StageResource>()?.module()?);
         self.send(of, TrafficAction::SetStage(Stage { role, module }), call)
     }
 
-    fn delete_stage(&mut self, call: &mut Call<'_>) -> Result<Done, Fault> {
+    fn delete_stage(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
         let of = self.bearer_of(call)?;
         let role = resources::role(call.parameters.text("role"))?;
         self.send(of, TrafficAction::SetStage(Stage { role, module: None }), call)
@@ -125,7 +125,7 @@ impl Traffic {
         (id, bearer): (GlobalE2NodeId, BearerId),
         action: TrafficAction,
         call: &mut Call<'_>,
-    ) -> Result<Done, Fault> {
+    ) -> Result<Completion, Fault> {
         let lost = || Fault::new(503, "the base station is not connected, or offers no TRAFFIC");
         let function = self.watch.function(&id, TRAFFIC).ok_or_else(lost)?;
         self.commands.send(
@@ -134,7 +134,7 @@ impl Traffic {
             call.request.token,
             call.out,
         )?;
-        Ok(Done::Later)
+        Ok(Completion::Later)
     }
 
     fn overview(&self, id: &GlobalE2NodeId, node: &Node) -> Json {

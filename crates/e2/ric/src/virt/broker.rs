@@ -1,6 +1,6 @@
 //! Mailbox between the virtualization iApp and the operators' agents.
 use super::functions;
-use super::station::{Command, Station, View};
+use super::station::{Command, SharedBaseStation, TenantView};
 use super::tenants::Tenants;
 use crate::lock;
 use bytes::Bytes;
@@ -27,17 +27,17 @@ pub const STATIONS_MAX: usize = 4_096;
 /// View of a base station for one operator, served by one agent. It is never deleted, but may be closed and
 /// opened again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct FaceId(pub u32);
+pub struct TenantNodeId(pub u32);
 
 /// Work for the owner of the mailbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Errand {
+pub enum BrokerTask {
     /// Start the agent of a view if it does not exist yet ([`TenantBroker::agent`]) and connect it to its operator.
-    Open(FaceId),
+    Open(TenantNodeId),
     /// Disconnect the agent from its operator: the base station is lost.
-    Close(FaceId),
+    Close(TenantNodeId),
     /// Call [`TenantBroker::tend`]: there is work for the agent.
-    Tend(FaceId),
+    Tend(TenantNodeId),
     /// Call [wake_iapp](ranlab_e2::ric::Ric::wake_iapp) for the iApp: there is work for it.
     Rouse,
 }
@@ -45,14 +45,14 @@ pub enum Errand {
 /// State shared by the iApp and the agents.
 pub(super) struct State {
     pub(super) tenants: Tenants,
-    stations: BTreeMap<GlobalE2NodeId, Station>,
+    stations: BTreeMap<GlobalE2NodeId, SharedBaseStation>,
     /// Number of base stations beyond [`STATIONS_MAX`].
     beyond: u64,
     /// Base station and operator index of each view.
     faces: Vec<(GlobalE2NodeId, usize)>,
-    open: BTreeSet<FaceId>,
-    errands: VecDeque<Errand>,
-    dirty: BTreeSet<FaceId>,
+    open: BTreeSet<TenantNodeId>,
+    errands: VecDeque<BrokerTask>,
+    dirty: BTreeSet<TenantNodeId>,
     rouse: bool,
     on_errand: Option<Box<dyn Fn() + Send>>,
 }
@@ -97,12 +97,12 @@ impl State {
     }
 
     /// Returns the base station and operator of a view, if the base station is present.
-    pub(super) fn station_of(&self, face: FaceId) -> Option<(&Station, usize)> {
+    pub(super) fn station_of(&self, face: TenantNodeId) -> Option<(&SharedBaseStation, usize)> {
         let (id, tenant) = self.faces.get(face.0 as usize)?;
         self.stations.get(id).map(|station| (station, *tenant))
     }
 
-    pub(super) fn of_mut(&mut self, face: FaceId) -> Option<(&mut Station, usize)> {
+    pub(super) fn of_mut(&mut self, face: TenantNodeId) -> Option<(&mut SharedBaseStation, usize)> {
         let (id, tenant) = self.faces.get(face.0 as usize)?;
         self.stations.get_mut(id).map(|station| (station, *tenant))
     }
@@ -110,7 +110,7 @@ impl State {
     /// Opens or closes the views of a base station according to its state, and schedules work for the open
     /// ones.
     fn show(&mut self, id: GlobalE2NodeId) {
-        let ready = self.stations.get(&id).is_some_and(Station::is_ready);
+        let ready = self.stations.get(&id).is_some_and(SharedBaseStation::is_ready);
         for tenant in 0..self.tenants.leases.len() {
             let known = self.faces.iter().position(|face| *face == (id, tenant));
             let n = match known {
@@ -121,18 +121,18 @@ impl State {
                 }
                 None => continue,
             };
-            let face = FaceId(n as u32);
+            let face = TenantNodeId(n as u32);
             if ready && self.open.insert(face) {
-                self.errands.push_back(Errand::Open(face));
+                self.errands.push_back(BrokerTask::Open(face));
             } else if !ready && self.open.remove(&face) {
-                self.errands.push_back(Errand::Close(face));
+                self.errands.push_back(BrokerTask::Close(face));
             }
             self.dirty.insert(face);
         }
         self.call();
     }
 
-    fn show_all(&mut self, of: impl Fn(&GlobalE2NodeId, &Station) -> bool) {
+    fn show_all(&mut self, of: impl Fn(&GlobalE2NodeId, &SharedBaseStation) -> bool) {
         let ids: Vec<_> = self.stations.iter().filter(|(id, it)| of(id, it)).map(|(id, _)| *id).collect();
         ids.into_iter().for_each(|id| self.show(id));
     }
@@ -170,7 +170,7 @@ impl State {
             return;
         }
         let tenants = &self.tenants;
-        let station = self.stations.entry(id).or_insert_with(|| Station::new(part, cu, tenants));
+        let station = self.stations.entry(id).or_insert_with(|| SharedBaseStation::new(part, cu, tenants));
         (station.part, station.cu, station.up) = (part, cu, true);
         // Interfaces towards the core; interfaces between its E2 nodes do not concern the operators.
         let core = |item: &&ComponentConfigItem| {
@@ -189,7 +189,7 @@ impl State {
     }
 
     pub(super) fn lose_base(&mut self, base: &GlobalE2NodeId) {
-        let of_base = |station: &Station| station.part.base_station() == *base;
+        let of_base = |station: &SharedBaseStation| station.part.base_station() == *base;
         for station in self.stations.values_mut().filter(|station| of_base(station)) {
             station.forget();
         }
@@ -200,7 +200,7 @@ impl State {
     pub(super) fn forget_all(&mut self) {
         let tenants = &self.tenants;
         for station in self.stations.values_mut() {
-            *station = Station::new(station.part, station.cu, tenants);
+            *station = SharedBaseStation::new(station.part, station.cu, tenants);
         }
         self.show_all(|_, _| true);
     }
@@ -236,7 +236,7 @@ impl State {
     pub(super) fn place(&mut self, part: &GlobalE2NodeId, event: &RrcEvent) {
         let base = part.base_station();
         let tenant = self.tenants.tenant_of(event);
-        let of_base = |station: &Station| station.part.base_station() == base;
+        let of_base = |station: &SharedBaseStation| station.part.base_station() == base;
         let several = self.stations.values().filter(|station| of_base(station)).count() > 1;
         for (id, station) in self.stations.iter_mut().filter(|(_, station)| of_base(station)) {
             let tenant = tenant.filter(|_| !several || station.cells.contains(&event.cell_id));
@@ -264,7 +264,7 @@ impl State {
     pub(super) fn keep(&mut self, part: &GlobalE2NodeId, oid: &'static str, message: Bytes) {
         let is_carrier = self.stations.values().any(|station| station.part == *part);
         let base = part.base_station();
-        let its = |station: &&mut Station| {
+        let its = |station: &&mut SharedBaseStation| {
             if is_carrier { station.part == *part } else { station.part.base_station() == base }
         };
         for station in self.stations.values_mut().filter(its) {
@@ -272,7 +272,10 @@ impl State {
         }
     }
 
-    pub(super) fn go_on(&mut self, mut send: impl FnMut(&Station, &Command) -> Option<RequestHandle>) {
+    pub(super) fn go_on(
+        &mut self,
+        mut send: impl FnMut(&SharedBaseStation, &Command) -> Option<RequestHandle>,
+    ) {
         for (id, station) in &mut self.stations {
             station.go_on(&self.tenants, &mut send);
             if station.views.iter().any(|view| !(view.ended.is_empty() && view.handed_over.is_empty())) {
@@ -295,8 +298,8 @@ impl State {
     }
 
     pub(super) fn stations_as_json(&self) -> Json {
-        let station = |(id, station): (&GlobalE2NodeId, &Station)| {
-            let view = |(name, view): (&String, &View)| {
+        let station = |(id, station): (&GlobalE2NodeId, &SharedBaseStation)| {
+            let view = |(name, view): (&String, &TenantView)| {
                 let slices: Vec<_> = view.set.slices.iter().map(|slice| slice.id).collect();
                 (name.clone(), json!({ "ues": view.ues.keys().collect::<Vec<_>>(), "slices": slices }))
             };
@@ -318,8 +321,8 @@ impl State {
 fn faces_of<'a>(
     faces: &'a [(GlobalE2NodeId, usize)],
     id: &'a GlobalE2NodeId,
-) -> impl Iterator<Item = FaceId> + 'a {
-    (0..).zip(faces).filter(move |(_, (station, _))| station == id).map(|(n, _)| FaceId(n))
+) -> impl Iterator<Item = TenantNodeId> + 'a {
+    (0..).zip(faces).filter(move |(_, (station, _))| station == id).map(|(n, _)| TenantNodeId(n))
 }
 
 impl TenantBroker {
@@ -331,22 +334,22 @@ impl TenantBroker {
         lock(&self.0)
     }
 
-    /// Sets a callback for new [`Errand`]s; it must not call this mailbox.
+    /// Sets a callback for new [`BrokerTask`]s; it must not call this mailbox.
     pub fn on_errand(&self, call: impl Fn() + Send + 'static) {
         self.state().on_errand = Some(Box::new(call));
     }
 
     /// Returns the next item of work for the owner.
-    pub fn next_errand(&self) -> Option<Errand> {
+    pub fn next_errand(&self) -> Option<BrokerTask> {
         let mut state = self.state();
         if let Some(errand) = state.errands.pop_front() {
             return Some(errand);
         }
         if std::mem::take(&mut state.rouse) {
-            return Some(Errand::Rouse);
+            return Some(BrokerTask::Rouse);
         }
         let face = state.dirty.pop_first()?;
-        Some(Errand::Tend(face))
+        Some(BrokerTask::Tend(face))
     }
 
     /// Returns the names of the operators, in order.
@@ -355,18 +358,18 @@ impl TenantBroker {
     }
 
     /// Returns base station and operator index (see [`tenants`](Self::tenants)) of a view.
-    pub fn face(&self, face: FaceId) -> Option<(GlobalE2NodeId, usize)> {
+    pub fn face(&self, face: TenantNodeId) -> Option<(GlobalE2NodeId, usize)> {
         self.state().faces.get(face.0 as usize).copied()
     }
 
     /// Returns whether a view is open.
-    pub fn is_open(&self, face: FaceId) -> bool {
+    pub fn is_open(&self, face: TenantNodeId) -> bool {
         self.state().open.contains(&face)
     }
 
     /// Returns the agent of a view, without controllers; `None` if there is no such view. Call
     /// [`tend`](Self::tend) for it immediately.
-    pub fn agent(&self, face: FaceId) -> Option<Agent> {
+    pub fn agent(&self, face: TenantNodeId) -> Option<Agent> {
         let (id, _) = self.face(face)?;
         let mut components =
             self.state().station_of(face).map(|(station, _)| station.components.clone()).unwrap_or_default();
@@ -386,7 +389,7 @@ impl TenantBroker {
     }
 
     /// Passes UE changes and outcomes of controls to the agent of a view.
-    pub fn tend(&self, face: FaceId, agent: &mut Agent, now: Time) {
+    pub fn tend(&self, face: TenantNodeId, agent: &mut Agent, now: Time) {
         let there: BTreeSet<_> = match self.state().station_of(face) {
             Some((station, tenant)) => {
                 station.views[tenant].ues.keys().map(|rnti| UeId((*rnti).into())).collect()

@@ -1,6 +1,6 @@
 //! RAN functions of an operator's agent: the operator's view of a base station.
-use super::broker::{FaceId, TenantBroker};
-use super::station::{Command, End, View};
+use super::broker::{TenantBroker, TenantNodeId};
+use super::station::{Command, CommandResult, TenantView};
 use ranlab_e2::Time;
 use ranlab_e2::agent::{RanFunction, UeFilter, UeId};
 use ranlab_e2::functions::rrc::{self, RrcSource};
@@ -15,9 +15,9 @@ use ranlab_e2_codec::e2sm::{self, Model, gtp, mac, pdcp, rlc};
 
 /// Access to the view of an operator.
 #[derive(Debug, Clone)]
-struct Face(TenantBroker, FaceId);
+struct TenantFunction(TenantBroker, TenantNodeId);
 
-impl Face {
+impl TenantFunction {
     /// Queues a control; its outcome is reported later.
     fn order(&self, command: Command) -> Result<Progress, Refusal> {
         let mut state = self.0.state();
@@ -29,15 +29,15 @@ impl Face {
     }
 
     /// Calls `of` with the view; returns the default if the base station is not present.
-    fn with<T: Default>(&self, of: impl FnOnce(&mut View) -> T) -> T {
+    fn with<T: Default>(&self, of: impl FnOnce(&mut TenantView) -> T) -> T {
         let mut state = self.0.state();
         state.of_mut(self.1).map(|(station, tenant)| of(&mut station.views[tenant])).unwrap_or_default()
     }
 }
 
 /// Returns all RAN functions of a view, with their ids.
-pub(super) fn all(desk: &TenantBroker, face: FaceId) -> Vec<(Box<dyn RanFunction>, RanFunctionId)> {
-    let face = Face(desk.clone(), face);
+pub(super) fn all(desk: &TenantBroker, face: TenantNodeId) -> Vec<(Box<dyn RanFunction>, RanFunctionId)> {
+    let face = TenantFunction(desk.clone(), face);
     let statistics = |model: &dyn Model, keep: Keep| -> (Box<dyn RanFunction>, RanFunctionId) {
         let source = Statistics { face: face.clone(), oid: model.oid().to_owned(), keep };
         (Box::new(PeriodicReport::for_model(model, source)), model.default_function_id())
@@ -66,7 +66,7 @@ fn keep<E: PlainElement>(message: &[u8], its: &dyn Fn(u32) -> bool, rnti: fn(&E)
 
 /// Statistics function of a view: the last report of the base station, restricted to the operator's UEs.
 struct Statistics {
-    face: Face,
+    face: TenantFunction,
     oid: String,
     keep: Keep,
 }
@@ -85,7 +85,7 @@ impl StatsSource for Statistics {
     }
 }
 
-impl SliceControl for Face {
+impl SliceControl for TenantFunction {
     fn prbs(&self) -> u16 {
         let state = self.0.state();
         state
@@ -121,12 +121,12 @@ impl SliceControl for Face {
         self.order(Command::Slice(command.clone()))
     }
 
-    fn ended(&mut self) -> Vec<End> {
+    fn ended(&mut self) -> Vec<CommandResult> {
         self.with(|view| std::mem::take(&mut view.ended))
     }
 }
 
-impl RrcSource for Face {
+impl RrcSource for TenantFunction {
     fn connected(&mut self, _: Time) -> Vec<RrcEvent> {
         let state = self.0.state();
         let ues = state
@@ -143,7 +143,7 @@ impl RrcSource for Face {
         self.order(Command::HandOver(*handover))
     }
 
-    fn ended(&mut self) -> Vec<End> {
+    fn ended(&mut self) -> Vec<CommandResult> {
         self.with(|view| std::mem::take(&mut view.handed_over))
     }
 

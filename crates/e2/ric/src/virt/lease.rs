@@ -11,7 +11,7 @@ use ranlab_e2_codec::e2sm::slice::{
 /// The operator sees a virtual carrier: 100 % of it correspond to [`share_ppm`](Self::share_ppm) of the real
 /// carrier. Slice ids of the operator start at 0 and map to a range that no other operator uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Lease {
+pub struct TenantShare {
     /// Service level agreement: share of all resources, in parts per million, greater than 0.
     pub share_ppm: u32,
     /// First id of the range at the base station; the id of [`whole`](Self::whole).
@@ -26,7 +26,7 @@ fn refuse<T>(reason: Reason, detail: impl AsRef<str>) -> Result<T, Refusal> {
     Err(Refusal::new(reason, detail))
 }
 
-impl Lease {
+impl TenantShare {
     fn share(&self) -> f64 {
         f64::from(self.share_ppm) / f64::from(WHOLE_PPM)
     }
@@ -181,8 +181,8 @@ fn keep(slices: &mut [Slice], left_ppm: u64) -> u64 {
 mod tests {
     use super::*;
 
-    fn lease(share_ppm: u32) -> Lease {
-        Lease { share_ppm, first_id: 11, ids: 10, slices: 7 }
+    fn lease(share_ppm: u32) -> TenantShare {
+        TenantShare { share_ppm, first_id: 11, ids: 10, slices: 7 }
     }
 
     fn set(parameters: &[SliceParameters]) -> SliceSet {

@@ -10,11 +10,11 @@
 //! ```
 //!
 //! Towards base stations it is a RIC with the iApp [`Virt`]; towards each operator it is one agent per base
-//! station ([`TenantBroker::agent`]). Both sides exchange data through the [`TenantBroker`], which hands [`Errand`]s to its
+//! station ([`TenantBroker::agent`]). Both sides exchange data through the [`TenantBroker`], which hands [`BrokerTask`]s to its
 //! owner: a driver on sockets, or a simulation in virtual time. Virtualization controllers can be nested.
 //!
 //! A UE belongs to the operator whose PLMN or slice it selected. Resources are shared as in NVS, scaled by
-//! the operator's share ([`Lease`]). An operator's control gets its response when the base station has
+//! the operator's share ([`TenantShare`]). An operator's control gets its response when the base station has
 //! responded. State is limited to reports of base stations and controls since the operators connected; after
 //! a restart, operators have to send their controls again.
 //!
@@ -30,12 +30,12 @@ mod lease;
 mod station;
 mod tenants;
 
-pub use broker::{Errand, FaceId, STATIONS_MAX, TenantBroker};
-pub use lease::Lease;
+pub use broker::{BrokerTask, STATIONS_MAX, TenantBroker, TenantNodeId};
+pub use lease::TenantShare;
 pub use tenants::{TENANTS_MAX, Tenant, VirtError};
 
-use crate::north::{Call, Done, Fault, Handler};
-use crate::watch::{RETRY, Watch};
+use crate::north::{Call, Completion, Fault, Handler};
+use crate::watch::{RETRY, SubscriptionTracker};
 use broker::State;
 use ranlab_e2::Time;
 use ranlab_e2::ric::{ControlDetails, IApp, IAppInput, IAppOutbox, NodeInfo, NodeKind, Outcome};
@@ -68,7 +68,7 @@ const STATISTICS: [&str; 4] = [mac::OID, rlc::OID, pdcp::OID, gtp::OID];
 /// iApp of the virtualization controller.
 #[derive(Debug)]
 pub struct Virt {
-    watch: Watch,
+    watch: SubscriptionTracker,
     desk: TenantBroker,
     /// Last RRC event of each connected UE, by base station and RNTI.
     ues: BTreeMap<GlobalE2NodeId, BTreeMap<u16, RrcEvent>>,
@@ -110,7 +110,7 @@ impl Virt {
         wanted.extend(STATISTICS.map(|oid| (oid, every.clone())));
         desk.state().forget_all();
         Ok(Self {
-            watch: Watch::new(wanted),
+            watch: SubscriptionTracker::new(wanted),
             desk: desk.clone(),
             ues: BTreeMap::new(),
             parts: BTreeMap::new(),
@@ -195,12 +195,12 @@ impl Virt {
         }
     }
 
-    fn tenants(&mut self, _: &mut Call<'_>) -> Result<Done, Fault> {
-        Ok(Done::Answer(self.desk.state().tenants.as_json()))
+    fn tenants(&mut self, _: &mut Call<'_>) -> Result<Completion, Fault> {
+        Ok(Completion::Answer(self.desk.state().tenants.as_json()))
     }
 
-    fn nodes(&mut self, _: &mut Call<'_>) -> Result<Done, Fault> {
-        Ok(Done::Answer(self.desk.state().stations_as_json()))
+    fn nodes(&mut self, _: &mut Call<'_>) -> Result<Completion, Fault> {
+        Ok(Completion::Answer(self.desk.state().stations_as_json()))
     }
 }
 

@@ -1,5 +1,5 @@
 //! Base station as seen by the operators, with each operator's slices and UEs.
-use super::lease::Lease;
+use super::lease::TenantShare;
 use super::tenants::Tenants;
 use bytes::Bytes;
 use ranlab_e2::ric::RequestHandle;
@@ -37,7 +37,7 @@ struct Order {
 
 /// View of an operator on a base station.
 #[derive(Debug, Default)]
-pub(super) struct View {
+pub(super) struct TenantView {
     /// Slices, in the operator's terms.
     pub(super) set: SliceSet,
     /// Slice of each UE that the operator has associated, by RNTI.
@@ -49,15 +49,15 @@ pub(super) struct View {
     orders: VecDeque<Order>,
     last_order: u64,
     /// Outcomes of slice controls since the agent last read them.
-    pub(super) ended: Vec<End>,
+    pub(super) ended: Vec<CommandResult>,
     /// Outcomes of handovers since the agent last read them.
-    pub(super) handed_over: Vec<End>,
+    pub(super) handed_over: Vec<CommandResult>,
 }
 
 /// Number of a control and its outcome.
-pub(super) type End = (u64, Result<(), Refusal>);
+pub(super) type CommandResult = (u64, Result<(), Refusal>);
 
-impl View {
+impl TenantView {
     fn new(sharing: bool) -> Self {
         Self { set: SliceSet { sharing, ..SliceSet::default() }, ..Self::default() }
     }
@@ -114,16 +114,16 @@ impl View {
 struct UnderWay {
     request: RequestHandle,
     command: Command,
-    by: By,
+    by: CommandOrigin,
 }
 
 /// Origin of a pending control: operator, its control, and its configuration afterwards. `None`: a correction
 /// by the controller.
-type By = Option<(usize, Order, SliceSet)>;
+type CommandOrigin = Option<(usize, Order, SliceSet)>;
 
 /// Base station as seen by the operators.
 #[derive(Debug)]
-pub(super) struct Station {
+pub(super) struct SharedBaseStation {
     /// E2 node that schedules the carrier.
     pub(super) part: GlobalE2NodeId,
     /// E2 node that terminates RRC.
@@ -141,7 +141,7 @@ pub(super) struct Station {
     /// another UE, possibly of another operator.
     later: BTreeMap<&'static str, BTreeSet<u16>>,
     /// View of each operator.
-    pub(super) views: Vec<View>,
+    pub(super) views: Vec<TenantView>,
     under_way: Option<UnderWay>,
     /// Operator whose controls come first, in rotation, so that one with many controls does not delay the
     /// others.
@@ -165,7 +165,7 @@ fn nobodys(left_ppm: u32) -> Slice {
     }
 }
 
-impl Station {
+impl SharedBaseStation {
     pub(super) fn new(part: GlobalE2NodeId, cu: GlobalE2NodeId, tenants: &Tenants) -> Self {
         Self {
             part,
@@ -176,7 +176,7 @@ impl Station {
             report: None,
             stats: BTreeMap::new(),
             later: BTreeMap::new(),
-            views: tenants.leases.iter().map(|_| View::new(tenants.sharing)).collect(),
+            views: tenants.leases.iter().map(|_| TenantView::new(tenants.sharing)).collect(),
             under_way: None,
             turn: 0,
             refused: None,
@@ -224,18 +224,18 @@ impl Station {
     }
 
     /// Returns the base station's slice for an operator's UE.
-    fn outer_home(lease: &Lease, view: &View, rnti: u16) -> u16 {
+    fn outer_home(lease: &TenantShare, view: &TenantView, rnti: u16) -> u16 {
         view.slice_of(rnti).and_then(|id| lease.outer_id(id)).unwrap_or(lease.first_id)
     }
 
     /// Returns the next control for an idle base station: operators' controls in rotation, then corrections.
-    fn next(&mut self, tenants: &Tenants) -> Option<(Command, By)> {
+    fn next(&mut self, tenants: &Tenants) -> Option<(Command, CommandOrigin)> {
         let report = self.report.as_ref().filter(|_| self.up && self.under_way.is_none())?;
         let wanted = self.wanted(tenants, None).ok()?;
         if report.set != wanted {
             return Some((Command::Slice(SliceCommand::Configure(wanted)), None));
         }
-        let place = |(lease, view): (&Lease, &View)| -> Vec<UeSlice> {
+        let place = |(lease, view): (&TenantShare, &TenantView)| -> Vec<UeSlice> {
             let of = |rnti: &u16| UeSlice { rnti: *rnti, slice: Self::outer_home(lease, view, *rnti) };
             let there = |ue: &UeSlice| report.ues.iter().find(|known| known.rnti == ue.rnti).copied();
             let moved = |ue: &UeSlice| there(ue).is_some_and(|known| known.slice != ue.slice);
@@ -268,7 +268,7 @@ impl Station {
         &self,
         tenants: &Tenants,
         tenant: usize,
-        lease: &Lease,
+        lease: &TenantShare,
         prbs: u16,
         command: &Command,
     ) -> Result<(Command, SliceSet), Refusal> {

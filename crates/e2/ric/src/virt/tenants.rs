@@ -1,7 +1,7 @@
 //! Operators and their service level agreements.
-use super::lease::Lease;
+use super::lease::TenantShare;
 use crate::north::Fault;
-use crate::ues::Choice;
+use crate::ues::UeSelector;
 use ranlab_e2_codec::e2sm::SmError;
 use ranlab_e2_codec::e2sm::rrc::RrcEvent;
 use ranlab_e2_codec::e2sm::slice::{SLICES_MAX, WHOLE_PPM};
@@ -16,7 +16,7 @@ pub struct Tenant {
     /// Display name.
     pub name: String,
     share_ppm: u32,
-    subscribers: Vec<(String, Choice)>,
+    subscribers: Vec<(String, UeSelector)>,
 }
 
 /// Invalid configuration of operators.
@@ -59,7 +59,7 @@ impl Tenant {
         }
         let choice = |text: &&str| {
             let (plmn, snssai) = if text.contains('.') { (Some(*text), None) } else { (None, Some(*text)) };
-            let choice = Choice::new(plmn, snssai);
+            let choice = UeSelector::new(plmn, snssai);
             let wrong = |fault: Fault| VirtError::Subscribers(name.to_owned(), fault.detail().to_owned());
             Ok::<_, VirtError>(((*text).to_owned(), choice.map_err(wrong)?))
         };
@@ -75,8 +75,8 @@ impl Tenant {
 #[derive(Debug)]
 pub(super) struct Tenants {
     pub(super) names: Vec<String>,
-    pub(super) leases: Vec<Lease>,
-    subscribers: Vec<Vec<(String, Choice)>>,
+    pub(super) leases: Vec<TenantShare>,
+    subscribers: Vec<Vec<(String, UeSelector)>>,
     pub(super) sharing: bool,
     /// Share that is not leased, in parts per million.
     pub(super) left_ppm: u32,
@@ -103,7 +103,7 @@ impl Tenants {
             return Err(VirtError::Ids(ids, ids_max));
         }
         let slices = (SLICES_MAX - 1) / tenants.len();
-        let lease = |(n, it): (u16, &Tenant)| Lease {
+        let lease = |(n, it): (u16, &Tenant)| TenantShare {
             share_ppm: it.share_ppm,
             first_id: 1 + n * (ids + 1),
             ids,
@@ -126,7 +126,7 @@ impl Tenants {
     /// Returns the agreements as JSON.
     pub(super) fn as_json(&self) -> Json {
         let all = self.names.iter().zip(&self.leases).zip(&self.subscribers);
-        let tenant = |((name, lease), subscribers): ((&String, &Lease), &Vec<(String, _)>)| {
+        let tenant = |((name, lease), subscribers): ((&String, &TenantShare), &Vec<(String, _)>)| {
             let subscribers: Vec<_> = subscribers.iter().map(|(text, _)| text).collect();
             json!({
                 "name": name,

@@ -15,7 +15,7 @@ use ranlab_e2_codec::e2ap::{
     ComponentConfigItem, ComponentConfiguration, ComponentId, ComponentInterfaceType, GlobalE2NodeId,
     InterfaceF1, InterfaceNg,
 };
-use ranlab_ric::virt::{Errand, FaceId, TenantBroker};
+use ranlab_ric::virt::{BrokerTask, TenantBroker, TenantNodeId};
 use serde_json::Value as Json;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -40,7 +40,7 @@ struct Shared {
     seat: usize,
     desk: TenantBroker,
     operators: Vec<String>,
-    faces: BTreeMap<FaceId, usize>,
+    faces: BTreeMap<TenantNodeId, usize>,
 }
 
 pub(crate) struct Lab {
@@ -86,7 +86,7 @@ impl Lab {
                 quiet = false;
                 let shared = &mut self.shared[n];
                 match errand {
-                    Errand::Open(face) => {
+                    BrokerTask::Open(face) => {
                         let (id, operator) = shared.desk.face(face).unwrap();
                         let at = *shared.faces.entry(face).or_insert_with(|| {
                             let agent = shared.desk.agent(face).unwrap();
@@ -97,17 +97,17 @@ impl Lab {
                         let address = shared.operators[operator].clone();
                         self.stations[at].agent.add_controller(self.now, address).unwrap();
                     }
-                    Errand::Close(face) => {
+                    BrokerTask::Close(face) => {
                         let agent = &mut self.stations[shared.faces[&face]].agent;
                         for id in agent.controllers().map(|(id, _)| id).collect::<Vec<_>>() {
                             agent.remove_controller(self.now, id).unwrap();
                         }
                     }
-                    Errand::Tend(face) => {
+                    BrokerTask::Tend(face) => {
                         let agent = &mut self.stations[shared.faces[&face]].agent;
                         shared.desk.tend(face, agent, self.now);
                     }
-                    Errand::Rouse => {
+                    BrokerTask::Rouse => {
                         let RicSlot { ric, iapps, .. } = &mut self.rics[shared.seat];
                         ric.wake_iapp(self.now, iapps[0]);
                     }

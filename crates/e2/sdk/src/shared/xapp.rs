@@ -5,7 +5,7 @@ use super::indications::{Indications, ReportStream};
 use super::problems::{ProblemLog, Problems};
 use super::queue::Queue;
 use super::request::{ReportRequest, RequestError};
-use crate::effect::{EffectFailure, Measured, Watch};
+use crate::effect::{ControlEffect, EffectFailure, EffectQuery};
 use crate::transport::SocketOptions;
 use crate::typed::{SubscriptionSpec, TypedControlError, customary};
 use crate::xapp::{ControlFailure, SubscriptionError, XappConnectError, XappHandle};
@@ -262,8 +262,8 @@ impl Xapp {
         function: impl Into<FunctionRef>,
         header: Bytes,
         message: Bytes,
-        watch: Watch,
-    ) -> Result<Measured, EffectFailure> {
+        watch: EffectQuery,
+    ) -> Result<ControlEffect, EffectFailure> {
         let function = function.into();
         let measured = self.actor.call(async move |state| {
             state.handle.control_with_effect(node, function, header, message, &watch).await

@@ -24,13 +24,13 @@
 //!
 //! A task that panics ends only its own link, and the machine gets the reason. A thread that ends takes its links
 //! with it and gets no new ones.
-mod crossing;
-mod moving;
 mod placement;
 mod pump;
 mod queue;
+mod remote_link;
 #[cfg(test)]
 mod tests;
+mod worker_pool;
 mod xapp_outbox;
 
 use std::io;
@@ -46,12 +46,12 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 use crate::transport::{Accept, AcceptError, Address, BindError, Listener, SocketOptions, Stream};
-pub use crossing::Far;
-use crossing::{Counts, Held, Mouths, Shared, lock};
-use moving::{LinkSlot, WorkerPool, WorkerThread};
 use placement::{LOOK_AT_LOAD, Load, Place, Placement};
-use pump::Pump;
+use pump::LinkTask;
 pub use queue::QUEUE_BYTES;
+pub use remote_link::RemoteLink;
+use remote_link::{Counts, LinkCountGuard, Shared, XappOutboxes, lock};
+use worker_pool::{LinkSlot, WorkerPool, WorkerThread};
 use xapp_outbox::XappOutbox;
 
 /// Index of the link kind: base stations. The other kind is xApps.
@@ -94,7 +94,7 @@ pub struct ThreadReport {
 /// Threads that serve sockets for a machine on another thread. Dropping it ends them.
 pub(crate) struct Threads {
     hall: Arc<WorkerPool>,
-    mouths: Mouths,
+    mouths: XappOutboxes,
     max_pdu: usize,
     stop: Vec<Arc<Notify>>,
     /// Task that measures the load.
@@ -145,7 +145,7 @@ impl Threads {
             turns: AtomicU64::new(0),
         });
         let looks = (above > 0.0).then(|| tokio::task::spawn_local(Self::adapt_to_load(hall.clone(), load)));
-        Ok(Self { hall, mouths: Mouths::default(), max_pdu, stop: all_stop, looks })
+        Ok(Self { hall, mouths: XappOutboxes::default(), max_pdu, stop: all_stop, looks })
     }
 
     /// Adapts the number of active threads to the load.
@@ -249,7 +249,7 @@ impl Drop for Threads {
 #[derive(Debug)]
 struct ThreadChoice {
     hall: Arc<WorkerPool>,
-    mouths: Mouths,
+    mouths: XappOutboxes,
     max_pdu: usize,
 }
 
@@ -280,25 +280,25 @@ impl ThreadChoice {
         let hall = &self.hall;
         lock(&hall.placement).add(kind, place);
         let counted = Arc::new(Mutex::new(Some(place)));
-        let held = Held { placement: Arc::clone(&hall.placement), kind, place: counted.clone() };
+        let held = LinkCountGuard { placement: Arc::clone(&hall.placement), kind, place: counted.clone() };
         let bench = hall.bench(place);
         let counts = &bench.counts;
         let framer = stream.framer();
         let (pump, shared) = if kind == XAPPS {
             let mouth = Arc::new(XappOutbox::new(stream, self.max_pdu, Arc::clone(counts)));
             let shared = Shared::of_xapp(mouth, Arc::clone(counts));
-            (Pump::of_xapp(Arc::clone(&shared)), shared)
+            (LinkTask::of_xapp(Arc::clone(&shared)), shared)
         } else {
             let shared = Shared::new(framer, Arc::clone(counts));
             let turn = hall.turns.load(Ordering::Relaxed);
             let seat = LinkSlot { hall: Arc::clone(hall), kind, place: counted, turn };
-            (Pump::new(stream, self.max_pdu, Arc::clone(&shared)).at(seat), shared)
+            (LinkTask::new(stream, self.max_pdu, Arc::clone(&shared)).at(seat), shared)
         };
         match place {
             Place::Worker(_) => drop(bench.runtime.spawn(pump)),
             Place::Here => drop(tokio::task::spawn_local(pump)),
         }
-        Stream::Other(Box::new(Far {
+        Stream::Other(Box::new(RemoteLink {
             shared,
             framer,
             mouths: Arc::clone(&self.mouths),

@@ -11,9 +11,9 @@ use std::time::Duration;
 use bytes::{Buf, BytesMut};
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
-use super::crossing::{Counts, Outward, Shared, count, lock};
-use super::moving::LinkSlot;
 use super::queue::{End, Queue};
+use super::remote_link::{Counts, SendPath, Shared, count, lock};
+use super::worker_pool::LinkSlot;
 use super::xapp_outbox::Batch;
 use crate::transport::now;
 use crate::transport::{FrameReader, ReadOutcome, Stream};
@@ -36,7 +36,7 @@ thread_local! {
 }
 
 /// Task of one link; it ends when both directions have ended.
-pub(super) struct Pump {
+pub(super) struct LinkTask {
     socket: Socket,
     shared: Arc<Shared>,
     /// Counters of the thread.
@@ -65,7 +65,7 @@ enum Socket {
     Shared,
 }
 
-impl Pump {
+impl LinkTask {
     /// Creates the task of a base station's link, with PDUs of up to `max_pdu` bytes.
     pub(super) fn new(stream: Stream, max_pdu: usize, shared: Arc<Shared>) -> Self {
         let reader = FrameReader::with_framer(max_pdu, stream.framer()).with_spare();
@@ -227,8 +227,8 @@ impl Pump {
     /// sent.
     fn outward(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
         let queue = match &self.shared.outward {
-            Outward::Mouth(mouth) => return mouth.poll(cx),
-            Outward::Queue(queue) => queue,
+            SendPath::Mouth(mouth) => return mouth.poll(cx),
+            SendPath::Queue(queue) => queue,
         };
         if self.leaving.is_empty() {
             let mut queue = lock(queue);
@@ -263,12 +263,12 @@ impl Pump {
     fn is_let_go(&self, cx: &mut Context<'_>) -> bool {
         match &self.shared.outward {
             // A socket that accepts no data does not wake the task, so the end of the link must.
-            Outward::Queue(queue) => {
+            SendPath::Queue(queue) => {
                 let mut queue = lock(queue);
                 queue.await_octets(cx.waker()).wake();
                 queue.is_over()
             }
-            Outward::Mouth(mouth) => mouth.is_over(),
+            SendPath::Mouth(mouth) => mouth.is_over(),
         }
     }
 
@@ -277,7 +277,7 @@ impl Pump {
         self.ended = true;
         let told = lock(&self.shared.inward).finish(why.clone());
         match &self.shared.outward {
-            Outward::Queue(queue) => {
+            SendPath::Queue(queue) => {
                 let mut outward = lock(queue);
                 let ended = outward.finish(why);
                 let unread = outward.abandon();
@@ -285,7 +285,7 @@ impl Pump {
                 ended.wake();
                 unread.wake();
             }
-            Outward::Mouth(mouth) => mouth.finish(match why {
+            SendPath::Mouth(mouth) => mouth.finish(match why {
                 End::Closed => End::Broken(io::ErrorKind::BrokenPipe, "the link has ended".to_owned()),
                 broken @ End::Broken(..) => broken,
             }),
@@ -298,8 +298,8 @@ impl Pump {
 fn stream<'a>(socket: &'a Socket, shared: &'a Shared) -> Option<&'a Stream> {
     match (socket, &shared.outward) {
         (Socket::Own(stream), _) => Some(stream),
-        (Socket::Shared, Outward::Mouth(mouth)) => Some(&mouth.stream),
-        (Socket::Shared, Outward::Queue(_)) => None,
+        (Socket::Shared, SendPath::Mouth(mouth)) => Some(&mouth.stream),
+        (Socket::Shared, SendPath::Queue(_)) => None,
     }
 }
 
@@ -373,7 +373,7 @@ fn is_in_vain(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
-impl Future for Pump {
+impl Future for LinkTask {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
@@ -417,7 +417,7 @@ impl Future for Pump {
     }
 }
 
-impl Drop for Pump {
+impl Drop for LinkTask {
     fn drop(&mut self) {
         self.counts.pumps.fetch_sub(1, Ordering::Relaxed);
         if !self.ended {

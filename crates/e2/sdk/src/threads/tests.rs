@@ -2,9 +2,9 @@
 //! are never woken.
 mod past;
 
-use super::crossing::{Counts, Far, Held, KINDS, Mouths, Shared};
 use super::placement::{Place, Placement};
-use super::pump::Pump;
+use super::pump::LinkTask;
+use super::remote_link::{Counts, KINDS, LinkCountGuard, RemoteLink, Shared, XappOutboxes};
 use super::*;
 use crate::transport::{
     Connection, Frame, FrameReader, FrameWriter, Framer, MAX_PDU_BYTES, MessageBoundaries, ReadOutcome,
@@ -94,26 +94,32 @@ impl Executor {
     }
 }
 
-fn held() -> Held {
+fn held() -> LinkCountGuard {
     let mut placement = Placement::<KINDS>::new(1);
     placement.add(0, Place::Worker(0));
     let place = Arc::new(Mutex::new(Some(Place::Worker(0))));
-    Held { placement: Arc::new(Mutex::new(placement)), kind: 0, place }
+    LinkCountGuard { placement: Arc::new(Mutex::new(placement)), kind: 0, place }
 }
 
 fn far(shared: Arc<Shared>, framer: &'static dyn Framer) -> Stream {
     let conn = OnceLock::new();
-    Stream::Other(Box::new(Far { shared, framer, mouths: Mouths::default(), conn, _held: held() }))
+    Stream::Other(Box::new(RemoteLink {
+        shared,
+        framer,
+        mouths: XappOutboxes::default(),
+        conn,
+        _held: held(),
+    }))
 }
 
 /// Creates a link whose peer is a pipe with this capacity. Returns the peer's end, the machine's end, and the
 /// worker's task.
-fn link(capacity: usize, counts: &Arc<Counts>) -> (Stream, Stream, Pump) {
+fn link(capacity: usize, counts: &Arc<Counts>) -> (Stream, Stream, LinkTask) {
     let (peer, socket) = duplex(capacity);
     let stream = Stream::Memory(socket);
     let framer = stream.framer();
     let shared = Shared::new(framer, counts.clone());
-    let pump = Pump::new(stream, MAX_PDU_BYTES, shared.clone());
+    let pump = LinkTask::new(stream, MAX_PDU_BYTES, shared.clone());
     (Stream::Memory(peer), far(shared, framer), pump)
 }
 

@@ -12,8 +12,8 @@ use std::task::{Context, Poll, Waker, ready};
 use ranlab_e2::ric::ExternalOutbox;
 use ranlab_e2::{FlowId, Frame, Outbox, OutboxCounters, OutboxFull, OutboxLimits, Time};
 
-use super::crossing::{Counts, count, lock};
 use super::queue::{End, store};
+use super::remote_link::{Counts, count, lock};
 use crate::transport::driver::write_buffer::WriteBuffer;
 use crate::transport::now;
 use crate::transport::{Stream, WriteError};
@@ -25,12 +25,12 @@ const ROUNDS: usize = 16;
 #[derive(Debug)]
 pub(super) struct XappOutbox {
     pub(super) stream: Stream,
-    state: Mutex<State>,
+    state: Mutex<XappOutboxState>,
     counts: Arc<Counts>,
 }
 
 #[derive(Debug)]
-struct State {
+struct XappOutboxState {
     outbox: Outbox,
     /// Frames to write; `None` while a thread is writing.
     ahead: Option<Box<WriteBuffer>>,
@@ -47,7 +47,7 @@ struct State {
     task: Option<Waker>,
 }
 
-impl State {
+impl XappOutboxState {
     /// Returns whether all data has been written.
     fn has_left(&self) -> bool {
         self.outbox.is_empty() && self.ahead.as_ref().is_some_and(|ahead| ahead.is_empty())
@@ -56,7 +56,7 @@ impl State {
 
 impl XappOutbox {
     pub(super) fn new(stream: Stream, max_pdu: usize, counts: Arc<Counts>) -> Self {
-        let state = State {
+        let state = XappOutboxState {
             outbox: Outbox::default(),
             ahead: Some(Box::new(WriteBuffer::new(max_pdu, stream.framer()))),
             blocked: false,
@@ -141,7 +141,7 @@ impl XappOutbox {
         wake(state.task.take());
     }
 
-    fn broken(state: &mut State, mut ahead: Box<WriteBuffer>, kind: io::ErrorKind, why: String) {
+    fn broken(state: &mut XappOutboxState, mut ahead: Box<WriteBuffer>, kind: io::ErrorKind, why: String) {
         ahead.clear();
         state.ahead = Some(ahead);
         state.outbox.clear();

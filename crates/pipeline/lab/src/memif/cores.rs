@@ -2,9 +2,9 @@
 
 use ranlab_net::memif::{RingFault, TakeOutcome};
 use ranlab_net::monotonic_ns;
-use ranlab_pipeline::declare::{Fate, Port as Side};
+use ranlab_pipeline::declare::{Port as Side, Verdict};
 use ranlab_pipeline::engine::{BURST, Burst, Dropped, Engine, FRAME_MAX};
-use ranlab_pipeline::tester::Ledger;
+use ranlab_pipeline::tester::DeviceCounters;
 
 use super::{Put, Rings};
 
@@ -32,7 +32,7 @@ pub struct Core {
     /// Index in the burst per packet, where a bare device sends it.
     ways: [usize; BURST],
     scratch: Box<[u8]>,
-    ledger: Ledger,
+    ledger: DeviceCounters,
     received: u64,
     malformed: u64,
 }
@@ -46,7 +46,7 @@ impl Core {
             burst: Box::new(Burst::new()),
             ways: [0; BURST],
             scratch: vec![0; FRAME_MAX].into(),
-            ledger: Ledger::default(),
+            ledger: DeviceCounters::default(),
             received: 0,
             malformed: 0,
         }
@@ -75,8 +75,8 @@ impl Core {
         for index in 0..count {
             let fate = self.burst.fate(index);
             let out = match (&self.work, fate) {
-                (Work::Pipeline(_), Some(Fate::Sent(port))) => port as usize,
-                (Work::Pipeline(_), Some(Fate::Dropped(reason))) => {
+                (Work::Pipeline(_), Some(Verdict::Sent(port))) => port as usize,
+                (Work::Pipeline(_), Some(Verdict::Dropped(reason))) => {
                     self.ledger.dropped[reason as usize] += 1;
                     continue;
                 }
@@ -120,7 +120,7 @@ impl Core {
 
     /// Returns the ledger of packets that were received and not sent.
     #[must_use]
-    pub fn ledger(&self) -> &Ledger {
+    pub fn ledger(&self) -> &DeviceCounters {
         &self.ledger
     }
 

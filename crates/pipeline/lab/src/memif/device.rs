@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ranlab_pipeline::tester::Ledger;
+use ranlab_pipeline::tester::DeviceCounters;
 
 use super::cores::Broken;
 use super::{Port, PortError, Rings};
@@ -161,10 +161,10 @@ impl Device {
 
     /// Returns the ledger of packets that were not sent, including those still in the rings.
     #[must_use]
-    pub fn ledger(&self) -> Ledger {
+    pub fn ledger(&self) -> DeviceCounters {
         let waiting = self.ports.iter().map(|port| u64::from(port.waiting())).sum();
-        let all = self.cores.iter().fold(Ledger::default(), |sum, core| sum.and(core.ledger()));
-        Ledger { waiting, ..all }
+        let all = self.cores.iter().fold(DeviceCounters::default(), |sum, core| sum.and(core.ledger()));
+        DeviceCounters { waiting, ..all }
     }
 
     /// Returns the ports, to be closed or reused.

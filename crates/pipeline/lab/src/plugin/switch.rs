@@ -10,7 +10,7 @@ use ranlab_pipeline::trace::Trace;
 use serde_json::{Map, Value, json};
 
 use super::{ANSWER_WAIT, Plugin, PluginTask, Role, verified};
-use crate::pipeline::{PipelinePart, histogram};
+use crate::pipeline::{PipelineComponent, histogram};
 use crate::ring::{self, RingCounters};
 use ranlab_lab::field::JsonField;
 use ranlab_lab::folder::Folder;
@@ -32,7 +32,7 @@ pub(crate) struct PluginSwitch {
 }
 
 impl PluginSwitch {
-    pub(crate) fn start(part: &PipelinePart) -> Result<Self, ComponentError> {
+    pub(crate) fn start(part: &PipelineComponent) -> Result<Self, ComponentError> {
         let path = part.plugin.as_ref().ok_or_else(|| environment("`sut.plugin` names no program"))?;
         let Some(JsonField(pipeline)) = &part.pipeline else { return Err(rig("no pipeline was named")) };
         if pipeline.events(0).is_ok_and(|events| !events.is_empty()) {

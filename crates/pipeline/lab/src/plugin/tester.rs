@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::{ANSWER_WAIT, CONFIGURE_WAIT, Plugin, PluginTask, Role, verified};
 use crate::ring::device::BARE;
-use crate::ring::{RingOutcome, RingTesterPart};
+use crate::ring::{RingOutcome, RingTesterComponent};
 use crate::switches::{capture_file, files};
 use ranlab_lab::OVER;
 use ranlab_lab::field::JsonField;
@@ -30,7 +30,7 @@ const VALUES_MAX: usize = 4_096;
 /// A configured generator that waits for windows.
 pub(crate) struct PluginTester {
     plugin: Plugin,
-    part: RingTesterPart,
+    part: RingTesterComponent,
     /// The maximum rate that it guarantees, in packets per second.
     rate_max: f64,
     verified: u64,
@@ -43,7 +43,7 @@ pub(crate) struct PluginTester {
 }
 
 impl PluginTester {
-    pub(crate) fn start(part: &RingTesterPart) -> Result<Self, ComponentError> {
+    pub(crate) fn start(part: &RingTesterComponent) -> Result<Self, ComponentError> {
         let path = part.plugin.as_ref().ok_or_else(|| environment("`load.plugin` names no program"))?;
         let Some(JsonField(pipeline)) = &part.pipeline else { return Err(rig("no pipeline was named")) };
         let trace = Trace::generate(pipeline, &part.traffic.0).map_err(rig)?;
@@ -163,7 +163,7 @@ impl RunningComponent for PluginTester {
 }
 
 /// Returns the allowed differences between the switch's packets and the oracle's.
-fn equivalences(part: &RingTesterPart, pipeline: &Pipeline) -> Result<Vec<Equivalence>, ComponentError> {
+fn equivalences(part: &RingTesterComponent, pipeline: &Pipeline) -> Result<Vec<Equivalence>, ComponentError> {
     let Some(backend) = named(&part.engine) else { return Ok(Vec::new()) };
     let declaration = pipeline.build().map_err(rig)?;
     let directions = crate::switches::directions(part.traffic.0.dir);

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use ranlab_pipeline::trace::Traffic;
 
 use super::*;
-use crate::pipeline::PipelinePart;
-use crate::ring::{RingCounters, RingOutcome, RingTesterPart};
+use crate::pipeline::PipelineComponent;
+use crate::ring::{RingCounters, RingOutcome, RingTesterComponent};
 use ranlab_lab::OVER;
 use ranlab_lab::RunningComponent;
 use ranlab_lab::field::JsonField;
@@ -38,19 +38,19 @@ fn traffic() -> JsonField<Traffic> {
     JsonField(Traffic { pkt_size: 128, pkt_num: 256, ..Traffic::default() })
 }
 
-fn switch(path: &str) -> PipelinePart {
-    PipelinePart {
+fn switch(path: &str) -> PipelineComponent {
+    PipelineComponent {
         pipeline: portfwd(),
         traffic: traffic(),
         engine: ENGINE.to_owned(),
         tier: "nic".to_owned(),
         plugin: Some(path.to_owned()),
-        ..PipelinePart::default()
+        ..PipelineComponent::default()
     }
 }
 
-fn generator(path: &str) -> RingTesterPart {
-    RingTesterPart {
+fn generator(path: &str) -> RingTesterComponent {
+    RingTesterComponent {
         pipeline: portfwd(),
         traffic: traffic(),
         engine: "bare".to_owned(),
@@ -59,7 +59,7 @@ fn generator(path: &str) -> RingTesterPart {
         rate: 1_000,
         late_after: Duration::from_millis(400),
         drain: Duration::from_secs(3),
-        ..RingTesterPart::default()
+        ..RingTesterComponent::default()
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use crate::{PipelinePart, RingCounters, RingOutcome, RingTesterPart};
+use crate::{PipelineComponent, RingCounters, RingOutcome, RingTesterComponent};
 use ranlab_campaign::metrics;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::results::{PointResult, Results};
@@ -46,9 +46,9 @@ const STEAL: &str = "host.steal_share";
 pub(super) fn bring_up(
     run: &Run<'_>,
     stage: &mut Deployment<'_>,
-    part: PipelinePart,
+    part: PipelineComponent,
 ) -> Result<(), RigError> {
-    let itself = RingTesterPart {
+    let itself = RingTesterComponent {
         pipeline: part.pipeline.clone(),
         traffic: part.traffic.clone(),
         trace: part.trace.clone(),
@@ -57,9 +57,9 @@ pub(super) fn bring_up(
         // ranlab's engine distributes flows over its cores. Other switches do that themselves or do not
         // support several cores.
         cores: if [super::NATIVE, super::BARE].contains(&part.engine.as_str()) { part.cores } else { 1 },
-        ..RingTesterPart::default()
+        ..RingTesterComponent::default()
     };
-    let plugin = RingTesterPart::read(run, "load")?.plugin;
+    let plugin = RingTesterComponent::read(run, "load")?.plugin;
     let nic = part.tier == Tier::Nic.name();
     if nic && plugin.is_none() {
         let why =
@@ -80,7 +80,7 @@ pub(super) fn bring_up(
             RigError::Rig(format!("the switch does not report the address of its port {port}"))
         })
     };
-    let tester = RingTesterPart {
+    let tester = RingTesterComponent {
         access: socket("access")?,
         core: socket("core")?,
         duration: run.duration,
@@ -92,7 +92,7 @@ pub(super) fn bring_up(
         engine: itself.engine,
         ring: itself.ring,
         cores: itself.cores,
-        ..RingTesterPart::read(run, "load")?
+        ..RingTesterComponent::read(run, "load")?
     };
     stage.tool(TESTER, "sut.at", AnyComponent::from(tester)).map(drop)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ranlab_pipeline::declare::{Direction, DropReason};
 use ranlab_pipeline::engine::{Dropped, Engine};
-use ranlab_pipeline::tester::Ledger;
+use ranlab_pipeline::tester::DeviceCounters;
 use serde::{Deserialize, Serialize};
 
 /// Counters of a switch during a window of tier `ring`. They show what happened to packets that did not come back.
@@ -33,7 +33,12 @@ pub struct RingCounters {
 
 impl RingCounters {
     /// Returns the counters of one core of our own device.
-    pub(crate) fn from_ledger(ledger: &Ledger, drops: Vec<Dropped>, received: u64, malformed: u64) -> Self {
+    pub(crate) fn from_ledger(
+        ledger: &DeviceCounters,
+        drops: Vec<Dropped>,
+        received: u64,
+        malformed: u64,
+    ) -> Self {
         let named = DropReason::ALL.into_iter().zip(ledger.dropped).filter(|(_, count)| *count > 0);
         Self {
             received,
@@ -57,7 +62,7 @@ impl RingCounters {
     /// Returns the counters of our engine without rings.
     pub(crate) fn of_engine(engine: &Engine) -> Self {
         let counters = engine.counters();
-        let ledger = Ledger { dropped: counters.dropped, ..Ledger::default() };
+        let ledger = DeviceCounters { dropped: counters.dropped, ..DeviceCounters::default() };
         Self::from_ledger(&ledger, engine.drops(), counters.received.iter().sum(), 0)
     }
 
@@ -105,13 +110,13 @@ impl RingCounters {
 
     /// Converts the counters to a tester's ledger. `waiting` is the number of packets left in the rings.
     #[must_use]
-    pub fn ledger(&self, waiting: u64) -> Ledger {
-        let mut ledger = Ledger {
+    pub fn ledger(&self, waiting: u64) -> DeviceCounters {
+        let mut ledger = DeviceCounters {
             waiting,
             on_purpose: self.on_purpose,
             ring_full: self.ring_full,
             unfit: self.unfit,
-            ..Ledger::default()
+            ..DeviceCounters::default()
         };
         for (name, count) in &self.dropped {
             match DropReason::ALL.into_iter().find(|reason| reason.name() == name) {
@@ -135,7 +140,7 @@ mod tests {
 
     #[test]
     fn window_is_difference_and_keeps_drop_reasons() {
-        let mut ledger = Ledger { on_purpose: 3, ring_full: 2, ..Ledger::default() };
+        let mut ledger = DeviceCounters { on_purpose: 3, ring_full: 2, ..DeviceCounters::default() };
         ledger.dropped[DropReason::Miss as usize] = 5;
         let missed = |packets| Dropped {
             direction: Direction::Downlink,
@@ -160,7 +165,8 @@ mod tests {
     #[test]
     fn core_counters_add_up_to_device_counters() {
         let core = |received, on_purpose| {
-            let mut ledger = Ledger { on_purpose, ring_full: received / 7, ..Ledger::default() };
+            let mut ledger =
+                DeviceCounters { on_purpose, ring_full: received / 7, ..DeviceCounters::default() };
             ledger.dropped[DropReason::Metered as usize] = received / 10;
             RingCounters::from_ledger(&ledger, Vec::new(), received, 0)
         };

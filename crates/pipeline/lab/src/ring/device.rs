@@ -15,11 +15,11 @@ use ranlab_pipeline::backends::port_name;
 use ranlab_pipeline::declare::Port as Side;
 use ranlab_pipeline::engine::{Control, Engine};
 use ranlab_pipeline::pipelines::Pipeline;
-use ranlab_pipeline::spread::{Balance, Spread};
+use ranlab_pipeline::spread::{Balance, RssHash};
 
 use super::{RingCounters, Shape, device_cpus, ports, rings, sockets};
 use crate::captured;
-use crate::pipeline::{Changes, PipelinePart, change, isa, verify};
+use crate::pipeline::{Changes, PipelineComponent, change, isa, verify};
 use ranlab_lab::field::JsonField;
 use ranlab_lab::folder::Folder;
 use ranlab_lab::worker::{ComponentError, Report};
@@ -62,7 +62,7 @@ struct Churn {
 }
 
 impl RingDevice {
-    pub(crate) fn start(part: &PipelinePart) -> Result<Self, ComponentError> {
+    pub(crate) fn start(part: &PipelineComponent) -> Result<Self, ComponentError> {
         let rings = rings(part.cores)?;
         let Some(JsonField(pipeline)) = &part.pipeline else { return Err(rig("no pipeline was named")) };
         let trace = captured::trace(pipeline, &part.traffic.0, &part.trace)?;
@@ -74,7 +74,7 @@ impl RingDevice {
         } else {
             let isa = isa(part)?;
             let declaration = pipeline.build().map_err(rig)?;
-            let spread = Spread::new(&declaration, part.cores).map_err(rig)?;
+            let spread = RssHash::new(&declaration, part.cores).map_err(rig)?;
             let (mut verifying, _control) = Engine::start(&declaration, part.cores, isa).map_err(rig)?;
             verified = verify(pipeline, &trace, (&spread, &mut verifying), part.verify)?;
             let (engines, control) = Engine::start(&declaration, part.cores, isa).map_err(rig)?;

@@ -19,8 +19,8 @@ use ranlab_lab::{environment, rig, sut};
 
 pub use counters::RingCounters;
 pub(crate) use pass::{one, pass};
-pub(crate) use tester::Testing;
-pub use tester::{RingOutcome, RingTesterPart};
+pub(crate) use tester::RunningTester;
+pub use tester::{RingOutcome, RingTesterComponent};
 
 /// Timeout until a peer connects.
 const UP: Duration = Duration::from_secs(20);

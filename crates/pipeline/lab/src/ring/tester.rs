@@ -15,8 +15,8 @@ use crate::memif::tester::{Load, Outcome, TesterError, run_until};
 use crate::memif::{Port, PortError, Role};
 use ranlab_pipeline::backends::{BackendRequest, input, named, normalise};
 use ranlab_pipeline::pipelines::Pipeline;
-use ranlab_pipeline::spread::Spread;
-use ranlab_pipeline::tester::{Inconsistent, Ledger};
+use ranlab_pipeline::spread::RssHash;
+use ranlab_pipeline::tester::{DeviceCounters, Inconsistent};
 use ranlab_pipeline::trace::{Trace, Traffic};
 use serde::{Deserialize, Serialize};
 
@@ -35,7 +35,7 @@ const FLOOD_PER_S: u64 = 50_000_000;
 
 config! {
     /// A tester connected to the ports of a switch.
-    pub struct RingTesterPart {
+    pub struct RingTesterComponent {
         /// use case whose packets are sent
         pipeline: Option<JsonField<Pipeline>> = None, wiring();
         /// traffic to send
@@ -143,7 +143,7 @@ impl RingOutcome {
     ///
     /// # Errors
     /// The counters are not consistent.
-    pub fn unknown(&self, ledger: &Ledger) -> Result<u64, Inconsistent> {
+    pub fn unknown(&self, ledger: &DeviceCounters) -> Result<u64, Inconsistent> {
         ledger.remainder((self.due, self.late + self.ring_full + self.unfit), (self.sent, self.received))
     }
 }
@@ -151,7 +151,7 @@ impl RingOutcome {
 type Ran = ([Port; 2], Result<Outcome, TesterError>);
 
 /// A connected tester, or one that has measured itself.
-pub(crate) struct Testing {
+pub(crate) struct RunningTester {
     trace: Arc<Trace>,
     /// The ring on which each packet leaves. Empty if the port decides by flow.
     ways: Arc<[usize]>,
@@ -164,8 +164,8 @@ pub(crate) struct Testing {
     trouble: Option<ComponentError>,
 }
 
-impl Testing {
-    pub(crate) fn start(part: &RingTesterPart) -> Result<Self, ComponentError> {
+impl RunningTester {
+    pub(crate) fn start(part: &RingTesterComponent) -> Result<Self, ComponentError> {
         let Some(JsonField(pipeline)) = &part.pipeline else { return Err(rig("no pipeline was named")) };
         let trace = Arc::new(trace(part, pipeline)?);
         let ways = ways(part, pipeline, &trace)?;
@@ -222,7 +222,7 @@ impl Testing {
     }
 }
 
-impl RunningComponent for Testing {
+impl RunningComponent for RunningTester {
     fn check(&mut self) -> Result<(), ComponentError> {
         self.trouble.take().map_or(Ok(()), Err)
     }
@@ -257,7 +257,7 @@ impl RunningComponent for Testing {
     }
 }
 
-impl Drop for Testing {
+impl Drop for RunningTester {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         let _ = self.halt();
@@ -273,7 +273,7 @@ fn stay() {
 }
 
 /// Returns the rings of the connection with the switch.
-fn shape(part: &RingTesterPart) -> Result<Shape, ComponentError> {
+fn shape(part: &RingTesterComponent) -> Result<Shape, ComponentError> {
     if part.cores > 1 {
         return Ok(Shape::each_way(part.ring, rings(part.cores)?));
     }
@@ -282,16 +282,20 @@ fn shape(part: &RingTesterPart) -> Result<Shape, ComponentError> {
 
 /// Returns the ring of each packet of the trace, if the switch has several cores. A user's packets in both directions
 /// reach the same core, as with a network card.
-fn ways(part: &RingTesterPart, pipeline: &Pipeline, trace: &Trace) -> Result<Arc<[usize]>, ComponentError> {
+fn ways(
+    part: &RingTesterComponent,
+    pipeline: &Pipeline,
+    trace: &Trace,
+) -> Result<Arc<[usize]>, ComponentError> {
     if part.cores < 2 {
         return Ok(Arc::new([]));
     }
-    let spread = Spread::new(&pipeline.build().map_err(rig)?, part.cores).map_err(rig)?;
+    let spread = RssHash::new(&pipeline.build().map_err(rig)?, part.cores).map_err(rig)?;
     Ok(spread.workers(trace).into())
 }
 
 /// Returns the trace to send, normalised for the switch under test.
-fn trace(part: &RingTesterPart, pipeline: &Pipeline) -> Result<Trace, ComponentError> {
+fn trace(part: &RingTesterComponent, pipeline: &Pipeline) -> Result<Trace, ComponentError> {
     let whole = captured::trace(pipeline, &part.traffic.0, &part.trace)?;
     let Some(backend) = named(&part.engine) else { return Ok(whole) };
     let declaration = pipeline.build().map_err(rig)?;
@@ -354,7 +358,7 @@ fn itself(trace: &Arc<Trace>, ways: &Arc<[usize]>, shape: Shape) -> Result<f64, 
 }
 
 /// Runs a bare device until `over` is set. Returns its counters.
-fn bare(ports: [Port; 2], over: &AtomicBool) -> Result<Ledger, PortError> {
+fn bare(ports: [Port; 2], over: &AtomicBool) -> Result<DeviceCounters, PortError> {
     let mut device = Device::new(ports, Work::Cross, 0).on(device_cpus());
     while !over.load(Ordering::Relaxed) {
         if device.connect().unwrap_or(false) {

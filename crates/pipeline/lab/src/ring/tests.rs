@@ -6,33 +6,33 @@ use std::time::{Duration, Instant};
 use ranlab_pipeline::trace::Traffic;
 
 use super::device::{BARE, RingDevice};
-use super::{RingCounters, RingOutcome, RingTesterPart, Testing};
-use crate::pipeline::{Instructions, PipelinePart};
+use super::{RingCounters, RingOutcome, RingTesterComponent, RunningTester};
+use crate::pipeline::{Instructions, PipelineComponent};
 use ranlab_lab::OVER;
 use ranlab_lab::field::JsonField;
 use ranlab_lab::worker::{FaultOwner, Report};
 use ranlab_lab::{AnyComponent, RunningComponent};
 
-fn under_test(engine: &str, json: &str) -> PipelinePart {
-    PipelinePart {
+fn under_test(engine: &str, json: &str) -> PipelineComponent {
+    PipelineComponent {
         pipeline: Some(JsonField(serde_json::from_str(json).unwrap())),
         traffic: JsonField(Traffic { pkt_size: 128, pkt_num: 1_024, ..Traffic::default() }),
         engine: engine.to_owned(),
         tier: "ring".to_owned(),
         isa: Instructions::Baseline,
         verify: 512,
-        ..PipelinePart::default()
+        ..PipelineComponent::default()
     }
 }
 
-fn bare() -> PipelinePart {
+fn bare() -> PipelineComponent {
     under_test(BARE, r#"{"name":"portfwd"}"#)
 }
 
 /// Sends 20,000 packets/s for half a second. Timeouts allow for a shared machine.
-fn tester(device: &dyn RunningComponent, part: &PipelinePart) -> RingTesterPart {
+fn tester(device: &dyn RunningComponent, part: &PipelineComponent) -> RingTesterComponent {
     let at = device.addresses();
-    RingTesterPart {
+    RingTesterComponent {
         pipeline: part.pipeline.clone(),
         traffic: part.traffic.clone(),
         engine: part.engine.clone(),
@@ -44,12 +44,12 @@ fn tester(device: &dyn RunningComponent, part: &PipelinePart) -> RingTesterPart 
         rate: 20_000,
         late_after: Duration::from_millis(200),
         drain: Duration::from_secs(3),
-        ..RingTesterPart::default()
+        ..RingTesterComponent::default()
     }
 }
 
 /// Runs a window of both, as a rig does.
-fn window(device: &mut RingDevice, testing: &mut Testing) -> (RingOutcome, RingCounters, Report) {
+fn window(device: &mut RingDevice, testing: &mut RunningTester) -> (RingOutcome, RingCounters, Report) {
     device.begin();
     testing.begin();
     let begun = Instant::now();
@@ -73,9 +73,9 @@ fn unknown(outcome: &RingOutcome, counters: &RingCounters) -> u64 {
 
 #[test]
 fn device_drops_are_attributed_to_device() {
-    let part = PipelinePart { drop_every: 1_000, ..bare() };
+    let part = PipelineComponent { drop_every: 1_000, ..bare() };
     let mut device = RingDevice::start(&part).unwrap();
-    let mut testing = Testing::start(&tester(&device, &part)).unwrap();
+    let mut testing = RunningTester::start(&tester(&device, &part)).unwrap();
     let mut taken = 0;
     for _ in 0..2 {
         let (outcome, counters, _) = window(&mut device, &mut testing);
@@ -89,10 +89,11 @@ fn device_drops_are_attributed_to_device() {
 
 #[test]
 fn stalled_device_fills_rings() {
-    let part = PipelinePart { hang_after: Some(100), ring: 4, ..bare() };
+    let part = PipelineComponent { hang_after: Some(100), ring: 4, ..bare() };
     let mut device = RingDevice::start(&part).unwrap();
     let quick = Duration::from_millis(50);
-    let mut testing = Testing::start(&RingTesterPart { drain: quick, ..tester(&device, &part) }).unwrap();
+    let mut testing =
+        RunningTester::start(&RingTesterComponent { drain: quick, ..tester(&device, &part) }).unwrap();
     let (outcome, counters, _) = window(&mut device, &mut testing);
     // 100 packets were taken, and 16 wait in the only ring in use (uplink).
     assert_eq!((counters.received, outcome.received, outcome.waiting), (100, 100, 16));
@@ -105,7 +106,7 @@ fn late_generator_is_reported_as_late() {
     let part = bare();
     let mut device = RingDevice::start(&part).unwrap();
     let stall = Duration::from_millis(400);
-    let mut testing = Testing::start(&RingTesterPart { stall, ..tester(&device, &part) }).unwrap();
+    let mut testing = RunningTester::start(&RingTesterComponent { stall, ..tester(&device, &part) }).unwrap();
     let (outcome, counters, _) = window(&mut device, &mut testing);
     // Packets due in the first 200 ms, during the pause: one per 50 us, or more if other processes used the CPU.
     assert!(outcome.late >= 3_990, "{outcome:?}");
@@ -116,17 +117,17 @@ fn late_generator_is_reported_as_late() {
 #[test]
 fn engine_is_verified_and_changed_and_drops_have_reasons() {
     let json = r#"{"name":"mgw","user":30,"bst":4,"server":9,"handover":500,"rate-limit":1000000,"rate-burst":20000}"#;
-    let part = PipelinePart { verify: 64, ..under_test("native", json) };
+    let part = PipelineComponent { verify: 64, ..under_test("native", json) };
     let mut device = RingDevice::start(&part).unwrap();
-    let mut testing = Testing::start(&tester(&device, &part)).unwrap();
+    let mut testing = RunningTester::start(&tester(&device, &part)).unwrap();
     let (outcome, counters, report) = window(&mut device, &mut testing);
     assert_eq!(unknown(&outcome, &counters), 0, "{outcome:?} {counters:?}");
     // Each user sends about 85 kB/s, below the limit of 1 MB/s.
     assert!(outcome.received > 0 && report.numbers["verified_packets"] == 64.0);
     assert!(report.numbers["updates_sent"] > 0.0 && !report.distributions["update_visible_ns"].is_empty());
-    let slow = PipelinePart { verify: 0, ..under_test("native", &json.replace("1000000", "1000")) };
+    let slow = PipelineComponent { verify: 0, ..under_test("native", &json.replace("1000000", "1000")) };
     let mut device = RingDevice::start(&slow).unwrap();
-    let mut testing = Testing::start(&tester(&device, &slow)).unwrap();
+    let mut testing = RunningTester::start(&tester(&device, &slow)).unwrap();
     let (outcome, counters, _) = window(&mut device, &mut testing);
     assert_eq!(unknown(&outcome, &counters), 0);
     let metered = outcome.sent - outcome.received - counters.ring_full;
@@ -140,9 +141,9 @@ fn engine_is_verified_and_changed_and_drops_have_reasons() {
 fn two_cores_share_traffic_and_counters_add_up() {
     let json =
         r#"{"name":"mgw","user":30,"bst":4,"server":9,"handover":200,"rate-limit":1000,"rate-burst":20000}"#;
-    let part = PipelinePart { verify: 512, cores: 2, ..under_test("native", json) };
+    let part = PipelineComponent { verify: 512, cores: 2, ..under_test("native", json) };
     let mut device = RingDevice::start(&part).unwrap();
-    let mut testing = Testing::start(&tester(&device, &part)).unwrap();
+    let mut testing = RunningTester::start(&tester(&device, &part)).unwrap();
     for _ in 0..2 {
         let (outcome, counters, report) = window(&mut device, &mut testing);
         assert_eq!(unknown(&outcome, &counters), 0, "{outcome:?} {counters:?}");
@@ -153,9 +154,9 @@ fn two_cores_share_traffic_and_counters_add_up() {
         assert!(report.numbers["updates_sent"] > 0.0 && report.numbers["changes_refused"] == 0.0);
     }
     // Each core drops one packet of a hundred.
-    let part = PipelinePart { cores: 3, drop_every: 100, ..under_test(BARE, json) };
+    let part = PipelineComponent { cores: 3, drop_every: 100, ..under_test(BARE, json) };
     let mut device = RingDevice::start(&part).unwrap();
-    let mut testing = Testing::start(&tester(&device, &part)).unwrap();
+    let mut testing = RunningTester::start(&tester(&device, &part)).unwrap();
     let (outcome, counters, _) = window(&mut device, &mut testing);
     assert_eq!(counters.on_purpose, counters.cores.iter().map(|core| core.received / 100).sum::<u64>());
     assert_eq!((outcome.sent - outcome.received, unknown(&outcome, &counters)), (counters.on_purpose, 0));
@@ -164,12 +165,12 @@ fn two_cores_share_traffic_and_counters_add_up() {
 #[test]
 fn tester_measures_itself_and_reconnects_to_next_device() {
     let part = bare();
-    let alone = RingTesterPart {
+    let alone = RingTesterComponent {
         pipeline: part.pipeline.clone(),
         traffic: part.traffic.clone(),
         ..Default::default()
     };
-    let mut testing = Testing::start(&alone).unwrap();
+    let mut testing = RunningTester::start(&alone).unwrap();
     let mut report = Report::default();
     testing.begin();
     testing.end(&mut report);
@@ -178,11 +179,12 @@ fn tester_measures_itself_and_reconnects_to_next_device() {
     let mut device = RingDevice::start(&part).unwrap();
     for run in [3, 4] {
         // Each trial of a search has its own tester.
-        let mut testing = Testing::start(&RingTesterPart { run, ..tester(&device, &part) }).unwrap();
+        let mut testing =
+            RunningTester::start(&RingTesterComponent { run, ..tester(&device, &part) }).unwrap();
         let (outcome, counters, _) = window(&mut device, &mut testing);
         assert_eq!((outcome.strangers, unknown(&outcome, &counters)), (0, 0));
     }
-    let mut testing = Testing::start(&tester(&device, &part)).unwrap();
+    let mut testing = RunningTester::start(&tester(&device, &part)).unwrap();
     testing.begin();
     drop(device);
     let begun = Instant::now();
@@ -196,19 +198,23 @@ fn tester_measures_itself_and_reconnects_to_next_device() {
 
 #[test]
 fn invalid_ring_settings_are_rejected() {
-    let many = RingDevice::start(&PipelinePart { cores: 17, ..bare() }).err().unwrap();
+    let many = RingDevice::start(&PipelineComponent { cores: 17, ..bare() }).err().unwrap();
     assert!(many.fault == FaultOwner::Environment && many.what.contains("`sut.cores` is 17"), "{many}");
-    let part = PipelinePart { cores: 2, ..bare() };
+    let part = PipelineComponent { cores: 2, ..bare() };
     let device = RingDevice::start(&part).unwrap();
     // A tester with one ring, at a switch that needs two.
-    let few = Testing::start(&RingTesterPart { cores: 1, ..tester(&device, &part) }).err().unwrap();
+    let few =
+        RunningTester::start(&RingTesterComponent { cores: 1, ..tester(&device, &part) }).err().unwrap();
     assert!(few.fault == FaultOwner::Sut && few.what.contains("2 are needed, one for each core"), "{few}");
     drop(device);
     let part = bare();
     let device = RingDevice::start(&part).unwrap();
-    let too_long =
-        RingTesterPart { rate: 100_000_000, duration: Duration::from_secs(60), ..tester(&device, &part) };
-    let mut testing = Testing::start(&too_long).unwrap();
+    let too_long = RingTesterComponent {
+        rate: 100_000_000,
+        duration: Duration::from_secs(60),
+        ..tester(&device, &part)
+    };
+    let mut testing = RunningTester::start(&too_long).unwrap();
     testing.begin();
     testing.end(&mut Report::default());
     assert!(testing.check().unwrap_err().what.contains("packets are requested"));

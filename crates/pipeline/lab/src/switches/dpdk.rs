@@ -9,7 +9,7 @@ use std::process::Command;
 
 use ranlab_pipeline::declare::{Direction, Port};
 
-use super::Job;
+use super::SwitchJob;
 use ranlab_lab::environment;
 use ranlab_lab::worker::ComponentError;
 
@@ -94,7 +94,7 @@ pub(super) fn swallows(number: u32) -> String {
 }
 
 /// Returns a memif device that listens on a job's socket for the tester of tier `ring`, or connects to it.
-pub(super) fn memif(job: &Job<'_>, number: u32, socket: &Path) -> String {
+pub(super) fn memif(job: &SwitchJob<'_>, number: u32, socket: &Path) -> String {
     let role = if job.connects { "client" } else { "server" };
     let log2_ring = job.ring;
     format!(

@@ -20,9 +20,9 @@ use ranlab_pipeline::engine::Burst;
 use ranlab_pipeline::pipelines::Pipeline;
 use ranlab_pipeline::trace::{Directions, Trace};
 
-use super::{Driver, Far, Job, Losses, Reading, Switch, driver, installed, probe};
+use super::{Driver, Losses, RemoteSwitch, Switch, SwitchCounters, SwitchJob, driver, installed, probe};
 use crate::captured;
-use crate::pipeline::{PipelinePart, copy, due_within, gbps, histogram, wait};
+use crate::pipeline::{PipelineComponent, copy, due_within, gbps, histogram, wait};
 use crate::ring::{self, RingCounters};
 use ranlab_lab::field::JsonField;
 use ranlab_lab::folder::Folder;
@@ -37,7 +37,7 @@ const AT_ONCE: usize = 1_000;
 const LATE: Duration = Duration::from_millis(1);
 
 /// A verified, running switch that waits for measurement windows.
-pub(crate) struct Foreign {
+pub(crate) struct RunningSwitch {
     backend: &'static dyn Backend,
     pipeline: Pipeline,
     declaration: Arc<Declaration>,
@@ -63,7 +63,7 @@ pub(crate) struct Foreign {
 
 /// A measurement window in progress.
 struct Window {
-    before: Reading,
+    before: SwitchCounters,
     /// Tier ring: loss counters at the start of the window.
     lost: Losses,
     stop: Arc<AtomicBool>,
@@ -73,8 +73,8 @@ struct Window {
 
 /// The readings of a finished window.
 struct Ended {
-    before: Reading,
-    after: Reading,
+    before: SwitchCounters,
+    after: SwitchCounters,
     changes: Changes,
     /// Tier ring: counters of the packets that did not leave.
     lost: Option<RingCounters>,
@@ -97,7 +97,7 @@ impl Changes {
 }
 
 /// A pipeline for which the switch has produced the same output as the oracle.
-pub(super) struct Verified {
+pub(super) struct VerifiedPipeline {
     backend: &'static dyn Backend,
     driver: &'static dyn Driver,
     pipeline: Pipeline,
@@ -107,27 +107,27 @@ pub(super) struct Verified {
     trace: Trace,
     /// Number of packets whose output matched the oracle.
     pub(super) packets: u64,
-    /// See [`Foreign::seen`].
+    /// See [`RunningSwitch::seen`].
     seen: Histogram<u64>,
     /// Tier ring: the sockets of its ports, and the running switch.
     rings: Option<([PathBuf; 2], Box<dyn Switch>)>,
     ring: u8,
-    far: Option<Far>,
+    far: Option<RemoteSwitch>,
     build: Option<PathBuf>,
     files: PathBuf,
     folder: Folder,
 }
 
-impl Verified {
+impl VerifiedPipeline {
     /// Replays the first packets of the trace and compares the output with the oracle's byte by byte.
-    pub(super) fn new(part: &PipelinePart) -> Result<Self, ComponentError> {
+    pub(super) fn new(part: &PipelineComponent) -> Result<Self, ComponentError> {
         let (backend, driver) = choose(part)?;
         let Some(JsonField(pipeline)) = &part.pipeline else { return Err(rig("no pipeline was named")) };
         let declaration = pipeline.build().map_err(rig)?;
         let directions = directions(part.traffic.0.dir);
         permitted(backend, &BackendRequest { declaration: &declaration, directions: &directions })
             .map_err(environment)?;
-        let far = Far::from_component(part)?;
+        let far = RemoteSwitch::from_component(part)?;
         let build = part.build.as_ref().map(PathBuf::from);
         installed(backend, build.as_deref())?;
         let whole = captured::trace(pipeline, &part.traffic.0, &part.trace)?;
@@ -162,7 +162,7 @@ impl Verified {
             // The verification uses a separate switch instance; its packets leave through the same path as all
             // others.
             let seen = RefCell::new(histogram());
-            let pass = |job: &Job<'_>, equivalences: &[Equivalence]| {
+            let pass = |job: &SwitchJob<'_>, equivalences: &[Equivalence]| {
                 let mut switch = driver.rings(job, &sockets)?;
                 let mut ports = ring::connected(&sockets, ring::Shape::one(job.ring, driver.rings_back()))?;
                 let found = ring::pass(&mut ports, job.trace, equivalences).and_then(|found| {
@@ -179,7 +179,7 @@ impl Verified {
             let switch = driver.rings(&own.job(&own.trace), &sockets)?;
             own.rings = Some((sockets, switch));
         } else {
-            let replay = |job: &Job<'_>, _: &[Equivalence]| driver.replay(job);
+            let replay = |job: &SwitchJob<'_>, _: &[Equivalence]| driver.replay(job);
             own.packets = verify(&own.pipeline, &own.job(&first), &replay)?;
             if !first.is_empty() && probe::any(&own.pipeline) {
                 own.seen = driver.visible(&own.job(&first), &own.pipeline)?;
@@ -188,7 +188,7 @@ impl Verified {
         Ok(own)
     }
 
-    fn job<'a>(&'a self, trace: &'a Trace) -> Job<'a> {
+    fn job<'a>(&'a self, trace: &'a Trace) -> SwitchJob<'a> {
         let backend = self.backend;
         let folder = self.files.as_path();
         let declaration = &self.declaration;
@@ -196,13 +196,13 @@ impl Verified {
         let ring = self.ring;
         let far = self.far.as_ref();
         let build = self.build.as_deref();
-        Job { backend, declaration, directions, trace, folder, ring, far, build, connects: false }
+        SwitchJob { backend, declaration, directions, trace, folder, ring, far, build, connects: false }
     }
 }
 
-impl Foreign {
-    pub(crate) fn start(part: &PipelinePart) -> Result<Self, ComponentError> {
-        let mut ready = Verified::new(part)?;
+impl RunningSwitch {
+    pub(crate) fn start(part: &PipelineComponent) -> Result<Self, ComponentError> {
+        let mut ready = VerifiedPipeline::new(part)?;
         let (sockets, mut switch, io_ns) = match ready.rings.take() {
             Some((sockets, switch)) => (Some(sockets), switch, None),
             None => {
@@ -212,8 +212,17 @@ impl Foreign {
             }
         };
         let octets: usize = ready.trace.iter().map(|(_, frame)| frame.len()).sum();
-        let Verified {
-            backend, pipeline, declaration, directions, trace, packets, seen, folder, far, ..
+        let VerifiedPipeline {
+            backend,
+            pipeline,
+            declaration,
+            directions,
+            trace,
+            packets,
+            seen,
+            folder,
+            far,
+            ..
         } = ready;
         Ok(Self {
             backend,
@@ -347,7 +356,7 @@ impl Foreign {
 }
 
 /// Returns the counters of packets that the switch lost during a window.
-fn lost(window: &Window, after: Reading, now: &Losses) -> RingCounters {
+fn lost(window: &Window, after: SwitchCounters, now: &Losses) -> RingCounters {
     let all = |received: u64, losses: &Losses| RingCounters {
         received,
         dropped: losses.tables.clone(),
@@ -357,7 +366,7 @@ fn lost(window: &Window, after: Reading, now: &Losses) -> RingCounters {
     all(after.received, now).since(&all(window.before.received, &window.lost))
 }
 
-impl RunningComponent for Foreign {
+impl RunningComponent for RunningSwitch {
     /// Returns the process tree of the switch, unless the switch was already running before the experiment.
     fn subject(&self) -> Option<Subject> {
         (!self.far).then(|| Subject::Below { pid: std::process::id() })
@@ -390,14 +399,14 @@ impl RunningComponent for Foreign {
     }
 }
 
-impl Drop for Foreign {
+impl Drop for RunningSwitch {
     fn drop(&mut self) {
         let _ = self.end_window();
     }
 }
 
 /// Looks up the requested switch. Returns an error if it is unknown or does not support the requested tier.
-fn choose(part: &PipelinePart) -> Result<(&'static dyn Backend, &'static dyn Driver), ComponentError> {
+fn choose(part: &PipelineComponent) -> Result<(&'static dyn Backend, &'static dyn Driver), ComponentError> {
     let name = &part.engine;
     let unknown = || {
         environment(format!("`sut.engine` \"{name}\" is a line of the published figures: it is not driven"))
@@ -423,7 +432,7 @@ fn choose(part: &PipelinePart) -> Result<(&'static dyn Backend, &'static dyn Dri
 }
 
 /// Checks that each of the requested flows has at least one packet in the replayed part of the trace.
-fn replayable(part: &PipelinePart, packets: usize) -> Result<(), ComponentError> {
+fn replayable(part: &PipelineComponent, packets: usize) -> Result<(), ComponentError> {
     let flows = part.traffic.0.flows;
     let engine = &part.engine;
     if flows <= packets as u64 {
@@ -451,11 +460,11 @@ fn head(trace: &Trace, most: usize) -> Trace {
 }
 
 /// A function that sends a trace through a switch once and returns what left it.
-type Pass<'a> = &'a dyn Fn(&Job<'_>, &[Equivalence]) -> Result<Outcomes, ComponentError>;
+type Pass<'a> = &'a dyn Fn(&SwitchJob<'_>, &[Equivalence]) -> Result<Outcomes, ComponentError>;
 
 /// Sends the trace through the switch once and compares the output with the oracle's byte by byte. Returns the number
 /// of compared packets.
-fn verify(pipeline: &Pipeline, job: &Job<'_>, pass: Pass<'_>) -> Result<u64, ComponentError> {
+fn verify(pipeline: &Pipeline, job: &SwitchJob<'_>, pass: Pass<'_>) -> Result<u64, ComponentError> {
     if job.trace.is_empty() {
         return Ok(0);
     }
@@ -464,7 +473,7 @@ fn verify(pipeline: &Pipeline, job: &Job<'_>, pass: Pass<'_>) -> Result<u64, Com
     let apart = equivalences.contains(&Equivalence::Fragments);
     let compared = job.trace.iter().filter(|(_, frame)| !(apart && is_later_fragment(frame)));
     compared.for_each(|(port, frame)| trace.push(port, frame));
-    let job = &Job { trace: &trace, ..*job };
+    let job = &SwitchJob { trace: &trace, ..*job };
     let expected = Outcomes::expected(pipeline, &trace, usize::MAX, &equivalences).map_err(environment)?;
     let found = pass(job, &equivalences)?;
     compare(&expected, &found).map_err(|mismatch| sut(format!("nothing is measured: {mismatch}")))?;

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use ranlab_pipeline::backends::{Outcomes, Reader, Translation, port_name};
+use ranlab_pipeline::backends::{Outcomes, TextConsumer, Translation, port_name};
 use ranlab_pipeline::declare::Port;
 
 use super::tools::{self, Daemon};
 use super::veth::{Flow, Wires, apart, namespace};
-use super::{Driver, Job, Reading, Switch};
+use super::{Driver, Switch, SwitchCounters, SwitchJob};
 use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{environment, rig, sut};
 
@@ -23,12 +23,12 @@ impl Driver for Kernel {
         usize::MAX
     }
 
-    fn replay(&self, job: &Job<'_>) -> Result<Outcomes, ComponentError> {
+    fn replay(&self, job: &SwitchJob<'_>) -> Result<Outcomes, ComponentError> {
         let router = Router::start(job)?;
         router.wires.pass(job.trace, &job.backend.equivalences(&job.asked()))
     }
 
-    fn start(&self, job: &Job<'_>) -> Result<Box<dyn Switch>, ComponentError> {
+    fn start(&self, job: &SwitchJob<'_>) -> Result<Box<dyn Switch>, ComponentError> {
         let mut router = Router::start(job)?;
         router.flow = Some(router.wires.flow(job.trace, &job.backend.equivalences(&job.asked())));
         Ok(Box::new(router))
@@ -36,7 +36,7 @@ impl Driver for Kernel {
 
     /// Not measurable: the kernel's sockets and queues cost CPU time on both sides, and the two shares cannot be
     /// separated.
-    fn io_ns(&self, _: &Job<'_>, _: Duration) -> Result<Option<f64>, ComponentError> {
+    fn io_ns(&self, _: &SwitchJob<'_>, _: Duration) -> Result<Option<f64>, ComponentError> {
         Ok(None)
     }
 }
@@ -50,14 +50,14 @@ struct Router {
 }
 
 impl Router {
-    fn start(job: &Job<'_>) -> Result<Self, ComponentError> {
+    fn start(job: &SwitchJob<'_>) -> Result<Self, ComponentError> {
         let mut command = tools::program("unshare");
         let holder =
             Daemon::start("the switch's namespace", command.args(["--net", "--", "sleep", "infinity"]))?;
         apart(holder.pid())?;
         let wires = Wires::to(holder.pid())?;
         for text in job.backend.translate(&job.asked()).map_err(rig)?.texts {
-            let Reader::Nft = text.reader else {
+            let TextConsumer::Nft = text.reader else {
                 return Err(rig(format!("the kernel does not read {:?}", text.reader)));
             };
             let file = job.folder.join(text.name);
@@ -74,10 +74,10 @@ impl Router {
 impl Switch for Router {
     /// Reads the packets received and sent by the ports. The kernel forwards in the context of the sender, so CPU time
     /// is that of the sending thread, including the cost of sending.
-    fn read(&mut self) -> Result<Reading, ComponentError> {
+    fn read(&mut self) -> Result<SwitchCounters, ComponentError> {
         let path = format!("/proc/{}/net/dev", self.holder.pid());
         let text = std::fs::read_to_string(&path).map_err(|error| sut(format!("{path}: {error}")))?;
-        let mut reading = Reading::default();
+        let mut reading = SwitchCounters::default();
         for port in [Port::Access, Port::Core] {
             let (received, sent) = port_counters(&text, port_name(port))
                 .ok_or_else(|| sut(format!("{path}: no counters of {}", port_name(port))))?;

@@ -16,7 +16,7 @@ use ranlab_pipeline::declare::{Declaration, Direction, Port};
 use ranlab_pipeline::pipelines::Pipeline;
 use ranlab_pipeline::trace::Trace;
 
-use crate::pipeline::{PipelinePart, histogram};
+use crate::pipeline::{PipelineComponent, histogram};
 use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{environment, sut};
 
@@ -35,7 +35,7 @@ mod vpp;
 mod xdp;
 
 pub(crate) use dpdk::allowed_cpus;
-pub(crate) use foreign::{Foreign, directions};
+pub(crate) use foreign::{RunningSwitch, directions};
 
 /// Timeout for one pass over a trace.
 const PASS_WAIT: Duration = Duration::from_secs(30);
@@ -46,7 +46,7 @@ const POLL: Duration = Duration::from_millis(20);
 
 /// Counters of a switch: totals since its start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Reading {
+pub(crate) struct SwitchCounters {
     /// Packets received.
     pub(crate) received: u64,
     /// Packets sent.
@@ -54,12 +54,12 @@ pub(crate) struct Reading {
     /// CPU time of the forwarding threads, in nanoseconds. For a switch on another machine: elapsed time.
     pub(crate) cpu_ns: u64,
     /// Packets that left the fast path, for switches that have one and report it.
-    pub(crate) slow: Option<Slow>,
+    pub(crate) slow: Option<SlowPathCounters>,
 }
 
 /// Packets for which the fast path had no entry: totals since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Slow {
+pub(crate) struct SlowPathCounters {
     /// Packets handed to the slow path: Open vSwitch's tables behind its caches, or a controller.
     pub(crate) packets: u64,
     /// Packets of these that were lost on the way, if the switch counts them.
@@ -78,7 +78,7 @@ pub(crate) struct Losses {
 /// A running switch that forwards packets.
 pub(crate) trait Switch: Send {
     /// Reads the counters.
-    fn read(&mut self) -> Result<Reading, ComponentError>;
+    fn read(&mut self) -> Result<SwitchCounters, ComponentError>;
     /// Reads the loss counters. A switch without any leaves them unknown.
     fn losses(&mut self) -> Result<Losses, ComponentError> {
         Ok(Losses::default())
@@ -96,7 +96,7 @@ pub(crate) trait Switch: Send {
 }
 
 /// The task of a switch in one measurement.
-pub(crate) struct Job<'a> {
+pub(crate) struct SwitchJob<'a> {
     /// The backend that generates its configuration.
     pub(crate) backend: &'static dyn Backend,
     /// The pipeline.
@@ -110,7 +110,7 @@ pub(crate) struct Job<'a> {
     /// Tier ring: number of descriptors per ring, as a binary logarithm.
     pub(crate) ring: u8,
     /// Address and ports of a switch that is already running.
-    pub(crate) far: Option<&'a Far>,
+    pub(crate) far: Option<&'a RemoteSwitch>,
     /// Folder of the switch's build; `None`: its programs are in `PATH`.
     pub(crate) build: Option<&'a Path>,
     /// Tier ring: whether the switch's ports connect to ours, which then listen beforehand and own the memory. DPDK
@@ -118,7 +118,7 @@ pub(crate) struct Job<'a> {
     pub(crate) connects: bool,
 }
 
-impl<'a> Job<'a> {
+impl<'a> SwitchJob<'a> {
     /// Returns the request for the backend.
     pub(crate) fn asked(&self) -> BackendRequest<'a> {
         BackendRequest { declaration: self.declaration, directions: self.directions }
@@ -127,7 +127,7 @@ impl<'a> Job<'a> {
 
 /// A third-party switch that is already running.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Far {
+pub(crate) struct RemoteSwitch {
     /// Address of its OpenFlow listener: `tcp:HOST:PORT`.
     pub(crate) address: String,
     /// The switch's numbers of its access port and its core port.
@@ -136,9 +136,9 @@ pub(crate) struct Far {
     pub(crate) interfaces: [String; 2],
 }
 
-impl Far {
+impl RemoteSwitch {
     /// Reads it from a component's configuration. Returns `None` if the engine is one that is started here.
-    fn from_component(part: &PipelinePart) -> Result<Option<Self>, ComponentError> {
+    fn from_component(part: &PipelineComponent) -> Result<Option<Self>, ComponentError> {
         if part.engine != openflow::NAME {
             return Ok(None);
         }
@@ -167,11 +167,11 @@ pub(crate) trait Driver: Sync {
     /// Maximum number of trace packets that the switch can replay.
     fn packets_max(&self) -> usize;
     /// Sends the trace through once, all packets of one port at a time. Returns the packets that left, unmodified.
-    fn replay(&self, job: &Job<'_>) -> Result<Outcomes, ComponentError>;
+    fn replay(&self, job: &SwitchJob<'_>) -> Result<Outcomes, ComponentError>;
     /// Starts the switch with the trace replayed in a loop.
-    fn start(&self, job: &Job<'_>) -> Result<Box<dyn Switch>, ComponentError>;
+    fn start(&self, job: &SwitchJob<'_>) -> Result<Box<dyn Switch>, ComponentError>;
     /// Starts the switch with a memif port at each of these sockets, access first. It listens there or connects.
-    fn rings(&self, job: &Job<'_>, _sockets: &[PathBuf; 2]) -> Result<Box<dyn Switch>, ComponentError> {
+    fn rings(&self, job: &SwitchJob<'_>, _sockets: &[PathBuf; 2]) -> Result<Box<dyn Switch>, ComponentError> {
         Err(environment(format!("`sut.engine` \"{}\" has no memif ports", job.backend.name())))
     }
     /// Number of memif rings on which the switch sends: one for each thread that may send.
@@ -180,12 +180,12 @@ pub(crate) trait Driver: Sync {
     }
     /// Measures the time from a change until a packet shows its effect, for switches that take single packets without
     /// rings. Empty for the others.
-    fn visible(&self, _job: &Job<'_>, _pipeline: &Pipeline) -> Result<Histogram<u64>, ComponentError> {
+    fn visible(&self, _job: &SwitchJob<'_>, _pipeline: &Pipeline) -> Result<Histogram<u64>, ComponentError> {
         Ok(histogram())
     }
     /// Measures the CPU time of input and output alone, in nanoseconds per packet: the same input and output with no
     /// processing in between. `None` where it cannot be separated.
-    fn io_ns(&self, job: &Job<'_>, length: Duration) -> Result<Option<f64>, ComponentError>;
+    fn io_ns(&self, job: &SwitchJob<'_>, length: Duration) -> Result<Option<f64>, ComponentError>;
 }
 
 /// All switches that can be run, one per line.

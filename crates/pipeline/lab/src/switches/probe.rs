@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use crate::memif::Port as RingPort;
 use hdrhistogram::Histogram;
 use ranlab_pipeline::backends::{Equivalence, Translation, input, normalise};
-use ranlab_pipeline::declare::{Fate, Happening, Port};
+use ranlab_pipeline::declare::{EventKind, Port, Verdict};
 use ranlab_pipeline::pipelines::{Oracle, Pipeline};
 use ranlab_pipeline::trace::Trace;
 
-use super::{Job, Switch};
+use super::{Switch, SwitchJob};
 use crate::pipeline::histogram;
 use crate::ring;
 use ranlab_lab::worker::ComponentError;
@@ -30,8 +30,8 @@ pub(super) const SEEN: Duration = Duration::from_secs(5);
 const BACK: Duration = Duration::from_millis(20);
 
 /// Returns whether packets of the trace can show this event. Users who arrive or leave have no packets in the trace.
-fn moves(what: Happening) -> bool {
-    matches!(what, Happening::Handover { .. } | Happening::GroupChanges { .. })
+fn moves(what: EventKind) -> bool {
+    matches!(what, EventKind::Handover { .. } | EventKind::GroupChanges { .. })
 }
 
 /// Returns whether a pipeline has changes that can be probed.
@@ -41,7 +41,7 @@ pub(super) fn any(pipeline: &Pipeline) -> bool {
 
 /// [`visible`] for a switch with memif ports whose other ends are ours.
 pub(super) fn by_rings(
-    job: &Job<'_>,
+    job: &SwitchJob<'_>,
     pipeline: &Pipeline,
     switch: &mut dyn Switch,
     ports: &mut [RingPort; 2],
@@ -51,11 +51,11 @@ pub(super) fn by_rings(
 }
 
 /// Port and content of a packet that left; `None` if none did.
-pub(super) type Treated = Option<(Port, Vec<u8>)>;
+pub(super) type ProbeResult = Option<(Port, Vec<u8>)>;
 /// A function that applies a change. Returns after the switch has confirmed it.
-pub(super) type Tell<'a> = &'a mut (dyn FnMut(&Translation) -> Result<(), ComponentError> + Send);
+pub(super) type InstallFn<'a> = &'a mut (dyn FnMut(&Translation) -> Result<(), ComponentError> + Send);
 /// A function that sends one packet through the switch.
-pub(super) type Pass<'a> = &'a mut dyn FnMut(Port, &[u8]) -> Result<Treated, ComponentError>;
+pub(super) type ProbeFn<'a> = &'a mut dyn FnMut(Port, &[u8]) -> Result<ProbeResult, ComponentError>;
 
 /// Applies the first changes of a pipeline that are visible in packets of the trace, one after the other. Returns for
 /// each the time from the start of the command until a packet is treated accordingly, in nanoseconds. Empty if there
@@ -64,11 +64,11 @@ pub(super) type Pass<'a> = &'a mut dyn FnMut(Port, &[u8]) -> Result<Treated, Com
 /// # Errors
 /// A change is not visible within `patience`, or the switch rejected it.
 pub(super) fn visible(
-    job: &Job<'_>,
+    job: &SwitchJob<'_>,
     pipeline: &Pipeline,
     patience: Duration,
-    tell: Tell<'_>,
-    pass: Pass<'_>,
+    tell: InstallFn<'_>,
+    pass: ProbeFn<'_>,
 ) -> Result<Histogram<u64>, ComponentError> {
     let equivalences = job.backend.equivalences(&job.asked());
     let mut seen = histogram();
@@ -76,7 +76,7 @@ pub(super) fn visible(
     let mut now = pipeline.oracle().map_err(rig)?;
     let events = pipeline.events(0).map_err(rig)?;
     // Users who arrive or leave have no packets in the trace.
-    let moves = |what: Happening| matches!(what, Happening::Handover { .. } | Happening::GroupChanges { .. });
+    let moves = |what: EventKind| matches!(what, EventKind::Handover { .. } | EventKind::GroupChanges { .. });
     for event in events.iter().filter(|event| moves(event.what)).take(EVENTS_MAX) {
         let Ok(change) = job.backend.update(&job.asked(), &event.changes) else { break };
         now.apply(event.what);
@@ -99,7 +99,7 @@ pub(super) fn visible(
 struct Probe {
     port: Port,
     frame: Vec<u8>,
-    after: Treated,
+    after: ProbeResult,
 }
 
 /// Returns the first packet that the oracle treats differently after a change.
@@ -111,8 +111,8 @@ fn probe(trace: &Trace, oracles: (&mut Oracle, &mut Oracle), equivalences: &[Equ
         let treated = |oracle: &mut Oracle| {
             let mut left = frame.clone();
             match oracle.process(0, port, &mut left) {
-                Fate::Sent(out) => alike(Some((out, left)), equivalences),
-                Fate::Dropped(_) => None,
+                Verdict::Sent(out) => alike(Some((out, left)), equivalences),
+                Verdict::Dropped(_) => None,
             }
         };
         let before = treated(then);
@@ -121,7 +121,7 @@ fn probe(trace: &Trace, oracles: (&mut Oracle, &mut Oracle), equivalences: &[Equ
     })
 }
 
-fn alike(treated: Treated, equivalences: &[Equivalence]) -> Treated {
+fn alike(treated: ProbeResult, equivalences: &[Equivalence]) -> ProbeResult {
     treated.map(|(port, mut frame)| {
         normalise(&mut frame, equivalences);
         (port, frame)
@@ -134,7 +134,7 @@ fn until_seen(
     equivalences: &[Equivalence],
     patience: Duration,
     tell: &mut (dyn FnMut() -> Result<(), ComponentError> + Send),
-    pass: Pass<'_>,
+    pass: ProbeFn<'_>,
 ) -> Result<Duration, ComponentError> {
     std::thread::scope(|scope| {
         let begun = Instant::now();
@@ -173,7 +173,7 @@ mod tests {
         let declaration = pipeline.build().unwrap();
         let mut oracle = pipeline.oracle().unwrap();
         let trace = Trace::generate(&pipeline, &Traffic { pkt_num: 64, ..Traffic::default() }).unwrap();
-        let job = Job {
+        let job = SwitchJob {
             backend: named("xdp").unwrap(),
             declaration: &declaration,
             directions: &[Direction::Uplink],
@@ -203,8 +203,8 @@ mod tests {
             }
             let mut frame = frame.to_vec();
             Ok(match oracle.process(0, port, &mut frame) {
-                Fate::Sent(out) => Some((out, frame)),
-                Fate::Dropped(_) => None,
+                Verdict::Sent(out) => Some((out, frame)),
+                Verdict::Dropped(_) => None,
             })
         };
         visible(&job, &pipeline, patience, &mut tell, &mut pass)

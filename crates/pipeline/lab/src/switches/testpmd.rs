@@ -8,12 +8,13 @@ use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use ranlab_host::process_tree;
-use ranlab_pipeline::backends::{Outcomes, Reader, Translation};
+use ranlab_pipeline::backends::{Outcomes, TextConsumer, Translation};
 use ranlab_pipeline::declare::Port;
 
 use super::dpdk::{self, Resources};
 use super::{
-    Driver, Job, Losses, Reading, Switch, capture_file, files, found, input_file, settled, thread, tools,
+    Driver, Losses, Switch, SwitchCounters, SwitchJob, capture_file, files, found, input_file, settled,
+    thread, tools,
 };
 use ranlab_lab::child::Child;
 use ranlab_lab::worker::ComponentError;
@@ -46,7 +47,7 @@ impl Driver for Testpmd {
         dpdk::PACKETS_MAX
     }
 
-    fn replay(&self, job: &Job<'_>) -> Result<Outcomes, ComponentError> {
+    fn replay(&self, job: &SwitchJob<'_>) -> Result<Outcomes, ComponentError> {
         let mut outcomes = Outcomes::default();
         for direction in job.directions {
             let ingress = direction.ingress();
@@ -70,7 +71,7 @@ impl Driver for Testpmd {
         Ok(outcomes)
     }
 
-    fn start(&self, job: &Job<'_>) -> Result<Box<dyn Switch>, ComponentError> {
+    fn start(&self, job: &SwitchJob<'_>) -> Result<Box<dyn Switch>, ComponentError> {
         for direction in job.directions {
             let port = direction.ingress();
             files::write(&input_file(job.folder, port), (job.trace, port), &[])?;
@@ -78,19 +79,19 @@ impl Driver for Testpmd {
         Ok(Box::new(Running::start(job, &mut dpdk::measured(job.folder, job.directions))?))
     }
 
-    fn rings(&self, job: &Job<'_>, sockets: &[PathBuf; 2]) -> Result<Box<dyn Switch>, ComponentError> {
+    fn rings(&self, job: &SwitchJob<'_>, sockets: &[PathBuf; 2]) -> Result<Box<dyn Switch>, ComponentError> {
         let device = |port: Port| dpdk::memif(job, port as u32, &sockets[port as usize]);
         Ok(Box::new(Running::start(job, &mut [Port::Access, Port::Core].map(device))?))
     }
 
-    fn io_ns(&self, job: &Job<'_>, length: Duration) -> Result<Option<f64>, ComponentError> {
+    fn io_ns(&self, job: &SwitchJob<'_>, length: Duration) -> Result<Option<f64>, ComponentError> {
         io_ns(job, length).map(Some)
     }
 }
 
 /// Measures the CPU time of reading a job's packets from memory and discarding them, in nanoseconds per packet. The
 /// input files must exist.
-pub(super) fn io_ns(job: &Job<'_>, length: Duration) -> Result<f64, ComponentError> {
+pub(super) fn io_ns(job: &SwitchJob<'_>, length: Duration) -> Result<f64, ComponentError> {
     if found(PROGRAM).is_none() {
         return Err(environment(format!(
             "the program `{PROGRAM}` is not here, by which input and output are measured: apt install dpdk-dev"
@@ -119,7 +120,7 @@ struct Running {
 }
 
 impl Running {
-    fn start(job: &Job<'_>, devices: &mut [String; 2]) -> Result<Self, ComponentError> {
+    fn start(job: &SwitchJob<'_>, devices: &mut [String; 2]) -> Result<Self, ComponentError> {
         let resources = Resources::here()?;
         let main = resources.main_cpu;
         let forward = resources.forward_cpu;
@@ -225,9 +226,9 @@ fn counter(line: &str, what: &str) -> Option<u64> {
 }
 
 /// Returns the arguments that its backend generates. Also used to measure input and output for other switches.
-fn arguments(job: &Job<'_>) -> Result<Vec<String>, ComponentError> {
+fn arguments(job: &SwitchJob<'_>) -> Result<Vec<String>, ComponentError> {
     let own = job.backend.translate(&job.asked()).ok();
-    let text = own.and_then(|all| all.texts.into_iter().find(|text| text.reader == Reader::Testpmd));
+    let text = own.and_then(|all| all.texts.into_iter().find(|text| text.reader == TextConsumer::Testpmd));
     Ok(match text {
         Some(text) => text.text.lines().map(str::to_owned).collect(),
         None => ["--forward-mode=io", "--nb-cores=1"].map(str::to_owned).to_vec(),
@@ -235,11 +236,11 @@ fn arguments(job: &Job<'_>) -> Result<Vec<String>, ComponentError> {
 }
 
 impl Switch for Running {
-    fn read(&mut self) -> Result<Reading, ComponentError> {
+    fn read(&mut self) -> Result<SwitchCounters, ComponentError> {
         let both = self.counters()?;
         let received = self.ingress.iter().map(|port| both[*port as usize].0).sum();
         let cpu_ns = self.forwarder.as_ref().map_or(Ok(0), thread::Thread::cpu_ns)?;
-        Ok(Reading { received, sent: both[0].1 + both[1].1, cpu_ns, slow: None })
+        Ok(SwitchCounters { received, sent: both[0].1 + both[1].1, cpu_ns, slow: None })
     }
 
     fn losses(&mut self) -> Result<Losses, ComponentError> {

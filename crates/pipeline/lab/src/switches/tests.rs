@@ -9,9 +9,9 @@ use ranlab_pipeline::declare::Direction;
 use ranlab_pipeline::pipelines::Pipeline;
 use ranlab_pipeline::trace::{Directions, Trace, Traffic};
 
-use super::foreign::Verified;
-use super::{Foreign, Job, driver, installed};
-use crate::pipeline::PipelinePart;
+use super::foreign::VerifiedPipeline;
+use super::{RunningSwitch, SwitchJob, driver, installed};
+use crate::pipeline::PipelineComponent;
 use crate::ring;
 use ranlab_lab::RunningComponent;
 use ranlab_lab::field::JsonField;
@@ -37,15 +37,15 @@ pub(super) const SMALL: [&str; 12] = [
     r#"{"name":"bng","user":30,"cpe":7,"server":20,"user-conn":3,"fw-rules":20,"rate-limit":1000000000000,"rate-burst":4000000000}"#,
 ];
 
-fn component(backend: &dyn Backend, pipeline: Pipeline, dir: Directions) -> PipelinePart {
+fn component(backend: &dyn Backend, pipeline: Pipeline, dir: Directions) -> PipelineComponent {
     let traffic = Traffic { pkt_num: 512, dir, ..Traffic::default() };
-    PipelinePart {
+    PipelineComponent {
         engine: backend.name().to_owned(),
         tier: backend.tiers()[0].name().to_owned(),
         pipeline: Some(JsonField(pipeline)),
         traffic: JsonField(traffic),
         verify: 512,
-        ..PipelinePart::default()
+        ..PipelineComponent::default()
     }
 }
 
@@ -75,7 +75,7 @@ fn each_switch_equals_oracle_on_supported_pipelines() {
             [(Direction::Uplink, Directions::Uplink), (Direction::Downlink, Directions::Downlink)]
         {
             let asked = BackendRequest { declaration: &declaration, directions: &[direction] };
-            let started = Verified::new(&component(backend, pipeline.clone(), dir));
+            let started = VerifiedPipeline::new(&component(backend, pipeline.clone(), dir));
             let what = format!("{} {json} {direction:?}", backend.name());
             match (permitted(backend, &asked), started) {
                 (Ok(()), Ok(verified)) => assert_eq!(verified.packets, 512, "{what}"),
@@ -108,7 +108,7 @@ fn switches_forward_over_memif_in_both_roles() {
             let files = folder.made().unwrap();
             let sockets = ring::sockets(&files);
             let directions = [Direction::Uplink, Direction::Downlink];
-            let job = Job {
+            let job = SwitchJob {
                 backend,
                 declaration: &declaration,
                 directions: &directions,
@@ -146,12 +146,12 @@ fn switches_forward_over_memif_in_both_roles() {
 #[test]
 fn openflow_engine_requires_address() {
     let backend = backends::named("openflow").unwrap();
-    let of = |part: PipelinePart| Foreign::start(&part).err().unwrap();
+    let of = |part: PipelineComponent| RunningSwitch::start(&part).err().unwrap();
     let nameless = component(backend, serde_json::from_str(SMALL[0]).unwrap(), Directions::Uplink);
     let trouble = of(nameless.clone());
     assert_eq!(trouble.fault, FaultOwner::Environment);
     assert!(trouble.what.contains("needs `sut.address`"), "{trouble}");
-    let lonely = PipelinePart { address: Some("tcp:127.0.0.1:1".to_owned()), ..nameless };
+    let lonely = PipelineComponent { address: Some("tcp:127.0.0.1:1".to_owned()), ..nameless };
     assert!(of(lonely).what.contains("needs `sut.access_interface`"));
 }
 
@@ -171,7 +171,7 @@ fn window_reports_rates_and_applied_changes() {
         let name = backend.name();
         let pipeline = serde_json::from_str(json).unwrap();
         let dir = if name == "vpp" { Directions::Uplink } else { Directions::Downlink };
-        let mut foreign = Foreign::start(&component(backend, pipeline, dir)).unwrap();
+        let mut foreign = RunningSwitch::start(&component(backend, pipeline, dir)).unwrap();
         for _ in 0..2 {
             let mut report = Report::default();
             foreign.begin();

@@ -11,14 +11,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use ranlab_pipeline::backends::{Outcomes, Reader, Text, Translation, port_name};
+use ranlab_pipeline::backends::{Outcomes, Text, TextConsumer, Translation, port_name};
 use ranlab_pipeline::declare::Port;
 use ranlab_pipeline::pipelines::Pipeline;
 
 use super::tools::{self, Daemon};
 use super::{
-    Driver, Job, Losses, Reading, Switch, capture_file, dpdk, files, found, input_file, probe, settled,
-    thread,
+    Driver, Losses, Switch, SwitchCounters, SwitchJob, capture_file, dpdk, files, found, input_file, probe,
+    settled, thread,
 };
 use crate::ring;
 use ranlab_lab::folder::Folder;
@@ -74,7 +74,7 @@ impl Driver for Vpp {
         PACKETS_MAX
     }
 
-    fn replay(&self, job: &Job<'_>) -> Result<Outcomes, ComponentError> {
+    fn replay(&self, job: &SwitchJob<'_>) -> Result<Outcomes, ComponentError> {
         let mut outcomes = Outcomes::default();
         let equivalences = job.backend.equivalences(&job.asked());
         for direction in job.directions {
@@ -109,7 +109,7 @@ impl Driver for Vpp {
         Ok(outcomes)
     }
 
-    fn start(&self, job: &Job<'_>) -> Result<Box<dyn Switch>, ComponentError> {
+    fn start(&self, job: &SwitchJob<'_>) -> Result<Box<dyn Switch>, ComponentError> {
         let mut vpp = Instance::start(job)?;
         vpp.generators()?;
         vpp.configure(job)?;
@@ -117,7 +117,7 @@ impl Driver for Vpp {
         Ok(Box::new(vpp))
     }
 
-    fn rings(&self, job: &Job<'_>, sockets: &[PathBuf; 2]) -> Result<Box<dyn Switch>, ComponentError> {
+    fn rings(&self, job: &SwitchJob<'_>, sockets: &[PathBuf; 2]) -> Result<Box<dyn Switch>, ComponentError> {
         let mut vpp = Instance::start(job)?;
         for port in [Port::Access, Port::Core] {
             let id = port as u32 + 1;
@@ -134,7 +134,7 @@ impl Driver for Vpp {
     }
 
     /// The packet generator takes no single packets, so probing uses memif ports.
-    fn visible(&self, job: &Job<'_>, pipeline: &Pipeline) -> Result<Histogram<u64>, ComponentError> {
+    fn visible(&self, job: &SwitchJob<'_>, pipeline: &Pipeline) -> Result<Histogram<u64>, ComponentError> {
         let sockets = ring::sockets(job.folder);
         let mut switch = self.rings(job, &sockets)?;
         let mut ports = ring::connected(&sockets, ring::Shape::one(job.ring, self.rings_back()))?;
@@ -145,7 +145,7 @@ impl Driver for Vpp {
     }
 
     /// The same packets, sent from the generator straight to the other port's output.
-    fn io_ns(&self, job: &Job<'_>, length: Duration) -> Result<Option<f64>, ComponentError> {
+    fn io_ns(&self, job: &SwitchJob<'_>, length: Duration) -> Result<Option<f64>, ComponentError> {
         let mut vpp = Instance::start(job)?;
         vpp.generators()?;
         for port in [Port::Access, Port::Core] {
@@ -275,7 +275,7 @@ struct Instance {
 }
 
 impl Instance {
-    fn start(job: &Job<'_>) -> Result<Self, ComponentError> {
+    fn start(job: &SwitchJob<'_>) -> Result<Self, ComponentError> {
         let programs = Programs::find(job.build)?;
         let mut own = Folder::default();
         let folder = own.made()?;
@@ -344,7 +344,7 @@ impl Instance {
     }
 
     /// Loads the generated scripts, without the one that creates ports, and checks that everything arrived.
-    fn configure(&mut self, job: &Job<'_>) -> Result<(), ComponentError> {
+    fn configure(&mut self, job: &SwitchJob<'_>) -> Result<(), ComponentError> {
         let translation = job.backend.translate(&job.asked()).map_err(rig)?;
         for text in translation.texts.iter().filter(|text| !creates_ports(text)) {
             self.load(text)?;
@@ -355,7 +355,7 @@ impl Instance {
 
     /// Loads a script. VPP ends at the first line that it does not understand, and says only the rest of this line.
     fn load(&mut self, text: &Text) -> Result<(), ComponentError> {
-        if text.reader != Reader::Vppctl {
+        if text.reader != TextConsumer::Vppctl {
             return Err(rig(format!("VPP does not read {:?}", text.reader)));
         }
         let file = self.folder.join(text.name);
@@ -404,7 +404,13 @@ impl Instance {
     }
 
     /// Starts a stream of the packets in a file.
-    fn stream(&mut self, port: Port, input: &Path, limit: Option<&str>, to: String) -> Result<(), ComponentError> {
+    fn stream(
+        &mut self,
+        port: Port,
+        input: &Path,
+        limit: Option<&str>,
+        to: String,
+    ) -> Result<(), ComponentError> {
         let name = port_name(port);
         let limit = limit.map_or_else(String::new, |limit| format!("limit {limit} "));
         let number = port as u32;
@@ -416,7 +422,7 @@ impl Instance {
     }
 
     /// Starts the streams of a measurement.
-    fn forever(&mut self, job: &Job<'_>, to: impl Fn(Port) -> String) -> Result<(), ComponentError> {
+    fn forever(&mut self, job: &SwitchJob<'_>, to: impl Fn(Port) -> String) -> Result<(), ComponentError> {
         let equivalences = job.backend.equivalences(&job.asked());
         for direction in job.directions {
             let port = direction.ingress();
@@ -434,12 +440,12 @@ impl Instance {
 }
 
 impl Switch for Instance {
-    fn read(&mut self) -> Result<Reading, ComponentError> {
+    fn read(&mut self) -> Result<SwitchCounters, ComponentError> {
         let counters = self.counters()?;
         let received = self.ingress.iter().map(|port| counters.port(*port).received).sum();
         let sent = counters.ports.iter().map(|port| port.sent).sum();
         let cpu_ns = self.forwarder.as_ref().map_or(Ok(0), thread::Thread::cpu_ns)?;
-        Ok(Reading { received, sent, cpu_ns, slow: None })
+        Ok(SwitchCounters { received, sent, cpu_ns, slow: None })
     }
 
     fn losses(&mut self) -> Result<Losses, ComponentError> {

@@ -19,7 +19,7 @@ use ranlab_pipeline::declare::{Direction, Port};
 use ranlab_pipeline::pipelines::Pipeline;
 
 use super::dpdk::{self, Resources};
-use super::{Driver, Job, Reading, Switch, probe};
+use super::{Driver, Switch, SwitchCounters, SwitchJob, probe};
 use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{environment, rig, sut};
 
@@ -62,8 +62,8 @@ impl Driver for Xdp {
         })
     }
 
-    fn replay(&self, job: &Job<'_>) -> Result<Outcomes, ComponentError> {
-        let judges = Judges::from_job(job)?;
+    fn replay(&self, job: &SwitchJob<'_>) -> Result<Outcomes, ComponentError> {
+        let judges = VerdictPrograms::from_job(job)?;
         let equivalences = job.backend.equivalences(&job.asked());
         let mut outcomes = Outcomes::default();
         for (port, frame) in job.trace.iter() {
@@ -74,21 +74,21 @@ impl Driver for Xdp {
         Ok(outcomes)
     }
 
-    fn start(&self, job: &Job<'_>) -> Result<Box<dyn Switch>, ComponentError> {
+    fn start(&self, job: &SwitchJob<'_>) -> Result<Box<dyn Switch>, ComponentError> {
         let (maps, _) = Maps::from_job(job)?;
-        Ok(Box::new(Feeding::start(job, maps, true)?))
+        Ok(Box::new(TestRunThread::start(job, maps, true)?))
     }
 
-    fn visible(&self, job: &Job<'_>, pipeline: &Pipeline) -> Result<Histogram<u64>, ComponentError> {
-        let judges = Judges::from_job(job)?;
+    fn visible(&self, job: &SwitchJob<'_>, pipeline: &Pipeline) -> Result<Histogram<u64>, ComponentError> {
+        let judges = VerdictPrograms::from_job(job)?;
         let mut tell = |told: &Translation| {
             told.object.as_ref().map_or(Ok(()), |object| judges.maps.change(&object.entries))
         };
         probe::visible(job, pipeline, probe::SEEN, &mut tell, &mut |port, frame| judges.process(port, frame))
     }
 
-    fn io_ns(&self, job: &Job<'_>, length: Duration) -> Result<Option<f64>, ComponentError> {
-        let mut feeding = Feeding::start(job, Maps::default(), false)?;
+    fn io_ns(&self, job: &SwitchJob<'_>, length: Duration) -> Result<Option<f64>, ComponentError> {
+        let mut feeding = TestRunThread::start(job, Maps::default(), false)?;
         let before = feeding.read()?;
         std::thread::sleep(length);
         let after = feeding.read()?;
@@ -109,7 +109,7 @@ struct Maps {
 
 impl Maps {
     /// Creates and fills the maps of a job. Returns them with its programs, by port.
-    fn from_job(job: &Job<'_>) -> Result<(Self, [Option<Program>; 2]), ComponentError> {
+    fn from_job(job: &SwitchJob<'_>) -> Result<(Self, [Option<Program>; 2]), ComponentError> {
         let translation = job.backend.translate(&job.asked()).map_err(environment)?;
         let object = translation.object.ok_or_else(|| rig("a backend of the kernel has no programs"))?;
         let mut maps = Self::default();
@@ -153,14 +153,14 @@ impl Maps {
 }
 
 /// The programs that decide about single frames, by input port.
-struct Judges {
+struct VerdictPrograms {
     programs: [Option<BpfProgram>; 2],
     /// Kept as long as the programs.
     maps: Maps,
 }
 
-impl Judges {
-    fn from_job(job: &Job<'_>) -> Result<Self, ComponentError> {
+impl VerdictPrograms {
+    fn from_job(job: &SwitchJob<'_>) -> Result<Self, ComponentError> {
         let (maps, [access, core]) = Maps::from_job(job)?;
         let load = |program: Option<Program>| program.map(|program| maps.load(&program)).transpose();
         Ok(Self { programs: [load(access)?, load(core)?], maps })
@@ -180,21 +180,21 @@ impl Judges {
 
 /// Results of the feeding thread.
 #[derive(Default)]
-struct Said {
-    reading: Reading,
+struct TestRunMessage {
+    reading: SwitchCounters,
     trouble: Option<io::Error>,
 }
 
 /// A thread in which the kernel feeds packets to a program.
-struct Feeding {
+struct TestRunThread {
     maps: Arc<Maps>,
-    said: Arc<Mutex<Said>>,
+    said: Arc<Mutex<TestRunMessage>>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Feeding {
-    fn start(job: &Job<'_>, mut maps: Maps, pipeline: bool) -> Result<Self, ComponentError> {
+impl TestRunThread {
+    fn start(job: &SwitchJob<'_>, mut maps: Maps, pipeline: bool) -> Result<Self, ComponentError> {
         let enters = |direction: &Direction| direction.ingress();
         let ports: Vec<_> = job.directions.iter().map(enters).collect();
         let frames: Vec<_> = job.trace.iter().filter(|(port, _)| ports.contains(port)).collect();
@@ -215,7 +215,7 @@ impl Feeding {
         maps.change(&entries)?;
         let program = maps.load(&feed.program(&job.asked(), pipeline))?;
         let (maps, said, stop) =
-            (Arc::new(maps), Arc::<Mutex<Said>>::default(), Arc::new(AtomicBool::new(false)));
+            (Arc::new(maps), Arc::<Mutex<TestRunMessage>>::default(), Arc::new(AtomicBool::new(false)));
         let cpu = Resources::here()?.forward_cpu;
         let its = Arc::clone(&maps);
         let told = Arc::clone(&said);
@@ -237,7 +237,7 @@ fn feed_until(
     program: &BpfProgram,
     first: &[u8],
     maps: &Maps,
-    said: &Mutex<Said>,
+    said: &Mutex<TestRunMessage>,
 ) -> io::Result<()> {
     let mut packets = PACKETS;
     let mut begun_ns = ranlab_host::thread_cpu_ns().unwrap_or(0);
@@ -254,13 +254,13 @@ fn feed_until(
         let state = maps.tables.get(&MapId::State).map(|table| table.get(&FIRST)).transpose()?.flatten();
         let (received, sent) = Feed::counted(&state.unwrap_or_default());
         said.lock().unwrap_or_else(PoisonError::into_inner).reading =
-            Reading { received, sent, cpu_ns, slow: None };
+            SwitchCounters { received, sent, cpu_ns, slow: None };
     }
     Ok(())
 }
 
-impl Switch for Feeding {
-    fn read(&mut self) -> Result<Reading, ComponentError> {
+impl Switch for TestRunThread {
+    fn read(&mut self) -> Result<SwitchCounters, ComponentError> {
         Ok(self.said.lock().unwrap_or_else(PoisonError::into_inner).reading)
     }
 
@@ -280,7 +280,7 @@ impl Switch for Feeding {
     }
 }
 
-impl Drop for Feeding {
+impl Drop for TestRunThread {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
@@ -295,7 +295,7 @@ mod tests {
     use super::*;
     use ranlab_machine::Random;
     use ranlab_pipeline::backends::named;
-    use ranlab_pipeline::declare::Fate;
+    use ranlab_pipeline::declare::Verdict;
     use ranlab_pipeline::pipelines::Pipeline;
     use ranlab_pipeline::trace::{Directions, Trace, Traffic};
 
@@ -347,7 +347,7 @@ mod tests {
             let directions = &[Direction::Uplink, Direction::Downlink];
             let folder = std::path::Path::new("/nonexistent");
             let backend = named(NAME).unwrap();
-            let job = Job {
+            let job = SwitchJob {
                 backend,
                 declaration: &declaration,
                 directions,
@@ -358,7 +358,7 @@ mod tests {
                 build: None,
                 connects: false,
             };
-            let judges = Judges::from_job(&job).unwrap();
+            let judges = VerdictPrograms::from_job(&job).unwrap();
             let mut oracle = pipeline.oracle().unwrap();
             let mut left = 0;
             let frames: Vec<_> = trace.iter().collect();
@@ -374,8 +374,8 @@ mod tests {
                 let was = frame.clone();
                 let found = judges.process(port, &frame).unwrap();
                 let expected = match oracle.process(0, port, &mut frame) {
-                    Fate::Sent(port) => Some((port, frame)),
-                    Fate::Dropped(_) => None,
+                    Verdict::Sent(port) => Some((port, frame)),
+                    Verdict::Dropped(_) => None,
                 };
                 left += u32::from(expected.is_some());
                 let text =

@@ -7,7 +7,7 @@ use std::fmt;
 
 use ranlab_packet::{ETHERNET_BYTES, IPV4_BYTES, IPV6_BYTES, UDP_BYTES, VXLAN_PORT, checksum};
 
-use crate::declare::{DropReason, Fate, Port};
+use crate::declare::{DropReason, Port, Verdict};
 use crate::pipelines::{ParameterError, Pipeline};
 use crate::reference::{GTPU_PORT, TUNNEL_TTL};
 use crate::trace::Trace;
@@ -266,9 +266,9 @@ impl Outcomes {
             let mut frame = frame.to_vec();
             normalise(&mut frame, input(equivalences));
             match oracle.process(0, port, &mut frame) {
-                Fate::Sent(port) => outcomes.sent(port, frame, equivalences),
-                Fate::Dropped(DropReason::Metered) => return Err(NotComparable::Metered { index }),
-                Fate::Dropped(reason) => *outcomes.dropped.entry(reason).or_default() += 1,
+                Verdict::Sent(port) => outcomes.sent(port, frame, equivalences),
+                Verdict::Dropped(DropReason::Metered) => return Err(NotComparable::Metered { index }),
+                Verdict::Dropped(reason) => *outcomes.dropped.entry(reason).or_default() += 1,
             }
         }
         Ok(outcomes)

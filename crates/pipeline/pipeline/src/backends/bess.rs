@@ -11,8 +11,8 @@ use ranlab_packet::{Mac, VXLAN_PORT};
 
 use super::p4::six;
 use super::{
-    Backend, BackendRequest, Equivalence, Facts, Lack, Reader, Reason, Refused, Translation, element_name,
-    path, permitted, port_name, refuse_changes,
+    Backend, BackendInfo, BackendRequest, Equivalence, Reason, TextConsumer, Translation, UnsupportedElement,
+    UnsupportedPipeline, element_name, path, permitted, port_name, refuse_changes,
 };
 use crate::declare::{
     AclRule, Action, Change, Direction, Element, Encapsulation, NextHop, NextHopId, Port, Prefix4, Tunnel,
@@ -27,8 +27,8 @@ pub struct Bess;
 const GATES_MAX: u64 = 8_191;
 
 impl Backend for Bess {
-    fn facts(&self) -> &'static Facts {
-        &Facts {
+    fn facts(&self) -> &'static BackendInfo {
+        &BackendInfo {
             name: "bess",
             title: "BESS: a script of its modules",
             install: "build https://github.com/omec-project/bess against libdpdk-dev (no Debian package)",
@@ -37,7 +37,7 @@ impl Backend for Bess {
         }
     }
 
-    fn lacks(&self, asked: &BackendRequest<'_>) -> Vec<Lack> {
+    fn lacks(&self, asked: &BackendRequest<'_>) -> Vec<UnsupportedElement> {
         let of = |direction: &Direction| {
             let elements = path(asked, *direction);
             let one = |at: usize| lack(asked, elements[at]).or_else(|| apart(&elements, at));
@@ -58,7 +58,7 @@ impl Backend for Bess {
         all
     }
 
-    fn translate(&self, asked: &BackendRequest<'_>) -> Result<Translation, Refused> {
+    fn translate(&self, asked: &BackendRequest<'_>) -> Result<Translation, UnsupportedPipeline> {
         permitted(self, asked)?;
         let mut script = Script { asked, text: HEAD.to_owned() };
         for port in [Port::Access, Port::Core] {
@@ -72,17 +72,17 @@ impl Backend for Bess {
         asked.directions.iter().for_each(|direction| script.direction(*direction));
         script.text.push_str("bess.resume_all()\n");
         let mut translation = Translation::default();
-        translation.push("ranlab.bess", Reader::Bessctl, script.text);
+        translation.push("ranlab.bess", TextConsumer::Bessctl, script.text);
         Ok(translation)
     }
 
-    fn update(&self, _: &BackendRequest<'_>, changes: &[Change]) -> Result<Translation, Refused> {
+    fn update(&self, _: &BackendRequest<'_>, changes: &[Change]) -> Result<Translation, UnsupportedPipeline> {
         refuse_changes(self, changes, Reason::NotWritten("changes of matches"))
     }
 }
 
 /// An element that uses the gates of a match must follow it directly.
-fn apart(elements: &[&Element], at: usize) -> Option<Lack> {
+fn apart(elements: &[&Element], at: usize) -> Option<UnsupportedElement> {
     let before = at.checked_sub(1).map(|before| elements[before]);
     let follows = match elements[at] {
         Element::Forward | Element::Deliver => matches!(before, Some(Element::Route(_) | Element::Bridge(_))),
@@ -98,10 +98,10 @@ fn apart(elements: &[&Element], at: usize) -> Option<Lack> {
         _ => true,
     };
     let reason = Reason::NotWritten("elements between a match and the use of its result");
-    (!follows).then(|| Lack { element: element_name(elements[at]), reason })
+    (!follows).then(|| UnsupportedElement { element: element_name(elements[at]), reason })
 }
 
-fn lack(asked: &BackendRequest<'_>, element: &Element) -> Option<Lack> {
+fn lack(asked: &BackendRequest<'_>, element: &Element) -> Option<UnsupportedElement> {
     let tables = &asked.declaration.tables;
     let many = |what, asked: usize| {
         let asked = asked as u64;
@@ -148,7 +148,7 @@ fn lack(asked: &BackendRequest<'_>, element: &Element) -> Option<Lack> {
     };
     let reason =
         reason.or_else(|| six(tables, element).then_some(Reason::NoMatch("IPv6: its lookups are of IPv4")));
-    reason.map(|reason| Lack { element: element_name(element), reason })
+    reason.map(|reason| UnsupportedElement { element: element_name(element), reason })
 }
 
 struct Script<'a> {

@@ -10,8 +10,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use ranlab_packet::{Mac, Protocol};
 
 use super::{
-    Backend, BackendRequest, Equivalence, Facts, Lack, Reader, Reason, Refused, Tier, Translation,
-    element_name, permitted, port_name, refuse_changes,
+    Backend, BackendInfo, BackendRequest, Equivalence, Reason, TextConsumer, Tier, Translation,
+    UnsupportedElement, UnsupportedPipeline, element_name, permitted, port_name, refuse_changes,
 };
 use crate::declare::{
     ANY_PORTS, AclRule, Action, Change, Direction, Element, ExactTable, NextHop, Port, Prefix4, Prefix6,
@@ -26,8 +26,8 @@ pub struct Kernel;
 const LIMIT_BYTES_MAX: u64 = u64::MAX / 1_000_000_000;
 
 impl Backend for Kernel {
-    fn facts(&self) -> &'static Facts {
-        &Facts {
+    fn facts(&self) -> &'static BackendInfo {
+        &BackendInfo {
             name: "kernel",
             title: "Linux: nftables at the ingress of ports",
             install: "apt install nftables iproute2",
@@ -36,7 +36,7 @@ impl Backend for Kernel {
         }
     }
 
-    fn lacks(&self, asked: &BackendRequest<'_>) -> Vec<Lack> {
+    fn lacks(&self, asked: &BackendRequest<'_>) -> Vec<UnsupportedElement> {
         let lack = |(direction, element): (Direction, &Element)| {
             let reason = match element {
                 Element::Decap { .. } | Element::FindUserByTunnelKey(_) => {
@@ -58,7 +58,7 @@ impl Backend for Kernel {
                 }
                 _ => return None,
             };
-            Some(Lack { element: element_name(element), reason })
+            Some(UnsupportedElement { element: element_name(element), reason })
         };
         asked.elements().filter_map(lack).collect()
     }
@@ -75,7 +75,7 @@ impl Backend for Kernel {
         all
     }
 
-    fn translate(&self, asked: &BackendRequest<'_>) -> Result<Translation, Refused> {
+    fn translate(&self, asked: &BackendRequest<'_>) -> Result<Translation, UnsupportedPipeline> {
         permitted(self, asked)?;
         let mut out = Translation::default();
         let mut maps = String::new();
@@ -86,11 +86,11 @@ impl Backend for Kernel {
         for direction in asked.directions {
             path(asked, *direction, &mut maps, &mut chains);
         }
-        out.push("rules", Reader::Nft, format!("table netdev ranlab {{\n{maps}{chains}}}\n"));
+        out.push("rules", TextConsumer::Nft, format!("table netdev ranlab {{\n{maps}{chains}}}\n"));
         Ok(out)
     }
 
-    fn update(&self, _: &BackendRequest<'_>, changes: &[Change]) -> Result<Translation, Refused> {
+    fn update(&self, _: &BackendRequest<'_>, changes: &[Change]) -> Result<Translation, UnsupportedPipeline> {
         refuse_changes(self, changes, Reason::NotWritten("changes of maps"))
     }
 }

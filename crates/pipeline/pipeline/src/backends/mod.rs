@@ -2,7 +2,7 @@
 //!
 //! A [`Backend`] is pure: it generates texts and programs from declarations and changes. Its user runs processes,
 //! sockets and maps. A backend is one file here and one line of [`all`]. It reports elements that it cannot express
-//! with a typed reason ([`Lack`]), and intended differences of its packets to the oracle's ([`Equivalence`]). Both are
+//! with a typed reason ([`UnsupportedElement`]), and intended differences of its packets to the oracle's ([`Equivalence`]). Both are
 //! printed in `docs/reference/backends.md`, which a test keeps up to date.
 mod alike;
 mod bess;
@@ -118,14 +118,14 @@ impl fmt::Display for Reason {
 
 /// An element that a backend cannot express, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Lack {
+pub struct UnsupportedElement {
     /// Name of the element ([`element_name`]).
     pub element: &'static str,
     /// The reason.
     pub reason: Reason,
 }
 
-impl fmt::Display for Lack {
+impl fmt::Display for UnsupportedElement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.element, self.reason)
     }
@@ -134,17 +134,17 @@ impl fmt::Display for Lack {
 /// A pipeline that a backend cannot express, with all reasons.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{} cannot express this pipeline: {}", .backend, .lacks.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
-pub struct Refused {
+pub struct UnsupportedPipeline {
     /// Name of the backend.
     pub backend: &'static str,
     /// The reasons, without duplicates.
-    pub lacks: Vec<Lack>,
+    pub lacks: Vec<UnsupportedElement>,
 }
 
 /// The program that reads a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
-pub enum Reader {
+pub enum TextConsumer {
     /// `ovs-vsctl`: the arguments of one command per line.
     OvsVsctl,
     /// `ovs-ofctl bundle`: one group or flow modification per line, applied atomically.
@@ -175,7 +175,7 @@ pub enum Reader {
     SwitchCli,
 }
 
-impl fmt::Display for Reader {
+impl fmt::Display for TextConsumer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::OvsVsctl => "ovs-vsctl, a command a line",
@@ -202,7 +202,7 @@ pub struct Text {
     /// Its name, used as file name if it is written to a file.
     pub name: &'static str,
     /// The program that reads it.
-    pub reader: Reader,
+    pub reader: TextConsumer,
     /// The text. Every line ends with `\n`.
     pub text: String,
 }
@@ -218,7 +218,7 @@ pub struct Translation {
 
 impl Translation {
     /// Appends a text, unless it is empty.
-    pub fn push(&mut self, name: &'static str, reader: Reader, text: String) {
+    pub fn push(&mut self, name: &'static str, reader: TextConsumer, text: String) {
         if !text.is_empty() {
             self.texts.push(Text { name, reader, text });
         }
@@ -234,7 +234,7 @@ impl Translation {
 
 /// Constant properties of a backend, returned by [`Backend`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Facts {
+pub struct BackendInfo {
     /// See [`Backend::name`].
     pub name: &'static str,
     /// See [`Backend::title`].
@@ -250,7 +250,7 @@ pub struct Facts {
 /// A third-party switch, as far as it is known without running it.
 pub trait Backend: Sync {
     /// Returns its constant properties.
-    fn facts(&self) -> &'static Facts;
+    fn facts(&self) -> &'static BackendInfo;
     /// Returns its name in `sut.engine`.
     fn name(&self) -> &'static str {
         self.facts().name
@@ -272,7 +272,7 @@ pub trait Backend: Sync {
         self.facts().tiers
     }
     /// Returns what it cannot express, without duplicates. Empty if it can express everything.
-    fn lacks(&self, asked: &BackendRequest<'_>) -> Vec<Lack>;
+    fn lacks(&self, asked: &BackendRequest<'_>) -> Vec<UnsupportedElement>;
     /// Returns the intended differences of its packets to the oracle's for this pipeline.
     fn equivalences(&self, asked: &BackendRequest<'_>) -> Vec<Equivalence>;
     /// Returns its configuration for a pipeline. Ports have the OpenFlow numbers of [`port_number`], or the names of
@@ -280,12 +280,16 @@ pub trait Backend: Sync {
     ///
     /// # Errors
     /// It cannot express the pipeline.
-    fn translate(&self, asked: &BackendRequest<'_>) -> Result<Translation, Refused>;
+    fn translate(&self, asked: &BackendRequest<'_>) -> Result<Translation, UnsupportedPipeline>;
     /// Returns its configuration for changes of a running pipeline.
     ///
     /// # Errors
     /// It cannot express the change.
-    fn update(&self, asked: &BackendRequest<'_>, changes: &[Change]) -> Result<Translation, Refused>;
+    fn update(
+        &self,
+        asked: &BackendRequest<'_>,
+        changes: &[Change],
+    ) -> Result<Translation, UnsupportedPipeline>;
 }
 
 /// Returns all backends, one per line.
@@ -304,19 +308,26 @@ pub fn named(name: &str) -> Option<&'static dyn Backend> {
 ///
 /// # Errors
 /// The backend lacks something.
-pub fn permitted(backend: &dyn Backend, asked: &BackendRequest<'_>) -> Result<(), Refused> {
+pub fn permitted(backend: &dyn Backend, asked: &BackendRequest<'_>) -> Result<(), UnsupportedPipeline> {
     let mut lacks = backend.lacks(asked);
     lacks.sort();
     lacks.dedup();
-    if lacks.is_empty() { Ok(()) } else { Err(Refused { backend: backend.name(), lacks }) }
+    if lacks.is_empty() { Ok(()) } else { Err(UnsupportedPipeline { backend: backend.name(), lacks }) }
 }
 
 /// Rejects changes for a backend without tables. An empty list is accepted.
-fn refuse_changes(backend: &dyn Backend, changes: &[Change], reason: Reason) -> Result<Translation, Refused> {
+fn refuse_changes(
+    backend: &dyn Backend,
+    changes: &[Change],
+    reason: Reason,
+) -> Result<Translation, UnsupportedPipeline> {
     if changes.is_empty() {
         return Ok(Translation::default());
     }
-    Err(Refused { backend: backend.name(), lacks: vec![Lack { element: "change", reason }] })
+    Err(UnsupportedPipeline {
+        backend: backend.name(),
+        lacks: vec![UnsupportedElement { element: "change", reason }],
+    })
 }
 
 /// Returns the name of a port: at most ten bytes, so that it can be an interface name.

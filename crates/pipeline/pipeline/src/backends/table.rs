@@ -21,7 +21,7 @@ pub fn document() -> String {
     for backend in all() {
         let tiers: Vec<&str> = backend.tiers().iter().map(|tier| tier.name()).collect();
         let tiers = if tiers.is_empty() { "written only".to_owned() } else { tiers.join(", ") };
-        let mut said = Said::default();
+        let mut said = BackendRow::default();
         let cells: String = pipelines.iter().map(|pipeline| said.add_pipeline(*backend, pipeline)).collect();
         let _ = writeln!(out, "| `{}` | {} | {tiers} |{cells}", backend.name(), backend.title());
         let _ = writeln!(reasons, "\n## `{}`: {}\n", backend.name(), backend.title());
@@ -33,14 +33,14 @@ pub fn document() -> String {
 
 /// A backend's results for all pipelines.
 #[derive(Default)]
-struct Said {
+struct BackendRow {
     /// Elements, and pipelines with directions, by reason.
     lacks: BTreeMap<String, (BTreeSet<&'static str>, BTreeSet<String>)>,
     /// Pipelines, by equivalence.
     differs: BTreeMap<Equivalence, BTreeSet<&'static str>>,
 }
 
-impl Said {
+impl BackendRow {
     /// Adds the results for one pipeline. Returns its table cell.
     fn add_pipeline(&mut self, backend: &dyn Backend, pipeline: &Pipeline) -> String {
         let Ok(declaration) = pipeline.build() else { return String::new() };

@@ -2,8 +2,8 @@
 //! drivers: the baseline of all other DPDK programs.
 
 use super::{
-    Backend, BackendRequest, Equivalence, Facts, Lack, Reader, Reason, Refused, Tier, Translation,
-    element_name,
+    Backend, BackendInfo, BackendRequest, Equivalence, Reason, TextConsumer, Tier, Translation,
+    UnsupportedElement, UnsupportedPipeline, element_name,
 };
 use super::{permitted, refuse_changes};
 use crate::declare::{Change, Element};
@@ -13,8 +13,8 @@ use crate::declare::{Change, Element};
 pub struct Testpmd;
 
 impl Backend for Testpmd {
-    fn facts(&self) -> &'static Facts {
-        &Facts {
+    fn facts(&self) -> &'static BackendInfo {
+        &BackendInfo {
             name: "testpmd",
             title: "DPDK testpmd, the baseline",
             install: "apt install dpdk-dev",
@@ -23,7 +23,7 @@ impl Backend for Testpmd {
         }
     }
 
-    fn lacks(&self, asked: &BackendRequest<'_>) -> Vec<Lack> {
+    fn lacks(&self, asked: &BackendRequest<'_>) -> Vec<UnsupportedElement> {
         let lack = |(direction, element): (crate::declare::Direction, &Element)| {
             let reason = match element {
                 Element::Emit { port, source: None } if *port == direction.ingress().other() => return None,
@@ -32,7 +32,7 @@ impl Backend for Testpmd {
                 }
                 _ => Reason::NoMatch("anything: it forwards from port to port"),
             };
-            Some(Lack { element: element_name(element), reason })
+            Some(UnsupportedElement { element: element_name(element), reason })
         };
         asked.elements().filter_map(lack).collect()
     }
@@ -41,17 +41,17 @@ impl Backend for Testpmd {
         Vec::new()
     }
 
-    fn translate(&self, asked: &BackendRequest<'_>) -> Result<Translation, Refused> {
+    fn translate(&self, asked: &BackendRequest<'_>) -> Result<Translation, UnsupportedPipeline> {
         permitted(self, asked)?;
         let mut translation = Translation::default();
         // One core forwards, another runs the main thread. Checksum offload and link status are not used.
         let arguments = ["--forward-mode=io", "--nb-cores=1", "--rxq=1", "--txq=1", "--no-lsc-interrupt"];
         let lines = arguments.iter().map(|argument| format!("{argument}\n")).collect();
-        translation.push("arguments", Reader::Testpmd, lines);
+        translation.push("arguments", TextConsumer::Testpmd, lines);
         Ok(translation)
     }
 
-    fn update(&self, _: &BackendRequest<'_>, changes: &[Change]) -> Result<Translation, Refused> {
+    fn update(&self, _: &BackendRequest<'_>, changes: &[Change]) -> Result<Translation, UnsupportedPipeline> {
         refuse_changes(self, changes, Reason::NoAction("be changed: it has no tables"))
     }
 }

@@ -66,7 +66,7 @@ pub enum Change {
 
 /// An event of a running pipeline, named as in the published configurations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Happening {
+pub enum EventKind {
     /// User `fluct-user` number n is added.
     UserArrives(u32),
     /// That user is removed.
@@ -107,7 +107,7 @@ pub struct Event {
     /// Time since the start of its second, in nanoseconds.
     pub at_ns: u64,
     /// The event, as read by the reference.
-    pub what: Happening,
+    pub what: EventKind,
     /// The changes to apply to a switch.
     pub changes: Vec<Change>,
 }

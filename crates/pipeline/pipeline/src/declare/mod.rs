@@ -6,7 +6,7 @@
 mod change;
 mod tables;
 
-pub use change::{Change, Event, Happening};
+pub use change::{Change, Event, EventKind};
 pub use tables::{
     ANY_PORTS, AclId, AclRule, AclTable, Action, Encapsulation, ExactId, ExactTable, FiveTuple, Nat, NatId,
     NatKey, NatTable, NextHop, NextHopId, Prefix, Prefix4, Prefix6, RouteId, RouteTable, Tables, TcpFlags,
@@ -267,7 +267,7 @@ impl DropReason {
 
 /// The verdict on a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub enum Verdict {
     /// The packet was sent to this port.
     Sent(Port),
     /// The packet was dropped.

@@ -9,7 +9,7 @@
 //! found, in loops whose only branch is their end.
 use super::address::Address;
 use super::burst::{BURST, Bits};
-use super::prune::{Ports, Prune, SHARED};
+use super::prune::{Ports, RulePruning, SHARED};
 use crate::declare::{AclRule, AclTable, Action, Prefix4, Prefix6, TcpFlags};
 use std::collections::{BTreeMap, HashMap};
 
@@ -194,8 +194,8 @@ pub(super) struct Acl<A = u32> {
 
 /// Candidate tables by each field.
 struct Pruning {
-    src: Prune,
-    dst: Prune,
+    src: RulePruning,
+    dst: RulePruning,
     src_ports: Ports,
     dst_ports: Ports,
     protocols: Box<[u64; 256]>,
@@ -461,8 +461,8 @@ fn pruning<A: Address>(groups: &[(Mask<A>, Vec<Rule<A>>)]) -> Pruning {
     protocols.iter_mut().for_each(|set| *set |= any);
     let range = |(low, more): (u16, u16)| low..=low + more;
     Pruning {
-        src: Prune::new(all().map(|(rule, at)| ((rule.src.window(), rule.src_mask.window()), at))),
-        dst: Prune::new(all().map(|(rule, at)| ((rule.dst.window(), rule.dst_mask.window()), at))),
+        src: RulePruning::new(all().map(|(rule, at)| ((rule.src.window(), rule.src_mask.window()), at))),
+        dst: RulePruning::new(all().map(|(rule, at)| ((rule.dst.window(), rule.dst_mask.window()), at))),
         src_ports: Ports::new(all().map(|(rule, at)| (range(rule.src_ports), at))),
         dst_ports: Ports::new(all().map(|(rule, at)| (range(rule.dst_ports), at))),
         protocols,

@@ -1,7 +1,7 @@
 //! The loops that look up MAC addresses.
 use super::burst::{Bits, Burst, Meta, Slot};
 use super::exact::Macs;
-use super::loops::{Each, Step};
+use super::loops::{PacketStep, Step};
 use crate::declare::DropReason;
 
 /// Returns the destination MAC as a key.
@@ -30,7 +30,7 @@ pub(super) struct Bridge<'a> {
     pub(super) table: &'a Macs,
 }
 
-impl Each for Bridge<'_> {
+impl PacketStep for Bridge<'_> {
     #[inline(always)]
     fn prepare(&self, burst: &Burst, live: u64) {
         prepare_mac(self.table, burst, live);
@@ -47,7 +47,7 @@ pub(super) struct FindUserByMac<'a> {
     pub(super) table: &'a Macs,
 }
 
-impl Each for FindUserByMac<'_> {
+impl PacketStep for FindUserByMac<'_> {
     #[inline(always)]
     fn prepare(&self, burst: &Burst, live: u64) {
         prepare_mac(self.table, burst, live);

@@ -1,4 +1,4 @@
-use crate::declare::{DropReason, Fate, Port};
+use crate::declare::{DropReason, Port, Verdict};
 
 /// Number of packets processed together: one bit of a word for each.
 pub const BURST: usize = 64;
@@ -244,15 +244,15 @@ impl Burst {
 
     /// Returns the verdict on packet `index`, or `None` before it was processed.
     #[must_use]
-    pub fn fate(&self, index: usize) -> Option<Fate> {
+    pub fn fate(&self, index: usize) -> Option<Verdict> {
         if index >= self.filled {
             return None;
         }
         let bit = 1_u64 << index;
         Some(match (self.sent[0] & bit != 0, self.sent[1] & bit != 0) {
-            (true, _) => Fate::Sent(Port::Access),
-            (_, true) => Fate::Sent(Port::Core),
-            _ => Fate::Dropped(self.dropped[index]),
+            (true, _) => Verdict::Sent(Port::Access),
+            (_, true) => Verdict::Sent(Port::Core),
+            _ => Verdict::Dropped(self.dropped[index]),
         })
     }
 

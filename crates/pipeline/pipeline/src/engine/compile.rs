@@ -7,7 +7,7 @@ use super::hot::{Memory, request_huge_pages};
 use super::lpm4::{GROUPS_MAX, Lpm4, NEXT_HOPS_MAX};
 use super::lpm6::Lpm6;
 use super::parse::MacFilter;
-use super::plan::{By, Placed, Side, Stage, Tunnelled};
+use super::plan::{LookupKey, PathStage, Side, Stage, Tunnelled};
 use super::template::Template;
 use super::users::UserLine;
 use crate::declare::{
@@ -168,12 +168,12 @@ impl Compiled {
     /// without a memory wait in between are merged into one loop. Across blocks, each stage is separate. Longer loops
     /// were tried and are not faster: a loop that admits, routes and forwards leaves prefetched lines no time to
     /// arrive, even in groups of sixteen packets.
-    pub(super) fn path(&self, path: &Path) -> Result<Vec<Placed>, CompileError> {
+    pub(super) fn path(&self, path: &Path) -> Result<Vec<PathStage>, CompileError> {
         let mut placed = Vec::new();
         for block in &path.blocks {
             let stages: Vec<_> =
                 block.iter().map(|element| self.stage(element)).collect::<Result<_, CompileError>>()?;
-            placed.extend(Placed::block(&stages));
+            placed.extend(PathStage::block(&stages));
         }
         Ok(placed)
     }
@@ -208,9 +208,13 @@ impl Compiled {
             Element::Decap { kind, local, ipv6 } => {
                 Stage::Decap(Tunnelled { kind: *kind, local: local.to_bits(), ipv6: *ipv6 })
             }
-            Element::FindUserByTunnelKey(id) => Stage::FindUser { table: exact(*id)?, by: By::TunnelKey },
-            Element::FindUserBySource(id) => Stage::FindUser { table: exact(*id)?, by: By::Source },
-            Element::FindUserByDestination(id) => Stage::FindUser { table: exact(*id)?, by: By::Destination },
+            Element::FindUserByTunnelKey(id) => {
+                Stage::FindUser { table: exact(*id)?, by: LookupKey::TunnelKey }
+            }
+            Element::FindUserBySource(id) => Stage::FindUser { table: exact(*id)?, by: LookupKey::Source },
+            Element::FindUserByDestination(id) => {
+                Stage::FindUser { table: exact(*id)?, by: LookupKey::Destination }
+            }
             Element::Meter => Stage::Meter,
             Element::Acl(id) => Stage::Acl(within("ACL", id.index(), self.acls.len())?),
             Element::NatSource(id) => {

@@ -107,7 +107,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::declare::{Fate, Port};
+    use crate::declare::{Port, Verdict};
     use crate::engine::{BURST, Burst, Engine, Isa};
     use crate::pipelines::Pipeline;
     use crate::trace::{Directions, Trace, Traffic};
@@ -150,7 +150,7 @@ mod tests {
                 burst.push(port, &frame).unwrap();
             }
             engines[0].process(first as u64 * 50, &mut burst);
-            let dropped = |index: &usize| matches!(burst.fate(*index), Some(Fate::Dropped(_)));
+            let dropped = |index: &usize| matches!(burst.fate(*index), Some(Verdict::Dropped(_)));
             seen += (0..burst.len()).filter(dropped).count() as u64;
         }
         let all = engines[0].drops().into_iter();
@@ -208,7 +208,7 @@ mod tests {
         burst.push(Port::Access, &unrouted).unwrap();
         burst.push(Port::Core, frame).unwrap();
         engines[0].process(0, &mut burst);
-        assert_eq!(burst.fate(0), Some(Fate::Sent(Port::Core)));
+        assert_eq!(burst.fate(0), Some(Verdict::Sent(Port::Core)));
         assert_eq!(engines[0].counters().faked, 1);
         let end = Dropped {
             direction: Direction::Downlink,

@@ -36,12 +36,12 @@ fn has(feature: &str) -> bool {
 
 /// Instruction sets that were detected.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Width {
+pub(super) struct IsaToken {
     #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "other machines have one way"))]
     wide: bool,
 }
 
-impl Width {
+impl IsaToken {
     /// Returns the choice, limited to what this machine supports.
     pub(super) fn for_isa(isa: Isa) -> Self {
         Self { wide: isa == Isa::Wide && Isa::detect() == Isa::Wide }
@@ -57,10 +57,10 @@ pub(super) trait Loop {
 
 /// Runs a loop with the chosen instruction set.
 #[inline]
-pub(super) fn run<L: Loop>(width: Width, stage: L, burst: &mut Burst, live: u64) -> u64 {
+pub(super) fn run<L: Loop>(width: IsaToken, stage: L, burst: &mut Burst, live: u64) -> u64 {
     #[cfg(target_arch = "x86_64")]
     if width.wide {
-        // SAFETY: a wide `Width` exists only if `Isa::detect` found every feature that `run_wide` is compiled with.
+        // SAFETY: a wide `IsaToken` exists only if `Isa::detect` found every feature that `run_wide` is compiled with.
         return unsafe { run_wide(stage, burst, live) };
     }
     let _ = width;
@@ -162,7 +162,7 @@ mod tests {
         burst.push(Port::Core, &[1; 60]).unwrap();
         let mut count = 0;
         for isa in [Isa::Baseline, Isa::Wide] {
-            assert_eq!(run(Width::for_isa(isa), Count(&mut count), &mut burst, 0b111), 0b110);
+            assert_eq!(run(IsaToken::for_isa(isa), Count(&mut count), &mut burst, 0b111), 0b110);
         }
         assert_eq!((count, burst.len()), (6, 1));
     }

@@ -9,7 +9,7 @@ use super::hot::{Loop, prefetch};
 use super::lpm4::{Find4, Form4, Lpm4, Tables as Tables4};
 use super::lpm6::Lpm6;
 use super::parse::{self, MacFilter};
-use super::plan::{Ahead, By};
+use super::plan::{LookupKey, PrefetchPlan};
 use super::template::Template;
 use super::users::UserLine;
 use crate::declare::{DropReason, Encapsulation, Port};
@@ -17,7 +17,7 @@ use crate::declare::{DropReason, Encapsulation, Port};
 pub(super) type Step = Result<(), DropReason>;
 
 /// Prefetches what the next stage will read.
-pub(super) trait Look: Copy {
+pub(super) trait Prefetch: Copy {
     fn prefetch(self, slot: &Slot, meta: &Meta);
 }
 
@@ -28,7 +28,7 @@ pub(super) struct LookRoute<'a>(pub(super) &'a Tables4);
 #[derive(Clone, Copy)]
 pub(super) struct LookUser<'a> {
     table: Users<'a>,
-    by: By,
+    by: LookupKey,
 }
 
 /// Users by IPv4 address or tunnel key, and by the upper half of an IPv6 address.
@@ -45,7 +45,7 @@ pub(super) fn users_table(c: &Compiled, table: usize) -> Option<Users<'_>> {
 
 impl Users<'_> {
     #[inline(always)]
-    fn prepare(self, slot: &Slot, meta: &Meta, by: By) {
+    fn prepare(self, slot: &Slot, meta: &Meta, by: LookupKey) {
         if is_prefix(meta, by) {
             self.prefixes.prepare(prefix(slot, meta, by));
         } else {
@@ -54,7 +54,7 @@ impl Users<'_> {
     }
 
     #[inline(always)]
-    fn lookup(self, slot: &Slot, meta: &Meta, by: By) -> Option<u32> {
+    fn lookup(self, slot: &Slot, meta: &Meta, by: LookupKey) -> Option<u32> {
         if is_prefix(meta, by) {
             self.prefixes.lookup(prefix(slot, meta, by))
         } else {
@@ -64,29 +64,29 @@ impl Users<'_> {
 }
 
 #[inline(always)]
-fn is_prefix(meta: &Meta, by: By) -> bool {
-    meta.ipv6 & (by != By::TunnelKey)
+fn is_prefix(meta: &Meta, by: LookupKey) -> bool {
+    meta.ipv6 & (by != LookupKey::TunnelKey)
 }
 
 #[inline(always)]
-fn prefix(slot: &Slot, meta: &Meta, by: By) -> u64 {
-    let at = if by == By::Source { 8 } else { 24 };
+fn prefix(slot: &Slot, meta: &Meta, by: LookupKey) -> u64 {
+    let at = if by == LookupKey::Source { 8 } else { 24 };
     u64::from_be_bytes(*slot.window((meta.l3 as usize) + at))
 }
 
-impl Look for NoLook {
+impl Prefetch for NoLook {
     #[inline(always)]
     fn prefetch(self, _: &Slot, _: &Meta) {}
 }
 
-impl Look for LookRoute<'_> {
+impl Prefetch for LookRoute<'_> {
     #[inline(always)]
     fn prefetch(self, slot: &Slot, meta: &Meta) {
         self.0.prepare(destination4(slot.window(meta.start as usize)));
     }
 }
 
-impl Look for LookUser<'_> {
+impl Prefetch for LookUser<'_> {
     #[inline(always)]
     fn prefetch(self, slot: &Slot, meta: &Meta) {
         self.table.prepare(slot, meta, self.by);
@@ -94,17 +94,17 @@ impl Look for LookUser<'_> {
 }
 
 /// Returns the table to prefetch from: routes or users.
-pub(super) fn prefetch_tables(c: &Compiled, ahead: Ahead) -> (Option<&Tables4>, Option<LookUser<'_>>) {
+pub(super) fn prefetch_tables(c: &Compiled, ahead: PrefetchPlan) -> (Option<&Tables4>, Option<LookUser<'_>>) {
     match ahead {
         // A small route table needs no prefetching.
-        Ahead::Route(table) => (c.routes.get(table).and_then(|(ipv4, _)| ipv4.tables()), None),
-        Ahead::User { table, by } => (None, users_table(c, table).map(|table| LookUser { table, by })),
-        Ahead::Nothing | Ahead::Tunnel => (None, None),
+        PrefetchPlan::Route(table) => (c.routes.get(table).and_then(|(ipv4, _)| ipv4.tables()), None),
+        PrefetchPlan::User { table, by } => (None, users_table(c, table).map(|table| LookUser { table, by })),
+        PrefetchPlan::Nothing | PrefetchPlan::Tunnel => (None, None),
     }
 }
 
 /// A step that a loop applies to each packet. Must be `#[inline(always)]`; see [`Loop::run`].
-pub(super) trait Each {
+pub(super) trait PacketStep {
     /// Prefetches what the steps will read.
     #[inline(always)]
     fn prepare(&self, _: &Burst, _: u64) {}
@@ -112,7 +112,7 @@ pub(super) trait Each {
     fn step(&mut self, slot: &mut Slot, meta: &mut Meta) -> Step;
 }
 
-impl<E: Each> Loop for E {
+impl<E: PacketStep> Loop for E {
     #[inline(always)]
     fn run(self, burst: &mut Burst, live: u64) -> u64 {
         self.prepare(burst, live);
@@ -120,15 +120,15 @@ impl<E: Each> Loop for E {
     }
 }
 
-/// Like [`Each`], for steps that send packets.
-pub(super) trait Leave {
+/// Like [`PacketStep`], for steps that send packets.
+pub(super) trait FinalStep {
     /// Processes a packet. Returns its egress port, or an error to drop it.
     fn step(&mut self, slot: &mut Slot, meta: &mut Meta) -> Result<Port, DropReason>;
 }
 
 /// Applies a step to each packet. Dropped packets do not continue.
 #[inline(always)]
-pub(super) fn each(burst: &mut Burst, live: u64, mut packets: impl Each) -> u64 {
+pub(super) fn each(burst: &mut Burst, live: u64, mut packets: impl PacketStep) -> u64 {
     let Burst { slots, meta, dropped, .. } = burst;
     let mut gone = 0;
     for i in Bits(live) {
@@ -149,7 +149,7 @@ fn refused(dropped: &mut [DropReason; BURST], gone: &mut u64, index: usize, reas
 
 /// Like [`each`], for steps that send packets.
 #[inline(always)]
-fn deliver(burst: &mut Burst, live: u64, mut packets: impl Leave) -> u64 {
+fn deliver(burst: &mut Burst, live: u64, mut packets: impl FinalStep) -> u64 {
     let Burst { slots, meta, dropped, sent, .. } = burst;
     // Sent packets with the core port as egress.
     let mut gone = 0;
@@ -171,7 +171,7 @@ pub(super) struct Admit<A> {
     pub(super) ahead: A,
 }
 
-impl<A: Look> Each for Admit<A> {
+impl<A: Prefetch> PacketStep for Admit<A> {
     #[inline(always)]
     fn step(&mut self, slot: &mut Slot, meta: &mut Meta) -> Step {
         parse::admit(slot, meta, self.mac, self.ipv6)?;
@@ -191,7 +191,7 @@ pub(super) struct Decap<const KIND: u8, A> {
     pub(super) ahead: A,
 }
 
-impl<const KIND: u8, A: Look> Each for Decap<KIND, A> {
+impl<const KIND: u8, A: Prefetch> PacketStep for Decap<KIND, A> {
     #[inline(always)]
     fn step(&mut self, slot: &mut Slot, meta: &mut Meta) -> Step {
         let kind = match KIND {
@@ -210,7 +210,7 @@ pub(super) struct AdmitDecap<const KIND: u8, A> {
     pub(super) decap: Decap<KIND, A>,
 }
 
-impl<const KIND: u8, A: Look> Each for AdmitDecap<KIND, A> {
+impl<const KIND: u8, A: Prefetch> PacketStep for AdmitDecap<KIND, A> {
     #[inline(always)]
     fn step(&mut self, slot: &mut Slot, meta: &mut Meta) -> Step {
         if KIND == GTP {
@@ -225,7 +225,7 @@ impl<const KIND: u8, A: Look> Each for AdmitDecap<KIND, A> {
     }
 }
 
-impl<const KIND: u8, A: Look> AdmitDecap<KIND, A> {
+impl<const KIND: u8, A: Prefetch> AdmitDecap<KIND, A> {
     /// Slow path for uncommon packets. Not inlined into the loop.
     #[inline(never)]
     fn any(&mut self, slot: &mut Slot, meta: &mut Meta) -> Step {
@@ -235,23 +235,23 @@ impl<const KIND: u8, A: Look> AdmitDecap<KIND, A> {
 }
 
 #[inline(always)]
-fn user_key(slot: &Slot, meta: &Meta, by: By) -> u32 {
+fn user_key(slot: &Slot, meta: &Meta, by: LookupKey) -> u32 {
     match by {
-        By::TunnelKey => meta.key,
-        By::Source => slot.u32((meta.l3 as usize) + 12),
-        By::Destination => slot.u32((meta.l3 as usize) + 16),
+        LookupKey::TunnelKey => meta.key,
+        LookupKey::Source => slot.u32((meta.l3 as usize) + 12),
+        LookupKey::Destination => slot.u32((meta.l3 as usize) + 16),
     }
 }
 
 pub(super) struct FindUser<'a, A> {
     pub(super) table: Users<'a>,
     pub(super) users: &'a [UserLine],
-    pub(super) by: By,
+    pub(super) by: LookupKey,
     pub(super) fetched: bool,
     pub(super) ahead: A,
 }
 
-impl<A: Look> Each for FindUser<'_, A> {
+impl<A: Prefetch> PacketStep for FindUser<'_, A> {
     #[inline(always)]
     fn prepare(&self, burst: &Burst, live: u64) {
         for i in Bits(if self.fetched { 0 } else { live }) {
@@ -279,7 +279,7 @@ pub(super) struct Meter<'a> {
     pub(super) now_ns: u64,
 }
 
-impl Each for Meter<'_> {
+impl PacketStep for Meter<'_> {
     #[inline(always)]
     fn step(&mut self, _: &mut Slot, meta: &mut Meta) -> Step {
         let user = self.users.get_mut(meta.user as usize).ok_or(DropReason::Miss)?;
@@ -361,7 +361,7 @@ pub(super) struct Route<'a> {
     pub(super) fetched: bool,
 }
 
-impl Each for Route<'_> {
+impl PacketStep for Route<'_> {
     #[inline(always)]
     fn prepare(&self, burst: &Burst, live: u64) {
         prepare_route(self.ipv4, burst, if self.fetched { 0 } else { live });
@@ -399,7 +399,7 @@ struct Routed<'a, F> {
     forward: RouteForward<'a>,
 }
 
-impl<F: Find4> Leave for Routed<'_, F> {
+impl<F: Find4> FinalStep for Routed<'_, F> {
     #[inline(always)]
     fn step(&mut self, slot: &mut Slot, meta: &mut Meta) -> Result<Port, DropReason> {
         let route = route(self.ipv4, self.forward.ipv6, slot, meta);
@@ -439,7 +439,7 @@ struct Metered<'a, F> {
     routed: Routed<'a, F>,
 }
 
-impl<F: Find4> Leave for Metered<'_, F> {
+impl<F: Find4> FinalStep for Metered<'_, F> {
     #[inline(always)]
     fn step(&mut self, slot: &mut Slot, meta: &mut Meta) -> Result<Port, DropReason> {
         self.meter.step(slot, meta)?;
@@ -458,7 +458,7 @@ impl Loop for Forward<'_> {
     }
 }
 
-impl Leave for Forward<'_> {
+impl FinalStep for Forward<'_> {
     #[inline(always)]
     fn step(&mut self, slot: &mut Slot, meta: &mut Meta) -> Result<Port, DropReason> {
         spend_hop(slot, meta)?;
@@ -477,7 +477,7 @@ impl Loop for Deliver<'_> {
     }
 }
 
-impl Leave for Deliver<'_> {
+impl FinalStep for Deliver<'_> {
     #[inline(always)]
     fn step(&mut self, slot: &mut Slot, meta: &mut Meta) -> Result<Port, DropReason> {
         self.c.deliver(slot, meta)
@@ -496,7 +496,7 @@ impl Loop for Emit {
     }
 }
 
-impl Leave for Emit {
+impl FinalStep for Emit {
     #[inline(always)]
     fn step(&mut self, slot: &mut Slot, meta: &mut Meta) -> Result<Port, DropReason> {
         if let Some(source) = self.source {
@@ -529,7 +529,7 @@ impl Loop for Encap<'_> {
     }
 }
 
-impl Leave for Encap<'_> {
+impl FinalStep for Encap<'_> {
     #[inline(always)]
     fn step(&mut self, slot: &mut Slot, meta: &mut Meta) -> Result<Port, DropReason> {
         let user = self.users.get(meta.user as usize).ok_or(DropReason::Miss)?;

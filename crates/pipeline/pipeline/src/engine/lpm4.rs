@@ -40,15 +40,15 @@ pub(super) trait Find4: Copy {
 
 /// See [`Lpm4::form`].
 pub(super) enum Form4<'a> {
-    Few(Few<'a>),
+    Few(SmallTable<'a>),
     Tables(&'a Tables),
 }
 
 /// A few prefixes, longest first: address, mask, next hop + 1.
 #[derive(Clone, Copy)]
-pub(super) struct Few<'a>(&'a [(u32, u32, u16)]);
+pub(super) struct SmallTable<'a>(&'a [(u32, u32, u16)]);
 
-impl Find4 for Few<'_> {
+impl Find4 for SmallTable<'_> {
     #[inline(always)]
     fn find(self, address: u32) -> u16 {
         self.0.iter().find(|(a, mask, _)| address & mask == *a).map_or(0, |&(_, _, hop)| hop)
@@ -87,11 +87,11 @@ pub(super) struct Tables {
 
 /// The table has no space for another /24 with longer prefixes inside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Full;
+pub(super) struct LpmFull;
 
 impl Lpm4 {
     /// Creates a table. Of equal prefixes, the last counts. Next hops are at most [`NEXT_HOPS_MAX`].
-    pub(super) fn new(prefixes: impl Iterator<Item = (u32, u8, u32)>) -> Result<Self, Full> {
+    pub(super) fn new(prefixes: impl Iterator<Item = (u32, u8, u32)>) -> Result<Self, LpmFull> {
         let rib: BTreeMap<_, _> = prefixes
             .map(|(address, length, hop)| ((address & mask(length), length), hop as u16 + 1))
             .collect();
@@ -102,7 +102,7 @@ impl Lpm4 {
         Ok(table)
     }
 
-    fn compile(&mut self) -> Result<(), Full> {
+    fn compile(&mut self) -> Result<(), LpmFull> {
         if self.rib.len() <= DIRECT_MAX {
             let mut few: Vec<_> = self.rib.iter().map(|(&(a, l), &hop)| (a, mask(l), hop)).collect();
             few.sort_by_key(|&(_, mask, _)| std::cmp::Reverse(mask));
@@ -143,7 +143,7 @@ impl Lpm4 {
     pub(super) fn form(&self) -> Form4<'_> {
         match &self.fib {
             Fib::Tables(tables) => Form4::Tables(tables),
-            Fib::Direct(few) => Form4::Few(Few(few)),
+            Fib::Direct(few) => Form4::Few(SmallTable(few)),
         }
     }
 
@@ -153,7 +153,7 @@ impl Lpm4 {
     }
 
     /// Sets or removes a prefix.
-    pub(super) fn set(&mut self, address: u32, length: u8, hop: Option<u32>) -> Result<(), Full> {
+    pub(super) fn set(&mut self, address: u32, length: u8, hop: Option<u32>) -> Result<(), LpmFull> {
         match hop {
             Some(hop) => self.insert(address, length, hop),
             None => {
@@ -163,7 +163,7 @@ impl Lpm4 {
         }
     }
 
-    fn insert(&mut self, address: u32, length: u8, hop: u32) -> Result<(), Full> {
+    fn insert(&mut self, address: u32, length: u8, hop: u32) -> Result<(), LpmFull> {
         let key = (address & mask(length), length);
         let of_length = usize::from(length.min(32));
         let old = self.rib.insert(key, hop as u16 + 1);
@@ -189,7 +189,7 @@ impl Lpm4 {
     }
 
     /// Rewrites the entries within a prefix.
-    fn refresh(&mut self, address: u32, length: u8) -> Result<(), Full> {
+    fn refresh(&mut self, address: u32, length: u8) -> Result<(), LpmFull> {
         let tables = match &mut self.fib {
             Fib::Tables(tables) if self.rib.len() > DIRECT_MAX / 2 => tables,
             // A small table is compiled again. A table that shrinks keeps its form until it is small.
@@ -231,7 +231,7 @@ impl Tables {
         Self { long: boxed(), short: boxed(), groups: Vec::new(), free: Vec::new() }
     }
 
-    fn fill(&mut self, address: u32, length: u8, hop: u16) -> Result<(), Full> {
+    fn fill(&mut self, address: u32, length: u8, hop: u16) -> Result<(), LpmFull> {
         if length <= SHORT_BITS {
             let first = (address >> 20) as usize;
             self.short[first..first + (1 << (SHORT_BITS - length))].fill(hop);
@@ -254,7 +254,7 @@ impl Tables {
     }
 
     /// Returns the second level of a /24. Creates it if necessary.
-    fn group(&mut self, address: u32) -> Result<usize, Full> {
+    fn group(&mut self, address: u32) -> Result<usize, LpmFull> {
         let index = (address >> 8) as usize;
         let entry = self.long[index];
         if entry & GROUP != 0 {
@@ -266,7 +266,7 @@ impl Tables {
                 self.groups.push([0; 256]);
                 (self.groups.len() - 1) as u16
             }
-            None => return Err(Full),
+            None => return Err(LpmFull),
         };
         self.groups[usize::from(group)].fill(entry);
         self.long[index] = GROUP | group;
@@ -334,7 +334,7 @@ mod tests {
     fn full_table_rejects_and_frees_entries() {
         let subnets = (0..GROUPS_MAX as u32).map(|i| (0x0b00_0000 + (i << 8), 32, 1));
         let mut table = Lpm4::new(subnets).unwrap();
-        assert_eq!(table.insert(0xc000_0001, 32, 7), Err(Full));
+        assert_eq!(table.insert(0xc000_0001, 32, 7), Err(LpmFull));
         assert_eq!(table.lookup(0xc000_0001), None);
         table.remove(0x0b00_0000, 32);
         assert_eq!(table.insert(0xc000_0001, 32, 7), Ok(()));

@@ -37,9 +37,9 @@ use crate::declare::{Declaration, DropReason, UserId};
 use burst::Bits;
 use compile::Compiled;
 use drops::Drops;
-use hot::Width;
-use plan::Placed;
-use update::Inbox;
+use hot::IsaToken;
+use plan::PathStage;
+use update::UpdateQueue;
 
 /// Counters of an engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -62,10 +62,10 @@ pub struct Counters {
 pub struct Engine {
     compiled: Compiled,
     /// By ingress port.
-    paths: [Vec<Placed>; 2],
+    paths: [Vec<PathStage>; 2],
     fakedrop: bool,
-    width: Width,
-    inbox: Inbox,
+    width: IsaToken,
+    inbox: UpdateQueue,
     counters: Counters,
     drops: Drops,
     memory: Memory,
@@ -79,7 +79,7 @@ impl Engine {
         isa: Isa,
     ) -> Result<(Vec<Self>, Control), CompileError> {
         let (control, inboxes) = update::channels(workers);
-        let width = Width::for_isa(isa);
+        let width = IsaToken::for_isa(isa);
         let engines = inboxes.into_iter().map(|inbox| {
             let compiled = Compiled::new(declaration)?;
             let paths = [compiled.path(&declaration.uplink)?, compiled.path(&declaration.downlink)?];

@@ -20,7 +20,7 @@ pub(super) enum Stage {
     },
     FindUser {
         table: usize,
-        by: By,
+        by: LookupKey,
     },
     Meter,
     Acl(usize),
@@ -54,23 +54,23 @@ pub(super) struct Tunnelled {
 /// Data that the next stage will read. The current stage prefetches it, which saves the next one a separate loop. Only
 /// within a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ahead {
+pub(super) enum PrefetchPlan {
     Nothing,
-    User { table: usize, by: By },
+    User { table: usize, by: LookupKey },
     Route(usize),
     Tunnel,
 }
 
 /// A stage of a path.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Placed {
+pub(super) struct PathStage {
     pub(super) stage: Stage,
-    pub(super) ahead: Ahead,
+    pub(super) ahead: PrefetchPlan,
     /// Whether the previous stage prefetches what this one reads.
     pub(super) fetched: bool,
 }
 
-impl Placed {
+impl PathStage {
     /// Returns the stages of a block in order, merged where possible.
     pub(super) fn block(stages: &[Stage]) -> Vec<Self> {
         let mut merged: Vec<Stage> = Vec::with_capacity(stages.len());
@@ -96,22 +96,27 @@ impl Placed {
         for stage in merged {
             let wanted = stage.reads();
             // A meter does not change keys, so the following stage's data can be prefetched before it.
-            let before = placed.iter_mut().rev().find(|p| wanted == Ahead::Tunnel || p.stage != Stage::Meter);
+            let before =
+                placed.iter_mut().rev().find(|p| wanted == PrefetchPlan::Tunnel || p.stage != Stage::Meter);
             let fetched = before.is_some_and(|before| before.look_ahead(wanted));
-            placed.push(Self { stage, ahead: Ahead::Nothing, fetched });
+            placed.push(Self { stage, ahead: PrefetchPlan::Nothing, fetched });
         }
         placed
     }
 
     /// Takes over prefetching for the next stage, if there is something to prefetch and this stage knows the key.
-    fn look_ahead(&mut self, wanted: Ahead) -> bool {
+    fn look_ahead(&mut self, wanted: PrefetchPlan) -> bool {
         let able = match self.stage {
             Stage::Admit { .. } => {
-                matches!(wanted, Ahead::Route(_) | Ahead::User { by: By::Source | By::Destination, .. })
+                matches!(
+                    wanted,
+                    PrefetchPlan::Route(_)
+                        | PrefetchPlan::User { by: LookupKey::Source | LookupKey::Destination, .. }
+                )
             }
-            Stage::FindUser { .. } => matches!(wanted, Ahead::Route(_)),
-            Stage::Decap(_) | Stage::AdmitDecap { .. } => matches!(wanted, Ahead::User { .. }),
-            Stage::Meter => wanted == Ahead::Tunnel,
+            Stage::FindUser { .. } => matches!(wanted, PrefetchPlan::Route(_)),
+            Stage::Decap(_) | Stage::AdmitDecap { .. } => matches!(wanted, PrefetchPlan::User { .. }),
+            Stage::Meter => wanted == PrefetchPlan::Tunnel,
             _ => false,
         };
         if able {
@@ -122,7 +127,7 @@ impl Placed {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum By {
+pub(super) enum LookupKey {
     TunnelKey,
     Source,
     Destination,
@@ -145,14 +150,14 @@ impl Stage {
     }
 
     /// Returns what it looks up.
-    const fn reads(self) -> Ahead {
+    const fn reads(self) -> PrefetchPlan {
         match self {
-            Self::FindUser { table, by } => Ahead::User { table, by },
+            Self::FindUser { table, by } => PrefetchPlan::User { table, by },
             Self::Route(table) | Self::RouteForward(table) | Self::MeterRouteForward(table) => {
-                Ahead::Route(table)
+                PrefetchPlan::Route(table)
             }
-            Self::Encap => Ahead::Tunnel,
-            _ => Ahead::Nothing,
+            Self::Encap => PrefetchPlan::Tunnel,
+            _ => PrefetchPlan::Nothing,
         }
     }
 }
@@ -161,31 +166,35 @@ impl Stage {
 mod tests {
     use super::*;
 
-    fn shape(stages: &[Stage]) -> Vec<(Ahead, bool)> {
-        Placed::block(stages).iter().map(|p| (p.ahead, p.fetched)).collect()
+    fn shape(stages: &[Stage]) -> Vec<(PrefetchPlan, bool)> {
+        PathStage::block(stages).iter().map(|p| (p.ahead, p.fetched)).collect()
     }
 
     const ADMIT: Stage = Stage::Admit { mac: MacFilter::ANY, ipv6: false };
 
     #[test]
     fn router_has_two_loops() {
-        let merged = Placed::block(&[ADMIT, Stage::Route(3), Stage::Forward]);
+        let merged = PathStage::block(&[ADMIT, Stage::Route(3), Stage::Forward]);
         assert_eq!(merged.len(), 2);
-        assert_eq!((merged[0].ahead, merged[1].fetched), (Ahead::Route(3), true));
+        assert_eq!((merged[0].ahead, merged[1].fetched), (PrefetchPlan::Route(3), true));
         assert_eq!(merged[1].stage, Stage::RouteForward(3));
     }
 
     #[test]
     fn route_is_prefetched_before_meter() {
-        let find = Stage::FindUser { table: 1, by: By::TunnelKey };
+        let find = Stage::FindUser { table: 1, by: LookupKey::TunnelKey };
         let decap = Stage::Decap(Tunnelled { kind: Encapsulation::Gre, local: 7, ipv6: false });
-        let user = Ahead::User { table: 1, by: By::TunnelKey };
-        let expected =
-            [(user, false), (Ahead::Route(0), true), (Ahead::Nothing, false), (Ahead::Nothing, true)];
+        let user = PrefetchPlan::User { table: 1, by: LookupKey::TunnelKey };
+        let expected = [
+            (user, false),
+            (PrefetchPlan::Route(0), true),
+            (PrefetchPlan::Nothing, false),
+            (PrefetchPlan::Nothing, true),
+        ];
         let path = [ADMIT, decap, find, Stage::Meter, Stage::Route(0), Stage::Forward];
         assert_eq!(shape(&path[..5]), expected);
         // Together with the following elements, a gateway has three loops.
-        let merged = Placed::block(&path);
+        let merged = PathStage::block(&path);
         assert_eq!((merged.len(), merged[2].stage), (3, Stage::MeterRouteForward(0)));
         assert!(merged[2].fetched);
     }
@@ -193,9 +202,9 @@ mod tests {
     /// The key of a tunnel is not known before the tunnel is removed.
     #[test]
     fn unknown_keys_are_not_prefetched() {
-        let find = Stage::FindUser { table: 1, by: By::TunnelKey };
-        assert_eq!(shape(&[ADMIT, find]), [(Ahead::Nothing, false); 2]);
+        let find = Stage::FindUser { table: 1, by: LookupKey::TunnelKey };
+        assert_eq!(shape(&[ADMIT, find]), [(PrefetchPlan::Nothing, false); 2]);
         // After an ACL, the stage itself prefetches.
-        assert_eq!(shape(&[Stage::Acl(0), Stage::Route(0)]), [(Ahead::Nothing, false); 2]);
+        assert_eq!(shape(&[Stage::Acl(0), Stage::Route(0)]), [(PrefetchPlan::Nothing, false); 2]);
     }
 }

@@ -14,7 +14,7 @@ const ALL_BITS: u32 = 24;
 const NAMES_MAX: usize = 0xffff;
 
 /// The sets of one side.
-pub(super) struct Prune {
+pub(super) struct RulePruning {
     root: Box<[u16]>,
     nodes: Vec<[u16; 256]>,
     sets: Vec<u64>,
@@ -44,7 +44,7 @@ impl Names {
     }
 }
 
-impl Prune {
+impl RulePruning {
     /// Creates the sets from the prefix (value and mask) of each rule, and the table that contains it.
     pub(super) fn new(rules: impl Iterator<Item = ((u32, u32), usize)>) -> Self {
         let mut names = Names::default();
@@ -181,7 +181,7 @@ mod tests {
                 ((value & mask, mask), random.index(80) as usize)
             })
             .collect();
-        let prune = Prune::new(rules.iter().copied());
+        let prune = RulePruning::new(rules.iter().copied());
         let mut fewer = 0;
         for _ in 0..20_000 {
             let address = 0x0a00_0000 | (random.next() as u32 & 0x0003_0303);
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn empty_table_has_no_candidates() {
-        let prune = Prune::new(std::iter::empty());
+        let prune = RulePruning::new(std::iter::empty());
         assert_eq!(prune.lookup(7), 0);
         assert_eq!(Ports::new(std::iter::empty()).lookup(7), 0);
     }

@@ -2,26 +2,26 @@
 use super::bridge::{Bridge, FindUserByMac};
 use super::burst::Burst;
 use super::compile::Compiled;
-use super::hot::{Width, run as run_loop};
+use super::hot::{IsaToken, run as run_loop};
 use super::loops::{
     self, Admit, AdmitDecap, Classify, Decap, Deliver, Emit, Encap, FindUser, Forward, GRE, GTP, LookRoute,
     LookUser, Meter, MeterRouteForward, NoLook, Route, RouteForward, VXLAN,
 };
 use super::parse::MacFilter;
-use super::plan::{Ahead, Placed, Stage, Tunnelled};
+use super::plan::{PathStage, PrefetchPlan, Stage, Tunnelled};
 use super::translate::Translate;
 use crate::declare::Encapsulation;
 
 /// Runs the stage over the packets in `live`. Returns those that continue.
 pub(super) fn run(
-    placed: Placed,
+    placed: PathStage,
     c: &mut Compiled,
     burst: &mut Burst,
     live: u64,
     (ingress, now_ns): (usize, u64),
-    width: Width,
+    width: IsaToken,
 ) -> u64 {
-    let Placed { stage, ahead, fetched } = placed;
+    let PathStage { stage, ahead, fetched } = placed;
     match stage {
         Stage::Admit { mac, ipv6 } => match loops::prefetch_tables(c, ahead) {
             (Some(route), _) => run_loop(width, Admit { mac, ipv6, ahead: LookRoute(route) }, burst, live),
@@ -55,7 +55,7 @@ pub(super) fn run(
         }
         Stage::Meter => {
             let Compiled { users, tunnels, .. } = c;
-            let tunnels: &[_] = if ahead == Ahead::Tunnel { tunnels } else { &[] };
+            let tunnels: &[_] = if ahead == PrefetchPlan::Tunnel { tunnels } else { &[] };
             run_loop(width, Meter { users, tunnels, ingress, now_ns }, burst, live)
         }
         Stage::Acl(table) => match c.acls.get(table) {
@@ -89,7 +89,7 @@ fn forward(
     table: usize,
     meter: Option<(usize, u64)>,
     fetched: bool,
-    width: Width,
+    width: IsaToken,
 ) -> u64 {
     let Compiled { users, routes, next_hops: hops, .. } = c;
     let Some((ipv4, ipv6)) = routes.get(table) else {
@@ -112,8 +112,8 @@ fn decap(
     live: u64,
     admit: Option<(MacFilter, bool)>,
     tunnel: Tunnelled,
-    ahead: Ahead,
-    width: Width,
+    ahead: PrefetchPlan,
+    width: IsaToken,
 ) -> u64 {
     let user = loops::prefetch_tables(c, ahead).1;
     match tunnel.kind {
@@ -129,7 +129,7 @@ fn decap_kind<const KIND: u8>(
     admit: Option<(MacFilter, bool)>,
     Tunnelled { local, ipv6, .. }: Tunnelled,
     ahead: Option<LookUser<'_>>,
-    width: Width,
+    width: IsaToken,
 ) -> u64 {
     match (admit, ahead) {
         (Some((mac, outer6)), Some(ahead)) => {

@@ -4,7 +4,7 @@ use super::burst::{Bits, Burst, Meta, Slot};
 use super::exact::{Key6, Translations, Translations6};
 use super::headers::{nat_key, nat_side, rewrite, rewrite6};
 use super::hot::Loop;
-use super::loops::{Each, Step, each};
+use super::loops::{PacketStep, Step, each};
 use super::parse;
 use super::plan::Side;
 use crate::declare::DropReason;
@@ -44,7 +44,7 @@ struct Translate4<'a> {
     side: Side,
 }
 
-impl Each for Translate4<'_> {
+impl PacketStep for Translate4<'_> {
     #[inline(always)]
     fn step(&mut self, slot: &mut Slot, meta: &mut Meta) -> Step {
         let (packet, transport) = parse::five_tuple(slot, meta);
@@ -82,7 +82,7 @@ struct Translate6<'a> {
     side: Side,
 }
 
-impl Each for Translate6<'_> {
+impl PacketStep for Translate6<'_> {
     #[inline(always)]
     fn step(&mut self, slot: &mut Slot, meta: &mut Meta) -> Step {
         let packet = parse::five_tuple6(slot, meta);

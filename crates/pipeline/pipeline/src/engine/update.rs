@@ -62,13 +62,13 @@ impl Control {
 }
 
 /// A worker's end of the queue.
-pub(super) struct Inbox {
+pub(super) struct UpdateQueue {
     queue: Receiver<Arc<[Change]>>,
     progress: Arc<Progress>,
     applied: u64,
 }
 
-impl Inbox {
+impl UpdateQueue {
     /// Passes pending updates to `apply`. An empty queue costs one load.
     #[inline]
     pub(super) fn poll(&mut self, mut apply: impl FnMut(&[Change])) -> usize {
@@ -87,14 +87,14 @@ impl Inbox {
     }
 }
 
-pub(super) fn channels(workers: usize) -> (Control, Vec<Inbox>) {
+pub(super) fn channels(workers: usize) -> (Control, Vec<UpdateQueue>) {
     let mut ends = Vec::new();
     let mut inboxes = Vec::new();
     for _ in 0..workers {
         let (queue, receiver) = sync_channel(UPDATES_MAX as usize);
         let progress = Arc::new(Progress::default());
         ends.push(Worker { queue, progress: Arc::clone(&progress) });
-        inboxes.push(Inbox { queue: receiver, progress, applied: 0 });
+        inboxes.push(UpdateQueue { queue: receiver, progress, applied: 0 });
     }
     (Control { workers: ends, sent: 0 }, inboxes)
 }

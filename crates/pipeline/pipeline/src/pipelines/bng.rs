@@ -5,7 +5,7 @@ use super::l3fwd::Family;
 use super::{Flow, ParameterError, Reference, Spread, TABLE_MAX, addressing, bounded, parameters, schedule};
 use crate::declare::{
     AclId, AclRule, AclTable, Action, Change, Declaration, Direction, DropReason, Element, Encapsulation,
-    Event, ExactId, ExactTable, Happening, Nat, NatId, NatKey, Port, Prefix4, RouteId, Tables, TcpFlags,
+    Event, EventKind, ExactId, ExactTable, Nat, NatId, NatKey, Port, Prefix4, RouteId, Tables, TcpFlags,
     UserId,
 };
 use crate::reference::{Side, Step, TokenBucket, admit, classify, decap, destination, nat_key, translate};
@@ -208,10 +208,10 @@ impl Bng {
     pub(super) fn events(&self, _: u64) -> Vec<Event> {
         let server = |i, present| gateway::server_changes(self.family, i, self.nhop, present);
         let mut list: Vec<_> =
-            (0..self.fluct_user).map(|i| (Happening::UserArrives(i), self.user_changes(i, true))).collect();
-        list.extend((0..self.fluct_server).map(|i| (Happening::ServerArrives(i), server(i, true))));
-        list.extend((0..self.fluct_server).map(|i| (Happening::ServerDeparts(i), server(i, false))));
-        list.extend((0..self.fluct_user).map(|i| (Happening::UserDeparts(i), self.user_changes(i, false))));
+            (0..self.fluct_user).map(|i| (EventKind::UserArrives(i), self.user_changes(i, true))).collect();
+        list.extend((0..self.fluct_server).map(|i| (EventKind::ServerArrives(i), server(i, true))));
+        list.extend((0..self.fluct_server).map(|i| (EventKind::ServerDeparts(i), server(i, false))));
+        list.extend((0..self.fluct_user).map(|i| (EventKind::UserDeparts(i), self.user_changes(i, false))));
         schedule(list, self.spread)
     }
 
@@ -273,25 +273,25 @@ impl Reference for BngOracle {
         gateway::into_tunnel(frame, user, (kind, gw_ip, gw_mac))
     }
 
-    fn apply(&mut self, what: Happening) {
+    fn apply(&mut self, what: EventKind) {
         let first = self.parameters.user;
         match what {
-            Happening::UserArrives(i) => {
+            EventKind::UserArrives(i) => {
                 self.add(gateway::fluct_key_of(self.parameters.family, i), first + i);
                 for (inside, outside) in self.parameters.fluct_translations(i) {
                     self.outward.insert(key(inside), value(outside));
                     self.inward.insert(key(outside), value(inside));
                 }
             }
-            Happening::UserDeparts(i) => {
+            EventKind::UserDeparts(i) => {
                 self.users.remove(first + i + 1);
                 for (inside, outside) in self.parameters.fluct_translations(i) {
                     self.outward.remove(&key(inside));
                     self.inward.remove(&key(outside));
                 }
             }
-            Happening::ServerArrives(i) => self.servers.arrive(i),
-            Happening::ServerDeparts(i) => self.servers.depart(i),
+            EventKind::ServerArrives(i) => self.servers.arrive(i),
+            EventKind::ServerDeparts(i) => self.servers.depart(i),
             _ => {}
         }
     }

@@ -1,7 +1,7 @@
 //! Ethernet switch: destination MAC to port, with one table per direction.
 use super::{Flow, ParameterError, Reference, Spread, TABLE_MAX, addressing, bounded, parameters, schedule};
 use crate::declare::{
-    Change, Declaration, Direction, DropReason, Element, Event, ExactId, ExactTable, Happening, NextHop,
+    Change, Declaration, Direction, DropReason, Element, Event, EventKind, ExactId, ExactTable, NextHop,
     Port, Tables,
 };
 use crate::reference::{Step, destination_mac};
@@ -82,8 +82,8 @@ impl L2fwd {
             let key = addressing::mac(FLUCTUATING, index).to_u64();
             Change::Exact { table: ExactId(table), key, value: present.then_some(port as u32) }
         };
-        let arrivals = (0..self.fluct_table).map(|i| (Happening::MacArrives(i), vec![change(i, true)]));
-        let departures = (0..self.fluct_table).map(|i| (Happening::MacDeparts(i), vec![change(i, false)]));
+        let arrivals = (0..self.fluct_table).map(|i| (EventKind::MacArrives(i), vec![change(i, true)]));
+        let departures = (0..self.fluct_table).map(|i| (EventKind::MacDeparts(i), vec![change(i, false)]));
         schedule(arrivals.chain(departures).collect(), self.spread)
     }
 
@@ -107,12 +107,12 @@ impl Reference for L2fwdOracle {
         if self.known[ingress as usize].contains(&mac) { Ok(ingress.other()) } else { Err(DropReason::Miss) }
     }
 
-    fn apply(&mut self, what: Happening) {
+    fn apply(&mut self, what: EventKind) {
         match what {
-            Happening::MacArrives(i) => {
+            EventKind::MacArrives(i) => {
                 self.known[(i % 2) as usize].insert(addressing::mac(FLUCTUATING, i));
             }
-            Happening::MacDeparts(i) => {
+            EventKind::MacDeparts(i) => {
                 self.known[(i % 2) as usize].remove(&addressing::mac(FLUCTUATING, i));
             }
             _ => {}

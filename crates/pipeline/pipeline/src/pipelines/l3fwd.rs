@@ -2,7 +2,7 @@
 use super::own::{AnyPrefix, Replay};
 use super::{Flow, ParameterError, Reference, Spread, TABLE_MAX, addressing, bounded, parameters, schedule};
 use crate::declare::{
-    Change, Declaration, Direction, DropReason, Element, Event, Happening, NextHop, NextHopId, Port, Prefix4,
+    Change, Declaration, Direction, DropReason, Element, Event, EventKind, NextHop, NextHopId, Port, Prefix4,
     Prefix6, RouteId, RouteTable, Tables,
 };
 use crate::reference::{Step, admit, destination, readdress, spend_hop};
@@ -199,18 +199,18 @@ impl L3fwd {
             let next_hop = present.then_some(NextHopId(index % self.upstream_group_table_size));
             Change::Route4 { table: RouteId(0), prefix: fluct_prefix(index), next_hop }
         };
-        let arrivals = (0..self.fluct_l3_table).map(|i| (Happening::RouteArrives(i), vec![route(i, true)]));
+        let arrivals = (0..self.fluct_l3_table).map(|i| (EventKind::RouteArrives(i), vec![route(i, true)]));
         let groups = (0..self.fluct_group_table).map(|i| {
             let entry = i % self.upstream_group_table_size;
             let revision = (second as u32).wrapping_mul(self.fluct_group_table).wrapping_add(i + 1) & 0xff;
             let value = group(Direction::Uplink, entry, revision);
             (
-                Happening::GroupChanges { entry, revision },
+                EventKind::GroupChanges { entry, revision },
                 vec![Change::NextHop { id: NextHopId(entry), value }],
             )
         });
         let departures =
-            (0..self.fluct_l3_table).map(|i| (Happening::RouteDeparts(i), vec![route(i, false)]));
+            (0..self.fluct_l3_table).map(|i| (EventKind::RouteDeparts(i), vec![route(i, false)]));
         let mut events = schedule(arrivals.chain(groups).chain(departures).collect(), self.spread);
         if let Some(updates) = &self.updates {
             events.extend(updates.events(second, self.upstream_group_table_size));
@@ -301,19 +301,19 @@ impl Reference for L3fwdOracle {
         Ok(next_hop.port)
     }
 
-    fn apply(&mut self, what: Happening) {
+    fn apply(&mut self, what: EventKind) {
         match what {
-            Happening::RouteArrives(i) => {
+            EventKind::RouteArrives(i) => {
                 let group = i % self.parameters.upstream_group_table_size;
                 self.tables[0].push((Prefix::V4(fluct_prefix(i)), group));
             }
-            Happening::RouteDeparts(i) => {
+            EventKind::RouteDeparts(i) => {
                 let gone = fluct_prefix(i);
                 let bits = |p: &Prefix4| (p.length, p.address.to_bits() & p.mask());
                 self.tables[0].retain(|(p, _)| !matches!(p, Prefix::V4(p) if bits(p) == bits(&gone)));
             }
-            Happening::GroupChanges { entry, revision } => self.revisions[entry as usize] = revision,
-            Happening::RouteUpdate(index) => self.update(index),
+            EventKind::GroupChanges { entry, revision } => self.revisions[entry as usize] = revision,
+            EventKind::RouteUpdate(index) => self.update(index),
             _ => {}
         }
     }

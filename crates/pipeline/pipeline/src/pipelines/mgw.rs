@@ -3,7 +3,7 @@ use super::gateway::{self, Servers, Subscriber, Subscribers};
 use super::l3fwd::Family;
 use super::{Flow, ParameterError, Reference, Spread, TABLE_MAX, addressing, bounded, parameters, schedule};
 use crate::declare::{
-    Change, Declaration, Direction, Element, Encapsulation, Event, ExactId, ExactTable, Happening, Port,
+    Change, Declaration, Direction, Element, Encapsulation, Event, EventKind, ExactId, ExactTable, Port,
     RouteId, Tables, TunnelId, UserId,
 };
 use crate::reference::{Step, TokenBucket, admit, decap, destination};
@@ -146,14 +146,14 @@ impl Mgw {
                     value: Some(id(i)),
                 },
             ];
-            (Happening::UserArrives(i), changes)
+            (EventKind::UserArrives(i), changes)
         };
         let departure = |i| {
             let changes = vec![
                 Change::Exact { table: BY_TEID, key: u64::from(id(i)) + 1, value: None },
                 Change::Exact { table: BY_ADDRESS, key: gateway::fluct_key_of(self.family, i), value: None },
             ];
-            (Happening::UserDeparts(i), changes)
+            (EventKind::UserDeparts(i), changes)
         };
         let server = |i, present| gateway::server_changes(self.family, i, self.nhop, present);
         let handover = |i: u32| {
@@ -162,12 +162,12 @@ impl Mgw {
             let user = number % self.user;
             let to = (user % self.bst).wrapping_add(number).wrapping_add(1) % self.bst;
             let change = Change::Attach { user: UserId(user), tunnel: TunnelId(to) };
-            (Happening::Handover { user, to }, vec![change])
+            (EventKind::Handover { user, to }, vec![change])
         };
         let mut list: Vec<_> = (0..self.fluct_user).map(arrival).collect();
-        list.extend((0..self.fluct_server).map(|i| (Happening::ServerArrives(i), server(i, true))));
+        list.extend((0..self.fluct_server).map(|i| (EventKind::ServerArrives(i), server(i, true))));
         list.extend((0..self.handover).map(handover));
-        list.extend((0..self.fluct_server).map(|i| (Happening::ServerDeparts(i), server(i, false))));
+        list.extend((0..self.fluct_server).map(|i| (EventKind::ServerDeparts(i), server(i, false))));
         list.extend((0..self.fluct_user).map(departure));
         schedule(list, self.spread)
     }
@@ -216,20 +216,20 @@ impl Reference for MgwOracle {
         gateway::into_tunnel(frame, user, (kind, gw_ip, gw_mac))
     }
 
-    fn apply(&mut self, what: Happening) {
+    fn apply(&mut self, what: EventKind) {
         let first = self.parameters.user;
         match what {
-            Happening::UserArrives(i) => {
+            EventKind::UserArrives(i) => {
                 self.add(gateway::fluct_key_of(self.parameters.family, i), first + i)
             }
-            Happening::UserDeparts(i) => self.users.remove(first + i + 1),
-            Happening::Handover { user, to } => {
+            EventKind::UserDeparts(i) => self.users.remove(first + i + 1),
+            EventKind::Handover { user, to } => {
                 if let Ok(user) = self.users.by_key(user + 1) {
                     user.station = to;
                 }
             }
-            Happening::ServerArrives(i) => self.servers.arrive(i),
-            Happening::ServerDeparts(i) => self.servers.depart(i),
+            EventKind::ServerArrives(i) => self.servers.arrive(i),
+            EventKind::ServerDeparts(i) => self.servers.depart(i),
             _ => {}
         }
     }

@@ -17,7 +17,7 @@ pub mod rlimit;
 
 pub(crate) use gateway::GW_MAC;
 
-use crate::declare::{Declaration, Direction, Event, Fate, Happening, Port};
+use crate::declare::{Declaration, Direction, Event, EventKind, Port, Verdict};
 use crate::reference::{Step, decide};
 use ranlab_machine::Random;
 use serde::{Deserialize, Serialize};
@@ -225,19 +225,19 @@ pub(crate) trait Reference {
     /// Processes one packet. `frame` keeps its content at the time of the verdict.
     fn process(&mut self, now_ns: u64, ingress: Port, frame: &mut Vec<u8>) -> Step<Port>;
     /// Applies an event.
-    fn apply(&mut self, what: Happening) {
+    fn apply(&mut self, what: EventKind) {
         let _ = what;
     }
 }
 
 impl Oracle {
     /// Processes one packet. `frame` becomes the frame that is sent.
-    pub fn process(&mut self, now_ns: u64, ingress: Port, frame: &mut Vec<u8>) -> Fate {
+    pub fn process(&mut self, now_ns: u64, ingress: Port, frame: &mut Vec<u8>) -> Verdict {
         decide(ingress, self.fakedrop, self.reference.process(now_ns, ingress, frame))
     }
 
     /// Applies an event. Events that the pipeline does not have are ignored.
-    pub fn apply(&mut self, what: Happening) {
+    pub fn apply(&mut self, what: EventKind) {
         self.reference.apply(what);
     }
 }
@@ -251,7 +251,7 @@ fn bounded(parameter: &'static str, value: u32, least: u32, most: u32) -> Result
 }
 
 /// Distributes events over a second.
-fn schedule(events: Vec<(Happening, Vec<crate::declare::Change>)>, spread: Spread) -> Vec<Event> {
+fn schedule(events: Vec<(EventKind, Vec<crate::declare::Change>)>, spread: Spread) -> Vec<Event> {
     let count = events.len() as u64;
     let place = |index: u64| {
         if spread == Spread::Burst { 0 } else { index * 1_000_000_000 / count }

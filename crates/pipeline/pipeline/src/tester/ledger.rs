@@ -97,7 +97,7 @@ impl Tally {
 
 /// Counters of the system under test for the packets that reached it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Ledger {
+pub struct DeviceCounters {
     /// Packets never taken out of the ring towards it.
     pub waiting: u64,
     /// Packets dropped by the pipeline, by the number of the reason.
@@ -133,7 +133,7 @@ pub enum Inconsistent {
     },
 }
 
-impl Ledger {
+impl DeviceCounters {
     /// Returns the number of losses with a cause.
     #[must_use]
     pub fn causes(&self) -> u64 {

@@ -2,11 +2,11 @@
 //!
 //! A due packet is sent, or is late (the generator was suspended for too long and does not catch up with a burst), or
 //! finds the ring full. A sent packet comes back or is lost. A lost packet has a cause that a counter shows; the
-//! remainder is called unknown. [`Tally`] and [`Ledger`] check that the counters are consistent.
+//! remainder is called unknown. [`Tally`] and [`DeviceCounters`] check that the counters are consistent.
 mod ledger;
 mod stamp;
 
-pub use ledger::{Inconsistent, Ledger, Returned, Tally};
+pub use ledger::{DeviceCounters, Inconsistent, Returned, Tally};
 pub use stamp::{STAMP_BYTES, Stamp, headers_octets};
 
 /// Maximum number of packets per run; each has a bit.

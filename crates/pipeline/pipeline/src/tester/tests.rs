@@ -33,7 +33,7 @@ fn late_generator_reports_unsent_packets() {
     tally.intended = pacer.packets();
     // Due from 3,000 to 4,899 us, and polled at 5,000 us.
     assert_eq!((tally.sent, tally.late), (8_100, 1_900));
-    assert_eq!(Ledger { waiting: 8_100, ..Ledger::default() }.unknown(&tally), Ok(0));
+    assert_eq!(DeviceCounters { waiting: 8_100, ..DeviceCounters::default() }.unknown(&tally), Ok(0));
 }
 
 fn stamp(number: u32) -> Option<Stamp> {
@@ -63,7 +63,7 @@ fn accounting_is_consistent_and_detects_errors() {
     let mut random = Random::stream(3, 0);
     for _ in 0..500 {
         let mut tally = Tally::default();
-        let mut ledger = Ledger::default();
+        let mut ledger = DeviceCounters::default();
         let mut unknown = 0;
         for number in 0..500_u32 {
             tally.intended += 1;
@@ -111,7 +111,7 @@ fn marks_survive_every_pipeline() {
                 }
                 let stamp = Stamp { run: 9, number, sent_ns: 77 };
                 assert!(stamp.write(&mut frame));
-                if let crate::declare::Fate::Sent(_) = oracle.process(0, port, &mut frame) {
+                if let crate::declare::Verdict::Sent(_) = oracle.process(0, port, &mut frame) {
                     assert_eq!(Stamp::read(&frame), Some(stamp), "{}", pipeline.name());
                     marked += 1;
                 }

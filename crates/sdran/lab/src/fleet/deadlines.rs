@@ -20,9 +20,9 @@ pub(super) struct Deadlines {
 
 impl Deadlines {
     /// Waits until `at`. May be dropped at any time.
-    pub(super) fn until(&self, at: Time) -> Until<'_> {
+    pub(super) fn until(&self, at: Time) -> DeadlineFuture<'_> {
         self.last.set(self.last.get() + 1);
-        Until { deadlines: self, key: (at, self.last.get()), registered: false }
+        DeadlineFuture { deadlines: self, key: (at, self.last.get()), registered: false }
     }
 
     /// Wakes tasks when their deadline has come. Runs without end, in parallel with the waiting tasks.
@@ -59,13 +59,13 @@ impl Deadlines {
 }
 
 /// A future that waits for a deadline.
-pub(super) struct Until<'a> {
+pub(super) struct DeadlineFuture<'a> {
     deadlines: &'a Deadlines,
     key: (Time, u64),
     registered: bool,
 }
 
-impl Future for Until<'_> {
+impl Future for DeadlineFuture<'_> {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
@@ -84,7 +84,7 @@ impl Future for Until<'_> {
     }
 }
 
-impl Drop for Until<'_> {
+impl Drop for DeadlineFuture<'_> {
     fn drop(&mut self) {
         if self.registered {
             self.deadlines.waiting.borrow_mut().remove(&self.key);

@@ -10,7 +10,7 @@ const MAX_INCIDENTS: usize = 16;
 /// Kind of problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Trouble {
+pub enum IncidentKind {
     /// The controller did not read pending data.
     StoppedReading,
     /// The controller did not respond.
@@ -19,7 +19,7 @@ pub enum Trouble {
     Lost,
 }
 
-impl Trouble {
+impl IncidentKind {
     const ALL: [Self; 3] = [Self::StoppedReading, Self::StoppedAnswering, Self::Lost];
 
     fn words(self) -> &'static str {
@@ -35,7 +35,7 @@ impl Trouble {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Incident {
     /// Kind of the problem.
-    pub what: Trouble,
+    pub what: IncidentKind,
     /// Begin, in seconds since the base stations were started.
     pub at_s: f64,
     /// Duration until its end or until now, in seconds.
@@ -66,7 +66,7 @@ struct Open {
 #[derive(Debug, Default)]
 pub(super) struct Incidents {
     began: Time,
-    open: [Option<Open>; Trouble::ALL.len()],
+    open: [Option<Open>; IncidentKind::ALL.len()],
     closed: Vec<Incident>,
     /// Longest time without reading, among incidents that have ended.
     longest_unread: Duration,
@@ -79,14 +79,14 @@ impl Incidents {
     }
 
     /// Updates the current state of a problem: its begin, and the number of affected connections.
-    pub(super) fn observe(&mut self, what: Trouble, now: Time, seen: Option<(Time, u32)>) {
+    pub(super) fn observe(&mut self, what: IncidentKind, now: Time, seen: Option<(Time, u32)>) {
         let index = what as usize;
         match (seen, &mut self.open[index]) {
             (Some((_, connections)), Some(open)) => open.connections = open.connections.max(connections),
             (Some((since, connections)), none) => *none = Some(Open { since, connections }),
             (None, Some(open)) => {
                 let incident = incident(what, self.began, *open, now, true);
-                if what == Trouble::StoppedReading {
+                if what == IncidentKind::StoppedReading {
                     self.longest_unread = self.longest_unread.max(now.since(open.since));
                 }
                 self.open[index] = None;
@@ -102,7 +102,7 @@ impl Incidents {
 
     /// Returns all incidents in the order of their begins, and the number of further ones.
     pub(super) fn all(&self, now: Time) -> (Vec<Incident>, u64) {
-        let open = Trouble::ALL.into_iter().zip(self.open);
+        let open = IncidentKind::ALL.into_iter().zip(self.open);
         let open = open.filter_map(|(what, open)| Some(incident(what, self.began, open?, now, false)));
         let mut all: Vec<Incident> = self.closed.iter().copied().chain(open).collect();
         all.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));
@@ -111,7 +111,7 @@ impl Incidents {
 
     /// Returns the longest time in which the controller did not read pending data.
     pub(super) fn longest_unread(&self, now: Time) -> Duration {
-        let open = self.open[Trouble::StoppedReading as usize];
+        let open = self.open[IncidentKind::StoppedReading as usize];
         self.longest_unread.max(open.map_or(Duration::ZERO, |open| now.since(open.since)))
     }
 
@@ -121,7 +121,7 @@ impl Incidents {
     }
 }
 
-fn incident(what: Trouble, began: Time, open: Open, now: Time, over: bool) -> Incident {
+fn incident(what: IncidentKind, began: Time, open: Open, now: Time, over: bool) -> Incident {
     let at_s = open.since.since(began).as_secs_f64();
     Incident { what, at_s, for_s: now.since(open.since).as_secs_f64(), over, connections: open.connections }
 }
@@ -138,12 +138,12 @@ mod tests {
     fn incidents_have_kind_and_duration_and_are_bounded() {
         let mut incidents = Incidents::default();
         incidents.begin(at(100));
-        incidents.observe(Trouble::StoppedReading, at(103), Some((at(102), 3)));
-        incidents.observe(Trouble::StoppedReading, at(110), Some((at(102), 10)));
-        incidents.observe(Trouble::Lost, at(104), Some((at(101), 1)));
+        incidents.observe(IncidentKind::StoppedReading, at(103), Some((at(102), 3)));
+        incidents.observe(IncidentKind::StoppedReading, at(110), Some((at(102), 10)));
+        incidents.observe(IncidentKind::Lost, at(104), Some((at(101), 1)));
         assert_eq!(incidents.longest_unread(at(111)), Duration::from_secs(9));
-        incidents.observe(Trouble::StoppedReading, at(112), None);
-        incidents.observe(Trouble::StoppedReading, at(113), None);
+        incidents.observe(IncidentKind::StoppedReading, at(112), None);
+        incidents.observe(IncidentKind::StoppedReading, at(113), None);
         let told: Vec<String> = incidents.all(at(114)).0.iter().map(Incident::to_string).collect();
         assert_eq!(
             told,
@@ -156,8 +156,8 @@ mod tests {
         incidents.reset();
         assert_eq!((incidents.all(at(114)).0.len(), incidents.longest_unread(at(200))), (1, Duration::ZERO));
         for s in 0..100 {
-            incidents.observe(Trouble::StoppedAnswering, at(s), Some((at(s), 1)));
-            incidents.observe(Trouble::StoppedAnswering, at(s), None);
+            incidents.observe(IncidentKind::StoppedAnswering, at(s), Some((at(s), 1)));
+            incidents.observe(IncidentKind::StoppedAnswering, at(s), None);
         }
         assert_eq!(incidents.all(at(114)).1, 100 - MAX_INCIDENTS as u64);
     }

@@ -20,7 +20,7 @@ pub(super) const STILL: Duration = Duration::from_secs(1);
 
 /// A message, or the rest of one, that has not been written.
 #[derive(Debug, Clone, Copy)]
-struct Waiting {
+struct QueuedMessage {
     left: usize,
     /// Scheduled time of a periodic report.
     due: Option<Time>,
@@ -28,7 +28,7 @@ struct Waiting {
 
 /// The outcome of queueing a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum SendOutcome {
     /// Queued.
     Waits,
     /// A report was dropped because the queue is full.
@@ -85,10 +85,10 @@ struct Connection {
 /// Messages on their way to the controller. A message counts as sent when the kernel has accepted its last byte. A
 /// report's delay ends with the last visible event: read by the controller, or acknowledged by its host.
 #[derive(Debug, Default)]
-pub(super) struct Line {
+pub(super) struct ControllerLink {
     octets: Vec<u8>,
     written: usize,
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<QueuedMessage>,
     connection: Option<Connection>,
     /// Numbers of bytes accepted by the kernel, acknowledged by the controller's host, and read by the controller.
     taken: u64,
@@ -107,7 +107,7 @@ pub(super) struct Line {
     pub(super) lost_at: Option<Time>,
 }
 
-impl Line {
+impl ControllerLink {
     /// Starts a connection.
     pub(super) fn begin(&mut self, stream: &Rc<TcpStream>, now: Time) -> io::Result<()> {
         let connection =
@@ -117,16 +117,16 @@ impl Line {
     }
 
     /// Queues a message, if there is space.
-    pub(super) fn push(&mut self, octets: &[u8], due: Option<Time>) -> Fate {
+    pub(super) fn push(&mut self, octets: &[u8], due: Option<Time>) -> SendOutcome {
         let waiting = self.octets.len() - self.written;
         match due {
-            Some(_) if waiting + octets.len() > UNWRITTEN_BYTES => return Fate::Dropped,
-            None if waiting > UNWRITTEN_BYTES_MAX => return Fate::Stuck,
+            Some(_) if waiting + octets.len() > UNWRITTEN_BYTES => return SendOutcome::Dropped,
+            None if waiting > UNWRITTEN_BYTES_MAX => return SendOutcome::Stuck,
             _ => {}
         }
         self.octets.extend_from_slice(octets);
-        self.waiting.push_back(Waiting { left: octets.len(), due });
-        Fate::Waits
+        self.waiting.push_back(QueuedMessage { left: octets.len(), due });
+        SendOutcome::Waits
     }
 
     /// Returns whether data is queued.
@@ -282,11 +282,11 @@ mod tests {
 
     #[test]
     fn message_counts_as_sent_with_its_last_byte() {
-        let mut line = Line::default();
+        let mut line = ControllerLink::default();
         let meters = Meters::default();
         let room = Cell::new(250);
         for ms in [0, 50, 100] {
-            assert_eq!(line.push(&[7; 100], Some(at(ms))), Fate::Waits);
+            assert_eq!(line.push(&[7; 100], Some(at(ms))), SendOutcome::Waits);
         }
         line.write(&meters, || at(100), kernel(&room)).unwrap();
         let report = meters.report(&[], Time::ZERO);
@@ -305,16 +305,16 @@ mod tests {
 
     #[test]
     fn dropped_and_abandoned_messages_are_counted() {
-        let mut line = Line::default();
+        let mut line = ControllerLink::default();
         let meters = Meters::default();
         let room = Cell::new(0);
         let report = vec![7; UNWRITTEN_BYTES / 4];
-        let fates: Vec<Fate> = (0..6).map(|_| line.push(&report, Some(Time::ZERO))).collect();
-        assert_eq!(fates[..4], [Fate::Waits; 4]);
-        assert_eq!(fates[4..], [Fate::Dropped; 2]);
-        let fates: Vec<Fate> = (0..6).map(|_| line.push(&report, None)).collect();
-        assert_eq!(fates[..5], [Fate::Waits; 5]);
-        assert_eq!(fates[5], Fate::Stuck);
+        let fates: Vec<SendOutcome> = (0..6).map(|_| line.push(&report, Some(Time::ZERO))).collect();
+        assert_eq!(fates[..4], [SendOutcome::Waits; 4]);
+        assert_eq!(fates[4..], [SendOutcome::Dropped; 2]);
+        let fates: Vec<SendOutcome> = (0..6).map(|_| line.push(&report, None)).collect();
+        assert_eq!(fates[..5], [SendOutcome::Waits; 5]);
+        assert_eq!(fates[5], SendOutcome::Stuck);
         line.write(&meters, || at(1), kernel(&room)).unwrap();
         room.set(UNWRITTEN_BYTES);
         line.write(&meters, || at(1) + Duration::from_secs(1), kernel(&room)).unwrap();
@@ -326,7 +326,7 @@ mod tests {
     }
 
     /// A line with a report of 100 bytes per second, which the kernel accepts immediately.
-    fn reports(line: &mut Line, meters: &Meters, seconds: std::ops::Range<u64>) {
+    fn reports(line: &mut ControllerLink, meters: &Meters, seconds: std::ops::Range<u64>) {
         for second in seconds {
             let now = at(second * 1_000);
             line.push(&[7; 100], Some(now));
@@ -336,7 +336,7 @@ mod tests {
 
     #[test]
     fn acknowledged_report_is_late_until_read() {
-        let mut line = Line::default();
+        let mut line = ControllerLink::default();
         let meters = Meters::default();
         reports(&mut line, &meters, 0..1);
         line.seen(&meters, at(10), 100, Some(0));
@@ -372,7 +372,7 @@ mod tests {
 
     #[test]
     fn time_without_checks_does_not_count_as_delay() {
-        let mut line = Line::default();
+        let mut line = ControllerLink::default();
         let meters = Meters::default();
         reports(&mut line, &meters, 1..2);
         line.seen(&meters, at(1_010), 100, Some(100));

@@ -1,6 +1,6 @@
 //! Events sent by another program while the fleet runs: one per line, with type and time stamp.
 use super::node::Command;
-use super::{Directory, Identity};
+use super::{Identity, NodeDirectory};
 use ranlab_sdran::arrivals::{MAX_LINE_BYTES, TraceError, TraceNames, parse_line};
 use std::time::Duration;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt};
@@ -17,7 +17,7 @@ pub struct LiveReport {
 /// Executes the events.
 #[derive(Debug)]
 pub struct LiveEvents {
-    directory: Directory,
+    directory: NodeDirectory,
     first: u32,
     nodes: u32,
     names: TraceNames,
@@ -25,7 +25,7 @@ pub struct LiveEvents {
 }
 
 impl LiveEvents {
-    pub(super) fn new(directory: Directory, first: u32, nodes: u32) -> Self {
+    pub(super) fn new(directory: NodeDirectory, first: u32, nodes: u32) -> Self {
         Self { directory, first, nodes, names: TraceNames::default(), report: LiveReport::default() }
     }
 

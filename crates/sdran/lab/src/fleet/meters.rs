@@ -1,6 +1,6 @@
 //! Counters of a fleet, summed over its base stations.
 use super::incidents::Incidents;
-use super::line::{Backlog, Line};
+use super::line::{Backlog, ControllerLink};
 use hdrhistogram::Histogram;
 use ranlab_machine::Time;
 use ranlab_sdran::agent::AgentCounters;
@@ -259,7 +259,7 @@ impl Meters {
     }
 
     /// Returns the delays of reports in microseconds. Pending reports count with their delay so far.
-    pub(super) fn lateness(&self, lines: &[Rc<RefCell<Line>>], now: Time) -> Histogram<u64> {
+    pub(super) fn lateness(&self, lines: &[Rc<RefCell<ControllerLink>>], now: Time) -> Histogram<u64> {
         let mut lateness = self.lateness.borrow().clone();
         for line in lines {
             for due in line.borrow().overdue() {
@@ -270,7 +270,7 @@ impl Meters {
     }
 
     /// Returns the counters so far, and the backlog of all base stations.
-    pub(super) fn report(&self, lines: &[Rc<RefCell<Line>>], now: Time) -> SouthboundReport {
+    pub(super) fn report(&self, lines: &[Rc<RefCell<ControllerLink>>], now: Time) -> SouthboundReport {
         let totals = self.totals.borrow();
         let taken = self.taken.borrow();
         let lateness = self.lateness(lines, now);

@@ -15,13 +15,13 @@ mod station;
 mod watch;
 
 pub use identity::{Identity, SourcePool, SourcePoolError};
-pub use incidents::{Incident, Trouble};
+pub use incidents::{Incident, IncidentKind};
 pub use live::{LiveEvents, LiveReport};
 pub use meters::{Delays, SouthboundReport};
 
 use deadlines::{Deadlines, now};
 use hdrhistogram::Histogram;
-use line::Line;
+use line::ControllerLink;
 use meters::Meters;
 use node::{Command, Events, Node, Shared};
 use radio::Cell;
@@ -46,7 +46,7 @@ const WAITING_COMMANDS: usize = 4_096;
 
 /// Protocol of the base stations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Southbound {
+pub enum Protocol {
     /// FlexRAN 0.x.
     Flexran,
     /// Mosaic5G 2.x.
@@ -57,7 +57,7 @@ pub enum Southbound {
     EmpowerV2,
 }
 
-impl Southbound {
+impl Protocol {
     /// Returns the dialect of the published controller.
     pub fn dialect(self) -> &'static PublishedBehaviour {
         let [flexran, mosaic, empower1, empower2, ..] = &DIALECTS;
@@ -84,7 +84,7 @@ impl Southbound {
 #[derive(Debug, Clone)]
 pub struct SouthboundConfig {
     /// Protocol.
-    pub protocol: Southbound,
+    pub protocol: Protocol,
     /// Address of the controller.
     pub controller: SocketAddr,
     /// Number of base stations.
@@ -116,7 +116,7 @@ pub type EventLog = Rc<RefCell<Vec<(u32, Duration, u64)>>>;
 
 impl SouthboundConfig {
     /// Returns a configuration like that of MARC.
-    pub fn marc(protocol: Southbound, controller: SocketAddr, nodes: u32, ues: u32, seed: u64) -> Self {
+    pub fn marc(protocol: Protocol, controller: SocketAddr, nodes: u32, ues: u32, seed: u64) -> Self {
         Self {
             protocol,
             controller,
@@ -158,24 +158,24 @@ impl SouthboundConfig {
             }
         };
         match self.protocol {
-            Southbound::Flexran => Box::new(flexran(FlexranDialect::V0)),
-            Southbound::Mosaic => Box::new(flexran(FlexranDialect::Mosaic)),
-            Southbound::EmpowerV1 => Box::new(EmpowerAgent::V1(EmpowerAgent1::new(empower))),
-            Southbound::EmpowerV2 => Box::new(EmpowerAgent::V2(EmpowerAgent2::new(empower))),
+            Protocol::Flexran => Box::new(flexran(FlexranDialect::V0)),
+            Protocol::Mosaic => Box::new(flexran(FlexranDialect::Mosaic)),
+            Protocol::EmpowerV1 => Box::new(EmpowerAgent::V1(EmpowerAgent1::new(empower))),
+            Protocol::EmpowerV2 => Box::new(EmpowerAgent::V2(EmpowerAgent2::new(empower))),
         }
     }
 }
 
 /// Routes commands to cells and base stations.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Directory {
-    by_pci: Rc<RefCell<HashMap<u16, Place>>>,
+pub(crate) struct NodeDirectory {
+    by_pci: Rc<RefCell<HashMap<u16, NodeEntry>>>,
 }
 
 /// Command channel of a base station, and its radio if there is one.
-type Place = (mpsc::Sender<Command>, Option<Cell>);
+type NodeEntry = (mpsc::Sender<Command>, Option<Cell>);
 
-impl Directory {
+impl NodeDirectory {
     pub(crate) fn send(&self, pci: u16, command: Command) -> bool {
         self.by_pci.borrow().get(&pci).is_some_and(|(node, _)| node.try_send(command).is_ok())
     }
@@ -189,7 +189,7 @@ impl Directory {
 /// Running base stations, which end when this is dropped.
 pub struct SouthboundFleet {
     config: SouthboundConfig,
-    directory: Directory,
+    directory: NodeDirectory,
     nodes: Vec<(mpsc::Sender<Command>, JoinHandle<()>)>,
     cells: Vec<Cell>,
     meters: Rc<Meters>,
@@ -205,7 +205,7 @@ impl SouthboundFleet {
         let meters = Rc::new(Meters::default());
         Self {
             config,
-            directory: Directory::default(),
+            directory: NodeDirectory::default(),
             nodes: Vec::new(),
             cells: Vec::new(),
             watch: Rc::new(Watch::new(meters.clone())),
@@ -280,7 +280,7 @@ impl SouthboundFleet {
         let population = PopulationConfig { seed: identity.seed(population.seed), ..population };
         let agent = self.config.agent(identity, cell.as_ref().map(|cell| &cell.radio));
         let log = self.config.log.clone().map(|log| (number, log));
-        let line = Rc::new(RefCell::new(Line::default()));
+        let line = Rc::new(RefCell::new(ControllerLink::default()));
         self.watch.lines.borrow_mut().push(line.clone());
         let shared = Shared {
             meters: self.meters.clone(),

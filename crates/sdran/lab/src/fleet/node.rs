@@ -1,12 +1,12 @@
 //! A base station: agent, UEs, connection.
 use super::deadlines::{Deadlines, now};
-use super::line::{Fate, Line};
+use super::line::{ControllerLink, SendOutcome};
 use super::meters::{Delays, Meters};
 use super::radio::Cell;
-use super::{Directory, EventLog, Identity};
+use super::{EventLog, Identity, NodeDirectory};
 use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
 use ranlab_machine::Time;
-use ranlab_ran::radio::Moved;
+use ranlab_ran::radio::UeMovement;
 use ranlab_sdran::agent::{
     AgentCounters, AgentEvent, AgentInput, AgentOutput, PublishedBehaviour, Radio, SouthboundAgent, Ue,
     UeChange, UeEvent,
@@ -71,10 +71,10 @@ impl Events {
 /// State shared by the base stations of a fleet.
 pub(super) struct Shared {
     pub(super) meters: Rc<Meters>,
-    pub(super) directory: Directory,
+    pub(super) directory: NodeDirectory,
     pub(super) deadlines: Rc<Deadlines>,
     pub(super) log: Option<(u32, EventLog)>,
-    pub(super) line: Rc<RefCell<Line>>,
+    pub(super) line: Rc<RefCell<ControllerLink>>,
     pub(super) dialect: &'static PublishedBehaviour,
     pub(super) cell: Option<Cell>,
 }
@@ -85,7 +85,7 @@ pub(super) struct Node {
     events: Events,
     began: Time,
     meters: Rc<Meters>,
-    directory: Directory,
+    directory: NodeDirectory,
     deadlines: Rc<Deadlines>,
     log: Option<(u32, EventLog)>,
     probe: Option<oneshot::Sender<Delays>>,
@@ -95,7 +95,7 @@ pub(super) struct Node {
     served: bool,
     connected: bool,
     counted_announced: u64,
-    line: Rc<RefCell<Line>>,
+    line: Rc<RefCell<ControllerLink>>,
     dialect: &'static PublishedBehaviour,
     cell: Option<Cell>,
 }
@@ -262,15 +262,15 @@ impl Node {
     fn notify_agent(&mut self) {
         let Some(cell) = &self.cell else { return };
         for moved in cell.moved() {
-            let (Moved::Came { ue: number, .. } | Moved::Went { ue: number, .. }) = moved;
+            let (UeMovement::Came { ue: number, .. } | UeMovement::Went { ue: number, .. }) = moved;
             let imsi = Identity::imsi_of(number);
             let change = match moved {
-                Moved::Came { rnti, .. } => {
+                UeMovement::Came { rnti, .. } => {
                     let rnti = Some(rnti);
                     let radio = Radio::default();
                     UeChange::Activated(Ue { imsi, tmsi: number, rnti, radio })
                 }
-                Moved::Went { .. } => UeChange::Deactivated,
+                UeMovement::Went { .. } => UeChange::Deactivated,
             };
             self.agent.handle(now(), AgentInput::Ue(UeEvent { at: now(), imsi, change }));
         }
@@ -316,9 +316,9 @@ impl Node {
         while let Some(output) = self.agent.poll() {
             match output {
                 AgentOutput::Send { octets, due } => match self.line.borrow_mut().push(&octets, due) {
-                    Fate::Waits => {}
-                    Fate::Dropped => self.meters.drop_messages(1),
-                    Fate::Stuck => {
+                    SendOutcome::Waits => {}
+                    SendOutcome::Dropped => self.meters.drop_messages(1),
+                    SendOutcome::Stuck => {
                         self.meters.drop_messages(1);
                         return Err(io::ErrorKind::TimedOut.into());
                     }

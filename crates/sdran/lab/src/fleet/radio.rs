@@ -3,7 +3,7 @@ use super::deadlines::now;
 use ranlab_e2_codec::e2ap::Plmn;
 use ranlab_e2_codec::e2sm::control::Refusal;
 use ranlab_ran::RADIO_TICK;
-use ranlab_ran::radio::{self, Moved, Radio, RadioConfig, RadioError, SharedRadio};
+use ranlab_ran::radio::{self, Radio, RadioConfig, RadioError, SharedRadio, UeMovement};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 #[derive(Debug, Clone)]
 pub(crate) struct Cell {
     pub(super) radio: SharedRadio,
-    moved: Rc<RefCell<Vec<Moved>>>,
+    moved: Rc<RefCell<Vec<UeMovement>>>,
     passed: Rc<Notify>,
 }
 
@@ -51,7 +51,7 @@ impl Cell {
     }
 
     /// Returns and removes pending UE movements.
-    pub(super) fn moved(&self) -> Vec<Moved> {
+    pub(super) fn moved(&self) -> Vec<UeMovement> {
         std::mem::take(&mut *self.moved.borrow_mut())
     }
 
@@ -66,7 +66,7 @@ impl Cell {
 }
 
 /// Advances a radio in real time, without end. `told` is called after each step with UE movements.
-async fn drive(radio: SharedRadio, mut told: impl FnMut(Vec<Moved>)) {
+async fn drive(radio: SharedRadio, mut told: impl FnMut(Vec<UeMovement>)) {
     let mut tick = tokio::time::interval(RADIO_TICK);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {

@@ -3,7 +3,7 @@ use ranlab_e2::functions::slice::SliceControl;
 use ranlab_e2_codec::e2sm::control::Refusal;
 use ranlab_e2_codec::e2sm::slice::{SliceCommand, SliceSet};
 use ranlab_radio::user_plane::{self as up, Command, Direction};
-use ranlab_ran::radio::{SharedRadio, Station, convert};
+use ranlab_ran::radio::{RadioTarget, SharedRadio, convert};
 use ranlab_sdran::agent::{Allocation, CellControl, Radio as RadioState};
 
 /// Length of a subframe, in microseconds, for any slot length.
@@ -11,12 +11,12 @@ const SUBFRAME_US: u64 = 1_000;
 
 /// Returns a radio in the form that agents of FlexRAN and OpenEmpower use.
 pub fn station(radio: &SharedRadio) -> Box<dyn CellControl + Send> {
-    Box::new(OverAgents(Station(radio.clone())))
+    Box::new(OverAgents(RadioTarget(radio.clone())))
 }
 
 /// A radio that agents of FlexRAN and OpenEmpower control.
 #[derive(Debug)]
-struct OverAgents(Station);
+struct OverAgents(RadioTarget);
 
 /// Converts a number, saturating at 32 bits.
 fn short(number: u64) -> u32 {

@@ -35,7 +35,7 @@ fn alt() -> FlexranControllerSettings {
 fn flexran_agents_and_their_ues_arrive_in_the_rib() {
     ranlab_transport::run(async {
         for (protocol, threads) in
-            [(Southbound::Flexran, ThreadUse::PerRun), (Southbound::Mosaic, ThreadUse::Inline)]
+            [(Protocol::Flexran, ThreadUse::PerRun), (Protocol::Mosaic, ThreadUse::Inline)]
         {
             let server = FlexranServer::start(alt(), threads, loopback()).await.unwrap();
             let mut fleet =
@@ -58,7 +58,7 @@ fn flexran_agents_and_their_ues_arrive_in_the_rib() {
 fn empower_base_stations_of_both_versions_are_online_with_their_ues() {
     ranlab_transport::run(async {
         for (protocol, version) in
-            [(Southbound::EmpowerV1, EmpowerVersion::V1), (Southbound::EmpowerV2, EmpowerVersion::V2)]
+            [(Protocol::EmpowerV1, EmpowerVersion::V1), (Protocol::EmpowerV2, EmpowerVersion::V2)]
         {
             let macs = (0..4).map(|index| Identity::new(index).mac).collect();
             let settings = EmpowerControllerSettings {
@@ -87,7 +87,7 @@ fn empower_base_stations_of_both_versions_are_online_with_their_ues() {
 fn live_events_reach_their_base_station() {
     ranlab_transport::run(async {
         let server = FlexranServer::start(alt(), ThreadUse::Inline, loopback()).await.unwrap();
-        let config = SouthboundConfig::marc(Southbound::Flexran, server.address(), 2, 0, 1);
+        let config = SouthboundConfig::marc(Protocol::Flexran, server.address(), 2, 0, 1);
         let mut fleet = SouthboundFleet::new(config);
         fleet.ramp_up().await.unwrap();
         until(|| fleet.report().alive == 2).await;
@@ -120,7 +120,7 @@ fn failing_controllers_are_distinguished_and_survived() {
                     }
                 }
             });
-            let config = SouthboundConfig::marc(Southbound::EmpowerV1, address, 3, 5, 1);
+            let config = SouthboundConfig::marc(Protocol::EmpowerV1, address, 3, 5, 1);
             let mut fleet = SouthboundFleet::new(at_once(config));
             fleet.ramp_up().await.unwrap();
             until(|| {
@@ -134,13 +134,15 @@ fn failing_controllers_are_distinguished_and_survived() {
             .await;
             let told = |what| move |incident: &Incident| incident.what == what && !incident.over;
             match kind {
-                0 | 1 => assert!(fleet.incidents().0.iter().any(|incident| incident.what == Trouble::Lost)),
-                _ => until(|| fleet.incidents().0.iter().any(told(Trouble::StoppedAnswering))).await,
+                0 | 1 => {
+                    assert!(fleet.incidents().0.iter().any(|incident| incident.what == IncidentKind::Lost))
+                }
+                _ => until(|| fleet.incidents().0.iter().any(told(IncidentKind::StoppedAnswering))).await,
             }
             controller.abort();
         }
         // A controller that has crashed: the port is closed.
-        let config = SouthboundConfig::marc(Southbound::Flexran, "127.0.0.1:1".parse().unwrap(), 2, 5, 1);
+        let config = SouthboundConfig::marc(Protocol::Flexran, "127.0.0.1:1".parse().unwrap(), 2, 5, 1);
         let mut fleet = SouthboundFleet::new(config);
         fleet.ramp_up().await.unwrap();
         until(|| fleet.report().refused >= 4).await;
@@ -164,9 +166,9 @@ fn controller_of_another_dialect_is_detected() {
             std::future::pending::<()>().await;
         });
         for (told, address, shown) in [
-            (Southbound::EmpowerV1, greets, Some("flexran-rtc")),
-            (Southbound::Mosaic, server.address(), Some("flexran-rtc")),
-            (Southbound::Flexran, server.address(), None),
+            (Protocol::EmpowerV1, greets, Some("flexran-rtc")),
+            (Protocol::Mosaic, server.address(), Some("flexran-rtc")),
+            (Protocol::Flexran, server.address(), None),
         ] {
             let mut fleet = SouthboundFleet::new(SouthboundConfig::marc(told, address, 1, 0, 1));
             fleet.ramp_up().await.unwrap();
@@ -203,7 +205,7 @@ fn unread_data_is_queued_and_delays_reports() {
     ranlab_transport::run(async {
         let listener = tokio::net::TcpListener::bind(loopback()).await.unwrap();
         ranlab_net::bound_buffers(&listener, 8 << 10, 8 << 10).unwrap();
-        let config = SouthboundConfig::marc(Southbound::Flexran, listener.local_addr().unwrap(), 1, 100, 1);
+        let config = SouthboundConfig::marc(Protocol::Flexran, listener.local_addr().unwrap(), 1, 100, 1);
         let period = ReportPeriod::Override(Duration::from_millis(5));
         let mut fleet = SouthboundFleet::new(at_once(SouthboundConfig { period, ..config }));
         let reading = Rc::new(Cell::new(true));
@@ -242,7 +244,7 @@ fn unread_data_is_queued_and_delays_reports() {
 fn suspended_controller_delays_reports_and_is_reported() {
     ranlab_transport::run(async {
         let listener = tokio::net::TcpListener::bind(loopback()).await.unwrap();
-        let config = SouthboundConfig::marc(Southbound::Flexran, listener.local_addr().unwrap(), 1, 2, 1);
+        let config = SouthboundConfig::marc(Protocol::Flexran, listener.local_addr().unwrap(), 1, 2, 1);
         let mut fleet = SouthboundFleet::new(at_once(config));
         let reading = Rc::new(Cell::new(true));
         let _controller = tokio::task::spawn_local(reads_while(reading.clone(), listener));
@@ -250,7 +252,8 @@ fn suspended_controller_delays_reports_and_is_reported() {
         until(|| fleet.report().read >= 10).await;
         reading.set(false);
         let still = |over: bool| {
-            let of = |incident: &Incident| incident.what == Trouble::StoppedReading && incident.over == over;
+            let of =
+                |incident: &Incident| incident.what == IncidentKind::StoppedReading && incident.over == over;
             fleet.incidents().0.iter().any(|incident| of(incident) && incident.for_s >= 2.0)
         };
         until(|| still(false)).await;
@@ -305,7 +308,7 @@ fn seed_gives_same_ue_events_live_and_in_virtual_time() {
     let heard = log.clone();
     ranlab_transport::run(async move {
         let server = FlexranServer::start(alt(), ThreadUse::Inline, loopback()).await.unwrap();
-        let mut config = SouthboundConfig::marc(Southbound::Flexran, server.address(), 1, 20, 7);
+        let mut config = SouthboundConfig::marc(Protocol::Flexran, server.address(), 1, 20, 7);
         config.population = PopulationConfig { seed: 7, ..population };
         config.log = Some(heard.clone());
         let mut fleet = SouthboundFleet::new(config);

@@ -1,7 +1,7 @@
 //! Periodically checks how much of the sent data the controller has read.
 use super::deadlines::now;
-use super::incidents::Trouble;
-use super::line::{Line, STILL};
+use super::incidents::IncidentKind;
+use super::line::{ControllerLink, STILL};
 use super::meters::Meters;
 use ranlab_machine::Time;
 use ranlab_net::Readers;
@@ -15,7 +15,7 @@ const INTERVAL: Duration = Duration::from_millis(2);
 const INTERVAL_PER_LINE: Duration = Duration::from_micros(500);
 
 pub(super) struct Watch {
-    pub(super) lines: RefCell<Vec<Rc<RefCell<Line>>>>,
+    pub(super) lines: RefCell<Vec<Rc<RefCell<ControllerLink>>>>,
     readers: RefCell<Option<Readers>>,
     meters: Rc<Meters>,
     looked: Cell<Time>,
@@ -71,8 +71,9 @@ impl Watch {
             }
         }
         let mut incidents = self.meters.incidents.borrow_mut();
-        for (what, seen) in
-            [Trouble::StoppedReading, Trouble::StoppedAnswering, Trouble::Lost].into_iter().zip(seen)
+        for (what, seen) in [IncidentKind::StoppedReading, IncidentKind::StoppedAnswering, IncidentKind::Lost]
+            .into_iter()
+            .zip(seen)
         {
             incidents.observe(what, now, seen);
         }

@@ -9,14 +9,14 @@ use ranlab_command::live;
 use ranlab_command::output::{Format, Output};
 use ranlab_command::verb::{Context, Run};
 
-use crate::{EmpowerPart, FlexranPart, SouthController, SouthControllerReport};
+use crate::{EmpowerComponent, FlexranComponent, SouthController, SouthControllerReport};
 
 /// Arguments of `controller flexran`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  ranlab controller flexran --rib-share 0.8 --http 127.0.0.1:9999")]
 pub(super) struct Flexran {
     #[command(flatten)]
-    controller: Flags<FlexranPart>,
+    controller: Flags<FlexranComponent>,
     /// Duration of the run [default: until Ctrl-C]
     #[arg(long, value_parser = args::duration)]
     duration: Option<Duration>,
@@ -29,7 +29,7 @@ pub(super) struct Flexran {
 )]
 pub(super) struct Empower {
     #[command(flatten)]
-    controller: Flags<EmpowerPart>,
+    controller: Flags<EmpowerComponent>,
     /// Duration of the run [default: until Ctrl-C]
     #[arg(long, value_parser = args::duration)]
     duration: Option<Duration>,

@@ -13,15 +13,15 @@ use ranlab_ran::radio::{RadioMeter, RadioSummary};
 use serde::Serialize;
 
 use super::emulate_page::Page;
-use crate::fleet::{Delays, Identity, Southbound, SouthboundReport};
-use crate::{Incident, SouthFleet, SouthFleetPart};
+use crate::fleet::{Delays, Identity, Protocol, SouthboundReport};
+use crate::{Incident, SouthFleet, SouthFleetComponent};
 
 /// Options of base stations of these protocols.
 #[derive(Debug, clap::Args)]
 #[group(id = "other-stations")]
 pub(super) struct Arguments {
     #[command(flatten, next_help_heading = "With --protocol flexran or empower")]
-    fleet: Flags<SouthFleetPart>,
+    fleet: Flags<SouthFleetComponent>,
     /// FlexRAN: use Mosaic5G 2.x
     #[arg(long)]
     mosaic: bool,
@@ -46,12 +46,12 @@ pub(super) struct Arguments {
 
 impl Arguments {
     /// Returns the selected version of a protocol.
-    fn version(&self, protocol: &str) -> Southbound {
+    fn version(&self, protocol: &str) -> Protocol {
         match (protocol, self.mosaic, self.openempower) {
-            ("mosaic5g", ..) | ("flexran", true, _) => Southbound::Mosaic,
-            ("empower-v2", ..) | ("empower", _, 2) => Southbound::EmpowerV2,
-            ("empower" | "empower-v1", ..) => Southbound::EmpowerV1,
-            _ => Southbound::Flexran,
+            ("mosaic5g", ..) | ("flexran", true, _) => Protocol::Mosaic,
+            ("empower-v2", ..) | ("empower", _, 2) => Protocol::EmpowerV2,
+            ("empower" | "empower-v1", ..) => Protocol::EmpowerV1,
+            _ => Protocol::Flexran,
         }
     }
 }
@@ -197,7 +197,7 @@ async fn run(southern: Arguments, request: Request, mut output: Output) -> Resul
 }
 
 /// Prints the base stations' Ethernet addresses.
-fn identities(part: &SouthFleetPart, output: &mut Output) -> Result<(), Failure> {
+fn identities(part: &SouthFleetComponent, output: &mut Output) -> Result<(), Failure> {
     for index in part.first..part.first.saturating_add(part.nodes) {
         let mac = Identity::new(index).mac.to_string();
         output.text(&mac)?;

@@ -4,7 +4,7 @@ use ranlab_command::fleet_page::{FleetPage, LATE, Tile, rate, tile};
 use ranlab_command::web::{MACHINE, OverTime, WebArguments};
 use ranlab_transport::Address;
 
-use crate::fleet::{Southbound, SouthboundReport};
+use crate::fleet::{Protocol, SouthboundReport};
 
 /// Figures of FlexRAN and 5G-EmPOWER base stations.
 const SOUTH: [OverTime; 7] = [
@@ -52,7 +52,7 @@ impl Page {
     /// See [`Web::open`].
     pub(super) fn open(
         web: &WebArguments,
-        protocol: Southbound,
+        protocol: Protocol,
         connect: &[Address],
     ) -> Result<Option<Self>, Failure> {
         let title = format!("Emulated base stations of {}", protocol.dialect().title);

@@ -5,7 +5,7 @@ use ranlab_packet::gtpu;
 use ranlab_upf::n4::*;
 use ranlab_upf::pfcp::*;
 
-use super::upf::{Peer, Way, read};
+use super::upf::{PacketReach, Peer, read};
 use super::{
     clauses_applications as applications, clauses_paths as paths, clauses_peers as peers,
     clauses_rules as rules, clauses_usage as usage,
@@ -149,7 +149,7 @@ fn reporting_triggers(peer: &mut Peer) -> Outcome {
 }
 
 /// Sends an element in each of two lengths, which differ between releases.
-fn answered_with(peer: &mut Peer, lengths: [u8; 2], change: fn(&mut Sends, u8)) -> Outcome {
+fn answered_with(peer: &mut Peer, lengths: [u8; 2], change: fn(&mut SmfMessageStyle, u8)) -> Outcome {
     peer.associate()?;
     let mut silent = Vec::new();
     for octets in lengths {
@@ -180,7 +180,7 @@ fn network_instance(peer: &mut Peer) -> Outcome {
 }
 
 /// Establishes a session in both directions and sends a packet through it.
-fn works(peer: &mut Peer, n: usize) -> Result<Way, CaseFailure> {
+fn works(peer: &mut Peer, n: usize) -> Result<PacketReach, CaseFailure> {
     peer.n3()?;
     peer.associate()?;
     let (seid, teid) = peer.establish(n)?;
@@ -190,14 +190,14 @@ fn works(peer: &mut Peer, n: usize) -> Result<Way, CaseFailure> {
 }
 
 /// Checks that packets of a complete session come back. Incomplete sessions are compared with it.
-pub(super) fn plain(peer: &mut Peer) -> Result<Way, CaseFailure> {
+pub(super) fn plain(peer: &mut Peer) -> Result<PacketReach, CaseFailure> {
     let way = works(peer, 5)?;
     peer.run.reflects.set(Some(way.back));
     Ok(way)
 }
 
 /// Checks a session without one element, if a complete session works.
-fn works_without(peer: &mut Peer, n: usize, change: fn(&mut Sends)) -> Outcome {
+fn works_without(peer: &mut Peer, n: usize, change: fn(&mut SmfMessageStyle)) -> Outcome {
     peer.n3()?;
     if peer.run.reflects.get().is_none() {
         plain(peer)?;
@@ -207,9 +207,9 @@ fn works_without(peer: &mut Peer, n: usize, change: fn(&mut Sends)) -> Outcome {
     }
     peer.speaking(change)?;
     match works(peer, n)? {
-        Way { back: true, .. } => Ok(()),
-        Way { up: Some(true), .. } => fails("it was accepted, and carries uplink alone"),
-        Way { .. } => fails("all requests were accepted, and no packet was forwarded"),
+        PacketReach { back: true, .. } => Ok(()),
+        PacketReach { up: Some(true), .. } => fails("it was accepted, and carries uplink alone"),
+        PacketReach { .. } => fails("all requests were accepted, and no packet was forwarded"),
     }
 }
 
@@ -224,17 +224,17 @@ fn pdn_type(peer: &mut Peer) -> Outcome {
 fn both_directions(peer: &mut Peer) -> Outcome {
     let ue = peer.spec(5).ue;
     match plain(peer)? {
-        Way { back: true, .. } => Ok(()),
-        Way { astray: Some(teid), .. } => {
+        PacketReach { back: true, .. } => Ok(()),
+        PacketReach { astray: Some(teid), .. } => {
             fails(format!("the packet came back through tunnel {teid}, which no message contains"))
         }
-        Way { up: None, .. } => Err(CaseFailure::Skipped(
+        PacketReach { up: None, .. } => Err(CaseFailure::Skipped(
             "no packet came back: is there a reflector at --server, and is --ue in the UPF's pool? --n6 emulates the data network",
         )),
-        Way { up: Some(true), .. } => fails(format!(
+        PacketReach { up: Some(true), .. } => fails(format!(
             "all requests were accepted and uplink reached the data network, but downlink did not come back: is the UE {ue} (--ue) within the UPF's pool, and does the data network's route for it lead to the UPF?"
         )),
-        Way { up: Some(false), .. } => fails(format!(
+        PacketReach { up: Some(false), .. } => fails(format!(
             "all requests were accepted, and no packet reached the data network: is the UE {ue} (--ue) within the UPF's pool?"
         )),
     }

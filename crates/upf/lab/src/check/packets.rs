@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 
-use crate::load::{Network, Traced};
+use crate::load::{Network, TracedMessage};
 
 use super::UpfCheck;
-use crate::components::load::{NetworkSummary, UpfLoadPart, data_network};
+use crate::components::load::{NetworkSummary, UpfLoadComponent, data_network};
 use ranlab_lab::rig;
 use ranlab_lab::worker::ComponentError;
 
@@ -26,8 +26,12 @@ impl Reflector {
         if config.n6 == Network::None {
             return Ok(None);
         }
-        let part =
-            UpfLoadPart { n6: config.n6, ue: config.ue, sessions: Some(SESSIONS), ..UpfLoadPart::default() };
+        let part = UpfLoadComponent {
+            n6: config.n6,
+            ue: config.ue,
+            sessions: Some(SESSIONS),
+            ..UpfLoadComponent::default()
+        };
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = std::thread::Builder::new().spawn(move || data_network(&part, &stopped))?;
@@ -44,23 +48,23 @@ impl Reflector {
 
 /// Packets on N3.
 #[derive(Default)]
-pub(super) struct Trace(Vec<Traced>);
+pub(super) struct Trace(Vec<TracedMessage>);
 
 impl Trace {
     pub(super) fn note(&mut self, from: SocketAddr, to: SocketAddr, octets: &[u8]) {
         let at_ns = ranlab_net::monotonic_ns();
-        self.0.push(Traced { at_ns, from, to, octets: octets.to_vec() });
+        self.0.push(TracedMessage { at_ns, from, to, octets: octets.to_vec() });
     }
 
     /// Returns and removes the recorded packets.
-    pub(super) fn take(&mut self) -> Vec<Traced> {
+    pub(super) fn take(&mut self) -> Vec<TracedMessage> {
         std::mem::take(&mut self.0)
     }
 }
 
 impl<'a> IntoIterator for &'a Trace {
-    type Item = &'a Traced;
-    type IntoIter = std::slice::Iter<'a, Traced>;
+    type Item = &'a TracedMessage;
+    type IntoIter = std::slice::Iter<'a, TracedMessage>;
     fn into_iter(self) -> Self::IntoIter {
         self.0.iter()
     }

@@ -7,8 +7,8 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use crate::load::{
-    LoadError, N4, Network, PROBE_BYTES, Probe, Process, Traced, UePool, default_gnb, default_smf, nth,
-    write_packet,
+    LoadError, N4, Network, PROBE_BYTES, Probe, Process, TracedMessage, UePool, default_gnb, default_smf,
+    nth, write_packet,
 };
 use crate::upf::ntp_seconds;
 use ranlab_packet::gtpu::{self, GpduTemplate, PduSession};
@@ -197,7 +197,7 @@ pub(super) struct Peer {
     /// Session reports that were received and answered.
     pub(super) reported: Vec<SessionReportRequest>,
     /// Messages of other SMFs of this check.
-    others: Rc<RefCell<Vec<Traced>>>,
+    others: Rc<RefCell<Vec<TracedMessage>>>,
     /// Whether it is an additional SMF itself.
     is_further: bool,
 }
@@ -279,7 +279,7 @@ impl Peer {
     }
 
     /// Returns the messages on N4 and N3, in order.
-    fn traced(&self) -> Vec<Traced> {
+    fn traced(&self) -> Vec<TracedMessage> {
         let own = self.n4.trace.iter().flatten().chain(&self.packets).cloned();
         let mut all: Vec<_> = own.chain(self.others.borrow().iter().cloned()).collect();
         all.sort_by_key(|traced| traced.at_ns);
@@ -287,7 +287,7 @@ impl Peer {
     }
 
     /// Changes the dialect of the SMF.
-    pub(super) fn speaking(&mut self, change: impl FnOnce(&mut Sends)) -> Result<(), LoadError> {
+    pub(super) fn speaking(&mut self, change: impl FnOnce(&mut SmfMessageStyle)) -> Result<(), LoadError> {
         change(&mut self.dialect.sends);
         self.templates = SessionTemplates::new(
             profile(self.run.address, &self.run.config),
@@ -453,7 +453,7 @@ impl Peer {
         n: usize,
         uplink_teid: u32,
         downlink_teid: u32,
-    ) -> Result<Way, CaseFailure> {
+    ) -> Result<PacketReach, CaseFailure> {
         const TRIES: u64 = 3;
         let (socket, n3) = self.n3()?;
         let reflector = Reflector::start(&self.run.config).map_err(LoadError::from)?;
@@ -485,7 +485,7 @@ impl Peer {
             }
         }
         let up = reflector.map(Reflector::end).transpose().map_err(CaseFailure::Trouble)?;
-        Ok(Way { up: up.map(|seen| seen > 0), back, astray: astray.get() })
+        Ok(PacketReach { up: up.map(|seen| seen > 0), back, astray: astray.get() })
     }
 
     /// Sends a datagram on N3. Returns whether the expected one arrived.
@@ -525,7 +525,7 @@ impl Peer {
 }
 
 /// Points that a session's packet reached.
-pub(super) struct Way {
+pub(super) struct PacketReach {
     /// Whether it reached the data network. `None` if that is a third party's.
     pub(super) up: Option<bool>,
     /// Whether it was reflected to the base station.

@@ -35,7 +35,7 @@ choices! {
 
 config! {
     /// Settings of a UPF.
-    pub struct UpfPart {
+    pub struct UpfComponent {
         /// division of work: cp-offload (one worker runs PFCP and packets to completion), software (a master
         /// distributes packets to workers), dp-offload (a separate data thread; rules are installed before the response
         /// is sent), bare (forwards packets unread)
@@ -85,7 +85,7 @@ config! {
     }
 }
 
-impl UpfPart {
+impl UpfComponent {
     fn upf(&self) -> Result<UpfConfig, ComponentError> {
         if self.xdp.is_some() && self.design != UpfDesign::DpOffload {
             return Err(rig("`xdp` is the data plane of the design dp-offload"));
@@ -139,7 +139,7 @@ impl Upf {
     ///
     /// # Errors
     /// The settings contradict each other, or this machine lacks a required feature.
-    pub fn start(part: &UpfPart) -> Result<Self, ComponentError> {
+    pub fn start(part: &UpfComponent) -> Result<Self, ComponentError> {
         UpfServer::start(part.upf()?).map(Self).map_err(environment)
     }
 

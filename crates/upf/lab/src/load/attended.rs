@@ -1,6 +1,6 @@
 //! Parts of a run without packets: base stations answer and send the messages of the N3 path.
 use super::LoadError;
-use super::carrier::Carrier;
+use super::carrier::PacketIo;
 use super::cycles::{CyclePlan, Cycles};
 use super::data::{GnbThread, Shared};
 use super::load_run::LoadRun;
@@ -23,7 +23,7 @@ impl LoadRun<'_> {
         &mut self,
         during: impl FnOnce(&mut Self) -> Result<T, LoadError>,
     ) -> Result<T, LoadError> {
-        if !self.carriers.iter().any(Carrier::has_sockets) {
+        if !self.carriers.iter().any(PacketIo::has_sockets) {
             return during(self);
         }
         let shared = self.shared(false, 0);

@@ -44,7 +44,7 @@ struct Answered {
     cycles: u64,
 }
 
-struct Blind<'a> {
+struct OpenLoop<'a> {
     config: &'a LoadConfig,
     n4: &'a mut N4,
     templates: SessionTemplates,
@@ -81,7 +81,7 @@ pub(super) fn run(
     let n4 = &mut cycles.first_mut().ok_or(LoadError::Panicked)?.n4;
     let templates = n4.smf.templates().clone();
     let first_sequence = fresh::sequence();
-    let mut blind = Blind {
+    let mut blind = OpenLoop {
         config,
         n4,
         templates,
@@ -137,7 +137,7 @@ pub(super) fn run(
     Ok(summary)
 }
 
-impl Blind<'_> {
+impl OpenLoop<'_> {
     /// Learns the UPF's numbering from two sessions.
     fn learn(&mut self) -> Result<(), LoadError> {
         let one = self.come_and_go(4)?;

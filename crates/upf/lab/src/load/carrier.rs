@@ -29,14 +29,14 @@ impl Sender {
 
 /// I/O of one data thread.
 #[derive(Debug)]
-pub(super) enum Carrier {
+pub(super) enum PacketIo {
     /// `sendmmsg` and `recvmmsg`.
     Sockets(Box<Sockets>),
     /// AF_XDP.
     Frames(Box<Frames>),
 }
 
-impl Carrier {
+impl PacketIo {
     /// Returns the sum of the AF_XDP statistics, if AF_XDP is used.
     pub(super) fn af_xdp(all: &[Self]) -> Option<AfXdpSummary> {
         let mut sum = None;
@@ -144,7 +144,7 @@ impl Carrier {
 }
 
 /// Opens the I/O of the data threads. Opens no sockets if no packets are sent.
-pub(super) fn open(config: &LoadConfig, packets: bool) -> Result<Vec<Carrier>, LoadError> {
+pub(super) fn open(config: &LoadConfig, packets: bool) -> Result<Vec<PacketIo>, LoadError> {
     let gnb = |n| {
         let address = nth(config.gnb, n);
         let socket = bind_datagrams(address, DatagramOptions::default())
@@ -158,11 +158,11 @@ pub(super) fn open(config: &LoadConfig, packets: bool) -> Result<Vec<Carrier>, L
         N3Io::AfXdp { .. } if packets => frames::open(config, &sockets)
             .map_err(|why| LoadError::AfXdp { n3: config.n3, why: Box::new(why) })?
             .into_iter()
-            .map(|frames| Carrier::Frames(Box::new(frames)))
+            .map(|frames| PacketIo::Frames(Box::new(frames)))
             .collect(),
         _ => {
             let sockets = |index| Box::new(Sockets::new(&sockets, config.n3, index, config.threads));
-            (0..config.threads).map(|index| Carrier::Sockets(sockets(index))).collect()
+            (0..config.threads).map(|index| PacketIo::Sockets(sockets(index))).collect()
         }
     })
 }

@@ -8,7 +8,7 @@ use super::table::{Cycle, Phase, Table};
 use super::tunnels::Tunnels;
 use ranlab_machine::Time;
 use ranlab_upf::n4::{
-    Change, Counts, Done, Kind, Outcome, Refused, SessionId, SessionSpec, SmfEvent, Tunnel,
+    Change, Counts, Kind, Outcome, Refused, RequestEnd, SessionId, SessionSpec, SmfEvent, Tunnel,
 };
 use ranlab_upf::pfcp::{Cause, FTeid, ReportType};
 use std::cmp::Reverse;
@@ -429,7 +429,7 @@ impl Cycles {
         }
     }
 
-    fn done(&mut self, plan: &CyclePlan, done: Done<Option<SessionId>>) {
+    fn done(&mut self, plan: &CyclePlan, done: RequestEnd<Option<SessionId>>) {
         self.record(&done);
         let Some(id) = done.about else { return };
         let Some(cycle) = self.running.get(id.0).copied() else { return };
@@ -517,7 +517,7 @@ impl Cycles {
         self.repetition_completed(cycle.intended, ended);
     }
 
-    pub(super) fn record(&mut self, done: &Done<Option<SessionId>>) {
+    pub(super) fn record(&mut self, done: &RequestEnd<Option<SessionId>>) {
         if matches!(done.outcome, Outcome::Lost) {
             return;
         }

@@ -1,5 +1,5 @@
 //! Base stations: threads that send the sessions' uplink packets and receive their downlink packets.
-use super::carrier::Carrier;
+use super::carrier::PacketIo;
 use super::flows::Flows;
 use super::meter::Times;
 use super::paths::{PathReport, Supervisor, echo_response};
@@ -39,13 +39,13 @@ pub struct Traffic {
 
 /// A schedule in which packet n is due at a fixed time.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Pace {
+pub(super) struct TokenSchedule {
     begin_ns: u64,
     interval_ns: f64,
     sent: u64,
 }
 
-impl Pace {
+impl TokenSchedule {
     pub(super) fn new(packets_per_s: f64, begin_ns: u64) -> Self {
         Self { begin_ns, interval_ns: 1e9 / packets_per_s.max(1e-9), sent: 0 }
     }
@@ -165,7 +165,7 @@ pub(super) struct GnbThread {
     index: usize,
     traffic: Option<Traffic>,
     template: GpduTemplate,
-    carrier: Carrier,
+    carrier: PacketIo,
     cursor: usize,
     supervisor: Option<Supervisor>,
     report: DataReport,
@@ -177,7 +177,7 @@ impl GnbThread {
         shared: Arc<Shared>,
         index: usize,
         traffic: Option<Traffic>,
-        carrier: Carrier,
+        carrier: PacketIo,
     ) -> Option<Self> {
         let own = (index..carrier.gnbs()).step_by(shared.threads.max(1));
         let supervise = |every: Duration| Supervisor::new(monotonic_ns(), every.as_nanos() as u64, own);
@@ -196,7 +196,7 @@ impl GnbThread {
         })
     }
 
-    pub(super) fn run(mut self) -> io::Result<(DataReport, Carrier)> {
+    pub(super) fn run(mut self) -> io::Result<(DataReport, PacketIo)> {
         pin(&self.shared.pin, self.index + 1);
         let mut pace = None;
         while !self.shared.stop.load(Relaxed) {
@@ -205,7 +205,7 @@ impl GnbThread {
             if self.shared.go.load(Relaxed) {
                 if let Some(traffic) = self.traffic {
                     let share = traffic.packets_per_s / self.shared.threads as f64;
-                    let pace = pace.get_or_insert_with(|| Pace::new(share, monotonic_ns()));
+                    let pace = pace.get_or_insert_with(|| TokenSchedule::new(share, monotonic_ns()));
                     self.transmit(&traffic, pace)?;
                     due_ns = pace.due_ns();
                 }
@@ -226,7 +226,7 @@ impl GnbThread {
     }
 
     /// Returns the I/O for the next step.
-    pub(super) fn into_carrier(self) -> Carrier {
+    pub(super) fn into_carrier(self) -> PacketIo {
         self.carrier
     }
 
@@ -266,7 +266,7 @@ impl GnbThread {
         &self.report
     }
 
-    fn transmit(&mut self, traffic: &Traffic, pace: &mut Pace) -> io::Result<()> {
+    fn transmit(&mut self, traffic: &Traffic, pace: &mut TokenSchedule) -> io::Result<()> {
         let now_ns = monotonic_ns();
         let before = pace.sent;
         for _ in 0..TURN {
@@ -480,7 +480,7 @@ mod tests {
 
     #[test]
     fn packets_are_due_at_fixed_times() {
-        let mut pace = Pace::new(3.0, 1_000);
+        let mut pace = TokenSchedule::new(3.0, 1_000);
         let mut due = Vec::new();
         for _ in 0..4 {
             due.push(pace.due_ns());
@@ -489,9 +489,9 @@ mod tests {
         assert_eq!(due, [1_000, 333_334_333, 666_667_666, 1_000_001_000]);
         (0..3_000_000).for_each(|_| pace.took());
         assert!(pace.due_ns().abs_diff(1_000_001_333_334_333) < 1_000_000, "{}", pace.due_ns());
-        assert!(!pace.is_flat_out() && Pace::new(f64::INFINITY, 5).is_flat_out());
-        assert_eq!(Pace::new(f64::INFINITY, 5).due_ns(), 5);
-        assert_eq!(Pace::new(0.0, 5).due_ns(), 5, "the first is due at once, the second never");
+        assert!(!pace.is_flat_out() && TokenSchedule::new(f64::INFINITY, 5).is_flat_out());
+        assert_eq!(TokenSchedule::new(f64::INFINITY, 5).due_ns(), 5);
+        assert_eq!(TokenSchedule::new(0.0, 5).due_ns(), 5, "the first is due at once, the second never");
     }
 
     #[test]
@@ -559,7 +559,7 @@ mod tests {
         };
         let thread = |index, all_sessions| {
             let shared = shared(6, 2, all_sessions);
-            let carrier = Carrier::Sockets(Box::new(Sockets::new(
+            let carrier = PacketIo::Sockets(Box::new(Sockets::new(
                 &[gnb()],
                 "127.0.0.8:2152".parse().unwrap(),
                 index,

@@ -1,5 +1,5 @@
 //! The sessions of a run, shared by all senders and receivers of their packets.
-use super::glance::Glance;
+use super::glance::ProgressCounters;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
@@ -72,7 +72,7 @@ pub struct Flows {
     /// UDP port of every UE.
     ue_port: u16,
     /// Observer of the counters.
-    glance: Option<Arc<Glance>>,
+    glance: Option<Arc<ProgressCounters>>,
 }
 
 impl Flows {
@@ -88,11 +88,11 @@ impl Flows {
     }
 
     /// Sets an observer.
-    pub(super) fn watched(self, glance: Option<Arc<Glance>>) -> Self {
+    pub(super) fn watched(self, glance: Option<Arc<ProgressCounters>>) -> Self {
         Self { glance, ..self }
     }
 
-    pub(super) fn glance(&self) -> Option<&Glance> {
+    pub(super) fn glance(&self) -> Option<&ProgressCounters> {
         self.glance.as_deref()
     }
 

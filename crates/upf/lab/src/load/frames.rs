@@ -161,7 +161,7 @@ const ECHO_REQUEST: [u8; 12] = [0x32, message_type::ECHO_REQUEST, 0, 4, 0, 0, 0,
 
 /// State shared by all threads. Dropping the last reference detaches the program.
 #[derive(Debug)]
-struct Way {
+struct SharedDevice {
     steering: XskSteering,
     device: Device,
     zero_copy: bool,
@@ -221,7 +221,7 @@ fn read(frame: &[u8]) -> Option<(IpAddr, &[u8])> {
 #[derive(Debug)]
 pub(super) struct Frames {
     sockets: Vec<XskSocket>,
-    way: Arc<Way>,
+    way: Arc<SharedDevice>,
     heads: Arc<Vec<Head>>,
     around: Vec<Arc<UdpSocket>>,
     received: ReceiveBatch,
@@ -359,7 +359,7 @@ pub(super) fn open(config: &LoadConfig, sockets: &[Arc<UdpSocket>]) -> Result<Ve
     }
     let heads = (0..config.gnbs).map(|n| Head::new(own, hop, nth(config.gnb, n), config.n3));
     let heads = Arc::new(heads.collect::<Vec<_>>());
-    let way = Arc::new(Way { steering, device, zero_copy: *zero_copy, queues: count });
+    let way = Arc::new(SharedDevice { steering, device, zero_copy: *zero_copy, queues: count });
     let mut threads_sockets: Vec<Vec<XskSocket>> = (0..threads).map(|_| Vec::new()).collect();
     for (queue, socket) in queues.into_iter().enumerate() {
         threads_sockets[queue % threads].push(socket);

@@ -3,12 +3,12 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Open unless created with [`shut`](Self::shut).
 #[derive(Debug, Default)]
-pub struct Gate {
+pub struct StartGate {
     shut: AtomicBool,
     waiting: AtomicBool,
 }
 
-impl Gate {
+impl StartGate {
     /// Creates a closed gate.
     pub fn shut() -> Self {
         Self { shut: AtomicBool::new(true), waiting: AtomicBool::new(false) }

@@ -25,7 +25,7 @@ pub struct Counts {
 
 /// A snapshot of the counters.
 #[derive(Debug, Clone, Default)]
-pub struct Look {
+pub struct ProgressReading {
     /// Counters.
     pub counts: Counts,
     /// Latency of requests answered since the last snapshot, from the scheduled time.
@@ -36,7 +36,7 @@ pub struct Look {
 
 /// Counters shared by the load's threads and an observer.
 #[derive(Debug, Default)]
-pub struct Glance {
+pub struct ProgressCounters {
     started: AtomicU64,
     completed: AtomicU64,
     failed: AtomicU64,
@@ -54,7 +54,7 @@ fn taken(times: &Mutex<Times>) -> Option<Summary> {
     taken.summary()
 }
 
-impl Glance {
+impl ProgressCounters {
     /// Adds numbers of begun, completed and failed sessions.
     pub(super) fn sessions(&self, more: [u64; 3]) {
         for (count, more) in [&self.started, &self.completed, &self.failed].into_iter().zip(more) {
@@ -83,7 +83,7 @@ impl Glance {
     }
 
     /// Returns the counters so far, and the times since the last snapshot.
-    pub fn read(&self) -> Look {
+    pub fn read(&self) -> ProgressReading {
         let read = |count: &AtomicU64| count.load(Relaxed);
         let counts = Counts {
             started: read(&self.started),
@@ -94,15 +94,15 @@ impl Glance {
             uplink_seen: read(&self.uplink_seen),
             downlink_seen: read(&self.downlink_seen),
         };
-        Look { counts, requests_us: taken(&self.requests), packets_us: taken(&self.packets) }
+        ProgressReading { counts, requests_us: taken(&self.requests), packets_us: taken(&self.packets) }
     }
 }
 
 /// An optional observer. Ignored when configurations are compared.
 #[derive(Debug, Clone, Default)]
-pub struct Onlooker(pub Option<Arc<Glance>>);
+pub struct ProgressObserver(pub Option<Arc<ProgressCounters>>);
 
-impl PartialEq for Onlooker {
+impl PartialEq for ProgressObserver {
     fn eq(&self, _: &Self) -> bool {
         true
     }
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn snapshot_has_total_counts_and_recent_times() {
-        let glance = Glance::default();
+        let glance = ProgressCounters::default();
         glance.sessions([1, 1, 0]);
         glance.sessions([0, 0, 1]);
         [1_000, 3_000].into_iter().for_each(|ns| glance.answered(ns));

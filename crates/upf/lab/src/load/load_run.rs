@@ -1,19 +1,19 @@
 //! Sockets, threads and sessions of a run.
 use super::arrivals::Paced;
-use super::carrier::{self, Carrier};
+use super::carrier::{self, PacketIo};
 use super::cycles::{CyclePlan, Cycles, Loop};
 use super::data::{DataReport, GnbThread, Shared, Traffic};
 use super::flows::{Flows, MAX_FLOWS, UE_PORT, UePool};
 use super::frames::AfXdpSummary;
 use super::fresh;
-use super::gate::Gate;
+use super::gate::StartGate;
 use super::n4::N4;
 use super::network::{NetworkPlan, NetworkReport, NetworkThread};
 use super::outcome::CycleReport;
 use super::paths::PathReport;
 use super::process::Process;
 use super::report::{ControlSummary, Direction, LoadReport, Sides, Smoke, StepSummary, control};
-use super::silence::Silence;
+use super::silence::Unresponsive;
 use super::sizes::{QOS_OCTETS, capacity, least_of};
 use super::tunnels::Tunnels;
 use super::{LoadConfig, LoadError, Mode, nth};
@@ -43,7 +43,7 @@ const TICK: Duration = Duration::from_millis(1);
 /// The resources of a run.
 pub(super) struct LoadRun<'a> {
     pub(super) config: &'a LoadConfig,
-    gate: &'a Gate,
+    gate: &'a StartGate,
     process: Option<Process>,
     began: Time,
     /// Whether a packet came back, so that there is a reflector.
@@ -52,7 +52,7 @@ pub(super) struct LoadRun<'a> {
     pub(super) before: [u64; 3],
     flows: Arc<Flows>,
     /// I/O of each data thread. The thread owns it during a step.
-    pub(super) carriers: Vec<Carrier>,
+    pub(super) carriers: Vec<PacketIo>,
     network: Option<NetworkThread>,
     pub(super) cycles: Vec<Cycles>,
     /// Counters of the N3 paths.
@@ -64,7 +64,7 @@ impl<'a> LoadRun<'a> {
     pub(super) fn new(
         config: &'a LoadConfig,
         process: Option<Process>,
-        gate: &'a Gate,
+        gate: &'a StartGate,
     ) -> Result<Self, LoadError> {
         let flows = Flows::new(capacity(config), UePool { first: config.ue }, UE_PORT);
         let flows = Arc::new(flows.watched(config.onlooker.0.clone()));
@@ -319,12 +319,12 @@ impl<'a> LoadRun<'a> {
     }
 
     /// Returns the longest silence of the UPF on a socket. A silence that still lasts takes precedence.
-    pub(super) fn silence(&self) -> Option<Silence> {
+    pub(super) fn silence(&self) -> Option<Unresponsive> {
         let now = N4::now();
         let patience = self.config.retransmission.t1;
         let told =
             self.cycles.iter().filter_map(|one| one.n4.hearing.unresponsive_for(now, self.began, patience));
-        told.reduce(Silence::worse)
+        told.reduce(Unresponsive::worse)
     }
 
     pub(super) fn control(&mut self, stop: &AtomicBool, report: &mut LoadReport) -> Result<(), LoadError> {
@@ -517,7 +517,7 @@ impl<'a> LoadRun<'a> {
 
     /// Returns the AF_XDP statistics.
     pub(super) fn af_xdp(&self) -> Option<AfXdpSummary> {
-        Carrier::af_xdp(&self.carriers)
+        PacketIo::af_xdp(&self.carriers)
     }
 
     /// Sends packets while `during` runs.

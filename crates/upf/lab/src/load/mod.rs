@@ -49,11 +49,11 @@ pub use data::{DataReport, MAX_THREADS, Traffic};
 pub use flows::{Flows, MAX_FLOWS, UePool};
 pub use frames::{AfXdpError, AfXdpSummary};
 pub use fresh::recovery_time_stamp;
-pub use gate::Gate;
-pub use glance::{Counts, Glance, Look, Onlooker};
+pub use gate::StartGate;
+pub use glance::{Counts, ProgressCounters, ProgressObserver, ProgressReading};
 pub use meter::{Summary, Times};
 pub use n3_io::N3Io;
-pub use n4::{N4, Traced};
+pub use n4::{N4, TracedMessage};
 pub use network::{Network, NetworkReport};
 pub use outcome::{ByKind, CycleReport, Second};
 pub use paths::PathSummary;
@@ -62,7 +62,7 @@ pub use process::Process;
 pub use replay::ReplayPlan;
 pub use report::{ControlSummary, DataSummary, Direction, LoadReport, RequestSummary, Smoke, StepSummary};
 pub use run::{data_network, run, run_when_told};
-pub use silence::Silence;
+pub use silence::Unresponsive;
 pub use sizes::capacity;
 pub use tally::Tally;
 
@@ -208,7 +208,7 @@ pub struct LoadConfig {
     /// Whether the report keeps distributions, so that it can be joined with others ([`LoadReport::join`]).
     pub distributions: bool,
     /// Observer of the run. Costs a lock and a histogram record for each response and each received packet.
-    pub onlooker: Onlooker,
+    pub onlooker: ProgressObserver,
     /// The task.
     pub mode: Mode,
 }
@@ -402,7 +402,7 @@ pub(crate) mod tests {
             upf_pid: None,
             anew: false,
             distributions: false,
-            onlooker: Onlooker::default(),
+            onlooker: ProgressObserver::default(),
             mode,
         }
     }

@@ -2,7 +2,7 @@
 use super::LoadError;
 use super::addresses::Endpoint;
 use super::cycles::REST;
-use super::silence::Hearing;
+use super::silence::ResponseWatch;
 use ranlab_machine::Time;
 use ranlab_net::{DatagramOptions, PreciseSleep, ReceiveBatch, SendBatch, bind_datagrams, monotonic_ns};
 use ranlab_upf::n4::{Kind, SessionProfile, Smf, SmfEvent, SmfInput, SmfOutput, SmfSettings};
@@ -22,7 +22,7 @@ const MAX_TRACE: usize = 10_000;
 
 /// A recorded PFCP message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Traced {
+pub struct TracedMessage {
     /// Time on the monotonic clock, in nanoseconds.
     pub at_ns: u64,
     /// Sender.
@@ -48,12 +48,12 @@ pub struct N4 {
     heartbeats: bool,
     events: VecDeque<SmfEvent>,
     /// The last messages, if recording is enabled.
-    pub trace: Option<VecDeque<Traced>>,
+    pub trace: Option<VecDeque<TracedMessage>>,
     /// Requests for which the socket had no space. The state machine considers them sent, so they end as lost.
     pub unsent: u64,
     /// Datagrams from other addresses than the UPF's.
     pub strangers: u64,
-    pub(super) hearing: Hearing,
+    pub(super) hearing: ResponseWatch,
 }
 
 fn endpoint(own: SocketAddr, peer: SocketAddr) -> Endpoint {
@@ -88,7 +88,7 @@ impl N4 {
             trace: None,
             unsent: 0,
             strangers: 0,
-            hearing: Hearing::default(),
+            hearing: ResponseWatch::default(),
         })
     }
 
@@ -262,11 +262,11 @@ impl N4 {
     }
 }
 
-fn note(trace: &mut VecDeque<Traced>, at_ns: u64, from: SocketAddr, to: SocketAddr, octets: &[u8]) {
+fn note(trace: &mut VecDeque<TracedMessage>, at_ns: u64, from: SocketAddr, to: SocketAddr, octets: &[u8]) {
     if trace.len() >= MAX_TRACE {
         trace.pop_front();
     }
-    trace.push_back(Traced { at_ns, from, to, octets: octets.to_vec() });
+    trace.push_back(TracedMessage { at_ns, from, to, octets: octets.to_vec() });
 }
 
 #[cfg(test)]

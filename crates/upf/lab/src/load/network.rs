@@ -1,6 +1,6 @@
 //! The data network: a counting sink, a reflector, and a paced sender.
 use super::addresses::Endpoint;
-use super::data::{Pace, Traffic};
+use super::data::{TokenSchedule, Traffic};
 use super::flows::Flows;
 use super::meter::Times;
 use super::probe::{DOWNLINK, Probe, REFLECT, REFLECTED, reflect, write_packet};
@@ -173,7 +173,8 @@ impl NetworkThread {
             let mut due_ns = u64::MAX;
             match self.plan.downlink.filter(|_| go.load(Relaxed)) {
                 Some(traffic) => {
-                    let pace = pace.get_or_insert_with(|| Pace::new(traffic.packets_per_s, monotonic_ns()));
+                    let pace =
+                        pace.get_or_insert_with(|| TokenSchedule::new(traffic.packets_per_s, monotonic_ns()));
                     self.transmit(&traffic, pace)?;
                     due_ns = pace.due_ns();
                 }
@@ -261,7 +262,7 @@ impl NetworkThread {
         Ok(true)
     }
 
-    fn transmit(&mut self, traffic: &Traffic, pace: &mut Pace) -> io::Result<()> {
+    fn transmit(&mut self, traffic: &Traffic, pace: &mut TokenSchedule) -> io::Result<()> {
         let now_ns = monotonic_ns();
         for _ in 0..TURN {
             let due_ns = if pace.is_flat_out() { now_ns } else { pace.due_ns() };

@@ -5,10 +5,10 @@ use super::meter::Summary;
 use super::network::NetworkReport;
 use super::outcome::{CycleReport, Second};
 use super::paths::PathSummary;
-use super::silence::Silence;
+use super::silence::Unresponsive;
 use super::sizes::least_of;
 use super::tally::Tally;
-use ranlab_upf::n4::{Counts, Kind, Ledger};
+use ranlab_upf::n4::{Counts, Kind, RequestStats};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -163,7 +163,7 @@ pub struct ControlSummary {
 /// Combines the counters of several SMFs.
 pub(super) fn control(
     reports: &CycleReport,
-    ledgers: &[Ledger],
+    ledgers: &[RequestStats],
     wall: Duration,
     cpu: Duration,
 ) -> ControlSummary {
@@ -188,7 +188,7 @@ pub(super) fn control(
         generator_cpu_s: cpu.as_secs_f64(),
         drift: drift(&reports.seconds, 0.0),
         seconds: reports.seconds.clone(),
-        balanced: ledgers.iter().all(Ledger::balanced),
+        balanced: ledgers.iter().all(RequestStats::balanced),
         ..Default::default()
     };
     let mut answers = 0;
@@ -472,7 +472,7 @@ pub struct LoadReport {
     /// response is counted separately.
     pub unexplained: u64,
     /// Longest time for which the UPF did not respond, if it is notable.
-    pub silence: Option<Silence>,
+    pub silence: Option<Unresponsive>,
     /// Time at which the UPF's process exited, in seconds since the begin of the run.
     pub upf_died_s: Option<f64>,
     /// Whether requests and packets were sent on schedule.

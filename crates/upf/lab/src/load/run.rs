@@ -1,7 +1,7 @@
 //! A run: validates the configuration, opens the resources, executes the mode's steps, and assesses the results.
 use super::data::MAX_THREADS;
 use super::flows::{Flows, MAX_FLOWS, UePool};
-use super::gate::Gate;
+use super::gate::StartGate;
 use super::load_run::LoadRun;
 use super::n3_io::N3Io;
 use super::network::{Network, NetworkPlan, NetworkReport, NetworkThread};
@@ -15,11 +15,15 @@ use std::time::Instant;
 
 /// Runs a load. Setting `stop` ends it early with a report of what was done. It is also set if the UPF's process exits.
 pub fn run(config: &LoadConfig, stop: &AtomicBool) -> Result<LoadReport, LoadError> {
-    run_when_told(config, stop, &Gate::default())
+    run_when_told(config, stop, &StartGate::default())
 }
 
 /// Like [`run`], with the same errors. After its sessions are set up, it waits at a gate.
-pub fn run_when_told(config: &LoadConfig, stop: &AtomicBool, gate: &Gate) -> Result<LoadReport, LoadError> {
+pub fn run_when_told(
+    config: &LoadConfig,
+    stop: &AtomicBool,
+    gate: &StartGate,
+) -> Result<LoadReport, LoadError> {
     check(config)?;
     let find = |pid| Process::find(pid).ok_or(LoadError::NoProcess { pid });
     let process = config.upf_pid.map(find).transpose()?;
@@ -51,7 +55,7 @@ fn load(
     config: &LoadConfig,
     process: Option<Process>,
     stop: &AtomicBool,
-    gate: &Gate,
+    gate: &StartGate,
 ) -> Result<LoadReport, LoadError> {
     let mut bench = LoadRun::new(config, process, gate)?;
     let mut report =

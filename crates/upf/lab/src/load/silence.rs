@@ -10,7 +10,7 @@ const LEAST: Duration = Duration::from_secs(1);
 
 /// A time without messages from the UPF.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Silence {
+pub struct Unresponsive {
     /// Time of the first unanswered request, in seconds since the begin of the run.
     pub at_s: f64,
     /// Duration, in seconds.
@@ -19,7 +19,7 @@ pub struct Silence {
     pub ended: bool,
 }
 
-impl Silence {
+impl Unresponsive {
     /// Returns the more important of two silences: one that has not ended, then the longer one.
     pub(super) fn worse(self, other: Self) -> Self {
         let key = |one: &Self| (!one.ended, one.for_s);
@@ -27,7 +27,7 @@ impl Silence {
     }
 }
 
-impl fmt::Display for Silence {
+impl fmt::Display for Unresponsive {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { at_s, for_s, ended } = self;
         if *ended {
@@ -40,14 +40,14 @@ impl fmt::Display for Silence {
 
 /// Requests and messages at one socket.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Hearing {
+pub(super) struct ResponseWatch {
     /// The first request since the last message from the UPF.
     asked: Option<Time>,
     /// The longest time from a request to the next message, with the time of the request.
     longest: Option<(Duration, Time)>,
 }
 
-impl Hearing {
+impl ResponseWatch {
     /// Records a message that is sent. Responses and releases do not count as requests; some UPFs do not answer a
     /// release.
     pub(super) fn sends(&mut self, now: Time, datagram: &[u8]) {
@@ -71,8 +71,13 @@ impl Hearing {
     }
 
     /// Returns the silence to report: the current one if it is longer than a request's timeout, otherwise the longest.
-    pub(super) fn unresponsive_for(&self, now: Time, begin: Time, patience: Duration) -> Option<Silence> {
-        let told = |(length, asked): (Duration, Time), ended| Silence {
+    pub(super) fn unresponsive_for(
+        &self,
+        now: Time,
+        begin: Time,
+        patience: Duration,
+    ) -> Option<Unresponsive> {
+        let told = |(length, asked): (Duration, Time), ended| Unresponsive {
             at_s: asked.since(begin).as_secs_f64(),
             for_s: length.as_secs_f64(),
             ended,
@@ -95,7 +100,7 @@ mod tests {
 
     #[test]
     fn lasting_then_longer_silence_is_worse() {
-        let silence = |for_s, ended| Silence { at_s: 1.0, for_s, ended };
+        let silence = |for_s, ended| Unresponsive { at_s: 1.0, for_s, ended };
         let short = silence(1.0, true);
         let long = silence(9.0, true);
         let lasts = silence(2.0, false);
@@ -107,8 +112,8 @@ mod tests {
     fn silence_begins_with_request_and_ends_with_any_message() {
         let ask = [0x21, 50];
         let patience = LEAST / 2;
-        let mut hearing = Hearing::default();
-        let told = |hearing: &Hearing, now| hearing.unresponsive_for(at(now), at(1_000), patience);
+        let mut hearing = ResponseWatch::default();
+        let told = |hearing: &ResponseWatch, now| hearing.unresponsive_for(at(now), at(1_000), patience);
         hearing.sends(at(1_000), &[0x20, message_type::HEARTBEAT_RESPONSE]);
         hearing.sends(at(1_000), &[0x20, message_type::ASSOCIATION_RELEASE_REQUEST]);
         assert_eq!(told(&hearing, 60_000), None, "nobody was asked");
@@ -118,9 +123,9 @@ mod tests {
         assert_eq!(told(&hearing, 60_000), None, "that is slow, not silent");
         hearing.sends(at(3_000), &ask);
         assert_eq!(told(&hearing, 3_400), None);
-        assert_eq!(told(&hearing, 3_500), Some(Silence { at_s: 2.0, for_s: 0.5, ended: false }));
+        assert_eq!(told(&hearing, 3_500), Some(Unresponsive { at_s: 2.0, for_s: 0.5, ended: false }));
         hearing.hears(at(13_000));
-        assert_eq!(told(&hearing, 60_000), Some(Silence { at_s: 2.0, for_s: 10.0, ended: true }));
+        assert_eq!(told(&hearing, 60_000), Some(Unresponsive { at_s: 2.0, for_s: 10.0, ended: true }));
         hearing.sends(at(14_000), &ask);
         hearing.hears(at(15_000));
         assert_eq!(told(&hearing, 60_000).map(|silence| silence.for_s), Some(10.0), "the longest");

@@ -1,6 +1,6 @@
 //! Keys and metrics of rig `upf`.
 
-use crate::{UpfLoadPart, UpfPart};
+use crate::{UpfComponent, UpfLoadComponent};
 use ranlab_campaign::metrics;
 use ranlab_campaign::rig::{Better, Metric, MetricKind};
 use ranlab_campaign::schema::{Key, Kind};
@@ -39,7 +39,7 @@ fn keys_of_upf() -> Vec<Key> {
     };
     let n3 = |key: Key| Key { comment: "N3 of the UPF; its N6 is the next port".to_owned(), ..key };
     let own = |key: Key| key.when("sut.design", OWN);
-    let mut keys = UpfPart::keys("sut")
+    let mut keys = UpfComponent::keys("sut")
         .change("design", design)
         .or("n4", N4)
         .or("n3", N3)
@@ -99,7 +99,7 @@ fn keys_of_load() -> Vec<Key> {
     let rate = |unit: &'static str| {
         move |key: Key| Key { kind: Kind::positive(), unit: unit.to_owned(), ..key }.optional()
     };
-    let mut keys = UpfLoadPart::keys("load")
+    let mut keys = UpfLoadComponent::keys("load")
         .without(&["upf_pid"])
         .change("mode", |key| Key { kind: Kind::choice(&MODES), comment: "what to do".to_owned(), ..key })
         .each(AS_THE_VERB, Key::optional)

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::load::{Network, nth};
 use crate::upf::N6;
-use crate::{UpfLoadPart, UpfLoadReport, UpfPart};
+use crate::{UpfComponent, UpfLoadComponent, UpfLoadReport};
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{RepeatTime, ResponseTimeout, RigDescription, RigError, Run};
 use ranlab_lab::worker::Worker;
@@ -47,7 +47,7 @@ impl Experiment for Upf {
             repeat_time: RepeatTime::Window,
             response_timeout: Some(ResponseTimeout {
                 setting: Some("load.t1"),
-                default: UpfLoadPart::default().t1,
+                default: UpfLoadComponent::default().t1,
             }),
             starter: include_str!("starter.toml"),
         }
@@ -76,7 +76,7 @@ impl Experiment for Upf {
         // If both run on one machine, the load itself meters the UPF's process and detects its end.
         let load = |worker: &Worker| {
             let beside = worker.host == host && !matches!(host, WorkerLocation::Tcp { .. });
-            AnyComponent::from(UpfLoadPart { upf_pid: pid.filter(|_| beside), ..load.clone() })
+            AnyComponent::from(UpfLoadComponent { upf_pid: pid.filter(|_| beside), ..load.clone() })
         };
         stage.place(Account::Tool, LOAD, "load.at", &load).map(drop)
     }
@@ -133,7 +133,7 @@ fn upf(run: &Run<'_>, own: u8) -> Result<AnyComponent, RigError> {
     if keys::text(run, "sut.design")? == EXTERNAL {
         return third_party::component(run);
     }
-    let mut part = UpfPart::read(run, "sut")?;
+    let mut part = UpfComponent::read(run, "sut")?;
     part.n4 = of_own(part.n4, own);
     part.n3 = of_own(part.n3, own);
     if part.loss_permille > 0 {
@@ -143,7 +143,7 @@ fn upf(run: &Run<'_>, own: u8) -> Result<AnyComponent, RigError> {
     part.n6 = match keys::text(run, "sut.n6")? {
         "own" => {
             let peer = of_own(keys::parsed(run, "load.network")?, own);
-            let server = UpfLoadPart::read(run, "load")?.server;
+            let server = UpfLoadComponent::read(run, "load")?.server;
             // Each location of the load has its own data network and server.
             let route = |place| (nth(server, place).ip(), nth(peer, place));
             let routes = (1..keys::places(run, "load.at")?.len()).map(route).collect();
@@ -155,8 +155,8 @@ fn upf(run: &Run<'_>, own: u8) -> Result<AnyComponent, RigError> {
 }
 
 /// Returns the load as the point configures it.
-fn load(run: &Run<'_>, own: u8) -> Result<UpfLoadPart, RigError> {
-    let mut part = UpfLoadPart::read(run, "load")?;
+fn load(run: &Run<'_>, own: u8) -> Result<UpfLoadComponent, RigError> {
+    let mut part = UpfLoadComponent::read(run, "load")?;
     let address = |path: &str, default, of: fn(&SystemProfile) -> &str| {
         let text = third_party::said(run, path, default, of)?;
         text.parse().map_err(|error| RigError::Rig(format!("`{path}`: {error}")))

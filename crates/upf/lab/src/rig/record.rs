@@ -216,7 +216,7 @@ fn packets(recorder: &mut Recorder, step: &StepSummary) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::{RequestSummary, Second, Silence};
+    use crate::load::{RequestSummary, Second, Unresponsive};
     use ranlab_campaign::plan::Point;
     use ranlab_campaign::record::Recording;
     use ranlab_campaign::value::Value;
@@ -363,7 +363,7 @@ mod tests {
     #[test]
     fn silence_is_reported_with_its_time() {
         let silent = |ended| {
-            let silence = Some(Silence { at_s: 3.25, for_s: 4.0, ended });
+            let silence = Some(Unresponsive { at_s: 3.25, for_s: 4.0, ended });
             let (outcome, recording) = recorded("control", "closed", &LoadReport { silence, ..sound() });
             (outcome, recording.reason, recording.metrics["upf_silent_s"])
         };

@@ -30,15 +30,15 @@ fn every_key_is_described_and_metric_names_are_unique() {
 fn default_point_equals_the_verbs_defaults() {
     let point = fake::point(&rig(), &[]);
     let run = fake::run(&point);
-    let part = upf(&run, 0).unwrap().get::<UpfPart>().cloned().unwrap();
-    let expected = UpfPart {
+    let part = upf(&run, 0).unwrap().get::<UpfComponent>().cloned().unwrap();
+    let expected = UpfComponent {
         n4: "127.8.0.8:8805".parse().unwrap(),
         n3: "127.8.0.8:2152".parse().unwrap(),
         n6: "udp://127.8.0.8:2153,127.8.0.10:2153".parse().unwrap(),
-        ..UpfPart::default()
+        ..UpfComponent::default()
     };
     assert_eq!(part, expected);
-    assert_eq!(UpfLoadPart::read(&run, "load").unwrap(), UpfLoadPart::default());
+    assert_eq!(UpfLoadComponent::read(&run, "load").unwrap(), UpfLoadComponent::default());
 }
 
 #[test]
@@ -60,10 +60,10 @@ fn settings_reach_both_components() {
     ];
     let point = fake::point(&rig(), &set);
     let run = fake::run(&point);
-    let part = upf(&run, 0).unwrap().get::<UpfPart>().cloned().unwrap();
+    let part = upf(&run, 0).unwrap().get::<UpfComponent>().cloned().unwrap();
     assert_eq!((part.design, part.workers, part.pin), (UpfDesign::Software, 3, Cpus(vec![0, 0])));
     assert_eq!((part.install, part.n6), (Duration::from_micros(500), N6::Tun("upf0".to_owned())));
-    let part = UpfLoadPart::read(&run, "load").unwrap();
+    let part = UpfLoadComponent::read(&run, "load").unwrap();
     assert_eq!((part.mode, part.arrivals), (LoadMode::Qos, LoadArrivals::Poisson));
     assert_eq!((part.mbr_mbps, part.offered_mbps), (Some(BitRate(1e7)), vec![BitRate(12.5e6)]));
     assert_eq!((part.uplink, part.window), (Some(PacketRate(2_000.0)), 16), "a search rounds");
@@ -79,7 +79,7 @@ fn each_repeat_loses_other_messages() {
     let seed_of = |loss: i64, repeat_seed| {
         let point = fake::point(&rig(), &[("sut.loss_permille", loss.into())]);
         let run = Run::new(&point, 0, repeat_seed, Duration::from_millis(10));
-        let part = upf(&run, 0).unwrap().get::<UpfPart>().cloned().unwrap();
+        let part = upf(&run, 0).unwrap().get::<UpfComponent>().cloned().unwrap();
         part.seed
     };
     assert_eq!([seed_of(20, 7), seed_of(20, 8)], [7, 8]);
@@ -170,7 +170,7 @@ fn required_settings_are_required_keys() {
     let described = Upf.describe();
     let required: Vec<_> = described.keys.iter().filter(|key| key.presence == Presence::Required).collect();
     assert!(required.is_empty(), "{required:?}");
-    let load = UpfLoadPart::read(&fake::run(&point), "load").unwrap();
+    let load = UpfLoadComponent::read(&fake::run(&point), "load").unwrap();
     assert_eq!(load.dialect, Dialect::STRICT_REL17);
 }
 
@@ -183,8 +183,8 @@ fn campaigns_have_separate_loopback_addresses() {
         let load = load(&run, own).unwrap();
         let upf = upf(&run, own).unwrap();
         let addresses =
-            |part: &UpfPart| [part.n4.to_string(), part.n3.to_string(), part.n6.to_string()].to_vec();
-        let upf = upf.get::<UpfPart>().map(addresses).unwrap_or_default();
+            |part: &UpfComponent| [part.n4.to_string(), part.n3.to_string(), part.n6.to_string()].to_vec();
+        let upf = upf.get::<UpfComponent>().map(addresses).unwrap_or_default();
         let text = |address: Option<SocketAddr>| address.map_or_else(String::new, |it| it.to_string());
         let [smf, gnb] = [load.smf, load.gnb].map(text);
         let own = [load.n4.to_string(), load.n3.to_string(), load.n6.to_string(), smf, gnb];

@@ -1,6 +1,6 @@
 //! The control thread: receives PFCP and installs rules.
 use super::accounts::{Accounts, Expired};
-use super::workers::Planes;
+use super::workers::PacketWorkers;
 use super::{BATCH, MAX_DATAGRAM, UpfConfig, UpfError, UpfReport, pin};
 use crate::upf::packets::rules;
 use ranlab_machine::Time;
@@ -57,7 +57,7 @@ pub(super) struct Control {
     socket: UdpSocket,
     received: ReceiveBatch,
     to_send: SendBatch,
-    planes: Planes,
+    planes: PacketWorkers,
     accounts: Accounts,
     live: Arc<AtomicUsize>,
     crashed_at: Option<u64>,
@@ -66,7 +66,12 @@ pub(super) struct Control {
 }
 
 impl Control {
-    pub(super) fn new(config: UpfConfig, socket: UdpSocket, planes: Planes, live: Arc<AtomicUsize>) -> Self {
+    pub(super) fn new(
+        config: UpfConfig,
+        socket: UdpSocket,
+        planes: PacketWorkers,
+        live: Arc<AtomicUsize>,
+    ) -> Self {
         Self {
             mock: Mock::new(config.mock, config.settings.clone()),
             config,

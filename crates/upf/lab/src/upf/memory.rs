@@ -3,7 +3,7 @@ use super::packets::rules;
 use ranlab_machine::Time;
 use ranlab_net::{monotonic_ns, thread_cpu_time};
 use ranlab_packet::gtpu::{GpduTemplate, PduSession};
-use ranlab_upf::forwarding::{Fate, UserPlane};
+use ranlab_upf::forwarding::{UserPlane, Verdict};
 use ranlab_upf::n4::Mock;
 use ranlab_upf::n4::{
     Change, Dialect, MockSettings, SessionProfile, SessionSpec, SessionTemplates, Tunnel, UpfEvent, UpfInput,
@@ -122,9 +122,9 @@ impl Loop {
         let Ok(head) = GpduTemplate::new(Some(PduSession::ul(9))) else { return false };
         let Some(at) = head.write(0x1_0000 + n, 28, &mut datagram) else { return false };
         datagram[at..at + 28].copy_from_slice(&packet(ue(n), server));
-        let up = matches!(self.plane.uplink(0, GNB.into(), &datagram[..at + 28]), Fate::N6(_));
+        let up = matches!(self.plane.uplink(0, GNB.into(), &datagram[..at + 28]), Verdict::N6(_));
         let mut out = [0; GpduTemplate::MAX_LEN + 28];
-        up && matches!(self.plane.downlink(0, &packet(server, ue(n)), &mut out), Fate::N3 { .. })
+        up && matches!(self.plane.downlink(0, &packet(server, ue(n)), &mut out), Verdict::N3 { .. })
     }
 
     fn delete(&mut self, seid: u64) {

@@ -22,7 +22,7 @@ use control::Control;
 pub(crate) use control::ntp_of_unix;
 pub use control::ntp_seconds;
 pub use memory::{InMemory, in_memory};
-use packets::{N6Port, Packets};
+use packets::{N6Port, PacketWorker};
 use ranlab_lab::text::{TextError, socket_address};
 use ranlab_net::{DatagramOptions, bind_datagrams};
 use ranlab_upf::forwarding::{Drop as DropReason, PlaneCounters};
@@ -35,7 +35,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use workers::Planes;
+use workers::PacketWorkers;
 pub use xdp::{XdpCounters, XdpDevices};
 
 /// Maximum number of workers in the software design.
@@ -274,9 +274,9 @@ impl UpfServer {
         let n6 = n6_port.local_addr();
         let stop = Arc::new(AtomicBool::new(false));
         let sessions = Arc::new(AtomicUsize::new(0));
-        let packets =
-            Packets::new(Arc::clone(&n3_socket), n6_port, config.gtpu_port).with_fault(config.mock.fault);
-        let planes = Planes::start(&config, packets, &stop)?;
+        let packets = PacketWorker::new(Arc::clone(&n3_socket), n6_port, config.gtpu_port)
+            .with_fault(config.mock.fault);
+        let planes = PacketWorkers::start(&config, packets, &stop)?;
         let control = Control::new(config, n4_socket, planes, Arc::clone(&sessions));
         let stopped = Arc::clone(&stop);
         let thread = std::thread::Builder::new().name("upf-control".to_owned());

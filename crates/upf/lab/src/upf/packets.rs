@@ -5,7 +5,7 @@ use ranlab_packet::Ip;
 use ranlab_packet::gtpu::{
     GpduTemplate, Message, Packet, PduSession, encode_message, extension_type, message_type,
 };
-use ranlab_upf::forwarding::{Drop as DropReason, Fate, HEADROOM, Meter, Rules, UserPlane};
+use ranlab_upf::forwarding::{Drop as DropReason, HEADROOM, Meter, Rules, UserPlane, Verdict};
 use ranlab_upf::n4::{Direction, Session, UpfFault};
 use ranlab_upf::pfcp::OuterHeaderCreation;
 use std::fs::File;
@@ -27,7 +27,7 @@ pub(super) enum N6Port {
 }
 
 /// A callback for datagrams of either side.
-type Take<'a> = dyn FnMut(&mut Packets, Side, SocketAddr, &[u8]) + 'a;
+type DatagramHandler<'a> = dyn FnMut(&mut PacketWorker, Side, SocketAddr, &[u8]) + 'a;
 
 impl N6Port {
     pub(super) fn open(n6: &N6) -> Result<Self, UpfError> {
@@ -63,7 +63,7 @@ pub(super) enum Side {
 
 /// A packet worker.
 #[derive(Debug)]
-pub(super) struct Packets {
+pub(super) struct PacketWorker {
     pub(super) plane: UserPlane,
     n3: Arc<UdpSocket>,
     n6: N6Port,
@@ -80,7 +80,7 @@ pub(super) struct Packets {
     pub(super) strangers: u64,
 }
 
-impl Packets {
+impl PacketWorker {
     pub(super) fn new(n3: Arc<UdpSocket>, n6: N6Port, gtpu_port: u16) -> Self {
         Self {
             plane: UserPlane::new(),
@@ -143,7 +143,11 @@ impl Packets {
     }
 
     /// Receives packets of both sides and passes them to `take`.
-    pub(super) fn receive(&mut self, received: &mut ReceiveBatch, take: &mut Take<'_>) -> io::Result<()> {
+    pub(super) fn receive(
+        &mut self,
+        received: &mut ReceiveBatch,
+        take: &mut DatagramHandler<'_>,
+    ) -> io::Result<()> {
         let n3 = Arc::clone(&self.n3);
         if received.receive(&n3)? > 0 {
             received.datagrams().for_each(|(from, datagram)| take(self, Side::N3, from, datagram));
@@ -207,7 +211,7 @@ impl Packets {
         for _ in 0..self.plane.flushable(seid) {
             self.make_room();
             let Self { plane, to_n3, gtpu_port, .. } = self;
-            push(to_n3, *gtpu_port, |room| plane.flush(now_ns, seid, room).unwrap_or(Fate::Taken));
+            push(to_n3, *gtpu_port, |room| plane.flush(now_ns, seid, room).unwrap_or(Verdict::Taken));
         }
     }
 
@@ -217,30 +221,30 @@ impl Packets {
             return;
         }
         match self.plane.uplink(now_ns, from.ip(), datagram) {
-            Fate::N6(packet) => self.give_n6(now_ns, packet),
-            Fate::Echo if self.fault == Some(UpfFault::Echo) => {}
-            Fate::UnknownTunnel(_) if self.fault == Some(UpfFault::UnknownTunnel) => {}
-            Fate::Echo => {
+            Verdict::N6(packet) => self.give_n6(now_ns, packet),
+            Verdict::Echo if self.fault == Some(UpfFault::Echo) => {}
+            Verdict::UnknownTunnel(_) if self.fault == Some(UpfFault::UnknownTunnel) => {}
+            Verdict::Echo => {
                 let sequence = Packet::parse(datagram).ok().and_then(|packet| packet.sequence);
                 self.say(from, &Message::EchoResponse { recovery: 0 }, 0, sequence.or(Some(0)));
             }
-            Fate::UnknownTunnel(teid) => self.indicate_error(from, teid),
-            Fate::Dropped(DropReason::NoRule) if self.fault == Some(UpfFault::OffFilter) => {
+            Verdict::UnknownTunnel(teid) => self.indicate_error(from, teid),
+            Verdict::Dropped(DropReason::NoRule) if self.fault == Some(UpfFault::OffFilter) => {
                 self.indicate_error(from, 0);
             }
-            Fate::Taken if self.fault == Some(UpfFault::TeidZero) && is_packet(datagram) => {
+            Verdict::Taken if self.fault == Some(UpfFault::TeidZero) && is_packet(datagram) => {
                 self.indicate_error(from, 0);
             }
-            Fate::Unsupported => {
+            Verdict::Unsupported => {
                 let kinds = &[extension_type::PDU_SESSION_CONTAINER];
                 self.say(from, &Message::SupportedExtensionHeaders { kinds }, 0, Some(0));
             }
-            Fate::Relay(relay) => {
+            Verdict::Relay(relay) => {
                 self.make_room();
                 let Self { plane, to_n3, gtpu_port, .. } = self;
                 push(to_n3, *gtpu_port, |room| plane.write(&relay, room));
             }
-            Fate::N3 { .. } | Fate::Buffered | Fate::Taken | Fate::Dropped(_) => {}
+            Verdict::N3 { .. } | Verdict::Buffered | Verdict::Taken | Verdict::Dropped(_) => {}
         }
     }
 
@@ -347,10 +351,10 @@ fn is_packet(datagram: &[u8]) -> bool {
 }
 
 /// Adds the datagram written by `decide`, if it goes into a tunnel.
-fn push(batch: &mut SendBatch, port: u16, decide: impl FnOnce(&mut [u8]) -> Fate<'_>) {
+fn push(batch: &mut SendBatch, port: u16, decide: impl FnOnce(&mut [u8]) -> Verdict<'_>) {
     let mut class = 0;
     let pushed = batch.push_with(|room| match decide(room) {
-        Fate::N3 { peer, len, tos } => {
+        Verdict::N3 { peer, len, tos } => {
             class = tos;
             Some((Some(SocketAddr::new(peer, port)), len))
         }

@@ -1,6 +1,6 @@
 //! Packet processing: in the control thread, in workers behind a master, or in a separate data thread.
 use super::owners::Owners;
-use super::packets::{Packets, Side, rules};
+use super::packets::{PacketWorker, Side, rules};
 use super::xdp::{XdpCounters, XdpPlane};
 use super::{BATCH, Design, MAX_DATAGRAM, UpfConfig, UpfError, pin};
 use ranlab_net::{ReceiveBatch, monotonic_ns, thread_cpu_time, wait_readable};
@@ -46,7 +46,7 @@ enum Job {
 
 /// Counters of a packet thread.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Done {
+pub(super) struct WorkerResult {
     pub(super) counters: PlaneCounters,
     pub(super) unsent: u64,
     pub(super) strangers: u64,
@@ -55,7 +55,7 @@ pub(super) struct Done {
     pub(super) xdp: Option<XdpCounters>,
 }
 
-type Thread = JoinHandle<io::Result<Done>>;
+type Thread = JoinHandle<io::Result<WorkerResult>>;
 
 #[derive(Debug)]
 pub(super) struct Worker {
@@ -65,11 +65,11 @@ pub(super) struct Worker {
 
 /// The packet workers, as used by the control thread.
 #[derive(Debug)]
-pub(super) enum Planes {
-    Own(Box<Packets>),
+pub(super) enum PacketWorkers {
+    Own(Box<PacketWorker>),
     Workers {
         /// Packet worker of the master, which only receives.
-        master: Box<Packets>,
+        master: Box<PacketWorker>,
         received: ReceiveBatch,
         workers: Vec<Worker>,
         owners: Owners,
@@ -86,10 +86,10 @@ pub(super) enum Planes {
     },
 }
 
-impl Planes {
+impl PacketWorkers {
     pub(super) fn start(
         config: &UpfConfig,
-        packets: Packets,
+        packets: PacketWorker,
         stop: &Arc<AtomicBool>,
     ) -> Result<Self, UpfError> {
         let (tell, events) = sync_channel(MAX_EVENTS);
@@ -325,14 +325,15 @@ impl Planes {
     }
 
     /// Waits for the threads, which have been asked to stop.
-    pub(super) fn end(self) -> io::Result<Done> {
+    pub(super) fn end(self) -> io::Result<WorkerResult> {
         let (mut sum, threads) = match self {
             Self::Own(packets) => return Ok(done(&packets)),
-            Self::Workers { master, workers, handoff_dropped, .. } => {
-                (Done { handoff_dropped, strangers: master.strangers, ..Done::default() }, workers)
-            }
+            Self::Workers { master, workers, handoff_dropped, .. } => (
+                WorkerResult { handoff_dropped, strangers: master.strangers, ..WorkerResult::default() },
+                workers,
+            ),
             Self::Offload { worker, xdp, .. } => {
-                (Done { xdp: xdp.map(|xdp| xdp.end()), ..Done::default() }, vec![worker])
+                (WorkerResult { xdp: xdp.map(|xdp| xdp.end()), ..WorkerResult::default() }, vec![worker])
             }
         };
         for Worker { jobs, thread } in threads {
@@ -347,15 +348,15 @@ impl Planes {
     }
 }
 
-fn done(packets: &Packets) -> Done {
+fn done(packets: &PacketWorker) -> WorkerResult {
     let counters = *packets.plane.counters();
     let unsent = packets.unsent;
     let strangers = packets.strangers;
-    Done { counters, unsent, strangers, ..Done::default() }
+    WorkerResult { counters, unsent, strangers, ..WorkerResult::default() }
 }
 
 /// Executes one job. Returns whether it was a rule change.
-fn carry_out(packets: &mut Packets, job: Job) -> bool {
+fn carry_out(packets: &mut PacketWorker, job: Job) -> bool {
     let now_ns = monotonic_ns();
     match job {
         Job::Install(change) => {
@@ -377,7 +378,7 @@ fn carry_out(packets: &mut Packets, job: Job) -> bool {
     false
 }
 
-fn tell_events(packets: &mut Packets, tell: &SyncSender<PlaneEvent>) {
+fn tell_events(packets: &mut PacketWorker, tell: &SyncSender<PlaneEvent>) {
     while let Some(event) = packets.plane.event() {
         // If the channel is full, thousands of notices are pending; the next packet generates another.
         let _ = tell.try_send(event);
@@ -386,11 +387,11 @@ fn tell_events(packets: &mut Packets, tell: &SyncSender<PlaneEvent>) {
 
 /// Runs a worker of the software design.
 fn work(
-    mut packets: Packets,
+    mut packets: PacketWorker,
     inbox: &Receiver<Job>,
     tell: &SyncSender<PlaneEvent>,
     stop: &AtomicBool,
-) -> io::Result<Done> {
+) -> io::Result<WorkerResult> {
     loop {
         match inbox.recv_timeout(REST) {
             Ok(job) => {
@@ -405,17 +406,17 @@ fn work(
             Err(_) => break,
         }
     }
-    Ok(Done { cpu: thread_cpu_time(), ..done(&packets) })
+    Ok(WorkerResult { cpu: thread_cpu_time(), ..done(&packets) })
 }
 
 /// Runs the data thread of the offload design.
 fn forward(
-    mut packets: Packets,
+    mut packets: PacketWorker,
     inbox: &Receiver<Job>,
     installed: &SyncSender<()>,
     tell: &SyncSender<PlaneEvent>,
     stop: &AtomicBool,
-) -> io::Result<Done> {
+) -> io::Result<WorkerResult> {
     // Rules arrive through a channel that poll(2) cannot observe. This interval limits their delay.
     const LOOK: Duration = Duration::from_micros(20);
     while !stop.load(Relaxed) {
@@ -423,7 +424,7 @@ fn forward(
         while let Ok(job) = inbox.try_recv() {
             worked = true;
             if carry_out(&mut packets, job) && installed.send(()).is_err() {
-                return Ok(Done { cpu: thread_cpu_time(), ..done(&packets) });
+                return Ok(WorkerResult { cpu: thread_cpu_time(), ..done(&packets) });
             }
         }
         packets.send()?;
@@ -432,5 +433,5 @@ fn forward(
             wait_readable(&packets.descriptors(), LOOK)?;
         }
     }
-    Ok(Done { cpu: thread_cpu_time(), ..done(&packets) })
+    Ok(WorkerResult { cpu: thread_cpu_time(), ..done(&packets) })
 }

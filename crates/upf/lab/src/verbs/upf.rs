@@ -2,7 +2,7 @@
 //! measurements.
 use std::time::Duration;
 
-use crate::{Upf, UpfPart};
+use crate::{Upf, UpfComponent};
 
 use ranlab_command::args;
 use ranlab_command::exit::Failure;
@@ -20,7 +20,7 @@ use ranlab_command::verb::{Context, Run};
 )]
 pub struct Arguments {
     #[command(flatten)]
-    upf: Flags<UpfPart>,
+    upf: Flags<UpfComponent>,
     /// Duration of the run [default: until Ctrl-C]
     #[arg(long, value_parser = args::duration)]
     duration: Option<Duration>,

@@ -21,9 +21,9 @@ fn from_tunnel(interface: Interface, teid: u32) -> Pdi {
 
 /// Writes a packet from tunnel to tunnel. Returns peer, TEID and container.
 fn relayed(plane: &mut UserPlane, datagram: &[u8]) -> (IpAddr, u32, Option<PduSession>) {
-    let Fate::Relay(relay) = plane.uplink(0, GNB.into(), datagram) else { panic!("not relayed") };
+    let Verdict::Relay(relay) = plane.uplink(0, GNB.into(), datagram) else { panic!("not relayed") };
     let mut out = [0; 300];
-    let Fate::N3 { peer, len, .. } = plane.write(&relay, &mut out) else { panic!("not written") };
+    let Verdict::N3 { peer, len, .. } = plane.write(&relay, &mut out) else { panic!("not written") };
     let packet = Packet::parse(&out[..len]).unwrap();
     (peer, packet.teid, packet.pdu_session().transpose().unwrap())
 }
@@ -66,14 +66,14 @@ fn packets_from_a_tunnel_are_buffered() {
     told.fars[1] = far(2, ApplyAction::BUFF | ApplyAction::NOCP, None);
     let mut plane = installed(&told);
     let down = gpdu(0x77, None, &ip(SERVER, ue(1), 17, (2, 1), 100));
-    assert_eq!(plane.uplink(0, GNB.into(), &down), Fate::Buffered);
+    assert_eq!(plane.uplink(0, GNB.into(), &down), Verdict::Buffered);
     assert_eq!(plane.event(), Some(PlaneEvent::DownlinkData { seid: 1, pdr_id: 2 }));
     assert_eq!(plane.flushable(1), 0);
     told.fars[1] = far(2, ApplyAction::FORW, to_gnb(5));
     plane.install(1, &told.rules(), &[]).unwrap();
     assert_eq!(plane.flushable(1), 1);
     let mut out = [0; 300];
-    assert!(matches!(plane.flush(0, 1, &mut out), Some(Fate::N3 { .. })));
+    assert!(matches!(plane.flush(0, 1, &mut out), Some(Verdict::N3 { .. })));
     assert_eq!((plane.flush(0, 1, &mut out), plane.flushable(1)), (None, 0));
 }
 
@@ -85,7 +85,7 @@ fn flush_ends_while_another_rule_buffers() {
     let mut plane = installed(&told);
     let mut out = [0; 300];
     for port in [53, 54] {
-        assert_eq!(plane.downlink(0, &ip(SERVER, ue(1), 17, (port, 1), 60), &mut out), Fate::Buffered);
+        assert_eq!(plane.downlink(0, &ip(SERVER, ue(1), 17, (port, 1), 60), &mut out), Verdict::Buffered);
     }
     let mut dns = downlink_pdi(1);
     dns.sdf_filters = vec![SdfFilter::flow("permit out udp from any 53 to assigned")];
@@ -93,7 +93,7 @@ fn flush_ends_while_another_rule_buffers() {
     told.fars.push(far(3, ApplyAction::FORW, to_gnb(5)));
     plane.install(1, &told.rules(), &[]).unwrap();
     let fates: Vec<bool> = (0..plane.flushable(1))
-        .map(|_| matches!(plane.flush(0, 1, &mut out), Some(Fate::N3 { .. })))
+        .map(|_| matches!(plane.flush(0, 1, &mut out), Some(Verdict::N3 { .. })))
         .collect();
     assert_eq!((fates, plane.waiting), (vec![true, false], 1));
 }
@@ -107,10 +107,10 @@ fn packets_for_an_unnamed_tunnel_are_dropped_by_reason() {
     let mut plane = installed(&told);
     let mut out = [0; 300];
     let down = ip(SERVER, ue(1), 17, (1, 2), 60);
-    assert_eq!(plane.downlink(0, &down, &mut out), Fate::Dropped(Drop::NoTunnel));
+    assert_eq!(plane.downlink(0, &down, &mut out), Verdict::Dropped(Drop::NoTunnel));
     told.fars[1] = far(2, ApplyAction::FORW, to_gnb(5));
     plane.install(1, &told.rules(), &[]).unwrap();
-    assert!(matches!(plane.downlink(0, &down, &mut out), Fate::N3 { .. }));
+    assert!(matches!(plane.downlink(0, &down, &mut out), Verdict::N3 { .. }));
 }
 
 #[test]
@@ -124,12 +124,12 @@ fn dual_stack_session_forwards_both_versions() {
     let mut packet = vec![0x60, 0, 0, 0, 0, 8, 17, 64];
     packet.extend([v6.octets(), [0x20; 16]].concat());
     packet.extend([0; 8]);
-    assert_eq!(plane.uplink(0, GNB.into(), &gpdu(0x101, Some(9), &packet)), Fate::N6(&packet));
+    assert_eq!(plane.uplink(0, GNB.into(), &gpdu(0x101, Some(9), &packet)), Verdict::N6(&packet));
     let (source, destination) = packet[8..40].split_at(16);
     let back = [&packet[..8], destination, source, &[0; 8]].concat();
     let mut out = [0; 300];
     for packet in [back, ip(SERVER, ue(1), 17, (1, 2), 60)] {
-        assert!(matches!(plane.downlink(0, &packet, &mut out), Fate::N3 { .. }));
+        assert!(matches!(plane.downlink(0, &packet, &mut out), Verdict::N3 { .. }));
     }
 }
 
@@ -143,8 +143,8 @@ fn uplink_rule_without_tunnel_takes_its_flow() {
     told.fars.push(far(3, ApplyAction::DROP, None));
     let mut plane = installed(&told);
     let up = |port| gpdu(0x101, Some(9), &ip(ue(1), SERVER, 17, (1, port), 60));
-    assert_eq!(plane.uplink(0, GNB.into(), &up(7000)), Fate::Dropped(Drop::Action));
-    assert!(matches!(plane.uplink(0, GNB.into(), &up(7001)), Fate::N6(_)));
+    assert_eq!(plane.uplink(0, GNB.into(), &up(7000)), Verdict::Dropped(Drop::Action));
+    assert!(matches!(plane.uplink(0, GNB.into(), &up(7001)), Verdict::N6(_)));
     pdi.source_interface = Interface::CP_FUNCTION;
     told.pdrs[2] = pdr(3, 1, pdi, 3);
     assert_eq!(refused(&told).why, Unsupported::Unreachable);
@@ -160,7 +160,7 @@ fn filters_match_class_spi_and_label() {
         told.pdrs.push(pdr(3, 1, pdi, 3));
         told.fars.push(far(3, ApplyAction::DROP, None));
         let datagram = gpdu(0x101, Some(9), packet);
-        installed(&told).uplink(0, GNB.into(), &datagram) == Fate::Dropped(Drop::Action)
+        installed(&told).uplink(0, GNB.into(), &datagram) == Verdict::Dropped(Drop::Action)
     };
     let mut marked = ip(ue(1), SERVER, 17, (1, 2), 60);
     let class = SdfFilter { tos_traffic_class: Some([0xb8, 0xfc]), ..Default::default() };
@@ -206,8 +206,8 @@ fn identifier_alone_stands_for_the_filter_that_defines_it() {
     told.pdrs[1].pdi.sdf_filters = vec![flow];
     let mut plane = installed(&told);
     let up = |port| gpdu(0x101, Some(9), &ip(ue(1), SERVER, 17, (1, port), 60));
-    assert!(matches!(plane.uplink(0, GNB.into(), &up(53)), Fate::N6(_)));
-    assert_eq!(plane.uplink(0, GNB.into(), &up(54)), Fate::Dropped(Drop::NoRule));
+    assert!(matches!(plane.uplink(0, GNB.into(), &up(53)), Verdict::N6(_)));
+    assert_eq!(plane.uplink(0, GNB.into(), &up(54)), Verdict::Dropped(Drop::NoRule));
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn outer_class_is_what_the_rule_marks() {
     way.transport_level_marking = Some(TransportLevelMarking(0xb8fc));
     let mut out = [0; 200];
     let fate = installed(&told).downlink(0, &ip(SERVER, ue(1), 17, (1, 2), 60), &mut out);
-    assert!(matches!(fate, Fate::N3 { tos: 0xb8, .. }));
+    assert!(matches!(fate, Verdict::N3 { tos: 0xb8, .. }));
 }
 
 #[test]
@@ -282,7 +282,7 @@ fn unsupported_rules_are_rejected_by_name() {
 fn no_error_indication_for_teid_0() {
     let mut plane = installed(&plain(1));
     let up = ip(ue(1), SERVER, 17, (1, 2), 60);
-    assert_eq!(plane.uplink(0, GNB.into(), &gpdu(0, Some(9), &up)), Fate::Taken);
+    assert_eq!(plane.uplink(0, GNB.into(), &gpdu(0, Some(9), &up)), Verdict::Taken);
     assert_eq!(plane.counters().unknown_tunnels, 1);
 }
 

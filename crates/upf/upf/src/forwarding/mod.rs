@@ -11,12 +11,12 @@
 //! Rules are those of TS 29.244 as decoded by [`pfcp`](crate::pfcp). Packets without a matching rule are counted by reason.
 //! Rates refer to inner IP packets, from the first byte of the IP header ([`RATE_LAYER`]), so Ethernet and GTP-U
 //! headers do not reduce a user's rate.
-mod alike;
 mod compile;
 mod flow;
 mod inner;
 mod police;
 mod rules;
+mod template_session;
 mod types;
 mod usage;
 pub mod xdp;
@@ -24,7 +24,7 @@ pub mod xdp;
 pub use compile::{Refusal, Unsupported};
 pub use flow::{Flow, FlowError};
 pub use rules::Rules;
-pub use types::{Drop, Fate, PlaneCounters, PlaneEvent, Relay};
+pub use types::{Drop, PlaneCounters, PlaneEvent, Relay, Verdict};
 pub use usage::{Crossed, Limits, Meter, Usage};
 
 use crate::pfcp::ApplicationPfds;
@@ -52,9 +52,9 @@ pub const HEADROOM: usize = GpduTemplate::MAX_LEN;
 /// Hash by a single multiplication, which suffices for tunnels, sessions and UEs: the control plane assigns their
 /// numbers, so an attacker cannot choose colliding ones.
 #[derive(Debug, Default, Clone, Copy)]
-struct Mix(u64);
+struct NumberHasher(u64);
 
-impl Hasher for Mix {
+impl Hasher for NumberHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -93,7 +93,7 @@ impl std::hash::Hash for Teid {
     }
 }
 
-type Map<K> = HashMap<K, u32, BuildHasherDefault<Mix>>;
+type Map<K> = HashMap<K, u32, BuildHasherDefault<NumberHasher>>;
 
 /// The sessions of one packet worker. See the [module](self).
 #[derive(Debug)]
@@ -266,7 +266,7 @@ impl UserPlane {
 
     /// Processes the next buffered packet of a session with its current rules. Call it [`flushable`](Self::flushable)
     /// times: a packet whose rule still buffers goes back to the end of the queue.
-    pub fn flush<'a>(&mut self, now_ns: u64, seid: u64, out: &'a mut [u8]) -> Option<Fate<'a>> {
+    pub fn flush<'a>(&mut self, now_ns: u64, seid: u64, out: &'a mut [u8]) -> Option<Verdict<'a>> {
         let entry = find(&self.by_seid, &mut self.entries, &Seid(seid)).filter(|entry| entry.can_flush())?;
         let waiting = entry.waiting.pop_front()?;
         self.waiting -= 1;
@@ -279,17 +279,17 @@ impl UserPlane {
             Waiting::Datagram(datagram) => {
                 self.counters.n3_received -= 1;
                 let relay = match self.uplink(now_ns, IpAddr::from([0; 4]), &datagram) {
-                    Fate::Relay(relay) => relay,
-                    Fate::Dropped(reason) => return Some(Fate::Dropped(reason)),
-                    _ => return Some(Fate::Taken),
+                    Verdict::Relay(relay) => relay,
+                    Verdict::Dropped(reason) => return Some(Verdict::Dropped(reason)),
+                    _ => return Some(Verdict::Taken),
                 };
                 Some(self.write(&relay, out))
             }
         }
     }
 
-    /// Processes a datagram from a tunnel. `Fate::N6` and `Fate::Relay` borrow the packet from the datagram.
-    pub fn uplink<'a>(&mut self, now_ns: u64, peer: IpAddr, datagram: &'a [u8]) -> Fate<'a> {
+    /// Processes a datagram from a tunnel. `Verdict::N6` and `Verdict::Relay` borrow the packet from the datagram.
+    pub fn uplink<'a>(&mut self, now_ns: u64, peer: IpAddr, datagram: &'a [u8]) -> Verdict<'a> {
         self.counters.n3_received += 1;
         let Ok(packet) = Packet::parse(datagram) else { return self.drop(Drop::Malformed) };
         if packet.message_type != message_type::G_PDU {
@@ -297,12 +297,12 @@ impl UserPlane {
         }
         if packet.incomprehensible(&[extension_type::PDU_SESSION_CONTAINER]).is_some() {
             self.counters.unsupported += 1;
-            return Fate::Unsupported;
+            return Verdict::Unsupported;
         }
         let Some(entry) = find(&self.by_teid, &mut self.entries, &Teid(packet.teid)) else {
             self.counters.unknown_tunnels += 1;
             // No error indication for TEID 0 (TS 29.281 §7.3.1).
-            return if packet.teid == 0 { Fate::Taken } else { Fate::UnknownTunnel(packet.teid) };
+            return if packet.teid == 0 { Verdict::Taken } else { Verdict::UnknownTunnel(packet.teid) };
         };
         let session = match packet.pdu_session() {
             Some(Ok(session)) => Some(session),
@@ -345,11 +345,11 @@ impl UserPlane {
         } else {
             self.counters.downlink += 1;
         }
-        relay.map_or(Fate::N6(&packet.payload[..octets]), Fate::Relay)
+        relay.map_or(Verdict::N6(&packet.payload[..octets]), Verdict::Relay)
     }
 
     /// Writes a packet with the header of its next tunnel.
-    pub fn write(&mut self, relay: &Relay<'_>, out: &mut [u8]) -> Fate<'static> {
+    pub fn write(&mut self, relay: &Relay<'_>, out: &mut [u8]) -> Verdict<'static> {
         let Relay { peer, tos, teid, session, packet } = *relay;
         let plain = match session {
             None => self.heads.get(NO_QFI).copied(),
@@ -359,13 +359,13 @@ impl UserPlane {
             Some(session) => GpduTemplate::new(Some(session)).ok(),
         };
         match plain.and_then(|head| put_gpdu(&head, teid, packet, out)) {
-            Some(len) => Fate::N3 { peer, len, tos },
+            Some(len) => Verdict::N3 { peer, len, tos },
             None => self.drop(Drop::TooLong),
         }
     }
 
-    /// Processes a packet from the data network. The datagram of `Fate::N3` is in `out`.
-    pub fn downlink<'a>(&mut self, now_ns: u64, packet: &[u8], out: &'a mut [u8]) -> Fate<'a> {
+    /// Processes a packet from the data network. The datagram of `Verdict::N3` is in `out`.
+    pub fn downlink<'a>(&mut self, now_ns: u64, packet: &[u8], out: &'a mut [u8]) -> Verdict<'a> {
         self.counters.n6_received += 1;
         let Some(inner) = Inner::read(packet) else { return self.drop(Drop::Malformed) };
         let Some(entry) = find(&self.by_ue, &mut self.entries, &inner.destination) else {
@@ -399,37 +399,37 @@ impl UserPlane {
             return self.drop(Drop::TooLong);
         };
         self.counters.downlink += 1;
-        Fate::N3 { peer, len, tos: rule.tos }
+        Verdict::N3 { peer, len, tos: rule.tos }
     }
 
     /// Counts a packet that was buffered, or dropped because the buffer is full.
-    fn buffered(&mut self, taken: Option<Option<PlaneEvent>>) -> Fate<'static> {
+    fn buffered(&mut self, taken: Option<Option<PlaneEvent>>) -> Verdict<'static> {
         let Some(event) = taken else { return self.drop(Drop::BufferFull) };
         self.waiting += 1;
         self.counters.buffered += 1;
         if let Some(event) = event {
             push_event(&mut self.events, &mut self.counters, event);
         }
-        Fate::Buffered
+        Verdict::Buffered
     }
 
-    fn path_message(&mut self, peer: IpAddr, packet: &Packet<'_>) -> Fate<'static> {
+    fn path_message(&mut self, peer: IpAddr, packet: &Packet<'_>) -> Verdict<'static> {
         let Ok(message) = decode_message(packet) else { return self.drop(Drop::Malformed) };
         self.counters.path_messages += 1;
         match message {
-            Message::EchoRequest => Fate::Echo,
+            Message::EchoRequest => Verdict::Echo,
             Message::ErrorIndication { teid, peer: end, .. } => {
                 let peer = if end.is_unspecified() { peer } else { end };
                 push_event(&mut self.events, &mut self.counters, PlaneEvent::ErrorIndication { teid, peer });
-                Fate::Taken
+                Verdict::Taken
             }
-            _ => Fate::Taken,
+            _ => Verdict::Taken,
         }
     }
 
-    fn drop(&mut self, reason: Drop) -> Fate<'static> {
+    fn drop(&mut self, reason: Drop) -> Verdict<'static> {
         self.counters.dropped[reason as usize] += 1;
-        Fate::Dropped(reason)
+        Verdict::Dropped(reason)
     }
 }
 

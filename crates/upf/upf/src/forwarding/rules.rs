@@ -193,7 +193,7 @@ impl Rule {
 
 /// One direction of a QER.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Way {
+pub(super) struct QerDirection {
     pub(super) closed: bool,
     pub(super) bucket: Option<Bucket>,
 }
@@ -202,8 +202,8 @@ pub(super) struct Way {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Qer {
     id: u32,
-    uplink: Way,
-    downlink: Way,
+    uplink: QerDirection,
+    downlink: QerDirection,
 }
 
 impl Qer {
@@ -212,13 +212,13 @@ impl Qer {
         [self.uplink, self.downlink].iter().all(|way| !way.closed && way.bucket.is_none())
     }
 
-    pub(super) fn way(&mut self, uplink: bool) -> &mut Way {
+    pub(super) fn way(&mut self, uplink: bool) -> &mut QerDirection {
         if uplink { &mut self.uplink } else { &mut self.downlink }
     }
 
     pub(super) fn new(qer: &CreateQer) -> Self {
         let rates = qer.maximum_bit_rate;
-        let way = |closed, kbps: Option<u64>| Way { closed, bucket: kbps.map(Bucket::new) };
+        let way = |closed, kbps: Option<u64>| QerDirection { closed, bucket: kbps.map(Bucket::new) };
         Self {
             id: qer.qer_id.0,
             uplink: way(qer.gate_status.uplink_closed, rates.map(|rates| rates.uplink_kbps)),

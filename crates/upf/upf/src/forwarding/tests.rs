@@ -133,10 +133,10 @@ pub(super) fn installed(told: &SessionRules) -> UserPlane {
 fn both_directions_pass_with_qos_flow() {
     let mut plane = installed(&plain(1));
     let up = ip(ue(1), SERVER, 17, (1, 2), 100);
-    assert_eq!(plane.uplink(0, GNB.into(), &gpdu(0x101, Some(9), &up)), Fate::N6(&up));
+    assert_eq!(plane.uplink(0, GNB.into(), &gpdu(0x101, Some(9), &up)), Verdict::N6(&up));
     let down = ip(SERVER, ue(1), 17, (2, 1), 100);
     let mut out = [0; 200];
-    let Fate::N3 { peer, len, .. } = plane.downlink(0, &down, &mut out) else { panic!() };
+    let Verdict::N3 { peer, len, .. } = plane.downlink(0, &down, &mut out) else { panic!() };
     assert_eq!(peer, IpAddr::from(GNB));
     let packet = Packet::parse(&out[..len]).unwrap();
     assert_eq!((packet.teid, packet.payload), (0x901, &down[..]));
@@ -158,7 +158,7 @@ fn application_qos_flow_precedes_session_flow() {
         told.pdrs[1].qer_ids = told.qers.iter().map(|qer| qer.qer_id).collect();
         let mut plane = installed(&told);
         let mut out = [0; 200];
-        let Fate::N3 { len, .. } = plane.downlink(0, &ip(SERVER, ue(1), 17, (2, 1), 100), &mut out) else {
+        let Verdict::N3 { len, .. } = plane.downlink(0, &ip(SERVER, ue(1), 17, (2, 1), 100), &mut out) else {
             panic!()
         };
         Packet::parse(&out[..len]).unwrap().pdu_session().unwrap().unwrap().qfi()
@@ -174,23 +174,29 @@ fn unmatched_packets_are_dropped_and_counted() {
     let up = ip(ue(1), SERVER, 17, (1, 2), 100);
     let spoofed = ip(ue(2), SERVER, 17, (1, 2), 100);
     let peer = GNB.into();
-    assert_eq!(plane.uplink(0, peer, &gpdu(7, Some(9), &up)), Fate::UnknownTunnel(7));
-    assert_eq!(plane.uplink(0, peer, &gpdu(0x101, Some(9), &spoofed)), Fate::Dropped(Drop::NoRule));
-    assert_eq!(plane.uplink(0, peer, &gpdu(0x101, Some(8), &up)), Fate::Dropped(Drop::NoRule));
-    assert_eq!(plane.uplink(0, peer, &gpdu(0x101, Some(9), &up[..50])), Fate::Dropped(Drop::Malformed));
+    assert_eq!(plane.uplink(0, peer, &gpdu(7, Some(9), &up)), Verdict::UnknownTunnel(7));
+    assert_eq!(plane.uplink(0, peer, &gpdu(0x101, Some(9), &spoofed)), Verdict::Dropped(Drop::NoRule));
+    assert_eq!(plane.uplink(0, peer, &gpdu(0x101, Some(8), &up)), Verdict::Dropped(Drop::NoRule));
+    assert_eq!(plane.uplink(0, peer, &gpdu(0x101, Some(9), &up[..50])), Verdict::Dropped(Drop::Malformed));
     for cut in 0..40 {
-        assert_eq!(plane.uplink(0, peer, &gpdu(0x101, Some(9), &up)[..cut]), Fate::Dropped(Drop::Malformed));
+        assert_eq!(
+            plane.uplink(0, peer, &gpdu(0x101, Some(9), &up)[..cut]),
+            Verdict::Dropped(Drop::Malformed)
+        );
     }
     let mut nested = Vec::new();
     let strange = [Extension { kind: 0xc1, content: &[0, 0] }, Extension { kind: 0xc1, content: &[0, 0] }];
     let head = GtpHeader { message_type: 255, teid: 0x101, extensions: &strange, ..Default::default() };
     head.encode(&up, &mut nested).unwrap();
-    assert_eq!(plane.uplink(0, peer, &nested), Fate::Unsupported);
+    assert_eq!(plane.uplink(0, peer, &nested), Verdict::Unsupported);
     let mut out = [0; 120];
-    assert_eq!(plane.downlink(0, &ip(SERVER, ue(2), 17, (1, 2), 64), &mut out), Fate::Dropped(Drop::NoRule));
+    assert_eq!(
+        plane.downlink(0, &ip(SERVER, ue(2), 17, (1, 2), 64), &mut out),
+        Verdict::Dropped(Drop::NoRule)
+    );
     assert_eq!(
         plane.downlink(0, &ip(SERVER, ue(1), 17, (1, 2), 119), &mut out),
-        Fate::Dropped(Drop::TooLong)
+        Verdict::Dropped(Drop::TooLong)
     );
     let counters = plane.counters();
     assert_eq!((counters.unknown_tunnels, counters.unsupported, counters.n3_received), (1, 1, 45));
@@ -218,9 +224,9 @@ fn rate_is_policed_per_qer_and_direction() {
         let now = n * 8_000_000 / 30;
         let port = if n % 2 == 0 { 53 } else { 54 };
         let packet = ip(SERVER, ue(1), 17, (port, 1), 1_000);
-        down += u64::from(matches!(plane.downlink(now, &packet, &mut out), Fate::N3 { .. }));
+        down += u64::from(matches!(plane.downlink(now, &packet, &mut out), Verdict::N3 { .. }));
         let packet = gpdu(0x101, Some(9), &ip(ue(1), SERVER, 17, (1, port), 1_000));
-        up += u64::from(matches!(plane.uplink(now, GNB.into(), &packet), Fate::N6(_)));
+        up += u64::from(matches!(plane.uplink(now, GNB.into(), &packet), Verdict::N6(_)));
         // A handover in the meantime does not refill the bucket.
         if n % 1_000 == 0 {
             told.fars[1] = far(2, ApplyAction::FORW, to_gnb(0x5000 + n as u32));
@@ -258,7 +264,7 @@ fn usage_is_measured_before_or_after_qos_enforcement() {
     plane.install(1, &rules, &meters).unwrap();
     let packet = gpdu(0x101, Some(9), &ip(ue(1), SERVER, 17, (1, 2), 1_000));
     let fates: Vec<bool> =
-        (0..6).map(|_| matches!(plane.uplink(0, GNB.into(), &packet), Fate::N6(_))).collect();
+        (0..6).map(|_| matches!(plane.uplink(0, GNB.into(), &packet), Verdict::N6(_))).collect();
     // The bucket holds three packets; the quota is exhausted by five.
     assert_eq!(fates, [true, true, true, false, false, false]);
     let dropped = [Drop::Rate, Drop::Quota].map(|reason| plane.counters().dropped(reason));
@@ -283,13 +289,13 @@ fn gates_and_quotas_stop_packets() {
     let mut plane = UserPlane::new();
     plane.install(1, &told.rules(), &meters).unwrap();
     let up = gpdu(0x101, Some(9), &ip(ue(1), SERVER, 17, (1, 2), 100));
-    assert_eq!(plane.uplink(0, GNB.into(), &up), Fate::Dropped(Drop::Gate));
+    assert_eq!(plane.uplink(0, GNB.into(), &up), Verdict::Dropped(Drop::Gate));
     let down = ip(SERVER, ue(1), 17, (1, 2), 100);
     let mut out = [0; 200];
     for _ in 0..3 {
-        assert!(matches!(plane.downlink(0, &down, &mut out), Fate::N3 { .. }));
+        assert!(matches!(plane.downlink(0, &down, &mut out), Verdict::N3 { .. }));
     }
-    assert_eq!(plane.downlink(0, &down, &mut out), Fate::Dropped(Drop::Quota));
+    assert_eq!(plane.downlink(0, &down, &mut out), Verdict::Dropped(Drop::Quota));
     assert_eq!(meters[0].usage.read(), [0, 0, 300, 3]);
     let mut events = std::iter::from_fn(|| match plane.event()? {
         PlaneEvent::Usage { seid: 1, urr_id: 5, crossed, read } => {
@@ -310,7 +316,7 @@ fn packets_are_buffered_in_order_with_one_notification() {
     let mut out = [0; 200];
     for n in 0..=MAX_BUFFERED_SESSION {
         let expected =
-            if n < MAX_BUFFERED_SESSION { Fate::Buffered } else { Fate::Dropped(Drop::BufferFull) };
+            if n < MAX_BUFFERED_SESSION { Verdict::Buffered } else { Verdict::Dropped(Drop::BufferFull) };
         assert_eq!(plane.downlink(0, &ip(SERVER, ue(1), 17, (n as u16, 1), 60), &mut out), expected);
     }
     assert_eq!(plane.event(), Some(PlaneEvent::DownlinkData { seid: 1, pdr_id: 2 }));
@@ -319,7 +325,7 @@ fn packets_are_buffered_in_order_with_one_notification() {
     told.fars[1] = far(2, ApplyAction::FORW, to_gnb(5));
     plane.install(1, &told.rules(), &[]).unwrap();
     for n in 0..MAX_BUFFERED_SESSION {
-        let Some(Fate::N3 { len, .. }) = plane.flush(0, 1, &mut out) else { panic!("{n}") };
+        let Some(Verdict::N3 { len, .. }) = plane.flush(0, 1, &mut out) else { panic!("{n}") };
         let packet = Packet::parse(&out[..len]).unwrap();
         assert_eq!(packet.payload[20..22], (n as u16).to_be_bytes());
     }
@@ -338,11 +344,11 @@ fn path_messages_are_answered_or_reported() {
     let mut plane = installed(&plain(1));
     let mut echo = Vec::new();
     encode_message(&Message::EchoRequest, 0, Some(3), &mut echo).unwrap();
-    assert_eq!(plane.uplink(0, GNB.into(), &echo), Fate::Echo);
+    assert_eq!(plane.uplink(0, GNB.into(), &echo), Verdict::Echo);
     let mut error = Vec::new();
     let indication = Message::ErrorIndication { teid: 0x901, peer: GNB.into(), udp_port: None };
     encode_message(&indication, 0, Some(0), &mut error).unwrap();
-    assert_eq!(plane.uplink(0, GNB.into(), &error), Fate::Taken);
+    assert_eq!(plane.uplink(0, GNB.into(), &error), Verdict::Taken);
     let peer = GNB.into();
     assert_eq!(plane.event(), Some(PlaneEvent::ErrorIndication { teid: 0x901, peer }));
 }
@@ -426,7 +432,7 @@ fn verdicts_equal_simple_rule_interpretation() {
                     let packet = ip(ue(draw(12) as u32), SERVER, 17, (1, 2), 60);
                     let datagram = gpdu(teid, qfi, &packet);
                     let fate = plane.uplink(step, GNB.into(), &datagram);
-                    let fate = matches!(fate, Fate::N6(sent) if sent == packet).then(|| "N6".to_owned());
+                    let fate = matches!(fate, Verdict::N6(sent) if sent == packet).then(|| "N6".to_owned());
                     assert_eq!(fate, reference(&sessions, Some((teid, qfi)), &packet));
                 }
                 _ => {
@@ -435,7 +441,7 @@ fn verdicts_equal_simple_rule_interpretation() {
                     let mut out = [0; 200];
                     let fate = plane.downlink(step, &packet, &mut out);
                     let fate = match fate {
-                        Fate::N3 { len, .. } => {
+                        Verdict::N3 { len, .. } => {
                             let sent = Packet::parse(&out[..len]).unwrap();
                             assert_eq!(sent.payload, packet);
                             Some(format!("N3 {}", sent.teid))

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 /// The verdict on a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate<'a> {
+pub enum Verdict<'a> {
     /// Send this IP packet to the data network.
     N6(&'a [u8]),
     /// Send the first `len` bytes of the caller's buffer to this base station.

@@ -14,12 +14,12 @@ const INLINE: usize = 80;
 /// Stored response. Short ones are inline: separate allocations would be scattered over memory that sessions have
 /// freed.
 #[derive(Debug, Clone)]
-enum Held {
+enum CachedResponse {
     Inline(u8, [u8; INLINE]),
     Long(Box<[u8]>),
 }
 
-impl Held {
+impl CachedResponse {
     fn new(answer: &[u8]) -> Self {
         let mut octets = [0; INLINE];
         match octets.get_mut(..answer.len()) {
@@ -44,7 +44,7 @@ struct Place {
     held: Time,
     from: SocketAddr,
     sequence: u32,
-    answer: Held,
+    answer: CachedResponse,
 }
 
 /// The latest responses. A sender numbers its requests consecutively, so the sequence number selects the place and
@@ -100,7 +100,7 @@ impl Cache {
         }
         let place = &mut self.places[at];
         self.taken += usize::from(place.is_none());
-        *place = Some(Place { held: now, from, sequence, answer: Held::new(answer) });
+        *place = Some(Place { held: now, from, sequence, answer: CachedResponse::new(answer) });
     }
 
     fn grow(&mut self, now: Time) {

@@ -12,14 +12,14 @@ pub struct Dialect {
     /// Name on the command line.
     pub name: &'static str,
     /// Used by the SMF's end.
-    pub sends: Sends,
+    pub sends: SmfMessageStyle,
     /// Used by the UPF's end.
-    pub demands: Demands,
+    pub demands: UpfRequirements,
 }
 
 /// Form of the SMF's messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sends {
+pub struct SmfMessageStyle {
     /// Length of Apply Action in octets: 1 until Release 15, 2 since Release 16.
     pub apply_action_octets: u8,
     /// Length of Reporting Triggers in octets: 2 until Release 15, 3 since Release 16.
@@ -71,7 +71,7 @@ pub enum TeidChoice {
 
 /// Event at which a user plane deletes the sessions of an SMF that restarted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purges {
+pub enum AssociationReset {
     /// An association setup while one exists (§6.2.6.2.2), or a changed recovery time stamp (TS 23.007 §19A).
     Standard,
     /// A heartbeat with a newer recovery time stamp than the heartbeat before. A setup changes nothing.
@@ -86,7 +86,7 @@ pub const PFCP_PORT: u16 = 8_805;
 
 /// Requirements of the UPF, and its reaction where they are not met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Demands {
+pub struct UpfRequirements {
     /// Minimum length of Apply Action. A request with a shorter one is not answered.
     pub apply_action_least: u8,
     /// Minimum length of Reporting Triggers. A request with shorter ones is not answered.
@@ -98,7 +98,7 @@ pub struct Demands {
     /// Does not answer a deletion with a Node ID.
     pub no_node_id_in_deletion: bool,
     /// Event that deletes an SMF's sessions.
-    pub purges: Purges,
+    pub purges: AssociationReset,
     /// Does not answer association releases, and keeps the association.
     pub ignores_release: bool,
     /// Identifies an SMF by its address alone, and sends every response to this port, whatever the source port of the
@@ -122,7 +122,7 @@ impl Dialect {
     /// Release 15, exactly as specified.
     pub const STRICT_REL15: Self = Self {
         name: "strict-rel15",
-        sends: Sends {
+        sends: SmfMessageStyle {
             apply_action_octets: 1,
             reporting_triggers_octets: 2,
             name_form: NameForm::Labels,
@@ -133,13 +133,13 @@ impl Dialect {
             fresh_sequence: false,
             answers_heartbeats: true,
         },
-        demands: Demands {
+        demands: UpfRequirements {
             apply_action_least: 1,
             reporting_triggers_least: 2,
             labels: false,
             interface_type: false,
             no_node_id_in_deletion: false,
-            purges: Purges::Standard,
+            purges: AssociationReset::Standard,
             ignores_release: false,
             answers_to: None,
             pdn_type: false,
@@ -155,7 +155,7 @@ impl Dialect {
     /// PDN type.
     pub const STRICT_REL17: Self = Self {
         name: "strict-rel17",
-        sends: Sends {
+        sends: SmfMessageStyle {
             apply_action_octets: 2,
             reporting_triggers_octets: 3,
             interface_type: true,
@@ -169,7 +169,7 @@ impl Dialect {
     /// Open5GS upfd 2.8.0, as observed.
     pub const OPEN5GS: Self = Self {
         name: "open5gs",
-        sends: Sends {
+        sends: SmfMessageStyle {
             apply_action_octets: 2,
             reporting_triggers_octets: 3,
             interface_type: true,
@@ -178,13 +178,13 @@ impl Dialect {
             fresh_sequence: true,
             ..Self::STRICT_REL15.sends
         },
-        demands: Demands {
+        demands: UpfRequirements {
             apply_action_least: 2,
             reporting_triggers_least: 3,
             labels: true,
             interface_type: true,
             no_node_id_in_deletion: true,
-            purges: Purges::NewerHeartbeat,
+            purges: AssociationReset::NewerHeartbeat,
             ignores_release: true,
             answers_to: Some(PFCP_PORT),
             pdn_type: true,
@@ -200,16 +200,16 @@ impl Dialect {
     /// session ends by its deletion, or when the SMF is silent.
     pub const EUPF: Self = Self {
         name: "eupf",
-        sends: Sends {
+        sends: SmfMessageStyle {
             apply_action_octets: 2,
             reporting_triggers_octets: 3,
             interface_type: true,
             pdn_type: true,
             ..Self::STRICT_REL15.sends
         },
-        demands: Demands {
+        demands: UpfRequirements {
             chooses_teid: false,
-            purges: Purges::Never,
+            purges: AssociationReset::Never,
             shares_addresses: true,
             ignores_release: true,
             heartbeat: Some((Duration::from_secs(5), 3)),

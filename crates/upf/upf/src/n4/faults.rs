@@ -2,7 +2,7 @@
 //!
 //! The faults have been observed in implementations. Checks and monitoring are tested with them. Faults that concern
 //! packets are applied by the forwarding code: [`UpfFault::is_of_packets`].
-use super::dialect::{Demands, Purges};
+use super::dialect::{AssociationReset, UpfRequirements};
 use crate::pfcp::*;
 use bytes::Bytes;
 use std::collections::{HashMap, HashSet};
@@ -105,13 +105,13 @@ impl UpfFault {
     }
 
     /// Applies a fault that is expressed as demands of a dialect.
-    pub(super) fn apply(self, demands: &mut Demands) {
+    pub(super) fn apply(self, demands: &mut UpfRequirements) {
         match self {
             Self::NarrowAction => demands.apply_action_least = 2,
             Self::NarrowTriggers => demands.reporting_triggers_least = 3,
             Self::TextNames => demands.labels = true,
             Self::NodeIdInDeletion => demands.no_node_id_in_deletion = true,
-            Self::OldSessions => demands.purges = Purges::Never,
+            Self::OldSessions => demands.purges = AssociationReset::Never,
             Self::Release => demands.ignores_release = true,
             Self::AnyOwner => demands.any_owner = true,
             Self::Duplicates => demands.holding = std::time::Duration::ZERO,

@@ -23,7 +23,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All kinds, in the order of [`Ledger::by_kind`].
+    /// All kinds, in the order of [`RequestStats::by_kind`].
     pub const ALL: [Self; 7] = [
         Self::Heartbeat,
         Self::Association,
@@ -68,7 +68,7 @@ pub enum Outcome {
 
 /// Completed request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Done<T> {
+pub struct RequestEnd<T> {
     /// Kind of the request.
     pub kind: Kind,
     /// Sequence number.
@@ -124,8 +124,8 @@ impl Counts {
 
 /// Request and response counters of one end.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Ledger {
-    /// Indexed by [`Kind`]; see [`Ledger::counts`].
+pub struct RequestStats {
+    /// Indexed by [`Kind`]; see [`RequestStats::counts`].
     pub by_kind: [Counts; 7],
     /// Rejections and late responses, by cause.
     pub causes: BTreeMap<u8, u64>,
@@ -137,7 +137,7 @@ pub struct Ledger {
     pub malformed: u64,
 }
 
-impl Ledger {
+impl RequestStats {
     /// Returns the counters of a kind.
     pub fn counts(&self, kind: Kind) -> &Counts {
         &self.by_kind[kind as usize]

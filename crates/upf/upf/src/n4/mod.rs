@@ -1,7 +1,7 @@
 //! N4: the PFCP interface between a session management function (SMF) and a user plane function (UPF).
 //!
 //! * [`Smf`]: associates, sends heartbeats, establishes, modifies and deletes sessions from templates, retransmits
-//!   where configured, and accounts for every request in its [`Ledger`].
+//!   where configured, and accounts for every request in its [`RequestStats`].
 //! * [`Upf`]: the control half of a user plane: associations, sessions and their rules, reports. It answers
 //!   duplicates from a cache.
 //! * [`Mock`]: a UPF with a known service time, known losses and a crash. It tests the load generator.
@@ -23,9 +23,11 @@ mod session;
 mod smf;
 mod upf;
 
-pub use dialect::{Demands, Dialect, NameForm, PFCP_PORT, Purges, Sends, TeidChoice};
+pub use dialect::{
+    AssociationReset, Dialect, NameForm, PFCP_PORT, SmfMessageStyle, TeidChoice, UpfRequirements,
+};
 pub use faults::UpfFault;
-pub use ledger::{Counts, Done, Kind, Ledger, Outcome};
+pub use ledger::{Counts, Kind, Outcome, RequestEnd, RequestStats};
 pub use link::{Impairments, Link};
 pub use mock::{Mock, MockSettings};
 pub use pair::Pair;

@@ -1,5 +1,5 @@
 //! Pending requests: sequence numbers, timers, retransmission, duplicates.
-use super::ledger::{Done, Kind, Ledger, Outcome};
+use super::ledger::{Kind, Outcome, RequestEnd, RequestStats};
 use crate::Time;
 use crate::pfcp::{Cause, MAX_SEQUENCE};
 use std::collections::VecDeque;
@@ -50,8 +50,8 @@ struct Slot<T> {
 }
 
 impl<T: Copy> Slot<T> {
-    fn done(&self, ended: Time, outcome: Outcome) -> Done<T> {
-        Done {
+    fn done(&self, ended: Time, outcome: Outcome) -> RequestEnd<T> {
+        RequestEnd {
             kind: self.kind,
             sequence: self.sequence,
             outcome,
@@ -67,8 +67,8 @@ impl<T: Copy> Slot<T> {
 /// Classification of a response.
 #[derive(Debug)]
 pub(super) enum Answer<T> {
-    First(Done<T>),
-    Late(Done<T>),
+    First(RequestEnd<T>),
+    Late(RequestEnd<T>),
     Duplicate,
     Unexpected,
 }
@@ -77,7 +77,7 @@ pub(super) enum Answer<T> {
 #[derive(Debug)]
 pub(super) enum Expired<T> {
     Again(Vec<u8>, T),
-    Lost(Done<T>),
+    Lost(RequestEnd<T>),
 }
 
 /// Table of the latest requests, by sequence number. A slot is reused after as many requests as the table has slots.
@@ -91,7 +91,7 @@ pub(super) struct Requests<T> {
     policy: Retransmission,
     /// T1 is the same for all requests, so deadlines are in the order of sending.
     timers: VecDeque<(Time, u32, u8)>,
-    pub(super) ledger: Ledger,
+    pub(super) ledger: RequestStats,
 }
 
 /// Timers of completed requests are removed when the queue has more than this number per slot.
@@ -105,7 +105,7 @@ impl<T: Copy> Requests<T> {
         let slots = (0..window).map(|_| None).collect();
         let next = first & MAX_SEQUENCE;
         let timers = VecDeque::new();
-        let ledger = Ledger::default();
+        let ledger = RequestStats::default();
         Self { slots, next, waiting: 0, policy, timers, ledger }
     }
 
@@ -298,7 +298,7 @@ mod tests {
         assert_eq!(requests.begin(at(0), at(0), Kind::Heartbeat, 2), Ok(0));
         assert_eq!(requests.begin(at(0), at(0), Kind::Heartbeat, 3), Err(Full { window: 2 }));
         let answer = requests.answered(at(1), MAX_SEQUENCE, HEARTBEAT_RESPONSE, Cause::ACCEPTED);
-        assert!(matches!(answer, Answer::First(Done { outcome: Outcome::Ok, about: 1, .. })));
+        assert!(matches!(answer, Answer::First(RequestEnd { outcome: Outcome::Ok, about: 1, .. })));
         assert_eq!(requests.begin(at(1), at(0), Kind::Heartbeat, 3), Ok(1));
         // Number 2 would use the slot of 0, which is pending.
         requests.answered(at(1), 1, HEARTBEAT_RESPONSE, Cause::ACCEPTED);
@@ -314,10 +314,10 @@ mod tests {
         assert!(requests.expired(at(99)).is_none());
         assert!(matches!(requests.expired(at(100)), Some(Expired::Again(datagram, 1)) if datagram == [7]));
         assert!(requests.expired(at(199)).is_none());
-        assert!(matches!(requests.expired(at(200)), Some(Expired::Lost(Done { attempts: 2, .. }))));
+        assert!(matches!(requests.expired(at(200)), Some(Expired::Lost(RequestEnd { attempts: 2, .. }))));
         assert_eq!((requests.ledger.counts(Kind::Deletion).lost, requests.wake_at()), (1, None));
         let late = requests.answered(at(300), sequence, SESSION_DELETION_RESPONSE, Cause::ACCEPTED);
-        assert!(matches!(late, Answer::Late(Done { outcome: Outcome::Late(Cause::ACCEPTED), .. })));
+        assert!(matches!(late, Answer::Late(RequestEnd { outcome: Outcome::Late(Cause::ACCEPTED), .. })));
         let again = requests.answered(at(301), sequence, SESSION_DELETION_RESPONSE, Cause::ACCEPTED);
         assert!(matches!(again, Answer::Duplicate));
         let foreign = requests.answered(at(302), sequence, HEARTBEAT_RESPONSE, Cause::ACCEPTED);

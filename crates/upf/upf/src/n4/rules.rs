@@ -1,5 +1,5 @@
 //! Rules of a session at the user plane. A request creates, changes and removes all of its rules or none.
-use super::dialect::Demands;
+use super::dialect::UpfRequirements;
 use crate::pfcp::*;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -70,7 +70,7 @@ impl Session {
     pub(super) fn establish(
         request: SessionEstablishmentRequest,
         peer: IpAddr,
-        demands: &Demands,
+        demands: &UpfRequirements,
     ) -> Result<Self, RuleFault> {
         let mut session = Self {
             cp_f_seid: request.cp_f_seid,
@@ -98,7 +98,7 @@ impl Session {
     pub(super) fn modified(
         &self,
         request: SessionModificationRequest,
-        demands: &Demands,
+        demands: &UpfRequirements,
     ) -> Result<Self, RuleFault> {
         let mut next = self.clone();
         next.remove(&request)?;
@@ -240,7 +240,7 @@ impl Session {
 
     /// Checks that identifiers are unique, that references exist, that limits hold, and that requested features are
     /// available.
-    fn check(&self, demands: &Demands) -> Result<(), RuleFault> {
+    fn check(&self, demands: &UpfRequirements) -> Result<(), RuleFault> {
         for (at, pdr) in self.pdrs.iter().enumerate() {
             let fault = failed(FailedRuleId::Pdr(pdr.pdr_id));
             let known = pdr.far_id.is_none_or(|id| self.fars.iter().any(|far| far.far_id == id))
@@ -319,7 +319,7 @@ impl Session {
 
     /// Returns whether a user plane with these demands forwards packets of a direction. It may accept rules and not
     /// forward.
-    pub fn forwards(&self, direction: Direction, demands: &Demands) -> bool {
+    pub fn forwards(&self, direction: Direction, demands: &UpfRequirements) -> bool {
         let Some(far) = self.far(direction) else { return false };
         let way = far.forwarding_parameters.as_ref();
         let forwards = far.apply_action.contains(ApplyAction::FORW);

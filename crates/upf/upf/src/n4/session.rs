@@ -1,5 +1,5 @@
 //! Session requests of an SMF: typed messages, and templates that produce the same bytes quickly.
-use super::dialect::{Sends, TeidChoice};
+use super::dialect::{SmfMessageStyle, TeidChoice};
 use crate::pfcp::*;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -51,11 +51,11 @@ impl Default for SessionProfile {
 }
 
 impl SessionProfile {
-    fn access(&self, sends: &Sends) -> NetworkName {
+    fn access(&self, sends: &SmfMessageStyle) -> NetworkName {
         sends.name_form.write(self.access_instance.as_ref().unwrap_or(&self.dnn))
     }
 
-    fn core(&self, sends: &Sends) -> NetworkName {
+    fn core(&self, sends: &SmfMessageStyle) -> NetworkName {
         sends.name_form.write(self.core_instance.as_ref().unwrap_or(&self.dnn))
     }
 }
@@ -101,7 +101,7 @@ pub(super) const DOWNLINK: u16 = 2;
 #[derive(Debug, Clone)]
 pub struct SessionTemplates {
     profile: SessionProfile,
-    sends: Sends,
+    sends: SmfMessageStyle,
     node: IpAddr,
     establishment: Template,
     cp_seid: Slot,
@@ -115,7 +115,7 @@ pub struct SessionTemplates {
 
 impl SessionTemplates {
     /// Encodes the messages. Returns `None` if they do not fit into a datagram.
-    pub fn new(profile: SessionProfile, sends: Sends, node: IpAddr) -> Option<Self> {
+    pub fn new(profile: SessionProfile, sends: SmfMessageStyle, node: IpAddr) -> Option<Self> {
         let any_ue: IpAddr =
             if profile.ipv6 { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
         let any = SessionSpec { ue: any_ue, uplink_teid: 0 };
@@ -209,18 +209,18 @@ fn put_address(slot: &Slot, out: &mut [u8], address: IpAddr) -> bool {
     }
 }
 
-fn action(sends: &Sends, flags: u128) -> ApplyAction {
+fn action(sends: &SmfMessageStyle, flags: u128) -> ApplyAction {
     ApplyAction::in_octets(flags, sends.apply_action_octets)
 }
 
-fn idle_action(profile: &SessionProfile, sends: &Sends) -> ApplyAction {
+fn idle_action(profile: &SessionProfile, sends: &SmfMessageStyle) -> ApplyAction {
     let waits = ApplyAction::BUFF | ApplyAction::NOCP;
     action(sends, if profile.buffer { waits } else { ApplyAction::DROP })
 }
 
 fn establishment(
     profile: &SessionProfile,
-    sends: &Sends,
+    sends: &SmfMessageStyle,
     node: IpAddr,
     cp_seid: u64,
     spec: SessionSpec,
@@ -287,7 +287,7 @@ fn rule(profile: &SessionProfile, number: u16, pdi: Pdi) -> CreatePdr {
     }
 }
 
-fn uplink_pdr(profile: &SessionProfile, sends: &Sends, spec: SessionSpec) -> CreatePdr {
+fn uplink_pdr(profile: &SessionProfile, sends: &SmfMessageStyle, spec: SessionSpec) -> CreatePdr {
     let f_teid = match sends.teid {
         TeidChoice::Smf => FTeid::Assigned { teid: spec.uplink_teid, addresses: profile.upf_n3.into() },
         TeidChoice::Upf => {
@@ -312,7 +312,7 @@ fn uplink_pdr(profile: &SessionProfile, sends: &Sends, spec: SessionSpec) -> Cre
     CreatePdr { outer_header_removal: Some(removal), ..rule(profile, UPLINK, pdi) }
 }
 
-fn downlink_pdr(profile: &SessionProfile, sends: &Sends, spec: SessionSpec) -> CreatePdr {
+fn downlink_pdr(profile: &SessionProfile, sends: &SmfMessageStyle, spec: SessionSpec) -> CreatePdr {
     let ue = UeIpAddress { addresses: spec.ue.into(), destination: true, ..Default::default() };
     let pdi = Pdi {
         source_interface: profile.core_interface,
@@ -324,7 +324,11 @@ fn downlink_pdr(profile: &SessionProfile, sends: &Sends, spec: SessionSpec) -> C
     rule(profile, DOWNLINK, pdi)
 }
 
-fn modification(profile: &SessionProfile, sends: &Sends, change: Change) -> SessionModificationRequest {
+fn modification(
+    profile: &SessionProfile,
+    sends: &SmfMessageStyle,
+    change: Change,
+) -> SessionModificationRequest {
     let far = match change {
         Change::Buffer => UpdateFar {
             apply_action: Some(action(sends, ApplyAction::BUFF | ApplyAction::NOCP)),
@@ -347,7 +351,7 @@ fn modification(profile: &SessionProfile, sends: &Sends, change: Change) -> Sess
     SessionModificationRequest { update_fars, ..Default::default() }
 }
 
-fn deletion(sends: &Sends, node: IpAddr) -> SessionDeletionRequest {
+fn deletion(sends: &SmfMessageStyle, node: IpAddr) -> SessionDeletionRequest {
     SessionDeletionRequest { node_id: sends.node_id_in_deletion.then(|| node.into()), ..Default::default() }
 }
 
@@ -366,7 +370,8 @@ mod tests {
             ..Default::default()
         };
         let node: IpAddr = [10, 0, 0, 1].into();
-        let sends = Sends { name_form: super::super::NameForm::Text, ..Dialect::STRICT_REL17.sends };
+        let sends =
+            SmfMessageStyle { name_form: super::super::NameForm::Text, ..Dialect::STRICT_REL17.sends };
         let templates = SessionTemplates::new(profile, sends, node).unwrap();
         let spec = SessionSpec { ue: [10, 60, 0, 1].into(), uplink_teid: 1 };
         let request = templates.establishment(1, spec);

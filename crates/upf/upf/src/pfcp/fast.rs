@@ -3,7 +3,7 @@
 //! This module reads only the usual elements. It leaves all others (usage reports, failed rules, vendor-specific
 //! elements, faults) to [`decode`](super::decode): [`Response::read`] then returns `None`. Tests ensure that both
 //! agree.
-use super::{Cause, FTeid, Header, Ies, PdrId, Reader, Value, message_type};
+use super::{Cause, FTeid, Header, IeValue, Ies, PdrId, Reader, message_type};
 
 /// Response to a session request or a heartbeat, with borrowed bytes.
 #[derive(Debug, Clone, Copy)]

@@ -124,7 +124,7 @@ impl<'a> Reader<'a> {
 }
 
 /// Value of an information element: encoder, decoder and random generator.
-pub trait Value: Sized {
+pub trait IeValue: Sized {
     /// Appends the value's bytes.
     fn put(&self, writer: &mut Writer);
     /// Decodes the value. Additional bytes belong to later releases and are ignored (§8.1.1).
@@ -134,7 +134,7 @@ pub trait Value: Sized {
 }
 
 /// Decodes one element. Sets the element type in a fault that has none.
-pub(super) fn take_value<T: Value>(ie_type: u16, octets: &[u8]) -> Result<T, Fault> {
+pub(super) fn take_value<T: IeValue>(ie_type: u16, octets: &[u8]) -> Result<T, Fault> {
     T::take(&mut Reader::new(octets)).map_err(|fault| match fault.ie_type {
         0 => Fault { ie_type, ..fault },
         _ => fault,
@@ -188,7 +188,7 @@ macro_rules! table {
             pub const ELEMENTS: &'static [u16] = &[$( $number, )*];
         }
 
-        impl $crate::pfcp::ie::Value for $name {
+        impl $crate::pfcp::ie::IeValue for $name {
             fn put(&self, writer: &mut $crate::pfcp::ie::Writer) {
                 $( $crate::pfcp::ie::table!(@put $presence self.$field, $number, writer); )*
                 for other in &self.others {
@@ -243,11 +243,11 @@ macro_rules! table {
     (@slot List $type:ty) => { Vec<$type> };
     (@slot List1 $type:ty) => { Vec<$type> };
     (@put M $value:expr, $number:literal, $writer:ident) => {
-        $writer.element($number, |writer| $crate::pfcp::ie::Value::put(&$value, writer))
+        $writer.element($number, |writer| $crate::pfcp::ie::IeValue::put(&$value, writer))
     };
     (@put $any:ident $value:expr, $number:literal, $writer:ident) => {
         for value in $value.iter() {
-            $writer.element($number, |writer| $crate::pfcp::ie::Value::put(value, writer));
+            $writer.element($number, |writer| $crate::pfcp::ie::IeValue::put(value, writer));
         }
     };
     (@take O $type:ty, $field:ident, $number:literal, $octets:ident, $raw:ident) => {
@@ -280,7 +280,7 @@ macro_rules! table {
         }
     };
     (@done $any:ident $field:ident, $number:literal) => { $field };
-    (@random M $random:ident) => { $crate::pfcp::ie::Value::random($random) };
+    (@random M $random:ident) => { $crate::pfcp::ie::IeValue::random($random) };
     (@random List $random:ident) => { $random.list(0) };
     (@random List1 $random:ident) => { $random.list(1) };
     (@random $any:ident $random:ident) => { $random.option() };

@@ -22,7 +22,7 @@ pub use error::{DecodeError, EncodeError, Fault, FaultKind};
 pub use fast::{CreatedPdrs, CreatedTunnel, Response, refusal};
 pub use groups::*;
 pub use header::{Header, NODE_HEADER_LEN, SEID_AT, SESSION_HEADER_LEN};
-pub use ie::{Ies, RawIe, Reader, Value, Writer};
+pub use ie::{IeValue, Ies, RawIe, Reader, Writer};
 pub use messages::*;
 pub use random::Random;
 pub use template::{Part, Slot, Template};

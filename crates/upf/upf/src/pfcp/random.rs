@@ -1,5 +1,5 @@
 //! Source of random valid messages for properties, fuzzing and the comparison with other codecs.
-use super::ie::Value;
+use super::ie::IeValue;
 use super::{MAX_RANDOM_LIST, RawIe};
 
 /// Generates valid values from a seed; the same values on any machine.
@@ -53,11 +53,11 @@ impl Random {
         if self.every_option || self.flag() { Some(make(self)) } else { None }
     }
 
-    pub(super) fn option<T: Value>(&mut self) -> Option<T> {
+    pub(super) fn option<T: IeValue>(&mut self) -> Option<T> {
         self.maybe(T::random)
     }
 
-    pub(super) fn list<T: Value>(&mut self, least: usize) -> Vec<T> {
+    pub(super) fn list<T: IeValue>(&mut self, least: usize) -> Vec<T> {
         let least = if self.every_option { 1 } else { least };
         let len = least + self.below((MAX_RANDOM_LIST - least + 1) as u64) as usize;
         (0..len).map(|_| T::random(self)).collect()

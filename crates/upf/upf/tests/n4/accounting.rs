@@ -29,7 +29,7 @@ fn cycles(impairments: Impairments, n1: u8, seed: u64, sessions: u32, window: us
         let events: Vec<_> = pair.smf_events[seen..].to_vec();
         seen = pair.smf_events.len();
         for event in events {
-            let SmfEvent::Done(Done { kind, about: Some(id), .. }) = event else { continue };
+            let SmfEvent::Done(RequestEnd { kind, about: Some(id), .. }) = event else { continue };
             // A rejection (the session is gone, or a request about it is pending) is a valid result, too.
             let _ = match kind {
                 Kind::Establishment => pair.smf.modify(pair.now, pair.now, id, downlink(1)),

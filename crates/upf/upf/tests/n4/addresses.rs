@@ -37,7 +37,7 @@ fn second_session(settings: UpfSettings) -> [Outcome; 2] {
 fn ue_address_of_another_session_is_refused_until_it_is_free() {
     let refused = Outcome::Rejected(Cause::RULE_FAILURE);
     assert_eq!(second_session(strict(false)), [refused, Outcome::Ok]);
-    let shared = Demands { shares_addresses: true, ..Dialect::STRICT_REL17.demands };
+    let shared = UpfRequirements { shares_addresses: true, ..Dialect::STRICT_REL17.demands };
     let dialect = Dialect { demands: shared, ..Dialect::STRICT_REL17 };
     assert_eq!(second_session(UpfSettings { dialect, ..strict(false) }), [Outcome::Ok, Outcome::Ok]);
 }

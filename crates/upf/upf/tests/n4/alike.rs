@@ -59,7 +59,7 @@ fn associate(ends: &mut Ends, dialect: Dialect) -> Vec<SessionTemplates> {
     let buffers = SessionProfile { buffer: true, ..profile() };
     let counts = SessionProfile { volume_threshold: Some(1 << 20), ..profile() };
     let six = SessionProfile { ipv6: true, ..profile() };
-    let chosen = Sends { teid: TeidChoice::Upf, ..dialect.sends };
+    let chosen = SmfMessageStyle { teid: TeidChoice::Upf, ..dialect.sends };
     let of = |profile: SessionProfile, sends| SessionTemplates::new(profile, sends, peer(0).ip()).unwrap();
     vec![
         of(profile(), dialect.sends),
@@ -105,7 +105,7 @@ fn recognised_sessions_are_answered_as_decoded_ones_octet_by_octet() {
         .take(12)
         .enumerate()
     {
-        let demands = Demands { chooses_teid: true, heartbeat: None, ..dialect.demands };
+        let demands = UpfRequirements { chooses_teid: true, heartbeat: None, ..dialect.demands };
         let settings = UpfSettings { max_sessions: 30, ..upf_settings(Dialect { demands, ..dialect }) };
         let quick = Upf::new(UpfSettings { recognise: true, ..settings.clone() });
         let mut ends = Ends { quick, general: Upf::new(settings), recognised: 0 };

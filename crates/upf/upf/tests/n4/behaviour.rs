@@ -340,9 +340,8 @@ fn an_association_set_up_anew_deletes_what_the_one_before_left() {
     next_run(&mut pair, |_| {});
     assert_eq!(pair.upf.upf().sessions(), 0);
     assert!(
-        Dialect::ALL
-            .iter()
-            .all(|dialect| dialect.demands.purges != Purges::Standard || !dialect.demands.ignores_release)
+        Dialect::ALL.iter().all(|dialect| dialect.demands.purges != AssociationReset::Standard
+            || !dialect.demands.ignores_release)
     );
 }
 

@@ -2,7 +2,7 @@
 use super::*;
 use ranlab_upf::pfcp::Cause;
 
-fn speaking(change: impl FnOnce(&mut Sends)) -> Dialect {
+fn speaking(change: impl FnOnce(&mut SmfMessageStyle)) -> Dialect {
     let mut dialect = Dialect::OPEN5GS;
     change(&mut dialect.sends);
     dialect

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::lab_trouble;
-use super::topology::{Lab, MIDHAUL, in_namespace};
+use super::topology::{LiveTopology, MIDHAUL, in_namespace};
 use ranlab_lab::environment;
 use ranlab_lab::worker::ComponentError;
 
@@ -88,7 +88,7 @@ impl Epoch {
 ///
 /// # Errors
 /// The node does not reply.
-pub(super) fn address_of(lab: &Lab, from: &str, to: &str) -> Result<[u8; 6], ComponentError> {
+pub(super) fn address_of(lab: &LiveTopology, from: &str, to: &str) -> Result<[u8; 6], ComponentError> {
     let from = lab.get(from)?;
     let to = lab.get(to)?;
     let begun = Instant::now();

@@ -19,10 +19,10 @@ use ranlab_net::stamped::{
 };
 use ranlab_packet::{ETHERNET_BYTES, EtherType, Mac, write_ethernet};
 
-use super::clocks::{Came, Clocks, Crossing, Line, READINGS_MIN, Sent};
-use super::topology::{End as NetEnd, Lab, in_namespace};
+use super::clocks::{ClockMap, Clocks, READINGS_MIN, RxStamp, StampMatch, TxStamp};
+use super::topology::{InterfaceEnd as NetEnd, LiveTopology, in_namespace};
 use super::traffic::{BUFFER_BYTES, PRIORITIES, WAIT};
-use super::{XhaulPart, lab_trouble};
+use super::{XhaulComponent, lab_trouble};
 use ranlab_lab::environment;
 use ranlab_lab::worker::{ComponentError, Report};
 
@@ -54,7 +54,7 @@ const READINGS_MAX: usize = 100_000;
 const WAYS: [&str; 2] = ["cable_dl", "cable_ul"];
 
 /// A cable whose ends take time stamps.
-pub(super) struct Cable {
+pub(super) struct StampedLink {
     /// Near end, far end.
     ends: [End; 2],
     /// Clocks of the cards. `None` if the kernel takes the stamps.
@@ -76,18 +76,21 @@ enum CardClocks {
 }
 
 /// Threads of a window.
-pub(super) struct Watch {
-    senders: Vec<JoinHandle<Vec<Sent>>>,
-    taps: Vec<JoinHandle<Vec<Came>>>,
+pub(super) struct CaptureThreads {
+    senders: Vec<JoinHandle<Vec<TxStamp>>>,
+    taps: Vec<JoinHandle<Vec<RxStamp>>>,
     readings: Option<JoinHandle<[Vec<CrossReading>; 2]>>,
 }
 
-impl Cable {
+impl StampedLink {
     /// Opens both ends if the midhaul uses physical ports and stamps are enabled.
     ///
     /// # Errors
     /// The cards must stamp and do not support it, a port has no address, or a socket cannot be opened.
-    pub(super) fn open(lab: &mut Lab, part: &XhaulPart) -> Result<Option<Self>, ComponentError> {
+    pub(super) fn open(
+        lab: &mut LiveTopology,
+        part: &XhaulComponent,
+    ) -> Result<Option<Self>, ComponentError> {
         let must = part.stamps == "card";
         let ends = lab.cable.clone();
         let Some(ends) = ends.filter(|_| part.stamps != "none") else {
@@ -126,7 +129,7 @@ impl Cable {
 
     /// Sends and receives frames in both directions. Senders run until `sending` is cleared, receivers until
     /// `receiving` is.
-    pub(super) fn watch(&self, sending: &Arc<AtomicBool>, receiving: &Arc<AtomicBool>) -> Watch {
+    pub(super) fn watch(&self, sending: &Arc<AtomicBool>, receiving: &Arc<AtomicBool>) -> CaptureThreads {
         let clock = self.clock();
         let each = self.each;
         let [near, far] = &self.ends;
@@ -149,7 +152,7 @@ impl Cable {
             }
             _ => None,
         };
-        Watch { senders: senders.collect(), taps: taps.collect(), readings }
+        CaptureThreads { senders: senders.collect(), taps: taps.collect(), readings }
     }
 
     /// Adds the results of a window to its report.
@@ -174,7 +177,7 @@ impl Cable {
             error_ns = error_ns.max(clocks.error_ns());
             let sent = &seen.sent[way];
             let came = &seen.came[way];
-            Crossing::match_stamps(sent, came, &clocks).numbers(&mut |number, value| {
+            StampMatch::match_stamps(sent, came, &clocks).numbers(&mut |number, value| {
                 report.numbers.insert(format!("{name}.{number}"), value);
             });
         }
@@ -191,9 +194,9 @@ impl Cable {
 }
 
 /// Fits the clocks of both cards to the system clock.
-fn lines(readings: &[Vec<CrossReading>; 2]) -> Result<[Line; 2], ComponentError> {
+fn lines(readings: &[Vec<CrossReading>; 2]) -> Result<[ClockMap; 2], ComponentError> {
     let of = |end: usize| {
-        Line::through(&readings[end]).ok_or_else(|| {
+        ClockMap::through(&readings[end]).ok_or_else(|| {
             environment(format!(
                 "live: the clock of the {} card was read {} times without a word that makes sense; {READINGS_MIN} are needed, and \
                  nobody may set it back meanwhile: a longer `measure.duration`, or `live.stamps` \"kernel\"",
@@ -208,12 +211,12 @@ fn lines(readings: &[Vec<CrossReading>; 2]) -> Result<[Line; 2], ComponentError>
 /// Results of a window, downlink first.
 #[derive(Default)]
 pub(super) struct CableSeen {
-    sent: [Vec<Sent>; 2],
-    came: [Vec<Came>; 2],
+    sent: [Vec<TxStamp>; 2],
+    came: [Vec<RxStamp>; 2],
     readings: Option<[Vec<CrossReading>; 2]>,
 }
 
-impl Watch {
+impl CaptureThreads {
     /// Collects the sent frames after the senders have been stopped.
     pub(super) fn sent(&mut self, seen: &mut CableSeen) {
         for (thread, sent) in self.senders.drain(..).zip(&mut seen.sent) {
@@ -245,7 +248,7 @@ impl End {
 }
 
 /// Enables stamping on both cards and opens their clocks. Returns the reason if they do not support it.
-fn by_cards(lab: &mut Lab, ends: &[NetEnd; 2]) -> Result<CardClocks, String> {
+fn by_cards(lab: &mut LiveTopology, ends: &[NetEnd; 2]) -> Result<CardClocks, String> {
     let mut offered = Vec::new();
     for (namespace, interface) in ends {
         let stamping = in_namespace(namespace, || Ok(Stamping::read(interface)));
@@ -293,7 +296,7 @@ fn send(
     (header, way): ([u8; ETHERNET_BYTES], u16),
     (clock, each): (Clock, Duration),
     go: &AtomicBool,
-) -> Vec<Sent> {
+) -> Vec<TxStamp> {
     let _ = urgent_thread(PRIORITIES.1);
     let mut all = Vec::new();
     let mut number = 0;
@@ -307,7 +310,7 @@ fn send(
             break;
         }
         if send_frame(socket, &sync(header, way, sequence)).is_ok() {
-            all.push(Sent { sequence, left_ns: left_ns(socket, clock, number) });
+            all.push(TxStamp { sequence, left_ns: left_ns(socket, clock, number) });
             number += 1;
         } else if stamp_sent(socket, clock).is_ok() {
             number = 0;
@@ -350,7 +353,7 @@ fn read(clocks: &[Phc; 2], go: &AtomicBool) -> [Vec<CrossReading>; 2] {
     all
 }
 
-fn take(socket: &OwnedFd, way: u16, clock: Clock, go: &AtomicBool) -> Vec<Came> {
+fn take(socket: &OwnedFd, way: u16, clock: Clock, go: &AtomicBool) -> Vec<RxStamp> {
     let _ = urgent_thread(PRIORITIES.0);
     let mut room = [0_u8; 256];
     let mut all = Vec::new();
@@ -361,7 +364,7 @@ fn take(socket: &OwnedFd, way: u16, clock: Clock, go: &AtomicBool) -> Vec<Came> 
             Clock::Card => stamped.card_ns,
             Clock::Kernel => Some(stamped.at_ns),
         };
-        all.push(Came { sequence, came_ns });
+        all.push(RxStamp { sequence, came_ns });
     }
     all
 }

@@ -15,7 +15,7 @@ const INTERRUPTED: u64 = 4;
 
 /// Conversion of a card's clock to the system clock, with an error bound.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Line {
+pub(super) struct ClockMap {
     /// The card's time, and the offset of the system clock to it, in nanoseconds.
     knots: Vec<(u64, i64)>,
     /// Error bound of every converted time, in nanoseconds.
@@ -24,7 +24,7 @@ pub(super) struct Line {
     gap_ns: u64,
 }
 
-impl Line {
+impl ClockMap {
     /// Interpolates readings in chronological order. Returns `None` if there are too few, or if the clock was set back.
     pub(super) fn through(readings: &[CrossReading]) -> Option<Self> {
         let took = |reading: &CrossReading| reading.after_ns.saturating_sub(reading.before_ns);
@@ -93,9 +93,9 @@ pub(super) enum Clocks {
     /// Two cards with a clock each.
     Two {
         /// Clock of the sending end.
-        from: Line,
+        from: ClockMap,
         /// Clock of the receiving end.
-        to: Line,
+        to: ClockMap,
     },
 }
 
@@ -118,7 +118,7 @@ impl Clocks {
 
 /// A frame that was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Sent {
+pub(super) struct TxStamp {
     pub(super) sequence: u64,
     /// Time stamp of its departure. `None` if it was not available in time.
     pub(super) left_ns: Option<u64>,
@@ -126,7 +126,7 @@ pub(super) struct Sent {
 
 /// A frame that arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Came {
+pub(super) struct RxStamp {
     pub(super) sequence: u64,
     /// Time stamp of its arrival. `None` if the selected clock did not take one.
     pub(super) came_ns: Option<u64>,
@@ -134,7 +134,7 @@ pub(super) struct Came {
 
 /// Delays from the stamps of both ends.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Crossing {
+pub(super) struct StampMatch {
     /// Number of frames sent, and of those that arrived.
     pub(super) sent: u64,
     pub(super) arrived: u64,
@@ -150,9 +150,9 @@ pub(super) struct Crossing {
     pub(super) delays_ns: Vec<i64>,
 }
 
-impl Crossing {
+impl StampMatch {
     /// Combines the stamps of frames in the order in which they were sent.
-    pub(super) fn match_stamps(sent: &[Sent], came: &[Came], clocks: &Clocks) -> Self {
+    pub(super) fn match_stamps(sent: &[TxStamp], came: &[RxStamp], clocks: &Clocks) -> Self {
         let mut arrivals: BTreeMap<u64, Option<u64>> = BTreeMap::new();
         for frame in came {
             // Of duplicates, the first arrival counts.

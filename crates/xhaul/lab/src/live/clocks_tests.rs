@@ -75,7 +75,7 @@ fn card_time_converts_within_error_bound() {
         let mut seeded = Seeded(seed);
         let card = Card::seeded(&mut seeded);
         let readings = card.readings(&mut seeded);
-        let line = Line::through(&readings).unwrap();
+        let line = ClockMap::through(&readings).unwrap();
         widest = widest.max(line.error_ns);
         for _ in 0..200 {
             let true_ns = BEGUN + seeded.below(2_000_000_000);
@@ -95,7 +95,7 @@ fn clock_step_stays_within_error_bound() {
         let mut seeded = Seeded(seed);
         let step = (BEGUN + 100_000_000 + seeded.below(1_700_000_000), 1_000 + seeded.below(1_000_000_000));
         let card = Card { step, ..Card::seeded(&mut seeded) };
-        let line = Line::through(&card.readings(&mut seeded)).unwrap();
+        let line = ClockMap::through(&card.readings(&mut seeded)).unwrap();
         assert!(line.error_ns >= step.1 / 2, "seed {seed}: {} {}", line.error_ns, step.1);
         for _ in 0..200 {
             let true_ns = BEGUN + seeded.below(2_000_000_000);
@@ -110,31 +110,31 @@ fn clock_step_stays_within_error_bound() {
 fn too_few_readings_give_no_line() {
     let card = Card { zero: 5, ppm: 10.0, wander: (0.0, 1e9), step: (u64::MAX, 0) };
     let readings = card.readings(&mut Seeded(7));
-    assert!(Line::through(&[]).is_none() && Line::through(&readings[..2]).is_none());
+    assert!(ClockMap::through(&[]).is_none() && ClockMap::through(&readings[..2]).is_none());
     // A clock that was set back.
     let back: Vec<_> = readings.iter().rev().copied().collect();
-    assert!(Line::through(&back).is_none());
-    let line = Line::through(&readings).unwrap();
+    assert!(ClockMap::through(&back).is_none());
+    let line = ClockMap::through(&readings).unwrap();
     assert_eq!(line.system_ns(card.at(BEGUN + (1 << 62))), None);
     assert!(line.system_ns(card.at(BEGUN + 2_010_000_000)).is_some());
 }
 
 /// Frames between two cards over a cable with a delay of `takes` ns, some lost, duplicated or without stamps.
-fn frames(seeded: &mut Seeded, from: &Card, to: &Card, takes: u64) -> (Vec<Sent>, Vec<Came>, u64) {
+fn frames(seeded: &mut Seeded, from: &Card, to: &Card, takes: u64) -> (Vec<TxStamp>, Vec<RxStamp>, u64) {
     let mut sent = Vec::new();
     let mut came = Vec::new();
     let mut whole = 0;
     for sequence in 0..90 {
         let true_ns = BEGUN + 20_000_000 * (sequence + 1) + seeded.below(1_000_000);
         let fate = seeded.below(20);
-        sent.push(Sent { sequence, left_ns: (fate != 0).then(|| from.at(true_ns)) });
+        sent.push(TxStamp { sequence, left_ns: (fate != 0).then(|| from.at(true_ns)) });
         if fate == 1 {
             continue;
         }
         let stamped = (fate != 2).then(|| to.at(true_ns + takes));
-        came.push(Came { sequence, came_ns: stamped });
+        came.push(RxStamp { sequence, came_ns: stamped });
         if fate == 3 {
-            came.push(Came { sequence, came_ns: Some(to.at(true_ns + 10 * takes)) });
+            came.push(RxStamp { sequence, came_ns: Some(to.at(true_ns + 10 * takes)) });
         }
         whole += u64::from(fate != 0 && fate != 2);
     }
@@ -147,11 +147,11 @@ fn delays_match_cable_within_error_bound() {
         let mut seeded = Seeded(seed);
         let near = Card::seeded(&mut seeded);
         let far = Card::seeded(&mut seeded);
-        let line = |card: &Card, seeded: &mut Seeded| Line::through(&card.readings(seeded)).unwrap();
+        let line = |card: &Card, seeded: &mut Seeded| ClockMap::through(&card.readings(seeded)).unwrap();
         let clocks = Clocks::Two { from: line(&near, &mut seeded), to: line(&far, &mut seeded) };
         let takes = 1 + seeded.below(100_000);
         let (sent, came, whole) = frames(&mut seeded, &near, &far, takes);
-        let crossing = Crossing::match_stamps(&sent, &came, &clocks);
+        let crossing = StampMatch::match_stamps(&sent, &came, &clocks);
         assert_eq!((crossing.sent, crossing.stamped), (90, whole));
         assert_eq!((crossing.unordered, crossing.early), (0, 0), "seed {seed}");
         let lost = 90 - crossing.arrived;
@@ -167,13 +167,13 @@ fn delays_match_cable_within_error_bound() {
 #[test]
 fn inconsistent_clocks_are_counted() {
     let frame = |sequence, left: u64, came: u64| {
-        (Sent { sequence, left_ns: Some(left) }, Came { sequence, came_ns: Some(came) })
+        (TxStamp { sequence, left_ns: Some(left) }, RxStamp { sequence, came_ns: Some(came) })
     };
     // The second frame arrives before its departure. The third frame's stamps are earlier than the second's at both
     // ends.
     let (sent, came): (Vec<_>, Vec<_>) =
         [frame(0, 100, 130), frame(1, 300, 250), frame(2, 200, 240)].into_iter().unzip();
-    let crossing = Crossing::match_stamps(&sent, &came, &Clocks::One);
+    let crossing = StampMatch::match_stamps(&sent, &came, &Clocks::One);
     assert_eq!((crossing.early, crossing.unordered), (1, 2));
     assert_eq!(crossing.delays_ns, [-50, 30, 40]);
     let mut told = BTreeMap::new();
@@ -181,7 +181,7 @@ fn inconsistent_clocks_are_counted() {
         told.insert(name.to_owned(), value);
     });
     assert_eq!((told["delay_us_min"], told["delay_us_p50"], told["delay_us_max"]), (-0.05, 0.03, 0.04));
-    let none = Crossing::match_stamps(&sent, &[], &Clocks::One);
+    let none = StampMatch::match_stamps(&sent, &[], &Clocks::One);
     let mut told = BTreeMap::new();
     none.numbers(&mut |name, value| {
         told.insert(name.to_owned(), value);

@@ -7,8 +7,8 @@
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
-use super::topology::{Lab, in_namespace};
-use super::{LiveSharing, XhaulPart};
+use super::topology::{LiveTopology, in_namespace};
+use super::{LiveSharing, XhaulComponent};
 use ranlab_lab::field::JsonField;
 use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{environment, rig};
@@ -31,15 +31,15 @@ const UNCOUNTED: u32 = 2;
 /// Returns the minimum cost of a packet from vBBU to DU and back, as (metric, value): in nanoseconds, and relative to
 /// the cost of a dedicated port at the same time.
 pub(super) fn measure(
-    lab: &Lab,
-    part: &XhaulPart,
+    lab: &LiveTopology,
+    part: &XhaulComponent,
     batches: u32,
 ) -> Result<Vec<(&'static str, f64)>, ComponentError> {
     if batches == 0 {
         return Ok(Vec::new());
     }
     // The reference uses only the scenario's kind of switch, so it is the same for every sharing method.
-    let port = Lab::build(&XhaulPart {
+    let port = LiveTopology::build(&XhaulComponent {
         sharing: JsonField(LiveSharing::OwnPorts),
         midhaul_switch: true,
         flows: JsonField::default(),
@@ -68,7 +68,7 @@ pub(super) struct Path {
 }
 
 impl Path {
-    pub(super) fn open(lab: &Lab, from: &str, to: &str) -> Result<Self, ComponentError> {
+    pub(super) fn open(lab: &LiveTopology, from: &str, to: &str) -> Result<Self, ComponentError> {
         let from = lab.get(from)?;
         let to = lab.get(to)?;
         let sink = in_namespace(&to.namespace, || {

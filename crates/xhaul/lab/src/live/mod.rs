@@ -33,7 +33,7 @@ use serde::{Deserialize, Serialize};
 
 use apart::Epoch;
 pub use apart::{OneEnd, WINDOW_MIN as APART_WINDOW_MIN};
-use cable::{Cable, CableSeen, Watch};
+use cable::{CableSeen, CaptureThreads, StampedLink};
 pub use delays::{LATE, numbers, seen_by_user};
 use ranlab_lab::field::JsonField;
 use ranlab_lab::worker::{ComponentError, Report};
@@ -43,11 +43,11 @@ pub use sharing::{
 };
 use tap::{TapDelays, Taps};
 pub use tools::Tool;
-use tools::{ToolResult, Witness};
-use topology::Lab;
+use tools::{PacketCapture, ToolResult};
+use topology::LiveTopology;
 use traffic::{Arrived, Departed, Pair};
 pub use vbbu::VbbuPart;
-use vbbu::{Caught, Vbbu};
+use vbbu::{CapturedFrames, Vbbu};
 pub use wakeup::{WAKEUPS, Wakeup, WakeupKind};
 
 /// Time that packets may still travel after the senders have stopped.
@@ -58,7 +58,7 @@ const DRAINS_MAX: u32 = 20;
 
 config! {
     /// A network of namespaces and its traffic.
-    pub struct XhaulPart {
+    pub struct XhaulComponent {
         /// mechanism by which the CU's containers share its network card
         sharing: JsonField<LiveSharing> = JsonField::default(), wiring();
         /// connect DUs and CU by a switch instead of cables
@@ -144,7 +144,7 @@ pub struct LiveFlow {
     /// Its role, which is the prefix of its metrics.
     pub role: String,
     /// Its source and destination.
-    pub way: Way,
+    pub way: Segment,
     /// Whether it consists of raw frames with IF4p5. Otherwise it consists of UDP datagrams.
     pub raw: bool,
     /// Bytes of samples (raw) or of UDP payload, for each packet of a release.
@@ -162,7 +162,7 @@ pub struct LiveFlow {
 /// Source and destination of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Way {
+pub enum Segment {
     /// vBBU to DU.
     CellDown,
     /// DU to vBBU.
@@ -182,18 +182,18 @@ pub enum Way {
 }
 
 /// A running network.
-pub(super) struct Live {
+pub(super) struct RunningNetwork {
     // Declared before the lab: on drop, processes end first, then sockets close, then the namespaces are removed.
     vbbu: Option<Vbbu>,
     pairs: Vec<Pair>,
     taps: Option<Taps>,
-    cable: Option<Cable>,
+    cable: Option<StampedLink>,
     /// Observer of iperf3's packets, if iperf3 runs.
-    witness: Option<Witness>,
+    witness: Option<PacketCapture>,
     /// CPU quota of the vBBU's threads.
     quota: Option<Arc<CpuQuota>>,
-    lab: Lab,
-    part: XhaulPart,
+    lab: LiveTopology,
+    part: XhaulComponent,
     costs: Vec<(&'static str, f64)>,
     window: Option<Window>,
     /// The reason why an additional program gave no result.
@@ -211,8 +211,8 @@ struct Window {
     senders: Vec<JoinHandle<Departed>>,
     receivers: Vec<JoinHandle<Arrived>>,
     taps: Vec<JoinHandle<TapDelays>>,
-    caught: Vec<JoinHandle<Caught>>,
-    cable: Option<Watch>,
+    caught: Vec<JoinHandle<CapturedFrames>>,
+    cable: Option<CaptureThreads>,
     /// Begin of the window, in nanoseconds since 1970.
     base_ns: u64,
     tools: Vec<JoinHandle<ToolResult>>,
@@ -220,20 +220,22 @@ struct Window {
     helpers: Vec<JoinHandle<()>>,
 }
 
-impl Live {
-    pub(super) fn start(part: &XhaulPart) -> Result<Self, ComponentError> {
+impl RunningNetwork {
+    pub(super) fn start(part: &XhaulComponent) -> Result<Self, ComponentError> {
         let part = &part.slowed();
         part.tools.0.iter().try_for_each(Tool::find)?;
         let quota = (part.cpu_quota > 0.0).then(|| CpuQuota::new(part.cpu_quota)).transpose();
         let quota =
             quota.map_err(|why| ranlab_lab::environment(format!("`cu.cpu_quota`: {why}")))?.map(Arc::new);
-        let mut lab = Lab::build(part)?;
+        let mut lab = LiveTopology::build(part)?;
         // With a physical card the path does not run in the sender's system call, so the time of the call is not its
         // cost.
         let costs = if lab.borrows() { Vec::new() } else { cost::measure(&lab, part, part.cost_batches)? };
         lab.shape(part)?;
-        let cable = Cable::open(&mut lab, part)?;
-        let ours = |flow: &&LiveFlow| part.vbbu.is_none() || !matches!(flow.way, Way::CellDown | Way::CellUp);
+        let cable = StampedLink::open(&mut lab, part)?;
+        let ours = |flow: &&LiveFlow| {
+            part.vbbu.is_none() || !matches!(flow.way, Segment::CellDown | Segment::CellUp)
+        };
         let pairs = part
             .flows
             .0
@@ -241,10 +243,10 @@ impl Live {
             .filter(ours)
             .map(|flow| Pair::open(&lab, part, flow))
             .collect::<Result<_, _>>()?;
-        let raw = part.flows.0.iter().any(|flow| flow.raw && flow.way == Way::CellDown);
+        let raw = part.flows.0.iter().any(|flow| flow.raw && flow.way == Segment::CellDown);
         let taps = part.taps.then(|| Taps::open(&lab, raw)).transpose()?;
         let witnessed = part.tools.0.iter().any(|tool| matches!(tool, Tool::Iperf3 { .. }));
-        let witness = witnessed.then(|| Witness::open(&lab)).transpose()?;
+        let witness = witnessed.then(|| PacketCapture::open(&lab)).transpose()?;
         let vbbu = part.vbbu.as_ref().map(|own| Vbbu::start(&lab, &own.0)).transpose()?;
         Ok(Self {
             vbbu,
@@ -265,7 +267,7 @@ impl Live {
         self.quota.as_ref().and_then(|quota| quota.throttled_ns()).unwrap_or(0)
     }
 
-    fn halt(&mut self) -> Option<Ended> {
+    fn halt(&mut self) -> Option<WindowResult> {
         let mut window = self.window.take()?;
         let queues = window.queues.zip(self.lab.queues());
         let seconds = window.begun.elapsed().as_secs_f64();
@@ -288,7 +290,7 @@ impl Live {
             let _ = helper.join();
         }
         let witness = window.witness.and_then(|thread| thread.join().ok());
-        Some(Ended {
+        Some(WindowResult {
             departed,
             arrived,
             seen,
@@ -305,11 +307,11 @@ impl Live {
 }
 
 /// Results of a window.
-struct Ended {
+struct WindowResult {
     departed: Vec<Departed>,
     arrived: Vec<Arrived>,
     seen: Vec<TapDelays>,
-    caught: Vec<Caught>,
+    caught: Vec<CapturedFrames>,
     stamped: CableSeen,
     /// Time at which senders were stopped, in nanoseconds since the window began.
     stopped_ns: u64,
@@ -321,7 +323,7 @@ struct Ended {
     seconds: f64,
 }
 
-impl Ended {
+impl WindowResult {
     /// Adds the results of additional programs. Returns the error of one that failed.
     fn tools(&self, put: &mut dyn FnMut(String, f64)) -> Option<String> {
         let mut failed = None;
@@ -351,7 +353,7 @@ impl Ended {
     }
 }
 
-impl RunningComponent for Live {
+impl RunningComponent for RunningNetwork {
     fn check(&mut self) -> Result<(), ComponentError> {
         self.vbbu.as_mut().map_or(Ok(()), Vbbu::check)?;
         self.failed.take().map_or(Ok(()), |why| Err(ranlab_lab::environment(why)))
@@ -441,7 +443,7 @@ impl RunningComponent for Live {
         if let Some(vbbu) = &mut self.vbbu {
             vbbu.add_results(&ended.caught, ended.stopped_ns, &self.part.flows.0, report);
         }
-        let Ended { departed, arrived, seen, .. } = ended;
+        let WindowResult { departed, arrived, seen, .. } = ended;
         for (name, value) in &self.costs {
             report.numbers.insert((*name).to_owned(), *value);
         }
@@ -459,7 +461,7 @@ impl RunningComponent for Live {
     }
 }
 
-impl Drop for Live {
+impl Drop for RunningNetwork {
     fn drop(&mut self) {
         let _ = self.halt();
     }
@@ -493,14 +495,14 @@ fn told_of(
     if sent.is_none() {
         put("early", got.early as f64);
     }
-    if matches!(flow.way, Way::CellDown | Way::CellUp) {
-        let segments = tap::segments(seen, flow.way == Way::CellDown, got.delays.mean_ps());
+    if matches!(flow.way, Segment::CellDown | Segment::CellUp) {
+        let segments = tap::segments(seen, flow.way == Segment::CellDown, got.delays.mean_ps());
         segments.into_iter().flatten().for_each(|(name, value)| put(name, value));
     }
     let distribution = got.delays.buckets().map(|(ps, count)| (ps / 1000, count)).collect();
     report.distributions.insert(format!("{}_ns", flow.role), distribution);
-    if matches!(flow.way, Way::Echo | Way::User) {
-        seen_by_user(&got.delays, flow.way == Way::Echo, &mut |name, value| {
+    if matches!(flow.way, Segment::Echo | Segment::User) {
+        seen_by_user(&got.delays, flow.way == Segment::Echo, &mut |name, value| {
             report.numbers.insert(name.to_owned(), value);
         });
     }

@@ -28,14 +28,14 @@ const QUEUE_BYTES: u64 = 200_000;
 const PORT: u16 = 9;
 
 /// Two namespaces and a link between them.
-struct Yard {
+struct TestNetwork {
     testbed: Testbed,
     near: String,
     tap: std::os::fd::OwnedFd,
     _sink: UdpSocket,
 }
 
-impl Yard {
+impl TestNetwork {
     fn new() -> Self {
         let mut testbed = Testbed::new().unwrap();
         let near = testbed.namespace("near").unwrap();
@@ -138,13 +138,13 @@ fn accepted(told: Result<(), NetnsError>) -> bool {
     }
 }
 
-fn yard() -> Option<Yard> {
+fn yard() -> Option<TestNetwork> {
     match ranlab_host::netns::lacking().first() {
         Some(lack) => {
             ranlab_host::doctor::skipped(lack);
             None
         }
-        None => Some(Yard::new()),
+        None => Some(TestNetwork::new()),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Physical ports for the network: the CU's card and the far end of its cable, with virtual functions; and slow motion
 //! for emulated machines.
 
-use super::topology::Lab;
-use super::{LiveFlow, XhaulPart, lab_trouble};
+use super::topology::LiveTopology;
+use super::{LiveFlow, XhaulComponent, lab_trouble};
 use ranlab_lab::environment;
 use ranlab_lab::field::JsonField;
 use ranlab_lab::worker::{ComponentError, Report};
@@ -27,7 +27,7 @@ pub(super) struct Ports {
 
 impl Ports {
     /// Reads the ports from a component's configuration.
-    pub(super) fn read(part: &XhaulPart) -> Result<Self, ComponentError> {
+    pub(super) fn read(part: &XhaulComponent) -> Result<Self, ComponentError> {
         let of = |name: &str, given: &Option<String>| {
             given.as_deref().map(|text| CablePorts::read(name, text)).transpose()
         };
@@ -65,7 +65,7 @@ impl CablePorts {
     }
 }
 
-impl Lab {
+impl LiveTopology {
     /// Returns whether it uses physical ports of this machine.
     pub(super) fn borrows(&self) -> bool {
         self.borrowed.0 > 0
@@ -137,7 +137,7 @@ impl Lab {
     }
 
     /// Reports the physical resources that were used, and whether times are meaningful.
-    pub(super) fn report_ports(&self, part: &XhaulPart, report: &mut Report) {
+    pub(super) fn report_ports(&self, part: &XhaulComponent, report: &mut Report) {
         let (ports, functions) = self.borrowed;
         report.numbers.insert("live.ports".to_owned(), ports as f64);
         report.numbers.insert("live.functions".to_owned(), functions as f64);
@@ -155,7 +155,7 @@ impl Lab {
     }
 }
 
-impl XhaulPart {
+impl XhaulComponent {
     /// Returns whether physical ports are configured.
     pub(crate) const fn borrows(&self) -> bool {
         self.midhaul_ports.is_some() || self.backhaul_ports.is_some()
@@ -193,17 +193,17 @@ mod tests {
 
     #[test]
     fn ports_must_be_two_distinct_interfaces() {
-        let part = |midhaul: &str, backhaul: Option<&str>| XhaulPart {
+        let part = |midhaul: &str, backhaul: Option<&str>| XhaulComponent {
             midhaul_ports: Some(midhaul.to_owned()),
             backhaul_ports: backhaul.map(str::to_owned),
-            ..XhaulPart::default()
+            ..XhaulComponent::default()
         };
         let fine = Ports::read(&part("a b", Some("c  d"))).unwrap();
         assert_eq!(
             fine.backhaul,
             Some(CablePorts { near: "c".to_owned(), far: "d".to_owned(), midhaul: false })
         );
-        assert_eq!(Ports::read(&XhaulPart::default()).unwrap(), Ports::default());
+        assert_eq!(Ports::read(&XhaulComponent::default()).unwrap(), Ports::default());
         for (part, word) in [
             (part("a", None), "1 ports"),
             (part("a b c", None), "3 ports"),
@@ -219,7 +219,7 @@ mod tests {
     fn slow_motion_keeps_relative_loads() {
         let flow = LiveFlow {
             role: "cell_dl".to_owned(),
-            way: super::super::Way::CellDown,
+            way: super::super::Segment::CellDown,
             raw: true,
             payloads: vec![600; 14],
             period_ns: 1_000_000,
@@ -227,12 +227,12 @@ mod tests {
             timer_ns: 0,
             budget_ns: Some(250_000),
         };
-        let part = XhaulPart { slowdown: 50, flows: JsonField(vec![flow]), ..XhaulPart::default() };
+        let part = XhaulComponent { slowdown: 50, flows: JsonField(vec![flow]), ..XhaulComponent::default() };
         let slow = part.slowed();
         assert_eq!(
             (slow.rate_bps, slow.flows.0[0].period_ns, slow.flows.0[0].budget_ns),
             (20_000_000, 50_000_000, Some(12_500_000))
         );
-        assert_eq!(XhaulPart { slowdown: 1, ..part.clone() }.slowed().flows, part.flows);
+        assert_eq!(XhaulComponent { slowdown: 1, ..part.clone() }.slowed().flows, part.flows);
     }
 }

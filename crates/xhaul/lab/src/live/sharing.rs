@@ -11,9 +11,9 @@ use ranlab_xhaul::{NS, Quantiles};
 use serde::{Deserialize, Serialize};
 
 use super::cost::{Path, packet};
-use super::topology::Lab;
+use super::topology::LiveTopology;
 use super::wakeup::{self, Wakeup, WakeupKind};
-use super::{LiveSharing, XhaulPart};
+use super::{LiveSharing, XhaulComponent};
 use ranlab_lab::field::JsonField;
 use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{environment, rig};
@@ -262,8 +262,12 @@ pub fn measure(rounds: u32, wakeups: u32) -> Result<SharingProfile, ComponentErr
 }
 
 /// Builds a network that consists of a switch and the path between it and the vBBU.
-fn lab(sharing: LiveSharing) -> Result<Lab, ComponentError> {
-    Lab::build(&XhaulPart { sharing: JsonField(sharing), midhaul_switch: true, ..XhaulPart::default() })
+fn lab(sharing: LiveSharing) -> Result<LiveTopology, ComponentError> {
+    LiveTopology::build(&XhaulComponent {
+        sharing: JsonField(sharing),
+        midhaul_switch: true,
+        ..XhaulComponent::default()
+    })
 }
 
 /// Returns the packet times of each path but the first, above the minimum of the first path in the same stretch, in

@@ -12,8 +12,8 @@ use ranlab_packet::{ETHERNET_BYTES, EtherType};
 use ranlab_xhaul::Delays;
 use ranlab_xhaul::if4p5::{ETHERTYPE, Frame, HEADER_SIZE, Kind, PRB_SIZE};
 
-use super::Way;
-use super::topology::{Lab, in_namespace};
+use super::Segment;
+use super::topology::{LiveTopology, in_namespace};
 use super::traffic::{BUFFER_BYTES, PRIORITIES, WAIT, datagram, numbers_of};
 use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{environment, rig};
@@ -25,12 +25,12 @@ const ENDS: (&str, &str) = ("v1", "du");
 pub(super) struct Taps {
     /// Port towards the CU, port towards the DU.
     ports: [Arc<OwnedFd>; 2],
-    ends: Ends,
+    ends: EndpointAddresses,
 }
 
 /// Addresses that identify the cell's packets.
 #[derive(Debug, Clone, Copy)]
-enum Ends {
+enum EndpointAddresses {
     /// IF4p5 frames: hardware addresses of vBBU and DU.
     Frames([[u8; 6]; 2]),
     /// Datagrams: IP addresses of vBBU and DU. Only the first fragment of a datagram counts.
@@ -46,7 +46,7 @@ pub(super) struct TapDelays {
 
 impl Taps {
     /// Opens the taps for a cell whose packets are raw frames or datagrams.
-    pub(super) fn open(lab: &Lab, raw: bool) -> Result<Self, ComponentError> {
+    pub(super) fn open(lab: &LiveTopology, raw: bool) -> Result<Self, ComponentError> {
         let ethertype = if raw { ETHERTYPE } else { EtherType::IPV4.0 };
         let tap = |node: &str| {
             let (namespace, port) = lab.port(node).ok_or_else(|| rig(format!("no switch before {node}")))?;
@@ -57,9 +57,9 @@ impl Taps {
             })
         };
         let ends = if raw {
-            Ends::Frames([lab.hardware(ENDS.0)?, lab.hardware(ENDS.1)?])
+            EndpointAddresses::Frames([lab.hardware(ENDS.0)?, lab.hardware(ENDS.1)?])
         } else {
-            Ends::Datagrams([lab.get(ENDS.0)?.ip, lab.get(ENDS.1)?.ip])
+            EndpointAddresses::Datagrams([lab.get(ENDS.0)?.ip, lab.get(ENDS.1)?.ip])
         };
         Ok(Self { ports: [tap(ENDS.0)?, tap(ENDS.1)?], ends })
     }
@@ -79,15 +79,15 @@ impl Taps {
     }
 }
 
-fn read_tap(socket: &OwnedFd, ends: Ends, base_ns: u64, go: &AtomicBool) -> TapDelays {
+fn read_tap(socket: &OwnedFd, ends: EndpointAddresses, base_ns: u64, go: &AtomicBool) -> TapDelays {
     let mut room = vec![0; 65_536];
     let mut seen = TapDelays { down: Delays::new(), up: Delays::new() };
     while go.load(Ordering::Relaxed) {
         let Ok(stamped) = receive_stamped(socket, &mut room) else { continue };
         let packet = &room[..stamped.bytes];
         let found = match ends {
-            Ends::Frames(ends) => cells(packet, ends),
-            Ends::Datagrams(ends) => datagrams(packet, ends),
+            EndpointAddresses::Frames(ends) => cells(packet, ends),
+            EndpointAddresses::Datagrams(ends) => datagrams(packet, ends),
         };
         let Some((down, sequence, sent_ns)) = found else { continue };
         let Some(at_ns) = stamped.at_ns.checked_sub(base_ns) else { continue };
@@ -115,8 +115,8 @@ fn cells(packet: &[u8], [vbbu, du]: [[u8; 6]; 2]) -> Option<(bool, u64, u64)> {
 /// Like [`cells`], for a datagram.
 fn datagrams(packet: &[u8], [vbbu, du]: [Ipv4Addr; 2]) -> Option<(bool, u64, u64)> {
     let (from, to, port, payload) = datagram(packet)?;
-    let down = (from, to, port) == (vbbu, du, Way::CellDown.port());
-    let up = (from, to, port) == (du, vbbu, Way::CellUp.port());
+    let down = (from, to, port) == (vbbu, du, Segment::CellDown.port());
+    let up = (from, to, port) == (du, vbbu, Segment::CellUp.port());
     let (sequence, sent_ns) = numbers_of(payload).filter(|_| down || up)?;
     Some((down, sequence, sent_ns))
 }
@@ -178,12 +178,12 @@ mod tests {
             octets.extend(7_u64.to_le_bytes().into_iter().chain(1234_u64.to_le_bytes()));
             datagrams(&octets, [vbbu, du])
         };
-        assert_eq!(packet(vbbu, du, Way::CellDown.port(), 0), Some((true, 7, 1234)));
-        assert_eq!(packet(du, vbbu, Way::CellUp.port(), 0), Some((false, 7, 1234)));
+        assert_eq!(packet(vbbu, du, Segment::CellDown.port(), 0), Some((true, 7, 1234)));
+        assert_eq!(packet(du, vbbu, Segment::CellUp.port(), 0), Some((false, 7, 1234)));
         // Another direction, another flow, a later fragment.
-        assert_eq!(packet(du, vbbu, Way::CellDown.port(), 0), None);
-        assert_eq!(packet(vbbu, du, Way::User.port(), 0), None);
-        assert_eq!(packet(vbbu, du, Way::CellDown.port(), 185), None);
+        assert_eq!(packet(du, vbbu, Segment::CellDown.port(), 0), None);
+        assert_eq!(packet(vbbu, du, Segment::User.port(), 0), None);
+        assert_eq!(packet(vbbu, du, Segment::CellDown.port(), 185), None);
         assert_eq!(datagrams(&[0; 30], [vbbu, du]), None);
     }
 

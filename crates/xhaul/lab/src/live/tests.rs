@@ -4,7 +4,7 @@
 use super::*;
 use ranlab_lab::worker::FaultOwner;
 
-fn flow(role: &str, way: Way) -> LiveFlow {
+fn flow(role: &str, way: Segment) -> LiveFlow {
     LiveFlow {
         role: role.to_owned(),
         way,
@@ -17,8 +17,13 @@ fn flow(role: &str, way: Way) -> LiveFlow {
     }
 }
 
-fn component(flows: Vec<LiveFlow>) -> XhaulPart {
-    XhaulPart { cost_batches: 0, rate_bps: 100_000_000, flows: JsonField(flows), ..XhaulPart::default() }
+fn component(flows: Vec<LiveFlow>) -> XhaulComponent {
+    XhaulComponent {
+        cost_batches: 0,
+        rate_bps: 100_000_000,
+        flows: JsonField(flows),
+        ..XhaulComponent::default()
+    }
 }
 
 /// Returns whether networks are not possible here. Prints the reason.
@@ -31,7 +36,7 @@ fn impossible() -> bool {
 }
 
 /// Reads windows until all of these metrics are present and above 0. A busy machine may delay a whole window.
-fn found(live: &mut Live, names: &[&str]) -> Report {
+fn found(live: &mut RunningNetwork, names: &[&str]) -> Report {
     let mut report = Report::default();
     for _ in 0..20 {
         report = Report::default();
@@ -52,9 +57,9 @@ fn concurrent_networks_are_isolated() {
     if impossible() {
         return;
     }
-    let both = |flows: Vec<LiveFlow>| Live::start(&component(flows)).unwrap();
-    let mut first = both(vec![flow("cell_dl", Way::CellDown), flow("cell_ul", Way::CellUp)]);
-    let mut second = both(vec![flow("cell_dl", Way::CellDown), flow("user", Way::Echo)]);
+    let both = |flows: Vec<LiveFlow>| RunningNetwork::start(&component(flows)).unwrap();
+    let mut first = both(vec![flow("cell_dl", Segment::CellDown), flow("cell_ul", Segment::CellUp)]);
+    let mut second = both(vec![flow("cell_dl", Segment::CellDown), flow("user", Segment::Echo)]);
     second.begin();
     let report = found(&mut first, &["cell_dl.sent", "cell_ul.sent", "cell_dl.delay_us_p99", "cu_dl.mbps"]);
     // No packet of the other network arrived.
@@ -76,18 +81,18 @@ fn shared_card_carries_both_vbbus_and_taps_see_switch() {
         return;
     }
     let flows = vec![
-        flow("cell_dl", Way::CellDown),
-        flow("neighbour_dl", Way::NeighbourDown),
-        flow("background_ul", Way::BackgroundUp),
+        flow("cell_dl", Segment::CellDown),
+        flow("neighbour_dl", Segment::NeighbourDown),
+        flow("background_ul", Segment::BackgroundUp),
     ];
-    let part = XhaulPart {
+    let part = XhaulComponent {
         sharing: JsonField(LiveSharing::Bridge),
         taps: true,
         busy_ns: Some(JsonField((10_000_000, 1_000_000))),
         cost_batches: 50,
         ..component(flows)
     };
-    let mut live = Live::start(&part).unwrap();
+    let mut live = RunningNetwork::start(&part).unwrap();
     let names =
         ["cell_dl.tap_in_us_p99", "cell_dl.tap_out_us_p99", "neighbour_dl.sent", "background_ul.sent"];
     let report = found(&mut live, &names);
@@ -99,7 +104,9 @@ fn shared_card_carries_both_vbbus_and_taps_see_switch() {
 #[test]
 fn invalid_network_is_rejected_with_reason() {
     let tools = JsonField(vec![Tool::Ping { bytes: 9, interval_ns: 1_000_000, count: 1 }]);
-    let Err(trouble) = Live::start(&XhaulPart { tools, cpu_quota: 9.0, ..component(Vec::new()) }) else {
+    let Err(trouble) =
+        RunningNetwork::start(&XhaulComponent { tools, cpu_quota: 9.0, ..component(Vec::new()) })
+    else {
         panic!("more than a CPU of one CPU")
     };
     assert_eq!(trouble.fault, FaultOwner::Environment);

@@ -14,7 +14,7 @@ use ranlab_packet::EtherType;
 use ranlab_xhaul::Delays;
 use serde::{Deserialize, Serialize};
 
-use super::topology::{Lab, MIDHAUL, in_namespace};
+use super::topology::{LiveTopology, MIDHAUL, in_namespace};
 use super::traffic::{BUFFER_BYTES, PRIORITIES, WAIT, datagram};
 use ranlab_lab::child::Child;
 use ranlab_lab::environment;
@@ -98,7 +98,7 @@ impl Tool {
     /// Starts the program. The thread ends with it, at the latest a few seconds after `go` is cleared.
     pub(super) fn begin(
         &self,
-        lab: &Lab,
+        lab: &LiveTopology,
         go: &Arc<AtomicBool>,
     ) -> Result<JoinHandle<ToolResult>, ComponentError> {
         let (from, to) = match self {
@@ -207,10 +207,10 @@ fn iperf3(text: &str) -> ToolResult {
 }
 
 /// Observes iperf3's packets at the DU with kernel time stamps.
-pub(super) struct Witness(Arc<OwnedFd>);
+pub(super) struct PacketCapture(Arc<OwnedFd>);
 
-impl Witness {
-    pub(super) fn open(lab: &Lab) -> Result<Self, ComponentError> {
+impl PacketCapture {
+    pub(super) fn open(lab: &LiveTopology) -> Result<Self, ComponentError> {
         in_namespace(&lab.get("du")?.namespace, || {
             let socket = open_tap(MIDHAUL, EtherType::IPV4.0).map_err(environment)?;
             stamp_received(&socket, BUFFER_BYTES, WAIT).map_err(environment)?;

@@ -8,7 +8,7 @@ use ranlab_net::stamped::enter_namespace;
 use super::apart::OneEnd;
 use super::ports::{CablePorts, Ports};
 use super::traffic::early_ns;
-use super::{Classes, LiveSharing, RankOrder, Way, XhaulPart, lab_trouble};
+use super::{Classes, LiveSharing, RankOrder, Segment, XhaulComponent, lab_trouble};
 use ranlab_lab::field::JsonField;
 use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{environment, rig};
@@ -24,7 +24,7 @@ const EDGES: [&str; 4] = ["du", "du2", "tester", "server"];
 const CLASS_MAX: u8 = 7;
 
 /// Namespace and interface.
-pub(super) type End = (String, String);
+pub(super) type InterfaceEnd = (String, String);
 
 /// Namespace and addresses of a node.
 #[derive(Debug, Clone)]
@@ -37,15 +37,15 @@ pub(super) struct Node {
 
 /// The network.
 #[derive(Debug)]
-pub(super) struct Lab {
+pub(super) struct LiveTopology {
     pub(super) testbed: Testbed,
     nodes: Vec<Node>,
     /// Interfaces that are limited to the rate of their link.
-    links: Vec<End>,
+    links: Vec<InterfaceEnd>,
     /// Ports of the midhaul switch, by node.
-    ports: Vec<(&'static str, End)>,
+    ports: Vec<(&'static str, InterfaceEnd)>,
     /// The CU's end of the cable to that switch, if its containers share a card.
-    card: Option<End>,
+    card: Option<InterfaceEnd>,
     /// Number of transmit queues per cable.
     queues: usize,
     /// Number of physical ports in use, and of virtual functions created.
@@ -53,12 +53,12 @@ pub(super) struct Lab {
     /// This machine's end, if the network spans two machines.
     pub(super) apart: Option<OneEnd>,
     /// Near and far end of the midhaul's cable, if physical ports are used.
-    pub(super) cable: Option<[End; 2]>,
+    pub(super) cable: Option<[InterfaceEnd; 2]>,
     count: usize,
 }
 
-impl Lab {
-    pub(super) fn build(part: &XhaulPart) -> Result<Self, ComponentError> {
+impl LiveTopology {
+    pub(super) fn build(part: &XhaulComponent) -> Result<Self, ComponentError> {
         let testbed = Testbed::new().map_err(lab_trouble)?;
         let by_queues = part.classes.as_ref().is_some_and(|classes| classes.0.order.by_device_queues());
         let mut lab = Self {
@@ -74,10 +74,10 @@ impl Lab {
             count: 0,
         };
         let given = Ports::read(part)?;
-        let has = |ways: &[Way]| part.flows.0.iter().any(|flow| ways.contains(&flow.way));
-        let neighbour = has(&[Way::NeighbourDown, Way::NeighbourUp]);
-        let background = has(&[Way::BackgroundDown, Way::BackgroundUp]);
-        let user = has(&[Way::User, Way::Echo]);
+        let has = |ways: &[Segment]| part.flows.0.iter().any(|flow| ways.contains(&flow.way));
+        let neighbour = has(&[Segment::NeighbourDown, Segment::NeighbourUp]);
+        let background = has(&[Segment::BackgroundDown, Segment::BackgroundUp]);
+        let user = has(&[Segment::User, Segment::Echo]);
         let mut edges = vec![("du", 1)];
         let mut containers = vec![("v1", 11)];
         if neighbour {
@@ -116,7 +116,7 @@ impl Lab {
     }
 
     /// Adds the server and the routes through the first vBBU.
-    fn backhaul(&mut self, part: &XhaulPart, given: Option<&CablePorts>) -> Result<(), ComponentError> {
+    fn backhaul(&mut self, part: &XhaulComponent, given: Option<&CablePorts>) -> Result<(), ComponentError> {
         self.node("server", Ipv4Addr::new(10, 78, 0, 1))?;
         let route = |lab: &Self, from: &str, to: &str, via: &str| {
             let namespace = &lab.get(from)?.namespace;
@@ -326,7 +326,7 @@ impl Lab {
     }
 
     /// Limits every cable to its rate in both directions, with the configured order of classes.
-    pub(super) fn shape(&self, part: &XhaulPart) -> Result<(), ComponentError> {
+    pub(super) fn shape(&self, part: &XhaulComponent) -> Result<(), ComponentError> {
         let rate_bps = part.rate_bps;
         let queue_bytes = part.queue_bytes;
         for (namespace, interface) in &self.links {

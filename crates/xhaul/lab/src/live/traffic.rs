@@ -18,8 +18,8 @@ use ranlab_xhaul::Delays;
 use ranlab_xhaul::if4p5::{ETHERTYPE, Frame, HEADER_SIZE, Kind};
 
 use super::apart::Epoch;
-use super::topology::{Lab, MIDHAUL, in_namespace};
-use super::{LiveFlow, RankOrder, Way, XhaulPart};
+use super::topology::{LiveTopology, MIDHAUL, in_namespace};
+use super::{LiveFlow, RankOrder, Segment, XhaulComponent};
 use ranlab_lab::environment;
 use ranlab_lab::worker::ComponentError;
 
@@ -53,13 +53,13 @@ struct Timing {
 }
 
 impl Timing {
-    fn from_component(part: &XhaulPart, way: Way) -> Self {
+    fn from_component(part: &XhaulComponent, way: Segment) -> Self {
         let order = part.classes.as_ref().map(|classes| &classes.0.order);
         let aligned_ns = match order {
             Some(RankOrder::Gates { entries }) => entries.iter().map(|(ns, _)| ns).sum(),
             _ => 0,
         };
-        let lead = part.launch_lead_ns.filter(|_| way == Way::CellDown).map(Duration::from_nanos);
+        let lead = part.launch_lead_ns.filter(|_| way == Segment::CellDown).map(Duration::from_nanos);
         Self { lead, apart: part.end.as_ref().map(|end| end.0.until()), aligned_ns }
     }
 
@@ -118,7 +118,7 @@ pub(super) struct Arrived {
     pub(super) rung: Option<TimestampSource>,
 }
 
-impl Way {
+impl Segment {
     fn nodes(self) -> (&'static str, &'static str) {
         match self {
             Self::CellDown => ("v1", "du"),
@@ -151,7 +151,7 @@ impl Socket {
     }
 }
 
-fn open_raw(lab: &Lab, node: &str, peer: &str) -> Result<Socket, ComponentError> {
+fn open_raw(lab: &LiveTopology, node: &str, peer: &str) -> Result<Socket, ComponentError> {
     let own = lab.hardware(node)?;
     // The address of a remote peer is resolved when both machines are up.
     let far = if lab.here(peer) { lab.hardware(peer)? } else { [0; 6] };
@@ -164,7 +164,7 @@ fn open_raw(lab: &Lab, node: &str, peer: &str) -> Result<Socket, ComponentError>
     Ok(Socket::Frames(socket, header))
 }
 
-fn open_udp(lab: &Lab, node: &str, port: u16) -> Result<UdpSocket, ComponentError> {
+fn open_udp(lab: &LiveTopology, node: &str, port: u16) -> Result<UdpSocket, ComponentError> {
     in_namespace(&lab.get(node)?.namespace, || {
         let socket = UdpSocket::bind(("0.0.0.0", port)).map_err(environment)?;
         stamp_received(&socket, BUFFER_BYTES, WAIT).map_err(environment)?;
@@ -173,7 +173,11 @@ fn open_udp(lab: &Lab, node: &str, port: u16) -> Result<UdpSocket, ComponentErro
 }
 
 impl Pair {
-    pub(super) fn open(lab: &Lab, part: &XhaulPart, flow: &LiveFlow) -> Result<Self, ComponentError> {
+    pub(super) fn open(
+        lab: &LiveTopology,
+        part: &XhaulComponent,
+        flow: &LiveFlow,
+    ) -> Result<Self, ComponentError> {
         let (from, to) = flow.way.nodes();
         let flow = flow.clone();
         let timing = Timing::from_component(part, flow.way);
@@ -190,7 +194,7 @@ impl Pair {
             let receiver = opened(lab.here(to), &|| open_raw(lab, to, from))?;
             return Ok(Self { flow, timing, sender, receiver, reflector: None });
         }
-        let port = if flow.way == Way::Echo { ECHO_PORT } else { flow.way.port() };
+        let port = if flow.way == Segment::Echo { ECHO_PORT } else { flow.way.port() };
         let far = lab.here(to).then(|| open_udp(lab, to, port)).transpose()?;
         let sender = opened(lab.here(from), &|| {
             let near = open_udp(lab, from, 0)?;
@@ -199,7 +203,7 @@ impl Pair {
         })?;
         sender.iter().try_for_each(|sender| launched(sender))?;
         let (receiver, reflector) = match flow.way {
-            Way::Echo => (sender.clone(), far.map(Arc::new)),
+            Segment::Echo => (sender.clone(), far.map(Arc::new)),
             way if way.background() => {
                 if let Some(far) = &far {
                     // A full buffer drops further packets without cost.
@@ -217,10 +221,10 @@ impl Pair {
     ///
     /// # Errors
     /// The receiver does not reply.
-    pub(super) fn resolve_receiver(&mut self, lab: &Lab) -> Result<(), ComponentError> {
+    pub(super) fn resolve_receiver(&mut self, lab: &LiveTopology) -> Result<(), ComponentError> {
         let (from, to) = self.flow.way.nodes();
         // Routed packets go to the first vBBU.
-        let next = if self.flow.way == Way::Echo { VBBU } else { to };
+        let next = if self.flow.way == Segment::Echo { VBBU } else { to };
         if !lab.here(from) || lab.here(to) || from == "server" {
             return Ok(());
         }
@@ -275,7 +279,7 @@ impl Pair {
     pub(super) fn help(&self, go: &Arc<AtomicBool>) -> Option<JoinHandle<()>> {
         let socket = Arc::clone(self.reflector.as_ref()?);
         let go = Arc::clone(go);
-        if self.flow.way != Way::Echo {
+        if self.flow.way != Segment::Echo {
             return None;
         }
         Some(std::thread::spawn(move || {
@@ -367,7 +371,7 @@ impl<'a> Sender<'a> {
             Socket::Frames(socket, header) => {
                 self.packet.clear();
                 self.packet.extend_from_slice(header);
-                let down = self.flow.way == Way::CellDown || self.flow.way == Way::NeighbourDown;
+                let down = self.flow.way == Segment::CellDown || self.flow.way == Segment::NeighbourDown;
                 let symbols = self.flow.payloads.len().max(1);
                 let frame = Frame {
                     kind: if down { Kind::DownlinkFft } else { Kind::UplinkFft },

@@ -21,11 +21,11 @@ use ranlab_xhaul::Delays;
 use serde::{Deserialize, Serialize};
 
 use super::delays::numbers;
-use super::topology::{Lab, MIDHAUL, in_namespace};
+use super::topology::{LiveTopology, MIDHAUL, in_namespace};
 use ranlab_lab::vbbu::{OwnProcess, OwnVbbu};
 
 use super::traffic::{BUFFER_BYTES, PRIORITIES, WAIT};
-use super::{LiveFlow, Way};
+use super::{LiveFlow, Segment};
 use ranlab_lab::child::Child;
 use ranlab_lab::output::{ExpectedLine, Output};
 use ranlab_lab::worker::{ComponentError, Report};
@@ -78,7 +78,7 @@ struct Process {
 }
 
 impl Vbbu {
-    pub(super) fn start(lab: &Lab, part: &VbbuPart) -> Result<Self, ComponentError> {
+    pub(super) fn start(lab: &LiveTopology, part: &VbbuPart) -> Result<Self, ComponentError> {
         let ends = [lab.hardware("v1")?, lab.hardware("du")?];
         let mut vbbu = Self { name: part.name.clone(), processes: Vec::new(), ends, fault: None };
         for (role, node, process) in [("CU", "v1", &part.own.cu), ("DU", "du", &part.own.du)] {
@@ -98,7 +98,7 @@ impl Vbbu {
     }
 
     /// Opens taps at both ends, CU and DU. Frames before the second tap is open are not counted.
-    pub(super) fn open(lab: &Lab) -> Result<[OwnedFd; 2], ComponentError> {
+    pub(super) fn open(lab: &LiveTopology) -> Result<[OwnedFd; 2], ComponentError> {
         let open = |node: &str| {
             in_namespace(&lab.get(node)?.namespace, || {
                 let socket = open_frames(MIDHAUL, ALL_TYPES).map_err(environment)?;
@@ -115,7 +115,7 @@ impl Vbbu {
         sockets: [OwnedFd; 2],
         base_ns: u64,
         go: &Arc<AtomicBool>,
-    ) -> Vec<JoinHandle<Caught>> {
+    ) -> Vec<JoinHandle<CapturedFrames>> {
         let watch = |socket: OwnedFd| {
             let go = Arc::clone(go);
             let ends = self.ends;
@@ -131,7 +131,7 @@ impl Vbbu {
     /// `until_ns` may still have been in flight and are not counted.
     pub(super) fn add_results(
         &mut self,
-        caught: &[Caught],
+        caught: &[CapturedFrames],
         until_ns: u64,
         flows: &[LiveFlow],
         report: &mut Report,
@@ -145,8 +145,8 @@ impl Vbbu {
         }
         let mut frames = 0;
         let seconds = until_ns as f64 / 1e9;
-        for (role, way) in [("cell_dl", Way::CellDown), ("cell_ul", Way::CellUp)] {
-            let down = way == Way::CellDown;
+        for (role, way) in [("cell_dl", Segment::CellDown), ("cell_ul", Segment::CellUp)] {
+            let down = way == Segment::CellDown;
             let (left, reached) = if down { (cu, du) } else { (du, cu) };
             let found = matched(left, reached, down, until_ns);
             frames += found.sent;
@@ -254,15 +254,15 @@ struct FrameStamp {
 
 /// Frames recorded at one end.
 #[derive(Debug, Default)]
-pub(super) struct Caught {
+pub(super) struct CapturedFrames {
     frames: Vec<FrameStamp>,
     /// Number of frames beyond the maximum.
     more: u64,
 }
 
-fn capture_frames(socket: &OwnedFd, ends: [[u8; 6]; 2], base_ns: u64, go: &AtomicBool) -> Caught {
+fn capture_frames(socket: &OwnedFd, ends: [[u8; 6]; 2], base_ns: u64, go: &AtomicBool) -> CapturedFrames {
     let mut room = vec![0; 65_536 + ETHERNET_BYTES];
-    let mut caught = Caught::default();
+    let mut caught = CapturedFrames::default();
     while go.load(Ordering::Relaxed) {
         let Ok(stamped) = receive_stamped(socket, &mut room) else { continue };
         let Some(at_ns) = stamped.at_ns.checked_sub(base_ns) else { continue };
@@ -307,7 +307,7 @@ struct Matched {
     unknown: u64,
 }
 
-fn matched(left: &Caught, reached: &Caught, down: bool, until_ns: u64) -> Matched {
+fn matched(left: &CapturedFrames, reached: &CapturedFrames, down: bool, until_ns: u64) -> Matched {
     let mut found = Matched::default();
     let mut waiting: HashMap<u64, VecDeque<(u64, u64)>> = HashMap::new();
     for seen in left.frames.iter().filter(|seen| seen.down == down) {
@@ -351,11 +351,11 @@ mod tests {
         [to.as_slice(), &from, &kind, payload].concat()
     }
 
-    fn caught(frames: &[(&[u8], u64)]) -> Caught {
+    fn caught(frames: &[(&[u8], u64)]) -> CapturedFrames {
         let of = |&(payload, at_ns): &(&[u8], u64)| {
             seen(&frame(CU, DU, [0x08, 0x0A], payload), [CU, DU], at_ns).unwrap()
         };
-        Caught { frames: frames.iter().map(of).collect(), more: 0 }
+        CapturedFrames { frames: frames.iter().map(of).collect(), more: 0 }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Live network with its two ends on two machines: configuration of each, and the merged report.
 
-use crate::live::{APART_WINDOW_MIN, OneEnd, XhaulPart};
+use crate::live::{APART_WINDOW_MIN, OneEnd, XhaulComponent};
 use ranlab_campaign::rig::{RigError, Run};
 use ranlab_lab::worker::{Report, Worker};
 use ranlab_lab::{AnyComponent, JsonField};
@@ -25,14 +25,14 @@ pub(super) fn bring_up(
     run: &Run<'_>,
     stage: &mut Deployment<'_>,
     setup: &Setup,
-    part: &XhaulPart,
+    part: &XhaulComponent,
 ) -> Result<(), RigError> {
     refused(run, setup, part)?;
     let window_ns = u64::try_from(run.duration.as_nanos()).unwrap_or(u64::MAX);
     let end = |worker: &Worker, far: bool| {
         let ahead_ns = (worker.clock_offset_us * 1e3) as i64;
         let end = Some(JsonField(OneEnd { far, ahead_ns, window_ns }));
-        AnyComponent::from(XhaulPart { end, ..part.clone() })
+        AnyComponent::from(XhaulComponent { end, ..part.clone() })
     };
     // A lost machine is not a failure of the system under test: the repeat is invalid.
     stage.place(Account::Tool, FAR, DU_AT, &|worker| end(worker, true))?;
@@ -40,7 +40,7 @@ pub(super) fn bring_up(
 }
 
 /// Rejects settings that need both ends on one machine.
-fn refused(run: &Run<'_>, setup: &Setup, part: &XhaulPart) -> Result<(), RigError> {
+fn refused(run: &Run<'_>, setup: &Setup, part: &XhaulComponent) -> Result<(), RigError> {
     let lacks = [
         (
             part.midhaul_ports.is_none(),

@@ -8,7 +8,7 @@ use ranlab_xhaul::{Gates, Pattern, Plan, Scheduler, Split, Stage};
 use super::answer::role;
 use super::setup::{Setup, User};
 use super::sharing::Sharing;
-use crate::live::{Classes, LiveFlow, LiveSharing, RankOrder, SharingKind, Tool, Way, XhaulPart};
+use crate::live::{Classes, LiveFlow, LiveSharing, RankOrder, Segment, SharingKind, Tool, XhaulComponent};
 use ranlab_lab::JsonField;
 
 /// Ethernet header, frame check sequence, preamble and inter-packet gap.
@@ -23,7 +23,7 @@ const NS_PER_PS: u64 = 1000;
 const LAUNCH_LEAD_NS: u64 = 2_000_000;
 
 /// Returns the component for a worker, or the reason why `live` does not support the setup.
-pub(super) fn component(setup: &Setup, plan: &Plan, duration: Duration) -> Result<XhaulPart, RigError> {
+pub(super) fn component(setup: &Setup, plan: &Plan, duration: Duration) -> Result<XhaulComponent, RigError> {
     let cannot = |what: &str| Err(RigError::Environment(format!("live: {what}")));
     if setup.cells.count != 1 {
         return cannot("one cell and a neighbour are driven; `cells.count` must be 1");
@@ -75,7 +75,7 @@ pub(super) fn component(setup: &Setup, plan: &Plan, duration: Duration) -> Resul
         );
     }
     let flows = plan.network.flows.iter().filter_map(|flow| live_flow(setup, flow)).collect();
-    Ok(XhaulPart {
+    Ok(XhaulComponent {
         sharing: JsonField(sharing),
         midhaul_switch: setup.net.midhaul_switches > 0,
         backhaul_switch: setup.net.backhaul_switch,
@@ -180,14 +180,14 @@ fn tools(setup: &Setup, duration: Duration) -> Result<Vec<Tool>, RigError> {
 fn live_flow(setup: &Setup, flow: &ranlab_xhaul::Flow) -> Option<LiveFlow> {
     let role = role(&flow.name)?;
     let (way, split) = match role {
-        "cell_dl" => (Way::CellDown, Some(setup.cells.down)),
-        "cell_ul" => (Way::CellUp, Some(setup.cells.up)),
-        "neighbour_dl" => (Way::NeighbourDown, setup.neighbour.map(|(down, ..)| down)),
-        "neighbour_ul" => (Way::NeighbourUp, setup.neighbour.map(|(_, up, _)| up)),
-        "background_dl" => (Way::BackgroundDown, None),
-        "background_ul" => (Way::BackgroundUp, None),
-        _ if matches!(setup.user, User::Ping { .. }) => (Way::Echo, None),
-        _ => (Way::User, None),
+        "cell_dl" => (Segment::CellDown, Some(setup.cells.down)),
+        "cell_ul" => (Segment::CellUp, Some(setup.cells.up)),
+        "neighbour_dl" => (Segment::NeighbourDown, setup.neighbour.map(|(down, ..)| down)),
+        "neighbour_ul" => (Segment::NeighbourUp, setup.neighbour.map(|(_, up, _)| up)),
+        "background_dl" => (Segment::BackgroundDown, None),
+        "background_ul" => (Segment::BackgroundUp, None),
+        _ if matches!(setup.user, User::Ping { .. }) => (Segment::Echo, None),
+        _ => (Segment::User, None),
     };
     let (frames, period_ps, releases, timer_ps) = match &flow.pattern {
         Pattern::Periodic { period_ps, releases, frames, .. } => (frames.clone(), *period_ps, *releases, 0),

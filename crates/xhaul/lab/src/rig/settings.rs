@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::XhaulPart;
+use crate::XhaulComponent;
 use ranlab_campaign::rig::{RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_lab::{Config, config};
@@ -219,12 +219,12 @@ pub(super) struct Settings {
     pub(super) programs: Programs,
     pub(super) limits: Limits,
     /// Settings of the live network; the rest follows from the other sections.
-    pub(super) live: XhaulPart,
+    pub(super) live: XhaulComponent,
 }
 
 impl Settings {
     pub(super) fn read(run: &Run<'_>) -> Result<Self, RigError> {
-        let cpu_quota = XhaulPart::read(run, "cu")?.cpu_quota;
+        let cpu_quota = XhaulComponent::read(run, "cu")?.cpu_quota;
         Ok(Self {
             sut: Sut::read(run, "sut")?,
             cu: Cu::read(run, "cu")?,
@@ -237,7 +237,7 @@ impl Settings {
             sim: Sim::read(run, "sim")?,
             programs: Programs::read(run, "live")?,
             limits: Limits::read(run).map_err(RigError::Rig)?,
-            live: XhaulPart { cpu_quota, ..XhaulPart::read(run, "live")? },
+            live: XhaulComponent { cpu_quota, ..XhaulComponent::read(run, "live")? },
         })
     }
 
@@ -245,7 +245,7 @@ impl Settings {
         let sections = [
             Sut::keys("sut"),
             Cu::keys("cu"),
-            XhaulPart::keys("cu").only(&["cpu_quota"]),
+            XhaulComponent::keys("cu").only(&["cpu_quota"]),
             Cells::keys("cells"),
             Neighbour::keys("neighbour"),
             Background::keys("background"),
@@ -253,7 +253,7 @@ impl Settings {
             Radio::keys("air"),
             Network::keys("net"),
             Sim::keys("sim"),
-            XhaulPart::keys("live").only(&[
+            XhaulComponent::keys("live").only(&[
                 "cost_batches",
                 "taps",
                 "midhaul_ports",

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use crate::XhaulPart;
+use crate::XhaulComponent;
 use crate::live::SharingKind;
 use ranlab_campaign::rig::{RigError, Run};
-use ranlab_xhaul::{Air, Carrier, Direction, Duration as Drawn, MS, NS, Ps, S, Split, Tdd, TddError, US};
+use ranlab_xhaul::{
+    AirInterface, Carrier, Direction, Duration as Drawn, MS, NS, Ps, S, Split, Tdd, TddError, US,
+};
 
 use super::budget::Limits;
 use super::settings::{self, Programs, Settings, Sim};
@@ -35,7 +37,7 @@ pub(crate) struct Setup {
     pub(super) neighbour_user: Option<(u64, Ps)>,
     pub(super) background: Background,
     pub(super) user: User,
-    pub(super) air: Option<(Air, Air)>,
+    pub(super) air: Option<(AirInterface, AirInterface)>,
     pub(super) net: Net,
     pub(super) host_service_ps: Ps,
     /// Wake-up latency of the vBBU's thread.
@@ -45,7 +47,7 @@ pub(crate) struct Setup {
     pub(super) turnaround_ps: Ps,
     pub(super) sim: Sim,
     /// Settings of the live network.
-    pub(super) live: XhaulPart,
+    pub(super) live: XhaulComponent,
     pub(super) programs: Programs,
 }
 
@@ -377,10 +379,10 @@ fn user(from: &settings::Measured) -> Result<User, String> {
 }
 
 /// Returns downlink and uplink of the radio, if enabled.
-fn air(from: &settings::Radio) -> Option<(Air, Air)> {
+fn air(from: &settings::Radio) -> Option<(AirInterface, AirInterface)> {
     let error_ppm = (from.bler * 1e6).round() as u32;
-    let with = |air: Air| Air { error_ppm, ..air };
-    from.on.then(|| (with(Air::lte_5_mhz_downlink()), with(Air::lte_5_mhz_uplink())))
+    let with = |air: AirInterface| AirInterface { error_ppm, ..air };
+    from.on.then(|| (with(AirInterface::lte_5_mhz_downlink()), with(AirInterface::lte_5_mhz_uplink())))
 }
 
 fn net(from: &settings::Network) -> Result<Net, String> {

@@ -13,7 +13,7 @@ use ranlab_campaign::value::Value;
 
 use super::setup::Setup;
 use super::{Xhaul, answer, build, live};
-use crate::live::{LiveSharing, RankOrder, Tool, Way};
+use crate::live::{LiveSharing, RankOrder, Segment, Tool};
 use ranlab_lab::RigContext;
 use ranlab_lab::experiment::fake;
 use ranlab_lab::experiment::harness::{Experiment, RunningExperiment};
@@ -189,10 +189,10 @@ fn live_sends_split_packets_and_rejects_unsupported_settings() {
     };
     let part = of(&[("neighbour.split", text("2")), ("background.direction", text("up"))]).unwrap();
     let flow = |way| part.flows.0.iter().find(|flow| flow.way == way).unwrap();
-    let iq = flow(Way::CellDown);
+    let iq = flow(Segment::CellDown);
     assert_eq!((iq.raw, &iq.payloads, iq.period_ns), (true, &vec![600; 14], 1_000_000));
-    assert_eq!(flow(Way::NeighbourDown).payloads, [1518]);
-    assert_eq!(flow(Way::BackgroundUp).payloads, [1000 - 4 - 42]);
+    assert_eq!(flow(Segment::NeighbourDown).payloads, [1518]);
+    assert_eq!(flow(Segment::BackgroundUp).payloads, [1000 - 4 - 42]);
     assert_eq!(part.classes, None);
     let strict = [("sut.scheduler", text("strict")), ("neighbour.split", text("2"))];
     let classes = of(&strict).unwrap().classes.unwrap().0;

@@ -5,7 +5,7 @@ use super::super::network::{Flow, Network, Stage, StageId};
 use super::super::pattern::Envelope;
 use super::super::scheduler::{Scheduler, TokenBucket, WIRE_PREEMPTION_BYTES};
 use super::super::time::{Ps, S};
-use super::{Curves, Guest};
+use super::{Curves, StageFlow};
 
 /// Rounding of clocks and of rates: a few steps of a picosecond.
 const ROUNDING_PS: Ps = 8;
@@ -165,11 +165,11 @@ impl Sum {
     /// counts.
     pub(super) fn new<'g>(
         network: &Network,
-        guests: impl Iterator<Item = &'g Guest>,
+        guests: impl Iterator<Item = &'g StageFlow>,
         work: Work,
         delay_ps: Ps,
     ) -> Self {
-        let mut groups: Vec<(Group, Vec<&Guest>)> = Vec::new();
+        let mut groups: Vec<(Group, Vec<&StageFlow>)> = Vec::new();
         for guest in guests {
             let entry = (guest.arrival.later(delay_ps), work.of_release(&guest.arrival.envelope));
             let known = groups.iter_mut().find(|(group, _)| guest.from.is_some() && group.from == guest.from);
@@ -265,7 +265,13 @@ impl Group {
 
 impl Line {
     /// The sum of these flows, limited by the rate of the link at `from`.
-    fn new(network: &Network, from: StageId, members: &[&Guest], work: Work, delay_ps: Ps) -> Option<Self> {
+    fn new(
+        network: &Network,
+        from: StageId,
+        members: &[&StageFlow],
+        work: Work,
+        delay_ps: Ps,
+    ) -> Option<Self> {
         let (Stage::Port(port), Work::Bytes { ps_per_byte, extra_bytes }) =
             (&network.stages[usize::from(from)], work)
         else {

@@ -191,7 +191,7 @@ struct Entry {
 
 /// A flow at a stage: its arrivals, and the previous stage.
 #[derive(Clone, Copy)]
-struct Guest {
+struct StageFlow {
     flow: usize,
     /// Position of the stage in the flow's path.
     hop: usize,
@@ -310,11 +310,11 @@ impl<'n> Analysis<'n> {
     }
 
     /// The flows that pass `stage`, the most urgent first.
-    fn guests(&self, stage: StageId) -> Vec<Guest> {
+    fn guests(&self, stage: StageId) -> Vec<StageFlow> {
         let passing = self.network.flows.iter().enumerate().filter_map(|(flow, passing)| {
             let hop = passing.path.iter().position(|&own| own == stage)?;
             let entry = self.entry(flow, hop);
-            Some(Guest {
+            Some(StageFlow {
                 flow,
                 hop,
                 class: passing.class,
@@ -328,7 +328,7 @@ impl<'n> Analysis<'n> {
                 latest_ps: entry.latest_ps,
             })
         });
-        let mut guests: Vec<Guest> = passing.collect();
+        let mut guests: Vec<StageFlow> = passing.collect();
         guests.sort_by_key(|guest| std::cmp::Reverse(guest.class));
         guests
     }
@@ -339,8 +339,8 @@ impl<'n> Analysis<'n> {
     fn hop(
         &self,
         stage: StageId,
-        guest: &Guest,
-        guests: &[Guest],
+        guest: &StageFlow,
+        guests: &[StageFlow],
         waits: &mut [Ps; CLASSES],
     ) -> Result<Hop, BoundError> {
         let config = &self.network.stages[usize::from(stage)];

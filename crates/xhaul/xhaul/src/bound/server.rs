@@ -5,7 +5,7 @@ use super::super::pattern::Pattern;
 use super::super::scheduler::{CLASSES, Gates, Scheduler};
 use super::super::time::Ps;
 use super::curve::{Sum, Work, bytes, interrupting, is_express};
-use super::{Guest, Theorem, shaped};
+use super::{StageFlow, Theorem, shaped};
 
 /// Maximum bytes on the wire of a preemptable frame that delay an express frame: a frame or a rest of 123
 /// bytes cannot be divided into 60 and 64, and has a preamble and a gap.
@@ -41,16 +41,16 @@ pub(super) enum Service {
     /// All.
     Always,
     /// Windows.
-    Windows(Windows),
+    Windows(GateWindows),
     /// A share `of`/`all` of it, after `ahead` units of other work.
     Share { ahead: Ps, of: u64, all: u64 },
     /// Turns of a round robin.
-    Turns(Turns),
+    Turns(DrrService),
 }
 
 /// Times at which a class is served: a gap, then a window, repeatedly.
 #[derive(Debug)]
-pub(super) struct Windows {
+pub(super) struct GateWindows {
     pieces: Vec<(Ps, Ps)>,
     /// Time lost once, before the first gap.
     lead: Ps,
@@ -59,7 +59,7 @@ pub(super) struct Windows {
 /// Deficit round robin as one class sees it, in work: Tabatabaee and Le Boudec, "Deficit Round-Robin: A Second Network
 /// Calculus Analysis" (2021), theorem 1.
 #[derive(Debug)]
-pub(super) struct Turns {
+pub(super) struct DrrService {
     /// Of the class itself.
     pub(super) quantum: Ps,
     /// The most that a turn leaves over: less than its longest frame.
@@ -116,8 +116,8 @@ impl Server {
     pub(super) fn of_port(
         network: &Network,
         port: &Port,
-        guest: &Guest,
-        guests: &[Guest],
+        guest: &StageFlow,
+        guests: &[StageFlow],
         waits: &[Ps; CLASSES],
     ) -> Vec<Self> {
         let work = bytes(port.ps_per_byte());
@@ -174,8 +174,8 @@ impl Server {
     fn behind_gates(
         network: &Network,
         gates: &Gates,
-        guest: &Guest,
-        guests: &[Guest],
+        guest: &StageFlow,
+        guests: &[StageFlow],
         waits: &[Ps; CLASSES],
         base: Self,
     ) -> Self {
@@ -196,7 +196,7 @@ impl Server {
                 higher = higher.and(Sum::new(network, of_class, base.work, gathered));
             }
         }
-        let windows = Windows::of_gates(gates, usize::from(class), blocking, guard);
+        let windows = GateWindows::of_gates(gates, usize::from(class), blocking, guard);
         let undisturbed = if windows.is_some() { 0 } else { base.undisturbed };
         let service = windows.map_or(Service::Always, Service::Windows);
         Self { higher, blocking, undisturbed, service, theorem: Theorem::GateWindows, ..base }
@@ -208,22 +208,23 @@ impl Server {
         network: &Network,
         port: &Port,
         gates: &Gates,
-        guest: &Guest,
-        guests: &[Guest],
+        guest: &StageFlow,
+        guests: &[StageFlow],
     ) -> Option<Self> {
         let class = guest.class;
         let alone =
             gates.entries.iter().all(|entry| entry.open >> class & 1 == 0 || entry.open == 1 << class);
         let own = || guests.iter().filter(|other| other.class == class);
         let size = guest.arrival.envelope.smallest;
-        let equal =
-            |other: &Guest| other.arrival.envelope.largest == size && other.arrival.envelope.smallest == size;
+        let equal = |other: &StageFlow| {
+            other.arrival.envelope.largest == size && other.arrival.envelope.smallest == size
+        };
         if !alone || !own().all(equal) {
             return None;
         }
         let work = bytes(port.ps_per_byte());
         let others = guests.iter().any(|other| other.class != class);
-        let windows = Windows::of_equal_frames(gates, class, work.of_frame(size), port.gap_ps(), others)?;
+        let windows = GateWindows::of_equal_frames(gates, class, work.of_frame(size), port.gap_ps(), others)?;
         Some(Self {
             own: Sum::new(network, own(), work, 0),
             higher: Sum::default(),
@@ -236,7 +237,7 @@ impl Server {
     }
 
     /// A host from the view of any flow.
-    pub(super) fn of_host(network: &Network, host: &Host, guest: &Guest, guests: &[Guest]) -> Self {
+    pub(super) fn of_host(network: &Network, host: &Host, guest: &StageFlow, guests: &[StageFlow]) -> Self {
         let work = Work::Frame(host.service.max_ps() + host.sharing.max_ps());
         debug_assert!(guests.iter().any(|other| other.flow == guest.flow), "a guest is among the guests");
         Self {
@@ -246,7 +247,7 @@ impl Server {
             undisturbed: 0,
             service: match host.contention {
                 Some((period, busy, _)) if busy > 0 => {
-                    Service::Windows(Windows { pieces: vec![(busy, period - busy)], lead: 0 })
+                    Service::Windows(GateWindows { pieces: vec![(busy, period - busy)], lead: 0 })
                 }
                 _ => Service::Always,
             },
@@ -335,12 +336,12 @@ impl Server {
 }
 
 /// The longest frame of the classes that `of` chooses.
-pub(super) fn longest(guests: &[Guest], work: Work, of: impl Fn(u8) -> bool) -> Ps {
+pub(super) fn longest(guests: &[StageFlow], work: Work, of: impl Fn(u8) -> bool) -> Ps {
     let chosen = guests.iter().filter(|guest| of(guest.class));
     chosen.map(|guest| work.of_frame(guest.arrival.envelope.largest)).max().unwrap_or(0)
 }
 
-impl Windows {
+impl GateWindows {
     /// The windows in which `class` is certainly served: without `blocking` at the start and `guard` at the
     /// end. `None`: always.
     fn of_gates(gates: &Gates, class: usize, blocking: Ps, guard: Ps) -> Option<Self> {
@@ -449,8 +450,8 @@ pub(super) fn meets_window(
     network: &Network,
     port: &Port,
     gates: &Gates,
-    guest: &Guest,
-    guests: &[Guest],
+    guest: &StageFlow,
+    guests: &[StageFlow],
 ) -> Option<Ps> {
     let class = guest.class;
     let exclusive =
@@ -516,15 +517,15 @@ mod tests {
         let entries = [(30, 0), (20, 1), (10, 0), (25, 1), (15, 0)];
         let entries = entries.iter().map(|&(duration_ps, open)| GateEntry { duration_ps, open }).collect();
         let gates = Gates { entries, clock: Clock::default() };
-        let windows = Windows::of_gates(&gates, 0, 2, 3).unwrap();
+        let windows = GateWindows::of_gates(&gates, 0, 2, 3).unwrap();
         assert_eq!(windows.pieces, [(45 + 2 + 3, 15), (3 + 10 + 2, 20)]);
-        let windows = Windows::of_gates(&gates, 0, 10, 12).unwrap();
+        let windows = GateWindows::of_gates(&gates, 0, 10, 12).unwrap();
         assert_eq!(windows.pieces, [(45 + 20 + 10 + 10 + 12, 3)]);
     }
 
     #[test]
     fn work_takes_longest_from_longest_gap() {
-        let windows = Windows { pieces: vec![(10, 5), (30, 5)], lead: 0 };
+        let windows = GateWindows { pieces: vec![(10, 5), (30, 5)], lead: 0 };
         assert_eq!(windows.time_for(0), 0);
         assert_eq!(windows.time_for(5), 35);
         assert_eq!(windows.time_for(6), 46);

@@ -4,8 +4,8 @@ use super::super::network::{Network, StageId};
 use super::super::scheduler::CLASSES;
 use super::super::time::Ps;
 use super::curve::{Sum, Work};
-use super::server::{Server, Service, Turns, longest};
-use super::{BoundError, Guest, Theorem};
+use super::server::{DrrService, Server, Service, longest};
+use super::{BoundError, StageFlow, Theorem};
 
 /// Rounding of credit to whole picoseconds.
 const ROUNDING_PS: Ps = 8;
@@ -16,8 +16,8 @@ const ROUNDING_PS: Ps = 8;
 pub(super) fn round_robin(
     network: &Network,
     quanta: &[u32; CLASSES],
-    guest: &Guest,
-    guests: &[Guest],
+    guest: &StageFlow,
+    guests: &[StageFlow],
     waits: &[Ps; CLASSES],
     base: Server,
 ) -> Vec<Server> {
@@ -45,7 +45,7 @@ pub(super) fn round_robin(
             higher: higher.fold(Sum::default(), |sum, &other| sum.and(brought(other))),
             blocking: 0,
             undisturbed,
-            service: Service::Turns(Turns {
+            service: Service::Turns(DrrService {
                 quantum: quantum(class),
                 left: left(class),
                 others: turning().map(quantum).sum(),
@@ -70,7 +70,7 @@ pub(super) fn round_robin(
 pub(super) struct Slopes<'p> {
     pub(super) idle_bps: &'p [Option<u64>; CLASSES],
     pub(super) link_bps: u64,
-    pub(super) guests: &'p [Guest],
+    pub(super) guests: &'p [StageFlow],
     /// The longest delay here of each class; 0: not known yet.
     pub(super) waits: &'p [Ps; CLASSES],
     pub(super) work: Work,
@@ -208,9 +208,9 @@ pub(super) fn credit_based(network: &Network, slopes: &Slopes<'_>, class: u8, ba
 pub(super) fn regulate(
     network: &Network,
     stage: StageId,
-    guests: &mut [Guest],
+    guests: &mut [StageFlow],
 ) -> Result<Vec<Ps>, BoundError> {
-    let before: Vec<Guest> = guests.to_vec();
+    let before: Vec<StageFlow> = guests.to_vec();
     let mut held = Vec::with_capacity(guests.len());
     for guest in guests {
         let bucket = network.flows[guest.flow].regulator;
@@ -226,14 +226,14 @@ pub(super) fn regulate(
             Some(_) => {
                 let from = guest.from;
                 let class = guest.class;
-                let of_group = |other: &&Guest| other.from == from && other.class == class;
+                let of_group = |other: &&StageFlow| other.from == from && other.class == class;
                 let group = || before.iter().filter(of_group);
-                let waits = |other: &&Guest| {
+                let waits = |other: &&StageFlow| {
                     let bucket = network.flows[other.flow].regulator;
                     bucket.is_some_and(|bucket| !other.arrival.conforms(bucket))
                 };
                 let unconformed =
-                    |other: &&Guest| network.flows[other.flow].regulator.is_some() && !other.conformed;
+                    |other: &&StageFlow| network.flows[other.flow].regulator.is_some() && !other.conformed;
                 if group().any(|other| waits(&other)) {
                     if let Some(other) = group().find(unconformed) {
                         return Err(unshaped(other.flow));

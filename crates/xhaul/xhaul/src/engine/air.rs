@@ -5,13 +5,13 @@ use std::collections::{BTreeSet, VecDeque};
 use rand::RngCore;
 use rand_chacha::ChaCha8Rng;
 
-use super::super::air::{Air, WIRE_ONLY_BYTES};
+use super::super::air::{AirInterface, WIRE_ONLY_BYTES};
 use super::super::chance::numbered;
 use super::super::time::Ps;
 
 #[derive(Debug)]
 pub(super) struct AirState<'n> {
-    config: &'n Air,
+    config: &'n AirInterface,
     pub(super) backlog_max: u64,
     pub(super) dropped: u64,
     /// Packets with their remaining bytes.
@@ -32,13 +32,13 @@ pub(super) struct AirState<'n> {
 }
 
 /// A packet that leaves the air interface, with its delivery time; `None`: lost.
-pub(super) struct Left {
+pub(super) struct Departure {
     pub(super) id: u32,
     pub(super) delivered: Option<Ps>,
 }
 
 impl<'n> AirState<'n> {
-    pub(super) fn new(config: &'n Air, mut random: ChaCha8Rng) -> Self {
+    pub(super) fn new(config: &'n AirInterface, mut random: ChaCha8Rng) -> Self {
         Self {
             config,
             backlog_max: 0,
@@ -87,7 +87,7 @@ impl<'n> AirState<'n> {
 
     /// Transmits in the TTI that starts now: returns the packets that leave, and the time of the next
     /// transmission.
-    pub(super) fn transmit(&mut self, now: Ps, left: &mut Vec<Left>) -> Option<Ps> {
+    pub(super) fn transmit(&mut self, now: Ps, left: &mut Vec<Departure>) -> Option<Ps> {
         let reports = std::mem::take(&mut self.reporting);
         let room = match self.config.access {
             Some(access) if reports => access.first_bytes.min(self.config.transport_bytes),
@@ -125,7 +125,7 @@ impl<'n> AirState<'n> {
     }
 
     /// Fills a block of `room` bytes that is delivered at `sent`.
-    fn fill(&mut self, mut room: u32, sent: Option<Ps>, left: &mut Vec<Left>) {
+    fn fill(&mut self, mut room: u32, sent: Option<Ps>, left: &mut Vec<Departure>) {
         while room > 0
             && let Some((id, bytes)) = self.queue.front_mut()
         {
@@ -141,7 +141,7 @@ impl<'n> AirState<'n> {
             let delivered = sent.filter(|_| !lost).map(|sent| sent.max(self.delivered_at));
             self.delivered_at = delivered.unwrap_or(self.delivered_at);
             self.dropped += u64::from(delivered.is_none());
-            left.push(Left { id: *id, delivered });
+            left.push(Departure { id: *id, delivered });
             self.queue.pop_front();
         }
     }

@@ -23,7 +23,7 @@ pub use report::{Delivery, FlowReport, Report, Segment};
 use air::AirState;
 use flows::{FlowState, exponential};
 use host::HostState;
-use port::{Ended, PortState, Started};
+use port::{Ended, PortState, TransmitOutcome};
 
 /// The longest simulated time: offsets and waiting stay within 64 bits of picoseconds.
 pub(super) const DURATION_PS_MAX: Ps = 1_000_000 * S;
@@ -371,9 +371,9 @@ impl<'n> Simulation<'n> {
         let now = self.now;
         match &mut self.stages[usize::from(stage)] {
             StageState::Port(port) => match port.start(now, &mut self.packets) {
-                Started::Nothing => {}
-                Started::Wait(at) => self.plan(at, Kind::Wake, u32::from(stage), 0),
-                Started::Frame { id, end, mark, interruptible } => {
+                TransmitOutcome::Nothing => {}
+                TransmitOutcome::Wait(at) => self.plan(at, Kind::Wake, u32::from(stage), 0),
+                TransmitOutcome::Frame { id, end, mark, interruptible } => {
                     self.plan(end, Kind::Done, u32::from(stage), mark);
                     if !interruptible {
                         self.forward(stage, id);

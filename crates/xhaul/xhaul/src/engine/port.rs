@@ -49,7 +49,7 @@ struct Sending {
 }
 
 /// Outcome of an attempt to send.
-pub(super) enum Started {
+pub(super) enum TransmitOutcome {
     /// No frame to send, or busy.
     Nothing,
     /// Check again at this time.
@@ -144,13 +144,13 @@ impl<'n> PortState<'n> {
     }
 
     /// Starts the next frame, if the line is free and one is allowed.
-    pub(super) fn start(&mut self, now: Ps, packets: &mut [Packet]) -> Started {
+    pub(super) fn start(&mut self, now: Ps, packets: &mut [Packet]) -> TransmitOutcome {
         if self.line.is_some() {
-            return Started::Nothing;
+            return TransmitOutcome::Nothing;
         }
         let id = match self.next(now, packets) {
             Picked::Class(class) => {
-                let Some(id) = self.queues.pop(class) else { return Started::Nothing };
+                let Some(id) = self.queues.pop(class) else { return TransmitOutcome::Nothing };
                 let wire = u64::from(packets[id as usize].wire);
                 self.queued_bytes[class] -= wire;
                 self.shaping.started(
@@ -167,19 +167,19 @@ impl<'n> PortState<'n> {
             }
             Picked::Later(at) => {
                 if at >= self.wake_at {
-                    return Started::Nothing;
+                    return TransmitOutcome::Nothing;
                 }
                 self.wake_at = at;
-                return Started::Wait(at);
+                return TransmitOutcome::Wait(at);
             }
-            Picked::Nothing => return Started::Nothing,
+            Picked::Nothing => return TransmitOutcome::Nothing,
         };
         let interruptible = self.config.interrupts(packets[id as usize].class);
         let overhead = if interruptible { PREAMBLE_BYTES } else { WIRE_GAP_BYTES };
         let bytes = u64::from(packets[id as usize].left + overhead);
         self.line = Some(Sending { id, since: now, forwarded: false, cut: false });
         self.mark = self.mark.wrapping_add(1);
-        Started::Frame { id, end: now + bytes * self.ps_per_byte, mark: self.mark, interruptible }
+        TransmitOutcome::Frame { id, end: now + bytes * self.ps_per_byte, mark: self.mark, interruptible }
     }
 
     fn next(&mut self, now: Ps, packets: &[Packet]) -> Picked {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use ranlab_e2_capture::dissect::Dissected;
 use ranlab_e2_capture::sequence::Sequence;
 use ranlab_e2_capture::{Problem, Summary};
-use ranlab_http::board::Board;
+use ranlab_http::board::StatusBoard;
 use ranlab_machine::lock;
 
 use ranlab_command::exit::Failure;
@@ -73,7 +73,7 @@ impl<F: FnMut()> Read for Follow<F> {
 pub(super) struct Growing {
     seen: Arc<Mutex<(Sequence, Summary)>>,
     title: String,
-    board: Option<Board>,
+    board: Option<StatusBoard>,
     /// Whether messages arrived since the last page update.
     fresh: Arc<AtomicBool>,
     over: Arc<AtomicBool>,

@@ -10,7 +10,7 @@ use ranlab_sdk::wire::e2sm::control::Refusal;
 use ranlab_sdk::wire::e2sm::rc::commands::{Order, SliceQuota};
 use ranlab_sdk::wire::e2sm::rc::{ControlOutcome, OrderRequest, Recipient};
 use ranlab_sdk::wire::e2sm::{Encoding, Model, Octets};
-use ranlab_sdk::{ControlFailure, EffectFailure, Watch, XappHandle};
+use ranlab_sdk::{ControlFailure, EffectFailure, EffectQuery, XappHandle};
 use ranlab_transport::{Address, SocketOptions};
 use serde::Serialize;
 
@@ -119,10 +119,10 @@ impl FromStr for Handover {
 }
 
 impl Arguments {
-    fn watch(&self) -> Option<Watch> {
+    fn watch(&self) -> Option<EffectQuery> {
         let Self { effect, sm, kpi, period, .. } = self;
         let slices: Vec<_> = self.rc_quota.iter().map(|it| it.slice).collect();
-        effect.map(|periods| Watch { model: *sm, kpis: kpi.clone(), periods, period: *period, slices })
+        effect.map(|periods| EffectQuery { model: *sm, kpis: kpi.clone(), periods, period: *period, slices })
     }
 
     /// Returns the control for base stations of this PLMN.
@@ -224,7 +224,7 @@ async fn give(
     xapp: &XappHandle,
     node: GlobalE2NodeId,
     request: OrderRequest,
-    watch: Option<Watch>,
+    watch: Option<EffectQuery>,
 ) -> Result<Option<effect::Effect>, String> {
     let OrderRequest { function, header, message } = request;
     let Some(watch) = watch else {

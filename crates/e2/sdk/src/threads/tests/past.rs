@@ -1,7 +1,7 @@
 //! Tests of the fast path: order, limits, and isolation between peers.
 use super::*;
-use crate::threads::crossing::{Outward, Pass};
 use crate::threads::queue::End;
+use crate::threads::remote_link::{BypassRoutes, SendPath};
 use crate::threads::xapp_outbox::{Batch, ToOutbox, XappOutbox};
 use ranlab_e2::ric::{Bypass, BypassCounters, ConnId, ExternalOutbox, Route, RouteSink};
 use ranlab_e2::{FlowId, Frame as Out, OutboxLimits, Time};
@@ -54,19 +54,19 @@ fn limits(octets: usize) -> OutboxLimits {
 }
 
 /// Creates an xApp's link: the xApp's end, the outbox, and the task.
-fn mouth(capacity: usize, octets: usize, counts: &Arc<Counts>) -> (Stream, Arc<XappOutbox>, Pump) {
+fn mouth(capacity: usize, octets: usize, counts: &Arc<Counts>) -> (Stream, Arc<XappOutbox>, LinkTask) {
     let (peer, socket) = duplex(capacity);
     let mouth = Arc::new(XappOutbox::new(Stream::Memory(socket), MAX_PDU_BYTES, counts.clone()));
     mouth.bound(limits(octets));
-    let pump = Pump::of_xapp(Shared::of_xapp(mouth.clone(), counts.clone()));
+    let pump = LinkTask::of_xapp(Shared::of_xapp(mouth.clone(), counts.clone()));
     (Stream::Memory(peer), mouth, pump)
 }
 
-fn bypass(near: &Stream, mouth: &Arc<XappOutbox>) -> Pass {
-    let far = Far::from_stream(near).expect("a link with a thread of its own");
-    let mouths = Mouths::default();
+fn bypass(near: &Stream, mouth: &Arc<XappOutbox>) -> BypassRoutes {
+    let far = RemoteLink::from_stream(near).expect("a link with a thread of its own");
+    let mouths = XappOutboxes::default();
     lock(&mouths).insert(ConnId(1), Arc::downgrade(mouth));
-    Pass { shared: far.shared.clone(), mouths }
+    BypassRoutes { shared: far.shared.clone(), mouths }
 }
 
 /// Acts as the machine for one agent's link: forwards all its messages, and enables or disables the fast path of a
@@ -264,6 +264,6 @@ fn route_to_disconnected_xapp_is_ignored() {
     let sink = RouteSink { conn: ConnId(1), flow: flow(0, 1), patch: fast::request_id_octets(id) };
     pass.set(&Route { request_id: id, function: FUNCTION, sinks: vec![sink], passed: Arc::default() });
     assert!(lock(&pass.shared.routes).is_empty());
-    assert!(matches!(pass.shared.outward, Outward::Queue(_)));
+    assert!(matches!(pass.shared.outward, SendPath::Queue(_)));
     assert!(lock(&pass.mouths).values().all(|of| Weak::strong_count(of) == 0));
 }

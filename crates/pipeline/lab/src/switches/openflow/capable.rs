@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ranlab_pipeline::backends::{Reader, Translation};
+use ranlab_pipeline::backends::{TextConsumer, Translation};
 
 use super::exact::{FLOWS_MAX, exact};
 
@@ -12,7 +12,7 @@ const FILL_MAX: Duration = Duration::from_secs(5);
 
 /// Capabilities of a switch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Capable {
+pub(super) struct SwitchCapabilities {
     /// Number of tables.
     pub(super) tables: u32,
     /// Ports: number and name.
@@ -27,24 +27,26 @@ pub(super) struct Capable {
 
 /// Requirements of a pipeline.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Needs {
+pub(super) struct RequiredCapabilities {
     /// Number of flows per table.
     pub(super) flows: BTreeMap<u32, u64>,
     /// Highest meter id; 0 if there are no meters.
     pub(super) meters: u32,
 }
 
-impl Needs {
+impl RequiredCapabilities {
     /// Returns the requirements of a translated pipeline.
     pub(super) fn from_translation(translation: &Translation) -> Self {
         let mut own = Self::default();
         for text in &translation.texts {
             let lines = text.text.lines();
             match text.reader {
-                Reader::OvsMeters => own.meters = lines.filter_map(meter).fold(own.meters, u32::max),
-                Reader::OvsBundle => lines.filter(|line| line.starts_with("flow add ")).for_each(|line| {
-                    *own.flows.entry(number(line, "table=").unwrap_or(0)).or_default() += 1;
-                }),
+                TextConsumer::OvsMeters => own.meters = lines.filter_map(meter).fold(own.meters, u32::max),
+                TextConsumer::OvsBundle => {
+                    lines.filter(|line| line.starts_with("flow add ")).for_each(|line| {
+                        *own.flows.entry(number(line, "table=").unwrap_or(0)).or_default() += 1;
+                    })
+                }
                 _ => {}
             }
         }
@@ -60,7 +62,7 @@ pub(super) fn meter(line: &str) -> Option<u32> {
 /// Returns the time until the slowest bucket of these meters is full. OpenFlow does not define the initial fill level;
 /// BOFUSS starts with empty buckets.
 pub(super) fn filled_after(translation: &Translation) -> Duration {
-    let meters = translation.texts.iter().filter(|text| text.reader == Reader::OvsMeters);
+    let meters = translation.texts.iter().filter(|text| text.reader == TextConsumer::OvsMeters);
     let longest = meters.flat_map(|text| text.text.lines()).filter_map(|line| {
         let (burst, rate): (u64, u64) = (number(line, "burst_size=")?, number(line, ",rate=")?);
         Some(Duration::from_millis(burst.saturating_mul(1000) / rate.max(1)))
@@ -74,7 +76,7 @@ pub(super) fn number<T: std::str::FromStr>(text: &str, word: &str) -> Option<T> 
     rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
-impl Capable {
+impl SwitchCapabilities {
     /// Parses the output of `show`, `dump-table-features` and `meter-features`. Requests that the switch does not
     /// answer leave the capability unknown.
     pub(super) fn read(show: &str, tables: Option<&str>, meters: Option<&str>) -> Self {
@@ -95,7 +97,7 @@ impl Capable {
         if self.masked_ports {
             return Ok(translation);
         }
-        for text in translation.texts.iter_mut().filter(|text| text.reader == Reader::OvsBundle) {
+        for text in translation.texts.iter_mut().filter(|text| text.reader == TextConsumer::OvsBundle) {
             text.text = exact(&text.text).map_err(|many| {
                 format!("it matches ports only as they are, a rule for each of a range: {many} rules, {FLOWS_MAX} at most")
             })?;
@@ -105,7 +107,7 @@ impl Capable {
 
     /// Returns the reason why the switch cannot hold a pipeline, if there is one. A reported table size that is too
     /// small is not a reason: reported sizes are often guesses.
-    pub(super) fn refuses(&self, needs: &Needs, ports: [u32; 2]) -> Option<String> {
+    pub(super) fn refuses(&self, needs: &RequiredCapabilities, ports: [u32; 2]) -> Option<String> {
         for number in ports {
             if self.ports.iter().all(|(own, _)| *own != number.to_string()) {
                 let all: Vec<String> =
@@ -195,13 +197,14 @@ mod tests {
 
     #[test]
     fn switch_features_are_parsed() {
-        let own = Capable::read(SHOW, Some(TABLES), Some("max_meter:262144 max_bands:8 max_color:0\n"));
+        let own =
+            SwitchCapabilities::read(SHOW, Some(TABLES), Some("max_meter:262144 max_bands:8 max_color:0\n"));
         assert_eq!((own.tables, own.meters), (254, 262_144));
         let ports: Vec<_> = own.ports.iter().map(|(number, name)| (number.as_str(), name.as_str())).collect();
         assert_eq!(ports, [("7", "a1"), ("8", "c1"), ("LOCAL", "br0")]);
         assert_eq!((own.most[&0], own.most[&10], own.most[&11], own.most[&12]), (1_000_000, 1_000_000, 5, 5));
         assert_eq!(own.most.len(), 13);
-        assert_eq!(Capable::read("", None, None), Capable::default());
+        assert_eq!(SwitchCapabilities::read("", None, None), SwitchCapabilities::default());
         // Invalid input is ignored and allocates nothing.
         assert!(
             most("tables 0...4294967295: ditto\n  tables x...y: ditto\ntable z:\nmax_entries=\n").is_empty()
@@ -210,8 +213,8 @@ mod tests {
 
     #[test]
     fn missing_capability_is_reported() {
-        let own = Capable::read(SHOW, Some(TABLES), None);
-        let needs = |last: u32, meters| Needs { flows: [(0, 1), (last, 9)].into(), meters };
+        let own = SwitchCapabilities::read(SHOW, Some(TABLES), None);
+        let needs = |last: u32, meters| RequiredCapabilities { flows: [(0, 1), (last, 9)].into(), meters };
         assert_eq!(own.refuses(&needs(11, 0), [7, 8]), None, "how many a table holds is seen, not believed");
         let said = |needs, ports| own.refuses(&needs, ports).unwrap();
         assert_eq!(said(needs(9, 0), [7, 1]), "it has no port 1: it has 7 (a1), 8 (c1), LOCAL (br0)");
@@ -222,13 +225,13 @@ mod tests {
     #[test]
     fn needs_count_flows_and_meters() {
         let mut translation = Translation::default();
-        translation.push("m", Reader::OvsMeters, "meter=3,kbps\nmeter=2,kbps\n".to_owned());
+        translation.push("m", TextConsumer::OvsMeters, "meter=3,kbps\nmeter=2,kbps\n".to_owned());
         let text = "group add group_id=1,table=9\nflow add cookie=0x1,table=1,priority=1,actions=drop\nflow add table=1,x\n\
                     flow delete_strict table=2,x\nflow add table=12,x\n";
-        translation.push("f", Reader::OvsBundle, text.to_owned());
+        translation.push("f", TextConsumer::OvsBundle, text.to_owned());
         assert_eq!(
-            Needs::from_translation(&translation),
-            Needs { flows: [(1, 2), (12, 1)].into(), meters: 3 }
+            RequiredCapabilities::from_translation(&translation),
+            RequiredCapabilities { flows: [(1, 2), (12, 1)].into(), meters: 3 }
         );
     }
 
@@ -254,7 +257,7 @@ mod tests {
     fn fill_time_is_that_of_slowest_bucket() {
         let of = |text: &str| {
             let mut translation = Translation::default();
-            translation.push("m", Reader::OvsMeters, text.to_owned());
+            translation.push("m", TextConsumer::OvsMeters, text.to_owned());
             filled_after(&translation).as_millis()
         };
         let meter = |rate: u64, burst: u64| {
@@ -268,7 +271,7 @@ mod tests {
     fn masked_ports_follow_table_features() {
         let said = |fields: &str| {
             let tables = format!("  table 0:\n    matching:\n      {fields}\n");
-            Capable::read(SHOW, Some(&tables), None).masked_ports
+            SwitchCapabilities::read(SHOW, Some(&tables), None).masked_ports
         };
         assert!(said("arbitrary mask: metadata eth_{src,dst} tcp_{src,dst,flags} udp_{src,dst}"));
         assert!(!said(
@@ -276,7 +279,7 @@ mod tests {
         ));
         assert!(!said("exact match or wildcard: tcp_{src,dst}"));
         assert!(
-            !Capable::read(SHOW, None, None).masked_ports,
+            !SwitchCapabilities::read(SHOW, None, None).masked_ports,
             "OpenFlow has none: who says nothing has none"
         );
     }

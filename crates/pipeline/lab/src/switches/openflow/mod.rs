@@ -5,16 +5,16 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use ranlab_pipeline::backends::{Outcomes, Reader, Translation};
+use ranlab_pipeline::backends::{Outcomes, TextConsumer, Translation};
 use ranlab_pipeline::declare::Port;
 use ranlab_pipeline::pipelines::Pipeline;
 
-use self::capable::{Capable, Needs, filled_after, meter};
+use self::capable::{RequiredCapabilities, SwitchCapabilities, filled_after, meter};
 use self::listener::Listener;
 use self::remote::Remote;
 pub(super) use self::session::OpenFlow;
 use super::veth::{Flow, Wires};
-use super::{Driver, Job, Reading, Switch, probe};
+use super::{Driver, Switch, SwitchCounters, SwitchJob, probe};
 use ranlab_lab::folder::Folder;
 use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{environment, rig};
@@ -33,7 +33,7 @@ pub(super) struct AnyOpenFlow;
 
 impl AnyOpenFlow {
     /// Connects to the switch, configures the pipeline, and opens our ends of its links.
-    fn connect_and_install(job: &Job<'_>) -> Result<(InstalledPipeline, Wires), ComponentError> {
+    fn connect_and_install(job: &SwitchJob<'_>) -> Result<(InstalledPipeline, Wires), ComponentError> {
         let far = job.far.ok_or_else(|| rig("no switch was named"))?;
         let wires = Wires::here(&far.interfaces)?;
         let told = InstalledPipeline::start(job)?;
@@ -51,7 +51,7 @@ impl Driver for AnyOpenFlow {
         usize::MAX
     }
 
-    fn replay(&self, job: &Job<'_>) -> Result<Outcomes, ComponentError> {
+    fn replay(&self, job: &SwitchJob<'_>) -> Result<Outcomes, ComponentError> {
         let (mut told, wires) = Self::connect_and_install(job)?;
         let pass = || wires.pass(job.trace, &job.backend.equivalences(&job.asked()));
         let begun = Instant::now();
@@ -69,21 +69,21 @@ impl Driver for AnyOpenFlow {
         Ok(found)
     }
 
-    fn start(&self, job: &Job<'_>) -> Result<Box<dyn Switch>, ComponentError> {
+    fn start(&self, job: &SwitchJob<'_>) -> Result<Box<dyn Switch>, ComponentError> {
         let (mut told, wires) = Self::connect_and_install(job)?;
         let flow = wires.flow(job.trace, &job.backend.equivalences(&job.asked()));
         told.wires = Some((flow, wires));
         Ok(Box::new(told))
     }
 
-    fn visible(&self, job: &Job<'_>, pipeline: &Pipeline) -> Result<Histogram<u64>, ComponentError> {
+    fn visible(&self, job: &SwitchJob<'_>, pipeline: &Pipeline) -> Result<Histogram<u64>, ComponentError> {
         let (mut told, wires) = Self::connect_and_install(job)?;
         let mut tell = |change: &Translation| told.update(change);
         probe::visible(job, pipeline, probe::SEEN, &mut tell, &mut |port, frame| wires.one(port, frame))
     }
 
     /// Not measurable: the cost of the switch's ports is not visible from outside.
-    fn io_ns(&self, _: &Job<'_>, _: Duration) -> Result<Option<f64>, ComponentError> {
+    fn io_ns(&self, _: &SwitchJob<'_>, _: Duration) -> Result<Option<f64>, ComponentError> {
         Ok(None)
     }
 }
@@ -95,8 +95,8 @@ fn holds_not(remote: &Remote, why: &str) -> ComponentError {
 /// A configured switch. The configuration is removed on drop.
 struct InstalledPipeline {
     remote: Remote,
-    capable: Capable,
-    needs: Needs,
+    capable: SwitchCapabilities,
+    needs: RequiredCapabilities,
     /// Number of meters that are marked as ours.
     marked: u32,
     session: Option<OpenFlow>,
@@ -112,12 +112,12 @@ struct InstalledPipeline {
 }
 
 impl InstalledPipeline {
-    fn start(job: &Job<'_>) -> Result<Self, ComponentError> {
+    fn start(job: &SwitchJob<'_>) -> Result<Self, ComponentError> {
         let far = job.far.ok_or_else(|| rig("no switch was named"))?;
         let translation = job.backend.translate(&job.asked()).map_err(rig)?;
         let (remote, capable) = Remote::connect(far)?;
         let translation = capable.says(translation).map_err(|why| holds_not(&remote, &why))?;
-        let needs = Needs::from_translation(&translation);
+        let needs = RequiredCapabilities::from_translation(&translation);
         // Removes the leftovers of a campaign that was killed.
         remote.clean()?;
         if let Some(why) = capable.refuses(&needs, far.ports) {
@@ -151,8 +151,8 @@ impl InstalledPipeline {
     fn install(&mut self, translation: &Translation) -> Result<(), ComponentError> {
         for text in &translation.texts {
             match text.reader {
-                Reader::OvsMeters => self.meters(&text.text)?,
-                Reader::OvsBundle => self
+                TextConsumer::OvsMeters => self.meters(&text.text)?,
+                TextConsumer::OvsBundle => self
                     .remote
                     .add_flows(&text.text, &self.folder)
                     .map_err(|trouble| Remote::refusal(trouble, &self.needs, &self.capable.most))?,
@@ -187,13 +187,14 @@ impl InstalledPipeline {
 
 impl Switch for InstalledPipeline {
     /// Reads the counters of its ports. Elapsed time replaces CPU time.
-    fn read(&mut self) -> Result<Reading, ComponentError> {
-        let mut reading = Reading { cpu_ns: self.begun.elapsed().as_nanos() as u64, ..Reading::default() };
+    fn read(&mut self) -> Result<SwitchCounters, ComponentError> {
+        let mut reading =
+            SwitchCounters { cpu_ns: self.begun.elapsed().as_nanos() as u64, ..SwitchCounters::default() };
         for (port, (received, sent)) in [Port::Access, Port::Core].into_iter().zip(self.remote.counters()?) {
             reading.sent += sent;
             reading.received += if self.ingress.contains(&port) { received } else { 0 };
         }
-        reading.slow = Some(super::Slow { packets: self.listener.packets(), lost: None });
+        reading.slow = Some(super::SlowPathCounters { packets: self.listener.packets(), lost: None });
         Ok(reading)
     }
 

@@ -10,9 +10,9 @@ use std::path::Path;
 use ranlab_pipeline::backends::{COOKIE, COOKIE_MASK, FIRST_GROUP, FIRST_TABLE, GROUPS_MAX, port_name};
 use ranlab_pipeline::declare::Port;
 
-use super::capable::{Capable, Needs, number, refused};
+use super::capable::{RequiredCapabilities, SwitchCapabilities, number, refused};
 use super::session::{OpenFlow, tcp};
-use crate::switches::{Far, tools};
+use crate::switches::{RemoteSwitch, tools};
 use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{environment, sut};
 
@@ -49,7 +49,7 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, ComponentError> {
 
 impl Remote {
     /// Connects to a switch and reads its capabilities.
-    pub(super) fn connect(far: &Far) -> Result<(Self, Capable), ComponentError> {
+    pub(super) fn connect(far: &RemoteSwitch) -> Result<(Self, SwitchCapabilities), ComponentError> {
         let at = address(&far.address)?;
         // Fails fast if the address is unreachable.
         drop(tcp(at)?);
@@ -62,7 +62,7 @@ impl Remote {
                     let ask = |what: &str| own.ofctl(what, &[]).ok();
                     let tables = ask("dump-table-features");
                     let meters = ask("meter-features");
-                    let capable = Capable::read(&show, tables.as_deref(), meters.as_deref());
+                    let capable = SwitchCapabilities::read(&show, tables.as_deref(), meters.as_deref());
                     return Ok((own, capable));
                 }
                 Err(trouble) => why = trouble.what,
@@ -78,7 +78,7 @@ impl Remote {
     }
 
     /// Checks that the required tables, the first rules of the ports, and the required meters are not in use by others.
-    pub(super) fn free(&self, needs: &Needs) -> Result<(), ComponentError> {
+    pub(super) fn free(&self, needs: &RequiredCapabilities) -> Result<(), ComponentError> {
         let others = |what: String| environment(format!("the switch at tcp:{} has {what}", self.at));
         for table in needs.flows.keys().filter(|table| **table >= FIRST_TABLE) {
             let text = self.ofctl("dump-aggregate", &[&format!("table={table}")])?;
@@ -155,7 +155,7 @@ impl Remote {
     /// many flows are needed.
     pub(super) fn refusal(
         trouble: ComponentError,
-        needs: &Needs,
+        needs: &RequiredCapabilities,
         most: &BTreeMap<u32, u64>,
     ) -> ComponentError {
         let Some((fault, table, rule)) = refused(&trouble.what) else { return trouble };
@@ -321,7 +321,7 @@ mod tests {
 
     #[test]
     fn full_table_error_names_rule() {
-        let needs = Needs { flows: [(2, 9)].into(), meters: 0 };
+        let needs = RequiredCapabilities { flows: [(2, 9)].into(), meters: 0 };
         let said = "Error OFPFMFC_TABLE_FULL for: OFPT_FLOW_MOD (OF1.5) (xid=0xb): ADD table:2 priority=124,ip cookie:0x7 actions=drop";
         let trouble = Remote::refusal(sut(said), &needs, &[(2, 5)].into());
         assert_eq!(

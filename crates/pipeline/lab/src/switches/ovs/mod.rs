@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use ranlab_pipeline::backends::{OVS_BRIDGE, Outcomes, Reader, Translation, port_name, port_number};
+use ranlab_pipeline::backends::{OVS_BRIDGE, Outcomes, TextConsumer, Translation, port_name, port_number};
 use ranlab_pipeline::declare::Port;
 use ranlab_pipeline::pipelines::Pipeline;
 
@@ -18,8 +18,8 @@ use super::openflow::OpenFlow;
 use super::tools::{self, Daemon};
 use super::veth::{Flow, Wires};
 use super::{
-    Driver, Job, Losses, Reading, Slow, Switch, capture_file, files, found, input_file, probe, settled,
-    thread,
+    Driver, Losses, SlowPathCounters, Switch, SwitchCounters, SwitchJob, capture_file, files, found,
+    input_file, probe, settled, thread,
 };
 use crate::ring;
 use ranlab_lab::folder::Folder;
@@ -61,7 +61,7 @@ impl Driver for OvsDpdk {
         dpdk::PACKETS_MAX
     }
 
-    fn replay(&self, job: &Job<'_>) -> Result<Outcomes, ComponentError> {
+    fn replay(&self, job: &SwitchJob<'_>) -> Result<Outcomes, ComponentError> {
         let mut outcomes = Outcomes::default();
         let equivalences = job.backend.equivalences(&job.asked());
         for direction in job.directions {
@@ -93,7 +93,7 @@ impl Driver for OvsDpdk {
         Ok(outcomes)
     }
 
-    fn start(&self, job: &Job<'_>) -> Result<Box<dyn Switch>, ComponentError> {
+    fn start(&self, job: &SwitchJob<'_>) -> Result<Box<dyn Switch>, ComponentError> {
         let equivalences = job.backend.equivalences(&job.asked());
         for direction in job.directions {
             let port = direction.ingress();
@@ -113,7 +113,7 @@ impl Driver for OvsDpdk {
         2
     }
 
-    fn rings(&self, job: &Job<'_>, sockets: &[PathBuf; 2]) -> Result<Box<dyn Switch>, ComponentError> {
+    fn rings(&self, job: &SwitchJob<'_>, sockets: &[PathBuf; 2]) -> Result<Box<dyn Switch>, ComponentError> {
         let mut bridge = Bridge::start(job, Io::Dpdk)?;
         bridge.install(&job.backend.translate(&job.asked()).map_err(rig)?)?;
         for port in [Port::Access, Port::Core] {
@@ -124,7 +124,7 @@ impl Driver for OvsDpdk {
     }
 
     /// Packets that are replayed from files cannot be observed one by one, so probing uses memif ports.
-    fn visible(&self, job: &Job<'_>, pipeline: &Pipeline) -> Result<Histogram<u64>, ComponentError> {
+    fn visible(&self, job: &SwitchJob<'_>, pipeline: &Pipeline) -> Result<Histogram<u64>, ComponentError> {
         let sockets = ring::sockets(job.folder);
         let mut switch = self.rings(job, &sockets)?;
         let mut ports = ring::connected(&sockets, ring::Shape::one(job.ring, self.rings_back()))?;
@@ -133,7 +133,7 @@ impl Driver for OvsDpdk {
         seen
     }
 
-    fn io_ns(&self, job: &Job<'_>, length: Duration) -> Result<Option<f64>, ComponentError> {
+    fn io_ns(&self, job: &SwitchJob<'_>, length: Duration) -> Result<Option<f64>, ComponentError> {
         super::testpmd::io_ns(job, length).map(Some)
     }
 }
@@ -143,7 +143,7 @@ pub(super) struct Ovs;
 
 impl Ovs {
     /// Starts a bridge with the pipeline between two veth pairs.
-    fn between(job: &Job<'_>) -> Result<(Bridge, Wires), ComponentError> {
+    fn between(job: &SwitchJob<'_>) -> Result<(Bridge, Wires), ComponentError> {
         let mut bridge = Bridge::start(job, Io::Sockets)?;
         bridge.install(&job.backend.translate(&job.asked()).map_err(rig)?)?;
         let wires = Wires::to(bridge.switch.pid())?;
@@ -163,12 +163,12 @@ impl Driver for Ovs {
         usize::MAX
     }
 
-    fn replay(&self, job: &Job<'_>) -> Result<Outcomes, ComponentError> {
+    fn replay(&self, job: &SwitchJob<'_>) -> Result<Outcomes, ComponentError> {
         let (_bridge, wires) = Self::between(job)?;
         wires.pass(job.trace, &job.backend.equivalences(&job.asked()))
     }
 
-    fn start(&self, job: &Job<'_>) -> Result<Box<dyn Switch>, ComponentError> {
+    fn start(&self, job: &SwitchJob<'_>) -> Result<Box<dyn Switch>, ComponentError> {
         let (mut bridge, wires) = Self::between(job)?;
         bridge.forwarder = Some(thread::find(bridge.switch.pid(), "ovs-vswitchd")?);
         let flow = wires.flow(job.trace, &job.backend.equivalences(&job.asked()));
@@ -176,7 +176,7 @@ impl Driver for Ovs {
         Ok(Box::new(bridge))
     }
 
-    fn visible(&self, job: &Job<'_>, pipeline: &Pipeline) -> Result<Histogram<u64>, ComponentError> {
+    fn visible(&self, job: &SwitchJob<'_>, pipeline: &Pipeline) -> Result<Histogram<u64>, ComponentError> {
         let (mut bridge, wires) = Self::between(job)?;
         let mut tell = |change: &Translation| bridge.update(change);
         probe::visible(job, pipeline, probe::SEEN, &mut tell, &mut |port, frame| wires.one(port, frame))
@@ -184,7 +184,7 @@ impl Driver for Ovs {
 
     /// Not measurable: the kernel's sockets and queues cost CPU time on both sides, and the two shares cannot be
     /// separated.
-    fn io_ns(&self, _: &Job<'_>, _: Duration) -> Result<Option<f64>, ComponentError> {
+    fn io_ns(&self, _: &SwitchJob<'_>, _: Duration) -> Result<Option<f64>, ComponentError> {
         Ok(None)
     }
 }
@@ -216,7 +216,7 @@ struct Bridge {
 
 impl Bridge {
     /// Starts the database and the switch, without a bridge.
-    fn start(job: &Job<'_>, io: Io) -> Result<Self, ComponentError> {
+    fn start(job: &SwitchJob<'_>, io: Io) -> Result<Self, ComponentError> {
         let mut own = Folder::default();
         let folder = own.made()?;
         let resources = if io == Io::Dpdk {
@@ -282,15 +282,15 @@ impl Bridge {
     fn install(&mut self, translation: &Translation) -> Result<(), ComponentError> {
         for text in &translation.texts {
             match text.reader {
-                Reader::OvsVsctl => {
+                TextConsumer::OvsVsctl => {
                     for line in text.text.lines() {
                         self.vsctl(&words(line))?;
                     }
                 }
-                Reader::IpBatch => self.ip(&text.text)?,
-                Reader::OvsAppctl => text.text.lines().try_for_each(|line| self.say(line))?,
-                Reader::OvsMeters => self.meters(&text.text)?,
-                Reader::OvsBundle => {
+                TextConsumer::IpBatch => self.ip(&text.text)?,
+                TextConsumer::OvsAppctl => text.text.lines().try_for_each(|line| self.say(line))?,
+                TextConsumer::OvsMeters => self.meters(&text.text)?,
+                TextConsumer::OvsBundle => {
                     self.keep_ports_of_first_fragments()?;
                     self.bundle(&text.text)?;
                 }
@@ -391,8 +391,8 @@ impl Bridge {
 }
 
 impl Switch for Bridge {
-    fn read(&mut self) -> Result<Reading, ComponentError> {
-        let mut reading = Reading::default();
+    fn read(&mut self) -> Result<SwitchCounters, ComponentError> {
+        let mut reading = SwitchCounters::default();
         let text = self.control.say("dpctl/show -s netdev@ovs-netdev")?;
         for port in [Port::Access, Port::Core] {
             let (received, sent) = port_counters(&text, port_name(port)).ok_or_else(|| {
@@ -517,11 +517,11 @@ fn port_lines<'a>(text: &'a str, name: &str) -> Option<impl Iterator<Item = &'a 
 
 /// Returns the number of cache misses, which the tables handled (`missed`), and of lost packets from the line `
 /// lookups: hit:17 missed:2 lost:0`.
-fn slow(text: &str) -> Option<Slow> {
+fn slow(text: &str) -> Option<SlowPathCounters> {
     let line = text.lines().find_map(|line| line.trim_start().strip_prefix("lookups:"))?;
     let of =
         |name: &str| line.split_whitespace().find_map(|word| word.strip_prefix(name)?.parse::<u64>().ok());
-    Some(Slow { packets: of("missed:")?, lost: of("lost:") })
+    Some(SlowPathCounters { packets: of("missed:")?, lost: of("lost:") })
 }
 
 /// Returns the number of packets that a port could not send: `dropped:` of its line `TX packets`.
@@ -577,9 +577,9 @@ mod tests {
         assert_eq!(port_counters(text, "core"), None);
         assert_eq!(port_counters(text, "ovs-netdev"), Some((1, 2)));
         assert_eq!(port_counters("", "access"), None);
-        assert_eq!(slow(text), Some(Slow { packets: 0, lost: Some(0) }));
+        assert_eq!(slow(text), Some(SlowPathCounters { packets: 0, lost: Some(0) }));
         let missed = text.replace("hit:0 missed:0 lost:0", "hit:9 missed:7 lost:2");
-        assert_eq!(slow(&missed), Some(Slow { packets: 7, lost: Some(2) }));
+        assert_eq!(slow(&missed), Some(SlowPathCounters { packets: 7, lost: Some(2) }));
         assert_eq!(slow("lookups: hit:1"), None);
     }
 }

@@ -5,8 +5,8 @@
 
 use super::{Dialect, GROUPS_MAX, equivalences, flows, lacks, too_many};
 use crate::backends::{
-    Backend, BackendRequest, Equivalence, Facts, Lack, Reason, Refused, Tier, Translation, element_name,
-    permitted,
+    Backend, BackendInfo, BackendRequest, Equivalence, Reason, Tier, Translation, UnsupportedElement,
+    UnsupportedPipeline, element_name, permitted,
 };
 use crate::declare::{Change, Element};
 
@@ -15,8 +15,8 @@ use crate::declare::{Change, Element};
 pub struct OpenFlow;
 
 impl Backend for OpenFlow {
-    fn facts(&self) -> &'static Facts {
-        &Facts {
+    fn facts(&self) -> &'static BackendInfo {
+        &BackendInfo {
             name: "openflow",
             title: "any OpenFlow switch at an address",
             install: "apt install openvswitch-switch (for its ovs-ofctl)",
@@ -25,7 +25,7 @@ impl Backend for OpenFlow {
         }
     }
 
-    fn lacks(&self, asked: &BackendRequest<'_>) -> Vec<Lack> {
+    fn lacks(&self, asked: &BackendRequest<'_>) -> Vec<UnsupportedElement> {
         let tunnels = asked.elements().filter_map(|(_, element)| {
             let reason = match element {
                 Element::Decap { .. } | Element::FindUserByTunnelKey(_) => Reason::NoAction(
@@ -36,7 +36,7 @@ impl Backend for OpenFlow {
                 ),
                 _ => return None,
             };
-            Some(Lack { element: element_name(element), reason })
+            Some(UnsupportedElement { element: element_name(element), reason })
         });
         // The number of meters is read when connecting.
         let rules = lacks(asked).into_iter().filter(|lack| lack.element == "ACL");
@@ -55,13 +55,17 @@ impl Backend for OpenFlow {
         all
     }
 
-    fn translate(&self, asked: &BackendRequest<'_>) -> Result<Translation, Refused> {
+    fn translate(&self, asked: &BackendRequest<'_>) -> Result<Translation, UnsupportedPipeline> {
         permitted(self, asked)?;
         Ok(flows::translate(asked, Dialect::Any))
     }
 
-    fn update(&self, asked: &BackendRequest<'_>, changes: &[Change]) -> Result<Translation, Refused> {
+    fn update(
+        &self,
+        asked: &BackendRequest<'_>,
+        changes: &[Change],
+    ) -> Result<Translation, UnsupportedPipeline> {
         flows::update(asked, Dialect::Any, changes)
-            .map_err(|lack| Refused { backend: self.name(), lacks: vec![lack] })
+            .map_err(|lack| UnsupportedPipeline { backend: self.name(), lacks: vec![lack] })
     }
 }

@@ -8,7 +8,7 @@ use ranlab_packet::Mac;
 use super::dialect::Dialect;
 use super::ports;
 use super::rules::{NOT_LATER, Rule, prefix4, prefix6};
-use crate::backends::{BackendRequest, Lack, Reader, Reason, Translation};
+use crate::backends::{BackendRequest, Reason, TextConsumer, Translation, UnsupportedElement};
 use crate::declare::{
     AclTable, Action, Change, Direction, Element, Encapsulation, ExactId, Nat, NatId, NatKey, NextHop, Port,
     RouteId, Tunnel, User,
@@ -92,7 +92,7 @@ pub(super) fn translate(asked: &BackendRequest<'_>, dialect: Dialect) -> Transla
     let steps = steps(asked, dialect);
     if steps.iter().any(|step| *step.element == Element::Meter) {
         let users = asked.declaration.tables.users.iter().zip(0..);
-        out.push("meters", Reader::OvsMeters, users.map(|(user, id)| meter(id, user)).collect());
+        out.push("meters", TextConsumer::OvsMeters, users.map(|(user, id)| meter(id, user)).collect());
     }
     let mut text = String::new();
     if steps.iter().any(|step| matches!(step.element, Element::Forward | Element::Deliver)) {
@@ -101,7 +101,7 @@ pub(super) fn translate(asked: &BackendRequest<'_>, dialect: Dialect) -> Transla
     }
     dispatch(asked, dialect, &mut text);
     steps.iter().for_each(|step| write(step, &mut text));
-    out.push("flows", Reader::OvsBundle, text);
+    out.push("flows", TextConsumer::OvsBundle, text);
     out
 }
 
@@ -351,7 +351,7 @@ pub(super) fn update(
     asked: &BackendRequest<'_>,
     dialect: Dialect,
     changes: &[Change],
-) -> Result<Translation, Lack> {
+) -> Result<Translation, UnsupportedElement> {
     let steps = steps(asked, dialect);
     let tables = &asked.declaration.tables;
     let mut meters = String::new();
@@ -407,13 +407,13 @@ pub(super) fn update(
         }
     }
     let mut out = Translation::default();
-    out.push("meters", Reader::OvsMeters, meters);
-    out.push("flows", Reader::OvsBundle, text);
+    out.push("meters", TextConsumer::OvsMeters, meters);
+    out.push("flows", TextConsumer::OvsBundle, text);
     Ok(out)
 }
 
-fn unknown() -> Lack {
-    Lack {
+fn unknown() -> UnsupportedElement {
+    UnsupportedElement {
         element: "change",
         reason: Reason::NotWritten("changes of users that were added later, or to new tunnels"),
     }

@@ -16,8 +16,8 @@ pub use dialect::{COOKIE, COOKIE_MASK, FIRST_GROUP, FIRST_TABLE, GROUPS_MAX};
 
 use self::dialect::Dialect;
 use super::{
-    Backend, BackendRequest, Equivalence, Facts, Lack, Reason, Refused, Tier, Translation, element_name,
-    permitted,
+    Backend, BackendInfo, BackendRequest, Equivalence, Reason, Tier, Translation, UnsupportedElement,
+    UnsupportedPipeline, element_name, permitted,
 };
 use crate::declare::{AclTable, Change, Element, Encapsulation};
 
@@ -39,8 +39,8 @@ pub struct Ovs;
 pub struct OvsDpdk;
 
 impl Backend for Ovs {
-    fn facts(&self) -> &'static Facts {
-        &Facts {
+    fn facts(&self) -> &'static BackendInfo {
+        &BackendInfo {
             name: "ovs",
             title: "Open vSwitch in user space, over sockets",
             install: "apt install openvswitch-switch",
@@ -49,7 +49,7 @@ impl Backend for Ovs {
         }
     }
 
-    fn lacks(&self, asked: &BackendRequest<'_>) -> Vec<Lack> {
+    fn lacks(&self, asked: &BackendRequest<'_>) -> Vec<UnsupportedElement> {
         lacks(asked)
     }
 
@@ -57,20 +57,24 @@ impl Backend for Ovs {
         equivalences(asked)
     }
 
-    fn translate(&self, asked: &BackendRequest<'_>) -> Result<Translation, Refused> {
+    fn translate(&self, asked: &BackendRequest<'_>) -> Result<Translation, UnsupportedPipeline> {
         permitted(self, asked)?;
         Ok(flows::translate(asked, Dialect::Own))
     }
 
-    fn update(&self, asked: &BackendRequest<'_>, changes: &[Change]) -> Result<Translation, Refused> {
+    fn update(
+        &self,
+        asked: &BackendRequest<'_>,
+        changes: &[Change],
+    ) -> Result<Translation, UnsupportedPipeline> {
         flows::update(asked, Dialect::Own, changes)
-            .map_err(|lack| Refused { backend: self.name(), lacks: vec![lack] })
+            .map_err(|lack| UnsupportedPipeline { backend: self.name(), lacks: vec![lack] })
     }
 }
 
 impl Backend for OvsDpdk {
-    fn facts(&self) -> &'static Facts {
-        &Facts {
+    fn facts(&self) -> &'static BackendInfo {
+        &BackendInfo {
             name: "ovs-dpdk",
             title: "Open vSwitch over DPDK",
             install: "apt install openvswitch-switch-dpdk",
@@ -85,7 +89,7 @@ impl Backend for OvsDpdk {
         }
     }
 
-    fn lacks(&self, asked: &BackendRequest<'_>) -> Vec<Lack> {
+    fn lacks(&self, asked: &BackendRequest<'_>) -> Vec<UnsupportedElement> {
         lacks(asked)
     }
 
@@ -93,18 +97,22 @@ impl Backend for OvsDpdk {
         equivalences(asked)
     }
 
-    fn translate(&self, asked: &BackendRequest<'_>) -> Result<Translation, Refused> {
+    fn translate(&self, asked: &BackendRequest<'_>) -> Result<Translation, UnsupportedPipeline> {
         permitted(self, asked)?;
         Ok(flows::translate(asked, Dialect::Own))
     }
 
-    fn update(&self, asked: &BackendRequest<'_>, changes: &[Change]) -> Result<Translation, Refused> {
+    fn update(
+        &self,
+        asked: &BackendRequest<'_>,
+        changes: &[Change],
+    ) -> Result<Translation, UnsupportedPipeline> {
         flows::update(asked, Dialect::Own, changes)
-            .map_err(|lack| Refused { backend: self.name(), lacks: vec![lack] })
+            .map_err(|lack| UnsupportedPipeline { backend: self.name(), lacks: vec![lack] })
     }
 }
 
-fn lacks(asked: &BackendRequest<'_>) -> Vec<Lack> {
+fn lacks(asked: &BackendRequest<'_>) -> Vec<UnsupportedElement> {
     let tables = &asked.declaration.tables;
     let mut lacks = Vec::new();
     for (_, element) in asked.elements() {
@@ -118,11 +126,13 @@ fn lacks(asked: &BackendRequest<'_>) -> Vec<Lack> {
                 lacks.extend(too_many(element, "rules", rules, RULES_MAX));
                 lacks.extend(beyond_flags(element, table));
             }
-            Element::Decap { kind: Encapsulation::Gtp { .. }, ipv6: true, .. } => lacks.push(Lack {
-                element: element_name(element),
-                // Version 3.1 lost every such packet in comparison with the oracle.
-                reason: Reason::NotWritten("IPv6 inside GTP-U"),
-            }),
+            Element::Decap { kind: Encapsulation::Gtp { .. }, ipv6: true, .. } => {
+                lacks.push(UnsupportedElement {
+                    element: element_name(element),
+                    // Version 3.1 lost every such packet in comparison with the oracle.
+                    reason: Reason::NotWritten("IPv6 inside GTP-U"),
+                })
+            }
             _ => {}
         }
     }
@@ -134,20 +144,20 @@ fn lacks(asked: &BackendRequest<'_>) -> Vec<Lack> {
     let encaps = asked.elements().find(|(_, element)| **element == Element::Encap);
     if let (Some((_, element)), true) = (encaps, locals.len() > 1) {
         let reason = Reason::NotWritten("tunnels of several addresses of ours, or by several ports");
-        lacks.push(Lack { element: element_name(element), reason });
+        lacks.push(UnsupportedElement { element: element_name(element), reason });
     }
     lacks
 }
 
 /// Reports rules that require bits of TCP's data offset, which no flow can match.
-fn beyond_flags(element: &Element, table: &AclTable) -> Option<Lack> {
+fn beyond_flags(element: &Element, table: &AclTable) -> Option<UnsupportedElement> {
     let reason = Reason::NoMatch("the data offset of TCP, which rules require as flags 0x1000 to 0x8000");
-    table.flags_beyond(FLAGS).then(|| Lack { element: element_name(element), reason })
+    table.flags_beyond(FLAGS).then(|| UnsupportedElement { element: element_name(element), reason })
 }
 
-fn too_many(element: &Element, what: &'static str, asked: u64, most: u64) -> Option<Lack> {
+fn too_many(element: &Element, what: &'static str, asked: u64, most: u64) -> Option<UnsupportedElement> {
     let reason = Reason::TooMany { what, asked, most };
-    (asked > most).then(|| Lack { element: element_name(element), reason })
+    (asked > most).then(|| UnsupportedElement { element: element_name(element), reason })
 }
 
 fn equivalences(asked: &BackendRequest<'_>) -> Vec<Equivalence> {

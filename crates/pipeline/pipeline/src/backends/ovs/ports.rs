@@ -7,7 +7,7 @@ use std::net::Ipv4Addr;
 use ranlab_packet::Mac;
 
 use super::BRIDGE;
-use crate::backends::{BackendRequest, Reader, Translation};
+use crate::backends::{BackendRequest, TextConsumer, Translation};
 use crate::declare::{Element, Encapsulation};
 
 /// Returns the OpenFlow number of a tunnel port.
@@ -96,12 +96,12 @@ pub(super) fn write(asked: &BackendRequest<'_>, out: &mut Translation) {
              options:remote_ip=flow options:key=flow{more}"
         );
     }
-    out.push("bridge", Reader::OvsVsctl, bridge);
+    out.push("bridge", TextConsumer::OvsVsctl, bridge);
     let Some((address, _)) = own else { return };
     // The switch uses an address as source only for destinations in the same network, so the network must contain all
     // addresses.
     let address = format!("address add {address}/0 dev {BRIDGE}\nlink set {BRIDGE} up\n");
-    out.push("address", Reader::IpBatch, address);
+    out.push("address", TextConsumer::IpBatch, address);
     if asked.elements().any(|(_, element)| *element == Element::Encap) {
         let far: BTreeSet<(Ipv4Addr, Mac)> =
             asked.declaration.tables.tunnels.iter().map(|tunnel| (tunnel.remote, tunnel.dst)).collect();
@@ -109,6 +109,6 @@ pub(super) fn write(asked: &BackendRequest<'_>, out: &mut Translation) {
         // The switch does not read a default route without a gateway from the kernel's table.
         let route = format!("ovs/route/add 0.0.0.0/0 {BRIDGE}\n");
         let all = std::iter::once(route).chain(far.iter().map(line)).collect();
-        out.push("neighbours", Reader::OvsAppctl, all);
+        out.push("neighbours", TextConsumer::OvsAppctl, all);
     }
 }

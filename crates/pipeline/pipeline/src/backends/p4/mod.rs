@@ -7,8 +7,8 @@ mod program;
 mod tests;
 
 use super::{
-    Backend, BackendRequest, Equivalence, Facts, Lack, Reader, Reason, Refused, Translation, element_name,
-    path, permitted, refuse_changes,
+    Backend, BackendInfo, BackendRequest, Equivalence, Reason, TextConsumer, Translation, UnsupportedElement,
+    UnsupportedPipeline, element_name, path, permitted, refuse_changes,
 };
 use crate::declare::{Change, Direction, Element, Encapsulation, NatTable, Tables};
 
@@ -17,8 +17,8 @@ use crate::declare::{Change, Direction, Element, Encapsulation, NatTable, Tables
 pub struct P4;
 
 impl Backend for P4 {
-    fn facts(&self) -> &'static Facts {
-        &Facts {
+    fn facts(&self) -> &'static BackendInfo {
+        &BackendInfo {
             name: "p4",
             title: "P4-16 for v1model switches (bmv2)",
             install: "p4c and simple_switch from https://github.com/p4lang (no Debian 12 package)",
@@ -27,7 +27,7 @@ impl Backend for P4 {
         }
     }
 
-    fn lacks(&self, asked: &BackendRequest<'_>) -> Vec<Lack> {
+    fn lacks(&self, asked: &BackendRequest<'_>) -> Vec<UnsupportedElement> {
         asked.directions.iter().flat_map(|direction| lacks(asked, *direction)).collect()
     }
 
@@ -46,15 +46,15 @@ impl Backend for P4 {
         all
     }
 
-    fn translate(&self, asked: &BackendRequest<'_>) -> Result<Translation, Refused> {
+    fn translate(&self, asked: &BackendRequest<'_>) -> Result<Translation, UnsupportedPipeline> {
         permitted(self, asked)?;
         let mut translation = Translation::default();
-        translation.push("ranlab.p4", Reader::P4, program::text(asked));
-        translation.push("entries.txt", Reader::SwitchCli, entries::text(asked));
+        translation.push("ranlab.p4", TextConsumer::P4, program::text(asked));
+        translation.push("entries.txt", TextConsumer::SwitchCli, entries::text(asked));
         Ok(translation)
     }
 
-    fn update(&self, _: &BackendRequest<'_>, changes: &[Change]) -> Result<Translation, Refused> {
+    fn update(&self, _: &BackendRequest<'_>, changes: &[Change]) -> Result<Translation, UnsupportedPipeline> {
         refuse_changes(self, changes, Reason::NotWritten("changes of entries"))
     }
 }
@@ -68,7 +68,7 @@ fn table_name(direction: Direction, at: usize) -> String {
     format!("{way}_{at}")
 }
 
-fn lacks(asked: &BackendRequest<'_>, direction: Direction) -> Vec<Lack> {
+fn lacks(asked: &BackendRequest<'_>, direction: Direction) -> Vec<UnsupportedElement> {
     let tables = &asked.declaration.tables;
     let elements = path(asked, direction);
     let cut = elements.iter().position(|element| matches!(element, Element::Decap { .. }));
@@ -88,7 +88,7 @@ fn lacks(asked: &BackendRequest<'_>, direction: Direction) -> Vec<Lack> {
             }
             _ => continue,
         };
-        lacks.push(Lack { element: element_name(element), reason });
+        lacks.push(UnsupportedElement { element: element_name(element), reason });
     }
     lacks
 }

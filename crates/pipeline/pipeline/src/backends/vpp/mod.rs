@@ -17,8 +17,8 @@ use ranlab_packet::Mac;
 
 use super::p4::six;
 use super::{
-    Backend, BackendRequest, Equivalence, Facts, Lack, Reader, Reason, Refused, Tier, Translation,
-    element_name, path, permitted, port_name, refuse_changes,
+    Backend, BackendInfo, BackendRequest, Equivalence, Reason, TextConsumer, Tier, Translation,
+    UnsupportedElement, UnsupportedPipeline, element_name, path, permitted, port_name, refuse_changes,
 };
 use crate::declare::{
     Change, Direction, Element, Encapsulation, NextHop, NextHopId, Port, Prefix4, Prefix6, Tables,
@@ -45,8 +45,8 @@ const CLASSIFIED_MAX: u64 = 8_192;
 pub(super) const PORTS: &str = "ports.vpp";
 
 impl Backend for Vpp {
-    fn facts(&self) -> &'static Facts {
-        &Facts {
+    fn facts(&self) -> &'static BackendInfo {
+        &BackendInfo {
             name: "vpp",
             title: "VPP: a script of its command line",
             install: "build https://github.com/FDio/vpp at v26.06 by cmake and ninja, and name its folder by sut.build (no Debian package)",
@@ -55,12 +55,12 @@ impl Backend for Vpp {
         }
     }
 
-    fn lacks(&self, asked: &BackendRequest<'_>) -> Vec<Lack> {
+    fn lacks(&self, asked: &BackendRequest<'_>) -> Vec<UnsupportedElement> {
         let of = |direction: &Direction| {
             let elements = path(asked, *direction);
             let lack = |at: usize| {
                 let reason = lack(asked, *direction, &elements, at)?;
-                Some(Lack { element: element_name(elements[at]), reason })
+                Some(UnsupportedElement { element: element_name(elements[at]), reason })
             };
             (0..elements.len()).filter_map(lack).collect::<Vec<_>>()
         };
@@ -85,15 +85,19 @@ impl Backend for Vpp {
         wanted.into_iter().filter(|(there, _)| *there).map(|(_, one)| one).collect()
     }
 
-    fn translate(&self, asked: &BackendRequest<'_>) -> Result<Translation, Refused> {
+    fn translate(&self, asked: &BackendRequest<'_>) -> Result<Translation, UnsupportedPipeline> {
         permitted(self, asked)?;
         let mut translation = Translation::default();
-        translation.push(PORTS, Reader::Vppctl, ports());
-        translation.push("ranlab.vpp", Reader::Vppctl, script(asked));
+        translation.push(PORTS, TextConsumer::Vppctl, ports());
+        translation.push("ranlab.vpp", TextConsumer::Vppctl, script(asked));
         Ok(translation)
     }
 
-    fn update(&self, asked: &BackendRequest<'_>, changes: &[Change]) -> Result<Translation, Refused> {
+    fn update(
+        &self,
+        asked: &BackendRequest<'_>,
+        changes: &[Change],
+    ) -> Result<Translation, UnsupportedPipeline> {
         let mut text = String::new();
         for change in changes {
             let written = update(asked, change, &mut text);
@@ -106,7 +110,7 @@ impl Backend for Vpp {
             }
         }
         let mut translation = Translation::default();
-        translation.push("changes.vpp", Reader::Vppctl, text);
+        translation.push("changes.vpp", TextConsumer::Vppctl, text);
         Ok(translation)
     }
 }

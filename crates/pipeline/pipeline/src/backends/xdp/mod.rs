@@ -13,8 +13,8 @@ pub use feeder::Feed;
 pub use object::{MapEntry, MapId, MapKind, MapShape, Object, Program};
 
 use super::{
-    Backend, BackendRequest, Equivalence, Facts, Lack, Reader, Reason, Refused, Tier, Translation,
-    element_name, permitted,
+    Backend, BackendInfo, BackendRequest, Equivalence, Reason, TextConsumer, Tier, Translation,
+    UnsupportedElement, UnsupportedPipeline, element_name, permitted,
 };
 use crate::declare::{Change, Direction, Element, Encapsulation};
 
@@ -27,8 +27,8 @@ const RULES_MAX: u64 = 4_096;
 pub struct Xdp;
 
 impl Backend for Xdp {
-    fn facts(&self) -> &'static Facts {
-        &Facts {
+    fn facts(&self) -> &'static BackendInfo {
+        &BackendInfo {
             name: "xdp",
             title: "XDP: eBPF of our own assembler in the kernel",
             install: "nothing to install: Linux 5.18 or later, and root (CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON)",
@@ -37,7 +37,7 @@ impl Backend for Xdp {
         }
     }
 
-    fn lacks(&self, asked: &BackendRequest<'_>) -> Vec<Lack> {
+    fn lacks(&self, asked: &BackendRequest<'_>) -> Vec<UnsupportedElement> {
         asked.directions.iter().flat_map(|direction| lacks(asked, *direction)).collect()
     }
 
@@ -53,7 +53,7 @@ impl Backend for Xdp {
         all
     }
 
-    fn translate(&self, asked: &BackendRequest<'_>) -> Result<Translation, Refused> {
+    fn translate(&self, asked: &BackendRequest<'_>) -> Result<Translation, UnsupportedPipeline> {
         permitted(self, asked)?;
         let mut object = Object::default();
         for id in tables::used(asked) {
@@ -67,15 +67,19 @@ impl Backend for Xdp {
         Ok(translation(object))
     }
 
-    fn update(&self, asked: &BackendRequest<'_>, changes: &[Change]) -> Result<Translation, Refused> {
+    fn update(
+        &self,
+        asked: &BackendRequest<'_>,
+        changes: &[Change],
+    ) -> Result<Translation, UnsupportedPipeline> {
         let mut object = Object::default();
         let used = tables::used(asked);
         for change in changes {
             let Some(entries) = tables::changed(asked, change) else {
                 let reason = Reason::NotWritten("handovers of users that came later");
-                return Err(Refused {
+                return Err(UnsupportedPipeline {
                     backend: self.name(),
-                    lacks: vec![Lack { element: "change", reason }],
+                    lacks: vec![UnsupportedElement { element: "change", reason }],
                 });
             };
             object.entries.extend(entries.into_iter().filter(|entry| used.contains(&entry.map)));
@@ -87,13 +91,13 @@ impl Backend for Xdp {
 /// Returns the object with its text form.
 fn translation(object: Object) -> Translation {
     let mut translation = Translation::default();
-    translation.push("object", Reader::Bpf, object.whole());
+    translation.push("object", TextConsumer::Bpf, object.whole());
     translation.object = Some(object);
     translation
 }
 
 /// Returns what the programs do not support of a direction.
-fn lacks(asked: &BackendRequest<'_>, direction: Direction) -> Vec<Lack> {
+fn lacks(asked: &BackendRequest<'_>, direction: Direction) -> Vec<UnsupportedElement> {
     let tables = &asked.declaration.tables;
     let mut lacks = Vec::new();
     let mut admitted = false;
@@ -126,7 +130,9 @@ fn lacks(asked: &BackendRequest<'_>, direction: Direction) -> Vec<Lack> {
         };
         let unread = (bare && !admitted)
             .then_some(Reason::NotWritten("what reads IP headers of frames that were not admitted"));
-        lacks.extend(reason.or(unread).map(|reason| Lack { element: element_name(element), reason }));
+        lacks.extend(
+            reason.or(unread).map(|reason| UnsupportedElement { element: element_name(element), reason }),
+        );
     }
     lacks
 }

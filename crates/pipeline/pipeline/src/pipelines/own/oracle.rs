@@ -4,7 +4,7 @@
 use super::addresses::AnyPrefix;
 use super::updates::Updates;
 use crate::declare::{
-    Declaration, Direction, DropReason, Element, Happening, Nat, NatKey, NextHop, Port, Prefix4, Prefix6,
+    Declaration, Direction, DropReason, Element, EventKind, Nat, NatKey, NextHop, Port, Prefix4, Prefix6,
     RouteTable, Tunnel, User,
 };
 use crate::pipelines::Reference;
@@ -206,8 +206,8 @@ impl Reference for OwnOracle {
         sent.unwrap_or(Err(DropReason::PathEnd))
     }
 
-    fn apply(&mut self, what: Happening) {
-        let Happening::RouteUpdate(index) = what else { return };
+    fn apply(&mut self, what: EventKind) {
+        let EventKind::RouteUpdate(index) = what else { return };
         let Some(update) = self.updates.get(index) else { return };
         if let Some(table) = self.routes.get_mut(self.updates.table() as usize) {
             table.set(update.prefix, update.next_hop.map(|hop| hop.0));

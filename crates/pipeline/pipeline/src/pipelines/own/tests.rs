@@ -1,5 +1,5 @@
 use super::*;
-use crate::declare::{DropReason, Fate, Port, TcpFlags};
+use crate::declare::{DropReason, Port, TcpFlags, Verdict};
 use crate::engine::{BURST, Burst, Engine, Isa};
 use crate::pipelines::Pipeline;
 use crate::trace::frames::Packet;
@@ -68,7 +68,7 @@ fn engine_equals_oracle(pipeline: &Pipeline, packets: u64, seed: u64, isa: Isa) 
             let fate = oracle.process(now_ns, *port, &mut frame);
             *fates.entry(format!("{fate:?}")).or_default() += 1;
             assert_eq!(burst.fate(i), Some(fate), "{pipeline:?}\n{port:?} {received:02x?}");
-            if matches!(fate, Fate::Sent(_)) {
+            if matches!(fate, Verdict::Sent(_)) {
                 assert_eq!(burst.frame(i), frame, "{pipeline:?}\n{port:?} {received:02x?}");
             }
         }
@@ -97,7 +97,7 @@ fn element_oracle_equals_published_oracles() {
                 walked.process(number * 500, port, &mut other),
             );
             assert_eq!(fates.0, fates.1, "{} packet {number}", pipeline.name());
-            if matches!(fates.0, Fate::Sent(_)) {
+            if matches!(fates.0, Verdict::Sent(_)) {
                 assert_eq!(frame, other, "{} packet {number}", pipeline.name());
                 sent += 1;
             }
@@ -118,12 +118,12 @@ fn example_forwards_like_oracle() {
         assert_eq!(pipeline.table_entries(Direction::Uplink), (size * 4).max(1_001));
         for isa in [Isa::Baseline, Isa::detect()] {
             let fates = engine_equals_oracle(&pipeline, 6_000, size, isa);
-            let met = |fate: Fate| fates.get(&format!("{fate:?}")).copied().unwrap_or(0);
+            let met = |fate: Verdict| fates.get(&format!("{fate:?}")).copied().unwrap_or(0);
             for port in [Port::Access, Port::Core] {
-                assert!(met(Fate::Sent(port)) > 600, "{fates:?}");
+                assert!(met(Verdict::Sent(port)) > 600, "{fates:?}");
             }
-            assert!(met(Fate::Dropped(DropReason::Denied)) > 100, "{fates:?}");
-            assert!(met(Fate::Dropped(DropReason::Miss)) > 5, "{fates:?}");
+            assert!(met(Verdict::Dropped(DropReason::Denied)) > 100, "{fates:?}");
+            assert!(met(Verdict::Dropped(DropReason::Miss)) > 5, "{fates:?}");
         }
     }
 }
@@ -135,9 +135,9 @@ fn documented_example_forwards() {
     let text = page.split_once("```toml\n").and_then(|(_, rest)| rest.split_once("```")).unwrap().0;
     let pipeline = read_pipeline(text).unwrap();
     let fates = engine_equals_oracle(&pipeline, 2_000, 1, Isa::detect());
-    let met = |fate: Fate| fates.get(&format!("{fate:?}")).copied().unwrap_or(0);
-    assert!(met(Fate::Sent(Port::Core)) > 250, "{fates:?}");
-    assert!(met(Fate::Dropped(DropReason::Denied)) > 20, "{fates:?}");
+    let met = |fate: Verdict| fates.get(&format!("{fate:?}")).copied().unwrap_or(0);
+    assert!(met(Verdict::Sent(Port::Core)) > 250, "{fates:?}");
+    assert!(met(Verdict::Dropped(DropReason::Denied)) > 20, "{fates:?}");
     // Limits, elements and fields in the documentation equal those of the code.
     for said in
         ["2,097,152 entries", "100,000 rules", "64 elements", "64 tables", "16 files", "16,383 next hops"]

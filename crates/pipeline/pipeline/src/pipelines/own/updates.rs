@@ -4,7 +4,7 @@ use super::addresses::AnyPrefix;
 use super::fault::{OwnError, OwnFault};
 use super::fib::{Hops, lines, prefix_of};
 use super::read::Lines;
-use crate::declare::{Change, Event, Happening, NextHopId, Port, RouteId};
+use crate::declare::{Change, Event, EventKind, NextHopId, Port, RouteId};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -111,7 +111,7 @@ impl Updates {
         let count = (to - from) as u64;
         let event = |(place, index): (u64, usize)| Event {
             at_ns: place * 1_000_000_000 / count,
-            what: Happening::RouteUpdate(index as u32),
+            what: EventKind::RouteUpdate(index as u32),
             changes: vec![self.change(self.all[index])],
         };
         (0..).zip(from..to).map(event).collect()

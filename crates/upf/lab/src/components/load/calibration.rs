@@ -137,7 +137,7 @@ fn flat_out(
 fn calibration(config: &LoadConfig, window: usize, stop: &AtomicBool) -> Result<Calibration, LoadError> {
     let turns = (0..TURNS as u32).map(|n| turn(config, window, n, stop));
     let mut turns = turns.collect::<Result<Vec<_>, _>>()?;
-    let mut median = |of: &dyn Fn(&Turn) -> f64| {
+    let mut median = |of: &dyn Fn(&CalibrationRound) -> f64| {
         turns.sort_by(|a, b| of(a).total_cmp(&of(b)));
         turns[TURNS / 2]
     };
@@ -158,24 +158,33 @@ fn calibration(config: &LoadConfig, window: usize, stop: &AtomicBool) -> Result<
 }
 
 #[derive(Clone, Copy)]
-struct Turn {
+struct CalibrationRound {
     bare: BareLoop,
     generator_per_cpu_s: f64,
     cycles_per_s: f64,
 }
 
-fn turn(config: &LoadConfig, window: usize, n: u32, stop: &AtomicBool) -> Result<Turn, LoadError> {
+fn turn(
+    config: &LoadConfig,
+    window: usize,
+    n: u32,
+    stop: &AtomicBool,
+) -> Result<CalibrationRound, LoadError> {
     let bare = bare_loop(window, TURN, &config.pin)?;
     let config = LoadConfig { run: config.run.wrapping_add(n), ..config.clone() };
     let control = run(&config, stop)?.control;
-    Ok(Turn { bare, generator_per_cpu_s: control.answers_per_cpu_s, cycles_per_s: control.cycles_per_s })
+    Ok(CalibrationRound {
+        bare,
+        generator_per_cpu_s: control.answers_per_cpu_s,
+        cycles_per_s: control.cycles_per_s,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::upf::N6;
-    use crate::{Upf, UpfLoadPart, UpfPart};
+    use crate::{Upf, UpfComponent, UpfLoadComponent};
     use std::net::SocketAddr;
 
     #[test]
@@ -183,11 +192,16 @@ mod tests {
         let at = |host, port| SocketAddr::from(([127, 62, 17, host], port));
         let n4 = at(8, 8805);
         let n3 = at(8, 2152);
-        let upf = Upf::start(&UpfPart { n4, n3, n6: N6::Sink, ..UpfPart::default() }).unwrap();
+        let upf = Upf::start(&UpfComponent { n4, n3, n6: N6::Sink, ..UpfComponent::default() }).unwrap();
         let smf = Some(at(1, 8805));
-        let load =
-            UpfLoad::new(&UpfLoadPart { n4, n3, smf, gnb: Some(at(20, 2152)), ..UpfLoadPart::default() })
-                .unwrap();
+        let load = UpfLoad::new(&UpfLoadComponent {
+            n4,
+            n3,
+            smf,
+            gnb: Some(at(20, 2152)),
+            ..UpfLoadComponent::default()
+        })
+        .unwrap();
         let config = LoadConfig { smoke: false, ..load.config };
         let reached = flat_out(&config, &N3Io::Sockets, 3, 10, 512, &AtomicBool::new(false)).unwrap();
         drop(upf);

@@ -2,12 +2,12 @@
 
 use crate::load::{Network, UePool, capacity, default_smf, nth};
 
-use super::{BitRate, LoadArrivals, LoadMode, PacketRate, UpfLoadPart};
+use super::{BitRate, LoadArrivals, LoadMode, PacketRate, UpfLoadComponent};
 use ranlab_lab::divide::{divisible, share};
 use ranlab_lab::rig;
 use ranlab_lab::worker::ComponentError;
 
-impl UpfLoadPart {
+impl UpfLoadComponent {
     /// Returns the shares for a number of locations. Each location has its own SMFs and base stations, whose addresses
     /// continue those of the previous location. The same holds for UEs and, with a data network, for servers.
     pub(crate) fn shares(&self, places: usize) -> Result<Vec<Self>, ComponentError> {

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::load::{
-    Arrivals, LoadConfig, Loop, MAX_GNBS, MAX_SMFS, MAX_THREADS, Mode, N3Io, Network, Onlooker, ReplayPlan,
-    Traffic, default_gnb, default_gnbs, default_smf,
+    Arrivals, LoadConfig, Loop, MAX_GNBS, MAX_SMFS, MAX_THREADS, Mode, N3Io, Network, ProgressObserver,
+    ReplayPlan, Traffic, default_gnb, default_gnbs, default_smf,
 };
 use ranlab_campaign::schema::Kind;
 use ranlab_upf::n4::{Dialect, Retransmission, SessionProfile};
@@ -29,7 +29,7 @@ use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{config, rig};
 
 pub use calibration::{Calibration, PacketsReached};
-pub(crate) use run::Loading;
+pub(crate) use run::RunningLoad;
 pub use run::{NetworkSummary, UpfLoad, UpfLoadReport, data_network};
 pub use text::{BitRate, Cpus, PacketRate};
 
@@ -94,7 +94,7 @@ choices! {
 
 config! {
     /// SMF, base stations and data network that load a UPF.
-    pub struct UpfLoadPart {
+    pub struct UpfLoadComponent {
         /// kind of load: control (creates and deletes sessions), blind (the same without waiting for responses),
         /// sessions (creates sessions, then sends packets), mixed (some sessions send packets while others are created
         /// and deleted), handover, paging, qos (rates below and above the maximum), calibrate
@@ -216,7 +216,7 @@ config! {
     }
 }
 
-impl UpfLoadPart {
+impl UpfLoadComponent {
     /// Returns the number of sessions for modes that have a fixed number.
     fn sessions(&self) -> usize {
         usize::try_from(self.sessions.unwrap_or(SESSIONS)).unwrap_or(usize::MAX)
@@ -285,7 +285,7 @@ impl UpfLoadPart {
             upf_pid: self.upf_pid,
             anew: self.anew,
             distributions: self.shared,
-            onlooker: Onlooker::default(),
+            onlooker: ProgressObserver::default(),
             mode: match &self.replay {
                 Some(capture) => self.replayed(capture)?,
                 None => self.what(),

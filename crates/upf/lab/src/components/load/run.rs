@@ -7,14 +7,14 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::load::{
-    Gate, Glance, LoadConfig, LoadError, LoadReport, Mode, Onlooker, Tally, data_network as network,
-    run_when_told,
+    LoadConfig, LoadError, LoadReport, Mode, ProgressCounters, ProgressObserver, StartGate, Tally,
+    data_network as network, run_when_told,
 };
 use ranlab_host::ProcessMeter;
 use ranlab_net::routes;
 use serde::{Deserialize, Serialize};
 
-use super::{LoadMode, LoadRole, UpfLoadPart};
+use super::{LoadMode, LoadRole, UpfLoadComponent};
 use ranlab_lab::worker::{ComponentError, Counters, FaultOwner, Report};
 use ranlab_lab::{OVER, SET_UP};
 use ranlab_lab::{RunningComponent, rig};
@@ -73,7 +73,7 @@ impl UpfLoad {
     ///
     /// # Errors
     /// The configuration contradicts itself, or there is no route to the UPF.
-    pub fn new(part: &UpfLoadPart) -> Result<Self, ComponentError> {
+    pub fn new(part: &UpfLoadComponent) -> Result<Self, ComponentError> {
         let config = part.load()?;
         // Pinning that costs performance: on the CPUs of the UPF's threads, or on another NUMA node than the outgoing
         // device.
@@ -94,8 +94,8 @@ impl UpfLoad {
 
     /// Adds an observer that is updated while the load runs.
     #[must_use]
-    pub fn watched(self, glance: Arc<Glance>) -> Self {
-        let config = LoadConfig { onlooker: Onlooker(Some(glance)), ..self.config };
+    pub fn watched(self, glance: Arc<ProgressCounters>) -> Self {
+        let config = LoadConfig { onlooker: ProgressObserver(Some(glance)), ..self.config };
         Self { config, ..self }
     }
 
@@ -104,10 +104,10 @@ impl UpfLoad {
     /// # Errors
     /// Nothing could be measured.
     pub fn run(&self, stop: &AtomicBool) -> Result<UpfLoadReport, LoadError> {
-        self.run_when_told(stop, &Gate::default())
+        self.run_when_told(stop, &StartGate::default())
     }
 
-    fn run_when_told(&self, stop: &AtomicBool, gate: &Gate) -> Result<UpfLoadReport, LoadError> {
+    fn run_when_told(&self, stop: &AtomicBool, gate: &StartGate) -> Result<UpfLoadReport, LoadError> {
         let meter = self.config.upf_pid.map(ProcessMeter::new);
         let cpu = || meter.as_ref().and_then(|meter| meter.sample().ok()).map(|sample| sample.cpu_s());
         let before = cpu();
@@ -140,7 +140,7 @@ pub struct NetworkSummary {
 ///
 /// # Errors
 /// Its address cannot be bound.
-pub fn data_network(part: &UpfLoadPart, stop: &AtomicBool) -> Result<NetworkSummary, ComponentError> {
+pub fn data_network(part: &UpfLoadComponent, stop: &AtomicBool) -> Result<NetworkSummary, ComponentError> {
     let seen = network(&part.load()?, part.sessions(), stop)?;
     let sum = |what: &dyn Fn(&Tally) -> u64| seen.uplink.iter().map(what).sum::<u64>();
     Ok(NetworkSummary {
@@ -157,17 +157,17 @@ pub fn data_network(part: &UpfLoadPart, stop: &AtomicBool) -> Result<NetworkSumm
 type Ended = Result<UpfLoadReport, ComponentError>;
 
 /// A load in a worker. It runs in a separate thread from the begin of the window, so that the worker keeps responding.
-pub(crate) struct Loading {
+pub(crate) struct RunningLoad {
     load: Arc<UpfLoad>,
     shared: bool,
     stop: Arc<AtomicBool>,
-    gate: Arc<Gate>,
+    gate: Arc<StartGate>,
     thread: Option<JoinHandle<Result<UpfLoadReport, LoadError>>>,
     ended: Option<Ended>,
 }
 
-impl Loading {
-    pub(crate) fn new(part: &UpfLoadPart) -> Result<Self, ComponentError> {
+impl RunningLoad {
+    pub(crate) fn new(part: &UpfLoadComponent) -> Result<Self, ComponentError> {
         if part.role != LoadRole::All || part.mode == LoadMode::Calibrate {
             return Err(rig("the role data-network and the mode calibrate are of `ranlab load upf` alone"));
         }
@@ -175,7 +175,7 @@ impl Loading {
             eprintln!("ranlab: the limit of open files stays as it is: {error}");
         }
         let load = Arc::new(UpfLoad::new(part)?);
-        let (stop, gate) = <(Arc<AtomicBool>, Arc<Gate>)>::default();
+        let (stop, gate) = <(Arc<AtomicBool>, Arc<StartGate>)>::default();
         Ok(Self { load, shared: part.shared, stop, gate, thread: None, ended: None })
     }
 
@@ -198,7 +198,7 @@ impl Loading {
     }
 }
 
-impl RunningComponent for Loading {
+impl RunningComponent for RunningLoad {
     fn check(&mut self) -> Result<(), ComponentError> {
         match self.ended() {
             Some(Err(trouble)) => Err(trouble.clone()),
@@ -221,7 +221,7 @@ impl RunningComponent for Loading {
             self.gate.open();
         } else {
             self.ended = None;
-            self.gate = Arc::new(if self.shared { Gate::shut() } else { Gate::default() });
+            self.gate = Arc::new(if self.shared { StartGate::shut() } else { StartGate::default() });
             match self.spawn() {
                 Ok(thread) => self.thread = Some(thread),
                 Err(error) => self.ended = Some(Err(ranlab_lab::environment(error))),
@@ -251,7 +251,7 @@ impl RunningComponent for Loading {
     }
 }
 
-impl Drop for Loading {
+impl Drop for RunningLoad {
     fn drop(&mut self) {
         self.stop.store(true, Relaxed);
     }

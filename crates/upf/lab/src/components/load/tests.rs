@@ -4,8 +4,8 @@ use ranlab_campaign::schema::Presence;
 use ranlab_campaign::value::Value;
 use ranlab_lab::{ConfigFields, Field, Role, RunningComponent};
 
-fn component(settings: &[(&str, Value)]) -> UpfLoadPart {
-    let mut part = UpfLoadPart { run: Some(1), ..UpfLoadPart::default() };
+fn component(settings: &[(&str, Value)]) -> UpfLoadComponent {
+    let mut part = UpfLoadComponent { run: Some(1), ..UpfLoadComponent::default() };
     for (name, value) in settings {
         ranlab_lab::Config::set(&mut part, name, value).unwrap_or_else(|error| panic!("{error}"));
     }
@@ -106,23 +106,23 @@ fn omitted_settings_have_defaults() {
     assert_eq!((config.heartbeat, config.smoke), (None, false));
     assert_eq!(config.smf.to_string(), "127.0.2.1:8805");
     let routed =
-        UpfLoadPart { n6: "routed://192.0.2.1:9".parse().unwrap(), ..component(&[]) }.load().unwrap();
+        UpfLoadComponent { n6: "routed://192.0.2.1:9".parse().unwrap(), ..component(&[]) }.load().unwrap();
     assert_eq!(routed.server.to_string(), "192.0.2.1:9", "UEs send to the server");
-    assert_ne!(load(&[]).run, UpfLoadPart { run: None, ..component(&[]) }.load().unwrap().run);
-    let wrong = UpfLoadPart { role: LoadRole::DataNetwork, ..component(&[("io", "af-xdp".into())]) };
+    assert_ne!(load(&[]).run, UpfLoadComponent { run: None, ..component(&[]) }.load().unwrap().run);
+    let wrong = UpfLoadComponent { role: LoadRole::DataNetwork, ..component(&[("io", "af-xdp".into())]) };
     assert!(wrong.load().unwrap_err().what.contains("af-xdp is for base stations"));
 }
 
 #[test]
 fn field_limits_match_load_limits() {
-    let mut part = UpfLoadPart::default();
+    let mut part = UpfLoadComponent::default();
     for (name, wrong) in [("smfs", 65), ("gnbs", 1_025), ("threads", 0), ("window", 65_537), ("n1", 256)] {
         let error = ranlab_lab::Config::set(&mut part, name, &Value::Int(wrong)).unwrap_err().to_string();
         assert!(error.contains(name) && error.contains("a whole number from"), "{error}");
     }
     let error = ranlab_lab::Config::set(&mut part, "mode", &"contol".into()).unwrap_err().to_string();
     assert!(error.contains("\"control\"") && error.contains("\"qos\""), "{error}");
-    assert_eq!(part, UpfLoadPart::default());
+    assert_eq!(part, UpfLoadComponent::default());
 }
 
 #[test]
@@ -152,12 +152,12 @@ fn load_errors_are_classified() {
 
 #[test]
 fn load_not_begun_is_not_over_and_reports_nothing() {
-    let mut loading = Loading::new(&component(&[])).unwrap();
+    let mut loading = RunningLoad::new(&component(&[])).unwrap();
     assert_eq!(loading.counters()[ranlab_lab::OVER], 0.0);
     let mut report = ranlab_lab::worker::Report::default();
     loading.end(&mut report);
     assert!(report.detail.is_null() && loading.check().is_ok());
-    let error = Loading::new(&component(&[("mode", "calibrate".into())])).err().unwrap();
+    let error = RunningLoad::new(&component(&[("mode", "calibrate".into())])).err().unwrap();
     assert!(error.what.contains("of `ranlab load upf` alone"), "{error}");
 }
 
@@ -167,11 +167,13 @@ fn shares_are_disjoint_and_add_up() {
         let all = [&[("smfs", 5.into()), ("gnbs", 4.into())], more].concat();
         let divided = ranlab_lab::AnyComponent::from(component(&all)).divide(places);
         divided.map(|shares| {
-            let of = |share: &ranlab_lab::AnyComponent| share.get::<UpfLoadPart>().cloned().unwrap();
+            let of = |share: &ranlab_lab::AnyComponent| share.get::<UpfLoadComponent>().cloned().unwrap();
             shares.iter().map(of).collect::<Vec<_>>()
         })
     };
-    let sum = |shares: &[UpfLoadPart], of: &dyn Fn(&UpfLoadPart) -> f64| shares.iter().map(of).sum::<f64>();
+    let sum = |shares: &[UpfLoadComponent], of: &dyn Fn(&UpfLoadComponent) -> f64| {
+        shares.iter().map(of).sum::<f64>()
+    };
     let mode = |name: &str| ("mode", Value::from(name));
     let burst = [("arrivals", "burst".into()), ("burst", 10.into()), ("rate", Value::Float(50.0))];
     let three = shares(&[&burst[..], &[("live", 7.into()), ("sessions", 100.into())]].concat(), 3).unwrap();

@@ -160,7 +160,7 @@ impl AfXdpSummary {
 mod tests {
     use super::super::super::{ByKind, CycleReport, Times};
     use super::*;
-    use ranlab_upf::n4::{Kind, Ledger};
+    use ranlab_upf::n4::{Kind, RequestStats};
     use std::time::Duration;
 
     /// Returns a report with the given establishment times in microseconds and responses per second.
@@ -178,7 +178,7 @@ mod tests {
         let mut report = LoadReport { on_schedule: true, ..LoadReport::default() };
         report.control = super::super::control(
             &cycles,
-            &[Ledger::default()],
+            &[RequestStats::default()],
             Duration::from_secs(2),
             Duration::from_secs(1),
         );

@@ -156,7 +156,7 @@ fn rates_are_of_the_sending_window_and_exclude_the_drain() {
 fn requests_of_several_smfs_add_up() {
     let mut reports = CycleReport { completed: 30, started: 40, ..Default::default() };
     reports.seconds = vec![Second { answers: 60, ..Default::default() }; 2];
-    let mut ledger = Ledger { responses: 5, unexpected: 1, malformed: 2, ..Default::default() };
+    let mut ledger = RequestStats { responses: 5, unexpected: 1, malformed: 2, ..Default::default() };
     ledger.causes.insert(75, 3);
     let wall = Duration::from_secs(2);
     let summary = control(&reports, &[ledger.clone(), ledger], wall, Duration::from_millis(500));
@@ -230,7 +230,9 @@ fn empty_load_and_silent_upf_warn() {
     };
     assert_eq!((packets(0).is_without_load(), packets(1).is_without_load()), (true, false));
     let silent = |ended| {
-        judged(|report| report.silence = Some(Silence { at_s: 3.21, for_s: 10.0, ended })).warnings.remove(0)
+        judged(|report| report.silence = Some(Unresponsive { at_s: 3.21, for_s: 10.0, ended }))
+            .warnings
+            .remove(0)
     };
     assert_eq!(silent(false), "the UPF stopped answering 3.21 s into the run");
     assert_eq!(silent(true), "the UPF sent nothing for 10.00 s from 3.21 s on");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::load::{LoadError, LoadReport};
-use crate::{Calibration, LoadMode, LoadRole, UpfLoad, UpfLoadPart, data_network};
+use crate::{Calibration, LoadMode, LoadRole, UpfLoad, UpfLoadComponent, data_network};
 use clap::Subcommand;
 use ranlab_lab::worker::ComponentError;
 use serde::Serialize;
@@ -47,7 +47,7 @@ Examples (with `ranlab upf` in another terminal):
 Without --n6, packets are counted only if the UPF's data network reflects them.")]
 pub struct UpfArguments {
     #[command(flatten)]
-    load: Flags<UpfLoadPart>,
+    load: Flags<UpfLoadComponent>,
     #[command(flatten)]
     web: WebArguments,
 }
@@ -104,7 +104,7 @@ struct Summary<'a> {
     report: &'a LoadReport,
 }
 
-fn load(part: &UpfLoadPart, web: &WebArguments, mut output: Output) -> Result<(), Failure> {
+fn load(part: &UpfLoadComponent, web: &WebArguments, mut output: Output) -> Result<(), Failure> {
     ranlab_command::live::raise_limits();
     let load = UpfLoad::new(part)?;
     let (load, page) = match web.open()? {
@@ -140,7 +140,7 @@ fn load(part: &UpfLoadPart, web: &WebArguments, mut output: Output) -> Result<()
     Ok(())
 }
 
-fn network(part: &UpfLoadPart, mut output: Output) -> Result<(), Failure> {
+fn network(part: &UpfLoadComponent, mut output: Output) -> Result<(), Failure> {
     let stop = stopped();
     // The load ends after its duration; 0s means no limit.
     if !part.duration.is_zero() {
@@ -195,7 +195,7 @@ fn calibration(mut output: Output, found: &Calibration) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::UpfLoadPart;
+    use crate::UpfLoadComponent;
     use clap::{CommandFactory, Parser};
     use ranlab_campaign::plan::Point;
     use ranlab_campaign::rig::Run;
@@ -249,12 +249,12 @@ mod tests {
         let settings = settings.map(|(path, value)| (path.to_owned(), value)).into();
         let point = Point { index: 0, axes: Vec::new(), settings };
         let run = Run::new(&point, 0, 1, Duration::from_secs(1));
-        assert_eq!(UpfLoadPart::read(&run, "load").unwrap(), flags);
+        assert_eq!(UpfLoadComponent::read(&run, "load").unwrap(), flags);
         let message = serde_json::to_string(&AnyComponent::from(flags.clone())).unwrap();
         let read = REGISTRY.component(serde_json::from_str(&message).unwrap()).unwrap();
-        let read = read.get::<UpfLoadPart>().unwrap();
+        let read = read.get::<UpfLoadComponent>().unwrap();
         assert_eq!(*read, flags);
-        assert_eq!(Line::try_parse_from(["x"]).unwrap().arguments.load.config, UpfLoadPart::default());
+        assert_eq!(Line::try_parse_from(["x"]).unwrap().arguments.load.config, UpfLoadComponent::default());
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Live page of a load: requests, responses, packets sent and received per second, and latencies.
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::load::{Counts, Glance, LoadError, LoadReport, Network, Summary};
-use crate::{UpfLoad, UpfLoadPart};
-use ranlab_http::board::Board;
+use crate::load::{Counts, LoadError, LoadReport, Network, ProgressCounters, Summary};
+use crate::{UpfLoad, UpfLoadComponent};
+use ranlab_http::board::StatusBoard;
 use serde_json::{Map, Value, json};
 
 use ranlab_command::web::{CurrentValues, MACHINE, OverTime, Sampler, introduce, publish_finished};
@@ -50,7 +50,7 @@ const TIME: [OverTime; 5] = [
 
 /// Page of a load.
 pub(super) struct Page {
-    board: Board,
+    board: StatusBoard,
     latest: Arc<Mutex<Counts>>,
     /// Whether the built-in data network counts packets.
     sees: bool,
@@ -59,12 +59,12 @@ pub(super) struct Page {
 
 impl Page {
     /// Attaches a page to a load.
-    pub(super) fn open(board: Board, load: UpfLoad, part: &UpfLoadPart) -> (UpfLoad, Self) {
+    pub(super) fn open(board: StatusBoard, load: UpfLoad, part: &UpfLoadComponent) -> (UpfLoad, Self) {
         let mode = format!("{:?}", part.mode).to_lowercase();
         introduce(&board, &format!("Load on a UPF: {mode}"), "Load", &[], &TIME, "");
         CurrentValues { phase: "running", words: "Running.".to_owned(), ..CurrentValues::default() }
             .publish(&board);
-        let glance = Arc::new(Glance::default());
+        let glance = Arc::new(ProgressCounters::default());
         let latest = Arc::new(Mutex::new(Counts::default()));
         let load = load.watched(Arc::clone(&glance));
         let shared = Arc::clone(&latest);

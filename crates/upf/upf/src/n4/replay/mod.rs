@@ -12,7 +12,7 @@ pub use recording::{Ignored, MAX_RECORDED, Recorded, Recorder, Recording, Script
 pub use rewrite::Addressing;
 
 use crate::Time;
-use crate::n4::{Done, Kind, Outcome, Refused, SessionId, Smf, SmfEvent};
+use crate::n4::{Kind, Outcome, Refused, RequestEnd, SessionId, Smf, SmfEvent};
 use crate::pfcp::FTeid;
 use rewrite::Names;
 use std::cmp::Reverse;
@@ -172,7 +172,7 @@ impl Replay {
         all
     }
 
-    fn done(&mut self, now: Time, done: &Done<Option<SessionId>>, smf: &mut Smf) -> Option<Ended> {
+    fn done(&mut self, now: Time, done: &RequestEnd<Option<SessionId>>, smf: &mut Smf) -> Option<Ended> {
         let id = done.about?;
         let run = self.running.get_mut(&id)?;
         let accepted = matches!(done.outcome, Outcome::Ok | Outcome::Retransmitted);

@@ -8,7 +8,7 @@ pub use types::{Refused, SessionId, SmfEvent, SmfInput, SmfOutput, SmfSettings};
 
 use crate::Time;
 use crate::n4::cache::Cache;
-use crate::n4::ledger::{Done, Kind, Ledger, Outcome};
+use crate::n4::ledger::{Kind, Outcome, RequestEnd, RequestStats};
 use crate::n4::requests::{Answer, Expired, Requests};
 use crate::n4::session::{Change, SessionProfile, SessionSpec, SessionTemplates};
 use crate::pfcp::*;
@@ -116,7 +116,7 @@ impl Smf {
     }
 
     /// Returns the request counters.
-    pub fn ledger(&self) -> &Ledger {
+    pub fn ledger(&self) -> &RequestStats {
         &self.requests.ledger
     }
 
@@ -463,7 +463,7 @@ impl Smf {
     }
 
     /// Updates the session after the end of a request, except for a successful establishment.
-    fn ended(&mut self, done: Done<Option<SessionId>>) {
+    fn ended(&mut self, done: RequestEnd<Option<SessionId>>) {
         if let Some(id) = done.about
             && let Some(index) = self.place(id)
         {

@@ -1,6 +1,6 @@
 //! Settings, inputs and outputs of an [`Smf`](super::Smf).
 use crate::n4::dialect::Dialect;
-use crate::n4::ledger::Done;
+use crate::n4::ledger::RequestEnd;
 use crate::n4::requests::{Full, Retransmission};
 use crate::pfcp::*;
 use std::net::IpAddr;
@@ -85,7 +85,7 @@ pub enum SmfOutput {
 pub enum SmfEvent {
     /// A request has completed. `about` is `None` for requests between nodes. A lost request may complete once more,
     /// late.
-    Done(Done<Option<SessionId>>),
+    Done(RequestEnd<Option<SessionId>>),
     /// The UPF chose this uplink tunnel for a session.
     Tunnel(SessionId, CreatedTunnel),
     /// The UPF accepted the association.

@@ -2,7 +2,7 @@
 //! table.
 //!
 //! An element of a later release or of a vendor is in no table and is ignored, as TS 29.244 §7.6.5 requires.
-use crate::n4::dialect::Demands;
+use crate::n4::dialect::UpfRequirements;
 use crate::n4::rules::{INACTIVITY, RuleFault};
 use crate::pfcp::*;
 
@@ -246,7 +246,7 @@ const MEASUREMENTS: u128 =
     MeasurementInformation::MBQE | MeasurementInformation::ISTM | MeasurementInformation::MNOP;
 
 /// Returns the UP Function Features that the table announces.
-pub(super) fn features(demands: &Demands) -> UpFunctionFeatures {
+pub(super) fn features(demands: &UpfRequirements) -> UpFunctionFeatures {
     let acted = ELEMENTS.iter().filter(|element| element.support == Acted);
     let all = acted.fold(0, |features, element| features | element.feature);
     let withheld = if demands.chooses_teid { 0 } else { UpFunctionFeatures::FTUP };
@@ -465,7 +465,7 @@ mod tests {
         let demands = crate::n4::Dialect::STRICT_REL17.demands;
         let announced = features(&demands);
         assert!(announced.contains(UpFunctionFeatures::FTUP | UpFunctionFeatures::EMPU));
-        let withheld = features(&Demands { chooses_teid: false, ..demands });
+        let withheld = features(&UpfRequirements { chooses_teid: false, ..demands });
         assert!(!withheld.contains(UpFunctionFeatures::FTUP));
         assert!(announced.contains(UpFunctionFeatures::PFDM));
         assert!(!announced.contains(UpFunctionFeatures::FRRT));

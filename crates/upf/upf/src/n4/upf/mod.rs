@@ -1,8 +1,8 @@
 //! UPF's end: associations with SMFs, sessions and their rules, reports.
 mod addresses;
-mod alike;
 mod applications;
 mod elements;
+mod fast_path;
 mod install;
 mod peers;
 mod plane;
@@ -12,10 +12,10 @@ mod types;
 
 use addresses::Addresses;
 pub use addresses::{UePool, UePoolError};
-use alike::Alike;
-pub use alike::MAX_SHAPES;
 use applications::Applications;
 pub use elements::{ELEMENTS, Element, Group, Support};
+pub use fast_path::MAX_SHAPES;
+use fast_path::ShapeCache;
 use plane::UsageChange;
 pub use plane::{DataPlane, NoDataPlane, UsageQuery};
 use seids::Seids;
@@ -23,7 +23,7 @@ pub use types::{UpfCounters, UpfEvent, UpfInput, UpfOutput, UpfSettings};
 
 use crate::Time;
 use crate::n4::cache::Cache;
-use crate::n4::ledger::{Kind, Ledger};
+use crate::n4::ledger::{Kind, RequestStats};
 use crate::n4::mix::{Map, Teid};
 use crate::n4::requests::{Answer, Expired, Requests};
 use crate::n4::rules::{RuleFault, Session};
@@ -48,7 +48,7 @@ pub struct Upf {
     associations: BTreeMap<NodeId, Association>,
     sessions: Map<u64, Session>,
     /// Sessions that are described by a shape.
-    alike: Alike,
+    alike: ShapeCache,
     /// Sessions by uplink TEID.
     tunnels: Map<Teid, u64>,
     addresses: Addresses,
@@ -93,7 +93,7 @@ impl Upf {
             settings,
             associations: BTreeMap::new(),
             sessions: Map::default(),
-            alike: Alike::default(),
+            alike: ShapeCache::default(),
             tunnels: Map::default(),
             seids: Seids::default(),
             next_teid: FIRST_COUNTED_TEID,
@@ -182,7 +182,7 @@ impl Upf {
     }
 
     /// Returns the counters of the UPF's own requests.
-    pub fn ledger(&self) -> &Ledger {
+    pub fn ledger(&self) -> &RequestStats {
         &self.requests.ledger
     }
 

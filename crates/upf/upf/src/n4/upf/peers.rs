@@ -2,8 +2,8 @@
 use super::elements;
 use super::{Association, Reply, Upf, UpfEvent, UpfOutput};
 use crate::Time;
-use crate::n4::dialect::Purges;
-use crate::n4::ledger::{Done, Kind};
+use crate::n4::dialect::AssociationReset;
+use crate::n4::ledger::{Kind, RequestEnd};
 use crate::n4::rules::Session;
 use crate::pfcp::*;
 use bytes::Bytes;
@@ -43,7 +43,7 @@ impl Upf {
     }
 
     /// Processes a heartbeat or report of the UPF that has timed out.
-    pub(super) fn unanswered(&mut self, done: Done<(SocketAddr, u64)>) {
+    pub(super) fn unanswered(&mut self, done: RequestEnd<(SocketAddr, u64)>) {
         if done.kind != Kind::Heartbeat {
             self.outputs.push_back(UpfOutput::Event(UpfEvent::Reported(done)));
             return;
@@ -128,8 +128,8 @@ impl Upf {
         let retains = known && request.others.iter().any(|ie| ie.ie_type == SESSION_RETENTION_INFORMATION);
         if room {
             let standing = match demands.purges {
-                Purges::Standard if retains => None,
-                Purges::Standard => {
+                AssociationReset::Standard if retains => None,
+                AssociationReset::Standard => {
                     self.delete_all(node);
                     None
                 }
@@ -162,9 +162,9 @@ impl Upf {
         let (Some((node, association)), None) = (here.next(), here.next()) else { return };
         let before = std::mem::replace(&mut association.recovery, recovery);
         let purges = match self.settings.dialect.demands.purges {
-            Purges::Standard => before != recovery,
-            Purges::NewerHeartbeat => before < recovery,
-            Purges::Never => false,
+            AssociationReset::Standard => before != recovery,
+            AssociationReset::NewerHeartbeat => before < recovery,
+            AssociationReset::Never => false,
         };
         if purges {
             let node = node.clone();

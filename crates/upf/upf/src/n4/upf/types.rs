@@ -1,7 +1,7 @@
 //! Settings, inputs and outputs of a [`Upf`](super::Upf).
 use super::addresses::UePool;
 use crate::n4::dialect::{Dialect, PFCP_PORT};
-use crate::n4::ledger::Done;
+use crate::n4::ledger::RequestEnd;
 use crate::n4::requests::Retransmission;
 use crate::pfcp::*;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -119,7 +119,7 @@ pub enum UpfEvent {
     /// An SMF was released, together with this number of sessions.
     Released(SocketAddr, usize),
     /// A report was answered, or has timed out; `about` has its session.
-    Reported(Done<(SocketAddr, u64)>),
+    Reported(RequestEnd<(SocketAddr, u64)>),
 }
 
 /// Counters of received messages.

@@ -5,7 +5,7 @@ mod session;
 pub use node::*;
 pub use session::*;
 
-use super::ie::{Reader, Value, Writer};
+use super::ie::{IeValue, Reader, Writer};
 use super::{DecodeError, EncodeError, Fault, Header, Random};
 
 /// Declares the message types: `number CONSTANT Name "description";`.
@@ -38,7 +38,7 @@ macro_rules! messages {
             /// Returns a random valid message of a type, or `None` if the type is unknown.
             pub fn random(message_type: u8, random: &mut Random) -> Option<Self> {
                 match message_type {
-                    $( $number => Some(Self::$name(Value::random(random))), )*
+                    $( $number => Some(Self::$name(IeValue::random(random))), )*
                     _ => None,
                 }
             }
@@ -52,7 +52,7 @@ macro_rules! messages {
             fn take(message_type: u8, elements: &[u8]) -> Option<Result<Self, Fault>> {
                 let reader = &mut Reader::new(elements);
                 match message_type {
-                    $( $number => Some(Value::take(reader).map(Self::$name)), )*
+                    $( $number => Some(IeValue::take(reader).map(Self::$name)), )*
                     _ => None,
                 }
             }

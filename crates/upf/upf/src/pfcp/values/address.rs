@@ -1,5 +1,5 @@
 //! Values with addresses and with tunnel or session identifiers.
-use crate::pfcp::ie::{Reader, Value, Writer};
+use crate::pfcp::ie::{IeValue, Reader, Writer};
 use crate::pfcp::{Fault, FaultKind, NetworkName, Random};
 use bytes::Bytes;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -79,7 +79,7 @@ impl Default for FTeid {
     }
 }
 
-impl Value for FTeid {
+impl IeValue for FTeid {
     fn put(&self, writer: &mut Writer) {
         match self {
             Self::Assigned { teid, addresses } => {
@@ -128,7 +128,7 @@ pub struct FSeid {
     pub addresses: Addresses,
 }
 
-impl Value for FSeid {
+impl IeValue for FSeid {
     fn put(&self, writer: &mut Writer) {
         writer.put(&[self.addresses.flags(2, 1)]);
         writer.put(&self.seid.to_be_bytes());
@@ -171,7 +171,7 @@ impl From<IpAddr> for NodeId {
     }
 }
 
-impl Value for NodeId {
+impl IeValue for NodeId {
     fn put(&self, writer: &mut Writer) {
         match self {
             Self::V4(v4) => {
@@ -222,7 +222,7 @@ pub struct UeIpAddress {
     pub prefix_len: Option<u8>,
 }
 
-impl Value for UeIpAddress {
+impl IeValue for UeIpAddress {
     fn put(&self, writer: &mut Writer) {
         writer.put(&[self.addresses.flags(2, 1)
             | u8::from(self.destination) << 2
@@ -292,7 +292,7 @@ impl OuterHeaderCreation {
     }
 }
 
-impl Value for OuterHeaderCreation {
+impl IeValue for OuterHeaderCreation {
     fn put(&self, writer: &mut Writer) {
         writer.put(&self.description.to_be_bytes());
         self.teid.iter().for_each(|teid| writer.put(&teid.to_be_bytes()));
@@ -342,7 +342,7 @@ pub struct RemoteGtpuPeer {
     pub network_instance: Option<NetworkName>,
 }
 
-impl Value for RemoteGtpuPeer {
+impl IeValue for RemoteGtpuPeer {
     fn put(&self, writer: &mut Writer) {
         let di = self.destination_interface;
         let ni = self.network_instance.as_ref();
@@ -391,7 +391,7 @@ pub struct FqCsid {
     pub csids: Vec<u16>,
 }
 
-impl Value for FqCsid {
+impl IeValue for FqCsid {
     fn put(&self, writer: &mut Writer) {
         let csids = &self.csids[..self.csids.len().min(15)];
         writer.put(&[self.node.0 << 4 | csids.len() as u8]);

@@ -1,5 +1,5 @@
 //! Values that are sets of flags. The first byte contains the lowest eight bits of the number.
-use crate::pfcp::ie::{Reader, Value, Writer};
+use crate::pfcp::ie::{IeValue, Reader, Writer};
 use crate::pfcp::{Fault, Random};
 
 /// Declares a set of flags: `Name(minimum of written bytes, maximum of random bytes)`. Later releases append bytes,
@@ -52,7 +52,7 @@ macro_rules! flags {
             }
         }
 
-        impl Value for $name {
+        impl IeValue for $name {
             fn put(&self, writer: &mut Writer) {
                 writer.put(&self.bits.to_le_bytes()[..usize::from(self.octets)]);
             }

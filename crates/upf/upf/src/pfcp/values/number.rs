@@ -1,5 +1,5 @@
 //! Values that are one number, and opaque bytes.
-use crate::pfcp::ie::{Reader, Value, Writer};
+use crate::pfcp::ie::{IeValue, Reader, Writer};
 use crate::pfcp::{Fault, FaultKind, Random};
 use bytes::Bytes;
 
@@ -10,7 +10,7 @@ macro_rules! number {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
         pub struct $name(pub $type);
 
-        impl Value for $name {
+        impl IeValue for $name {
             fn put(&self, writer: &mut Writer) {
                 writer.put(&(self.0 & $mask).to_be_bytes());
             }
@@ -120,7 +120,7 @@ impl OuterHeaderRemoval {
     pub const GTPU_UDP_IP: Self = Self { description: 6, extension_headers: None };
 }
 
-impl Value for OuterHeaderRemoval {
+impl IeValue for OuterHeaderRemoval {
     fn put(&self, writer: &mut Writer) {
         writer.put(&[self.description]);
         writer.put(self.extension_headers.as_slice());
@@ -137,7 +137,7 @@ impl Value for OuterHeaderRemoval {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SuggestedPacketCount(pub u16);
 
-impl Value for SuggestedPacketCount {
+impl IeValue for SuggestedPacketCount {
     fn put(&self, writer: &mut Writer) {
         match u8::try_from(self.0) {
             Ok(short) => writer.put(&[short]),
@@ -160,7 +160,7 @@ impl Value for SuggestedPacketCount {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SuggestedBufferingCount(pub u8);
 
-impl Value for SuggestedBufferingCount {
+impl IeValue for SuggestedBufferingCount {
     fn put(&self, writer: &mut Writer) {
         writer.put(&[self.0]);
     }
@@ -193,7 +193,7 @@ impl Default for FailedRuleId {
     }
 }
 
-impl Value for FailedRuleId {
+impl IeValue for FailedRuleId {
     fn put(&self, writer: &mut Writer) {
         match self {
             Self::Pdr(id) => (writer.put(&[0]), id.put(writer)),
@@ -229,7 +229,7 @@ impl Value for FailedRuleId {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Opaque(pub Bytes);
 
-impl Value for Opaque {
+impl IeValue for Opaque {
     fn put(&self, writer: &mut Writer) {
         writer.put(&self.0);
     }
@@ -279,7 +279,7 @@ impl NetworkName {
     }
 }
 
-impl Value for NetworkName {
+impl IeValue for NetworkName {
     fn put(&self, writer: &mut Writer) {
         writer.put(&self.0);
     }

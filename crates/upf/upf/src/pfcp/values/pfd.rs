@@ -1,5 +1,5 @@
 //! Values of packet flow descriptions.
-use crate::pfcp::ie::{Reader, Value, Writer};
+use crate::pfcp::ie::{IeValue, Reader, Writer};
 use crate::pfcp::{Fault, FaultKind, Random};
 use bytes::Bytes;
 
@@ -64,7 +64,7 @@ fn take_text<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], Fault> {
     reader.slice(len)
 }
 
-impl Value for PfdContents {
+impl IeValue for PfdContents {
     fn put(&self, writer: &mut Writer) {
         let mut flags = 0;
         for (bit, part) in self.parts().iter().enumerate() {

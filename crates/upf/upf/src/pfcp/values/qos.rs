@@ -1,5 +1,5 @@
 //! Values of packet detection and QoS.
-use crate::pfcp::ie::{Reader, Value, Writer};
+use crate::pfcp::ie::{IeValue, Reader, Writer};
 use crate::pfcp::{Fault, Random};
 use bytes::Bytes;
 
@@ -12,7 +12,7 @@ pub struct BitRates {
     pub downlink_kbps: u64,
 }
 
-impl Value for BitRates {
+impl IeValue for BitRates {
     fn put(&self, writer: &mut Writer) {
         writer.put(&self.uplink_kbps.to_be_bytes()[3..]);
         writer.put(&self.downlink_kbps.to_be_bytes()[3..]);
@@ -40,7 +40,7 @@ impl GateStatus {
     pub const OPEN: Self = Self { uplink_closed: false, downlink_closed: false };
 }
 
-impl Value for GateStatus {
+impl IeValue for GateStatus {
     fn put(&self, writer: &mut Writer) {
         writer.put(&[u8::from(self.uplink_closed) << 2 | u8::from(self.downlink_closed)]);
     }
@@ -76,7 +76,7 @@ impl SdfFilter {
     }
 }
 
-impl Value for SdfFilter {
+impl IeValue for SdfFilter {
     fn put(&self, writer: &mut Writer) {
         let flags = u8::from(self.flow_description.is_some())
             | u8::from(self.tos_traffic_class.is_some()) << 1
@@ -129,7 +129,7 @@ pub struct DownlinkDataServiceInformation {
     pub qfi: Option<u8>,
 }
 
-impl Value for DownlinkDataServiceInformation {
+impl IeValue for DownlinkDataServiceInformation {
     fn put(&self, writer: &mut Writer) {
         writer.put(&[u8::from(self.paging_policy.is_some()) | u8::from(self.qfi.is_some()) << 1]);
         writer.put(self.paging_policy.as_slice());

@@ -1,5 +1,5 @@
 //! Values of usage: volumes and thresholds.
-use crate::pfcp::ie::{Reader, Value, Writer};
+use crate::pfcp::ie::{IeValue, Reader, Writer};
 use crate::pfcp::{Fault, Random};
 
 /// Volume Threshold or Volume Quota (IE 31, 73), bytes.
@@ -35,7 +35,7 @@ impl Volume {
     }
 }
 
-impl Value for Volume {
+impl IeValue for Volume {
     fn put(&self, writer: &mut Writer) {
         writer.put(&[self.flags()]);
         self.put_numbers(writer);
@@ -59,7 +59,7 @@ pub struct VolumeMeasurement {
     pub packets: Volume,
 }
 
-impl Value for VolumeMeasurement {
+impl IeValue for VolumeMeasurement {
     fn put(&self, writer: &mut Writer) {
         writer.put(&[self.octets.flags() | self.packets.flags() << 3]);
         self.octets.put_numbers(writer);

@@ -31,7 +31,7 @@ fn next_hop_of(pipeline: &Pipeline, applied: &[crate::declare::Event], dst: &str
     burst.push(Port::Access, &frame).unwrap();
     engines[0].process(0, &mut burst);
     assert_eq!(burst.fate(0), Some(fate), "{dst}");
-    let Fate::Sent(_) = fate else { return None };
+    let Verdict::Sent(_) = fate else { return None };
     assert_eq!(burst.frame(0), expected, "{dst}");
     Some(expected[..6].iter().map(|octet| format!("{octet:02x}")).collect())
 }
@@ -171,7 +171,7 @@ fn rules_do_not_match_what_packets_lack() {
         burst.push(Port::Access, frame).unwrap();
         engines[0].process(0, &mut burst);
         assert_eq!(burst.fate(0), Some(fate));
-        fate == Fate::Dropped(DropReason::Denied)
+        fate == Verdict::Dropped(DropReason::Denied)
     };
     let ports = list("dst-ports = \"0-1023\", protocol = \"udp\"");
     assert!(denied(&ports, &v4(Protocol::UDP, 0)));
@@ -245,7 +245,7 @@ fn header_trace_meets_the_rules_it_names() {
     let fates = engine_equals_oracle(&pipeline, 1_000, 3, Isa::detect());
     // Rules 0, 2 and 4 deny, rules 1 and 3 permit.
     assert!(
-        fates.get(&format!("{:?}", Fate::Sent(Port::Core))).is_some_and(|count| *count > 60),
+        fates.get(&format!("{:?}", Verdict::Sent(Port::Core))).is_some_and(|count| *count > 60),
         "{fates:?}"
     );
 }

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::runtime::Handle;
 
-use super::crossing::{Counts, KINDS, count, lock};
 use super::placement::{Place, Placement};
-use super::pump::Pump;
+use super::pump::LinkTask;
+use super::remote_link::{Counts, KINDS, count, lock};
 use crate::transport::Stream;
 
 /// A thread that serves links.
@@ -100,7 +100,7 @@ impl LinkSlot {
     }
 
     /// Continues the task of the link at a place.
-    pub(super) fn spawn(self, place: Place, task: impl FnOnce(Self) -> Pump) {
+    pub(super) fn spawn(self, place: Place, task: impl FnOnce(Self) -> LinkTask) {
         let runtime = self.hall.bench(place).runtime.clone();
         runtime.spawn(task(self));
     }

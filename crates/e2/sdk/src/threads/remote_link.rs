@@ -56,7 +56,7 @@ pub(super) fn count(of: &AtomicU64, by: usize) {
 pub(super) struct Shared {
     /// Queue to the machine.
     pub(super) inward: Mutex<Queue>,
-    pub(super) outward: Outward,
+    pub(super) outward: SendPath,
     /// Routes of the fast path. Locked while the messages of a read are distributed.
     pub(super) routes: Mutex<RouteTable<Arc<XappOutbox>>>,
     /// Time of the last indication on the fast path, in nanoseconds.
@@ -66,7 +66,7 @@ pub(super) struct Shared {
 
 /// Direction from the machine to the peer.
 #[derive(Debug)]
-pub(super) enum Outward {
+pub(super) enum SendPath {
     /// Queue to a base station, which only the machine writes.
     Queue(Mutex<Queue>),
     /// Outbox of an xApp, which several threads write.
@@ -76,16 +76,16 @@ pub(super) enum Outward {
 impl Shared {
     /// Creates the state of a base station's link.
     pub(super) fn new(framer: &'static dyn Framer, counts: Arc<Counts>) -> Arc<Self> {
-        let outward = Outward::Queue(Mutex::new(Queue::new(framer.is_one_per_write())));
+        let outward = SendPath::Queue(Mutex::new(Queue::new(framer.is_one_per_write())));
         Self::with(framer, counts, outward)
     }
 
     /// Creates the state of an xApp's link.
     pub(super) fn of_xapp(mouth: Arc<XappOutbox>, counts: Arc<Counts>) -> Arc<Self> {
-        Self::with(mouth.stream.framer(), counts, Outward::Mouth(mouth))
+        Self::with(mouth.stream.framer(), counts, SendPath::Mouth(mouth))
     }
 
-    fn with(framer: &'static dyn Framer, counts: Arc<Counts>, outward: Outward) -> Arc<Self> {
+    fn with(framer: &'static dyn Framer, counts: Arc<Counts>, outward: SendPath) -> Arc<Self> {
         Arc::new(Self {
             inward: Mutex::new(Queue::new(framer.is_one_per_write())),
             outward,
@@ -97,18 +97,18 @@ impl Shared {
 }
 
 /// Outboxes of the xApp links of one RIC, by connection id.
-pub(super) type Mouths = Arc<Mutex<BTreeMap<ConnId, Weak<XappOutbox>>>>;
+pub(super) type XappOutboxes = Arc<Mutex<BTreeMap<ConnId, Weak<XappOutbox>>>>;
 
 /// Entry of a link in the link counts. Dropping it removes the link.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct LinkCountGuard {
     pub(super) placement: Arc<Mutex<Placement<KINDS>>>,
     pub(super) kind: usize,
     /// Place of the link, or `None` once it is no longer counted. Changed only under the lock of `placement`.
     pub(super) place: Arc<Mutex<Option<Place>>>,
 }
 
-impl Drop for Held {
+impl Drop for LinkCountGuard {
     fn drop(&mut self) {
         let mut placement = lock(&self.placement);
         if let Some(place) = lock(&self.place).take() {
@@ -119,15 +119,15 @@ impl Drop for Held {
 
 /// The machine's end of a link whose socket is served by another thread.
 #[derive(Debug)]
-pub struct Far {
+pub struct RemoteLink {
     pub(super) shared: Arc<Shared>,
     pub(super) framer: &'static dyn Framer,
-    pub(super) mouths: Mouths,
+    pub(super) mouths: XappOutboxes,
     pub(super) conn: OnceLock<ConnId>,
-    pub(super) _held: Held,
+    pub(super) _held: LinkCountGuard,
 }
 
-impl Far {
+impl RemoteLink {
     /// Returns the link of a stream whose socket another thread serves.
     pub(crate) fn from_stream(stream: &Stream) -> Option<&Self> {
         let Stream::Other(connection) = stream else { return None };
@@ -137,7 +137,7 @@ impl Far {
     /// Registers the fast path of this link with the machine.
     pub(crate) fn register_fast_path(&self, ric: &mut Ric, conn: ConnId) {
         match &self.shared.outward {
-            Outward::Mouth(mouth) => {
+            SendPath::Mouth(mouth) => {
                 if self.conn.set(conn).is_ok() {
                     lock(&self.mouths).insert(conn, Arc::downgrade(mouth));
                 }
@@ -146,10 +146,10 @@ impl Far {
                     Box::new(ToOutbox(mouth.clone()))
                 });
             }
-            Outward::Queue(_) => {
+            SendPath::Queue(_) => {
                 let shared = self.shared.clone();
                 let mouths = self.mouths.clone();
-                ric.let_pass(conn, Box::new(Pass { shared, mouths }));
+                ric.let_pass(conn, Box::new(BypassRoutes { shared, mouths }));
             }
         }
     }
@@ -157,12 +157,12 @@ impl Far {
 
 /// Fast path of a base station's link, configured by the machine.
 #[derive(Debug)]
-pub(super) struct Pass {
+pub(super) struct BypassRoutes {
     pub(super) shared: Arc<Shared>,
-    pub(super) mouths: Mouths,
+    pub(super) mouths: XappOutboxes,
 }
 
-impl Bypass for Pass {
+impl Bypass for BypassRoutes {
     fn set(&mut self, route: &Route) {
         let lanes = {
             let mouths = lock(&self.mouths);
@@ -189,22 +189,22 @@ impl Bypass for Pass {
     }
 }
 
-impl Drop for Pass {
+impl Drop for BypassRoutes {
     /// The machine has removed the connection.
     fn drop(&mut self) {
         self.clear_all();
     }
 }
 
-impl Connection for Far {
+impl Connection for RemoteLink {
     fn flush(&self, now: Time) -> bool {
-        let Outward::Mouth(mouth) = &self.shared.outward else { return false };
+        let SendPath::Mouth(mouth) = &self.shared.outward else { return false };
         mouth.flush(now);
         true
     }
 
     fn say(&self, pdu: &Bytes) -> bool {
-        let Outward::Mouth(mouth) = &self.shared.outward else { return false };
+        let SendPath::Mouth(mouth) = &self.shared.outward else { return false };
         // If the outbox is full, the peer does not read, and the message is dropped.
         if mouth.say(Frame::whole(pdu.clone())).is_ok() {
             mouth.flush(crate::transport::now());
@@ -224,7 +224,7 @@ impl Connection for Far {
     }
 
     fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Outward::Queue(queue) = &self.shared.outward else { return Poll::Ready(Ok(())) };
+        let SendPath::Queue(queue) = &self.shared.outward else { return Poll::Ready(Ok(())) };
         let mut queue = lock(queue);
         if queue.is_writable() {
             return Poll::Ready(Ok(()));
@@ -241,7 +241,7 @@ impl Connection for Far {
 
     fn try_write_vectored(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         // The outbox of an xApp link frames its messages itself.
-        let Outward::Queue(queue) = &self.shared.outward else {
+        let SendPath::Queue(queue) = &self.shared.outward else {
             return Err(io::ErrorKind::Unsupported.into());
         };
         let written = lock(queue).write(slices);
@@ -264,7 +264,7 @@ impl Connection for Far {
     }
 }
 
-impl Drop for Far {
+impl Drop for RemoteLink {
     /// Written data is still sent; received data is discarded.
     fn drop(&mut self) {
         if let Some(conn) = self.conn.get() {
@@ -272,11 +272,11 @@ impl Drop for Far {
         }
         lock(&self.shared.routes).clear_all();
         match &self.shared.outward {
-            Outward::Queue(queue) => {
+            SendPath::Queue(queue) => {
                 let ended = lock(queue).finish(End::Closed);
                 ended.wake();
             }
-            Outward::Mouth(mouth) => mouth.finish(End::Closed),
+            SendPath::Mouth(mouth) => mouth.finish(End::Closed),
         }
         let unread = lock(&self.shared.inward).abandon();
         unread.wake();

@@ -20,12 +20,12 @@ pub const MAX_SHAPES: usize = 64;
 
 /// Bytes of a message, of which some may differ.
 #[derive(Debug)]
-struct Pattern {
+struct MaskedOctets {
     octets: Vec<u8>,
     fixed: Vec<Range<usize>>,
 }
 
-impl Pattern {
+impl MaskedOctets {
     fn new(octets: &[u8], mut free: Vec<Range<usize>>) -> Self {
         free.sort_by_key(|range| range.start);
         let mut fixed = Vec::new();
@@ -50,8 +50,8 @@ const SEID: Range<usize> = SEID_AT..SEID_AT + 8;
 
 /// Establishment and its result.
 #[derive(Debug)]
-struct Shape {
-    pattern: Pattern,
+struct RequestShape {
+    pattern: MaskedOctets,
     cp_seid: Slot,
     /// Present if the SMF chooses the TEID.
     teid: Option<Slot>,
@@ -65,7 +65,7 @@ struct Shape {
 /// Modification that sets the downlink tunnel.
 #[derive(Debug)]
 struct ChangeShape {
-    pattern: Pattern,
+    pattern: MaskedOctets,
     teid: Slot,
     peer: Slot,
     update: UpdateFar,
@@ -75,7 +75,7 @@ struct ChangeShape {
 
 /// Session that is described by a shape and a few numbers.
 #[derive(Debug, Clone, Copy)]
-struct Light {
+struct TemplateSession {
     seid: u64,
     peer: IpAddr,
     cp_seid: u64,
@@ -88,25 +88,25 @@ struct Light {
 
 /// Shapes, and the sessions that have one.
 #[derive(Debug, Default)]
-pub(super) struct Alike {
-    shapes: Vec<Shape>,
+pub(super) struct ShapeCache {
+    shapes: Vec<RequestShape>,
     changes: Vec<ChangeShape>,
     deletion: Option<Template>,
     /// Indexed by place: see [`Seids`](super::seids::Seids).
-    places: Vec<Option<Light>>,
+    places: Vec<Option<TemplateSession>>,
     live: usize,
 }
 
-impl Alike {
+impl ShapeCache {
     pub(super) fn len(&self) -> usize {
         self.live
     }
 
-    fn get(&self, seid: u64) -> Option<&Light> {
+    fn get(&self, seid: u64) -> Option<&TemplateSession> {
         self.places.get(place(seid)?)?.as_ref().filter(|light| light.seid == seid)
     }
 
-    fn insert(&mut self, light: Light) {
+    fn insert(&mut self, light: TemplateSession) {
         let Some(at) = place(light.seid) else { return };
         if self.places.len() <= at {
             self.places.resize(at + 1, None);
@@ -114,7 +114,7 @@ impl Alike {
         self.live += usize::from(self.places[at].replace(light).is_none());
     }
 
-    fn remove(&mut self, seid: u64) -> Option<Light> {
+    fn remove(&mut self, seid: u64) -> Option<TemplateSession> {
         let light = *self.get(seid)?;
         self.places[place(seid)?] = None;
         self.live -= 1;
@@ -130,7 +130,7 @@ impl Alike {
 
     /// Returns the session that sends into this tunnel.
     pub(super) fn by_downlink_tunnel(&self, teid: u32, peer: IpAddr) -> Option<u64> {
-        let into = |light: &&Light| match light.change {
+        let into = |light: &&TemplateSession| match light.change {
             Some((_, own, at)) => own == teid && IpAddr::V4(at) == peer,
             None => self.shapes.get(light.shape).is_some_and(|shape| shape.session.sends_into(teid, peer)),
         };
@@ -220,7 +220,7 @@ impl Upf {
         let _fits = shape.answer_seid.put(out, &seid.to_be_bytes())
             && shape.answer_teid.is_none_or(|slot| slot.put(out, &teid.to_be_bytes()));
         let ue = Ipv4Addr::from(ue);
-        let light = Light { seid, peer: from.ip(), cp_seid, teid, ue, shape: at, change: None };
+        let light = TemplateSession { seid, peer: from.ip(), cp_seid, teid, ue, shape: at, change: None };
         self.alike.insert(light);
         self.addresses.take([v4_key(ue)].into_iter(), seid);
         let event = UpfEvent::EstablishedAlike { seid, shape: at, teid, ue };
@@ -236,7 +236,7 @@ impl Upf {
         seid: u64,
         out: &mut Vec<u8>,
     ) -> Option<()> {
-        let Alike { shapes, changes, places, .. } = &mut self.alike;
+        let ShapeCache { shapes, changes, places, .. } = &mut self.alike;
         let light = places.get_mut(place(seid)?)?.as_mut();
         let light = light.filter(|light| light.seid == seid && light.peer == from.ip())?;
         let at = changes.iter().position(|change| change.pattern.fits(datagram))?;
@@ -291,7 +291,7 @@ impl Upf {
     /// Converts a session to an ordinary one, with separate rules.
     pub(super) fn make_ordinary(&mut self, seid: u64) {
         let Some(light) = self.alike.remove(seid) else { return };
-        let Alike { shapes, changes, .. } = &self.alike;
+        let ShapeCache { shapes, changes, .. } = &self.alike;
         let Some(shape) = shapes.get(light.shape) else { return };
         let mut session = shape.session.clone();
         session.cp_f_seid.seid = light.cp_seid;
@@ -335,7 +335,7 @@ impl Upf {
         }
     }
 
-    fn shape(&self, template: &Template, session: &Session) -> Option<Shape> {
+    fn shape(&self, template: &Template, session: &Session) -> Option<RequestShape> {
         let [up, down] = &session.pdrs[..] else { return None };
         let of_v4 = |pdr: &CreatePdr| match &pdr.pdi.ue_ip_addresses[..] {
             [ue] => ue.addresses.v4.is_some() && ue.addresses.v6.is_none(),
@@ -372,8 +372,8 @@ impl Upf {
         let answer = Template::new(answer).ok()?;
         let answer_teid = answer.slot(&[(8, 0), (21, 0)], Part::Teid);
         (answer_teid.is_some() != teid.is_some()).then_some(())?;
-        Some(Shape {
-            pattern: Pattern::new(template.octets(), free),
+        Some(RequestShape {
+            pattern: MaskedOctets::new(template.octets(), free),
             cp_seid,
             teid,
             ue,
@@ -423,7 +423,7 @@ fn change_shape(template: &Template) -> Option<ChangeShape> {
     let answer = SessionModificationResponse { cause: Cause::ACCEPTED, ..Default::default() };
     let free = vec![SEID, SEQUENCE, teid.range(), peer.range()];
     Some(ChangeShape {
-        pattern: Pattern::new(template.octets(), free),
+        pattern: MaskedOctets::new(template.octets(), free),
         teid,
         peer,
         update: update.clone(),

@@ -65,7 +65,7 @@ impl UserPlane {
 mod tests {
     use super::super::tests::{gpdu, ip, plain, ue};
     use super::*;
-    use crate::forwarding::{Fate, HEADROOM};
+    use crate::forwarding::{HEADROOM, Verdict};
 
     #[test]
     fn session_from_prototype_equals_installed_session() {
@@ -90,7 +90,7 @@ mod tests {
                 let mut b = [0; HEADROOM + 90];
                 assert_eq!(quick.downlink(0, &down, &mut a), general.downlink(0, &down, &mut b));
                 assert_eq!(a, b);
-                let forwarded = matches!(quick.downlink(0, &down, &mut a), Fate::N3 { .. });
+                let forwarded = matches!(quick.downlink(0, &down, &mut a), Verdict::N3 { .. });
                 assert_eq!(forwarded, (2..40).contains(&n));
                 general.downlink(0, &down, &mut b);
             }
