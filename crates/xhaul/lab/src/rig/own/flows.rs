@@ -352,7 +352,7 @@ fn trace_of(path: &Path, of: &str) -> Result<Pattern, OwnError> {
     let mut wrong = None;
     let read = ranlab_packet::pcap::read(source, |event| match event {
         Event::Packet(packet) if packet.link_type != LinkType::ETHERNET => {
-            wrong = wrong.take().or(Some(format!("packet {} is not an Ethernet frame", packet.number)));
+            wrong.get_or_insert_with(|| format!("packet {} is not an Ethernet frame", packet.number));
         }
         Event::Packet(packet) => {
             let Some(time_ns) = packet.time_ns else { return };
@@ -364,7 +364,7 @@ fn trace_of(path: &Path, of: &str) -> Result<Pattern, OwnError> {
         // Sizes of cut packets are those before.
         Event::Fault(Fault::PacketCut, _) => {}
         Event::Fault(fault, number) => {
-            wrong = wrong.take().or(Some(format!("packet {number}: {fault}")));
+            wrong.get_or_insert_with(|| format!("packet {number}: {fault}"));
         }
     });
     read.map_err(|error| failed(error.to_string()))?;
