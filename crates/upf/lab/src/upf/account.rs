@@ -343,7 +343,8 @@ impl Account {
         let report = UsageReport {
             urr_id: self.urr.urr_id,
             ur_seqn: UrSeqn(sequence),
-            usage_report_trigger: UsageReportTrigger::new(trigger),
+            // free5GC's SMF reads no trigger of two bytes.
+            usage_report_trigger: UsageReportTrigger::in_octets(trigger, 3),
             ..Default::default()
         };
         let is_detection = trigger & !(UsageReportTrigger::START | UsageReportTrigger::STOPT) == 0;

@@ -100,9 +100,8 @@ flags! {
         EVEQU = 13 "When the event quota is used up.";
         QUVTI = 15 "When the validity of the quota ends.";
     }
-    /// Usage Report Trigger (IE 63): reason for a report of a URR. Three bytes since Release 16 (§8.2.41); free5GC's SMF
-    /// reads no shorter one.
-    UsageReportTrigger(3, 3) {
+    /// Usage Report Trigger (IE 63): reason for a report of a URR. Three bytes since Release 16 (§8.2.41).
+    UsageReportTrigger(2, 3) {
         PERIO = 0 "Periodically.";
         VOLTH = 1 "At a volume threshold.";
         TIMTH = 2 "At a time threshold.";
