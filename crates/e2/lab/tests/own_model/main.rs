@@ -114,7 +114,8 @@ async fn network() {
     until_contains(http, "/v1/nodes", &["temperature"]).await;
     let sample = ["ranlab_kpi_temperature_temperature_dk{", "cell=\"7\"", " 2950"];
     until_contains(http, "/metrics", &sample).await;
-    until_contains(http, "/v1/iapps/monitor", &["\"cell\":7", "\"temperature_dk\":2950"]).await;
+    let row = ["\"cell\":7", "\"temperature_dk\":2950"];
+    until_contains(http, "/v1/iapps/monitor/gnb%20505.01%201", &row).await;
 }
 
 #[test]
