@@ -65,7 +65,7 @@ expect 404 "$api/v1/ric/nodes/gnb%20505.01%209"
 started+=($!)
 for _ in {1..200}; do curl -fsS "$api/v1/xapps" | grep -q '"instance":' && break || sleep 0.05; done
 expect 200 "$api/v1/xapps"
-has '"xapps":\[{"id":[0-9]*,"peer":"tcp://127.0.0.1:' && has '"node":"gnb 505.01 1"' && has '"pending_controls":0'
+has '"xapps":\[{"id":[0-9]*,"peer":"[^"]*127.0.0.1:' && has '"node":"gnb 505.01 1"' && has '"pending_controls":0'
 expect 405 -X DELETE "$api/v1/xapps"
 timeout 3 curl -sSN "$api/v1/overview" >overview.txt || true
 has '^event: overview$' overview.txt && has '"begin":true' overview.txt && has '"gnb 505.01 1"' overview.txt
