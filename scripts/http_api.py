@@ -115,6 +115,12 @@ def table(document, schema):
     return ["| field | type | required | meaning |", "|---|---|---|---|", *rows, ""] if rows else []
 
 
+def described(document, schema):
+    """Table of an object's fields; the type and the meaning of anything else."""
+    words = [sentence(type_of(schema)), sentence(schema.get("description", ""))]
+    return table(document, schema) or [" ".join(word for word in words if word), ""]
+
+
 def block(value):
     return ["```json", json.dumps(value, ensure_ascii=False, indent=1), "```", ""]
 
@@ -204,8 +210,8 @@ def page():
                     lines += operation(document, method, path, methods[method], methods.get("parameters", []), heading)
         own = read(source).get("components", {})
         for name, schema in own.get("schemas", {}).items():
-            if name != "Problem" and (rows := table(document, schema)):
-                schemas[(heading, name)] = rows
+            if name != "Problem":
+                schemas[(heading, name)] = described(document, schema)
         for status, it in own.get("responses", {}).items():
             errors.setdefault(status, it["description"])
     lines += ["## Errors\n", "| status | meaning |", "|---|---|"]
