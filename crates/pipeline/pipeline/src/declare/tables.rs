@@ -222,9 +222,10 @@ impl<P: Prefix> AclRule<P> {
     #[must_use]
     pub fn matches(&self, packet: &FiveTuple<P::Address>) -> bool {
         let within = |(low, high): (u16, u16), port: u16| (low..=high).contains(&port);
-        let ports = packet.ports.map_or(!self.restricts_ports(), |(src, dst)| {
-            within(self.src_ports, src) && within(self.dst_ports, dst)
-        });
+        let ports = match packet.ports {
+            Some((src, dst)) => within(self.src_ports, src) && within(self.dst_ports, dst),
+            None => !self.restricts_ports(),
+        };
         self.src.holds(packet.src)
             && self.dst.holds(packet.dst)
             && ports

@@ -67,7 +67,7 @@ const PORTS: u8 = 4;
 /// The rule requires TCP flags, which are listed by its position.
 const FLAGS: u8 = 8;
 /// Distance between [`PORTS`] and [`HAS_PORTS`].
-const PORTS_SHIFT: u32 = HAS_PORTS.trailing_zeros() - PORTS.trailing_zeros() as u32;
+const PORTS_SHIFT: u32 = HAS_PORTS.trailing_zeros() - PORTS.trailing_zeros();
 
 impl<A: Address> Rule<A> {
     #[inline(always)]

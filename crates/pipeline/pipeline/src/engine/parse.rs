@@ -252,7 +252,7 @@ fn ports_and_traits(slot: &Slot, transport: usize, protocol: u8, has_ports: bool
     let ports = if has_ports { slot.u32(transport) } else { 0 };
     let is_tcp = has_ports & (protocol == 6);
     let flags = if is_tcp { HAS_FLAGS | u32::from(slot.u16(transport + 12)) } else { 0 };
-    (ports, u32::from(has_ports) * HAS_PORTS | flags)
+    (ports, (u32::from(has_ports) * HAS_PORTS) | flags)
 }
 
 /// [`crate::declare::Element::Decap`].

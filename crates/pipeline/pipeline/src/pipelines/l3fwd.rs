@@ -260,18 +260,18 @@ impl L3fwdOracle {
         let groups = self.parameters.upstream_group_table_size;
         let update = self.parameters.updates.as_ref().and_then(|updates| updates.get(index));
         let Some((prefix, hop)) = update else { return };
-        let (prefix, same): (Prefix, Box<dyn Fn(&Prefix) -> bool>) = match prefix {
-            AnyPrefix::V4(new) => {
-                let bits = |p: &Prefix4| (p.length, p.address.to_bits() & p.mask());
-                (Prefix::V4(new), Box::new(move |p| matches!(p, Prefix::V4(p) if bits(p) == bits(&new))))
-            }
-            AnyPrefix::V6(new) => {
-                let bits = |p: &Prefix6| (p.length, p.address.to_bits() & p.mask());
-                (Prefix::V6(new), Box::new(move |p| matches!(p, Prefix::V6(p) if bits(p) == bits(&new))))
-            }
+        let bits4 = |p: &Prefix4| (p.length, p.address.to_bits() & p.mask());
+        let bits6 = |p: &Prefix6| (p.length, p.address.to_bits() & p.mask());
+        let new = match prefix {
+            AnyPrefix::V4(prefix) => Prefix::V4(prefix),
+            AnyPrefix::V6(prefix) => Prefix::V6(prefix),
         };
-        self.tables[0].retain(|(p, _)| !same(p));
-        self.tables[0].extend(hop.map(|hop| (prefix, hop % groups)));
+        self.tables[0].retain(|(old, _)| match (old, &new) {
+            (Prefix::V4(old), Prefix::V4(new)) => bits4(old) != bits4(new),
+            (Prefix::V6(old), Prefix::V6(new)) => bits6(old) != bits6(new),
+            _ => true,
+        });
+        self.tables[0].extend(hop.map(|hop| (new, hop % groups)));
     }
 }
 

@@ -66,7 +66,7 @@ fn equals_the_first_rule_that_matches() {
                     dst: 0x0b00_0000 | (random.next() as u32 & 0x0001_0103),
                     ports: if with_ports { ports } else { 0 },
                     protocol,
-                    traits: u32::from(with_ports) * HAS_PORTS
+                    traits: (u32::from(with_ports) * HAS_PORTS)
                         | if with_ports && protocol == 6 { flags } else { 0 },
                 }
             });

@@ -110,9 +110,8 @@ pub(super) fn routes(
     for line in lines(file, text) {
         let (number, words) = line?;
         let wrong = |what: String| faults.error(number, OwnFault::Route(what));
-        let (prefix, hop) = match words[..] {
-            [prefix, hop] | [prefix, "via", hop, ..] => (prefix, hop),
-            _ => return Err(wrong("a prefix and its next hop are required".to_owned())),
+        let ([prefix, hop] | [prefix, "via", hop, ..]) = words[..] else {
+            return Err(wrong("a prefix and its next hop are required".to_owned()));
         };
         let prefix = prefix_of(prefix).map_err(wrong)?;
         if routes.len() == most {

@@ -158,7 +158,7 @@ fn rules_do_not_match_what_packets_lack() {
     let v4 = |protocol: Protocol, offset: u16| {
         let packet = Packet::new(protocol, ([192, 0, 2, 1].into(), 40_000), ([192, 0, 2, 2].into(), 80));
         let mut frame = packet.frame(crate::pipelines::GW_MAC, 100);
-        frame[20..22].copy_from_slice(&(0x2000 * u16::from(offset == 0) | offset).to_be_bytes());
+        frame[20..22].copy_from_slice(&((0x2000 * u16::from(offset == 0)) | offset).to_be_bytes());
         frame[24..26].fill(0);
         let sum = ranlab_packet::checksum::checksum(&frame[14..34]).to_be_bytes();
         frame[24..26].copy_from_slice(&sum);
