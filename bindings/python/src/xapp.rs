@@ -12,7 +12,7 @@ use ranlab_sdk::wire::e2ap::{ActionToBeSetup, RanFunctionItem, Version};
 use ranlab_sdk::wire::e2sm::common::Snssai;
 use ranlab_sdk::wire::e2sm::kpm::Selection;
 use ranlab_sdk::wire::e2sm::{Model, by_oid};
-use ranlab_sdk::{Bytes, Indications, Item, ReportRequest, UNREAD_BYTES_MAX, UNREAD_MAX, Watch};
+use ranlab_sdk::{Bytes, EffectQuery, Indications, Item, ReportRequest, UNREAD_BYTES_MAX, UNREAD_MAX};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -203,7 +203,7 @@ impl Xapp {
             let slice = |it: &String| {
                 it.parse::<Snssai>().map_err(|error| Fault::config(format!("`slices`: {error}")))
             };
-            Ok::<_, Fault>(Watch {
+            Ok::<_, Fault>(EffectQuery {
                 model: model(&sm)?,
                 kpis,
                 periods,
@@ -238,9 +238,8 @@ impl Xapp {
 
     /// Returns counters, losses and the latest problems.
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let read = self.0.read(|xapp| {
-            (xapp.is_ready(), xapp.lost_total(), xapp.counters(), xapp.subscriptions().1)
-        });
+        let read =
+            self.0.read(|xapp| (xapp.is_ready(), xapp.lost_total(), xapp.counters(), xapp.subscriptions().1));
         let (ready, lost, counters, subscriptions) = result(py, READ_TIMEOUT, read)?;
         let lagged = result(py, READ_TIMEOUT, self.0.lagged())?;
         let problems = self.0.problems();

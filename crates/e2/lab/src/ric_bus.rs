@@ -18,7 +18,7 @@ pub(crate) use ranlab_ric_server::nats_commons::Shared;
 
 /// Bus membership in a build without NATS; never created.
 #[cfg(not(feature = "bus"))]
-pub(crate) enum Joined {}
+pub(crate) enum ClusterMembership {}
 /// Shared store in a build without NATS; never created.
 #[cfg(not(feature = "bus"))]
 pub(crate) enum Shared {}
