@@ -1,6 +1,6 @@
 //! Command-line flags generated at run time from the fields of a component's configuration.
 //!
-//! `#[command(flatten)] fleet: Flags<FleetPart>` in a verb's arguments is sufficient.
+//! `#[command(flatten)] fleet: Flags<FleetComponent>` in a verb's arguments is sufficient.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser, ValueParser};
 use clap::error::ErrorKind;

@@ -228,7 +228,7 @@ impl XappHandle {
     ///
     /// ```no_run
     /// use ranlab_sdk::wire::e2sm::mac::Mac;
-    /// use ranlab_sdk::{Ask, Span, XappHandle};
+    /// use ranlab_sdk::{DurationExt, TypedSubscribe, XappHandle};
     ///
     /// # async fn watch(xapp: XappHandle) -> Result<(), Box<dyn std::error::Error>> {
     /// let mut macs = xapp.subscribe_all(Mac::every(10.ms()))?;
