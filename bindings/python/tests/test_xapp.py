@@ -276,7 +276,7 @@ class Network(unittest.TestCase):
         node = self.nodes[0]
         with self.assertRaises(ranlab.RefusedError):
             self.xapp.order(node, ranlab.Handover(ue=1, cell=0x123456789))
-        with self.assertRaises(ranlab.RefusedError):
+        with self.assertRaisesRegex(ranlab.ConfigError, "does not offer RC style 1 action 2"):
             self.xapp.order(node, ranlab.QosFlows(ue=1, drb=1, flows=[(1, 0)]))
         with self.assertRaisesRegex(ranlab.ConfigError, "`cell` must be a whole number from 0 to 68719476735"):
             self.xapp.order(node, ranlab.Handover(ue=1, cell=1 << 40))

@@ -377,7 +377,11 @@ class KpmRow(NamedTuple):
     #: label
     value_unit: str
     #: label
+    absent: str
+    #: label
     incomplete: int
+    #: label
+    ue_ids: str
 
 
 class RcRow(NamedTuple):
@@ -400,6 +404,8 @@ class RcRow(NamedTuple):
     value: str
     #: gauge
     number: float
+    #: label
+    ue_ids: str
 
 
 class CccRow(NamedTuple):

@@ -31,7 +31,13 @@ impl ProblemLog {
 
     /// Stores the event if it is a problem.
     pub(super) fn observe(&self, event: &XappEvent) {
-        let Some(problem) = sentence(event) else { return };
+        if let Some(problem) = sentence(event) {
+            self.note(problem);
+        }
+    }
+
+    /// Stores a problem.
+    pub(super) fn note(&self, problem: String) {
         let mut problems = self.lock();
         problems.latest.push_back(problem);
         if problems.latest.len() > PROBLEMS_MAX {

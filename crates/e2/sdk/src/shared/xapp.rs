@@ -168,7 +168,9 @@ impl Xapp {
             // Created here: if the caller is gone, dropping it ends the subscription.
             Ok(Indications::new(xapp, queue, route, model))
         });
-        subscribed.await.unwrap_or_else(|Closed| Err(SubscriptionError::Ended.into()))
+        let subscribed: Result<_, RequestError> =
+            subscribed.await.unwrap_or_else(|Closed| Err(SubscriptionError::Ended.into()));
+        subscribed.inspect_err(|error| self.problems.note(error.to_string()))
     }
 
     /// Subscribes at every node that offers a service model, including nodes that are announced later. Reports are
