@@ -99,7 +99,7 @@ fn lte_nodes_have_no_functions_and_their_networks_are_cut_off() {
     let ng_enb = GlobalNgEnbId { plmn: plmn(), enb_id: NgEnbId::Macro(ShortBits::new(0x290, 20)) };
     let ng_enb = GlobalE2NodeId::NgEnb(E2NodeNgEnb { ng_enb, enb: None, du_id: None });
     let expected = json!({
-        "ranName": "ng_enB_macro_505_00_000290", "connectionStatus": "CONNECTED",
+        "ranName": "ng_enB_macro_505_001_000290", "connectionStatus": "CONNECTED",
         "globalNbId": {"plmnId": "05F510", "nbId": "00000000001010010000"}, "nodeType": "ENB",
         "enb": {"enbType": "MACRO_NG_ENB", "nodeConfigs": [{
             "e2nodeComponentInterfaceTypeNG": {"amfName": "amf"},

@@ -189,12 +189,10 @@ fn kind_and_bits(id: &GlobalE2NodeId) -> (&'static str, ShortBits) {
     }
 }
 
-/// Maximum length of type and network in a name of O-RAN SC's E2 termination, whose buffer has 20 bytes.
-const NETWORK_MAX: usize = 19;
-
 /// Returns the name that O-RAN SC's E2 termination gives a node, e.g. `gnb_505_001_00000001` or
-/// `gnbd_505_001_00000001_1f`: two hexadecimal digits per byte of the identity, then CU-UP or DU id. Of longer types
-/// it cuts the network off: `ng_enB_macro_505_00_000001`.
+/// `gnbd_505_001_00000001_1f`: two hexadecimal digits per byte of the identity, then CU-UP or DU id. The network is
+/// complete also where E2 termination cuts it off after 19 characters (`ng_enB_macro_505_00_000001`), which makes
+/// nodes of different networks equal.
 pub fn inventory_name(id: &GlobalE2NodeId) -> String {
     let network = id.plmn().to_string();
     let (mcc, mnc) = network.split_once('.').unwrap_or((&network, ""));
@@ -204,9 +202,7 @@ pub fn inventory_name(id: &GlobalE2NodeId) -> String {
         (GlobalE2NodeId::Gnb(_), (Some(id), None) | (None, Some(id))) => format!("_{id:x}"),
         _ => String::new(),
     };
-    let mut name = format!("{kind}_{mcc}_{mnc:0>3}");
-    name.truncate(NETWORK_MAX);
-    format!("{name}_{:0width$x}{part}", bits.value)
+    format!("{kind}_{mcc}_{mnc:0>3}_{:0width$x}{part}", bits.value)
 }
 
 #[cfg(test)]
@@ -250,8 +246,8 @@ mod tests {
             (part(Some(68), None), "gnbc_001_001_00019b_44"),
             (part(Some(1), Some(1)), "gnb_001_001_00019b"),
             (enb, "enB_home_001_001_0000019b"),
-            (ng_enb(NgEnbId::Macro(ShortBits::new(0x290, 20))), "ng_enB_macro_001_00_000290"),
-            (ng_enb(NgEnbId::ShortMacro(ShortBits::new(0x290, 18))), "ng_enB_shortmacro_0_000290"),
+            (ng_enb(NgEnbId::Macro(ShortBits::new(0x290, 20))), "ng_enB_macro_001_001_000290"),
+            (ng_enb(NgEnbId::ShortMacro(ShortBits::new(0x290, 18))), "ng_enB_shortmacro_001_001_000290"),
         ] {
             assert_eq!(inventory_name(&id), name);
         }
