@@ -208,9 +208,9 @@ Order = Union[SliceQuota, Sequence[SliceQuota], Handover, QosFlows]
 
 def _function(it: Any) -> NodeFunction:
     """Converts a function and its offers."""
-    *first, offers = it
+    function_id, oid, sm, revision, offers = it
     made = tuple(Offer(kind, number, name, tuple(items)) for kind, number, name, items in offers)
-    return NodeFunction(*first, made)
+    return NodeFunction(function_id, oid, sm, revision, made)
 
 
 def _slices(order: Order) -> list[str]:
@@ -272,7 +272,8 @@ class Subscription(Generic[R]):
         columns: dict[str, list[Any]] = {name: [] for name in ("node", "time", *getattr(self._row, "_fields", ()))}
         for report in reports:
             at = None if report.tstamp_us is None else _EPOCH + timedelta(microseconds=report.tstamp_us)
-            for row in report.rows:
+            rows: Any = report.rows
+            for row in rows:
                 for name, value in zip(columns, (report.node, at, *row)):
                     columns[name].append(value)
         return frame(columns)
