@@ -1,7 +1,7 @@
 //! SLICE over a radio.
 use super::{Requires, StationContext, StationFunction};
 use crate::node::Unit;
-use crate::radio::RadioTarget as Controlled;
+use crate::radio::RadioTarget;
 use crate::stats::CellSource;
 use ranlab_e2::agent::RanFunction;
 use ranlab_e2::functions::slice;
@@ -34,6 +34,6 @@ impl StationFunction for Station {
 
     fn function(&self, station: &StationContext<'_>) -> Option<Box<dyn RanFunction>> {
         let CellSource::Radio(radio) = station.cell else { return None };
-        Some(slice::function(Controlled(Arc::clone(radio))))
+        Some(slice::function(RadioTarget(Arc::clone(radio))))
     }
 }
