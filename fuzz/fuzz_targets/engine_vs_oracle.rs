@@ -8,7 +8,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ranlab_pipeline::declare::{Event, Fate, Port};
+use ranlab_pipeline::declare::{Event, Verdict, Port};
 use ranlab_pipeline::engine::{BURST, Burst, Engine, Isa};
 use ranlab_pipeline::pipelines::{Oracle, Pipeline};
 use ranlab_pipeline::trace::{Directions, Trace, Traffic};
@@ -102,7 +102,7 @@ fn check(
         let fate = oracle.process(now_ns, *port, frame);
         for (_, burst) in engines.iter() {
             assert_eq!(burst.fate(i), Some(fate));
-            assert!(!matches!(fate, Fate::Sent(_)) || burst.frame(i) == &frame[..]);
+            assert!(!matches!(fate, Verdict::Sent(_)) || burst.frame(i) == &frame[..]);
         }
     }
     frames.clear();

@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use ranlab_packet::gtpu::GpduTemplate;
-use ranlab_upf::forwarding::{Fate, Meter, PlaneEvent, Rules, UserPlane};
+use ranlab_upf::forwarding::{Verdict, Meter, PlaneEvent, Rules, UserPlane};
 use ranlab_upf::pfcp::*;
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -73,7 +73,7 @@ fuzz_target!(|input: &[u8]| {
     let mut meters: Vec<Meter> = Vec::new();
     let mut quota = Volume::default();
     let mut threshold = Volume::default();
-    let mut install =
+    let install =
         |plane: &mut UserPlane, meters: &mut Vec<Meter>, quota, threshold, granted: &[UrrId]| {
             let request = request(quota, threshold);
             let rules = Rules {
@@ -104,9 +104,9 @@ fuzz_target!(|input: &[u8]| {
                     let mut datagram = vec![0; head.len()];
                     head.write(TEID, inner.len(), &mut datagram);
                     datagram.extend(inner);
-                    matches!(plane.uplink(0, IpAddr::V4(SERVER), &datagram), Fate::N6(_))
+                    matches!(plane.uplink(0, IpAddr::V4(SERVER), &datagram), Verdict::N6(_))
                 } else {
-                    matches!(plane.downlink(0, &packet(octets, SERVER, UE), &mut out), Fate::N3 { .. })
+                    matches!(plane.downlink(0, &packet(octets, SERVER, UE), &mut out), Verdict::N3 { .. })
                 };
                 assert_eq!(went, !was_exhausted);
                 if went {

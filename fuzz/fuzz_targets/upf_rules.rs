@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
-use ranlab_upf::forwarding::{Drop, Fate, Rules, UserPlane};
+use ranlab_upf::forwarding::{Drop, Verdict, Rules, UserPlane};
 use ranlab_upf::pfcp::{
     ApplicationPfds, Header, Message, Pdu, PfdContents, PfdContext, Random, SessionEstablishmentRequest,
     decode, message_type,
@@ -63,7 +63,7 @@ fuzz_target!(|input: &[u8]| {
     let mut out = [0; 2_048];
     for (n, chunk) in rest.chunks(48).enumerate() {
         if n % 2 == 0 {
-            if let Fate::Relay(relay) = plane.uplink(n as u64, IpAddr::from([10, 0, 0, 1]), chunk) {
+            if let Verdict::Relay(relay) = plane.uplink(n as u64, IpAddr::from([10, 0, 0, 1]), chunk) {
                 plane.write(&relay, &mut out);
             }
         } else {
