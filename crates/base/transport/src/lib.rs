@@ -66,6 +66,7 @@ mod tcp;
 mod tls;
 mod traits;
 mod unix;
+mod watched;
 mod write;
 
 pub use address::{Address, AddressError, SCHEMES};
@@ -83,8 +84,9 @@ pub use registry::{RegisterError, register};
 pub use run::run;
 pub use stream::Stream;
 #[cfg(feature = "tls")]
-pub use tls::{Identity, IdentityError, identify};
+pub use tls::{Identity, IdentityError, WatchedIdentity, https_client, https_server, identify};
 pub use traits::{Accept, Attempt, Connection, Listener, Transport};
+pub use watched::Watched;
 pub use write::{Frame, FrameWriter, WriteError, WriteOutcome};
 
 /// Default maximum length of a PDU, in bytes.

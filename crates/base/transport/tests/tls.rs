@@ -28,7 +28,7 @@ impl Authority {
     }
 
     /// Returns an identity with a certificate of this authority for these names, which trusts `believed`.
-    fn somebody(&self, names: &[&str], expired: bool, believed: &Self) -> Identity {
+    fn somebody(&self, names: &[&str], expired: bool, believed: &Self) -> WatchedIdentity {
         let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
         let mut params = CertificateParams::new(names.clone()).unwrap();
         if expired {
@@ -40,12 +40,12 @@ impl Authority {
         let secret = stem.with_extension("key");
         fs::write(&certificate, params.signed_by(&key, &self.issuer).unwrap().pem()).unwrap();
         fs::write(&secret, key.serialize_pem()).unwrap();
-        Identity::read(&certificate, &secret, &believed.file).unwrap()
+        Identity::watch(&certificate, &secret, &believed.file).unwrap()
     }
 }
 
 /// Returns the error of a client that connects as `client` to `address`, from connecting or from its first read.
-async fn heard(client: Identity, address: &Address) -> Result<(), String> {
+async fn heard(client: WatchedIdentity, address: &Address) -> Result<(), String> {
     identify(client);
     let stream = connect(address, &SocketOptions::default()).await.map_err(|error| error.to_string())?;
     let mut reader = FrameReader::default();
@@ -128,7 +128,7 @@ fn only_valid_certificates_are_accepted() {
             assert!(told.contains(words) && told.contains("tls://127.0.0.1"), "{told}");
         }
     });
-    let error = Identity::read(&folder.join("nobody"), &folder.join("nobody"), &ours.file).unwrap_err();
+    let error = Identity::watch(&folder.join("nobody"), &folder.join("nobody"), &ours.file).unwrap_err();
     assert!(error.to_string().contains("nobody"), "{error}");
     fs::remove_dir_all(folder).unwrap();
 }

@@ -9,10 +9,10 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 
-use super::super::Unsupported;
+use super::super::{Unsupported, Watched};
 
 /// Identity of the process, used for all `tls://` addresses.
-static OWN: RwLock<Option<Identity>> = RwLock::new(None);
+static OWN: RwLock<Option<WatchedIdentity>> = RwLock::new(None);
 
 /// A certificate, its key, and the only trusted authority. Used as client and as server.
 #[derive(Clone)]
@@ -26,6 +26,9 @@ impl fmt::Debug for Identity {
         f.debug_struct("Identity").finish_non_exhaustive()
     }
 }
+
+/// Identity whose files may be replaced; later connections use the new content.
+pub type WatchedIdentity = Arc<Watched<Identity, IdentityError>>;
 
 /// Reason why an identity is invalid.
 #[derive(Debug, thiserror::Error)]
@@ -50,19 +53,19 @@ impl Identity {
     ///
     /// # Errors
     /// Returns an error if a file is missing or invalid, or if key and certificate do not match.
-    pub fn read(certificate: &Path, key: &Path, authority: &Path) -> Result<Self, IdentityError> {
+    pub fn watch(certificate: &Path, key: &Path, authority: &Path) -> Result<WatchedIdentity, IdentityError> {
+        let files = [certificate, key, authority].map(Path::to_owned);
+        let [certificate, key, authority] = files.clone();
+        let read = move || Self::read(&certificate, &key, &authority);
+        Ok(Arc::new(Watched::open(files.to_vec(), read)?))
+    }
+
+    fn read(certificate: &Path, key: &Path, authority: &Path) -> Result<Self, IdentityError> {
         let odd = |error: &dyn fmt::Display| IdentityError::Odd(error.to_string());
-        let mut roots = RootCertStore::empty();
-        for root in certificates(authority)? {
-            roots.add(root).map_err(|error| odd(&error))?;
-        }
+        let roots = Arc::new(roots(authority)?);
         let own = certificates(certificate)?;
-        let key = PrivateKeyDer::from_pem_file(key).map_err(|error| IdentityError::File {
-            file: key.to_owned(),
-            what: format!("no key: {error}"),
-        })?;
+        let key = private_key(key)?;
         let provider = Arc::new(default_provider());
-        let roots = Arc::new(roots);
         let client = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .map_err(|error| odd(&error))?
@@ -90,11 +93,54 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, IdentityErr
     }
 }
 
+/// Reads the configuration of an HTTPS server from PEM files: the certificate chain and its private key. Clients show no
+/// certificate.
+///
+/// # Errors
+/// Returns an error if a file is missing or invalid, or if key and certificate do not match.
+pub fn https_server(certificate: &Path, key: &Path) -> Result<Arc<ServerConfig>, IdentityError> {
+    let odd = |error: &dyn fmt::Display| IdentityError::Odd(error.to_string());
+    let mut config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| odd(&error))?
+        .with_no_client_auth()
+        .with_single_cert(certificates(certificate)?, private_key(key)?)
+        .map_err(|error| odd(&error))?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
+
+/// Reads the configuration of an HTTPS client from a PEM file: the only trusted authority.
+///
+/// # Errors
+/// Returns an error if the file is missing or invalid.
+pub fn https_client(authority: &Path) -> Result<Arc<ClientConfig>, IdentityError> {
+    let config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| IdentityError::Odd(error.to_string()))?
+        .with_root_certificates(roots(authority)?)
+        .with_no_client_auth();
+    Ok(Arc::new(config))
+}
+
+fn roots(authority: &Path) -> Result<RootCertStore, IdentityError> {
+    let mut roots = RootCertStore::empty();
+    for root in certificates(authority)? {
+        roots.add(root).map_err(|error| IdentityError::Odd(error.to_string()))?;
+    }
+    Ok(roots)
+}
+
+fn private_key(file: &Path) -> Result<PrivateKeyDer<'static>, IdentityError> {
+    PrivateKeyDer::from_pem_file(file)
+        .map_err(|error| IdentityError::File { file: file.to_owned(), what: format!("no key: {error}") })
+}
+
 /// Sets the identity of this process from now on.
-pub fn identify(identity: Identity) {
+pub fn identify(identity: WatchedIdentity) {
     *OWN.write().unwrap_or_else(PoisonError::into_inner) = Some(identity);
 }
 
-pub(super) fn own() -> Result<Identity, Unsupported> {
+pub(super) fn own() -> Result<WatchedIdentity, Unsupported> {
     OWN.read().unwrap_or_else(PoisonError::into_inner).clone().ok_or(Unsupported::NoIdentity)
 }

@@ -12,7 +12,7 @@ use rustls::{ClientConnection, ServerConnection};
 use tokio::sync::mpsc;
 
 use super::{Accept, AcceptError, Address, BindError, ConnectError, Listener, SocketOptions, Stream, tcp};
-pub use identity::{Identity, IdentityError, identify};
+pub use identity::{Identity, IdentityError, WatchedIdentity, https_client, https_server, identify};
 use stream::{Secured, refusal};
 
 /// Maximum time of a handshake.
@@ -28,7 +28,7 @@ pub(super) async fn connect(
     options: &SocketOptions,
 ) -> Result<Stream, ConnectError> {
     let trouble = |source| ConnectError::Io { address: address.clone(), source };
-    let identity = identity::own().map_err(|why| ConnectError::unsupported(address, why))?;
+    let identity = identity::own().map_err(|why| ConnectError::unsupported(address, why))?.get();
     let name = ServerName::try_from(place.0.to_owned()).map_err(|error| trouble(refusal(&error)))?;
     let Stream::Tcp(socket) = tcp::connect(address, place, options).await? else {
         return Err(trouble(std::io::ErrorKind::Unsupported.into()));
@@ -85,7 +85,11 @@ impl Drop for TlsListener {
 }
 
 /// Performs the handshakes of new connections, several in parallel, as long as the listener is in use.
-async fn ask(listener: Arc<Mutex<Option<Listener>>>, identity: Identity, done: mpsc::Sender<Newcomer>) {
+async fn ask(
+    listener: Arc<Mutex<Option<Listener>>>,
+    identity: WatchedIdentity,
+    done: mpsc::Sender<Newcomer>,
+) {
     // Each handshake in progress reserves a slot in the queue of completed ones.
     while let Ok(permit) = done.clone().reserve_owned().await {
         let accepted = poll_fn(|cx| match &*listener.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -103,7 +107,8 @@ async fn ask(listener: Arc<Mutex<Option<Listener>>>, identity: Identity, done: m
                 tokio::time::sleep(REST).await;
             }
             Some(Ok((Stream::Tcp(socket), peer))) => {
-                let Ok(session) = ServerConnection::new(Arc::clone(&identity.server)) else { return };
+                // The files may have been replaced.
+                let Ok(session) = ServerConnection::new(identity.get().server) else { return };
                 tokio::spawn(let_in(Secured::new(socket, session.into()), peer, permit));
             }
             Some(Ok(_)) => {}
