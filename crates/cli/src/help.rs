@@ -9,6 +9,10 @@ const BORROWED: usize = 3;
 const ADDRESSES: [&str; 3] = ["connect", "e2", "e42"];
 /// The options of TLS, which are the same for all commands.
 const TLS: &str = "\n\nWith tls:// addresses: --tls-certificate, --tls-key, --tls-authority\n(ranlab tls init makes these files)";
+/// The options of HTTPS, which are the same for all commands that listen for HTTP.
+const HTTPS: &str = "\n\nHTTPS instead of HTTP: --https-certificate, --https-key\n(ranlab tls init makes these files; a public authority's are possible, too)";
+/// The option of HTTPS clients.
+const HTTPS_CLIENT: &str = "\n\nWith https:// addresses: --https-authority";
 /// Indentation of the continuation lines of an example.
 const CONTINUED: &str = "      ";
 
@@ -29,7 +33,12 @@ pub fn arrange(command: Command) -> Command {
         }
     });
     let has_address = command.get_arguments().any(|it| ADDRESSES.contains(&it.get_id().as_str()));
-    let tls = if cfg!(feature = "tls") && has_address { TLS } else { "" };
+    let has = |name: &str| command.get_arguments().any(|it| it.get_id().as_str() == name);
+    let mut tls = String::new();
+    if cfg!(feature = "tls") {
+        let all = [(has_address, TLS), (has("http") || has("web"), HTTPS), (has("rest"), HTTPS_CLIENT)];
+        tls.extend(all.into_iter().filter(|(shown, _)| *shown).map(|(_, text)| text));
+    }
     match command.get_after_help().map(ToString::to_string) {
         Some(text) => command.after_help(format!("{}{tls}", fit(&text))),
         None => {

@@ -9,7 +9,7 @@ use ranlab_campaign::value::{UNITS_ALLOWED, parse_span};
 pub use ranlab_lab::text::socket_address;
 pub use ranlab_transport::Address;
 
-/// Identity of this process for `tls://`, as client and server: PEM files.
+/// Identity of this process for `tls://`, as client and server, and for HTTPS: PEM files.
 #[cfg(feature = "tls")]
 #[derive(Debug, Clone, clap::Args)]
 pub struct TlsFiles {
@@ -22,21 +22,34 @@ pub struct TlsFiles {
     /// The authority that the other end's certificate must be of; no other is believed (PEM)
     #[arg(long, global = true, hide = true, value_name = "FILE")]
     tls_authority: Option<std::path::PathBuf>,
+    /// Speak HTTPS at all HTTP addresses, with this certificate (PEM)
+    #[arg(long, global = true, hide = true, value_name = "FILE", requires = "https_key")]
+    https_certificate: Option<std::path::PathBuf>,
+    /// The private key that belongs to it (PEM)
+    #[arg(long, global = true, hide = true, value_name = "FILE", requires = "https_certificate")]
+    https_key: Option<std::path::PathBuf>,
+    /// With https:// addresses: the authority that the server's certificate must be of (PEM)
+    #[arg(long, global = true, hide = true, value_name = "FILE")]
+    https_authority: Option<std::path::PathBuf>,
 }
 
 #[cfg(feature = "tls")]
 impl TlsFiles {
-    /// Sets the identity of the TLS transport.
+    /// Sets the identity of the TLS transport and of HTTPS.
     ///
     /// # Errors
     /// Fails if a file is missing or invalid, or key and certificate do not match.
     pub fn identify(&self) -> Result<(), crate::exit::Failure> {
         use ranlab_transport::{Identity, identify};
         let usage = |what: String| Err(crate::exit::Failure::Usage(what));
+        let server = self.https_certificate.as_deref().zip(self.https_key.as_deref());
+        if let Err(error) = ranlab_http::https::configure(server, self.https_authority.as_deref()) {
+            return usage(error.to_string());
+        }
         match (&self.tls_certificate, &self.tls_key, &self.tls_authority) {
             (None, None, None) => Ok(()),
             (Some(certificate), Some(key), Some(authority)) => {
-                match Identity::read(certificate, key, authority) {
+                match Identity::watch(certificate, key, authority) {
                     Ok(identity) => {
                         identify(identity);
                         Ok(())

@@ -63,7 +63,7 @@ impl WebArguments {
                 _ => Failure::Environment(what),
             }
         })?;
-        eprintln!("the page: http://{bound}/");
+        eprintln!("the page: {}://{bound}/", ranlab_http::https::scheme());
         Ok(Some(board))
     }
 }

@@ -15,9 +15,12 @@ use axum::response::{IntoResponse, Response};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
+use std::time::Duration;
 
 /// Maximum size of a request body, in bytes.
 pub const BODY_MAX: usize = 64 << 10;
+/// Maximum time until a client has sent the body of its request.
+pub const BODY_TIME: Duration = Duration::from_secs(30);
 
 /// Access policy of an HTTP endpoint.
 #[derive(Debug, Clone, Default)]
@@ -121,8 +124,13 @@ pub async fn checked_body(headers: &HeaderMap, body: Body) -> Result<Bytes, Resp
 
 /// Returns the body of a request of any content type.
 pub async fn limited_body(body: Body) -> Result<Bytes, Response> {
-    let detail = format!("a body has at most {BODY_MAX} bytes");
-    to_bytes(body, BODY_MAX).await.map_err(|_| problem(StatusCode::PAYLOAD_TOO_LARGE, &detail))
+    let too_large =
+        |_| problem(StatusCode::PAYLOAD_TOO_LARGE, &format!("a body has at most {BODY_MAX} bytes"));
+    let late = |_| {
+        let detail = format!("the body of a request takes at most {} s", BODY_TIME.as_secs());
+        problem(StatusCode::REQUEST_TIMEOUT, &detail)
+    };
+    tokio::time::timeout(BODY_TIME, to_bytes(body, BODY_MAX)).await.map_err(late)?.map_err(too_large)
 }
 
 /// Returns an error response in the form of RFC 9457.

@@ -6,6 +6,8 @@
 //! | [`token`] | tokens of clients, and the peers that need none |
 //! | [`board`] | live page of a command that runs |
 //! | [`sse`] | lines of a listener as server-sent events or NDJSON |
+//! | [`https`] | TLS of listeners and clients |
+//! | [`listen`] | connections of clients, and their limits |
 //! | [`server`] | route tables behind the policy |
 //! | [`audit`] | audit of a server: requests of an attacker to each route |
 //! | [`openapi`] | OpenAPI descriptions of route tables |
@@ -15,6 +17,8 @@
 pub mod audit;
 pub mod board;
 pub mod guard;
+pub mod https;
+pub mod listen;
 pub mod openapi;
 pub mod page;
 pub mod server;
@@ -23,4 +27,4 @@ mod thread_bridge;
 pub mod token;
 
 pub use ranlab_page::base64;
-pub use thread_bridge::{ThreadBridge, serve};
+pub use thread_bridge::ThreadBridge;

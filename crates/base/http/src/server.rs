@@ -5,9 +5,8 @@
 #![allow(clippy::result_large_err, reason = "one refusal a request")]
 
 use crate::guard::{Access, checked_body, limited_body, problem, unauthorized};
-use axum::Router;
 use axum::body::Bytes;
-use axum::extract::{ConnectInfo, Request, State};
+use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::IntoResponse;
 use ranlab_machine::routes::{
@@ -141,18 +140,17 @@ impl<C: Client> Server<C> {
         self.routes().map(|route| (route, route.path))
     }
 
-    /// Returns the router, which needs the address of the client as [`ConnectInfo`].
-    pub fn router(self) -> Router {
-        Router::new().fallback(handle::<C>).with_state(Arc::new(self))
-    }
-
     /// Serves until the runtime ends; returns the bound address.
     ///
     /// # Errors
     /// The address cannot be bound, or is beyond loopback and there is no token.
-    pub async fn serve(self, address: SocketAddr) -> io::Result<SocketAddr> {
+    pub async fn serve(self: Arc<Self>, address: SocketAddr) -> io::Result<SocketAddr> {
         self.access.check_address(address)?;
-        crate::serve(self.router(), address).await
+        let answer = move |peer: SocketAddr, request| {
+            let server = self.clone();
+            async move { server.answer(peer.ip(), request).await }
+        };
+        crate::listen::serve(address, answer).await
     }
 
     /// Answers a request from this address.
@@ -199,14 +197,6 @@ impl<C: Client> Server<C> {
         let call = HttpCall { route, parameters, uri, headers, body, peer, is_authorized, client };
         (table.answer)(index, call).await
     }
-}
-
-async fn handle<C: Client>(
-    State(server): State<Arc<Server<C>>>,
-    ConnectInfo(peer): ConnectInfo<SocketAddr>,
-    request: Request,
-) -> Response {
-    server.answer(peer.ip(), request).await
 }
 
 /// Returns a response with a JSON value.

@@ -1,11 +1,8 @@
 //! Access from HTTP handlers on any thread to a value that stays on one thread: a bounded request channel and
 //! a task on that thread.
 use crate::guard::problem;
-use axum::Router;
 use axum::http::StatusCode;
 use axum::response::Response;
-use std::io;
-use std::net::SocketAddr;
 use tokio::sync::{mpsc, oneshot};
 
 /// Maximum number of queued requests; further ones get status 503.
@@ -57,18 +54,4 @@ impl<T: 'static> ThreadBridge<T> {
         self.0.try_send(Box::new(|asked| question(asked, asker))).map_err(|_| busy())?;
         answer.await.map_err(|_| busy())
     }
-}
-
-/// Serves a router until the runtime ends; returns the bound address.
-pub async fn serve(router: Router, address: SocketAddr) -> io::Result<SocketAddr> {
-    let listener = tokio::net::TcpListener::bind(address).await?;
-    let bound = listener.local_addr()?;
-    tokio::spawn(async move {
-        if let Err(error) =
-            axum::serve(listener, router.into_make_service_with_connect_info::<SocketAddr>()).await
-        {
-            tracing::error!(%error, "HTTP ended");
-        }
-    });
-    Ok(bound)
 }

@@ -1,18 +1,29 @@
-//! Bearer token of HTTP requests (RFC 6750).
+//! Bearer tokens of HTTP requests (RFC 6750).
 use axum::http::{HeaderMap, header};
 use std::fmt;
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 
+use ranlab_transport::Watched;
+
 /// Minimum length of a token, in bytes.
 const TOKEN_MIN: usize = 16;
 /// Maximum length of a token, in bytes; a longer file is not a token file.
 const TOKEN_MAX: usize = 4 << 10;
 
-/// Secret token; never printed.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Token(String);
+/// Maximum number of tokens in a file.
+const TOKENS_MAX: usize = 4;
+
+/// Secret tokens, of which a request carries one; never printed.
+#[derive(Clone)]
+pub struct Token(Source);
+
+#[derive(Clone)]
+enum Source {
+    Fixed(Arc<str>),
+    File(Arc<Watched<Arc<[String]>, String>>),
+}
 
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -48,23 +59,18 @@ impl TrustedNetworks {
 }
 
 impl Token {
-    /// Reads a token from a file, without surrounding white space.
+    /// Reads tokens from a file, one per line, without surrounding white space. Each is valid, so that clients can change from an
+    /// old token to a new one at different times. A changed file takes effect within a second.
     ///
     /// # Errors
-    /// Fails if the file cannot be read or does not contain a valid token; the message does not contain the
+    /// Fails if the file cannot be read or does not contain 1 to 4 valid tokens; the message does not contain the
     /// content.
     pub fn read(file: &Path) -> Result<Self, String> {
-        let wrong = |why: String| format!("{}: {why}", file.display());
-        let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
-        let token = text.trim();
-        if !(TOKEN_MIN..=TOKEN_MAX).contains(&token.len())
-            || !token.bytes().all(|octet| octet.is_ascii_graphic())
-        {
-            return Err(wrong(format!(
-                "a token is {TOKEN_MIN} to {TOKEN_MAX} characters of ASCII without spaces"
-            )));
-        }
-        Ok(Self(token.to_owned()))
+        let read = {
+            let file = file.to_owned();
+            move || tokens(&file)
+        };
+        Ok(Self(Source::File(Arc::new(Watched::open(vec![file.to_owned()], read)?))))
     }
 
     /// Generates a random token; also returns its text.
@@ -76,23 +82,58 @@ impl Token {
         let mut octets = [0; 16];
         std::fs::File::open("/dev/urandom")?.read_exact(&mut octets)?;
         let text: String = octets.iter().map(|octet| format!("{octet:02x}")).collect();
-        Ok((Self(text.clone()), text))
+        Ok((Self(Source::Fixed(text.as_str().into())), text))
     }
 
-    /// Returns whether a request carries the token. The time taken does not depend on where a wrong token
+    /// Returns whether a request carries one of the tokens. The time taken does not depend on where a wrong token
     /// differs.
     pub fn is_borne(&self, headers: &HeaderMap) -> bool {
         let told = headers.get(header::AUTHORIZATION).map(|value| value.as_bytes()).unwrap_or_default();
         let (scheme, told) = told.split_at_checked(7).unwrap_or_default();
-        let known = self.0.as_bytes();
-        let mut differences =
-            u8::from(!scheme.eq_ignore_ascii_case(b"bearer ")) | u8::from(told.len() != known.len());
-        // Compares every byte, regardless of the length.
-        for (at, octet) in told.iter().enumerate() {
-            differences |= octet ^ known[at % known.len()];
+        let is_bearer = scheme.eq_ignore_ascii_case(b"bearer ");
+        match &self.0 {
+            Source::Fixed(known) => is_equal(told, known) & is_bearer,
+            // Compares with all tokens, whichever is equal.
+            Source::File(file) => {
+                file.get().iter().fold(false, |is_known, known| is_known | is_equal(told, known)) & is_bearer
+            }
         }
-        std::hint::black_box(differences) == 0
     }
+}
+
+/// Compares every byte, regardless of the length.
+fn is_equal(told: &[u8], known: &str) -> bool {
+    let known = known.as_bytes();
+    let mut differences = u8::from(told.len() != known.len());
+    for (at, byte) in told.iter().enumerate() {
+        differences |= byte ^ known[at % known.len()];
+    }
+    std::hint::black_box(differences) == 0
+}
+
+/// Returns the first token of a file, which a client sends.
+///
+/// # Errors
+/// Fails as [`Token::read`].
+pub fn first(file: &Path) -> Result<String, String> {
+    // `tokens` returns at least one.
+    Ok(tokens(file)?.first().cloned().unwrap_or_default())
+}
+
+/// Reads the tokens of a file.
+fn tokens(file: &Path) -> Result<Arc<[String]>, String> {
+    let wrong = |why: String| format!("{}: {why}", file.display());
+    let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
+    let tokens: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let is_valid = |token: &&str| {
+        (TOKEN_MIN..=TOKEN_MAX).contains(&token.len()) && token.bytes().all(|byte| byte.is_ascii_graphic())
+    };
+    if !(1..=TOKENS_MAX).contains(&tokens.len()) || !tokens.iter().all(is_valid) {
+        return Err(wrong(format!(
+            "a token file has 1 to {TOKENS_MAX} lines, each a token of {TOKEN_MIN} to {TOKEN_MAX} characters of ASCII without spaces"
+        )));
+    }
+    Ok(tokens.into_iter().map(str::to_owned).collect())
 }
 
 #[cfg(test)]
@@ -107,7 +148,7 @@ mod tests {
 
     #[test]
     fn token_must_match_completely() {
-        let token = Token("0123456789abcdef".to_owned());
+        let token = Token(Source::Fixed("0123456789abcdef".into()));
         assert!(borne(&token, "Bearer 0123456789abcdef") && borne(&token, "bearer 0123456789abcdef"));
         for wrong in [
             "0123456789abcdef",
@@ -130,13 +171,27 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("ranlab-token-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let file = folder.join("token");
-        for wrong in ["", "short\n", "secret words with spaces in them\n", "geheimnisvöllerschlüssel"] {
+        let five = "0123456789abcdef\n".repeat(5);
+        for wrong in [
+            "",
+            "short\n",
+            "0123456789abcdef\nshort\n",
+            &five,
+            "geheimnisvöllerschlüssel",
+            "words and more words",
+        ] {
             std::fs::write(&file, wrong).unwrap();
             let said = Token::read(&file).unwrap_err();
             assert!(said.ends_with("characters of ASCII without spaces"), "{said}");
         }
         std::fs::write(&file, "  0123456789abcdef\n").unwrap();
-        assert_eq!(Token::read(&file), Ok(Token("0123456789abcdef".to_owned())));
+        assert!(borne(&Token::read(&file).unwrap(), "Bearer 0123456789abcdef"));
+        std::fs::write(&file, "0123456789abcdef\n\nfedcba9876543210\n").unwrap();
+        let both = Token::read(&file).unwrap();
+        assert!(borne(&both, "Bearer 0123456789abcdef") && borne(&both, "Bearer fedcba9876543210"));
+        assert!(
+            !borne(&both, "Bearer 0123456789abcdeffedcba9876543210") && !borne(&both, "fedcba9876543210")
+        );
         std::fs::remove_dir_all(&folder).unwrap();
         assert!(Token::read(&file).is_err());
     }

@@ -1,6 +1,7 @@
 //! A minimal HTTP client for the REST API of our controllers.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -8,6 +9,8 @@ use serde_json::{Value as Json, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::TcpStream;
 
+use ranlab_http::https::{self, Connection};
+use ranlab_http::token;
 use ranlab_lab::setting_by_text;
 
 /// Timeout of a response.
@@ -15,17 +18,27 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 /// Maximum length of a response, in bytes.
 const ANSWER_MAX: u64 = 16 << 20;
 
-/// Address of a controller: `http://HOST:PORT`.
+/// Address of a controller: `http://HOST:PORT` or `https://HOST:PORT`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RestUrl {
-    authority: String,
+    is_secure: bool,
+    host: String,
+    port: u16,
+    /// File with the token of the requests.
+    token_file: Option<PathBuf>,
 }
 setting_by_text!(RestUrl);
 
 impl RestUrl {
     /// Returns an address on this machine.
     pub fn loopback(port: u16) -> Self {
-        Self { authority: format!("127.0.0.1:{port}") }
+        Self { is_secure: false, host: "127.0.0.1".to_owned(), port, token_file: None }
+    }
+
+    /// Sends the token of a file with each request. The file is read each time, because the token may be replaced.
+    #[must_use]
+    pub fn with_token(self, token_file: Option<PathBuf>) -> Self {
+        Self { token_file, ..self }
     }
 }
 
@@ -34,21 +47,24 @@ impl FromStr for RestUrl {
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
             format!(
-                "\"{text}\" is not the address of a controller: expected http://HOST:PORT or HOST:PORT, for example http://127.0.0.1:8091"
+                "\"{text}\" is not the address of a controller: expected http://HOST:PORT, https://HOST:PORT or HOST:PORT, for example http://127.0.0.1:8091"
             )
         };
-        let authority = text.strip_prefix("http://").unwrap_or(text).trim_end_matches('/');
-        let port = authority.rsplit_once(':').and_then(|(host, port)| {
-            let plain = !host.is_empty() && host.chars().all(|c| c.is_ascii_graphic() && c != '/');
-            port.parse::<u16>().ok().filter(|_| plain)
-        });
-        port.map(|_| Self { authority: authority.to_owned() }).ok_or_else(wrong)
+        let (is_secure, authority) = match text.strip_prefix("https://") {
+            Some(rest) => (true, rest),
+            None => (false, text.strip_prefix("http://").unwrap_or(text)),
+        };
+        let (host, port) = authority.trim_end_matches('/').rsplit_once(':').ok_or_else(wrong)?;
+        let is_host = !host.is_empty() && host.chars().all(|c| c.is_ascii_graphic() && c != '/');
+        let port = port.parse().ok().filter(|_| is_host).ok_or_else(wrong)?;
+        Ok(Self { is_secure, host: host.to_owned(), port, token_file: None })
     }
 }
 
 impl fmt::Display for RestUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "http://{}", self.authority)
+        let scheme = if self.is_secure { "https" } else { "http" };
+        write!(f, "{scheme}://{}:{}", self.host, self.port)
     }
 }
 
@@ -116,12 +132,21 @@ impl RestUrl {
     }
 
     /// Sends an HTTP/1.0 request, whose response ends with the connection.
-    async fn request(&self, method: &str, path: &str, body: Option<&Json>) -> std::io::Result<TcpStream> {
-        let mut stream = TcpStream::connect(&self.authority).await?;
+    async fn request(&self, method: &str, path: &str, body: Option<&Json>) -> std::io::Result<Connection> {
+        let Self { host, port, .. } = self;
+        let mut stream: Connection = match self.is_secure {
+            true => https::connect(host, *port).await?,
+            false => Box::new(TcpStream::connect(format!("{host}:{port}")).await?),
+        };
+        let bearer = match &self.token_file {
+            Some(file) => {
+                format!("Authorization: Bearer {}\r\n", token::first(file).map_err(std::io::Error::other)?)
+            }
+            None => String::new(),
+        };
         let body = body.map(Json::to_string).unwrap_or_default();
         let request = format!(
-            "{method} {path} HTTP/1.0\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-            self.authority,
+            "{method} {path} HTTP/1.0\r\nHost: {host}:{port}\r\n{bearer}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         );
         stream.write_all(request.as_bytes()).await?;
@@ -147,7 +172,7 @@ fn parsed(answer: &[u8]) -> Option<(u16, Json)> {
 }
 
 /// Messages of a controller's bus.
-pub struct Events(Lines<BufReader<TcpStream>>);
+pub struct Events(Lines<BufReader<Connection>>);
 
 impl Events {
     /// Returns the next message, or `None` at the end. Cancel-safe.
@@ -176,7 +201,7 @@ mod tests {
 
     #[test]
     fn an_address_of_a_controller_has_a_host_and_a_port() {
-        for text in ["http://127.0.0.1:8091", "http://[::1]:8091", "http://ric.lab:80"] {
+        for text in ["http://127.0.0.1:8091", "https://[::1]:8091", "http://ric.lab:80"] {
             assert_eq!(text.parse::<RestUrl>().unwrap().to_string(), text);
         }
         assert_eq!("127.0.0.1:8091".parse::<RestUrl>().unwrap().to_string(), "http://127.0.0.1:8091");

@@ -87,8 +87,8 @@ impl Ric {
             RestConfig { address, access, iapp, console, hosted, commons, a1, published, kpis, termination };
         let served = rest::serve(self.handle.clone(), config).await;
         let served =
-            served.map_err(|error| environment(format!("cannot listen at http://{address}: {error}")))?;
-        self.bound.push((name, format!("http://{served}")));
+            served.map_err(|error| environment(format!("cannot listen for HTTP at {address}: {error}")))?;
+        self.bound.push((name, format!("{}://{served}", ranlab_http::https::scheme())));
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::str::FromStr;
 use std::time::Duration;
@@ -31,6 +32,8 @@ config! {
     pub struct SliceXappComponent {
         /// URL of the slicing controller
         rest: RestUrl = RestUrl::loopback(SLICING_PORT), wiring();
+        /// file with the token of that controller; read for each request
+        rest_token_file: Option<PathBuf> = None, local();
         /// base station to configure, named as in /v1/nodes [default: all]
         node: Option<String> = None, wiring();
         /// slices, as ID=SHARE of the carrier, e.g. 1=0.66,2=0.34
@@ -116,7 +119,8 @@ impl SliceXappComponent {
     /// The controller is unreachable, has no base station, or rejects a request.
     pub async fn run(&self) -> Result<SliceXappReport, ComponentError> {
         let slicer = RefCell::new(SliceXappMachine::new(self)?);
-        drive(&slicer, &self.rest, Messages::None).await?;
+        let rest = self.rest.clone().with_token(self.rest_token_file.clone());
+        drive(&slicer, &rest, Messages::None).await?;
         Ok(slicer.into_inner().report)
     }
 }

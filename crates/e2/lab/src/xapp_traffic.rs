@@ -5,6 +5,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -27,6 +28,8 @@ config! {
     pub struct TrafficXappComponent {
         /// URL of the traffic controller
         rest: RestUrl = RestUrl::loopback(TRAFFIC_PORT), wiring();
+        /// file with the token of that controller; read for each request
+        rest_token_file: Option<PathBuf> = None, local();
         /// source of the controller's statistics: local (its /v1/events) or redis://HOST:PORT
         bus: BusUrl = BusUrl::Local, wiring();
         /// maximum sojourn time of packets in RLC
@@ -139,9 +142,13 @@ impl TrafficXappComponent {
         .into()
     }
 
+    fn controller(&self) -> RestUrl {
+        self.rest.clone().with_token(self.rest_token_file.clone())
+    }
+
     async fn messages(&self) -> Result<Messages, ComponentError> {
         match &self.bus {
-            BusUrl::Local => Ok(Messages::Local(self.rest.events().await.map_err(environment)?)),
+            BusUrl::Local => Ok(Messages::Local(self.controller().events().await.map_err(environment)?)),
             BusUrl::Redis(url) => redis(url),
         }
     }
@@ -254,7 +261,7 @@ impl TrafficXapp {
         let helper = Rc::new(RefCell::new(TrafficXappMachine::new(part)?));
         let messages = part.messages().await?;
         let ended: Rc<RefCell<Option<ComponentError>>> = Rc::default();
-        let rest = part.rest.clone();
+        let rest = part.controller();
         let driven = helper.clone();
         let end = ended.clone();
         let task = tokio::task::spawn_local(async move {

@@ -2,30 +2,22 @@
 //! limit.
 #![allow(clippy::result_large_err, reason = "one refusal a request")]
 
-use axum::Router;
 use axum::extract::Request;
-use axum::extract::connect_info::MockConnectInfo;
 use axum::http::{HeaderMap, StatusCode};
-use axum::middleware::{Next, from_fn};
 use axum::response::Response;
-use axum::serve::Listener;
 use ranlab_e2::Time;
 use ranlab_http::guard::problem;
-use ranlab_http::server::Client;
+use ranlab_http::listen::connection;
+use ranlab_http::server::{Client, Server};
 use ranlab_http::token::Token;
 use ranlab_machine::lock;
 use ranlab_machine::routes::Who;
 use ranlab_ric::hosting::HostingHandle;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 use std::os::unix::net::UnixListener;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::UnixStream;
-use tokio::net::unix::SocketAddr as Peer;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Maximum number of concurrent requests of one xApp.
@@ -187,27 +179,42 @@ impl Client for HostedXapp {
     }
 }
 
-/// Serves the router at each xApp's own socket; requests count as coming from this machine.
-pub(crate) fn serve_sockets(router: &Router, sockets: Vec<io::Result<UnixListener>>) -> io::Result<()> {
+/// Serves each xApp's own socket; requests count as coming from this machine.
+pub(crate) fn serve_sockets(
+    server: &Arc<Server<HostedXapp>>,
+    sockets: Vec<io::Result<UnixListener>>,
+) -> io::Result<()> {
     for socket in sockets {
         let socket = socket?;
         socket.set_nonblocking(true)?;
         let listener = tokio::net::UnixListener::from_std(socket)?;
-        let here = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let router = router.clone().layer(from_fn(unhurried)).layer(MockConnectInfo(here));
-        let bounded = BoundedListener { listener, room: Arc::new(Semaphore::new(XAPP_CONNECTIONS_MAX)) };
-        tokio::spawn(async move {
-            if let Err(error) = axum::serve(bounded, router).await {
-                tracing::error!(%error, "HTTP of a hosted xApp ended");
-            }
-        });
+        tokio::spawn(accept(listener, server.clone()));
     }
     Ok(())
 }
 
+/// Answers a limited number of connections at a time.
+async fn accept(listener: tokio::net::UnixListener, server: Arc<Server<HostedXapp>>) {
+    let room = Arc::new(Semaphore::new(XAPP_CONNECTIONS_MAX));
+    // The semaphore is never closed.
+    while let Ok(permit) = room.clone().acquire_owned().await {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let server = server.clone();
+                tokio::spawn(async move {
+                    let _held = permit;
+                    connection(stream, move |request| unhurried(server.clone(), request)).await;
+                });
+            }
+            Err(error) => tracing::warn!(%error, "a connection of a hosted xApp could not be accepted"),
+        }
+        tokio::time::sleep(CONNECTION_REST).await;
+    }
+}
+
 /// Delays refusals, because a client tends to retry immediately.
-async fn unhurried(request: Request, next: Next) -> Response {
-    let response = next.run(request).await;
+async fn unhurried(server: Arc<Server<HostedXapp>>, request: Request) -> Response {
+    let response = server.answer(Ipv4Addr::LOCALHOST.into(), request).await;
     if matches!(
         response.status(),
         StatusCode::UNAUTHORIZED
@@ -218,59 +225,6 @@ async fn unhurried(request: Request, next: Next) -> Response {
         tokio::time::sleep(REFUSAL_REST).await;
     }
     response
-}
-
-/// Listener for one xApp with a limited number of connections.
-struct BoundedListener {
-    listener: tokio::net::UnixListener,
-    room: Arc<Semaphore>,
-}
-
-impl Listener for BoundedListener {
-    type Io = ConnectionPermit;
-    type Addr = Peer;
-
-    async fn accept(&mut self) -> (ConnectionPermit, Peer) {
-        // The semaphore is never closed.
-        let Ok(room) = self.room.clone().acquire_owned().await else { return std::future::pending().await };
-        let (stream, peer) = Listener::accept(&mut self.listener).await;
-        tokio::time::sleep(CONNECTION_REST).await;
-        (ConnectionPermit { stream, _room: room }, peer)
-    }
-
-    fn local_addr(&self) -> io::Result<Peer> {
-        self.listener.local_addr()
-    }
-}
-
-/// Connection that holds a connection slot.
-struct ConnectionPermit {
-    stream: UnixStream,
-    _room: OwnedSemaphorePermit,
-}
-
-impl AsyncRead for ConnectionPermit {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buffer)
-    }
-}
-
-impl AsyncWrite for ConnectionPermit {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, octets: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, octets)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
-    }
 }
 
 #[cfg(test)]

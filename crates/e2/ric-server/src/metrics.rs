@@ -36,6 +36,12 @@ pub fn text(snapshot: &RicSnapshot, feeds: &[FeedCounts; 2], rmr: &RmrCounts) ->
             out.metric(&format!("ranlab_{feed}_{name}"), help, kind, one(of(counts)));
         }
     }
+    out.metric(
+        "ranlab_http_connections_refused_total",
+        "HTTP connections closed because their address had too many.",
+        "counter",
+        one(ranlab_http::listen::refused_connections()),
+    );
     let RmrCounts { sent, dropped, received, ignored, refused } = *rmr;
     for (name, help, value) in [
         ("sent", "RMR messages written to the sockets of xApps.", sent),

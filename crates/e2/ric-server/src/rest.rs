@@ -95,9 +95,9 @@ pub async fn serve(ric: RicHandle, config: RestConfig) -> io::Result<SocketAddr>
     }
     let desk = ThreadBridge::open(ric);
     let sockets = config.hosted.as_ref().map(Hosted::sockets).unwrap_or_default();
-    let router = server(desk, config, access).router();
-    serve_sockets(&router, sockets)?;
-    ranlab_http::serve(router, address).await
+    let server = Arc::new(server(desk, config, access));
+    serve_sockets(&server, sockets)?;
+    server.serve(address).await
 }
 
 /// Returns the server of all tables, in order of precedence.

@@ -31,6 +31,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Maximum number of messages queued for one agent; beyond, the agent is disconnected.
@@ -187,6 +188,6 @@ impl<P: ControllerLogic> Server<P> {
 
     /// Serves the REST API; returns the bound address.
     pub(crate) async fn serve_http(&self, address: SocketAddr, access: Access) -> io::Result<SocketAddr> {
-        http::server::<P>(self.driver.clone(), access).serve(address).await
+        Arc::new(http::server::<P>(self.driver.clone(), access)).serve(address).await
     }
 }

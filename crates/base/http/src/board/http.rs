@@ -36,7 +36,7 @@ ranlab_machine::routes! {
 /// # Errors
 /// Fails if the address cannot be bound, or is beyond loopback and there is no token.
 pub async fn serve(board: StatusBoard, config: Config) -> io::Result<SocketAddr> {
-    Server::new(config.access).with(Table::routed(Arc::new(board))).serve(config.address).await
+    Arc::new(Server::new(config.access).with(Table::routed(Arc::new(board)))).serve(config.address).await
 }
 
 impl StatusBoard {
