@@ -16,21 +16,25 @@ impl Ends {
             upf.handle(now, UpfInput::Received(from, datagram));
             let mut sent = Vec::new();
             let mut deleted = Vec::new();
+            let mut markers = Vec::new();
             let mut recognised = 0;
             while let Some(output) = upf.poll() {
                 match output {
                     UpfOutput::Send(to, octets) => sent.push((to, octets)),
                     UpfOutput::Event(UpfEvent::Deleted(seid)) => deleted.push(seid),
-                    UpfOutput::Event(UpfEvent::EstablishedAlike { .. } | UpfEvent::Redirected { .. }) => {
+                    UpfOutput::Event(UpfEvent::Modified { end_markers, .. }) => markers.extend(end_markers),
+                    UpfOutput::Event(UpfEvent::EstablishedAlike { .. }) => recognised += 1,
+                    UpfOutput::Event(UpfEvent::Redirected { left, .. }) => {
+                        markers.extend(left);
                         recognised += 1;
                     }
                     UpfOutput::Event(_) => {}
                 }
             }
-            (sent, deleted, recognised)
+            (sent, (deleted, markers), recognised)
         });
-        let [(sent, deleted, recognised), general] = answers;
-        assert_eq!((&sent, deleted), (&general.0, general.1), "{datagram:02x?}");
+        let [(sent, effects, recognised), general] = answers;
+        assert_eq!((&sent, effects), (&general.0, general.1), "{datagram:02x?}");
         assert_eq!(general.2, 0);
         assert_eq!(
             (self.quick.sessions(), self.quick.counters()),
@@ -71,6 +75,19 @@ fn associate(ends: &mut Ends, dialect: Dialect) -> Vec<SessionTemplates> {
     ]
 }
 
+/// Returns an establishment that already has its downlink tunnel.
+fn with_downlink_tunnel(datagram: &[u8], sequence: u32) -> Vec<u8> {
+    let (pdu, _) = decode(datagram).unwrap();
+    let Message::SessionEstablishmentRequest(mut request) = pdu.message else { panic!("{pdu:?}") };
+    let down = request.create_pdrs[1].far_id;
+    for far in request.create_fars.iter_mut().filter(|far| Some(far.far_id) == down) {
+        if let Some(way) = &mut far.forwarding_parameters {
+            way.outer_header_creation = Some(OuterHeaderCreation::gtpu(3, [10, 0, 1, 9].into()));
+        }
+    }
+    encode(request, Some(0), sequence).unwrap()
+}
+
 fn request(random: &mut Random, templates: &[SessionTemplates], sequence: u32, live: &[u64]) -> Vec<u8> {
     let templates = &templates[random.below(templates.len() as u64 + 2) as usize % templates.len()];
     let seid = if live.is_empty() { random.below(9) } else { live[random.below(live.len() as u64) as usize] };
@@ -83,6 +100,8 @@ fn request(random: &mut Random, templates: &[SessionTemplates], sequence: u32, l
             if !templates.write_establishment(sequence, random.below(1 << 40), v4, &mut out) {
                 let spec = SessionSpec { ue: six, ..v4 };
                 assert!(templates.write_establishment(sequence, 7, spec, &mut out));
+            } else if random.below(2) == 0 {
+                out = with_downlink_tunnel(&out, sequence);
             }
         }
         4..=7 => {

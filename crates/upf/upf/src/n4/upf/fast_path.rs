@@ -242,7 +242,8 @@ impl Upf {
         let at = changes.iter().position(|change| change.pattern.fits(datagram))?;
         let change = &changes[at];
         // The change must concern the downlink alone, and set everything that an earlier change has set.
-        let pdrs = &shapes.get(light.shape)?.session.pdrs;
+        let session = &shapes.get(light.shape)?.session;
+        let pdrs = &session.pdrs;
         let far = Some(change.update.far_id);
         let same = |before: usize| before == at || effect(&changes[before].update) == effect(&change.update);
         if pdrs[0].far_id == far || pdrs[1].far_id != far || light.change.is_some_and(|(was, ..)| !same(was))
@@ -251,8 +252,13 @@ impl Upf {
         }
         let teid = u32::from_be_bytes(number(&change.teid, datagram)?);
         let peer = Ipv4Addr::from(number::<4>(&change.peer, datagram)?);
-        let left = light.change.replace((at, teid, peer)).filter(|_| change.end_marker);
-        let left = left.map(|(_, teid, peer)| OuterHeaderCreation::gtpu(teid, peer.into()));
+        let before = light.change.replace((at, teid, peer));
+        let before = before.map(|(_, teid, peer)| OuterHeaderCreation::gtpu(teid, peer.into())).or_else(|| {
+            // The tunnel of the establishment, which is the same for all sessions of the shape.
+            let far = session.fars.iter().find(|own| Some(own.far_id) == far)?;
+            far.forwarding_parameters.as_ref()?.outer_header_creation
+        });
+        let left = before.filter(|_| change.end_marker);
         change.answer.write(light.cp_seid, sequence, out);
         let event = UpfEvent::Redirected { seid, teid, peer, left };
         self.outputs.push_back(UpfOutput::Event(event));
