@@ -39,7 +39,7 @@ P
 
 # Paired runs: a slice of two thirds, and a controller that does nothing.
 sim "$file" --point 0 --without xapp.slice --seeds 3 --record learn --out page --format json >twin.json
-grep -q 'class=gains>gains' page/report.html && grep -q 'class=pays>pays' page/report.html
+grep -q 'class=gains>gains' page/report.html && grep -q 'class=loses>loses' page/report.html
 grep -q '^xapp.sharing=true,1,1,mbps,.*,gains' page/differences.csv && [[ -s page/figure-1.png ]] || { cat page/differences.csv; exit 1; }
 for table in states controls; do [[ $(head -c 4 learn/$table.parquet)$(tail -c 4 learn/$table.parquet) == PAR1PAR1 ]]; done
 sim "$here/scenarios/flexric/fig11.toml" --point 0 --set load.channel=sinr:12 --set load.ues=3 --set measure.duration=8s \
@@ -47,9 +47,9 @@ sim "$here/scenarios/flexric/fig11.toml" --point 0 --set load.channel=sinr:12 --
 python3 - <<'P'
 import json
 twin, nothing = (json.load(open(f"{name}.json"))["points"][0]["differences"] for name in ("twin", "nothing"))
-told = {it["ue"]: it["told"] for it in twin if it["kpi"] == "mbps"}
-assert told == {1: "gains", 2: "pays"}, told
-assert nothing and all(it["told"] == "same" and set(it["differences"]) == {0} for it in nothing), nothing
+verdicts = {it["ue"]: it["verdict"] for it in twin if it["kpi"] == "mbps"}
+assert verdicts == {1: "gains", 2: "loses"}, verdicts
+assert nothing and all(it["verdict"] == "same" and set(it["differences"]) == {0} for it in nothing), nothing
 P
 
 # An xApp over E42 at a bare RIC receives the same reports as live, without effect on any UE; the run without

@@ -17,7 +17,7 @@ const DRAWN_MAX: usize = 40;
 
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:1000px;margin:0 auto;padding:28px 20px;background:#fff;color:#1a1b1c}\
 table{border-collapse:collapse;width:100%;font-size:14px}th,td{text-align:left;padding:5px 10px;border-bottom:1px solid #d8dde2}\
-td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}.gains{color:#1f7a4d}.pays{color:#b3261e;font-weight:600}\
+td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}.gains{color:#1f7a4d}.loses{color:#b3261e;font-weight:600}\
 figure{margin:14px 0;padding:12px;border:1px solid #d8dde2;border-radius:8px}svg{width:100%;height:auto}figcaption{color:#5d6670;font-size:14px}\
 pre{background:#f4f6f8;padding:12px;white-space:pre-wrap;overflow-wrap:anywhere}";
 
@@ -85,7 +85,7 @@ fn table(points: &[Found]) -> Table {
         ("half_width", number(|it| it.summary.half_width)),
         ("seeds", count(|it| it.summary.n as i64)),
         ("correlation", number(|it| it.correlation)),
-        ("told", text(&|_, it| effect_word(it.told).to_owned())),
+        ("verdict", text(&|_, it| effect_word(it.verdict).to_owned())),
     ];
     Table { columns: columns.into_iter().map(|(name, column)| (name.to_owned(), column)).collect() }
 }
@@ -99,7 +99,7 @@ fn rows(page: &mut String, (_, _, found): &Found) {
         let half = it.summary.half_width.map_or_else(String::new, |half| format!(" ± {}", short(half)));
         let who = who(it);
         let kpi = escape(&it.of.kpi);
-        let word = effect_word(it.told);
+        let word = effect_word(it.verdict);
         let without = short(it.without);
         let with = short(it.with);
         let mean = short(it.summary.mean);
@@ -118,7 +118,7 @@ fn rows(page: &mut String, (_, _, found): &Found) {
             "<p>{}: of all UEs {} gain, {} pay, {} the same, {} unclear; least {least}, quartiles {lower}, {median} and {upper}, most {most}.</p>",
             escape(&it.kpi),
             it.gains,
-            it.pays,
+            it.loses,
             it.same,
             it.unclear
         );
@@ -154,7 +154,7 @@ pub(super) fn write(
     let mut drawn = 0;
     for point in points {
         let seeds = point.1;
-        let _ = write!(page, "<h2>Who gains and who pays{}: {seeds} seeds</h2>", escape(&at(&point.0)));
+        let _ = write!(page, "<h2>UEs that gain and UEs that lose{}: {seeds} seeds</h2>", escape(&at(&point.0)));
         rows(&mut page, point);
         let mut kpis: Vec<&str> = point.2.iter().map(|it| it.of.kpi.as_str()).collect();
         kpis.sort_unstable();

@@ -96,7 +96,7 @@ fn print_effects(
             let [least, _, median, _, most] = spread.quartiles.map(short);
             output.text(format_args!(
                 "  {}: of all UEs {} gain, {} pay, {} the same, {} unclear; {least} to {most}, median {median}",
-                spread.kpi, spread.gains, spread.pays, spread.same, spread.unclear
+                spread.kpi, spread.gains, spread.loses, spread.same, spread.unclear
             ))?;
         }
         let digests =
@@ -138,18 +138,18 @@ fn line(it: &Difference) -> String {
     let half = it.summary.half_width.map_or_else(String::new, |half| format!(" ± {}", short(half)));
     let who = who(it);
     let kpi = &it.of.kpi;
-    let told = effect_word(it.told);
+    let verdict = effect_word(it.verdict);
     let without = short(it.without);
     let with = short(it.with);
     let mean = short(it.summary.mean);
-    format!("  {who} {kpi:<18} {without} -> {with}: {mean}{half}  {told}")
+    format!("  {who} {kpi:<18} {without} -> {with}: {mean}{half}  {verdict}")
 }
 
 /// Returns the effect in one word.
-pub(super) fn effect_word(told: EffectVerdict) -> &'static str {
-    match told {
+pub(super) fn effect_word(verdict: EffectVerdict) -> &'static str {
+    match verdict {
         EffectVerdict::Gains => "gains",
-        EffectVerdict::Pays => "pays",
+        EffectVerdict::Loses => "loses",
         EffectVerdict::Same => "the same",
         EffectVerdict::Unclear => "unclear",
     }

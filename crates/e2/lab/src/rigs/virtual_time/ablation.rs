@@ -40,7 +40,7 @@ pub enum EffectVerdict {
     /// Better with it, over the whole confidence interval.
     Gains,
     /// Worse with it.
-    Pays,
+    Loses,
     /// Exactly the same in every seed.
     Same,
     /// The confidence interval includes 0, or there is only one seed.
@@ -65,7 +65,7 @@ pub struct Difference {
     /// variance. Absent if there is no variation or there are fewer than three seeds.
     pub correlation: Option<f64>,
     /// Effect.
-    pub told: EffectVerdict,
+    pub verdict: EffectVerdict,
 }
 
 /// Distribution of a KPI's effects over the UEs.
@@ -76,7 +76,7 @@ pub struct Spread {
     /// Number of UEs with a better value.
     pub gains: usize,
     /// Number of UEs with a worse value.
-    pub pays: usize,
+    pub loses: usize,
     /// Number of UEs with exactly the same value.
     pub same: usize,
     /// Number of UEs with an unclear effect.
@@ -163,7 +163,7 @@ fn classify(kpi: &str, differences: &[f64], summary: &Summary) -> EffectVerdict 
         (_, true) => false,
         _ => return EffectVerdict::Unclear,
     };
-    if up == (better(kpi) == Better::Higher) { EffectVerdict::Gains } else { EffectVerdict::Pays }
+    if up == (better(kpi) == Better::Higher) { EffectVerdict::Gains } else { EffectVerdict::Loses }
 }
 
 /// Returns the effect on every value, UE by UE.
@@ -179,11 +179,11 @@ pub fn differences(pairs: &[SeedPair], confidence: f64) -> Vec<Difference> {
         let differences: Vec<f64> = both.iter().map(|(with, without)| with - without).collect();
         let summary = summarise(&differences, confidence)?;
         let (with, without): (Vec<f64>, Vec<f64>) = both.iter().copied().unzip();
-        let told = classify(&of.kpi, &differences, &summary);
+        let verdict = classify(&of.kpi, &differences, &summary);
         let with = mean(&with);
         let without = mean(&without);
         let correlation = correlation(&both);
-        Some(Difference { of, with, without, differences, summary, correlation, told })
+        Some(Difference { of, with, without, differences, summary, correlation, verdict })
     };
     kpis.into_iter().filter_map(one).collect()
 }
@@ -195,12 +195,12 @@ pub fn spreads(differences: &[Difference]) -> Vec<Spread> {
         by_kpi.entry(&difference.of.kpi).or_default().push(difference);
     }
     let one = |(kpi, all): (&str, Vec<&Difference>)| {
-        let count = |told| all.iter().filter(|difference| difference.told == told).count();
+        let count = |verdict| all.iter().filter(|difference| difference.verdict == verdict).count();
         let means: Vec<f64> = all.iter().map(|difference| difference.summary.mean).collect();
         Some(Spread {
             kpi: kpi.to_owned(),
             gains: count(EffectVerdict::Gains),
-            pays: count(EffectVerdict::Pays),
+            loses: count(EffectVerdict::Loses),
             same: count(EffectVerdict::Same),
             unclear: count(EffectVerdict::Unclear),
             quartiles: quartiles(&means)?,
@@ -241,19 +241,19 @@ mod tests {
         let pairs: Vec<_> = (1..=4).map(pair).collect();
         let all = differences(&pairs, 0.95);
         let of = |ue, kpi: &str| all.iter().find(|it| it.of.ue == ue && it.of.kpi == kpi).unwrap();
-        assert_eq!((of(1, "mbps").told, of(1, "mbps").summary.half_width), (EffectVerdict::Same, Some(0.0)));
+        assert_eq!((of(1, "mbps").verdict, of(1, "mbps").summary.half_width), (EffectVerdict::Same, Some(0.0)));
         let paid = of(2, "mbps");
-        assert_eq!((paid.told, (paid.summary.mean * 1e6).round()), (EffectVerdict::Pays, -2_000_000.0));
+        assert_eq!((paid.verdict, (paid.summary.mean * 1e6).round()), (EffectVerdict::Loses, -2_000_000.0));
         let gained = of(1, "voip_rtt_us_p99");
-        assert_eq!((gained.told, gained.summary.mean), (EffectVerdict::Gains, -180_002.5));
+        assert_eq!((gained.verdict, gained.summary.mean), (EffectVerdict::Gains, -180_002.5));
         assert!(gained.summary.half_width.unwrap() > 0.0 && gained.correlation.unwrap() > 0.999);
         let mbps = spreads(&all).into_iter().find(|spread| spread.kpi == "mbps").unwrap();
-        assert_eq!((mbps.gains, mbps.pays, mbps.same, mbps.unclear), (0, 1, 1, 0));
+        assert_eq!((mbps.gains, mbps.loses, mbps.same, mbps.unclear), (0, 1, 1, 0));
         // One seed has no confidence interval: different values are unclear, identical ones are the same.
         let one = differences(&pairs[..1], 0.95);
-        let told: Vec<_> = one.iter().map(|it| it.told).collect();
+        let verdict: Vec<_> = one.iter().map(|it| it.verdict).collect();
         assert_eq!(
-            told,
+            verdict,
             [
                 EffectVerdict::Same,
                 EffectVerdict::Same,
