@@ -1,4 +1,4 @@
-// The page: what is told by the server, and the view that the address names.
+// The page: receives the state from the server and shows the view that the URL names.
 import { h, put } from "./dom.js";
 import { lock, tellPill } from "./lock.js";
 import { ask, Stream, takeToken } from "./net.js";
@@ -8,9 +8,9 @@ import { Store } from "./store.js";
 import { themed } from "./theme.js";
 import { Turns, whole } from "./turns.js";
 
-/** Milliseconds between two drawings. */
+/** Interval of drawing, in milliseconds. */
 const DRAW = 1_000;
-/** Milliseconds for which a page that nobody sees goes on. */
+/** Time for which a hidden page stays connected, in milliseconds. */
 const HIDDEN = 20_000;
 
 const element = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
@@ -36,7 +36,7 @@ function tellHealth(now, why) {
   field.focus();
 }
 
-/** Shows what the address names. */
+/** Shows the view of the URL. */
 function route() {
   turns.stop();
   view?.close();
@@ -45,7 +45,7 @@ function route() {
   try {
     id = found ? decodeURIComponent(found[1]) : "";
   } catch {
-    // An address that nobody made here names nothing.
+    // A URL that this page did not create has no view.
   }
   view = id ? new NodeView(store, id, models) : new Overview(store);
   put(view.element, ...view.parts);
@@ -73,13 +73,13 @@ async function start() {
   }
   stream = new Stream("/v1/overview", (event, data) => {
     if (event === "overview") store.hear(data, Date.now() / 1000);
-    // What was missed is told anew.
+    // Missed changes are sent again.
     if (event === "dropped") stream?.again();
   }, tellHealth);
   route();
 }
 
-/** A page that nobody sees costs nothing. */
+/** A hidden page uses no CPU time. */
 function visible() {
   clearTimeout(hidden);
   if (document.hidden) {
@@ -103,7 +103,7 @@ function visible() {
 let hidden;
 let rests = false;
 
-// On paper it is light at once.
+// Printing uses the light theme immediately.
 themed(theme, () => view && whole(view.show()));
 takeToken();
 addEventListener("hashchange", () => {

@@ -1,4 +1,4 @@
-// A command to a base station, and what it did: the means of some columns before and after it.
+// A control of a base station and its effect: means of some columns before and after it.
 import { h, put, tell } from "./dom.js";
 import { show } from "./figure.js";
 import { ask, Refused } from "./net.js";
@@ -6,15 +6,15 @@ import { plain } from "./table.js";
 
 /** @typedef {import("./watch.js").Model} Model */
 
-/** Columns of an effect at most: the server's bound. */
+/** Maximum number of columns of an effect; the server's limit. */
 const COLUMNS_MAX = 16;
-/** Results that are kept. */
+/** Number of results that are kept. */
 const RESULTS_MAX = 20;
 
 /** @param {number} id @param {string} label @param {number} share parts per million */
 const slice = (id, label, share) => ({ id, label, scheduler: "pf", parameters: { capacity: share } });
 
-/** Messages to begin with, by model. @type {Record<string, [string, any][]>} */
+/** Initial messages, by model. @type {Record<string, [string, any][]>} */
 const EXAMPLES = {
   slice: [
     ["Two slices, 70 % and 30 %, idle resources shared", { configure: { algorithm: "nvs", sharing: true, slices: [slice(1, "gold", 700_000), slice(2, "silver", 300_000)] } }],
@@ -106,7 +106,7 @@ export class Control {
     const name = `command ${this.count}`;
     try {
       const answer = await ask("POST", "/v1/control", body);
-      // It was given in the middle of what was looked at.
+      // The control was sent within the observed interval.
       const ago = body.effect ? (body.effect.periods * body.effect.period_ms) / 1000 : 0;
       this.mark({ x: Date.now() / 1000 - ago, name });
       this.told(name, body, answer, null);
@@ -141,7 +141,7 @@ export class Control {
   }
 }
 
-/** Rows of a KPI at most. */
+/** Maximum number of rows of a KPI. */
 const GROUPS_SHOWN = 64;
 
 /** @param {string} kind @param {Record<string, any>} groups @returns {[string, any][]} */

@@ -1,4 +1,4 @@
-// A report's document: what campaign::report::document writes, as figures, and as whatever figure of its points somebody asks for.
+// A report's document, written by campaign::report::document: its figures, and further figures of its points that a user selects.
 import { figure } from "./figure.js";
 
 /**
@@ -6,7 +6,7 @@ import { figure } from "./figure.js";
  * @typedef {{path: string, label: string, name: string, values: [string, number | null][]}} Axis
  * @typedef {{name: string, label: string, unit: string}} Metric
  * @typedef {{at: (number | null)[], outcome: string, reason: string, repeats: number, values: (null | number | Measured)[]}} Point
- * Mean, half width, repeats; where the interval is not symmetric also the text that people read, and its ends (null: open).
+ * Mean, half width, repeats; for an asymmetric interval also its text and its ends (null: open).
  * @typedef {[number, number | null, number, string?, (number | null)?, (number | null)?]} Measured
  * @typedef {{metric: string, unit: string, where: string, paper: string, ours: string, verdict: string, reason: string, source: string, published: boolean}} Expected
  * @typedef {{x: string, y: string, by: string | null}} Asked
@@ -37,10 +37,10 @@ import { figure } from "./figure.js";
  */
 
 const FORMAT = "ranlab-report/1";
-/** Series of a figure at most: more cannot be told apart. */
+/** Maximum number of series of a figure; more are not distinguishable. */
 const SERIES_MAX = 8;
 
-/** What a saved page holds, or a text that is it. @param {string} text @returns {any} */
+/** The data of a saved page, or of a text that is only the data. @param {string} text @returns {any} */
 export function parsed(text) {
   const begin = '<script type="application/json" id="data">';
   const at = text.indexOf(begin);
@@ -55,7 +55,7 @@ export function parse(text) {
   return found;
 }
 
-/** A figure as it is drawn. @param {any} told @returns {Figure} */
+/** A figure in the form that is drawn. @param {any} told @returns {Figure} */
 export function unpack(told) {
   let rows = /** @type {string[]} */ ([]);
   const series = told.series.map((/** @type {any} */ it) => {
@@ -76,7 +76,7 @@ export function varied(doc) {
   return doc.axes.filter((axis) => axis.values.length > 1);
 }
 
-/** Samples of a metric along an axis, by the value of another, at fixed values of the rest. @param {Document} doc @param {Asked} asked @param {Map<string, string>} pins by path */
+/** Samples of a metric along an axis, by the value of another axis, at fixed values of all others. @param {Document} doc @param {Asked} asked @param {Map<string, string>} pins by path */
 function groups(doc, asked, pins) {
   const index = (/** @type {string | null} */ path) => doc.axes.findIndex((axis) => axis.path === path);
   const [x, by, y] = [index(asked.x), index(asked.by), doc.metrics.findIndex((metric) => metric.name === asked.y)];
@@ -96,7 +96,7 @@ function groups(doc, asked, pins) {
   return all;
 }
 
-/** A figure that somebody asks for: points are never taken together, so that each axis is across, split by, or fixed. @param {Document} doc @param {Asked} asked @param {Map<string, string>} pins @param {Overlay[]} overlays @returns {Figure} */
+/** A figure that a user selects. Points are never combined: each axis is the horizontal one, distinguishes series, or is fixed. @param {Document} doc @param {Asked} asked @param {Map<string, string>} pins @param {Overlay[]} overlays @returns {Figure} */
 export function explored(doc, asked, pins, overlays) {
   const axis = doc.axes.find(({ path }) => path === asked.x);
   const metric = doc.metrics.find(({ name }) => name === asked.y);
@@ -130,7 +130,7 @@ export function explored(doc, asked, pins, overlays) {
 
 /** @typedef {{name: string, doc: Document}} Overlay */
 
-/** A figure with the same of other campaigns over it. @param {Figure} own @param {Overlay[]} overlays @returns {Figure} */
+/** A figure overlaid with the same figure of other campaigns. @param {Figure} own @param {Overlay[]} overlays @returns {Figure} */
 export function overlaid(own, overlays) {
   const others = overlays.flatMap(({ name, doc }) => doc.figures.filter((it) => it.title === own.title && it.x_label === own.x_label && it.y_label === own.y_label).map(unpack).flatMap((other) => {
     const place = (/** @type {number} */ x) => (own.x === "names" ? own.names.indexOf(other.names[x]) : x);

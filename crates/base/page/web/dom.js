@@ -1,6 +1,6 @@
-// Elements out of text: nothing that a peer has sent is ever read as markup.
+// Creates elements. Text of a peer is never parsed as markup.
 
-/** Text whose every sign is seen: a name that turns the direction of writing would look like another's. @param {string} text */
+/** Text with visible control characters, because a name that changes the writing direction could imitate another name. @param {string} text */
 export function seen(text) {
   return text.replace(/[\u0000-\u0009\u000b-\u001f\u007f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/g, "\ufffd");
 }
@@ -8,7 +8,7 @@ export function seen(text) {
 /** @typedef {string | number | Node | null | undefined | false} Child */
 
 /**
- * An element. Attributes that are `false` or `undefined` are left out; functions listen to the event of that name.
+ * An element. Attributes that are `false` or `undefined` are omitted; functions are event listeners.
  * @template {keyof HTMLElementTagNameMap} T
  * @param {T} tag
  * @param {Record<string, string | number | boolean | undefined | ((event: any) => void)>} [attributes]
@@ -23,7 +23,7 @@ export function h(tag, attributes = {}, ...children) {
 }
 
 /**
- * An element of SVG.
+ * An SVG element.
  * @param {string} tag
  * @param {Record<string, string | number | boolean | undefined | ((event: any) => void)>} [attributes]
  * @param {...Child} children
@@ -52,7 +52,7 @@ export function set(element, attributes) {
 }
 
 /**
- * Puts children in the place of those that are there.
+ * Replaces the children of an element.
  * @param {Element} element
  * @param {...Child} children
  */
@@ -61,14 +61,14 @@ export function put(element, ...children) {
   element.replaceChildren(...kept.map((child) => (child instanceof Node ? child : seen(String(child)))));
 }
 
-/** Puts elements in the place of those that are there, unless they are the same. @param {Element} element @param {Element[]} wanted */
+/** Replaces the children of an element, unless they are the same. @param {Element} element @param {Element[]} wanted */
 export function keep(element, wanted) {
   const same = element.children.length === wanted.length && wanted.every((it, n) => it.isEqualNode(element.children[n]));
   if (!same) put(element, ...wanted);
 }
 
 /**
- * Text in an element, written only if it is another: screen readers repeat what is written.
+ * Sets the text of an element if it differs, because screen readers repeat text that is set.
  * @param {Element} element
  * @param {string} text
  */

@@ -1,4 +1,4 @@
-// Any metric over any axis, split by any other, at chosen values of the rest.
+// Any metric over any axis, with a series per value of another axis, at fixed values of the rest.
 import { h, put } from "./dom.js";
 import { explored, varied } from "./document.js";
 import { Plot } from "./plot.js";
@@ -40,7 +40,7 @@ export class Explore {
     this.draw();
   }
 
-  /** Shows something, and its choices. @param {import("./document.js").Asked} asked */
+  /** Shows a selection and its choices. @param {import("./document.js").Asked} asked */
   ask(asked) {
     this.asked = { ...asked };
     if (!this.doc) return;

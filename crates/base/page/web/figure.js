@@ -1,4 +1,4 @@
-// What a figure shows, apart from where it comes from and how it is drawn; the same words as the report's figures.
+// The content of a figure, independent of its source and drawing; with the terms of the report's figures.
 
 /**
  * @typedef {import("./history.js").Sample & {least?: number, most?: number}} Sample `least` and `most`: whiskers of a box
@@ -35,7 +35,7 @@
  */
 
 /**
- * A figure of which only what differs is said.
+ * A figure with defaults for absent properties.
  * @param {Partial<Figure> & {title: string}} wanted
  * @returns {Figure}
  */
@@ -46,7 +46,7 @@ export function figure(wanted) {
   };
 }
 
-/** Steps between marks of a time axis, seconds. */
+/** Distances between marks of a time axis, in seconds. */
 const TIME_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600];
 
 /**
@@ -94,7 +94,7 @@ function digits(value) {
 const PREFIXES = /** @type {const} */ ([[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]]);
 
 /**
- * A number as people read it, with its unit.
+ * A number with its unit, as text.
  * @param {number | null | undefined} value
  * @param {string} [unit]
  * @returns {string}
@@ -113,22 +113,22 @@ export function show(value, unit = "") {
   return unit ? `${digits(value)} ${unit}` : digits(value);
 }
 
-/** Made once: it takes longer than to write a number. */
+/** Created once, because creation takes longer than formatting. */
 const EXACT = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 5 });
 
-/** A number with what somebody who reads values wants of it. @param {number | null | undefined} value */
+/** A number with up to five significant digits. @param {number | null | undefined} value */
 export function exact(value) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   const size = Math.abs(value);
   return size !== 0 && (size < 1e-4 || size >= 1e12) ? value.toExponential(3) : EXACT.format(value);
 }
 
-/** A value of a figure in words: measured ones exactly, what changes once a second by its prefix. @param {Figure} figure @param {number | undefined} value */
+/** A value of a figure as text: measured values in full, live values with a unit prefix. @param {Figure} figure @param {number | undefined} value */
 export function say(figure, value) {
   return figure.unit !== "" || figure.x === "time" ? show(value, figure.unit) : exact(value);
 }
 
-/** A place across in words. @param {Figure} figure @param {number} x */
+/** A horizontal position as text. @param {Figure} figure @param {number} x */
 export function place(figure, x) {
   return figure.x === "time" ? clock(x) : figure.x === "names" ? figure.names[x] ?? "" : exact(x);
 }
@@ -144,7 +144,7 @@ export function told(figure, series, { y, low, high }) {
 }
 
 /**
- * What is drawn, a row for each sample, in full precision.
+ * The drawn data in full precision, with a row per sample.
  * @param {Figure} figure
  * @returns {(string | number)[][]} the first row names the columns
  */
@@ -161,7 +161,7 @@ export function samples(figure) {
 }
 
 /**
- * What is drawn, as a table: a row for each x, a column for each series.
+ * The drawn data as a table: a row per x, a column per series.
  * @param {Figure} figure
  * @returns {{head: string[], rows: string[][]}}
  */
@@ -179,7 +179,7 @@ export function table(figure) {
       row[column] = told(figure, series, sample);
     }
   });
-  // What comes is read from its end.
+  // Live data is read from its end.
   const sign = figure.x === "time" ? -1 : 1;
   const all = [...rows].sort(([a], [b]) => sign * (a - b)).map(([x, row]) => [place(figure, x), ...row]);
   return { head: [figure.x_label, ...figure.series.map((series) => series.name)], rows: all };

@@ -1,4 +1,4 @@
-// How each form of a series is drawn, as SVG; the forms are the report's.
+// Draws each form of a series as SVG; the forms are those of the report.
 import { h, s } from "./dom.js";
 import { exact } from "./figure.js";
 
@@ -6,16 +6,16 @@ import { exact } from "./figure.js";
 /** @typedef {import("./scale.js").Scale} Scale */
 /** @typedef {{x: number, y: number, low: number, high: number, least: number, most: number}} Place */
 /** @typedef {{name: string, form: import("./figure.js").Form, color: number, sign: string, over: boolean, nth: number, points: Place[]}} Drawn */
-/** `one`, `wide`: pixels from series to series beside it, and of each. @typedef {{x: Scale, y: Scale, time: boolean, range: [number, number], one: number, wide: number}} Field */
+/** `one`, `wide`: distance between adjacent series and width of each, in pixels. @typedef {{x: Scale, y: Scale, time: boolean, range: [number, number], one: number, wide: number}} Field */
 
-/** Colours of the palette, page.css. */
+/** Colours of the palette in page.css. */
 export const COLORS = 8;
-/** Steps of the scale of heat, page.css. */
+/** Colours of the heat scale in page.css. */
 export const STEPS = 7;
-/** A line of what comes by the clock is interrupted where nothing came for so many times the usual. */
+/** A line over time is interrupted where the gap exceeds this multiple of the usual distance. */
 const GAP = 3.5;
 
-/** Series as they lie: areas stand on each other. @param {import("./figure.js").Figure} figure @returns {Drawn[]} */
+/** Series as they are drawn: areas are stacked. @param {import("./figure.js").Figure} figure @returns {Drawn[]} */
 export function laid(figure) {
   /** @type {Map<number, number>} */
   const ground = new Map();
@@ -29,17 +29,17 @@ export function laid(figure) {
     });
     return { name: series.name, form: series.form, color: series.color % COLORS, sign: series.sign ?? "", over: series.over === true, nth: standing(series) ? count++ : 0, points };
   });
-  // Those that stand beside each other lie around their place.
+  // Adjacent series are centred at their position.
   all.forEach((series) => (series.nth -= (count - 1) / 2));
   return all;
 }
 
-/** Whether series of a form stand beside each other. @param {{form: import("./figure.js").Form}} series */
+/** Whether series of a form are drawn side by side. @param {{form: import("./figure.js").Form}} series */
 export function standing({ form }) {
   return form === "bars" || form === "falls" || form === "boxes" || form === "whiskers";
 }
 
-/** Points without holes between them. @param {Place[]} points @param {boolean} time */
+/** Points without gaps between them. @param {Place[]} points @param {boolean} time */
 function runs(points, time) {
   if (!time) return points.length > 0 ? [points] : [];
   const gaps = points.slice(1).map((point, n) => point.x - points[n].x).sort((a, b) => a - b);
@@ -80,7 +80,7 @@ function steps({ x, y }, series) {
   return [s("path", { class: `line c${series.color}${series.over ? " over" : ""}`, d: path })];
 }
 
-/** A line upwards between two values, with ends. @param {Field} field @param {number} at @param {number} low @param {number} high @param {string} look */
+/** A vertical line between two values, with caps. @param {Field} field @param {number} at @param {number} low @param {number} high @param {string} look */
 function whisker({ y }, at, low, high, look) {
   const [a, b] = [y.at(low).toFixed(1), y.at(high).toFixed(1)];
   const [left, right] = [(at - 4).toFixed(1), (at + 4).toFixed(1)];
@@ -133,7 +133,7 @@ function cells({ x, y, range: [least, most] }, series) {
   });
 }
 
-/** A series in its field. @param {Field} field @param {Drawn} series @returns {SVGElement[]} */
+/** A series in its plot area. @param {Field} field @param {Drawn} series @returns {SVGElement[]} */
 export function shapes(field, series) {
   switch (series.form) {
     case "cells": return cells(field, series);
@@ -145,7 +145,7 @@ export function shapes(field, series) {
   }
 }
 
-/** The steps of a scale in words. @param {(step: number) => string} name least value of a step */
+/** The steps of a scale as text. @param {(step: number) => string} name least value of a step */
 export function key(name) {
   const steps = Array.from({ length: STEPS }, (_, n) => h("li", { class: `heat${n}` }, h("i"), name(n)));
   return h("ul", { class: "legend scale", "aria-hidden": "true" }, ...steps);

@@ -1,4 +1,4 @@
-// Heat on a canvas: values by time and row, and a map with a cell for each node.
+// Heat maps on a canvas: values by time and row, and a map with a cell per node.
 import { h, put, seen, set, tell } from "./dom.js";
 import { clock, show } from "./figure.js";
 import { key, STEPS } from "./forms.js";
@@ -7,10 +7,10 @@ import { whole } from "./turns.js";
 
 /** @typedef {import("./figure.js").Figure} Figure */
 
-/** Colours that have been looked up, by theme and name. @type {Map<string, string>} */
+/** Resolved colours, by theme and name. @type {Map<string, string>} */
 const known = new Map();
 
-/** A colour of page.css as it is now. @param {string} name @returns {string} */
+/** The current value of a colour of page.css. @param {string} name @returns {string} */
 export function color(name) {
   const key = `${document.documentElement.dataset.theme} ${name}`;
   const found = known.get(key) || getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -18,12 +18,12 @@ export function color(name) {
   return found;
 }
 
-/** The scale, least first. @returns {string[]} */
+/** The scale, from the smallest value. @returns {string[]} */
 export function scale() {
   return Array.from({ length: STEPS }, (_, n) => color(`--heat${n}`));
 }
 
-/** A canvas with as many pixels as the screen has. @param {HTMLCanvasElement} canvas @param {number} width @param {number} height */
+/** A canvas with the resolution of the screen. @param {HTMLCanvasElement} canvas @param {number} width @param {number} height */
 export function sized(canvas, width, height) {
   const dense = devicePixelRatio || 1;
   if (canvas.width !== Math.round(width * dense) || canvas.height !== Math.round(height * dense)) {
@@ -38,16 +38,16 @@ export function sized(canvas, width, height) {
 }
 
 const LEFT = 132, BOTTOM = 22, ROW_MIN = 6, ROW_MAX = 18, HEIGHT_MAX = 420, NAME_MAX = 21;
-/** Rows that are drawn between two looks at the clock. */
+/** Number of rows drawn between two checks of the clock. */
 const ABREAST = 8;
 
-/** A name that fits beside its row. @param {string} name */
+/** A name shortened to the space next to its row. @param {string} name */
 function short(name) {
   const signs = [...seen(name)];
   return signs.length > NAME_MAX ? `${signs.slice(0, NAME_MAX - 1).join("")}…` : signs.join("");
 }
 
-/** Values by time and row: `series` of the figure are the rows, their `y` is the colour's value. */
+/** Values by time and row: the figure's `series` are the rows, their `y` selects the colour. */
 export class Heat {
   /** @param {{steps: number[], span?: number}} options the least value of each step, and the seconds shown at least */
   constructor({ steps, span = 60 }) {
@@ -61,7 +61,7 @@ export class Heat {
     this.figure = null;
     this.title = h("figcaption", { class: "title" });
     this.canvas = h("canvas", { role: "img" });
-    /** What is drawn in turns, and seen when it is whole. */
+    /** Drawn in slices, and shown when complete. */
     this.next = h("canvas");
     this.width = 0;
     this.readout = h("p", { class: "readout", "aria-live": "polite" });
@@ -90,7 +90,7 @@ export class Heat {
     whole(this.drawing(figure));
   }
 
-  /** In turns: see `Turns`. @param {Figure} figure @returns {Generator<void>} */
+  /** Runs in slices (see `Turns`). @param {Figure} figure @returns {Generator<void>} */
   *drawing(figure) {
     this.figure = figure;
     tell(this.title, figure.title);

@@ -1,11 +1,11 @@
-// What was, by the second and for a while: rings of bounded length.
+// Recent values, one per second, in rings of limited length.
 
-/** Seconds that are remembered. */
+/** Number of seconds that are kept. */
 export const SPAN_S = 180;
 
-/** `n`: how many values it is the mean of. @typedef {{x: number, y: number, low: number, high: number, n?: number}} Sample */
+/** `n`: number of values in the mean. @typedef {{x: number, y: number, low: number, high: number, n?: number}} Sample */
 
-/** Values of one thing, one sample a second: the mean of what came in it, from the lowest to the highest. */
+/** Values of one quantity, one sample per second: mean, minimum and maximum of the values in that second. */
 export class Track {
   constructor() {
     /** @type {Sample[]} */
@@ -31,7 +31,7 @@ export class Track {
       last.high = Math.max(last.high, high);
       return;
     }
-    // Clocks that were set back begin anew.
+    // A clock that was set back starts a new history.
     if (last && last.x > x) this.samples = [];
     this.count = 1;
     this.samples.push({ x, y, low, high, n: 1 });

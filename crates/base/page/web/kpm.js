@@ -1,4 +1,4 @@
-// Measurements of KPM, chosen before it is opened.
+// Selection of KPM measurements before a subscription.
 import { h, put, tell } from "./dom.js";
 import { ask } from "./net.js";
 
@@ -46,7 +46,7 @@ export class KpmChoice {
     tell(this.note, "Nothing chosen: all measurements are reported.");
   }
 
-  /** What a subscription adds to its period. @returns {object} */
+  /** Parameters of a subscription in addition to its period. @returns {object} */
   wanted() {
     const measurements = [...this.names.selectedOptions].map((option) => option.value);
     const snssai = this.slice.value.trim();

@@ -1,4 +1,4 @@
-// A verb that runs for a while: what it says of itself, and its document; told by its server, whatever the verb.
+// The page of a running command: its state and its document, as sent by its server.
 import { h, keep, put, tell } from "./dom.js";
 import { unpack } from "./document.js";
 import { figure } from "./figure.js";
@@ -18,13 +18,13 @@ import { Turns } from "./turns.js";
  * @typedef {[string, string, string]} Entry state, name, words
  */
 
-/** Milliseconds between two drawings; between two documents; and seconds that a row remembers. */
+/** Intervals of drawing and of documents, in milliseconds; number of seconds in a row. */
 const DRAW = 1_000, DOCUMENT = 4_000, ROW_MAX = 900;
-/** How often a last document is asked for. */
+/** Maximum number of requests for a last document. */
 const TRIES = 30;
-/** Entries of a list that its table has. */
+/** Maximum number of entries of a list in its table. */
 const ROWS_MAX = 500;
-/** How an entry of a list looks by its state. @type {Record<string, string>} */
+/** Class of an entry, by its state. @type {Record<string, string>} */
 const LOOKS = { "to come": "s0", now: "s1", done: "s2", trouble: "s3" };
 
 const element = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
@@ -52,7 +52,7 @@ class Live {
       h("section", { class: "panel", "aria-label": "Progress" }, this.words, this.bar), this.notes, this.tiles, this.figures, this.meters, this.listed, this.below);
     /** @type {About | null} */
     this.about = null;
-    /** The one whose title is shown. @type {About | null} */
+    /** The list whose title is shown. @type {About | null} */
     this.titled = null;
     /** @type {Now | null} */
     this.now = null;
@@ -68,7 +68,7 @@ class Live {
     this.overTime = [];
     this.fresh = true;
     this.turns = new Turns();
-    /** Documents: the newest that is told of, the one that is shown, and when it was asked for. */
+    /** Documents: the newest announced one, the shown one, and the time of the last request. */
     this.version = 0;
     this.has = 0;
     this.asked = -Infinity;
@@ -89,15 +89,15 @@ class Live {
     if (event === "now" && data.phase === "done") void this.finish();
   }
 
-  /** Everything is told anew. */
+  /** The whole state is sent again. */
   again() {
     this.samples = [];
     this.entries = [];
-    // Another run of the verb counts from the beginning.
+    // Another run of the command counts from zero.
     [this.version, this.has] = [0, -1];
   }
 
-  /** The verb waits a moment for its pages: what is missing is read, and then nothing more is asked of it. */
+  /** The command waits shortly for its pages: missing data is read, and then no further request is sent. */
   async finish() {
     for (let n = 0; n < TRIES && this.version !== 0 && this.version !== this.has; n += 1) {
       await this.read(true);
@@ -106,10 +106,10 @@ class Live {
     ended();
   }
 
-  /** Asks for the document, at times. @param {boolean} [atOnce] */
+  /** Requests the document at intervals. @param {boolean} [atOnce] */
   async read(atOnce = false) {
     if (this.busy || this.version === 0 || this.version === this.has) return;
-    // Nobody's place is lost by what is drawn anew.
+    // Not while the focus is in the document, because redrawing would move it.
     if (!atOnce && (performance.now() - this.asked < DOCUMENT || this.below.contains(document.activeElement))) return;
     this.busy = true;
     this.asked = performance.now();
@@ -119,7 +119,7 @@ class Live {
       this.shown.show(text);
       this.has = version;
     } catch (error) {
-      // What ends while it is asked has told all that it has.
+      // A command that ends during the request has sent everything.
       if (!(error instanceof Refused) && !(error instanceof TypeError)) throw error;
     } finally {
       this.busy = false;
@@ -132,7 +132,7 @@ class Live {
     this.turns.run(this.drawing());
   }
 
-  /** In turns: see `Turns`. @returns {Generator<void>} */
+  /** Runs in slices (see `Turns`). @returns {Generator<void>} */
   *drawing() {
     this.fresh = false;
     const { about, now } = this;
@@ -209,7 +209,7 @@ const live = new Live();
 /** @type {Stream | null} */
 let stream = null;
 
-/** It has ended as it said; who wants it again opens it again. */
+/** It has ended as announced; the user may open it again. */
 function ended() {
   stream?.close();
   tellPill(health, "ended", live.now?.words ?? "");

@@ -1,4 +1,4 @@
-// The question for a server's token, where it has one.
+// The prompt for a server's token, if it needs one.
 import { h } from "./dom.js";
 import { keepToken } from "./net.js";
 
@@ -14,7 +14,7 @@ export function lock(whose, flag, why, entered) {
   return { form, field };
 }
 
-/** How a page is connected, in words. @param {HTMLElement} pill @param {import("./net.js").Health | "ended"} now @param {string} why */
+/** State of the connection as text. @param {HTMLElement} pill @param {import("./net.js").Health | "ended"} now @param {string} why */
 export function tellPill(pill, now, why) {
   pill.className = `pill ${now}`;
   const words = { connecting: "connecting", live: "live", lost: "not connected", locked: "locked", resting: "resting", ended: "ended" }[now];

@@ -1,4 +1,4 @@
-// The map: a cell for each node, coloured by what it does; however many there are.
+// The map: a cell per node, coloured by its state, for any number of nodes.
 import { h, put, set, tell } from "./dom.js";
 import { key } from "./forms.js";
 import { color, scale, sized } from "./heat.js";
@@ -9,7 +9,7 @@ import { whole } from "./turns.js";
 /** @typedef {import("./store.js").NodeRow} NodeRow */
 
 /**
- * What a cell's colour may mean: the value, its unit, and the least value of each step.
+ * Meanings of the colour of a cell: value, unit, and smallest value of each step.
  * @type {Record<string, {name: string, unit: string, steps: number[], of: (node: NodeRow) => number | null}>}
  */
 const MEASURES = {
@@ -20,7 +20,7 @@ const MEASURES = {
 };
 
 const CELL_MAX = 26, CELL_MIN = 4, HEIGHT = 300;
-/** Cells that are looked at between two looks at the clock; what stands for a cell that is not drawn. */
+/** Number of cells between two checks of the clock; value of a cell that is not drawn. */
 const ABREAST = 256, UNDRAWN = 255;
 
 export class NodeMap {
@@ -46,7 +46,7 @@ export class NodeMap {
       if (node) open(node);
     });
     this.width = 0;
-    /** What is on the canvas: of each cell the step of its colour, and what else must be as it was. */
+    /** Content of the canvas: the colour step of each cell, and the layout for which it is valid. */
     this.drawn = new Uint8Array();
     this.shown = "";
     new ResizeObserver(() => {
@@ -70,7 +70,7 @@ export class NodeMap {
     whole(this.drawing(nodes));
   }
 
-  /** In turns (see `Turns`), and of the cells those whose colour is another. @param {NodeRow[]} nodes @returns {Generator<void>} */
+  /** Runs in slices (see `Turns`), and draws only cells whose colour has changed. @param {NodeRow[]} nodes @returns {Generator<void>} */
   *drawing(nodes) {
     this.nodes = nodes;
     this.width ||= this.box.clientWidth;
@@ -96,7 +96,7 @@ export class NodeMap {
     const gap = size > 8 ? 2 : 1;
     for (const [n, node] of nodes.entries()) {
       if (n % ABREAST === ABREAST - 1) yield;
-      // Somebody has chosen another look meanwhile.
+      // The user has selected another colour meanwhile.
       if (drawn !== this.drawn) return;
       const step = it ? stepped(it.of(node), it.steps) : node.state;
       if (step === drawn[n]) continue;
@@ -127,7 +127,7 @@ export class NodeMap {
   }
 }
 
-/** The step of a value; the one after the last of none. @param {number | null} value @param {number[]} steps */
+/** The step of a value; the last one is for a missing value. @param {number | null} value @param {number[]} steps */
 function stepped(value, steps) {
   if (value === null) return steps.length;
   let step = 0;

@@ -1,15 +1,15 @@
-// Requests, streams and leases. The token is kept for this tab and sent in a header: never in an address, which is logged.
+// Requests, streams and leases. The token is kept for this tab and sent in a header, never in a URL, which could be logged.
 import { pause, turn } from "./turns.js";
 
 const KEY = "ranlab token";
-/** Seconds that a subscription outlives a tab that says nothing more. */
+/** Lease of a subscription after the last renewal of its tab, in seconds. */
 export const LEASE_S = 30;
-/** Milliseconds between two renewals. */
+/** Interval of renewals, in milliseconds. */
 const RENEWAL = 10_000;
-/** Milliseconds before a stream that has ended is asked for again: at first, and at most. */
+/** First and maximum delay before a stream is reconnected, in milliseconds. */
 const PATIENCE = [500, 8_000];
 
-/** An answer that is none of the wanted: its status and the server's words. */
+/** A response with an unexpected status: the status and the server's message. */
 export class Refused extends Error {
   /** @param {number} status @param {string} detail @param {any} [body] */
   constructor(status, detail, body) {
@@ -19,7 +19,7 @@ export class Refused extends Error {
   }
 }
 
-/** Takes a token out of the address (`#token=…`), where it shall not stay. */
+/** Removes a token from the URL (`#token=…`), so that it does not stay there. */
 export function takeToken() {
   const found = /^#token=(.+)$/.exec(location.hash);
   if (!found) return;
@@ -45,7 +45,7 @@ async function refused(response) {
 }
 
 /**
- * Asks for JSON.
+ * Requests JSON.
  * @param {string} method
  * @param {string} path
  * @param {any} [body]
@@ -61,7 +61,7 @@ export async function ask(method, path, body) {
   return response.status === 204 ? null : response.json();
 }
 
-/** A text. @param {string} path @returns {Promise<string>} */
+/** Requests text. @param {string} path @returns {Promise<string>} */
 export async function read(path) {
   const response = await fetch(path, { headers: bearer() });
   if (!response.ok) throw await refused(response);
@@ -69,7 +69,7 @@ export async function read(path) {
 }
 
 /**
- * Reads server-sent events until the signal or the server ends it.
+ * Reads server-sent events until the signal or the server ends the stream.
  * @param {string} path
  * @param {AbortSignal} signal
  * @param {() => void} opened
@@ -100,7 +100,7 @@ async function follow(path, signal, opened, hear) {
 
 /** @typedef {"connecting" | "live" | "lost" | "locked" | "resting"} Health */
 
-/** A stream that is asked for again when it ends, and that rests while nobody sees the page. */
+/** A stream that reconnects when it ends, and pauses while the page is hidden. */
 export class Stream {
   /**
    * @param {string} path
@@ -131,7 +131,7 @@ export class Stream {
       this.tell("live", "");
     };
     const hear = (/** @type {string} */ event, /** @type {any} */ data) => {
-      // What was missed cannot be made up for: all is asked for anew.
+      // Missed events cannot be requested: the whole state is requested again.
       if (event === "let_go") abort.abort();
       else this.hear(event, data);
     };
@@ -156,13 +156,13 @@ export class Stream {
     this.timer = setTimeout(() => this.open(), wait);
   }
 
-  /** Begins anew: everything is told again. */
+  /** Starts again: the whole state is sent. */
   again() {
     this.rest();
     this.open();
   }
 
-  /** Hears nothing until it is opened. */
+  /** Receives nothing until it is opened. */
   rest() {
     clearTimeout(this.timer);
     const abort = this.abort;
@@ -176,7 +176,7 @@ export class Stream {
   }
 }
 
-/** Subscriptions that last as long as this page wants them. */
+/** Subscriptions that last as long as the page needs them. */
 class Leases {
   constructor() {
     /** @type {Set<number>} */
@@ -195,7 +195,7 @@ class Leases {
   /** @param {number} id */
   end(id) {
     if (!this.held.delete(id)) return;
-    // One that is gone already needs no end.
+    // A subscription that no longer exists need not be deleted.
     ask("DELETE", `/v1/subscriptions/${id}`).catch(() => {});
   }
 

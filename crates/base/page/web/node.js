@@ -1,4 +1,4 @@
-// One base station: what is opened is subscribed, and no longer than it is open.
+// The view of a base station. Models are subscribed while they are open.
 import { Control } from "./control.js";
 import { h, put, set, tell } from "./dom.js";
 import { show } from "./figure.js";
@@ -13,9 +13,9 @@ import { Watch } from "./watch.js";
 
 /** @typedef {import("./watch.js").Model} Model */
 
-/** Rows of the table of latest values. */
+/** Number of rows in the table of latest values. */
 const LATEST_MAX = 100;
-/** Milliseconds between two looks at what the RIC knows of the node. */
+/** Interval of requests for the RIC's data about the node, in milliseconds. */
 const LOOK = 5_000;
 const PERIODS = [100, 200, 500, 1000, 5000];
 
@@ -125,7 +125,7 @@ export class NodeView {
     this.open.delete(name);
   }
 
-  /** In turns: see `Turns`. @returns {Generator<void>} */
+  /** Runs in slices (see `Turns`). @returns {Generator<void>} */
   *show() {
     const node = this.store.byId(this.id);
     this.state.className = `state s${node?.state ?? 0}`;
@@ -134,7 +134,7 @@ export class NodeView {
     for (const panel of [...this.open.values()]) yield* panel.drawing(this.marks);
   }
 
-  /** Nobody sees the page: nothing is subscribed. */
+  /** The page is hidden: nothing is subscribed. */
   rest() {
     this.stream.rest();
     for (const { watch } of this.open.values()) watch.end();

@@ -1,11 +1,11 @@
-// Another campaign's report, opened from a disk and laid over this one.
+// Another campaign's report, opened from a file and drawn over this one.
 import { h, tell } from "./dom.js";
 import { parse } from "./document.js";
 
-/** Octets of a file at most, and files at once. */
+/** Maximum size of a file in bytes, and maximum number of files. */
 const BYTES_MAX = 64 << 20, FILES_MAX = 4;
 
-/** The choice of files. @param {(overlays: import("./document.js").Overlay[]) => void} changed */
+/** The file chooser. @param {(overlays: import("./document.js").Overlay[]) => void} changed */
 export function overlaying(changed) {
   /** @type {import("./document.js").Overlay[]} */
   let all = [];

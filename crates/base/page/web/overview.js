@@ -11,11 +11,11 @@ import { Long } from "./table.js";
 /** @typedef {import("./store.js").NodeRow} NodeRow */
 /** @typedef {import("./store.js").XappRow} XappRow */
 
-/** Nodes whose delays are measured at once, and of which the heat shows rows. */
+/** Maximum number of nodes whose delays are measured and shown. */
 const MEASURED_MAX = 64;
-/** Subscriptions asked for at once. */
+/** Number of subscriptions requested in parallel. */
 const ABREAST = 8;
-/** Models by which a delay is measured, the smallest reports first: those that bear a time. */
+/** Models that measure delays, because their reports have timestamps; the smallest reports first. */
 const BEARING = ["mac", "cell", "gtp", "rlc", "pdcp", "slice", "traffic", "kpm"];
 
 /** @param {string} id */
@@ -60,7 +60,7 @@ export class Overview {
     ];
   }
 
-  /** In turns: see `Turns`. @returns {Generator<void>} */
+  /** Runs in slices (see `Turns`). @returns {Generator<void>} */
   *show() {
     const { store } = this;
     if (!store.totals) return;
@@ -159,7 +159,7 @@ function drops(store) {
   });
 }
 
-/** Delays of reports by node and time, of subscriptions that are made for it. */
+/** Delays of reports by node and time, from subscriptions made for this purpose. */
 class Delays {
   /** @param {import("./store.js").Store} store */
   constructor(store) {

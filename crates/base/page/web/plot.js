@@ -1,4 +1,4 @@
-// A figure as SVG: what lies under the pointer or the arrow keys in words, zoom, its table behind it.
+// A figure as SVG: values at the pointer or arrow keys as text, zoom, and a table of its data.
 import { h, keep, put, s, set, tell } from "./dom.js";
 import { exact, place, ranged, say, told } from "./figure.js";
 import { key, laid, shapes, standing, STEPS } from "./forms.js";
@@ -9,9 +9,9 @@ import { behind } from "./table.js";
 /** @typedef {import("./forms.js").Drawn} Drawn */
 
 const LEFT = 62, RIGHT = 14, TOP = 10, BOTTOM = 26, LABEL = 18, NAME_MAX = 20, BAR_MAX = 46;
-/** Pixels of a sign of a name. */
+/** Width of a character of a name, in pixels. */
 const SIGN = 6.6;
-/** Pixels that a pointer goes before it chooses a range. */
+/** Distance after which a pointer selects a range, in pixels. */
 const DRAG = 8;
 
 /** @param {string} name */
@@ -44,9 +44,9 @@ export class Plot {
     /** @type {number | null} */
     this.at = null;
     this.width = 0;
-    /** The part across that is shown; all of it if `null`. @type {[number, number] | null} */
+    /** The shown horizontal range; `null`: all. @type {[number, number] | null} */
     this.part = null;
-    /** Where somebody wants other axes than the figure's own. @type {{x?: boolean, y?: boolean}} */
+    /** Axes selected by the user instead of the figure's own. @type {{x?: boolean, y?: boolean}} */
     this.log = {};
     this.x = new Scale("linear", 0, 1, 0, 1);
     this.y = new Scale("linear", 0, 1, 0, 1);
@@ -58,13 +58,13 @@ export class Plot {
     this.cross = null;
     /** @type {SVGElement | null} */
     this.chosen = null;
-    /** Where a pointer went down. @type {number | null} */
+    /** Position at which the pointer was pressed. @type {number | null} */
     this.down = null;
-    /** Of the files that it is saved as. */
+    /** Name of saved files. */
     this.name = "figure";
-    /** What is drawn when it has its place. @type {Figure | null} */
+    /** Elements that are drawn once the layout is known. @type {Figure | null} */
     this.next = null;
-    /** Called when what is shown has changed. */
+    /** Called when the shown range has changed. */
     this.changed = () => {};
     this.svg.addEventListener("pointerdown", (event) => this.press(event));
     this.svg.addEventListener("pointermove", (event) => this.point(event));
@@ -87,7 +87,7 @@ export class Plot {
   draw(figure) {
     figure = { ...figure, log_x: this.log.x ?? figure.log_x, log_y: this.log.y ?? figure.log_y };
     this.figure = figure;
-    // Later widths are told: whoever asks in the middle of writing has all laid out anew.
+    // Later widths are reported by an observer: reading the width while writing would force a layout.
     this.width ||= this.box.clientWidth;
     tell(this.title, figure.title);
     tell(this.note, figure.missing || figure.caption);
@@ -130,18 +130,18 @@ export class Plot {
     this.legend.classList.toggle("scale", figure.rows.length > 0);
   }
 
-  /** The least and the largest value of cells. @returns {[number, number]} */
+  /** Smallest and largest value of the cells. @returns {[number, number]} */
   heat() {
     const values = this.drawn.flatMap((series) => series.points.map((point) => point.y));
     return [Math.min(...values), Math.max(...values)];
   }
 
-  /** What lies across as numbers, where they can be. @param {"x" | "y"} axis */
+  /** Horizontal positions as numbers, if possible. @param {"x" | "y"} axis */
   positive(axis) {
     return this.drawn.every((series) => series.points.every((point) => point[axis] > 0));
   }
 
-  /** Where what is drawn lies. */
+  /** The layout of the plot area. */
   scale() {
     const figure = /** @type {Figure} */ (this.figure);
     const names = figure.x === "names";
@@ -180,7 +180,7 @@ export class Plot {
     };
     for (const series of this.drawn) {
       series.points.forEach((point, n) => {
-        // The neighbours of what is seen end lines that leave the part.
+        // Neighbours of the visible points, for lines that leave the range.
         const near = [series.points[n - 1], point, series.points[n + 1]].some((it) => it && it.x >= this.x.low && it.x <= this.x.high);
         if (!near) return;
         reach(point.y);
@@ -196,7 +196,7 @@ export class Plot {
     ({ scale: this.y, marks: this.yMarks } = new Scale(log ? "log" : "linear", low, high, bottom, top).rounded(count));
   }
 
-  /** Pixels more below, where names do not fit beside each other. @param {Figure} figure */
+  /** Additional pixels at the bottom, if names do not fit side by side. @param {Figure} figure */
   naming(figure) {
     const slot = (this.width - LEFT - RIGHT) / Math.max(1, figure.names.length);
     const longest = Math.max(...figure.names.map((name) => cut(name).length), 1) * SIGN;
@@ -204,7 +204,7 @@ export class Plot {
     return this.slanted ? Math.min(longest * 0.6, 84) : 0;
   }
 
-  /** Pixels between series that stand beside each other, and how wide each is. */
+  /** Distance between adjacent series and width of each, in pixels. */
   slots() {
     const slot = this.x.kind === "names" ? Math.abs(this.x.at(1) - this.x.at(0)) * 0.76 : 0;
     const one = slot / Math.max(1, this.drawn.filter(standing).length);
@@ -221,7 +221,7 @@ export class Plot {
       const seen = series.points.filter((p) => (!log || p.y > 0) && (!across || p.x > 0));
       return { ...series, points: log ? seen.map((p) => ({ ...p, low: Math.max(p.low, least), least: Math.max(p.least, least) })) : seen };
     });
-    // What reaches beyond the edges is cut off there, but for signs on the edge.
+    // Elements beyond the edges are clipped, except symbols on the edge.
     const pad = 6;
     const box = { x: left - pad, y: top - pad, width: right - left + 2 * pad, height: bottom - top + 2 * pad };
     const inside = s("svg", { ...box, viewBox: `${box.x} ${box.y} ${box.width} ${box.height}` }, ...drawn.flatMap((series) => shapes(field, series)), ...this.expectations(figure));
@@ -232,7 +232,7 @@ export class Plot {
     this.look(this.at);
   }
 
-  /** Marks of the axes, and what they are. @param {Figure} figure */
+  /** Marks of the axes and their labels. @param {Figure} figure */
   frame(figure) {
     const { left, right, bottom } = this.field;
     const parts = [];
@@ -261,7 +261,7 @@ export class Plot {
     return parts;
   }
 
-  /** Single values that are expected. @param {Figure} figure */
+  /** Expected single values. @param {Figure} figure */
   expectations(figure) {
     return figure.expected.filter((it) => this.y.kind !== "log" || it.y > 0).map((it) => {
       const [a, b] = [this.x.at(it.x), this.y.at(it.y)];
@@ -270,7 +270,7 @@ export class Plot {
     });
   }
 
-  /** Lines through all: bounds, what happened, what was found. @param {Figure} figure */
+  /** Lines across the plot: bounds, events, results of a search. @param {Figure} figure */
   lines(figure) {
     const { left, right, top, bottom } = this.field;
     const parts = [];
@@ -281,7 +281,7 @@ export class Plot {
       const at = this.y.at(it.y);
       if (at < top - 1 || at > bottom + 1) continue;
       parts.push(s("line", { class: `mark ${it.color === null ? "" : `c${it.color % 8}`}`, x1: left, x2: right, y1: at, y2: at }));
-      // Where no other name is.
+      // A position without another name.
       const all = [at - 5, at + 14].flatMap((y) => [{ x: right - 4, y, "text-anchor": "end" }, { x: left + 4, y, "text-anchor": "start" }]);
       const free = all.find((own) => own.y > top + 8 && taken.every((other) => other.x !== own.x || Math.abs(other.y - own.y) > 13)) ?? all[0];
       taken.push(free);
@@ -302,7 +302,7 @@ export class Plot {
     return parts;
   }
 
-  /** All places across at which there is something to be seen. */
+  /** All horizontal positions with values. */
   places() {
     const all = new Set(this.drawn.flatMap((series) => series.points.map((point) => point.x)));
     return [...all].filter((x) => x >= this.x.low && x <= this.x.high).sort((a, b) => a - b);
@@ -337,14 +337,14 @@ export class Plot {
     this.show(this.x.value(Math.min(from, to)), this.x.value(Math.max(from, to)));
   }
 
-  /** Shows a part across. @param {number} from @param {number} to */
+  /** Shows a horizontal range. @param {number} from @param {number} to */
   show(from, to) {
     if (!this.figure || this.figure.x === "names" || !(to > from)) return;
     this.part = [from, to];
     this.draw(this.figure);
   }
 
-  /** Shows so many times as much across, around what is looked at; `0` shows all. @param {number} times */
+  /** Zooms in by a factor around the selected position; `0` shows all. @param {number} times */
   zoom(times) {
     if (!this.figure || this.figure.x === "names") return;
     const { left, right } = this.field;
@@ -367,7 +367,7 @@ export class Plot {
     this.look(places[Math.min(Math.max(next, 0), places.length - 1)]);
   }
 
-  /** Says what is at a place. @param {number | null} x */
+  /** Shows the values at a position. @param {number | null} x */
   look(x) {
     this.at = x;
     const figure = this.figure;
@@ -389,7 +389,7 @@ export class Plot {
   }
 }
 
-/** Lines of what is read at a place, at most. */
+/** Maximum number of lines of values at a position. */
 const READ_MAX = 14;
-/** Signs of a search's trials. @type {Record<string, string>} */
+/** Symbols of a search's trials. @type {Record<string, string>} */
 const TRIALS = { pass: "○", fail: "✕", unsent: "△" };

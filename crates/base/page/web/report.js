@@ -1,4 +1,4 @@
-// A report: the question, the answer, what changes its reading, the figures, every point; of a document, saved or live.
+// A report: question, result, qualifications, figures, every point; from a saved or live document.
 import { h, put } from "./dom.js";
 import { overlaid, pointRows, unpack } from "./document.js";
 import { Explore } from "./explore.js";
@@ -12,10 +12,10 @@ import { csv, fileName, give, tooled } from "./tools.js";
 /** @typedef {import("./document.js").Document} Document */
 /** @typedef {import("./dom.js").Child} Child */
 
-/** Points in the table until somebody wants all. */
+/** Number of points in the table until the user requests all. */
 const POINTS_MAX = 500;
 
-/** Text in which `names` stand between back quotes. @param {string} text @returns {Child[]} */
+/** Text in which `names` are in back quotes. @param {string} text @returns {Child[]} */
 function prose(text) {
   return text.split("`").map((part, n) => (n % 2 === 0 ? part : h("code", {}, part)));
 }
@@ -28,7 +28,7 @@ function list(sentences, look) {
 /** @param {string} title @param {Child[]} content */
 const details = (title, ...content) => h("details", {}, h("summary", {}, title), ...content);
 
-/** A table that is moved by itself where it is wider than the window. @param {string} name @param {HTMLElement} table */
+/** A table that scrolls horizontally if it is wider than the window. @param {string} name @param {HTMLElement} table */
 const scrolled = (name, table) => h("div", { class: "scroll open", tabindex: 0, role: "region", "aria-label": name }, table);
 
 export class Report {
@@ -79,7 +79,7 @@ export class Report {
       list(doc.answers, "answer"), ...doc.warnings.map((it) => h("p", { class: "note" }, ...prose(it))));
   }
 
-  /** The figures: the first that is drawn above everything else. */
+  /** The figures: the first one is above everything else. */
   draw() {
     const doc = /** @type {Document} */ (this.doc);
     const drawn = doc.figures.map((told, n) => ({ told, n })).filter(({ told }) => !told.missing);
@@ -105,7 +105,7 @@ export class Report {
     for (const { plot } of this.figures) if (plot.next) plot.draw(plot.next);
   }
 
-  /** What belongs to a figure: its numbers, and what was expected of it. @param {HTMLElement} words @param {Document} doc @param {any} told */
+  /** The details of a figure: its numbers and expectations. @param {HTMLElement} words @param {Document} doc @param {any} told */
   beside(words, doc, told) {
     const { table, plot, expected } = told;
     put(words, table && scrolled("Numbers of the figure", plain(`Numbers of: ${told.title}`, table.head, table.rows)),

@@ -1,4 +1,4 @@
-// A saved page: its data is in it.
+// A saved page, which contains its data.
 import { h, put } from "./dom.js";
 import { Shown } from "./shown.js";
 

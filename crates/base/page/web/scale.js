@@ -1,9 +1,9 @@
-// Where a value lies between two edges: linear, logarithmic, by name or by the clock; and the marks beside it.
+// Position of a value between two edges: linear, logarithmic, by name or by time; and the marks of the axis.
 import { clock, show, ticks, timeTicks } from "./figure.js";
 
 /** @typedef {"linear" | "log" | "names" | "time"} Kind */
 
-/** Marks within a decade, while there is room. */
+/** Marks within a decade, if there is room. */
 const WITHIN = [[1, 2, 5], [1, 3], [1]];
 
 /** @param {number} low @param {number} high @param {number} count */
@@ -14,7 +14,7 @@ function decades(low, high, count) {
   const all = [];
   for (let power = first; power <= last; power += step) for (const n of steps) all.push(n * 10 ** power);
   const inside = all.filter((it) => it >= low * 0.999 && it <= high * 1.001);
-  // A window within a decade has marks like any other.
+  // A range within a decade has linear marks.
   return inside.length > 1 ? inside : ticks(low, high, count).filter((it) => it > 0);
 }
 
@@ -61,7 +61,7 @@ export class Scale {
     return this.kind === "time" ? clock(value) : show(value, unit);
   }
 
-  /** What lies between, ending at marks. @param {number} count */
+  /** The range between the outermost marks. @param {number} count */
   rounded(count) {
     const marks = this.marks(count);
     if (this.kind !== "linear" || marks.length === 0) return { scale: this, marks };
@@ -74,7 +74,7 @@ export class Scale {
 }
 
 /**
- * Edges of what lies upwards, before they are rounded.
+ * Range of the vertical values, before rounding.
  * @param {number} low @param {number} high @param {boolean} log @param {boolean} zero
  * @returns {[number, number]}
  */

@@ -1,4 +1,4 @@
-// Who said what to whom: a lane for each end, an arrow for each message, and of the chosen one what it says beside its octets.
+// Message sequence chart: a lane per endpoint, an arrow per message, and the content and bytes of the selected one.
 import { h, put, s, tell } from "./dom.js";
 import { show } from "./figure.js";
 import { plain } from "./table.js";
@@ -9,11 +9,11 @@ import { themed } from "./theme.js";
  * @typedef {{title: string, facts: string[], notes: string[], lanes: string[], messages: Message[], left_out: number}} Document
  */
 
-/** Pixels: a message, the names of the lanes, the times on the left, a lane at least, an arrow's head. */
+/** Pixels: height of a message, height of the lane names, width of the times on the left, minimum width of a lane, size of an arrowhead. */
 const ROW = 30, HEAD = 40, LEFT = 84, LANE = 170, POINT = 6;
-/** Signs of a lane's name and of an arrow's words, for each pixel. */
+/** Pixels per character of a lane's name and of an arrow's label. */
 const SIGN = 6.4;
-/** Octets of a line. */
+/** Number of bytes per line. */
 const LINE = 16;
 
 /** @param {string} text @param {number} wide */
@@ -21,7 +21,7 @@ const fit = (text, wide) => (text.length * SIGN > wide ? `${text.slice(0, Math.m
 /** @param {number | null} us */
 const after = (us) => (us === null ? "" : `${(us / 1e6).toFixed(6)} s`);
 
-/** Text that is indented as a tree: what is further in belongs to the line before. @param {string} text @returns {HTMLElement} */
+/** Text that is indented as a tree: an indented line belongs to the line before. @param {string} text @returns {HTMLElement} */
 function tree(text) {
   const root = h("ul", { class: "tree" });
   /** @type {{depth: number, list: HTMLElement}[]} */
@@ -45,7 +45,7 @@ function tree(text) {
   return root;
 }
 
-/** Octets with their places, and as signs. @param {Message} message */
+/** Bytes with their offsets, and as characters. @param {Message} message */
 function dump({ hex, octets }) {
   const all = hex.match(/../g) ?? [];
   const lines = [];
@@ -76,7 +76,7 @@ export class Sequence {
         h("label", { class: "check" }, this.faults, "Only faults"), this.count), this.view, this.said, this.details), this.chosen);
     /** @type {Document | null} */
     this.doc = null;
-    /** Indices of those that are shown. @type {number[]} */
+    /** Indices of the shown messages. @type {number[]} */
     this.shown = [];
     this.at = -1;
     this.width = 0;

@@ -1,11 +1,11 @@
-// The view of a document, whatever it is: saved with it, or asked for.
+// The view of a document, which is saved in the page or requested.
 import { parse, parsed } from "./document.js";
 import { Report } from "./report.js";
 import { Sequence } from "./sequence.js";
 
 /** @typedef {{element: HTMLElement, show: (doc: any) => void}} View */
 
-/** Documents in the order in which they come, in the view that they need. */
+/** Shows documents in the order in which they arrive, in a view of their kind. */
 export class Shown {
   /** @param {(view: View) => void} made hears of a view that is to be put somewhere */
   constructor(made) {

@@ -1,13 +1,13 @@
-// What the server has told of all nodes and xApps.
+// The state of all nodes and xApps, as sent by the server.
 import { SPAN_S, Track } from "./history.js";
 import { natural } from "./table.js";
 
 export const STATES = ["away", "idle", "reporting", "silent"];
-/** Lines of the log. */
+/** Maximum number of log lines. */
 const LOG_MAX = 60;
 
 /**
- * `order`: what it is sorted by.
+ * `order`: sort key.
  * @typedef {{key: number, id: string, order: string, kind: string, models: string[], peer: string, state: number, rate: number,
  *   subscriptions: number, requests: number, queued: number, delay: number | null}} NodeRow
  * @typedef {{id: string, peer: string, tenant: string, subscriptions: number, requests: number, taken_per_s: number | null,
@@ -26,13 +26,13 @@ export class Store {
     this.hints = [];
     /** @type {Record<string, number> | null} */
     this.totals = null;
-    /** Delays of each node, by seconds. @type {Map<number, Track>} */
+    /** Delays of each node, by second. @type {Map<number, Track>} */
     this.delays = new Map();
     /** @type {LogLine[]} */
     this.log = [];
     /** Rates of all nodes together, by name. @type {Map<string, Track>} */
     this.tracks = new Map();
-    /** Changes with nodes that come and go. */
+    /** Increased when a node is added or removed. */
     this.shape = 0;
   }
 

@@ -1,12 +1,12 @@
-// Tables: the one behind a figure, made when it is opened; and one of any length, of which only what is seen exists.
+// Tables: that of a figure, created when it is opened; and one of any length, of which only visible rows exist.
 import { h, put, set, tell } from "./dom.js";
 import { table } from "./figure.js";
 
-/** Rows behind a figure at most. */
+/** Maximum number of rows of a figure. */
 const BEHIND_MAX = 200;
-/** Height of a row of a long table, pixels: page.css. */
+/** Height of a row of a long table, in pixels; see page.css. */
 const ROW = 36;
-/** Rows beyond the edge that are there already. */
+/** Number of rows beyond the edge that exist in advance. */
 const BEYOND = 4;
 
 /**
@@ -24,7 +24,7 @@ export function plain(caption, head, rows) {
 }
 
 /**
- * The table behind a figure, closed until somebody wants it.
+ * The table of a figure, closed until the user opens it.
  * @param {() => import("./figure.js").Figure | null} get
  */
 export function behind(get) {
@@ -33,7 +33,7 @@ export function behind(get) {
   let at = 0;
   const refresh = () => {
     const figure = get();
-    // A table that moves under the eyes once a second is no help.
+    // A table that changes once a second would be hard to read.
     if (!details.open || !figure || performance.now() - at < 5_000) return;
     at = performance.now();
     const { head, rows } = table(figure);
@@ -55,7 +55,7 @@ export function behind(get) {
  */
 
 /**
- * A table of any length: sorted by its columns, of which only what is seen exists.
+ * A table of any length, sorted by its columns, of which only visible rows exist.
  * @template R
  */
 export class Long {
@@ -67,7 +67,7 @@ export class Long {
     this.down = false;
     /** @type {R[]} */
     this.rows = [];
-    /** Which rows in which order. */
+    /** The rows and their order. */
     this.version = "";
     /** @type {Map<string | number, {row: HTMLElement, cells: HTMLElement[]}>} */
     this.shown = new Map();
@@ -75,7 +75,7 @@ export class Long {
     this.space = h("div", { class: "space", role: "rowgroup" });
     this.view = h("div", { class: "long", role: "table", "aria-label": label, tabindex: 0 },
       h("div", { role: "rowgroup", class: "top" }, this.head), this.space);
-    // Whoever asks for these in the middle of writing has all laid out anew.
+    // Kept here, because reading them while writing would force a layout.
     this.top = this.tall = 0;
     this.view.addEventListener("scroll", () => {
       this.top = this.view.scrollTop;
@@ -119,7 +119,7 @@ export class Long {
     this.show();
   }
 
-  /** Makes the rows that are seen. */
+  /** Creates the visible rows. */
   show() {
     const first = Math.max(0, Math.floor(this.top / ROW) - BEYOND);
     const last = Math.min(this.rows.length, Math.ceil((this.top + this.tall) / ROW) + BEYOND);
@@ -141,14 +141,14 @@ export class Long {
       this.columns.forEach((column, at) => fillCell(made.cells[at], column.cell(of)));
       set(made.row, { "aria-rowindex": first + n + 2 });
       made.row.style.transform = `translateY(${(first + n) * ROW}px)`;
-      // In the order of reading, without taking the focus away from what stays.
+      // In reading order, without moving the focus from rows that stay.
       const place = this.space.children[n];
       if (place !== made.row) this.space.insertBefore(made.row, place ?? null);
     });
   }
 }
 
-/** A text by which texts are sorted as people count: `gnb 9` before `gnb 10`. A number is preceded by how many digits it has. @param {string} text */
+/** Sort key for natural order: `gnb 9` before `gnb 10`. A number is preceded by its length. @param {string} text */
 export function natural(text) {
   return text.toLowerCase().replace(/0*(\d+)/g, (_, digits) => String.fromCharCode(0x2f + digits.length) + digits);
 }

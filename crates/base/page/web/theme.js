@@ -1,9 +1,9 @@
-// Light or dark: as the system has it until somebody chooses; on paper always light.
+// Light or dark: the system's setting until the user selects one; light in print.
 import { set, tell } from "./dom.js";
 
 const KEPT = "ranlab theme";
 
-/** What was chosen; a file that is opened from a disk may have no memory. */
+/** The saved choice; a page opened from a file may have no storage. */
 function chosen() {
   try {
     return localStorage.getItem(KEPT);
@@ -12,7 +12,7 @@ function chosen() {
   }
 }
 
-/** Makes a button change the colours. @param {HTMLElement} button @param {() => void} [changed] */
+/** Makes a button switch the theme. @param {HTMLElement} button @param {() => void} [changed] */
 export function themed(button, changed = () => {}) {
   const system = matchMedia("(prefers-color-scheme: dark)");
   let wanted = chosen();
@@ -28,7 +28,7 @@ export function themed(button, changed = () => {}) {
     try {
       localStorage.setItem(KEPT, wanted);
     } catch {
-      // Then it lasts as long as the page.
+      // The choice lasts as long as the page.
     }
     paint();
   });

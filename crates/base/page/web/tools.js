@@ -1,14 +1,14 @@
-// What is done with a figure: other axes, a part of it, and saved as SVG, PNG or CSV.
+// Tools of a figure: axes, range, and export as SVG, PNG or CSV.
 import { h, s, seen, set } from "./dom.js";
 import { samples } from "./figure.js";
 
-/** Properties that a saved picture takes from the style sheet. */
+/** Properties that an exported picture takes from the style sheet. */
 const LOOKS = ["fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "opacity", "font-family", "font-size", "font-weight", "paint-order", "visibility"];
-/** Pixels of a saved picture for one of the screen. */
+/** Pixels of an exported picture per pixel of the screen. */
 const DENSE = 2;
 const HEAD = 30, ROW = 20, SIGN = 7;
 
-/** Gives a file to whoever asked for it. @param {string} name @param {Blob} blob */
+/** Downloads a file. @param {string} name @param {Blob} blob */
 export function give(name, blob) {
   const link = h("a", { href: URL.createObjectURL(blob), download: name });
   link.click();
@@ -21,7 +21,7 @@ export function csv(rows) {
   return new Blob(rows.map((row) => `${row.map(cell).join(",")}\n`), { type: "text/csv" });
 }
 
-/** A figure's picture by itself: its looks, its title and its legend in it. @param {import("./plot.js").Plot} plot */
+/** A figure's picture as a separate file, with its styles, title and legend. @param {import("./plot.js").Plot} plot */
 function picture(plot) {
   const { svg, width, height, legend } = plot;
   const of = (/** @type {Element} */ element, /** @type {string} */ name) => getComputedStyle(element).getPropertyValue(name);
@@ -64,7 +64,7 @@ function png(plot, done) {
   image.src = url;
 }
 
-/** Buttons of a figure, above it. @param {import("./plot.js").Plot} plot @param {string} name of its files, until it gets another */
+/** Buttons above a figure. @param {import("./plot.js").Plot} plot @param {string} name of its files, until it gets another */
 export function tooled(plot, name) {
   plot.name = name;
   const button = (/** @type {string} */ text, /** @type {string} */ what, /** @type {() => void} */ click) => h("button", { type: "button", "aria-label": what, title: what, click }, text);
@@ -98,7 +98,7 @@ export function tooled(plot, name) {
   return plot;
 }
 
-/** A file's name out of a title. @param {string} title */
+/** Converts a title to a file name. @param {string} title */
 export function fileName(title) {
   return seen(title).toLowerCase().replace(/[^a-z0-9]+/g, "-").slice(0, 60).replace(/^-|-$/g, "") || "figure";
 }

@@ -1,25 +1,25 @@
-// Work in turns: what would hold the browser for long leaves it room between its parts.
+// Long work in slices, with pauses for the browser.
 
-/** Milliseconds of work between two pauses: half of what a frame has. */
+/** Duration of a slice in milliseconds: half of a frame. */
 const TURN = 8;
 
-/** A moment in which the browser does what waits for it. @returns {Promise<void>} */
+/** A pause in which the browser handles pending events. @returns {Promise<void>} */
 export function pause() {
   return new Promise((done) => setTimeout(done));
 }
 
-/** A turn begins; whether it is over. @returns {() => boolean} */
+/** Starts a slice; returns whether it is over. @returns {() => boolean} */
 export function turn() {
   const end = performance.now() + TURN;
   return () => performance.now() >= end;
 }
 
-/** All of some work at once. @param {Iterable<void>} work */
+/** Runs all of the work at once. @param {Iterable<void>} work */
 export function whole(work) {
   for (const _ of work);
 }
 
-/** Work that yields between its parts, done in turns; what is wanted while it is under way is left out. */
+/** Runs work in slices; requests during a run are dropped. */
 export class Turns {
   constructor() {
     /** @type {Iterator<void> | null} */
@@ -41,13 +41,13 @@ export class Turns {
     try {
       do done = this.work?.next().done !== false; while (!done && !over());
     } finally {
-      // What has failed is not tried again.
+      // Failed work is not repeated.
       if (done) this.work = null;
     }
     if (!done) this.timer = setTimeout(() => this.go());
   }
 
-  /** What is left of it is not done. */
+  /** The rest of the work is cancelled. */
   stop() {
     clearTimeout(this.timer);
     this.work = null;

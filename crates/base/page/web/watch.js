@@ -1,4 +1,4 @@
-// One service model of one node, watched: what its reports say by the second, of all rows together and of each.
+// A subscribed service model of a node: values of its reports per second, of all rows together and of each.
 import { figure } from "./figure.js";
 import { SPAN_S, Track } from "./history.js";
 import { leases } from "./net.js";
@@ -9,16 +9,16 @@ import { leases } from "./net.js";
  * @typedef {import("./figure.js").Figure} Figure
  */
 
-/** Rows whose past is kept one by one; those beyond are in the mean alone. */
+/** Maximum number of rows with a history of their own; further rows are part of the mean only. */
 const ROWS_MAX = 256;
-/** Figures of a model, unless all are wanted. */
+/** Number of figures of a model, unless the user requests all. */
 const FIGURES = 6;
-/** Edges of the classes of delays, microseconds. */
+/** Limits of the delay classes, in microseconds. */
 const DELAYS = [0, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5];
 
 /** @typedef {{name: string, scope: string, cells: Record<string, any>, rates: Map<string, number>, before: Map<string, [number, number]>, tracks: Map<string, Track>, at: number}} Row */
 
-/** Whom a row is about, in words, and the UE or slice to which it belongs. @param {Record<string, any>} row */
+/** The UE or slice of a row, and its text. @param {Record<string, any>} row */
 function named(row) {
   const part = (/** @type {string} */ word, /** @type {any} */ id) => (id === undefined ? [] : [`${word} ${id}`]);
   const scope = row.rnti !== undefined ? `UE ${row.rnti}` : row.slice_id !== undefined ? `slice ${row.slice_id}` : typeof row.of === "string" ? row.of : "node";
@@ -48,11 +48,11 @@ export class Watch {
     /** Of all rows. @type {Map<string, Track>} */
     this.tracks = new Map();
     this.delay = new Track();
-    /** Reports of each second. @type {Map<number, number>} */
+    /** Reports per second. @type {Map<number, number>} */
     this.heard = new Map();
-    /** Reports in each class of delay, by seconds. @type {Map<number, number[]>} */
+    /** Reports per delay class and second. @type {Map<number, number[]>} */
     this.delays = new Map();
-    /** KPM has a row for each measurement: its columns are the measurements. */
+    /** KPM has a row per measurement: its columns are the measurements. */
     this.tall = model.columns.some((column) => column.name === "measurement");
     this.measurements = /** @type {Set<string>} */ (new Set());
   }
@@ -73,7 +73,7 @@ export class Watch {
     this.id = null;
   }
 
-  /** A report. @param {any} line @param {number} now seconds */
+  /** Handles a report. @param {any} line @param {number} now seconds */
   hear(line, now) {
     this.reports += 1;
     if (line.sn !== null) {
@@ -142,7 +142,7 @@ export class Watch {
       if (column.kind === "counter") {
         const before = row.before.get(id);
         row.before.set(id, [time, raw]);
-        // The first one says nothing, nor does one that has begun anew.
+        // The first report, and the first after a restart, has no difference.
         if (!before || time <= before[0] || raw < before[1]) continue;
         value = (raw - before[1]) / (time - before[0]);
       }
@@ -153,12 +153,12 @@ export class Watch {
     return found;
   }
 
-  /** UEs, slices and whatever else rows are about. */
+  /** UEs, slices and other subjects of rows. */
   scopes() {
     return [...new Set([...this.rows.values()].map((row) => row.scope))].sort(new Intl.Collator("en", { numeric: true }).compare);
   }
 
-  /** What can be drawn: id, title, unit. @param {boolean} every @returns {{id: string, title: string, unit: string}[]} */
+  /** Quantities that can be drawn: id, title, unit. @param {boolean} every @returns {{id: string, title: string, unit: string}[]} */
   columns(every) {
     if (this.tall) {
       const names = [...this.measurements].sort();
@@ -188,7 +188,7 @@ export class Watch {
     return figure({ title, unit, series, marks });
   }
 
-  /** Slices as areas over time. @param {string} id @param {string} title @param {string} unit @param {Figure["marks"]} marks @returns {Figure} */
+  /** Slices as stacked areas over time. @param {string} id @param {string} title @param {string} unit @param {Figure["marks"]} marks @returns {Figure} */
   areas(id, title, unit, marks) {
     const rows = [...this.rows.values()].sort((a, b) => Number(a.cells.slice_id) - Number(b.cells.slice_id));
     const series = rows.map((row, color) => ({ name: row.name, form: /** @type {const} */ ("area"), color, samples: track(row.tracks, id).samples.map((sample) => this.share(sample)) }));
@@ -204,7 +204,7 @@ export class Watch {
     return { ...sample, y: sample.y * part, low: sample.low * part, high: sample.high * part };
   }
 
-  /** How late reports came, as heat. @returns {Figure} */
+  /** Delays of reports as a heat map. @returns {Figure} */
   heat() {
     const from = DELAYS.map((edge, at) => ({ at, name: at === 0 ? "below 100 µs" : `${edge >= 1e3 ? `${edge / 1e3} ms` : `${edge} µs`} and more` }));
     const seconds = [...this.delays].sort(([a], [b]) => a - b);
