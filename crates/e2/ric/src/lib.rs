@@ -20,7 +20,7 @@ pub mod commons;
 pub mod console;
 pub mod hosting;
 pub mod monitor;
-pub mod north;
+pub mod northbound;
 pub mod slicing;
 pub mod traffic;
 mod ues;

@@ -1,5 +1,5 @@
 //! Connected UEs of base stations as reported by RRC, and rules that match them.
-use crate::north::Fault;
+use crate::northbound::Fault;
 use ranlab_e2_codec::e2ap::{GlobalE2NodeId, NotAPlmn, Plmn};
 use ranlab_e2_codec::e2sm::rrc::{NotAnSnssai, RrcChange, RrcEvent, Snssai};
 use serde_json::{Value as Json, json};

@@ -74,7 +74,7 @@ impl Drop for Example {
 fn watchdog() {
     std::thread::spawn(|| {
         std::thread::sleep(PATIENCE);
-        eprintln!("the examples do not understand each other within {PATIENCE:?}");
+        eprintln!("the examples did not complete within {PATIENCE:?}");
         std::process::exit(1);
     });
 }

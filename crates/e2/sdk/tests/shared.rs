@@ -73,7 +73,7 @@ fn clones_work_in_tasks_of_several_threads() {
                     let ping = Ping { seq, t_send_ns: 0, payload: Bytes::from_static(b"x") };
                     assert_eq!(xapp.control_model::<Hw>(node, &(), &ping).await, Ok(None));
                     let echo = echoes.next().await.unwrap().unwrap();
-                    // Kept until all have their subscription, or others wait for eight in vain.
+                    // Kept until all have their subscription; otherwise others wait for eight without success.
                     (echo.node, echoes)
                 })
             })

@@ -18,6 +18,6 @@ pub mod declare;
 pub mod engine;
 pub mod pipelines;
 mod reference;
-pub mod spread;
+pub mod rss;
 pub mod tester;
 pub mod trace;

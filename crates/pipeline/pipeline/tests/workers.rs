@@ -4,7 +4,7 @@
 use ranlab_pipeline::declare::{Event, Port, UserId, Verdict};
 use ranlab_pipeline::engine::{BURST, Burst, Engine, Isa};
 use ranlab_pipeline::pipelines::Pipeline;
-use ranlab_pipeline::spread::RssHash;
+use ranlab_pipeline::rss::RssHash;
 use ranlab_pipeline::trace::{Directions, Trace, Traffic};
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};

@@ -20,7 +20,6 @@
 
 mod air;
 mod bound;
-mod chance;
 mod control;
 pub mod cus;
 mod disjoint;
@@ -30,6 +29,7 @@ mod error;
 pub mod if4p5;
 mod network;
 mod pattern;
+mod random;
 mod reference;
 mod scenario;
 mod scheduler;
@@ -42,7 +42,6 @@ mod topology;
 
 pub use air::{AirInterface, UplinkAccess};
 pub use bound::{Bound, BoundError, Curves, Theorem, bounds};
-pub use chance::{named, numbered};
 pub use control::{TAG_BYTES, control_pattern, control_symbols};
 pub use engine::{Delivery, FlowReport, Options, Report, Segment, Simulation};
 pub use error::{FLOWS_MAX, HOPS_MAX, NetworkError, REPLICAS_MAX, STAGES_MAX};
@@ -50,6 +49,7 @@ pub use network::{DelayWindow, Flow, Host, Network, Port, RATE_BPS_MAX, Shared, 
 pub use pattern::{
     INTER_FRAME_GAP_BYTES, Pattern, PatternError, WIRE_BYTES_MAX, WIRE_BYTES_MIN, WIRE_GAP_BYTES,
 };
+pub use random::{named, numbered};
 pub use reference::{REFERENCE_FLOWS, reference_gates, reference_network};
 pub use scenario::{Cell, Link, Node, Plan, Role, Scenario, ScenarioError, Stream};
 pub use scheduler::{

@@ -12,12 +12,12 @@
 //! | `nodes/NODE` | one E2 node: its UEs and the controllers that see them | | |
 //! | `nodes/NODE/controllers/ADDRESS` | | | disconnects the E2 node from a controller |
 //! | `policy` | the rules | replaces the rules | |
-mod north;
+mod northbound;
 mod policy;
 
-pub use north::{PolicyResource, RuleResource};
+pub use northbound::{PolicyResource, RuleResource};
 
-use crate::north::{FaultReply as _, PendingCommands};
+use crate::northbound::{FaultReply as _, PendingCommands};
 use crate::ues::{UeSelector, Ues};
 use crate::watch::{RETRY, SubscriptionTracker};
 use bytes::Bytes;
@@ -236,7 +236,7 @@ impl IApp for Association {
                 None => {}
             },
             IAppInput::Timer(REFUSED_TIMER) => self.retry(now, out),
-            IAppInput::Northbound(request) => crate::north::serve(self, now, request, out),
+            IAppInput::Northbound(request) => crate::northbound::serve(self, now, request, out),
             _ => {}
         }
     }

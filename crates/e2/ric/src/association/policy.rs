@@ -1,6 +1,6 @@
 //! Derives association controls from the policy, one pending control per E2 node.
 use super::{Association, StationUnit, Waiting};
-use crate::north::Fault;
+use crate::northbound::Fault;
 use ranlab_e2::Time;
 use ranlab_e2::ric::IAppOutbox;
 use ranlab_e2_codec::e2ap::GlobalE2NodeId;

@@ -2,7 +2,9 @@
 use super::json::{Hex, hex, octets};
 use super::subscriptions::refused;
 use super::{Console, Target, Waiting, reply};
-use crate::north::{COMMANDS_MAX, Call, Completion, Fault, FaultReply as _, NO_DEDICATED, NO_SUCH_UE, given};
+use crate::northbound::{
+    COMMANDS_MAX, Call, Completion, Fault, FaultReply as _, NO_DEDICATED, NO_SUCH_UE, given,
+};
 use bytes::Bytes;
 use ranlab_e2::ric::{ControlDetails, IAppOutbox, Outcome, RequestHandle};
 use ranlab_e2_codec::e2ap::{RanFunctionId, RicControlAckRequest};

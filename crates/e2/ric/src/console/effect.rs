@@ -2,7 +2,7 @@
 use super::control::known_refusal;
 use super::subscriptions::{ConsoleSubscription, SubscriptionOwner};
 use super::{Console, Target, reply};
-use crate::north::{Call, Fault, FaultReply as _, given};
+use crate::northbound::{Call, Fault, FaultReply as _, given};
 use bytes::Bytes;
 use ranlab_e2::effect::{self, EffectError, Next};
 use ranlab_e2::ric::{ControlDetails, IAppOutbox, Party};

@@ -1,7 +1,7 @@
 //! Leases of subscriptions: a subscription with a lease ends unless the client renews it, so a client that
 //! exits leaves nothing behind.
 use super::Console;
-use crate::north::{Call, Completion, Fault};
+use crate::northbound::{Call, Completion, Fault};
 use ranlab_e2::Time;
 use ranlab_e2::ric::IAppOutbox;
 use serde::Deserialize;

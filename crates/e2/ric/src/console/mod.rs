@@ -21,7 +21,7 @@ pub use overview::Overview;
 pub use ranlab_machine::feed::{Feed, FeedCounts, FeedReceiver, Filter, Line};
 pub use rmr::{Rmr, RmrCounts};
 
-use crate::north::{Call, Completion, Fault, Handler, missing};
+use crate::northbound::{Call, Completion, Fault, Handler, missing};
 use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::ric::{
@@ -268,7 +268,7 @@ impl IApp for Console {
             },
             IAppInput::Timer(lease::TIMER) => self.end_leases(now, out),
             IAppInput::Timer(effect) => self.effect_expired(effect, out),
-            IAppInput::Northbound(request) => crate::north::serve(self, now, request, out),
+            IAppInput::Northbound(request) => crate::northbound::serve(self, now, request, out),
             _ => {}
         }
     }

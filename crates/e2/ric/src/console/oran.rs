@@ -3,7 +3,7 @@
 //! manager's API, and that of `ricxappframe`.
 use super::Console;
 use super::subscriptions::{ActionKind, SubscriptionOwner};
-use crate::north::{Call, Completion, Fault, given};
+use crate::northbound::{Call, Completion, Fault, given};
 use bytes::Bytes;
 use core::net::{IpAddr, SocketAddr};
 use ranlab_e2_codec::e2ap::{ActionToBeSetup, Cause, RanFunctionId, RicSubscriptionDetails};

@@ -1,7 +1,7 @@
 //! O-RAN SC's RMR interface, without transport ([`crate::rmr`]): indications for clients of
 //! `/ric/v1/subscriptions`, and controls that arrive as RMR messages.
 use super::{Console, reply_octets};
-use crate::north::{COMMANDS_MAX, Call, Completion, Fault};
+use crate::northbound::{COMMANDS_MAX, Call, Completion, Fault};
 use bytes::Bytes;
 use core::net::SocketAddr;
 use ranlab_e2::ric::{ControlDetails, NorthboundReply, Outcome};

@@ -3,7 +3,7 @@ use super::json::{Hex, hex};
 use super::{Console, Line, SUBSCRIPTIONS_MAX, Target, reply};
 use crate::clock::collected_us;
 use crate::monitor::row;
-use crate::north::{Call, Completion, Fault, FaultReply as _, given};
+use crate::northbound::{Call, Completion, Fault, FaultReply as _, given};
 use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::ric::{IAppOutbox, SubscriptionHandle, refusal_hint};

@@ -176,7 +176,7 @@ pub enum ManifestError {
     },
     /// An environment variable has an invalid or reserved name.
     #[error(
-        "{0:?} cannot be set in the environment; names of A-Z, a-z, 0-9 and _ are allowed, but for {OURS}* and LD_*"
+        "{0:?} cannot be set in the environment; names of A-Z, a-z, 0-9 and _ are allowed, except {OURS}* and LD_*"
     )]
     Environment(String),
 }

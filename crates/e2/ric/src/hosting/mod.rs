@@ -4,11 +4,11 @@
 //! to start and stop it, and [`Host`] is the northbound iApp. The caller reads the manifests, starts the
 //! processes and reports their exits to the supervisor.
 pub mod manifest;
-mod north;
+mod northbound;
 mod supervisor;
 
 pub use manifest::{Manifest, ManifestError};
-pub use north::{DOCUMENT, Host, HostingHandle, NAME};
+pub use northbound::{DOCUMENT, Host, HostingHandle, NAME};
 pub use supervisor::{
     Action, ExitReason, Phase, ProcessAction, ProcessRequest, Restart, RestartPolicy, Status, Supervisor,
     UnknownXapp, XappSpec,

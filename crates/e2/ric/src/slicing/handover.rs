@@ -2,7 +2,7 @@
 //! associated by hand, which the policy must not move.
 use super::resources::Rule;
 use super::{PolicyResource, Slicing};
-use crate::north::Fault;
+use crate::northbound::Fault;
 use bytes::Bytes;
 use ranlab_e2::ric::{IAppOutbox, Keeps};
 use ranlab_e2_codec::e2ap::GlobalE2NodeId;

@@ -15,7 +15,7 @@
 //! | `nodes/NODE/ues/RNTI/cell` | its cell | hands it over | |
 //! | `policy` | the rules | replaces the rules | |
 mod handover;
-mod north;
+mod northbound;
 mod policy;
 mod quotas;
 mod resources;
@@ -25,7 +25,7 @@ pub use resources::{
     SliceResource, SliceSetResource,
 };
 
-use crate::north::PendingCommands;
+use crate::northbound::PendingCommands;
 use crate::ues::Ues;
 use crate::watch::SubscriptionTracker;
 use bytes::Bytes;
@@ -205,7 +205,7 @@ impl IApp for Slicing {
                     self.ended(waiting, ended, out);
                 }
             }
-            IAppInput::Northbound(request) => crate::north::serve(self, now, request, out),
+            IAppInput::Northbound(request) => crate::northbound::serve(self, now, request, out),
             _ => {}
         }
     }

@@ -1,6 +1,6 @@
 //! Derives SLICE controls from the policy and the last report, one pending control per node.
 use super::{Node, SLICE, Slicing, Waiting};
-use crate::north::{Fault, FaultReply as _};
+use crate::northbound::{Fault, FaultReply as _};
 use ranlab_e2::ric::{IAppOutbox, NorthboundReply};
 use ranlab_e2_codec::e2ap::GlobalE2NodeId;
 use ranlab_e2_codec::e2sm::control::Reason;

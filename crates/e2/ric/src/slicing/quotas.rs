@@ -3,7 +3,7 @@
 //! CCC is preferred: its policies apply to a cell. An order of RC names a UE, and OCUDU refuses an unknown one. RC is
 //! used after a refusal of CCC that a dedicated ratio of 0 may explain, as at OCUDU.
 use super::{Slicing, Waiting};
-use crate::north::{Call, Completion, Fault, FaultReply as _, NO_DEDICATED, NO_SUCH_UE};
+use crate::northbound::{Call, Completion, Fault, FaultReply as _, NO_DEDICATED, NO_SUCH_UE};
 use bytes::Bytes;
 use ranlab_e2::ric::{IAppOutbox, NodeInfo};
 use ranlab_e2_codec::e2ap::{GlobalE2NodeId, Plmn, RanFunctionId, RanFunctionItem};

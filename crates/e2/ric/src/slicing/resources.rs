@@ -1,5 +1,5 @@
 //! JSON resources of slices.
-use crate::north::{Fault, given};
+use crate::northbound::{Fault, given};
 use crate::ues::UeSelector;
 use ranlab_e2_codec::e2sm::slice::{
     DEADLINE_MAX, DeadlineReservation, LABEL_MAX, PrbRange, RateReservation, Slice, SliceAlgorithm,

@@ -12,7 +12,7 @@
 //!
 //! On the bus each report is an object with `node`, `sm`, `tstamp_us` and `bearers`, under the subject
 //! `ranlab.rlc` or `ranlab.traffic`.
-mod north;
+mod northbound;
 mod resources;
 
 pub use resources::{
@@ -21,7 +21,7 @@ pub use resources::{
 
 use crate::bus::Bus;
 use crate::monitor::row;
-use crate::north::{FaultReply as _, PendingCommands};
+use crate::northbound::{FaultReply as _, PendingCommands};
 use crate::watch::SubscriptionTracker;
 use bytes::Bytes;
 use ranlab_e2::Time;
@@ -132,7 +132,7 @@ impl IApp for Traffic {
                     });
                 }
             }
-            IAppInput::Northbound(request) => crate::north::serve(self, now, request, out),
+            IAppInput::Northbound(request) => crate::northbound::serve(self, now, request, out),
             _ => {}
         }
     }

@@ -1,5 +1,5 @@
 //! JSON resources of bearers.
-use crate::north::{Fault, given, missing};
+use crate::northbound::{Fault, given, missing};
 use ranlab_e2_codec::e2sm::traffic::{
     BdpPacer, BearerTraffic, Codel, DEFAULT_CAPACITY_BYTES, Discipline, Filter, Pacer, Queue, QueueScheduler,
     RateLimit, StageModule, StageRole, StageState,

@@ -34,7 +34,7 @@ pub use broker::{BrokerTask, STATIONS_MAX, TenantBroker, TenantNodeId};
 pub use lease::TenantShare;
 pub use tenants::{TENANTS_MAX, Tenant, VirtError};
 
-use crate::north::{Call, Completion, Fault, Handler};
+use crate::northbound::{Call, Completion, Fault, Handler};
 use crate::watch::{RETRY, SubscriptionTracker};
 use broker::State;
 use ranlab_e2::Time;
@@ -266,7 +266,7 @@ impl IApp for Virt {
                 self.retry_set = false;
                 self.desk.state().try_again();
             }
-            IAppInput::Northbound(request) => crate::north::serve(self, now, request, out),
+            IAppInput::Northbound(request) => crate::northbound::serve(self, now, request, out),
             _ => {}
         }
         self.go_on(now, out);

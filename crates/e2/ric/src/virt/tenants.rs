@@ -1,6 +1,6 @@
 //! Operators and their service level agreements.
 use super::lease::TenantShare;
-use crate::north::Fault;
+use crate::northbound::Fault;
 use crate::ues::UeSelector;
 use ranlab_e2_codec::e2sm::SmError;
 use ranlab_e2_codec::e2sm::rrc::RrcEvent;

@@ -24,8 +24,8 @@
 //!
 //! A task that panics ends only its own link, and the machine gets the reason. A thread that ends takes its links
 //! with it and gets no new ones.
+mod link_task;
 mod placement;
-mod pump;
 mod queue;
 mod remote_link;
 #[cfg(test)]
@@ -46,8 +46,8 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 use crate::transport::{Accept, AcceptError, Address, BindError, Listener, SocketOptions, Stream};
+use link_task::LinkTask;
 use placement::{LOOK_AT_LOAD, Load, Place, Placement};
-use pump::LinkTask;
 pub use queue::QUEUE_BYTES;
 pub use remote_link::RemoteLink;
 use remote_link::{Counts, LinkCountGuard, Shared, XappOutboxes, lock};

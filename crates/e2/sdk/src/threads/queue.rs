@@ -179,7 +179,7 @@ impl Queue {
             None => self.bytes.len().min(buf.spare_capacity_mut().len()),
         };
         if buf.is_empty() && moved == self.bytes.len() && self.messages.is_none() {
-            // The whole buffer is swapped, and comes back empty.
+            // The whole buffer is swapped for an empty one.
             std::mem::swap(buf, &mut self.bytes);
         } else {
             buf.extend_from_slice(&self.bytes[..moved]);

@@ -2,8 +2,8 @@
 //! are never woken.
 mod past;
 
+use super::link_task::LinkTask;
 use super::placement::{Place, Placement};
-use super::pump::LinkTask;
 use super::remote_link::{Counts, KINDS, LinkCountGuard, RemoteLink, Shared, XappOutboxes};
 use super::*;
 use crate::transport::{

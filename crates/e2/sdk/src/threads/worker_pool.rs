@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::runtime::Handle;
 
+use super::link_task::LinkTask;
 use super::placement::{Place, Placement};
-use super::pump::LinkTask;
 use super::remote_link::{Counts, KINDS, count, lock};
 use crate::transport::Stream;
 

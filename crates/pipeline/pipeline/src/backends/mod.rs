@@ -4,8 +4,8 @@
 //! sockets and maps. A backend is one file here and one line of [`all`]. It reports elements that it cannot express
 //! with a typed reason ([`UnsupportedElement`]), and intended differences of its packets to the oracle's ([`Equivalence`]). Both are
 //! printed in `docs/reference/backends.md`, which a test keeps up to date.
-mod alike;
 mod bess;
+mod equivalence;
 mod kernel;
 mod ovs;
 mod p4;
@@ -14,10 +14,10 @@ mod testpmd;
 mod vpp;
 pub mod xdp;
 
-pub use alike::{
+pub use bess::Bess;
+pub use equivalence::{
     Equivalence, Mismatch, NotComparable, Outcomes, compare, input, is_later_fragment, normalise,
 };
-pub use bess::Bess;
 pub use kernel::Kernel;
 pub use ovs::{BRIDGE as OVS_BRIDGE, OpenFlow, Ovs, OvsDpdk};
 pub use ovs::{COOKIE, COOKIE_MASK, FIRST_GROUP, FIRST_TABLE, GROUPS_MAX};

@@ -147,7 +147,7 @@ pub(super) fn credit_based(network: &Network, slopes: &Slopes<'_>, class: u8, ba
     let &Slopes { guests, waits, work, .. } = slopes;
     let own = || Sum::new(network, guests.iter().filter(|other| other.class == class), work, 0);
     if let Some(idle) = slopes.idle_slope(class) {
-        // Since its queue was last empty without debt it was served its slope, but for the credit that it has.
+        // Since its queue was last empty without debt it was served at its slope, less its remaining credit.
         let most = slopes.credit_max(class, idle);
         let server = most.map(|ahead| Server {
             own: own(),

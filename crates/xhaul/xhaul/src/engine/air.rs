@@ -6,7 +6,7 @@ use rand::RngCore;
 use rand_chacha::ChaCha8Rng;
 
 use super::super::air::{AirInterface, WIRE_ONLY_BYTES};
-use super::super::chance::numbered;
+use super::super::random::numbered;
 use super::super::time::Ps;
 
 #[derive(Debug)]

@@ -13,10 +13,10 @@ use std::collections::BinaryHeap;
 
 use rand::RngCore;
 
-use super::chance::Sequences;
 use super::error::NetworkError;
 use super::network::{Network, Stage, StageId};
 use super::pattern::{INTER_FRAME_GAP_BYTES, Pattern, WIRE_GAP_BYTES};
+use super::random::Sequences;
 use super::time::{Ps, S};
 pub use report::{Delivery, FlowReport, Report, Segment};
 

@@ -65,7 +65,7 @@ impl Ignored {
         let fields: Vec<&str> = self.fields.iter().copied().collect();
         (self.rules > 0).then(|| {
             format!(
-                "{} of {rules} rules of {file} also require {}, which no element matches: they match more than they say",
+                "{} of {rules} rules of {file} also require {}, which no element matches: they match more packets than written",
                 self.rules,
                 fields.join(", ")
             )
@@ -118,7 +118,7 @@ fn port_range(text: &str) -> Result<(u16, u16), String> {
     let (low, high) = text.split_once("..").unwrap_or((text, text));
     let port = |text: &str| {
         let port = number(text).and_then(|port| u16::try_from(port).ok());
-        port.ok_or_else(|| format!("port \"{text}\" is none of 0 to 65535"))
+        port.ok_or_else(|| format!("port \"{text}\" is not within 0 to 65535"))
     };
     let low = port(low)?;
     let high = port(high)?;
@@ -154,7 +154,7 @@ fn rule(line: &str) -> Result<Rule, String> {
     };
     let range = |low: &str, high: &str| {
         let port =
-            |text: &str| text.parse::<u16>().map_err(|_| format!("port \"{text}\" is none of 0 to 65535"));
+            |text: &str| text.parse::<u16>().map_err(|_| format!("port \"{text}\" is not within 0 to 65535"));
         let low = port(low)?;
         let high = port(high)?;
         if low > high { Err(format!("ports {low} : {high} run backwards")) } else { Ok((low, high)) }

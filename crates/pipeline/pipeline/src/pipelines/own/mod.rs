@@ -1,7 +1,7 @@
 //! User-defined pipelines: tables and elements from a TOML file. Entries are listed in the file, generated from a seed,
 //! read from a ClassBench filter set, or from a
 //! routing table. `docs/how-to/own-pipelines.md` describes the fields. Generated traffic matches
-//! the tables. The oracle processes the elements one packet at a time, as their definitions say.
+//! the tables. The oracle processes the elements one packet at a time, as defined.
 //!
 //! This module opens no files. The caller reads them and passes the texts ([`Source`]); [`files`] returns the names
 //! of the files that a pipeline needs.

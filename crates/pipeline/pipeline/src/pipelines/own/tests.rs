@@ -297,7 +297,7 @@ fn filter_sets_parse() {
         ("@1.1.1.1/32 2.2.2.2/32 0 : 1", "it is not @src/len"),
         ("@1.1.1.1/33 2.2.2.2/32 0 : 1 0 : 1 0x06/0xFF", "\"1.1.1.1/33\" is not a prefix"),
         ("@1.1.1.1/32 2.2.2.2/32 5 : 1 0 : 1 0x06/0xFF", "ports 5 : 1 run backwards"),
-        ("@1.1.1.1/32 2.2.2.2/32 0 : 65536 0 : 1 0x06/0xFF", "port \"65536\" is none of 0 to 65535"),
+        ("@1.1.1.1/32 2.2.2.2/32 0 : 65536 0 : 1 0x06/0xFF", "port \"65536\" is not within 0 to 65535"),
         ("@1.1.1.1/32 2.2.2.2/32 0 : 1 0 : 1 0x06/0x0F", "protocol mask 0x0f; allowed are"),
         ("@1.1.1.1/32 2001:db8::/32 0 : 1 0 : 1 0x06/0xFF", "different IP versions"),
         ("@1.1.1.1/32 2.2.2.2/32 0 : 1 0 : 1 0x06/0xFF 0x10000/0xFFFF", "is not a value and mask"),

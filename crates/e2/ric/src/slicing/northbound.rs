@@ -2,7 +2,7 @@
 use super::policy::slice_of;
 use super::resources::{AllocationResource, AssociationResource, CellResource, ShareResource};
 use super::{Node, RRC, SLICE, SliceResource, SliceSetResource, Slicing, Waiting};
-use crate::north::{Call, Completion, Fault, Handler, missing, named};
+use crate::northbound::{Call, Completion, Fault, Handler, missing, named};
 use ranlab_e2::ric::IAppOutbox;
 use ranlab_e2_codec::e2ap::GlobalE2NodeId;
 use ranlab_e2_codec::e2sm::rrc::{RrcCommand, RrcEvent, RrcHandover};

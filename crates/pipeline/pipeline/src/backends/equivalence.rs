@@ -101,7 +101,7 @@ impl Equivalence {
                 "what matches nothing is dropped where the pipeline would send it on (`fakedrop`); traces have none"
             }
             Self::PortMac => {
-                "frames leave with the address of their port as source, whatever the next hop says"
+                "frames leave with the address of their port as source, not that of the next hop"
             }
             Self::InnerHop => {
                 "a packet that is sent into a tunnel spends a hop: its TTL and the checksum of its header are not compared"

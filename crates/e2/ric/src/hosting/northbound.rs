@@ -1,7 +1,7 @@
 //! Northbound interface of hosted xApps: status, log, start and stop, by name.
 use super::supervisor::{ProcessRequest, Status, UnknownXapp};
 use crate::lock;
-use crate::north::{Call, Completion, Fault, Handler};
+use crate::northbound::{Call, Completion, Fault, Handler};
 use ranlab_e2::Time;
 use ranlab_e2::ric::{IApp, IAppInput, IAppOutbox};
 use ranlab_machine::routes::{Document, Routed};
@@ -133,7 +133,7 @@ impl IApp for Host {
 
     fn handle(&mut self, now: Time, input: IAppInput<'_>, out: &mut IAppOutbox) {
         if let IAppInput::Northbound(request) = input {
-            crate::north::serve(self, now, request, out);
+            crate::northbound::serve(self, now, request, out);
         }
     }
 }

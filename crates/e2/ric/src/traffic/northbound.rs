@@ -3,7 +3,7 @@ use super::resources::{
     self, FilterResource, PacerResource, QueueResource, SchedulerResource, StageResource,
 };
 use super::{Node, TRAFFIC, Traffic};
-use crate::north::{Call, Completion, Fault, Handler, named};
+use crate::northbound::{Call, Completion, Fault, Handler, named};
 use ranlab_e2_codec::e2ap::GlobalE2NodeId;
 use ranlab_e2_codec::e2sm::traffic::{BearerId, Stage, TrafficAction, TrafficCommand};
 use serde_json::{Value as Json, json};

@@ -1,7 +1,7 @@
 //! Northbound resources of the association controller.
 use super::policy::UnitCommand;
 use super::{Association, Rule, StationUnit, Waiting};
-use crate::north::{Call, Completion, Fault, Handler, given, named};
+use crate::northbound::{Call, Completion, Fault, Handler, given, named};
 use crate::ues::{UeSelector, ue_of};
 use ranlab_e2_codec::e2ap::GlobalE2NodeId;
 use ranlab_e2_codec::e2sm::association::{ADDRESS_LEN_MAX, AssociationCommand};
@@ -112,7 +112,7 @@ impl Association {
             return Err(Fault::new(409, format!("a rule names {address}")));
         }
         let part = self.parts.get(&node).filter(|part| part.connected);
-        let away = || Fault::new(503, "the node is not connected, or takes no association control");
+        let away = || Fault::new(503, "the node is not connected, or does not support association control");
         let function = part.and_then(|part| part.function).ok_or_else(away)?;
         let address = address.to_owned();
         let message = AssociationCommand::RemoveController { address: address.clone() }.encode();
