@@ -10,13 +10,13 @@ use ranlab_campaign::results::{PointResult, Results};
 use ranlab_campaign::usl::Usl;
 use ranlab_campaign::value::Value;
 
-/// Demand to serve.
+/// Load to serve.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Demand {
+pub struct LoadRequirement {
     /// Users to serve.
     pub subscribers: f64,
-    /// Demand per user, Mbit/s.
+    /// Load per user, Mbit/s.
     #[serde(default)]
     pub mbps_per_user: f64,
     /// Sessions that each user starts per hour.
@@ -35,7 +35,7 @@ pub struct Demand {
 /// A machine.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Blade {
+pub struct MachineType {
     /// Cores.
     pub cores: u32,
     /// Power under load, W; `None`: the measurement of the campaign with the capacity, if available.
@@ -51,9 +51,9 @@ pub struct Blade {
 #[serde(deny_unknown_fields)]
 pub struct Capacity {
     /// Campaign with the number of users per core; `None`: see `users_per_core`.
-    pub from: Option<Within>,
+    pub from: Option<SloCapacity>,
     /// Point of a campaign with that number; `None`: see `users_per_core`.
-    pub at: Option<At>,
+    pub at: Option<CapacityPoint>,
     /// Users that one core serves within the objective; infinite without a limit.
     #[serde(default = "unlimited")]
     pub users_per_core: f64,
@@ -78,7 +78,7 @@ pub struct Capacity {
 /// A point of a campaign, one metric of which is the capacity of one core.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct At {
+pub struct CapacityPoint {
     /// Its folder or file.
     pub campaign: PathBuf,
     /// Settings that a single point has.
@@ -106,9 +106,9 @@ pub struct Measured {
 }
 
 /// The metric with the power of the machine that measured.
-const WATTS: &str = "host.watts";
+const POWER: &str = "host.power_w";
 
-impl At {
+impl CapacityPoint {
     /// Returns the campaign's numbers.
     ///
     /// # Errors
@@ -142,7 +142,7 @@ impl At {
             least: users(low.max(0.0)),
             most: high.map(users),
             repeats: rate.n,
-            watts: answer(WATTS).map(|watts| watts.value).filter(|watts| *watts > 0.0),
+            watts: answer(POWER).map(|watts| watts.value).filter(|watts| *watts > 0.0),
         })
     }
 }
@@ -151,7 +151,7 @@ impl At {
 /// and bound are omitted.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Within {
+pub struct SloCapacity {
     /// Its folder or file.
     pub campaign: PathBuf,
     /// The axis with the load.
@@ -239,7 +239,7 @@ pub enum SizeError {
 ///
 /// # Errors
 /// The input's fault; see [`SizeError`].
-pub fn size(demand: &Demand, blade: &Blade, capacity: &Capacity) -> Result<Sizing, SizeError> {
+pub fn size(demand: &LoadRequirement, blade: &MachineType, capacity: &Capacity) -> Result<Sizing, SizeError> {
     check(demand, blade, capacity)?;
     let cores = f64::from(capacity.cores_per_instance);
     let linear = deploy((demand, blade, capacity), cores);
@@ -248,7 +248,7 @@ pub fn size(demand: &Demand, blade: &Blade, capacity: &Capacity) -> Result<Sizin
     Ok(Sizing { linear, corrected })
 }
 
-fn check(demand: &Demand, blade: &Blade, capacity: &Capacity) -> Result<(), SizeError> {
+fn check(demand: &LoadRequirement, blade: &MachineType, capacity: &Capacity) -> Result<(), SizeError> {
     let positive = [
         ("subscribers", demand.subscribers),
         ("blade.cores", f64::from(blade.cores)),
@@ -275,7 +275,7 @@ fn check(demand: &Demand, blade: &Blade, capacity: &Capacity) -> Result<(), Size
 }
 
 /// `gain`: how many single cores an instance is worth.
-fn deploy((demand, blade, capacity): (&Demand, &Blade, &Capacity), gain: f64) -> Deployment {
+fn deploy((demand, blade, capacity): (&LoadRequirement, &MachineType, &Capacity), gain: f64) -> Deployment {
     let by_rate =
         |per_core: f64, per_user: f64| if per_user > 0.0 { per_core / per_user } else { f64::INFINITY };
     let users_per_core = capacity
@@ -312,10 +312,10 @@ fn round_up(value: f64) -> u64 {
 mod tests {
     use super::*;
 
-    const BLADE: Blade = Blade { cores: 24, watts: Some(500.0), per_rack: 16, price: None };
+    const BLADE: MachineType = MachineType { cores: 24, watts: Some(500.0), per_rack: 16, price: None };
 
-    fn demand(subscribers: f64) -> Demand {
-        Demand {
+    fn demand(subscribers: f64) -> LoadRequirement {
+        LoadRequirement {
             subscribers,
             mbps_per_user: 0.0,
             sessions_per_ue_hour: 0.0,
@@ -373,7 +373,7 @@ mod tests {
     /// TIPSY, §VI: 1 Gbit/s a core and 3 Mbit/s a user, or 300 users a core, make 2,560 cores for 768,000 users.
     #[test]
     fn the_papers_own_derivation() {
-        let demand = Demand { mbps_per_user: 3.0, ..demand(768e3) };
+        let demand = LoadRequirement { mbps_per_user: 3.0, ..demand(768e3) };
         let capacity = Capacity { mbps_per_core: 1024.0, ..capacity(300.0) };
         let ours = size(&demand, &BLADE, &capacity).unwrap().linear;
         assert_eq!((ours.instances, ours.blades, ours.racks), (2560, 107, 7));
@@ -394,22 +394,26 @@ mod tests {
         // X(12) / (12 X(1)) = 1 / (1 + 0.022 + 1.056) = 0.4812.
         assert_eq!(corrected.blades, 222);
         assert!(corrected.extrapolated, "12 cores were not measured");
-        let spare =
-            Demand { headroom: 0.2, spare_instances: 1, ues_per_cell: Some(100.0), ..demand(24_000.0) };
+        let spare = LoadRequirement {
+            headroom: 0.2,
+            spare_instances: 1,
+            ues_per_cell: Some(100.0),
+            ..demand(24_000.0)
+        };
         let ours = size(&spare, &BLADE, &capacity(100.0)).unwrap().linear;
         assert_eq!((ours.instances, ours.cells), (301, Some(240)));
     }
 
     #[test]
     fn prices_add_up_and_unmeasured_load_is_marked() {
-        let blade = Blade { price: Some(5000.0), ..BLADE };
+        let blade = MachineType { price: Some(5000.0), ..BLADE };
         let demand = demand(768e3);
         // 300 users a core, 12 cores an instance: 3,600 users, where 3,000 were ever served at once.
         let one = Capacity { cores_per_instance: 12, users_measured: Some(3000.0), ..capacity(300.0) };
         let ours = size(&demand, &blade, &one).unwrap().linear;
         assert_eq!((ours.blades, ours.price, ours.beyond_load), (107, Some(535_000.0), true));
         assert!((ours.price_per_user.unwrap() - 535e3 / 768e3).abs() < 1e-9);
-        let within = Demand { headroom: 0.2, ..demand };
+        let within = LoadRequirement { headroom: 0.2, ..demand };
         assert!(!size(&within, &blade, &one).unwrap().linear.beyond_load, "2,880 with headroom");
     }
 
@@ -417,7 +421,7 @@ mod tests {
     fn impossible_inputs_are_named() {
         assert_eq!(size(&demand(0.0), &BLADE, &capacity(1.0)), Err(SizeError::NotPositive("subscribers")));
         assert_eq!(
-            size(&Demand { headroom: 1.0, ..demand(1.0) }, &BLADE, &capacity(1.0)),
+            size(&LoadRequirement { headroom: 1.0, ..demand(1.0) }, &BLADE, &capacity(1.0)),
             Err(SizeError::Headroom)
         );
         let large = Capacity { cores_per_instance: 25, ..capacity(1.0) };

@@ -10,7 +10,7 @@ use ranlab_campaign::results::{PointResult, Results};
 use ranlab_campaign::rig::{Outcome, Stop};
 use ranlab_campaign::run::Event;
 use ranlab_http::board::{LIST_MAX, StatusBoard};
-use ranlab_report::report::{self, Watched};
+use ranlab_report::report::{self, LiveCampaign};
 use ranlab_report::store::{Load, Store};
 
 use super::{STORE, about};
@@ -127,7 +127,7 @@ impl Page {
     }
 
     /// Applies an event of the campaign; with `changed`, the figures have new data.
-    pub(super) fn take(&mut self, event: &Event, watched: &Watched, changed: bool) {
+    pub(super) fn take(&mut self, event: &Event, watched: &LiveCampaign, changed: bool) {
         match event {
             Event::Started { to_do, done_before, expected } => {
                 self.remaining = *expected;
@@ -208,7 +208,7 @@ impl Page {
             "Stopped: finished repeats are kept, and nothing runs.".clone_into(&mut now.words);
             now.notes = vec![(
                 format!(
-                    "It ends by itself in {minutes} min; the same command goes on from here whenever you like."
+                    "It ends automatically in {minutes} min; the same command continues from here at any time."
                 ),
                 false,
             )];
@@ -238,7 +238,7 @@ impl Page {
         let words = match stopped {
             Ok(false) => format!("Done. The report: {}", report.display()),
             Ok(true) => format!(
-                "Stopped; the same command goes on from here. The report so far: {}",
+                "Stopped; the same command continues from here. The report so far: {}",
                 report.display()
             ),
             Err(why) => format!("Ended early: {why}. The report so far: {}", report.display()),

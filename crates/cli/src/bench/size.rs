@@ -5,7 +5,9 @@ use ranlab_campaign::answer::Bound;
 use ranlab_campaign::expect::short;
 use ranlab_campaign::objective::{Objective, ObjectiveError, ServedLoad, found, served};
 use ranlab_command::verb::Context;
-use ranlab_report::size::{At, Blade, Capacity, Demand, Deployment, Measured, Within, size};
+use ranlab_report::size::{
+    Capacity, CapacityPoint, Deployment, LoadRequirement, MachineType, Measured, SloCapacity, size,
+};
 use ranlab_report::store::Load;
 use serde::Deserialize;
 
@@ -34,8 +36,8 @@ pub(super) struct Arguments {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Profile {
-    demand: Demand,
-    blade: Blade,
+    demand: LoadRequirement,
+    blade: MachineType,
     capacity: Capacity,
 }
 
@@ -107,7 +109,7 @@ pub(super) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
 }
 
 /// Returns the capacity per core at a point of a campaign, and prints it.
-fn at_point(at: &At, profile: &Path, output: &mut Output) -> Result<Measured, Failure> {
+fn at_point(at: &CapacityPoint, profile: &Path, output: &mut Output) -> Result<Measured, Failure> {
     let results = super::results_of(&beside(&at.campaign, profile), Load::Metrics)?;
     let said = at.measured(&results);
     let measured = said.map_err(|error| Failure::Usage(format!("{}: {error}", profile.display())))?;
@@ -132,7 +134,7 @@ fn beside(campaign: &Path, profile: &Path) -> PathBuf {
 }
 
 /// Returns the result of a campaign, whose path is relative to the profile.
-fn measured(from: &Within, profile: &Path) -> Result<ServedLoad, Failure> {
+fn measured(from: &SloCapacity, profile: &Path) -> Result<ServedLoad, Failure> {
     let results = super::results_of(&beside(&from.campaign, profile), Load::Metrics)?;
     let served = match (&from.axis, &from.metric, from.at_most) {
         (Some(axis), Some(metric), Some(at_most)) => {
@@ -149,7 +151,7 @@ fn measured(from: &Within, profile: &Path) -> Result<ServedLoad, Failure> {
     Ok(served)
 }
 
-fn print_capacity(output: &mut Output, from: &Within, served: &ServedLoad) -> Result<(), Failure> {
+fn print_capacity(output: &mut Output, from: &SloCapacity, served: &ServedLoad) -> Result<(), Failure> {
     let axis = from.axis.as_deref().unwrap_or("the load");
     let then = match served.missed_at {
         Some(missed) => format!("{axis} = {} misses it", short(missed)),

@@ -54,14 +54,14 @@ pub struct Document {
     /// Warnings that change the meaning of numbers.
     pub warnings: Vec<String>,
     pictures: Vec<String>,
-    figures: Vec<Shown>,
-    cards: Vec<Card>,
+    figures: Vec<FigureView>,
+    cards: Vec<CountCard>,
     findings: Vec<String>,
     remarks: Vec<String>,
     about: Vec<String>,
     expected: Vec<Row>,
-    axes: Vec<Across>,
-    metrics: Vec<Upwards>,
+    axes: Vec<AxisValues>,
+    metrics: Vec<MetricAxis>,
     /// Metrics that the document leaves out, for its size.
     left_out: usize,
     /// Of the intervals, 0 to 1.
@@ -77,7 +77,7 @@ pub struct Document {
 
 /// A figure with its plot and its expectations.
 #[derive(Debug, Clone, Serialize)]
-struct Shown {
+struct FigureView {
     #[serde(flatten)]
     figure: Figure,
     plot: Option<PlotSelection>,
@@ -94,7 +94,7 @@ struct PlotSelection {
 
 /// A number of items, with its label.
 #[derive(Debug, Clone, Serialize)]
-struct Card {
+struct CountCard {
     count: usize,
     words: String,
     class: &'static str,
@@ -111,7 +111,7 @@ struct Row {
 
 /// A setting that varies, and its values in the plan's order.
 #[derive(Debug, Clone, Serialize)]
-struct Across {
+struct AxisValues {
     path: String,
     label: String,
     /// Without a unit, before a value.
@@ -120,7 +120,7 @@ struct Across {
 }
 
 #[derive(Debug, Clone, Serialize)]
-struct Upwards {
+struct MetricAxis {
     name: String,
     label: String,
     unit: String,
@@ -230,7 +230,7 @@ fn about(results: &Results) -> Vec<String> {
     about
 }
 
-fn shown(results: &Results, judged: &[Judged], (figure, plot): &Drawn) -> Shown {
+fn shown(results: &Results, judged: &[Judged], (figure, plot): &Drawn) -> FigureView {
     let by_points = |plot: &&Plot| {
         matches!(
             plot.kind,
@@ -251,10 +251,10 @@ fn shown(results: &Results, judged: &[Judged], (figure, plot): &Drawn) -> Shown 
     };
     let expects = judged.len().min(results.scenario.expects.len());
     let expected = plot.iter().flat_map(|plot| (0..expects).filter(|index| speaks(plot, *index))).collect();
-    Shown { figure: figure.clone(), plot: asked, expected }
+    FigureView { figure: figure.clone(), plot: asked, expected }
 }
 
-fn axes(results: &Results) -> Vec<Across> {
+fn axes(results: &Results) -> Vec<AxisValues> {
     let axis = |axis: &Axis| {
         let mut values: Vec<(String, Option<f64>)> = Vec::new();
         for value in results.points.iter().filter_map(|point| point.point.settings.get(&axis.path)) {
@@ -265,14 +265,14 @@ fn axes(results: &Results) -> Vec<Across> {
         }
         let label = words::label(results, &axis.path, false);
         let name = axis.name().unwrap_or(&axis.path).to_owned();
-        Across { path: axis.path.clone(), label, name, values }
+        AxisValues { path: axis.path.clone(), label, name, values }
     };
     results.scenario.sweep.axes.iter().map(axis).collect()
 }
 
 /// The metrics of figures and expectations first, then one or two of each that the rig declares, then the rest; how many are left
 /// out, and how many a table shows at first.
-fn metrics(results: &Results) -> (Vec<Upwards>, usize, usize) {
+fn metrics(results: &Results) -> (Vec<MetricAxis>, usize, usize) {
     let scenario = &results.scenario;
     let measured = results.metric_names();
     let wanted =
@@ -298,7 +298,7 @@ fn metrics(results: &Results) -> (Vec<Upwards>, usize, usize) {
     let most = (VALUES_MAX / results.points.len().max(1)).max(1);
     let left_out = names.len().saturating_sub(most);
     names.truncate(most);
-    let upwards = |name: String| Upwards {
+    let upwards = |name: String| MetricAxis {
         label: words::capital(&words::quantity(results, &name)),
         unit: results.unit(&name).to_owned(),
         name,
@@ -307,12 +307,12 @@ fn metrics(results: &Results) -> (Vec<Upwards>, usize, usize) {
     (names.into_iter().map(upwards).collect(), left_out, shown)
 }
 
-fn point(results: &Results, point: &PointResult, axes: &[Across], metrics: &[Upwards]) -> Point {
-    let at = |axis: &Across| {
+fn point(results: &Results, point: &PointResult, axes: &[AxisValues], metrics: &[MetricAxis]) -> Point {
+    let at = |axis: &AxisValues| {
         let own = point.point.settings.get(&axis.path)?.to_string();
         axis.values.iter().position(|(value, _)| *value == own)
     };
-    let value = |metric: &Upwards| match results.answer(point, &metric.name) {
+    let value = |metric: &MetricAxis| match results.answer(point, &metric.name) {
         None => serde_json::Value::Null,
         Some(answer) if answer.n == 1 && answer.bound == Bound::Exact && answer.interval.is_none() => {
             answer.value.into()
@@ -336,12 +336,12 @@ fn point(results: &Results, point: &PointResult, axes: &[Across], metrics: &[Upw
     }
 }
 
-fn cards(results: &Results, judged: &[Judged]) -> Vec<Card> {
+fn cards(results: &Results, judged: &[Judged]) -> Vec<CountCard> {
     let mut cards = Vec::new();
     for (outcome, count) in results.outcomes() {
         let words = outcome_words(outcome);
         let words = if count == 1 { words.replacen("points", "point", 1) } else { words.to_owned() };
-        cards.push(Card { count, words, class: "" });
+        cards.push(CountCard { count, words, class: "" });
     }
     for verdict in Verdict::ALL {
         let count = judged.iter().filter(|judged| judged.verdict == verdict).count();
@@ -352,7 +352,7 @@ fn cards(results: &Results, judged: &[Judged]) -> Vec<Card> {
                 (Verdict::Unmeasurable | Verdict::Inconclusive | Verdict::Stale, _) => ("statements", name),
                 (_, _) => ("statements", name.trim_end_matches('s')),
             };
-            cards.push(Card { count, words: format!("{statements} {verb}"), class: name });
+            cards.push(CountCard { count, words: format!("{statements} {verb}"), class: name });
         }
     }
     cards

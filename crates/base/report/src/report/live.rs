@@ -33,7 +33,7 @@ struct WindowMeans {
 }
 
 /// Observed data of a campaign.
-pub struct Watched {
+pub struct LiveCampaign {
     /// The campaign without its runs: names and units.
     campaign: Results,
     /// Setting of the horizontal axis, if it is a number.
@@ -43,13 +43,13 @@ pub struct Watched {
     search: Option<(usize, u32, Vec<SearchTrial>)>,
 }
 
-impl std::fmt::Debug for Watched {
+impl std::fmt::Debug for LiveCampaign {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Watched").field("windows", &self.windows.len()).finish_non_exhaustive()
+        f.debug_struct("LiveCampaign").field("windows", &self.windows.len()).finish_non_exhaustive()
     }
 }
 
-impl Watched {
+impl LiveCampaign {
     /// Starts with the earlier results of a campaign.
     pub fn new(before: &Results) -> Self {
         let searched =
@@ -290,14 +290,14 @@ mod tests {
     use ranlab_campaign::scenario::{Overrides, Scenario};
 
     /// The figures after each event that changed them, and the results.
-    fn watch(text: &str) -> (Vec<Vec<Figure>>, Watched, Results) {
+    fn watch(text: &str) -> (Vec<Vec<Figure>>, LiveCampaign, Results) {
         let text = format!("title = \"t\"\nrig = \"mock\"\n{text}");
         let rig = MockRig::default();
         let scenario = Scenario::parse(&text, "test.toml", &Overrides::default(), &[rig.describe()]).unwrap();
         let plan = Plan::new(&scenario, &rig.describe());
         let metrics = rig.describe().metrics;
         let before = Results::new(scenario.clone(), metrics, plan.points.clone(), Vec::new());
-        let mut watched = Watched::new(&before);
+        let mut watched = LiveCampaign::new(&before);
         let mut seen = Vec::new();
         let mut journal = MemoryJournal::default();
         let mut hear = |event: Event| {
@@ -330,7 +330,7 @@ mod tests {
         assert_eq!(latency.series.len(), 3, "three percentiles");
         assert!(seen[11].iter().any(|figure| figure.title.starts_with("Losses")));
         // A resumed campaign starts with the stored results.
-        let again = Watched::new(&results).figures();
+        let again = LiveCampaign::new(&results).figures();
         assert_eq!(again[0].series, throughput.series);
     }
 

@@ -30,7 +30,7 @@ pub use draw::{DrawError, png, svg};
 
 pub use figure::{Across, Answer, Bound, Figure, Form, Mark, Sample, Series};
 pub use law::{Law, laws};
-pub use live::Watched;
+pub use live::LiveCampaign;
 pub use ranlab_page::escape;
 
 /// Files of a written report.
@@ -69,7 +69,7 @@ pub fn document(results: &Results, context: &Context) -> Document {
 }
 
 /// Writes `report.html`, `points.csv`, `verdicts.csv`, `figure-N.{svg,png,csv}` and `figure-N-table.csv` into a directory, which is created. Of a
-/// figure without a single point nothing is drawn; the page says why. Distributions and series, trials of a search among
+/// figure without a single point nothing is drawn; the page states the reason. Distributions and series, trials of a search among
 /// them, are drawn if the results were loaded with them.
 ///
 /// # Errors

@@ -101,7 +101,7 @@ mod tests {
 
     const TEXT: &str = "title = \"t\"\nrig = \"mock\"\n[sweep.axes]\n\"sut.build\" = [\"a\", \"b\"]\n[measure]\nrepeats = 2\n\
                         [[plot]]\ntype = \"waterfall\"\nx = \"station\"\ny = \"rtt_us_p50\"\n\
-                        stack = [\"rtt_us_service_p50\", \"lateness_us_p50\"]\nz = \"rtt_us_p99\"\ngroup_by = \"sut.build\"\n";
+                        stack = [\"rtt_us_service_p50\", \"send_delay_us_p50\"]\nz = \"rtt_us_p99\"\ngroup_by = \"sut.build\"\n";
 
     fn results() -> Results {
         let rig = MockRig::default();
@@ -124,7 +124,7 @@ mod tests {
                 let numbers = [
                     ("rtt_us_p50", 20.0 + off),
                     ("rtt_us_service_p50", 5.0 + more),
-                    ("lateness_us_p50", 0.0),
+                    ("send_delay_us_p50", 0.0),
                     ("rtt_us_p99", 90.0 + off + more),
                 ];
                 run.recording.metrics.extend(numbers.map(|(name, value)| (name.to_owned(), value)));
@@ -163,9 +163,9 @@ mod tests {
             let text = TEXT.replace(from, to);
             Scenario::parse(&text, "t", &Overrides::default(), &[rig]).unwrap_err().to_string()
         };
-        assert!(told("lateness_us_p50", "throughput").contains("in another unit than `y`"));
-        assert!(told("lateness_us_p50", "rtt_us_p50").contains("occurs twice"));
-        assert!(told("lateness_us_p50", "latenes_us_p50").contains("`lateness_us_p50` is the nearest"));
+        assert!(told("send_delay_us_p50", "throughput").contains("in another unit than `y`"));
+        assert!(told("send_delay_us_p50", "rtt_us_p50").contains("occurs twice"));
+        assert!(told("send_delay_us_p50", "send_dlay_us_p50").contains("`send_delay_us_p50` is the nearest"));
         assert!(told("\"rtt_us_p99\"", "\"loss_ratio\"").contains("`z`: `loss_ratio` is in another unit"));
     }
 
