@@ -59,7 +59,7 @@ pub(crate) struct Row {
     pub(crate) disturbed: u64,
 }
 
-/// What a row says.
+/// Result of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Holds,

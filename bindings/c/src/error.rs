@@ -21,7 +21,7 @@ macro_rules! errors {
 
 errors! {
     RANLAB_OK = 0, c"ok";
-    RANLAB_ERR_NULL = 1, c"a pointer is NULL that must not be";
+    RANLAB_ERR_NULL = 1, c"a pointer that must not be NULL is NULL";
     RANLAB_ERR_PANIC = 2, c"a fault inside the library; the agent, RIC or xApp can only be freed";
     RANLAB_ERR_BUSY = 3, c"called from a callback of the same agent or RIC";
     RANLAB_ERR_INVALID = 4, c"a value is outside its range, or a string is not UTF-8";

@@ -341,7 +341,7 @@ pub unsafe extern "C" fn ranlab_iapp_order(
     request: *mut u64,
 ) -> i32 {
     boundary(|| {
-        // SAFETY: as the header says.
+        // SAFETY: see the header.
         unsafe {
             let ctx = context(ctx)?;
             let order = order.as_ref().ok_or(RANLAB_ERR_NULL)?;
@@ -366,7 +366,7 @@ pub unsafe extern "C" fn ranlab_iapp_kpm_action(
     action_len: *mut usize,
 ) -> i32 {
     boundary(|| {
-        // SAFETY: as the header says.
+        // SAFETY: see the header.
         unsafe {
             let ctx = context(ctx)?;
             let choice = choice.as_ref().ok_or(RANLAB_ERR_NULL)?;

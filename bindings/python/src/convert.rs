@@ -53,7 +53,7 @@ fn form_within(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Form> {
         return items.collect::<PyResult<_>>().map(Form::List);
     }
     let kind = value.get_type().name()?;
-    Err(Fault::config(format!("{kind} is none of None, bool, int, float, str, bytes, list, tuple, dict"))
+    Err(Fault::config(format!("{kind} is not one of None, bool, int, float, str, bytes, list, tuple, dict"))
         .into())
 }
 
@@ -126,7 +126,7 @@ fn setting(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Setting> {
         return items.collect::<PyResult<_>>().map(Setting::List);
     }
     let kind = value.get_type().name()?;
-    Err(Fault::config(format!("`{name}`: {kind} is none of bool, int, float, str, list, tuple")).into())
+    Err(Fault::config(format!("`{name}`: {kind} is not one of bool, int, float, str, list, tuple")).into())
 }
 
 /// Returns the configuration of a component with these settings; `None` keeps the default of a setting.

@@ -204,7 +204,7 @@ class Network(unittest.TestCase):
         for wrong, words in [
             ({"configur": {}}, 'unknown name "configur"'),
             ({"configure": {**HALVES["configure"], "colour": 1}}, 'unknown name "colour"'),
-            ({"configure": object()}, "is none of None, bool, int"),
+            ({"configure": object()}, "is not one of None, bool, int"),
             ({"configure": 1 << 70}, "more than 64 bits"),
         ]:
             with self.subTest(words), self.assertRaisesRegex(ranlab.ConfigError, words):
@@ -409,7 +409,7 @@ class Ends(unittest.TestCase):
                 ranlab.Fleet(ric.e2, nodes=0)
             with self.assertRaisesRegex(ranlab.ConfigError, "nods.*nodes"):
                 ranlab.Fleet(ric.e2, nods=1)
-            with self.assertRaisesRegex(ranlab.ConfigError, "`sm`: object is none of"):
+            with self.assertRaisesRegex(ranlab.ConfigError, "`sm`: object is not one of"):
                 ranlab.Fleet(ric.e2, sm=object())
             with self.assertRaises(ranlab.ConfigError):
                 ranlab.Ric(period="soon")

@@ -18,7 +18,7 @@ use std::time::Duration;
 fn ring(name: &str) -> Address {
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| {
-        assert!("ring://early".parse::<Address>().is_err(), "nobody knows it before");
+        assert!("ring://early".parse::<Address>().is_err(), "unknown before registration");
         register(Ring::default()).unwrap();
         assert_eq!(register(Ring::default()), Err(RegisterError::Taken("ring".to_owned())));
     });

@@ -354,11 +354,11 @@ mod tests {
         assert_eq!(lines[..4], ["65101", "65101", "65101", "32"], "{told}");
         assert_eq!(lines[4], "NoNewPrivs:\t1");
         assert!(lines[5].starts_with("lo:") && lines[6] == "0077", "{told}");
-        assert!(told.contains("apart"), "it may not signal who started it: {told}");
+        assert!(told.contains("apart"), "it may not signal its parent: {told}");
         // The three folders are empty; there are three descriptors, and that of the listing.
         let own = &lines[lines.iter().position(|line| *line == "apart").unwrap() + 1..];
         assert_eq!(own[..4], ["3", "ranlab-own", "full", "4"], "{told}");
-        assert!(!Path::new("/tmp/ranlab-own").exists(), "nobody else has what it wrote");
+        assert!(!Path::new("/tmp/ranlab-own").exists(), "its file is not visible outside");
     }
 
     /// A process that forks as fast as it can stays within its limit, and is killed completely.

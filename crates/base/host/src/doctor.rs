@@ -212,7 +212,7 @@ fn clock_source(facts: &Facts) -> Check {
 }
 
 fn pressure(facts: &Facts) -> Check {
-    let found = if facts.pressure_information { "told" } else { "not told" };
+    let found = if facts.pressure_information { "available" } else { "not available" };
     let advice = "boot with psi=1: without it only stolen time can make a measurement invalid";
     let bad = (!facts.pressure_information).then_some((Status::Fair, advice));
     check("pressure information", found.to_owned(), bad)

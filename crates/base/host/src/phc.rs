@@ -140,7 +140,7 @@ impl Phc {
     }
 
     fn ask<T>(&self, request: libc::c_ulong, asked: &mut T) -> io::Result<()> {
-        // SAFETY: the structure is the one of the request, whose number says its size; it outlives the call.
+        // SAFETY: the structure is that of the request, whose number contains its size; it outlives the call.
         let result = unsafe { libc::ioctl(self.file.as_raw_fd(), request as _, std::ptr::from_mut(asked)) };
         if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }

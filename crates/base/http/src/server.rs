@@ -54,7 +54,7 @@ pub trait Client: Send + Sync + 'static {
     /// Refuses or admits a request; `who` is the rule of its path, if there is such a path.
     ///
     /// # Errors
-    /// The client may not use the path, or asks too much.
+    /// The client may not use the path, or exceeds a limit.
     fn admit(&self, method: &str, path: &str, who: Option<Who>) -> Result<Self::Turn, Response>;
 }
 

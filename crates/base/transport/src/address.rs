@@ -88,7 +88,7 @@ pub enum AddressError {
     },
     /// Not a folder with an address in it.
     #[error(
-        "shim:// needs a folder and an address in it, as shim:///run/e2/127.0.0.1:36421, and no more than {MAX_UNIX_PATH_BYTES} bytes; \"{text}\" is none"
+        "\"{text}\" is not a shim:// address: expected a folder and an address in it, as shim:///run/e2/127.0.0.1:36421, in at most {MAX_UNIX_PATH_BYTES} bytes"
     )]
     Shim {
         /// Text after `://`.

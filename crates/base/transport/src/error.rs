@@ -92,7 +92,7 @@ impl ConnectError {
     }
 }
 
-/// Reason why an address cannot be listened at.
+/// Reason why listening at an address failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BindError {
@@ -216,7 +216,7 @@ pub enum Unsupported {
     Tls,
     /// The process has no TLS identity.
     #[error(
-        "TLS needs a certificate, its key and the authority that the peer's is of; tcp:// and unix:// do not"
+        "TLS needs a certificate, its key and the certificate authority of the peer; tcp:// and unix:// need none"
     )]
     NoIdentity,
 }

@@ -40,7 +40,7 @@ pub enum Note {
     #[error("the capture begins in the middle of the TCP connection {0}")]
     TcpMidway(String),
     /// Segments are missing.
-    #[error("TCP segments are missing from the capture; reading goes on at the next message")]
+    #[error("TCP segments are missing from the capture; reading continues at the next message")]
     TcpGap,
     /// The capture ends within a message.
     #[error("a TCP stream ends in the middle of a message")]

@@ -29,7 +29,7 @@ impl fmt::Display for Endpoint {
 /// Transport of a PDU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-#[allow(missing_docs)] // Their names say it all.
+#[allow(missing_docs)] // The names are descriptive.
 pub enum Transport {
     Sctp,
     Tcp,

@@ -97,7 +97,7 @@ fn mantissa_with_leading_zero_byte_is_decoded() {
     assert_eq!((&octets[..6], &octets[11..]), (&written[..6], &written[10..]));
 }
 
-/// O-RAN SC's kpimon-go (8bbbbbb) asks for every measurement of a node by KPM 2.00, whose conditions are a CHOICE.
+/// O-RAN SC's kpimon-go (8bbbbbb) requests every measurement of a node with KPM 2.00, whose conditions are a CHOICE.
 #[test]
 fn conditions_of_kpm_2_00_are_decoded() {
     let octets: &[u8] = b"\x00\x01\x03@\x00\x07\x00\xa0DRB.UEThpDl\x00\x00\x10\x00\x00\x00PDRB.UEThpUl\x00\x00\x10\x00\x00\x00\
@@ -143,11 +143,11 @@ fn our_definition_fits_flexric() {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/e2sm/kpm/definition.per");
         std::fs::write(file, &octets).unwrap();
     }
-    assert_eq!(Kpm.definition(), &octets[..], "RANLAB_BLESS=1 writes the file anew");
-    assert!(octets.len() < 1_023, "FlexRIC ends at {} octets", octets.len());
+    assert_eq!(Kpm.definition(), &octets[..], "RANLAB_BLESS=1 writes the file again");
+    assert!(octets.len() < 1_023, "FlexRIC crashes at {} bytes", octets.len());
 }
 
-fn comes_back<T: Per + Octets + PartialEq + Debug>() {
+fn round_trips<T: Per + Octets + PartialEq + Debug>() {
     for seed in 0..SEEDS {
         let value: T = per::sample(seed).unwrap();
         let octets = value.to_octets(Encoding::Per).unwrap();
@@ -160,10 +160,10 @@ fn comes_back<T: Per + Octets + PartialEq + Debug>() {
 
 #[test]
 fn random_values_round_trip_and_prefixes_fail() {
-    comes_back::<EventTrigger>();
-    comes_back::<ActionDefinition>();
-    comes_back::<IndicationMessage>();
-    comes_back::<FunctionDescription>();
+    round_trips::<EventTrigger>();
+    round_trips::<ActionDefinition>();
+    round_trips::<IndicationMessage>();
+    round_trips::<FunctionDescription>();
 }
 
 /// Additions, which random values lack.

@@ -37,7 +37,7 @@ impl<T: Spell> FromStr for Spelled<T> {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let value = T::spell(text).ok_or_else(|| format!("\"{text}\" is none of {}", T::ALLOWED))?;
+        let value = T::spell(text).ok_or_else(|| format!("\"{text}\" is not one of {}", T::ALLOWED))?;
         Ok(Self { text: text.to_owned(), value })
     }
 }

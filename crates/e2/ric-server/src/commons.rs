@@ -12,7 +12,7 @@ use ranlab_machine::lock;
 use ranlab_machine::routes::{Document, HttpProblem, Method, Routed};
 use ranlab_ric::bus::Bus;
 use ranlab_ric::commons::{Access, LocalStore, Store, StoreError, VALUE_BYTES_MAX, is_name};
-use ranlab_ric::north::{given, parse};
+use ranlab_ric::northbound::{given, parse};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;

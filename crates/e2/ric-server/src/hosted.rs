@@ -160,7 +160,7 @@ impl Client for HostedXapp {
         let unknown_is_open = || OPEN.iter().any(|open| path.starts_with(open));
         if !who.map_or_else(unknown_is_open, |who| who != Who::Operator) {
             let detail = format!(
-                "xApp {} may not ask for {method} {path}; a hosted xApp asks for {}, and subscribes over E42",
+                "xApp {} may not request {method} {path}; a hosted xApp may request {}, and subscribes over E42",
                 door.name,
                 OPEN.join(", ")
             );
@@ -168,7 +168,7 @@ impl Client for HostedXapp {
         }
         let busy = || {
             let detail = format!(
-                "an xApp asks {XAPP_REQUESTS_MAX} things at once and {XAPP_REQUESTS_PER_S} a second at most; try again"
+                "an xApp may have {XAPP_REQUESTS_MAX} pending requests and send {XAPP_REQUESTS_PER_S} per second; try again"
             );
             problem(StatusCode::TOO_MANY_REQUESTS, &detail)
         };

@@ -41,7 +41,7 @@ pub(crate) struct Own {
 
 ranlab_machine::routes! {
     async impl Own: Handler<Own, HostedXapp>, at "", faults [401, 403, 405, 421, 503] {
-        Get "/" page -> 200 as Page, Anyone, "the web page, without token; it asks the user for the token of the API";
+        Get "/" page -> 200 as Page, Anyone, "the web page, without token; it prompts for the token of the API";
         Get "/web/{file}" page_file -> 200 as File, Anyone or [401], "scripts, styles and icon of the page";
         Get "/healthz" health -> 200, Anyone, "health check, without token";
         Get "/readyz" ready -> 200, Anyone, "readiness: whether base stations and xApps are served; without token";

@@ -90,7 +90,7 @@ pub async fn serve(ric: RicHandle, config: RestConfig) -> io::Result<SocketAddr>
     access.check_address(address)?;
     access.hosts_xapps = config.hosted.is_some();
     if access.hosts_xapps && access.token.is_none() {
-        let why = "xApps that are hosted could ask there as if they were the operator: it takes a token (--http-token-file)";
+        let why = "hosted xApps could send requests as the operator: --http-token-file is required";
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     }
     let desk = ThreadBridge::open(ric);

@@ -78,7 +78,7 @@ fn asked(uri: &Uri, headers: &HeaderMap) -> Result<(Filter, Framing), String> {
 fn decoded(text: &str) -> Option<String> {
     // A literal slash would split the segment.
     let text = text.replace('+', "%20").replace('/', "%2F");
-    ranlab_ric::north::segments(&text).ok().map(|mut segments| segments.pop().unwrap_or_default())
+    ranlab_ric::northbound::segments(&text).ok().map(|mut segments| segments.pop().unwrap_or_default())
 }
 
 /// Posts notifications to O-RAN SC subscribers while the runtime exists.

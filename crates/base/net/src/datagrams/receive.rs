@@ -189,7 +189,7 @@ fn control_values(header: &libc::msghdr) -> (Option<usize>, Option<u64>) {
         return (segment, stamp);
     }
     // SAFETY: control messages are walked by the kernel's macros, which stay within `msg_controllen` as the kernel left
-    // it; what they hold is as their type says and is read unaligned.
+    // it; their content has the layout of their type and is read unaligned.
     unsafe {
         let mut entry = libc::CMSG_FIRSTHDR(header);
         while !entry.is_null() {
@@ -214,7 +214,7 @@ fn control_values(header: &libc::msghdr) -> (Option<usize>, Option<u64>) {
 fn address(storage: &sockaddr_storage) -> Option<SocketAddr> {
     let storage = std::ptr::from_ref(storage);
     // SAFETY: the storage is initialised (zeroed, then perhaps written by the kernel), is as large and as aligned as any
-    // address, and the family says which structure it holds before that structure is looked at.
+    // address, and the family determines the structure before it is read.
     unsafe {
         match i32::from((*storage).ss_family) {
             libc::AF_INET => {

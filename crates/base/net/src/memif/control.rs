@@ -74,7 +74,7 @@ impl Control {
             message.msg_control = ancillary.0.as_mut_ptr().cast();
             // SAFETY: arithmetic on a length.
             message.msg_controllen = unsafe { libc::CMSG_SPACE(size_of::<i32>() as u32) } as _;
-            // SAFETY: the ancillary buffer is aligned and longer than the room said, which is that of one descriptor: the
+            // SAFETY: the ancillary buffer is aligned and longer than the length passed, which is that of one descriptor: the
             // first header and its data lie within.
             unsafe {
                 let header = libc::CMSG_FIRSTHDR(&raw const message);
@@ -107,7 +107,7 @@ impl Control {
         let room = unsafe { libc::CMSG_SPACE((DESCRIPTORS_MAX * size_of::<i32>()) as u32) };
         message.msg_controllen = room as _;
         let flags = libc::MSG_DONTWAIT | libc::MSG_CMSG_CLOEXEC;
-        // SAFETY: the message points to the record and to the ancillary data, exclusively borrowed and as long as said.
+        // SAFETY: the message points to the record and to the ancillary data, exclusively borrowed and of the given lengths.
         let read = unsafe { libc::recvmsg(self.0.as_raw_fd(), &raw mut message, flags) };
         let octets = usize::try_from(read).map_err(|_| io::Error::last_os_error())?;
         let cut = message.msg_flags & (libc::MSG_TRUNC | libc::MSG_CTRUNC) != 0;
@@ -118,7 +118,7 @@ impl Control {
 /// The descriptors that the kernel has attached to a record.
 fn descriptors(message: &libc::msghdr) -> Vec<OwnedFd> {
     let mut found = Vec::new();
-    // SAFETY: the kernel has filled the ancillary data and said its length; the macros stay within it. Each descriptor of
+    // SAFETY: the kernel has filled the ancillary data and set its length; the macros stay within it. Each descriptor of
     // SCM_RIGHTS was made for this process and is taken once.
     unsafe {
         let mut header = libc::CMSG_FIRSTHDR(message);

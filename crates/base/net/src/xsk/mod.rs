@@ -311,7 +311,7 @@ impl XskSocket {
             self.fill.publish();
         }
         if self.fill.needs_wakeup() {
-            // SAFETY: no room and no address; the descriptor is open. It only wakes the driver, and says nothing of use.
+            // SAFETY: no buffer and no address; the descriptor is open. The call only wakes the driver; its result is unused.
             unsafe {
                 let none = std::ptr::null_mut();
                 let no_address = std::ptr::null_mut();

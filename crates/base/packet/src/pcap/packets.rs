@@ -210,7 +210,7 @@ struct Interface {
     fcs_bytes: u32,
 }
 
-/// Bytes of the frame check sequence that a pcap's link type field announces: bit 26 says that bits 28 to 31 have its length in
+/// Bytes of the frame check sequence that a pcap's link type field announces: bit 26 states that bits 28 to 31 have its length in
 /// 16-bit words (draft-ietf-opsawg-pcap 4).
 fn fcs_bytes(network: u32) -> u32 {
     const PRESENT: u32 = 1 << 26;

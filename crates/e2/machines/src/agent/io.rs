@@ -98,7 +98,7 @@ pub enum CloseReason {
     #[error(transparent)]
     OutboxFull(#[from] OutboxFull),
     /// The controller redirected the agent to another address.
-    #[error("the controller asks to connect to {0} instead")]
+    #[error("the controller redirects to {0}")]
     Redirected(String),
     /// The controller refused the setup and has further addresses to try.
     #[error("the controller refuses here: its next address is tried")]

@@ -81,7 +81,7 @@ pub struct Admission {
 /// The text is not a valid admission rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is neither a network (001.01), nor a base station (gnb 001.01 5), nor *; @NAME after it asks for a certificate"
+    "{0:?} is neither a network (001.01), nor a base station (gnb 001.01 5), nor *; append @NAME to require a certificate"
 )]
 pub struct NoAdmission(String);
 

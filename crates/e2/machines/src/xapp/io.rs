@@ -128,7 +128,7 @@ pub enum Failure {
     #[error("refused: {0}")]
     Cause(Cause),
     /// No response arrived in time.
-    #[error("nobody answered")]
+    #[error("no response")]
     Unanswered,
     /// The connection was lost before the response arrived.
     #[error("the connection was lost before the response arrived")]

@@ -221,7 +221,7 @@ fn reports_follow_asn1_text_of_definition() {
     }
 }
 
-/// O-RAN SC's kpimon-go asks and reads in the text of KPM 2.00: a label as the condition, a value of each UE.
+/// O-RAN SC's kpimon-go uses the ASN.1 text of KPM 2.00: a label as the condition, a value of each UE.
 #[test]
 fn conditions_of_kpm_2_00_are_reported_in_it() {
     let anybody = vec![Matching { condition: MatchingCondition::Label(Label::none()), or: false }];

@@ -2,7 +2,7 @@
 //!
 //! A [`Cell`] has a [`Carrier`] and UEs, each with a [`Channel`], an RLC bearer in each direction and flows. Slices
 //! divide the carrier ([`SliceSet`]), a [`UeScheduler`] divides a slice, [`TcCommand`]s shape what enters the bearer.
-//! Controllers see [`UeReport`], [`SliceStats`] and [`TcStats`] and say [`Command`]s.
+//! Controllers receive [`UeReport`], [`SliceStats`] and [`TcStats`], and send [`Command`]s.
 //!
 //! Slots are simulated one by one, packets one by one. Random numbers are counted, not drawn in turn (`random`), and
 //! functions that differ between machines are not used (`math`), so a run repeats to the last bit anywhere.

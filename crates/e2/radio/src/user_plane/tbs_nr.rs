@@ -54,7 +54,7 @@ fn small(bits: u64) -> u32 {
 fn large(scaled: u64, fraction: u32, rate_q11: u16) -> u32 {
     let above = scaled - (24 << fraction);
     let n = log2(above >> fraction) - 5;
-    // Half a unit is added before the cut: ties go upwards, as the standard says.
+    // Half a unit is added before the cut: ties are rounded up, as in the standard.
     let quantised = (((above + (1 << (n + fraction - 1))) >> (n + fraction)) << n).max(3840);
     let blocks = if rate_q11 <= 2048 / 4 {
         (quantised + 24).div_ceil(3816)

@@ -92,7 +92,7 @@ struct InterfaceReport<'a> {
     out: Vec<InterfaceMessage>,
 }
 
-/// After a panic of another thread the radio is still usable.
+/// Calls a function with the locked radio, even after a panic of another thread.
 fn with<T>(radio: &SharedRadio, what: impl FnOnce(&mut Radio) -> T) -> T {
     what(&mut lock(radio))
 }

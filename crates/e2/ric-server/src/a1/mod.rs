@@ -22,7 +22,7 @@ use axum::response::{IntoResponse, Response};
 use ranlab_http::server::{Handler, HttpCall, json_response, refused};
 use ranlab_machine::routes::{Document, Parameters, Routed};
 use ranlab_ric::commons::StoreError;
-use ranlab_ric::north::Fault;
+use ranlab_ric::northbound::Fault;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
@@ -190,7 +190,7 @@ impl A1 {
         let id = call.parameters.text("policyTypeId");
         if let Some(query) = call.uri.query().filter(|query| !query.is_empty()) {
             let why = if query.starts_with("notificationDestination=") {
-                "no destination is notified from here (none is on a list of allowed ones): ask for the policy's status instead"
+                "notifications are not supported: no destination is on the list of allowed ones; read the policy's status instead"
             } else {
                 "there is no such parameter"
             };

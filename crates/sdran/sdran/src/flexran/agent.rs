@@ -287,7 +287,7 @@ impl FlexranAgent {
             Some(StatsRequestBody::Cell(body)) => {
                 (Some(ReportFrequency::Once), 1, 0, body.flags.unwrap_or(0))
             }
-            None => return self.fault("a statistics request that asks for nothing".to_owned()),
+            None => return self.fault("a statistics request without content".to_owned()),
         };
         let period = self.settings.period.effective_period(Duration::from_millis(sf.into()));
         let due = now + self.settings.phase.min(period);

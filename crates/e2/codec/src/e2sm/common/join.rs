@@ -235,7 +235,7 @@ mod tests {
     fn identities_of_one_ue_at_cu_cp_cu_up_and_du_are_one_ue() {
         let core = "f1ap=3 amf=1099511627000 e1ap=9 guami=505.01/1/1/0";
         assert_eq!(joined(&[(CU_CP, core), (CU_UP, "e1ap=9"), (DU_1, "f1ap=3")]), [(3, 3)]);
-        // Without the CU-CP nothing says that the other two are one.
+        // Without the CU-CP nothing identifies the other two as one UE.
         assert_eq!(joined(&[(CU_UP, "e1ap=9"), (DU_1, "f1ap=3")]), [(3, 1), (9, 1)]);
         // Or the RAN's own number does.
         assert_eq!(joined(&[(CU_UP, "e1ap=9 ran=5"), (DU_1, "f1ap=3 ran=5")]), [(3, 2)]);
@@ -256,7 +256,7 @@ mod tests {
     fn a_number_that_two_dus_use_joins_nobody_without_further_evidence() {
         let core = "f1ap=3 amf=1 guami=505.01/1/1/0";
         assert_eq!(joined(&[(CU_CP, core), (DU_1, "f1ap=3"), (DU_2, "f1ap=3")]).len(), 3);
-        // A UE with two DUs: the RAN's number says that it is one.
+        // A UE with two DUs: the RAN's number identifies it as one.
         let both = "f1ap=3 f1ap=4 ran=8 amf=1 guami=505.01/1/1/0";
         assert_eq!(joined(&[(CU_CP, both), (DU_1, "f1ap=3 ran=8"), (DU_2, "f1ap=4 ran=8")]), [(3, 3)]);
     }

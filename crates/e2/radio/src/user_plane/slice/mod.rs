@@ -144,7 +144,7 @@ pub enum SliceError {
         allowed: &'static str,
     },
     /// More than the carrier.
-    #[error("the slices ask for {:.2} % of the carrier; 100 % is allowed", .0 * 100.0)]
+    #[error("the slices reserve {:.2} % of the carrier; at most 100 % is allowed", .0 * 100.0)]
     Sum(f64),
     /// PRBs of two slices overlap.
     #[error("slices {0} and {1} have PRBs in common")]

@@ -62,7 +62,7 @@ fn wrong(status: u16, what: impl Into<String>) -> RequestError {
 /// The text is not a policy, or is empty.
 pub fn policy(body: &str) -> Result<Command, RequestError> {
     match body.parse::<Policy>() {
-        Ok(policy) if policy == Policy::default() => Err(wrong(422, "the policy asks for nothing")),
+        Ok(policy) if policy == Policy::default() => Err(wrong(422, "the policy is empty")),
         Ok(_) => Ok(Command::Policy(body.to_owned())),
         Err(error) => Err(wrong(422, error.to_string())),
     }
