@@ -92,6 +92,8 @@ def keys(schema, prefix=""):
     schema = schema.get("items", schema) if schema.get("type") == "array" else schema
     for name, inner in schema.get("properties", {}).items():
         path = f"{prefix}{name}"
+        if inner.get("deprecated"):
+            continue
         if inner.get("type") == "object" and "properties" in inner:
             yield from keys(inner, path + ".")
         else:
@@ -109,6 +111,15 @@ def table(rows):
 
 def rigs_of(schema):
     return {name: rig for name, rig in schema["$defs"].items() if "." not in name}
+
+
+EARLIER = ("Scenarios, stored results and `bench compare` still accept these names, and print a notice with the current one. Earlier flags are accepted too.\n")
+
+
+def earlier_names(pairs):
+    """Section about renamed settings or metrics; `pairs` are (earlier, current)."""
+    rows = [f"| `{earlier}` | `{current}` |" for earlier, current in sorted(set(pairs))]
+    return ["## Earlier names\n", EARLIER, "| earlier | current |", "|---|---|", *rows, ""]
 
 
 def scenario_keys(binary):
@@ -129,6 +140,8 @@ def scenario_keys(binary):
             page += ["An example, as `ranlab bench new " + name + "` writes it:\n", "```toml", run(binary, "bench", "new", name).rstrip(), "```\n"]
         page.append(table((path, it) for section, inner in rig["properties"].items() if section not in COMMON
                           for path, it in (keys(inner, section + ".") if inner.get("type") == "object" else ())))
+    paths = {rig: set(json.loads(run(binary, "bench", "list", rig, "--format", "json"))["rigs"][0]["keys"]) for rig in rigs}
+    page += earlier_names((earlier, now) for rig, names in schema["x-renamed"].items() for earlier, now in names.items() if now in paths[rig])
     return "\n".join(page)
 
 
@@ -136,11 +149,14 @@ def metrics(binary):
     page = ["# Metrics of each rig\n", NOTE,
             "A metric of kind `histogram` has `_mean`, `_p50`, `_p75`, `_p90`, `_p99`, `_p999`, `_max` and `_n`."
             " *Better* is the direction that `bench compare` calls better.\n"]
+    renamed = []
     for name in rigs_of(json.loads(run(binary, "bench", "list", "--schema"))):
         rig = json.loads(run(binary, "bench", "list", name, "--format", "json"))["rigs"][0]
         page += [f"## Rig `{name}`\n", "| metric | unit | kind | better | meaning |", "|---|---|---|---|---|"]
         page += [f"| `{it['name']}` | {it['unit']} | {it['kind']} | {it['better']} | {cell(it['comment'])} |" for it in rig["metrics"]]
         page.append("")
+        renamed += [(it["formerly"], it["name"]) for it in rig["metrics"] if "formerly" in it]
+    page += earlier_names(renamed)
     return "\n".join(page)
 
 

@@ -36,13 +36,34 @@ def scenarios():
     return found
 
 
+def rig_of(name):
+    """The rig of a scenario, or of the scenario that it extends."""
+    path = ROOT / "scenarios" / f"{name}.toml"
+    while path.exists():
+        scenario = tomllib.loads(path.read_text())
+        if "rig" in scenario or "extends" not in scenario:
+            return scenario.get("rig")
+        path = path.parent / scenario["extends"]
+    return None
+
+
+def with_current_names(text, name):
+    """Text of a stored result with the current names of settings and metrics, as the schema lists them."""
+    schema = json.loads((ROOT / "docs" / "scenario.schema.json").read_text())
+    for earlier, current in schema.get("x-renamed", {}).get(rig_of(name), {}).items():
+        # A name of one word is replaced only as a whole text.
+        bounds = (r"(?<![\w.])", r"(?!\w)") if re.search(r"[._]", earlier) else ('(?<=")', '(?=")')
+        text = re.sub(bounds[0] + re.escape(earlier) + bounds[1], current, text)
+    return text
+
+
 def stored(name):
     """Stored result of a scenario, or None. Results without `behaviour` are from versions that did not record it."""
     path = RESULTS / f"{name}.json"
     if not path.exists():
         return None
     try:
-        result = json.loads(path.read_text())
+        result = json.loads(with_current_names(path.read_text(), name))
         verdicts = {expect["verdict"] for expect in result["expects"]}
     except (json.JSONDecodeError, KeyError, TypeError) as error:
         raise Fault(f"{path.relative_to(ROOT)} was not written by scripts/reproduce.py: {error}") from error

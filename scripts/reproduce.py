@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BYTES_MAX = 100_000
 METRICS_EXTRA = (
     "loss_ratio", "delivered_ratio", "tool.cpu_cores", "tool.skipped_ratio", "tool.unsent_ratio",
-    "host.steal_share", "host.foreign_share", "host.disturbed",
+    "host.steal_share", "host.other_share", "host.disturbed",
 )  # fmt: skip
 NUMBERS = re.compile(r"\[\n\s*(-?[0-9][^\[\]{}\"]*?)\n\s*\]")
 # `ROW against ROW: ...`: where two rows of a figure differ, and which stage hides the difference.
@@ -48,7 +48,7 @@ def arguments():
     parser.add_argument("--minutes", type=float, metavar="N", help="with --missing: begin nothing that would end after N minutes")
     parser.add_argument("--dry-run", action="store_true", help="with --missing: list them, run nothing")
     parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE")
-    parser.add_argument("--allow-commands", action="store_true", help="run the commands of a stranger's profile")
+    parser.add_argument("--allow-commands", action="store_true", help="run the commands of a third-party profile")
     parser.add_argument("--out", type=Path, help="folder of the campaign [default: a temporary one]")
     parser.add_argument("--finished", action="store_true", help="--out holds the campaign already: judge it, measure nothing")
     parser.add_argument("--binary", type=Path, default=ROOT / "target" / "release" / "ranlab")

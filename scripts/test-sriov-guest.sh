@@ -105,7 +105,7 @@ schedulers() { RANLAB_SCHEDULERS=all test-parts live::orders --test-threads 1 --
 
 # Kills a campaign and its worker while virtual functions carry its packets, so that neither can clean up.
 killed() {
-    ranlab bench run /scenarios/sriov-fig4.toml --fresh --out /tmp/killed --set net.row=sriov-a --set user.mbps=9 \
+    ranlab bench run /scenarios/sriov-fig4.toml --fresh --out /tmp/killed --set net.testbed=sriov-a --set user.mbps=9 \
         --set measure.duration=300s --set measure.repeats=1 >/tmp/killed.out 2>&1 &
     campaign=$!
     functions() { cat /sys/devices/pci*/*/*/sriov_numvfs | grep -c '^[1-9]'; }

@@ -26,8 +26,8 @@ def run(io, n6):
         "--format", "ndjson"], stdout=subprocess.PIPE, text=True)
     time.sleep(0.4)
     load = subprocess.run(["ip", "netns", "exec", RAN, RANLAB, "load", "upf", "--mode", "sessions", "--sessions", "100", "--uplink", "max",
-        "--octets", "100", "--duration", f"{SECONDS}s", "--n4", "10.3.0.2:8805", "--n3", "10.3.0.2:2152", "--smf", "10.3.0.1:8805",
-        "--gnb", "10.3.0.11:2152", "--gnbs", "2", "--no-smoke", "--io", io, "--format", "json"], stdout=subprocess.PIPE, text=True)
+        "--bytes", "100", "--duration", f"{SECONDS}s", "--n4", "10.3.0.2:8805", "--n3", "10.3.0.2:2152", "--smf", "10.3.0.1:8805",
+        "--gnb", "10.3.0.11:2152", "--gnbs", "2", "--no-smoke-test", "--io", io, "--format", "json"], stdout=subprocess.PIPE, text=True)
     report = json.loads(load.stdout.splitlines()[-1])
     upf.terminate()
     seen = json.loads(upf.communicate(timeout=30)[0].splitlines()[-1])

@@ -84,7 +84,7 @@ def mock():
     # A closed loop slows down with the UPF and does not show the queue; the open loop does.
     holds(p50(above) > 20 * p50(closed), f"coordinated omission: closed {p50(closed):,.0f} us at the same UPF's limit, open {p50(above):,.0f} us")
     with Upf("--service", "2ms", "--loss-permille", "50") as upf:
-        lossy = upf.load("--mode", "control", "--arrivals", "constant", "--rate", "40", "--duration", "10s", "--no-smoke", "--heartbeat", "0s", "--t1", "300ms", "--n1", "0")
+        lossy = upf.load("--mode", "control", "--arrivals", "constant", "--rate", "40", "--duration", "10s", "--no-smoke-test", "--heartbeat", "0s", "--t1", "300ms", "--n1", "0")
     lost = sum(kind["lost"] + kind["late"] for kind in lossy["control"]["requests"].values())
     holds(lost == upf.summary["mock_lost"], f"{lost} lost by the account, {upf.summary['mock_lost']} by the mock")
 

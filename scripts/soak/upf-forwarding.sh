@@ -52,10 +52,10 @@ def run(kind, octets, downlink):
     upf = start(CORE, "upf", "--n4", "10.3.0.2:8805", "--n3", "10.3.0.2:2152", *n6, *design)
     time.sleep(0.4)
     rates = ["--downlink", "max"] if downlink else []
-    dn = start(DN, "load", "upf", "--role", "data-network", *network, "--duration", "120s", "--sessions", "100", "--octets", str(octets))
+    dn = start(DN, "load", "upf", "--role", "data-network", *network, "--duration", "120s", "--sessions", "100", "--bytes", str(octets))
     time.sleep(0.3)
     load = subprocess.run(["ip", "netns", "exec", RAN, RANLAB, "load", "upf", "--mode", "sessions", "--sessions", "100",
-        "--uplink", "max", "--reflect-every", "0", "--octets", str(octets), "--duration", f"{SECONDS}s", "--n4", "10.3.0.2:8805",
+        "--uplink", "max", "--reflect-every", "0", "--bytes", str(octets), "--duration", f"{SECONDS}s", "--n4", "10.3.0.2:8805",
         "--n3", "10.3.0.2:2152", "--smf", "10.3.0.1:8805", "--gnb", "10.3.0.11:2152", "--gnbs", "2", "--server", "10.6.0.1:9",
         "--format", "json"], stdout=subprocess.PIPE, text=True)
     report = json.loads(load.stdout.splitlines()[-1])

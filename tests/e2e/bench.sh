@@ -126,7 +126,7 @@ got=0
 # the process immediately.
 timeout --foreground --preserve-status -s INT 1 "$RANLAB" bench run mock.toml --set load.takes=300ms --out ctrl-c >out.txt 2>err.txt || got=$?
 [[ $got == 130 ]] || { echo "Ctrl-C: exit $got"; cat err.txt; exit 1; }
-grep -q 'goes on from here' err.txt
+grep -q 'continues from here' err.txt
 
 echo "-- a stored result opens like a campaign, and is stale without a behaviour version"
 stored=$here/docs/results/marc/table2.json

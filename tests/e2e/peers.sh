@@ -132,7 +132,7 @@ nodes = 3
 ues = 2
 period = "50ms"
 activation = "constant:0s"
-patience = "0s"
+extra_node_timeout = "0s"
 [host]
 when_noisy = "warn"
 [measure]
@@ -211,8 +211,8 @@ has "tcp:$port is open before strange is started: another program listens there"
 if run --allow-commands --set 'sut.peer="./hasty.toml"' --set "sut.fill=[\"port=$port\", \"rest=$rest\", \"habit=mute\"]" --out mute >mute.txt 2>&1; then
     fail "it never became ready, but the run succeeded" mute.txt
 fi
-has 'strange was not ready within 2 s: no line of its output matches .\^serving.*it last said.*loading' mute.txt
-run --allow-commands --set "sut.fill=[\"port=$port\", \"rest=$rest\", \"habit=deaf\"]" --set 'load.settle="1s"' --out deaf >deaf.txt 2>&1 || true
+has 'strange was not ready within 2 s: no line of its output matches .\^serving.*last output.*loading' mute.txt
+run --allow-commands --set "sut.fill=[\"port=$port\", \"rest=$rest\", \"habit=deaf\"]" --set 'load.init_timeout="1s"' --out deaf >deaf.txt 2>&1 || true
 has 'repeat 2  (overloaded|invalid|sut_failed)' deaf.txt
 ! grep -qE '  ok( |$)' deaf.txt || fail "a run without load succeeded" deaf.txt
 
@@ -233,7 +233,7 @@ begin() {
 begin 60s died
 kill -ABRT "$pid"
 wait "$campaign" && fail "it crashed, but the run succeeded" died.txt
-has 'strange ended with signal 6, [0-9.]+ s into the window; it last said .*"serving"' died.txt
+has 'strange ended with signal 6, [0-9.]+ s into the window; last output .*"serving"' died.txt
 gone
 
 begin 12s stopped

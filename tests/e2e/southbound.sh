@@ -43,7 +43,7 @@ sleep 6
 kill -CONT "${started[0]}"
 wait "$fleet"
 grep -Eq 'the controller stopped reading at [0-9.]+ s, for [5-9]\.[0-9] s \(2 connections\)' stopped.txt &&
-    grep -Eq 'lateness p99 [5-9][0-9]{6} us' <(tail -n 1 stopped.txt) || { cat stopped.txt; exit 1; }
+    grep -Eq 'send delay p99 [5-9][0-9]{6} us' <(tail -n 1 stopped.txt) || { cat stopped.txt; exit 1; }
 # A controller that dies leaves no base station connected, which is not a success.
 "$RANLAB" controller flexran --listen 127.0.0.1:0 --http 127.0.0.1:0 --duration 60s --format ndjson >dying.txt &
 dying=$!
@@ -111,7 +111,7 @@ rest_ues = "/eNB_config/*/ues"
 nodes = 3
 ues = 7
 activation = "constant:0s"
-patience = "0s"
+extra_node_timeout = "0s"
 [host]
 when_noisy = "warn"
 [measure]

@@ -73,7 +73,7 @@ holds blind.json 'r["control"]["completed"] == 1000 and r["unexplained"] == 0 an
 echo "== a maximum bit rate of 10 Mbit/s is enforced"
 # Exact policing is tested in virtual time, and on a quiet machine by scenarios/upf/qos.toml. On a busy
 # machine, packets may be lost before the policer.
-load --mode qos --mbr 10M --offered 7M,30M --octets 1000 --duration 1500ms --n6 "udp://$dn,$n6" >qos.json
+load --mode qos --mbr 10M --offered 7M,30M --bytes 1000 --duration 1500ms --n6 "udp://$dn,$n6" >qos.json
 holds qos.json '[s["qos"] for s in r["steps"]] == [[way, bps, 1e7] for way in ("uplink", "downlink") for bps in (7e6, 3e7)]'
 holds qos.json 'all(0 < (s["uplink"] or s["downlink"])["received_bps"] < 1.1 * min(s["qos"][1:]) for s in r["steps"])'
 
@@ -84,13 +84,13 @@ echo "== two concurrent campaigns without addresses use different ones"
 "$RANLAB" bench new upf >twin.toml
 twins=()
 for n in 1 2; do
-    "$RANLAB" bench run twin.toml --quick --out "twin$n" --set host.foreign_at_most=1 --format json >"twin$n.json" 2>"twin$n.err" &
+    "$RANLAB" bench run twin.toml --quick --out "twin$n" --set host.other_at_most=1 --format json >"twin$n.json" 2>"twin$n.err" &
     twins+=("$!")
 done
 pids+=("${twins[@]}")
 for n in 1 2; do
     wait "${twins[n - 1]}" || { cat "twin$n.err" && exit 1; }
-    holds "twin$n.json" 'all(p["metrics"]["unexplained"]["mean"] == 0 for p in r["points"])'
+    holds "twin$n.json" 'all(p["metrics"]["requests_unaccounted"]["mean"] == 0 for p in r["points"])'
 done
 
 echo "== conformance"
@@ -134,7 +134,7 @@ load --dialect open5gs --mode sessions --sessions 100 --uplink 1000 --duration 2
 holds twice.json 'r["steps"][0]["uplink"]["lost"] == 0 and r["unexplained"] == 0'
 ! "$RANLAB" load upf --n4 "$n4" --n3 "$n3" --smf "$n4" 2>taken.err || exit 1
 grep -q "another address with --smf" taken.err
-load --dialect open5gs --mode control --no-smoke --arrivals constant --rate 200 --duration 60s --upf-pid "$upf" >died.json 2>died.err &
+load --dialect open5gs --mode control --no-smoke-test --arrivals constant --rate 200 --duration 60s --upf-pid "$upf" >died.json 2>died.err &
 loading=$!
 pids+=("$loading")
 sleep 2
@@ -145,19 +145,19 @@ grep -q "process ended" died.err
 
 echo "== losses are counted exactly; a restart is detected"
 upf --n6 sink --loss-permille 50
-load --mode control --no-smoke --sessions 500 --t1 200ms --n1 5 --heartbeat 0s --duration 60s >lossy.json
+load --mode control --no-smoke-test --sessions 500 --t1 200ms --n1 5 --heartbeat 0s --duration 60s >lossy.json
 down
 holds lossy.json 'r["unexplained"] == 0 and sum(k["retransmitted"] for k in r["control"]["requests"].values()) > 20'
 lost=$(python3 -c 'import json; print(json.loads(open("upf.json").read().splitlines()[-1])["mock_lost"])')
 holds lossy.json "sum(k['retransmissions'] + k['lost'] for k in r['control']['requests'].values()) == $lost"
 upf --n6 sink --crash-after 600 --restart-after 1s
-load --mode control --no-smoke --arrivals constant --rate 200 --t1 300ms --heartbeat 200ms --duration 4s --live 50 >crash.json
+load --mode control --no-smoke-test --arrivals constant --rate 200 --t1 300ms --heartbeat 200ms --duration 4s --live 50 >crash.json
 holds crash.json 'r["control"]["restarts"] >= 1 and r["control"]["completed"] > 200 and r["unexplained"] == 0'
 down
 
 echo "== the UPF is killed and replaced"
 upf --n6 sink
-load --mode control --no-smoke --arrivals constant --rate 200 --t1 300ms --heartbeat 200ms --duration 5s --live 50 >killed.json &
+load --mode control --no-smoke-test --arrivals constant --rate 200 --t1 300ms --heartbeat 200ms --duration 5s --live 50 >killed.json &
 loading=$!
 pids+=("$loading")
 sleep 2
@@ -261,7 +261,7 @@ TOML
     far() { ip netns exec "$core" "$RANLAB" bench run far.toml --quick --set load.at=tcp://10.3.0.1:7100 "$@"; }
     far --out far --format json >far.json 2>far.err || { cat far.err && exit 1; }
     all='[p["metrics"] for p in r["points"]]'
-    holds far.json "len($all) == 2 and all(m['unexplained']['mean'] == 0 for m in $all)"
+    holds far.json "len($all) == 2 and all(m['requests_unaccounted']['mean'] == 0 for m in $all)"
     holds far.json "$all[0]['sessions_per_s']['mean'] > 0 and $all[0]['sessions_failed_ratio']['mean'] == 0"
     holds far.json "all($all[1][way + '_pps']['mean'] > 500 and $all[1][way + '_lost_ratio']['mean'] == 0 for way in ('uplink', 'downlink'))"
     # The UPF was metered on its machine.
@@ -283,14 +283,14 @@ TOML
     if shared --out few 2>few.err >/dev/null; then exit 1; fi
     grep -q '1 SMFs (`load.smfs`) cannot be divided among 2 places; at least 2 are needed' few.err
     shared --set load.smfs=2 --out shared --format json >shared.json 2>shared.err || { cat shared.err && exit 1; }
-    holds shared.json "len($all) == 2 and all(m['unexplained']['mean'] == m['sessions_left_behind']['mean'] == 0 for m in $all)"
+    holds shared.json "len($all) == 2 and all(m['requests_unaccounted']['mean'] == m['sessions_not_deleted']['mean'] == 0 for m in $all)"
     holds shared.json "$all[1]['sessions_established']['mean'] == 100 and $all[0]['sessions_failed_ratio']['mean'] == 0"
     holds shared.json "all(900 < $all[1][way + '_pps']['mean'] < 1100 and $all[1][way + '_lost_ratio']['mean'] == 0 for way in ('uplink', 'downlink'))"
     echo "== a lost location makes the repeat invalid, and is named"
     sed 's/^duration.*//; s/^\[sweep.axes\]/[measure]\nduration = "60s"\nrepeats = 1\n&/' far.toml >long.toml
     ip netns exec "$core" "$RANLAB" bench run long.toml --out dead --set load.at=tcp://10.3.0.1:7100,tcp://10.3.0.1:7101 \
         --set load.smf=10.3.0.21:8805 --set load.network=10.3.0.21:2153 --set load.smfs=2 --set 'sweep.axes.load.mode=["control"]' \
-        --set load.arrivals=constant --set load.rate=100 --set load.sessions=100000 --set host.foreign_at_most=1 \
+        --set load.arrivals=constant --set load.rate=100 --set load.sessions=100000 --set host.other_at_most=1 \
         --format json >dead.json 2>dead.err &
     campaign=$!
     pids+=("$campaign")
@@ -302,7 +302,7 @@ TOML
     kill "$worker" && wait "$worker" || true
     echo "== the same with both programs started in their namespaces"
     "$RANLAB" bench run far.toml --quick --set sut.netns="$core" --set load.netns="$ran" --out near --format json >near.json
-    holds near.json "len($all) == 2 and all(m['unexplained']['mean'] == 0 for m in $all) and $all[1]['downlink_pps']['mean'] > 500"
+    holds near.json "len($all) == 2 and all(m['requests_unaccounted']['mean'] == 0 for m in $all) and $all[1]['downlink_pps']['mean'] > 500"
 else
     echo "skipped: in namespaces (kernel routing, XDP, AF_XDP, a load on another machine): this user cannot create any"
 fi

@@ -55,7 +55,7 @@ P
     local modes=("control --arrivals constant --rate 200 --duration 5s" "control --window 4 --sessions 500 --duration 60s"
         "sessions --sessions 50 --uplink 1000 --downlink 1000 --duration 2s"
         "mixed --sessions 20 --dynamic 10 --lead 1s --duration 3s" "handover --sessions 20 --rate 20 --downlink 1000 --duration 2s"
-        "paging --sessions 20 --rate 20 --downlink 500 --duration 2s" "qos --mbr 10M --offered 7M,12M --octets 1000 --duration 2s"
+        "paging --sessions 20 --rate 20 --downlink 500 --duration 2s" "qos --mbr 10M --offered 7M,12M --bytes 1000 --duration 2s"
         "blind --sessions 100 --delay 5ms")
     for n in 1 2; do
         for mode in "${modes[@]}"; do

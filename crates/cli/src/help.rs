@@ -100,10 +100,10 @@ fn heading(command: &str, id: &str) -> Option<&'static str> {
         "arrivals" | "rate" | "rate_to" | "burst" | "window" | "sessions" | "live" | "hold" | "dynamic"
         | "round" | "lead" | "delay" | "mbr_mbps" | "volume_threshold" | "qfi" | "replay" | "times"
         | "gaps" => "Sessions",
-        "uplink" | "downlink" | "flat_out" | "octets" | "reflect_every" | "offered_mbps" | "no_smoke" => {
+        "uplink" | "downlink" | "unpaced" | "bytes" | "reflect_every" | "offered_mbps" | "no_smoke_test" => {
             "Packets"
         }
-        "t1" | "n1" | "heartbeat" | "dialect" | "anew" => "PFCP",
+        "t1" | "n1" | "heartbeat" | "dialect" | "new_start_time" => "PFCP",
         "threads" | "thread_load" | "pin" | "io" | "max_nodes" | "upf_pid" => "This machine",
         "e2ap" | "encoding" | "sm_encoding" => "Protocol version",
         _ => return None,

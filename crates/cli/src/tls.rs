@@ -100,7 +100,7 @@ impl Run for IssueArguments {
     }
 }
 
-/// Returns what the certificate of an authority with this key says, other than its dates.
+/// Returns the content of the certificate of an authority with this key, without dates.
 fn authority(key: &KeyPair) -> Result<CertificateParams, rcgen::Error> {
     let mut params = CertificateParams::new(Vec::new())?;
     let beginning: String =

@@ -119,7 +119,7 @@ impl Experiment for BaseStation {
         recorder.scalar("total_mbps", bytes as f64 * 8e-6 / radio.seconds.max(1e-6));
         recorder.scalar("prb_use", radio.prb_use);
         recorder.scalar("real_time_factor", radio.real_time_factor);
-        recorder.scalar("late_us_p99", radio.summary().late_us_p99 as f64);
+        recorder.scalar("slot_delay_us_p99", radio.summary().late_us_p99 as f64);
         let silent = agent != "none" && reports_per_s == 0.0;
         Ok(recorder.judge([
             (Outcome::Invalid, LimitViolation::said(silent, "the agent reported nothing")),
@@ -158,7 +158,7 @@ fn metrics() -> Vec<Metric> {
         Scalar Higher "total_mbps" "Mbit/s" "IP data received by all UEs";
         Scalar Higher "prb_use" "" "share of downlink resource blocks used";
         Scalar Higher "real_time_factor" "" "ratio of the radio's time to wall-clock time; below 1 it does not keep up";
-        Scalar Lower "late_us_p99" "us" "delay of the radio's slots";
+        Scalar Lower "slot_delay_us_p99" "us" "delay of the radio's slots" .formerly("late_us_p99");
         Scalar Neither "tool.cpu_cores" "cores" "CPU cores used by controller and xApp";
     });
     metrics.extend(noise::metrics());

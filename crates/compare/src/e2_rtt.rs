@@ -238,7 +238,7 @@ fn metrics() -> Vec<Metric> {
         Scalar Lower "loss_ratio" "" "the larger of the share of pings without echo, among those sent more than 2 s before the end, and of a backlog_ratio above 0.01";
         Scalar Lower "sut.cpu_us_per_ping" "us" "CPU time of the RIC per ping; with an iApp, including the sending of pings";
         Scalar Neither "tool.cpu_cores" "cores" "CPU cores used by base station and xApp";
-        Histogram Neither "tool.lateness_us" "us" "send delay of pings";
+        Histogram Neither "tool.send_delay_us" "us" "send delay of pings" .formerly("tool.lateness_us");
         Scalar Neither "tool.skipped_ratio" "" "pings due but not sent" .unsent_share();
     };
     metrics.extend(account::metrics());
@@ -309,7 +309,7 @@ fn record(
     }
     recorder.scalar("tool.skipped_ratio", unsent / (sent + unsent).max(1.0));
     for (name, theirs) in
-        [("rtt_us", "rtt_us"), ("rtt_us_service", "rtt_us_service"), ("tool.lateness_us", "lateness_us")]
+        [("rtt_us", "rtt_us"), ("rtt_us_service", "rtt_us_service"), ("tool.send_delay_us", "lateness_us")]
     {
         copy(recorder, name, pings, theirs);
     }

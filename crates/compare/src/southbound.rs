@@ -69,7 +69,7 @@ fn protocol(run: &Run<'_>) -> Result<Protocol, RigError> {
 
 /// Returns the reporting period; `None`: as requested by the controller.
 fn period(run: &Run<'_>) -> Result<Option<Duration>, RigError> {
-    if keys::setting(run, "load.honour")? {
+    if keys::setting(run, "load.use_requested_period")? {
         return Ok(None);
     }
     let period: Duration = keys::setting(run, "load.period")?;
@@ -200,7 +200,7 @@ fn reference_keys() -> Vec<Key> {
         .change("rib_share", said("share of a cycle for the RIB updater: \"0.2\" is FlexRAN, \"0.8\" AltFlexRAN; or \"adaptive\""))
         .change("queue", said("leaky: drops messages and leaks memory, as published; bounded: back-pressure on agents"))
         .change("threads", said("per-run: a new thread per run, as published"))
-        .change("period", said("reporting period requested from agents; effective with load.honour"))
+        .change("period", said("reporting period requested from agents; effective with load.use_requested_period"))
         .or("handover", Duration::ZERO)
         .change("handover", said("interval at which one UE is handed over from a base station to the next, in rotation; 0s: never"))
         .or("slow_period", Duration::ZERO)
@@ -260,9 +260,9 @@ fn load_keys() -> Vec<Key> {
         .or("sm", Value::List(["mac", "rlc", "pdcp"].map(Value::from).to_vec()));
     let mut keys = [fleet.keys(), statistics.keys()].concat();
     keys.extend(keys! {
-        ("load.honour", Kind::Bool, "use the reporting period requested by the controller instead").or(false);
-        ("load.settle", Kind::Span, "time limit for the initialisation of all base stations").or(Duration::from_secs(20));
-        ("load.patience", Kind::Span, "time limit for the initialisation of one more base station after the measurement; 0s: no such base station").or(Duration::from_secs(15));
+        ("load.use_requested_period", Kind::Bool, "use the reporting period requested by the controller instead").or(false).formerly("load.honour");
+        ("load.init_timeout", Kind::Span, "time limit for the initialisation of all base stations").or(Duration::from_secs(20)).formerly("load.settle");
+        ("load.extra_node_timeout", Kind::Span, "time limit for the initialisation of one more base station after the measurement; 0s: no such base station").or(Duration::from_secs(15)).formerly("load.patience");
         ("load.soak", Kind::Span, "time under load after that, before the measurement, in quick runs too").or(Duration::ZERO);
     });
     keys.push(keys::load_places("the base stations"));
@@ -294,7 +294,7 @@ impl Experiment for SdRan {
         let connect = address(run, told)?;
         stage.tool(FLEET, "load.at", base_stations(run, &connect)?)?;
         let nodes: u32 = keys::int(run, "load.nodes")?;
-        let settle = keys::setting(run, "load.settle")?;
+        let settle = keys::setting(run, "load.init_timeout")?;
         let up = stage.wait(FLEET, "all base stations up", settle, |numbers| {
             numbers.get("alive").is_some_and(|alive| *alive >= f64::from(nodes))
         });
@@ -310,7 +310,7 @@ impl Experiment for SdRan {
     }
 
     fn record(&self, run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder) -> Judged {
-        let patience: Duration = keys::setting(run, "load.patience")?;
+        let patience: Duration = keys::setting(run, "load.extra_node_timeout")?;
         let told = match keys::text(run, "sut.type")? {
             "external" => ControllerCounters::Nothing,
             "ric" => ControllerCounters::Ric,

@@ -306,7 +306,7 @@ fn one_more_base_station_is_timed_after_the_window() {
         let begun: Vec<_> = asked.iter().filter(|asked| asked.ends_with("start")).collect();
         assert_eq!(begun, ["sut start", "load start", "load start"], "{kind}");
     }
-    let none = [nodes, ("load.patience", Value::Span(Duration::ZERO))];
+    let none = [nodes, ("load.extra_node_timeout", Value::Span(Duration::ZERO))];
     assert!(!measured(southbound::SdRan, &sd_ran(&[]), &none).1.contains_key("init_delay_ms"));
 }
 
@@ -342,14 +342,14 @@ fn divided_sd_ran_load_acts_as_one() {
         ("sut.at", Value::Text(fake::worker("sut", controller, &log))),
         ("load.at", Value::Text(places)),
         ("load.nodes", Value::Int(2)),
-        ("load.patience", Value::Span(Duration::ZERO)),
+        ("load.extra_node_timeout", Value::Span(Duration::ZERO)),
     ];
     let point = fake::point(&rig, &set);
     let run = fake::run(&point);
     let mut recorder = Recorder::default();
     assert_eq!(rig.measure(&run, &mut recorder), Ok(Outcome::Degraded));
     let recording = recorder.finish();
-    let values = ["rx_messages_per_s", "nodes_alive_ratio", "lateness_us_p99", "tool.lateness_us_p99"];
+    let values = ["rx_messages_per_s", "nodes_alive_ratio", "read_delay_us_p99", "tool.send_delay_us_p99"];
     assert_eq!(values.map(|name| recording.metrics[name]), [20.0, 1.0, 900.0, 900.0]);
     assert!(recording.reason.contains("stopped reading"), "{}", recording.reason);
 }
@@ -358,8 +358,8 @@ fn divided_sd_ran_load_acts_as_one() {
 fn incomplete_start_of_base_stations_is_a_result() {
     let set = [
         ("load.nodes", Value::Int(4)),
-        ("load.settle", Value::Span(Duration::from_millis(30))),
-        ("load.patience", Value::Span(Duration::ZERO)),
+        ("load.init_timeout", Value::Span(Duration::from_millis(30))),
+        ("load.extra_node_timeout", Value::Span(Duration::ZERO)),
     ];
     let (outcome, metrics, _) = measured(southbound::SdRan, &sd_ran(&[]), &set);
     assert_eq!((outcome, metrics["nodes_alive_ratio"]), (Ok(Outcome::Degraded), 0.5));

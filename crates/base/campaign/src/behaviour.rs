@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::renamed::Renames;
 use crate::scenario::Scenario;
+use crate::value::Value;
 
 /// Format of stored results: increased when a stored number changes its meaning.
 pub const RESULT_FORMAT: u32 = 2;
@@ -26,15 +28,15 @@ pub struct Behaviour {
 impl Behaviour {
     /// Versions that this program measures a scenario with, given the behaviour versions of its rig and
     /// components.
-    pub fn new(scenario: &Scenario, rig: u32, components: BTreeMap<String, u32>) -> Self {
-        Self { format: RESULT_FORMAT, scenario: digest(scenario), rig, components }
+    pub fn new(scenario: &Scenario, renames: &Renames, rig: u32, components: BTreeMap<String, u32>) -> Self {
+        Self { format: RESULT_FORMAT, scenario: digest(scenario, renames), rig, components }
     }
 
     /// Reason why a result measured with `kept` does not represent measurements with `self`, if so. `None`
     /// for `kept`: the result does not state its versions.
     pub fn stale(&self, kept: Option<&Self>) -> Option<String> {
         let Some(kept) = kept else {
-            return Some("it does not say with which version of the rig it was measured".to_owned());
+            return Some("it has no version of the rig that measured it".to_owned());
         };
         if kept.format != self.format {
             return Some(format!("its format is {}, and today's is {}", kept.format, self.format));
@@ -54,10 +56,17 @@ impl Behaviour {
     }
 }
 
-/// FNV-1a over the measured part of a scenario: the same in every process and version.
-fn digest(scenario: &Scenario) -> String {
+/// FNV-1a over the measured part of a scenario: the same in every process and version. A rename does not change the
+/// meaning, so the earlier names are used.
+fn digest(scenario: &Scenario, renames: &Renames) -> String {
     let Scenario { rig, settings, sweep, search, measure, quick, .. } = scenario;
+    let earlier = |path| renames.earlier(path).unwrap_or(path);
+    let settings: BTreeMap<&str, &Value> =
+        settings.iter().map(|(path, value)| (earlier(path.as_str()), value)).collect();
     let text = serde_json::to_string(&(rig, settings, sweep, search, measure, quick)).unwrap_or_default();
+    let text = renames
+        .iter()
+        .fold(text, |text, (earlier, name)| text.replace(&format!("\"{name}\""), &format!("\"{earlier}\"")));
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
     format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, step))
 }
@@ -73,7 +82,8 @@ mod tests {
         let text = format!("title = \"t\"\nrig = \"mock\"\n{text}");
         let scenario =
             Scenario::parse(&text, "t", &Overrides::default(), &[MockRig::default().describe()]).unwrap();
-        Behaviour::new(&scenario, rig, BTreeMap::from([("model".to_owned(), component)]))
+        let renames = Renames::from_rig(&MockRig::default().describe());
+        Behaviour::new(&scenario, &renames, rig, BTreeMap::from([("model".to_owned(), component)]))
     }
 
     #[test]

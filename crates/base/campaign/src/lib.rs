@@ -14,6 +14,7 @@ pub mod outcome;
 pub mod plan;
 pub mod point;
 pub mod record;
+pub mod renamed;
 pub mod results;
 pub mod rig;
 pub mod run;

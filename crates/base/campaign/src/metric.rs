@@ -14,7 +14,7 @@ pub const DISTURBED: &str = "host.disturbed";
 /// Share of CPU time that the hypervisor gave to other machines.
 pub const STEAL_SHARE: &str = "host.steal_share";
 /// Share of the machine that work outside the experiment used.
-pub const FOREIGN_SHARE: &str = "host.foreign_share";
+pub const OTHER_SHARE: &str = "host.other_share";
 
 /// Extent to which other work on the machine can change a metric.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,6 +59,9 @@ pub struct Metric {
     /// Metric of the same point that holds its limit, which figures draw as a line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<String>,
+    /// Earlier name, which scenarios and stored results may still use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub formerly: Option<String>,
 }
 
 /// Maximum share of a load that its generator may leave out. With less load than the scenario states, the
@@ -143,6 +146,7 @@ impl Metric {
             signed: false,
             noise,
             limit: None,
+            formerly: None,
         }
     }
 
@@ -190,6 +194,12 @@ impl Metric {
     /// Declares that it may be below 0.
     pub fn signed(mut self) -> Self {
         self.signed = true;
+        self
+    }
+
+    /// Declares an earlier name ([`crate::renamed`]).
+    pub fn formerly(mut self, earlier: &str) -> Self {
+        self.formerly = Some(earlier.to_owned());
         self
     }
 

@@ -39,7 +39,7 @@ impl Rig for MockRig {
                 ("load.workers", Kind::Int { min: 1, max: 100_000 }, "concurrency").unit("workers").or(1);
                 ("load.rate", Kind::positive(), "offered rate").unit("1/s").or(5000.0);
                 ("load.requests", Kind::Int { min: 1, max: 10_000_000 }, "number of requests per repeat").or(2000);
-                ("load.most", Kind::positive(), "maximum rate of the generator").unit("1/s").optional();
+                ("load.rate_max", Kind::positive(), "maximum rate of the generator").unit("1/s").optional().formerly("load.most");
                 ("load.takes", Kind::Span, "wall-clock time of a repeat").or(Duration::ZERO);
                 ("load.fails", Kind::choice(&["never", "crash", "hang", "panic", "missing", "disturbed", "busy"]), "injected fault").or("never");
             },
@@ -82,7 +82,7 @@ impl Rig for MockRig {
         }
         let mut rng = ChaCha8Rng::seed_from_u64(run.seed);
         let asked = run.number("load.rate").unwrap_or(1.0);
-        let rate = run.number("load.most").map_or(asked, |most| asked.min(most));
+        let rate = run.number("load.rate_max").map_or(asked, |most| asked.min(most));
         recorder.scalar("tool.unsent_ratio", 1.0 - rate / asked.max(rate));
         match run.text("sut.law") {
             Some("queue") => queue(run, recorder, &mut rng, rate, Duration::ZERO),
@@ -104,7 +104,7 @@ fn metrics() -> Vec<Metric> {
         Series Lower "sut.cpu_cores" "cores" "cores that the system keeps busy";
         Histogram Lower "rtt_us" "us" "reply time from the intended send time";
         Histogram Lower "rtt_us_service" "us" "reply time from the actual send time";
-        Histogram Neither "lateness_us" "us" "how late the generator was";
+        Histogram Neither "send_delay_us" "us" "send delay of the generator" .formerly("lateness_us");
     }
 }
 
@@ -162,7 +162,7 @@ fn queue(
         // Tenths of a microsecond would be lost in whole microseconds; the bias is below the histogram's own.
         recorder.value("rtt_us", (free_us - now_us).round() as u64);
         recorder.value("rtt_us_service", (free_us - sent_us).round() as u64);
-        recorder.value("lateness_us", (sent_us - now_us).round() as u64);
+        recorder.value("send_delay_us", (sent_us - now_us).round() as u64);
     }
     recorder.scalar("throughput", requests as f64 / free_us * 1e6);
     recorder.scalar("loss_ratio", 0.0);

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::answer::Answer;
 use crate::plan::Point;
 use crate::record::{Distribution, Recording};
+use crate::renamed::Rename;
 use crate::rig::{Metric, MetricKind, Outcome};
 use crate::scenario::Scenario;
 use crate::stats::{Estimate, Number, Summary, aa_spread, summarise};
@@ -89,6 +90,8 @@ pub struct Results {
     pub kept: Option<StoredHeader>,
     /// Reason why they do not represent this version's measurements ([`crate::behaviour::Behaviour::stale`]).
     pub stale: Option<String>,
+    /// Earlier names in the stored data that were replaced when it was read.
+    pub renamed: Vec<Rename>,
 }
 
 /// Content of a stored result in addition to its points.
@@ -130,7 +133,7 @@ impl Results {
             point.runs.sort_by_key(|run| run.repeat);
         }
         let (host, versions) = Default::default();
-        Self { scenario, metrics, host, versions, points, kept: None, stale: None }
+        Self { scenario, metrics, host, versions, points, kept: None, stale: None, renamed: Vec::new() }
     }
 
     /// The declared metric of a name such as `rtt_us_p99`.

@@ -18,7 +18,7 @@ pub use crate::outcome::{LimitViolation, Outcome};
 ///
 /// For each repeat of each point the runner calls [`prepare`](Self::prepare), [`warm_up`](Self::warm_up),
 /// [`measure`](Self::measure) (several times in a search) and [`tear_down`](Self::tear_down), the last one also after
-/// a failure, a time-out or Ctrl-C. A rig watches [`Run::stop`] and returns soon after it says so.
+/// a failure, a time-out or Ctrl-C. A rig polls [`Run::stop`] and returns soon after a stop request.
 pub trait Rig: Send {
     /// Returns the rig's settings, metrics and needs. The result never changes.
     fn describe(&self) -> RigDescription;

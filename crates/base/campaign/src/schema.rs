@@ -19,6 +19,8 @@ pub struct Key {
     pub when: Option<(String, Vec<String>)>,
     /// Whether its values are separate measurements, which no figure combines.
     pub apart: bool,
+    /// Earlier path, which scenarios and stored results may still use.
+    pub formerly: Option<String>,
 }
 
 /// Kind of a key's value.
@@ -84,6 +86,7 @@ impl Key {
             comment,
             when: None,
             apart: false,
+            formerly: None,
         }
     }
 
@@ -108,6 +111,12 @@ impl Key {
     /// Only where another key has one of these values.
     pub fn when(mut self, path: &str, values: &[&str]) -> Self {
         self.when = Some((path.to_owned(), values.iter().map(|&value| value.to_owned()).collect()));
+        self
+    }
+
+    /// Declares an earlier path in the same section ([`crate::renamed`]).
+    pub fn formerly(mut self, earlier: &str) -> Self {
+        self.formerly = Some(earlier.to_owned());
         self
     }
 

@@ -26,7 +26,10 @@ fn argument(field: &Field) -> Arg {
     if let Some((other, values)) = &key.when {
         help += &format!(" (with --{} {})", other.replace('_', "-"), values.join(" or "));
     }
-    let argument = Arg::new(field.name).long(flag(field)).help(help);
+    let mut argument = Arg::new(field.name).long(flag(field)).help(help);
+    if let Some(earlier) = &key.formerly {
+        argument = argument.alias(earlier.replace('_', "-"));
+    }
     if matches!((&key.kind, &key.presence), (Kind::Bool, Presence::Default(Value::Bool(false)))) {
         return argument.action(ArgAction::SetTrue);
     }

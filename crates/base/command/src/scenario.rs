@@ -1,6 +1,7 @@
 //! A scenario as an argument of a verb.
 use std::path::{Path, PathBuf};
 
+use ranlab_campaign::renamed::Rename;
 use ranlab_campaign::rig::RigDescription;
 use ranlab_campaign::scenario::{Overrides, Scenario};
 use ranlab_campaign::value::Value;
@@ -68,6 +69,7 @@ impl ScenarioArguments {
             let sets = [self.set.clone(), vec![format!("{WHEN_NOISY}=warn")]].concat();
             scenario = load(sets)?;
         }
+        print_renamed("the scenario", &scenario.renamed);
         Ok((scenario, rig))
     }
 
@@ -76,6 +78,13 @@ impl ScenarioArguments {
         let text = std::fs::read_to_string(&self.scenario).ok()?;
         let table: toml::Table = text.parse().ok()?;
         (context.missing_rig)(table.get("rig")?.as_str()?)
+    }
+}
+
+/// Prints a notice for each earlier name that was replaced.
+pub fn print_renamed(what: &str, renamed: &[Rename]) {
+    for rename in renamed {
+        eprintln!("ranlab: notice: {what} has an earlier name: {rename}");
     }
 }
 

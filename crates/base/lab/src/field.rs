@@ -68,7 +68,7 @@ pub struct Field {
 }
 
 impl Field {
-    /// Returns a setting of type `T`, written as `A` says, with a default value.
+    /// Returns a setting of type `T` in the notation `A`, with a default value.
     pub fn new<A: As<T>, T>(name: &'static str, comment: &str, default: &T) -> Self {
         let key = Key::new(name, A::kind(), comment);
         let key = match A::to_value(default) {
@@ -114,6 +114,12 @@ impl Field {
     /// Sets the unit.
     pub fn unit(mut self, unit: &str) -> Self {
         self.key.unit = unit.to_owned();
+        self
+    }
+
+    /// Declares an earlier name, which scenarios, stored results and the command line may still use.
+    pub fn formerly(mut self, earlier: &str) -> Self {
+        self.key = self.key.formerly(earlier);
         self
     }
 
@@ -176,6 +182,7 @@ pub trait Config: ConfigFields + Default + Clone {
         let keys = fields.map(|field| {
             let mut key = field.key;
             key.path = format!("{section}.{}", key.path);
+            key.formerly = key.formerly.map(|earlier| format!("{section}.{earlier}"));
             if let Some((other, _)) = &mut key.when {
                 *other = format!("{section}.{other}");
             }
@@ -500,7 +507,7 @@ pub use ranlab_campaign::{schema::Kind as KindOf, value::Value as ValueOf};
 #[doc(hidden)]
 pub use serde;
 
-/// Returns a field's adapter; without one, the type says itself how it is written.
+/// Returns a field's notation; by default that of its type.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! adapter {

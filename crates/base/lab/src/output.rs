@@ -162,16 +162,12 @@ impl Output {
         self.kept().wanted.is_none()
     }
 
-    /// Returns `; it last said: "…"`, or an empty string.
+    /// Returns `; last output: "…"`, or an empty string.
     pub fn last_words(&self) -> String {
         let kept = self.kept();
         let quoted: Vec<_> = kept.last.iter().map(|line| format!("\"{line}\"")).collect();
         let file = kept.file.as_ref().map_or_else(String::new, |(path, ..)| format!(" ({})", path.display()));
-        if quoted.is_empty() {
-            String::new()
-        } else {
-            format!("; it last said{file}: {}", quoted.join(" / "))
-        }
+        if quoted.is_empty() { String::new() } else { format!("; last output{file}: {}", quoted.join(" / ")) }
     }
 }
 

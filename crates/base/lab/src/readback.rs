@@ -32,7 +32,8 @@ pub enum ReadingKind {
     /// Packets received.
     Packets,
     /// Bytes received.
-    Octets,
+    #[serde(alias = "octets")]
+    Bytes,
 }
 
 impl ReadingKind {
@@ -43,7 +44,7 @@ impl ReadingKind {
         (Self::Sessions, "sessions", "open sessions, as reported by the system"),
         (Self::Messages, "messages", "received messages, as reported by the system"),
         (Self::Packets, "packets", "received packets, as reported by the system"),
-        (Self::Octets, "octets", "received bytes, as reported by the system"),
+        (Self::Bytes, "bytes", "received bytes, as reported by the system"),
     ];
 }
 

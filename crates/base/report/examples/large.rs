@@ -11,6 +11,7 @@ use std::time::Instant;
 use ranlab_campaign::export;
 use ranlab_campaign::mock::MockRig;
 use ranlab_campaign::plan::Plan;
+use ranlab_campaign::renamed::Renames;
 use ranlab_campaign::rig::{Rig, Stop};
 use ranlab_campaign::run::run;
 use ranlab_campaign::scenario::{Overrides, Scenario};
@@ -64,7 +65,8 @@ fn measure(directory: &Path, points: usize) -> Result<usize, Box<dyn Error>> {
     }
     let null = serde_json::Value::Null;
     let metrics = &description.metrics;
-    let header = Header { scenario: &scenario, plan: &plan, metrics, host: &null, versions: &null };
+    let renames = &Renames::default();
+    let header = Header { scenario: &scenario, plan: &plan, metrics, host: &null, versions: &null, renames };
     let mut store = Store::open(&path, &header)?;
     let session = run(Box::new(rig), &scenario, &plan, &mut store, &Stop::never(), &mut |_| {})?;
     Ok(session.finished)

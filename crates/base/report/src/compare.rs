@@ -27,11 +27,11 @@ const ABOUT_MEASURING: [&str; 2] = ["host.", "tool."];
 /// Options of a comparison.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Options {
-    /// Only these metrics; empty: all that both have, but for those of the machine and of the tool.
+    /// Metrics to compare; empty: all common metrics except those of the machine and of the tool.
     pub metrics: Vec<String>,
     /// Settings or sections with intended differences, in addition to those of the system under test (`sut`).
     pub intended: Vec<String>,
-    /// Changes that must not be.
+    /// Changes that fail the comparison.
     pub thresholds: Vec<Threshold>,
 }
 
@@ -42,9 +42,9 @@ pub struct Comparison {
     pub sentence: String,
     /// Settings that are not the same in both.
     pub settings: Vec<SettingDifference>,
-    /// Each metric over all points, the surest first.
+    /// Each metric over all points, the strongest evidence first.
     pub metrics: Vec<MetricEvidence>,
-    /// Every shared metric of every shared point, the surest first.
+    /// Every shared metric of every shared point, the strongest evidence first.
     pub rows: Vec<Row>,
     /// Shared points at which one side has no numbers.
     pub lost: Vec<Lost>,
@@ -63,25 +63,25 @@ pub struct Row {
     pub point: String,
     /// Name of the metric.
     pub metric: String,
-    /// Mean of the first; of a bound, the bound.
+    /// Mean of the first campaign, or its bound if only a bound is known.
     pub a: f64,
-    /// Mean of the second.
+    /// The same for the second campaign.
     pub b: f64,
-    /// The first as it is rendered: with its interval, or as a bound.
+    /// The first value as text, with its interval or as a bound.
     pub a_text: String,
-    /// The second in the same form.
+    /// The second value as text.
     pub b_text: String,
-    /// The first with all that qualifies it.
+    /// The first value as JSON: unit, interval, bound and outcome.
     pub first: Json,
-    /// The second with all that qualifies it.
+    /// The second value as JSON.
     pub second: Json,
-    /// Second by first, less 1; (b - a) / |a| where a value is not above 0; infinite if a is 0.
+    /// Relative change, b / a - 1; (b - a) / |a| if a value is not above 0; infinite if a is 0.
     pub change: f64,
     /// Its interval, on a log scale if all values are above 0; `None` with a single repeat.
     pub interval: Option<(f64, f64)>,
     /// Two-sided probability of such a change by chance; `None` with a single repeat.
     pub p: Option<f64>,
-    /// The same, corrected for the points of this metric (Benjamini and Hochberg).
+    /// `p` corrected for the number of points of this metric (Benjamini and Hochberg).
     pub p_corrected: Option<f64>,
     /// Method of the comparison.
     pub method: Method,
@@ -101,11 +101,11 @@ pub struct Row {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Finding {
-    /// Significant, above the A/A spread, and in the good direction.
+    /// Significant, above the A/A spread, and in the better direction.
     Better,
-    /// The same in the bad direction.
+    /// The same in the worse direction.
     Worse,
-    /// The same where no direction is good, or where the two differ in settings that were not meant to differ.
+    /// The same for a metric without a better direction, or if other settings differ unintentionally.
     Changed,
     /// Significant within its metric, but not beyond chance among all metrics.
     Unsure,
@@ -119,7 +119,7 @@ pub enum Finding {
 }
 
 impl Finding {
-    /// As text and JSON have it.
+    /// Returns the name used in text and JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Better => "better",
@@ -209,7 +209,7 @@ fn compared(a: &Results, b: &Results, named: &[String]) -> Vec<String> {
     a.metric_names().into_iter().filter(|name| theirs.contains(name) && !no_result(name)).collect()
 }
 
-/// Sort key of rows by evidence; rows without evidence come last, constants after all.
+/// Returns the sort key of a row: rows with strong evidence first, then rows without evidence, then constants.
 fn evidence_of(row: &Row) -> f64 {
     match row.finding {
         Finding::Equal => 3.0,
@@ -222,12 +222,12 @@ fn floor_missing(a: &Results, b: &Results) -> &'static str {
     if a.kept.is_some() || b.kept.is_some() {
         "a stored result keeps means and intervals, not each repeat"
     } else {
-        "it takes four repeats of a point"
+        "at least four repeats of a point are needed"
     }
 }
 
-/// The points of a campaign with one value of a setting, which is then no longer an axis: one of two sides
-/// within one campaign. `None`: no point has it.
+/// Returns the points of a campaign with one value of a setting, which is then no longer an axis: one of two
+/// sides within one campaign. `None`: no point has that value.
 pub fn side(results: &Results, path: &str, value: &Value) -> Option<Results> {
     let mut own = results.clone();
     let setting = [(path.to_owned(), value.clone())].into();
@@ -239,8 +239,8 @@ pub fn side(results: &Results, path: &str, value: &Value) -> Option<Results> {
     (!own.points.is_empty()).then_some(own)
 }
 
-/// Both sides as one campaign of their common points, with a setting `compared` for the side: the input of a
-/// joint picture. Its points keep the settings that separate pictures.
+/// Returns both sides as one campaign of their common points, with a setting `compared` for the side: the input
+/// of a joint figure. Its points keep the settings that separate figures.
 pub fn together(a: (&str, &Results), b: (&str, &Results)) -> Results {
     let mut all = a.1.clone();
     all.points.clear();
@@ -264,7 +264,7 @@ fn partner<'a>(point: &PointResult, b: &'a Results) -> Option<&'a PointResult> {
     partners.next().filter(|_| partners.next().is_none())
 }
 
-/// A point of one of the two.
+/// A point of one side.
 #[derive(Clone, Copy)]
 struct Side<'r>(&'r Results, &'r PointResult);
 

@@ -13,6 +13,7 @@ use ranlab_campaign::metric::UNSENT_AT_MOST;
 use ranlab_campaign::outcome::Outcome;
 use ranlab_campaign::plan::Plan;
 use ranlab_campaign::record::{Distribution, Recording};
+use ranlab_campaign::renamed::{Rename, Renames};
 use ranlab_campaign::results::{Finished, Results, StoredHeader};
 use ranlab_campaign::scenario::{self, Scenario};
 use ranlab_campaign::stats::student_quantile;
@@ -118,12 +119,15 @@ impl Stored {
         sets
     }
 
-    /// Metrics with individually stored repeats, at every point that has them.
-    fn whole(&self) -> BTreeSet<String> {
-        let all = || self.points.iter().flat_map(|point| &point.metrics);
-        let lacking: BTreeSet<&String> =
-            all().filter(|(_, metric)| metric.values.is_empty()).map(|(name, _)| name).collect();
-        all().map(|(name, _)| name).filter(|name| !lacking.contains(name)).cloned().collect()
+    /// Points with the current names of settings and metrics.
+    fn renamed(&self, renames: &Renames, used: &mut BTreeSet<Rename>) -> Vec<StoredPoint> {
+        let mut points = self.points.clone();
+        for point in &mut points {
+            point.axes = renames.apply_keys(std::mem::take(&mut point.axes), used);
+            point.metrics = renames.apply_keys(std::mem::take(&mut point.metrics), used);
+            point.distributions = renames.apply_keys(std::mem::take(&mut point.distributions), used);
+        }
+        points
     }
 
     /// Converts to results, for the points that the scenario still has. Their repeats are stand-ins: the same
@@ -131,6 +135,8 @@ impl Stored {
     pub fn results(&self, scenario: Scenario, rig: &RigDescription) -> Results {
         let plan = Plan::new(&scenario, rig);
         let metrics = scenario::metrics(rig, &scenario);
+        let mut used: BTreeSet<Rename> = scenario.renamed.iter().cloned().collect();
+        let points = self.renamed(&Renames::from_rig(rig), &mut used);
         let mut finished = Vec::new();
         for point in &plan.points {
             let same = |stored: &&StoredPoint| {
@@ -140,13 +146,13 @@ impl Stored {
                         .is_some_and(|(own, value)| own.same(&value) || own.to_json() == *json)
                 })
             };
-            if let Some(stored) = self.points.iter().find(same) {
+            if let Some(stored) = points.iter().find(same) {
                 finished.extend(stored.runs(point.index, scenario.measure.confidence));
             }
         }
         let kept_share =
             |name: &String| metrics.iter().any(|metric| metric.unsent_share && metric.name == *name);
-        let known = self.points.iter().any(|point| point.metrics.keys().any(kept_share));
+        let known = points.iter().any(|point| point.metrics.keys().any(kept_share));
         let caveat = self.unsent_share_max.filter(|share| !known && *share > UNSENT_AT_MOST).map(|share| {
             format!(
                 "up to {} % of the load was not sent, and the file does not name the points",
@@ -156,9 +162,18 @@ impl Stored {
         let mut results = Results::new(scenario, metrics, plan.points, finished);
         results.host = serde_json::json!({ "machine": self.machine });
         results.versions = serde_json::json!({ "command": self.command, "measured": self.measured });
-        results.kept = Some(StoredHeader { warnings: self.warnings.clone(), caveat, whole: self.whole() });
+        results.kept = Some(StoredHeader { warnings: self.warnings.clone(), caveat, whole: whole(&points) });
+        results.renamed = used.into_iter().collect();
         results
     }
+}
+
+/// Metrics with individually stored repeats, at every point that has them.
+fn whole(points: &[StoredPoint]) -> BTreeSet<String> {
+    let all = || points.iter().flat_map(|point| &point.metrics);
+    let lacking: BTreeSet<&String> =
+        all().filter(|(_, metric)| metric.values.is_empty()).map(|(name, _)| name).collect();
+    all().map(|(name, _)| name).filter(|name| !lacking.contains(name)).cloned().collect()
 }
 
 impl StoredPoint {
@@ -308,6 +323,24 @@ mod tests {
         assert_eq!(results.points.iter().map(|point| point.runs.len()).collect::<Vec<_>>(), [0, 3]);
         assert_eq!(results.points[1].point.settings["sut.build"], Value::from("b"));
         assert!(Stored::parse("{}").unwrap_err().to_string().contains("not a stored result"));
+    }
+
+    #[test]
+    fn stored_result_with_earlier_names_is_read() {
+        let rig = MockRig::default().describe();
+        let text = "title = \"t\"\nrig = \"mock\"\n[sweep.axes]\n\"load.rate_max\" = [1.0, 2.0]\n";
+        let json = "{\"scenario\": \"t\", \"command\": \"ranlab bench run t.toml\", \"points\": [{\
+                    \"axes\": {\"load.most\": 2.0}, \"outcome\": \"ok\", \"metrics\": {\"lateness_us_p99\": \
+                    {\"mean\": 7.0, \"ci95\": 1.0, \"n\": 3}}}]}";
+        let scenario =
+            Scenario::parse(text, "t.toml", &Overrides::default(), std::slice::from_ref(&rig)).unwrap();
+        let results = Stored::parse(json).unwrap().results(scenario, &rig);
+        let runs = &results.points[1].runs;
+        assert_eq!(runs.len(), 3);
+        assert!(runs.iter().all(|run| run.recording.metrics.contains_key("send_delay_us_p99")));
+        let notices: Vec<String> = results.renamed.iter().map(Rename::to_string).collect();
+        let expected = ["`lateness_us_p99` is now `send_delay_us_p99`", "`load.most` is now `load.rate_max`"];
+        assert_eq!(notices, expected);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use rand::{Rng, SeedableRng};
 use ranlab_campaign::answer::Bound;
 use ranlab_campaign::mock::MockRig;
 use ranlab_campaign::plan::Plan;
+use ranlab_campaign::renamed::Renames;
 use ranlab_campaign::results::Results;
 use ranlab_campaign::rig::{Rig, Stop};
 use ranlab_campaign::run::{SessionSummary, run};
@@ -43,7 +44,10 @@ fn open(path: &Path, scenario: &Scenario, plan: &Plan) -> Result<Store, StoreErr
     let metrics = MockRig::default().describe().metrics;
     let host = serde_json::json!({"cores": 2});
     let versions = serde_json::json!({"ranlab": "0.1.0"});
-    Store::open(path, &Header { scenario, plan, metrics: &metrics, host: &host, versions: &versions })
+    let renames = Renames::from_rig(&MockRig::default().describe());
+    let header =
+        Header { scenario, plan, metrics: &metrics, host: &host, versions: &versions, renames: &renames };
+    Store::open(path, &header)
 }
 
 fn measure(path: &Path, text: &str) -> SessionSummary {
@@ -188,4 +192,39 @@ fn format_1_file_is_read_and_upgraded_on_resume() {
     measure(&path, OPEN_ENDED);
     let store = Store::read(&path).unwrap();
     assert!(store.query("SELECT bound FROM results").is_ok());
+}
+
+#[test]
+fn campaign_with_earlier_names_is_read_and_continued() {
+    let path = file("renamed.sqlite");
+    let text = "title = \"t\"\nrig = \"mock\"\n[sut]\nlaw = \"queue\"\n[load]\nrequests = 200\n\
+                [sweep.axes]\n\"load.rate_max\" = [1000.0, 2000.0]\n[measure]\nrepeats = 2\n\
+                [[plot]]\nx = \"load.rate_max\"\ny = \"send_delay_us_p99\"\n";
+    measure(&path, text);
+    let now = timeless(&path);
+    let renames = Renames::from_rig(&MockRig::default().describe());
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    for (earlier, name) in renames.iter() {
+        connection.execute("UPDATE names SET name = ?1 WHERE name = ?2", [earlier, name]).unwrap();
+        for (table, column) in
+            [("points", "label"), ("points", "axes"), ("points", "settings"), ("campaign", "value")]
+        {
+            let update = format!("UPDATE {table} SET {column} = replace({column}, ?1, ?2)");
+            connection.execute(&update, [name, earlier]).unwrap();
+        }
+    }
+    drop(connection);
+    let read = || {
+        let store = Store::read(&path).unwrap();
+        store.with_rigs(&[MockRig::default().describe()]).unwrap().results(Load::All).unwrap()
+    };
+    let results = read();
+    assert!(results.renamed.iter().any(|rename| rename.earlier == "load.most"), "{:?}", results.renamed);
+    assert_eq!(results.scenario.plots[0].x, "load.rate_max");
+    assert_eq!(results.metrics, MockRig::default().describe().metrics);
+    assert!(results.points.iter().all(|point| point.point.settings.contains_key("load.rate_max")));
+    assert_ne!(timeless(&path), now, "the file has earlier names");
+    assert_eq!(measure(&path, text).finished, 0, "nothing is measured again");
+    assert_eq!(timeless(&path), now);
+    assert_eq!(read().renamed, []);
 }

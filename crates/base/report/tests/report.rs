@@ -8,6 +8,7 @@ use std::time::Duration;
 use ranlab_campaign::mock::MockRig;
 use ranlab_campaign::plan::Plan;
 use ranlab_campaign::record::Distribution;
+use ranlab_campaign::renamed::Renames;
 use ranlab_campaign::results::{MemoryJournal, Results};
 use ranlab_campaign::rig::{MetricKind, Rig, Stop};
 use ranlab_campaign::run::run;
@@ -571,6 +572,7 @@ fn ten_thousand_points_are_stored_and_reported() {
         metrics: &description.metrics,
         host: &null,
         versions: &null,
+        renames: &Renames::default(),
     };
     let mut store = Store::open(&path, &header).unwrap();
     let session =

@@ -1,9 +1,10 @@
 //! `ranlab bench`: campaigns from a scenario to a report.
 use std::path::{Path, PathBuf};
 
+use ranlab_campaign::renamed::Renames;
 use ranlab_campaign::results::Results;
 use ranlab_campaign::rig::Rig;
-use ranlab_command::scenario::{ScenarioArguments, lab};
+use ranlab_command::scenario::{ScenarioArguments, lab, print_renamed};
 use ranlab_command::verb::{Context, Run, Verb};
 use ranlab_lab::RigContext;
 use ranlab_report::store::{Load, Store};
@@ -110,7 +111,28 @@ fn open(path: &Path) -> Result<Store, Failure> {
         );
         return Err(Failure::Usage(what));
     }
-    Store::read(&file).map_err(|error| Failure::Usage(error.to_string()))
+    let rigs = crate::domains::descriptions(&lab()?);
+    let store = Store::read(&file).and_then(|store| store.with_rigs(&rigs));
+    store.map_err(|error| Failure::Usage(error.to_string()))
+}
+
+/// Opens a campaign for SQL. The tables of a campaign with earlier names are copied with the current ones.
+fn open_for_sql(path: &Path) -> Result<Store, Failure> {
+    let store = open(path)?;
+    let results = store.results(Load::Metrics).map_err(|error| Failure::Usage(error.to_string()))?;
+    if results.renamed.is_empty() {
+        return Ok(store);
+    }
+    print_renamed(&path.display().to_string(), &results.renamed);
+    let results = store.results(Load::All).map_err(|error| Failure::Usage(error.to_string()))?;
+    Store::in_memory(&results).map_err(|error| Failure::Environment(error.to_string()))
+}
+
+/// Returns the earlier names of a campaign's rig.
+fn renames_of(results: &Results) -> Result<Renames, Failure> {
+    let rigs = crate::domains::descriptions(&lab()?);
+    let rig = rigs.iter().find(|rig| rig.is(&results.scenario.rig));
+    Ok(rig.map(Renames::from_rig).unwrap_or_default())
 }
 
 /// Reads the results of a campaign or of a stored JSON file.
@@ -124,9 +146,12 @@ fn results_with(path: &Path, load: Load, axes: &[String]) -> Result<Results, Fai
         return imported::table(path, axes);
     }
     if stored::is(path) {
-        return stored::results(path, load);
+        let results = stored::results(path, load)?;
+        print_renamed(&path.display().to_string(), &results.renamed);
+        return Ok(results);
     }
     let mut results = open(path)?.results(load).map_err(|error| Failure::Usage(error.to_string()))?;
+    print_renamed(&path.display().to_string(), &results.renamed);
     results.stale = stale(&results);
     Ok(results)
 }

@@ -33,7 +33,7 @@ pub(super) fn check(scenario: &Scenario, expected: Duration) -> Result<(), Failu
     let limit = |path: &str, default| scenario.settings.get(path).and_then(Value::number).unwrap_or(default);
     let limits = Limits {
         steal: limit("host.steal_at_most", STEAL_AT_MOST),
-        busy: limit("host.foreign_at_most", BUSY_AT_MOST),
+        busy: limit("host.other_at_most", BUSY_AT_MOST),
     };
     let busy = limits.are_exceeded(&seen);
     eprintln!("{}", limits.describe(&seen, time));

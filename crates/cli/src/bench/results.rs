@@ -1,10 +1,12 @@
 //! `bench report`, `query`, `compare`: evaluation of completed campaigns.
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use ranlab_campaign::results::Results;
 use ranlab_campaign::stats::Method;
 use ranlab_campaign::table::{self, Filter};
 use ranlab_campaign::value::Value;
+use ranlab_command::scenario::print_renamed;
 use ranlab_command::verb::Context;
 use ranlab_report::compare::{
     Comparison, Finding, Options, Row, Threshold, ThresholdError, compare as compare_results, side,
@@ -14,7 +16,7 @@ use ranlab_report::store::Load;
 use serde_json::json;
 
 use super::tables::Tables;
-use super::{imported, open, results_of, results_with, run};
+use super::{imported, open_for_sql, results_of, results_with, run};
 use crate::exit::Failure;
 use crate::output::Output;
 
@@ -64,7 +66,7 @@ pub(super) struct Query {
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  ranlab bench compare results/before results/after --metric sut.cpu_cores\n  \
-    ranlab bench compare results/table3 --first sut.engine=ovs-dpdk --second sut.engine=native --metric mpps_charged \\\n      \
+    ranlab bench compare results/table3 --first sut.engine=ovs-dpdk --second sut.engine=native --metric mpps_normalized \\\n      \
     --per pipeline.name --out pictures\n  ranlab bench compare results/before results/after --fail-if 'sessions_per_s < -5%'\n  \
     ranlab bench compare old.json new.json   (hyperfine --export-json)\n\n\
     Exit codes: 0 no threshold is exceeded, or there is none; 1 a threshold is exceeded, or the second system failed; \
@@ -130,8 +132,9 @@ pub(super) fn report(arguments: &Report, context: &Context) -> Result<(), Failur
 pub(super) fn query(arguments: &Query, context: &Context) -> Result<(), Failure> {
     let (columns, rows, more) = match &arguments.sql {
         Some(sql) => {
-            let rows =
-                open(&arguments.campaign)?.query(sql).map_err(|error| Failure::Usage(error.to_string()))?;
+            let rows = open_for_sql(&arguments.campaign)?
+                .query(sql)
+                .map_err(|error| Failure::Usage(error.to_string()))?;
             (rows.columns, rows.rows, rows.more)
         }
         None => filtered(arguments)?,
@@ -201,11 +204,17 @@ pub(super) fn compare(arguments: &Compare, context: &Context) -> Result<(), Fail
     let a = one_side(a, arguments.first.as_deref())?;
     let b = one_side(b, arguments.second.as_deref())?;
     let thresholds = arguments.fail_if.iter().map(|text| text.parse::<Threshold>());
-    let thresholds: Vec<Threshold> = thresholds
+    let mut thresholds: Vec<Threshold> = thresholds
         .collect::<Result<_, ThresholdError>>()
         .map_err(|error| Failure::Usage(error.to_string()))?;
+    let mut renamed = BTreeSet::new();
+    let renames = super::renames_of(&a)?;
+    let mut metrics = arguments.metric.clone();
+    metrics.iter_mut().for_each(|name| renames.apply(name, &mut renamed));
+    thresholds.iter_mut().for_each(|threshold| renames.apply(&mut threshold.metric, &mut renamed));
+    print_renamed("the command", &renamed.into_iter().collect::<Vec<_>>());
     let known: Vec<String> = a.metric_names();
-    let mut named = arguments.metric.iter().chain(thresholds.iter().map(|threshold| &threshold.metric));
+    let mut named = metrics.iter().chain(thresholds.iter().map(|threshold| &threshold.metric));
     if let Some(unknown) = named.find(|name| !known.contains(name)) {
         let listed = known.join(", ");
         return Err(Failure::Usage(format!(
@@ -216,7 +225,7 @@ pub(super) fn compare(arguments: &Compare, context: &Context) -> Result<(), Fail
     let sides = [&arguments.first, &arguments.second].into_iter().flatten();
     let sides = sides.filter_map(|setting| Some(setting.split_once('=')?.0.to_owned()));
     let intended = arguments.differ.iter().cloned().chain(sides).collect();
-    let options = Options { metrics: arguments.metric.clone(), intended, thresholds };
+    let options = Options { metrics, intended, thresholds };
     let comparison = compare_results(&a, &b, &options);
     let mut output = Output::new(context.format);
     print_comparison(&mut output, &comparison)?;

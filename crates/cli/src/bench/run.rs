@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use ranlab_campaign::answer::Qualified;
 use ranlab_campaign::expect::{Judged, counts, judge};
 use ranlab_campaign::plan::Plan;
+use ranlab_campaign::renamed::Renames;
 use ranlab_campaign::results::Results;
 use ranlab_campaign::rig::{MetricKind, Rig, Stop};
 use ranlab_campaign::run::{RunError, SessionSummary};
@@ -12,7 +13,7 @@ use ranlab_campaign::scenario::{self, PlotKind, Scenario};
 use ranlab_command::verb;
 use ranlab_host::Facts;
 use ranlab_lab::RigContext;
-use ranlab_report::report::{Context, Watched, Written};
+use ranlab_report::report::{Context, LiveCampaign, Written};
 use ranlab_report::store::{Header, Load, Store, StoreError};
 use serde_json::json;
 
@@ -123,7 +124,7 @@ pub(crate) fn run(arguments: &Arguments, context: &verb::Context) -> Result<(), 
     let session = measured?;
     let tables = arguments.tables.write(&results, &folder)?;
     let decided = if session.stopped {
-        Err(Failure::Interrupted("stopped before the end; the same command goes on from here".to_owned()))
+        Err(Failure::Interrupted("stopped before the end; the same command continues from here".to_owned()))
     } else {
         arguments.gate.decide(&results, &judged)
     };
@@ -142,7 +143,7 @@ fn measure(
     stop: &Stop,
     (before, mut page): (&Results, Option<&mut Page>),
 ) -> Result<SessionSummary, Failure> {
-    let mut watched = Watched::new(before);
+    let mut watched = LiveCampaign::new(before);
     loop {
         let mut progress = Progress::new();
         let session = ranlab_campaign::run::run(rig, scenario, plan, store, stop, &mut |event| {
@@ -197,7 +198,10 @@ fn open(
         "ranlab": env!("CARGO_PKG_VERSION"), "rig": scenario.rig, "command": command,
         "behaviour": crate::domains::behaviour(scenario),
     });
-    let header = Header { scenario, plan, metrics, host: &host, versions: &versions };
+    let rigs = crate::domains::descriptions(&lab()?);
+    let rig = rigs.iter().find(|rig| rig.is(&scenario.rig));
+    let renames = &rig.map(Renames::from_rig).unwrap_or_default();
+    let header = Header { scenario, plan, metrics, host: &host, versions: &versions, renames };
     Store::open(&file, &header).map_err(|error| match error {
         StoreError::OtherScenario(_) => Failure::Usage(format!(
             "{error}, start again with --fresh, or keep this one elsewhere with --out"

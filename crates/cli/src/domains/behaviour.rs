@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use ranlab_campaign::behaviour::Behaviour;
+use ranlab_campaign::renamed::Renames;
 use ranlab_campaign::scenario::Scenario;
 
 use ranlab_lab::RigContext;
@@ -46,14 +47,14 @@ pub(crate) const COMPONENTS: &[(&str, u32, &[&str])] = &[
 /// Returns the behaviour versions for a scenario; `None` if its rig is unknown.
 pub fn behaviour(scenario: &Scenario) -> Option<Behaviour> {
     // Nothing is started, so the laboratory does not matter.
-    let name = by_name(&RigContext::new(""), &scenario.rig)?.describe().name;
-    let (_, rig, components) = RIGS.iter().find(|(rig, ..)| *rig == name)?;
+    let description = by_name(&RigContext::new(""), &scenario.rig)?.describe();
+    let (_, rig, components) = RIGS.iter().find(|(rig, ..)| *rig == description.name)?;
     let with = |name: &&str| {
         let (name, version, _) = COMPONENTS.iter().find(|(own, ..)| own == name)?;
         Some(((*name).to_owned(), *version))
     };
     let components: BTreeMap<String, u32> = components.iter().filter_map(with).collect();
-    Some(Behaviour::new(scenario, *rig, components))
+    Some(Behaviour::new(scenario, &Renames::from_rig(&description), *rig, components))
 }
 
 #[cfg(test)]

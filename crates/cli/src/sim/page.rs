@@ -154,7 +154,8 @@ pub(super) fn write(
     let mut drawn = 0;
     for point in points {
         let seeds = point.1;
-        let _ = write!(page, "<h2>UEs that gain and UEs that lose{}: {seeds} seeds</h2>", escape(&at(&point.0)));
+        let _ =
+            write!(page, "<h2>UEs that gain and UEs that lose{}: {seeds} seeds</h2>", escape(&at(&point.0)));
         rows(&mut page, point);
         let mut kpis: Vec<&str> = point.2.iter().map(|it| it.of.kpi.as_str()).collect();
         kpis.sort_unstable();

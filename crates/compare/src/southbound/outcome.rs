@@ -30,8 +30,8 @@ pub(super) fn metrics() -> Vec<Metric> {
         Scalar Lower "unread_kb" "kB" "bytes at the end that the base stations or their kernel hold and the controller's host has not acknowledged; without data that waits there for its reader";
         Scalar Lower "unread_at_host_kb" "kB" "bytes at the end that the controller's host acknowledged and the controller has not read, if known";
         Scalar Lower "unread_s_max" "s" "longest time for which the controller did not read waiting data; 0 below 1 s";
-        Scalar Lower "lateness_us_p99" "us" "time from when reports were due until the controller read them (or its host acknowledged them, if no more is known), 99th percentile; reports that still wait count with their delay at the end";
-        Scalar Lower "lateness_us_max" "us" "maximum of the same time";
+        Scalar Lower "read_delay_us_p99" "us" "time from when reports were due until the controller read them (or its host acknowledged them, if no more is known), 99th percentile; reports that still wait count with their delay at the end" .formerly("lateness_us_p99");
+        Scalar Lower "read_delay_us_max" "us" "maximum of the same time" .formerly("lateness_us_max");
         Scalar Neither "rx_bytes_per_message" "B" "mean size of a message to the controller" .counted();
         Scalar Neither "tx_messages_per_s" "1/s" "protocol messages from the controller, without TCP acknowledgements";
         Scalar Neither "tx_mbps" "Mbit/s" "rate of these messages with their framing";
@@ -64,7 +64,7 @@ pub(super) fn metrics() -> Vec<Metric> {
         Scalar Neither "overload_memory_grows" "" "1 if its memory grows without bound";
         Scalar Neither "overload_starves" "" "1 if its applications wait in more cycles than they run";
         Scalar Neither "tool.cpu_cores" "cores" "CPU cores used by the base stations";
-        Scalar Neither "tool.lateness_us_p99" "us" "time from when reports were due until the kernel accepted them, 99th percentile";
+        Scalar Neither "tool.send_delay_us_p99" "us" "time from when reports were due until the kernel accepted them, 99th percentile" .formerly("tool.lateness_us_p99");
         Scalar Neither "tool.skipped_ratio" "" "reports omitted by the base stations because they were late" .unsent_share();
     });
     metrics.extend(wire::packets("", "base stations"));
@@ -129,9 +129,10 @@ impl ExtraStation {
         recorder.scalar("init_requests_ms", requests_us * 1e-3);
         match self {
             Self::Served(..) => None,
-            Self::Unserved => {
-                LimitViolation::said(true, "one more base station was not served within `load.patience`")
-            }
+            Self::Unserved => LimitViolation::said(
+                true,
+                "one more base station was not served within `load.extra_node_timeout`",
+            ),
             Self::HungUp => LimitViolation::said(
                 true,
                 "the controller closed the connection of one more base station: is that one registered?",
@@ -190,7 +191,7 @@ impl WindowObservation<'_> {
         self.record_told(recorder, &mut limits)?;
         // E2 base stations only know when the kernel accepted a report.
         let taken = if self.tells_shortfall() { "taken_us" } else { "lateness_us" };
-        recorder.scalar("tool.lateness_us_p99", self.p99(taken)?);
+        recorder.scalar("tool.send_delay_us_p99", self.p99(taken)?);
         let skipped = self.number("skipped")?;
         recorder.scalar("tool.skipped_ratio", skipped / (self.number("reports")? + skipped).max(1.0));
         limits.extend(self.short(alive)?.map(|breach| (Outcome::Degraded, breach)));
@@ -217,8 +218,8 @@ impl WindowObservation<'_> {
         recorder.scalar("read_messages_per_s", self.number("read")? / seconds);
         recorder.scalar("unread_at_host_kb", self.number("unread_bytes")? * 1e-3);
         recorder.scalar("unread_s_max", self.number("unread_us_max")? * 1e-6);
-        recorder.scalar("lateness_us_p99", self.p99("lateness_us")?);
-        recorder.scalar("lateness_us_max", self.number("lateness_us_max")?);
+        recorder.scalar("read_delay_us_p99", self.p99("lateness_us")?);
+        recorder.scalar("read_delay_us_max", self.number("lateness_us_max")?);
         recorder.scalar("nodes_connected_ratio", self.number("connected")? / self.nodes.max(1.0));
         recorder.scalar("refused", self.number("refused")?);
         recorder.scalar("faults", self.number("faults")?);

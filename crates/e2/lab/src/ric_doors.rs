@@ -31,7 +31,7 @@ impl HttpListener {
 }
 
 impl Ric {
-    /// Listens for HTTP and RMR as the settings ask.
+    /// Listens for HTTP and RMR according to the settings.
     ///
     /// # Errors
     /// An address cannot be bound, or RMR is asked for without HTTP.

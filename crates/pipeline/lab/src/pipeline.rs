@@ -12,7 +12,7 @@ use ranlab_pipeline::backends::Tier;
 use ranlab_pipeline::declare::{Event, Port, Verdict};
 use ranlab_pipeline::engine::{BURST, Burst, Control, Counters, Engine, Isa};
 use ranlab_pipeline::pipelines::Pipeline;
-use ranlab_pipeline::spread::{Balance, RssHash};
+use ranlab_pipeline::rss::{Balance, RssHash};
 use ranlab_pipeline::trace::{Trace, Traffic};
 
 use crate::captured;
@@ -231,18 +231,18 @@ impl RunningComponent for RunningEngine {
         set("mpps_per_core", mean);
         set("ns_per_packet", 1e3 / mean.max(1e-9));
         // Input and output cost here as much as the copy loop; nothing has to be added.
-        set("mpps_charged", mean);
+        set("mpps_normalized", mean);
         set("io_ns", if copy > 0.0 { 1e3 / copy } else { 0.0 });
         set("trace_packets", total as f64);
         set("copy_mpps", copy);
         set("copy_share", if copy > 0.0 { mean / copy } else { 0.0 });
         set("frame_bytes_mean", self.frame_bytes_mean);
-        set("busiest_over_mean", self.balance.busiest_over_mean());
+        set("core_imbalance", self.balance.busiest_over_mean());
         set("verified_packets", self.verified as f64);
         set("updates_due", changes.due.max(changes.sent) as f64);
         set("updates_sent", changes.sent as f64);
         set("updates_late", changes.late as f64);
-        set("updates_not_taken", changes.refused as f64);
+        set("updates_refused", changes.refused as f64);
         let did = |of: &dyn Fn(&Counters) -> u64| -> f64 {
             cores.iter().map(|core| of(&core.engine.counters()) - of(&core.before)).sum::<u64>() as f64
         };
@@ -267,7 +267,7 @@ impl RunningComponent for RunningEngine {
             let _ = bursts.add(&core.burst_ns);
         }
         report.distributions.insert("burst_ns".to_owned(), counts(&bursts));
-        report.distributions.insert("update_visible_ns".to_owned(), counts(&changes.visible_ns));
+        report.distributions.insert("update_applied_ns".to_owned(), counts(&changes.visible_ns));
         self.engines = cores.into_iter().map(|core| core.engine).collect();
     }
 }
@@ -501,7 +501,7 @@ mod tests {
             let report = (0..20).map(|_| window()).find(whole).unwrap();
             assert_eq!(report.numbers["verified_packets"], 1024.0);
             assert_eq!((report.numbers["drop_ratio"], report.numbers["changes_refused"]), (0.0, 0.0));
-            assert!(!report.distributions["update_visible_ns"].is_empty());
+            assert!(!report.distributions["update_applied_ns"].is_empty());
             assert!(!report.distributions["burst_ns"].is_empty());
         }
     }

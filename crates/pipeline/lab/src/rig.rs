@@ -140,9 +140,9 @@ impl Experiment for Pipeline {
         let dropped = ring::from_memory(report, recorder);
         let judged = recorder.judge([
             (Outcome::Invalid, nothing_leaves),
-            (Outcome::Overloaded, above("updates_not_taken", 0.0)?),
+            (Outcome::Overloaded, above("updates_refused", 0.0)?),
             (Outcome::Overloaded, above("changes_refused", 0.0)?),
-            (Outcome::Degraded, above("busiest_over_mean", UNEVEN)?),
+            (Outcome::Degraded, above("core_imbalance", UNEVEN)?),
             (Outcome::Degraded, changes.and_then(|changes| changes.breach())),
         ]);
         if let Some(words) = dropped.filter(|_| judged != Outcome::Ok) {
@@ -163,7 +163,7 @@ impl Changes {
     /// Reports that the switch, or the component that sends the changes, did not keep up.
     fn breach(self) -> Option<LimitViolation> {
         let share = self.taken / self.due.max(1.0);
-        LimitViolation::below("updates_taken_ratio", share, TAKEN_AT_LEAST).filter(|_| self.due > 0.0)
+        LimitViolation::below("updates_applied_ratio", share, TAKEN_AT_LEAST).filter(|_| self.due > 0.0)
     }
 }
 
@@ -174,7 +174,7 @@ fn churn(report: &Report, recorder: &mut Recorder) -> Option<Changes> {
     recorder.scalar("updates_per_s", sent / seconds);
     let due = *report.numbers.get("updates_due")?;
     recorder.scalar("updates_offered_per_s", due / seconds);
-    recorder.scalar("updates_taken_ratio", if due > 0.0 { sent / due } else { 1.0 });
+    recorder.scalar("updates_applied_ratio", if due > 0.0 { sent / due } else { 1.0 });
     Some(Changes { due, taken: sent })
 }
 
@@ -391,13 +391,13 @@ fn metrics() -> Vec<Metric> {
         Scalar Higher "gbps" "Gbit/s" "rate on the wire of the packets in mpps that leave, with preamble, gap and FCS; absent if none leaves";
         Scalar Lower "ns_per_packet" "ns" "CPU time per packet, including input and output of the tier";
         Scalar Lower "io_ns" "ns" "CPU time per packet of input and output only: the copy loop, or the same devices without a switch";
-        Scalar Higher "mpps_charged" "Mpps" "mpps_per_core with the copy loop of the same repeat instead of the tier's input and output, to compare engines";
+        Scalar Higher "mpps_normalized" "Mpps" "mpps_per_core with the copy loop of the same repeat instead of the tier's input and output, to compare engines" .formerly("mpps_charged");
         Scalar Neither "trace_packets" "packets" "number of packets in the replayed trace";
         Scalar Higher "users_per_blade" "users" "24 times the number of users that one core serves at load.mbps-per-user";
         Scalar Neither "frame_bytes_mean" "B" "mean frame size on arrival, without FCS" .exact();
         Scalar Neither "copy_mpps" "Mpps" "rate of the bare copy loop in the same repeat";
         Scalar Higher "copy_share" "" "ratio to the copy loop's rate; independent of the share of the physical core";
-        Scalar Lower "busiest_over_mean" "" "imbalance of flows over cores";
+        Scalar Lower "core_imbalance" "" "imbalance of flows over cores" .formerly("busiest_over_mean");
         Scalar Neither "drop_ratio" "" "packets dropped by the pipeline";
         Scalar Higher "verified_packets" "packets" "packets equal to the oracle in verdict and bytes" .exact();
         Scalar Neither "sut_release" "" "release of the switch, as a number such as 26.06 (vpp)" .exact();
@@ -409,13 +409,13 @@ fn metrics() -> Vec<Metric> {
         Scalar Neither "updates_sent" "updates" "of these, changes sent in the window";
         Scalar Neither "updates_offered_per_s" "1/s" "changes due per second of the window";
         Scalar Higher "updates_per_s" "1/s" "of these, changes applied by the switch per second of the window";
-        Scalar Higher "updates_taken_ratio" "" "applied changes divided by due ones; below 0.99 the repeat is degraded";
+        Scalar Higher "updates_applied_ratio" "" "applied changes divided by due ones; below 0.99 the repeat is degraded" .formerly("updates_taken_ratio");
         Scalar Lower "updates_late" "updates" "of these, changes sent more than a millisecond late";
-        Scalar Lower "updates_not_taken" "updates" "changes refused because a worker was behind";
+        Scalar Lower "updates_refused" "updates" "changes refused because a worker was behind" .formerly("updates_not_taken");
         Scalar Lower "changes_refused" "changes" "changes of unknown entries";
         Histogram Lower "burst_ns" "ns" "service time of a burst of 64 packets";
-        Histogram Lower "update_visible_ns" "ns" "time from sending a change until every core has it; for a third-party switch, until it confirms the change";
-        Histogram Lower "update_seen_ns" "ns" "third-party switch in rings, and xdp: time from sending a change until it affects a continuously sent packet, measured once before the windows";
+        Histogram Lower "update_applied_ns" "ns" "time from sending a change until every core has it; for a third-party switch, until it confirms the change" .formerly("update_visible_ns");
+        Histogram Lower "update_effective_ns" "ns" "third-party switch in rings, and xdp: time from sending a change until it affects a continuously sent packet, measured once before the windows" .formerly("update_seen_ns");
     };
     metrics.extend(ring::metrics());
     metrics.extend(noise::metrics());

@@ -14,7 +14,7 @@ use ranlab_pipeline::backends::{Outcomes, compare};
 use ranlab_pipeline::declare::{DropReason, Port as Side};
 use ranlab_pipeline::engine::{Engine, Isa};
 use ranlab_pipeline::pipelines::Pipeline;
-use ranlab_pipeline::spread::RssHash;
+use ranlab_pipeline::rss::RssHash;
 use ranlab_pipeline::tester::Stamp;
 use ranlab_pipeline::trace::{Directions, Trace, Traffic};
 use ranlab_pipeline_lab::memif::device::{Core, Device, Work};

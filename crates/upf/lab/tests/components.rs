@@ -250,7 +250,7 @@ fn messages_carry_every_setting() {
         ("uplink", "max".into()),
         ("downlink", Value::Int(50)),
         ("heartbeat", Value::from_text("0s")),
-        ("no_smoke", true.into()),
+        ("no_smoke_test", true.into()),
         ("dnn", "5s".into()),
     ] {
         part.set(name, &value).unwrap();

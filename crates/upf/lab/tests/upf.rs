@@ -387,7 +387,7 @@ fn base_stations_answer_echo_requests_while_sessions_come_and_go() {
     let server = upf(18, Design::CpOffload, MockSettings::default());
     let mode = for_a_while(Duration::from_secs(2));
     let load = std::thread::spawn(move || go(&config(18, mode)));
-    // Another port of the UPF's address asks.
+    // Another port of the UPF's address sends a request.
     let socket = std::net::UdpSocket::bind(at(18, 8, 0)).unwrap();
     socket.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
     let mut request = Vec::new();

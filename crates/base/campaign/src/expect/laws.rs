@@ -24,7 +24,8 @@ pub(super) enum LawOutcome {
 }
 
 const ONE_REPEAT: &str = "one repeat shows no spread: `measure.repeats` of at least 3";
-const WIDE: &str = "our interval lies on both sides of what is expected: more or quieter repeats would tell";
+const WIDE: &str =
+    "the measured interval lies on both sides of the limit; more or quieter repeats are needed";
 
 /// A law's finding.
 pub(super) struct LawFinding {

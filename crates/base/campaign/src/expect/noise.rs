@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::laws::{self, LawFinding, LawOutcome};
-use crate::metric::{DISTURBED, FOREIGN_SHARE, Noise, STEAL_SHARE, UNSENT_AT_MOST};
+use crate::metric::{DISTURBED, Noise, OTHER_SHARE, STEAL_SHARE, UNSENT_AT_MOST};
 use crate::record::Recording;
 use crate::results::{Finished, PointResult, Results};
 use crate::rig::Better;
@@ -63,7 +63,7 @@ fn disturbed_share(results: &Results, expect: &Expect) -> Option<f64> {
     let runs = points.flat_map(|point| &point.runs).filter(|run| run.outcome.counts() && is_disturbed(run));
     let share = |run: &Finished| {
         let of = |name: &str| run.recording.metrics.get(name).copied();
-        match (of(STEAL_SHARE), of(FOREIGN_SHARE)) {
+        match (of(STEAL_SHARE), of(OTHER_SHARE)) {
             (None, None) => SHARE_UNKNOWN,
             (steal, foreign) => steal.unwrap_or(0.0) + foreign.unwrap_or(0.0),
         }
@@ -94,6 +94,7 @@ fn undisturbed(results: &Results) -> Results {
         points: points.collect(),
         kept: results.kept.clone(),
         stale: results.stale.clone(),
+        renamed: results.renamed.clone(),
     }
 }
 

@@ -62,7 +62,7 @@ fn each_law_gets_its_verdict() {
     assert!(verdicts[10].1.contains("no point of the sweep has load.workers = 3"));
 }
 
-/// Two repeats of a noisy system. An interval wider than the mean says nothing about 900 or 1,200 within a
+/// Two repeats of a noisy system. An interval wider than the mean decides nothing about 900 or 1,200 within a
 /// thousandth, and would otherwise hold for both.
 #[test]
 fn interval_wider_than_tolerance_is_inconclusive() {
@@ -181,7 +181,7 @@ fn measured(law: &str, values: &[(f64, bool)], change: fn(Metric) -> Metric) -> 
         recording.metrics.insert("throughput".to_owned(), *value);
         if *disturbed {
             recording.metrics.insert(crate::metric::DISTURBED.to_owned(), 1.0);
-            recording.metrics.insert(crate::metric::FOREIGN_SHARE.to_owned(), 0.3);
+            recording.metrics.insert(crate::metric::OTHER_SHARE.to_owned(), 0.3);
         }
         crate::results::Finished {
             point: 0,

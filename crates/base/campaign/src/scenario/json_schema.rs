@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::description::RigDescription;
+use crate::renamed::Renames;
 use crate::schema::{Key, Presence};
 
 use super::core;
@@ -33,7 +34,17 @@ pub fn json_schema(rigs: &[RigDescription]) -> Value {
         "anyOf": [{"required": ["rig"]}, {"required": ["extends"]}],
         "allOf": rigs.iter().map(of_rig).collect::<Vec<_>>(),
         "$defs": definitions,
+        // Earlier names of settings and metrics, by rig.
+        "x-renamed": rigs.iter().map(renamed).collect::<Map<_, _>>(),
     })
+}
+
+/// Earlier names of a rig's settings and metrics, with their current names.
+fn renamed(rig: &RigDescription) -> (String, Value) {
+    let renames = Renames::from_rig(rig);
+    let names: Map<String, Value> =
+        renames.iter().map(|(earlier, name)| (earlier.to_owned(), json!(name))).collect();
+    (rig.name.clone(), Value::Object(names))
 }
 
 /// Names of the rig that scenarios may use.
@@ -47,7 +58,12 @@ fn tables(rig: &RigDescription) -> (Value, Value) {
     let mut axes = Map::new();
     for key in &rig.keys {
         let value = key.kind.json_schema();
-        axes.insert(key.path.clone(), json!({"type": "array", "minItems": 1, "items": value}));
+        let list = json!({"type": "array", "minItems": 1, "items": value});
+        if let Some(earlier) = &key.formerly {
+            axes.insert(earlier.clone(), deprecated(&list, key));
+            settings.insert(earlier.clone(), deprecated(&value, key));
+        }
+        axes.insert(key.path.clone(), list);
         settings.insert(key.path.clone(), value);
     }
     let table =
@@ -55,10 +71,22 @@ fn tables(rig: &RigDescription) -> (Value, Value) {
     (table(settings), table(axes))
 }
 
+/// Schema of a key's earlier name.
+fn deprecated(schema: &Value, key: &Key) -> Value {
+    let mut schema = schema.clone();
+    schema["deprecated"] = json!(true);
+    schema["description"] = json!(format!("earlier name of {}", key.path));
+    schema
+}
+
 fn rig_schema(rig: &RigDescription) -> Value {
     let mut root = object();
     for key in core::top().iter().chain(&core::measure()).chain(&rig.keys) {
-        insert(&mut root, &key.path.split('.').collect::<Vec<_>>(), key);
+        insert(&mut root, &key.path.split('.').collect::<Vec<_>>(), key, &key.kind.json_schema());
+        if let Some(earlier) = &key.formerly {
+            let schema = deprecated(&key.kind.json_schema(), key);
+            insert(&mut root, &earlier.split('.').collect::<Vec<_>>(), key, &schema);
+        }
     }
     root["title"] = json!(rig.name);
     root["description"] = json!(rig.comment);
@@ -84,7 +112,7 @@ fn object() -> Value {
 fn table(keys: &[Key], extra: &[(&str, Value)]) -> Value {
     let mut root = object();
     for key in keys {
-        insert(&mut root, &[key.leaf()], key);
+        insert(&mut root, &[key.leaf()], key, &key.kind.json_schema());
     }
     for (name, schema) in extra {
         root["properties"][*name] = schema.clone();
@@ -92,12 +120,14 @@ fn table(keys: &[Key], extra: &[(&str, Value)]) -> Value {
     root
 }
 
-fn insert(node: &mut Value, path: &[&str], key: &Key) {
+fn insert(node: &mut Value, path: &[&str], key: &Key, schema: &Value) {
     let Some((first, rest)) = path.split_first() else { return };
     if rest.is_empty() {
-        let mut schema = key.kind.json_schema();
+        let mut schema = schema.clone();
         let unit = if key.unit.is_empty() { String::new() } else { format!(" [{}]", key.unit) };
-        schema["description"] = json!(format!("{}{unit}", key.comment));
+        if schema["description"].is_null() {
+            schema["description"] = json!(format!("{}{unit}", key.comment));
+        }
         match &key.presence {
             Presence::Default(value) => schema["default"] = value.to_json(),
             // A file that extends another one need not repeat its keys, so no other key is `required`.
@@ -110,5 +140,5 @@ fn insert(node: &mut Value, path: &[&str], key: &Key) {
     if !child.is_object() {
         *child = object();
     }
-    insert(child, rest, key);
+    insert(child, rest, key, schema);
 }

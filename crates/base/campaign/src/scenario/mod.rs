@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::description::RigDescription;
 use crate::metric::Metric;
 use crate::named::named;
+use crate::renamed::Rename;
 use crate::value::Value;
 
 pub use json_schema::json_schema;
@@ -57,6 +58,9 @@ pub struct Scenario {
     pub expects: Vec<Expect>,
     /// Shrunk to a smoke run: watermarked, never a reproduction.
     pub quick: bool,
+    /// Earlier names in the file and on the command line, which were replaced.
+    #[serde(skip)]
+    pub renamed: Vec<Rename>,
 }
 
 /// The published work that a scenario reproduces.

@@ -7,6 +7,7 @@ use crate::description::RigDescription;
 use crate::schema::{Key, Presence, listed, nearest};
 use crate::value::Value;
 
+use self::rename::Rename;
 use super::tree::{self, Node, Tree};
 use super::{
     Axis, Expect, Law, Measure, Order, Overrides, POINTS_MAX, Paper, Scenario, ScenarioError, ScenarioErrors,
@@ -21,10 +22,21 @@ pub(super) fn finish(
     overrides: &Overrides,
     rigs: &[RigDescription],
 ) -> Result<Scenario, ScenarioErrors> {
-    for set in &overrides.sets {
+    let mut sets = overrides.sets.clone();
+    let mut rig = {
+        let mut root = root.clone();
+        sets.iter().try_for_each(|set| tree::set(&mut root, set))?;
+        find_rig(&root, rigs)?.clone()
+    };
+    let mut rename = Rename::new(&rig);
+    rename.file(&mut root)?;
+    for set in &mut sets {
+        rename.path(set);
         tree::set(&mut root, set)?;
     }
-    let mut rig = find_rig(&root, rigs)?.clone();
+    // Values on the command line may be earlier names too.
+    rename.file(&mut root)?;
+    let renamed = rename.used();
     if let Some(search) = root.child("search") {
         let kind = search.child("type").and_then(Node::value);
         let kind = kind.as_ref().and_then(Value::text).unwrap_or_default();
@@ -33,13 +45,14 @@ pub(super) fn finish(
         rig.metrics.extend(super::search::metrics(goals, kind == "plr", seen));
     }
     // Settings on the command line replace a sweep of the same key.
-    let fixed = overrides.sets.iter().filter_map(|set| Some(set.split_once('=')?.0.trim())).collect();
+    let fixed = sets.iter().filter_map(|set| Some(set.split_once('=')?.0.trim())).collect();
     let published = root.child("paper").is_some();
     let mut reader = Reader { rig: &rig, fixed, published, errors: Vec::new() };
     let scenario = reader.scenario(&root);
     reader.errors.truncate(ERRORS_MAX);
     match scenario {
         Some(mut scenario) if reader.errors.is_empty() => {
+            scenario.renamed = renamed;
             if overrides.quick {
                 shrink(&mut scenario);
             }
@@ -72,6 +85,7 @@ fn quoted(names: &[&str]) -> String {
 }
 
 mod refer;
+mod rename;
 mod search;
 
 type Values = BTreeMap<String, Value>;
@@ -132,6 +146,7 @@ impl Reader<'_> {
             plots,
             expects,
             quick: false,
+            renamed: Vec::new(),
         })
     }
 

@@ -27,7 +27,7 @@ pub use window::{ComponentReport, Window, copy, copy_all, metric_of_places};
 const LOAD_AT: &str = "load.at";
 
 /// 99th percentile of the load's send delay, in microseconds; recorded as a scalar or as a distribution.
-pub const SEND_DELAY_US_P99: &str = "tool.lateness_us_p99";
+pub const SEND_DELAY_US_P99: &str = "tool.send_delay_us_p99";
 /// Maximum send delay of a load without a period.
 pub const SEND_DELAY: Duration = Duration::from_millis(1);
 /// A generator that sends 1 % of its load later than this has stalled; no setting permits that.
@@ -44,9 +44,9 @@ fn stood_still(
     description: &RigDescription,
     recorder: &mut Recorder,
 ) -> Option<Outcome> {
-    description.metric(noise::STOOD_STILL)?;
+    description.metric(noise::STALLED)?;
     let tools = || window.reports(Account::Tool).filter(|report| report.wall_s > 0.0);
-    recorder.scalar(noise::STOOD_STILL, tools().map(|report| report.stood_still_s).reduce(f64::max)?);
+    recorder.scalar(noise::STALLED, tools().map(|report| report.stood_still_s).reduce(f64::max)?);
     let share = tools().map(|report| report.stood_still_s / report.wall_s).fold(0.0, f64::max);
     let breach = LimitViolation::above(
         "share of the window in which the load stood still",

@@ -32,7 +32,7 @@ pub fn host() -> Vec<Key> {
     keys! {
         (WHEN_NOISY, Kind::choice(&["invalid", "warn"]), "treatment of a repeat on a disturbed machine").or("invalid");
         ("host.steal_at_most", Kind::share(), "limit of CPU time that the hypervisor gave to other guests").or(0.02);
-        ("host.foreign_at_most", Kind::share(), "limit of CPU time used by other processes, as a share of the whole machine").or(0.1);
+        ("host.other_at_most", Kind::share(), "limit of CPU time used by other processes, as a share of the whole machine").or(0.1).formerly("host.foreign_at_most");
     }
 }
 
@@ -56,7 +56,7 @@ pub fn setting<T: FieldType>(run: &Run<'_>, path: &str) -> Result<T, RigError> {
     setting_as::<Same, T>(run, path)
 }
 
-/// Reads a setting that is written as `A` says.
+/// Reads a setting in the notation `A`.
 pub fn setting_as<A: As<T>, T>(run: &Run<'_>, path: &str) -> Result<T, RigError> {
     let value = run.value(path).ok_or_else(|| missing(path))?;
     A::from_value(value).map_err(|allowed| RigError::Rig(format!("`{path}` must be {allowed}")))

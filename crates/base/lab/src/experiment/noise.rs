@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ranlab_campaign::metric::{FOREIGN_SHARE, STEAL_SHARE as STEAL};
+use ranlab_campaign::metric::{OTHER_SHARE, STEAL_SHARE as STEAL};
 use ranlab_campaign::metrics;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::results::Results;
@@ -20,20 +20,20 @@ pub fn refused(run: &Run<'_>) -> bool {
     run.text(WHEN_NOISY) != Some("warn")
 }
 
-const FOREIGN: &str = "host.foreign_cores";
-const WATTS: &str = "host.watts";
+const OTHER: &str = "host.other_cores";
+const POWER: &str = "host.power_w";
 /// Time for which the load stalled; the longest of several locations.
-pub const STOOD_STILL: &str = "tool.stood_still_s";
+pub const STALLED: &str = "tool.stalled_s";
 const PRESSURE: &str = "host.cpu_pressure";
 
 pub fn metrics() -> Vec<Metric> {
     metrics! {
         Scalar Lower STEAL "" "share of CPU time that the hypervisor gave to other guests, worst machine";
-        Scalar Lower FOREIGN "cores" "CPU cores used by other processes, worst machine";
-        Scalar Lower FOREIGN_SHARE "" "the same as a share of the machine";
+        Scalar Lower OTHER "cores" "CPU cores used by other processes, worst machine" .formerly("host.foreign_cores");
+        Scalar Lower OTHER_SHARE "" "the same as a share of the machine" .formerly("host.foreign_share");
         Scalar Lower PRESSURE "" "share of time in which a process waited for a CPU, worst machine";
-        Scalar Lower WATTS "W" "power of the processors of all machines, if available (RAPL)";
-        Scalar Lower STOOD_STILL "s" "time for which the load generator stalled (stopped, or without a CPU for over 250 ms)";
+        Scalar Lower POWER "W" "power of the processors of all machines, if available (RAPL)" .formerly("host.watts");
+        Scalar Lower STALLED "s" "time for which the load generator stalled (stopped, or without a CPU for over 250 ms)" .formerly("tool.stood_still_s");
         Scalar Lower DISTURBED "" "1: other processes exceeded the limits, and the repeat is kept with a warning";
     }
 }
@@ -73,21 +73,21 @@ pub fn judge(
     let foreign = worst(&|machine| (machine.busy - machine.ours).max(0.0));
     let share = worst(&|machine| (machine.busy - machine.ours).max(0.0) / machine.cpus.max(1) as f64);
     recorder.scalar(STEAL, steal);
-    recorder.scalar(FOREIGN, foreign);
-    recorder.scalar(FOREIGN_SHARE, share);
+    recorder.scalar(OTHER, foreign);
+    recorder.scalar(OTHER_SHARE, share);
     recorder.scalar(PRESSURE, worst(&|machine| machine.pressure));
     // The sum is recorded only if all machines report a value.
     if let Some(watts) = machines.values().map(|machine| machine.watts).sum::<Option<f64>>()
         && watts > 0.0
     {
-        recorder.scalar(WATTS, watts);
+        recorder.scalar(POWER, watts);
     }
     let at_most = |path: &str| run.number(path).unwrap_or(f64::INFINITY);
     let broken = |metric: &str, value: f64, setting: &str| {
         LimitViolation::above(metric, value, at_most(setting)).map(|breach| breach.set_by(setting))
     };
     let broken =
-        [broken(STEAL, steal, "host.steal_at_most"), broken(FOREIGN_SHARE, share, "host.foreign_at_most")];
+        [broken(STEAL, steal, "host.steal_at_most"), broken(OTHER_SHARE, share, "host.other_at_most")];
     if broken.iter().all(Option::is_none) {
         return None;
     }
@@ -116,7 +116,7 @@ pub fn mark_disturbed(results: &mut Results) {
     for point in &mut results.points {
         let limit =
             |path: &str| point.point.settings.get(path).and_then(Value::number).unwrap_or(f64::INFINITY);
-        let limits = [(STEAL, limit("host.steal_at_most")), (FOREIGN_SHARE, limit("host.foreign_at_most"))];
+        let limits = [(STEAL, limit("host.steal_at_most")), (OTHER_SHARE, limit("host.other_at_most"))];
         for run in &mut point.runs {
             let metrics = &mut run.recording.metrics;
             if limits.iter().any(|(name, most)| metrics.get(*name).is_some_and(|share| share > most)) {
@@ -152,7 +152,7 @@ pub fn disturbances(results: &Results) -> Vec<String> {
         let worst = worst * 100.0;
         format!("The hypervisor gave up to {worst:.1} % of the CPU time to others during {count}.")
     });
-    let foreign = beyond(results, FOREIGN_SHARE, limit("host.foreign_at_most", 0.1)).map(|(count, worst)| {
+    let foreign = beyond(results, OTHER_SHARE, limit("host.other_at_most", 0.1)).map(|(count, worst)| {
         let worst = worst * 100.0;
         format!("Work that is not the experiment's used up to {worst:.0} % of a machine during {count}.")
     });
@@ -205,7 +205,7 @@ mod tests {
         let settings = [
             (WHEN_NOISY, Value::from(when_noisy)),
             ("host.steal_at_most", Value::Float(0.02)),
-            ("host.foreign_at_most", Value::Float(0.1)),
+            ("host.other_at_most", Value::Float(0.1)),
         ];
         let settings = settings.map(|(path, value)| (path.to_owned(), value)).into();
         let point = Point { index: 0, axes: Vec::new(), settings };
@@ -213,7 +213,7 @@ mod tests {
         let mut recorder = Recorder::default();
         let outcome = judge(&run, &mut recorder, parts);
         let recording = recorder.finish();
-        (outcome, recording.metrics[FOREIGN], recording.reason)
+        (outcome, recording.metrics[OTHER], recording.reason)
     }
 
     #[test]
@@ -237,7 +237,7 @@ mod tests {
             let point = Point { index: 0, axes: Vec::new(), settings: BTreeMap::new() };
             let mut recorder = Recorder::default();
             judge(&Run::new(&point, 0, 1, Duration::from_secs(10)), &mut recorder, parts);
-            recorder.finish().metrics.get(WATTS).copied()
+            recorder.finish().metrics.get(POWER).copied()
         };
         let taking = |watts| {
             let mut one = report(1.0, 1.0, 0.0);

@@ -197,7 +197,7 @@ pub enum PeerError {
         about: String,
     },
     /// The scenario provides a value that the profile does not request.
-    #[error("the profile {peer} does not ask for \"{given}\" in `sut.fill`; {allowed}")]
+    #[error("the profile {peer} has no value \"{given}\" for `sut.fill`; {allowed}")]
     NotAsked {
         /// Profile.
         peer: String,
@@ -281,7 +281,7 @@ impl SystemProfile {
                 given: given.to_owned(),
                 allowed: match &self.fill.keys().map(|name| format!("\"{name}=…\"")).collect::<Vec<_>>()[..]
                 {
-                    [] => "it asks for nothing".to_owned(),
+                    [] => "it has no values".to_owned(),
                     names => format!("allowed are {}", names.join(", ")),
                 },
             })?;

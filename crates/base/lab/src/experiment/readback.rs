@@ -29,12 +29,17 @@ pub fn metrics() -> Vec<Metric> {
         Scalar Higher "rest_answered" "" "1: the system responded to the REST queries";
         Scalar Lower "rest_ms" "ms" "response time of these queries";
     };
+    let renamed = |metric: Metric| match metric.name.as_str() {
+        "rest_bytes" => metric.formerly("rest_octets"),
+        "rest_bytes_per_s" => metric.formerly("rest_octets_per_s"),
+        _ => metric,
+    };
     for (_, name, comment) in ReadingKind::ALL {
-        metrics.push(scalar(&format!("rest_{name}"), "", Neither, comment));
+        metrics.push(renamed(scalar(&format!("rest_{name}"), "", Neither, comment)));
     }
     for (_, name, comment) in ReadingKind::ALL.iter().skip(2) {
         let comment = format!("per second: {comment}");
-        metrics.push(scalar(&format!("rest_{name}_per_s"), "1/s", Neither, &comment));
+        metrics.push(renamed(scalar(&format!("rest_{name}_per_s"), "1/s", Neither, &comment)));
     }
     metrics
 }

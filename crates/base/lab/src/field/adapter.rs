@@ -26,7 +26,7 @@ pub trait As<T> {
     fn to_value(value: &T) -> Option<Value>;
 }
 
-/// As the type's own [`FieldType`] says.
+/// Notation of the type's [`FieldType`].
 #[derive(Debug)]
 pub enum Same {}
 
@@ -64,7 +64,7 @@ impl<T: FromStr<Err: Display> + Display> As<T> for Text {
     }
 }
 
-/// A value that may be absent; if present, as `A` says.
+/// A value that may be absent; if present, in the notation `A`.
 #[derive(Debug)]
 pub struct Maybe<A>(PhantomData<A>);
 
@@ -84,7 +84,7 @@ impl<T, A: As<T>> As<Option<T>> for Maybe<A> {
     }
 }
 
-/// A list, each entry as `A` says.
+/// A list whose entries have the notation `A`.
 #[derive(Debug)]
 pub struct Each<A>(PhantomData<A>);
 

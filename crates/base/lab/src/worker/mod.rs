@@ -173,7 +173,7 @@ impl Report {
     /// Returns a counter.
     ///
     /// # Errors
-    /// The component did not report it. This is a bug, and must not be taken for 0.
+    /// The component did not report it. This is a bug and must not count as 0.
     pub fn number(&self, name: &str) -> Result<f64, RigError> {
         number(&self.numbers, name)
     }

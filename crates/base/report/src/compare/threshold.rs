@@ -1,4 +1,4 @@
-//! Changes that must not be: `sessions_per_s < -5%`.
+//! Changes that fail a comparison: `sessions_per_s < -5%`.
 
 use std::fmt;
 use std::str::FromStr;

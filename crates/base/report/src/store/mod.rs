@@ -10,11 +10,14 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags, params};
 
 use ranlab_campaign::answer::Bound;
+use ranlab_campaign::description::RigDescription;
 use ranlab_campaign::plan::{Plan, Point};
 use ranlab_campaign::record::Recording;
+use ranlab_campaign::renamed::{Rename, Renames};
 use ranlab_campaign::results::{Finished, JournalError, ResultSink, Results};
 use ranlab_campaign::rig::{Metric, Outcome};
 use ranlab_campaign::scenario::Scenario;
+use ranlab_campaign::value::Value;
 
 pub use query::{QUERY_ROWS_MAX, Rows};
 
@@ -61,6 +64,8 @@ CREATE TABLE histograms (
 #[derive(Debug)]
 pub struct Store {
     connection: Connection,
+    /// Earlier names of the campaign's rig, which are replaced in results.
+    renames: Renames,
 }
 
 /// Data that is written once, when a campaign begins.
@@ -76,6 +81,8 @@ pub struct Header<'a> {
     pub host: &'a serde_json::Value,
     /// Versions of the tool and of the system under test.
     pub versions: &'a serde_json::Value,
+    /// Earlier names of the rig. An existing file is changed to the current ones.
+    pub renames: &'a Renames,
 }
 
 /// Data of a repeat to read back; series and histograms are large.
@@ -131,13 +138,14 @@ impl Store {
         // are then measured again.
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "NORMAL")?;
-        let mut store = Self { connection };
+        let mut store = Self { connection, renames: header.renames.clone() };
         if store.tables()? == 0 {
             store.create(header)?;
         } else {
             store.check_format(path)?;
             store.check_scenario(header.scenario)?;
             store.connection.execute_batch(BOUNDS)?;
+            store.replace_earlier_names(header.metrics)?;
             store.connection.pragma_update(None, "user_version", FORMAT)?;
         }
         Ok(store)
@@ -151,9 +159,22 @@ impl Store {
         let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         connection.busy_timeout(Duration::from_secs(5))?;
         connection.pragma_update(None, "query_only", true)?;
-        let store = Self { connection };
+        let store = Self { connection, renames: Renames::default() };
         store.check_format(path)?;
         Ok(store)
+    }
+
+    /// Replaces the earlier names of the campaign's rig when results are read. A campaign of another rig stays
+    /// unchanged.
+    ///
+    /// # Errors
+    /// The medium's fault, or the file is damaged.
+    pub fn with_rigs(mut self, rigs: &[RigDescription]) -> Result<Self, StoreError> {
+        let scenario: serde_json::Value = self.header("scenario")?;
+        let name = scenario["rig"].as_str().unwrap_or_default();
+        let rig = rigs.iter().find(|rig| rig.is(name));
+        self.renames = rig.map(Renames::from_rig).unwrap_or_default();
+        Ok(self)
     }
 
     /// Results that were read elsewhere, for queries.
@@ -161,11 +182,12 @@ impl Store {
     /// # Errors
     /// SQLite's.
     pub fn in_memory(results: &Results) -> Result<Self, StoreError> {
-        let mut store = Self { connection: Connection::open_in_memory()? };
+        let mut store = Self { connection: Connection::open_in_memory()?, renames: Renames::default() };
         let points = results.points.iter().map(|point| point.point.clone()).collect();
         let plan = Plan { points, ..Plan::default() };
         let Results { scenario, metrics, host, versions, .. } = results;
-        store.create(&Header { scenario, plan: &plan, metrics, host, versions })?;
+        let renames = &Renames::default();
+        store.create(&Header { scenario, plan: &plan, metrics, host, versions, renames })?;
         for run in results.points.iter().flat_map(|point| &point.runs) {
             store.commit_all(run)?;
         }
@@ -177,9 +199,14 @@ impl Store {
     /// # Errors
     /// The medium's fault, or the file is damaged.
     pub fn results(&self, load: Load) -> Result<Results, StoreError> {
-        let scenario = self.header("scenario")?;
-        let metrics = self.header("metrics")?;
-        let mut results = Results::new(scenario, metrics, self.points()?, self.finished_repeats(load)?);
+        let mut used = BTreeSet::new();
+        let scenario = self.scenario(&mut used)?;
+        let mut metrics: Vec<Metric> = self.header("metrics")?;
+        self.renames.apply_metrics(&mut metrics, &mut used);
+        let points = self.points(&mut used)?;
+        let finished = self.finished_repeats(load, &mut used)?;
+        let mut results = Results::new(scenario, metrics, points, finished);
+        results.renamed = used.into_iter().collect();
         results.host = self.header("host")?;
         results.versions = self.header("versions")?;
         Ok(results)
@@ -229,7 +256,7 @@ impl Store {
     /// Ours goes the way that the stored one went: in JSON the choice `"100ms"` and that time are the same text, and a number
     /// may come back a last digit apart.
     fn check_scenario(&self, ours: &Scenario) -> Result<(), StoreError> {
-        let theirs: Scenario = self.header("scenario")?;
+        let theirs = self.scenario(&mut BTreeSet::new())?;
         let text = json(ours)?;
         let ours: Scenario = parsed("scenario", &text)?;
         let parts = [
@@ -257,7 +284,40 @@ impl Store {
         parsed(key, &text)
     }
 
-    fn points(&self) -> Result<Vec<Point>, StoreError> {
+    /// Returns the scenario with current names.
+    fn scenario(&self, used: &mut BTreeSet<Rename>) -> Result<Scenario, StoreError> {
+        let mut scenario: serde_json::Value = self.header("scenario")?;
+        self.renames.apply_json(&mut scenario, used);
+        serde_json::from_value(scenario).map_err(|error| StoreError::Damaged(format!("scenario: {error}")))
+    }
+
+    /// Replaces the earlier names in the file, before repeats with the current ones are added.
+    fn replace_earlier_names(&self, metrics: &[Metric]) -> Result<(), StoreError> {
+        let mut used = BTreeSet::new();
+        let scenario = self.scenario(&mut used)?;
+        let points = self.points(&mut used)?;
+        let mut update = self.connection.prepare("UPDATE OR IGNORE names SET name = ?2 WHERE name = ?1")?;
+        let mut replaced = 0;
+        for (earlier, name) in self.renames.iter() {
+            replaced += update.execute([earlier, name])?;
+        }
+        if used.is_empty() && replaced == 0 {
+            return Ok(());
+        }
+        let update = "UPDATE campaign SET value = ?1 WHERE key = ?2";
+        self.connection.execute(update, [json(metrics)?.as_str(), "metrics"])?;
+        self.connection.execute(update, [json(&scenario)?.as_str(), "scenario"])?;
+        let mut update = self
+            .connection
+            .prepare("UPDATE points SET label = ?2, axes = ?3, settings = ?4 WHERE point = ?1")?;
+        for point in &points {
+            let axes = json(&point.axes)?;
+            update.execute(params![point.index as i64, point.label(), axes, json(&point.settings)?])?;
+        }
+        Ok(())
+    }
+
+    fn points(&self, used: &mut BTreeSet<Rename>) -> Result<Vec<Point>, StoreError> {
         let mut select =
             self.connection.prepare("SELECT point, axes, settings FROM points ORDER BY point")?;
         let mut rows = select.query([])?;
@@ -265,8 +325,11 @@ impl Store {
         while let Some(row) = rows.next()? {
             let index = row.get::<_, i64>(0)? as usize;
             let damaged = |error| StoreError::Damaged(format!("point {index}: {error}"));
-            let axes = serde_json::from_str(&row.get::<_, String>(1)?).map_err(damaged)?;
+            let mut axes: Vec<(String, Value)> =
+                serde_json::from_str(&row.get::<_, String>(1)?).map_err(damaged)?;
+            axes.iter_mut().for_each(|(path, _)| self.renames.apply(path, used));
             let settings = serde_json::from_str(&row.get::<_, String>(2)?).map_err(damaged)?;
+            let settings = self.renames.apply_keys(settings, used);
             if index != points.len() {
                 return Err(StoreError::Damaged(format!("point {} is missing", points.len())));
             }
@@ -275,7 +338,7 @@ impl Store {
         Ok(points)
     }
 
-    fn finished_repeats(&self, load: Load) -> Result<Vec<Finished>, StoreError> {
+    fn finished_repeats(&self, load: Load, used: &mut BTreeSet<Rename>) -> Result<Vec<Finished>, StoreError> {
         let mut select = self.connection.prepare(
             "SELECT point, repeat, position, outcome, reason, dropped, started_unix_ms, elapsed_ns FROM repeats
              ORDER BY position",
@@ -306,6 +369,7 @@ impl Store {
             if load == Load::All {
                 self.load_blobs(point, repeat, &mut recording)?;
             }
+            self.renames.apply_recording(&mut recording, used);
             all.push(Finished {
                 point: point as usize,
                 repeat,

@@ -174,7 +174,7 @@ fn overload_symptoms_come_from_the_controller() {
     assert_eq!(outcome, Ok(Outcome::Ok));
     assert_eq!((metrics["overload_starves"], metrics["overload_memory_grows"]), (1.0, 1.0));
     assert_eq!((metrics["leaked_mb"], metrics["ingested_ratio"]), (2.0, 1.0));
-    assert_eq!((metrics["rx_messages_per_s"], metrics["tool.lateness_us_p99"]), (10.0, 70.0));
+    assert_eq!((metrics["rx_messages_per_s"], metrics["tool.send_delay_us_p99"]), (10.0, 70.0));
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn missing_counters_are_errors_except_over_e2() {
     }
     let (outcome, metrics) = judged(&e2, &ric, ControllerCounters::Ric);
     assert_eq!(outcome, Ok(Outcome::Ok));
-    assert_eq!(metrics["tool.lateness_us_p99"], 10.0);
+    assert_eq!(metrics["tool.send_delay_us_p99"], 10.0);
     assert!(!metrics.contains_key("unread_kb") && !metrics.contains_key("leaked_mb"));
     ric.numbers.insert("lost".to_owned(), 2.0);
     assert_eq!(judged(&e2, &ric, ControllerCounters::Ric).0, Ok(Outcome::Overloaded));

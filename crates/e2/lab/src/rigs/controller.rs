@@ -121,7 +121,7 @@ impl Experiment for Controller {
         wire::record(recorder, "e2", fleet);
         wire::record(recorder, "e42", monitor);
         copy(recorder, "latency_us", monitor, "latency_us");
-        copy(recorder, "tool.lateness_us", fleet, "lateness_us");
+        copy(recorder, "tool.send_delay_us", fleet, "lateness_us");
         record(run, recorder, fleet, monitor, window.sut_cpu_s())
     }
 }
@@ -138,14 +138,14 @@ fn metrics() -> Vec<Metric> {
         Scalar Lower "backlog_ratio" "" "indications sent in the window that neither arrived in it nor were lost, beyond those of one period, divided by those sent; above 0.01 the RIC or the xApp does not keep up";
         Scalar Lower "loss_ratio" "" "the larger of the share of lost indications (0 without sequence numbers) and of a backlog_ratio above 0.01";
         Scalar Lower "dropped" "" "reports dropped by base stations because the controller did not read in time";
-        Scalar Lower "set_up_us" "us" "time from the start of the first base station until all were accepted, within 20 ms";
+        Scalar Lower "setup_us" "us" "time from the start of the first base station until all were accepted, within 20 ms" .formerly("set_up_us");
         Scalar Lower "nodes_lost" "" "base stations not connected at the end";
         Scalar Neither "tool.cpu_cores" "cores" "CPU cores used by base stations and xApp";
         Scalar Neither "tool.skipped_ratio" "" "reports omitted by the base stations because they were late" .unsent_share();
         Scalar Neither "clock_error_us" "us" "maximum error of latencies between machines, including drift";
         Scalar Neither "clock_drift_us" "us" "clock drift between machines during the repeat" .signed();
         Histogram Lower "latency_us" "us" "latency from the base station's timestamp to the xApp";
-        Histogram Neither "tool.lateness_us" "us" "send delay of the base stations' reports";
+        Histogram Neither "tool.send_delay_us" "us" "send delay of the base stations' reports" .formerly("tool.lateness_us");
     });
     metrics.extend(wire::metrics("e2", "base stations"));
     metrics.extend(wire::metrics("e42", "the xApp"));
@@ -197,7 +197,7 @@ fn record(
     if let Some(cpu_s) = cpu_s.filter(|_| arrived > 0.0) {
         recorder.scalar("sut.cpu_us_per_indication", cpu_s * 1e6 / arrived);
     }
-    recorder.scalar("set_up_us", fleet.number("set_up_us")?);
+    recorder.scalar("setup_us", fleet.number("setup_us")?);
     let nodes: u32 = keys::int(run, "load.nodes")?;
     let nodes_lost = (f64::from(nodes) - fleet.number("alive")?).max(0.0);
     recorder.scalar("nodes_lost", nodes_lost);

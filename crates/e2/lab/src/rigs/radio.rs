@@ -260,7 +260,7 @@ fn metrics() -> Vec<Metric> {
         Scalar Higher "total_mbps" "Mbit/s" "IP data received by all UEs";
         Scalar Higher "prb_use" "" "share of downlink resource blocks used";
         Scalar Higher "real_time_factor" "" "ratio of the radio's time to wall-clock time; below 1 it does not keep up";
-        Scalar Lower "late_us_p99" "us" "delay of the radio's slots";
+        Scalar Lower "slot_delay_us_p99" "us" "delay of the radio's slots" .formerly("late_us_p99");
         Scalar Higher "ue1_gain" "" "relative change of the first UE's share from the first to the last phase" .signed();
         Scalar Lower "voip_lost" "" "dropped packets of calls";
         Histogram Lower "voip_rtt_us" "us" "round-trip time of calls";
@@ -300,7 +300,7 @@ fn record(recorder: &mut Recorder, radio: &RadioMeter) {
     recorder.scalar("total_mbps", bytes as f64 * 8e-6 / seconds);
     recorder.scalar("prb_use", radio.prb_use);
     recorder.scalar("real_time_factor", radio.real_time_factor);
-    recorder.scalar("late_us_p99", radio.summary().late_us_p99 as f64);
+    recorder.scalar("slot_delay_us_p99", radio.summary().late_us_p99 as f64);
     for sample in &radio.samples {
         let at = Duration::from_secs_f64(sample.at_s);
         let slice = |name: &str| sample.slices.get(name).copied().unwrap_or_default();

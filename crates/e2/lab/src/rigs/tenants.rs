@@ -266,7 +266,7 @@ pub fn record_radios(run: &Run<'_>, radios: &[RadioMeter], recorder: &mut Record
     recorder.scalar("total_mbps", bytes as f64 * 8e-6 / seconds);
     recorder.scalar("real_time_factor", slowest);
     let late_us = radios.iter().map(|radio| radio.summary().late_us_p99).max();
-    recorder.scalar("late_us_p99", late_us.unwrap_or_default() as f64);
+    recorder.scalar("slot_delay_us_p99", late_us.unwrap_or_default() as f64);
     Ok(recorder.judge([(Outcome::Degraded, LimitViolation::below("real_time_factor", slowest, 1.0))]))
 }
 
@@ -274,7 +274,7 @@ fn metrics() -> Vec<Metric> {
     let mut metrics = metrics! {
         Scalar Higher "total_mbps" "Mbit/s" "IP data received by all UEs";
         Scalar Higher "real_time_factor" "" "ratio of the slowest radio's time to wall-clock time; below 1 it does not keep up";
-        Scalar Lower "late_us_p99" "us" "delay of the radios' slots";
+        Scalar Lower "slot_delay_us_p99" "us" "delay of the radios' slots" .formerly("late_us_p99");
     };
     let mut push = |name: String, unit, kind, comment: String| {
         metrics.push(Metric::new(&name, unit, kind, Better::Neither, &comment));

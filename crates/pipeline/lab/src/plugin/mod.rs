@@ -138,7 +138,7 @@ impl Plugin {
         self.listen();
         if let Ok(line) = self.said.try_recv() {
             let line = line.unwrap_or_else(|error| error.to_string());
-            return Err(self.wrong(&format!("it said what nobody had asked for: {}", quoted(&line))));
+            return Err(self.wrong(&format!("it sent a line without a request: {}", quoted(&line))));
         }
         let number = self.next;
         self.next += 1;
@@ -148,7 +148,7 @@ impl Plugin {
         let mut line = serde_json::to_vec(&request).map_err(rig)?;
         line.push(b'\n');
         if line.len() > LINE_BYTES_MAX || self.told.try_send(line).is_err() {
-            return Err(self.wrong(&format!("it does not read what it is told (`{what}`)")));
+            return Err(self.wrong(&format!("it does not read its input (`{what}`)")));
         }
         let deadline = Instant::now() + patience;
         loop {

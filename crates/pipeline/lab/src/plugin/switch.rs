@@ -106,11 +106,11 @@ impl PluginSwitch {
         let Some(before) = self.before.take() else { return Ok(()) };
         let window = self.counters()?.since(&before);
         report.detail = serde_json::to_value(&window).map_err(rig)?;
-        let none = ["updates_due", "updates_sent", "updates_late", "updates_not_taken", "changes_refused"];
+        let none = ["updates_due", "updates_sent", "updates_late", "updates_refused", "changes_refused"];
         report.numbers.extend(none.map(|name| (name.to_owned(), 0.0)));
         report.numbers.insert("verified_packets".to_owned(), self.verified as f64);
         report.numbers.insert("frame_bytes_mean".to_owned(), self.frame_bytes_mean);
-        report.distributions.insert("update_visible_ns".to_owned(), counts(&histogram()));
+        report.distributions.insert("update_applied_ns".to_owned(), counts(&histogram()));
         Ok(())
     }
 }

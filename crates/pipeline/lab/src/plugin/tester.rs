@@ -122,8 +122,9 @@ impl PluginTester {
         let reply = self.plugin.ask("stop", json!({}), ANSWER_WAIT)?;
         let outcome = outcome(&self.plugin, &reply)?;
         report.detail = serde_json::to_value(&outcome).map_err(rig)?;
-        for name in ["latency_ns", "lateness_ns"] {
-            let values = distribution(&self.plugin, &reply, name)?;
+        // The name in the plug-in's response, and that of the metric.
+        for (field, name) in [("latency_ns", "latency_ns"), ("lateness_ns", "send_delay_ns")] {
+            let values = distribution(&self.plugin, &reply, field)?;
             report.distributions.insert(name.to_owned(), values);
         }
         report.numbers.insert("tester_mpps".to_owned(), self.rate_max / 1e6);

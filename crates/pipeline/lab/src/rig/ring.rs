@@ -30,11 +30,18 @@ const TOLD_MAX: usize = 12;
 const CAUSES: [(&str, &str); 7] = [
     ("lost_late", "not sent because the generator was late"),
     ("lost_ring_full", "not sent because the ring to the switch was full"),
-    ("lost_unfit", "too long for buffers"),
-    ("lost_waiting", "not taken out of its ring by the switch"),
+    ("lost_too_long", "too long for buffers"),
+    ("lost_in_ring", "not taken out of its ring by the switch"),
     ("lost_dropped", "dropped by the switch's tables"),
-    ("lost_on_purpose", "dropped on purpose"),
-    ("lost_ring_full_back", "given up by the switch because the ring back was full"),
+    ("lost_injected", "dropped on purpose"),
+    ("lost_return_ring_full", "given up by the switch because the ring back was full"),
+];
+/// Causes with an earlier name.
+const RENAMED: [(&str, &str); 4] = [
+    ("lost_too_long", "lost_unfit"),
+    ("lost_in_ring", "lost_waiting"),
+    ("lost_injected", "lost_on_purpose"),
+    ("lost_return_ring_full", "lost_ring_full_back"),
 ];
 pub(super) const LOST: &str = "lost";
 const UNKNOWN: &str = "lost_unknown";
@@ -137,7 +144,7 @@ pub(super) fn record(run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder
     let unverified = run.number("load.verify").is_some_and(|most| most > 0.0)
         && run.text("sut.engine") == Some(super::PLUGIN)
         && verified.fold(0.0, |most: f64, own| most.max(*own)) == 0.0;
-    let uneven = switch.numbers.get("busiest_over_mean").copied().unwrap_or(1.0);
+    let uneven = switch.numbers.get("core_imbalance").copied().unwrap_or(1.0);
     let unverified = LimitViolation::said(
         unverified,
         "the plug-ins have not verified packets against the oracle: use a generator with `replay`, or `load.verify` = 0",
@@ -145,10 +152,10 @@ pub(super) fn record(run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder
     let judged = recorder.judge([
         (Outcome::Invalid, unverified),
         (Outcome::Invalid, too_much.filter(|_| noise::refused(run))),
-        (Outcome::Overloaded, above("updates_not_taken")?),
+        (Outcome::Overloaded, above("updates_refused")?),
         (Outcome::Overloaded, above("changes_refused")?),
         (Outcome::Degraded, limit("loss_ratio", loss_ratio, 0.0)),
-        (Outcome::Degraded, limit("busiest_over_mean", uneven, super::UNEVEN)),
+        (Outcome::Degraded, limit("core_imbalance", uneven, super::UNEVEN)),
         (Outcome::Degraded, changes.and_then(super::Changes::breach)),
         (Outcome::Degraded, limit("packets that came back and are not of this run", strangers, 0.0)),
     ]);
@@ -307,7 +314,7 @@ pub(super) fn metrics() -> Vec<Metric> {
         Scalar Lower "loss_ratio" "" "tier ring: share of packets sent in time that did not return";
         Scalar Lower "tool.unsent_ratio" "" "packets not sent because the generator was late".unsent_share();
         Histogram Lower "latency_ns" "ns" "time from sending a packet until its return: 1 ns to 10 s, within 0.1 %; with a tester";
-        Histogram Lower "lateness_ns" "ns" "tier ring: send delay of packets, added by the generator";
+        Histogram Lower "send_delay_ns" "ns" "tier ring: send delay of packets, added by the generator" .formerly("lateness_ns");
         Scalar Higher "tester_mpps" "Mpps" "tier ring: maximum rate of the tester and bare rings, measured before the switch starts";
         Scalar Neither "tester_share" "" "requested rate as a share of that maximum";
         Scalar Neither CPUS "" "tier ring, native: CPUs on which tester and cores may run; if fewer than all of them, no speedup is reported";
@@ -319,7 +326,13 @@ pub(super) fn metrics() -> Vec<Metric> {
     };
     let lower =
         |name: &str, comment: &str| Metric::new(name, "packets", MetricKind::Scalar, Better::Lower, comment);
-    all.extend(CAUSES.iter().map(|(name, words)| lower(name, words)));
+    all.extend(CAUSES.iter().map(|(name, words)| {
+        let metric = lower(name, words);
+        match RENAMED.iter().find(|(own, _)| own == name) {
+            Some((_, earlier)) => metric.formerly(earlier),
+            None => metric,
+        }
+    }));
     let reasons = DropReason::ALL.into_iter();
     all.extend(reasons.map(|reason| {
         lower(&dropped_by(reason), &format!("dropped by tables, reason: {}", reason.name().replace('_', " ")))

@@ -17,9 +17,9 @@ const ONLY_PIPELINE: ranlab_lab::Registry = ranlab_lab::Registry(&[&crate::PIPEL
 const NUMBERS: [(&str, f64); 5] = [
     ("mpps_per_core", 10.0),
     ("frame_bytes_mean", 64.0),
-    ("updates_not_taken", 0.0),
+    ("updates_refused", 0.0),
     ("changes_refused", 0.0),
-    ("busiest_over_mean", 1.0),
+    ("core_imbalance", 1.0),
 ];
 
 fn recorded(numbers: &[(&str, f64)]) -> (Result<Outcome, RigError>, BTreeMap<String, f64>) {
@@ -47,7 +47,7 @@ fn missed_changes_degrade_a_repeat() {
         recorded(&numbers)
     };
     let (outcome, metrics) = of(100_000.0, 26_146.0);
-    assert_eq!((outcome, metrics["updates_taken_ratio"]), (Ok(Outcome::Degraded), 0.26146));
+    assert_eq!((outcome, metrics["updates_applied_ratio"]), (Ok(Outcome::Degraded), 0.26146));
     assert_eq!((metrics["updates_offered_per_s"], metrics["updates_per_s"]), (100_000.0, 26_146.0));
     assert_eq!(of(1_000.0, 995.0).0, Ok(Outcome::Ok));
     assert_eq!(of(0.0, 0.0).0, Ok(Outcome::Ok), "no changes are asked for");
@@ -78,10 +78,10 @@ fn engine_report_determines_the_outcome() {
     // 10 Mpps of 64 bytes are 5,120 Mbit/s: 1,706.7 users with 3 Mbit/s each, on each of 24 cores.
     assert!((metrics["users_per_blade"] - 5_120.0 / 3.0 * 24.0).abs() < 1e-6, "{metrics:?}");
     for (name, value, expected) in [
-        ("updates_not_taken", 1.0, Outcome::Overloaded),
+        ("updates_refused", 1.0, Outcome::Overloaded),
         ("changes_refused", 1.0, Outcome::Overloaded),
-        ("busiest_over_mean", 1.3, Outcome::Degraded),
-        ("busiest_over_mean", 1.2, Outcome::Ok),
+        ("core_imbalance", 1.3, Outcome::Degraded),
+        ("core_imbalance", 1.2, Outcome::Ok),
     ] {
         let numbers = NUMBERS.map(|own| if own.0 == name { (name, value) } else { own });
         assert_eq!(recorded(&numbers).0, Ok(expected), "{name} = {value}");

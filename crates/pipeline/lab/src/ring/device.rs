@@ -15,7 +15,7 @@ use ranlab_pipeline::backends::port_name;
 use ranlab_pipeline::declare::Port as Side;
 use ranlab_pipeline::engine::{Control, Engine};
 use ranlab_pipeline::pipelines::Pipeline;
-use ranlab_pipeline::spread::{Balance, RssHash};
+use ranlab_pipeline::rss::{Balance, RssHash};
 
 use super::{RingCounters, Shape, device_cpus, ports, rings, sockets};
 use crate::captured;
@@ -130,14 +130,14 @@ impl RingDevice {
         set("cpus_allowed", device_cpus().len() as f64);
         if !window.cores.is_empty() {
             let balance = Balance::of_counts(window.cores.iter().map(|core| core.received));
-            set("busiest_over_mean", balance.busiest_over_mean());
+            set("core_imbalance", balance.busiest_over_mean());
         }
         set("updates_due", changes.due.max(changes.sent) as f64);
         set("updates_sent", changes.sent as f64);
         set("updates_late", changes.late as f64);
-        set("updates_not_taken", changes.refused as f64);
+        set("updates_refused", changes.refused as f64);
         set("changes_refused", now.changes_refused.saturating_sub(before.changes_refused) as f64);
-        report.distributions.insert("update_visible_ns".to_owned(), counts(&changes.visible_ns));
+        report.distributions.insert("update_applied_ns".to_owned(), counts(&changes.visible_ns));
         Ok(())
     }
 }

@@ -15,7 +15,7 @@ use crate::memif::tester::{Load, Outcome, TesterError, run_until};
 use crate::memif::{Port, PortError, Role};
 use ranlab_pipeline::backends::{BackendRequest, input, named, normalise};
 use ranlab_pipeline::pipelines::Pipeline;
-use ranlab_pipeline::spread::RssHash;
+use ranlab_pipeline::rss::RssHash;
 use ranlab_pipeline::tester::{DeviceCounters, Inconsistent};
 use ranlab_pipeline::trace::{Trace, Traffic};
 use serde::{Deserialize, Serialize};
@@ -217,7 +217,7 @@ impl RunningTester {
         }
         report.detail = serde_json::to_value(&own).map_err(rig)?;
         report.distributions.insert("latency_ns".to_owned(), counts(&outcome.latency_ns));
-        report.distributions.insert("lateness_ns".to_owned(), counts(&outcome.lateness_ns));
+        report.distributions.insert("send_delay_ns".to_owned(), counts(&outcome.lateness_ns));
         Ok(())
     }
 }

@@ -124,7 +124,7 @@ fn engine_is_verified_and_changed_and_drops_have_reasons() {
     assert_eq!(unknown(&outcome, &counters), 0, "{outcome:?} {counters:?}");
     // Each user sends about 85 kB/s, below the limit of 1 MB/s.
     assert!(outcome.received > 0 && report.numbers["verified_packets"] == 64.0);
-    assert!(report.numbers["updates_sent"] > 0.0 && !report.distributions["update_visible_ns"].is_empty());
+    assert!(report.numbers["updates_sent"] > 0.0 && !report.distributions["update_applied_ns"].is_empty());
     let slow = PipelineComponent { verify: 0, ..under_test("native", &json.replace("1000000", "1000")) };
     let mut device = RingDevice::start(&slow).unwrap();
     let mut testing = RunningTester::start(&tester(&device, &slow)).unwrap();
@@ -150,7 +150,7 @@ fn two_cores_share_traffic_and_counters_add_up() {
         assert!(counters.adds_up() && counters.cores.len() == 2, "{counters:?}");
         assert_eq!(counters.received, outcome.sent);
         assert!(counters.cores.iter().all(|core| core.received > 0 && core.dropped["metered"] > 0));
-        assert!(report.numbers["verified_packets"] == 512.0 && report.numbers["busiest_over_mean"] >= 1.0);
+        assert!(report.numbers["verified_packets"] == 512.0 && report.numbers["core_imbalance"] >= 1.0);
         assert!(report.numbers["updates_sent"] > 0.0 && report.numbers["changes_refused"] == 0.0);
     }
     // Each core drops one packet of a hundred.

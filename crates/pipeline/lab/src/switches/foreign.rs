@@ -300,11 +300,11 @@ impl RunningSwitch {
         set("updates_due", ended.changes.due.max(ended.changes.sent) as f64);
         set("updates_sent", ended.changes.sent as f64);
         set("updates_late", ended.changes.late as f64);
-        set("updates_not_taken", 0.0);
+        set("updates_refused", 0.0);
         set("changes_refused", ended.changes.refused as f64);
-        report.distributions.insert("update_visible_ns".to_owned(), counts(&ended.changes.visible_ns));
+        report.distributions.insert("update_applied_ns".to_owned(), counts(&ended.changes.visible_ns));
         if !self.seen.is_empty() {
-            report.distributions.insert("update_seen_ns".to_owned(), counts(&self.seen));
+            report.distributions.insert("update_effective_ns".to_owned(), counts(&self.seen));
         }
         if let (Some(before), Some(after)) = (ended.before.slow, ended.after.slow) {
             let received = ended.after.received.saturating_sub(ended.before.received);
@@ -342,11 +342,11 @@ impl RunningSwitch {
         if let Some(io_ns) = self.io_ns {
             let charged = (ns - io_ns).max(0.0) + copy_ns;
             set("io_ns", io_ns);
-            set("mpps_charged", if packets == 0 { 0.0 } else { 1e3 / charged.max(1e-9) });
+            set("mpps_normalized", if packets == 0 { 0.0 } else { 1e3 / charged.max(1e-9) });
         }
         set("copy_mpps", copy_mpps);
         set("copy_share", if copy_mpps > 0.0 { mpps / copy_mpps } else { 0.0 });
-        set("busiest_over_mean", 1.0);
+        set("core_imbalance", 1.0);
         let drop_ratio = packets.saturating_sub(sent) as f64 / packets.max(1) as f64;
         set("drop_ratio", drop_ratio);
         if let Some(gbps) = gbps(mpps, self.frame_bytes_mean, drop_ratio) {

@@ -214,7 +214,7 @@ pub(crate) fn rings_back(engine: &str) -> u16 {
     DRIVERS.iter().find(|driver| driver.name() == engine).map_or(1, |driver| driver.rings_back())
 }
 
-/// Checks that all programs of a backend are installed and may be run. The error says how to install them.
+/// Checks that all programs of a backend are installed and may be run. The error states how to install them.
 pub(crate) fn installed(backend: &dyn Backend, build: Option<&Path>) -> Result<(), ComponentError> {
     if let Some(folder) = build {
         if backend.name() != vpp::NAME {

@@ -185,7 +185,7 @@ impl Running {
         let from = complaints.len().saturating_sub(4);
         let (how, last) =
             (how.unwrap_or_else(|| format!("it does not answer ({otherwise})")), &complaints[from..]);
-        sut(format!("{PROGRAM}: {how}; it last said: {}", last.join(" / ")))
+        sut(format!("{PROGRAM}: {how}; last output: {}", last.join(" / ")))
     }
 
     /// Packets received and sent, per port.

@@ -188,7 +188,7 @@ fn window_reports_rates_and_applied_changes() {
             assert_eq!(number("changes_refused"), 0.0, "{name}: {report:?}");
             // Handovers and changes of next hops are probed with single packets.
             assert_eq!(
-                report.distributions.contains_key("update_seen_ns"),
+                report.distributions.contains_key("update_effective_ns"),
                 !["testpmd", "kernel"].contains(&name),
                 "{name}"
             );

@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn lost_huge_pages_are_an_environment_error() {
         let words =
-            "; it last said: \"dpdk|ERR|EAL: Not enough memory available on socket 0! Requested: 256MB\"";
+            "; last output: \"dpdk|ERR|EAL: Not enough memory available on socket 0! Requested: 256MB\"";
         let trouble = ended("ovs-vswitchd", "it was killed by signal 6", words);
         assert!(trouble.fault == FaultOwner::Environment && trouble.what.contains("sysctl"), "{trouble}");
         assert_eq!(ended("ovs-vswitchd", "it was killed by signal 11", "").fault, FaultOwner::Sut);

@@ -66,7 +66,7 @@ impl Driver for Vpp {
     fn ready(&self) -> Result<(), ComponentError> {
         let missing = ["unshare", "mount"].into_iter().find(|program| found(program).is_none());
         missing.map_or(Ok(()), |program| {
-            Err(environment(format!("`{program}` is not here, by which VPP gets memory of its own")))
+            Err(environment(format!("`{program}` is missing, which VPP needs for private memory")))
         })
     }
 
@@ -353,7 +353,7 @@ impl Instance {
         Ok(())
     }
 
-    /// Loads a script. VPP ends at the first line that it does not understand, and says only the rest of this line.
+    /// Loads a script. VPP stops at the first line that it does not understand, and prints only the rest of that line.
     fn load(&mut self, text: &Text) -> Result<(), ComponentError> {
         if text.reader != TextConsumer::Vppctl {
             return Err(rig(format!("VPP does not read {:?}", text.reader)));

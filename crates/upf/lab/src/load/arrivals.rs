@@ -206,7 +206,7 @@ mod tests {
     fn zero_length_ramp_and_zero_rate_are_handled() {
         let ramp = Arrivals::Ramp { from: 1.0, to: 100.0, over: Duration::ZERO };
         assert_eq!((ramp.rate_at(0.0), ramp.rate_at(5.0)), (100.0, 100.0));
-        assert_eq!(ramp.shared(0), ramp, "nobody shares with nobody");
+        assert_eq!(ramp.shared(0), ramp, "a share of one is the whole");
         let down = Arrivals::Ramp { from: 100.0, to: 0.0, over: Duration::from_secs(1) };
         assert_eq!((down.rate_at(0.5), down.rate_at(9.0)), (50.0, 0.0));
         let mut never = Schedule::new(Arrivals::Constant { rate: 0.0 }, 1, 0);

@@ -1,5 +1,5 @@
 //! The sessions of a run, shared by all senders and receivers of their packets.
-use super::glance::ProgressCounters;
+use super::progress::ProgressCounters;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};

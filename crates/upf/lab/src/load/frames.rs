@@ -62,7 +62,7 @@ pub enum AfXdpError {
     },
     /// The packets do not fit into a frame.
     #[error(
-        "user packets of {octets} bytes do not fit a frame of \"{interface}\"; at most {most} are allowed (--octets)"
+        "user packets of {octets} bytes do not fit a frame of \"{interface}\"; at most {most} are allowed (--bytes)"
     )]
     TooLong {
         /// Requested length, in bytes.

@@ -2,7 +2,7 @@
 use super::LoadError;
 use super::addresses::Endpoint;
 use super::cycles::REST;
-use super::silence::ResponseWatch;
+use super::unresponsive::ResponseWatch;
 use ranlab_machine::Time;
 use ranlab_net::{DatagramOptions, PreciseSleep, ReceiveBatch, SendBatch, bind_datagrams, monotonic_ns};
 use ranlab_upf::n4::{Kind, SessionProfile, Smf, SmfEvent, SmfInput, SmfOutput, SmfSettings};

@@ -420,7 +420,7 @@ mod tests {
         let report = network.take_report();
         assert_eq!((report.uplink[1].received, report.uplink[1].duplicates), (3, 1));
         assert_eq!((report.strangers, report.reflected, report.uplink_octets), (2, 1, 3 * 56));
-        assert_eq!(network.report().uplink[1].received, 0, "counting begins anew");
+        assert_eq!(network.report().uplink[1].received, 0, "counting starts again");
     }
 
     #[test]
@@ -457,7 +457,7 @@ mod tests {
             assert_eq!((probe.stream, probe.number), (2, number));
             assert_eq!(packet[16..20], [10, 60, 0, 3], "to the UE");
         }
-        assert_eq!((network.report().sent[2], network.report().unsent), (2, 0), "99 is nobody");
+        assert_eq!((network.report().sent[2], network.report().unsent), (2, 0), "99 is not a peer");
         assert!(NetworkThread::new(Network::None, network.plan.clone()).unwrap().is_none());
     }
 }

@@ -8,7 +8,7 @@ use super::network::{Network, NetworkPlan, NetworkReport, NetworkThread};
 use super::process::Process;
 use super::report::LoadReport;
 use super::sizes::capacity;
-use super::{LoadConfig, LoadError, MAX_GNBS, MAX_SMFS, Mode, blind};
+use super::{LoadConfig, LoadError, MAX_GNBS, MAX_SMFS, Mode, open_loop};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
@@ -67,8 +67,9 @@ fn load(
     match &config.mode {
         Mode::Control { .. } => bench.control(stop, &mut report)?,
         Mode::Blind { delay, sessions } => {
-            report.control = bench
-                .answering(|bench| blind::run(config, *delay, *sessions, &mut bench.cycles, &lives, stop))?;
+            report.control = bench.answering(|bench| {
+                open_loop::run(config, *delay, *sessions, &mut bench.cycles, &lives, stop)
+            })?;
         }
         Mode::Sessions { .. } | Mode::Mixed { .. } | Mode::Handover { .. } | Mode::Paging { .. } => {
             bench.packets(stop, &mut report)?;

@@ -1,7 +1,7 @@
 //! The end of a run: deletes sessions, releases the association, and reports what remains at the UPF.
-use super::blind;
 use super::cycles::{CyclePlan, Cycles, REST};
 use super::n4::N4;
+use super::open_loop;
 use ranlab_upf::n4::{Kind, Refused, SessionTemplates};
 use ranlab_upf::pfcp::{Cause, MAX_SEQUENCE};
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ pub(super) fn delete_by_name(
             let end = Instant::now() + patience;
             while !open.is_empty() && Instant::now() < end {
                 n4.receive_answers(&mut |datagram| {
-                    if let Some((_, sequence, cause)) = blind::read(datagram)
+                    if let Some((_, sequence, cause)) = open_loop::read(datagram)
                         && (cause.is_accepted() || cause == Cause::CONTEXT_NOT_FOUND)
                     {
                         open.remove(&sequence);

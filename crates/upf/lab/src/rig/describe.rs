@@ -86,13 +86,13 @@ const AS_THE_VERB: &[&str] = &[
     "round",
     "lead",
     "delay",
-    "flat_out",
+    "unpaced",
     "reflect_every",
     "t1",
     "n1",
     "heartbeat",
-    "no_smoke",
-    "anew",
+    "no_smoke_test",
+    "new_start_time",
 ];
 
 fn keys_of_load() -> Vec<Key> {
@@ -129,19 +129,19 @@ pub(super) fn metrics() -> Vec<Metric> {
         Scalar Higher "requests_acknowledged_per_s" "1/s" "of these, requests with a response within the sending window";
         Series Higher "sessions_completed_rate" "1/s" "complete cycles in each second of the run";
         Series Neither "sessions_live" "" "open sessions at the end of each second of the run";
-        Scalar Lower "upf_silent_s" "s" "longest time without a response of the UPF despite pending requests, from 1 s on";
-        Scalar Higher "answers_per_s" "1/s" "requests with a response within the sending window";
+        Scalar Lower "upf_unresponsive_s" "s" "longest time without a response of the UPF despite pending requests, from 1 s on" .formerly("upf_silent_s");
+        Scalar Higher "responses_per_s" "1/s" "requests with a response within the sending window" .formerly("answers_per_s");
         Scalar Lower "sessions_failed_ratio" "" "sessions with a rejected or lost request";
         Scalar Lower "requests_lost_ratio" "" "requests without response";
         Scalar Lower "backlog_ratio" "" "growth of the number of pending sessions in the second half of the window, divided by the sessions due then; above 0.01 the UPF does not keep up";
         Scalar Lower "loss_ratio" "" "the largest of the shares of lost requests, failed sessions and lost packets, and of a backlog_ratio above 0.01; for searches";
-        Scalar Lower "unexplained" "" "requests without a result, and responses that match no request" .counted();
-        Scalar Lower "sessions_left_behind" "" "sessions whose deletion the UPF did not confirm";
+        Scalar Lower "requests_unaccounted" "" "requests without a result, and responses that match no request" .counted().formerly("unexplained");
+        Scalar Lower "sessions_not_deleted" "" "sessions whose deletion the UPF did not confirm" .formerly("sessions_left_behind");
         Scalar Neither "live_sessions" "" "maximum number of open sessions";
         Scalar Neither "drift_rate" "" "ratio of the rate in the last third of the seconds to that in the first";
         Scalar Neither "drift_latency" "" "ratio of the latency in the last third of the seconds to that in the first";
         Scalar Higher "sessions_established" "" "sessions established before packets are sent";
-        Scalar Higher "set_up_per_s" "1/s" "sessions set up before the measurement, per second";
+        Scalar Higher "sessions_setup_per_s" "1/s" "sessions set up before the measurement, per second" .formerly("set_up_per_s");
         Scalar Higher "uplink_pps" "1/s" "packets received from UEs";
         Scalar Higher "uplink_mbps" "Mbit/s" "IP packets received from UEs";
         Scalar Neither "uplink_offered_pps" "1/s" "packets due from UEs";
@@ -163,8 +163,8 @@ pub(super) fn metrics() -> Vec<Metric> {
         Scalar Lower "sut.cpu_us_per_session" "us" "CPU time of the UPF; in mode control without the setup";
         Scalar Lower "sut.rss_mb" "MB" "resident memory of the UPF";
         Scalar Lower "sut.stopped_s" "s" "time for which a process of a third-party UPF was stopped by a signal";
-        Scalar Neither "tool.lateness_us_p99" "us" "send delay of requests or packets, whichever is worse";
-        Scalar Higher "tool.answers_per_cpu_s" "1/s" "requests with a response per CPU second of the SMF";
+        Scalar Neither "tool.send_delay_us_p99" "us" "send delay of requests or packets, whichever is worse" .formerly("tool.lateness_us_p99");
+        Scalar Higher "tool.responses_per_cpu_s" "1/s" "requests with a response per CPU second of the SMF" .formerly("tool.answers_per_cpu_s");
         Scalar Higher "tool.packets_per_cpu_s" "1/s" "packets sent per CPU second of the load";
         Scalar Lower "tool.unsent_ratio" "" "largest share of due but unsent packets of a direction, sessions, requests or handovers" .unsent_share();
     };

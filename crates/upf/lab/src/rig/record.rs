@@ -22,7 +22,7 @@ pub(super) fn record(run: &Run<'_>, recorder: &mut Recorder, report: &LoadReport
     let paced = |count: u64| Some(per_s(count)).filter(|_| handovers_due > 0);
     for (name, value) in [
         ("sessions_per_s", Some(control.cycles_per_s)),
-        ("answers_per_s", Some(control.answers_per_s)),
+        ("responses_per_s", Some(control.answers_per_s)),
         ("sessions_due_per_s", Some(per_s(control.due))),
         ("sessions_begun_per_s", Some(per_s(control.started))),
         ("requests_offered_per_s", Some(per_s(control.requests_offered))),
@@ -30,16 +30,16 @@ pub(super) fn record(run: &Run<'_>, recorder: &mut Recorder, report: &LoadReport
         ("requests_acknowledged_per_s", Some(per_s(control.requests_acknowledged))),
         ("handovers_offered_per_s", paced(handovers_due)),
         ("handovers_accepted_per_s", paced(handovers(|step| step.handovers))),
-        ("upf_silent_s", Some(report.silence.map_or(0.0, |silence| silence.for_s))),
-        ("unexplained", Some(report.unexplained as f64)),
-        ("sessions_left_behind", Some(control.left_behind as f64)),
+        ("upf_unresponsive_s", Some(report.silence.map_or(0.0, |silence| silence.for_s))),
+        ("requests_unaccounted", Some(report.unexplained as f64)),
+        ("sessions_not_deleted", Some(control.left_behind as f64)),
         ("live_sessions", Some(control.live_peak as f64)),
         ("drift_rate", control.drift.map(|[rate, _]| rate)),
         ("drift_latency", control.drift.map(|[_, latency]| latency)),
-        ("set_up_per_s", report.set_up.as_ref().map(|set_up| set_up.cycles_per_s)),
+        ("sessions_setup_per_s", report.set_up.as_ref().map(|set_up| set_up.cycles_per_s)),
         ("sessions_established", report.set_up.as_ref().map(|set_up| set_up.completed as f64)),
         (harness::SEND_DELAY_US_P99, send_delay_us_p99(report)),
-        ("tool.answers_per_cpu_s", Some(control.answers_per_cpu_s)),
+        ("tool.responses_per_cpu_s", Some(control.answers_per_cpu_s)),
     ] {
         put(recorder, name, value);
     }
@@ -78,7 +78,7 @@ pub(super) fn record(run: &Run<'_>, recorder: &mut Recorder, report: &LoadReport
         (Outcome::Degraded, silent(report, true)),
         (Outcome::Degraded, limit("requests_lost_ratio", lost_ratio, 0.0)),
         (Outcome::Degraded, limit("sessions_failed_ratio", failed_ratio, 0.0)),
-        (Outcome::Degraded, limit("sessions_left_behind", control.left_behind as f64, 0.0)),
+        (Outcome::Degraded, limit("sessions_not_deleted", control.left_behind as f64, 0.0)),
         (Outcome::Degraded, limit("packets lost", packets_lost as f64, 0.0)),
     ])
 }
@@ -365,7 +365,7 @@ mod tests {
         let silent = |ended| {
             let silence = Some(Unresponsive { at_s: 3.25, for_s: 4.0, ended });
             let (outcome, recording) = recorded("control", "closed", &LoadReport { silence, ..sound() });
-            (outcome, recording.reason, recording.metrics["upf_silent_s"])
+            (outcome, recording.reason, recording.metrics["upf_unresponsive_s"])
         };
         let stopped = "the UPF stopped answering 3.25 s into the run".to_owned();
         assert_eq!(silent(false), (Outcome::Overloaded, stopped, 4.0));

@@ -128,7 +128,7 @@ fn measured(
     let system = FakeBehaviour { dies, report: fake::report(0.5, 1.0, &[]), ..FakeBehaviour::default() };
     let places = [fake::worker("UPF", system, &log), fake::worker("load", load, &log)];
     let [at, load_at] = places.map(Value::Text);
-    let set = [("sut.at", at), ("load.at", load_at), ("host.foreign_at_most", Value::Float(1.0))];
+    let set = [("sut.at", at), ("load.at", load_at), ("host.other_at_most", Value::Float(1.0))];
     let mut rig = rig();
     let point = fake::point(&rig, &set);
     let run = fake::run(&point);
@@ -151,7 +151,7 @@ fn remote_load_reports_and_ends_the_window() {
     assert_eq!(outcome, Ok(Outcome::Ok));
     // The load could not meter the UPF's process; the UPF's machine did.
     assert_eq!(metrics["sut.cpu_us_per_session"], 0.5e6 / 100.0);
-    assert_eq!(metrics["unexplained"], 0.0);
+    assert_eq!(metrics["requests_unaccounted"], 0.0);
     let expected = ["UPF start", "load start", "UPF begin", "load begin", "load end", "UPF end"];
     assert_eq!(asked[..6], expected, "{asked:?}");
 }

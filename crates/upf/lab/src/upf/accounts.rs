@@ -72,7 +72,7 @@ impl Accounts {
         *self = Self::default();
     }
 
-    /// Returns the usage reports that a request asks for.
+    /// Returns the usage reports that a request queries.
     pub(super) fn query(&mut self, now_ns: u64, seid: u64, query: UsageQuery<'_>) -> Vec<UsageReport> {
         let accounts = self.sessions.get_mut(&seid).into_iter().flat_map(|session| &mut session.accounts);
         let is_meant = |account: &&mut Account| match query.urrs {

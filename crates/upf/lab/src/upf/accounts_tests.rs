@@ -276,7 +276,7 @@ fn used_up_event_quota_stops_the_next_event() {
     assert_eq!(bits(&bed.packet(10)), []);
     bed.reports(13);
     assert_eq!(bits(&bed.packet(20)), [UsageReportTrigger::EVEQU]);
-    // The second event goes on until its traffic stops.
+    // The second event lasts until its traffic stops.
     bed.packet(21);
     assert!(!bed.meters[0].usage.is_exhausted());
     bed.reports(24);

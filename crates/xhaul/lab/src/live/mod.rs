@@ -6,13 +6,13 @@
 //! system call, so the minimum over many short batches is the cost of the path, independent of other load. A dedicated
 //! switch port is measured in alternation as the reference. Then every link is limited to its rate and the flows start.
 
-mod apart;
 mod cable;
 mod clocks;
 mod cost;
 mod delays;
 mod ports;
 mod sharing;
+mod split_hosts;
 mod tap;
 mod tools;
 mod topology;
@@ -31,8 +31,6 @@ use ranlab_host::netns::QueueCounters;
 pub use ranlab_host::netns::RankOrder;
 use serde::{Deserialize, Serialize};
 
-use apart::Epoch;
-pub use apart::{OneEnd, WINDOW_MIN as APART_WINDOW_MIN};
 use cable::{CableSeen, CaptureThreads, StampedLink};
 pub use delays::{LATE, numbers, seen_by_user};
 use ranlab_lab::field::JsonField;
@@ -41,6 +39,8 @@ use ranlab_lab::{RunningComponent, config};
 pub use sharing::{
     Origin, ROUNDS, SharingCost, SharingError, SharingKind, SharingProfile, measure as measure_sharing,
 };
+use split_hosts::Epoch;
+pub use split_hosts::{OneEnd, WINDOW_MIN as APART_WINDOW_MIN};
 use tap::{TapDelays, Taps};
 pub use tools::Tool;
 use tools::{PacketCapture, ToolResult};
@@ -454,7 +454,7 @@ impl RunningComponent for RunningNetwork {
         }
         let rungs = arrived.iter().filter_map(|got| got.rung);
         if let Some(rung) = rungs.min() {
-            report.numbers.insert("live.rung".to_owned(), f64::from(rung as u8));
+            report.numbers.insert("live.timestamp_source".to_owned(), f64::from(rung as u8));
         }
         report.numbers.insert("live.namespaces".to_owned(), self.lab.namespaces() as f64);
         self.lab.report_ports(&self.part, report);

@@ -67,7 +67,7 @@ impl Tool {
         }
     }
 
-    /// Checks that the program is installed. The error says how to install it.
+    /// Checks that the program is installed. The error states how to install it.
     pub(super) fn find(&self) -> Result<(), ComponentError> {
         let program = self.program();
         let package = if program == "ping" { "iputils-ping" } else { "iperf3" };

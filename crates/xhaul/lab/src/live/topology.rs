@@ -5,8 +5,8 @@ use std::net::Ipv4Addr;
 use ranlab_host::netns::{Link, QueueCounters, Testbed};
 use ranlab_net::stamped::enter_namespace;
 
-use super::apart::OneEnd;
 use super::ports::{CablePorts, Ports};
+use super::split_hosts::OneEnd;
 use super::traffic::early_ns;
 use super::{Classes, LiveSharing, RankOrder, Segment, XhaulComponent, lab_trouble};
 use ranlab_lab::field::JsonField;

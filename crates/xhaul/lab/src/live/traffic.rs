@@ -17,7 +17,7 @@ use ranlab_packet::{ETHERNET_BYTES, EtherType, Ethernet, Ipv4, Mac, Protocol, Ud
 use ranlab_xhaul::Delays;
 use ranlab_xhaul::if4p5::{ETHERTYPE, Frame, HEADER_SIZE, Kind};
 
-use super::apart::Epoch;
+use super::split_hosts::Epoch;
 use super::topology::{LiveTopology, MIDHAUL, in_namespace};
 use super::{LiveFlow, RankOrder, Segment, XhaulComponent};
 use ranlab_lab::environment;
@@ -70,7 +70,7 @@ impl Timing {
 
     /// Returns the remaining wait before the first packet.
     fn wait(self, now_ns: u64) -> Duration {
-        let begin = if self.apart.is_some() { super::apart::LEAD } else { LEAD };
+        let begin = if self.apart.is_some() { super::split_hosts::LEAD } else { LEAD };
         let lead = begin + self.lead.unwrap_or_default();
         let at = now_ns + lead.as_nanos() as u64;
         Duration::from_nanos(at.next_multiple_of(self.aligned_ns.max(1)) - now_ns)
@@ -228,7 +228,7 @@ impl Pair {
         if !lab.here(from) || lab.here(to) || from == "server" {
             return Ok(());
         }
-        let address = super::apart::address_of(lab, from, next)?;
+        let address = super::split_hosts::address_of(lab, from, next)?;
         if let Some(Socket::Frames(socket, header)) = self.sender.as_deref() {
             let own = Ethernet::parse(header).map_err(environment)?.src;
             let socket = socket.try_clone().map_err(environment)?;

@@ -7,7 +7,7 @@ use ranlab_campaign::rig::{Better, Metric, MetricKind, RepeatTime, RigDescriptio
 
 use crate::live::LATE;
 
-use super::answer::{ROLES, SEGMENTS};
+use super::predictions::{ROLES, SEGMENTS};
 use super::settings::Settings;
 use ranlab_lab::experiment::{keys, noise};
 
@@ -46,7 +46,7 @@ fn metrics() -> Vec<Metric> {
         Histogram Lower "jitter_ns" "ns" "each of the values that iperf3 would print each second";
         Scalar Lower "rtt_ms" "ms" "mean round-trip time of echo requests";
         Scalar Lower "rtt_ms_sd" "ms" "standard deviation of the round-trip time of echo requests";
-        Scalar Higher "live.rung" "" "live: source of arrival timestamps: 0 this program, 1 the kernel";
+        Scalar Higher "live.timestamp_source" "" "live: source of arrival timestamps: 0 this program, 1 the kernel" .formerly("live.rung");
         Scalar Neither "live.namespaces" "" "live: network namespaces, removed afterwards";
         Scalar Neither "live.ports" "" "live: ports of the machine that were used, and returned afterwards";
         Scalar Neither "live.functions" "" "live: virtual functions created on them, and removed afterwards";

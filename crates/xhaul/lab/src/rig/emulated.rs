@@ -20,7 +20,7 @@ pub(super) fn counts(report: &Report) -> Option<Report> {
         let instructions = report.numbers.contains_key(INSTRUCTIONS[0]);
         let counted = |name: &str| {
             instructions && INSTRUCTIONS.contains(&name)
-                || name.starts_with("live.") && name != "live.rung"
+                || name.starts_with("live.") && name != "live.timestamp_source"
                 || name.rsplit_once('.').is_some_and(|(_, what)| COUNTED.contains(&what))
         };
         let numbers = report.numbers.iter().filter(|(name, _)| counted(name));
@@ -54,7 +54,7 @@ pub(super) fn sentence(results: &Results) -> Option<String> {
 /// Returns whether everything that was sent arrived, in every repeat.
 fn carried(point: &PointResult) -> bool {
     let all = |role: &str, name: &str| point.values(&format!("{role}.{name}"));
-    let sent = super::answer::ROLES.iter().filter(|role| !all(role, "lost_ratio").is_empty());
+    let sent = super::predictions::ROLES.iter().filter(|role| !all(role, "lost_ratio").is_empty());
     let mut any = false;
     let whole = sent.into_iter().all(|role| {
         any = true;
@@ -70,9 +70,12 @@ mod tests {
     #[test]
     fn emulated_network_keeps_counters_only() {
         let mut report = Report::default();
-        for (name, value) in
-            [("cell_dl.sent", 7.0), ("cell_dl.delay_us_p99", 9.0), ("rtt_ms", 3.0), ("live.rung", 1.0)]
-        {
+        for (name, value) in [
+            ("cell_dl.sent", 7.0),
+            ("cell_dl.delay_us_p99", 9.0),
+            ("rtt_ms", 3.0),
+            ("live.timestamp_source", 1.0),
+        ] {
             report.numbers.insert(name.to_owned(), value);
         }
         report.distributions.insert("cell_dl_ns".to_owned(), vec![(1, 1)]);

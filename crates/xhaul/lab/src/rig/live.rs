@@ -5,7 +5,7 @@ use std::time::Duration;
 use ranlab_campaign::rig::RigError;
 use ranlab_xhaul::{Gates, Pattern, Plan, Scheduler, Split, Stage};
 
-use super::answer::role;
+use super::predictions::role;
 use super::setup::{Setup, User};
 use super::sharing::Sharing;
 use crate::live::{Classes, LiveFlow, LiveSharing, RankOrder, Segment, SharingKind, Tool, XhaulComponent};

@@ -2,8 +2,6 @@
 //! tiers: `sim` (simulates every frame), `bound` (network calculus: limits that are never exceeded), `live`
 //! (namespaces on this machine).
 
-mod answer;
-mod apart;
 mod budget;
 mod build;
 mod describe;
@@ -11,9 +9,11 @@ mod emulated;
 mod live;
 mod own;
 mod pcap;
+mod predictions;
 mod settings;
 mod setup;
 mod sharing;
+mod split_hosts;
 mod vbbu;
 mod verdict;
 
@@ -83,8 +83,8 @@ impl Experiment for Xhaul {
             Planned::Runs(setup, plan) if setup.tier == "live" => {
                 let mut part = live::component(&setup, &plan, run.duration)?;
                 part.vbbu = vbbu::own(run, &setup)?.map(JsonField);
-                if apart::wanted(run) {
-                    return apart::bring_up(run, stage, &setup, &part);
+                if split_hosts::wanted(run) {
+                    return split_hosts::bring_up(run, stage, &setup, &part);
                 }
                 stage.sut(NETWORK, "sut.at", AnyComponent::from(part)).map(drop)
             }
@@ -98,7 +98,7 @@ impl Experiment for Xhaul {
             Planned::Runs(setup, plan) => (setup, plan),
             Planned::Own(setup, plan, framings) => {
                 load(&plan, recorder);
-                return own::answer::record(&setup, &plan, &framings, run, recorder);
+                return own::predictions::record(&setup, &plan, &framings, run, recorder);
             }
             Planned::Beyond(times) => {
                 recorder.scalar("port_load_max", times);
@@ -108,10 +108,13 @@ impl Experiment for Xhaul {
         };
         load(&plan, recorder);
         match setup.tier.as_str() {
-            "bound" => answer::bound(&setup, &plan, recorder),
+            "bound" => predictions::bound(&setup, &plan, recorder),
             "live" => {
-                let whole =
-                    if apart::wanted(run) { apart::joined(window)? } else { window.report(NETWORK)?.clone() };
+                let whole = if split_hosts::wanted(run) {
+                    split_hosts::joined(window)?
+                } else {
+                    window.report(NETWORK)?.clone()
+                };
                 let report = emulated::counts(&whole).unwrap_or(whole);
                 harness::copy_all(recorder, &report);
                 Ok(outcome(&report, recorder))
@@ -119,7 +122,7 @@ impl Experiment for Xhaul {
             _ => {
                 // Repeats use different phases and show their effect.
                 let first = u64::from(run.repeat) * setup.sim.phases;
-                answer::simulate(&setup, &plan, (ps(run.duration), run.seed, first), &run.stop, recorder)
+                predictions::simulate(&setup, &plan, (ps(run.duration), run.seed, first), &run.stop, recorder)
             }
         }
     }

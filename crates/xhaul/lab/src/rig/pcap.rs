@@ -12,7 +12,7 @@ use ranlab_xhaul::ecpri::{ETHERTYPE as ECPRI, Message, Stream};
 use ranlab_xhaul::if4p5::{ETHERTYPE as IF4P5, Frame, Kind, PRB_SIZE};
 use ranlab_xhaul::{Carrier, Delivery, Direction, Flow, Plan, Split, TAG_BYTES, Tdd, control_symbols};
 
-use super::answer::role;
+use super::predictions::role;
 use super::setup::Setup;
 
 /// Maximum number of deliveries per file.

@@ -160,7 +160,7 @@ config! {
     /// Switches and links.
     pub struct Network {
         /// row of the published testbed, which sets switches, sharing, neighbour and background; -a: background up, -d: down
-        row: String = "custom".to_owned(), kind(Kind::choice(&ROWS));
+        testbed: String = "custom".to_owned(), kind(Kind::choice(&ROWS)), formerly("row");
         /// number of switches in a chain between DUs and CU; 0: cables
         midhaul_switches: usize = 1, range(0, 8);
         /// switch between CU and server
@@ -266,12 +266,12 @@ impl Settings {
         ];
         let mut keys: Vec<Key> = sections.into_iter().flat_map(|section| section.keys()).collect();
         keys.insert(1, keys::place("sut.at", "the live network"));
-        let net = keys.iter().position(|key| key.path == "net.row").unwrap_or(keys.len());
+        let net = keys.iter().position(|key| key.path == "net.testbed").unwrap_or(keys.len());
         keys.insert(net, super::own::key());
         let after = keys.iter().position(|key| key.path == "cells.mbps").unwrap_or(keys.len());
         drop(keys.splice(after..after, super::budget::keys()));
         let du = "machine of the DUs and of the switch in front of them, if not that of the CU: local, ssh://[user@]host[/path/to/ranlab]";
-        keys.insert(2, Key::new(super::apart::DU_AT, Kind::Text, du).optional());
+        keys.insert(2, Key::new(super::split_hosts::DU_AT, Kind::Text, du).optional());
         drop(keys.splice(3..3, third_party::keys_of_started("sut.tier", &["live"])));
         keys
     }

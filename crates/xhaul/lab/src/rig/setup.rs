@@ -143,7 +143,7 @@ impl Setup {
             programs: from.programs.clone(),
             user,
         };
-        if let Some(row) = Row::named(&from.net.row) {
+        if let Some(row) = Row::named(&from.net.testbed) {
             row.apply(&mut setup, &from.neighbour);
         }
         if setup.tier != "live" {

@@ -12,7 +12,7 @@ use ranlab_campaign::rig::{Outcome, Rig, RigError, Run};
 use ranlab_campaign::value::Value;
 
 use super::setup::Setup;
-use super::{Xhaul, answer, build, live};
+use super::{Xhaul, build, live, predictions};
 use crate::live::{LiveSharing, RankOrder, Segment, Tool};
 use ranlab_lab::RigContext;
 use ranlab_lab::experiment::fake;
@@ -135,7 +135,7 @@ fn bound_needs_no_simulation() {
 fn user_delay_is_attributed_to_the_radio() {
     let set = |row| {
         [
-            ("net.row", text(row)),
+            ("net.testbed", text(row)),
             ("user.kind", text("ping")),
             ("user.interval", Value::Span(Duration::from_millis(3))),
             ("air.on", Value::Bool(true)),
@@ -154,7 +154,7 @@ fn user_delay_is_attributed_to_the_radio() {
 fn user_packets_cross_the_midhaul_only_with_split_2() {
     let of = |row: &str, split: &str| {
         let set = [
-            ("net.row", text(row)),
+            ("net.testbed", text(row)),
             ("cells.split", text(split)),
             ("user.kind", text("udp")),
             ("neighbour.timer", text("1ms")),
@@ -295,7 +295,7 @@ fn capture_contains_the_splits_frames() {
 #[test]
 fn roles_follow_from_names() {
     let roles = ["cell3 UL", "cell1 DL", "neighbour UL", "background down", "user", "neighbour backhaul"];
-    let found: Vec<_> = roles.iter().map(|name| answer::role(name)).collect();
+    let found: Vec<_> = roles.iter().map(|name| predictions::role(name)).collect();
     let expected =
         [Some("cell_ul"), Some("cell_dl"), Some("neighbour_ul"), Some("background_dl"), Some("user"), None];
     assert_eq!(found, expected);
@@ -368,7 +368,7 @@ fn lost_or_late_frames_degrade_a_live_network() {
     assert_eq!(outcome, Ok(Outcome::Ok));
     assert!(recording.metrics["neighbour_dl.lost_ratio"] > 0.4 && recording.metrics["port_load_max"] > 0.0);
     // Noise on the machine is judged, as for every rig with components.
-    assert!(recording.metrics.contains_key("host.foreign_share"), "{recording:?}");
+    assert!(recording.metrics.contains_key("host.other_share"), "{recording:?}");
     // An emulated machine provides counters and no times.
     let emulated = [
         ("live.emulated", 1.0),

@@ -13,7 +13,7 @@ use ranlab_campaign::results::{PointResult, Results};
 use ranlab_campaign::rig::Outcome;
 use ranlab_campaign::value::Value;
 
-use super::answer::{ROLES, SEGMENTS};
+use super::predictions::{ROLES, SEGMENTS};
 
 /// Maximum number of sentences of each kind; the tables contain all.
 const SENTENCES_MAX: usize = 12;
@@ -186,7 +186,7 @@ fn plausible(point: &PointResult, role: &str, total: f64) -> Option<String> {
 /// Axes that are compared, with the metrics for each in order of preference. Each axis is compared with all
 /// other settings equal, which separates the effects of card and core.
 const DIFFERENCES: [(&str, &[&str]); 4] = [
-    ("net.row", &["jitter_ms_median", "rtt_ms", "cell_dl.delay_us_p99"]),
+    ("net.testbed", &["jitter_ms_median", "rtt_ms", "cell_dl.delay_us_p99"]),
     ("sut.sharing", &["jitter_ms_median", "rtt_ms", "cost_dl_of_port", "cell_dl.delay_us_p99"]),
     ("cu.busy_share", &["jitter_ms_median", "rtt_ms", "cell_dl.sender_late_us_p99", "cell_dl.delay_us_p99"]),
     ("cu.cpu_quota", &["cell_dl.sender_late_us_p99"]),

@@ -78,8 +78,8 @@ impl Experiment for Two {
         recorder.scalar("sent", load.number("sent")?);
         if let Ok(delay_us) = load.number("delay_us") {
             // 30 % of the packets have this delay.
-            recorder.values("tool.lateness_us", 5, 7);
-            recorder.values("tool.lateness_us", delay_us as u64, 3);
+            recorder.values("tool.send_delay_us", 5, 7);
+            recorder.values("tool.send_delay_us", delay_us as u64, 3);
         }
         Ok(Outcome::Degraded)
     }
@@ -132,7 +132,7 @@ fn components_start_in_order_and_stop_in_reverse() {
     assert_eq!(asked(&log), ["system begin", "load begin", "load end", "system end"]);
     assert_eq!((recording.metrics["sent"], recording.metrics[TOOL_CORES]), (7.0, 0.5));
     // Both run on one machine, and their CPU time does not count as foreign.
-    assert_eq!(recording.metrics["host.foreign_cores"], 0.0);
+    assert_eq!(recording.metrics["host.other_cores"], 0.0);
     assert!(!recording.metrics.contains_key(account::CPU_CORES), "the rig does not say that it measures it");
     rig.tear_down();
     assert_eq!(asked(&log), ["load stop", "system stop"]);
@@ -152,7 +152,7 @@ fn late_load_makes_a_repeat_invalid() {
     assert_eq!(outcome(900.0, "invalid").0, Ok(Outcome::Degraded));
     let (late, reason) = outcome(2_000.0, "invalid");
     assert_eq!(late, Ok(Outcome::Invalid));
-    assert!(reason.starts_with("tool.lateness_us_p99 is 2000, more than 1000"), "{reason}");
+    assert!(reason.starts_with("tool.send_delay_us_p99 is 2000, more than 1000"), "{reason}");
     assert_eq!(outcome(2_000.0, "warn").0, Ok(Outcome::Degraded));
     // A stalled generator is always invalid.
     assert_eq!(outcome(3_000_000.0, "warn").0, Ok(Outcome::Invalid));
@@ -314,6 +314,6 @@ fn stalled_load_is_invalid() {
         rig.prepare(&run).unwrap();
         let (outcome, recording) = measure(&mut rig, &run);
         assert_eq!(outcome, Ok(expected), "{}", recording.reason);
-        assert_eq!(recording.metrics[noise::STOOD_STILL], stood_still_s);
+        assert_eq!(recording.metrics[noise::STALLED], stood_still_s);
     }
 }

@@ -224,7 +224,7 @@ impl ScriptedNodes {
     /// Connects an xApp in addition to the base station.
     pub(super) fn xapp(&self) -> Result<Xapp, CaseFailure> {
         const NONE: CaseFailure =
-            CaseFailure::Skipped("nothing asks the RIC for it: name its listener for xApps, --e42");
+            CaseFailure::Skipped("nothing triggers it: give the RIC's listener for xApps, --e42");
         let Some(Listen::At(address)) = &self.run.config.e42 else { return Err(NONE) };
         let mut link = self.link(address)?;
         let request = e42::SetupRequest { functions: Self::functions(), wants_node_events: false };

@@ -241,7 +241,10 @@ mod tests {
         let pairs: Vec<_> = (1..=4).map(pair).collect();
         let all = differences(&pairs, 0.95);
         let of = |ue, kpi: &str| all.iter().find(|it| it.of.ue == ue && it.of.kpi == kpi).unwrap();
-        assert_eq!((of(1, "mbps").verdict, of(1, "mbps").summary.half_width), (EffectVerdict::Same, Some(0.0)));
+        assert_eq!(
+            (of(1, "mbps").verdict, of(1, "mbps").summary.half_width),
+            (EffectVerdict::Same, Some(0.0))
+        );
         let paid = of(2, "mbps");
         assert_eq!((paid.verdict, (paid.summary.mean * 1e6).round()), (EffectVerdict::Loses, -2_000_000.0));
         let gained = of(1, "voip_rtt_us_p99");

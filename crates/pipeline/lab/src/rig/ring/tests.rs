@@ -10,7 +10,7 @@ use ranlab_lab::RigContext;
 use ranlab_lab::experiment::fake;
 use ranlab_lab::experiment::harness::{Experiment, RunningExperiment};
 
-const SWITCH: [(&str, f64); 2] = [("updates_not_taken", 0.0), ("changes_refused", 0.0)];
+const SWITCH: [(&str, f64); 2] = [("updates_refused", 0.0), ("changes_refused", 0.0)];
 
 fn recorded(
     outcome: &RingOutcome,
@@ -77,10 +77,10 @@ fn causes_add_up_to_the_loss() {
     assert_eq!((metrics[LOST], causes + metrics[UNKNOWN], metrics[UNKNOWN]), (111.0, 111.0, 6.0));
     let of = |name: &str| metrics[name];
     assert_eq!(
-        (of("lost_late"), of("lost_ring_full"), of("lost_unfit"), of("lost_waiting")),
+        (of("lost_late"), of("lost_ring_full"), of("lost_too_long"), of("lost_in_ring")),
         (20.0, 30.0, 3.0, 16.0)
     );
-    assert_eq!((of("lost_dropped"), of("lost_on_purpose"), of("lost_ring_full_back")), (16.0, 9.0, 11.0));
+    assert_eq!((of("lost_dropped"), of("lost_injected"), of("lost_return_ring_full")), (16.0, 9.0, 11.0));
     assert_eq!(of("lost_dropped_miss"), 7.0);
     // Packets omitted by the generator are not losses of the switch.
     assert!((of("loss_ratio") - 91.0 / 9_980.0).abs() < 1e-12 && of("tool.unsent_ratio") == 0.002);

@@ -39,7 +39,7 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, ComponentError> {
     let wrong = |why: &str| environment(format!("`sut.address` \"{text}\" {why}: tcp:HOST:PORT is expected"));
     if text.starts_with("ssl:") {
         return Err(wrong(
-            "asks for TLS, whose keys a scenario does not carry (a tunnel of this machine to it, such as `stunnel`, has an address)",
+            "needs TLS, which is not supported here (use the address of a local tunnel to it, such as `stunnel`)",
         ));
     }
     let rest = text.strip_prefix("tcp:").ok_or_else(|| wrong("is not an address of a switch"))?;
@@ -163,8 +163,7 @@ impl Remote {
             return sut(format!("the switch refuses the rule `{rule}` of table {table}: {fault}"));
         }
         let asked = needs.flows.get(&table).copied().unwrap_or(0);
-        let said =
-            most.get(&table).map_or_else(String::new, |most| format!("; it says that it holds {most}"));
+        let said = most.get(&table).map_or_else(String::new, |most| format!("; it reports room for {most}"));
         sut(format!(
             "table {table} is full: the switch refuses the rule `{rule}`, one of {asked} for that table{said}"
         ))
@@ -268,7 +267,7 @@ mod tests {
     fn only_tcp_addresses_are_accepted() {
         assert_eq!(address("tcp:[::1]:6653").unwrap().to_string(), "[::1]:6653");
         for (text, why) in [
-            ("ssl:10.0.0.1:6653", "asks for TLS"),
+            ("ssl:10.0.0.1:6653", "needs TLS"),
             ("10.0.0.1:6653", "is not an address of a switch"),
             ("tcp:10.0.0.1", "is not understood"),
             ("tcp:10.0.0.1:99999", "is not understood"),
@@ -326,7 +325,7 @@ mod tests {
         let trouble = Remote::refusal(sut(said), &needs, &[(2, 5)].into());
         assert_eq!(
             trouble.what,
-            "table 2 is full: the switch refuses the rule `priority=124,ip`, one of 9 for that table; it says that it holds 5"
+            "table 2 is full: the switch refuses the rule `priority=124,ip`, one of 9 for that table; it reports room for 5"
         );
         assert_eq!(Remote::refusal(sut("other"), &needs, &BTreeMap::new()).what, "other");
     }

@@ -180,9 +180,9 @@ config! {
         /// downlink packets per second of all sessions together, or max
         downlink: Option<PacketRate> = None;
         /// send packets as fast as possible instead of at a rate
-        flat_out: bool = false;
+        unpaced: bool = false, formerly("flat_out");
         /// size of a user's IP packet, in bytes
-        octets: usize = 100;
+        bytes: usize = 100, formerly("octets");
         /// number of uplink packets of which one requests reflection; 0: none
         reflect_every: u64 = 100;
         /// mode qos: offered bit rates in each direction, e.g. 7M,12M,30M
@@ -196,11 +196,11 @@ config! {
         /// none
         heartbeat: Duration = Duration::from_secs(1);
         /// skip the test packet that is sent in each direction before the measurement
-        no_smoke: bool = false;
+        no_smoke_test: bool = false, formerly("no_smoke");
         /// process id of the UPF: its CPU time is reported, and its exit ends the run
         upf_pid: Option<u32> = None, local();
         /// report a new start time of the SMFs; most UPFs then delete the sessions of earlier runs
-        anew: bool = false;
+        new_start_time: bool = false, formerly("anew");
         /// capture (pcap or pcapng) whose PFCP sessions are repeated instead of a mode; SEIDs, tunnels and addresses are ours,
         /// arrivals as --arrivals
         replay: Option<PathBuf> = None, local();
@@ -252,8 +252,8 @@ impl UpfLoadComponent {
         }
         let traffic = |rate: Option<PacketRate>| {
             rate.map(|PacketRate(packets_per_s)| Traffic {
-                packets_per_s: if self.flat_out { f64::INFINITY } else { packets_per_s },
-                octets: self.octets,
+                packets_per_s: if self.unpaced { f64::INFINITY } else { packets_per_s },
+                octets: self.bytes,
                 reflect_every: self.reflect_every,
             })
         };
@@ -280,10 +280,10 @@ impl UpfLoadComponent {
             n3_io: self.io.clone(),
             uplink: traffic(uplink),
             downlink: traffic(downlink),
-            smoke: !self.no_smoke && self.mode != LoadMode::Calibrate && self.replay.is_none(),
+            smoke: !self.no_smoke_test && self.mode != LoadMode::Calibrate && self.replay.is_none(),
             run: self.run.unwrap_or_else(|| ranlab_net::monotonic_ns() as u32),
             upf_pid: self.upf_pid,
-            anew: self.anew,
+            anew: self.new_start_time,
             distributions: self.shared,
             onlooker: ProgressObserver::default(),
             mode: match &self.replay {

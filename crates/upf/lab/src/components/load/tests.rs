@@ -73,7 +73,7 @@ fn packet_modes_default_to_uplink() {
         (None, Some(f64::INFINITY))
     );
     assert_eq!(rates(&[("mode", "control".into()), ("uplink", 5.into())]), (Some(5.0), None));
-    let flat_out = ("flat_out", true.into());
+    let flat_out = ("unpaced", true.into());
     assert_eq!(rates(&[("mode", "sessions".into()), flat_out.clone()]), (Some(f64::INFINITY), None));
     assert_eq!(rates(&[("downlink", 5.into()), flat_out]), (None, Some(f64::INFINITY)));
 }
@@ -102,7 +102,7 @@ fn a_profile_follows_from_the_settings() {
 
 #[test]
 fn omitted_settings_have_defaults() {
-    let config = load(&[("heartbeat", Value::Span(Duration::ZERO)), ("no_smoke", true.into())]);
+    let config = load(&[("heartbeat", Value::Span(Duration::ZERO)), ("no_smoke_test", true.into())]);
     assert_eq!((config.heartbeat, config.smoke), (None, false));
     assert_eq!(config.smf.to_string(), "127.0.2.1:8805");
     let routed =

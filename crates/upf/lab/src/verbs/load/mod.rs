@@ -211,8 +211,8 @@ mod tests {
     }
 
     const FLAGS: &str = "mode role n4 n3 n6 smf smfs gnb gnbs threads io pin ue server dialect dnn mbr volume-threshold \
-         access-instance core-instance core-interface qfi echo arrivals rate rate-to burst window sessions live hold duration dynamic round lead delay uplink downlink flat-out octets \
-         reflect-every offered t1 n1 heartbeat no-smoke upf-pid anew replay times gaps run web web-token-file web-host";
+         access-instance core-instance core-interface qfi echo arrivals rate rate-to burst window sessions live hold duration dynamic round lead delay uplink downlink unpaced bytes \
+         reflect-every offered t1 n1 heartbeat no-smoke-test upf-pid new-start-time replay times gaps run web web-token-file web-host";
 
     #[test]
     fn flags_are_unchanged() {
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn flags_scenario_and_worker_message_agree() {
         let words = "x --mode qos --arrivals poisson --rate 500 --mbr 10M --offered 12.5M --uplink 2000 --pin 0,1 --t1 200ms \
-             --n1 5 --io af-xdp:n3,native --ue 10.45.0.2 --no-smoke --heartbeat 0s --gnbs 4 --live 7";
+             --n1 5 --io af-xdp:n3,native --ue 10.45.0.2 --no-smoke-test --heartbeat 0s --gnbs 4 --live 7";
         let flags = Line::try_parse_from(words.split_whitespace()).unwrap().arguments.load.config;
         let settings = [
             ("load.mode", "qos".into()),
@@ -241,7 +241,7 @@ mod tests {
             ("load.n1", 5.into()),
             ("load.io", "af-xdp:n3,native".into()),
             ("load.ue", "10.45.0.2".into()),
-            ("load.no_smoke", true.into()),
+            ("load.no_smoke_test", true.into()),
             ("load.heartbeat", Value::Span(Duration::ZERO)),
             ("load.gnbs", 4.into()),
             ("load.live", 7.into()),

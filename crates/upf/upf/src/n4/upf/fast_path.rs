@@ -253,11 +253,12 @@ impl Upf {
         let teid = u32::from_be_bytes(number(&change.teid, datagram)?);
         let peer = Ipv4Addr::from(number::<4>(&change.peer, datagram)?);
         let before = light.change.replace((at, teid, peer));
-        let before = before.map(|(_, teid, peer)| OuterHeaderCreation::gtpu(teid, peer.into())).or_else(|| {
-            // The tunnel of the establishment, which is the same for all sessions of the shape.
-            let far = session.fars.iter().find(|own| Some(own.far_id) == far)?;
-            far.forwarding_parameters.as_ref()?.outer_header_creation
-        });
+        let before =
+            before.map(|(_, teid, peer)| OuterHeaderCreation::gtpu(teid, peer.into())).or_else(|| {
+                // The tunnel of the establishment, which is the same for all sessions of the shape.
+                let far = session.fars.iter().find(|own| Some(own.far_id) == far)?;
+                far.forwarding_parameters.as_ref()?.outer_header_creation
+            });
         let left = before.filter(|_| change.end_marker);
         change.answer.write(light.cp_seid, sequence, out);
         let event = UpfEvent::Redirected { seid, teid, peer, left };

@@ -1,11 +1,11 @@
 //! A network of the user's own: `net.file` names a TOML file of nodes, links, cells and flows, or of CSV tables.
 
-pub(super) mod answer;
 mod build;
 mod captures;
 pub(super) mod draw;
 mod file;
 mod flows;
+pub(super) mod predictions;
 mod strict;
 mod tables;
 #[cfg(test)]
@@ -34,7 +34,7 @@ const REPLACED: [&str; 10] = [
     "air.",
     "cu.",
     "live.",
-    "net.row",
+    "net.testbed",
     "net.midhaul_switches",
     "net.backhaul_switch",
 ];

@@ -7,9 +7,9 @@ use ranlab_lab::Config as _;
 use ranlab_xhaul::Demand;
 
 use super::OwnError;
-use super::answer::prefix;
 use super::build::value;
 use super::file::{CellRow, File, FlowRow, PortRow};
+use super::predictions::prefix;
 use crate::rig::settings;
 
 /// Keys that only some patterns have.

@@ -9,8 +9,8 @@ use ranlab_campaign::value::Value;
 use ranlab_xhaul::{Bound, BoundError, Curves, bounds};
 
 use super::{CELLS, SENTENCES_MAX, kept, mean, most, option, setting, under};
-use crate::rig::answer::{role, wired};
 use crate::rig::budget::class_of;
+use crate::rig::predictions::{role, wired};
 use crate::rig::{Planned, planned};
 
 /// Transport classes of fronthaul: delay limit in us, and display name.

@@ -9,11 +9,11 @@ use ranlab_campaign::scenario::Law;
 use ranlab_campaign::stats::Number;
 use ranlab_campaign::value::Value;
 
-use super::super::answer::SEGMENTS;
+use super::super::predictions::SEGMENTS;
 use super::{mean, setting};
 
 /// Axis of the published rows.
-const ROW: &str = "net.row";
+const ROW: &str = "net.testbed";
 /// Metrics that a user observes, in ms, and the metric of the part before the radio.
 const SEEN: [&str; 2] = ["jitter_ms_median", "rtt_ms"];
 /// Interval of a base station's transmissions: packets that arrive within one interval leave together.

@@ -69,7 +69,7 @@ fn bounds_are_described_as_proven_per_option() {
 fn dominant_radio_delay_is_named() {
     let told = findings(
         "[user]\nkind = \"ping\"\ninterval = \"3ms\"\n[air]\non = true\n\
-         [sweep.axes]\n\"net.row\" = [\"sriov-noa\", \"macvlan-noa\"]",
+         [sweep.axes]\n\"net.testbed\" = [\"sriov-noa\", \"macvlan-noa\"]",
     );
     assert!(told.contains("Most of it is the radio's"), "{told}");
     let hidden =

@@ -7,9 +7,9 @@ use ranlab_xhaul::{
     numbered,
 };
 
-use crate::rig::answer::{capture, run_phases, us};
 use crate::rig::budget::used;
 use crate::rig::pcap::Framing;
+use crate::rig::predictions::{capture, run_phases, us};
 use crate::rig::setup::Setup;
 
 /// Flows whose numbers are all stored; of more flows only the limits and what broke them.

@@ -5,7 +5,7 @@ use ranlab_campaign::rig::{RigError, Run};
 use ranlab_lab::worker::{Report, Worker};
 use ranlab_lab::{AnyComponent, JsonField};
 
-use super::answer::ROLES;
+use super::predictions::ROLES;
 use super::setup::Setup;
 use ranlab_lab::experiment::harness::{Account, Deployment, Window};
 
@@ -90,7 +90,7 @@ fn together(near: &Report, far: &Report) -> Report {
         let own = numbers.get(name).copied();
         let value = match (name.as_str(), own) {
             ("live.ports" | "live.namespaces", Some(own)) => own + value,
-            ("live.rung", Some(own)) => own.min(*value),
+            ("live.timestamp_source", Some(own)) => own.min(*value),
             (_, Some(own)) => own.max(*value),
             (_, None) => *value,
         };
@@ -131,7 +131,7 @@ mod tests {
             ("cell_ul.early", 3.0),
             ("cell_ul.lost_ratio", 0.0),
             ("live.ports", 1.0),
-            ("live.rung", 1.0),
+            ("live.timestamp_source", 1.0),
         ]);
         let far = of(&[
             ("cell_dl.sent", 90.0),
@@ -140,7 +140,7 @@ mod tests {
             ("cell_dl.delay_us_p99", 20.0),
             ("cell_ul.sent", 50.0),
             ("live.ports", 1.0),
-            ("live.rung", 0.0),
+            ("live.timestamp_source", 0.0),
             ("background_dl.sent", 8.0),
         ]);
         let both = together(&near, &far).numbers;
@@ -150,6 +150,9 @@ mod tests {
             (50.0, 0.0, 3.0)
         );
         assert_eq!((both["cell_dl.delay_us_p99"], both["cell_dl.sender_late_us_p99"]), (20.0, 7.0));
-        assert_eq!((both["live.ports"], both["live.rung"], both["background_dl.sent"]), (2.0, 0.0, 8.0));
+        assert_eq!(
+            (both["live.ports"], both["live.timestamp_source"], both["background_dl.sent"]),
+            (2.0, 0.0, 8.0)
+        );
     }
 }
