@@ -89,7 +89,7 @@ int main(int argc, char **argv) {
         while (!ranlab_ric_poll(ric, &e) && e.kind != RANLAB_RIC_NONE) {
             if (e.kind == RANLAB_RIC_TRANSMIT) flush(ric, peer_of(e.connection));
             if (e.kind == RANLAB_RIC_CLOSE) close(peer_of(e.connection)->fd), peer_of(e.connection)->connection = 0;
-            if (e.kind == RANLAB_RIC_TOLD) printf("%s\n", e.text);
+            if (e.kind == RANLAB_RIC_LOG) printf("%s\n", e.text);
         }
         ranlab_ric_wake_at(ric, &at);
         uint64_t now = now_ns(), wait = at <= now ? 0 : (at - now) / 1000000u + 1;

@@ -36,7 +36,7 @@ enum { /* ranlab_ric_event.kind */
     RANLAB_RIC_NONE = 0,     /* no further event now */
     RANLAB_RIC_TRANSMIT = 1, /* call _transmit */
     RANLAB_RIC_CLOSE = 2,    /* close the connection (text is the reason); do not call _disconnected */
-    RANLAB_RIC_TOLD = 3      /* text describes an event, for logs */
+    RANLAB_RIC_LOG = 3      /* text describes an event, for logs */
 };
 
 typedef struct ranlab_ric_event {

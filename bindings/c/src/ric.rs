@@ -26,7 +26,7 @@ pub const RANLAB_SIDE_E42: u8 = 1;
 pub const RANLAB_RIC_NONE: u32 = 0;
 pub const RANLAB_RIC_TRANSMIT: u32 = 1;
 pub const RANLAB_RIC_CLOSE: u32 = 2;
-pub const RANLAB_RIC_TOLD: u32 = 3;
+pub const RANLAB_RIC_LOG: u32 = 3;
 
 /// See the header.
 #[repr(C)]
@@ -286,7 +286,7 @@ pub unsafe extern "C" fn ranlab_ric_poll(ric: *mut ranlab_ric, event: *mut ranla
                     inner.on_disconnect(conn);
                     (RANLAB_RIC_CLOSE, conn.0, reason)
                 }
-                Some(RicOutput::Event(event)) => (RANLAB_RIC_TOLD, 0, describe(&event)),
+                Some(RicOutput::Event(event)) => (RANLAB_RIC_LOG, 0, describe(&event)),
             };
             event.write(ranlab_ric_event { kind, connection, text: inner.text.keep(&text) });
             Ok(())
