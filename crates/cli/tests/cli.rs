@@ -171,7 +171,7 @@ fn doctor_ends_with_one_object() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn closed_pipe_is_no_error() {
     let vector = concat!(env!("CARGO_MANIFEST_DIR"), "/../e2/codec/tests/vectors/flexric_e2_e42_sctp.pcap");
     let mut child = Command::new(env!("CARGO_BIN_EXE_ranlab"))
         .args(["pcap", "decode", "--notation", vector])

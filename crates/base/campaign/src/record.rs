@@ -300,7 +300,7 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     #[test]
-    fn a_series_gives_its_mean() {
+    fn series_metric_is_its_mean() {
         let mut recorder = Recorder::default();
         (0..=10).for_each(|at| recorder.sample("cpu", MS * at, f64::from(at)));
         recorder.sample("nothing", MS, f64::NAN);

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_power_law_gives_its_exponent() {
+    fn exponent_of_power_law_is_estimated() {
         let samples: Vec<_> = [1.0, 2.0, 5.0, 10.0].map(|x: f64| (x, 3.0 * x.powf(1.5))).to_vec();
         let growth = growth(&samples, 0.95).unwrap();
         assert!((growth.exponent - 1.5).abs() < 1e-9 && growth.half_width.unwrap() < 1e-6);

@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn the_budget_of_trials_is_kept() {
+    fn trial_budget_is_respected() {
         let mut seen = 0;
         let found = search(RateSearch::new(1.0, 1000.0, 1e-4, 7), |trial| {
             seen += 1;

@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn csv_quotes_what_must_be_quoted() {
+    fn csv_quotes_special_characters() {
         assert_eq!(line(&["a,b".to_owned(), "c\"d".to_owned(), "e".to_owned()]), "\"a,b\",\"c\"\"d\",e\r\n");
     }
 }

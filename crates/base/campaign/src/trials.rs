@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn trials_are_read_back_as_they_were_kept() {
+    fn trials_round_trip() {
         let trial = |load, gave| SearchTrial { load, value: load / 100.0, share: 0.5, gave };
         let tried = [
             trial(200.0, TrialOutcome::Unsent),

@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn json_gives_every_value_back() {
+    fn values_round_trip_as_json() {
         for value in [
             Value::Bool(true),
             Value::Int(-3),

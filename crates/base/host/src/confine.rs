@@ -363,7 +363,7 @@ mod tests {
 
     /// A process that forks as fast as it can stays within its limit, and is killed completely.
     #[test]
-    fn a_fork_bomb_is_held_and_ended() {
+    fn fork_bomb_is_limited_and_killed() {
         if may_not() {
             return;
         }
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_beyond_the_bound_is_not_had() {
+    fn memory_limit_is_enforced() {
         if may_not() {
             return;
         }
@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_ends_its_own_user() {
+    fn processes_of_own_user_are_not_killed() {
         let own = crate::trusted::own_uid();
         assert!(User { uid: own, gid: own }.end_all().is_err() && User { uid: 0, gid: 0 }.end_all().is_err());
     }

@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn a_testbed_is_gone_when_it_is_dropped() {
+    fn testbed_is_removed_on_drop() {
         if !possible() {
             return;
         }

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_good_place_needs_no_words() {
+    fn good_placement_has_no_advice() {
         let machine = Machine::new("good");
         for (cpus, other, device) in [(&[2, 3][..], 7, "n3"), (&[], 7, "n3"), (&[0], 99, "veth0")] {
             assert_eq!(machine.remarks(cpus, other, device), [""; 0]);

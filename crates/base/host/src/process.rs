@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_is_gone_is_named() {
+    fn exited_process_is_named() {
         // Above the maximum process id of Linux (2^22).
         let error = ProcessMeter::new(1 << 23).sample().unwrap_err();
         assert_eq!(error.to_string(), "there is no process 8388608");

@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_is_asked_and_groups_are_not() {
+    fn child_gets_signal_and_groups_do_not() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         ask_to_end(child.id()).unwrap();
         assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGTERM));

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_listener_that_wants_them_gets_early_reports() {
+    fn first_matching_listener_gets_early_reports() {
         let mut early = Early::default();
         early.keep(&about(3), Bytes::from_static(b"one"));
         early.keep(&about(4), Bytes::from_static(b"two"));

@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_is_not_there_is_named() {
+    fn missing_device_is_named() {
         let error = XdpProgram::attach("no-such-dev", &[0x95], false).unwrap_err();
         assert!(error.to_string().contains("no-such-dev"));
     }

@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn raising_twice_changes_nothing_the_second_time() {
+    fn second_raise_has_no_effect() {
         let first = raise_open_files().unwrap();
         assert!(first.after >= first.before);
         let second = raise_open_files().unwrap();

@@ -83,7 +83,7 @@ mod tests {
     use crate::wait_readable;
 
     #[test]
-    fn it_passes_once_and_not_before_its_time() {
+    fn timer_expires_once_and_not_early() {
         let timer = Timer::new().unwrap();
         assert_eq!(timer.passed().unwrap_err().kind(), io::ErrorKind::WouldBlock, "not armed");
         let begin = Instant::now();

@@ -94,7 +94,7 @@ fn packets_arrive_in_order_until_ring_is_full() {
 }
 
 #[test]
-fn nothing_is_seen_before_it_is_published() {
+fn unpublished_descriptors_are_not_read() {
     let (mut sender, mut receiver) = pair(true);
     assert!(sender.put(b"one").unwrap().unwrap());
     assert_eq!(receiver.take(&mut [0; 128]).unwrap(), TakeOutcome::Nothing);
@@ -146,7 +146,7 @@ fn rings_and_buffers_lie_within_their_memory() {
 }
 
 #[test]
-fn memory_that_could_vanish_is_not_taken() {
+fn shrinkable_memory_is_refused() {
     // Shorter than announced.
     let region = Region::create(4096).unwrap();
     let again = || region.descriptor().try_clone_to_owned().unwrap();

@@ -204,7 +204,7 @@ fn frames_pass_both_ways_without_leftovers() {
 }
 
 #[test]
-fn the_drivers_own_mode_does_the_same() {
+fn native_mode_equals_generic_mode() {
     both_ways("native", true);
 }
 

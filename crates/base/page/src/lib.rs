@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn no_text_goes_over_a_line() {
+    fn every_text_fits_its_line() {
         for file in FILES.iter().filter(|file| file.form == SCRIPT) {
             // Removes quoted backticks, so that only those that begin or end a string are counted.
             let open = |line: &&str| line.replace("\"`\"", "").matches('`').count() % 2 == 1;
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_listed_is_there() {
+    fn bundle_contains_listed_files_only() {
         assert!(file("/").is_some() && file("/web/plot.js").is_some());
         assert!(
             ["/web/", "/web/../Cargo.toml", "/web/index.html", ""].iter().all(|path| file(path).is_none())

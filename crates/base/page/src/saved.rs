@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_never_becomes_markup() {
+    fn data_never_becomes_markup() {
         let html = saved();
         assert!(!html.contains("alert(1)<") && !html.contains("<script>"));
         // One element for the data and one for the module. The module itself looks for the former in other reports.
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_policy_names_what_is_in_it_and_nothing_else() {
+    fn policy_hashes_match_embedded_content() {
         let html = saved();
         let policy = html.split("content=\"").nth(1).unwrap().split('"').next().unwrap();
         assert!(
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bundle_has_each_module_once_and_before_whom_it_serves() {
+    fn bundle_lists_modules_once_in_dependency_order() {
         let script = bundle("saved");
         for file in FILES {
             let Some(name) = file.path.strip_prefix("/web/").and_then(|path| path.strip_suffix(".js")) else {

@@ -129,7 +129,7 @@ fn noop_xapp_has_zero_effect() {
         let all = twin(&cell(&sets), without, 2, SECOND * 5);
         assert!(all.iter().filter(|it| it.of.kpi == "mbps" && it.with > 0.1).count() == 3, "{all:?}");
         for difference in &all {
-            assert_eq!(difference.told, EffectVerdict::Same, "{difference:?}");
+            assert_eq!(difference.verdict, EffectVerdict::Same, "{difference:?}");
             assert!(difference.differences == [0.0, 0.0], "{difference:?}");
         }
     }
@@ -141,10 +141,10 @@ fn paired_run_shows_gains_and_losses_of_an_xapp() {
     let slices = cell(&["xapp.steps=[\"1s:1=0.6+2=0.4:1=1+2=2+3=2\"]"]);
     let all = twin(&slices, Omitted::Xapp, 3, SECOND * 6);
     let told: BTreeMap<_, _> =
-        all.iter().filter(|it| it.of.kpi == "mbps").map(|it| (it.of.ue, (it.told, it))).collect();
+        all.iter().filter(|it| it.of.kpi == "mbps").map(|it| (it.of.ue, (it.verdict, it))).collect();
     assert_eq!(
         [1, 2, 3].map(|ue| told[&ue].0),
-        [EffectVerdict::Gains, EffectVerdict::Pays, EffectVerdict::Pays],
+        [EffectVerdict::Gains, EffectVerdict::Loses, EffectVerdict::Loses],
         "{all:?}"
     );
     // Slices restrict the scheduler's choice among channels, so the other UEs lose more than the first one
@@ -171,7 +171,7 @@ fn e42_xapp_receives_all_reports_and_has_zero_effect() {
         "{difference:?}"
     );
     assert!(
-        difference.iter().all(|it| it.told == EffectVerdict::Same && it.differences == [0.0, 0.0]),
+        difference.iter().all(|it| it.verdict == EffectVerdict::Same && it.differences == [0.0, 0.0]),
         "{difference:?}"
     );
     // A crash of the RIC interrupts the reports to the xApp, which resume after its restart.
@@ -201,7 +201,7 @@ fn operators_controllers_can_be_left_out() {
         // B's controller only observes.
         let b = of("sut.B");
         assert!(
-            b.len() == 4 && b.iter().all(|it| it.told == EffectVerdict::Same && it.with > 1.0),
+            b.len() == 4 && b.iter().all(|it| it.verdict == EffectVerdict::Same && it.with > 1.0),
             "{mode}: {b:?}"
         );
         // The effect of A's controller on A's UEs equals that of its xApp, and B loses nothing significant.
@@ -214,7 +214,7 @@ fn operators_controllers_can_be_left_out() {
         let had: f64 = a[2..].iter().map(|it| it.without).sum();
         assert!((b / had).abs() < 0.01, "{mode}: {b} of {had}: {a:?}");
         // Without all controllers, the sharing operators are not separated.
-        assert!(of("sut").iter().any(|it| it.told != EffectVerdict::Same), "{mode}");
+        assert!(of("sut").iter().any(|it| it.verdict != EffectVerdict::Same), "{mode}");
     }
     let why = Omitted::named("sut.C", &all[0].settings).unwrap_err();
     assert!(why.contains("sut, sut.A, sut.B, xapp, xapp.slices"), "{why}");

@@ -96,7 +96,7 @@ fn indication(function_id: u16) -> Bytes {
 }
 
 #[test]
-fn setup_decides_the_side_whatever_the_port() {
+fn setup_decides_side_on_any_port() {
     for version in [Version::V1_01, Version::V2_03] {
         let mut dissector = Dissector::new(Known::default());
         let mut notes = Notes::default();

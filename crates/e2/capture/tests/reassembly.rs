@@ -288,7 +288,7 @@ proptest! {
 
     /// Any bytes, cut and changed, on any link: no panic, and bounded memory.
     #[test]
-    fn no_packet_does_harm(
+    fn random_packets_do_not_panic(
         which in 0..5_usize,
         link in prop::sample::select(vec![0, 1, 12, 101, 108, 113, 228, 229, 252, 276, 9999]),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
@@ -323,7 +323,7 @@ proptest! {
 
 /// One connection without its first bytes, and one message without an end: neither is kept forever.
 #[test]
-fn incomplete_messages_are_given_up() {
+fn incomplete_messages_are_discarded() {
     const ONE: usize = 16 << 20;
     let mut assembler = Assembler::new(false);
     let mut found = Findings::default();

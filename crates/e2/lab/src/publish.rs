@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_say_which_server() {
+    fn address_scheme_selects_server() {
         let nats: Broker = "nats://a:4222,nats://b:4222".parse().unwrap();
         assert_eq!(nats.to_string(), "nats://a:4222,nats://b:4222");
         assert_eq!("redis://a:6379".parse(), Ok(Broker::Redis("redis://a:6379".to_owned())));

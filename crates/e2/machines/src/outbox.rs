@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn control_goes_first_and_refuses_at_its_bound() {
+    fn control_messages_precede_and_limit_closes() {
         let mut o = outbox();
         o.push_indication(Time::ZERO, FlowId(1), frame(1, 10));
         o.push_control(frame(2, 60)).unwrap();

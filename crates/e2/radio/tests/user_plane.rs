@@ -27,7 +27,7 @@ fn delivered(cell: &Cell, rnti: u16, flow: usize) -> u64 {
 }
 
 #[test]
-fn a_full_buffer_gets_what_the_carrier_has() {
+fn full_buffer_uses_whole_carrier() {
     // 18.336, 36.696, 75.376 Mbit/s of transport blocks; n78: 1400 slots of 46104 bits.
     for (carrier, mcs, bits) in [
         (Carrier::lte(25), 28, 18_336_000.0),
@@ -528,7 +528,7 @@ fn runs_are_equal_until_commands_differ() {
 }
 
 #[test]
-fn a_seed_gives_these_numbers_on_every_machine() {
+fn seed_gives_same_numbers_on_every_machine() {
     let cell = mixed(7, 3 * SECOND);
     let found: Vec<[u64; 4]> =
         cell.reports().map(|ue| [ue.dl.tbs_bytes, ue.dl.prbs, ue.ul.tbs_bytes, ue.dl.harq[1]]).collect();

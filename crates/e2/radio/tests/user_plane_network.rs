@@ -48,7 +48,7 @@ fn ues_are_handed_over_to_strongest_cell() {
 }
 
 #[test]
-fn a_way_is_the_same_whatever_is_commanded() {
+fn path_does_not_depend_on_commands() {
     let mut one = network(2, 4);
     let mut other = network(2, 4);
     let target = (one.measured().next().unwrap().cell + 1) % 3;

@@ -69,7 +69,7 @@ fn ng() -> (ComponentInterfaceType, ComponentId) {
 }
 
 #[test]
-fn nodes_of_a_split_gnb_are_as_the_e2_manager_tells() {
+fn nodes_of_split_gnb_match_e2_manager() {
     let cu_up = node(gnb(255, Some(255), None), vec![e1(255)]);
     let expected = json!({
         "ranName": "gnbc_505_001_000000ff_ff", "connectionStatus": "CONNECTED",
@@ -123,7 +123,7 @@ fn lte_nodes_have_no_functions_and_their_networks_are_cut_off() {
 }
 
 #[test]
-fn what_is_stored_can_be_found_by_identity() {
+fn stored_nodes_are_found_by_identity() {
     for (id, key) in [
         (gnb(1, None, None), "GNB:05F510:00000000000000000000000000000001"),
         (gnb(1, None, Some(2)), "GNB:05F510:00000000000000000000000000000001:2"),

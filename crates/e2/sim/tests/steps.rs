@@ -112,7 +112,7 @@ fn calls_occur_at_their_times_in_request_order() {
 }
 
 #[test]
-fn outside_requests_are_answered_while_ric_lives() {
+fn outside_requests_are_answered_while_ric_runs() {
     let mut lab = lab();
     let ask = |lab: &mut Lab| {
         let token = 9;

@@ -479,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_counterpart_is_refused_by_name() {
+    fn settings_without_counterpart_are_refused_by_name() {
         let refused = |text: &str| import(text, "main").unwrap_err();
         assert!(matches!(refused("no JSON"), ImportError::Form(_)));
         assert!(matches!(refused("[]"), ImportError::Form(_)));

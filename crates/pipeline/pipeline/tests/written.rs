@@ -221,7 +221,7 @@ fn vpp_scripts_refer_to_created_objects() {
 
 /// Lines that VPP 26.06 accepts and does not mean: each was written once, and loaded without an error.
 #[test]
-fn vpp_scripts_avoid_what_vpp_misunderstands() {
+fn vpp_scripts_avoid_ambiguous_syntax() {
     let both = |json: &str, directions: &'static [Direction]| {
         let declaration = serde_json::from_str::<Pipeline>(json).unwrap().build().unwrap();
         let asked = BackendRequest { declaration: &declaration, directions };

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn shortest_path_is_given_up_for_two_disjoint_ones() {
+    fn two_disjoint_paths_replace_the_shortest() {
         // The shortest path 0-1-2-5 uses both ways through the middle.
         let trap = cables(&[(0, 1), (1, 2), (2, 5), (0, 3), (3, 2), (1, 4), (4, 5)]);
         let mut found = paths(&trap, 0, 5, 2);

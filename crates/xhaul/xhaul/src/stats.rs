@@ -300,7 +300,7 @@ mod tests {
         }
 
         #[test]
-        fn jitter_is_what_iperf3_prints(delays in proptest::collection::vec(1_000_000_u64..50_000_000_000, 1..200)) {
+        fn jitter_equals_that_of_iperf3(delays in proptest::collection::vec(1_000_000_u64..50_000_000_000, 1..200)) {
             let packets: Vec<_> =
                 delays.iter().enumerate().map(|(index, delay)| (index as u64 * MS, index as u64 * MS + delay)).collect();
             let mut ours = Delays::new();

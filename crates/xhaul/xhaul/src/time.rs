@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_distribution_rises_from_nothing_to_everything() {
+    fn distribution_rises_from_0_to_1() {
         for points in [
             &[(0.0, 1)][..],
             &[(0.1, 1), (1.0, 2)],

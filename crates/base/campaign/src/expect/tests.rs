@@ -116,7 +116,7 @@ fn law_holds_only_with_its_whole_interval() {
 /// than the spread of repeats, and is still found, as an order and as a ratio. Equal points show no
 /// difference.
 #[test]
-fn paired_repeats_decide_what_unpaired_cannot() {
+fn paired_repeats_detect_smaller_changes() {
     let verdicts = |paired: bool, law: &str| {
         let text = format!(
             "[sut]\nnoise = 0.3\nsigma = 0.0\n[load]\nworkers = 20\n[sweep.axes]\n\
@@ -248,7 +248,7 @@ fn expectations_are_counted_by_class() {
 }
 
 #[test]
-fn a_class_without_what_it_needs_is_refused() {
+fn class_without_required_fields_is_refused() {
     for (written, sentence) in [
         ("class = \"paper\"", "needs `source`"),
         ("class = \"tuned\"\nsource = \"s\"", "needs `tuned`"),
@@ -265,7 +265,7 @@ fn a_class_without_what_it_needs_is_refused() {
 }
 
 #[test]
-fn a_quick_run_judges_only_what_is_required() {
+fn quick_run_judges_required_expectations_only() {
     let one = "[[expect]]\nwhere = { \"load.fails\" = \"never\", \"load.workers\" = 1 }\nmetric = \"throughput\"\nvalue = 1000.0\n";
     let verdicts = verdicts(true, &format!("{one}{one}required = true\n"));
     assert_eq!((verdicts[0].0, verdicts[1].0), (Verdict::Unmeasurable, Verdict::Holds), "{verdicts:?}");

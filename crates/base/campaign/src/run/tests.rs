@@ -45,7 +45,7 @@ fn repeats_are_interleaved_and_shuffled_by_seed() {
 }
 
 #[test]
-fn every_outcome_is_kept_and_the_campaign_goes_on() {
+fn every_outcome_is_stored_and_campaign_continues() {
     let (results, session, events) = run_all(
         "[load]\nrate = 500.0\n[sweep.axes]\n\"load.fails\" = [\"never\", \"crash\", \"panic\", \"missing\", \"hang\"]\n\
          [measure]\nrepeats = 2\ntimeout = \"100ms\"",
@@ -62,7 +62,7 @@ fn every_outcome_is_kept_and_the_campaign_goes_on() {
 }
 
 #[test]
-fn a_journal_that_knows_a_repeat_is_not_asked_for_it_again() {
+fn finished_repeats_are_not_measured_again() {
     let scenario = scenario("[sweep.axes]\n\"load.workers\" = [1, 2, 3]\n[measure]\nrepeats = 2");
     let plan = Plan::new(&scenario, &MockRig::default().describe());
     let mut journal = MemoryJournal::default();
@@ -90,7 +90,7 @@ fn a_journal_that_knows_a_repeat_is_not_asked_for_it_again() {
 }
 
 #[test]
-fn an_axis_brings_the_keys_of_its_choice() {
+fn axis_enables_keys_of_its_values() {
     let scenario = scenario("[sweep.axes]\n\"sut.law\" = [\"usl\", \"queue\"]");
     let plan = Plan::new(&scenario, &MockRig::default().describe());
     assert!(
@@ -120,7 +120,7 @@ fn a_rate_search_finds_the_capacity_of_each_point() {
 /// Capacity of 1,000 per second that varies by 1 % between trials: half of the trials lose nothing at 1,000, and at
 /// most 1 % at 1,010.
 #[test]
-fn mlrsearch_answers_several_goals_at_once_and_is_not_misled_by_single_trials() {
+fn mlrsearch_meets_several_goals_despite_outlier_trials() {
     let sut = "[sut]\nnoise = 0.01\nkappa = 0.0\nsigma = 0.0\n[load]\nworkers = 1\n";
     let search =
         "[search]\ntype = \"mlr\"\naxis = \"load.rate\"\nmin = 100.0\nmax = 4000.0\nprecision = 0.002\n";
@@ -169,7 +169,7 @@ fn goals_of_a_search_are_few_and_different() {
 
 /// 4 workers carry 4,000 per second. The generator sends at most 1,500 of them.
 #[test]
-fn load_that_was_not_sent_is_no_result_and_a_search_says_where_it_ended() {
+fn unsent_load_is_no_result_and_search_reports_its_end() {
     let sut =
         "[sut]\nnoise = 0.0\nkappa = 0.0\nsigma = 0.0\n[load]\nworkers = 4\nmost = 1500.0\nrate = 2000.0\n";
     let (results, ..) = run_all(&format!("{sut}[measure]\nrepeats = 2"));
@@ -258,7 +258,7 @@ fn queueing_theory_lies_within_the_stated_intervals() {
 }
 
 #[test]
-fn a_stalled_server_shows_its_true_p99() {
+fn stalled_server_has_true_p99() {
     // 2,000 requests in 0.4 s, then a stall of 0.5 s: half of all requests wait for it.
     let (results, ..) = run_all("[sut]\nlaw = \"stall\"\n[measure]\nrepeats = 5");
     let point = &results.points[0];
@@ -312,7 +312,7 @@ fn computed_points_wait_for_no_window() {
 
 /// A rate or a histogram must not contain what was recorded in the trimmed time.
 #[test]
-fn what_is_trimmed_is_loaded_and_never_recorded() {
+fn trimmed_time_has_load_and_no_recording() {
     let scenario = scenario("[measure]\nrepeats = 1\nwarm_up = \"1s\"\nduration = \"10s\"\ntrim = \"2s\"");
     let described = MockRig::default().describe();
     let described = crate::description::RigDescription { repeat_time: RepeatTime::Windows, ..described };
@@ -379,7 +379,7 @@ fn shares_and_distributions_that_cannot_be_are_refused() {
 
 /// The capacity varies by 0.5 % around 1,000: a load of 997.5 loses 0.1 % on average.
 #[test]
-fn a_soak_tells_the_critical_load_and_its_interval() {
+fn soak_estimates_critical_load_with_interval() {
     let soak = "[sut]\nkappa = 0.0\nsigma = 0.0\nnoise = 0.005\n[measure]\nduration = \"1s\"\nrepeats = 3\n[search]\ntype = \"plr\"\n\
                 axis = \"load.rate\"\nmin = 100.0\nmax = 4000.0\ntarget = 1e-3\nbudget = \"2min\"";
     let (results, ..) = run_all(soak);
@@ -410,7 +410,7 @@ fn a_soak_tells_the_critical_load_and_its_interval() {
 }
 
 #[test]
-fn a_stop_that_was_asked_for_after_the_repeat_keeps_it_and_what_is_left_goes_on() {
+fn stop_after_repeat_stores_it_and_rest_resumes() {
     let scenario = scenario("[sweep.axes]\n\"load.workers\" = [1, 2, 3]\n[measure]\nrepeats = 1");
     let plan = Plan::new(&scenario, &MockRig::default().describe());
     let mut journal = MemoryJournal::default();
@@ -435,7 +435,7 @@ fn a_stop_that_was_asked_for_after_the_repeat_keeps_it_and_what_is_left_goes_on(
 }
 
 #[test]
-fn every_window_is_told_with_what_the_search_chose() {
+fn every_window_is_reported_with_the_searched_setting() {
     let (results, _, events) = run_all(
         "[sut]\nlaw = \"queue\"\n[load]\nrequests = 5000\n[measure]\nrepeats = 1\n[search]\ntype = \"knee\"\naxis = \"load.rate\"\n\
          min = 1000.0\nmax = 9900.0\nmetric = \"rtt_us_p99\"\nat_most = 2000.0",
@@ -494,7 +494,7 @@ fn run_port(search: &str) -> Results {
 }
 
 #[test]
-fn overloaded_trial_does_not_pass_and_the_search_goes_on() {
+fn overloaded_trial_fails_and_search_continues() {
     let results = run_port("type = \"knee\"\nmetric = \"loss_ratio\"\nat_most = 0.5");
     let answer = results.answer(&results.points[0], "search.load").unwrap();
     let (low, high) = answer.interval.unwrap();
@@ -503,7 +503,7 @@ fn overloaded_trial_does_not_pass_and_the_search_goes_on() {
 }
 
 #[test]
-fn open_ended_search_answers_with_a_bound_and_says_what_ended_it() {
+fn open_ended_search_reports_bound_and_reason() {
     use crate::answer::{Bound, LimitedBy};
     let sut = "[sut]\nnoise = 0.0\nkappa = 0.0\nsigma = 0.0\n";
     let search =
@@ -551,7 +551,7 @@ fn smallest_passing_value_is_found_and_open_below() {
 }
 
 #[test]
-fn loss_that_the_objective_allows_is_not_held_against_the_system() {
+fn loss_within_objective_is_no_failure() {
     let (results, ..) = run_all(
         "[sut]\nnoise = 0.0\nkappa = 0.0\nsigma = 0.0\n[measure]\nrepeats = 1\n[search]\ntype = \"pdr\"\naxis = \"load.rate\"\n\
          min = 100\nmax = 4000\nloss_ratio = 0.01\nprecision = 0.001",

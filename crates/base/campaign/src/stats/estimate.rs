@@ -203,7 +203,7 @@ mod tests {
     /// Intervals of 2,000 draws from known laws contain the true value as often as stated, with few and
     /// uneven repeats.
     #[test]
-    fn differences_and_ratios_hold_what_they_promise() {
+    fn differences_and_ratios_have_nominal_coverage() {
         let mut rng = ChaCha8Rng::seed_from_u64(3);
         let mut draw = |mean: f64, sd: f64, n: usize| -> Vec<f64> {
             (0..n).map(|_| mean + sd * Distribution::<f64>::sample(&StandardNormal, &mut rng)).collect()

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_holds_what_it_promises() {
+    fn interval_has_nominal_coverage() {
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         let held = (0..1000)
             .filter(|_| {

@@ -147,7 +147,7 @@ mod tests {
     /// Intervals of 2,000 draws from known laws contain the true value as often as stated, and are far
     /// narrower than unpaired ones.
     #[test]
-    fn paired_intervals_hold_what_they_promise() {
+    fn paired_intervals_have_nominal_coverage() {
         let mut rng = ChaCha8Rng::seed_from_u64(9);
         let mut draw = || Distribution::<f64>::sample(&StandardNormal, &mut rng);
         let mut difference = 0;

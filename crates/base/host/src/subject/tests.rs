@@ -32,7 +32,7 @@ fn until(mut done: impl FnMut() -> bool) {
 }
 
 #[test]
-fn a_process_is_metered_until_it_is_gone() {
+fn process_is_metered_until_its_exit() {
     let busy = Busy::start("/bin/sh");
     let mut meter = SubjectMeter::new(Subject::Process { pid: busy.0.id() }).unwrap();
     until(|| meter.sample().unwrap().cpu_s > 0.05);
@@ -75,7 +75,7 @@ fn command_counts_running_and_ended_processes() {
 }
 
 #[test]
-fn a_group_is_read_with_those_below_it() {
+fn group_is_read_with_its_descendants() {
     let folder = std::env::temp_dir().join(format!("ranlab-cgroup-{}", std::process::id()));
     std::fs::create_dir_all(folder.join("below")).unwrap();
     let busy = Busy::start("/bin/sh");

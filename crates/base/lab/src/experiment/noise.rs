@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn steal_makes_a_repeat_invalid_unless_a_warning_was_asked_for() {
+    fn steal_invalidates_repeat_unless_warnings_are_selected() {
         let stolen = report(1.0, 1.0, 0.5);
         let (outcome, _, reason) = judged("invalid", &[(&WorkerLocation::Local, &stolen)]);
         assert_eq!(outcome, Some(Outcome::Invalid));

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ppid_goes_out_in_network_order() {
+    fn ppid_is_sent_in_network_order() {
         let control = Ancillary::sending(MessageInfo { stream: 3, ppid: 70 });
         assert_eq!(&control.bytes[HEADER_BYTES + 4..HEADER_BYTES + 8], [0, 0, 0, 70]);
         assert_eq!(control.len(), HEADER_BYTES + SEND_INFO_BYTES);
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn any_ppid_is_taken() {
+    fn any_ppid_is_accepted() {
         for ppid in [0, 70, u32::MAX] {
             let (control, length) = received(libc::SCTP_RCVINFO, ppid);
             assert_eq!(control.info(length), Some(MessageInfo { stream: 5, ppid }));

@@ -106,7 +106,7 @@ mod tests {
     use std::mem::offset_of;
 
     #[test]
-    fn addresses_are_packed_as_c_has_them() {
+    fn addresses_are_packed_as_in_c() {
         assert_eq!(offset_of!(libc::sockaddr_in, sin_addr), 4);
         assert_eq!(offset_of!(libc::sockaddr_in6, sin6_addr), 8);
         assert_eq!(offset_of!(libc::sockaddr_in6, sin6_scope_id), 24);

@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_crosses_between_threads_once_and_in_order() {
+    fn items_cross_threads_once_and_in_order() {
         const COUNT: u64 = 200_000;
         let (mut producer, mut consumer) = both(u32::MAX - 1_000);
         let sender = std::thread::spawn(move || {
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_wish_for_a_call_is_seen() {
+    fn wakeup_flag_of_kernel_is_read() {
         let (producer, consumer) = both(0);
         assert!(!producer.needs_wakeup());
         consumer.shared.word(LAYOUT.flags).store(libc::XDP_RING_NEED_WAKEUP, Ordering::Relaxed);
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_layout_beyond_its_mapping_is_refused() {
+    fn layout_beyond_mapping_is_refused() {
         let bad = [
             Layout { producer: 4_096, ..LAYOUT },
             Layout { consumer: 2, ..LAYOUT },

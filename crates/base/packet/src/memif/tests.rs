@@ -213,7 +213,7 @@ fn regions_end_at_their_bound() {
 }
 
 #[test]
-fn descriptors_come_where_they_belong() {
+fn descriptors_reach_their_region_and_ring() {
     let came = |message, wanted, came| Refusal::Descriptors { message, wanted, came };
     assert_eq!(at_master(&Message::AddRing(ring(true)), 0), came("AddRing", 1, 0));
     assert_eq!(at_master(&Message::AddRegion { index: 1, octets: 1 }, 2), came("AddRegion", 1, 2));
@@ -267,7 +267,7 @@ fn driver_may_refuse_memory() {
 /// Damaged records, records in any order, any descriptors: no panic, few outputs, and accepted values are
 /// within limits.
 #[test]
-fn a_hostile_peer_gets_nowhere() {
+fn hostile_messages_are_rejected() {
     let mut state = 0x5eed_u64;
     let mut draw = move |below: u64| {
         // Knuth's MMIX generator, which suffices for the tests of this crate.

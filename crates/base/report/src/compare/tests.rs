@@ -141,7 +141,7 @@ fn second_system_that_failed_exceeds_every_threshold() {
 }
 
 #[test]
-fn single_repeats_and_unshared_points_say_nothing() {
+fn single_repeats_and_unshared_points_are_inconclusive() {
     let mut one = swept(1000.0, 0.03, 1);
     one.points.iter_mut().for_each(|point| point.runs.truncate(1));
     let compared = compare(&one, &swept(500.0, 0.03, 2), &named("throughput"));

@@ -83,7 +83,7 @@ async fn emulate(mut arguments: Arguments, request: Request, format: Format) -> 
                 let rate = (report.sent - before.sent) as f64 / seconds;
                 let mbit = (report.sent_bytes - before.sent_bytes) as f64 * 8e-6 / seconds;
                 output.text(format_args!(
-                    "{}/{} alive  {rate:.0} indications/s  {mbit:.1} Mbit/s  {} dropped  lateness p99 {} us",
+                    "{}/{} alive  {rate:.0} indications/s  {mbit:.1} Mbit/s  {} dropped  send delay p99 {} us",
                     report.alive, report.nodes, report.dropped, report.lateness_us_p99
                 ))?;
                 for radio in &radios {
@@ -212,7 +212,7 @@ fn report_setup_failures(failures: &[(GlobalE2NodeId, SetupFailure)], reported: 
 /// Prints the final summary.
 fn conclude(output: &mut Output, report: &FleetReport) -> Result<(), Failure> {
     output.text(format_args!(
-        "{} nodes, {} alive, {} reconnects, {} indications sent, {} dropped, {} skipped, lateness p99 {} us",
+        "{} nodes, {} alive, {} reconnects, {} indications sent, {} dropped, {} skipped, send delay p99 {} us",
         report.nodes,
         report.alive,
         report.reconnects,

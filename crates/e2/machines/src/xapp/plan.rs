@@ -61,7 +61,7 @@ mod tests {
     use ranlab_e2_codec::e2sm::kpm::{FunctionDescription, OID};
 
     #[test]
-    fn nodes_are_asked_for_what_they_offer_of_a_selection() {
+    fn nodes_get_requests_for_offered_measurements_only() {
         let description = FunctionDescription::new(&["DRB.UEThpDl"], &["RACH.PreambleDedCell"]);
         let definition = description.to_octets(Encoding::Per).unwrap();
         let function = RanFunctionItem { id: 2, revision: 0, definition, oid: Some(OID.into()) };

@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn restarts_back_off_until_the_xapp_is_given_up() {
+    fn restarts_back_off_until_limit() {
         let mut s = one(RESTART);
         let mut now = 0;
         for delay in [200, 400, 800, 1_000] {

@@ -218,7 +218,7 @@ async fn watch(
         let report = fleet.report();
         let mbit = (report.sent_bytes - before.sent_bytes) as f64 * 8e-6 / seconds;
         output.text(format_args!(
-            "{}/{} alive  {} UEs  {:.0} messages/s  {mbit:.1} Mbit/s  {} dropped  {} faults  lateness p99 {} us{}",
+            "{}/{} alive  {} UEs  {:.0} messages/s  {mbit:.1} Mbit/s  {} dropped  {} faults  send delay p99 {} us{}",
             report.alive,
             report.nodes,
             report.ues,
@@ -246,7 +246,7 @@ async fn watch(
 fn last_line(report: &SouthboundReport) -> String {
     format!(
         "{} nodes, {} connected, {} alive, {} UEs, {} reconnects, {} connections refused, {} faults, {} messages offered, \
-         {} sent, {} acknowledged, {} read{}, {} reports, {} dropped, {} skipped, lateness p99 {} us{}",
+         {} sent, {} acknowledged, {} read{}, {} reports, {} dropped, {} skipped, send delay p99 {} us{}",
         report.nodes,
         report.connected,
         report.alive,

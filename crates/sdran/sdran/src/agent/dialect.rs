@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_controller_is_known_by_its_first_octets() {
+    fn controller_is_recognised_by_first_bytes() {
         let settings = EmpowerSessionSettings::default;
         let agent = || empower::EmpowerAgentSettings::new(empower::protocol::Mac::local(1), 3);
         let name = |octets: &[u8]| PublishedBehaviour::of_first(octets).unwrap().name;

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_events() {
+    fn same_seed_gives_same_events() {
         let config = PopulationConfig {
             channel: Channel::Walk,
             delegation: Some((
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_comes_once() {
+    fn burst_occurs_once() {
         let config = PopulationConfig {
             activation: Law::Beta(3.0, 4.0, Duration::from_secs(10)),
             again: false,

@@ -202,7 +202,7 @@ fn damage_is_reported_without_panic() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_run() {
+fn same_seed_gives_same_run() {
     let run = |seed| {
         let mut pair = pair(StreamFaults { piece_bytes: 99, jitter: MS, ..StreamFaults::delay(MS) }, seed);
         (0..5).for_each(|imsi| pair.tell_agent(up(imsi)));

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_comes_at_once() {
+    fn burst_arrives_at_once() {
         let mut schedule = Schedule::new(Arrivals::Burst { rate: 10.0, size: 3 }, 1, 0);
         let times: Vec<u64> = (0..7).map(|_| schedule.next_ns()).collect();
         assert_eq!(times, [0, 0, 0, 300_000_000, 300_000_000, 300_000_000, 600_000_000]);

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn each_base_station_asks_at_the_interval() {
+    fn each_base_station_sends_echo_at_interval() {
         let mut supervisor = Supervisor::new(0, SECOND, [0, 2].into_iter());
         let mut asked = Vec::new();
         for now in 0..3 {

@@ -211,7 +211,7 @@ fn identifier_alone_stands_for_the_filter_that_defines_it() {
 }
 
 #[test]
-fn outer_class_is_what_the_rule_marks() {
+fn outer_class_follows_the_rule() {
     let mut told = plain(1);
     let way = told.fars[1].forwarding_parameters.as_mut().unwrap();
     way.transport_level_marking = Some(TransportLevelMarking(0xb8fc));

@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_held_for_their_time_and_no_more_than_the_limit() {
+    fn responses_are_cached_within_time_and_limit() {
         let mut cache = Cache::new(Duration::from_nanos(10), 3);
         let from = ([10, 0, 0, 1], 8805).into();
         for sequence in 0..3 {
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_of_every_length_are_held_as_they_are() {
+    fn responses_of_every_length_are_cached_unchanged() {
         let mut cache = Cache::new(Duration::from_secs(1), 1 << 10);
         let from = ([10, 0, 0, 1], 8805).into();
         let now = Time::from_nanos(1);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_of_a_sender_that_counts_are_held_as_the_limit_says() {
+    fn responses_of_sequential_sender_are_limited() {
         let mut cache = Cache::new(Duration::from_secs(1), 1 << 10);
         let from = ([10, 0, 0, 1], 8805).into();
         let now = Time::from_nanos(1);

@@ -433,7 +433,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_lead_to_their_faults_and_none_is_used_twice() {
+    fn fault_names_are_unique_and_resolve() {
         for (at, (fault, name, _)) in UpfFault::ALL.iter().enumerate() {
             assert_eq!(UpfFault::named(name), Some(*fault));
             assert_eq!(fault.name(), *name);
@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn unreadable_requests_pass_as_they_are() {
+    fn unreadable_requests_pass_unchanged() {
         let mut meddler = Meddler::new(UpfFault::N9);
         let from = SocketAddr::from(([127, 0, 0, 1], 8_805));
         assert_eq!(meddler.request(from, &[0x20, 1]), Some(vec![0x20, 1]));

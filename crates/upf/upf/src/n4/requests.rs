@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_wrap_at_24_bits_and_the_window_bounds_what_is_under_way() {
+    fn numbers_wrap_at_24_bits_within_window() {
         let mut requests = table(2, 0);
         assert_eq!(requests.begin(at(0), at(0), Kind::Heartbeat, 1), Ok(MAX_SEQUENCE));
         assert_eq!(requests.begin(at(0), at(0), Kind::Heartbeat, 2), Ok(0));
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_sent_again_and_given_up_and_answered_late() {
+    fn request_is_retransmitted_then_lost_then_late() {
         let mut requests = table(4, 1);
         let sequence = requests.begin(at(0), at(0), Kind::Deletion, 1).unwrap();
         requests.keep(sequence, &[7]);

@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn a_template_gives_the_octets_of_the_typed_message() {
+    fn template_equals_encoded_message() {
         let node: IpAddr = [10, 0, 0, 1].into();
         let v6: IpAddr = Ipv6Addr::LOCALHOST.into();
         let rich = SessionProfile {

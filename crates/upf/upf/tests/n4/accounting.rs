@@ -71,7 +71,7 @@ proptest! {
 }
 
 #[test]
-fn a_good_link_answers_all_at_once() {
+fn good_link_answers_every_request() {
     let pair = cycles(Impairments::delay(DELAY), 3, 1, 100, 256);
     let ledger = pair.smf.ledger();
     for kind in [Kind::Establishment, Kind::Modification, Kind::Deletion] {
@@ -96,7 +96,7 @@ fn retransmission_carries_out_each_request_once() {
 }
 
 #[test]
-fn what_comes_late_is_late_and_leaves_no_orphan() {
+fn late_responses_leave_no_orphan() {
     // Responses take longer than T1.
     let impairments = Impairments::delay(Duration::from_millis(4));
     let mut pair = associated(Dialect::STRICT_REL17, Dialect::STRICT_REL17);

@@ -117,7 +117,7 @@ fn request(random: &mut Random, templates: &[SessionTemplates], sequence: u32, l
 }
 
 #[test]
-fn recognised_sessions_are_answered_as_decoded_ones_octet_by_octet() {
+fn fast_path_equals_general_path() {
     for (seed, dialect) in [Dialect::STRICT_REL15, Dialect::STRICT_REL17, Dialect::OPEN5GS, Dialect::EUPF]
         .into_iter()
         .cycle()

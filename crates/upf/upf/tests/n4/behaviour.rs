@@ -71,7 +71,7 @@ fn an_idle_session_reports_waiting_packets() {
 }
 
 #[test]
-fn a_report_of_the_upf_is_answered_or_given_up() {
+fn upf_report_is_answered_or_lost() {
     let mut upf = Upf::new(upf_settings(Dialect::STRICT_REL17));
     let mut smf = Smf::new(smf_settings(Dialect::STRICT_REL17), profile()).unwrap();
     let mut now = at(0);
@@ -137,7 +137,7 @@ fn a_restarted_upf_is_noticed_and_sessions_can_be_established_again() {
 }
 
 #[test]
-fn a_stolen_seid_changes_nothing() {
+fn seid_of_another_peer_has_no_effect() {
     let mut pair = associated(Dialect::STRICT_REL17, Dialect::STRICT_REL17);
     let (_, seid) = session(&mut pair, 1);
     let thief = std::net::SocketAddr::from(([10, 0, 0, 99], 8805));
@@ -227,7 +227,7 @@ fn a_tunnel_belongs_to_one_session() {
 }
 
 #[test]
-fn responses_that_nobody_asked_for_are_counted_and_change_nothing() {
+fn unsolicited_responses_are_counted_only() {
     let mut pair = associated(Dialect::STRICT_REL17, Dialect::STRICT_REL17);
     let (id, _) = session(&mut pair, 1);
     let deleted = SessionDeletionResponse { cause: Cause::ACCEPTED, ..Default::default() };
@@ -254,7 +254,7 @@ fn a_release_ends_the_sessions_on_both_sides() {
 }
 
 #[test]
-fn a_deletion_is_answered_with_what_the_session_has_used() {
+fn deletion_response_reports_usage() {
     let mut pair = associated(Dialect::STRICT_REL17, Dialect::STRICT_REL17);
     let (_, seid) = session(&mut pair, 1);
     struct Metered(Vec<u64>, UsageReport);
@@ -307,7 +307,7 @@ fn left_behind(demands: Dialect) -> Pair {
 }
 
 #[test]
-fn an_unanswered_release_is_lost_as_a_release_and_the_association_stands() {
+fn unanswered_release_keeps_association() {
     let mut pair = left_behind(Dialect::OPEN5GS);
     assert_eq!(outcomes(&mut pair, 1_000), [(Kind::Release, Outcome::Lost)]);
     assert_eq!(
@@ -318,7 +318,7 @@ fn an_unanswered_release_is_lost_as_a_release_and_the_association_stands() {
 }
 
 #[test]
-fn a_second_run_keeps_its_sessions_with_the_same_stamp_and_loses_them_with_a_newer_one() {
+fn newer_time_stamp_deletes_sessions() {
     for (newer, kept) in [(0, 2), (1, 0)] {
         let mut pair = left_behind(Dialect::OPEN5GS);
         outcomes(&mut pair, 1_000);
@@ -334,7 +334,7 @@ fn a_second_run_keeps_its_sessions_with_the_same_stamp_and_loses_them_with_a_new
 }
 
 #[test]
-fn an_association_set_up_anew_deletes_what_the_one_before_left() {
+fn new_association_deletes_earlier_sessions() {
     let mut pair = left_behind(Dialect::STRICT_REL17);
     // The release is lost; the next run has the same time stamp.
     next_run(&mut pair, |_| {});
@@ -346,7 +346,7 @@ fn an_association_set_up_anew_deletes_what_the_one_before_left() {
 }
 
 #[test]
-fn seids_of_two_runs_have_nothing_in_common() {
+fn seids_of_two_runs_differ() {
     let mut pair = associated(Dialect::OPEN5GS, Dialect::OPEN5GS);
     let (first, _) = session(&mut pair, 1);
     next_run(&mut pair, |settings| settings.first_generation = 9);
@@ -355,7 +355,7 @@ fn seids_of_two_runs_have_nothing_in_common() {
 }
 
 #[test]
-fn retransmission_that_is_turned_on_later_sends_what_it_has_kept() {
+fn late_retransmission_resends_pending_requests() {
     let settings = SmfSettings {
         retransmission: Retransmission { t1: Duration::from_millis(100), n1: 0 },
         ..smf_settings(Dialect::STRICT_REL17)
@@ -379,7 +379,7 @@ fn retransmission_that_is_turned_on_later_sends_what_it_has_kept() {
 }
 
 #[test]
-fn answers_may_go_to_the_port_of_pfcp_whoever_asked() {
+fn responses_may_go_to_pfcp_port() {
     let mut smf = Smf::new(smf_settings(Dialect::OPEN5GS), profile()).unwrap();
     smf.associate(at(0)).unwrap();
     let Some(SmfOutput::Send(setup)) = smf.poll() else { panic!() };

@@ -65,7 +65,7 @@ fn losses_are_exact() {
 }
 
 #[test]
-fn a_linear_scan_shows_as_latency_that_grows_with_live_sessions() {
+fn linear_scan_latency_grows_with_sessions() {
     let scan_per_session = Duration::from_micros(10);
     let mock = MockSettings { scan_per_session, ..Default::default() };
     let latencies = paced(&mut mocked(mock, 0), 100, Duration::from_millis(2));
@@ -74,7 +74,7 @@ fn a_linear_scan_shows_as_latency_that_grows_with_live_sessions() {
 }
 
 #[test]
-fn a_late_sender_sees_its_delay_from_the_intended_time_only() {
+fn late_sender_delay_counts_from_scheduled_time() {
     let mut pair = mocked(MockSettings::default(), 0);
     let intended = pair.now;
     pair.run_until(intended + Duration::from_millis(7));

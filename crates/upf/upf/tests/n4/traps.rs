@@ -69,7 +69,7 @@ fn trap_4_a_deletion_with_a_node_id_goes_unanswered() {
 }
 
 #[test]
-fn trap_5_a_changed_time_stamp_purges_sessions_and_silence_does_too() {
+fn trap_5_new_time_stamp_or_silence_purges_sessions() {
     let mut pair = associated(Dialect::OPEN5GS, Dialect::OPEN5GS);
     let (id, _) = session(&mut pair, 1);
     // A second SMF process at the same address, with another start time and other sequence numbers.
@@ -98,7 +98,7 @@ fn trap_5_a_changed_time_stamp_purges_sessions_and_silence_does_too() {
 }
 
 #[test]
-fn trap_6_numbers_that_begin_anew_get_the_answers_of_the_run_before() {
+fn trap_6_restarted_numbers_get_cached_responses() {
     let mut pair = associated(Dialect::OPEN5GS, Dialect::OPEN5GS);
     session(&mut pair, 1);
     for (first_sequence, duplicates) in [(1, 1), (5_000, 0)] {

@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn symbols_begin_where_the_prefixes_put_them() {
+    fn symbols_start_after_their_prefixes() {
         let at = |symbol| Application::at_symbol(true, symbol, 2).air_ns(2);
         // 30 kHz: the first symbol of a slot has 35.677 and 0.521 us.
         assert_eq!(

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_waits_for_what_goes_first() {
+    fn work_waits_for_higher_priority() {
         let host = Host {
             name: String::new(),
             service: Duration::Constant(1),

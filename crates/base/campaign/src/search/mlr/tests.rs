@@ -171,7 +171,7 @@ fn chance_verdict_of_the_answer_is_retried() {
 }
 
 #[test]
-fn a_lucky_higher_load_does_not_count() {
+fn higher_load_that_passes_by_chance_is_ignored() {
     // Passes by chance between 60 and 65 and fails from 50 on.
     let search = MlrSearch::new(
         (1.0, 100.0),

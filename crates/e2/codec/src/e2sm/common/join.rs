@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_two_dus_use_joins_nobody_without_further_evidence() {
+    fn number_shared_by_two_dus_joins_no_ue_alone() {
         let core = "f1ap=3 amf=1 guami=505.01/1/1/0";
         assert_eq!(joined(&[(CU_CP, core), (DU_1, "f1ap=3"), (DU_2, "f1ap=3")]).len(), 3);
         // A UE with two DUs: the RAN's number identifies it as one.

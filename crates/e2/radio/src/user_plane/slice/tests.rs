@@ -61,7 +61,7 @@ fn rate_is_reached_on_agreed_channel() {
 }
 
 #[test]
-fn an_idle_share_is_wasted_or_goes_round() {
+fn idle_share_is_lost_or_redistributed() {
     let params = [Capacity(0.66), Capacity(0.34)];
     let gray = |sharing| shares(&run(&nvs(&params, sharing), 50.0, 10_000, |_| 0b01))[0];
     assert!((gray(false) - 0.66).abs() < 0.005, "{}", gray(false));

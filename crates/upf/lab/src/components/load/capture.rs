@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn capture_without_a_session_is_refused_with_what_it_has() {
+    fn capture_without_sessions_is_refused_with_its_content() {
         let path = capture("half", &[(true, establishment())]);
         let error = read(&path).unwrap_err();
         let ReplayError::NoSession { found, .. } = &error else { panic!("{error}") };

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_come_again_and_names_do_not() {
+    fn seid_slots_are_reused_and_seids_are_not() {
         let mut seids = Seids::default();
         assert_eq!([seids.take(), seids.take(), seids.take()], [1, 2, 3]);
         seids.give(2);

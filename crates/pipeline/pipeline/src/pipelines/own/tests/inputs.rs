@@ -147,7 +147,7 @@ fn recorded_updates_change_the_published_router() {
 /// A rule that restricts ports or flags does not match packets without them: later fragments pass a list that denies
 /// ports 0 to 1023, and a segment passes a rule whose flags it lacks. The same holds for truncated headers and fragments of IPv6.
 #[test]
-fn rules_do_not_match_what_packets_lack() {
+fn rules_do_not_match_absent_fields() {
     let list = |rule: &str| {
         let text = uplink(
             &format!("[acl.set]\ndefault = \"permit\"\nrules = [{{ {rule}, action = \"deny\" }}]"),
@@ -197,7 +197,7 @@ fn rules_do_not_match_what_packets_lack() {
 /// Packets of a header trace meet the rules that it names, also where rules differ in their flags alone; generated
 /// packets have the flags that a rule requires.
 #[test]
-fn header_trace_meets_the_rules_it_names() {
+fn header_trace_matches_its_rules() {
     let set = "@10.0.0.1/32 192.0.2.1/32 0 : 65535 80 : 80 0x06/0xFF 0x0000/0x0200\n\
                @10.0.0.1/32 192.0.2.1/32 0 : 65535 80 : 80 0x06/0xFF 0x1000/0x1000\n\
                @10.0.0.1/32 192.0.2.1/32 0 : 65535 80 : 80 0x06/0xFF 0x0000/0x0000\n\
