@@ -79,7 +79,7 @@ meet() {
     tail -n +16 fleet.txt | grep '"alive"' | grep -v "\"alive\":$nodes," >dead.txt && fail "$name: not all alive" dead.txt
     tail -n 1 fleet.txt >last.txt
     [[ $(field reconnects last.txt) == 0 && $(field faults last.txt) == 0 ]] || fail "$name: reconnects or faults" last.txt
-    echo "$name $nodes x 10: alive for $alive_s s, REST agrees, $share % of a core, lateness p99 $(field lateness_us_p99 last.txt) us"
+    echo "$name $nodes x 10: alive for $alive_s s, REST agrees, $share % of a core, send delay p99 $(field lateness_us_p99 last.txt) us"
     if [[ $name == empower-v1 && $nodes == 10 ]]; then ((share < 30)) || fail "$share % of a core" last.txt; fi
 }
 
@@ -96,7 +96,7 @@ sleeps() {
     wait "$fleet" || true
     grep -Eq 'the controller stopped reading at [0-9.]+ s, for (9|10|11)\.[0-9] s' fleet.txt || fail "$name: not told" fleet.txt
     # Nothing is due without requests: reports to the worker of version 2 are responses.
-    [[ $name == empower-v2 ]] || grep -Eq 'lateness p99 (9|10|11)[0-9]{6} us' <(tail -n 1 fleet.txt) || fail "$name: not late" fleet.txt
+    [[ $name == empower-v2 ]] || grep -Eq 'send delay p99 (9|10|11)[0-9]{6} us' <(tail -n 1 fleet.txt) || fail "$name: not late" fleet.txt
     echo "$name: $(grep -m 1 'stopped reading' fleet.txt)"
 }
 

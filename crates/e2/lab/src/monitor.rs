@@ -144,9 +144,8 @@ impl MonitorComponent {
             let encoding = model.encoding_or(self.sm_encoding);
             if model.oid() == rc::OID {
                 for name in &self.rc {
-                    let trigger = EventTrigger::named(name).ok_or_else(|| {
-                        rig(format!("unknown trigger \"{name}\"; available: {}", TRIGGERS.join(", ")))
-                    })?;
+                    let trigger = EventTrigger::named(name)
+                        .ok_or_else(|| rig(format!("\"{name}\" is not one of {}", TRIGGERS.join(", "))))?;
                     wanted.push((model.oid(), trigger.to_octets(encoding).map_err(rig)?));
                 }
             } else {
