@@ -117,7 +117,7 @@ pub(crate) fn bench_threads(report: &mut Report) {
         ));
     } else {
         report.add(Line {
-            name: "forward 3.3 kB flat out with 2 threads beside 1, per second".to_owned(),
+            name: "forward 3.3 kB at full speed with 2 threads compared with 1, per second".to_owned(),
             measured: rates[1],
             floor: Some(rates[0]),
             unit: "/s",

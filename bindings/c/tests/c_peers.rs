@@ -157,7 +157,7 @@ fn c_station_reports_mac_rlc_pdcp_and_answers_requests() {
         let (_second, second_port) = ric_with(Box::new(second.clone())).await;
         let mut station = Running::start(&program, &[&first_port, &second_port]);
         for asker in [&first, &second] {
-            until("all that a station tells", async || {
+            until("all reports of a station", async || {
                 let heard = asker.heard.lock().unwrap();
                 let reports = [heard.mac.len(), heard.rlc.len(), heard.pdcp.len()];
                 reports.iter().all(|reports| *reports >= 5) && heard.outcomes.len() == 6 && heard.inserts >= 3

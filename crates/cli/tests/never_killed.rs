@@ -57,7 +57,7 @@ impl Witness {
                 let pdu = match xapp.receive() {
                     Ok(Some(pdu)) => pdu,
                     _ if stop_xapp.load(Ordering::Relaxed) => break,
-                    other => panic!("the witness xApp hears no more: {other:?}"),
+                    other => panic!("the witness xApp receives nothing: {other:?}"),
                 };
                 let Some(head) = fast::Head::peek(&pdu) else { continue };
                 gaps_there.fetch_add(u64::from(head.sn.unwrap().wrapping_sub(next)), Ordering::Relaxed);

@@ -131,7 +131,7 @@ fn listener_gets_all_reports_and_slow_reader_fewer() {
         let looked = slow.counters();
         assert!(heard.get() == report.indications && report.repeated == 0, "{} {report:?}", heard.get());
         let shown = |watcher: &RunningMonitor| watcher.values(|values| Screen::default().lines(values).len());
-        assert_eq!((shown(&all), shown(&slow)), (1, 0), "a line for the UE; nothing is kept for nobody");
+        assert_eq!((shown(&all), shown(&slow)), (1, 0), "a line for the UE; no line without a listener");
         assert!(looked["indications"] < 100.0, "{looked:?}");
         let never = MonitorComponent { period: Duration::ZERO, ..part };
         assert!(RunningMonitor::start(&never).is_err());

@@ -141,12 +141,12 @@ fn peer_gets_its_own_payload_protocol_identifier() {
                 let peer = Association::connect(&[SocketAddr::from(([127, 0, 0, 1], port))]).unwrap();
                 // Before the first message of the peer, that of E2AP is used.
                 let unasked = receive(&peer).1.ppid;
-                send_as(&peer, ppid, b"from a stranger");
+                send_as(&peer, ppid, b"from an unknown peer");
                 (unasked, receive(&peer))
             });
             let (stream, _) = listener.accept().await.unwrap();
             send(&stream, b"first").await;
-            assert_eq!(next(&stream).await.unwrap().as_deref(), Some(&b"from a stranger"[..]));
+            assert_eq!(next(&stream).await.unwrap().as_deref(), Some(&b"from an unknown peer"[..]));
             send(&stream, b"answer").await;
             let (unasked, (answer, info)) = peer.join().unwrap();
             assert_eq!((unasked, answer.as_slice(), info.ppid), (70, &b"answer"[..], ppid));

@@ -418,7 +418,7 @@ fn unix_socket_file_is_private_and_only_stale_ones_are_replaced() {
         let listener = Listener::bind(&address, &SocketOptions::default()).await.unwrap();
         assert_eq!(mode(path), 0o600);
         drop(listener);
-        assert!(!path.exists(), "the file goes with its listener");
+        assert!(!path.exists(), "the file is removed with its listener");
 
         let open = SocketOptions::default().with(|options| options.unix_mode = 0o666);
         let listener = Listener::bind(&address, &open).await.unwrap();

@@ -85,7 +85,7 @@ fn our_definition_matches_its_file() {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/e2sm/ni/definition.per");
         std::fs::write(file, &octets).unwrap();
     }
-    assert_eq!(octets, Ni::DEFINITION, "RANLAB_BLESS=1 writes the file anew");
+    assert_eq!(octets, Ni::DEFINITION, "RANLAB_BLESS=1 writes the file again");
     assert_eq!(FunctionDescription::decode_as(Encoding::Per, &octets).as_ref(), Ok(&definition));
     assert!(definition.reports(Interface::Xn) && !definition.reports(Interface::F1));
 }

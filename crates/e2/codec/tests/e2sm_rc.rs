@@ -151,7 +151,7 @@ fn our_definition_matches_its_file() {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/e2sm/rc/definition.per");
         std::fs::write(file, &octets).unwrap();
     }
-    assert_eq!(octets, Rc::DEFINITION, "RANLAB_BLESS=1 writes the file anew");
+    assert_eq!(octets, Rc::DEFINITION, "RANLAB_BLESS=1 writes the file again");
     assert_eq!(FunctionDefinition::of_station(false), FunctionDefinition::of_controls(&ORDERS));
 }
 

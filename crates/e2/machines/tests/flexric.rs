@@ -383,7 +383,7 @@ fn own_xapp_sends_flexric_one_request_at_a_time_and_cleans_up() {
     assert_eq!((m.iapp.socket.unread(), m.xapp.counters().controls), (0, 4));
     assert!(
         !m.events.iter().any(|e| matches!(e, XappEvent::ControlAcknowledged { .. })),
-        "nobody asked for one"
+        "none was requested"
     );
     m.pass(60_000 * MS);
     m.xapp.unsubscribe_everything(m.now);
@@ -456,7 +456,7 @@ fn request_unread_by_flexric_is_pushed_by_poll() {
         );
         let setups = m.iapp.setups;
         m.pass(100_000 * MS);
-        assert!(!leaving || m.iapp.setups == setups, "who leaves asks for no nodes");
+        assert!(!leaving || m.iapp.setups == setups, "an xApp that leaves requests no nodes");
     }
 }
 

@@ -296,6 +296,6 @@ fn flooding_client_exhausts_only_its_own_limit() {
     (0..1_000).for_each(|number| ask("xapp://1", number));
     assert_eq!(outcomes.lock().unwrap().len(), 1_000 - 32);
     ask("http://operator", 2_000);
-    assert_eq!(outcomes.lock().unwrap().len(), 1_000 - 32, "nobody refused it");
+    assert_eq!(outcomes.lock().unwrap().len(), 1_000 - 32, "it was not refused");
     assert!(!w.got(agent).is_empty());
 }

@@ -70,7 +70,7 @@ fn nothing_is_lost_that_is_not_counted() {
         assert!(used(|ue| ue.ul.prbs) <= cell.prbs_offered(Direction::Up));
     }
     let all = cell.reports().all(|ue| ue.dl.prbs > 0 && ue.ul.prbs > 0 && ue.dl.harq[1] > 0);
-    assert!(all, "somebody had nothing: the test says little");
+    assert!(all, "a UE had no throughput: the test proves little");
 }
 
 #[test]

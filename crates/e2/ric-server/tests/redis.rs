@@ -44,7 +44,7 @@ fn patiently<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
         if let Some(done) = attempt() {
             return done;
         }
-        assert!(Instant::now() < end, "it never comes");
+        assert!(Instant::now() < end, "the server does not start");
         std::thread::sleep(Duration::from_millis(50));
     }
 }
@@ -55,7 +55,7 @@ fn bus_recovers_after_a_server_restart() {
     let url = format!("redis://127.0.0.1:{port}");
     assert!(RedisBus::connect(&url).is_err(), "there is no server yet");
     let Some(first) = server(port) else {
-        return ranlab_host::doctor::skipped("no redis-server, and REDIS_SERVER names none");
+        return ranlab_host::doctor::skipped("no redis-server, and REDIS_SERVER is not set");
     };
     let mut bus = patiently(|| RedisBus::connect(&url).ok());
     let (sender, heard) = channel();
@@ -87,7 +87,7 @@ fn reports_are_published_once_the_server_starts() {
     let mut lab = Lab::new(Box::new(monitor));
     lab.station(GlobalE2NodeId::gnb(Plmn::new(505, 1, 2), 5, 32));
     let Some(_server) = server(port) else {
-        return ranlab_host::doctor::skipped("no redis-server, and REDIS_SERVER names none");
+        return ranlab_host::doctor::skipped("no redis-server, and REDIS_SERVER is not set");
     };
     let (sender, heard) = channel();
     patiently(|| {
@@ -111,7 +111,7 @@ fn sdl_lists_base_stations_after_a_server_restart() {
     let url = format!("redis://127.0.0.1:{port}");
     assert!(Sdl::connect(&url, None).is_err(), "there is no server yet");
     let Some(first) = server(port) else {
-        return ranlab_host::doctor::skipped("no redis-server, and REDIS_SERVER names none");
+        return ranlab_host::doctor::skipped("no redis-server, and REDIS_SERVER is not set");
     };
     let mut lab = Lab::new(Box::new(patiently(|| Sdl::connect(&url, None).ok())));
     let read = || {

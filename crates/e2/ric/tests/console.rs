@@ -163,7 +163,7 @@ fn oran_sc_subscriptions_are_answered_then_notified() {
     let (status, made) = post(&mut lab, "oran/subscriptions/127.0.0.1", &oran(8_091, &trigger()));
     assert_eq!((status, &made["SubscriptionId"]), (201, &json!("1")), "{made}");
     let told = notified(&handle).unwrap();
-    assert_eq!(told.to.to_string(), "127.0.0.1:8091", "it is told where it asked from");
+    assert_eq!(told.to.to_string(), "127.0.0.1:8091", "the response goes to the address of the request");
     let ours = told.body["SubscriptionInstances"][0]["E2EventInstanceId"].clone();
     let expected = json!({ "XappEventInstanceId": 7, "E2EventInstanceId": ours });
     assert_eq!(told.body, json!({ "SubscriptionId": "1", "SubscriptionInstances": [expected] }));
@@ -325,7 +325,7 @@ fn oran_sc_subscriber_receives_rmr_indications() {
     let (mut lab, handle) = lab();
     oran_xapp(&mut lab, 4_561);
     lab.pass(300 * MS);
-    assert_eq!(sent(&handle, 4_561), None, "nobody carries messages yet");
+    assert_eq!(sent(&handle, 4_561), None, "no transport yet");
     handle.rmr.open("127.0.0.1:4560".to_owned());
     lab.pass(300 * MS);
     let fresh = handle.rmr.poll_fresh(&mut Context::from_waker(Waker::noop()));

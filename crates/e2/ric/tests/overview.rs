@@ -81,7 +81,7 @@ fn listener_receives_everything_then_changes() {
     assert_eq!(rows(told.last().unwrap()), [0, 0, 0]);
     assert_eq!(told.last().unwrap()["totals"]["indications_per_s"], 10.0);
     let late = lines(&mut handle.overview.listen(lab.now, lab.ric()).unwrap());
-    assert_eq!(late[0]["set"][1][1], 2, "who comes later hears everything");
+    assert_eq!(late[0]["set"][1][1], 2, "a later listener receives everything");
 }
 
 #[test]

@@ -70,7 +70,7 @@ fn operators_have_their_share_and_see_only_their_ues() {
     }
     let state = lab.stations[0].cell.state().clone();
     assert_eq!((ppm(&state.set, 1), ppm(&state.set, 12)), (600_000, 400_000));
-    assert_eq!(state.slices, [(1, 1), (2, 12), (3, 1), (4, 0)].into(), "4 is nobody's");
+    assert_eq!(state.slices, [(1, 1), (2, 12), (3, 1), (4, 0)].into(), "4 has no owner");
     let a = seen(&mut lab, 1);
     let b = seen(&mut lab, 2);
     assert_eq!((rntis(&a), rntis(&b)), (vec![1, 3], vec![2]));

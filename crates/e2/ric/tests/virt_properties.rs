@@ -201,7 +201,7 @@ fn every_model_reports_only_the_operators_ues() {
     for _ in 0..300 {
         lab.pass(Duration::from_millis(1));
         let now = b.generation(1);
-        assert_ne!(now.as_ref(), Some(&was), "B hears what A's UE had");
+        assert_ne!(now.as_ref(), Some(&was), "B sees the state of A's UE");
         told = told.or(now);
     }
     assert!(told.is_some() && a.generation(1).is_none() && a.connected(&mut lab) == [4]);

@@ -210,7 +210,7 @@ fn planes() -> Planes {
         let told = session(n);
         engine.install(n.into(), &told.rules(), &[]).unwrap();
         let offloaded = offload(&told.rules(), n3);
-        assert_eq!(offloaded.is_none(), n % 4 == 3, "a policed session is none of the programs'");
+        assert_eq!(offloaded.is_none(), n % 4 == 3, "a policed session is not offloaded");
         if let Some(offloaded) = offloaded {
             maps[0].set(&offloaded.uplink.0, &offloaded.uplink.1).unwrap();
             maps[1].set(&offloaded.downlink.0, &offloaded.downlink.1).unwrap();
@@ -262,7 +262,7 @@ fn compare() {
             carried += u64::from(planes.judge(side, &frame));
         }
     }
-    assert!(carried > 100, "some damage is none: {carried}");
+    assert!(carried > 100, "some damaged packets stay valid: {carried}");
     for side in 0..2 {
         let keys = (0..SESSIONS).map(|n| if side == 0 { (0x100 + n).to_be_bytes() } else { ue(n) });
         let packets =

@@ -155,7 +155,7 @@ fn sharing_cost_appears_only_in_its_direction() {
     assert_eq!(means_ns(free()), [1000.0, 1000.0]);
     let costs = means_ns([Duration::Constant(450 * NS), Duration::Drawn(drawn)]);
     assert_eq!(costs[1], 1450.0, "what comes in");
-    assert!((costs[0] - 1000.0 - mean_ns).abs() < 3.0, "what goes out: {costs:?}, {mean_ns}");
+    assert!((costs[0] - 1000.0 - mean_ns).abs() < 3.0, "outgoing: {costs:?}, {mean_ns}");
 }
 
 #[test]

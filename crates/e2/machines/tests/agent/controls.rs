@@ -302,7 +302,7 @@ impl RanFunction for Slow {
         }
     }
     fn on_wake(&mut self, ctx: &mut FunctionContext<'_>) {
-        assert_eq!(ctx.answer_later(), None, "nobody asks");
+        assert_eq!(ctx.answer_later(), None, "no pending request");
         let waiting = std::mem::take(&mut *self.0.lock().unwrap());
         for (ticket, yes) in waiting {
             ctx.explain(Bytes::from_static(b"why"));
@@ -338,7 +338,7 @@ fn deferred_control_completes_or_is_dropped_on_disconnect() {
     let why = ranlab_e2::LinkLoss::ClosedByPeer;
     bench.input(AgentInput::Disconnected { controller: C0, why });
     bench.agent.wake_function(bench.now, function);
-    assert_eq!(waiting.lock().unwrap().len(), 1, "nobody waited");
+    assert_eq!(waiting.lock().unwrap().len(), 1, "no response was held");
 }
 
 #[test]

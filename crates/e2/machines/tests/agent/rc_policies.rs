@@ -165,7 +165,7 @@ fn quotas_apply_while_condition_holds_and_end_with_subscription() {
     let (mut bench, station) = bench();
     assert!(acknowledged(&bench.ask(C0, &control(&quotas(&[(1, 60), (2, 30)])))));
     assert!(admitted(&bench.ask(C0, &sharing(1, &[(&[(2, 20)], vec![(slice(3), false)])]))));
-    assert_eq!(station.quotas(), [(1, 60), (2, 30)], "nobody is of slice 3");
+    assert_eq!(station.quotas(), [(1, 60), (2, 30)], "no UE has slice 3");
     station.set(|it| it.ues.push(3));
     bench.pass(20 * MS);
     assert_eq!(station.quotas(), [(1, 60), (2, 20)]);
@@ -180,7 +180,7 @@ fn quotas_apply_while_condition_holds_and_end_with_subscription() {
     let orders = station.set(|it| it.orders);
     station.set(|it| it.ues.retain(|ue| *ue != 3));
     bench.pass(50 * MS);
-    assert_eq!(station.set(|it| it.orders), orders, "nobody looks any more");
+    assert_eq!(station.set(|it| it.orders), orders, "the policy is no longer evaluated");
 }
 
 #[test]
@@ -266,7 +266,7 @@ fn policy_decides_on_handover_before_insert() {
         assert!(admitted(&bench.ask(C0, &policy(2, &EventTrigger::handovers(), &action))));
         station.set(|it| it.decided.push((1, to(2))));
         bench.pass(20 * MS);
-        assert_eq!(bench.take(C0), [], "nobody is asked: {action:?}");
+        assert_eq!(bench.take(C0), [], "no request: {action:?}");
         assert_eq!(station.set(|it| std::mem::take(&mut it.handed_over)), expected);
         bench.ask(C0, &deletion(2, DEFAULT_FUNCTION_ID));
         station.set(|it| it.decided.push((1, to(2))));

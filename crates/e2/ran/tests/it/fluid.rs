@@ -48,7 +48,7 @@ fn fluid_radio_reports_traffic_without_control() {
     let mut lab = Lab::new(Box::new(Traffic::new(100 * MS, Box::new(heard.clone())).unwrap()));
     let (agent, driven) =
         template(NodeKind::Gnb, fluid(3, TrafficKind::Udp(4_000, None))).agent(0, lab.now).unwrap();
-    assert!(driven.is_none(), "nobody needs to drive it");
+    assert!(driven.is_none(), "it needs no driver");
     let id = identity(NodeKind::Gnb, HOME, 0).0;
     lab.adopt(agent, MockCell::default(), id);
     lab.pass(10_300 * MS);

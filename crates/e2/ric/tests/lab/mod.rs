@@ -244,7 +244,7 @@ impl Lab {
     fn connect(&mut self, n: usize, controller: ControllerId, address: &str) {
         let station = &mut self.stations[n];
         let Some(seat) = self.rics.iter().position(|seat| seat.address == address) else {
-            let why = LinkLoss::NotConnected("nobody is there".to_owned());
+            let why = LinkLoss::NotConnected("no program listens".to_owned());
             return station.agent.handle(self.now, AgentInput::Disconnected { controller, why });
         };
         station.links.push((controller, seat));

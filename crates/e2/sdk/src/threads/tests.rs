@@ -311,7 +311,7 @@ impl Connection for Odd {
         Poll::Pending
     }
     fn try_read(&self, _: &mut BytesMut) -> io::Result<usize> {
-        panic!("a transport of a stranger's own has a bug")
+        panic!("bug of a third-party transport")
     }
     fn try_write_vectored(&self, _: &[IoSlice<'_>]) -> io::Result<usize> {
         assert!(!self.panics, "and in its other direction, too");
@@ -339,7 +339,7 @@ async fn panic_ends_one_link_and_stalled_socket_is_released() {
     let why = receive(&near, &mut FrameReader::default()).await.unwrap_err();
     assert!(why.to_string().contains("panicked"), "{why}");
     assert_eq!(threads.report()[1].panics, 1);
-    assert!(threads.report()[1].alive, "the thread goes on for its other links");
+    assert!(threads.report()[1].alive, "the thread still serves its other links");
 
     let near = cross(&threads, odd(false));
     // Messages are accepted until the queue is full; the next one is not accepted in part.
@@ -358,7 +358,7 @@ async fn panic_ends_one_link_and_stalled_socket_is_released() {
             tokio::time::sleep(LOOK).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(20), gone).await.expect("its task goes on for ever");
+    tokio::time::timeout(Duration::from_secs(20), gone).await.expect("its task never ends");
 }
 
 #[tokio::test]

@@ -218,7 +218,7 @@ fn unread_data_is_queued_and_delays_reports() {
         let stopped = fleet.report();
         until(|| fleet.report().dropped >= 200).await;
         let report = fleet.report();
-        assert_eq!((report.sent, report.sent_bytes), (stopped.sent, stopped.sent_bytes), "nobody reads");
+        assert_eq!((report.sent, report.sent_bytes), (stopped.sent, stopped.sent_bytes), "no peer reads");
         assert!(report.offered >= stopped.offered + 50, "between looks of 50 ms");
         // One MiB of 9 kB reports is pending: half a second of reports.
         assert!(report.waiting >= 100 && report.waiting_bytes > 900_000, "{report:?}");

@@ -359,14 +359,14 @@ fn report_equals_cell_state() {
         .map(|ue| ue.rlc_report.last().unwrap().tx_queue_size)
         .collect();
     assert!(queues.len() >= 3 && queues.iter().all(|queue| *queue == Some(1_002)), "{queues:?}");
-    assert!(!pair.controller_events.iter().any(known), "told once, at the beginning");
+    assert!(!pair.controller_events.iter().any(known), "reported once, at the beginning");
 }
 
 #[test]
 fn scheduling_controller_gets_triggers_and_its_decisions_apply() {
     let (mut pair, fake) = steered();
     pass(&mut pair, &fake, 200);
-    assert_eq!(pair.agent.counters().triggers, 0, "nobody asked for them");
+    assert_eq!(pair.agent.counters().triggers, 0, "they were not requested");
     pair.controller.reconfigure(7, &Policy::of_behavior(Policy::REMOTE).to_string());
     pass(&mut pair, &fake, 300);
     assert_eq!(fake.borrow().set.slices[0].scheduler, UeScheduler::Remote);

@@ -174,7 +174,7 @@ fn requests_come_from_any_port_of_the_smf() {
         UpfOutput::Send(to, _) => Some(to),
         UpfOutput::Event(_) => None,
     });
-    assert_eq!(to, Some(Pair::SMF_ADDRESS), "a report goes to the port of PFCP");
+    assert_eq!(to, Some(Pair::SMF_ADDRESS), "reports are sent to the PFCP port");
 }
 
 #[test]

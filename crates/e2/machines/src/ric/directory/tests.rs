@@ -353,7 +353,7 @@ fn unreachable_store_is_reported_once_and_rejoined() {
     };
     assert_eq!(directory.reached(), None);
     for _ in 0..50 {
-        let why = "nobody listens".to_owned();
+        let why = "no program listens".to_owned();
         turn(&mut directory, now, DirectoryInput::Bus(StoreEvent::Away { why }));
         now += ms(100);
     }
@@ -361,7 +361,7 @@ fn unreachable_store_is_reported_once_and_rejoined() {
     turn(&mut directory, now, DirectoryInput::Bus(StoreEvent::There));
     turn(&mut directory, now, DirectoryInput::Bus(StoreEvent::There));
     assert_eq!(directory.reached(), Some(true));
-    assert_eq!(reaches, [Err("nobody listens".to_owned()), Ok(())]);
+    assert_eq!(reaches, [Err("no program listens".to_owned()), Ok(())]);
     let then: Vec<_> = asks.into_iter().filter(|(at, _)| *at == now).map(|(_, ask)| ask).collect();
     assert!(then.contains(&StoreRequest::Watch), "{then:?}");
     assert!(then.iter().any(|ask| matches!(ask, StoreRequest::Write(_))), "{then:?}");

@@ -221,10 +221,7 @@ fn several_threads_write_to_same_xapp() {
             got.entry(of).or_default().push(number);
         }
         mouth.finish(End::Closed);
-        tokio::time::timeout(Duration::from_secs(20), task)
-            .await
-            .expect("its task goes on for ever")
-            .unwrap();
+        tokio::time::timeout(Duration::from_secs(20), task).await.expect("its task never ends").unwrap();
         got
     });
     threads.into_iter().for_each(|thread| thread.join().unwrap());

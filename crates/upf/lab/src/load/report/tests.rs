@@ -162,7 +162,7 @@ fn requests_of_several_smfs_add_up() {
     let summary = control(&reports, &[ledger.clone(), ledger], wall, Duration::from_millis(500));
     assert_eq!((summary.responses, summary.unexpected, summary.malformed), (10, 2, 4));
     assert_eq!((summary.causes[&75], summary.cycles_per_s, summary.answers_per_s), (6, 15.0, 60.0));
-    assert!(summary.requests.is_empty(), "kinds of which none was sent are not told");
+    assert!(summary.requests.is_empty(), "kinds without requests are not reported");
     assert_eq!((summary.cycle_us, summary.drift, summary.answers_per_cpu_s), (None, None, 0.0));
     let idle = control(&CycleReport::default(), &[], Duration::ZERO, Duration::ZERO);
     assert_eq!((idle.cycles_per_s, idle.answers_per_cpu_s, idle.balanced), (0.0, 0.0, true));
