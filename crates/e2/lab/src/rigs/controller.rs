@@ -197,7 +197,7 @@ fn record(
     if let Some(cpu_s) = cpu_s.filter(|_| arrived > 0.0) {
         recorder.scalar("sut.cpu_us_per_indication", cpu_s * 1e6 / arrived);
     }
-    recorder.scalar("setup_us", fleet.number("setup_us")?);
+    recorder.scalar("setup_us", fleet.number("set_up_us")?);
     let nodes: u32 = keys::int(run, "load.nodes")?;
     let nodes_lost = (f64::from(nodes) - fleet.number("alive")?).max(0.0);
     recorder.scalar("nodes_lost", nodes_lost);
