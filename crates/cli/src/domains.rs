@@ -175,6 +175,7 @@ mod tests {
 
     use super::*;
     use ranlab_campaign::plan::Plan;
+    use ranlab_campaign::renamed::Renames;
     use ranlab_campaign::scenario::{Overrides, Scenario, starter, template};
 
     /// Older files and results refer to rigs by former names.
@@ -192,6 +193,25 @@ mod tests {
             assert_eq!(scenario.rig, before);
         }
         assert!(by_name(&lab, "controler").is_none());
+    }
+
+    #[test]
+    fn earlier_names_of_settings_and_metrics_are_unambiguous() {
+        for rig in descriptions(&RigContext::new("ranlab")) {
+            let renames = Renames::from_rig(&rig);
+            let mut current: BTreeSet<String> = rig.keys.iter().map(|key| key.path.clone()).collect();
+            current.extend(rig.metric_names());
+            current.extend(rig.metrics.iter().map(|metric| metric.name.clone()));
+            for (earlier, name) in renames.iter() {
+                assert!(!current.contains(earlier), "{}: `{earlier}` is a current name", rig.name);
+                assert!(current.contains(name), "{}: `{name}` is not a current name", rig.name);
+                assert_eq!(renames.earlier(name), Some(earlier), "{}: two earlier names", rig.name);
+            }
+            for key in &rig.keys {
+                let section = key.formerly.as_deref().map(|earlier| earlier.split('.').next());
+                assert!(section.is_none_or(|section| section == Some(key.section())), "{}", key.path);
+            }
+        }
     }
 
     #[test]

@@ -116,6 +116,18 @@ fn schema_and_checker_reject_the_same() {
     }
 }
 
+#[test]
+fn earlier_keys_conform_to_the_schema() {
+    let schema = schema();
+    for text in [
+        "rig = \"upf\"\n[load]\noctets = 64\n[sweep.axes]\n\"load.flat_out\" = [true, false]",
+        "rig = \"sd-ran\"\n[host]\nforeign_at_most = 0.2\n[[plot]]\nx = \"load.honour\"\ny = \"lateness_us_p99\"\nfilter = { \"load.settle\" = \"9s\" }",
+    ] {
+        let scenario = serde_json::to_value(text.parse::<toml::Table>().unwrap()).unwrap();
+        assert_eq!(offences(&schema, &schema, &scenario, ""), [""; 0], "{text}");
+    }
+}
+
 /// Returns the positions at which a value violates a schema, for the JSON Schema keywords used here. An
 /// independent validator gives the same result for every scenario; this function avoids the need for network
 /// access in tests.
@@ -126,9 +138,15 @@ fn offences(root: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String
         let here = || vec![at.to_owned()];
         let valid = |of: &Value| offences(root, of, value, at).is_empty();
         found.extend(match word.as_str() {
-            "$schema" | "$defs" | "title" | "description" | "default" | "then" | "additionalProperties" => {
-                Vec::new()
-            }
+            "$schema"
+            | "$defs"
+            | "title"
+            | "description"
+            | "default"
+            | "then"
+            | "additionalProperties"
+            | "deprecated"
+            | "x-renamed" => Vec::new(),
             "$ref" => {
                 let path = rule.as_str().unwrap().trim_start_matches('#');
                 offences(root, root.pointer(path).unwrap(), value, at)
