@@ -90,7 +90,7 @@ fn missing_statistics_determine_the_outcome() {
     };
     let (outcome, metrics, asked) = of(&[], &[]);
     assert_eq!(outcome, Ok(Outcome::Ok));
-    let values = ["indications_per_s", "delivered_ratio", "payload_mbps", "set_up_us", "sut.processes"];
+    let values = ["indications_per_s", "delivered_ratio", "payload_mbps", "setup_us", "sut.processes"];
     assert_eq!(values.map(|name| metrics[name]), [1_000.0, 1.0, 5e4 * 8e-6, 900.0, 1.0]);
     assert_eq!((metrics["sut.cpu_us_per_indication"], metrics["tool.cpu_cores"]), (100.0, 0.2));
     assert_eq!((metrics["e2_rx_messages_per_s"], metrics["e2_tx_messages_per_s"]), (1_001.0, 4.0));
