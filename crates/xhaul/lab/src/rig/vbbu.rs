@@ -92,6 +92,6 @@ mod tests {
         assert!(with("live.taps", Value::Bool(true)).contains("`live.taps`"));
         assert!(with("cu.cpu_quota", Value::Float(0.5)).contains("`cu.cpu_quota`"));
         let why = SystemProfile::load(&example()).unwrap().filled(["rate=1"]).unwrap_err().to_string();
-        assert!(why.contains("does not ask for \"rate=1\""), "{why}");
+        assert!(why.contains("has no value \"rate=1\""), "{why}");
     }
 }
