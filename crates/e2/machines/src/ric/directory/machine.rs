@@ -388,7 +388,7 @@ impl Directory {
         let claim = Claim::read(value);
         self.counters.foreign += u64::from(claim.is_none());
         let own = claim.as_ref().is_some_and(|claim| self.is_own(claim));
-        let by = claim.as_ref().map_or("another RIC".into(), |claim| format!("RIC {}", claim.ric));
+        let by = claim.as_ref().map_or_else(|| "another RIC".into(), |claim| format!("RIC {}", claim.ric));
         if !self.view.node(key, KeyState { revision, claim, since: self.now }) {
             return;
         }
