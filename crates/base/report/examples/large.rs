@@ -66,7 +66,9 @@ fn measure(directory: &Path, points: usize) -> Result<usize, Box<dyn Error>> {
     let null = serde_json::Value::Null;
     let metrics = &description.metrics;
     let renames = &Renames::default();
-    let header = Header { scenario: &scenario, plan: &plan, metrics, host: &null, versions: &null, renames };
+    let keys = &description.keys;
+    let header =
+        Header { scenario: &scenario, plan: &plan, keys, metrics, host: &null, versions: &null, renames };
     let mut store = Store::open(&path, &header)?;
     let session = run(Box::new(rig), &scenario, &plan, &mut store, &Stop::never(), &mut |_| {})?;
     Ok(session.finished)

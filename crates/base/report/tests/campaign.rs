@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use rand::{Rng, SeedableRng};
 use ranlab_campaign::answer::Bound;
+use ranlab_campaign::description::RigDescription;
 use ranlab_campaign::mock::MockRig;
 use ranlab_campaign::plan::Plan;
 use ranlab_campaign::renamed::Renames;
@@ -41,12 +42,19 @@ fn scenario(text: &str) -> (Scenario, Plan) {
 }
 
 fn open(path: &Path, scenario: &Scenario, plan: &Plan) -> Result<Store, StoreError> {
-    let metrics = MockRig::default().describe().metrics;
+    let RigDescription { keys, metrics, .. } = MockRig::default().describe();
     let host = serde_json::json!({"cores": 2});
     let versions = serde_json::json!({"ranlab": "0.1.0"});
     let renames = Renames::from_rig(&MockRig::default().describe());
-    let header =
-        Header { scenario, plan, metrics: &metrics, host: &host, versions: &versions, renames: &renames };
+    let header = Header {
+        scenario,
+        plan,
+        keys: &keys,
+        metrics: &metrics,
+        host: &host,
+        versions: &versions,
+        renames: &renames,
+    };
     Store::open(path, &header)
 }
 
@@ -192,6 +200,27 @@ fn format_1_file_is_read_and_upgraded_on_resume() {
     measure(&path, OPEN_ENDED);
     let store = Store::read(&path).unwrap();
     assert!(store.query("SELECT bound FROM results").is_ok());
+}
+
+#[test]
+fn setting_that_an_earlier_version_lacks_has_its_default() {
+    let path = file("older.sqlite");
+    let text = |more: &str| {
+        format!(
+            "title = \"t\"\nrig = \"mock\"\n[sut]\nlaw = \"queue\"\n[load]\nrequests = 200\n{more}[measure]\nrepeats = 2\n"
+        )
+    };
+    assert_ne!(measure(&path, &text("")).finished, 0);
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    let remove =
+        "UPDATE campaign SET value = json_remove(value, '$.settings.\"load.fails\"') WHERE key = 'scenario'";
+    assert_eq!(connection.execute(remove, []).unwrap(), 1);
+    drop(connection);
+    let (other, plan) = scenario(&text("fails = \"missing\"\n"));
+    let error = open(&path, &other, &plan).unwrap_err();
+    let StoreError::OtherScenario(what) = error else { panic!("{error}") };
+    assert_eq!(what, "`load.fails`: never there and missing here");
+    assert_eq!(measure(&path, &text("")).finished, 0, "nothing is measured again");
 }
 
 #[test]

@@ -569,6 +569,7 @@ fn ten_thousand_points_are_stored_and_reported() {
     let header = Header {
         scenario: &scenario,
         plan: &plan,
+        keys: &description.keys,
         metrics: &description.metrics,
         host: &null,
         versions: &null,

@@ -201,7 +201,8 @@ fn open(
     let rigs = crate::domains::descriptions(&lab()?);
     let rig = rigs.iter().find(|rig| rig.is(&scenario.rig));
     let renames = &rig.map(Renames::from_rig).unwrap_or_default();
-    let header = Header { scenario, plan, metrics, host: &host, versions: &versions, renames };
+    let keys = rig.map(|rig| rig.keys.as_slice()).unwrap_or_default();
+    let header = Header { scenario, plan, keys, metrics, host: &host, versions: &versions, renames };
     Store::open(&file, &header).map_err(|error| match error {
         StoreError::OtherScenario(_) => Failure::Usage(format!(
             "{error}, start again with --fresh, or keep this one elsewhere with --out"
@@ -569,7 +570,7 @@ mod tests {
         let Failure::Usage(why) = opened("user.timer=1ms").unwrap_err() else {
             panic!("the scenario's fault")
         };
-        assert!(why.contains("a setting differs"), "{why}");
+        assert!(why.contains("`user.timer`: 100ms there and 1ms here"), "{why}");
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -3,7 +3,7 @@
 mod blob;
 mod query;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
@@ -17,6 +17,7 @@ use ranlab_campaign::renamed::{Rename, Renames};
 use ranlab_campaign::results::{Finished, JournalError, ResultSink, Results};
 use ranlab_campaign::rig::{Metric, Outcome};
 use ranlab_campaign::scenario::Scenario;
+use ranlab_campaign::schema::{Key, Presence};
 use ranlab_campaign::value::Value;
 
 pub use query::{QUERY_ROWS_MAX, Rows};
@@ -75,6 +76,8 @@ pub struct Header<'a> {
     pub scenario: &'a Scenario,
     /// Its points.
     pub plan: &'a Plan,
+    /// Keys of the rig, with their defaults.
+    pub keys: &'a [Key],
     /// Metrics of the rig.
     pub metrics: &'a [Metric],
     /// Facts about the machine.
@@ -113,9 +116,7 @@ pub enum StoreError {
         found: i64,
     },
     /// The scenario differs from the one that the file was created with.
-    #[error(
-        "the file holds another scenario ({0} differs): give it another name, or run that scenario to resume it"
-    )]
+    #[error("the file holds another scenario ({0}): give it another name, or run that scenario to resume it")]
     OtherScenario(String),
     /// The file's content contradicts itself.
     #[error("the campaign's file is damaged: {0}")]
@@ -143,7 +144,7 @@ impl Store {
             store.create(header)?;
         } else {
             store.check_format(path)?;
-            store.check_scenario(header.scenario)?;
+            store.check_scenario(header.scenario, header.keys)?;
             store.connection.execute_batch(BOUNDS)?;
             store.replace_earlier_names(header.metrics)?;
             store.connection.pragma_update(None, "user_version", FORMAT)?;
@@ -187,7 +188,7 @@ impl Store {
         let plan = Plan { points, ..Plan::default() };
         let Results { scenario, metrics, host, versions, .. } = results;
         let renames = &Renames::default();
-        store.create(&Header { scenario, plan: &plan, metrics, host, versions, renames })?;
+        store.create(&Header { scenario, plan: &plan, keys: &[], metrics, host, versions, renames })?;
         for run in results.points.iter().flat_map(|point| &point.runs) {
             store.commit_all(run)?;
         }
@@ -251,24 +252,27 @@ impl Store {
         }
     }
 
-    /// Names the first part in which the stored scenario differs. Plots and expectations may change: they only read.
+    /// Names the first part in which the stored scenario differs. Plots and expectations may change: they only read. A setting that
+    /// the stored one lacks is newer than it, and has its default there.
     ///
     /// Ours goes the way that the stored one went: in JSON the choice `"100ms"` and that time are the same text, and a number
     /// may come back a last digit apart.
-    fn check_scenario(&self, ours: &Scenario) -> Result<(), StoreError> {
+    fn check_scenario(&self, ours: &Scenario, keys: &[Key]) -> Result<(), StoreError> {
         let theirs = self.scenario(&mut BTreeSet::new())?;
         let text = json(ours)?;
         let ours: Scenario = parsed("scenario", &text)?;
         let parts = [
-            ("rig", ours.rig == theirs.rig),
-            ("a setting", ours.settings == theirs.settings),
-            ("[sweep]", ours.sweep.same(&theirs.sweep)),
-            ("[search]", ours.search == theirs.search),
-            ("[measure]", ours.measure == theirs.measure),
-            ("--quick", ours.quick == theirs.quick),
+            ("rig differs", ours.rig == theirs.rig),
+            ("[sweep] differs", ours.sweep.same(&theirs.sweep)),
+            ("[search] differs", ours.search == theirs.search),
+            ("[measure] differs", ours.measure == theirs.measure),
+            ("--quick differs", ours.quick == theirs.quick),
         ];
         if let Some((part, _)) = parts.into_iter().find(|(_, same)| !same) {
             return Err(StoreError::OtherScenario(part.to_owned()));
+        }
+        if let Some(setting) = other_setting(keys, &ours.settings, &theirs.settings) {
+            return Err(StoreError::OtherScenario(setting));
         }
         if ours != theirs {
             let update = "UPDATE campaign SET value = ?1 WHERE key = 'scenario'";
@@ -462,6 +466,30 @@ impl Store {
         }
         transaction.commit()
     }
+}
+
+/// Names the first setting that differs, with both values.
+fn other_setting(
+    keys: &[Key],
+    ours: &BTreeMap<String, Value>,
+    theirs: &BTreeMap<String, Value>,
+) -> Option<String> {
+    let default = |path: &str| match &keys.iter().find(|key| key.path == path)?.presence {
+        Presence::Default(value) => Some(value),
+        Presence::Required | Presence::Optional => None,
+    };
+    let text = |value: Option<&Value>| value.map_or_else(|| "nothing".to_owned(), |value| format!("{value}"));
+    let paths: BTreeSet<&String> = ours.keys().chain(theirs.keys()).collect();
+    paths.into_iter().find_map(|path| {
+        let here = ours.get(path);
+        let there = theirs.get(path).or_else(|| default(path));
+        let is_same = match (here, there) {
+            (Some(here), Some(there)) => here.same(there),
+            (None, None) => true,
+            _ => false,
+        };
+        (!is_same).then(|| format!("`{path}`: {} there and {} here", text(there), text(here)))
+    })
 }
 
 /// Names repeat in every row: they are stored once.
