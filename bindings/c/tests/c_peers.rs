@@ -171,7 +171,8 @@ fn c_station_reports_mac_rlc_pdcp_and_answers_requests() {
         let rntis = |heard: &RecordedInputs| {
             heard.mac.iter().map(|it| it.ues.iter().map(|ue| ue.rnti).collect()).collect()
         };
-        let (both, one): (Vec<Vec<u32>>, Vec<Vec<u32>>) = (rntis(&first), rntis(&second));
+        let both: Vec<Vec<u32>> = rntis(&first);
+        let one: Vec<Vec<u32>> = rntis(&second);
         assert!(
             both.iter().all(|it| it == &[17, 18]) && one.iter().all(|it| it == &[18]),
             "{both:?} {one:?}"
@@ -406,7 +407,8 @@ fn assert_output(said: &str, before: &str, reports_min: u64, after: &str) {
     let numbers = said.trim().strip_prefix(before).and_then(|it| it.strip_suffix(after));
     let numbers = numbers.and_then(|it| it.strip_suffix(" UEs")).unwrap_or_else(|| panic!("{said}"));
     let (reports, rows) = numbers.split_once(" reports of ").unwrap();
-    let (reports, rows): (u64, u64) = (reports.parse().unwrap(), rows.parse().unwrap());
+    let reports: u64 = reports.parse().unwrap();
+    let rows: u64 = rows.parse().unwrap();
     assert!(reports > reports_min && (2 * reports..=3 * reports).contains(&rows), "{said}");
 }
 

@@ -199,7 +199,8 @@ impl Experiment for E2Rtt {
                 let sut = sut::place(run, stage)?;
                 stage.tool(NODE, "load.at", base_station(run, &sut.e2)?)?;
                 up(stage, "alive")?;
-                let ((e2ap, encoding), dialect) = (sut::language(run)?, sut.dialect);
+                let (e2ap, encoding) = sut::language(run)?;
+                let dialect = sut.dialect;
                 let part = PingComponent { connect: sut.e42, e2ap, encoding, dialect, ..ping };
                 stage.tool(XAPP, "xapp.at", AnyComponent::from(part))?;
             }

@@ -298,7 +298,8 @@ pub(crate) fn listed(word: &str, known: &[&str]) -> String {
 
 /// Edits between two words (Damerau-Levenshtein, adjacent transpositions count one).
 fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let a: Vec<char> = a.chars().collect();
+    let b: Vec<char> = b.chars().collect();
     let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
     for i in 1..=a.len() {
         let mut row = vec![i];

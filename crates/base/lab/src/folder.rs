@@ -88,8 +88,8 @@ mod tests {
         let mut second = Folder::default();
         let path = first.made().unwrap();
         // No process has this id: Linux assigns at most 2^22.
-        let (dead, other) =
-            (path.with_file_name(format!("{PREFIX}4194305-0")), path.with_file_name("ranlab-partly-1"));
+        let dead = path.with_file_name(format!("{PREFIX}4194305-0"));
+        let other = path.with_file_name("ranlab-partly-1");
         std::fs::create_dir_all(dead.join("below")).unwrap();
         std::fs::create_dir_all(&other).unwrap();
         assert_ne!(second.made().unwrap(), path);

@@ -158,7 +158,8 @@ impl<'a> Ethernet<'a> {
 /// Encodes an untagged Ethernet header.
 #[must_use]
 pub const fn write_ethernet(dst: Mac, src: Mac, ether_type: EtherType) -> [u8; ETHERNET_BYTES] {
-    let ([a, b, c, d, e, f], [g, h, i, j, k, l]) = (dst.0, src.0);
+    let [a, b, c, d, e, f] = dst.0;
+    let [g, h, i, j, k, l] = src.0;
     let [m, n] = ether_type.0.to_be_bytes();
     [a, b, c, d, e, f, g, h, i, j, k, l, m, n]
 }

@@ -272,7 +272,8 @@ mod tests {
             {
                 let seen = tap.seen.borrow();
                 assert_eq!(seen.iter().map(|(_, pdu)| pdu.clone()).collect::<Vec<_>>(), pdus);
-                let ((forth, _), (back, _)) = (&seen[0], &seen[1]);
+                let (forth, _) = &seen[0];
+                let (back, _) = &seen[1];
                 assert_eq!((forth.connection, forth.forth, back.forth), (1, true, false));
                 assert_eq!((forth.from, forth.to), (back.to, back.from));
                 assert!(forth.from.is_some() && forth.to.is_some());

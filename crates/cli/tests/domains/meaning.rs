@@ -68,8 +68,8 @@ fn scenario_meanings_are_unchanged() {
         std::fs::write(&golden, &now).unwrap();
     }
     let then = std::fs::read_to_string(&golden).unwrap();
-    let (then, now): (BTreeSet<&str>, BTreeSet<&str>) =
-        (then.split("\n\n").collect(), now.split("\n\n").collect());
+    let then: BTreeSet<&str> = then.split("\n\n").collect();
+    let now: BTreeSet<&str> = now.split("\n\n").collect();
     let gone: Vec<_> = then.difference(&now).collect();
     let come: Vec<_> = now.difference(&then).collect();
     assert!(

@@ -87,7 +87,8 @@ impl RunningPing {
         crate::joined(&xapp).await.map_err(sut)?;
         let (node, subscription) = subscribe(&xapp, part.insert).await?;
         let sender = Sender { xapp: xapp.clone(), node, subscription, pinger: pinger.clone() };
-        let (ended, part): (Rc<RefCell<_>>, _) = (Rc::default(), part.clone());
+        let ended: Rc<RefCell<_>> = Rc::default();
+        let part = part.clone();
         let told = ended.clone();
         let task = Task::spawn(async move {
             let result = sender.run(&part).await;

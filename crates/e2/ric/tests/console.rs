@@ -359,7 +359,8 @@ fn rmr_control_response_has_the_clients_request_id() {
         SliceModel.control(SliceModel.encoding(), Form::Null, by_names).unwrap()
     };
     let mut ask = |meid: &str, function_id, slice| {
-        let ((header, message), call_process_id) = (delete(slice), None);
+        let (header, message) = delete(slice);
+        let call_process_id = None;
         let request_id = RicRequestId { requestor: 7, instance: 0 };
         let ack_request = Some(RicControlAckRequest::Ack);
         let request =

@@ -238,8 +238,8 @@ impl World {
             let got = self.ledger.delivered.iter().filter(|(p, ..)| *p == party).map(|(_, n, t)| (*n, *t));
             let got: BTreeSet<_> = got.collect();
             if got != wanted {
-                let (missing, odd): (Vec<_>, Vec<_>) =
-                    (wanted.difference(&got).collect(), got.difference(&wanted).collect());
+                let missing: Vec<_> = wanted.difference(&got).collect();
+                let odd: Vec<_> = got.difference(&wanted).collect();
                 let name = &self.hosts[party].name;
                 let what = format!("{name} misses reports (node, tag) {missing:?} and gets unwanted {odd:?}");
                 return Err(self.violation(what));

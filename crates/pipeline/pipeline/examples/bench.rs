@@ -116,8 +116,8 @@ fn forwarding_rate(pipeline: &Pipeline, trace: &Trace, isa: Isa) -> [f64; 3] {
     }
     let counters = engine.counters();
     assert!(counters.sent.iter().sum::<u64>() - before > REPEAT_PACKETS, "hardly anything was forwarded");
-    let (dropped, received) =
-        (counters.dropped.iter().sum::<u64>(), counters.received.iter().sum::<u64>().max(1));
+    let dropped = counters.dropped.iter().sum::<u64>();
+    let received = counters.received.iter().sum::<u64>().max(1);
     if dropped * 100 > received {
         print!("[{:.0} % dropped] ", 100.0 * dropped as f64 / received as f64);
     }

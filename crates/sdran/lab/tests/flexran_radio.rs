@@ -224,7 +224,8 @@ fn remote_scheduling_equals_local_scheduling() {
         let local = world.measure(0);
         assert_eq!(world.order(None, &Command::Schedule(true)), Ok(()));
         world.pass(SECOND / 10);
-        let (missed, (decided, scheduled)) = (world.misses(0), world.controller.scheduled());
+        let missed = world.misses(0);
+        let (decided, scheduled) = world.controller.scheduled();
         assert_eq!(scheduled, 1);
         let remote = world.measure(0);
         assert!(world.controller.scheduled().0 - decided >= 990, "a decision for each subframe");

@@ -200,7 +200,8 @@ impl Ring {
     fn descriptor(&self, index: u16) -> (u16, u16, u32, u32) {
         let at = self.slot(index);
         let word = |at| self.memory().u64(at).map_or(0, |word| word.load(Ordering::Relaxed)).to_ne_bytes();
-        let ([a, b, c, d, e, f, g, h], [i, j, k, l, ..]) = (word(at), word(at + 8));
+        let [a, b, c, d, e, f, g, h] = word(at);
+        let [i, j, k, l, ..] = word(at + 8);
         let flags = u16::from_ne_bytes([a, b]);
         let region = u16::from_ne_bytes([c, d]);
         (flags, region, u32::from_ne_bytes([e, f, g, h]), u32::from_ne_bytes([i, j, k, l]))
@@ -208,8 +209,9 @@ impl Ring {
 
     fn describe(&self, index: u16, (flags, region, length, offset): (u16, u16, u32, u32)) {
         let at = self.slot(index);
-        let ([a, b], [c, d], [e, f, g, h]) =
-            (flags.to_ne_bytes(), region.to_ne_bytes(), length.to_ne_bytes());
+        let [a, b] = flags.to_ne_bytes();
+        let [c, d] = region.to_ne_bytes();
+        let [e, f, g, h] = length.to_ne_bytes();
         let [i, j, k, l] = offset.to_ne_bytes();
         let words = [[a, b, c, d, e, f, g, h], [i, j, k, l, 0, 0, 0, 0]];
         for (word, at) in words.into_iter().zip([at, at + 8]) {

@@ -104,7 +104,8 @@ impl<'a> Iterator for Extensions<'a> {
         }
         let len = usize::from(*self.chain.first()?) * 4;
         let (this, rest) = self.chain.split_at_checked(len)?;
-        let (kind, (next, content)) = (self.first, this.get(1..)?.split_last()?);
+        let kind = self.first;
+        let (next, content) = this.get(1..)?.split_last()?;
         *self = Self { first: *next, chain: rest };
         Some(Extension { kind, content })
     }

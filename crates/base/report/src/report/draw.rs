@@ -424,7 +424,8 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
 
     /// The name of a bound, above or below its line: where no other name is nor, if it can be, another bound's line or a value.
     fn bound_name(&self, bound: &Bound, taken: &mut Vec<[(i32, i32); 2]>) -> Result<(), DrawError> {
-        let ((left, right), (bottom, top)) = (self.x.pixels, self.y.pixels);
+        let (left, right) = self.x.pixels;
+        let (bottom, top) = self.y.pixels;
         let y = self.y.at(bound.y);
         let gap = self.px(2);
         let width = self.width(&bound.name, 13) + self.px(8);
@@ -464,7 +465,8 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
 
     /// A vertical line in the band of its interval, with its name above.
     fn answer(&self, answer: &Answer) -> Result<(), DrawError> {
-        let ((bottom, top), x) = (self.y.pixels, self.x.at(answer.x));
+        let (bottom, top) = self.y.pixels;
+        let x = self.x.at(answer.x);
         let stripe = [(self.x.at(answer.interval.0), top), (self.x.at(answer.interval.1), bottom)];
         self.area.draw(&Rectangle::new(stripe, PALETTE[2].mix(0.22).filled())).map_err(wrong)?;
         self.path(vec![(x, bottom), (x, top)], PALETTE[2].stroke_width(self.px(2) as u32))?;

@@ -163,7 +163,8 @@ fn range(results: &Results, name: &str) -> Option<String> {
     let metric = results.metric(name)?;
     let unit = unit(results, name);
     let what = format!("{name} ({})", metric.comment);
-    let ((_, low, low_at), (_, high, high_at)) = (means.first()?, means.last()?);
+    let (_, low, low_at) = means.first()?;
+    let (_, high, high_at) = means.last()?;
     if means.len() == 1 {
         return Some(format!("{what}: {low}{unit}."));
     }

@@ -169,7 +169,8 @@ pub(super) fn when(results: &Results) -> String {
     let (Some(from), Some(to)) = (runs().map(|run| run.started_unix_ms).min(), runs().map(end).max()) else {
         return String::new();
     };
-    let ((day, hour), (last, until)) = (date(from), date(to));
+    let (day, hour) = date(from);
+    let (last, until) = date(to);
     match (day == last, hour == until) {
         (true, true) => format!("{day}, {hour} UTC"),
         (true, false) => format!("{day}, {hour} to {until} UTC"),

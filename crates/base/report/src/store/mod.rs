@@ -358,7 +358,8 @@ impl Store {
         let mut rows = select.query([])?;
         let mut all = Vec::new();
         while let Some(row) = rows.next()? {
-            let (point, repeat): (i64, u32) = (row.get(0)?, row.get(1)?);
+            let point: i64 = row.get(0)?;
+            let repeat: u32 = row.get(1)?;
             let name: String = row.get(3)?;
             let outcome = Outcome::from_name(&name)
                 .ok_or_else(|| StoreError::Damaged(format!("there is no outcome `{name}`")))?;

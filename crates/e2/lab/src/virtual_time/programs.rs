@@ -262,8 +262,8 @@ impl Programs {
             let body = body.clone();
             self.controls.push(Control { at, by, method: ask.method, path, body, refused: None });
         }
-        let (request, at) =
-            (NorthboundRequest { token, method, path, body: body.into(), party: None }, self.all[xapp].at);
+        let request = NorthboundRequest { token, method, path, body: body.into(), party: None };
+        let at = self.all[xapp].at;
         self.all[xapp].asking = Some(token);
         self.soon(world, at, ProgramEvent::Request { token, at, request });
         self.again(world, world.now() + PATIENCE, ProgramEvent::Late { token });

@@ -139,7 +139,8 @@ fn cu_and_dus_appear_as_base_stations_to_operators() {
 #[test]
 fn operators_keep_shares_after_seeded_faults() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
-    let (first, count): (u64, u64) = (number("SEED").unwrap_or(0), number("SEEDS").unwrap_or(200));
+    let first: u64 = number("SEED").unwrap_or(0);
+    let count: u64 = number("SEEDS").unwrap_or(200);
     let half = first + count / 2;
     std::thread::scope(|scope| {
         for seeds in [first..half, half..first + count] {

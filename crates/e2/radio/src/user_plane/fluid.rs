@@ -249,7 +249,8 @@ impl FluidCell {
     fn decide(&mut self, slot: u64) {
         // One division for all UEs.
         let period = u64::from(self.config.cqi_slots);
-        let (rest, [down, up]) = (slot % period, &self.legs);
+        let rest = slot % period;
+        let [down, up] = &self.legs;
         for ((path, down), up) in self.paths.iter_mut().zip(&down.ues).zip(&up.ues) {
             if down.waiting > 0.0 || up.waiting > 0.0 {
                 let since = if rest >= path.phase { rest - path.phase } else { rest + period - path.phase };

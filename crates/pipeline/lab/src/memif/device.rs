@@ -73,7 +73,8 @@ impl Device {
     /// The reason why a port no longer works. The counters are kept.
     pub fn serve(&mut self, stop: &AtomicBool) -> Result<(), PortError> {
         let mut parts = self.lend()?;
-        let (Self { ports, cores, cpus }, over) = (&mut *self, AtomicBool::new(false));
+        let Self { ports, cores, cpus } = &mut *self;
+        let over = AtomicBool::new(false);
         let cpu = |index: usize| cpus.get(index % cpus.len().max(1)).copied();
         let ended = || stop.load(Ordering::Relaxed) || over.load(Ordering::Relaxed);
         let result = std::thread::scope(|scope| {
@@ -124,7 +125,8 @@ impl Device {
 
     /// Returns the rings of both ports for each core.
     fn lend(&mut self) -> Result<Vec<[Rings; 2]>, PortError> {
-        let (cores, [access, core]) = (self.cores.len(), &mut self.ports);
+        let cores = self.cores.len();
+        let [access, core] = &mut self.ports;
         let accesses = access.lend(cores)?;
         match core.lend(cores) {
             Ok(parts) => Ok(accesses.into_iter().zip(parts).map(|(access, core)| [access, core]).collect()),

@@ -113,7 +113,8 @@ pub(super) fn record(run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder
     let changes = super::churn(switch, recorder);
     let itself = if window.find(SELF_TEST).is_some() { SELF_TEST } else { TESTER };
     let best_mpps = window.report(itself)?.number("tester_mpps")?;
-    let (outcome, counters): (RingOutcome, RingCounters) = (tester.detail()?, switch.detail()?);
+    let outcome: RingOutcome = tester.detail()?;
+    let counters: RingCounters = switch.detail()?;
     let losses = losses(&outcome, &counters)?;
     for (name, value) in &losses {
         recorder.scalar(name, *value as f64);

@@ -88,7 +88,8 @@ impl RingDevice {
         let ports = ports(&sockets, Role::Master, Shape::each_way(part.ring, rings))?;
         let device = Device::of_cores(ports, works).faulty(part.drop_every, part.hang_after);
         let device = device.on(device_cpus());
-        let (pause, (asks, asked)) = (Arc::new(AtomicBool::new(false)), channel());
+        let pause = Arc::new(AtomicBool::new(false));
+        let (asks, asked) = channel();
         let paused = Arc::clone(&pause);
         let thread = std::thread::spawn(move || serve(device, &asked, &paused));
         Ok(Self {

@@ -251,8 +251,9 @@ impl RunningSwitch {
         let lost = if self.sockets.is_some() { switch.losses() } else { Ok(Losses::default()) };
         let changes = self.pipeline.events(0).is_ok_and(|events| !events.is_empty());
         let control = if changes {
-            let (backend, pipeline, declaration) =
-                (self.backend, self.pipeline.clone(), Arc::clone(&self.declaration));
+            let backend = self.backend;
+            let pipeline = self.pipeline.clone();
+            let declaration = Arc::clone(&self.declaration);
             let directions = self.directions.clone();
             let stopped = Arc::clone(&stop);
             Some(std::thread::spawn(move || {

@@ -183,8 +183,8 @@ impl Running {
         let how = self.child.wait(Duration::from_millis(200));
         let complaints: Vec<String> = self.complaints.try_iter().flatten().collect();
         let from = complaints.len().saturating_sub(4);
-        let (how, last) =
-            (how.unwrap_or_else(|| format!("it does not answer ({otherwise})")), &complaints[from..]);
+        let how = how.unwrap_or_else(|| format!("it does not answer ({otherwise})"));
+        let last = &complaints[from..];
         sut(format!("{PROGRAM}: {how}; last output: {}", last.join(" / ")))
     }
 

@@ -214,8 +214,9 @@ impl TestRunThread {
         let entries: Vec<_> = (0..).zip(&frames).map(entry).collect();
         maps.change(&entries)?;
         let program = maps.load(&feed.program(&job.asked(), pipeline))?;
-        let (maps, said, stop) =
-            (Arc::new(maps), Arc::<Mutex<TestRunMessage>>::default(), Arc::new(AtomicBool::new(false)));
+        let maps = Arc::new(maps);
+        let said = Arc::<Mutex<TestRunMessage>>::default();
+        let stop = Arc::new(AtomicBool::new(false));
         let cpu = Resources::here()?.forward_cpu;
         let its = Arc::clone(&maps);
         let told = Arc::clone(&said);

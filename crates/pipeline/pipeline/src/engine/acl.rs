@@ -480,7 +480,8 @@ fn group<A: Address, P: Copy>(
         if rule.src_ports.0 > rule.src_ports.1 || rule.dst_ports.0 > rule.dst_ports.1 {
             continue;
         }
-        let ((src, src_mask), (dst, dst_mask)) = (bits(rule.src), bits(rule.dst));
+        let (src, src_mask) = bits(rule.src);
+        let (dst, dst_mask) = bits(rule.dst);
         let rule = Rule {
             src,
             src_mask,

@@ -135,8 +135,10 @@ mod tests {
         for _ in 0..rounds {
             let protocol = if random.below(2) == 0 { Protocol::TCP } else { Protocol::UDP };
             let wide = |random: &mut Random| u128::from(random.next()) << 64 | u128::from(random.next());
-            let (src, dst, to, six) =
-                (wide(&mut random), wide(&mut random), wide(&mut random), random.below(2) == 0);
+            let src = wide(&mut random);
+            let dst = wide(&mut random);
+            let to = wide(&mut random);
+            let six = random.below(2) == 0;
             let ports = (random.next() as u16, random.next() as u16);
             let port = random.next() as u16;
             let of = |bits: u128| -> IpAddr {

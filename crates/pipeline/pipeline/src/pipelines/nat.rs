@@ -75,8 +75,8 @@ impl Nat {
     }
 
     fn checked_translations(&self) -> Result<u32, ParameterError> {
-        let (first, last) =
-            (u64::from(self.range_ipv4_min.to_bits()), u64::from(self.range_ipv4_max.to_bits()));
+        let first = u64::from(self.range_ipv4_min.to_bits());
+        let last = u64::from(self.range_ipv4_max.to_bits());
         if last < first {
             let most = u32::MAX.into();
             return Err(ParameterError { parameter: "range-ipv4-max", value: last, least: first, most });

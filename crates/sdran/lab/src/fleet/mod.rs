@@ -292,8 +292,9 @@ impl SouthboundFleet {
             cell: cell.clone(),
         };
         let mut node = Node::new(identity, agent, Events::new(population, trace), shared, probe);
-        let (controller, source, deaf) =
-            (self.config.controller, self.config.sources.at(number), self.config.deaf);
+        let controller = self.config.controller;
+        let source = self.config.sources.at(number);
+        let deaf = self.config.deaf;
         let task =
             tokio::task::spawn_local(async move { node.run(controller, source, deaf, commands).await });
         self.nodes.push((sender, task));

@@ -155,7 +155,8 @@ async fn run(southern: Arguments, request: Request, mut output: Output) -> Resul
         }
     }
     let told = ControllerView::ask(southern.read_back, southern.read_back_ues).await;
-    let (report, (incidents, forgotten)) = (fleet.report(), fleet.incidents());
+    let report = fleet.report();
+    let (incidents, forgotten) = fleet.incidents();
     let mut probe = None;
     if let Some(patience) = southern.probe {
         probe = fleet.probe(patience).await;

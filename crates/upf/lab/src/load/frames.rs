@@ -476,7 +476,8 @@ mod tests {
         for (from, to) in [("10.3.0.11:2152", "10.3.0.2:2153"), ("[fd00::11]:2152", "[fd00::2]:2153")] {
             let written = frame(from, to, b"payload");
             assert_eq!(written[..12], [HOP, OWN].concat());
-            let (from, to): (SocketAddr, SocketAddr) = (from.parse().unwrap(), to.parse().unwrap());
+            let from: SocketAddr = from.parse().unwrap();
+            let to: SocketAddr = to.parse().unwrap();
             assert_eq!(read(&written), Some((from.ip(), &b"payload"[..])));
             // Padding of short frames is not part of the payload.
             let padded = [&written[..], &[0; 20]].concat();

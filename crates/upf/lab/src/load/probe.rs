@@ -137,7 +137,8 @@ mod tests {
             ("[2001:db8::1]:4000", "[2001:db8:1::1]:7", 200),
             ("10.60.0.1:4000", "192.0.2.1:7", 1),
         ] {
-            let (from, to): (SocketAddr, SocketAddr) = (ue.parse().unwrap(), server.parse().unwrap());
+            let from: SocketAddr = ue.parse().unwrap();
+            let to: SocketAddr = server.parse().unwrap();
             let mut room = [0xaa; 300];
             let len = write_packet(from, to, octets, &probe, &mut room).unwrap();
             assert_eq!(len, octets.max(least_packet(from.is_ipv6())));

@@ -224,7 +224,8 @@ impl Side {
             IpAddr::V6(v6) => (u128::from(v6), 6),
         };
         let inside = self.prefix.is_none_or(|(prefix, len)| {
-            let ((a, version), (b, other)) = (bits(prefix), bits(address));
+            let (a, version) = bits(prefix);
+            let (b, other) = bits(address);
             version == other && (len == 0 || (a ^ b) >> (128 - u32::from(len)) == 0)
         });
         inside

@@ -427,8 +427,8 @@ fn verdicts_equal_simple_rule_interpretation() {
                     plane.install(n.into(), &sessions[at].1.rules(), &[]).unwrap();
                 }
                 (2..=9, _) => {
-                    let (teid, qfi) =
-                        (0x100 + draw(12) as u32, [Some(9), Some(8), None][draw(8).min(2) as usize % 3]);
+                    let teid = 0x100 + draw(12) as u32;
+                    let qfi = [Some(9), Some(8), None][draw(8).min(2) as usize % 3];
                     let packet = ip(ue(draw(12) as u32), SERVER, 17, (1, 2), 60);
                     let datagram = gpdu(teid, qfi, &packet);
                     let fate = plane.uplink(step, GNB.into(), &datagram);

@@ -127,8 +127,8 @@ impl SessionTemplates {
             let change = Change::Downlink { tunnel: Tunnel { teid: 0, peer }, end_marker };
             let template = Template::new(modification(&profile, &sends, change)).ok()?;
             let header = [(10, 0), (11, 0), (84, 0)];
-            let (teid, address) =
-                (template.slot(&header, Part::Teid)?, template.slot(&header, version(ipv6))?);
+            let teid = template.slot(&header, Part::Teid)?;
+            let address = template.slot(&header, version(ipv6))?;
             Some((template, teid, address))
         };
         Some(Self {

@@ -57,7 +57,8 @@ columns! { MessageRow, row => key(row), {
 
 /// Appends the rows of an indication.
 pub(super) fn push(header: &IndicationHeader, message: &IndicationMessage, table: &mut Table) {
-    let (IndicationHeader::Message(header), IndicationMessage::Message(octets)) = (header, message);
+    let IndicationHeader::Message(header) = header;
+    let IndicationMessage::Message(octets) = message;
     let read = Message::read(header.interface, octets).ok();
     table.push(&MessageRow {
         interface: header.interface,

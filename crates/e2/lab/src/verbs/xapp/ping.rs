@@ -45,7 +45,8 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
         ended = pinging.done() => ended,
     };
     let summary = Summary { node: pinging.node.to_string(), report: pinging.report() };
-    let (node, PingReport { sent, received, rtt_us }) = (&summary.node, summary.report);
+    let node = &summary.node;
+    let PingReport { sent, received, rtt_us } = summary.report;
     let mut output = Output::new(format);
     output.text(format_args!(
         "{node}: {sent} sent, {received} received, round trip min {:.1} us, median {:.1} us, p99 {:.1} us, max {:.1} us",

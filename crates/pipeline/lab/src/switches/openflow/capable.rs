@@ -64,7 +64,8 @@ pub(super) fn meter(line: &str) -> Option<u32> {
 pub(super) fn filled_after(translation: &Translation) -> Duration {
     let meters = translation.texts.iter().filter(|text| text.reader == TextConsumer::OvsMeters);
     let longest = meters.flat_map(|text| text.text.lines()).filter_map(|line| {
-        let (burst, rate): (u64, u64) = (number(line, "burst_size=")?, number(line, ",rate=")?);
+        let burst: u64 = number(line, "burst_size=")?;
+        let rate: u64 = number(line, ",rate=")?;
         Some(Duration::from_millis(burst.saturating_mul(1000) / rate.max(1)))
     });
     longest.max().unwrap_or_default().min(FILL_MAX)

@@ -154,8 +154,9 @@ fn group(
     let field = |name: &str, mac: Option<Mac>| {
         mac.map_or_else(String::new, |mac| format!("set_field:{mac}->{name},"))
     };
-    let (dst, src, out) =
-        (field("eth_dst", hop.dst), field("eth_src", hop.src), output(dialect, hop.port, ingress));
+    let dst = field("eth_dst", hop.dst);
+    let src = field("eth_src", hop.src);
+    let out = output(dialect, hop.port, ingress);
     let id = dialect.group(id);
     let _ = writeln!(text, "group {verb} group_id={id},type=indirect,bucket=actions={dst}{src}{out}");
 }

@@ -147,7 +147,8 @@ fn rule(rule: &AclRule, action: Action, priority: usize) -> String {
         format!("{:#x}&&&{:#x}", prefix.address.to_bits() & prefix.mask(), prefix.mask())
     };
     let protocol = rule.protocol.map_or_else(|| "0&&&0".to_owned(), |protocol| format!("{protocol}&&&0xff"));
-    let ((s0, s1), (d0, d1)) = (rule.src_ports, rule.dst_ports);
+    let (s0, s1) = rule.src_ports;
+    let (d0, d1) = rule.dst_ports;
     format!(
         "{} {} {} {protocol} {s0}->{s1} {d0}->{d1} => {priority}",
         word(action),

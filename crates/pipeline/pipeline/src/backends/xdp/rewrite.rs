@@ -336,8 +336,8 @@ fn checks4(rule: &AclRule<Prefix4>) -> Vec<Check> {
 fn checks6(rule: &AclRule<Prefix6>) -> Vec<Check> {
     let mut checks = Vec::new();
     for (at, prefix) in [(Version::Six.address(true), rule.src), (Version::Six.address(false), rule.dst)] {
-        let (masks, values) =
-            (prefix.mask().to_be_bytes(), (prefix.address.to_bits() & prefix.mask()).to_be_bytes());
+        let masks = prefix.mask().to_be_bytes();
+        let values = (prefix.address.to_bits() & prefix.mask()).to_be_bytes();
         for word in 0..4 {
             let read =
                 |octets: &[u8; 16]| octets[word * 4..].first_chunk().map_or(0, |four| read32(*four) as u32);

@@ -387,7 +387,8 @@ impl Path<'_> {
     }
 
     fn udp_header(&mut self, from: u16, to: u16, headers: i16) {
-        let ([a, b], [c, d]) = (from.to_be_bytes(), to.to_be_bytes());
+        let [a, b] = from.to_be_bytes();
+        let [c, d] = to.to_be_bytes();
         self.asm().store_number(Size::Four, PACKET, 34, read32([a, b, c, d]));
         self.length(38, headers);
         self.asm().store_number(Size::Two, PACKET, 40, 0);

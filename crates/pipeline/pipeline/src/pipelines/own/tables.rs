@@ -120,9 +120,10 @@ impl Named {
 
     fn tunnel(&mut self, name: &str, fields: &mut Fields<'_>) -> Result<()> {
         let kind = kind(fields, name)?;
-        let (local, remote): (Ipv4Addr, Ipv4Addr) =
-            (fields.need_parsed("local", IPV4)?, fields.need_parsed("remote", IPV4)?);
-        let (dst, src): (Mac, Mac) = (fields.need_parsed("dst", MAC)?, fields.need_parsed("src", MAC)?);
+        let local: Ipv4Addr = fields.need_parsed("local", IPV4)?;
+        let remote: Ipv4Addr = fields.need_parsed("remote", IPV4)?;
+        let dst: Mac = fields.need_parsed("dst", MAC)?;
+        let src: Mac = fields.need_parsed("src", MAC)?;
         let port = fields.choice("port", &PORTS)?.unwrap_or(crate::declare::Port::Access);
         let count = fields.number("count", ENTRY)?.unwrap_or(1) as u32;
         self.more(fields, count as usize)?;

@@ -207,12 +207,13 @@ mod tests {
 
     #[test]
     fn joined_reports_equal_report_of_one_location() {
-        let (some, others): (Vec<u64>, Vec<u64>) = ((1..=900).collect(), (5_000..=5_099).collect());
+        let some: Vec<u64> = (1..=900).collect();
+        let others: Vec<u64> = (5_000..=5_099).collect();
         let mut joined = load(&some, &[1, 2, 3], true);
         joined.join(&load(&others, &[10], true));
         let one = load(&[some, others].concat(), &[11, 2, 3], true);
-        let (all, of_one) =
-            (&joined.control.requests["establishment"], &one.control.requests["establishment"]);
+        let all = &joined.control.requests["establishment"];
+        let of_one = &one.control.requests["establishment"];
         assert_eq!((all.sent, &all.latency_us), (1_000, &of_one.latency_us));
         // The mean of both medians would be 2,750, and that of both 99th percentiles 2,995.
         let latency = all.latency_us.as_ref().unwrap();
