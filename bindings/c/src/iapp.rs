@@ -350,7 +350,7 @@ pub unsafe extern "C" fn ranlab_iapp_order(
                 let (value, ue) = order.read(&info.id)?;
                 Ok(ctx.out.order(&info, &value, &ue, order.acknowledge != 0)?)
             });
-            to.write(explain((order.why, order.why_max), sent)?.0.into());
+            to.write(explain(order.why, order.why_max, sent)?.0.into());
             Ok(())
         }
     })
@@ -371,7 +371,7 @@ pub unsafe extern "C" fn ranlab_iapp_kpm_action(
             let ctx = context(ctx)?;
             let choice = choice.as_ref().ok_or(RANLAB_ERR_NULL)?;
             let info = ctx.nodes.info(choice.node)?;
-            let made = explain((choice.why, choice.why_max), choice.action(&info.id, &info.functions))?;
+            let made = explain(choice.why, choice.why_max, choice.action(&info.id, &info.functions))?;
             write(&made, action, action_max, action_len)
         }
     })

@@ -115,7 +115,8 @@ impl From<OrderError> for Refusal {
 /// # Safety
 /// `why` is null or has room for `why_max` characters.
 pub(crate) unsafe fn explain<T>(
-    (why, why_max): (*mut c_char, usize),
+    why: *mut c_char,
+    why_max: usize,
     outcome: Result<T, Refusal>,
 ) -> Result<T, i32> {
     let text = outcome.as_ref().err().map_or("", |refusal| refusal.why.as_str());
@@ -147,7 +148,7 @@ fn parse<T: std::str::FromStr<Err: ToString>>(text: &str) -> Result<T, Refusal> 
 }
 
 /// A network, or the node's own if the struct names none.
-fn network(own: Plmn, (mcc, mnc, digits): (u16, u16, u8)) -> Result<Plmn, Refusal> {
+fn network(own: Plmn, mcc: u16, mnc: u16, digits: u8) -> Result<Plmn, Refusal> {
     match digits {
         0 => Ok(own),
         digits if is_network(mcc, mnc, digits) => Ok(Plmn::new(mcc, mnc, digits)),
@@ -176,7 +177,7 @@ impl ranlab_order {
                 let quotas = unsafe { std::slice::from_raw_parts(self.quotas, self.quotas_len) };
                 let quota = |it: &ranlab_quota| {
                     let sd = (it.sd != RANLAB_NO_SD).then_some(it.sd);
-                    let plmn = network(own, (it.mcc, it.mnc, it.mnc_digits))?;
+                    let plmn = network(own, it.mcc, it.mnc, it.mnc_digits)?;
                     let slice = Snssai { sst: it.sst, sd };
                     Ok::<_, Refusal>(SliceQuota {
                         plmn,
@@ -189,7 +190,7 @@ impl ranlab_order {
                 Order::SliceQuotas(quotas.iter().map(quota).collect::<Result<_, _>>()?)
             }
             RANLAB_ORDER_HANDOVER => {
-                let plmn = network(own, (self.mcc, self.mnc, self.mnc_digits))?;
+                let plmn = network(own, self.mcc, self.mnc, self.mnc_digits)?;
                 Order::Handover(NrCgi { plmn, cell: self.cell })
             }
             kind => return Err(Refusal::invalid(format!("{kind} is not a kind of order; 0 and 1 are"))),
@@ -305,7 +306,7 @@ pub unsafe extern "C" fn ranlab_model_control(
         // SAFETY: as the header says.
         unsafe {
             let values = values.as_ref().ok_or(RANLAB_ERR_NULL)?;
-            let (head, body) = explain((values.why, values.why_max), values.encode())?;
+            let (head, body) = explain(values.why, values.why_max, values.encode())?;
             let headed = write(&head, header, header_max, header_len);
             // Both lengths are known even if the first does not fit.
             write(&body, message, message_max, message_len).and(headed)

@@ -370,7 +370,7 @@ pub unsafe extern "C" fn ranlab_xapp_order(
                     other => control_error(other).into(),
                 })
             });
-            to.write(explain((order.why, order.why_max), sent)?.0);
+            to.write(explain(order.why, order.why_max, sent)?.0);
             inner.xapp.handle(now, XappInput::Wake);
             Ok(())
         })
@@ -392,7 +392,7 @@ pub unsafe extern "C" fn ranlab_xapp_kpm_action(
             let choice = choice.as_ref().ok_or(RANLAB_ERR_NULL)?;
             let node = inner.numbers.get(choice.node).ok_or(RANLAB_ERR_NODE)?.0;
             let info = inner.xapp.node(&node).ok_or(RANLAB_ERR_NODE)?;
-            let made = explain((choice.why, choice.why_max), choice.action(&node, &info.functions))?;
+            let made = explain(choice.why, choice.why_max, choice.action(&node, &info.functions))?;
             write(&made, action, action_max, action_len)
         })
     }

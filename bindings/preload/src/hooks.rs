@@ -125,12 +125,12 @@ hooks! {
         received(&endpoint, fd, unsafe { &mut *message }, flags)
     };
     recv(fd, to: *mut c_void, length: usize, flags: c_int) -> isize, |endpoint| {
-        received_plainly(&endpoint, fd, to, length, flags, (std::ptr::null_mut(), std::ptr::null_mut()))
+        received_plainly(&endpoint, fd, to, length, flags, std::ptr::null_mut(), std::ptr::null_mut())
     };
     recvfrom(fd, to: *mut c_void, length: usize, flags: c_int, at: *mut sockaddr, at_length: *mut socklen_t) -> isize,
-    |endpoint| received_plainly(&endpoint, fd, to, length, flags, (at, at_length));
+    |endpoint| received_plainly(&endpoint, fd, to, length, flags, at, at_length);
     read(fd, to: *mut c_void, length: usize) -> isize, |endpoint| {
-        received_plainly(&endpoint, fd, to, length, 0, (std::ptr::null_mut(), std::ptr::null_mut()))
+        received_plainly(&endpoint, fd, to, length, 0, std::ptr::null_mut(), std::ptr::null_mut())
     };
     dup(fd) -> c_int, |endpoint| {
         // SAFETY: dup(2) takes a number only.
@@ -347,7 +347,8 @@ fn received_plainly(
     to: *mut c_void,
     length: usize,
     flags: c_int,
-    (at, at_length): (*mut sockaddr, *mut socklen_t),
+    at: *mut sockaddr,
+    at_length: *mut socklen_t,
 ) -> io::Result<isize> {
     let mut slices = [iovec { iov_base: to, iov_len: length }];
     let Some(received) = endpoint.receive(fd, &mut slices, flags)? else { return Ok(0) };

@@ -46,7 +46,7 @@ impl FleetPage {
         let facts: Vec<String> = towards.map(|to| format!("towards {to}")).collect();
         introduce(&board, title, "Base stations", &facts, time, "");
         let page = Self { board, machine: HostMeters::default() };
-        page.running("Base stations begin.".to_owned(), (0, 0), Vec::new());
+        page.running("Base stations begin.".to_owned(), 0, 0, Vec::new());
         Ok(Some(page))
     }
 
@@ -58,7 +58,7 @@ impl FleetPage {
     }
 
     /// Shows a sentence, the number of served base stations and of all, and tiles.
-    pub fn running(&self, words: String, (done, all): (u32, u32), tiles: Vec<Tile>) {
+    pub fn running(&self, words: String, done: u32, all: u32, tiles: Vec<Tile>) {
         let done = (done as usize, all as usize);
         CurrentValues { phase: "running", words, done, tiles, ..CurrentValues::default() }
             .publish(&self.board);

@@ -242,9 +242,9 @@ pub enum SizeError {
 pub fn size(demand: &LoadRequirement, blade: &MachineType, capacity: &Capacity) -> Result<Sizing, SizeError> {
     check(demand, blade, capacity)?;
     let cores = f64::from(capacity.cores_per_instance);
-    let linear = deploy((demand, blade, capacity), cores);
+    let linear = deploy(demand, blade, capacity, cores);
     // The law's gain of `cores` cores over one.
-    let corrected = capacity.law.map(|law| deploy((demand, blade, capacity), law.at(cores) / law.at(1.0)));
+    let corrected = capacity.law.map(|law| deploy(demand, blade, capacity, law.at(cores) / law.at(1.0)));
     Ok(Sizing { linear, corrected })
 }
 
@@ -275,7 +275,7 @@ fn check(demand: &LoadRequirement, blade: &MachineType, capacity: &Capacity) -> 
 }
 
 /// `gain`: how many single cores an instance is worth.
-fn deploy((demand, blade, capacity): (&LoadRequirement, &MachineType, &Capacity), gain: f64) -> Deployment {
+fn deploy(demand: &LoadRequirement, blade: &MachineType, capacity: &Capacity, gain: f64) -> Deployment {
     let by_rate =
         |per_core: f64, per_user: f64| if per_user > 0.0 { per_core / per_user } else { f64::INFINITY };
     let users_per_core = capacity

@@ -1,9 +1,10 @@
 //! Pair of bounded in-process pipes, with the readiness of a socket.
 
+use ranlab_machine::lock;
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, IoSlice};
 use std::mem;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker, ready};
 
 use bytes::BytesMut;
@@ -136,7 +137,7 @@ impl Pipe {
 
     fn lock(&self) -> MutexGuard<'_, PipeState> {
         // The state is consistent whenever the lock is released, even by a panic, so poisoning is ignored.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 
@@ -155,7 +156,7 @@ pub(super) struct MemoryArrivals {
 
 /// Returns `None` if the name is already in use.
 pub(super) fn listen(name: &str) -> Option<MemoryArrivals> {
-    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut names = lock(&NAMES);
     let names = names.get_or_insert_default();
     if names.contains_key(name) {
         return None;
@@ -167,7 +168,7 @@ pub(super) fn listen(name: &str) -> Option<MemoryArrivals> {
 
 impl Accept for MemoryArrivals {
     fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<Result<(Stream, String), AcceptError>> {
-        let mut arrivals = self.arrivals.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut arrivals = lock(&self.arrivals);
         // The table keeps a sender for the lifetime of the listener, so the channel does not end.
         let stream = ready!(arrivals.poll_recv(cx))
             .ok_or_else(|| AcceptError::Io(io::ErrorKind::BrokenPipe.into()))?;
@@ -177,7 +178,7 @@ impl Accept for MemoryArrivals {
 
 impl Drop for MemoryArrivals {
     fn drop(&mut self) {
-        if let Some(names) = NAMES.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+        if let Some(names) = lock(&NAMES).as_mut() {
             names.remove(&self.name);
         }
     }
@@ -185,7 +186,7 @@ impl Drop for MemoryArrivals {
 
 /// Returns `None` if there is no listener with this name or its backlog is full.
 pub(super) fn connect(name: &str, capacity_bytes: usize) -> Option<MemoryStream> {
-    let names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    let names = lock(&NAMES);
     let listener = names.as_ref()?.get(name)?;
     let (near, far) = duplex(capacity_bytes);
     listener.try_send(far).ok()?;

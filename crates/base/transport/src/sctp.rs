@@ -1,14 +1,15 @@
 //! `sctp://` and `shim://`, which preserve message boundaries: SCTP of the kernel, and its emulation where the kernel
 //! has none.
 
+use ranlab_machine::lock;
 use std::cell::RefCell;
 use std::fmt;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::path::Path;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use bytes::BytesMut;
@@ -128,7 +129,7 @@ struct KernelArrivals {
 
 impl Accept for KernelArrivals {
     fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<Result<(Stream, String), AcceptError>> {
-        let restarted = self.restarted.lock().unwrap_or_else(PoisonError::into_inner).poll_recv(cx);
+        let restarted = lock(&self.restarted).poll_recv(cx);
         let (link, peer) = match restarted {
             Poll::Ready(Some(restarted)) => restarted,
             _ => {
@@ -289,7 +290,7 @@ impl Association for KernelAssociation {
         if let Some(info) = received.info {
             self.ppid.store(info.ppid, Ordering::Relaxed);
         }
-        let mut part = self.part.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut part = lock(&self.part);
         match (received.bytes, received.whole) {
             (0, false) => Ok(SctpRead::End),
             (bytes, true) if part.is_empty() => Ok(SctpRead::Pdu(0..bytes)),

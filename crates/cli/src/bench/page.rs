@@ -63,7 +63,8 @@ impl Page {
         board: StatusBoard,
         before: &Results,
         plan: &Plan,
-        (folder, command): (&Path, &str),
+        folder: &Path,
+        command: &str,
         stop: &Stop,
     ) -> Self {
         let title = format!("Under way: {}", before.scenario.title);

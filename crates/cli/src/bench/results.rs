@@ -229,7 +229,7 @@ pub(super) fn compare(arguments: &Compare, context: &Context) -> Result<(), Fail
     let comparison = compare_results(&a, &b, &options);
     let mut output = Output::new(context.format);
     print_comparison(&mut output, &comparison)?;
-    for path in pictures(arguments, (&a, &b))? {
+    for path in pictures(arguments, &a, &b)? {
         output.text(format_args!("picture  {}", path.display()))?;
     }
     output.finish(&comparison)?;
@@ -326,7 +326,7 @@ fn one_side(results: Results, setting: Option<&str>) -> Result<Results, Failure>
 }
 
 /// Writes the requested pictures; returns their paths.
-fn pictures(arguments: &Compare, (a, b): (&Results, &Results)) -> Result<Vec<PathBuf>, Failure> {
+fn pictures(arguments: &Compare, a: &Results, b: &Results) -> Result<Vec<PathBuf>, Failure> {
     let Some(folder) = &arguments.out else { return Ok(Vec::new()) };
     let cannot =
         |error: &dyn std::fmt::Display| Failure::Environment(format!("{}: {error}", folder.display()));

@@ -111,7 +111,7 @@ pub(crate) fn run(arguments: &Arguments, context: &verb::Context) -> Result<(), 
         return Err(Failure::Usage(format!("{} is stale: {why}; start again with --fresh", file.display())));
     }
     let board = arguments.web.open()?;
-    let mut page = board.map(|board| Page::open(board, &before, &plan, (&folder, &command), &stop));
+    let mut page = board.map(|board| Page::open(board, &before, &plan, &folder, &command, &stop));
     let measured = measure(rig, (&lab, &scenario, &plan), &mut store, &stop, (&before, page.as_mut()));
     let results = store.results(Load::All).map_err(lacking)?;
     let (judged, written) = report(&results, command, &folder)?;

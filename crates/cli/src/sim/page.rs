@@ -133,7 +133,8 @@ fn rows(page: &mut String, (_, _, found): &Found) {
 pub(super) fn write(
     folder: &Path,
     scenario: &Scenario,
-    (name, command): (&str, &str),
+    name: &str,
+    command: &str,
     points: &[Found],
 ) -> Result<[PathBuf; 2], Failure> {
     let lacking = |error: std::io::Error| {

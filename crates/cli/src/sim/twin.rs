@@ -66,14 +66,15 @@ pub(super) fn run(
         }
     })?;
     let files = Record::write(record.as_ref())?;
-    print_effects(job, name, pairs, (files, out), format)
+    print_effects(job, name, pairs, files, out, format)
 }
 
 fn print_effects(
     job: &Job,
     name: &str,
     pairs: BTreeMap<usize, Vec<(u64, SeedPair)>>,
-    (mut files, out): (Vec<PathBuf>, Option<&Path>),
+    mut files: Vec<PathBuf>,
+    out: Option<&Path>,
     format: Format,
 ) -> Result<(), Failure> {
     let mut output = Output::new(format);
@@ -124,7 +125,7 @@ fn print_effects(
     if let Some(folder) = out {
         let seeds = all.first().map_or(0, |(_, seeds, _)| *seeds);
         let command = format!("{} --without {name} --seeds {seeds}", job.command);
-        files.extend(page::write(folder, &job.scenario, (name, &command), &all)?);
+        files.extend(page::write(folder, &job.scenario, name, &command, &all)?);
     }
     super::tell_files(&mut output, &files)?;
     let tables = super::tables_of(&files);

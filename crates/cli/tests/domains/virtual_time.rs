@@ -233,7 +233,7 @@ fn table_columns_are_documented() {
 }
 
 /// Returns a column's values in the rows in which another column has this value.
-fn where_is(table: &Table, name: &str, (other, is): (&str, f64)) -> Vec<Option<f64>> {
+fn where_is(table: &Table, name: &str, other: &str, is: f64) -> Vec<Option<f64>> {
     let column = |name: &str| &table.columns.iter().find(|(own, _)| own == name).unwrap().1;
     let number = |name: &str, row| match column(name).get(row) {
         Some(Cell::Int(number)) => Some(number as f64),
@@ -254,7 +254,7 @@ fn recorded_controls_and_states_match_the_radio() {
     let [(_, states), (_, controls)] = tables.named();
     // Two runs, twelve periods, three UEs.
     assert_eq!(states.rows(), 2 * 12 * 3);
-    let mbps = where_is(states, "mbps", ("ue", 1.0));
+    let mbps = where_is(states, "mbps", "ue", 1.0);
     let mean = |all: &[Option<f64>]| all.iter().flatten().sum::<f64>() / all.len() as f64;
     for (world, passed) in [(&mbps[..12], &pair.with), (&mbps[12..], &pair.without)] {
         let bytes = passed.radios[0].ues[0].bytes;
@@ -263,7 +263,7 @@ fn recorded_controls_and_states_match_the_radio() {
     // Four requests: the slices, and three UEs. Before the first request both runs are identical.
     assert_eq!(controls.rows(), 4 * 3);
     assert_eq!(mbps[..4], mbps[12..16]);
-    let of = |name: &str| where_is(controls, name, ("ue", 1.0));
+    let of = |name: &str| where_is(controls, name, "ue", 1.0);
     let close = |found: Vec<Option<f64>>, expected: f64| {
         assert!(
             found.len() == 4 && found.iter().all(|it| (it.unwrap() - expected).abs() < 1e-9),
@@ -274,16 +274,16 @@ fn recorded_controls_and_states_match_the_radio() {
     close(of("mbps_after"), mean(&mbps[5..9]));
     close(of("mbps_without"), mean(&mbps[17..21]));
     assert!(of("mbps_after")[0] > of("mbps_without")[0]);
-    let prbs = where_is(states, "prbs", ("ue", 1.0));
+    let prbs = where_is(states, "prbs", "ue", 1.0);
     close(of("prbs_before"), mean(&prbs[..4]));
     close(of("prbs_after"), mean(&prbs[5..9]));
     close(of("prbs_without"), mean(&prbs[17..21]));
     // An associated UE is in its slice; the run without the xApp has no slices.
-    let slice = where_is(states, "slice", ("ue", 1.0));
+    let slice = where_is(states, "slice", "ue", 1.0);
     assert_eq!((slice[3], slice[4], slice[11], slice[23]), (None, Some(1.0), Some(1.0), None));
     let mut alone = record::Tables::new(4);
     alone.take(0, 5, &pair.with, None);
-    assert!(where_is(alone.named()[1].1, "mbps_without", ("ue", 1.0)).iter().all(Option::is_none));
+    assert!(where_is(alone.named()[1].1, "mbps_without", "ue", 1.0).iter().all(Option::is_none));
 }
 
 #[test]

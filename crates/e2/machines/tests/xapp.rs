@@ -6,6 +6,7 @@ use ranlab_e2::Time;
 use ranlab_e2::xapp::*;
 use ranlab_e2_codec::e2ap::*;
 use ranlab_e2_codec::e42::{self, ConnectedNode};
+use ranlab_machine::Random;
 use std::time::Duration;
 
 const S: Duration = Duration::from_secs(1);
@@ -693,46 +694,38 @@ fn refused_setup_waits_and_stalled_ric_is_disconnected() {
     assert!(matches!(bench.closes[1], CloseReason::OutboxFull(_)));
 }
 
-/// splitmix64.
-fn random(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
 #[test]
 fn random_bytes_in_any_state_do_not_crash_xapp() {
-    let mut state = 11;
+    let mut random = Random::new(11);
     for run in 0..200 {
         let config =
             (if run % 2 == 0 { config() } else { flexric() }).with(|it| it.version = Version::ALL[run % 3]);
         let version = config.version;
         let mut bench = XappDriver::new(config);
         for _ in 0..50 {
-            match random(&mut state) % 16 {
+            match random.next() % 16 {
                 0 => bench.input(XappInput::Connected),
                 1 => bench.input(XappInput::Disconnected { why: ranlab_e2::LinkLoss::ClosedByPeer }),
-                2 => bench.pass(Duration::from_millis(random(&mut state) % 5_000)),
-                3 => bench.accept(7, &[(random(&mut state) % 3) as u32]),
+                2 => bench.pass(Duration::from_millis(random.next() % 5_000)),
+                3 => bench.accept(7, &[(random.next() % 3) as u32]),
                 4 => {
                     subscribe(&mut bench, 1);
                 }
-                5 => bench.admit((random(&mut state) % 5) as u16),
-                6 => bench.xapp.unsubscribe(SubscriptionHandle(random(&mut state) % 8)),
+                5 => bench.admit((random.next() % 5) as u16),
+                6 => bench.xapp.unsubscribe(SubscriptionHandle(random.next() % 8)),
                 7 => bench.receive(&node_event(&[1], &[2])),
                 8 => {
                     let _ = bench.xapp.control(bench.now, node_id(1), OID, Bytes::new(), Bytes::new(), true);
                 }
                 9 => bench.receive(&node_event(&[], &[1])),
                 _ => {
-                    let name = Message::NAMES[random(&mut state) as usize % Message::NAMES.len()];
-                    let message = Message::random(name, random(&mut state), version);
+                    let name = Message::NAMES[random.next() as usize % Message::NAMES.len()];
+                    let message = Message::random(name, random.next(), version);
                     let mut pdu = message.and_then(|m| encode(&m, version).ok()).unwrap_or_default();
-                    for _ in 0..random(&mut state) % 3 {
-                        let at = random(&mut state) as usize % pdu.len().max(1);
+                    for _ in 0..random.next() % 3 {
+                        let at = random.next() as usize % pdu.len().max(1);
                         if let Some(octet) = pdu.get_mut(at) {
-                            *octet = random(&mut state) as u8;
+                            *octet = random.next() as u8;
                         }
                     }
                     bench.input(XappInput::Received { pdu: pdu.into() });

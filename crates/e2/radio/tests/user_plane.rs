@@ -565,7 +565,8 @@ fn fluid_against_slots(
     ues: u32,
     traffic: &Traffic,
     correlation: f32,
-    (cqi_slots, window_slots): (u16, u32),
+    cqi_slots: u16,
+    window_slots: u32,
 ) -> f64 {
     let mut config = CellConfig { seed: 2, cqi_slots, ..CellConfig::new(Carrier::lte(25)) };
     config.down.slices[0].scheduler = UeScheduler::ProportionalFair { window_slots };
@@ -594,14 +595,14 @@ fn fluid_carries_what_slots_carry() {
         (Traffic::FullBuffer, &[0.0, 0.9, 0.97, 0.99, 0.995, 0.999]),
     ] {
         for correlation in correlations {
-            let off = fluid_against_slots(6, &traffic, *correlation, (5, 1000));
+            let off = fluid_against_slots(6, &traffic, *correlation, 5, 1000);
             assert!(off.abs() < 2.0, "{traffic:?}, {correlation}: {off:+.2} %");
         }
     }
     // No UE to choose, many UEs to choose from, reports that are old, a window so short that each slot is
     // decided.
     for (ues, cqi_slots, window_slots) in [(1, 5, 1000), (20, 5, 1000), (6, 10, 1000), (6, 5, 100)] {
-        let off = fluid_against_slots(ues, &Traffic::FullBuffer, 0.97, (cqi_slots, window_slots));
+        let off = fluid_against_slots(ues, &Traffic::FullBuffer, 0.97, cqi_slots, window_slots);
         assert!(off.abs() < 2.0, "{ues} UEs, a report in {cqi_slots} slots, {window_slots}: {off:+.2} %");
     }
 }

@@ -37,14 +37,3 @@ fn no_such(request: &NorthboundRequest, allowed: &str) -> NorthboundReply {
     request
         .reply(404, serde_json::json!({ "title": "Not Found", "status": 404, "detail": detail }).to_string())
 }
-
-/// Returns a deterministic pseudo-random generator of numbers below its argument; the seed must not be 0.
-#[cfg(test)]
-fn dice(mut state: u64) -> impl FnMut(u64) -> u64 {
-    move |most| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state % most
-    }
-}

@@ -193,24 +193,26 @@ impl<W> PendingCommands<W> {
     ) -> Result<(), Fault> {
         let message = command.to_octets(Encoding::Per);
         let message = message.map_err(|error| Fault::new(422, error.to_string()))?;
-        self.send_octets((node, function), message, waiting, out)
+        self.send_octets(node, function, message, waiting, out)
     }
 
     /// Like [`send`](Self::send), for an encoded control.
     pub fn send_octets(
         &mut self,
-        (node, function): (GlobalE2NodeId, RanFunctionId),
+        node: GlobalE2NodeId,
+        function: RanFunctionId,
         message: Bytes,
         waiting: W,
         out: &mut IAppOutbox,
     ) -> Result<(), Fault> {
-        self.send_control((node, function), Bytes::new(), message, waiting, out)
+        self.send_control(node, function, Bytes::new(), message, waiting, out)
     }
 
     /// As [`send_octets`](Self::send_octets), with a control header.
     pub(crate) fn send_control(
         &mut self,
-        (node, function): (GlobalE2NodeId, RanFunctionId),
+        node: GlobalE2NodeId,
+        function: RanFunctionId,
         header: Bytes,
         message: Bytes,
         waiting: W,

@@ -366,7 +366,7 @@ fn rmr_control_response_has_the_clients_request_id() {
         let request =
             RicControlRequest { request_id, function_id, call_process_id, header, message, ack_request };
         let pdu = encode(&E2ap::RicControlRequest(request), Version::V2_03).unwrap();
-        lab.ask_octets((0, 0), Method::Post, &format!("rmr/{meid}"), pdu.into())
+        lab.ask_octets(0, 0, Method::Post, &format!("rmr/{meid}"), pdu.into())
     };
     let answer = |body| decode(&body, Version::V2_03).unwrap().message;
     let slices = slice::DEFAULT_FUNCTION_ID;
@@ -379,5 +379,5 @@ fn rmr_control_response_has_the_clients_request_id() {
         assert_eq!((status, failure.request_id.requestor, failure.outcome.is_some()), (409, 7, outcome));
     }
     assert_eq!(ask("gnb_505_001_00000009", slices, 1).0, 404);
-    assert_eq!(lab.ask_octets((0, 0), Method::Post, "rmr/gnb_505_001_00000005", vec![0; 9].into()).0, 400);
+    assert_eq!(lab.ask_octets(0, 0, Method::Post, "rmr/gnb_505_001_00000005", vec![0; 9].into()).0, 400);
 }

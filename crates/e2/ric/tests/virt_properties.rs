@@ -14,6 +14,7 @@ use ranlab_e2_codec::e2ap::{GlobalE2NodeId, Plmn};
 use ranlab_e2_codec::e2sm::plain::{PlainElement, encode_list};
 use ranlab_e2_codec::e2sm::slice::{Slice, SliceParameters};
 use ranlab_e2_codec::e2sm::{MODELS, Model, RowKey, Value, cell, gtp, kpm, mac, pdcp, rc, rlc, rrc, slice};
+use ranlab_machine::Random;
 use ranlab_ric::monitor::{Monitor, MonitorConfig, MonitorHandle};
 use ranlab_ric::slicing::Slicing;
 use ranlab_ric::virt::{Tenant, Virt};
@@ -208,19 +209,16 @@ fn every_model_reports_only_the_operators_ues() {
     assert_eq!(b.connected(&mut lab), [1, 2, 5]);
 }
 
-/// Pseudo-random numbers (xorshift64*).
-struct Dice(u64);
+/// Random requests.
+struct Dice(Random);
 
 impl Dice {
     fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+        Self(Random::stream(seed, 0))
     }
 
     fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % bound
+        self.0.below(bound)
     }
 
     /// Returns random shares with a sum of at most 1.
@@ -323,7 +321,7 @@ impl Operators {
         for step in 0..40 {
             let operator = dice.below(self.seats.len() as u64) as usize;
             let (method, path, body, ue) = match dice.below(12) {
-                0 => self.allocation(lab, dice, (operator, sharing)),
+                0 => self.allocation(lab, dice, operator, sharing),
                 _ => dice.command(sharing),
             };
             let (status, answer) = lab.ask_at((self.seats[operator], 0), method, &path, &body);
@@ -349,7 +347,8 @@ impl Operators {
         &self,
         lab: &mut Lab,
         dice: &mut Dice,
-        (operator, sharing): (usize, bool),
+        operator: usize,
+        sharing: bool,
     ) -> (Method, String, String, Option<u64>) {
         let id = dice.below(10);
         let slices = format!("{NODE}/slices");

@@ -166,7 +166,8 @@ impl Trials<'_, '_> {
     fn at(
         &mut self,
         search: &Search,
-        (axis, whole): (&str, bool),
+        axis: &str,
+        whole: bool,
         trial: Trial,
         tried: &mut Vec<SearchTrial>,
     ) -> Result<Result<(TrialSample, SearchTrial), Measured>, RigError> {
@@ -204,7 +205,7 @@ impl Trials<'_, '_> {
         let mut unsent = String::new();
         let mut tried = Vec::new();
         while let Some(trial) = machine.next_trial() {
-            let (seen, this) = match self.at(search, (axis, whole), trial, &mut tried)? {
+            let (seen, this) = match self.at(search, axis, whole, trial, &mut tried)? {
                 Ok(seen) => seen,
                 Err(ended) => return Ok(ended),
             };

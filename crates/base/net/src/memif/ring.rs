@@ -207,7 +207,7 @@ impl Ring {
         (flags, region, u32::from_ne_bytes([e, f, g, h]), u32::from_ne_bytes([i, j, k, l]))
     }
 
-    fn describe(&self, index: u16, (flags, region, length, offset): (u16, u16, u32, u32)) {
+    fn describe(&self, index: u16, flags: u16, region: u16, length: u32, offset: u32) {
         let at = self.slot(index);
         let [a, b] = flags.to_ne_bytes();
         let [c, d] = region.to_ne_bytes();
@@ -298,7 +298,7 @@ impl Sender {
         if packet_octets > room || !memory.write(offset as usize, packet) {
             return Ok(Err(DescriptorFault::Room { packet: packet.len(), room: room as usize }));
         }
-        self.0.describe(index, (0, region, packet_octets, offset));
+        self.0.describe(index, 0, region, packet_octets, offset);
         self.0.next = index.wrapping_add(1);
         Ok(Ok(true))
     }
@@ -359,7 +359,7 @@ impl Receiver {
 
     fn offer(&self, index: u16) {
         if let Ok((region, octets, offset)) = self.0.buffer(index, (0, 0, 0)) {
-            self.0.describe(index, (0, region, octets, offset));
+            self.0.describe(index, 0, region, octets, offset);
         }
     }
 
@@ -384,7 +384,7 @@ impl Receiver {
             let index = self.0.next.wrapping_add(count);
             let (flags, region, length, offset) = self.0.descriptor(index);
             if fault.is_none() {
-                fault = self.append(index, (region, length, offset), into, &mut filled).err();
+                fault = self.append(index, region, length, offset, into, &mut filled).err();
             }
             let chained = flags & NEXT != 0;
             if chained && count + 1 == CHAIN_MAX.min(self.0.size) {
@@ -406,7 +406,9 @@ impl Receiver {
     fn append(
         &self,
         index: u16,
-        (region, length, offset): (u16, u32, u32),
+        region: u16,
+        length: u32,
+        offset: u32,
         into: &mut [u8],
         filled: &mut usize,
     ) -> Result<(), DescriptorFault> {

@@ -268,7 +268,7 @@ impl Progress {
             PcapBlockOwned::Legacy(packet) => {
                 let per_second = self.interfaces.first().map_or(0, |interface| interface.ticks_per_second);
                 let ticks = u64::from(packet.ts_sec) * per_second + u64::from(packet.ts_usec);
-                self.packet(0, Some(ticks), packet.data, (packet.caplen, packet.origlen), each);
+                self.packet(0, Some(ticks), packet.data, packet.caplen, packet.origlen, each);
             }
             PcapBlockOwned::NG(Block::SectionHeader(_)) => self.interfaces.clear(),
             PcapBlockOwned::NG(Block::InterfaceDescription(b)) if self.interfaces.len() < MAX_INTERFACES => {
@@ -287,11 +287,11 @@ impl Progress {
             }
             PcapBlockOwned::NG(Block::EnhancedPacket(b)) => {
                 let ticks = u64::from(b.ts_high) << 32 | u64::from(b.ts_low);
-                self.packet(b.if_id, Some(ticks), b.data, (b.caplen, b.origlen), each);
+                self.packet(b.if_id, Some(ticks), b.data, b.caplen, b.origlen, each);
             }
             PcapBlockOwned::NG(Block::SimplePacket(b)) => {
                 let all = b.origlen.min(b.data.len() as u32);
-                self.packet(0, None, b.data, (all, b.origlen), each);
+                self.packet(0, None, b.data, all, b.origlen, each);
             }
             PcapBlockOwned::NG(_) => {}
         }
@@ -302,7 +302,8 @@ impl Progress {
         interface: u32,
         ticks: Option<u64>,
         data: &[u8],
-        (kept, sent): (u32, u32),
+        kept: u32,
+        sent: u32,
         each: Each<'_>,
     ) {
         self.packets += 1;

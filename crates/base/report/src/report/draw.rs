@@ -354,7 +354,7 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
             let text = short(s.ends.0);
             if self.width(&text, 12) < 2 * dx && dy > self.px(8) {
                 let ink = if share > 0.72 { RGBColor(255, 255, 255) } else { INK };
-                self.colored(&text, (x, y), 12, (HPos::Center, VPos::Center), ink)?;
+                self.colored(&text, (x, y), 12, HPos::Center, VPos::Center, ink)?;
             }
         }
         Ok(())
@@ -497,7 +497,7 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         h: HPos,
         v: VPos,
     ) -> Result<(), DrawError> {
-        self.colored(text, at, size, (h, v), INK)
+        self.colored(text, at, size, h, v, INK)
     }
 
     fn colored(
@@ -505,7 +505,8 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         text: &str,
         at: (i32, i32),
         size: i32,
-        (h, v): (HPos, VPos),
+        h: HPos,
+        v: VPos,
         color: RGBColor,
     ) -> Result<(), DrawError> {
         let style = TextStyle::from((FONT, self.px(size)).into_font()).color(&color).pos(Pos::new(h, v));

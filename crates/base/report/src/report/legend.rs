@@ -116,7 +116,7 @@ impl<DB: DrawingBackend> Canvas<'_, DB> {
             let mut x = self.x.pixels.0;
             for (text, sign) in row {
                 let middle = y - self.px(1);
-                self.sign(sign, (x, middle))?;
+                self.sign(sign, x, middle)?;
                 self.text(&text, (x + self.px(24), middle), 13, HPos::Left, VPos::Center)?;
                 x += self.entry_width(&text);
             }
@@ -125,7 +125,7 @@ impl<DB: DrawingBackend> Canvas<'_, DB> {
         Ok(())
     }
 
-    fn sign(&self, sign: Sign, (x, y): (i32, i32)) -> Result<(), DrawError> {
+    fn sign(&self, sign: Sign, x: i32, y: i32) -> Result<(), DrawError> {
         let middle = (x + self.px(9), y);
         match sign {
             Sign::Mark(published) => self.cross(middle, INK, published),

@@ -2,8 +2,9 @@
 mod identity;
 mod stream;
 
+use ranlab_machine::lock;
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -70,7 +71,7 @@ struct TlsListener {
 
 impl Accept for TlsListener {
     fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<Newcomer> {
-        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shown = lock(&self.shown);
         shown.poll_recv(cx).map(|newcomer| {
             let ended = || Err(AcceptError::Io(std::io::ErrorKind::ConnectionAborted.into()));
             newcomer.unwrap_or_else(ended)
@@ -80,7 +81,7 @@ impl Accept for TlsListener {
 
 impl Drop for TlsListener {
     fn drop(&mut self) {
-        drop(self.listener.lock().unwrap_or_else(PoisonError::into_inner).take());
+        drop(lock(&self.listener).take());
     }
 }
 
@@ -92,7 +93,7 @@ async fn ask(
 ) {
     // Each handshake in progress reserves a slot in the queue of completed ones.
     while let Ok(permit) = done.clone().reserve_owned().await {
-        let accepted = poll_fn(|cx| match &*listener.lock().unwrap_or_else(PoisonError::into_inner) {
+        let accepted = poll_fn(|cx| match &*lock(&listener) {
             Some(listener) => listener.arrivals().poll_accept(cx).map(Some),
             None => Poll::Ready(None),
         });

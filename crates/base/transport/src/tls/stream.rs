@@ -1,7 +1,8 @@
 //! A TLS connection: plaintext for the application, records on the socket.
+use ranlab_machine::lock;
 use std::fmt;
 use std::io::{self, IoSlice, Read, Write};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -100,7 +101,7 @@ fn invalid_data(what: String) -> io::Error {
 
 impl Inner {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Writes records. Returns whether some are left because the socket is full.

@@ -22,7 +22,10 @@ type Result<T = Message> = std::result::Result<T, EncodeError>;
 type Put<'a> = &'a dyn Fn(&mut Writer) -> Result<()>;
 
 fn message(
-    (interface, procedure, kind, criticality): (Interface, u8, TriggeringMessage, Criticality),
+    interface: Interface,
+    procedure: u8,
+    kind: TriggeringMessage,
+    criticality: Criticality,
     ies: &[(u16, Criticality, Put<'_>)],
 ) -> Result {
     let ie = |&(id, criticality, put): &(u16, Criticality, Put<'_>)| {
@@ -137,7 +140,10 @@ pub fn initial_ue_message(ran: u32, home: Plmn, subscriber: u32, cell: &NrCgi, a
         Ok(())
     };
     message(
-        (Interface::Ng, 15, Initiating, Ignore),
+        Interface::Ng,
+        15,
+        Initiating,
+        Ignore,
         &[
             (85, Reject, &|w| id_32(w, ran)),
             (38, Reject, &nas_pdu),
@@ -153,7 +159,10 @@ pub fn initial_ue_message(ran: u32, home: Plmn, subscriber: u32, cell: &NrCgi, a
 /// Fails for an identifier of more than 40 bits.
 pub fn ng_release_request(ue: NgIds) -> Result {
     message(
-        (Interface::Ng, 42, Initiating, Ignore),
+        Interface::Ng,
+        42,
+        Initiating,
+        Ignore,
         &[(10, Reject, &|w| id_40(w, ue.amf)), (85, Reject, &|w| id_32(w, ue.ran)), (15, Ignore, &inactive)],
     )
 }
@@ -174,7 +183,7 @@ pub fn ng_release_command(ue: NgIds) -> Result {
         id_40(w, ue.amf)?;
         id_32(w, ue.ran)
     };
-    message((Interface::Ng, 41, Initiating, Reject), &[(114, Reject, &pair), (15, Ignore, &inactive)])
+    message(Interface::Ng, 41, Initiating, Reject, &[(114, Reject, &pair), (15, Ignore, &inactive)])
 }
 
 /// Returns NGAP UE CONTEXT RELEASE COMPLETE (TS 38.413 §9.2.2.6).
@@ -183,7 +192,10 @@ pub fn ng_release_command(ue: NgIds) -> Result {
 /// Fails for an identifier of more than 40 bits.
 pub fn ng_release_complete(ue: NgIds) -> Result {
     message(
-        (Interface::Ng, 41, Successful, Reject),
+        Interface::Ng,
+        41,
+        Successful,
+        Reject,
         &[(10, Ignore, &|w| id_40(w, ue.amf)), (85, Ignore, &|w| id_32(w, ue.ran))],
     )
 }
@@ -195,7 +207,10 @@ pub fn ng_release_complete(ue: NgIds) -> Result {
 /// Never fails.
 pub fn xn_release(source: u32, target: u32) -> Result {
     message(
-        (Interface::Xn, 6, Initiating, Reject),
+        Interface::Xn,
+        6,
+        Initiating,
+        Reject,
         &[(73, Reject, &|w| id_32(w, source)), (79, Reject, &|w| id_32(w, target))],
     )
 }
@@ -219,7 +234,10 @@ pub fn f1_setup_request(cu: u32, cell: &NrCgi) -> Result {
         Ok(())
     };
     message(
-        (Interface::F1, 5, Initiating, Reject),
+        Interface::F1,
+        5,
+        Initiating,
+        Reject,
         &[
             (40, Reject, &|w| id_32(w, cu)),
             (63, Reject, &primary),
@@ -247,7 +265,10 @@ pub fn f1_setup_response(ue: F1Ids, rnti: u16) -> Result {
         w.constrained("C-RNTI", rnti.into(), 0, 65_535)
     };
     message(
-        (Interface::F1, 5, Successful, Reject),
+        Interface::F1,
+        5,
+        Successful,
+        Reject,
         &[
             (40, Reject, &|w| id_32(w, ue.cu)),
             (41, Reject, &|w| id_32(w, ue.du)),
@@ -267,7 +288,10 @@ pub fn f1_release_command(ue: F1Ids) -> Result {
         Ok(())
     };
     message(
-        (Interface::F1, 6, Initiating, Reject),
+        Interface::F1,
+        6,
+        Initiating,
+        Reject,
         &[(40, Reject, &|w| id_32(w, ue.cu)), (41, Reject, &|w| id_32(w, ue.du)), (0, Ignore, &cause)],
     )
 }
@@ -278,7 +302,10 @@ pub fn f1_release_command(ue: F1Ids) -> Result {
 /// Never fails.
 pub fn f1_release_complete(ue: F1Ids) -> Result {
     message(
-        (Interface::F1, 6, Successful, Reject),
+        Interface::F1,
+        6,
+        Successful,
+        Reject,
         &[(40, Reject, &|w| id_32(w, ue.cu)), (41, Reject, &|w| id_32(w, ue.du))],
     )
 }

@@ -182,7 +182,7 @@ impl Screen {
                     }
                     let of_line: Vec<_> = (0..rows.len()).map(|model| of_ue(model).get(line)).collect();
                     let cells = self.cells(values, node, tables, &of_line, &before);
-                    let ue = label(values, node, ue, (&of_line[..], lines), &numbers);
+                    let ue = label(values, node, ue, &of_line[..], lines, &numbers);
                     let marks = self.marks(values, node, &of_line);
                     told.push(ScreenLine { node: node.to_string(), ue, marks, cells });
                 }
@@ -259,7 +259,8 @@ fn label(
     values: &Values,
     node: &GlobalE2NodeId,
     ue: Option<u32>,
-    (of_line, lines): (&[Option<&RowOf<'_>>], usize),
+    of_line: &[Option<&RowOf<'_>>],
+    lines: usize,
     numbers: &Numbers,
 ) -> String {
     let models = values.models.iter().zip(of_line);

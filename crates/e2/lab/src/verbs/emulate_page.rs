@@ -55,7 +55,7 @@ impl Page {
             ("late_p99", now.lateness_us_p99 as f64),
         ]);
         let words = format!("{} of {} base stations are set up.", now.alive, now.nodes);
-        self.0.running(words, (now.alive, now.nodes), tiles(now));
+        self.0.running(words, now.alive, now.nodes, tiles(now));
     }
 
     /// Reports the end to connected pages.

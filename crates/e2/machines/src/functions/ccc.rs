@@ -217,7 +217,8 @@ impl<S: CccStation> Function<S> {
 
     fn send_indications(
         ctx: &mut FunctionContext<'_>,
-        (id, subscribed): (SubscriptionId, &Subscribed),
+        id: SubscriptionId,
+        subscribed: &Subscribed,
         header: &IndicationHeader,
         report: impl Fn(&ActionFormat) -> Option<MessageFormat>,
     ) {
@@ -382,7 +383,7 @@ impl<S: CccStation> RanFunction for Function<S> {
         while let Some(due) = self.periods.pop(now) {
             let header = self.header(now, Reason::Periodic);
             if let Some(subscribed) = self.subscriptions.get(&due.subscription) {
-                Self::send_indications(ctx, (due.subscription, subscribed), &header, |wanted| {
+                Self::send_indications(ctx, due.subscription, subscribed, &header, |wanted| {
                     there.report(wanted, None)
                 });
             }
@@ -393,12 +394,10 @@ impl<S: CccStation> RanFunction for Function<S> {
             for (id, subscribed) in &mut self.subscriptions {
                 let Some(watched) = &subscribed.watched else { continue };
                 if std::mem::take(&mut subscribed.fresh) {
-                    Self::send_indications(ctx, (*id, subscribed), &begun, |wanted| {
-                        there.report(wanted, None)
-                    });
+                    Self::send_indications(ctx, *id, subscribed, &begun, |wanted| there.report(wanted, None));
                 } else if there.meets(watched, &self.last) {
                     let last = &self.last;
-                    Self::send_indications(ctx, (*id, subscribed), &changed, |wanted| {
+                    Self::send_indications(ctx, *id, subscribed, &changed, |wanted| {
                         there.report(wanted, Some(last))
                     });
                 }

@@ -69,8 +69,10 @@ impl Conflicts {
     /// others.
     pub(super) fn claim(
         &mut self,
-        (now, hold): (Time, Duration),
-        (owner, priority): (&Claimant, u8),
+        now: Time,
+        hold: Duration,
+        owner: &Claimant,
+        priority: u8,
         node: &GlobalE2NodeId,
         targets: &[String],
     ) -> Result<(u64, Vec<Preempted>), ConflictError> {
@@ -182,6 +184,7 @@ mod tests {
     use super::super::ConnId;
     use super::*;
     use ranlab_e2_codec::e2ap::Plmn;
+    use ranlab_machine::Random;
 
     const HOLD: Duration = Duration::from_secs(10);
 
@@ -208,7 +211,7 @@ mod tests {
             target: &str,
         ) -> Result<Vec<Preempted>, ConflictError> {
             let one = [target.to_owned()];
-            self.0.claim((at(s), HOLD), (&xapp(x), priority), &node(1), &one).map(|(_, taken)| taken)
+            self.0.claim(at(s), HOLD, &xapp(x), priority, &node(1), &one).map(|(_, taken)| taken)
         }
     }
 
@@ -224,7 +227,7 @@ mod tests {
         assert!(w.set(4, 1, 5, "slice 1").is_err());
         assert_eq!(w.set(13, 1, 5, "slice 1"), Ok(vec![]), "ten seconds later it is free");
         let elsewhere = ["slice 1".to_owned()];
-        assert!(w.0.claim((at(13), HOLD), (&xapp(2), 0), &node(2), &elsewhere).is_ok());
+        assert!(w.0.claim(at(13), HOLD, &xapp(2), 0, &node(2), &elsewhere).is_ok());
     }
 
     #[test]
@@ -243,11 +246,11 @@ mod tests {
     fn claims_are_atomic_and_can_be_reverted() {
         let mut c = Conflicts::default();
         let two = ["ue 1".to_owned(), "ue 2".to_owned()];
-        let (claim, _) = c.claim((at(0), HOLD), (&xapp(1), 1), &node(1), &two[1..]).unwrap();
-        assert!(c.claim((at(0), HOLD), (&xapp(2), 1), &node(1), &two).is_err());
+        let (claim, _) = c.claim(at(0), HOLD, &xapp(1), 1, &node(1), &two[1..]).unwrap();
+        assert!(c.claim(at(0), HOLD, &xapp(2), 1, &node(1), &two).is_err());
         assert_eq!(c.len(), 1, "of a claim that failed nothing is held");
         c.undo(&xapp(1), claim);
-        assert!(c.claim((at(0), HOLD), (&xapp(2), 1), &node(1), &two).is_ok());
+        assert!(c.claim(at(0), HOLD, &xapp(2), 1, &node(1), &two).is_ok());
         assert_eq!(c.by_owner.len(), 1);
     }
 
@@ -257,13 +260,8 @@ mod tests {
     #[test]
     fn random_histories_match_model() {
         for seed in 1..=200_u64 {
-            let mut dice = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-            let mut below = |most: u64| {
-                dice ^= dice << 13;
-                dice ^= dice >> 7;
-                dice ^= dice << 17;
-                dice % most
-            };
+            let mut random = Random::stream(seed, 0);
+            let mut below = |most| random.below(most);
             let mut c = Conflicts::default();
             let mut model = BTreeMap::<(u64, u64), (usize, u8, Time)>::new();
             let mut now = Time::ZERO;
@@ -279,7 +277,7 @@ mod tests {
                 let name = below(4);
                 let priority = x as u8 / 2;
                 let target = [format!("ue {name}")];
-                let got = c.claim((now, HOLD), (&xapp(x), priority), &node(gnb as u32), &target);
+                let got = c.claim(now, HOLD, &xapp(x), priority, &node(gnb as u32), &target);
                 let held = model.get(&(gnb, name)).filter(|(by, _, until)| *by != x && *until > now);
                 match (held, got) {
                     (Some((by, theirs, _)), Err(held)) => {
@@ -323,7 +321,7 @@ mod tests {
             let name = Party::from(format!("http://{party}"));
             let ue = [format!("ue {party}")];
             let party = Claimant::Party(name);
-            assert!(w.0.claim((at(0), HOLD), (&party, 9), &node(1), &ue).is_ok());
+            assert!(w.0.claim(at(0), HOLD, &party, 9, &node(1), &ue).is_ok());
         }
         assert_eq!((w.0.by_owner.len(), w.0.len()), (PARTIES_MAX + 1, PARTIES_MAX + 1));
         assert!(w.set(1, 2, 1, "ue victim").is_err());

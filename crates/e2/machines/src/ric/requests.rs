@@ -162,7 +162,7 @@ impl Ric {
         }
         self.make_room_for(party.as_ref(), most)?;
         let claimant = party.clone().map_or(Claimant::Xapp(owner), Claimant::Party);
-        let claim = self.claim(now, (&claimant, priority), place, function, &details)?;
+        let claim = self.claim(now, &claimant, priority, place, function, &details)?;
         let version = self.nodes.at(place).map_or(self.config.version, |n| n.info.version);
         let answer_due = matches!(details.ack_request, Some(RicControlAckRequest::Ack));
         let ack_is_ours = !answer_due && self.nodes.at(place).is_some_and(|n| n.turns.one_at_a_time());
@@ -244,7 +244,8 @@ impl Ric {
     fn claim(
         &mut self,
         now: Time,
-        (claimant, priority): (&Claimant, u8),
+        claimant: &Claimant,
+        priority: u8,
         place: usize,
         function: RanFunctionId,
         details: &ControlDetails,
@@ -256,7 +257,7 @@ impl Ric {
             return Ok(None);
         }
         let held = self.config.timers.hold;
-        match self.conflicts.claim((now, held), (claimant, priority), &info.id, &targets) {
+        match self.conflicts.claim(now, held, claimant, priority, &info.id, &targets) {
             Ok((claim, taken)) => {
                 for (loser, target) in taken {
                     self.counters.controls_overridden += 1;

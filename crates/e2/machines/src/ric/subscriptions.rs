@@ -282,7 +282,7 @@ impl Ric {
     ) -> Result<(), Cause> {
         let (place, slot) = self.owned.find(owner, request_id).ok_or(UNKNOWN_REQUEST)?;
         self.unroute(place, slot);
-        let left = self.take_off(now, owner, request_id, function, (place, slot));
+        let left = self.take_off(now, owner, request_id, function, place, slot);
         self.route(place, slot);
         left
     }
@@ -293,7 +293,8 @@ impl Ric {
         owner: Owner,
         request_id: RicRequestId,
         function: Option<RanFunctionId>,
-        (place, slot): (usize, u16),
+        place: usize,
+        slot: u16,
     ) -> Result<(), Cause> {
         let subscription = self.nodes.at_mut(place).and_then(|n| n.subscriptions.at_mut(slot));
         let subscription = subscription.ok_or(UNKNOWN_REQUEST)?;

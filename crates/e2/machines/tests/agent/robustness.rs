@@ -3,6 +3,7 @@ use crate::driver::*;
 use bytes::Bytes;
 use ranlab_e2::agent::*;
 use ranlab_e2_codec::e2ap::*;
+use ranlab_machine::Random;
 use std::time::Duration;
 
 #[test]
@@ -65,29 +66,21 @@ fn oversized_pdu_and_stalled_controller_close_connection() {
     assert_eq!(bench.closes[1], (C0, CloseReason::TooLong { len: 1_001, limit: 1_000 }));
 }
 
-/// splitmix64.
-fn random(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
-fn any_pdu(state: &mut u64, version: Version) -> Bytes {
-    let name = Message::NAMES[random(state) as usize % Message::NAMES.len()];
-    let message = Message::random(name, random(state), version);
+fn any_pdu(random: &mut Random, version: Version) -> Bytes {
+    let name = Message::NAMES[random.next() as usize % Message::NAMES.len()];
+    let message = Message::random(name, random.next(), version);
     let mut pdu = message.and_then(|m| encode(&m, version).ok()).unwrap_or_default();
-    match random(state) % 4 {
-        0 => pdu = (0..random(state) % 80).map(|_| random(state) as u8).collect(),
+    match random.next() % 4 {
+        0 => pdu = (0..random.next() % 80).map(|_| random.next() as u8).collect(),
         1 => {
-            for _ in 0..1 + random(state) % 4 {
-                let at = random(state) as usize % pdu.len().max(1);
+            for _ in 0..1 + random.next() % 4 {
+                let at = random.next() as usize % pdu.len().max(1);
                 if let Some(octet) = pdu.get_mut(at) {
-                    *octet = random(state) as u8;
+                    *octet = random.next() as u8;
                 }
             }
         }
-        2 => pdu.truncate(random(state) as usize % (pdu.len() + 1)),
+        2 => pdu.truncate(random.next() as usize % (pdu.len() + 1)),
         _ => {}
     }
     pdu.into()
@@ -95,19 +88,19 @@ fn any_pdu(state: &mut u64, version: Version) -> Bytes {
 
 #[test]
 fn random_bytes_in_any_state_do_not_crash_agent() {
-    let mut state = 7;
+    let mut random = Random::new(7);
     for run in 0..200 {
         let version = Version::ALL[run % 3];
         let mut bench =
             AgentDriver::speaking(Probe::agent(config().with(|it| it.version = version)).0, version);
         bench.add("tcp://a");
         for _ in 0..50 {
-            let controller = ControllerId((random(&mut state) % 3) as u32);
-            match random(&mut state) % 16 {
+            let controller = ControllerId((random.next() % 3) as u32);
+            match random.next() % 16 {
                 0 => bench.input(AgentInput::Connected { controller }),
                 1 => bench
                     .input(AgentInput::Disconnected { controller, why: ranlab_e2::LinkLoss::ClosedByPeer }),
-                2 => bench.pass(Duration::from_millis(random(&mut state) % 5_000)),
+                2 => bench.pass(Duration::from_millis(random.next() % 5_000)),
                 3 if bench.connects.last().is_some_and(|(c, _)| *c == C0) && !bench.agent.is_up(C0) => {
                     bench.input(AgentInput::Connected { controller: C0 });
                     let sent = bench.take(C0);
@@ -121,17 +114,17 @@ fn random_bytes_in_any_state_do_not_crash_agent() {
                         bench.receive(C0, &Message::E2SetupResponse(E2SetupResponse { transaction_id, ..r }));
                     }
                 }
-                4 => bench.receive(C0, &subscription(random(&mut state) as u16 % 4, 7, &[0])),
-                5 => bench.receive(C0, &control(7, &[(random(&mut state) % 5) as u8], ACK)),
+                4 => bench.receive(C0, &subscription(random.next() as u16 % 4, 7, &[0])),
+                5 => bench.receive(C0, &control(7, &[(random.next() % 5) as u8], ACK)),
                 6 => {
-                    let _ = bench.agent.add_controller(bench.now, format!("c{}", random(&mut state) % 4));
+                    let _ = bench.agent.add_controller(bench.now, format!("c{}", random.next() % 4));
                     bench.drain();
                 }
                 7 => {
                     let _ = bench.agent.remove_controller(bench.now, controller);
                     bench.drain();
                 }
-                _ => bench.receive_bytes(controller, any_pdu(&mut state, version)),
+                _ => bench.receive_bytes(controller, any_pdu(&mut random, version)),
             }
             assert!(bench.agent.subscriptions() <= 4 && bench.agent.controllers().count() <= 8);
         }

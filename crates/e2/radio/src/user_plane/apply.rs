@@ -25,7 +25,7 @@ impl Cell {
             Command::Associate(associations) => self.associate(associations),
             Command::Tc(rnti, command) => self.command_tc(*rnti, command),
             Command::Allocate(direction, slot, allocations) => {
-                self.allocate(*direction, (*slot..=*slot, None), allocations)
+                self.allocate(*direction, *slot..=*slot, None, allocations)
             }
             Command::AllocateSlice(wanted) => self.allocate_slice(wanted),
         }
@@ -105,14 +105,15 @@ impl Cell {
         let free = || (now..).find(|slot| leg.decided(*slot, Some(id)).is_none());
         let first = wanted.slot.or_else(free).unwrap_or(now);
         let last = first.saturating_add(u64::from(wanted.slots.max(1)) - 1);
-        self.allocate(wanted.direction, (first..=last, Some(id)), &wanted.allocations)
+        self.allocate(wanted.direction, first..=last, Some(id), &wanted.allocations)
     }
 
     /// Decides on some slots, of one slice or of all.
     fn allocate(
         &mut self,
         direction: Direction,
-        (slots, slice): (RangeInclusive<u64>, Option<u32>),
+        slots: RangeInclusive<u64>,
+        slice: Option<u32>,
         wanted: &[Allocation],
     ) -> Result<(), Refusal> {
         let now = self.slot();

@@ -322,7 +322,7 @@ impl BearerDirection {
             let demand = self.hot[ue].demand;
             let (fit, size) = air.sizes.fit(mcs, demand, left);
             self.hot[ue].stamp = stamp;
-            if size > 0 && self.send(ue, mcs, (fit, size), air) {
+            if size > 0 && self.send(ue, mcs, fit, size, air) {
                 left -= fit;
                 bytes += size;
             }
@@ -348,7 +348,7 @@ impl BearerDirection {
             let size = air.sizes.bytes(mcs, granted);
             if is_ready && size > 0 {
                 hot.stamp = air.slot as u32;
-                if self.send(*ue as usize, mcs, (granted, size), air) {
+                if self.send(*ue as usize, mcs, granted, size, air) {
                     left -= granted;
                     bytes += size;
                 }
@@ -359,7 +359,7 @@ impl BearerDirection {
     }
 
     /// Sends a new transport block; false if no data fits into it.
-    fn send(&mut self, ue: usize, mcs: u8, (prbs, bytes): (u16, u32), air: &SlotContext<'_>) -> bool {
+    fn send(&mut self, ue: usize, mcs: u8, prbs: u16, bytes: u32, air: &SlotContext<'_>) -> bool {
         let hot = &mut self.hot[ue];
         let bearer = &mut self.bearers[ue];
         let piece = bearer.rlc.transmit(bytes, air.end_us);

@@ -162,14 +162,15 @@ impl Check<'_> {
             _ => return Err(format!("{at}: nothing is allowed here")),
         };
         for (name, wanted) in members {
-            self.keyword((name.as_str(), wanted), members, value, at, depth)?;
+            self.keyword(name.as_str(), wanted, members, value, at, depth)?;
         }
         Ok(())
     }
 
     fn keyword(
         &mut self,
-        (name, wanted): (&str, &Json),
+        name: &str,
+        wanted: &Json,
         members: &Map<String, Json>,
         value: &Json,
         at: &str,
@@ -189,7 +190,7 @@ impl Check<'_> {
                     None => refuse("a reference leads nowhere"),
                 }
             }
-            ("allOf" | "anyOf" | "oneOf", _) => self.several((name, wanted), value, at, depth),
+            ("allOf" | "anyOf" | "oneOf", _) => self.several(name, wanted, value, at, depth),
             ("not", _) if self.value(wanted, value, at, depth + 1).is_ok() => {
                 refuse("it has a value that `not` excludes")
             }
@@ -197,7 +198,7 @@ impl Check<'_> {
                 let mut each = all.iter().enumerate();
                 each.try_for_each(|(i, it)| self.value(wanted, it, &format!("{at}/{i}"), depth + 1))
             }
-            (_, Json::Object(of)) => self.object((name, wanted), members, of, at, depth),
+            (_, Json::Object(of)) => self.object(name, wanted, members, of, at, depth),
             (_, Json::Array(all)) => {
                 let twice =
                     || all.iter().enumerate().any(|(i, it)| all[..i].iter().any(|other| same(it, other)));
@@ -228,7 +229,8 @@ impl Check<'_> {
 
     fn several(
         &mut self,
-        (name, wanted): (&str, &Json),
+        name: &str,
+        wanted: &Json,
         value: &Json,
         at: &str,
         depth: usize,
@@ -252,7 +254,8 @@ impl Check<'_> {
 
     fn object(
         &mut self,
-        (name, wanted): (&str, &Json),
+        name: &str,
+        wanted: &Json,
         members: &Map<String, Json>,
         value: &Map<String, Json>,
         at: &str,

@@ -117,7 +117,7 @@ impl Association {
         let address = address.to_owned();
         let message = AssociationCommand::RemoveController { address: address.clone() }.encode();
         let waiting = Waiting::North { node, token: call.request.token, address };
-        self.commands.send_octets((node, function), message.into(), waiting, call.out)?;
+        self.commands.send_octets(node, function, message.into(), waiting, call.out)?;
         Ok(Completion::Later)
     }
 

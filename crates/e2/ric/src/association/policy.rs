@@ -48,7 +48,7 @@ impl Association {
     pub(super) fn go_on(&mut self, now: Time, id: GlobalE2NodeId, out: &mut IAppOutbox) {
         while let Some((step, function)) = self.next_step(&id) {
             let message = step.command().encode().into();
-            let sent = self.commands.send_octets((id, function), message, Waiting::Policy(id), out);
+            let sent = self.commands.send_octets(id, function, message, Waiting::Policy(id), out);
             let Some(part) = self.parts.get_mut(&id) else { return };
             match sent {
                 Ok(()) => {

@@ -201,6 +201,7 @@ pub fn is_name(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ranlab_machine::Random;
 
     fn bytes(text: &str) -> Bytes {
         Bytes::copy_from_slice(text.as_bytes())
@@ -239,7 +240,8 @@ mod tests {
 
     #[test]
     fn byte_count_matches_content_after_random_operations() {
-        let mut below = crate::dice(7);
+        let mut random = Random::new(7);
+        let mut below = |most| random.below(most);
         let mut s = LocalStore::default();
         for _ in 0..20_000 {
             let namespace = format!("n{}", below(3));

@@ -53,7 +53,7 @@ impl Console {
             if !wanted.ack {
                 return Err(Fault::new(409, "an effect is known by the command's answer: ack must be true"));
             }
-            self.begin_effect(call, (target, &wanted.node, details), effect)?;
+            self.begin_effect(call, target, &wanted.node, details, effect)?;
             return Ok(Completion::Later);
         }
         let refusal = known_refusal(target.model, &details.message);

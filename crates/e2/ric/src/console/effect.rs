@@ -159,7 +159,9 @@ impl Console {
     pub(super) fn begin_effect(
         &mut self,
         call: &mut Call<'_>,
-        (target, node, details): (Target, &str, ControlDetails),
+        target: Target,
+        node: &str,
+        details: ControlDetails,
         wanted: EffectBody,
     ) -> Result<(), Fault> {
         let slices = slices(wanted.slices.as_deref(), &target, &details)?;
@@ -226,7 +228,8 @@ impl Console {
     /// Applies a report of a subscription made for a measurement.
     pub(super) fn hear_effect(
         &mut self,
-        (id, subscription): (u64, u32),
+        id: u64,
+        subscription: u32,
         indication: &fast::Indication<'_>,
         out: &mut IAppOutbox,
     ) {

@@ -452,7 +452,7 @@ impl Console {
             self.feed.tell_or_keep(now, &about, report);
         }
         match held.asker {
-            SubscriptionOwner::Effect(effect) => self.hear_effect((effect, id), indication, out),
+            SubscriptionOwner::Effect(effect) => self.hear_effect(effect, id, indication, out),
             SubscriptionOwner::Group(group) => self.tell_rmr(group, id, indication),
             SubscriptionOwner::Waits(_) | SubscriptionOwner::Answered => {}
         }

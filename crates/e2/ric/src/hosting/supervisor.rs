@@ -360,6 +360,7 @@ fn since(then: Time, now: Time) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ranlab_machine::Random;
 
     const RESTART: Restart = Restart {
         when: RestartPolicy::Failure,
@@ -472,7 +473,8 @@ mod tests {
     #[test]
     fn random_histories_keep_the_invariants() {
         for seed in 1..=500_u64 {
-            let mut below = crate::dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+            let mut random = Random::stream(seed, 0);
+            let mut below = |most| random.below(most);
             let mut s = one(Restart { times: 3, within: Duration::from_secs(10), ..RESTART });
             let mut now = 0;
             let mut alive = false;

@@ -203,7 +203,7 @@ impl Slicing {
         let (control, instead) = other.controls(&id, quotas, &ue)?;
         let Control { node, function, header, message } = control;
         let waiting = Waiting::Quotas { token: call.request.token, refusal, instead: instead.map(Box::new) };
-        self.commands.send_control((node, function), header, message, waiting, call.out)?;
+        self.commands.send_control(node, function, header, message, waiting, call.out)?;
         Ok(Completion::Later)
     }
 
@@ -211,7 +211,7 @@ impl Slicing {
     pub(super) fn send_quotas(&mut self, control: Control, token: u64, out: &mut IAppOutbox) {
         let Control { node, function, header, message } = control;
         let waiting = Waiting::Quotas { token, refusal: Some(NO_SUCH_UE), instead: None };
-        if let Err(fault) = self.commands.send_control((node, function), header, message, waiting, out) {
+        if let Err(fault) = self.commands.send_control(node, function, header, message, waiting, out) {
             out.reply(fault.reply(token));
         }
     }

@@ -162,7 +162,8 @@ impl State {
     pub(super) fn on_station_complete(
         &mut self,
         id: GlobalE2NodeId,
-        (part, cu): (GlobalE2NodeId, GlobalE2NodeId),
+        part: GlobalE2NodeId,
+        cu: GlobalE2NodeId,
         components: &[ComponentConfigItem],
     ) {
         if self.stations.len() >= STATIONS_MAX && !self.stations.contains_key(&id) {

@@ -132,7 +132,7 @@ impl Virt {
         for (n, (part, _)) in (0..).zip(&carriers) {
             let id = if carriers.len() == 1 { Some(*base) } else { state.identity_of(base, &part.id, n) };
             if let Some(id) = id.filter(|_| part.function_by_oid(SliceModel::OID).is_some()) {
-                state.on_station_complete(id, (part.id, cu.id), &cu.components);
+                state.on_station_complete(id, part.id, cu.id, &cu.components);
             }
         }
     }

@@ -305,14 +305,15 @@ impl Lab {
         body: &str,
     ) -> (u16, Json) {
         let body = Bytes::copy_from_slice(body.as_bytes());
-        let reply = self.ask_octets((seat, iapp), method, path, body);
+        let reply = self.ask_octets(seat, iapp, method, path, body);
         (reply.0, serde_json::from_slice(&reply.1).unwrap())
     }
 
     /// Like [`ask_at`](Self::ask_at), for a response that is not JSON.
     pub(crate) fn ask_octets(
         &mut self,
-        (seat, iapp): (usize, usize),
+        seat: usize,
+        iapp: usize,
         method: Method,
         path: &str,
         body: Bytes,

@@ -11,6 +11,7 @@ use crate::transport::{
     duplex,
 };
 use bytes::{Bytes, BytesMut};
+use ranlab_machine::Random;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -19,21 +20,6 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 use std::task::{Wake, Waker};
-
-/// Pseudo-random generator (Marsaglia's xorshift).
-struct Dice(u64);
-
-impl Dice {
-    fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-    fn below(&mut self, most: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % most as u64) as usize
-    }
-}
 
 /// Number of messages in each direction of a link that moves.
 const MOVED: u32 = 20_000;
@@ -53,14 +39,14 @@ struct Task {
 
 /// Runs tasks in an order determined by a seed, until none is woken.
 struct Executor {
-    dice: Dice,
+    dice: Random,
     tasks: BTreeMap<usize, Task>,
     named: usize,
 }
 
 impl Executor {
     fn new(seed: u64) -> Self {
-        Self { dice: Dice::new(seed), tasks: BTreeMap::new(), named: 0 }
+        Self { dice: Random::stream(seed, 0), tasks: BTreeMap::new(), named: 0 }
     }
 
     fn spawn(&mut self, future: impl Future<Output = ()> + 'static) -> usize {
@@ -82,7 +68,7 @@ impl Executor {
             if woken.is_empty() {
                 return false;
             }
-            let name = woken[self.dice.below(woken.len())];
+            let name = woken[self.dice.index(woken.len() as u32) as usize];
             let task = self.tasks.get_mut(&name).unwrap();
             task.flag.0.store(false, Ordering::Relaxed);
             let waker = Waker::from(task.flag.clone());
@@ -177,7 +163,7 @@ fn forwarded(seed: u64, agents: usize, dead: Option<usize>) -> (Arrived, Vec<boo
     let _entered = runtime.enter();
     let mut world = Executor::new(seed);
     let counts = Arc::<Counts>::default();
-    let (xapp, to_xapp, pump) = link(1 + world.dice.below(4_000), &counts);
+    let (xapp, to_xapp, pump) = link(1 + world.dice.index(4_000) as usize, &counts);
     world.spawn(pump);
     let to_xapp = Rc::new(to_xapp);
     let open = Rc::new(Cell::new(agents));
@@ -185,12 +171,12 @@ fn forwarded(seed: u64, agents: usize, dead: Option<usize>) -> (Arrived, Vec<boo
     let ends = Rc::new(RefCell::new(vec![false; agents]));
     let mut doomed = None;
     for agent in 0..agents {
-        let (peer, near, pump) = link(1 + world.dice.below(100_000), &counts);
+        let (peer, near, pump) = link(1 + world.dice.index(100_000) as usize, &counts);
         let task = world.spawn(pump);
         if dead == Some(agent) {
             doomed = Some(task);
         }
-        let length = world.dice.below(9_000);
+        let length = world.dice.index(9_000) as usize;
         world.spawn(async move {
             let mut writer = FrameWriter::default();
             for number in 0..REPORTS {
@@ -243,7 +229,7 @@ fn forwarded(seed: u64, agents: usize, dead: Option<usize>) -> (Arrived, Vec<boo
             taken.borrow_mut().entry((usize::from(pdu[0]), pdu[1])).or_default().push(number);
         }
     });
-    let before = world.dice.below(3_000);
+    let before = world.dice.index(3_000) as usize;
     world.run(before);
     if let Some(task) = doomed {
         world.tasks.remove(&task);

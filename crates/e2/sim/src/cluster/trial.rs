@@ -230,7 +230,7 @@ impl ClusterTrial {
             let patience = self.setup_timeout_max;
             run.world.node(&format!("agent-{n}"), node, move |now, life| {
                 let beacon = TracerFunction::new(OID, number, life, book.clone());
-                agent(now, node, seed, (&around, patience), beacon)
+                agent(now, node, seed, &around, patience, beacon)
             });
             run.watcher.stations.push(Station::new(node, logbook));
         }
@@ -401,7 +401,8 @@ fn agent(
     now: Time,
     node: GlobalE2NodeId,
     seed: u64,
-    (rics, patience): (&[String], Duration),
+    rics: &[String],
+    patience: Duration,
     beacon: TracerFunction,
 ) -> Agent {
     let component = ComponentConfigItem {

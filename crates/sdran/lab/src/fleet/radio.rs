@@ -2,11 +2,12 @@
 use super::deadlines::now;
 use ranlab_e2_codec::e2ap::Plmn;
 use ranlab_e2_codec::e2sm::control::Refusal;
+use ranlab_machine::lock;
 use ranlab_ran::RADIO_TICK;
 use ranlab_ran::radio::{self, Radio, RadioConfig, RadioError, SharedRadio, UeMovement};
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 use tokio::sync::Notify;
 
@@ -32,7 +33,7 @@ impl Cell {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Radio> {
-        self.radio.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.radio)
     }
 
     /// Advances it in real time, without end.
@@ -72,7 +73,7 @@ async fn drive(radio: SharedRadio, mut told: impl FnMut(Vec<UeMovement>)) {
     loop {
         tick.tick().await;
         let moved = {
-            let mut radio = radio.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut radio = lock(&radio);
             let begin = Instant::now();
             let moved = radio.pass(now());
             radio.was_busy(begin.elapsed());

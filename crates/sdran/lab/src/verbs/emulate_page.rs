@@ -89,7 +89,7 @@ impl Page {
             shown.map_or_else(String::new, |title| format!(" The controller speaks as {title} does."));
         let words =
             format!("{} of {} base stations received a request for reports.{as_it}", now.alive, now.nodes);
-        self.0.running(words, (now.alive, now.nodes), tiles(now));
+        self.0.running(words, now.alive, now.nodes, tiles(now));
     }
 
     /// Reports the end to connected pages.

@@ -137,7 +137,7 @@ impl StampedLink {
             let socket = Arc::clone(&end.sender);
             let header = end.header;
             let go = Arc::clone(sending);
-            std::thread::spawn(move || send(&socket, (header, way), (clock, each), &go))
+            std::thread::spawn(move || send(&socket, header, way, clock, each, &go))
         });
         let taps = [far, near].into_iter().zip(1_u16..).map(|(end, way)| {
             let socket = Arc::clone(&end.tap);
@@ -293,8 +293,10 @@ fn number_of(frame: &[u8], way: u16) -> Option<u64> {
 
 fn send(
     socket: &OwnedFd,
-    (header, way): ([u8; ETHERNET_BYTES], u16),
-    (clock, each): (Clock, Duration),
+    header: [u8; ETHERNET_BYTES],
+    way: u16,
+    clock: Clock,
+    each: Duration,
     go: &AtomicBool,
 ) -> Vec<TxStamp> {
     let _ = urgent_thread(PRIORITIES.1);

@@ -450,7 +450,7 @@ impl RunningComponent for RunningNetwork {
         for flow in &self.part.flows.0 {
             let sent = departed.iter().find(|sent| sent.role == flow.role);
             let got = arrived.iter().find(|got| got.role == flow.role);
-            told_of(flow, (sent, got), &seen, report);
+            told_of(flow, sent, got, &seen, report);
         }
         let rungs = arrived.iter().filter_map(|got| got.rung);
         if let Some(rung) = rungs.min() {
@@ -471,7 +471,8 @@ impl Drop for RunningNetwork {
 /// reports what was sent.
 fn told_of(
     flow: &LiveFlow,
-    (sent, got): (Option<&Departed>, Option<&Arrived>),
+    sent: Option<&Departed>,
+    got: Option<&Arrived>,
     seen: &[TapDelays],
     report: &mut Report,
 ) {

@@ -76,7 +76,8 @@ impl LiveTopology {
     pub(super) fn borrowed_cable(
         &mut self,
         ports: &CablePorts,
-        (near, far): (&str, &str),
+        near: &str,
+        far: &str,
         interface: &str,
     ) -> Result<(), ComponentError> {
         let near = self.get(near)?.namespace.clone();
@@ -119,7 +120,8 @@ impl LiveTopology {
         ports: &CablePorts,
         containers: &[(&'static str, u8)],
         interface: &str,
-        (cu, switch): (&str, &str),
+        cu: &str,
+        switch: &str,
     ) -> Result<(), ComponentError> {
         let mut to = Vec::new();
         for (node, _) in containers {

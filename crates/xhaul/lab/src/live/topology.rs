@@ -92,13 +92,13 @@ impl LiveTopology {
             lab.node(name, Ipv4Addr::new(10, 77, 0, last))?;
         }
         if part.midhaul_switch {
-            lab.switched("mhsw", &edges, &containers, MIDHAUL, (part.sharing.0, given.midhaul.as_ref()))?;
+            lab.switched("mhsw", &edges, &containers, MIDHAUL, part.sharing.0, given.midhaul.as_ref())?;
         } else if let Some(ports) = &given.midhaul {
             if containers.len() > 1 {
                 let why = "live: one cable carries one cell: a neighbour or a background needs a switch (`net.midhaul_switches` 1)";
                 return Err(environment(why));
             }
-            lab.borrowed_cable(ports, ("v1", "du"), MIDHAUL)?;
+            lab.borrowed_cable(ports, "v1", "du", MIDHAUL)?;
         } else {
             for (edge, container) in edges.iter().zip(&containers) {
                 lab.cable((edge.0, MIDHAUL), (container.0, MIDHAUL))?;
@@ -129,9 +129,9 @@ impl LiveTopology {
             return Ok(());
         }
         if part.backhaul_switch {
-            self.switched("bhsw", &[("server", 1)], &[("v1", 11)], BACKHAUL, (part.sharing.0, given))?;
+            self.switched("bhsw", &[("server", 1)], &[("v1", 11)], BACKHAUL, part.sharing.0, given)?;
         } else if let Some(ports) = given {
-            self.borrowed_cable(ports, ("v1", "server"), BACKHAUL)?;
+            self.borrowed_cable(ports, "v1", "server", BACKHAUL)?;
         } else {
             self.cable(("server", BACKHAUL), ("v1", BACKHAUL))?;
         }
@@ -208,7 +208,8 @@ impl LiveTopology {
         edges: &[(&'static str, u8)],
         containers: &[(&'static str, u8)],
         interface: &str,
-        (sharing, given): (LiveSharing, Option<&CablePorts>),
+        sharing: LiveSharing,
+        given: Option<&CablePorts>,
     ) -> Result<(), ComponentError> {
         // With two machines, the midhaul switch is at the far end of the cable.
         let there = interface == MIDHAUL && self.apart.is_some_and(|end| !end.far);
@@ -252,7 +253,7 @@ impl LiveTopology {
             self.card = Some((cu.clone(), "nic".to_owned()));
         }
         if let (LiveSharing::Functions, Some(ports)) = (sharing, given) {
-            return self.functions(ports, containers, interface, (&cu, &switch));
+            return self.functions(ports, containers, interface, &cu, &switch);
         }
         self.shared(&cu, containers, interface, sharing)
     }

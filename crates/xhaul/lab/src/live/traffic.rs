@@ -344,7 +344,7 @@ impl<'a> Sender<'a> {
             let since = (first + due).as_nanos() as u64;
             let launch = timing.lead.map(|_| (real + since, tai + since + timing.early().as_nanos() as u64));
             for (index, &bytes) in self.flow.payloads.iter().enumerate() {
-                self.one((release, index), bytes, launch);
+                self.one(release, index, bytes, launch);
             }
         }
         Departed { role: self.flow.role.clone(), packets: self.sequence, late: self.late }
@@ -361,7 +361,7 @@ impl<'a> Sender<'a> {
 
     /// Sends one packet with its number and time. Packets that the kernel rejects count as lost. A launched packet
     /// carries the time when it is due on the clock of stamps, and its launch time on the clock of launch times.
-    fn one(&mut self, (release, index): (u64, usize), bytes: usize, launch: Option<(u64, u64)>) {
+    fn one(&mut self, release: u64, index: usize, bytes: usize, launch: Option<(u64, u64)>) {
         let mut payload = vec![0; bytes.max(MARK_BYTES)];
         payload[..8].copy_from_slice(&self.sequence.to_le_bytes());
         self.sequence += 1;

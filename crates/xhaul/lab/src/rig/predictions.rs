@@ -67,7 +67,7 @@ pub(super) fn simulate(
 ) -> Result<Outcome, RigError> {
     let begun = std::time::Instant::now();
     let moved = |phase| shifted(setup, &plan.network, phase, seed);
-    let reports = run_phases(setup, &moved, (duration_ps, seed, first_phase), stop)?;
+    let reports = run_phases(setup, &moved, duration_ps, seed, first_phase, stop)?;
     let elapsed_s = begun.elapsed().as_secs_f64();
     let mut found: BTreeMap<&'static str, Found> = BTreeMap::new();
     let mut events = 0;
@@ -193,7 +193,9 @@ fn short(role: &str, found: &Found) -> [(Outcome, Option<LimitViolation>); 4] {
 pub(super) fn run_phases(
     setup: &Setup,
     network_at: &(dyn Fn(u64) -> Network + Sync),
-    (duration_ps, seed, first_phase): (Ps, u64, u64),
+    duration_ps: Ps,
+    seed: u64,
+    first_phase: u64,
     stop: &Stop,
 ) -> Result<Vec<Report>, RigError> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);

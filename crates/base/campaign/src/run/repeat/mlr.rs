@@ -31,7 +31,7 @@ impl Trials<'_, '_> {
         while let Some(trial) = machine.next_trial() {
             // Varies trials at one load: a simulated system would otherwise repeat the same loss.
             self.run.seed = seed_of(seed, tried.len(), 0);
-            let (seen, this) = match self.at(search, (&load.axis, whole), trial, &mut tried)? {
+            let (seen, this) = match self.at(search, &load.axis, whole, trial, &mut tried)? {
                 Ok(seen) => seen,
                 Err(ended) => return Ok(ended),
             };

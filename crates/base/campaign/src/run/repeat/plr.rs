@@ -28,7 +28,7 @@ impl Trials<'_, '_> {
             // Trials at one load vary like repeats: a simulated system would otherwise have the same loss
             // each time.
             self.run.seed = seed_of(seed, tried.len(), 0);
-            let (seen, this) = match self.at(search, (&load.axis, whole), trial, &mut tried)? {
+            let (seen, this) = match self.at(search, &load.axis, whole, trial, &mut tried)? {
                 Ok(seen) => seen,
                 Err(ended) => return Ok(ended),
             };
@@ -68,7 +68,7 @@ impl Trials<'_, '_> {
         // The losses of the last trial do not decide the outcome, because a soak looks for losses.
         Ok((
             Outcome::Ok,
-            describe_result(&machine, &own, (*target, load.max), &unsent, trials, *budget),
+            describe_result(&machine, &own, *target, load.max, &unsent, trials, *budget),
             recording,
         ))
     }
@@ -78,7 +78,8 @@ impl Trials<'_, '_> {
 fn describe_result(
     machine: &PlrSearch,
     own: &Estimate,
-    (target, max): (f64, f64),
+    target: f64,
+    max: f64,
     unsent: &str,
     trials: u32,
     budget: std::time::Duration,

@@ -115,12 +115,8 @@ impl Queue {
         if let QueueKind::CoDel { target_us, interval_us } = self.kind {
             let target = u64::from(target_us);
             let interval = u64::from(interval_us);
-            while self.codel.drops(
-                now_us,
-                (self.sojourn(&packet, now_us), self.stats.bytes),
-                target,
-                interval,
-            ) {
+            while self.codel.drops(now_us, self.sojourn(&packet, now_us), self.stats.bytes, target, interval)
+            {
                 self.stats.dropped_packets += 1;
                 dropped(packet);
                 packet = self.take()?;
@@ -163,7 +159,7 @@ impl Queue {
 
 impl CoDel {
     /// Whether CoDel drops the packet just taken, given its sojourn time and the bytes left in the queue.
-    fn drops(&mut self, now_us: u64, (sojourn, left): (u64, u64), target: u64, interval: u64) -> bool {
+    fn drops(&mut self, now_us: u64, sojourn: u64, left: u64, target: u64, interval: u64) -> bool {
         let above = self.above(now_us, sojourn, left, target, interval);
         if self.dropping {
             if !above {

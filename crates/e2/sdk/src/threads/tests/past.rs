@@ -71,7 +71,7 @@ fn bypass(near: &Stream, mouth: &Arc<XappOutbox>) -> BypassRoutes {
 
 /// Acts as the machine for one agent's link: forwards all its messages, and enables or disables the fast path of a
 /// subscription at random, also between two messages that arrived together.
-async fn decide(near: Stream, mouth: Arc<XappOutbox>, agent: usize, dice: Rc<RefCell<Dice>>) {
+async fn decide(near: Stream, mouth: Arc<XappOutbox>, agent: usize, dice: Rc<RefCell<Random>>) {
     let mut pass = bypass(&near, &mouth);
     let mut outlet = ToOutbox(mouth.clone());
     let mut reader = FrameReader::default();
@@ -81,7 +81,7 @@ async fn decide(near: Stream, mouth: Arc<XappOutbox>, agent: usize, dice: Rc<Ref
         outlet.push_indication(Time::ZERO, flow(agent, subscription), Out::whole(pdu));
         let (chance, which) = {
             let mut dice = dice.borrow_mut();
-            (dice.below(6), dice.below(usize::from(SUBSCRIPTIONS)) as u8)
+            (dice.index(6), dice.index(SUBSCRIPTIONS.into()) as u8)
         };
         let id = request_id(agent, which);
         match chance {
@@ -113,15 +113,15 @@ fn subscription_keeps_order_on_both_paths() {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let _entered = runtime.enter();
         let mut world = Executor::new(seed);
-        let dice = Rc::new(RefCell::new(Dice::new(seed + 1_000)));
+        let dice = Rc::new(RefCell::new(Random::stream(seed, 1)));
         let counts = Arc::<Counts>::default();
         let agents = 1 + seed as usize % 4;
-        let (xapp, mouth, pump) = mouth(1 + world.dice.below(9_000), usize::MAX, &counts);
+        let (xapp, mouth, pump) = mouth(1 + world.dice.index(9_000) as usize, usize::MAX, &counts);
         world.spawn(pump);
         for agent in 0..agents {
-            let (peer, near, pump) = link(1 + world.dice.below(60_000), &counts);
+            let (peer, near, pump) = link(1 + world.dice.index(60_000) as usize, &counts);
             world.spawn(pump);
-            let length = world.dice.below(3_000);
+            let length = world.dice.index(3_000) as usize;
             world.spawn(async move {
                 let mut writer = FrameWriter::default();
                 for number in 0..REPORTS {

@@ -78,7 +78,7 @@ fn simulate(
     let begun = std::time::Instant::now();
     let duration_ps = crate::rig::ps(run.duration);
     let moved = |phase: u64| shifted(&plan.network, phase, run.seed);
-    let reports = run_phases(setup, &moved, (duration_ps, run.seed, first), &run.stop)?;
+    let reports = run_phases(setup, &moved, duration_ps, run.seed, first, &run.stop)?;
     let elapsed_s = begun.elapsed().as_secs_f64();
     let events: u64 = reports.iter().map(|report| report.events).sum();
     let digest = reports.iter().fold(0_u64, |digest, report| digest.rotate_left(5) ^ report.digest);

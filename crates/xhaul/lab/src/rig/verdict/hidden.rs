@@ -41,7 +41,7 @@ pub(super) fn sentences(results: &Results) -> Vec<String> {
     let of = |name: &str| rows.iter().find(|(own, _)| own == name).map(|(_, points)| points.as_slice());
     let told = |(row, base): &(String, String)| {
         let (points, first) = of(row).zip(of(base))?;
-        sentence(results, (row, points), (base, first))
+        sentence(results, row, points, base, first)
     };
     pairs(results, &rows).iter().filter_map(told).collect()
 }
@@ -65,8 +65,10 @@ fn pairs(results: &Results, rows: &[Row<'_>]) -> Vec<(String, String)> {
 /// Describes the difference between two rows by stage; `None` without measurements.
 fn sentence(
     results: &Results,
-    (row, points): (&str, &[&PointResult]),
-    (base, first): (&str, &[&PointResult]),
+    row: &str,
+    points: &[&PointResult],
+    base: &str,
+    first: &[&PointResult],
 ) -> Option<String> {
     let over = |points: &[&PointResult], metric: &str| {
         let values: Vec<f64> = points.iter().filter_map(|point| mean(point, metric)).collect();
