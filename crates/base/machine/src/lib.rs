@@ -11,6 +11,7 @@
 //! | [`metrics`] | metrics as Prometheus text |
 //! | [mod@routes], [`routes!`] | routes of an HTTP interface, declared once |
 //! | [`lock`] | a mutex that a panicked holder does not spoil |
+//! | [`mod@support`], [`elements!`] | elements of messages that are acted on, refused or ignored |
 //! | [`codes!`] | constants of a number type, one line each |
 #![deny(missing_docs)]
 
@@ -46,6 +47,7 @@ mod loss;
 pub mod metrics;
 mod random;
 pub mod routes;
+pub mod support;
 mod time;
 
 pub use contract::{Action, Machine};

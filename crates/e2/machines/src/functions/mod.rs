@@ -12,9 +12,12 @@
 //! | [`ccc`] | CCC, id 4 | report, control: the configuration of cells and of the node |
 //! | [`ni`] | NI, id 1 | report: copies of the messages of interfaces |
 //! | [`association`] | id 139 | control: controllers of the agent, and the UEs that each of them sees |
+//!
+//! [`elements`] lists which elements of subscriptions and controls are acted on, refused or ignored.
 pub mod association;
 pub mod ccc;
 mod command_function;
+pub mod elements;
 pub mod hw;
 pub mod kpm;
 pub mod ni;

@@ -1,4 +1,5 @@
 //! The base station's endpoint of version 1.
+use super::elements::v1::Checked;
 use super::measure::{Agent, Core, Measurement, Station};
 use super::station;
 use crate::Time;
@@ -103,6 +104,11 @@ impl EmpowerAgent1 {
     /// controller responds to an unknown slice with another REM.
     fn slice(&mut self, now: Time, xid: u32, opcode: Opcode, id: SliceId, tlvs: &[Tlv]) {
         self.core.requested(now);
+        // The other elements apply: published controllers send each slice with its UEs.
+        let unsupported = |tlv: &Tlv| tlv.refused().filter(|_| *tlv != Tlv::RntiList(Vec::new()));
+        if let Some(element) = tlvs.iter().find_map(unsupported) {
+            self.core.refuse(element);
+        }
         let known = self.own.slices.get(&id.dscp).copied();
         let (opcode, tlvs) = match (opcode, known) {
             (Opcode::Remove, _) => {
@@ -163,6 +169,9 @@ impl Station for EmpowerAgent1 {
 
     fn take(&mut self, now: Time, pdu: Pdu) {
         let xid = pdu.header.xid;
+        if let Some(element) = pdu.body.refused() {
+            return self.core.refuse(element);
+        }
         match pdu.body {
             Body::CapsRequest(_) => {
                 // Only the first of several pending hellos gets a response.
@@ -213,7 +222,8 @@ impl Station for EmpowerAgent1 {
                 self.core.fault(format!("action {action} has no meaning"));
             }
             Body::Hello(_) | Body::Opaque { .. } => {}
-            _ => self.core.fault("a message that only base stations send".to_owned()),
+            // Refused.
+            _ => {}
         }
     }
 

@@ -1,4 +1,5 @@
 //! The base station's endpoint of version 2.
+use super::elements::v2::Checked;
 use super::measure::{Agent, Core, Measurement, Station};
 use crate::Time;
 use crate::agent::{PeriodicTimer, Ue, UeChange, UeEvent};
@@ -81,6 +82,10 @@ impl Station for EmpowerAgent2 {
     const DECODE: fn(&[u8]) -> Result<Pdu, EmpowerError> = decode;
 
     fn take(&mut self, now: Time, pdu: Pdu) {
+        if let (Kind::Request(_), Some(element)) = (pdu.kind, pdu.tlvs.refused()) {
+            self.core.refuse(element);
+            return self.send(Kind::Response(Outcome::Fail), pdu.action, pdu.xid, Vec::new(), None);
+        }
         let operation = match pdu.kind {
             Kind::Request(operation) => operation,
             // The response to this agent's hello.

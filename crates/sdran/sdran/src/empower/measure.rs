@@ -6,6 +6,7 @@ use crate::agent::{
     UeEvent, UeTable,
 };
 use crate::empower::protocol::EmpowerError;
+use ranlab_machine::support::Element;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
@@ -127,6 +128,13 @@ impl Core {
     pub(super) fn fault(&mut self, what: String) {
         self.counters.faults += 1;
         self.outputs.push_back(AgentOutput::Event(AgentEvent::Fault(what)));
+    }
+
+    /// Reports an element of a message that is not supported.
+    pub(super) fn refuse(&mut self, element: &Element) {
+        self.counters.refused_commands += 1;
+        let what = format!("the base station does not support {element}");
+        self.outputs.push_back(AgentOutput::Event(AgentEvent::Refused(what)));
     }
 
     pub(super) fn broken(&mut self, what: String) {

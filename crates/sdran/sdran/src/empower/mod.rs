@@ -7,6 +7,7 @@ mod agent2;
 mod control1;
 mod control2;
 pub mod controller;
+pub mod elements;
 mod measure;
 pub mod protocol;
 mod session;

@@ -1,5 +1,6 @@
 //! The agent's endpoint.
 use super::control::Control;
+use super::elements::Checked;
 use super::report;
 use super::steering::Steering;
 use super::template::Replies;
@@ -181,6 +182,9 @@ impl FlexranAgent {
     }
 
     fn take(&mut self, now: Time, message: Message) {
+        if let Some(element) = message.refused() {
+            return self.refuse(&message, element);
+        }
         match message {
             Message::Hello(hello) => self.hello(hello.header),
             Message::EnbConfigRequest(request) => {
@@ -230,8 +234,8 @@ impl FlexranAgent {
             Message::UeConfigReply(reply) => self.associate(&reply),
             Message::AgentReconfiguration(change) => self.policy(change),
             Message::DlMacConfig(config) => self.decision(&config),
-            Message::UlMacConfig(_) | Message::RrcTriggering(_) => self.counters.commands += 1,
-            _ => self.fault("a message that only agents send".to_owned()),
+            // Refused.
+            _ => {}
         }
     }
 
@@ -283,9 +287,15 @@ impl FlexranAgent {
                 body.ue_report_flags.unwrap_or(0),
                 body.cell_report_flags.unwrap_or(0),
             ),
-            Some(StatsRequestBody::Ue(body)) => (Some(ReportFrequency::Once), 1, body.flags.unwrap_or(0), 0),
+            Some(StatsRequestBody::Ue(body)) => {
+                let reporting =
+                    Reporting { beat: None, ue_flags: body.flags.unwrap_or(0), cell_flags: 0, xid };
+                return self.report_ues(now, reporting, &body.rnti);
+            }
             Some(StatsRequestBody::Cell(body)) => {
-                (Some(ReportFrequency::Once), 1, 0, body.flags.unwrap_or(0))
+                // A base station has one cell, with index 0.
+                let here = body.cell.is_empty() || body.cell.contains(&0);
+                (Some(ReportFrequency::Once), 1, 0, if here { body.flags.unwrap_or(0) } else { 0 })
             }
             None => return self.fault("a statistics request without content".to_owned()),
         };
@@ -353,6 +363,17 @@ impl FlexranAgent {
             encode_frame(&envelope, &mut octets).ok().map(|()| octets)
         });
         self.replies = replies;
+    }
+
+    /// Reports UEs once: those with these C-RNTIs, or all if the list is empty.
+    fn report_ues(&mut self, now: Time, reporting: Reporting, rntis: &[u32]) {
+        let sfn = match &self.steering {
+            Some(steering) => steering.sfn_sf(),
+            None => sfn_sf(now.as_nanos() / 1_000_000),
+        };
+        let mut reply = self.stats_reply(&reporting, sfn);
+        reply.ue_report.retain(|ue| rntis.is_empty() || ue.rnti.is_some_and(|rnti| rntis.contains(&rnti)));
+        self.send(None, reply, Some(now));
     }
 
     fn stats_reply(&self, reporting: &Reporting, sfn: u32) -> StatsReply {

@@ -5,6 +5,7 @@ use super::template::Replies;
 use crate::agent::{AgentEvent, AgentOutput};
 use crate::flexran::protocol::*;
 use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
+use ranlab_machine::support::Element;
 
 impl FlexranAgent {
     /// Reports the outcome of a command. The published controllers give their commands no number and get no
@@ -21,6 +22,23 @@ impl FlexranAgent {
             let header = Some(Header::new(Kind::ReconfigureAgent, xid));
             let answer = AgentReconfiguration { header, policy: refused, ..AgentReconfiguration::default() };
             self.send(Some(direction), answer, None);
+        }
+    }
+
+    /// Refuses a message for one of its elements. Messages that only agents send are faults of the controller.
+    pub(super) fn refuse(&mut self, message: &Message, element: &Element) {
+        match message {
+            Message::EchoReply(_)
+            | Message::StatsReply(_)
+            | Message::SfTrigger(_)
+            | Message::UlSrInfo(_)
+            | Message::LcConfigReply(_)
+            | Message::UeStateChange(_) => self.fault("a message that only agents send".to_owned()),
+            _ => {
+                self.counters.commands += 1;
+                let what = format!("the base station does not support {element}");
+                self.done(message.header(), Err(Refusal::new(Reason::NotSupported, what)));
+            }
         }
     }
 
@@ -72,6 +90,9 @@ impl FlexranAgent {
     pub(super) fn reconfigure(&mut self, reply: &EnbConfigReply) {
         self.counters.commands += 1;
         let Some(cell) = reply.cell_config.first() else { return };
+        if let Some(refusal) = self.beyond_cell(reply) {
+            return self.done(reply.header.as_ref(), Err(refusal));
+        }
         self.replies = Replies::Changed;
         let mut control = self.control.clone();
         let set = match control.configure(cell) {
@@ -89,6 +110,20 @@ impl FlexranAgent {
             self.outputs.extend(set.map(AgentOutput::Event));
         }
         self.done(reply.header.as_ref(), ended);
+    }
+
+    /// Returns the refusal of a configuration for more than a cell and its downlink.
+    fn beyond_cell(&self, reply: &EnbConfigReply) -> Option<Refusal> {
+        let refusal = |what| Some(Refusal::new(Reason::NotSupported, what));
+        let uplink = reply.cell_config.iter().filter_map(|cell| cell.slice_config.as_ref()?.ul.as_ref());
+        if reply.cell_config.len() > 1 {
+            return refusal("the base station has one cell");
+        }
+        // Without a radio, slices are only stored and reported.
+        if self.steering.is_some() && uplink.into_iter().any(|uplink| !uplink.slices.is_empty()) {
+            return refusal("the cell slices its downlink only");
+        }
+        None
     }
 
     /// It configures UEs in the same way.

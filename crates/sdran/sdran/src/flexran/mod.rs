@@ -3,6 +3,7 @@ mod agent;
 mod commands;
 mod control;
 pub mod controller;
+pub mod elements;
 pub mod protocol;
 mod report;
 mod session;

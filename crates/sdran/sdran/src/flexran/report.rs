@@ -165,7 +165,7 @@ pub(super) fn policy_of(change: &AgentReconfiguration) -> Result<Policy, Refusal
     for system in &change.systems {
         for subsystem in &system.subsystems {
             let names = [system.system.as_deref(), subsystem.name.as_deref()];
-            if names != [Some("mac"), Some("dl_scheduler")] || !subsystem.params.is_empty() {
+            if names != [Some("mac"), Some("dl_scheduler")] {
                 let what = "of the parts of the base station, mac's dl_scheduler has a behaviour to change";
                 return Err(Refusal::new(Reason::NotSupported, what));
             }

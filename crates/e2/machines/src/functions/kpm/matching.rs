@@ -67,20 +67,21 @@ impl Plan {
             ActionFormat::Conditional(it) => {
                 let granularity_ms = it.granularity_ms;
                 let (conditional, infos) = Conditional::new(it, station)?;
-                return Self::compile(ReportForm::Each(conditional), &infos, granularity_ms, (text, station));
+                return Self::compile(ReportForm::Each(conditional), &infos, granularity_ms, text, station);
             }
         };
-        if !station.is_cell(measurements.cell) || measurements.bins.is_some() {
+        if !station.is_cell(measurements.cell) {
             return None;
         }
-        Self::compile(of, &measurements.infos, measurements.granularity_ms, (text, station))
+        Self::compile(of, &measurements.infos, measurements.granularity_ms, text, station)
     }
 
     fn compile(
         of: ReportForm,
         infos: &[MeasurementInfo],
         granularity_ms: u32,
-        (text, station): (Text, &Station),
+        text: Text,
+        station: &Station,
     ) -> Option<(Self, u32)> {
         let quantities = quantities(infos, !matches!(of, ReportForm::Node), station)?;
         // Measurements requested by identifier are reported by name.

@@ -2,6 +2,7 @@
 //!
 //! | request | response |
 //! |---|---|
+//! | a report style that is not the number of its format | the action is refused |
 //! | an unknown measurement, another cell or network, a label other than those below | the action is refused; a partial report would look like a fault of the node |
 //! | labels S-NSSAI, 5QI, QCI, PLMN, sum | values of the selected UEs; all bearers have 5QI 9 |
 //! | conditions on S-NSSAI, RSRP (dBm), RSRQ (dB), CQI, 5QI, QCI, stationary, category M | evaluated on the readings of each UE; actions with GBR or AMBR are refused |
@@ -18,6 +19,7 @@ mod matching;
 mod reading;
 mod records;
 
+use super::elements::kpm::Checked;
 use super::periods::Periods;
 use crate::Time;
 use crate::agent::*;
@@ -111,8 +113,11 @@ fn common_divisor(a: u32, b: u32) -> u32 {
 fn wanted(action: &ActionToBeSetup, period_ms: u32, station: &Station) -> Result<(Plan, u32), Cause> {
     let definition = action.definition.as_ref().filter(|_| action.kind == RicActionType::Report);
     let definition = definition.and_then(|it| decode_either::<ActionDefinition>(it).ok());
-    let (plan, granularity_ms) =
-        definition.and_then(|(it, text)| Plan::new(it.format, text, station)).ok_or(ACTION)?;
+    // The report style is the number of the format.
+    let definition = definition
+        .filter(|(it, _)| it.refused().is_none() && it.style == it.format.number())
+        .ok_or(ACTION)?;
+    let (plan, granularity_ms) = Plan::new(definition.0.format, definition.1, station).ok_or(ACTION)?;
     let divides = period_ms.is_multiple_of(granularity_ms) && period_ms / granularity_ms <= RECORDS_MAX;
     if divides { Ok((plan, granularity_ms)) } else { Err(ACTION) }
 }

@@ -145,7 +145,10 @@ fn read(control: &ControlRequest<'_>) -> Result<(Name, Order), Cause> {
     let (style, action) = order.action();
     let offered = ORDERS.iter().any(|it| (it.0, it.2) == (style, action));
     match header.format {
-        HeaderFormat::Action(header) if offered => Ok((header.ue, order)),
+        // Without an insert there is no process that a control could reject.
+        HeaderFormat::Action(header) if offered && header.decision != Some(Decision::Reject) => {
+            Ok((header.ue, order))
+        }
         _ => Err(UNKNOWN),
     }
 }
@@ -361,7 +364,8 @@ impl<C: RcControl> Function<C> {
 
     fn send(
         ctx: &mut FunctionContext<'_>,
-        (subscription, action): (SubscriptionId, RicActionId),
+        subscription: SubscriptionId,
+        action: RicActionId,
         header: &IndicationHeader,
         message: &IndicationMessage,
         process: Option<&[u8]>,
@@ -387,7 +391,7 @@ impl<C: RcControl> Function<C> {
                 let Some(mobility) = self.station.mobility() else { return };
                 for (action, wanted) in listener.reports() {
                     let message = said(mobility, event, wanted);
-                    Self::send(ctx, (*id, action), &header, &message, None);
+                    Self::send(ctx, *id, action, &header, &message, None);
                 }
             }
         }
@@ -416,7 +420,7 @@ impl<C: RcControl> Function<C> {
             let header = IndicationHeaderFormat::Report(ReportHeader { condition: None });
             let header = IndicationHeader { format: header };
             for action in listener.actions.iter().map(|action| action.id) {
-                Self::send(ctx, (*id, action), &header, &message, None);
+                Self::send(ctx, *id, action, &header, &message, None);
             }
         }
     }
@@ -442,7 +446,7 @@ impl<C: RcControl> Function<C> {
         let process = process_octets(self.last_process);
         let header = IndicationHeader::handover_request(name);
         let message = IndicationMessage { format: IndicationFormat::Insert(reports::handover_request(cell)) };
-        let told = Self::send(ctx, (subscription, action), &header, &message, Some(&process));
+        let told = Self::send(ctx, subscription, action, &header, &message, Some(&process));
         if told {
             let until = ctx.now() + wait;
             self.waiting.insert(self.last_process, Waiting { subscription, number, cell, until, goes_on });

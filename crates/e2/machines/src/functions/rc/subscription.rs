@@ -1,4 +1,5 @@
 //! Event triggers and actions of a subscription to RC.
+use super::super::elements::rc::Checked;
 use super::policy::POLICIES_MAX;
 use super::{ACTION, TRIGGER};
 use ranlab_e2_codec::e2ap::{
@@ -36,9 +37,6 @@ impl UeSelection {
         let mut either = true;
         for condition in conditions {
             let UeKind::One(one) = &condition.ue else { return Err(TRIGGER) };
-            if one.test.is_some() {
-                return Err(TRIGGER);
-            }
             let number = one.ue.number();
             if either {
                 named.insert(number);
@@ -94,10 +92,8 @@ impl Messages {
     /// Reads a condition. A message that never occurs here, or not in this direction, is refused.
     fn new(event: &MessageEvent, nr: bool) -> Result<Self, Cause> {
         let said = match event.message {
-            MessageType::Rrc(message) if event.events.is_none() => {
-                CopiedMessage::from_trigger(message, nr).ok_or(TRIGGER)?
-            }
-            _ => return Err(TRIGGER),
+            MessageType::Rrc(message) => CopiedMessage::from_trigger(message, nr).ok_or(TRIGGER)?,
+            MessageType::Interface(_) => return Err(TRIGGER),
         };
         if event.direction.is_some_and(|direction| direction != said.direction()) {
             return Err(TRIGGER);
@@ -151,6 +147,9 @@ impl Trigger {
     /// Decodes an event trigger at a base station of NR or of LTE.
     pub(super) fn read(octets: &bytes::Bytes, nr: bool) -> Result<Self, Cause> {
         let trigger = EventTrigger::decode_as(Encoding::Per, octets).map_err(|_| TRIGGER)?;
+        if trigger.refused().is_some() {
+            return Err(TRIGGER);
+        }
         match trigger.format {
             TriggerFormat::Messages(it) => {
                 let messages = it.messages.iter().map(|event| Messages::new(event, nr));
@@ -159,9 +158,7 @@ impl Trigger {
             TriggerFormat::Node(changes) => {
                 changes.iter().map(Neighbours::new).collect::<Result<_, _>>().map(Self::Neighbours)
             }
-            TriggerFormat::Process(it)
-                if (it.process, it.breakpoint) == (MOBILITY, HANDOVER_PREPARATION) && it.node.is_none() =>
-            {
+            TriggerFormat::Process(it) if (it.process, it.breakpoint) == (MOBILITY, HANDOVER_PREPARATION) => {
                 UeSelection::new(it.ues.as_deref()).map(Self::Handover)
             }
             TriggerFormat::Ues(changes) => {
@@ -224,6 +221,9 @@ pub(super) struct Action {
 pub(super) fn action(when: &Trigger, action: &ActionToBeSetup) -> Result<Action, Cause> {
     let definition = action.definition.as_ref().ok_or(ACTION)?;
     let definition = ActionDefinition::decode_as(Encoding::Per, definition).map_err(|_| ACTION)?;
+    if definition.refused().is_some() {
+        return Err(ACTION);
+    }
     let does = match (action.kind, definition.format) {
         (RicActionType::Report, ActionFormat::Report(wanted)) if definition.style == when.style() => {
             report(when, &wanted)?
