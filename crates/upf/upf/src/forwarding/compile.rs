@@ -2,9 +2,10 @@
 use super::flow::{Filter, FlowError};
 use super::inner::ue_key;
 use super::rules::{Action, Rule, Rules, Source, Ues, measures_before_qos};
+use super::{QFI, RQI};
 use crate::pfcp::{
-    ApplicationPfds, ApplyAction, Cause, CreateFar, CreatePdr, FTeid, FailedRuleId, ForwardingParameters,
-    Interface, OuterHeaderCreation, OuterHeaderRemoval, PfdContents,
+    ApplicationPfds, ApplyAction, Cause, CreateFar, CreatePdr, CreateQer, FTeid, FailedRuleId,
+    ForwardingParameters, Interface, OuterHeaderCreation, OuterHeaderRemoval, PfdContents,
 };
 use std::net::IpAddr;
 
@@ -110,8 +111,12 @@ fn compile_rule(pdr: &CreatePdr, rules: &Rules<'_>) -> Result<Rule, Unsupported>
     let marking = way.and_then(|way| way.transport_level_marking).map_or(0, |marking| marking.0);
     let qers = rules.qers.iter().enumerate().filter(|(_, qer)| pdr.qer_ids.contains(&qer.qer_id));
     // The application's QER precedes the session's, which names no flow or flow 0.
-    let named = qers.clone().filter_map(|(_, qer)| qer.qfi).map(|qfi| qfi.0 & 63);
-    let qfi = named.reduce(|first, next| if first == 0 { next } else { first });
+    let reflects = |qer: &CreateQer| source == Source::N6 && qer.rqi.is_some_and(|rqi| rqi.0 != 0);
+    let named = qers.clone().filter_map(|(_, qer)| {
+        let qfi = qer.qfi?.0 & QFI;
+        Some(if reflects(qer) { qfi | RQI } else { qfi })
+    });
+    let qfi = named.reduce(|first, next| if first & QFI == 0 { next } else { first });
     let urrs = rules.urrs.iter().enumerate().filter(|(_, urr)| pdr.urr_ids.contains(&urr.urr_id));
     Ok(Rule {
         pdr_id: pdr.pdr_id.0,

@@ -31,7 +31,7 @@ use crate::pfcp::ApplicationPfds;
 use inner::Inner;
 use police::Bucket;
 use ranlab_packet::gtpu::{
-    GpduTemplate, Message, Packet, PduSession, decode_message, extension_type, message_type,
+    DlPduSession, GpduTemplate, Message, Packet, PduSession, decode_message, extension_type, message_type,
 };
 use rules::{Action, Entry, Mapping, Qer, Rule, Waiting};
 use std::collections::{HashMap, VecDeque};
@@ -107,14 +107,23 @@ pub struct UserPlane {
     // Boxes move into and out of `entries` unchanged.
     #[allow(clippy::vec_box)]
     prototypes: Vec<Option<(Entry, Vec<Box<Entry>>)>>,
-    /// Headers of downlink packets by QFI, and one without a container.
+    /// Headers of downlink packets by QFI and RQI, and one without a container.
     heads: Vec<GpduTemplate>,
     counters: PlaneCounters,
     events: VecDeque<PlaneEvent>,
     waiting: usize,
 }
 
-const NO_QFI: usize = 64;
+/// QFI and RQI in a rule's QoS flow and in the second byte of a PDU session container.
+const QFI: u8 = 0x3f;
+const RQI: u8 = 0x40;
+/// Index of the header without a container, after those with QFI and RQI.
+const NO_QFI: usize = 128;
+
+/// Returns the container of downlink packets with this QFI and RQI.
+fn downlink_container(flow: u8) -> PduSession {
+    PduSession::Dl(DlPduSession { qfi: flow & QFI, rqi: flow & RQI != 0, ..Default::default() })
+}
 
 impl Default for UserPlane {
     fn default() -> Self {
@@ -125,9 +134,9 @@ impl Default for UserPlane {
 impl UserPlane {
     /// Creates a user plane without sessions.
     pub fn new() -> Self {
-        // A container with only a QFI always fits.
-        let head = |qfi: usize| {
-            let session = (qfi < NO_QFI).then(|| PduSession::dl(qfi as u8));
+        // A container with only QFI and RQI always fits.
+        let head = |flow: usize| {
+            let session = (flow < NO_QFI).then(|| downlink_container(flow as u8));
             GpduTemplate::new(session).ok()
         };
         Self {
@@ -472,7 +481,7 @@ impl Buffering {
 /// Returns the PDU session container for the next tunnel: the received one, unless a QER names another QoS flow or the
 /// rule removes it (TS 29.244 §8.2.64).
 fn next_container(rule: &Rule, came_with: Option<PduSession>) -> Option<PduSession> {
-    let make = |qfi| if rule.uplink { PduSession::ul(qfi) } else { PduSession::dl(qfi) };
+    let make = |flow| if rule.uplink { PduSession::ul(flow) } else { downlink_container(flow) };
     match came_with.filter(|_| !rule.strips_container && !rule.marks) {
         Some(session) => Some(session),
         None => rule.qfi.filter(|_| rule.marks || !rule.strips_container).map(make),

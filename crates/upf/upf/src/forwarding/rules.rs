@@ -150,7 +150,7 @@ pub(super) struct Rule {
     pub(super) tos: u8,
     /// Whether the PDU session container of a packet is removed before it enters another tunnel.
     pub(super) strips_container: bool,
-    /// QFI of packets into a tunnel.
+    /// QFI of packets into a tunnel, and bit 6 for RQI (downlink only).
     pub(super) qfi: Option<u8>,
     /// Whether a QER named the QoS flow, which then replaces that of the packet.
     pub(super) marks: bool,

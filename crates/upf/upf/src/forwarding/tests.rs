@@ -144,6 +144,25 @@ fn both_directions_pass_with_qos_flow() {
     assert_eq!((plane.counters().uplink, plane.counters().downlink), (1, 1));
 }
 
+/// RQI asks for reflective QoS: each downlink packet of the flow has the bit, and no uplink packet.
+#[test]
+fn reflective_qos_marks_downlink_packets() {
+    let container = |rqi: Option<Rqi>| {
+        let mut told = plain(1);
+        told.qers = vec![CreateQer { qer_id: QerId(1), qfi: Some(Qfi(5)), rqi, ..Default::default() }];
+        told.pdrs[1].qer_ids = vec![QerId(1)];
+        let mut plane = installed(&told);
+        let mut out = [0; 200];
+        let Verdict::N3 { len, .. } = plane.downlink(0, &ip(SERVER, ue(1), 17, (2, 1), 100), &mut out) else {
+            panic!()
+        };
+        Packet::parse(&out[..len]).unwrap().pdu_session().unwrap().unwrap()
+    };
+    let reflected = PduSession::Dl(DlPduSession { qfi: 5, rqi: true, ..Default::default() });
+    assert_eq!(container(Some(Rqi(1))), reflected);
+    assert_eq!([container(Some(Rqi(0))), container(None)], [PduSession::dl(5), PduSession::dl(5)]);
+}
+
 /// Some SMFs give a session's QER flow 0 and list it first.
 #[test]
 fn application_qos_flow_precedes_session_flow() {

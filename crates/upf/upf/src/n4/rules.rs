@@ -235,6 +235,7 @@ impl Session {
         qer.maximum_bit_rate = update.maximum_bit_rate.or(qer.maximum_bit_rate);
         qer.guaranteed_bit_rate = update.guaranteed_bit_rate.or(qer.guaranteed_bit_rate);
         qer.qfi = update.qfi.or(qer.qfi);
+        qer.rqi = update.rqi.or(qer.rqi);
         Ok(())
     }
 

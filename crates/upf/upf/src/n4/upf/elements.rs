@@ -211,7 +211,7 @@ elements! {
         28 "QER Correlation ID" Refused;
         94 "Packet Rate" Refused;
         97 "DL Flow Level Marking" Refused;
-        123 "RQI" Refused;
+        123 "RQI" Acted;
         124 "QoS Flow Identifier" Acted;
         157 "Averaging Window" Informative;
         158 "Paging Policy Indicator" Refused;
@@ -322,7 +322,6 @@ pub(super) fn check_modification(request: &SessionModificationRequest) -> Result
     for qer in &request.update_qers {
         let raw = check_raw(Group::Qer, &qer.others)
             .and_then(|()| check_field(Group::Qer, 28, qer.qer_correlation_id.is_some()))
-            .and_then(|()| check_field(Group::Qer, 123, qer.rqi.is_some_and(|rqi| rqi.0 != 0)))
             .and_then(|()| check_field(Group::Qer, 158, qer.paging_policy_indicator.is_some()));
         raw.map_err(named(FailedRuleId::Qer(qer.qer_id)))?;
     }
@@ -366,7 +365,6 @@ fn check_urr(urr: &CreateUrr) -> Result<(), RuleFault> {
 fn check_qer(qer: &CreateQer) -> Result<(), RuleFault> {
     check_raw(Group::Qer, &qer.others)
         .and_then(|()| check_field(Group::Qer, 28, qer.qer_correlation_id.is_some()))
-        .and_then(|()| check_field(Group::Qer, 123, qer.rqi.is_some_and(|rqi| rqi.0 != 0)))
         .and_then(|()| check_field(Group::Qer, 158, qer.paging_policy_indicator.is_some()))
         .map_err(named(FailedRuleId::Qer(qer.qer_id)))
 }
