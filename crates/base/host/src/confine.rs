@@ -5,10 +5,17 @@
 use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+use rustix::process::{Gid, Resource, Rlimit, Uid, getrlimit, setrlimit};
+use rustix::thread::{
+    UnshareFlags, set_thread_groups, set_thread_res_gid, set_thread_res_uid, unshare_unsafe,
+};
 
 use crate::cgroup::{Group, ResourceLimits};
 use crate::process_tree;
@@ -16,7 +23,7 @@ use crate::process_tree;
 /// Priority of such a process for the out-of-memory killer (`oom_score_adj`, at most 1,000).
 const OOM_SCORE: &[u8] = b"800";
 /// CPU priority (nice(2), at most 19) where no group gives it a share.
-const NICE: libc::c_int = 10;
+const NICE: i32 = 10;
 /// World-writable folders. Each such process gets an empty private one in memory in their place, removed with
 /// the process.
 pub const OWN_FOLDERS: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
@@ -160,26 +167,27 @@ pub fn confine(command: &mut Command, to: Confinement, group: Option<&Group>) ->
     unsafe {
         command.pre_exec(move || {
             for entry in &entries {
-                let written = libc::write(entry.as_raw_fd(), b"0".as_ptr().cast(), 1);
-                check_return(if written == 1 { 0 } else { -1 })?;
+                if rustix::io::write(entry, b"0")? != 1 {
+                    return Err(io::ErrorKind::WriteZero.into());
+                }
             }
             own_descriptors();
             put(c"/proc/self/oom_score_adj", OOM_SCORE);
             // A new session: no terminal, and a process group that it leads.
-            check_return(libc::setsid())?;
-            limit(libc::RLIMIT_CORE, 0)?;
-            limit(libc::RLIMIT_NOFILE, to.open_files)?;
+            rustix::process::setsid()?;
+            limit(Resource::Core, 0)?;
+            limit(Resource::Nofile, to.open_files)?;
             if !grouped {
-                limit(libc::RLIMIT_NPROC, to.bounds.processes)?;
-                limit(libc::RLIMIT_AS, to.bounds.memory_bytes)?;
-                check_return(libc::setpriority(libc::PRIO_PROCESS, 0, NICE))?;
+                limit(Resource::Nproc, to.bounds.processes)?;
+                limit(Resource::As, to.bounds.memory_bytes)?;
+                rustix::process::setpriority_process(None, NICE)?;
             }
-            let network = if to.network { 0 } else { libc::CLONE_NEWNET };
-            check_return(libc::unshare(network | libc::CLONE_NEWNS | libc::CLONE_NEWIPC))?;
+            let network = if to.network { UnshareFlags::empty() } else { UnshareFlags::NEWNET };
+            unshare_unsafe(network | UnshareFlags::NEWNS | UnshareFlags::NEWIPC)?;
             own_folders(&size)?;
-            libc::umask(0o077);
+            rustix::process::umask(Mode::RWXG | Mode::RWXO);
             become_user(to.user)?;
-            check_return(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+            Ok(rustix::thread::set_no_new_privs(true)?)
         });
     }
     // Must follow the change of user, which would undo it.
@@ -231,66 +239,38 @@ fn has_root(mounts: &str) -> bool {
 
 /// Mounts private folders in place of the world-writable ones and of shared memory.
 fn own_folders(options: &CStr) -> io::Result<()> {
-    let none = std::ptr::null();
-    let flags = libc::MS_NOSUID | libc::MS_NODEV;
-    let kind = c"tmpfs".as_ptr();
-    // SAFETY: system calls with numbers and with strings that outlive them; what is null is not read by them.
-    unsafe {
-        // Mounts from here on do not propagate to the host.
-        check_return(libc::mount(none, c"/".as_ptr(), none, libc::MS_REC | libc::MS_SLAVE, none.cast()))?;
-        for folder in OWN_FOLDERS_C {
-            let mounted = libc::mount(kind, folder.as_ptr(), kind, flags, options.as_ptr().cast());
+    // Mounts from here on do not propagate to the host.
+    mount_change(c"/", MountPropagationFlags::REC | MountPropagationFlags::DOWNSTREAM)?;
+    for folder in OWN_FOLDERS_C {
+        match mount(c"tmpfs", folder, c"tmpfs", MountFlags::NOSUID | MountFlags::NODEV, options) {
             // A machine may lack one of the folders.
-            if mounted != 0 && *libc::__errno_location() != libc::ENOENT {
-                return Err(io::Error::last_os_error());
-            }
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(())
 }
 
-/// Gives up this process's privileges permanently.
+/// Gives up this process's privileges permanently. It has one thread.
 fn become_user(user: User) -> io::Result<()> {
-    // SAFETY: system calls with numbers alone; the list of further groups is empty and not read.
-    unsafe {
-        check_return(libc::setgroups(0, std::ptr::null()))?;
-        check_return(libc::setresgid(user.gid, user.gid, user.gid))?;
-        check_return(libc::setresuid(user.uid, user.uid, user.uid))
-    }
+    let uid = Uid::from_raw(user.uid);
+    let gid = Gid::from_raw(user.gid);
+    set_thread_groups(&[])?;
+    set_thread_res_gid(gid, gid, gid)?;
+    Ok(set_thread_res_uid(uid, uid, uid)?)
 }
 
-/// A resource of getrlimit(2).
-#[cfg(target_env = "musl")]
-type Resource = libc::c_int;
-/// A resource of getrlimit(2).
-#[cfg(not(target_env = "musl"))]
-type Resource = libc::__rlimit_resource_t;
-
 fn limit(what: Resource, most: u64) -> io::Result<()> {
-    let mut found = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: `found` is a valid `rlimit` that outlives both calls.
-    unsafe {
-        check_return(libc::getrlimit(what, &raw mut found))?;
-        // A lower limit stays in force.
-        let most = most.min(found.rlim_max);
-        check_return(libc::setrlimit(what, &libc::rlimit { rlim_cur: most, rlim_max: most }))
-    }
+    // A lower limit stays in force.
+    let most = getrlimit(what).maximum.map_or(most, |found| most.min(found));
+    Ok(setrlimit(what, Rlimit { current: Some(most), maximum: Some(most) })?)
 }
 
 /// Writes a small kernel file; a failure is ignored.
 fn put(file: &CStr, text: &[u8]) {
-    // SAFETY: both are valid for as long as the calls take, and the descriptor is this function's own.
-    unsafe {
-        let at = libc::open(file.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
-        if at >= 0 {
-            libc::write(at, text.as_ptr().cast(), text.len());
-            libc::close(at);
-        }
+    if let Ok(at) = rustix::fs::open(file, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty()) {
+        let _ = rustix::io::write(&at, text);
     }
-}
-
-fn check_return(returned: libc::c_int) -> io::Result<()> {
-    if returned < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 #[cfg(test)]

@@ -3,12 +3,16 @@
 //!
 //! A process that adopts orphans ([`adopt_orphans`]) is an ancestor of every process that it ever started.
 //! Only its own children are signalled here, because their numbers are not reused until they are waited for.
-#![allow(unsafe_code, reason = "system calls that std lacks")]
+#![allow(unsafe_code, reason = "a closure between fork and exec")]
 
 use std::collections::BTreeSet;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+
+use rustix::process::{
+    Pid, Signal, WaitOptions, getppid, set_child_subreaper, set_parent_process_death_signal, waitpid,
+};
 
 use crate::signal::send;
 
@@ -20,11 +24,8 @@ const KIN_MAX: usize = 4_096;
 /// # Errors
 /// The kernel does not support it (before Linux 3.4).
 pub fn adopt_orphans() -> io::Result<()> {
-    // SAFETY: prctl(2) with numbers alone; it changes a flag of this process.
-    match unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    // Any process number is taken as "yes".
+    Ok(set_child_subreaper(Some(rustix::process::getpid()))?)
 }
 
 /// Kills the process that this command starts (SIGKILL) when the thread that starts it ends for any reason.
@@ -33,11 +34,9 @@ pub fn die_with_us(command: &mut Command) -> &mut Command {
     // SAFETY: between fork and exec there are two system calls with numbers alone, which are async-signal-safe.
     unsafe {
         command.pre_exec(move || {
-            if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) != 0 {
-                return Err(io::Error::last_os_error());
-            }
+            set_parent_process_death_signal(Some(Signal::KILL))?;
             // The parent may have ended before the line above.
-            if u32::try_from(libc::getppid()) == Ok(own) {
+            if getppid().and_then(|pid| u32::try_from(pid.as_raw_nonzero().get()).ok()) == Some(own) {
                 Ok(())
             } else {
                 Err(io::ErrorKind::NotFound.into())
@@ -113,7 +112,7 @@ pub fn name_of(pid: u32) -> String {
 
 /// Asks a child of this process to exit, together with the group that it leads. A stopped one is resumed.
 pub fn ask_child(pid: u32) {
-    for signal in [libc::SIGTERM, libc::SIGCONT] {
+    for signal in [Signal::TERM, Signal::CONT] {
         let _ = send(pid, signal, true).or_else(|_| send(pid, signal, false));
     }
 }
@@ -127,8 +126,8 @@ pub fn end_children(but: &BTreeSet<u32>) -> bool {
         if pids.is_empty() {
             return true;
         }
-        pids.iter().for_each(|pid| drop(send(*pid, libc::SIGKILL, false)));
-        if !pids.iter().all(|pid| wait_for(*pid, 0)) {
+        pids.iter().for_each(|pid| drop(send(*pid, Signal::KILL, false)));
+        if !pids.iter().all(|pid| wait_for(*pid, WaitOptions::empty())) {
             return false;
         }
     }
@@ -138,7 +137,7 @@ pub fn end_children(but: &BTreeSet<u32>) -> bool {
 /// Reaps ended children of this process, except those in `but`. A process that adopts orphans has to do this.
 pub fn bury(but: &BTreeSet<u32>) {
     for pid in own_children(but) {
-        wait_for(pid, libc::WNOHANG);
+        wait_for(pid, WaitOptions::NOHANG);
     }
 }
 
@@ -147,11 +146,9 @@ pub fn own_children(but: &BTreeSet<u32>) -> Vec<u32> {
     children(std::process::id()).into_iter().filter(|pid| !but.contains(pid)).collect()
 }
 
-fn wait_for(pid: u32, options: libc::c_int) -> bool {
-    let Ok(pid) = libc::pid_t::try_from(pid) else { return false };
-    let mut status = 0;
-    // SAFETY: waitpid(2) writes one number, to a place that outlives the call.
-    unsafe { libc::waitpid(pid, &raw mut status, options) >= 0 || *libc::__errno_location() == libc::ECHILD }
+fn wait_for(pid: u32, options: WaitOptions) -> bool {
+    let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return false };
+    matches!(waitpid(Some(pid), options), Ok(_) | Err(rustix::io::Errno::CHILD))
 }
 
 #[cfg(test)]
@@ -170,12 +167,12 @@ mod tests {
         };
         assert!(below(std::process::id()).contains(&shell.id()));
         assert_eq!(by_parent(shell.id()).into_iter().collect::<BTreeSet<_>>(), all.iter().copied().collect());
-        send(all[0], libc::SIGSTOP, false).unwrap();
+        send(all[0], Signal::STOP, false).unwrap();
         while standing(all[0]) != ProcessState::Stopped {
             std::thread::yield_now();
         }
         assert_eq!((standing(all[1]), name_of(shell.id()).as_str()), (ProcessState::Lives, "sh"));
-        all.iter().for_each(|pid| send(*pid, libc::SIGKILL, false).unwrap());
+        all.iter().for_each(|pid| send(*pid, Signal::KILL, false).unwrap());
         shell.wait().unwrap();
         assert_eq!(standing(shell.id()), ProcessState::Gone);
     }

@@ -2,6 +2,7 @@
 //!
 //! The table serves HTTP (`ranlab-http`: dispatch, access, OpenAPI) as well as callers without HTTP: RMR messages, and
 //! machines in virtual time. This module knows no HTTP library.
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use std::fmt;
 use std::str::FromStr;
 
@@ -403,31 +404,21 @@ fn parameters(template: &'static str, segments: &[&str]) -> Option<Parameters> {
     wanted.filter_map(decoded).collect::<Option<_>>().map(Parameters)
 }
 
-/// Decodes a segment of a path (RFC 3986 §2.1); `None` if it is not valid UTF-8 after that.
+/// Characters of a path segment that are written as they are (RFC 3986 §2.3).
+const UNRESERVED: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// Decodes a segment of a path (RFC 3986 §2.1); `None` for a `%` without two digits, and if the result is not UTF-8.
 pub fn decode(text: &str) -> Option<String> {
-    let mut octets = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(octet) = rest.next() {
-        let digit = |octet: Option<u8>| char::from(octet?).to_digit(16);
-        octets.push(match octet {
-            b'%' => (digit(rest.next())? << 4 | digit(rest.next())?) as u8,
-            octet => octet,
-        });
-    }
-    String::from_utf8(octets).ok()
+    let is_code = |rest: &str| {
+        rest.as_bytes().first_chunk::<2>().is_some_and(|it| it.iter().all(u8::is_ascii_hexdigit))
+    };
+    let is_sound = text.split('%').skip(1).all(is_code);
+    is_sound.then(|| percent_decode_str(text).decode_utf8().ok().map(String::from))?
 }
 
 /// Encodes a segment of a path, such that [`decode`] returns the text.
 pub fn encode(text: &str) -> String {
-    use std::fmt::Write;
-    text.bytes().fold(String::new(), |mut encoded, octet| {
-        match octet {
-            b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'_' => encoded.push(char::from(octet)),
-            // Writing to a string cannot fail.
-            _ => drop(write!(encoded, "%{octet:02x}")),
-        }
-        encoded
-    })
+    utf8_percent_encode(text, &UNRESERVED).to_string()
 }
 
 /// Declares the operations of a type: a table of [`Route`]s and its handlers, which are methods of the type.

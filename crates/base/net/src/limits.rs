@@ -1,7 +1,8 @@
 //! Limits of the process.
-#![allow(unsafe_code)]
 
 use std::io;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Limit of open files of the process, before and after [`raise_open_files`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,25 +17,14 @@ pub struct OpenFiles {
 ///
 /// Distributions keep the soft limit at 1024 for the sake of `select(2)`, which nothing here uses.
 pub fn raise_open_files() -> io::Result<OpenFiles> {
-    let mut limit = read()?;
-    let before = limit.rlim_cur;
-    if limit.rlim_cur < limit.rlim_max {
-        limit.rlim_cur = limit.rlim_max;
-        // SAFETY: `limit` is a valid `rlimit` that outlives the call; the kernel only reads it.
-        if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
+    // A process without a limit has `None`.
+    let soft = || getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let before = soft();
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current != maximum {
+        setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum })?;
     }
-    Ok(OpenFiles { before, after: read()?.rlim_cur })
-}
-
-fn read() -> io::Result<libc::rlimit> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: `limit` is a valid `rlimit` that outlives the call; the kernel only writes it.
-    match unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } {
-        0 => Ok(limit),
-        _ => Err(io::Error::last_os_error()),
-    }
+    Ok(OpenFiles { before, after: soft() })
 }
 
 #[cfg(test)]
@@ -47,6 +37,7 @@ mod tests {
         assert!(first.after >= first.before);
         let second = raise_open_files().unwrap();
         assert_eq!((second.before, second.after), (first.after, first.after));
-        assert_eq!(read().unwrap().rlim_cur, read().unwrap().rlim_max);
+        let limit = getrlimit(Resource::Nofile);
+        assert_eq!(limit.current, limit.maximum);
     }
 }

@@ -112,8 +112,7 @@ pub fn check_folder(folder: &Path) -> io::Result<()> {
 }
 
 fn this_user() -> u32 {
-    // SAFETY: geteuid(2) takes nothing, touches no memory and cannot fail.
-    unsafe { libc::geteuid() }
+    rustix::process::geteuid().as_raw()
 }
 
 /// Checks that the peer runs as this user, and returns its process id.

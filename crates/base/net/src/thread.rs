@@ -1,11 +1,14 @@
 //! CPU affinity, timer accuracy and CPU time of a thread.
-#![allow(unsafe_code)]
 
 use std::io;
+use std::num::NonZeroU64;
 use std::time::Duration;
 
+use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
+use rustix::time::{ClockId, clock_gettime};
+
 /// Number of CPUs that [`pin_thread`] supports.
-pub const MAX_CPUS: usize = libc::CPU_SETSIZE as usize;
+pub const MAX_CPUS: usize = CpuSet::MAX_CPU;
 
 /// Keeps the calling thread on one CPU (`sched_setaffinity`).
 pub fn pin_thread(cpu: usize) -> io::Result<()> {
@@ -15,36 +18,27 @@ pub fn pin_thread(cpu: usize) -> io::Result<()> {
             format!("CPU {cpu} is beyond {}", MAX_CPUS - 1),
         ));
     }
-    // SAFETY: all zeroes is the empty set; the index is within the set; the kernel only reads it. 0 is this thread.
-    let result = unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(cpu, &mut set);
-        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set)
-    };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    let mut set = CpuSet::new();
+    set.set(cpu);
+    Ok(sched_setaffinity(None, &set)?)
 }
 
 /// Makes the calling thread's timers expire on time: by default the kernel delays them by up to 50 µs to
 /// merge them.
 pub fn exact_timers() {
-    // SAFETY: the call takes no pointers and affects this thread alone. It cannot fail for the calling
-    // thread.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) };
+    // Cannot fail for the calling thread.
+    let _ = set_current_timer_slack(NonZeroU64::new(1));
 }
 
 /// CPU time that the calling thread has used, in user mode and in the kernel.
 pub fn thread_cpu_time() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` outlives the call, which only writes it; the clock exists in every Linux.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 /// Time since the machine started, the same for every process: comparable with a probe's time stamp.
 pub fn monotonic_ns() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: as above.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    let time = clock_gettime(ClockId::Monotonic);
     u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
 }
 

@@ -1,9 +1,10 @@
 //! A timer finer than tokio's, which counts milliseconds, while base stations report every millisecond.
-#![allow(unsafe_code)]
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::time::Duration;
+
+use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
 
 /// One deadline as a descriptor (timerfd_create(2)): readable once it has passed, so that any event loop can
 /// wait for it.
@@ -16,14 +17,8 @@ impl Timer {
     /// # Errors
     /// Out of descriptors.
     pub fn new() -> io::Result<Self> {
-        // SAFETY: the call takes no pointers.
-        let fd =
-            unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_NONBLOCK | libc::TFD_CLOEXEC) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the kernel has just returned this descriptor, and no other code has it.
-        Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
+        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+        Ok(Self(rustix::time::timerfd_create(TimerfdClockId::Monotonic, flags)?))
     }
 
     /// Sets the deadline to `after` from now. It replaces an earlier deadline, whether that has passed or
@@ -34,17 +29,9 @@ impl Timer {
     pub fn arm(&self, after: Duration) -> io::Result<()> {
         // Zero would disarm it.
         let after = after.max(Duration::from_nanos(1));
-        let it_value = libc::timespec {
-            tv_sec: libc::time_t::try_from(after.as_secs()).unwrap_or(libc::time_t::MAX),
-            tv_nsec: libc::c_long::from(after.subsec_nanos() as i32),
-        };
-        let wanted = libc::itimerspec { it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 }, it_value };
-        // SAFETY: `wanted` is a valid structure that outlives the call; the kernel only reads it, and writes no old value.
-        let failed =
-            unsafe { libc::timerfd_settime(self.0.as_raw_fd(), 0, &raw const wanted, std::ptr::null_mut()) };
-        if failed != 0 {
-            return Err(io::Error::last_os_error());
-        }
+        let it_value = Timespec::try_from(after).unwrap_or(Timespec { tv_sec: i64::MAX, tv_nsec: 0 });
+        let wanted = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value };
+        rustix::time::timerfd_settime(&self.0, TimerfdTimerFlags::empty(), &wanted)?;
         Ok(())
     }
 
@@ -54,11 +41,7 @@ impl Timer {
     /// [`io::ErrorKind::WouldBlock`]: not yet.
     pub fn passed(&self) -> io::Result<()> {
         let mut count = [0_u8; 8];
-        // SAFETY: the kernel writes at most eight bytes into a buffer of eight, which outlives the call.
-        let read = unsafe { libc::read(self.0.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
-        if read < 0 {
-            return Err(io::Error::last_os_error());
-        }
+        rustix::io::read(&self.0, &mut count)?;
         Ok(())
     }
 }

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use ranlab_ric::monitor::Messages;
 
-use crate::rest_client::escaped;
 use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{environment, rig};
+use ranlab_machine::routes::encode;
 
 /// Reports per request.
 const BATCH: u64 = 1_000;
@@ -58,9 +58,9 @@ impl Influx {
     fn target(&self) -> String {
         match &self.path[..] {
             [org, bucket] => {
-                format!("/api/v2/write?org={}&bucket={}&precision=ns", escaped(org), escaped(bucket))
+                format!("/api/v2/write?org={}&bucket={}&precision=ns", encode(org), encode(bucket))
             }
-            path => format!("/write?db={}&precision=ns", escaped(&path.join("/"))),
+            path => format!("/write?db={}&precision=ns", encode(&path.join("/"))),
         }
     }
 

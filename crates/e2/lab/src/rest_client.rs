@@ -186,15 +186,6 @@ impl Events {
     }
 }
 
-/// Escapes a path segment (RFC 3986 §2.1).
-pub(crate) fn escaped(text: &str) -> String {
-    let octet = |octet: u8| match octet {
-        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(octet).to_string(),
-        octet => format!("%{octet:02X}"),
-    };
-    text.bytes().map(octet).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -208,7 +199,6 @@ mod tests {
         for text in ["http://", "http://:80", "http://a", "http://a:b", "http://a/x:80", "http://a:1/x"] {
             assert!(text.parse::<RestUrl>().is_err(), "{text}");
         }
-        assert_eq!(escaped("gnb 505.01 5/du 1"), "gnb%20505.01%205%2Fdu%201");
     }
 
     #[test]

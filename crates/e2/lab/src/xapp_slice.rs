@@ -1,5 +1,6 @@
 //! The sample xApp of the slicing controller: configures slices and assigns UEs to them, over REST only.
 
+use ranlab_machine::routes::encode;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -12,7 +13,7 @@ use ranlab_campaign::value::parse_span;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
-use crate::rest_client::{RestError, escaped};
+use crate::rest_client::RestError;
 use crate::rest_xapp::{Ask, Messages, RestXapp, Want, drive};
 use crate::{RestUrl, SLICING_PORT};
 use ranlab_lab::field::{Each, Text};
@@ -198,7 +199,7 @@ impl SliceXappMachine {
         let slices: Vec<_> = slices.collect();
         let mut asks = VecDeque::new();
         for node in nodes {
-            let node = format!("/v1/nodes/{}", escaped(node));
+            let node = format!("/v1/nodes/{}", encode(node));
             if !slices.is_empty() {
                 let set = json!({ "algorithm": "nvs", "sharing": self.sharing, "slices": slices });
                 asks.push_back(Ask::put(format!("{node}/slices"), set));
@@ -210,7 +211,7 @@ impl SliceXappMachine {
         }
         for node in others {
             let quotas = json!({ "quotas": self.quotas });
-            asks.push_back(Ask::put(format!("/v1/nodes/{}/quotas", escaped(node)), quotas));
+            asks.push_back(Ask::put(format!("/v1/nodes/{}/quotas", encode(node)), quotas));
         }
         let report = SliceXappReport { nodes: nodes.len() + others.len(), ues: nodes.len() * ues.len() };
         SliceXappState::Asking(asks, report)

@@ -2,6 +2,7 @@
 //! queue for the low-latency flow, a filter that selects the flow, and a pacer that keeps RLC's buffer short, in this
 //! order.
 
+use ranlab_machine::routes::encode;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
@@ -12,7 +13,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
-use crate::rest_client::{RestError, escaped};
+use crate::rest_client::RestError;
 use crate::rest_xapp::{Ask, Messages, RestXapp, Want, drive};
 use crate::{BusUrl, RestUrl, TRAFFIC_PORT};
 use ranlab_lab::worker::{ComponentError, Counters, Report};
@@ -119,7 +120,7 @@ impl BearerWatch {
 impl TrafficXappComponent {
     /// Returns the three requests for one bearer.
     fn steps(&self, (node, rnti, rbid): &Bearer) -> VecDeque<Ask> {
-        let bearer = format!("/v1/nodes/{}/bearers/{rnti}/{rbid}", escaped(node));
+        let bearer = format!("/v1/nodes/{}/bearers/{rnti}/{rbid}", encode(node));
         let mut filter = json!({ "protocol": self.protocol, "queue": self.queue });
         let given = [
             ("source", self.source.as_ref().map(|address| json!(address))),

@@ -188,7 +188,7 @@ pub(super) fn kill_all(folder: &Path) {
         if left.is_empty() {
             return;
         }
-        left.into_iter().for_each(|pid| drop(send(pid, libc::SIGKILL, false)));
+        left.into_iter().for_each(|pid| drop(send(pid, rustix::process::Signal::KILL, false)));
         std::thread::sleep(KILL_PAUSE);
     }
 }

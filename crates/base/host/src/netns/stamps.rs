@@ -5,7 +5,9 @@
 use std::fs::File;
 use std::io;
 use std::net::UdpSocket;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
+
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use super::ports::BorrowedDevice;
 use super::{NetnsError, Testbed};
@@ -134,10 +136,7 @@ impl Testbed {
 pub(super) fn within<T: Send>(namespace: &str, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
     let file = File::open(Testbed::file(namespace))?;
     let inside = || {
-        // SAFETY: the descriptor is open for the length of the call, which changes this thread's namespace alone.
-        if unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNET) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
+        move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))?;
         work()
     };
     let ended = std::thread::scope(|scope| scope.spawn(inside).join());

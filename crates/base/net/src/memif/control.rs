@@ -186,11 +186,6 @@ impl Drop for Listener {
 /// # Errors
 /// As eventfd(2).
 pub fn interrupt() -> io::Result<OwnedFd> {
-    // SAFETY: no pointers.
-    let descriptor = unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) };
-    if descriptor < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the kernel has just created it, and no other code has it.
-    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+    use rustix::event::{EventfdFlags, eventfd};
+    Ok(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?)
 }

@@ -3,11 +3,13 @@
 
 use std::ffi::CStr;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64};
 
-const HUGETLBFS: libc::c_long = 0x9584_58f6;
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals};
+
+const HUGETLBFS: i64 = 0x9584_58f6;
 
 /// Reason to reject a peer's memory.
 #[derive(Debug, thiserror::Error)]
@@ -56,20 +58,10 @@ impl Region {
     /// As memfd_create(2), ftruncate(2), mmap(2).
     pub fn create(octets: usize) -> io::Result<Self> {
         const NAME: &CStr = c"ranlab-memif";
-        // SAFETY: a string with its zero that outlives the call.
-        let descriptor =
-            unsafe { libc::memfd_create(NAME.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
-        if descriptor < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the kernel has just created it, and no other code has it.
-        let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
-        let length = libc::off_t::try_from(octets).map_err(|_| io::ErrorKind::InvalidInput)?;
-        // SAFETY: no pointers.
-        if unsafe { libc::ftruncate(descriptor.as_raw_fd(), length) } < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        seal(&descriptor, libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL)?;
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let descriptor = rustix::fs::memfd_create(NAME, flags)?;
+        rustix::fs::ftruncate(&descriptor, octets as u64)?;
+        fcntl_add_seals(&descriptor, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
         Self::map(descriptor, octets)
     }
 
@@ -79,30 +71,16 @@ impl Region {
     /// # Errors
     /// The reason to reject it.
     pub fn accept(descriptor: OwnedFd, octets: u64) -> Result<Self, RegionError> {
-        // SAFETY: no pointers.
-        let seals = unsafe { libc::fcntl(descriptor.as_raw_fd(), libc::F_GET_SEALS) };
-        if seals < 0 {
-            return Err(RegionError::Kind(io::Error::last_os_error()));
+        let kind = |error: rustix::io::Errno| RegionError::Kind(error.into());
+        let seals = fcntl_get_seals(&descriptor).map_err(kind)?;
+        if !seals.contains(SealFlags::SHRINK) {
+            fcntl_add_seals(&descriptor, SealFlags::SHRINK)
+                .map_err(|error| RegionError::Shrinks(error.into()))?;
         }
-        if seals & libc::F_SEAL_SHRINK == 0 {
-            seal(&descriptor, libc::F_SEAL_SHRINK).map_err(RegionError::Shrinks)?;
-        }
-        // SAFETY: all zero is a valid `statfs`.
-        let mut system: libc::statfs = unsafe { std::mem::zeroed() };
-        // SAFETY: the kernel writes one `statfs` to `system`.
-        if unsafe { libc::fstatfs(descriptor.as_raw_fd(), &raw mut system) } < 0 {
-            return Err(RegionError::Kind(io::Error::last_os_error()));
-        }
-        let kind: libc::c_long = system.f_type as _;
-        if kind == HUGETLBFS {
+        if rustix::fs::fstatfs(&descriptor).map_err(kind)?.f_type as i64 == HUGETLBFS {
             return Err(RegionError::Huge);
         }
-        // SAFETY: all zero is a valid `stat`.
-        let mut status: libc::stat = unsafe { std::mem::zeroed() };
-        // SAFETY: the kernel writes one `stat` to `status`.
-        if unsafe { libc::fstat(descriptor.as_raw_fd(), &raw mut status) } < 0 {
-            return Err(RegionError::Kind(io::Error::last_os_error()));
-        }
+        let status = rustix::fs::fstat(&descriptor).map_err(kind)?;
         let found = u64::try_from(status.st_size).unwrap_or(0);
         if found < octets || octets == 0 {
             return Err(RegionError::Short { announced: octets, found });
@@ -192,12 +170,6 @@ impl Region {
     }
 }
 
-fn seal(descriptor: &OwnedFd, seals: i32) -> io::Result<()> {
-    // SAFETY: no pointers.
-    let result = unsafe { libc::fcntl(descriptor.as_raw_fd(), libc::F_ADD_SEALS, seals) };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
-}
-
 impl Drop for Region {
     fn drop(&mut self) {
         // SAFETY: `map` has mapped this range, once; references into it cannot outlive it. A drop cannot
@@ -211,12 +183,8 @@ mod tests {
     use super::*;
     use std::fs::File;
 
-    fn memory_file(flags: libc::c_uint) -> OwnedFd {
-        // SAFETY: a string with its zero that outlives the call.
-        let descriptor = unsafe { libc::memfd_create(c"peer".as_ptr(), flags) };
-        assert!(descriptor >= 0, "{}", io::Error::last_os_error());
-        // SAFETY: the kernel has just created it.
-        let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
+    fn memory_file(flags: MemfdFlags) -> OwnedFd {
+        let descriptor = rustix::fs::memfd_create(c"peer", flags).unwrap();
         File::from(descriptor.try_clone().unwrap()).set_len(8192).unwrap();
         descriptor
     }
@@ -224,7 +192,7 @@ mod tests {
     /// A peer that truncates its memory in use would kill this process by SIGBUS: after `accept` it cannot.
     #[test]
     fn unsealed_peer_memory_is_sealed() {
-        let theirs = memory_file(libc::MFD_ALLOW_SEALING);
+        let theirs = memory_file(MemfdFlags::ALLOW_SEALING);
         let region = Region::accept(theirs.try_clone().unwrap(), 8192).unwrap();
         let file = File::from(theirs);
         assert_eq!(file.set_len(4096).unwrap_err().raw_os_error(), Some(libc::EPERM));
@@ -236,6 +204,9 @@ mod tests {
 
     #[test]
     fn unsealable_memory_is_refused() {
-        assert!(matches!(Region::accept(memory_file(0), 8192), Err(RegionError::Shrinks(_))));
+        assert!(matches!(
+            Region::accept(memory_file(MemfdFlags::empty()), 8192),
+            Err(RegionError::Shrinks(_))
+        ));
     }
 }
