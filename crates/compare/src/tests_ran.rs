@@ -134,11 +134,13 @@ fn uncounted_losses_are_absent() {
 #[test]
 fn relays_count_as_system_under_test() {
     let places = statistics(&[], &[]);
-    let (outcome, metrics, asked) =
-        measured(controller::Controller, &places, &[("sut.type", "double-decode".into())]);
-    assert_eq!(outcome, Ok(Outcome::Ok));
-    assert_eq!(asked[..5], ["sut start", "sut start", "sut start", "load start", "xapp start"]);
-    assert_eq!((metrics["sut.processes"], metrics["tool.cpu_cores"]), (3.0, 0.2));
+    for kind in ["double-decode", "forward"] {
+        let (outcome, metrics, asked) =
+            measured(controller::Controller, &places, &[("sut.type", kind.into())]);
+        assert_eq!(outcome, Ok(Outcome::Ok), "{kind}");
+        assert_eq!(asked[..5], ["sut start", "sut start", "sut start", "load start", "xapp start"]);
+        assert_eq!((metrics["sut.processes"], metrics["tool.cpu_cores"]), (3.0, 0.2));
+    }
 }
 
 #[test]

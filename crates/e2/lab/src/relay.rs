@@ -1,4 +1,5 @@
-//! A relay that decodes every message with its payload, and encodes it again before it forwards it.
+//! A relay that decodes every message with its payload, and encodes it again before it forwards it; or forwards it as it
+//! is, for comparison.
 //!
 //! Two relays around a RIC (towards the base stations and towards the xApps) are the reference for an architecture that
 //! decodes every message twice: an E2 termination and an xApp side, in separate processes, that both decode and encode
@@ -30,6 +31,8 @@ choices! {
         E2 = "e2",
         /// xApps and a RIC.
         E42 = "e42",
+        /// Any protocol. Messages are forwarded as they are.
+        Any = "any",
     }
 }
 
@@ -99,6 +102,7 @@ impl Codec {
     /// Decodes and encodes a message with its payload. Returns `None` if it cannot be decoded.
     fn again(&self, pdu: &Bytes) -> Option<Bytes> {
         match self.language {
+            Language::Any => Some(pdu.clone()),
             Language::E2 => {
                 let mut decoded = e2ap::decode(pdu, self.version).ok()?;
                 take_apart(&mut decoded.message);
@@ -174,6 +178,8 @@ mod tests {
             assert_eq!(codec.again(&pdu).unwrap(), pdu, "{language:?}");
             assert_eq!(codec.again(&Bytes::from_static(b"\xff\xff\xff")), None);
         }
+        let undecodable = Bytes::from_static(b"\xff\xff\xff");
+        assert_eq!(Codec::new(Language::Any, Version::V2_03).again(&undecodable), Some(undecodable));
         assert_eq!(payload_again(mac::DEFAULT_FUNCTION_ID, &Bytes::from_static(b"no list")), None);
     }
 }

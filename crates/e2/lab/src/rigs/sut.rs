@@ -22,14 +22,14 @@ use ranlab_lab::experiment::{keys, third_party};
 
 /// Returns the keys for the system between base stations and xApps.
 pub fn keys() -> Vec<Key> {
-    let own = &["ranlab", "double-decode"];
+    let own = &["ranlab", "double-decode", "forward"];
     let external = &["external"];
     let comment = "version of E2AP";
     let e2ap = RicComponent::keys("sut")
         .only(&["e2ap"])
         .change("e2ap", |key| Key { comment: comment.to_owned(), ..key });
     let mut keys = keys! {
-        ("sut.type", Kind::choice(&["ranlab", "double-decode", "external"]), "ranlab: the built-in RIC in a process; double-decode: the same between two relays that decode and encode every message, like an E2 termination and an xApp framework; external: a RIC that already runs").or("ranlab");
+        ("sut.type", Kind::choice(&["ranlab", "double-decode", "forward", "external"]), "ranlab: the built-in RIC in a process; double-decode: the same between two relays that decode and encode every message, like an E2 termination and an xApp framework; forward: the same with relays that forward the bytes, so the difference to double-decode is the cost of decoding; external: a RIC that already runs").or("ranlab");
         ("sut.encoding", <E2Names as As<Coding>>::kind(), "encoding of E2AP on all links; flat: FlatBuffers, which no third-party controller supports").or("per");
         ("sut.transport", Kind::choice(&["tcp", "unix"]), "transport of E2 and E42").or("tcp").when("sut.type", own);
         ("sut.listen", Kind::Text, "IP address that it listens on; must not be loopback if peers are on other machines").or("127.0.0.1").when("sut.type", own);
@@ -62,7 +62,7 @@ pub const RIC: &str = "RIC";
 /// Starts the controller that the point names.
 pub fn place(run: &Run<'_>, stage: &mut Deployment<'_>) -> Result<Sut, RigError> {
     let kind = keys::text(run, "sut.type")?;
-    if language(run)?.1 == Coding::Flat && kind != "ranlab" {
+    if language(run)?.1 == Coding::Flat && !matches!(kind, "ranlab" | "forward") {
         let why =
             "E2AP in FlatBuffers has no standard: our RIC alone takes ours, without relays that decode PER";
         return Err(RigError::Environment(why.to_owned()));
@@ -74,7 +74,8 @@ pub fn place(run: &Run<'_>, stage: &mut Deployment<'_>) -> Result<Sut, RigError>
     }
     match kind {
         "external" => external(run, stage),
-        "double-decode" => between_relays(run, stage),
+        "double-decode" => between_relays(run, stage, [Language::E2, Language::E42]),
+        "forward" => between_relays(run, stage, [Language::Any; 2]),
         _ => ric(run, stage),
     }
 }
@@ -103,10 +104,15 @@ fn ric(run: &Run<'_>, stage: &mut Deployment<'_>) -> Result<Sut, RigError> {
     })
 }
 
-fn between_relays(run: &Run<'_>, stage: &mut Deployment<'_>) -> Result<Sut, RigError> {
+/// Starts the RIC between a relay towards base stations and one towards xApps.
+fn between_relays(
+    run: &Run<'_>,
+    stage: &mut Deployment<'_>,
+    languages: [Language; 2],
+) -> Result<Sut, RigError> {
     let mut sut = ric(run, stage)?;
-    for (role, language) in [("E2 termination", Language::E2), ("xApp relay", Language::E42)] {
-        let behind = if language == Language::E2 { &mut sut.e2 } else { &mut sut.e42 };
+    let [e2, e42] = languages;
+    for (role, language, behind) in [("E2 termination", e2, &mut sut.e2), ("xApp relay", e42, &mut sut.e42)] {
         let listen = listen(run)?;
         let connect = behind.clone();
         let part = RelayComponent { listen, connect, language, ..RelayComponent::read(run, "sut")? };
