@@ -16,7 +16,7 @@ use ranlab_ran::radio::{DUS_MAX, Fidelity, FlowPlan, PlannedHandover, RadioConfi
 use ranlab_sdk::e2::agent::SetupFailure;
 use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::{GlobalE2NodeId, Plmn, Version};
-use ranlab_sdk::wire::e2sm::rrc::Snssai;
+use ranlab_sdk::wire::e2sm::common::Snssai;
 use ranlab_sdk::wire::e2sm::{Encoding, ServiceModel, hw::Hw};
 use ranlab_sdk::wire::flat::Coding;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::radio::{FlowPlan, PlannedHandover, RadioConfig, TrafficKind, UePresence};
 use ranlab_e2_codec::e2ap::Plmn;
-use ranlab_e2_codec::e2sm::rrc::Snssai;
+use ranlab_e2_codec::e2sm::common::Snssai;
 use ranlab_radio::user_plane::{Carrier, Channel, jakes};
 
 /// A value with the text from which it was parsed.

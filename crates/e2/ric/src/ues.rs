@@ -1,7 +1,8 @@
 //! Connected UEs of base stations as reported by RRC, and rules that match them.
 use crate::northbound::Fault;
 use ranlab_e2_codec::e2ap::{GlobalE2NodeId, NotAPlmn, Plmn};
-use ranlab_e2_codec::e2sm::rrc::{NotAnSnssai, RrcChange, RrcEvent, Snssai};
+use ranlab_e2_codec::e2sm::common::{NotAnSnssai, Snssai};
+use ranlab_e2_codec::e2sm::rrc::{RrcChange, RrcEvent};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 

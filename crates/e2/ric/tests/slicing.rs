@@ -5,7 +5,7 @@ mod lab;
 use lab::{Lab, escaped};
 use ranlab_e2::ric::Method;
 use ranlab_e2_codec::e2ap::{E2NodeEnb, EnbId, GlobalE2NodeId, GlobalEnbId, Plmn};
-use ranlab_e2_codec::e2sm::rrc::Snssai;
+use ranlab_e2_codec::e2sm::common::Snssai;
 use ranlab_e2_codec::e2sm::slice::{Slice, SliceParameters, UeScheduler};
 use ranlab_e2_codec::per::ShortBits;
 use ranlab_ric::slicing::Slicing;

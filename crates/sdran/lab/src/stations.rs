@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::fleet::{
     Delays, Incident, Protocol, SourcePool, SouthboundConfig, SouthboundFleet, SouthboundReport,
 };
-use ranlab_e2_codec::e2sm::rrc::Snssai;
+use ranlab_e2_codec::e2sm::common::Snssai;
 use ranlab_radio::user_plane::Carrier;
 use ranlab_ran::radio::{FlowPlan, RadioConfig, RadioMeter, UePresence};
 use ranlab_sdran::arrivals::{Channel, Event, Law, MAX_UES, PopulationConfig, Profile, parse_trace};

@@ -33,6 +33,8 @@ pub trait ServiceModel: Sync + 'static {
     /// Whether the model is offered and monitored by default, because known controllers support it. Some controllers
     /// abort on a function that they do not know.
     const CUSTOMARY: bool;
+    /// Whether it echoes controls, by which delays are measured and ranlab's programs recognise each other.
+    const ECHOES: bool = false;
 
     /// Event trigger definition.
     type Trigger: Octets;
@@ -211,6 +213,8 @@ pub trait Model: Sync {
     fn revision(&self) -> u16;
     /// [`ServiceModel::CUSTOMARY`].
     fn customary(&self) -> bool;
+    /// [`ServiceModel::ECHOES`].
+    fn echoes(&self) -> bool;
     /// Encodings of its messages, the default first.
     fn encodings(&self) -> &'static [Encoding];
     /// Default encoding.
@@ -329,6 +333,10 @@ impl<M: ServiceModel> Model for M {
 
     fn customary(&self) -> bool {
         M::CUSTOMARY
+    }
+
+    fn echoes(&self) -> bool {
+        M::ECHOES
     }
 
     fn encodings(&self) -> &'static [Encoding] {

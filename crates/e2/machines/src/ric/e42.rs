@@ -7,7 +7,7 @@ use crate::Time;
 use crate::fingerprint::filled;
 use bytes::Bytes;
 use ranlab_e2_codec::e2ap::*;
-use ranlab_e2_codec::e2sm::hw;
+use ranlab_e2_codec::e2sm::by_oid;
 use ranlab_e2_codec::e42::{self, ConnectedNode, XappId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -203,12 +203,14 @@ impl Ric {
         };
         self.counters.xapp_setups += 1;
         let Some((peer, version)) = self.links.conn(id).map(|c| (c.peer.clone(), c.version)) else { return };
-        // Only ranlab xApps have the HW model. They also learn that this is a ranlab RIC, because such an xApp starts
+        // Only ranlab xApps have the model that echoes. They also learn that this is a ranlab RIC, because such an xApp starts
         // in the dialect for unknown RICs.
-        let hw = |function: &RanFunctionItem| function.oid.as_deref() == Some(hw::OID);
-        let is_ours = request.wants_node_events || request.functions.iter().any(hw);
+        let echoes = |function: &RanFunctionItem| {
+            function.oid.as_deref().and_then(by_oid).is_some_and(|model| model.echoes())
+        };
+        let is_ours = request.wants_node_events || request.functions.iter().any(echoes);
         let is_relay = request.functions.iter().any(|it| it.oid.as_deref() == Some(super::relay::RELAY_OID));
-        let shows = place.is_none() && !request.wants_node_events && request.functions.iter().any(hw);
+        let shows = place.is_none() && !request.wants_node_events && request.functions.iter().any(echoes);
         let place = match place {
             Some(place) => {
                 // The grant of a connected xApp changes only with its next connection.

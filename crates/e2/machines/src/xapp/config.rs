@@ -3,7 +3,7 @@ use super::Dialect;
 use crate::{OutboxLimits, RECONNECT_DELAY_MAX};
 use bytes::Bytes;
 use ranlab_e2_codec::e2ap::{GlobalE2NodeId, RanFunctionItem, Version};
-use ranlab_e2_codec::e2sm::{hw, models};
+use ranlab_e2_codec::e2sm::models;
 use ranlab_e2_codec::flat::Coding;
 use std::time::Duration;
 
@@ -39,10 +39,10 @@ pub struct XappConfig {
 }
 
 impl XappConfig {
-    /// Returns the configuration of an xApp for a ranlab RIC, v2.03, with the usual service models and HW. Other RICs
+    /// Returns the configuration of an xApp for a ranlab RIC, v2.03, with the usual service models and the one that echoes. Other RICs
     /// may abort on service models that they do not know.
     pub fn new(address: impl Into<String>) -> Self {
-        let brought = models().filter(|model| model.customary() || model.oid() == hw::OID);
+        let brought = models().filter(|model| model.customary() || model.echoes());
         let service_models = brought.map(|model| RanFunctionItem {
             id: model.default_function_id(),
             definition: Bytes::from_static(model.definition()),

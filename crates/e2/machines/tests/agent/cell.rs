@@ -7,8 +7,9 @@ use ranlab_e2::functions::traffic::TrafficControl;
 use ranlab_e2::functions::{rrc, slice, traffic};
 use ranlab_e2_codec::e2ap::Plmn;
 use ranlab_e2_codec::e2sm;
+use ranlab_e2_codec::e2sm::common::Snssai;
 use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
-use ranlab_e2_codec::e2sm::rrc::{RrcChange, RrcEvent, RrcHandover, Snssai};
+use ranlab_e2_codec::e2sm::rrc::{RrcChange, RrcEvent, RrcHandover};
 use ranlab_e2_codec::e2sm::slice::{
     Slice, SliceAllocation, SliceCommand, SliceIndication, SliceSet, SliceShare, UeSlice,
 };

@@ -1,7 +1,7 @@
 //! Conversions between the controllers' configurations and commands and those of the model.
 use ranlab_e2_codec::e2ap::Plmn;
+use ranlab_e2_codec::e2sm::common::Snssai;
 use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
-use ranlab_e2_codec::e2sm::rrc::Snssai;
 use ranlab_e2_codec::e2sm::slice::{
     Slice, SliceAlgorithm, SliceAllocation, SliceParameters, SliceSet, UeAllocation, UeScheduler, WHOLE_PPM,
 };

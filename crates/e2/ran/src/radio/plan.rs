@@ -2,7 +2,7 @@
 use super::{RadioError, convert};
 use ranlab_e2_codec::e2ap::Plmn;
 use ranlab_e2_codec::e2sm::common::NrCgi;
-use ranlab_e2_codec::e2sm::rrc::Snssai;
+use ranlab_e2_codec::e2sm::common::Snssai;
 use ranlab_radio::user_plane::{
     Carrier, Channel, Direction, FiveTuple, FlowConfig, RlcConfig, Traffic, UES_MAX, UeConfig,
 };

@@ -3,10 +3,10 @@ use super::rc::RcSource;
 use super::{Radio, convert, plan};
 use ranlab_e2::functions::rc::CarrierQuotas;
 use ranlab_e2_codec::e2ap::Plmn;
+use ranlab_e2_codec::e2sm::common::Snssai;
 use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
 use ranlab_e2_codec::e2sm::kpm::DEFAULT_SLICE;
 use ranlab_e2_codec::e2sm::rc::commands::{OrderFault, SliceQuota};
-use ranlab_e2_codec::e2sm::rrc::Snssai;
 use ranlab_e2_codec::e2sm::slice::{
     SLICES_MAX, Slice, SliceAlgorithm, SliceParameters, SliceSet, UeScheduler, WHOLE_PPM,
 };

@@ -7,6 +7,7 @@
 
 mod cell;
 mod join;
+mod snssai;
 mod ue;
 
 use bytes::Bytes;
@@ -19,9 +20,9 @@ use crate::per::{
 };
 use crate::sequence;
 
-pub use super::rrc::{NotAnSnssai, Snssai};
 pub use cell::*;
 pub use join::*;
+pub use snssai::{NotAnSnssai, Snssai};
 pub use ue::*;
 
 /// Maximum length of a name in a RAN function definition, in characters.

@@ -52,6 +52,7 @@ impl ServiceModel for Hw {
     const DEFINITION: &'static [u8] = DEFINITION;
     const REVISION: u16 = REVISION;
     const CUSTOMARY: bool = false;
+    const ECHOES: bool = true;
 
     type Trigger = HwTrigger;
     type Action = HwPolicy;
