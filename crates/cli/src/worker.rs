@@ -133,7 +133,8 @@ fn listen(address: SocketAddr, arguments: &Arguments, format: Format) -> Result<
                 "{bound} is not reachable from other machines; set the address for campaigns with --advertise"
             )));
         }
-        discovery::announce(&bus.server, &bus.group, &format!("tcp://{at}")).map_err(Failure::Environment)?;
+        discovery::announce(&bus.server, &bus.group, &format!("tcp://{at}"))
+            .map_err(|error| Failure::Environment(error.to_string()))?;
     }
     let mut output = Output::new(format);
     output.text(format_args!("worker tcp://{bound}"))?;
@@ -171,7 +172,8 @@ fn listen(address: SocketAddr, arguments: &Arguments, format: Format) -> Result<
 
 /// Lists the workers that respond, their features, and their clock errors.
 fn find(bus: &WorkerGroupAddress, format: Format) -> Result<(), Failure> {
-    let hosts = discovery::workers(&bus.server, &bus.group).map_err(Failure::Environment)?;
+    let hosts = discovery::workers(&bus.server, &bus.group)
+        .map_err(|error| Failure::Environment(error.to_string()))?;
     let lab =
         RigContext::new(crate::program::path().map_err(|error| Failure::Environment(error.to_string()))?);
     let mut output = Output::new(format);

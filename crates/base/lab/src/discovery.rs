@@ -34,14 +34,49 @@ pub fn is_group(name: &str) -> bool {
     (1..=32).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b))
 }
 
+/// Why workers were not found, or a worker is not announced.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DiscoveryError {
+    /// No worker of the group answers.
+    #[error(
+        "no worker answers at {server}/{group}; start `ranlab worker --listen IP:PORT --bus {server}` on each machine"
+    )]
+    NoWorker {
+        /// NATS server.
+        server: String,
+        /// Group of workers.
+        group: String,
+    },
+    /// The NATS server cannot be used.
+    #[cfg(feature = "bus")]
+    #[error(transparent)]
+    Nats(#[from] ranlab_transport::nats::NatsError),
+    /// The request cannot be sent.
+    #[cfg(feature = "bus")]
+    #[error("the NATS server {server} takes no request: {why}")]
+    Request {
+        /// NATS server.
+        server: String,
+        /// Reason.
+        why: String,
+    },
+    /// No thread or event loop can be created.
+    #[error(transparent)]
+    System(#[from] std::io::Error),
+    /// The build has no NATS.
+    #[error("this build has no NATS; `cargo build -p ranlab --features bus` has")]
+    NotBuilt,
+}
+
 #[cfg(feature = "bus")]
 fn subject(group: &str) -> String {
     format!("ranlab.found.{group}")
 }
 
 #[cfg(feature = "bus")]
-fn runtime() -> Result<tokio::runtime::Runtime, String> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| error.to_string())
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()
 }
 
 /// Returns the workers of a group that answer now, sorted by address so that the order is always the same.
@@ -49,16 +84,14 @@ fn runtime() -> Result<tokio::runtime::Runtime, String> {
 /// # Errors
 /// The server is not reachable, or no worker answers.
 #[cfg(feature = "bus")]
-pub fn workers(server: &str, group: &str) -> Result<Vec<WorkerLocation>, String> {
+pub fn workers(server: &str, group: &str) -> Result<Vec<WorkerLocation>, DiscoveryError> {
     let answers = runtime()?.block_on(ask(server, group))?;
     let mut all: Vec<WorkerLocation> = answers.iter().filter_map(|answer| read(answer)).collect();
     all.sort_by_key(WorkerLocation::to_string);
     all.dedup();
     all.truncate(WORKERS_MAX);
     if all.is_empty() {
-        return Err(format!(
-            "no worker answers at {server}/{group}; start `ranlab worker --listen IP:PORT --bus {server}` on each machine"
-        ));
+        return Err(DiscoveryError::NoWorker { server: server.to_owned(), group: group.to_owned() });
     }
     Ok(all)
 }
@@ -71,14 +104,14 @@ fn read(answer: &[u8]) -> Option<WorkerLocation> {
 }
 
 #[cfg(feature = "bus")]
-async fn ask(server: &str, group: &str) -> Result<Vec<bytes::Bytes>, String> {
+async fn ask(server: &str, group: &str) -> Result<Vec<bytes::Bytes>, DiscoveryError> {
     let config = NatsConfig::from_environment(server, "ranlab campaign");
-    let client = open(&config, |options| options.connection_timeout(PATIENCE)).await;
-    let client = client.map_err(|error| error.to_string())?;
+    let client = open(&config, |options| options.connection_timeout(PATIENCE)).await?;
+    let request = |why: String| DiscoveryError::Request { server: server.to_owned(), why };
     let inbox = client.new_inbox();
-    let mut answers = client.subscribe(inbox.clone()).await.map_err(|error| error.to_string())?;
+    let mut answers = client.subscribe(inbox.clone()).await.map_err(|error| request(error.to_string()))?;
     let asked = client.publish_with_reply(subject(group), inbox, bytes::Bytes::new()).await;
-    asked.map_err(|error| error.to_string())?;
+    asked.map_err(|error| request(error.to_string()))?;
     let mut all = Vec::new();
     let end = tokio::time::sleep(COLLECT);
     tokio::pin!(end);
@@ -107,7 +140,7 @@ async fn next(subscriber: &mut async_nats::Subscriber) -> Option<async_nats::Mes
 /// # Errors
 /// The server address is invalid, a credential file is invalid, or the thread cannot be created.
 #[cfg(feature = "bus")]
-pub fn announce(server: &str, group: &str, worker: &str) -> Result<(), String> {
+pub fn announce(server: &str, group: &str, worker: &str) -> Result<(), DiscoveryError> {
     let config = NatsConfig::from_environment(server, "ranlab worker");
     let subject = subject(group);
     let worker = bytes::Bytes::copy_from_slice(worker.as_bytes());
@@ -120,7 +153,7 @@ pub fn announce(server: &str, group: &str, worker: &str) -> Result<(), String> {
             async move { log_rejection(&event, &before) }
         })
     }));
-    let client = client.map_err(|error| error.to_string())?;
+    let client = client?;
     let answer = async move {
         let Ok(mut asked) = client.subscribe(subject).await else { return };
         while let Some(question) = next(&mut asked).await {
@@ -132,7 +165,7 @@ pub fn announce(server: &str, group: &str, worker: &str) -> Result<(), String> {
     };
     let spawned =
         std::thread::Builder::new().name("found".to_owned()).spawn(move || runtime.block_on(answer));
-    spawned.map(drop).map_err(|error| error.to_string())
+    Ok(spawned.map(drop)?)
 }
 
 /// Logs once that the server does not accept this worker, which therefore cannot be found. An unreachable server is not
@@ -151,8 +184,8 @@ fn log_rejection(event: &async_nats::Event, before: &AtomicBool) {
 /// # Errors
 /// Always.
 #[cfg(not(feature = "bus"))]
-pub fn workers(_: &str, _: &str) -> Result<Vec<WorkerLocation>, String> {
-    Err(NO_NATS.to_owned())
+pub fn workers(_: &str, _: &str) -> Result<Vec<WorkerLocation>, DiscoveryError> {
+    Err(DiscoveryError::NotBuilt)
 }
 
 /// Announcement in a build without NATS.
@@ -160,12 +193,9 @@ pub fn workers(_: &str, _: &str) -> Result<Vec<WorkerLocation>, String> {
 /// # Errors
 /// Always.
 #[cfg(not(feature = "bus"))]
-pub fn announce(_: &str, _: &str, _: &str) -> Result<(), String> {
-    Err(NO_NATS.to_owned())
+pub fn announce(_: &str, _: &str, _: &str) -> Result<(), DiscoveryError> {
+    Err(DiscoveryError::NotBuilt)
 }
-
-#[cfg(not(feature = "bus"))]
-const NO_NATS: &str = "this build has no NATS; `cargo build -p ranlab --features bus` has";
 
 #[cfg(test)]
 mod tests {

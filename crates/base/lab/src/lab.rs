@@ -131,7 +131,9 @@ impl WorkerLocation {
     /// No worker answers.
     pub fn resolve(self) -> Result<Vec<Self>, RigError> {
         match self {
-            Self::Bus { server, group } => discovery::workers(&server, &group).map_err(RigError::Environment),
+            Self::Bus { server, group } => {
+                discovery::workers(&server, &group).map_err(|error| RigError::Environment(error.to_string()))
+            }
             host => Ok(vec![host]),
         }
     }

@@ -44,8 +44,12 @@ impl Default for OutputLimits {
 pub struct ExpectedLine(Regex);
 
 impl ExpectedLine {
-    pub fn new(pattern: &str) -> Result<Self, String> {
-        Regex::new(pattern).map(Self).map_err(|error| format!("`ready.line`: {error}"))
+    /// Parses the pattern.
+    ///
+    /// # Errors
+    /// The pattern is invalid.
+    pub fn new(pattern: &str) -> Result<Self, regex::Error> {
+        Regex::new(pattern).map(Self)
     }
 }
 
@@ -56,9 +60,12 @@ pub struct Counted {
 }
 
 impl Counted {
-    pub fn new(pattern: &str) -> Result<Self, String> {
-        let pattern = Regex::new(pattern).map_err(|error| format!("`warn.line`: {error}"))?;
-        Ok(Self { pattern, count: 0 })
+    /// Parses the pattern.
+    ///
+    /// # Errors
+    /// The pattern is invalid.
+    pub fn new(pattern: &str) -> Result<Self, regex::Error> {
+        Ok(Self { pattern: Regex::new(pattern)?, count: 0 })
     }
 }
 

@@ -230,10 +230,12 @@ impl Program {
         process_tree::adopt_orphans().map_err(environment)?;
         let others = process_tree::own_children(&BTreeSet::new()).into_iter().collect();
         let line = Some(&part.ready.line).filter(|line| !line.is_empty());
-        let wanted = line.map(|line| ExpectedLine::new(line)).transpose().map_err(rig)?;
-        let counted = part.warn.iter().map(|warn| Counted::new(&warn.line)).collect::<Result<_, _>>();
+        let of = |key: &'static str| move |error| rig(format!("`{key}`: {error}"));
+        let wanted = line.map(|line| ExpectedLine::new(line)).transpose().map_err(of("ready.line"))?;
+        let counted =
+            part.warn.iter().map(|warn| Counted::new(&warn.line)).collect::<Result<_, regex::Error>>();
         let output = Output::new(part.log.clone(), wanted).map_err(environment)?;
-        let output = Arc::new(output.counting(counted.map_err(rig)?));
+        let output = Arc::new(output.counting(counted.map_err(of("warn.line"))?));
         let watch = ProcessWatch::start(&part.name, None, None, false);
         let mut program = Self { part, output, watch, subject: None, others };
         if program.part.run.start.is_empty() {

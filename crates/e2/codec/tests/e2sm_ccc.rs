@@ -44,7 +44,7 @@ fn unknown_members_are_skipped_and_attributes_kept() {
     let text = std::str::from_utf8(&octets).unwrap();
     assert!(text.contains("\"vendor\":{\"x\":[1.5]}") && !text.contains("later"), "{text}");
     let ControlFormat::Cells { cells } = message.format else { panic!() };
-    let refused = cells[0].structures[0].new.attributes.meaning::<RrmPolicyRatio>().unwrap_err();
+    let refused = cells[0].structures[0].new.attributes.meaning::<RrmPolicyRatio>().unwrap_err().to_string();
     assert!(refused.contains("vendor"), "{refused}");
 }
 

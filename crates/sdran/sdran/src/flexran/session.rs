@@ -3,7 +3,7 @@
 //! Reading has two steps, because the published controller has two threads: [`FlexranSession::deframe`] runs
 //! at the socket, [`FlexranSession::process`] at the RIB, possibly much later. `handle` does both at once.
 use crate::Time;
-use crate::agent::{ControllerInput, ControllerOutput, SouthboundController, StreamBuffer};
+use crate::agent::{ControllerInput, ControllerOutput, SouthboundController, StreamBuffer, StreamFault};
 use crate::flexran::protocol::*;
 use bytes::Bytes;
 use std::collections::VecDeque;
@@ -93,7 +93,11 @@ impl FlexranSession {
 
     /// Bodies of the frames that are complete with `octets`. An error ends the stream: the published
     /// controller closes the socket and keeps all other state.
-    pub fn deframe(&mut self, octets: &[u8], bodies: &mut Vec<Bytes>) -> Result<(), String> {
+    pub fn deframe(
+        &mut self,
+        octets: &[u8],
+        bodies: &mut Vec<Bytes>,
+    ) -> Result<(), StreamFault<FlexranError>> {
         self.buffer.extend(octets);
         loop {
             match self.buffer.next(frame_bytes) {
@@ -101,7 +105,7 @@ impl FlexranSession {
                 Ok(None) => return Ok(()),
                 Err(error) => {
                     self.buffer.clear();
-                    return Err(error.to_string());
+                    return Err(error);
                 }
             }
         }
@@ -287,7 +291,7 @@ impl SouthboundController for FlexranSession {
                 let result = self.deframe(octets, &mut bodies);
                 bodies.into_iter().for_each(|body| self.process(body));
                 if let Err(error) = result {
-                    self.event(FlexranEvent::Fault(error));
+                    self.event(FlexranEvent::Fault(error.to_string()));
                     self.outputs.push_back(ControllerOutput::Close);
                 }
             }

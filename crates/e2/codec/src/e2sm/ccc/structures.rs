@@ -50,9 +50,9 @@ impl Attributes {
     /// Converts the attributes to a typed structure.
     ///
     /// # Errors
-    /// Returns a description if a required attribute is missing, has another type, or is unknown to the structure.
-    pub fn meaning<T: for<'a> Deserialize<'a>>(&self) -> Result<T, String> {
-        serde_json::from_value(Value::Object(self.0.clone())).map_err(|error| error.to_string())
+    /// Fails if a required attribute is missing, has another type, or is unknown to the structure.
+    pub fn meaning<T: for<'a> Deserialize<'a>>(&self) -> Result<T, serde_json::Error> {
+        serde_json::from_value(Value::Object(self.0.clone()))
     }
 }
 
