@@ -138,6 +138,14 @@ halves_of_e2() {
 # A service model is added in its folders and two tables; everything else works with any model.
 models() { scripts/models.py || offence "service models outside their folders; see scripts/models.py"; }
 
+# Two bindings are two lines: `let (a, b) = (x, y);` is for tuples that exist.
+TUPLE_LETS=50
+tuple_lets() {
+    local count
+    count=$({ git ls-files '*.rs' | xargs grep -hE '^\s*let \([^=]*\) = \(.*,.*\);$' || true; } | wc -l)
+    ((count <= TUPLE_LETS)) || offence "$count bindings destructure a tuple literal; $TUPLE_LETS are allowed"
+}
+
 # `unsafe` is limited to a few places for review: system calls, the C interface, and one file of the packet
 # engine.
 UNSAFE_FILE=crates/pipeline/pipeline/src/engine/hot.rs
@@ -224,6 +232,7 @@ named_packages
 arrows
 halves_of_e2
 models
+tuple_lets
 unsafe_places
 links
 root
