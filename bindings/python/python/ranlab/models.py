@@ -274,6 +274,42 @@ class CellRow(NamedTuple):
     ues: int
 
 
+class DigestRow(NamedTuple):
+    """A row of ``digest`` (0.0.0.0.0.0.0.0.1.135.0); about ``ue``."""
+
+    ue: Optional[int]
+    bearer: Optional[int]
+    tunnel: Optional[int]
+    slice: Optional[int]
+    queue: Optional[int]
+    #: counter, B
+    dl_aggr_bytes: int
+    #: counter, B
+    ul_aggr_bytes: int
+    #: counter
+    dl_aggr_prb: int
+    #: counter
+    ul_aggr_prb: int
+    #: gauge, B
+    dl_queue_bytes: int
+    #: gauge, B
+    ul_queue_bytes: int
+    #: gauge, us
+    dl_delay_us: int
+    #: gauge, us
+    ul_delay_us: int
+    #: counter
+    dl_dropped_sdus: int
+    #: counter
+    ul_dropped_sdus: int
+    #: gauge
+    dl_bler: float
+    #: gauge
+    cqi: int
+    #: gauge
+    dl_mcs: int
+
+
 class RrcRow(NamedTuple):
     """A row of ``rrc`` (0.0.0.0.0.0.0.0.1.136.0); about ``ue``."""
 
@@ -464,6 +500,7 @@ Row = Union[
     PdcpRow,
     GtpRow,
     CellRow,
+    DigestRow,
     RrcRow,
     SliceRow,
     TrafficRow,
@@ -481,6 +518,7 @@ ROWS: dict[str, type[Row]] = {
     "pdcp": PdcpRow,
     "gtp": GtpRow,
     "cell": CellRow,
+    "digest": DigestRow,
     "rrc": RrcRow,
     "slice": SliceRow,
     "traffic": TrafficRow,

@@ -19,6 +19,7 @@ pub mod cell;
 pub mod common;
 mod context;
 pub mod control;
+pub mod digest;
 pub mod gtp;
 pub mod hw;
 mod inspect;
@@ -70,6 +71,7 @@ models! {
     pdcp::Pdcp,
     gtp::Gtp,
     cell::CellStats,
+    digest::Digest,
     rrc::Rrc,
     slice::SliceModel,
     traffic::Traffic,

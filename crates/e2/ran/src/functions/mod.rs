@@ -120,6 +120,7 @@ pub static FUNCTIONS: &[&dyn StationFunction] = &[
     &stats::pdcp::STATION,
     &stats::gtp::STATION,
     &stats::cell::STATION,
+    &stats::digest::STATION,
     &kpm::Station,
     &rc::Station,
     &ccc::Station,

@@ -1,5 +1,6 @@
 //! Payloads of the statistics service models from a cell of the model.
 pub(crate) mod cell;
+pub(crate) mod digest;
 pub(crate) mod gtp;
 mod kpm;
 pub(crate) mod mac;
