@@ -93,7 +93,7 @@ fn parameters_are_decoded_by_segment() {
     let text = "gnb 505.01 5/du_1 %é";
     assert_eq!(decode(&encode(text)).as_deref(), Some(text));
     assert_eq!(encode("gnb 505.01 5/du 1"), "gnb%20505.01%205%2Fdu%201");
-    assert_eq!(Nodes::ROUTES[1].resource_with(|name| format!("{name}/1")), "nodes/node%2f1");
+    assert_eq!(Nodes::ROUTES[1].resource_with(|name| format!("{name}/1")), "nodes/node%2F1");
 }
 
 #[test]

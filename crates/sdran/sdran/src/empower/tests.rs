@@ -104,6 +104,7 @@ fn slices_and_handovers_of_version_1() {
     pair.controller.remove_slice(8);
     pair.run_until(at(40));
     let expected = [
+        AgentEvent::Refused("the base station does not support RntiList of TLV".to_owned()),
         AgentEvent::Slice { slice: 8, rbgs: 2 },
         AgentEvent::Handover { rnti: 61, target_station: Some(0x024d_0000_0002), target_pci: 4 },
         AgentEvent::Slice { slice: 8, rbgs: 0 },
