@@ -275,6 +275,9 @@ mod tests {
 
     /// Polls a future of the in-memory store, which is ready immediately.
     fn at_once<T>(answer: impl Future<Output = T>) -> T {
+        // The body of a request has a deadline.
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let _entered = runtime.enter();
         match std::pin::pin!(answer).poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(answer) => answer,
             Poll::Pending => panic!("it is not there"),

@@ -20,7 +20,7 @@ fn a1() -> A1 {
 }
 
 fn at_once<T>(answer: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(answer)
+    tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(answer)
 }
 
 fn ask(a1: &A1, method: Method, path: &str, body: &str) -> (u16, String) {
