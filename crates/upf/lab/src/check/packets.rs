@@ -21,7 +21,7 @@ pub(super) struct Reflector {
 }
 
 impl Reflector {
-    /// Returns `None` if the data network is a third party's.
+    /// Waits until its address accepts packets. Returns `None` if the data network is a third party's.
     pub(super) fn start(config: &UpfCheck) -> std::io::Result<Option<Self>> {
         if config.n6 == Network::None {
             return Ok(None);
@@ -34,7 +34,13 @@ impl Reflector {
         };
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
-        let thread = std::thread::Builder::new().spawn(move || data_network(&part, &stopped))?;
+        let (ready, bound) = std::sync::mpsc::channel();
+        let signal = move || {
+            let _ = ready.send(());
+        };
+        let thread = std::thread::Builder::new().spawn(move || data_network(&part, signal, &stopped))?;
+        // Packets that arrive before the socket is bound would be lost. An error ends the wait, and is returned by `end`.
+        let _ = bound.recv();
         Ok(Some(Self { stop, thread }))
     }
 

@@ -135,10 +135,11 @@ fn check(config: &LoadConfig) -> Result<(), LoadError> {
 }
 
 /// Runs the data network alone, on another host: counts packets, reflects them, and sends to `sessions` UEs until
-/// `stop` is set.
+/// `stop` is set. Calls `bound` once its address accepts packets.
 pub fn data_network(
     config: &LoadConfig,
     sessions: usize,
+    bound: impl FnOnce(),
     stop: &AtomicBool,
 ) -> Result<NetworkReport, LoadError> {
     let flows = Arc::new(Flows::new(
@@ -158,6 +159,7 @@ pub fn data_network(
     };
     let lacking = LoadError::Lacking { mode: "the role of a data network", lacking: "its address (--n6)" };
     let thread = NetworkThread::new(config.network, plan)?.ok_or(lacking)?;
+    bound();
     let go = AtomicBool::new(true);
     Ok(thread.run(&go, stop)?.1)
 }
@@ -244,10 +246,13 @@ mod tests {
     #[test]
     fn data_network_needs_address_and_stops() {
         let alone = config(Mode::Sessions { sessions: 1, duration: SECOND });
-        let error = data_network(&alone, 1, &AtomicBool::new(true)).unwrap_err().to_string();
+        let error = data_network(&alone, 1, || {}, &AtomicBool::new(true)).unwrap_err().to_string();
         assert!(error.contains("needs its address (--n6)"), "{error}");
         let network = Network::Routed("127.0.0.1:0".parse().unwrap());
-        let seen = data_network(&LoadConfig { network, ..alone }, 3, &AtomicBool::new(true)).unwrap();
+        let mut bound = false;
+        let alone = LoadConfig { network, ..alone };
+        let seen = data_network(&alone, 3, || bound = true, &AtomicBool::new(true)).unwrap();
+        assert!(bound);
         // One tally per session and sender.
         assert_eq!((seen.uplink.len(), seen.sent.len(), seen.strangers), (6, 3, 0));
     }

@@ -140,8 +140,12 @@ pub struct NetworkSummary {
 ///
 /// # Errors
 /// Its address cannot be bound.
-pub fn data_network(part: &UpfLoadComponent, stop: &AtomicBool) -> Result<NetworkSummary, ComponentError> {
-    let seen = network(&part.load()?, part.sessions(), stop)?;
+pub fn data_network(
+    part: &UpfLoadComponent,
+    bound: impl FnOnce(),
+    stop: &AtomicBool,
+) -> Result<NetworkSummary, ComponentError> {
+    let seen = network(&part.load()?, part.sessions(), bound, stop)?;
     let sum = |what: &dyn Fn(&Tally) -> u64| seen.uplink.iter().map(what).sum::<u64>();
     Ok(NetworkSummary {
         received: sum(&|tally| tally.received),

@@ -151,7 +151,7 @@ fn network(part: &UpfLoadComponent, mut output: Output) -> Result<(), Failure> {
             stop.store(true, Relaxed);
         });
     }
-    let seen = data_network(part, &stop)?;
+    let seen = data_network(part, || {}, &stop)?;
     output.text(format_args!(
         "{} packets received ({} duplicates, {} overtaken), {} reflected, {} sent",
         seen.received, seen.duplicates, seen.reordered, seen.reflected, seen.sent
