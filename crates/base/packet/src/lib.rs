@@ -17,6 +17,7 @@
 pub mod checksum;
 pub mod ebpf;
 mod ethernet;
+mod frame;
 pub mod gtpu;
 mod ip;
 pub mod memif;
@@ -28,9 +29,12 @@ mod tunnel;
 pub use ethernet::{
     Cooked, ETHERNET_BYTES, EtherType, Ethernet, Mac, NotAMac, VLAN_TAG_BYTES, VlanTag, write_ethernet,
 };
+pub use frame::UdpFrame;
 pub use ip::{IPV4_BYTES, IPV6_BYTES, Ip, Ipv4, Ipv4Header, Ipv6, Ipv6Header, Protocol};
 pub use sctp::{SCTP_BYTES, SCTP_DATA_BYTES, Sctp, SctpChunk, SctpData};
-pub use transport::{TCP_BYTES, Tcp, UDP_BYTES, Udp, UdpHeader, udp_headers_bytes, write_udp};
+pub use transport::{
+    TCP_BYTES, Tcp, UDP_BYTES, Udp, UdpHeader, udp_headers_bytes, write_udp, write_udp_marked,
+};
 pub use tunnel::{GRE_BYTES, Gre, GreHeader, VXLAN_BYTES, VXLAN_PORT, Vxlan, write_vxlan};
 
 /// Reason for which bytes are not a valid header. Always a fault of the sender, or of the program that truncated the

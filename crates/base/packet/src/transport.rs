@@ -83,11 +83,23 @@ pub const fn udp_headers_bytes(to: IpAddr) -> usize {
 /// the payload is too long, or `head` has the wrong size.
 #[must_use]
 pub fn write_udp(from: SocketAddr, to: SocketAddr, hops: u8, payload: &[u8], head: &mut [u8]) -> Option<()> {
+    write_udp_marked(from, to, 0, hops, payload, head)
+}
+
+/// [`write_udp`] with a type of service or traffic class.
+#[must_use]
+pub fn write_udp_marked(
+    from: SocketAddr,
+    to: SocketAddr,
+    traffic_class: u8,
+    hops: u8,
+    payload: &[u8],
+    head: &mut [u8],
+) -> Option<()> {
     let datagram = u16::try_from(UDP_BYTES + payload.len()).ok()?;
     let src_port = from.port();
     let dst_port = to.port();
     let mut udp = UdpHeader { src_port, dst_port, payload_bytes: datagram - UDP_BYTES as u16, checksum: 0 };
-    let traffic_class = 0;
     let payload_bytes = datagram;
     let protocol = Protocol::UDP;
     let (ip_head, udp_head) = head.split_last_chunk_mut::<UDP_BYTES>()?;

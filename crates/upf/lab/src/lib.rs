@@ -5,6 +5,7 @@ pub mod check;
 mod components;
 mod fields;
 pub mod load;
+mod n3_ring;
 mod rig;
 pub mod upf;
 pub mod verbs;

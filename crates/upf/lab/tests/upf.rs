@@ -40,6 +40,7 @@ fn upf_of(test: u8, design: Design, mock: MockSettings, dialect: Dialect) -> Upf
         gtpu_port: 2152,
         busy_poll: false,
         xdp: None,
+        n3_memif: None,
     };
     UpfServer::start(config).unwrap()
 }

@@ -49,6 +49,7 @@ impl Bed {
             gtpu_port: 2152,
             busy_poll: false,
             xdp: None,
+            n3_memif: None,
         };
         let upf = UpfServer::start(config).unwrap();
         let bind = |host, port| {

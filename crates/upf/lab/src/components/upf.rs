@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use crate::load::N3Io;
 use crate::upf::{Design, N6, UpfConfig, UpfReport, UpfServer, XdpDevices, ntp_seconds};
 use ranlab_upf::forwarding::PlaneCounters;
 use ranlab_upf::n4::{Dialect, MockSettings, UePool, UpfFault, UpfSettings};
@@ -44,6 +45,8 @@ config! {
         n4: SocketAddr = SocketAddr::from(([127, 0, 0, 8], 8805));
         /// address and port of N3
         n3: SocketAddr = SocketAddr::from(([127, 0, 0, 8], GTPU));
+        /// packet I/O of N3: sockets, or memif:PATH, shared-memory rings to which `load upf --io memif:PATH` connects
+        n3_io: N3Io as Text = N3Io::Sockets, local(), when("design", &["cp-offload"]);
         /// data network: sink, reflect, udp://LOCAL,PEER (IP packets in UDP), tun://NAME
         n6: N6 as Text = N6::Reflect, wiring();
         /// PFCP dialect that the UPF requires: strict-rel15, strict-rel17, open5gs, eupf
@@ -90,7 +93,14 @@ impl UpfComponent {
         if self.xdp.is_some() && self.design != UpfDesign::DpOffload {
             return Err(rig("`xdp` is the data plane of the design dp-offload"));
         }
+        let n3_memif = match &self.n3_io {
+            N3Io::Sockets => None,
+            N3Io::Memif { path } if self.design == UpfDesign::CpOffload => Some(path.clone()),
+            N3Io::Memif { .. } => return Err(rig("`n3_io` = memif is for the design cp-offload")),
+            N3Io::AfXdp { .. } => return Err(rig("`n3_io` is sockets or memif:PATH; `xdp` names devices")),
+        };
         Ok(UpfConfig {
+            n3_memif,
             n4: self.n4,
             n3: self.n3,
             n6: self.n6.clone(),

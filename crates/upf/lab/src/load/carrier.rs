@@ -4,12 +4,20 @@ use super::frames::{self, AfXdpSummary, Frames};
 use super::n3_io::N3Io;
 use super::sizes::{MAX_DATAGRAM, TURN, WAITED};
 use super::{LoadConfig, LoadError, nth};
+use crate::n3_ring::RingPort;
+use ranlab_memif::Role;
 use ranlab_net::{DatagramOptions, ReceiveBatch, SendBatch, bind_datagrams, monotonic_ns, wait_readable};
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// Timeout of the connection to a UPF's rings.
+const CONNECT: Duration = Duration::from_secs(10);
+/// Maximum sleep of a thread whose rings are empty: no descriptor wakes it.
+const RING_REST: Duration = Duration::from_micros(20);
 
 /// The sender of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +42,8 @@ pub(super) enum PacketIo {
     Sockets(Box<Sockets>),
     /// AF_XDP.
     Frames(Box<Frames>),
+    /// Shared-memory rings.
+    Rings(Box<Rings>),
 }
 
 impl PacketIo {
@@ -53,6 +63,7 @@ impl PacketIo {
         match self {
             Self::Sockets(sockets) => sockets.all.len(),
             Self::Frames(frames) => frames.gnbs(),
+            Self::Rings(rings) => rings.gnbs.len(),
         }
     }
 
@@ -61,6 +72,7 @@ impl PacketIo {
         match self {
             Self::Sockets(sockets) => sockets.batches.get(gnb).is_some_and(SendBatch::is_full),
             Self::Frames(frames) => frames.is_full(),
+            Self::Rings(rings) => !rings.port.has_room(),
         }
     }
 
@@ -76,6 +88,10 @@ impl PacketIo {
                 sockets.batches.get_mut(gnb).is_some_and(|batch| batch.push(Some(n3), fill))
             }
             Self::Frames(frames) => frames.push(gnb, fill),
+            Self::Rings(rings) => rings
+                .gnbs
+                .get(gnb)
+                .is_some_and(|from| rings.port.push(*from, |room| Some((n3, fill(room)?, 0))) == Some(true)),
         }
     }
 
@@ -84,6 +100,7 @@ impl PacketIo {
         match self {
             Self::Sockets(sockets) => sockets.send(gnb),
             Self::Frames(frames) => frames.send(),
+            Self::Rings(rings) => rings.send(),
         }
     }
 
@@ -92,6 +109,7 @@ impl PacketIo {
         match self {
             Self::Sockets(sockets) => (0..sockets.all.len()).map(|gnb| sockets.send(gnb)).sum(),
             Self::Frames(frames) => frames.send(),
+            Self::Rings(rings) => rings.send(),
         }
     }
 
@@ -103,6 +121,13 @@ impl PacketIo {
             Self::Frames(frames) => frames.receive(|now_ns, address, datagram| {
                 each(now_ns, Sender { address, socket: None }, datagram)
             }),
+            Self::Rings(rings) => {
+                let now_ns = monotonic_ns();
+                let came = rings.port.receive(TURN, |from, datagram| {
+                    each(now_ns, Sender { address: from.ip(), socket: None }, datagram);
+                });
+                Ok(came > 0)
+            }
         }
     }
 
@@ -131,6 +156,10 @@ impl PacketIo {
                 wait_readable(&descriptors, most).map(drop)
             }
             Self::Frames(frames) => frames.wait(most),
+            Self::Rings(_) => {
+                std::thread::sleep(most.min(RING_REST));
+                Ok(())
+            }
         }
     }
 
@@ -139,12 +168,46 @@ impl PacketIo {
         match self {
             Self::Sockets(_) => Ok(0),
             Self::Frames(frames) => frames.complete_step(),
+            Self::Rings(rings) => rings.send(),
         }
+    }
+}
+
+/// Base stations' end of shared-memory rings.
+#[derive(Debug)]
+pub(super) struct Rings {
+    port: RingPort,
+    gnbs: Vec<SocketAddr>,
+}
+
+impl Rings {
+    fn open(config: &LoadConfig, path: &Path) -> Result<Self, LoadError> {
+        let unusable = |source| LoadError::Memif { path: path.to_owned(), source: Box::new(source) };
+        if config.threads > 1 {
+            return Err(LoadError::Bounds {
+                what: "data threads with memif",
+                given: config.threads,
+                least: 1,
+                most: 1,
+            });
+        }
+        let mut port = RingPort::new(path, Role::Slave).map_err(unusable)?;
+        port.bring_up(CONNECT).map_err(unusable)?;
+        Ok(Self { port, gnbs: (0..config.gnbs).map(|n| nth(config.gnb, n)).collect() })
+    }
+
+    fn send(&mut self) -> io::Result<u64> {
+        self.port.publish();
+        self.port.service(monotonic_ns()).map_err(io::Error::other)?;
+        Ok(0)
     }
 }
 
 /// Opens the I/O of the data threads. Opens no sockets if no packets are sent.
 pub(super) fn open(config: &LoadConfig, packets: bool) -> Result<Vec<PacketIo>, LoadError> {
+    if let (N3Io::Memif { path }, true) = (&config.n3_io, packets) {
+        return Ok(vec![PacketIo::Rings(Box::new(Rings::open(config, path)?))]);
+    }
     let gnb = |n| {
         let address = nth(config.gnb, n);
         let socket = bind_datagrams(address, DatagramOptions::default())

@@ -13,10 +13,7 @@ use ranlab_net::{
     XskSteering, XskTarget, monotonic_ns, wait_readable,
 };
 use ranlab_packet::gtpu::message_type;
-use ranlab_packet::{
-    ETHERNET_BYTES, EtherType, Ethernet, Ipv4, Ipv6, Mac, Protocol, Udp, udp_headers_bytes, write_ethernet,
-    write_udp,
-};
+use ranlab_packet::{ETHERNET_BYTES, Mac, UdpFrame, udp_headers_bytes};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -153,7 +150,6 @@ const LOOK: Duration = Duration::from_millis(5);
 const MAX_QUEUES: usize = 64;
 /// Interval between reads of the kernel's sockets, in nanoseconds. One socket is read each time.
 const AROUND_NS: u64 = 200_000;
-const HOP_LIMIT: u8 = 64;
 /// Length of a GTP-U header with a PDU session container, in bytes.
 const GTPU_BYTES: usize = 16;
 /// An echo request with sequence number 0 (TS 29.281 clause 7.2.1).
@@ -168,61 +164,13 @@ struct SharedDevice {
     queues: usize,
 }
 
-/// The headers of one base station's datagrams.
-#[derive(Debug, Clone, Copy)]
-struct Head {
-    ethernet: [u8; ETHERNET_BYTES],
-    from: SocketAddr,
-    to: SocketAddr,
-}
-
-impl Head {
-    fn new(own: [u8; 6], hop: [u8; 6], from: SocketAddr, to: SocketAddr) -> Self {
-        let kind = if to.is_ipv4() { EtherType::IPV4 } else { EtherType::IPV6 };
-        Self { ethernet: write_ethernet(Mac(hop), Mac(own), kind), from, to }
-    }
-
-    /// Returns the length of the headers, in bytes.
-    fn len(&self) -> usize {
-        ETHERNET_BYTES + udp_headers_bytes(self.to.ip())
-    }
-
-    /// Writes a frame: `fill` writes the payload, then the headers are added.
-    fn write(&self, frame: &mut [u8], fill: impl FnOnce(&mut [u8]) -> Option<usize>) -> Option<usize> {
-        let (head, room) = frame.split_at_mut_checked(self.len())?;
-        let len = fill(room)?;
-        let payload = room.get(..len)?;
-        let (ethernet, rest) = head.split_at_mut_checked(ETHERNET_BYTES)?;
-        ethernet.copy_from_slice(&self.ethernet);
-        write_udp(self.from, self.to, HOP_LIMIT, payload, rest)?;
-        Some(self.len() + len)
-    }
-}
-
-/// Returns sender and payload of a frame. The UDP checksum is ignored, because it is incomplete between devices of one
-/// machine.
-fn read(frame: &[u8]) -> Option<(IpAddr, &[u8])> {
-    let ethernet = Ethernet::parse(frame).ok()?;
-    match ethernet.ether_type {
-        EtherType::IPV4 => {
-            let ip = Ipv4::parse(ethernet.payload).ok().filter(|ip| ip.protocol == Protocol::UDP)?;
-            Some((ip.src.into(), Udp::parse(ip.payload).ok()?.payload))
-        }
-        EtherType::IPV6 => {
-            let ip = Ipv6::parse(ethernet.payload).ok().filter(|ip| ip.next_header == Protocol::UDP)?;
-            Some((ip.src.into(), Udp::parse(ip.payload).ok()?.payload))
-        }
-        _ => None,
-    }
-}
-
 /// AF_XDP sockets of one data thread. It receives from the queues `index`, `index + threads` … and sends on the first
 /// of them, for every base station.
 #[derive(Debug)]
 pub(super) struct Frames {
     sockets: Vec<XskSocket>,
     way: Arc<SharedDevice>,
-    heads: Arc<Vec<Head>>,
+    heads: Arc<Vec<UdpFrame>>,
     around: Vec<Arc<UdpSocket>>,
     received: ReceiveBatch,
     looked_ns: u64,
@@ -264,8 +212,8 @@ impl Frames {
         let mut came = 0;
         for socket in sockets {
             let now_ns = monotonic_ns();
-            came += socket.receive(TURN, |frame| match read(frame) {
-                Some((from, datagram)) => each(now_ns, from, datagram),
+            came += socket.receive(TURN, |frame| match UdpFrame::read(frame) {
+                Some((from, datagram)) => each(now_ns, from.ip(), datagram),
                 None => counted.unreadable += 1,
             });
         }
@@ -357,7 +305,7 @@ pub(super) fn open(config: &LoadConfig, sockets: &[Arc<UdpSocket>]) -> Result<Ve
     for (queue, socket) in queues.iter().enumerate() {
         steering.steer(queue as u32, socket).map_err(AfXdpError::Steer)?;
     }
-    let heads = (0..config.gnbs).map(|n| Head::new(own, hop, nth(config.gnb, n), config.n3));
+    let heads = (0..config.gnbs).map(|n| UdpFrame::new(Mac(own), Mac(hop), nth(config.gnb, n), config.n3));
     let heads = Arc::new(heads.collect::<Vec<_>>());
     let way = Arc::new(SharedDevice { steering, device, zero_copy: *zero_copy, queues: count });
     let mut threads_sockets: Vec<Vec<XskSocket>> = (0..threads).map(|_| Vec::new()).collect();
@@ -454,62 +402,6 @@ fn bind_queues(device: u32, options: XskOptions) -> Result<Vec<XskSocket>, XskEr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ranlab_packet::{UDP_BYTES, checksum};
-
-    const OWN: [u8; 6] = [2, 0, 0, 0, 0, 1];
-    const HOP: [u8; 6] = [2, 0, 0, 0, 0, 2];
-
-    fn frame(from: &str, to: &str, payload: &[u8]) -> Vec<u8> {
-        let head = Head::new(OWN, HOP, from.parse().unwrap(), to.parse().unwrap());
-        let mut frame = vec![0xaa; 200];
-        let fill = |room: &mut [u8]| {
-            room.get_mut(..payload.len())?.copy_from_slice(payload);
-            Some(payload.len())
-        };
-        let len = head.write(&mut frame, fill).unwrap();
-        frame.truncate(len);
-        frame
-    }
-
-    #[test]
-    fn frames_round_trip() {
-        for (from, to) in [("10.3.0.11:2152", "10.3.0.2:2153"), ("[fd00::11]:2152", "[fd00::2]:2153")] {
-            let written = frame(from, to, b"payload");
-            assert_eq!(written[..12], [HOP, OWN].concat());
-            let from: SocketAddr = from.parse().unwrap();
-            let to: SocketAddr = to.parse().unwrap();
-            assert_eq!(read(&written), Some((from.ip(), &b"payload"[..])));
-            // Padding of short frames is not part of the payload.
-            let padded = [&written[..], &[0; 20]].concat();
-            assert_eq!(read(&padded), Some((from.ip(), &b"payload"[..])));
-            for cut in 0..written.len() {
-                assert_eq!(read(&written[..cut]), None, "{cut}");
-            }
-            let ip = &written[ETHERNET_BYTES..];
-            let datagram = &ip[udp_headers_bytes(to.ip()) - UDP_BYTES..];
-            let udp = Udp::parse(datagram).unwrap();
-            assert_eq!((udp.src_port, udp.dst_port), (from.port(), to.port()));
-        }
-    }
-
-    #[test]
-    fn header_checksums_are_valid() {
-        let v4 = frame("10.3.0.11:2152", "10.3.0.2:2152", &[1, 2, 3]);
-        let ip = Ipv4::parse(&v4[ETHERNET_BYTES..]).unwrap();
-        assert!(ip.checksum_ok && ip.dont_fragment && Udp::parse(ip.payload).unwrap().checksum == 0);
-        // Search for a payload whose checksum would be written as 0.
-        let mut zero = false;
-        for n in 0..=u16::MAX {
-            let v6 = frame("[fd00::11]:2152", "[fd00::2]:2152", &n.to_be_bytes());
-            let ip = Ipv6::parse(&v6[ETHERNET_BYTES..]).unwrap();
-            let pseudo = checksum::pseudo_ipv6(ip.src.octets(), ip.dst.octets(), 17, ip.payload.len() as u32);
-            assert_eq!(checksum::fold(checksum::sum(ip.payload, pseudo)), 0xffff);
-            let sum = Udp::parse(ip.payload).unwrap().checksum;
-            assert_ne!(sum, 0);
-            zero |= sum == 0xffff;
-        }
-        assert!(zero);
-    }
 
     #[test]
     fn address_overflow_is_rejected() {

@@ -66,9 +66,11 @@ pub use sizes::capacity;
 pub use tally::Tally;
 pub use unresponsive::Unresponsive;
 
+use ranlab_memif::PortError;
 use ranlab_upf::n4::{Dialect, PFCP_PORT, Retransmission, SessionProfile};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Maximum number of base stations in a run; each has a socket.
@@ -234,6 +236,14 @@ pub enum LoadError {
         n3: SocketAddr,
         /// The reason.
         why: Box<AfXdpError>,
+    },
+    /// The UPF's rings cannot be used.
+    #[error("the rings at {} cannot be used: {source}; `ranlab upf --n3-io memif:PATH` listens there", path.display())]
+    Memif {
+        /// Path of the control channel's socket.
+        path: PathBuf,
+        /// The reason.
+        source: Box<PortError>,
     },
     /// A number is out of range.
     #[error("{given} {what}; {least} to {most} are allowed")]

@@ -1,6 +1,7 @@
 //! Text form of the I/O methods of base stations.
 use ranlab_lab::text::TextError;
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 /// I/O method of base stations' datagrams.
@@ -18,17 +19,30 @@ pub enum N3Io {
         /// Whether the driver accesses our memory directly. Requires `native`.
         zero_copy: bool,
     },
+    /// Shared-memory rings (memif). The UPF listens at this path.
+    Memif {
+        /// Socket of the control channel.
+        path: PathBuf,
+    },
 }
 
 impl FromStr for N3Io {
     type Err = TextError;
 
-    /// `sockets`, `af-xdp[:DEVICE][,native][,zero-copy]`.
+    /// `sockets`, `af-xdp[:DEVICE][,native][,zero-copy]`, `memif:PATH`.
     fn from_str(text: &str) -> Result<Self, TextError> {
-        let wrong =
-            || TextError::new(text, "way for packets", "sockets and af-xdp[:DEVICE][,native][,zero-copy]");
+        let wrong = || {
+            TextError::new(
+                text,
+                "way for packets",
+                "sockets, af-xdp[:DEVICE][,native][,zero-copy] and memif:PATH",
+            )
+        };
         if text == "sockets" {
             return Ok(Self::Sockets);
+        }
+        if let Some(path) = text.strip_prefix("memif:").filter(|path| !path.is_empty()) {
+            return Ok(Self::Memif { path: path.into() });
         }
         let mut parts = text.split(',');
         let first = parts.next().and_then(|first| first.strip_prefix("af-xdp")).ok_or_else(wrong)?;
@@ -53,7 +67,11 @@ impl FromStr for N3Io {
 
 impl fmt::Display for N3Io {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self::AfXdp { interface, native, zero_copy } = self else { return f.write_str("sockets") };
+        let (interface, native, zero_copy) = match self {
+            Self::Sockets => return f.write_str("sockets"),
+            Self::Memif { path } => return write!(f, "memif:{}", path.display()),
+            Self::AfXdp { interface, native, zero_copy } => (interface, native, zero_copy),
+        };
         f.write_str("af-xdp")?;
         if let Some(device) = interface {
             write!(f, ":{device}")?;
@@ -82,11 +100,12 @@ mod tests {
             ("af-xdp", af_xdp(None, false, false)),
             ("af-xdp:n3,native", af_xdp(Some("n3"), true, false)),
             ("af-xdp,zero-copy", af_xdp(None, true, true)),
+            ("memif:/run/n3", N3Io::Memif { path: "/run/n3".into() }),
         ] {
             assert_eq!((text.parse(), way.to_string()), (Ok(way), text.to_owned()));
         }
         assert_eq!("af-xdp:a,native,zero-copy".parse(), Ok(af_xdp(Some("a"), true, true)));
-        for text in ["", "socket", "af-xdp:", "af-xdpn3", "af-xdp:n3,fast", "sockets,native"] {
+        for text in ["", "socket", "af-xdp:", "af-xdpn3", "af-xdp:n3,fast", "sockets,native", "memif:"] {
             let error = text.parse::<N3Io>().unwrap_err().to_string();
             assert!(error.contains("af-xdp[:DEVICE]"), "{text}: {error}");
         }

@@ -18,18 +18,21 @@ mod packets;
 mod workers;
 mod xdp;
 
+use crate::n3_ring::RingPort;
 use control::Control;
 pub(crate) use control::ntp_of_unix;
 pub use control::ntp_seconds;
 pub use memory::{InMemory, in_memory};
 use packets::{N6Port, PacketWorker};
 use ranlab_lab::text::{TextError, socket_address};
+use ranlab_memif::Role;
 use ranlab_net::{DatagramOptions, bind_datagrams};
 use ranlab_upf::forwarding::{Drop as DropReason, PlaneCounters};
 use ranlab_upf::n4::{MockSettings, UpfCounters, UpfSettings};
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -152,6 +155,9 @@ pub struct UpfConfig {
     pub gtpu_port: u16,
     /// Whether threads spin instead of waiting when idle.
     pub busy_poll: bool,
+    /// Path of the memif socket at which base stations connect, instead of N3's UDP socket. Only with
+    /// [`Design::CpOffload`].
+    pub n3_memif: Option<PathBuf>,
     /// Devices for the data plane of [`Design::DpOffload`] in the kernel, which handles simple sessions.
     pub xdp: Option<XdpDevices>,
 }
@@ -205,6 +211,9 @@ pub enum UpfError {
     /// The data plane in the kernel supports IPv4 only.
     #[error("the data plane in the kernel forwards over IPv4; N3 is {0}")]
     XdpAddress(SocketAddr),
+    /// The rings of N3 cannot be created.
+    #[error("the rings of N3: {0}")]
+    Memif(#[from] ranlab_memif::PortError),
     /// A socket or a thread failed while it ran.
     #[error("the user plane function stopped: {0}")]
     Io(#[from] io::Error),
@@ -276,6 +285,10 @@ impl UpfServer {
         let sessions = Arc::new(AtomicUsize::new(0));
         let packets = PacketWorker::new(Arc::clone(&n3_socket), n6_port, config.gtpu_port)
             .with_fault(config.mock.fault);
+        let ring = config.n3_memif.as_deref().map(|path| RingPort::new(path, Role::Master)).transpose()?;
+        // No descriptor wakes a thread for packets in rings.
+        config.busy_poll |= ring.is_some();
+        let packets = packets.with_ring(ring, n3);
         let planes = PacketWorkers::start(&config, packets, &stop)?;
         let control = Control::new(config, n4_socket, planes, Arc::clone(&sessions));
         let stopped = Arc::clone(&stop);

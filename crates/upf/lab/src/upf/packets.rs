@@ -1,10 +1,11 @@
 //! A packet worker: a user plane between two sockets.
 use super::{BATCH, MAX_DATAGRAM, N6, UpfError, bind};
-use ranlab_net::{DatagramOptions, ReceiveBatch, SendBatch, open_tun};
-use ranlab_packet::Ip;
+use crate::n3_ring::{FRAME_MAX as RING_FRAME_MAX, RingPort};
+use ranlab_net::{DatagramOptions, ReceiveBatch, SendBatch, monotonic_ns, open_tun};
 use ranlab_packet::gtpu::{
     GpduTemplate, Message, Packet, PduSession, encode_message, extension_type, message_type,
 };
+use ranlab_packet::{Ip, UdpFrame};
 use ranlab_upf::forwarding::{Drop as DropReason, HEADROOM, Meter, Rules, UserPlane, Verdict};
 use ranlab_upf::n4::{Direction, Session, UpfFault};
 use ranlab_upf::pfcp::OuterHeaderCreation;
@@ -14,6 +15,8 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
+/// Maximum number of frames read from the rings of N3 before other work.
+const RING_TURN: usize = 256;
 /// Maximum number of packets read from a TUN device before other work.
 const TUN_TURN: usize = 64;
 
@@ -66,6 +69,10 @@ pub(super) enum Side {
 pub(super) struct PacketWorker {
     pub(super) plane: UserPlane,
     n3: Arc<UdpSocket>,
+    /// Replaces the socket of N3, and the own address in its datagrams.
+    ring: Option<(Box<RingPort>, SocketAddr)>,
+    /// Frame from the ring.
+    frame: Box<[u8]>,
     n6: N6Port,
     gtpu_port: u16,
     received: Option<ReceiveBatch>,
@@ -85,6 +92,8 @@ impl PacketWorker {
         Self {
             plane: UserPlane::new(),
             n3,
+            ring: None,
+            frame: vec![0; RING_FRAME_MAX].into(),
             n6,
             gtpu_port,
             received: Some(ReceiveBatch::new(BATCH, MAX_DATAGRAM + HEADROOM)),
@@ -96,6 +105,11 @@ impl PacketWorker {
             unsent: 0,
             strangers: 0,
         }
+    }
+
+    /// Exchanges datagrams of N3 with a ring instead of the socket. `own` is the address in them.
+    pub(super) fn with_ring(self, ring: Option<RingPort>, own: SocketAddr) -> Self {
+        Self { ring: ring.map(|ring| (Box::new(ring), own)), ..self }
     }
 
     /// Switches to bare mode, in which packets are forwarded unread.
@@ -148,8 +162,9 @@ impl PacketWorker {
         received: &mut ReceiveBatch,
         take: &mut DatagramHandler<'_>,
     ) -> io::Result<()> {
+        self.receive_ring(take);
         let n3 = Arc::clone(&self.n3);
-        if received.receive(&n3)? > 0 {
+        if self.ring.is_none() && received.receive(&n3)? > 0 {
             received.datagrams().for_each(|(from, datagram)| take(self, Side::N3, from, datagram));
         }
         match self.n6.clone() {
@@ -185,6 +200,23 @@ impl PacketWorker {
         Ok(())
     }
 
+    fn receive_ring(&mut self, take: &mut DatagramHandler<'_>) {
+        let Some((ring, _)) = &mut self.ring else { return };
+        if let Err(why) = ring.service(monotonic_ns()) {
+            tracing::info!(%why, "the rings of N3 wait for another peer");
+        }
+        // Moved out, so that a frame can be read while `self` is borrowed.
+        let mut frame = std::mem::take(&mut self.frame);
+        for _ in 0..RING_TURN {
+            let Some((ring, _)) = &mut self.ring else { break };
+            let Some(len) = ring.take(&mut frame) else { break };
+            if let Some((from, datagram)) = frame.get(..len).and_then(UdpFrame::read) {
+                take(self, Side::N3, from, datagram);
+            }
+        }
+        self.frame = frame;
+    }
+
     /// Sends end markers into the tunnels that a session leaves.
     pub(super) fn mark_ends(&mut self, left: &[OuterHeaderCreation]) {
         for left in left {
@@ -210,8 +242,11 @@ impl PacketWorker {
         }
         for _ in 0..self.plane.flushable(seid) {
             self.make_room();
-            let Self { plane, to_n3, gtpu_port, .. } = self;
-            push(to_n3, *gtpu_port, |room| plane.flush(now_ns, seid, room).unwrap_or(Verdict::Taken));
+            let Self { plane, to_n3, ring, gtpu_port, .. } = self;
+            let flush =
+                |room: &mut [u8]| destination(plane.flush(now_ns, seid, room).unwrap_or(Verdict::Taken));
+            let lost = push(to_n3, ring, *gtpu_port, flush);
+            self.unsent += u64::from(lost);
         }
     }
 
@@ -241,8 +276,9 @@ impl PacketWorker {
             }
             Verdict::Relay(relay) => {
                 self.make_room();
-                let Self { plane, to_n3, gtpu_port, .. } = self;
-                push(to_n3, *gtpu_port, |room| plane.write(&relay, room));
+                let Self { plane, to_n3, ring, gtpu_port, .. } = self;
+                let lost = push(to_n3, ring, *gtpu_port, |room| destination(plane.write(&relay, room)));
+                self.unsent += u64::from(lost);
             }
             Verdict::N3 { .. } | Verdict::Buffered | Verdict::Taken | Verdict::Dropped(_) => {}
         }
@@ -250,7 +286,7 @@ impl PacketWorker {
 
     pub(super) fn take_n6(&mut self, now_ns: u64, packet: &[u8]) {
         self.make_room();
-        let Self { plane, to_n3, gtpu_port, bare, .. } = self;
+        let Self { plane, to_n3, ring, gtpu_port, bare, .. } = self;
         if let Some((head, tunnel)) = bare {
             let Some((teid, peer)) = *tunnel else { return };
             to_n3.push_with(|room| {
@@ -260,7 +296,8 @@ impl PacketWorker {
             });
             return;
         }
-        push(to_n3, *gtpu_port, |room| plane.downlink(now_ns, packet, room));
+        let lost = push(to_n3, ring, *gtpu_port, |room| destination(plane.downlink(now_ns, packet, room)));
+        self.unsent += u64::from(lost);
     }
 
     fn give_n6(&mut self, now_ns: u64, packet: &[u8]) {
@@ -306,7 +343,15 @@ impl PacketWorker {
         let mut out = Vec::new();
         if encode_message(message, teid, sequence, &mut out).is_ok() {
             self.make_room();
-            self.to_n3.copy(Some(to), &out);
+            let Some((ring, own)) = &mut self.ring else {
+                self.to_n3.copy(Some(to), &out);
+                return;
+            };
+            let copy = |room: &mut [u8]| {
+                room.get_mut(..out.len())?.copy_from_slice(&out);
+                Some((to, out.len(), 0))
+            };
+            self.unsent += u64::from(ring.push(*own, copy) != Some(true));
         }
     }
 
@@ -335,6 +380,9 @@ impl PacketWorker {
     /// Sends the queued batches. Packets that a full socket does not accept are dropped and counted, because waiting
     /// would delay all later packets.
     pub(super) fn send(&mut self) -> io::Result<()> {
+        if let Some((ring, _)) = &self.ring {
+            ring.publish();
+        }
         if !self.to_n3.is_empty() {
             self.send_n3();
         }
@@ -350,19 +398,36 @@ fn is_packet(datagram: &[u8]) -> bool {
     datagram.get(1) == Some(&message_type::G_PDU)
 }
 
-/// Adds the datagram written by `decide`, if it goes into a tunnel.
-fn push(batch: &mut SendBatch, port: u16, decide: impl FnOnce(&mut [u8]) -> Verdict<'_>) {
-    let mut class = 0;
-    let pushed = batch.push_with(|room| match decide(room) {
-        Verdict::N3 { peer, len, tos } => {
-            class = tos;
-            Some((Some(SocketAddr::new(peer, port)), len))
-        }
+/// Returns peer, length and type of service of a datagram, if it goes into a tunnel.
+fn destination(fate: Verdict<'_>) -> Option<(IpAddr, usize, u8)> {
+    match fate {
+        Verdict::N3 { peer, len, tos } => Some((peer, len, tos)),
         _ => None,
+    }
+}
+
+/// Adds the datagram written by `decide` to the ring if there is one, otherwise to the batch. Returns whether a full
+/// ring lost it.
+fn push(
+    batch: &mut SendBatch,
+    ring: &mut Option<(Box<RingPort>, SocketAddr)>,
+    port: u16,
+    decide: impl FnOnce(&mut [u8]) -> Option<(IpAddr, usize, u8)>,
+) -> bool {
+    if let Some((ring, own)) = ring {
+        let to_peer = |(peer, len, tos)| (SocketAddr::new(peer, port), len, tos);
+        return ring.push(*own, |room| decide(room).map(to_peer)) == Some(false);
+    }
+    let mut class = 0;
+    let pushed = batch.push_with(|room| {
+        let (peer, len, tos) = decide(room)?;
+        class = tos;
+        Some((Some(SocketAddr::new(peer, port)), len))
     });
     if pushed && class != 0 {
         batch.set_last_class(class);
     }
+    false
 }
 
 /// Returns a session's rules in the form of the packet engine.

@@ -123,8 +123,8 @@ config! {
         gnbs: Option<usize> = None, range(1, MAX_GNBS as i64);
         /// threads that send and receive packets
         threads: usize = 1, range(1, MAX_THREADS as i64);
-        /// packet I/O of base stations: sockets, or af-xdp[:DEVICE][,native][,zero-copy], which bypasses the kernel's
-        /// network stack
+        /// packet I/O of base stations: sockets, af-xdp[:DEVICE][,native][,zero-copy], which bypasses the kernel's
+        /// network stack, or memif:PATH, shared-memory rings of the UPF
         io: N3Io as Text = N3Io::Sockets, local();
         /// CPUs of the load generator, e.g. 0,1: first SMFs, then data threads, then the data network
         pin: Cpus = Cpus::default();

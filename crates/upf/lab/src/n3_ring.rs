@@ -1,0 +1,155 @@
+//! N3 over shared-memory rings (memif): GTP-U datagrams in Ethernet frames between two programs, without the kernel.
+//!
+//! Both ends poll and send to any address; there is no neighbour resolution. A base station is the slave of its UPF's
+//! port.
+use ranlab_memif::{Port, PortError, Put, Role, Settings, TakeOutcome};
+use ranlab_packet::{ETHERNET_BYTES, Mac, UdpFrame, udp_headers_bytes};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+/// MAC addresses of master and slave, locally administered.
+const MACS: [Mac; 2] = [Mac([2, 0, 0x5e, 0x6e, 3, 1]), Mac([2, 0, 0x5e, 0x6e, 3, 2])];
+/// Maximum length of a frame, in bytes: that of the buffers.
+pub(crate) const FRAME_MAX: usize = 2_048;
+/// Interval between reads of the control channel, in nanoseconds.
+const SERVICE_NS: u64 = 1_000_000;
+
+/// A datagram for the ring: destination, length and type of service.
+pub(crate) type Outgoing = (SocketAddr, usize, u8);
+
+/// One end of N3.
+#[derive(Debug)]
+pub(crate) struct RingPort {
+    port: Port,
+    own: Mac,
+    peer: Mac,
+    out: Box<[u8]>,
+    into: Box<[u8]>,
+    serviced_ns: u64,
+    /// Frames without a valid UDP datagram.
+    pub(crate) unreadable: u64,
+}
+
+impl RingPort {
+    /// Creates the UPF's end (master) or the base stations' end (slave) at a path.
+    pub(crate) fn new(path: &Path, role: Role) -> Result<Self, PortError> {
+        let [master, slave] = MACS;
+        let (own, peer) = if role == Role::Master { (master, slave) } else { (slave, master) };
+        Ok(Self {
+            port: Port::new(path, Settings { log2_ring: 12, ..Settings::new(role, 0) })?,
+            own,
+            peer,
+            out: vec![0; FRAME_MAX].into(),
+            into: vec![0; FRAME_MAX].into(),
+            serviced_ns: 0,
+            unreadable: 0,
+        })
+    }
+
+    /// Waits until the other end has connected.
+    pub(crate) fn bring_up(&mut self, most: Duration) -> Result<(), PortError> {
+        self.port.bring_up(most)
+    }
+
+    /// Handles the control channel from time to time.
+    ///
+    /// # Errors
+    /// The connection has ended. A master waits for the next peer.
+    pub(crate) fn service(&mut self, now_ns: u64) -> Result<(), PortError> {
+        if now_ns.saturating_sub(self.serviced_ns) < SERVICE_NS {
+            return Ok(());
+        }
+        self.serviced_ns = now_ns;
+        self.port.service().map(drop)
+    }
+
+    /// Returns whether the ring has space for a frame. Without a peer it has none.
+    pub(crate) fn has_room(&mut self) -> bool {
+        self.port.is_up() && self.port.room().unwrap_or(false)
+    }
+
+    /// Adds a datagram from `from`; `fill` writes it. The peer sees it after [`publish`](Self::publish). `None`: `fill`
+    /// wrote nothing; `Some(false)`: the datagram was lost, because the ring was full or the frame too long.
+    pub(crate) fn push(
+        &mut self,
+        from: SocketAddr,
+        fill: impl FnOnce(&mut [u8]) -> Option<Outgoing>,
+    ) -> Option<bool> {
+        let head = ETHERNET_BYTES + udp_headers_bytes(from.ip());
+        let (to, len, class) = fill(self.out.get_mut(head..)?)?;
+        let Some(frame) = self.out.get_mut(..head + len) else { return Some(false) };
+        let written = UdpFrame::new(self.own, self.peer, from, to).write_head(class, frame);
+        let put = written.map(|()| self.port.put(frame));
+        Some(matches!(put, Some(Ok(Put::Queued))))
+    }
+
+    /// Shows added datagrams to the peer.
+    pub(crate) fn publish(&self) {
+        self.port.publish();
+    }
+
+    /// Takes the next frame out of the ring. Returns its length; `None`: there is none, and the buffers of the frames
+    /// before are returned to the peer. Without a peer there are none, and `service` reports why.
+    pub(crate) fn take(&mut self, into: &mut [u8]) -> Option<usize> {
+        loop {
+            match self.port.take(into) {
+                Ok(TakeOutcome::Packet(octets)) => return Some(octets),
+                Ok(TakeOutcome::Lost(_)) => self.unreadable += 1,
+                Ok(TakeOutcome::Nothing) | Err(_) => break,
+            }
+        }
+        self.port.publish();
+        None
+    }
+
+    /// Calls `each` for every received datagram, at most `most`. Returns the number of frames.
+    pub(crate) fn receive(&mut self, most: usize, mut each: impl FnMut(SocketAddr, &[u8])) -> usize {
+        let mut frame = std::mem::take(&mut self.into);
+        let mut came = 0;
+        while came < most
+            && let Some(octets) = self.take(&mut frame)
+        {
+            came += 1;
+            match frame.get(..octets).and_then(UdpFrame::read) {
+                Some((from, datagram)) => each(from, datagram),
+                None => self.unreadable += 1,
+            }
+        }
+        self.into = frame;
+        self.port.publish();
+        came
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn datagrams_pass_in_both_directions() {
+        let path = std::env::temp_dir().join(format!("ranlab-n3-ring-{}", std::process::id()));
+        let mut upf = RingPort::new(&path, Role::Master).unwrap();
+        let mut gnb = RingPort::new(&path, Role::Slave).unwrap();
+        assert!(!gnb.has_room());
+        for step in 1..10 {
+            upf.service(step * SERVICE_NS).unwrap();
+            gnb.service(step * SERVICE_NS).unwrap();
+        }
+        let ends = ["10.3.0.11:2152", "10.3.0.2:2152"].map(|text| text.parse::<SocketAddr>().unwrap());
+        let hello = |to: SocketAddr, room: &mut [u8]| {
+            room[..5].copy_from_slice(b"hello");
+            Some((to, 5, 0xb8))
+        };
+        let mut seen = Vec::new();
+        assert_eq!(gnb.push(ends[0], |room| hello(ends[1], room)), Some(true));
+        assert_eq!(gnb.push(ends[0], |_| None), None);
+        gnb.publish();
+        assert_eq!(upf.receive(8, |from, datagram| seen.push((from, datagram.to_vec()))), 1);
+        assert_eq!(upf.push(ends[1], |room| hello(ends[0], room)), Some(true));
+        upf.publish();
+        assert_eq!(gnb.receive(8, |from, datagram| seen.push((from, datagram.to_vec()))), 1);
+        assert_eq!(seen, [(ends[0], b"hello".to_vec()), (ends[1], b"hello".to_vec())]);
+        assert_eq!(gnb.push(ends[0], |_| Some((ends[1], 3_000, 0))), Some(false));
+    }
+}
