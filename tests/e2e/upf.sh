@@ -80,6 +80,16 @@ holds qos.json 'all(0 < (s["uplink"] or s["downlink"])["received_bps"] < 1.1 * m
 down
 holds upf.json 'r["dropped"]["rate"] > 100'
 
+for design in cp-offload "software --workers 2" dp-offload; do
+    echo "== $design: N3 over shared-memory rings"
+    # shellcheck disable=SC2086 # a design and its options
+    upf --n6 reflect --n3-io memif:n3.sock --design $design
+    load --io memif:n3.sock --mode sessions --sessions 20 --uplink 5000 --reflect-every 1 --sizes imix --duration 1s >ring.json
+    holds ring.json 'r["steps"][0]["uplink"]["received"] > 1000 and r["unexplained"] == 0'
+    holds ring.json '330 < r["steps"][0]["uplink"]["received_bps"] / r["steps"][0]["uplink"]["received_pps"] / 8 < 370'
+    down
+done
+
 echo "== two concurrent campaigns without addresses use different ones"
 "$RANLAB" bench new upf >twin.toml
 twins=()

@@ -90,7 +90,14 @@ Y
     ip netns exec "$space" "$OPEN5GS" -c upf.yaml >upf.out 2>&1 &
     pid=$!
     listens "$space" 127.0.0.7:8805
-    meets open5gs "$space" 127.0.0.7:8805 --n3 127.0.0.7:2152 --dialect open5gs --ue 10.45.0.2 --n6 routed://10.45.0.1:9 \
+    # An empty flow description ends it: ogs_ipfw_compile_rule() compares a word that is missing.
+    ! ip netns exec "$space" "$RANLAB" check upf 127.0.0.7:8805 --dialect open5gs --ue 10.45.0.2 --only "empty flow" --upf-pid "$pid" --captures empty --format json >empty.json
+    holds empty.json '"process has ended" in r["checks"][0]["why"]'
+    wait "$pid" || true
+    ip netns exec "$space" "$OPEN5GS" -c upf.yaml >upf.out 2>&1 &
+    pid=$!
+    listens "$space" 127.0.0.7:8805
+    meets open5gs "$space" 127.0.0.7:8805 --except "empty flow" --n3 127.0.0.7:2152 --dialect open5gs --ue 10.45.0.2 --n6 routed://10.45.0.1:9 \
         -- --n4 127.0.0.7:8805 --n3 127.0.0.7:2152 --dialect open5gs --ue 10.45.0.2 --n6 routed://10.45.0.1:9
     # The rate falls while sessions exist: considerably at the highest rate, not at the lowest.
     python3 - <<'P'

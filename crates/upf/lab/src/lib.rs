@@ -13,7 +13,7 @@ pub mod verbs;
 pub use components::UPF;
 pub use components::load::{
     BitRate, Calibration, Cpus, LoadArrivals, LoadMode, LoadRole, NetworkSummary, PacketRate, PacketsReached,
-    UpfLoad, UpfLoadComponent, UpfLoadReport, data_network,
+    UpfLoad, UpfLoadComponent, UpfLoadReport, data_network, run_data_network,
 };
 pub use components::upf::{Upf, UpfComponent, UpfDesign, UpfListening, UpfSummary, XdpSummary};
 pub use fields::UpfNames;

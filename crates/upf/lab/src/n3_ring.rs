@@ -6,6 +6,7 @@ use ranlab_memif::{Port, PortError, Put, Role, Settings, TakeOutcome};
 use ranlab_packet::{ETHERNET_BYTES, Mac, UdpFrame, udp_headers_bytes};
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// MAC addresses of master and slave, locally administered.
@@ -18,13 +19,40 @@ const SERVICE_NS: u64 = 1_000_000;
 /// A datagram for the ring: destination, length and type of service.
 pub(crate) type Outgoing = (SocketAddr, usize, u8);
 
+/// Writes datagrams as frames.
+#[derive(Debug)]
+pub(crate) struct Framer {
+    own: Mac,
+    peer: Mac,
+    out: Box<[u8]>,
+}
+
+impl Framer {
+    fn new(role: Role) -> Self {
+        let [master, slave] = MACS;
+        let (own, peer) = if role == Role::Master { (master, slave) } else { (slave, master) };
+        Self { own, peer, out: vec![0; FRAME_MAX].into() }
+    }
+
+    /// Returns the frame of a datagram that `fill` writes. `None`: `fill` wrote nothing; `Some(None)`: it is too long.
+    fn write(
+        &mut self,
+        from: SocketAddr,
+        fill: impl FnOnce(&mut [u8]) -> Option<Outgoing>,
+    ) -> Option<Option<&[u8]>> {
+        let head = ETHERNET_BYTES + udp_headers_bytes(from.ip());
+        let (to, len, class) = fill(self.out.get_mut(head..)?)?;
+        let Some(frame) = self.out.get_mut(..head + len) else { return Some(None) };
+        let written = UdpFrame::new(self.own, self.peer, from, to).write_head(class, frame);
+        Some(written.map(|()| &*frame))
+    }
+}
+
 /// One end of N3.
 #[derive(Debug)]
 pub(crate) struct RingPort {
     port: Port,
-    own: Mac,
-    peer: Mac,
-    out: Box<[u8]>,
+    framer: Framer,
     into: Box<[u8]>,
     serviced_ns: u64,
     /// Frames without a valid UDP datagram.
@@ -34,13 +62,9 @@ pub(crate) struct RingPort {
 impl RingPort {
     /// Creates the UPF's end (master) or the base stations' end (slave) at a path.
     pub(crate) fn new(path: &Path, role: Role) -> Result<Self, PortError> {
-        let [master, slave] = MACS;
-        let (own, peer) = if role == Role::Master { (master, slave) } else { (slave, master) };
         Ok(Self {
             port: Port::new(path, Settings { log2_ring: 12, ..Settings::new(role, 0) })?,
-            own,
-            peer,
-            out: vec![0; FRAME_MAX].into(),
+            framer: Framer::new(role),
             into: vec![0; FRAME_MAX].into(),
             serviced_ns: 0,
             unreadable: 0,
@@ -76,11 +100,7 @@ impl RingPort {
         from: SocketAddr,
         fill: impl FnOnce(&mut [u8]) -> Option<Outgoing>,
     ) -> Option<bool> {
-        let head = ETHERNET_BYTES + udp_headers_bytes(from.ip());
-        let (to, len, class) = fill(self.out.get_mut(head..)?)?;
-        let Some(frame) = self.out.get_mut(..head + len) else { return Some(false) };
-        let written = UdpFrame::new(self.own, self.peer, from, to).write_head(class, frame);
-        let put = written.map(|()| self.port.put(frame));
+        let put = self.framer.write(from, fill)?.map(|frame| self.port.put(frame));
         Some(matches!(put, Some(Ok(Put::Queued))))
     }
 
@@ -89,8 +109,8 @@ impl RingPort {
         self.port.publish();
     }
 
-    /// Takes the next frame out of the ring. Returns its length; `None`: there is none, and the buffers of the frames
-    /// before are returned to the peer. Without a peer there are none, and `service` reports why.
+    /// Takes the next frame out of the ring and returns its length. If the ring is empty, returns the buffers of earlier
+    /// frames to the peer. Without a peer the ring is empty, and [`service`](Self::service) reports the reason.
     pub(crate) fn take(&mut self, into: &mut [u8]) -> Option<usize> {
         loop {
             match self.port.take(into) {
@@ -120,6 +140,70 @@ impl RingPort {
         self.port.publish();
         came
     }
+}
+
+/// The rings of a UPF thread.
+#[derive(Debug)]
+pub(crate) enum UpfRings {
+    /// Of this thread alone.
+    Own(Box<RingPort>),
+    /// Of several threads: one receives, the others send.
+    Shared {
+        /// The port, locked for each frame.
+        port: Arc<Mutex<RingPort>>,
+        /// Frames are written before the port is locked.
+        framer: Framer,
+    },
+}
+
+impl UpfRings {
+    /// Shares the rings with other threads.
+    pub(crate) fn shared(self) -> Self {
+        match self {
+            Self::Own(port) => {
+                Self::Shared { port: Arc::new(Mutex::new(*port)), framer: Framer::new(Role::Master) }
+            }
+            shared @ Self::Shared { .. } => shared,
+        }
+    }
+
+    /// Returns the same rings for another thread, if they are shared.
+    pub(crate) fn sibling(&self) -> Option<Self> {
+        match self {
+            Self::Own(_) => None,
+            Self::Shared { port, .. } => {
+                Some(Self::Shared { port: Arc::clone(port), framer: Framer::new(Role::Master) })
+            }
+        }
+    }
+
+    /// Calls `use_it` with the port.
+    pub(crate) fn with<R>(&mut self, use_it: impl FnOnce(&mut RingPort) -> R) -> R {
+        match self {
+            Self::Own(port) => use_it(port),
+            Self::Shared { port, .. } => use_it(&mut lock(port)),
+        }
+    }
+
+    /// As [`RingPort::push`].
+    pub(crate) fn push(
+        &mut self,
+        from: SocketAddr,
+        fill: impl FnOnce(&mut [u8]) -> Option<Outgoing>,
+    ) -> Option<bool> {
+        match self {
+            Self::Own(port) => port.push(from, fill),
+            Self::Shared { port, framer } => {
+                let put = framer.write(from, fill)?.map(|frame| lock(port).port.put(frame));
+                Some(matches!(put, Some(Ok(Put::Queued))))
+            }
+        }
+    }
+}
+
+fn lock(port: &Mutex<RingPort>) -> MutexGuard<'_, RingPort> {
+    // A thread that panicked leaves a port whose next call reports what is wrong.
+    port.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

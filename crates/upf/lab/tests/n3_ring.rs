@@ -6,9 +6,11 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use ranlab_upf::n4::{Dialect, PFCP_PORT, Retransmission, SessionProfile};
-use ranlab_upf_lab::load::{LoadConfig, LoadError, Mode, N3Io, Network, ProgressObserver, Traffic, run};
+use ranlab_upf_lab::load::{
+    LoadConfig, LoadError, Mode, N3Io, Network, PacketSizes, ProgressObserver, Traffic, run,
+};
 use ranlab_upf_lab::upf::N6;
-use ranlab_upf_lab::{Upf, UpfDesign, UpfComponent};
+use ranlab_upf_lab::{Upf, UpfComponent, UpfDesign};
 
 fn at(test: u8, host: u8, port: u16) -> SocketAddr {
     let own = ranlab_net::own_loopback(61, 100).unwrap();
@@ -40,7 +42,7 @@ fn load(test: u8, threads: usize) -> LoadConfig {
         heartbeat: None,
         echo: None,
         n3_io: ring(test),
-        uplink: Some(Traffic { packets_per_s: 20_000.0, octets: 64, reflect_every: 1 }),
+        uplink: Some(Traffic { packets_per_s: 20_000.0, octets: PacketSizes::Fixed(64), reflect_every: 1 }),
         downlink: None,
         smoke: true,
         run: 1,
@@ -52,28 +54,49 @@ fn load(test: u8, threads: usize) -> LoadConfig {
     }
 }
 
-#[test]
-fn packets_pass_through_the_ring_in_both_directions() {
+fn passes(test: u8, part: UpfComponent, octets: PacketSizes) {
     let part = UpfComponent {
-        n4: at(1, 8, PFCP_PORT),
-        n3: at(1, 8, 2152),
+        n4: at(test, 8, PFCP_PORT),
+        n3: at(test, 8, 2152),
         n6: N6::Reflect,
-        n3_io: ring(1),
-        ..UpfComponent::default()
+        n3_io: ring(test),
+        ..part
     };
     let upf = Upf::start(&part).unwrap();
-    let report = run(&load(1, 1), &AtomicBool::new(false)).unwrap();
+    let uplink = Some(Traffic { packets_per_s: 20_000.0, octets, reflect_every: 1 });
+    let report = run(&LoadConfig { uplink, ..load(test, 1) }, &AtomicBool::new(false)).unwrap();
     let uplink = report.steps[0].uplink.as_ref().unwrap();
     assert!(uplink.sent > 0, "{report:?}");
     assert_eq!((uplink.received, uplink.lost, uplink.duplicates), (uplink.sent, 0, 0), "{uplink:?}");
     let summary = upf.stop().unwrap();
     assert!(summary.packets.uplink >= uplink.sent && summary.packets.downlink >= uplink.sent);
+    let mean = uplink.received_bps / uplink.received_pps / 8.0;
+    match octets {
+        PacketSizes::Fixed(octets) => assert!((mean - octets as f64).abs() < 1.0, "{mean}"),
+        // (7 × 56 + 4 × 576 + 1,500) / 12, but for an incomplete dozen.
+        _ => assert!((mean - 349.7).abs() < 5.0, "{mean}"),
+    }
 }
 
 #[test]
-fn a_ring_serves_one_thread_and_one_design() {
+fn packets_pass_through_the_ring_in_every_design() {
+    let part = UpfComponent::default();
+    passes(1, UpfComponent { design: UpfDesign::CpOffload, ..part.clone() }, PacketSizes::Fixed(64));
+    passes(
+        3,
+        UpfComponent { design: UpfDesign::Software, workers: 2, ..part.clone() },
+        PacketSizes::Fixed(64),
+    );
+    passes(4, UpfComponent { design: UpfDesign::DpOffload, ..part }, PacketSizes::Imix);
+}
+
+#[test]
+fn a_ring_serves_one_thread_and_no_bare_design() {
     let error = run(&load(2, 2), &AtomicBool::new(false)).unwrap_err();
     assert!(matches!(error, LoadError::Bounds { given: 2, most: 1, .. }), "{error}");
-    let design = UpfDesign::DpOffload;
+    let uplink = Some(Traffic { packets_per_s: 1.0, octets: PacketSizes::Fixed(1_990), reflect_every: 1 });
+    let error = run(&LoadConfig { uplink, ..load(2, 1) }, &AtomicBool::new(false)).unwrap_err();
+    assert!(matches!(error, LoadError::Bounds { given: 1_990, .. }), "{error}");
+    let design = UpfDesign::Bare;
     assert!(Upf::start(&UpfComponent { design, n3_io: ring(2), ..UpfComponent::default() }).is_err());
 }

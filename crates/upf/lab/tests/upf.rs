@@ -116,7 +116,8 @@ fn every_design_completes_sessions_after_smoke_test() {
 fn packets_are_counted_per_direction_and_reflected() {
     let server = upf(2, Design::CpOffload, MockSettings::default());
     let mode = Mode::Sessions { sessions: 40, duration: Duration::from_millis(500) };
-    let traffic = |packets_per_s| Some(Traffic { packets_per_s, octets: 200, reflect_every: 2 });
+    let traffic =
+        |packets_per_s| Some(Traffic { packets_per_s, octets: PacketSizes::Fixed(200), reflect_every: 2 });
     let load =
         LoadConfig { uplink: traffic(2_000.0), downlink: traffic(1_000.0), threads: 2, ..config(2, mode) };
     let report = go(&load);
@@ -135,7 +136,7 @@ fn packets_are_counted_per_direction_and_reflected() {
 fn moved_session_gets_end_marker_and_packets() {
     let server = upf(3, Design::CpOffload, MockSettings::default());
     let mode = Mode::Handover { sessions: 10, rate: 50.0, duration: Duration::from_secs(1) };
-    let traffic = Some(Traffic { packets_per_s: 2_000.0, octets: 100, reflect_every: 0 });
+    let traffic = Some(Traffic { packets_per_s: 2_000.0, octets: PacketSizes::Fixed(100), reflect_every: 0 });
     let report = go(&LoadConfig { downlink: traffic, ..config(3, mode) });
     let step = &report.steps[0];
     assert!(step.handovers > 5);
@@ -210,7 +211,7 @@ fn as_open5gs(test: u8, mode: Mode) -> (UpfServer, LoadConfig) {
 fn second_run_works_despite_ignored_release() {
     let mode = Mode::Sessions { sessions: 30, duration: Duration::from_secs(1) };
     let (server, load) = as_open5gs(8, mode);
-    let uplink = Some(Traffic { packets_per_s: 500.0, octets: 100, reflect_every: 0 });
+    let uplink = Some(Traffic { packets_per_s: 500.0, octets: PacketSizes::Fixed(100), reflect_every: 0 });
     for run in [1, 2] {
         let report = go(&LoadConfig { run, uplink, ..load.clone() });
         let up = report.steps[0].uplink.as_ref().unwrap();

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use crate::load::{Network, TracedMessage};
 
 use super::UpfCheck;
-use crate::components::load::{NetworkSummary, UpfLoadComponent, data_network};
+use crate::components::load::{NetworkSummary, UpfLoadComponent, data_network, run_data_network};
 use ranlab_lab::rig;
 use ranlab_lab::worker::ComponentError;
 
@@ -21,8 +21,9 @@ pub(super) struct Reflector {
 }
 
 impl Reflector {
-    /// Waits until its address accepts packets. Returns `None` if the data network is a third party's.
-    pub(super) fn start(config: &UpfCheck) -> std::io::Result<Option<Self>> {
+    /// Returns `None` if the data network is a third party's.
+    /// Its address is bound when this returns, so that no packet is answered with ICMP.
+    pub(super) fn start(config: &UpfCheck) -> Result<Option<Self>, ComponentError> {
         if config.n6 == Network::None {
             return Ok(None);
         }
@@ -34,13 +35,9 @@ impl Reflector {
         };
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
-        let (ready, bound) = std::sync::mpsc::channel();
-        let signal = move || {
-            let _ = ready.send(());
-        };
-        let thread = std::thread::Builder::new().spawn(move || data_network(&part, signal, &stopped))?;
-        // Packets that arrive before the socket is bound would be lost. An error ends the wait, and is returned by `end`.
-        let _ = bound.recv();
+        let network = data_network(&part)?;
+        let thread = std::thread::Builder::new().spawn(move || run_data_network(network, &stopped));
+        let thread = thread.map_err(|error| rig(format!("the data network has no thread: {error}")))?;
         Ok(Some(Self { stop, thread }))
     }
 

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use crate::load::LoadError;
 use crate::load::{Network, PROBE_BYTES, Probe, UePool, least_packet, write_packet};
-use ranlab_packet::checksum;
 use ranlab_packet::gtpu::{self, GpduTemplate, PduSession};
+use ranlab_packet::{Ip, Protocol, Udp, checksum};
 use ranlab_upf::n4::*;
 use ranlab_upf::pfcp::*;
 
@@ -57,11 +57,16 @@ impl Received {
         self.kind == gtpu::message_type::G_PDU && self.teid == teid
     }
 
-    /// Returns the UE's port in a packet that was reflected to it.
+    /// Returns the UE's port in a packet that was reflected to it. Other packets, such as ICMP errors, have none.
     pub(super) fn ue_port(&self) -> Option<u16> {
-        let at = if self.payload.first()? >> 4 == 6 { 42 } else { 22 };
-        self.payload.get(at..)?.first_chunk().map(|two| u16::from_be_bytes(*two))
+        ue_port(&self.payload)
     }
+}
+
+/// Returns the destination port of a UDP packet.
+pub(super) fn ue_port(packet: &[u8]) -> Option<u16> {
+    let ip = Ip::parse_captured(packet).ok().filter(|ip| ip.protocol == Protocol::UDP)?;
+    Udp::parse(ip.payload).ok().map(|udp| udp.dst_port)
 }
 
 /// Our base station's socket, and our data network as long as this exists.
@@ -238,7 +243,7 @@ impl Peer {
     pub(super) fn wire(&self) -> Result<Wire, CaseFailure> {
         let (socket, n3) = self.n3()?;
         ranlab_net::report_classes(&socket).map_err(LoadError::from)?;
-        Ok(Wire { socket, n3, reflector: Reflector::start(&self.run.config).map_err(LoadError::from)? })
+        Ok(Wire { socket, n3, reflector: Reflector::start(&self.run.config).map_err(CaseFailure::Trouble)? })
     }
 
     /// Like [`wire`](Self::wire), if packets of a session come back from the data network.
@@ -331,7 +336,7 @@ impl Peer {
             let packet = self.packet(n, *port);
             self.uplink(wire, teid, &packet)?;
         }
-        let is_one = |one: &Received| one.is_packet(downlink(n, 1));
+        let is_one = |one: &Received| one.is_packet(downlink(n, 1)) && one.ue_port().is_some();
         let all = self.collect(wire, |all| all.iter().filter(|one| is_one(one)).count() >= ports.len())?;
         Ok(all.iter().filter(|one| is_one(one)).filter_map(Received::ue_port).collect())
     }
@@ -376,5 +381,23 @@ pub(super) fn set_class(packet: &mut [u8], class: u8) {
             packet[1] = packet[1] & 0x0f | class << 4;
         }
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_udp_packets_have_a_port() {
+        let [server, ue] = ["10.45.0.1:9", "10.60.0.1:4001"].map(|address| address.parse().unwrap());
+        let mut packet = probe(server, ue, 1);
+        assert_eq!(ue_port(&packet), Some(4_001));
+        // An ICMP error quotes the packet that it answers.
+        packet[9] = 1;
+        assert_eq!(ue_port(&packet), None);
+        let [server, ue] = ["[fd00::1]:9", "[fd00::2]:4001"].map(|address| address.parse().unwrap());
+        assert_eq!(ue_port(&probe(server, ue, 1)), Some(4_001));
+        assert_eq!(ue_port(&[]), None);
     }
 }

@@ -17,6 +17,7 @@ use ranlab_upf::pfcp::*;
 
 use super::clauses::{ASSOCIATION, CHECKS, CHOSEN_TEID, SESSION, SHARING};
 use super::packets::{Reflector, Trace};
+use super::scene::ue_port;
 use crate::fields::UpfNames;
 use ranlab_lab::check::{CaseFailure, CheckTarget, Outcome, Verdict, chosen, fails, folder, listed, run};
 use ranlab_lab::config;
@@ -52,6 +53,8 @@ config! {
         patience: Duration = Duration::from_millis(500);
         /// run only checks whose names contain one of these words, e.g. trap 3,echo; without it, all checks run
         only: Vec<String> = Vec::new();
+        /// skip checks whose names contain one of these words, e.g. those that end the UPF
+        except: Vec<String> = Vec::new();
         /// also send truncated and random messages, which have crashed UPFs
         hostile: bool = false;
         /// process id of the UPF; its exit is reported for the check that caused it
@@ -76,7 +79,11 @@ pub fn check_upf<E: From<ComponentError>>(
     config: &UpfCheck,
     told: impl FnMut(&Verdict) -> Result<(), E>,
 ) -> Result<Vec<Verdict>, E> {
-    let cases = chosen(CHECKS, &config.only)?;
+    let mut cases = chosen(CHECKS, &config.only)?;
+    if !config.except.is_empty() {
+        let left_out = chosen(CHECKS, &config.except)?;
+        cases.retain(|(number, _)| left_out.iter().all(|(other, _)| number != other));
+    }
     folder(&config.captures)?;
     let rig = CheckRun::new(address, config).map_err(ComponentError::from)?;
     run(&Shared(Rc::new(rig)), cases, &config.captures, told)
@@ -456,7 +463,7 @@ impl Peer {
     ) -> Result<PacketReach, CaseFailure> {
         const TRIES: u64 = 3;
         let (socket, n3) = self.n3()?;
-        let reflector = Reflector::start(&self.run.config).map_err(LoadError::from)?;
+        let reflector = Reflector::start(&self.run.config).map_err(CaseFailure::Trouble)?;
         let ue = SocketAddr::new(self.spec(n).ue, 4_000);
         let server = match self.run.config.n6 {
             Network::Routed(address) => address,
@@ -478,7 +485,7 @@ impl Peer {
                 if is_packet && packet.teid != downlink_teid {
                     astray.set(Some(packet.teid));
                 }
-                is_packet && packet.teid == downlink_teid
+                is_packet && packet.teid == downlink_teid && ue_port(packet.payload).is_some()
             })?;
             if back {
                 break;

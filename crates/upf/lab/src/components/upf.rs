@@ -46,7 +46,7 @@ config! {
         /// address and port of N3
         n3: SocketAddr = SocketAddr::from(([127, 0, 0, 8], GTPU));
         /// packet I/O of N3: sockets, or memif:PATH, shared-memory rings to which `load upf --io memif:PATH` connects
-        n3_io: N3Io as Text = N3Io::Sockets, local(), when("design", &["cp-offload"]);
+        n3_io: N3Io as Text = N3Io::Sockets, local();
         /// data network: sink, reflect, udp://LOCAL,PEER (IP packets in UDP), tun://NAME
         n6: N6 as Text = N6::Reflect, wiring();
         /// PFCP dialect that the UPF requires: strict-rel15, strict-rel17, open5gs, eupf
@@ -95,8 +95,10 @@ impl UpfComponent {
         }
         let n3_memif = match &self.n3_io {
             N3Io::Sockets => None,
-            N3Io::Memif { path } if self.design == UpfDesign::CpOffload => Some(path.clone()),
-            N3Io::Memif { .. } => return Err(rig("`n3_io` = memif is for the design cp-offload")),
+            N3Io::Memif { .. } if self.design == UpfDesign::Bare || self.xdp.is_some() => {
+                return Err(rig("`n3_io` = memif is not for the design bare, nor for `xdp`"));
+            }
+            N3Io::Memif { path } => Some(path.clone()),
             N3Io::AfXdp { .. } => return Err(rig("`n3_io` is sockets or memif:PATH; `xdp` names devices")),
         };
         Ok(UpfConfig {

@@ -2,11 +2,13 @@
 use super::addresses::Endpoint;
 use super::frames::{self, AfXdpSummary, Frames};
 use super::n3_io::N3Io;
-use super::sizes::{MAX_DATAGRAM, TURN, WAITED};
+use super::sizes::{MAX_DATAGRAM, QOS_OCTETS, TURN, WAITED, least_of};
 use super::{LoadConfig, LoadError, nth};
-use crate::n3_ring::RingPort;
+use crate::n3_ring::{FRAME_MAX, RingPort};
 use ranlab_memif::Role;
 use ranlab_net::{DatagramOptions, ReceiveBatch, SendBatch, bind_datagrams, monotonic_ns, wait_readable};
+use ranlab_packet::gtpu::GpduTemplate;
+use ranlab_packet::{ETHERNET_BYTES, udp_headers_bytes};
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
@@ -191,6 +193,7 @@ impl Rings {
                 most: 1,
             });
         }
+        check_length(config)?;
         let mut port = RingPort::new(path, Role::Slave).map_err(unusable)?;
         port.bring_up(CONNECT).map_err(unusable)?;
         Ok(Self { port, gnbs: (0..config.gnbs).map(|n| nth(config.gnb, n)).collect() })
@@ -200,6 +203,24 @@ impl Rings {
         self.port.publish();
         self.port.service(monotonic_ns()).map_err(io::Error::other)?;
         Ok(0)
+    }
+}
+
+/// Checks that a frame can contain the longest packet.
+fn check_length(config: &LoadConfig) -> Result<(), LoadError> {
+    let asked =
+        [config.uplink, config.downlink].into_iter().flatten().map(|traffic| traffic.octets.most()).max();
+    let given = least_of(asked.unwrap_or(QOS_OCTETS), config.ue.is_ipv6());
+    let headers = ETHERNET_BYTES + udp_headers_bytes(config.n3.ip()) + GpduTemplate::MAX_LEN;
+    let most = FRAME_MAX - headers;
+    match given {
+        _ if given <= most => Ok(()),
+        _ => Err(LoadError::Bounds {
+            what: "bytes of a user packet with memif (--octets)",
+            given,
+            least: 1,
+            most,
+        }),
     }
 }
 

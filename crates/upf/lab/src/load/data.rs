@@ -4,7 +4,7 @@ use super::flows::Flows;
 use super::meter::Times;
 use super::paths::{PathReport, Supervisor, echo_response};
 use super::probe::{DOWNLINK, Probe, REFLECT, REFLECTED, write_packet};
-use super::sizes::TURN;
+use super::sizes::{PacketSizes, TURN};
 use super::tally::Tally;
 use crate::upf::pin;
 use ranlab_net::{monotonic_ns, thread_cpu_time};
@@ -31,8 +31,8 @@ const SPIN_NS: u64 = 60_000;
 pub struct Traffic {
     /// Packets per second of all sessions together. Infinite: as fast as possible.
     pub packets_per_s: f64,
-    /// Length of the user's IP packet, in bytes.
-    pub octets: usize,
+    /// Lengths of the users' IP packets.
+    pub octets: PacketSizes,
     /// One of this many packets requests reflection. 0: none.
     pub reflect_every: u64,
 }
@@ -100,6 +100,8 @@ pub struct DataReport {
     pub unasked: u64,
     /// Reflected uplink packets, by stream.
     pub reflected: Vec<Tally>,
+    /// Bytes of these user packets.
+    pub reflected_octets: u64,
     /// Downlink packets from the data network, by session.
     pub downlink: Vec<Tally>,
     /// Bytes of these user packets.
@@ -141,6 +143,7 @@ impl DataReport {
         self.sent.iter_mut().zip(&other.sent).for_each(|(mine, more)| *mine += more);
         self.reflected.iter_mut().zip(&other.reflected).for_each(|(mine, more)| mine.add(more));
         self.downlink.iter_mut().zip(&other.downlink).for_each(|(mine, more)| mine.add(more));
+        self.reflected_octets += other.reflected_octets;
         self.unasked += other.unasked;
         self.unsent += other.unsent;
         self.idle += other.idle;
@@ -253,7 +256,7 @@ impl GnbThread {
 
     /// Sends one packet that requests reflection.
     pub(super) fn send_one(&mut self, flow: usize, octets: usize) -> io::Result<()> {
-        let traffic = Traffic { packets_per_s: 1.0, octets, reflect_every: 1 };
+        let traffic = Traffic { packets_per_s: 1.0, octets: PacketSizes::Fixed(octets), reflect_every: 1 };
         if let Some((teid, gnb)) = self.shared.flows.live(flow) {
             self.queue(&traffic, monotonic_ns(), flow, teid, gnb)?;
         }
@@ -333,12 +336,13 @@ impl GnbThread {
         let flags = if reflect { REFLECT } else { 0 };
         let probe =
             Probe { run: shared.run, flags, stream: stream as u32, number: *number, intended_ns: due_ns };
+        let octets = traffic.octets.at(*number + flow as u64);
         let ue = shared.flows.ue(flow);
         let server = shared.server;
         let n3 = shared.flows.end(flow).map_or(shared.n3, |end| SocketAddr::new(end, shared.n3.port()));
         let pushed = carrier.push(gnb, n3, |room| {
             let (head, packet) = room.split_at_mut_checked(template.len())?;
-            let len = write_packet(ue, server, traffic.octets, &probe, packet)?;
+            let len = write_packet(ue, server, octets, &probe, packet)?;
             Some(template.write(teid, len, head)? + len)
         });
         if pushed {
@@ -425,6 +429,7 @@ fn take(shared: &Shared, report: &mut DataReport, now_ns: u64, datagram: &[u8]) 
         && let Some(tally) = report.reflected.get_mut(probe.stream as usize)
     {
         tally.take(probe.number);
+        report.reflected_octets += packet.payload.len() as u64;
         let asked = shared.reflect_every > 0 && probe.number.is_multiple_of(shared.reflect_every);
         report.unasked += u64::from(!asked);
         report.round_trip.record(since_ns);

@@ -343,7 +343,7 @@ fn target(first: SocketAddr, count: usize) -> Result<XskTarget, AfXdpError> {
 
 /// Returns the minimum buffer size for a frame of the longest packets in either direction.
 fn frame_bytes(config: &LoadConfig, device: &Device) -> Result<u32, AfXdpError> {
-    let asked = [config.uplink, config.downlink].into_iter().flatten().map(|traffic| traffic.octets);
+    let asked = [config.uplink, config.downlink].into_iter().flatten().map(|traffic| traffic.octets.most());
     let octets = least_of(asked.max().unwrap_or(QOS_OCTETS), config.ue.is_ipv6());
     let headers = GTPU_BYTES + udp_headers_bytes(config.n3.ip());
     let holds = |frame: u32| ((frame - XSK_HEADROOM) as usize).saturating_sub(ETHERNET_BYTES);

@@ -61,8 +61,8 @@ pub use process::Process;
 pub use progress::{Counts, ProgressCounters, ProgressObserver, ProgressReading};
 pub use replay::ReplayPlan;
 pub use report::{ControlSummary, DataSummary, Direction, LoadReport, RequestSummary, Smoke, StepSummary};
-pub use run::{data_network, run, run_when_told};
-pub use sizes::capacity;
+pub use run::{DataNetwork, run, run_when_told};
+pub use sizes::{PacketSizes, capacity};
 pub use tally::Tally;
 pub use unresponsive::Unresponsive;
 

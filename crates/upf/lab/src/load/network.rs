@@ -4,7 +4,7 @@ use super::data::{TokenSchedule, Traffic};
 use super::flows::Flows;
 use super::meter::Times;
 use super::probe::{DOWNLINK, Probe, REFLECT, REFLECTED, reflect, write_packet};
-use super::sizes::MAX_PACKET;
+use super::sizes::{MAX_PACKET, PacketSizes};
 use super::tally::Tally;
 use super::{LoadError, nth};
 use crate::upf::pin;
@@ -211,7 +211,7 @@ impl NetworkThread {
 
     /// Sends one packet to a session.
     pub(super) fn send_one(&mut self, flow: usize, octets: usize) -> io::Result<()> {
-        let traffic = Traffic { packets_per_s: 1.0, octets, reflect_every: 0 };
+        let traffic = Traffic { packets_per_s: 1.0, octets: PacketSizes::Fixed(octets), reflect_every: 0 };
         self.queue(&traffic, monotonic_ns(), flow)?;
         flush(&mut self.to_send, &self.socket, &mut self.report.unsent)
     }
@@ -298,17 +298,18 @@ impl NetworkThread {
         }
         let Self { plan, report, to_send, network, .. } = self;
         let Some(number) = report.sent.get_mut(flow) else { return Ok(()) };
+        let octets = traffic.octets.at(*number + flow as u64);
         let run = plan.run.unwrap_or(0);
         let probe = Probe { run, flags: DOWNLINK, stream: flow as u32, number: *number, intended_ns: due_ns };
         let server = plan.server;
         let ue = plan.flows.ue(flow);
         let pushed = match network {
             Network::Ip { upf, .. } => {
-                to_send.push(Some(*upf), |room| write_packet(server, ue, traffic.octets, &probe, room))
+                to_send.push(Some(*upf), |room| write_packet(server, ue, octets, &probe, room))
             }
             _ => to_send.push(Some(ue), |room| {
                 // Writes the whole packet, then removes the headers that the kernel writes itself.
-                let len = write_packet(server, ue, traffic.octets, &probe, room)?;
+                let len = write_packet(server, ue, octets, &probe, room)?;
                 let header = len.min(if ue.is_ipv6() { 48 } else { KERNEL_HEADERS });
                 room.copy_within(header..len, 0);
                 Some(len - header)

@@ -5,7 +5,6 @@ use super::meter::Summary;
 use super::network::NetworkReport;
 use super::outcome::{CycleReport, Second};
 use super::paths::PathSummary;
-use super::sizes::least_of;
 use super::tally::Tally;
 use super::unresponsive::Unresponsive;
 use ranlab_upf::n4::{Counts, Kind, RequestStats};
@@ -328,12 +327,11 @@ pub(super) struct Sides<'a> {
 
 impl Sides<'_> {
     /// Returns the results of a step with these offered packets.
-    pub(super) fn step(&self, up: Option<Traffic>, down: Option<Traffic>, ipv6: bool) -> StepSummary {
+    pub(super) fn step(&self, up: Option<Traffic>, down: Option<Traffic>) -> StepSummary {
         let Self { gnb, network, seconds, .. } = *self;
-        let octets = up.map_or(0, |traffic| least_of(traffic.octets, ipv6));
         StepSummary {
             seconds,
-            uplink: up.map(|traffic| self.uplink(Some(traffic.packets_per_s), octets, traffic.reflect_every)),
+            uplink: up.map(|traffic| self.uplink(Some(traffic.packets_per_s), traffic.reflect_every)),
             round_trip_us: gnb.round_trip.summary(),
             downlink: self.downlink(down.map(|traffic| traffic.packets_per_s)),
             interruption_us: gnb.interruption.summary(),
@@ -347,12 +345,11 @@ impl Sides<'_> {
 
     /// Returns the uplink results: received by our data network if there is one, otherwise reflected to the base
     /// stations.
-    pub(super) fn uplink(&self, asked_pps: Option<f64>, octets: usize, reflect_every: u64) -> DataSummary {
+    pub(super) fn uplink(&self, asked_pps: Option<f64>, reflect_every: u64) -> DataSummary {
         let tallies = self.network.map_or(&self.gnb.reflected, |network| &network.uplink);
         let delay = self.network.map_or(&self.gnb.round_trip, |network| &network.uplink_delay);
         let mut summary = self.count(&self.gnb.sent, tallies, self.gnb.unsent, asked_pps);
-        let received_octets =
-            self.network.map_or(summary.received * octets as u64, |network| network.uplink_octets);
+        let received_octets = self.network.map_or(self.gnb.reflected_octets, |network| network.uplink_octets);
         summary.received_bps = received_octets as f64 * 8.0 / self.seconds.max(1e-9);
         // Packet numbers of a stream begin at 0.
         let asked = |sent: &u64| if reflect_every > 0 { sent.div_ceil(reflect_every) } else { 0 };

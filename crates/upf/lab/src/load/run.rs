@@ -7,7 +7,7 @@ use super::n3_io::N3Io;
 use super::network::{Network, NetworkPlan, NetworkReport, NetworkThread};
 use super::process::Process;
 use super::report::LoadReport;
-use super::sizes::capacity;
+use super::sizes::{PacketSizes, capacity};
 use super::{LoadConfig, LoadError, MAX_GNBS, MAX_SMFS, Mode, open_loop};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -127,6 +127,14 @@ fn check(config: &LoadConfig) -> Result<(), LoadError> {
         Mode::Qos { .. } if config.profile.mbr.is_none() => {
             lacking("the mode qos", "a maximum bit rate (--mbr)")
         }
+        Mode::Qos { .. }
+            if [config.uplink, config.downlink]
+                .iter()
+                .flatten()
+                .any(|one| one.octets == PacketSizes::Imix) =>
+        {
+            lacking("the mode qos", "packets of one size (--sizes fixed)")
+        }
         Mode::Handover { .. } | Mode::Paging { .. } if config.downlink.is_none() || !downlink => {
             lacking("this mode", "downlink packets (--downlink) from an emulated data network (--n6)")
         }
@@ -134,20 +142,33 @@ fn check(config: &LoadConfig) -> Result<(), LoadError> {
     }
 }
 
-/// Runs the data network alone, on another host: counts packets, reflects them, and sends to `sessions` UEs until
-/// `stop` is set. Calls `bound` once its address accepts packets.
-pub fn data_network(
-    config: &LoadConfig,
-    sessions: usize,
-    bound: impl FnOnce(),
-    stop: &AtomicBool,
-) -> Result<NetworkReport, LoadError> {
+/// The data network alone, on another host: counts packets, reflects them, and sends to UEs.
+#[derive(Debug)]
+pub struct DataNetwork(NetworkThread);
+
+impl DataNetwork {
+    /// Binds its address. From then on no packet is refused.
+    pub fn open(config: &LoadConfig, sessions: usize) -> Result<Self, LoadError> {
+        let plan = plan_alone(config, sessions);
+        let lacking =
+            LoadError::Lacking { mode: "the role of a data network", lacking: "its address (--n6)" };
+        NetworkThread::new(config.network, plan)?.map(Self).ok_or(lacking)
+    }
+
+    /// Runs until `stop` is set.
+    pub fn run(self, stop: &AtomicBool) -> Result<NetworkReport, LoadError> {
+        let go = AtomicBool::new(true);
+        Ok(self.0.run(&go, stop)?.1)
+    }
+}
+
+fn plan_alone(config: &LoadConfig, sessions: usize) -> NetworkPlan {
     let flows = Arc::new(Flows::new(
         sessions.clamp(1, MAX_FLOWS),
         UePool { first: config.ue },
         super::flows::UE_PORT,
     ));
-    let plan = NetworkPlan {
+    NetworkPlan {
         streams: flows.len() * config.threads.clamp(1, MAX_THREADS),
         flows,
         // The run to which the packets belong is not known here.
@@ -156,12 +177,7 @@ pub fn data_network(
         downlink: config.downlink,
         all_live: true,
         cpu: config.pin.clone(),
-    };
-    let lacking = LoadError::Lacking { mode: "the role of a data network", lacking: "its address (--n6)" };
-    let thread = NetworkThread::new(config.network, plan)?.ok_or(lacking)?;
-    bound();
-    let go = AtomicBool::new(true);
-    Ok(thread.run(&go, stop)?.1)
+    }
 }
 
 #[cfg(test)]
@@ -207,7 +223,8 @@ mod tests {
 
     #[test]
     fn handover_requires_second_base_station_per_thread() {
-        let downlink = Some(Traffic { packets_per_s: 1.0, octets: 100, reflect_every: 0 });
+        let downlink =
+            Some(Traffic { packets_per_s: 1.0, octets: PacketSizes::Fixed(100), reflect_every: 0 });
         let local = "127.0.0.10:1".parse().unwrap();
         let upf = "127.0.0.8:1".parse().unwrap();
         let network = Network::Ip { local, upf };
@@ -246,13 +263,11 @@ mod tests {
     #[test]
     fn data_network_needs_address_and_stops() {
         let alone = config(Mode::Sessions { sessions: 1, duration: SECOND });
-        let error = data_network(&alone, 1, || {}, &AtomicBool::new(true)).unwrap_err().to_string();
+        let error = DataNetwork::open(&alone, 1).unwrap_err().to_string();
         assert!(error.contains("needs its address (--n6)"), "{error}");
         let network = Network::Routed("127.0.0.1:0".parse().unwrap());
-        let mut bound = false;
-        let alone = LoadConfig { network, ..alone };
-        let seen = data_network(&alone, 3, || bound = true, &AtomicBool::new(true)).unwrap();
-        assert!(bound);
+        let seen = DataNetwork::open(&LoadConfig { network, ..alone }, 3).unwrap();
+        let seen = seen.run(&AtomicBool::new(true)).unwrap();
         // One tally per session and sender.
         assert_eq!((seen.uplink.len(), seen.sent.len(), seen.strangers), (6, 3, 0));
     }

@@ -17,6 +17,36 @@ const SPARE: usize = 256;
 /// Maximum number of descriptors to wait for.
 pub(super) const WAITED: usize = 64;
 
+/// Lengths of users' IP packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PacketSizes {
+    /// All packets have this length, in bytes.
+    Fixed(usize),
+    /// Simple IMIX (RFC 6985): of 12 packets, 7 have 46 bytes, 4 have 576 and 1 has 1,500, which are Ethernet frames of
+    /// 64, 594 and 1,518 bytes. A packet is at least as long as its probe requires.
+    Imix,
+}
+
+impl PacketSizes {
+    const IMIX: [usize; 12] = [46, 576, 46, 576, 46, 1_500, 46, 576, 46, 576, 46, 46];
+
+    /// Returns the length of a packet by number.
+    pub(super) fn at(self, number: u64) -> usize {
+        match self {
+            Self::Fixed(octets) => octets,
+            Self::Imix => Self::IMIX[(number % 12) as usize],
+        }
+    }
+
+    /// Returns the maximum length.
+    pub(super) fn most(self) -> usize {
+        match self {
+            Self::Fixed(octets) => octets,
+            Self::Imix => Self::IMIX.into_iter().max().unwrap_or(0),
+        }
+    }
+}
+
 /// Returns the length of a packet as sent, in bytes: at least the length that a probe needs.
 pub(super) fn least_of(octets: usize, ipv6: bool) -> usize {
     octets.max(least_packet(ipv6))
@@ -86,6 +116,13 @@ mod tests {
         for (from, to) in [up, down] {
             assert_eq!(open(Arrivals::Ramp { from, to, over: SECOND * 10 }, held), open(steady, held));
         }
+    }
+
+    #[test]
+    fn imix_has_its_three_lengths() {
+        let count = |octets| (0..1_200).filter(|n| PacketSizes::Imix.at(*n) == octets).count();
+        assert_eq!([46, 576, 1_500].map(count), [700, 400, 100]);
+        assert_eq!((PacketSizes::Imix.most(), PacketSizes::Fixed(64).at(7)), (1_500, 64));
     }
 
     #[test]

@@ -87,6 +87,7 @@ const AS_THE_VERB: &[&str] = &[
     "lead",
     "delay",
     "unpaced",
+    "sizes",
     "reflect_every",
     "t1",
     "n1",

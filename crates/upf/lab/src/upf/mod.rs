@@ -155,8 +155,8 @@ pub struct UpfConfig {
     pub gtpu_port: u16,
     /// Whether threads spin instead of waiting when idle.
     pub busy_poll: bool,
-    /// Path of the memif socket at which base stations connect, instead of N3's UDP socket. Only with
-    /// [`Design::CpOffload`].
+    /// Path of the memif socket at which base stations connect, instead of N3's UDP socket. Not with
+    /// [`Design::Bare`].
     pub n3_memif: Option<PathBuf>,
     /// Devices for the data plane of [`Design::DpOffload`] in the kernel, which handles simple sessions.
     pub xdp: Option<XdpDevices>,

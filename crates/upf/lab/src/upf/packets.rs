@@ -1,6 +1,6 @@
 //! A packet worker: a user plane between two sockets.
 use super::{BATCH, MAX_DATAGRAM, N6, UpfError, bind};
-use crate::n3_ring::{FRAME_MAX as RING_FRAME_MAX, RingPort};
+use crate::n3_ring::{FRAME_MAX as RING_FRAME_MAX, RingPort, UpfRings};
 use ranlab_net::{DatagramOptions, ReceiveBatch, SendBatch, monotonic_ns, open_tun};
 use ranlab_packet::gtpu::{
     GpduTemplate, Message, Packet, PduSession, encode_message, extension_type, message_type,
@@ -70,7 +70,7 @@ pub(super) struct PacketWorker {
     pub(super) plane: UserPlane,
     n3: Arc<UdpSocket>,
     /// Replaces the socket of N3, and the own address in its datagrams.
-    ring: Option<(Box<RingPort>, SocketAddr)>,
+    ring: Option<(UpfRings, SocketAddr)>,
     /// Frame from the ring.
     frame: Box<[u8]>,
     n6: N6Port,
@@ -109,7 +109,12 @@ impl PacketWorker {
 
     /// Exchanges datagrams of N3 with a ring instead of the socket. `own` is the address in them.
     pub(super) fn with_ring(self, ring: Option<RingPort>, own: SocketAddr) -> Self {
-        Self { ring: ring.map(|ring| (Box::new(ring), own)), ..self }
+        Self { ring: ring.map(|ring| (UpfRings::Own(Box::new(ring)), own)), ..self }
+    }
+
+    /// Shares the ring with [siblings](Self::sibling).
+    pub(super) fn share_ring(self) -> Self {
+        Self { ring: self.ring.map(|(ring, own)| (ring.shared(), own)), ..self }
     }
 
     /// Switches to bare mode, in which packets are forwarded unread.
@@ -124,7 +129,9 @@ impl PacketWorker {
 
     /// Returns another worker on the same sockets, with separate sessions.
     pub(super) fn sibling(&self) -> Self {
-        Self::new(Arc::clone(&self.n3), self.n6.clone(), self.gtpu_port).with_fault(self.fault)
+        let sibling = Self::new(Arc::clone(&self.n3), self.n6.clone(), self.gtpu_port);
+        let ring = self.ring.as_ref().and_then(|(ring, own)| Some((ring.sibling()?, *own)));
+        Self { ring, ..sibling.with_fault(self.fault) }
     }
 
     /// Returns the descriptors to wait for.
@@ -202,14 +209,14 @@ impl PacketWorker {
 
     fn receive_ring(&mut self, take: &mut DatagramHandler<'_>) {
         let Some((ring, _)) = &mut self.ring else { return };
-        if let Err(why) = ring.service(monotonic_ns()) {
+        if let Err(why) = ring.with(|port| port.service(monotonic_ns())) {
             tracing::info!(%why, "the rings of N3 wait for another peer");
         }
         // Moved out, so that a frame can be read while `self` is borrowed.
         let mut frame = std::mem::take(&mut self.frame);
         for _ in 0..RING_TURN {
             let Some((ring, _)) = &mut self.ring else { break };
-            let Some(len) = ring.take(&mut frame) else { break };
+            let Some(len) = ring.with(|port| port.take(&mut frame)) else { break };
             if let Some((from, datagram)) = frame.get(..len).and_then(UdpFrame::read) {
                 take(self, Side::N3, from, datagram);
             }
@@ -380,8 +387,8 @@ impl PacketWorker {
     /// Sends the queued batches. Packets that a full socket does not accept are dropped and counted, because waiting
     /// would delay all later packets.
     pub(super) fn send(&mut self) -> io::Result<()> {
-        if let Some((ring, _)) = &self.ring {
-            ring.publish();
+        if let Some((ring, _)) = &mut self.ring {
+            ring.with(|port| port.publish());
         }
         if !self.to_n3.is_empty() {
             self.send_n3();
@@ -410,7 +417,7 @@ fn destination(fate: Verdict<'_>) -> Option<(IpAddr, usize, u8)> {
 /// ring lost it.
 fn push(
     batch: &mut SendBatch,
-    ring: &mut Option<(Box<RingPort>, SocketAddr)>,
+    ring: &mut Option<(UpfRings, SocketAddr)>,
     port: u16,
     decide: impl FnOnce(&mut [u8]) -> Option<(IpAddr, usize, u8)>,
 ) -> bool {

@@ -101,6 +101,7 @@ impl PacketWorkers {
                 Self::Own(Box::new(packets))
             }
             Design::Software { workers } => {
+                let packets = packets.share_ring();
                 let start = |index: usize| {
                     let (jobs, inbox) = sync_channel(MAX_HANDOFF);
                     let packets = packets.sibling();

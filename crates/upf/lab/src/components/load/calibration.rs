@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use crate::load::{BareLoop, LoadConfig, LoadError, Loop, Mode, N3Io, Network, Traffic, bare_loop, run};
+use crate::load::{
+    BareLoop, LoadConfig, LoadError, Loop, Mode, N3Io, Network, PacketSizes, Traffic, bare_loop, run,
+};
 use crate::upf::{InMemory, in_memory};
 use serde::Serialize;
 
@@ -107,7 +109,8 @@ fn flat_out(
     octets: usize,
     stop: &AtomicBool,
 ) -> Result<PacketsReached, LoadError> {
-    let uplink = Traffic { packets_per_s: f64::INFINITY, octets, reflect_every: 0 };
+    let octets_of_all = PacketSizes::Fixed(octets);
+    let uplink = Traffic { packets_per_s: f64::INFINITY, octets: octets_of_all, reflect_every: 0 };
     let config = LoadConfig {
         n3_io: io.clone(),
         threads,

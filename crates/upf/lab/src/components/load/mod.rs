@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::load::{
-    Arrivals, LoadConfig, Loop, MAX_GNBS, MAX_SMFS, MAX_THREADS, Mode, N3Io, Network, ProgressObserver,
-    ReplayPlan, Traffic, default_gnb, default_gnbs, default_smf,
+    Arrivals, LoadConfig, Loop, MAX_GNBS, MAX_SMFS, MAX_THREADS, Mode, N3Io, Network, PacketSizes,
+    ProgressObserver, ReplayPlan, Traffic, default_gnb, default_gnbs, default_smf,
 };
 use ranlab_campaign::schema::Kind;
 use ranlab_upf::n4::{Dialect, Retransmission, SessionProfile};
@@ -30,7 +30,7 @@ use ranlab_lab::{config, rig};
 
 pub use calibration::{Calibration, PacketsReached};
 pub(crate) use run::RunningLoad;
-pub use run::{NetworkSummary, UpfLoad, UpfLoadReport, data_network};
+pub use run::{NetworkSummary, UpfLoad, UpfLoadReport, data_network, run_data_network};
 pub use text::{BitRate, Cpus, PacketRate};
 
 /// Default number of sessions.
@@ -75,6 +75,14 @@ choices! {
         SgiLan = "sgi-lan",
         /// N6-LAN: the same value as SGi-LAN.
         N6Lan = "n6-lan",
+    }
+
+    /// Sizes of users' packets.
+    pub enum LoadSizes {
+        /// All have the same size.
+        Fixed = "fixed",
+        /// Simple IMIX.
+        Imix = "imix",
     }
 
     /// Arrival process of sessions.
@@ -183,6 +191,9 @@ config! {
         unpaced: bool = false, formerly("flat_out");
         /// size of a user's IP packet, in bytes
         bytes: usize = 100, formerly("octets");
+        /// sizes of users' IP packets: fixed (--bytes), or imix (RFC 6985: of 12 packets, 7 of 46 bytes, 4 of 576, 1 of
+        /// 1,500; a test packet has 56 at least)
+        sizes: LoadSizes = LoadSizes::Fixed;
         /// number of uplink packets of which one requests reflection; 0: none
         reflect_every: u64 = 100;
         /// mode qos: offered bit rates in each direction, e.g. 7M,12M,30M
@@ -253,7 +264,10 @@ impl UpfLoadComponent {
         let traffic = |rate: Option<PacketRate>| {
             rate.map(|PacketRate(packets_per_s)| Traffic {
                 packets_per_s: if self.unpaced { f64::INFINITY } else { packets_per_s },
-                octets: self.bytes,
+                                octets: match self.sizes {
+                    LoadSizes::Fixed => PacketSizes::Fixed(self.bytes),
+                    LoadSizes::Imix => PacketSizes::Imix,
+                },
                 reflect_every: self.reflect_every,
             })
         };

@@ -7,8 +7,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::load::{
-    LoadConfig, LoadError, LoadReport, Mode, ProgressCounters, ProgressObserver, StartGate, Tally,
-    data_network as network, run_when_told,
+    DataNetwork, LoadConfig, LoadError, LoadReport, Mode, ProgressCounters, ProgressObserver, StartGate,
+    Tally, run_when_told,
 };
 use ranlab_host::ProcessMeter;
 use ranlab_net::routes;
@@ -136,16 +136,20 @@ pub struct NetworkSummary {
     pub strangers: u64,
 }
 
-/// Runs the data network alone until `stop` is set.
+/// Binds the address of a data network without base stations.
 ///
 /// # Errors
-/// Its address cannot be bound.
-pub fn data_network(
-    part: &UpfLoadComponent,
-    bound: impl FnOnce(),
-    stop: &AtomicBool,
-) -> Result<NetworkSummary, ComponentError> {
-    let seen = network(&part.load()?, part.sessions(), bound, stop)?;
+/// The address cannot be bound.
+pub fn data_network(part: &UpfLoadComponent) -> Result<DataNetwork, ComponentError> {
+    Ok(DataNetwork::open(&part.load()?, part.sessions())?)
+}
+
+/// Runs a data network until `stop` is set.
+///
+/// # Errors
+/// Its socket failed.
+pub fn run_data_network(network: DataNetwork, stop: &AtomicBool) -> Result<NetworkSummary, ComponentError> {
+    let seen = network.run(stop)?;
     let sum = |what: &dyn Fn(&Tally) -> u64| seen.uplink.iter().map(what).sum::<u64>();
     Ok(NetworkSummary {
         received: sum(&|tally| tally.received),

@@ -10,11 +10,8 @@ fn sent_packets_are_received_lost_or_rejected() {
     (0..8).chain([3]).for_each(|n| network.uplink[0].take(n));
     (0..5).for_each(|n| network.uplink[1].take(n));
     let sides = Sides { gnb: &gnb, network: Some(&network), reflected: false, seconds: 2.0 };
-    let up = sides.uplink(Some(7.0), 100, 3);
-    assert_eq!(
-        (up.asked_back, Sides { network: None, ..sides }.uplink(None, 100, 3).asked_back),
-        (None, Some(6))
-    );
+    let up = sides.uplink(Some(7.0), 3);
+    assert_eq!((up.asked_back, Sides { network: None, ..sides }.uplink(None, 3).asked_back), (None, Some(6)));
     assert_eq!((up.sent, up.received, up.lost, up.unsent, up.duplicates), (14, 13, 1, 1, 1));
     assert_eq!((up.streams_disturbed, up.offered_pps), (1, 7.0));
     assert!(sides.downlink(None).is_none());
@@ -172,7 +169,7 @@ fn requests_of_several_smfs_add_up() {
 fn unobserved_packets_are_not_received() {
     let gnb = DataReport::new(1, 1);
     let sides = Sides { gnb: &gnb, network: None, reflected: false, seconds: 0.0 };
-    let up = sides.uplink(Some(f64::INFINITY), 100, 0);
+    let up = sides.uplink(Some(f64::INFINITY), 0);
     assert_eq!((up.asked_back, up.asked_pps, up.received, up.lost), (Some(0), None, 0, 0));
     assert!(
         up.offered_pps == 0.0 && up.received_bps == 0.0,
@@ -189,7 +186,7 @@ fn unobservable_packets_are_unseen_not_lost() {
         (gnb.sent, gnb.unasked) = (vec![4_001], unasked);
         (0..came).for_each(|n| gnb.reflected[0].take(n));
         let sides = Sides { gnb: &gnb, network: None, reflected, seconds: 1.0 };
-        let up = sides.uplink(Some(4_001.0), 100, 40);
+        let up = sides.uplink(Some(4_001.0), 40);
         assert_eq!((up.offered, up.sent, up.asked_back), (4_001, 4_001, Some(101)));
         assert_eq!(up.sent, up.received + up.lost + up.unseen, "{up:?}");
         (up.received, up.lost, up.unseen, up.lost_ratio())

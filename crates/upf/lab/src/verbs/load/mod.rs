@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::load::{LoadError, LoadReport};
-use crate::{Calibration, LoadMode, LoadRole, UpfLoad, UpfLoadComponent, data_network};
+use crate::{Calibration, LoadMode, LoadRole, UpfLoad, UpfLoadComponent, data_network, run_data_network};
 use clap::Subcommand;
 use ranlab_lab::worker::ComponentError;
 use serde::Serialize;
@@ -151,7 +151,7 @@ fn network(part: &UpfLoadComponent, mut output: Output) -> Result<(), Failure> {
             stop.store(true, Relaxed);
         });
     }
-    let seen = data_network(part, || {}, &stop)?;
+    let seen = run_data_network(data_network(part)?, &stop)?;
     output.text(format_args!(
         "{} packets received ({} duplicates, {} overtaken), {} reflected, {} sent",
         seen.received, seen.duplicates, seen.reordered, seen.reflected, seen.sent
@@ -211,7 +211,7 @@ mod tests {
     }
 
     const FLAGS: &str = "mode role n4 n3 n6 smf smfs gnb gnbs threads io pin ue server dialect dnn mbr volume-threshold \
-         access-instance core-instance core-interface qfi echo arrivals rate rate-to burst window sessions live hold duration dynamic round lead delay uplink downlink unpaced bytes \
+         access-instance core-instance core-interface qfi echo arrivals rate rate-to burst window sessions live hold duration dynamic round lead delay uplink downlink unpaced bytes sizes \
          reflect-every offered t1 n1 heartbeat no-smoke-test upf-pid new-start-time replay times gaps run web web-token-file web-host";
 
     #[test]
