@@ -177,7 +177,6 @@ impl Cycles {
                     due = due_at(&mut schedule);
                 }
             }
-            self.end_held(now)?;
             self.n4.flush()?;
             if !more && !stop() {
                 // Sessions that were due and not begun.
@@ -191,6 +190,9 @@ impl Cycles {
             if !more && !by_number {
                 self.end_window(now.min(end));
             }
+            // Deletions that are due at the end of the window are not in it.
+            self.end_held(now)?;
+            self.n4.flush()?;
             if !more && (self.running.len() == self.running.in_phase(Phase::Kept) || self.given_up(end)) {
                 self.end_window(now.min(end));
                 return Ok(());

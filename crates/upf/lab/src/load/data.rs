@@ -3,7 +3,7 @@ use super::carrier::PacketIo;
 use super::flows::Flows;
 use super::meter::Times;
 use super::paths::{PathReport, Supervisor, echo_response};
-use super::probe::{DOWNLINK, Probe, REFLECT, REFLECTED, write_packet};
+use super::probe::{DOWNLINK, Probe, REFLECT, write_packet};
 use super::sizes::{PacketSizes, TURN};
 use super::tally::Tally;
 use crate::upf::pin;
@@ -425,9 +425,8 @@ fn take(shared: &Shared, report: &mut DataReport, now_ns: u64, datagram: &[u8]) 
                 glance.came_back(since_ns);
             }
         }
-    } else if probe.flags & REFLECTED != 0
-        && let Some(tally) = report.reflected.get_mut(probe.stream as usize)
-    {
+    } else if let Some(tally) = report.reflected.get_mut(probe.stream as usize) {
+        // A plain echo server does not mark what it returns.
         tally.take(probe.number);
         report.reflected_octets += packet.payload.len() as u64;
         let asked = shared.reflect_every > 0 && probe.number.is_multiple_of(shared.reflect_every);
@@ -443,6 +442,7 @@ fn take(shared: &Shared, report: &mut DataReport, now_ns: u64, datagram: &[u8]) 
 mod tests {
     use super::super::carrier::Sockets;
     use super::super::flows::UePool;
+    use super::super::probe::REFLECTED;
     use super::*;
     use ranlab_net::{DatagramOptions, bind_datagrams};
     use ranlab_packet::gtpu::{Message, encode_message};
@@ -518,16 +518,17 @@ mod tests {
             g_pdu(teid, probe(DOWNLINK, 0)),
             g_pdu(teid, probe(REFLECTED, 0)),
             g_pdu(teid, probe(REFLECTED, 1)),
-            g_pdu(teid, probe(0, 1)),
+            // From a plain echo server.
+            g_pdu(teid, probe(REFLECT, 2)),
             g_pdu(teid, Probe { stream: 99, ..probe(DOWNLINK, 1) }),
         ] {
             take(&shared, &mut report, 400, &datagram);
         }
-        assert_eq!((report.downlink[1].received, report.reflected[1].received, report.strangers), (1, 2, 1));
+        assert_eq!((report.downlink[1].received, report.reflected[1].received, report.strangers), (1, 3, 1));
         assert_eq!(report.unasked, 1, "every second one asked for it");
         assert_eq!(
             (report.downlink_octets, report.round_trip.count(), report.downlink_delay.count()),
-            (56, 2, 1)
+            (56, 3, 1)
         );
         for stranger in [
             g_pdu(teid, Probe { run: RUN + 1, ..probe(DOWNLINK, 2) }),

@@ -162,8 +162,8 @@ impl OpenLoop<'_> {
             }
             let mut seid = None;
             self.n4.receive_answers(&mut |datagram| {
-                let response = Response::read(datagram).filter(|response| response.sequence == sequence);
-                seid = seid.or_else(|| response.and_then(|response| response.up_seid));
+                let own = established(datagram).filter(|(answered, _)| *answered == sequence);
+                seid = seid.or_else(|| own.map(|(_, seid)| seid));
             })?;
             if let Some(seid) = seid {
                 // Its response is read before counting begins.
@@ -223,7 +223,7 @@ impl OpenLoop<'_> {
 
     fn receive(&mut self) -> Result<(), LoadError> {
         let Self { n4, first_sequence, sent, counts, latency, service, summary, .. } = self;
-        let established = &mut self.established;
+        let live = &mut self.established;
         let deleted = &mut self.deleted;
         let first_seid = self.first_seid;
         let step = self.step;
@@ -258,7 +258,7 @@ impl OpenLoop<'_> {
                 counts.ok += 1;
                 match kind {
                     Kind::Establishment => {
-                        established.extend(Response::read(datagram).and_then(|response| response.up_seid));
+                        live.extend(established(datagram).map(|(_, seid)| seid));
                     }
                     Kind::Deletion => {
                         deleted.insert(first_seid.wrapping_add(step.wrapping_mul((number / 3) as u64)));
@@ -333,12 +333,39 @@ pub(super) fn read(datagram: &[u8]) -> Option<(u8, u32, Cause)> {
     Some((pdu.header.message_type, pdu.header.sequence, cause))
 }
 
+/// Returns sequence number and UPF SEID of an establishment response, whatever other elements it has.
+fn established(datagram: &[u8]) -> Option<(u32, u64)> {
+    if let Some(response) = Response::read(datagram) {
+        return Some((response.sequence, response.up_seid?));
+    }
+    let (pdu, _) = decode(datagram).ok()?;
+    let Message::SessionEstablishmentResponse(response) = pdu.message else { return None };
+    Some((pdu.header.sequence, response.up_f_seid?.seid))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use ranlab_upf::pfcp::{
-        HeartbeatRequest, SessionDeletionResponse, SessionModificationResponse, UsageReport, encode,
+        CreatedPdr, FSeid, HeartbeatRequest, SessionDeletionResponse, SessionEstablishmentResponse,
+        SessionModificationResponse, UeIpAddress, UsageReport, encode,
     };
+    use std::net::{IpAddr, Ipv4Addr};
+
+    #[test]
+    fn seid_is_read_with_any_further_elements() {
+        let up_f_seid = Some(FSeid { seid: 9, addresses: IpAddr::V4(Ipv4Addr::LOCALHOST).into() });
+        let plain = SessionEstablishmentResponse { cause: Cause::ACCEPTED, up_f_seid, ..Default::default() };
+        // As go-upf does: the UE's address in a rule for which no tunnel was chosen.
+        let ue_ip_addresses = vec![UeIpAddress::default()];
+        let created_pdrs = vec![CreatedPdr { ue_ip_addresses, ..Default::default() }];
+        let more = SessionEstablishmentResponse { created_pdrs, ..plain.clone() };
+        for response in [plain, more] {
+            assert_eq!(established(&encode(response, Some(7), 5).unwrap()), Some((5, 9)));
+        }
+        let other = SessionModificationResponse { cause: Cause::ACCEPTED, ..Default::default() };
+        assert_eq!(established(&encode(other, Some(7), 5).unwrap()), None);
+    }
 
     #[test]
     fn responses_are_read_and_requests_are_ignored() {
