@@ -1,6 +1,10 @@
 //! An assembler for the kernel's packet programs (eBPF, RFC 9669), with labels and one method per instruction form.
 //! The programs of the user plane function and of pipelines use it.
 
+mod headers;
+
+pub use headers::{CONTEXT, Field, GTPU, LENGTH, PACKET, ipv4_sum};
+
 /// XDP verdict: drop the packet.
 pub const DROP: i32 = 1;
 /// XDP verdict: pass the packet to the kernel.

@@ -14,6 +14,7 @@
 //! they are acceptable. A wrong checksum is reported, but is not an error.
 #![deny(missing_docs)]
 
+mod bucket;
 pub mod checksum;
 pub mod ebpf;
 mod ethernet;
@@ -26,6 +27,7 @@ mod sctp;
 mod transport;
 mod tunnel;
 
+pub use bucket::TokenBucket;
 pub use ethernet::{
     Cooked, ETHERNET_BYTES, EtherType, Ethernet, Mac, NotAMac, VLAN_TAG_BYTES, VlanTag, write_ethernet,
 };

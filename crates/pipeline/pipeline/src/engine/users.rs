@@ -1,5 +1,6 @@
 //! Users: everything that a packet needs of a user is in a single cache line.
 use crate::declare::{TunnelId, User};
+use ranlab_packet::TokenBucket;
 
 const NS_PER_S: u64 = 1_000_000_000;
 
@@ -9,11 +10,7 @@ const NS_PER_S: u64 = 1_000_000_000;
 pub(super) struct UserLine {
     pub(super) tunnel_key: u32,
     pub(super) tunnel: u32,
-    /// Tokens are bytes times nanoseconds per second, which avoids division and rounding.
-    tokens: u64,
-    depth: u64,
-    rate_bytes_per_s: u64,
-    last_ns: u64,
+    bucket: TokenBucket<NS_PER_S>,
     /// Bytes that passed the meter, by ingress port.
     bytes: [u64; 2],
     /// Packets that passed the meter, by ingress port. The counters wrap.
@@ -29,10 +26,7 @@ impl UserLine {
         Self {
             tunnel_key: user.tunnel_key,
             tunnel,
-            tokens: depth,
-            depth,
-            rate_bytes_per_s: user.rate_bytes_per_s,
-            last_ns: 0,
+            bucket: TokenBucket::new(user.rate_bytes_per_s, depth),
             bytes: [0; 2],
             packets: [0; 2],
         }
@@ -41,13 +35,7 @@ impl UserLine {
     /// Takes tokens for `bytes`, if there are enough. Returns whether there were.
     #[inline(always)]
     pub(super) fn charge(&mut self, now_ns: u64, bytes: u16, ingress: usize) -> bool {
-        let earned = now_ns.saturating_sub(self.last_ns).saturating_mul(self.rate_bytes_per_s);
-        // Saturation is above any depth, so the result is exact.
-        let tokens = self.tokens.saturating_add(earned).min(self.depth);
-        self.last_ns = self.last_ns.max(now_ns);
-        let price = u64::from(bytes) * NS_PER_S;
-        let passes = price <= tokens;
-        self.tokens = if passes { tokens - price } else { tokens };
+        let passes = self.bucket.charge(now_ns, bytes.into());
         let ingress = ingress & 1;
         self.bytes[ingress] += if passes { bytes.into() } else { 0 };
         self.packets[ingress] = self.packets[ingress].wrapping_add(passes.into());

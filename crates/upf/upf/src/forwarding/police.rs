@@ -1,4 +1,5 @@
 //! Maximum bit rates, enforced by token buckets.
+use ranlab_packet::TokenBucket;
 
 /// Bucket depth as a time at the rate, in nanoseconds: long enough for bursts of the sender's timer, and short compared
 /// with the interval over which rates are measured.
@@ -9,34 +10,12 @@ const LEAST_BURST: u64 = 3_000;
 /// Tokens are in units of 1/8,000,000 byte, so that kbit/s times nanoseconds is exact.
 const UNIT: u64 = 8_000_000;
 
-/// State of a rate limiter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Bucket {
-    pub(super) kbps: u64,
-    depth: u64,
-    tokens: u64,
-    filled_ns: u64,
-}
+/// A rate limiter. Its rate is in kbit/s.
+pub(super) type Bucket = TokenBucket<UNIT>;
 
-impl Bucket {
-    /// Creates a full bucket.
-    pub(super) fn new(kbps: u64) -> Self {
-        let depth = kbps.saturating_mul(BURST_NS).max(LEAST_BURST * UNIT);
-        Self { kbps, depth, tokens: depth, filled_ns: 0 }
-    }
-
-    /// Returns whether a number of bytes may pass now.
-    pub(super) fn has(&mut self, now_ns: u64, octets: usize) -> bool {
-        let passed = now_ns.saturating_sub(self.filled_ns);
-        self.filled_ns = self.filled_ns.max(now_ns);
-        self.tokens = self.tokens.saturating_add(passed.saturating_mul(self.kbps)).min(self.depth);
-        self.tokens >= octets as u64 * UNIT
-    }
-
-    /// Takes the tokens of a number of bytes.
-    pub(super) fn take(&mut self, octets: usize) {
-        self.tokens = self.tokens.saturating_sub(octets as u64 * UNIT);
-    }
+/// Creates a full bucket.
+pub(super) fn bucket(kbps: u64) -> Bucket {
+    Bucket::new(kbps, kbps.saturating_mul(BURST_NS).max(LEAST_BURST * UNIT))
 }
 
 #[cfg(test)]
@@ -45,18 +24,10 @@ mod tests {
 
     /// Returns the bytes of 1,000-byte packets that pass in 10 s at an offered rate.
     fn passed(limit_kbps: u64, offered_kbps: u64) -> u64 {
-        let mut bucket = Bucket::new(limit_kbps);
+        let mut bucket = bucket(limit_kbps);
         let interval = 8_000_000_000 / offered_kbps;
         let times = (0..10_000_000_000 / interval).map(|n| n * interval);
-        times
-            .filter(|now| {
-                bucket.has(*now, 1_000) && {
-                    bucket.take(1_000);
-                    true
-                }
-            })
-            .count() as u64
-            * 1_000
+        times.filter(|now| bucket.charge(*now, 1_000)).count() as u64 * 1_000
     }
 
     #[test]
@@ -71,7 +42,7 @@ mod tests {
 
     #[test]
     fn low_rate_passes_a_packet() {
-        let mut bucket = Bucket::new(1);
+        let mut bucket = bucket(1);
         assert!(bucket.has(0, 1_500));
         bucket.take(1_500);
         assert!(bucket.has(0, 1_500));

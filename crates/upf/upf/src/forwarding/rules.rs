@@ -3,7 +3,7 @@ use super::MAX_BUFFERED_SESSION;
 use super::compile::{Refusal, compile_rules};
 use super::flow::Filter;
 use super::inner::{Inner, ue_key};
-use super::police::Bucket;
+use super::police::{Bucket, bucket};
 use super::usage::{Limits, Meter, Usage};
 use crate::pfcp::{
     ApplicationPfds, CreateBar, CreateFar, CreatePdr, CreateQer, CreateUrr, FarId, MeasurementInformation,
@@ -218,7 +218,7 @@ impl Qer {
 
     pub(super) fn new(qer: &CreateQer) -> Self {
         let rates = qer.maximum_bit_rate;
-        let way = |closed, kbps: Option<u64>| QerDirection { closed, bucket: kbps.map(Bucket::new) };
+        let way = |closed, kbps: Option<u64>| QerDirection { closed, bucket: kbps.map(bucket) };
         Self {
             id: qer.qer_id.0,
             uplink: way(qer.gate_status.uplink_closed, rates.map(|rates| rates.uplink_kbps)),
@@ -340,7 +340,7 @@ impl Entry {
         for qer in &mut self.qers {
             let Some(old) = before.qers.iter().find(|old| old.id == qer.id) else { continue };
             for (new, old) in [(&mut qer.uplink, old.uplink), (&mut qer.downlink, old.downlink)] {
-                let same = new.bucket.map(|bucket| bucket.kbps) == old.bucket.map(|bucket| bucket.kbps);
+                let same = new.bucket.map(|bucket| bucket.rate()) == old.bucket.map(|bucket| bucket.rate());
                 if same {
                     new.bucket = old.bucket;
                 }

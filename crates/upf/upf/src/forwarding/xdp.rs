@@ -6,7 +6,8 @@
 //! (`bpf_fib_lookup`), so packets to an unresolved neighbour are passed, too.
 use super::rules::{Action, Entry, Rules};
 use ranlab_packet::ebpf::{
-    ADJUST_HEAD, Assembler, DROP, FRAME, If, Label, MAP_LOOKUP, Op, PASS, REDIRECT, Reg, Size, read16, read32,
+    ADJUST_HEAD, Assembler, CONTEXT, DROP, FRAME, If, LENGTH, Label, MAP_LOOKUP, Op, PACKET, PASS, REDIRECT,
+    Reg, Size, ipv4_sum, read16, read32,
 };
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -26,10 +27,10 @@ const OUTER: i16 = 44;
 /// Stack offsets of `struct bpf_fib_lookup` and of a key.
 const FIB: i16 = -64;
 const ON_STACK_KEY: i16 = -72;
-const CONTEXT: Reg = 6;
 const FOUND: Reg = 7;
-const LENGTH: Reg = 8;
-const PACKET: Reg = 9;
+/// Hop limit and protocol of the outer header.
+const TTL: u8 = 64;
+const UDP: u8 = 17;
 
 /// A session for the programs: entries of the two maps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,35 +71,12 @@ pub fn offload(rules: &Rules<'_>, n3: Ipv4Addr) -> Option<Offloaded> {
     downlink[..4].copy_from_slice(&teid.to_be_bytes());
     downlink[4..8].copy_from_slice(&peer.octets());
     downlink[8] = flow;
-    downlink[12..16].copy_from_slice(&outer_sum(n3, peer).to_ne_bytes());
+    downlink[12..16].copy_from_slice(&ipv4_sum(TTL, UDP, n3, peer).to_ne_bytes());
     Some(Offloaded { uplink: (uplink_teid.to_be_bytes(), uplink), downlink: (ue.octets(), downlink) })
 }
 
 fn flow_of(qfi: Option<u8>) -> Option<u8> {
     qfi.filter(|qfi| *qfi < 64)
-}
-
-/// Returns the sum over an outer IPv4 header without its total length.
-fn outer_sum(n3: Ipv4Addr, peer: Ipv4Addr) -> u32 {
-    let halves = |address: Ipv4Addr| {
-        let [a, b, c, d] = address.octets();
-        u32::from(u16::from_be_bytes([a, b])) + u32::from(u16::from_be_bytes([c, d]))
-    };
-    0x4500 + 0x4000 + 0x4011 + halves(n3) + halves(peer)
-}
-
-/// Loads the packet and its end into registers. Jumps if it is shorter than `octets` bytes.
-fn bounds(code: &mut Assembler, octets: i16, short: Label) {
-    code.load(Size::Four, PACKET, CONTEXT, 0);
-    code.load(Size::Four, 3, CONTEXT, 4);
-    code.register(Op::Move, 4, PACKET);
-    code.number(Op::Add, 4, octets.into());
-    code.jump_if_register(If::Greater, 4, 3, short);
-}
-
-fn expect(code: &mut Assembler, size: Size, at: i16, value: i32, otherwise: Label) {
-    code.load(size, 1, PACKET, at);
-    code.jump_if_word(If::NotEqual, 1, value, otherwise);
 }
 
 /// Looks up the key on the stack. The entry is then in `FOUND`.
@@ -141,7 +119,7 @@ fn reframe(code: &mut Assembler, by: i32, room: i16, lost: Label) {
     code.number(Op::Move, 2, by);
     code.call(ADJUST_HEAD);
     code.jump_if(If::NotEqual, 0, 0, lost);
-    bounds(code, room, lost);
+    code.bounds(room, lost);
     // The kernel returns the sender's MAC before the receiver's; a frame has the reverse order.
     for at in [0, 2, 4] {
         code.load(Size::Two, 1, FRAME, FIB + 58 + at);
@@ -171,33 +149,26 @@ pub fn uplink(map: i32, n3: Ipv4Addr) -> Vec<u64> {
     let pass = code.label();
     let lost = code.label();
     code.register(Op::Move, CONTEXT, 1);
-    bounds(&mut code, ETHERNET + OUTER + 20, pass);
+    code.bounds(ETHERNET + OUTER + 20, pass);
     code.register(Op::Move, LENGTH, 3);
     code.register(Op::Sub, LENGTH, PACKET);
-    expect(&mut code, Size::Two, 12, read16([8, 0]), pass);
-    expect(&mut code, Size::One, 14, 0x45, pass);
-    // Not a fragment.
-    code.load(Size::Two, 1, PACKET, 20);
-    code.number(Op::And, 1, read16([0x3f, 0xff]));
-    code.jump_if(If::NotEqual, 1, 0, pass);
-    expect(&mut code, Size::One, 23, 17, pass);
-    expect(&mut code, Size::Four, 30, read32(n3.octets()), pass);
-    expect(&mut code, Size::Two, 36, read16(2152_u16.to_be_bytes()), pass);
+    code.expect(Size::Two, 12, read16([8, 0]), pass);
+    code.expect(Size::One, 14, 0x45, pass);
+    code.expect_whole(pass);
+    code.expect_gtpu_port(n3, pass);
     // A G-PDU with one extension header, an uplink PDU session container of minimum length.
-    expect(&mut code, Size::Two, 42, read16([0x34, 0xff]), pass);
-    expect(&mut code, Size::One, 53, 0x85, pass);
-    expect(&mut code, Size::Two, 54, read16([1, 0x10]), pass);
-    expect(&mut code, Size::One, 57, 0, pass);
-    expect(&mut code, Size::One, 58, 0x45, pass);
+    code.expect(Size::Two, 42, read16([0x34, 0xff]), pass);
+    code.expect(Size::One, 53, 0x85, pass);
+    code.expect(Size::Two, 54, read16([1, 0x10]), pass);
+    code.expect(Size::One, 57, 0, pass);
+    code.expect(Size::One, 58, 0x45, pass);
     // LENGTH is the inner length. The outer, UDP and GTP-U lengths have to match it, and so does the frame's.
-    code.load(Size::Two, 5, PACKET, 60);
-    code.swap16(5);
+    code.number_at(5, 60);
     code.register(Op::Sub, LENGTH, 5);
     code.jump_if(If::NotEqual, LENGTH, (ETHERNET + OUTER).into(), pass);
     code.register(Op::Move, LENGTH, 5);
     for (at, more) in [(16, 44), (38, 24), (44, 8)] {
-        code.load(Size::Two, 1, PACKET, at);
-        code.swap16(1);
+        code.number_at(1, at);
         code.register(Op::Sub, 1, LENGTH);
         code.jump_if(If::NotEqual, 1, more, pass);
     }
@@ -224,13 +195,12 @@ pub fn downlink(map: i32, n3: Ipv4Addr) -> Vec<u64> {
     let pass = code.label();
     let lost = code.label();
     code.register(Op::Move, CONTEXT, 1);
-    bounds(&mut code, ETHERNET + 20, pass);
+    code.bounds(ETHERNET + 20, pass);
     code.register(Op::Move, LENGTH, 3);
     code.register(Op::Sub, LENGTH, PACKET);
-    expect(&mut code, Size::Two, 12, read16([8, 0]), pass);
-    expect(&mut code, Size::One, 14, 0x45, pass);
-    code.load(Size::Two, 5, PACKET, 16);
-    code.swap16(5);
+    code.expect(Size::Two, 12, read16([8, 0]), pass);
+    code.expect(Size::One, 14, 0x45, pass);
+    code.number_at(5, 16);
     code.register(Op::Sub, LENGTH, 5);
     code.jump_if(If::NotEqual, LENGTH, ETHERNET.into(), pass);
     code.register(Op::Move, LENGTH, 5);
@@ -249,45 +219,11 @@ pub fn downlink(map: i32, n3: Ipv4Addr) -> Vec<u64> {
 
 /// Writes IPv4, UDP and GTP-U headers before `LENGTH` bytes, for the session in `FOUND`.
 fn outer_header(code: &mut Assembler, n3: Ipv4Addr) {
-    let length = |code: &mut Assembler, at: i16, more: i32| {
-        code.register(Op::Move, 1, LENGTH);
-        code.number(Op::Add, 1, more);
-        code.swap16(1);
-        code.store(Size::Two, PACKET, at, 1);
-    };
-    code.store_number(Size::Two, PACKET, 14, read16([0x45, 0]));
-    length(code, 16, 44);
-    code.store_number(Size::Four, PACKET, 18, read32([0, 0, 0x40, 0]));
-    code.store_number(Size::Two, PACKET, 22, read16([64, 17]));
-    // One's complement of the sum, folded twice.
-    code.load(Size::Four, 1, FOUND, 12);
-    code.register(Op::Add, 1, LENGTH);
-    code.number(Op::Add, 1, 44);
-    for _ in 0..2 {
-        code.register(Op::Move, 2, 1);
-        code.number(Op::RightShift, 2, 16);
-        code.number(Op::And, 1, 0xffff);
-        code.register(Op::Add, 1, 2);
-    }
-    code.number(Op::Xor, 1, 0xffff);
-    code.swap16(1);
-    code.store(Size::Two, PACKET, 24, 1);
+    code.ipv4_header(TTL, UDP, OUTER, (FOUND, 12));
     code.store_number(Size::Four, PACKET, 26, read32(n3.octets()));
     code.load(Size::Four, 1, FOUND, 4);
     code.store(Size::Four, PACKET, 30, 1);
-    let port = 2152_u16.to_be_bytes();
-    code.store_number(Size::Four, PACKET, 34, read32([port[0], port[1], port[0], port[1]]));
-    length(code, 38, 24);
-    code.store_number(Size::Two, PACKET, 40, 0);
-    code.store_number(Size::Two, PACKET, 42, read16([0x34, 0xff]));
-    length(code, 44, 8);
-    code.load(Size::Four, 1, FOUND, 0);
-    code.store(Size::Four, PACKET, 46, 1);
-    code.store_number(Size::Four, PACKET, 50, read32([0, 0, 0, 0x85]));
-    code.store_number(Size::Two, PACKET, 54, read16([1, 0]));
-    code.load(Size::One, 1, FOUND, 8);
-    code.store(Size::One, PACKET, 56, 1);
-    code.store_number(Size::One, PACKET, 57, 0);
+    code.gtpu_headers((FOUND, 0), (FOUND, 8));
 }
 
 #[cfg(test)]
@@ -310,17 +246,5 @@ mod tests {
         let mut waits = plain(3);
         waits.idle();
         assert_eq!(offload(&waits.rules(), n3), None);
-    }
-
-    #[test]
-    fn header_sum_equals_known_value() {
-        let n3 = Ipv4Addr::new(10, 3, 0, 2);
-        let peer = Ipv4Addr::new(10, 3, 0, 11);
-        let sum = outer_sum(n3, peer) + 144;
-        let folded = (sum & 0xffff) + (sum >> 16);
-        let header = [0x45, 0, 0, 144, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 3, 0, 2, 10, 3, 0, 11_u8];
-        let plainly: u32 =
-            header.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
-        assert_eq!(folded, (plainly & 0xffff) + (plainly >> 16));
     }
 }

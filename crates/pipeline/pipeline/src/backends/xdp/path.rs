@@ -16,10 +16,8 @@ pub(super) const GONE: i32 = 0;
 pub(super) const BACK: i32 = 1;
 pub(super) const ACROSS: i32 = 2;
 
-pub(super) const CONTEXT: Reg = 6;
 pub(super) const FOUND: Reg = 7;
-pub(super) const LENGTH: Reg = 8;
-pub(super) const PACKET: Reg = 9;
+pub(super) use ranlab_packet::ebpf::{CONTEXT, LENGTH, PACKET};
 
 /// Stack layout: a key of up to 24 bytes, the number of bytes removed from the front, the tunnel key in the form of
 /// exact tables, the user, the Ethernet header.
@@ -241,49 +239,13 @@ impl Path<'_> {
         true
     }
 
-    /// Loads the frame into its register and its end into register 3. Jumps if the frame is shorter than `octets`.
-    pub(super) fn bounds(&mut self, octets: i16, short: Label) {
-        let asm = self.asm();
-        asm.load(Size::Four, PACKET, CONTEXT, 0);
-        asm.load(Size::Four, 3, CONTEXT, 4);
-        asm.register(Op::Move, 4, PACKET);
-        asm.number(Op::Add, 4, octets.into());
-        asm.jump_if_register(If::Greater, 4, 3, short);
-    }
-
-    pub(super) fn expect(&mut self, size: Size, at: i16, value: i32, otherwise: Label) {
-        self.asm().load(size, 1, PACKET, at);
-        self.asm().jump_if_word(If::NotEqual, 1, value, otherwise);
-    }
-
-    /// Loads two bytes of the packet as a number.
-    pub(super) fn number_at(&mut self, to: Reg, at: i16) {
-        self.asm().load(Size::Two, to, PACKET, at);
-        self.asm().swap16(to);
-    }
-
-    /// Folds the sum in `sum` to 16 bits.
-    pub(super) fn fold(&mut self, sum: Reg, scratch: Reg) {
-        let asm = self.asm();
-        asm.register(Op::Move, scratch, sum);
-        asm.number(Op::RightShift, scratch, 32);
-        asm.word_register(Op::Move, sum, sum);
-        asm.register(Op::Add, sum, scratch);
-        for _ in 0..3 {
-            asm.register(Op::Move, scratch, sum);
-            asm.number(Op::RightShift, scratch, 16);
-            asm.number(Op::And, sum, 0xffff);
-            asm.register(Op::Add, sum, scratch);
-        }
-    }
-
     fn admit(&mut self, mac: Option<Mac>, ipv6: bool, rest: &[&Element]) {
         let drop = self.drop;
         let unmatched = self.unmatched;
-        self.bounds(ETHERNET, drop);
+        self.asm().bounds(ETHERNET, drop);
         if let Some(Mac([a, b, c, d, e, f])) = mac {
-            self.expect(Size::Four, 0, read32([a, b, c, d]), unmatched);
-            self.expect(Size::Two, 4, read16([e, f]), unmatched);
+            self.asm().expect(Size::Four, 0, read32([a, b, c, d]), unmatched);
+            self.asm().expect(Size::Two, 4, read16([e, f]), unmatched);
         }
         self.asm().load(Size::Two, 1, PACKET, 12);
         self.versions(1, ipv6, rest);
@@ -309,9 +271,9 @@ impl Path<'_> {
     /// Checks for a well-formed IPv4 packet without options.
     fn check4(&mut self) {
         let drop = self.drop;
-        self.bounds(ETHERNET + 20, drop);
-        self.expect(Size::One, 14, 0x45, drop);
-        self.number_at(5, 16);
+        self.asm().bounds(ETHERNET + 20, drop);
+        self.asm().expect(Size::One, 14, 0x45, drop);
+        self.asm().number_at(5, 16);
         self.asm().jump_if(If::Less, 5, 20, drop);
         self.holds();
         let asm = self.asm();
@@ -320,17 +282,17 @@ impl Path<'_> {
             asm.load(Size::Four, 2, PACKET, at);
             asm.register(Op::Add, 1, 2);
         }
-        self.fold(1, 2);
+        self.asm().fold(1, 2);
         self.asm().jump_if_word(If::NotEqual, 1, 0xffff, drop);
     }
 
     fn check6(&mut self) {
         let drop = self.drop;
-        self.bounds(ETHERNET + 40, drop);
+        self.asm().bounds(ETHERNET + 40, drop);
         self.asm().load(Size::One, 1, PACKET, 14);
         self.asm().number(Op::RightShift, 1, 4);
         self.asm().jump_if_word(If::NotEqual, 1, 6, drop);
-        self.number_at(5, 18);
+        self.asm().number_at(5, 18);
         self.asm().number(Op::Add, 5, 40);
         self.holds();
     }
@@ -348,7 +310,7 @@ impl Path<'_> {
 
     fn mac_key(&mut self) {
         let drop = self.drop;
-        self.bounds(ETHERNET, drop);
+        self.asm().bounds(ETHERNET, drop);
         let asm = self.asm();
         asm.store_number(Size::Two, FRAME, KEY, 0);
         asm.load(Size::Two, 1, PACKET, 0);
@@ -412,7 +374,7 @@ impl Path<'_> {
 
     fn deliver(&mut self) {
         let drop = self.drop;
-        self.bounds(ETHERNET, drop);
+        self.asm().bounds(ETHERNET, drop);
         for (flag, from, to) in [(hop::HAS_DST, hop::DST, 0), (hop::HAS_SRC, hop::SRC, 6)] {
             let asm = self.asm();
             let stays = asm.label();
@@ -443,7 +405,7 @@ impl Path<'_> {
     fn emit(&mut self, port: Port, source: Option<Mac>) {
         if let Some(Mac([a, b, c, d, e, f])) = source {
             let drop = self.drop;
-            self.bounds(ETHERNET, drop);
+            self.asm().bounds(ETHERNET, drop);
             self.asm().store_number(Size::Four, PACKET, 6, read32([a, b, c, d]));
             self.asm().store_number(Size::Two, PACKET, 10, read16([e, f]));
         }

@@ -58,14 +58,14 @@ impl Path<'_> {
         let none = self.asm().label();
         let ask = self.asm().label();
         self.transport(version, none, |path, _, l4| {
-            path.bounds(l4 + 4, none);
-            path.number_at(3, l4);
-            path.number_at(4, l4 + 2);
+            path.asm().bounds(l4 + 4, none);
+            path.asm().number_at(3, l4);
+            path.asm().number_at(4, l4 + 2);
             path.asm().jump(ask);
         });
         self.asm().place(none);
         // The verifier requires another check if a jump has lost the frame's bounds.
-        self.bounds(version.payload(), unmatched);
+        self.asm().bounds(version.payload(), unmatched);
         let asm = self.asm();
         asm.number(Op::Move, 3, NO_PORT);
         asm.number(Op::Move, 4, NO_PORT);
@@ -125,7 +125,7 @@ impl Path<'_> {
         let octets = version.address_bytes();
         let port = l4 + if source { 0 } else { 2 };
         let sum = l4 + if udp { 6 } else { 16 };
-        self.bounds(l4 + if udp { UDP_BYTES } else { TCP_BYTES }, drop);
+        self.asm().bounds(l4 + if udp { UDP_BYTES } else { TCP_BYTES }, drop);
         let asm = self.asm();
         for at in (0..octets).step_by(4) {
             asm.load(Size::Four, 1, PACKET, address + at);
@@ -194,7 +194,7 @@ impl Path<'_> {
 
     /// Converts the sum in register 5 to a checksum and writes it.
     fn sum_to(&mut self, at: i16) {
-        self.fold(5, 1);
+        self.asm().fold(5, 1);
         self.asm().number(Op::Xor, 5, 0xffff);
         self.asm().store(Size::Two, PACKET, at, 5);
     }

@@ -9,6 +9,7 @@ use crate::declare::{
     Change, Element, Encapsulation, Nat, NatKey, NextHop, Port, Prefix4, Prefix6, Tunnel, User,
 };
 use crate::reference::TUNNEL_TTL;
+use ranlab_packet::ebpf::ipv4_sum;
 
 /// Number of entries that may be added later.
 const SPARE: u32 = 65_536;
@@ -229,12 +230,8 @@ fn tunnel_entry(id: u32, tunnel: &Tunnel) -> MapEntry {
     value.extend(tunnel.src.0);
     value.extend(tunnel.local.octets());
     value.extend(tunnel.remote.octets());
-    // The sum over the outer header without its length, in machine byte order.
     let protocol = if tunnel.kind == Encapsulation::Gre { 47 } else { 17 };
-    let mut header = vec![0x45, 0, 0, 0, 0, 0, 0x40, 0, TUNNEL_TTL, protocol, 0, 0];
-    header.extend(&value[12..20]);
-    let sum: u32 = header.chunks(2).map(|pair| u32::from(u16::from_ne_bytes([pair[0], pair[1]]))).sum();
-    value.extend(sum.to_ne_bytes());
+    value.extend(ipv4_sum(TUNNEL_TTL, protocol, tunnel.local, tunnel.remote).to_ne_bytes());
     let qfi = if let Encapsulation::Gtp { qfi } = tunnel.kind { qfi & 0x3f } else { 0 };
     value.extend([kind_number(tunnel.kind), u8::from(tunnel.port == Port::Core), qfi]);
     value.resize(tunnel::BYTES as usize, 0);

@@ -23,11 +23,9 @@ impl Path<'_> {
         let drop = self.drop;
         let unmatched = self.unmatched;
         let protocol = if kind == Encapsulation::Gre { 47 } else { 17 };
-        self.expect(Size::Four, 30, read32(local.octets()), unmatched);
-        self.expect(Size::One, 23, protocol, unmatched);
-        self.asm().load(Size::Two, 1, PACKET, 20);
-        self.asm().number(Op::And, 1, read16([0x3f, 0xff]));
-        self.asm().jump_if(If::NotEqual, 1, 0, drop);
+        self.asm().expect(Size::Four, 30, read32(local.octets()), unmatched);
+        self.asm().expect(Size::One, 23, protocol, unmatched);
+        self.asm().expect_whole(drop);
         self.asm().number(Op::Sub, LENGTH, 20);
         self.asm().store_number(Size::Eight, FRAME, TUNNEL, 0);
         match kind {
@@ -48,7 +46,7 @@ impl Path<'_> {
         asm.register(Op::Move, 2, AT);
         asm.number(Op::Sub, 2, ETHERNET.into());
         self.cut_front();
-        self.bounds(ETHERNET, drop);
+        self.asm().bounds(ETHERNET, drop);
         let asm = self.asm();
         asm.load(Size::Eight, 1, FRAME, ETHER);
         asm.store(Size::Eight, PACKET, 0, 1);
@@ -67,13 +65,13 @@ impl Path<'_> {
         let drop = self.drop;
         let unmatched = self.unmatched;
         self.asm().jump_if(If::Less, LENGTH, 8, drop);
-        self.bounds(42, drop);
-        self.number_at(1, 38);
+        self.asm().bounds(42, drop);
+        self.asm().number_at(1, 38);
         self.asm().jump_if(If::Less, 1, 8, drop);
         self.asm().jump_if_register(If::Greater, 1, LENGTH, drop);
         self.asm().register(Op::Move, LENGTH, 1);
         self.asm().number(Op::Sub, LENGTH, 8);
-        self.expect(Size::Two, 36, read16(port.to_be_bytes()), unmatched);
+        self.asm().expect(Size::Two, 36, read16(port.to_be_bytes()), unmatched);
     }
 
     /// Copies the Ethernet header to the stack.
@@ -103,13 +101,13 @@ impl Path<'_> {
         let drop = self.drop;
         let unmatched = self.unmatched;
         self.asm().jump_if(If::Less, LENGTH, 8, drop);
-        self.bounds(50, drop);
+        self.asm().bounds(50, drop);
         // Version 1, protocol type GTP.
         self.asm().load(Size::One, 1, PACKET, 42);
         self.asm().number(Op::And, 1, 0xf0);
         self.asm().jump_if(If::NotEqual, 1, 0x30, drop);
-        self.expect(Size::One, 43, 255, unmatched);
-        self.number_at(1, 44);
+        self.asm().expect(Size::One, 43, 255, unmatched);
+        self.asm().number_at(1, 44);
         let asm = self.asm();
         asm.number(Op::Sub, LENGTH, 8);
         asm.jump_if_register(If::Greater, 1, LENGTH, drop);
@@ -152,7 +150,7 @@ impl Path<'_> {
         // Without the E flag, the next extension header type must not be interpreted.
         asm.number(Op::And, 1, 4);
         asm.jump_if(If::Equal, 1, 0, done);
-        self.bounds(54, drop);
+        self.asm().bounds(54, drop);
         for _ in 0..EXTENSIONS_MAX {
             self.octet_at(1);
             self.asm().jump_if(If::Equal, 1, 0, done);
@@ -173,7 +171,7 @@ impl Path<'_> {
         let drop = self.drop;
         let unmatched = self.unmatched;
         self.asm().jump_if(If::Less, LENGTH, 4, drop);
-        self.bounds(38, drop);
+        self.asm().bounds(38, drop);
         self.save_ethernet();
         self.asm().number(Op::Sub, LENGTH, 4);
         self.asm().number(Op::Move, AT, 38);
@@ -221,7 +219,7 @@ impl Path<'_> {
         let drop = self.drop;
         let unmatched = self.unmatched;
         self.asm().jump_if(If::Less, LENGTH, 8, drop);
-        self.bounds(50, drop);
+        self.asm().bounds(50, drop);
         let asm = self.asm();
         asm.load(Size::One, 1, PACKET, 42);
         asm.number(Op::And, 1, 8);
@@ -252,7 +250,7 @@ impl Path<'_> {
     fn trim(&mut self) {
         let drop = self.drop;
         let fits = self.asm().label();
-        self.bounds(ETHERNET, drop);
+        self.asm().bounds(ETHERNET, drop);
         let asm = self.asm();
         asm.register(Op::Sub, 3, PACKET);
         asm.register(Op::Move, 2, LENGTH);
@@ -262,7 +260,7 @@ impl Path<'_> {
         asm.call(ADJUST_TAIL);
         asm.jump_if(If::NotEqual, 0, 0, drop);
         asm.place(fits);
-        self.bounds(ETHERNET, drop);
+        self.asm().bounds(ETHERNET, drop);
     }
 
     /// Encapsulates the packet in the user's tunnel and sends it.
@@ -307,7 +305,7 @@ impl Path<'_> {
             Encapsulation::Vxlan => (20 + 8 + 8, 20 + 8 + 8 + ETHERNET),
         };
         if kind == Encapsulation::Vxlan {
-            self.bounds(ETHERNET, drop);
+            self.asm().bounds(ETHERNET, drop);
             self.asm().register(Op::Move, LENGTH, 3);
             self.asm().register(Op::Sub, LENGTH, PACKET);
         } else {
@@ -317,22 +315,14 @@ impl Path<'_> {
         }
         self.asm().number(Op::Move, 2, (-front).into());
         self.cut_front();
-        self.bounds(ETHERNET + headers, drop);
+        self.asm().bounds(ETHERNET + headers, drop);
         self.outer(kind, headers);
         match kind {
             Encapsulation::Gtp { .. } => {
-                self.udp_header(GTPU_PORT, GTPU_PORT, headers - 20);
-                self.asm().store_number(Size::Two, PACKET, 42, read16([0x34, 0xff]));
-                self.length(44, headers - 36);
-                self.key_at(46);
-                self.asm().store_number(Size::Four, PACKET, 50, read32([0, 0, 0, 0x85]));
-                self.asm().store_number(Size::Two, PACKET, 54, read16([1, 0]));
-                self.asm().load(Size::One, 1, FOUND, tunnel::QFI);
-                self.asm().store(Size::One, PACKET, 56, 1);
-                self.asm().store_number(Size::One, PACKET, 57, 0);
+                self.asm().gtpu_headers((FRAME, TUNNEL), (FOUND, tunnel::QFI));
             }
             Encapsulation::Vxlan => {
-                self.udp_header(VXLAN_SOURCE_PORT, VXLAN_PORT, headers - 20);
+                self.asm().udp_header(VXLAN_SOURCE_PORT, VXLAN_PORT, headers - 20);
                 self.asm().store_number(Size::Four, PACKET, 42, read32([8, 0, 0, 0]));
                 // The lower three bytes of the key, and a zero byte.
                 self.asm().store_number(Size::Four, PACKET, 46, 0);
@@ -359,39 +349,11 @@ impl Path<'_> {
         asm.load(Size::Four, 1, FOUND, tunnel::MACS + 8);
         asm.store(Size::Four, PACKET, 8, 1);
         asm.store_number(Size::Two, PACKET, 12, IPV4);
-        asm.store_number(Size::Two, PACKET, 14, read16([0x45, 0]));
-        asm.store_number(Size::Four, PACKET, 18, read32([0, 0, 0x40, 0]));
-        asm.store_number(Size::Two, PACKET, 22, read16([TUNNEL_TTL, protocol]));
-        self.length(16, headers);
-        // Register 1 has the length in network byte order: the last addend of the sum.
-        let asm = self.asm();
-        asm.load(Size::Four, 2, FOUND, tunnel::SUM);
-        asm.register(Op::Add, 1, 2);
-        self.fold(1, 2);
-        let asm = self.asm();
-        asm.number(Op::Xor, 1, 0xffff);
-        asm.store(Size::Two, PACKET, 24, 1);
+        asm.ipv4_header(TUNNEL_TTL, protocol, headers, (FOUND, tunnel::SUM));
         for (from, to) in [(tunnel::LOCAL, 26), (tunnel::REMOTE, 30)] {
             asm.load(Size::Four, 1, FOUND, from);
             asm.store(Size::Four, PACKET, to, 1);
         }
-    }
-
-    /// Writes `LENGTH` plus `more` bytes. The field is then in register 1.
-    fn length(&mut self, at: i16, more: i16) {
-        let asm = self.asm();
-        asm.register(Op::Move, 1, LENGTH);
-        asm.number(Op::Add, 1, more.into());
-        asm.swap16(1);
-        asm.store(Size::Two, PACKET, at, 1);
-    }
-
-    fn udp_header(&mut self, from: u16, to: u16, headers: i16) {
-        let [a, b] = from.to_be_bytes();
-        let [c, d] = to.to_be_bytes();
-        self.asm().store_number(Size::Four, PACKET, 34, read32([a, b, c, d]));
-        self.length(38, headers);
-        self.asm().store_number(Size::Two, PACKET, 40, 0);
     }
 
     fn key_at(&mut self, at: i16) {

@@ -1,0 +1,67 @@
+//! Token bucket.
+
+/// A token bucket in exact arithmetic. `PER_BYTE` tokens are a byte; it is chosen so that a rate in tokens per
+/// nanosecond is an integer: 10^9 for bytes per second, 8 × 10^6 for kbit/s.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TokenBucket<const PER_BYTE: u64> {
+    rate: u64,
+    depth: u64,
+    tokens: u64,
+    filled_ns: u64,
+}
+
+impl<const PER_BYTE: u64> TokenBucket<PER_BYTE> {
+    /// Creates a full bucket: `rate` and `depth` in tokens per nanosecond and tokens.
+    #[must_use]
+    pub const fn new(rate: u64, depth: u64) -> Self {
+        Self { rate, depth, tokens: depth, filled_ns: 0 }
+    }
+
+    /// Returns the rate, in tokens per nanosecond.
+    #[must_use]
+    pub const fn rate(&self) -> u64 {
+        self.rate
+    }
+
+    /// Adds the tokens earned until now. Returns whether a number of bytes may pass.
+    #[inline(always)]
+    pub fn has(&mut self, now_ns: u64, octets: usize) -> bool {
+        let earned = now_ns.saturating_sub(self.filled_ns).saturating_mul(self.rate);
+        self.filled_ns = self.filled_ns.max(now_ns);
+        // Saturation is above any depth, so the result is exact.
+        self.tokens = self.tokens.saturating_add(earned).min(self.depth);
+        self.tokens >= octets as u64 * PER_BYTE
+    }
+
+    /// Takes the tokens of a number of bytes.
+    #[inline(always)]
+    pub fn take(&mut self, octets: usize) {
+        self.tokens = self.tokens.saturating_sub(octets as u64 * PER_BYTE);
+    }
+
+    /// Takes the tokens of a number of bytes if there are enough. Returns whether there were.
+    #[inline(always)]
+    pub fn charge(&mut self, now_ns: u64, octets: usize) -> bool {
+        let passes = self.has(now_ns, octets);
+        self.tokens -= if passes { octets as u64 * PER_BYTE } else { 0 };
+        passes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bucket_passes_its_depth_and_its_rate() {
+        // 1 kB/s, two packets deep.
+        let mut bucket = TokenBucket::<1_000_000_000>::new(1_000, 200 * 1_000_000_000);
+        let passed = |bucket: &mut TokenBucket<1_000_000_000>, now_ns| bucket.charge(now_ns, 100);
+        assert_eq!([0, 0, 0].map(|now| passed(&mut bucket, now)), [true, true, false]);
+        assert!(!passed(&mut bucket, 99_999_999) && passed(&mut bucket, 100_000_000));
+        // A clock that runs backwards adds nothing.
+        assert!(!passed(&mut bucket, 50_000_000));
+        assert_eq!([9; 3].map(|s| passed(&mut bucket, s * 1_000_000_000)), [true, true, false]);
+        assert!(bucket.has(u64::MAX, 200) && !bucket.has(u64::MAX, 201) && bucket.rate() == 1_000);
+    }
+}
