@@ -71,7 +71,7 @@ load() {
     pids+=("$upf")
     for _ in $(seq 100); do ip netns exec "$space" ss -Hulno 'sport 8805' | grep -q . && break; sleep 0.1; done
     ip netns exec "$space" "$RANLAB" load upf --n4 127.0.0.8:8805 --n3 10.3.0.2:2152 --gnb 10.3.0.11:2152 --gnbs 1 --io "memif:$work/n3.sock" \
-        --no-smoke --mode sessions --sessions "$sessions" --reflect-every 1 "$@" --format json >"$work/load.json"
+        --no-smoke-test --mode sessions --sessions "$sessions" --reflect-every 1 "$@" --format json >"$work/load.json"
     kill "$upf" && wait "$upf" || true
     python3 - "$work/load.json" "$*" <<'P'
 import json, sys
@@ -84,6 +84,6 @@ assert "max" in sys.argv[2] or up["received"] == up["sent"] > 0, up
 assert up["received"] > 0 and up["duplicates"] == 0, up
 P
 }
-load --uplink 5000 --octets 64 --duration 2s
+load --uplink 5000 --bytes 64 --duration 2s
 load --uplink 5000 --sizes imix --duration 2s
-load --uplink max --octets 64 --duration 2s
+load --uplink max --bytes 64 --duration 2s

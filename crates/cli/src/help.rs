@@ -96,13 +96,12 @@ fn heading(command: &str, id: &str) -> Option<&'static str> {
         | "stage_key" | "dus" => "Radio",
         "connect" | "one_of" | "wait" | "e2" | "e42" | "listen" | "allow" | "admit" | "n4" | "n3" | "n6"
         | "smf" | "smfs" | "gnb" | "gnbs" | "ue" | "server" | "dnn" | "access_instance" | "core_instance"
-        | "core_interface" | "echo" | "sources" => "Network",
+        | "core_interface" | "echo" | "sources" | "n3_io" => "Network",
         "arrivals" | "rate" | "rate_to" | "burst" | "window" | "sessions" | "live" | "hold" | "dynamic"
         | "round" | "lead" | "delay" | "mbr_mbps" | "volume_threshold" | "qfi" | "replay" | "times"
         | "gaps" => "Sessions",
-        "uplink" | "downlink" | "unpaced" | "bytes" | "reflect_every" | "offered_mbps" | "no_smoke_test" => {
-            "Packets"
-        }
+        "uplink" | "downlink" | "unpaced" | "bytes" | "sizes" | "reflect_every" | "offered_mbps"
+        | "no_smoke_test" => "Packets",
         "t1" | "n1" | "heartbeat" | "dialect" | "new_start_time" => "PFCP",
         "threads" | "thread_load" | "pin" | "io" | "max_nodes" | "upf_pid" => "This machine",
         "e2ap" | "encoding" | "sm_encoding" => "Protocol version",

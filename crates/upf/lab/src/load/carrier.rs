@@ -216,7 +216,7 @@ fn check_length(config: &LoadConfig) -> Result<(), LoadError> {
     match given {
         _ if given <= most => Ok(()),
         _ => Err(LoadError::Bounds {
-            what: "bytes of a user packet with memif (--octets)",
+            what: "bytes of a user packet with memif (--bytes)",
             given,
             least: 1,
             most,

@@ -4,6 +4,7 @@ use super::flows::Flows;
 use super::meter::Times;
 use super::paths::{PathReport, Supervisor, echo_response};
 use super::probe::{DOWNLINK, Probe, REFLECT, write_packet};
+pub use super::sizes::Traffic;
 use super::sizes::{PacketSizes, TURN};
 use super::tally::Tally;
 use crate::upf::pin;
@@ -25,17 +26,6 @@ const REST: Duration = Duration::from_millis(1);
 const QUIET_REST: Duration = Duration::from_millis(20);
 /// For packets due within this time, the thread spins instead of sleeping, in nanoseconds.
 const SPIN_NS: u64 = 60_000;
-
-/// Packets of one direction.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Traffic {
-    /// Packets per second of all sessions together. Infinite: as fast as possible.
-    pub packets_per_s: f64,
-    /// Lengths of the users' IP packets.
-    pub octets: PacketSizes,
-    /// One of this many packets requests reflection. 0: none.
-    pub reflect_every: u64,
-}
 
 /// A schedule in which packet n is due at a fixed time.
 #[derive(Debug, Clone, Copy)]

@@ -13,7 +13,7 @@ use super::outcome::CycleReport;
 use super::paths::PathReport;
 use super::process::Process;
 use super::report::{ControlSummary, Direction, LoadReport, Sides, Smoke, StepSummary, control};
-use super::sizes::{PacketSizes, QOS_OCTETS, capacity, least_of};
+use super::sizes::{QOS_OCTETS, capacity, least_of};
 use super::tunnels::Tunnels;
 use super::unresponsive::Unresponsive;
 use super::{LoadConfig, LoadError, Mode, nth};
@@ -562,9 +562,8 @@ impl<'a> LoadRun<'a> {
             seen_by_network = Some(report);
         }
         result?;
-        let reflected = self.reflected;
-        let sides = Sides { gnb: &gnb, network: seen_by_network.as_ref(), reflected, seconds };
-        Ok(sides.step(up, down))
+        let network = seen_by_network.as_ref();
+        Ok(Sides { gnb: &gnb, network, reflected: self.reflected, seconds }.step(up, down))
     }
 
     pub(super) fn qos(&mut self, stop: &AtomicBool, report: &mut LoadReport) -> Result<(), LoadError> {
@@ -572,15 +571,14 @@ impl<'a> LoadRun<'a> {
         report.set_up = self.set_up(sessions, stop)?;
         self.wait(stop)?;
         let rates = self.config.profile.mbr.unwrap_or_default();
-        let octets =
-            self.config.uplink.or(self.config.downlink).map_or(QOS_OCTETS, |traffic| traffic.octets.most());
+        let traffic = self.config.uplink.or(self.config.downlink);
+        let octets = traffic.map_or(QOS_OCTETS, |traffic| traffic.octets.most());
         let octets = least_of(octets, self.config.ue.is_ipv6());
         let mut sent = Duration::ZERO;
         for direction in [Direction::Uplink, Direction::Downlink] {
             for offered in &offered_bps {
                 let packets_per_s = offered / (octets as f64 * 8.0);
-                let octets = PacketSizes::Fixed(octets);
-                let traffic = Some(Traffic { packets_per_s, octets, reflect_every: 0 });
+                let traffic = Some(Traffic::unreflected(packets_per_s, octets));
                 let (up, down, kbps) = match direction {
                     Direction::Uplink => (traffic, None, rates.uplink_kbps),
                     Direction::Downlink => (None, traffic, rates.downlink_kbps),

@@ -47,6 +47,24 @@ impl PacketSizes {
     }
 }
 
+/// Packets of one direction.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Traffic {
+    /// Packets per second of all sessions together. Infinite: as fast as possible.
+    pub packets_per_s: f64,
+    /// Lengths of the users' IP packets.
+    pub octets: PacketSizes,
+    /// One of this many packets requests reflection. 0: none.
+    pub reflect_every: u64,
+}
+
+impl Traffic {
+    /// Returns packets of one length that do not request reflection.
+    pub(super) const fn unreflected(packets_per_s: f64, octets: usize) -> Self {
+        Self { packets_per_s, octets: PacketSizes::Fixed(octets), reflect_every: 0 }
+    }
+}
+
 /// Returns the length of a packet as sent, in bytes: at least the length that a probe needs.
 pub(super) fn least_of(octets: usize, ipv6: bool) -> usize {
     octets.max(least_packet(ipv6))

@@ -264,7 +264,7 @@ impl UpfLoadComponent {
         let traffic = |rate: Option<PacketRate>| {
             rate.map(|PacketRate(packets_per_s)| Traffic {
                 packets_per_s: if self.unpaced { f64::INFINITY } else { packets_per_s },
-                                octets: match self.sizes {
+                octets: match self.sizes {
                     LoadSizes::Fixed => PacketSizes::Fixed(self.bytes),
                     LoadSizes::Imix => PacketSizes::Imix,
                 },
