@@ -7,7 +7,7 @@
 //! | [`pipelines`] | the telco pipelines of the published benchmark, each with declaration, traffic and oracle |
 //! | [`trace`] | traffic from a seed |
 //! | [`engine`] | the native engine |
-//! | [`spread`] | selection of the worker for a packet |
+//! | [`rss`] | selection of the worker for a packet |
 //! | [`tester`] | an open-loop tester without sockets: pace, marks, packet accounting |
 //!
 //! The time is an argument (nanoseconds since any origin; it must not run backwards).
