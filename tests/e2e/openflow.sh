@@ -135,7 +135,7 @@ echo "== a full table: the rejected rule is named"
 vsctl -- --id=@few create flow_table flow_limit=10 overflow_policy=refuse -- set bridge br0 flow_tables:2=@few
 run full
 holds full 'p["outcome"] == "sut_failed" and "table 2 is full: the switch refuses the rule `priority=124,ip,nw_dst=" in p["reason"]'
-holds full '"one of 21 for that table; it says that it holds 10" in p["reason"]'
+holds full '"one of 21 for that table; it reports room for 10" in p["reason"]'
 owners
 vsctl clear bridge br0 flow_tables
 
