@@ -49,7 +49,7 @@ fn tenants() -> Box<dyn Rig> {
 /// Traffic of 4 Mbit/s that is sent for 150 ms and pauses for 50 ms: whole packets of 1,500 octets, and 20 periods in
 /// a window of 4 s, wherever it begins.
 const THREE_QUARTERS: &str = "udp:4:150ms:50ms";
-/// What two UEs with that traffic get, in Mbit/s.
+/// Throughput of two UEs with that traffic, in Mbit/s.
 const TWO_UES_MBPS: f64 = 2.0 * 4.0 * 0.75;
 
 fn xhaul() -> Box<dyn Rig> {

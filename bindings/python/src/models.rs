@@ -15,7 +15,7 @@ pub(crate) fn model(name: &str) -> Result<&'static dyn Model, Fault> {
     name.parse().map_err(|error: UnknownModel| Fault::config(error))
 }
 
-/// What Python calls a function: a model's name, an object identifier, or the node's own number.
+/// Argument that selects a RAN function: a model's name, an object identifier, or the node's own number.
 #[derive(FromPyObject)]
 pub(crate) enum Function {
     Number(u16),

@@ -183,7 +183,7 @@ fn abnormal_messages_are_answered_or_closed() {
             assert!(ric.is_alive(), "{name} at {}", door.url());
         }
     }
-    // The same on connections that are set up.
+    // Sends the abnormal PDUs again, after a successful setup.
     for (i, (name, pdu)) in abnormal().into_iter().enumerate() {
         let mut node = set_up_node(&ric.e2[i % 2], 5_000 + i as u32);
         node.send(&pdu).unwrap();

@@ -1,4 +1,4 @@
-//! What this crate contributes to experiments.
+//! Components and rigs of this crate.
 
 use ranlab_lab::component::{Component, ComponentType, Domain, RigType, Started};
 use ranlab_lab::experiment::harness::RunningExperiment;

@@ -250,7 +250,7 @@ const RANGE_END: f64 = 0.011;
 
 /// A mean with the half width of its interval, both rounded to the precision of the interval: `1009 ± 24`.
 fn with_half_width(mean: f64, half: f64) -> String {
-    // Below the last digits of a sum the difference is rounding and not an interval.
+    // A half width below the last digits of the mean is a rounding error, not an interval.
     if half.is_nan() || half <= mean.abs() * 1e-12 || !half.is_finite() || !mean.is_finite() {
         return short(mean);
     }

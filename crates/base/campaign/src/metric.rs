@@ -23,7 +23,7 @@ pub enum Noise {
     /// Rates and latencies: as far as the other work delays the system.
     #[default]
     Time,
-    /// By a factor of two at most, through caches and shared cores: CPU time and memory of the system, and
+    /// At most by a factor of two, by effects of caches and shared cores: CPU time and memory of the system, and
     /// the fastest of many responses.
     Bounded,
     /// Not at all, once the load was sent: bytes, messages, packets.

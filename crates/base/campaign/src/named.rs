@@ -13,12 +13,12 @@ macro_rules! named {
             /// All of them, in their order.
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$member),+];
 
-            /// As files and results spell it.
+            /// Returns the name used in files and results.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$member => $name),+ }
             }
 
-            /// The one of that name.
+            /// Returns the value with this name.
             pub fn from_name(name: &str) -> Option<Self> {
                 Self::ALL.into_iter().find(|member| member.name() == name)
             }

@@ -19,7 +19,7 @@ pub struct Objective {
 /// The largest load that met the objective.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ServedLoad {
-    /// That load, by the axis.
+    /// The load, as a value of its axis.
     pub load: f64,
     /// Cores that the system used for it.
     pub cores: f64,

@@ -58,7 +58,7 @@ pub struct JournalError(pub String);
 /// Stores results in memory: for tests and for short campaigns.
 #[derive(Debug, Default)]
 pub struct MemoryJournal {
-    /// In the order of measuring.
+    /// Finished runs, in the order in which they were measured.
     pub finished: Vec<Finished>,
 }
 

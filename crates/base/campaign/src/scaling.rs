@@ -38,7 +38,7 @@ pub fn growth(samples: &[(f64, f64)], confidence: f64) -> Option<Growth> {
     Some(Growth { exponent, half_width, n })
 }
 
-/// The same through means with their errors. The half width is the larger of two: that of the regression,
+/// Returns the growth through means that have errors. The half width is the larger of two: that of the regression,
 /// from the distances of the points to the line, and the effect of the points' own errors. `None` if a point
 /// is a single repeat.
 pub fn growth_of(points: &[(f64, Estimate)], confidence: f64) -> Option<Growth> {

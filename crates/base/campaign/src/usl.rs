@@ -128,7 +128,7 @@ pub enum UslFlag {
 }
 
 impl UslFlag {
-    /// For people.
+    /// Returns a sentence that describes the fit.
     pub fn sentence(&self) -> String {
         match self {
             Self::SigmaAtLeastOne => {

@@ -70,7 +70,7 @@ impl Value {
         parse_span(text).map_or_else(|| Self::Text(text.to_owned()), Self::Span)
     }
 
-    /// As JSON; spans are text with a unit.
+    /// Returns the value as JSON; spans are text with a unit.
     pub fn to_json(&self) -> serde_json::Value {
         match self {
             Self::Bool(bool) => (*bool).into(),
@@ -81,7 +81,7 @@ impl Value {
         }
     }
 
-    /// As a TOML literal.
+    /// Returns the value as a TOML literal.
     pub fn to_toml(&self) -> String {
         match self {
             Self::Bool(_) | Self::Int(_) => self.to_string(),
@@ -162,7 +162,7 @@ const UNITS: [(&str, u128); 8] = [
     ("d", 86_400_000_000_000),
     ("h", 3_600_000_000_000),
     ("min", 60_000_000_000),
-    // As other tools write it; it is written back as `min`.
+    // Spelling of other tools; this program writes `min`.
     ("m", 60_000_000_000),
     ("s", 1_000_000_000),
     ("ms", 1_000_000),

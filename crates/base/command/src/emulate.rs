@@ -31,7 +31,7 @@ struct Common {
     duration: Option<Duration>,
 }
 
-/// What was requested for base stations of any protocol.
+/// Options for base stations of any protocol.
 #[derive(Debug)]
 pub struct Request {
     /// Name of the protocol.

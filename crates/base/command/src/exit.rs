@@ -21,7 +21,7 @@ pub enum Failure {
     /// Another build of the program has the verb or rig: exit code 2.
     #[error("this build has no `{what}`; build with --features {features}; it has: {built}")]
     NotBuilt {
-        /// What is missing, e.g. `check upf`.
+        /// The missing feature, e.g. `check upf`.
         what: String,
         /// The features that it needs, separated by commas.
         features: String,

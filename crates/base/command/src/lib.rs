@@ -1,4 +1,4 @@
-//! What the verbs of every domain share.
+//! Common parts of the verbs of all domains.
 //!
 //! * [`verb`]: registration of verbs; [`emulate`], [`check`]: verbs that several domains extend.
 //! * [`args`]: argument types of several verbs; [`scenario`]: a scenario as an argument.

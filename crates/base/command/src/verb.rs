@@ -121,7 +121,7 @@ const GROUPS: [Group; 4] = [
     },
 ];
 
-/// What a domain contributes to the command line.
+/// A domain's contribution to the command line: verbs.
 #[derive(Debug)]
 pub struct Domain {
     /// Its components and rigs.
@@ -174,11 +174,11 @@ pub struct Found {
     pub name: String,
     /// Whether it is installed.
     pub is_ready: bool,
-    /// What was found, or what is missing.
+    /// The finding, or the missing item.
     pub found: String,
     /// Command that installs it.
     pub install: &'static str,
-    /// The same as JSON.
+    /// The finding as JSON.
     pub json: Json,
 }
 

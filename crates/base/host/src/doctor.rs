@@ -33,14 +33,14 @@ pub enum Status {
 const STEAL_MAX: f64 = 0.02;
 /// Maximum share of the time in which some task waits for a CPU.
 const CPU_PRESSURE_MAX: f64 = 0.25;
-/// Open files for about 10,000 peers with their timers and logs.
+/// Minimum limit of open files: enough for about 10,000 peers with their timers and logs.
 const OPEN_FILES_WANTED: u64 = 16_384;
 /// Exit latency of an idle state above which waking affects latencies of tens of microseconds.
 const IDLE_EXIT_US: u64 = 20;
 /// Minimum number of CPUs at which some can be reserved.
 const ISOLATION_CPUS: usize = 4;
 
-/// Runs all checks on the facts, and on an interval of some seconds if there is one.
+/// Runs all checks on the facts. With `lately`, also checks whether the machine was quiet in that interval.
 pub fn checks(facts: &Facts, lately: Option<&MachineInterval>) -> Vec<Check> {
     let mut checks = vec![
         open_files(facts),
@@ -85,7 +85,10 @@ fn sctp(facts: &Facts) -> Check {
         Sctp::Loadable => ("a module that is not loaded", Some((Status::Fair, "`modprobe sctp` as root"))),
         Sctp::Absent => (
             "not in this kernel",
-            Some((Status::Fair, "tcp:// or unix:// between ours; `make preload` and shim:// towards others")),
+            Some((
+                Status::Fair,
+                "use tcp:// or unix:// between ranlab processes; `make preload` and shim:// with other programs",
+            )),
         ),
     };
     check("SCTP", found.to_owned(), bad)
@@ -93,7 +96,7 @@ fn sctp(facts: &Facts) -> Check {
 
 fn af_xdp(facts: &Facts) -> Check {
     let found = if facts.af_xdp { "in the kernel" } else { "not in this kernel" };
-    let advice = "`ranlab load upf --io sockets` needs none";
+    let advice = "use `ranlab load upf --io sockets`, which does not need AF_XDP";
     check("AF_XDP", found.to_owned(), (!facts.af_xdp).then_some((Status::Fair, advice)))
 }
 
@@ -115,7 +118,7 @@ fn iproute2(facts: &Facts) -> Check {
 
 fn network_probes(facts: &Facts) -> Check {
     let found = match facts.network_probes.as_slice() {
-        [] => "none of ping and iperf3".to_owned(),
+        [] => "neither ping nor iperf3".to_owned(),
         some => some.join(", "),
     };
     let advice = "install iputils-ping and iperf3 to run them in parallel with ranlab's probe (rig xhaul, `live.ping`, `live.iperf3`)";
@@ -125,7 +128,7 @@ fn network_probes(facts: &Facts) -> Check {
 fn virtual_functions(facts: &Facts) -> Check {
     let ports = &facts.virtual_functions;
     let found = if ports.is_empty() { "no port with virtual functions".to_owned() } else { ports.join(", ") };
-    let advice = "rig xhaul: SR-IOV is emulated by a switch port for each container, which does not share the port's rate";
+    let advice = "rig xhaul: SR-IOV is emulated by one switch port per container; these do not share the rate of one port";
     check("SR-IOV", found, ports.is_empty().then_some((Status::Fair, advice)))
 }
 
@@ -136,11 +139,11 @@ fn card_clocks(facts: &Facts) -> Check {
         if crate::netns::stamps_now(port) { format!("{line} (stamps now)") } else { line.clone() }
     };
     let found = if ports.is_empty() {
-        "no port whose card stamps frames".to_owned()
+        "no port with hardware time stamps".to_owned()
     } else {
         ports.iter().map(told).collect::<Vec<_>>().join(", ")
     };
-    let advice = "rig xhaul on given ports: the kernel stamps, whose clock is not on the wire";
+    let advice = "rig xhaul on given ports uses time stamps of the kernel, which include its delays";
     check("card clocks", found, ports.is_empty().then_some((Status::Fair, advice)))
 }
 
@@ -179,7 +182,7 @@ fn idle_states(facts: &Facts) -> Check {
     let deepest = facts.idle_states.iter().max_by_key(|state| state.exit_latency_us);
     let found = deepest.map_or_else(
         || "not under this system's control".to_owned(),
-        |state| format!("down to {}, {} us to leave", state.name, state.exit_latency_us),
+        |state| format!("deepest is {}, exit latency {} us", state.name, state.exit_latency_us),
     );
     let deep = deepest.is_some_and(|state| state.exit_latency_us > IDLE_EXIT_US);
     let advice =
@@ -213,12 +216,13 @@ fn clock_source(facts: &Facts) -> Check {
 
 fn pressure(facts: &Facts) -> Check {
     let found = if facts.pressure_information { "available" } else { "not available" };
-    let advice = "boot with psi=1: without it only stolen time can make a measurement invalid";
+    let advice =
+        "boot with psi=1: without it, CPU contention on this machine does not invalidate a measurement";
     let bad = (!facts.pressure_information).then_some((Status::Fair, advice));
     check("pressure information", found.to_owned(), bad)
 }
 
-/// No advice: the flavour explains a result, but does not distort it.
+/// Reports the kernel, its flavour and preemption model. Never gives advice: any flavour is suitable.
 fn kernel(facts: &Facts) -> Check {
     let word = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".to_owned());
     let found = format!(
@@ -249,8 +253,8 @@ fn quiet(lately: &MachineInterval) -> Check {
     check("quiet", found, noisy.then_some((Status::Fair, advice)))
 }
 
-/// Reports that a test cannot run here, with the reason, past the output capture of test harnesses;
-/// `scripts/tests.py` counts these lines.
+/// Reports that a test cannot run here, with the reason. Writes to standard error directly, because test harnesses
+/// capture `eprintln!`; `scripts/tests.py` counts these lines.
 pub fn skipped(why: impl std::fmt::Display) {
     // A failed write means that standard error is closed, so there is no reader to inform.
     let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("\nskipped: {why}\n").as_bytes());
@@ -305,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn each_lack_is_found_alone() {
+    fn each_problem_is_reported_alone() {
         let deep = IdleState { name: "C6".into(), exit_latency_us: 133 };
         let lacks: [(&str, Facts, Status); 17] = [
             ("open files", Facts { open_files_hard: Some(4096), ..good() }, Status::Missing),
@@ -333,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_of_either_kind_is_noticed() {
+    fn stolen_time_and_cpu_pressure_are_reported() {
         assert_eq!(status_of(&good(), Some(&interval(0.03, 0.0)), "quiet"), Status::Fair);
         assert_eq!(status_of(&good(), Some(&interval(0.0, 0.3)), "quiet"), Status::Fair);
     }

@@ -34,11 +34,11 @@ pub struct MachineSample {
 /// Wall seconds in which at least one task waited for a resource (`some` of /proc/pressure).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Pressure {
-    /// For a CPU.
+    /// Seconds in which some task waited for a CPU.
     pub cpu_s: f64,
-    /// For memory.
+    /// Seconds in which some task waited for memory.
     pub memory_s: f64,
-    /// For I/O.
+    /// Seconds in which some task waited for I/O.
     pub io_s: f64,
 }
 

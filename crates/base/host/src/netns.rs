@@ -326,7 +326,7 @@ fn tc(namespace: &str, words: &str) -> Result<(), NetnsError> {
     run("tc", &all).map(drop)
 }
 
-/// From `Sent 1 bytes 2 pkt (dropped 3, overlimits 4 requeues 5)`.
+/// Parses `Sent 1 bytes 2 pkt (dropped 3, overlimits 4 requeues 5)`.
 fn queue_counters(text: &str) -> Option<QueueCounters> {
     let after = |word: &str| {
         let rest = text.split(word).nth(1)?.trim_start();

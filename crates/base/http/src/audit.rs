@@ -16,7 +16,7 @@ const STRANGER: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 pub struct Breach {
     /// Method and path.
     pub request: String,
-    /// What is wrong with the request.
+    /// The error in the request.
     pub fault: &'static str,
     /// Status that it must get.
     pub wanted: u16,

@@ -6,7 +6,7 @@ use crate::component::{Component, ComponentType, Domain, Foreign, Started, Waits
 use crate::worker::WorkerTrust;
 use crate::{AttachComponent, Each, Gateway, GatewayComponent, ProgramComponent, attach, program};
 
-/// What every program has.
+/// Domain that every program includes.
 pub static BASE: Domain = Domain {
     name: "base",
     components: &[

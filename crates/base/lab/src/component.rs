@@ -131,7 +131,7 @@ pub trait RunningComponent {
     }
 }
 
-/// What [`AnyComponent`] needs of a component, without its type.
+/// Type-erased interface of a component, for [`AnyComponent`].
 trait Erased: fmt::Debug {
     fn name(&self) -> &'static str;
     fn copy(&self) -> Box<dyn Erased>;
@@ -297,7 +297,7 @@ fn read<C: Component>(fields: Json) -> serde_json::Result<AnyComponent> {
     serde_json::from_value::<C>(fields).map(AnyComponent::from)
 }
 
-/// What a domain contributes to experiments.
+/// A domain's contribution to experiments: components and rigs.
 #[derive(Debug)]
 pub struct Domain {
     /// Its name, which is that of its folder.

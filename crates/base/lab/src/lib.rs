@@ -1,4 +1,4 @@
-//! What components, experiments and third-party programs of every domain have in common.
+//! Common parts of components, experiments and third-party programs of all domains.
 //!
 //! A component's configuration is declared with [`config!`]. The same fields become the flags of a verb, scenario keys,
 //! the JSON schema and the message to a worker ([`field`]). A component runs in the process that starts it: that of a

@@ -80,7 +80,7 @@ pub struct Commands {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Each {
-    /// For each repetition.
+    /// Started for each repetition.
     #[default]
     Repeat,
     /// Once. `reset` runs before each further repetition.

@@ -117,7 +117,7 @@ fn question(number: u32, of: SocketAddr, to: SocketAddr) -> Vec<u8> {
     };
     let family = if of.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
     let mut body = vec![family as u8, libc::IPPROTO_TCP as u8, WITH_TCP_INFO, 0];
-    // Of any state, on any interface, whatever its cookie.
+    // Matches sockets in any state, on any interface and with any cookie.
     body.extend(u32::MAX.to_ne_bytes());
     body.extend(of.port().to_be_bytes());
     body.extend(to.port().to_be_bytes());

@@ -253,13 +253,13 @@ impl<'a> Ip<'a> {
             let ([next, length, offset_0, offset_1], _) = split::<4>(LAYER, self.payload)?;
             let bytes = match self.protocol.0 {
                 44 => 8,
-                // Length in units of 4 bytes without the first two; the others have units of 8 bytes without the
-                // first.
+                // The authentication header counts 4-byte units after the first 8 bytes, the other headers count
+                // 8-byte units after the first 8 bytes.
                 51 => 8 + usize::from(*length) * 4,
                 _ => 8 + usize::from(*length) * 8,
             };
             take(LAYER, self.payload, bytes)?;
-            // Offset and "more fragments": a fragment with the whole datagram does not count as one (RFC 6946).
+            // Fragment offset and "more fragments". An atomic fragment (RFC 6946: both are 0) has the whole datagram.
             self.is_fragment =
                 self.protocol.0 == 44 && u16::from_be_bytes([*offset_0, *offset_1]) & 0xfff9 != 0;
             (self.protocol, self.payload) = (Protocol(*next), &self.payload[bytes..]);

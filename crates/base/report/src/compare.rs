@@ -65,7 +65,7 @@ pub struct Row {
     pub metric: String,
     /// Mean of the first campaign, or its bound if only a bound is known.
     pub a: f64,
-    /// The same for the second campaign.
+    /// Mean of the second campaign, or its bound if only a bound is known.
     pub b: f64,
     /// The first value as text, with its interval or as a bound.
     pub a_text: String,
@@ -103,16 +103,16 @@ pub struct Row {
 pub enum Finding {
     /// Significant, above the A/A spread, and in the better direction.
     Better,
-    /// The same in the worse direction.
+    /// Significant, above the A/A spread, and in the worse direction.
     Worse,
-    /// The same for a metric without a better direction, or if other settings differ unintentionally.
+    /// Significant and above the A/A spread, but the metric has no better direction, or other settings differ unintentionally.
     Changed,
     /// Significant within its metric, but not beyond chance among all metrics.
     Unsure,
     /// Not distinguishable from two equal systems: changes smaller than [`Row::detectable`] cannot be
     /// detected.
     NotShown,
-    /// The same constant on both sides.
+    /// Both campaigns have the same constant value.
     Equal,
     /// Too few repeats for a finding.
     Unknown,

@@ -198,7 +198,7 @@ pub struct Deployment {
     pub cells: Option<u64>,
     /// Price of all blades, in the currency of one.
     pub price: Option<f64>,
-    /// The same for each user.
+    /// Price of all blades per user.
     pub price_per_user: Option<f64>,
     /// Whether it uses a number of cores outside the measured range.
     pub extrapolated: bool,

@@ -22,7 +22,7 @@ const IPV6_DESTINATION: u16 = 23;
 const PORT_TYPE: u16 = 24;
 const SOURCE_PORT: u16 = 25;
 const DESTINATION_PORT: u16 = 26;
-/// In the order of [`PORT_TYPE`]'s values.
+/// Transports, indexed by the value of [`PORT_TYPE`].
 const PORT_TYPES: [Transport; 4] = [Transport::Exported, Transport::Sctp, Transport::Tcp, Transport::Udp];
 
 /// A PDU with its tags.

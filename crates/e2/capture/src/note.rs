@@ -46,7 +46,7 @@ pub enum Note {
     #[error("a TCP stream ends in the middle of a message")]
     TcpIncomplete,
     /// The stream has no length prefix.
-    #[error("the TCP stream {0} is not E2: its messages have no length in front")]
+    #[error("the TCP stream {0} is not E2: its messages have no length prefix")]
     TcpUnframed(String),
     /// A datagram of another protocol.
     #[error("UDP datagrams on other ports than 36421 and 36422 are skipped unless they begin like E2AP")]
@@ -67,21 +67,21 @@ pub enum Note {
     #[error("an exported PDU is not of E2AP but of \"{0}\"")]
     OtherExported(String),
     /// More connections than the limit.
-    #[error("more connections than are kept track of: {0} at most")]
+    #[error("too many connections: at most {0} are tracked")]
     TooManyConnections(usize),
-    /// The version is assumed.
-    #[error("no setup of {0}: read as {1}")]
+    /// The E2AP version is assumed, because the capture lacks the setup procedure of the connection.
+    #[error("the capture has no setup procedure of {0}: decoded as {1}")]
     VersionAssumed(String, &'static str),
     /// The message deviates from the standard.
     #[error("{message}: {what}")]
     Deviation {
         /// The message's name.
         message: &'static str,
-        /// The value that the message has instead.
+        /// Description of the deviation.
         what: String,
     },
     /// More notes than the limit.
-    #[error("further notes of other kinds")]
+    #[error("more different notes than the limit; further ones are only counted")]
     Further,
 }
 

@@ -268,7 +268,7 @@ impl Sequence {
 }
 
 impl Document {
-    /// As JSON.
+    /// Returns the diagram as JSON.
     pub fn json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }

@@ -55,7 +55,7 @@ pub struct Summary {
     pub sides: BTreeMap<Side, u64>,
     /// Number of PDUs by message.
     pub messages: BTreeMap<&'static str, u64>,
-    /// In the order of their first PDU.
+    /// Connections, in the order of their first PDU.
     pub connections: Vec<Connection>,
     /// Irregularities.
     pub notes: Vec<NoteCount>,

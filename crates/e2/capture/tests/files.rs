@@ -64,7 +64,7 @@ fn a_frame_check_sequence_is_cut_off() {
     capture[20..24].copy_from_slice(&0x2400_0001_u32.to_le_bytes());
     let (seen, notes) = packets(&capture[..]);
     assert_eq!((seen[0].0, seen[0].4.as_slice(), notes.len()), (1, &[1, 2, 3, 4][..], 0));
-    // Without the bit the field says nothing.
+    // If the bit is not set, the length of the check sequence is ignored.
     capture[20..24].copy_from_slice(&0x2000_0001_u32.to_le_bytes());
     assert_eq!(packets(&capture[..]).0[0].4.len(), 8);
 }

@@ -283,10 +283,10 @@ pub struct Enb {
 /// Properties of a node.
 #[derive(Clone, PartialEq, Eq, Hash, prost::Oneof)]
 pub enum Configuration {
-    /// Of an eNB or ng-eNB.
+    /// Properties of an eNB or ng-eNB.
     #[prost(message, tag = "8")]
     Enb(Enb),
-    /// Of a gNB.
+    /// Properties of a gNB.
     #[prost(message, tag = "9")]
     Gnb(Gnb),
 }

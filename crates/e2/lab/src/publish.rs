@@ -78,7 +78,7 @@ fn redis(url: &str, messages: Messages) -> Result<(), ComponentError> {
 #[cfg(not(feature = "redis"))]
 fn redis(url: &str, _: Messages) -> Result<(), ComponentError> {
     Err(ranlab_lab::environment(format!(
-        "{url} is not reached by this build: build it with --features redis, or take nats://"
+        "{url} needs a Redis client, which this build lacks: build it with --features redis, or take nats://"
     )))
 }
 

@@ -31,7 +31,7 @@ pub const ASSOCIATION_PORT: u16 = 8093;
 config! {
     /// The association controller.
     pub struct AssociationComponent {
-        /// address on which the controller accepts base stations, whose default controller it has to be; repeatable
+        /// address on which the controller accepts base stations; they must use it as default controller; repeatable
         e2: Vec<Listen> = vec![Listen::At(loopback(E2_PORT))], wiring();
         /// address of the HTTP server, which serves /v1/nodes, /v1/policy and /openapi.json
         http: SocketAddr = SocketAddr::from(([127, 0, 0, 1], ASSOCIATION_PORT)), wiring();
@@ -115,7 +115,7 @@ impl FromStr for BusUrl {
         match text {
             "local" => Ok(Self::Local),
             url if url.starts_with("redis://") => Ok(Self::Redis(url.to_owned())),
-            // An address without a scheme is a Redis server's.
+            // An address without a scheme is that of a Redis server.
             place if !place.contains("://") && place.contains(':') => {
                 Ok(Self::Redis(format!("redis://{place}")))
             }
@@ -258,10 +258,14 @@ pub(crate) fn sdl(url: &str, termination: Option<String>) -> Result<Box<dyn IApp
 
 #[cfg(not(feature = "redis"))]
 pub(crate) fn sdl(url: &str, _: Option<String>) -> Result<Box<dyn IApp>, ComponentError> {
-    Err(environment(format!("{url} is not reached by this build: build it with --features redis")))
+    Err(environment(format!(
+        "{url} needs a Redis client, which this build lacks: build it with --features redis"
+    )))
 }
 
 #[cfg(not(feature = "redis"))]
 pub(crate) fn no_redis(url: &str) -> String {
-    format!("{url} is not reached by this build: build it with --features redis, or take --bus local")
+    format!(
+        "{url} needs a Redis client, which this build lacks: build it with --features redis, or take --bus local"
+    )
 }

@@ -16,9 +16,9 @@ enum At {
     E2,
     /// First message at the listener for xApps.
     E42,
-    /// From base station 5, which has an outstanding subscription request.
+    /// Sent by base station 5 while a subscription request is outstanding.
     Asked,
-    /// From base station 5, after it admitted the subscription.
+    /// Sent by base station 5 after it has admitted the subscription.
     Subscribed,
 }
 use At::{Asked, E2, E42, Subscribed};

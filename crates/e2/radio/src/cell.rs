@@ -91,7 +91,7 @@ pub enum CellError {
 pub struct Cell {
     config: CellConfig,
     ues: Vec<UeState>,
-    /// By number of UEs that share; the first two are not used.
+    /// Reciprocals, indexed by the number of UEs that share; the first two are not used.
     shares: Vec<Reciprocal>,
     random: ChaCha8Rng,
     now_us: u64,

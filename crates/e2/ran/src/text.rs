@@ -73,7 +73,7 @@ const SPEED_KMH: f64 = 3.0;
 const CARRIER_GHZ: f64 = 3.5;
 
 impl Fading {
-    /// The default, as in published measurements.
+    /// Returns the default, which published measurements use.
     pub fn usual() -> Spelled<Self> {
         Spelled { text: "mcs:20".to_owned(), value: Self::Mcs(20) }
     }
@@ -101,7 +101,7 @@ impl Spell for Fading {
     }
 }
 
-/// Units of times, in nanoseconds: those of scenarios.
+/// Units of durations, in nanoseconds; scenario files use the same units.
 const UNITS: [(&str, u128); 8] = [
     ("d", 86_400_000_000_000),
     ("h", 3_600_000_000_000),
@@ -227,15 +227,15 @@ pub struct RadioSettings<'a> {
     pub radio: &'a Option<Spelled<Carrier>>,
     /// Channel of the UEs.
     pub channel: &'a Spelled<Fading>,
-    /// Room of a bearer in RLC, in bytes.
+    /// Size of the RLC buffer of a bearer, in bytes.
     pub rlc_buffer: u32,
     /// Traffic.
     pub flows: &'a [Spelled<FlowPlan>],
-    /// Attachments that begin or end later.
+    /// UEs that attach after the start or detach before the end.
     pub stay: &'a [Spelled<UePresence>],
     /// Handovers.
     pub moves: &'a [Spelled<PlannedHandover>],
-    /// Slices that UEs ask for.
+    /// Slices that UEs request.
     pub snssai: &'a [Snssai],
     /// Networks that UEs select.
     pub plmn: &'a [Plmn],

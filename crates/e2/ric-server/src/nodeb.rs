@@ -171,7 +171,7 @@ fn xn_node(node: &GlobalNgRanNodeId) -> rnib::XnNode {
     }
 }
 
-/// Of two peers the E2 manager keeps the en-gNB.
+/// Returns the peer of an X2 interface. If there are two peers, uses the en-gNB, like the E2 manager.
 fn x2_peer(x2: &InterfaceX2) -> rnib::InterfaceX2 {
     if let Some(gnb) = &x2.en_gnb {
         let peer = rnib::GlobalEnGnb {

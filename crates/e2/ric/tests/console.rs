@@ -250,7 +250,7 @@ fn a_report_of_an_event_waits_for_its_first_listener() {
     assert!(reports.iter().any(|it| it["rows"][0]["rnti"] == 2), "{reports:?}");
     assert_eq!(lab.get(&path)["unread"], json!({ "kept": 0, "dropped": 0 }));
 
-    // Of reports at intervals the next one comes anyway.
+    // Unread periodic reports are not kept: the next one follows soon.
     let (_, made) =
         post(&mut lab, "subscriptions", &json!({ "node": NODE, "sm": "slice", "period_ms": 100 }));
     lab.pass(250 * MS);

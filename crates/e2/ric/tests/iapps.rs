@@ -71,7 +71,7 @@ impl IAppDriver {
         let component = ComponentConfigItem {
             interface: ComponentInterfaceType::Ng,
             id: ComponentId::Ng(InterfaceNg { amf_name: "amf".into() }),
-            // An agent of ranlab, which accepts several procedures at the same time.
+            // An emulated agent of ranlab, which accepts several procedures at the same time.
             configuration: ComponentConfiguration {
                 request_part: Bytes::from_static(ranlab_e2::fingerprint::MARK),
                 response_part: Bytes::from_static(ranlab_e2::fingerprint::MARK),
@@ -155,7 +155,7 @@ fn monitor_keeps_the_latest_report_of_every_ue() {
     let [(mac, _), (rlc, _)] = &node.reports[..] else { panic!("{node:?}") };
     assert_eq!((mac.model.name(), mac.lost, mac.tstamp_us), ("mac", Some(2), Some(8)));
     assert_eq!((rlc.malformed, handle.totals()), (1, Totals { reports: 4, malformed: 1, lost: 2 }));
-    // All decodable reports are published completely; the publication ends with the monitor.
+    // All decodable reports are published completely. Dropping the monitor ends the stream of messages.
     drop(b);
     let told: Vec<(String, Json)> =
         messages.map(|it| (it.subject, serde_json::from_slice(&it.json).unwrap())).collect();
@@ -167,8 +167,8 @@ fn monitor_keeps_the_latest_report_of_every_ue() {
     assert_eq!(second["rows"][1]["dl_aggr_tbs"], 200);
 }
 
-/// Reports of KPM each second, stamped `before_us` before they arrive: the times that the monitor shows, relative to their
-/// arrivals.
+/// Sends three KPM reports, one per second, whose time stamp is `before_us` earlier than their arrival. Returns the times
+/// that the monitor shows, relative to the arrivals.
 fn monitored_kpm_times(before_us: i64) -> Vec<Option<i64>> {
     const UNIX_S: u64 = 1_700_000_000;
     let mut b = IAppDriver::new(RicConfig::default());
@@ -204,12 +204,12 @@ fn monitored_kpm_times(before_us: i64) -> Vec<Option<i64>> {
 }
 
 #[test]
-fn time_stamps_of_sending_do_not_put_values_into_the_future() {
-    // The beginning of the collection, as the standard wants it: the end is 300 us before the arrival.
+fn kpm_times_are_never_after_arrival() {
+    // The time stamp is the start of the collection, as the standard defines it: the end is 300 us before the arrival.
     assert_eq!(monitored_kpm_times(1_000_300), [Some(-300); 3]);
-    // The time of sending, as OCUDU and srsRAN write it.
+    // The time stamp is the time of sending, as in OCUDU and srsRAN.
     assert_eq!(monitored_kpm_times(300), [Some(-300); 3]);
-    // A clock of the node that is ahead: the time is unknown.
+    // The node's clock is ahead: the time is unknown.
     assert_eq!(monitored_kpm_times(-50_000_000), [None; 3]);
 }
 

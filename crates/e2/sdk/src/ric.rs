@@ -21,8 +21,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// A running RIC.
 pub type RicHandle = Handle<Ric, RicShared>;
 
-/// Maximum number of queued operations for the shared store. Beyond it, the oldest one is dropped, which the machine
-/// treats as a write without a result.
+/// Maximum number of queued operations for the shared store. If the queue is full, the oldest operation is dropped.
+/// The machine then receives no result for it.
 const ASKS_MAX: usize = 16_384;
 
 /// Queued operations for the shared store.
@@ -54,7 +54,7 @@ pub struct RicShared {
     threads: Option<Threads>,
 }
 
-/// Returns the kind under which the links of a listener are counted.
+/// Returns the kind of link that a listener accepts, for the counts of each thread.
 fn kind_of(side: ListenerProtocol) -> usize {
     match side {
         ListenerProtocol::E2 => STATIONS,
@@ -62,15 +62,16 @@ fn kind_of(side: ListenerProtocol) -> usize {
     }
 }
 
-/// Returns a different number for each second of the start time, far from those of adjacent seconds.
+/// Returns an instance derived from the current time in seconds. Processes started in adjacent seconds get distant
+/// instances.
 fn instance_of_this_life() -> u16 {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     (seconds as u16).wrapping_mul(0x9e37)
 }
 
 impl RicHandle {
-    /// Starts a RIC. It serves no peers before [`listen`](Self::listen). A first instance of 0 is replaced by one
-    /// that earlier processes did not use.
+    /// Starts a RIC. It serves no peers before [`listen`](Self::listen). If `config.first_instance` is 0,
+    /// it is derived from the time, so that it differs from those of earlier processes.
     pub fn start(config: RicConfig, options: SocketOptions) -> Self {
         Self::start_with(config, options, None)
     }
@@ -85,9 +86,10 @@ impl RicHandle {
         Self::start_on_as_loaded(threads, 0.0, config, options)
     }
 
-    /// Starts a RIC like [`start_on`](Self::start_on), with a number of active threads that follows the load. Another
-    /// thread is used if the active ones exceed this CPU load each (1 is a full core), and is released when it is no
-    /// longer needed. Fewer threads cost less at a moderate load. With 0, links are spread evenly from the start.
+    /// Starts a RIC like [`start_on`](Self::start_on), but uses as many of the threads as the load requires. Another
+    /// thread is used once the CPU load of each active thread exceeds `above` (1 is a full core). It is released when
+    /// it is no longer needed. Fewer threads cost less at a moderate load. If `above` is 0, links are spread evenly over
+    /// all threads from the start.
     ///
     /// # Errors
     /// Returns an error like [`start_on`](Self::start_on).

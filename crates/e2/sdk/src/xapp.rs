@@ -444,9 +444,9 @@ impl From<SubscriptionHandle> for Route {
 
 /// Queue for the indications of a subscription.
 enum Sink {
-    /// On this thread; a full one stops the reading.
+    /// Queue on this thread. If it is full, the socket is no longer read.
     Local(Rc<EventQueue<XappEvent>>),
-    /// For another thread; a full one drops its oldest indication.
+    /// Queue for another thread. If it is full, the oldest indication is dropped.
     Shared(Arc<Queue>),
 }
 

@@ -8,7 +8,7 @@ use ranlab_lab::environment;
 use ranlab_lab::experiment::harness::RunningExperiment;
 use ranlab_lab::worker::WorkerTrust;
 
-/// What the domain contributes to experiments.
+/// Components and rigs of the pipeline domain.
 pub static PIPELINE: Domain = Domain {
     name: "pipeline",
     components: &[ComponentType::new::<PipelineComponent>(), ComponentType::new::<RingTesterComponent>()],

@@ -30,7 +30,7 @@ pub struct WorkersError(pub usize);
 /// Selects a worker for each packet of a pipeline.
 pub struct RssHash {
     workers: usize,
-    /// By ingress port.
+    /// Key of each ingress port.
     keys: [Key; 2],
 }
 

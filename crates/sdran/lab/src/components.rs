@@ -6,7 +6,7 @@ use ranlab_lab::divide::stations;
 use ranlab_lab::rig;
 use ranlab_lab::worker::{ComponentError, WorkerTrust};
 
-/// What the domain contributes to experiments.
+/// Components and rigs of the SD-RAN domain.
 pub static SDRAN: Domain = Domain {
     name: "sdran",
     components: &[

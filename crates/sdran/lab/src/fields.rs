@@ -69,7 +69,7 @@ impl fmt::Display for Share {
 pub struct Period(pub ReportPeriod);
 
 impl Period {
-    /// As the controller requests.
+    /// Period that the controller requests.
     pub const HONOUR: Self = Self(ReportPeriod::Honour);
 
     /// A fixed period, whatever the controller requests.

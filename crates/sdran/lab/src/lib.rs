@@ -70,7 +70,7 @@ pub(crate) type Handler<P> = fn(&mut P, &Parameters, &str) -> Result<Progress, H
 
 /// Controller as seen by the server.
 pub(crate) trait ControllerLogic: Routed<Handler = Handler<Self>> {
-    /// What the description of its routes adds.
+    /// Details for the description of its routes.
     const DETAILS: &'static str;
     fn connected(&mut self, id: ConnectionId, source: &str);
     fn received(&mut self, id: ConnectionId, octets: &[u8]);

@@ -10,7 +10,7 @@ use ranlab_lab::environment;
 use ranlab_lab::experiment::harness::RunningExperiment;
 use ranlab_lab::worker::{ComponentError, WorkerTrust};
 
-/// What the domain contributes to experiments.
+/// Components and rigs of the UPF domain.
 pub static UPF: Domain = Domain {
     name: "upf",
     components: &[ComponentType::new::<UpfComponent>(), ComponentType::new::<UpfLoadComponent>()],

@@ -145,9 +145,9 @@ impl RingPort {
 /// The rings of a UPF thread.
 #[derive(Debug)]
 pub(crate) enum UpfRings {
-    /// Of this thread alone.
+    /// Port of this thread only.
     Own(Box<RingPort>),
-    /// Of several threads: one receives, the others send.
+    /// Port of several threads: one receives, the others send.
     Shared {
         /// The port, locked for each frame.
         port: Arc<Mutex<RingPort>>,

@@ -8,7 +8,7 @@ use ranlab_lab::component::{Component, ComponentType, Domain, Foreign, LEAVE_WAI
 use ranlab_lab::experiment::harness::RunningExperiment;
 use ranlab_lab::worker::WorkerTrust;
 
-/// What the domain contributes to experiments.
+/// Components and rigs of the xhaul domain.
 pub static XHAUL: Domain = Domain {
     name: "xhaul",
     components: &[ComponentType::new::<XhaulComponent>()],

@@ -28,7 +28,7 @@ pub struct AirInterface {
     pub harq_ps: Ps,
     /// Maximum transmissions of a block. If all of them fail, its packets are lost and counted as dropped.
     pub transmissions_max: u32,
-    /// From the end of a TTI until the receiver's stack hands a packet on, ps.
+    /// Time from the end of a TTI until the receiver's stack delivers a packet, ps.
     pub processing_ps: Ps,
     /// Uplink access by scheduling requests; `None`: the downlink, which knows its own queue.
     pub access: Option<UplinkAccess>,
@@ -43,7 +43,7 @@ pub struct UplinkAccess {
     pub request_period_ps: Ps,
     /// The first opportunity, ps.
     pub request_offset_ps: Ps,
-    /// From a request to the first transmission, ps.
+    /// Time from a request to the first transmission, ps.
     pub request_to_data_ps: Ps,
     /// Bytes of packets in that first transmission, in addition to the buffer status report.
     pub first_bytes: u32,

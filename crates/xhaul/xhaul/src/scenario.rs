@@ -96,7 +96,7 @@ pub struct Cell {
     pub carrier: Carrier,
     /// The split, and the users' load with it.
     pub downlink: Split,
-    /// The same in the uplink.
+    /// Split in the uplink.
     pub uplink: Split,
     /// The node of its distributed unit.
     pub du: String,

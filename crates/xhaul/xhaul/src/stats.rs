@@ -227,7 +227,7 @@ impl Delays {
         self.jitter_ps
     }
 
-    /// The same at the end of each second of arrivals, as printed by iperf3.
+    /// Jitter at the end of each second of arrivals, as printed by iperf3.
     pub fn jitter_notes_ps(&self) -> &[f64] {
         &self.jitter_notes_ps
     }

@@ -106,13 +106,13 @@ impl Quantiles {
         Some(Self(Arc::new(table)))
     }
 
-    /// The same distribution with each value longer by `by_ps`.
+    /// Returns the distribution with each value increased by `by_ps`.
     #[must_use]
     pub fn later(&self, by_ps: Ps) -> Self {
         Self(Arc::new(self.0.map(|ps| ps.saturating_add(by_ps))))
     }
 
-    /// The mean of what is drawn, ps.
+    /// Mean of the distribution, ps.
     pub fn mean_ps(&self) -> f64 {
         self.0.windows(2).map(|pair| (pair[0] as f64 + pair[1] as f64) / 2.0).sum::<f64>() / STEPS as f64
     }

@@ -1,5 +1,5 @@
-//! Bounds of flows that wait for one another in a circle: no simulation of a random ring exceeds them, and circles
-//! without a fixed point are refused with their stages.
+//! Delay bounds in networks with cyclic dependencies between flows. Simulations of random rings do not exceed the bounds.
+//! A cycle without a fixed point is an error that names its stages.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use rand::{RngCore, SeedableRng};
@@ -9,8 +9,9 @@ use ranlab_xhaul::{
     Port, Ps, Scheduler, Simulation, Stage, StageId, TokenBucket, US, bounds,
 };
 
-/// Rings with bounds, and the most that are tried for them.
+/// Number of rings with bounds that are simulated.
 const RINGS: u64 = 60;
+/// Maximum number of random rings that are generated to find them.
 const SEEDS_MAX: u64 = 600;
 const RATE_BPS: u64 = 1_000_000_000;
 
@@ -74,19 +75,20 @@ fn ports(count: usize, scheduler: &Scheduler) -> Vec<Stage> {
     (0..count).map(port).collect()
 }
 
-/// A ring in one direction: every flow goes on for some ports from where it enters.
+/// Returns a random unidirectional ring. There are two flows per port, each of which enters there and passes two or more
+/// ports.
 fn ring(random: &mut Random) -> Network {
     let count = 3 + random.below(5) as usize;
     let scheduler = scheduler(random);
     let stages = ports(count, &scheduler);
-    // Percent of the rate that the flows of a port have together, about.
+    // Approximate load of a port by all its flows, in percent of its rate.
     let load = 5 + random.below(55);
     let flows = (0..2 * count).map(|index| {
         let hops = 2 + random.below(count as u64 - 2) as usize;
         let path: Vec<StageId> = (0..hops).map(|hop| ((index + hop) % count) as StageId).collect();
         let frame = 84 + random.below(1455) as u32;
         let burst = random.one_of(&[1, 1, 2, 4]);
-        // Of 2 x count flows each passes half of the ports.
+        // There are 2 x count flows, and each passes half of the ports on average: about `count` flows per port.
         let gap_ps = u64::from(frame) * 8_000 * count as u64 * 100 / load;
         let period_ps = gap_ps * burst as u64;
         let mut flow = flow(
@@ -123,7 +125,7 @@ fn no_random_ring_exceeds_its_bound() {
                 assert!((3..=7).contains(&stages.len()), "{stages:?}");
                 continue;
             }
-            // A port alone that cannot keep up is behind no circle, or in a ring of which no flow closes it.
+            // A port is overloaded without a cyclic dependency: the flows of this ring form no cycle.
             Err(BoundError::Overload { .. } | BoundError::Unshaped { .. }) => continue,
             Err(other) => panic!("seed {seed}: {other}"),
         };
@@ -147,12 +149,12 @@ fn no_random_ring_exceeds_its_bound() {
     println!(
         "{found} rings with bounds of {seed}, {refused} refused; median of simulated over bound {median:.2}"
     );
-    // Bounds without meaning would be far above.
+    // The bounds are not much larger than the simulated delays.
     assert!(median > 0.1 && refused > 0, "{median} {refused}");
 }
 
-/// Ports in a circle, from each of which two flows with bursts of ten frames go `hops` ports far; `load`: of each port,
-/// percent.
+/// Returns a ring of `count` ports. Two flows with bursts of ten frames enter at each port and pass `hops` ports. `load`
+/// is the load of each port, in percent.
 fn circle(count: u16, hops: u16, load: u64) -> Network {
     let per_port = u64::from(2 * hops);
     let pattern = |frame: u32| Pattern::burst(u64::from(frame) * 8_000 * per_port * 1000 / load, 10, frame);
@@ -164,9 +166,9 @@ fn circle(count: u16, hops: u16, load: u64) -> Network {
 }
 
 #[test]
-fn light_circle_has_bounds_and_heavy_one_names_its_ports() {
+fn lightly_loaded_ring_has_bounds_overloaded_one_names_ports() {
     let found = bounds(&circle(6, 5, 20), Curves::Steps).unwrap();
-    // Above the burst of one's own.
+    // The bound exceeds the time to send the flow's own burst.
     assert!(found.iter().all(|bound| bound.delay_ps > 80 * US && bound.delay_ps < 10 * MS), "{found:?}");
     let error = bounds(&circle(6, 5, 95), Curves::Steps).unwrap_err();
     let BoundError::Circle { stages, .. } = &error else { panic!("{error}") };
@@ -177,7 +179,7 @@ fn light_circle_has_bounds_and_heavy_one_names_its_ports() {
 }
 
 #[test]
-fn stages_before_and_behind_a_circle_are_bounded_too() {
+fn stages_before_and_after_a_cycle_have_bounds() {
     let mut network = circle(3, 2, 20);
     let [before, behind] = [3, 4];
     for name in ["before", "behind"] {

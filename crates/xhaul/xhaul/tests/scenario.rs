@@ -142,7 +142,7 @@ fn sharing_cost_appears_only_in_its_direction() {
         let plan = testbed(sharing).plan().unwrap();
         let report =
             Simulation::new(&plan.network, Options { duration_ps: 100 * MS, seed: 1 }).unwrap().run();
-        // Of vBBU1: downlink, uplink.
+        // Flows of vBBU1: downlink, uplink.
         [0, 1].map(|flow| {
             let flow = &report.flows[flow];
             assert_eq!(flow.dropped, 0);

@@ -356,7 +356,7 @@ fn redundant_flow_loses_no_frame_by_one_cut() {
 #[test]
 fn frame_on_a_link_that_is_cut_is_lost() {
     let mut network = two_paths(Vec::new());
-    // On the line from 10 ms - 9.904 us to 10 ms: its last bit leaves when the cut begins.
+    // The frame is sent from 10 ms - 9.904 us to 10 ms: its last bit leaves when the cut begins.
     for (earlier, lost) in [(9_904, 0), (9_903, 1)] {
         network.flows = vec![once(5, &[0, 1], 10 * MS - earlier * NS, 1250)];
         assert_eq!(run(&network, 50 * MS).flows[0].dropped, lost, "{earlier}");

@@ -95,15 +95,15 @@ impl Heading {
 /// One value of a table.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Cell<'a> {
-    /// Of [`Type::Bool`].
+    /// Value of a [`Type::Bool`] column.
     Bool(bool),
-    /// Of [`Type::Int`].
+    /// Value of a [`Type::Int`] column.
     Int(i64),
-    /// Of [`Type::Unsigned`].
+    /// Value of a [`Type::Unsigned`] column.
     Unsigned(u64),
-    /// Of [`Type::Float`].
+    /// Value of a [`Type::Float`] column.
     Float(f64),
-    /// Of [`Type::Text`].
+    /// Value of a [`Type::Text`] column.
     Text(&'a str),
 }
 

@@ -132,7 +132,7 @@ pub fn stands_alone(words: &str, most: usize) -> Option<&str> {
 }
 
 impl Axis {
-    /// For people: `base stations (load.nodes)`, or only the path if the rig's words are not a name.
+    /// Returns a readable name: `base stations (load.nodes)`, or only the path if the rig's description is not a name.
     pub fn words(&self) -> String {
         match self.name() {
             Some(name) => format!("{name} ({})", self.path),
@@ -201,7 +201,7 @@ impl Measure {
 pub enum Order {
     /// Shuffled by seed within each repeat, so that drift of the machine does not look like an effect.
     Random,
-    /// In the order of the axes.
+    /// Points in the order of the axes.
     Given,
 }
 
@@ -338,7 +338,7 @@ pub enum Law {
         /// Largest.
         at_most: Option<f64>,
     },
-    /// By the metric at other points: `metric(where) / metric(against)`.
+    /// Ratio to the metric at other points: `metric(where) / metric(against)`.
     Ratio {
         /// The other points; keys that are not named are as in `where`.
         against: BTreeMap<String, Value>,
@@ -376,7 +376,7 @@ named! {
         Increasing = "increasing",
         /// Never rises by more than the tolerance.
         Decreasing = "decreasing",
-        /// Within the tolerance of its mean.
+        /// Stays within the tolerance of its mean.
         Flat = "flat",
         /// Growth exponent of one.
         Linear = "linear",

@@ -33,7 +33,7 @@ pub(crate) struct Node {
 pub(crate) enum Tree {
     Leaf(Value),
     List(Vec<Node>),
-    /// In the order of the file.
+    /// Entries of a table, in the order of the file.
     Table(Vec<(String, Node)>),
 }
 

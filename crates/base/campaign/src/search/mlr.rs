@@ -123,7 +123,7 @@ pub struct MlrSearch {
     /// Index of the largest load that can be sent.
     top: usize,
     unsent: Option<f64>,
-    /// For each goal its targets, the goal itself last.
+    /// Targets of each goal; the goal itself is the last one.
     goals: Vec<Vec<Target>>,
     /// Share of the full duration and loss of every trial, by load.
     seen: BTreeMap<usize, Vec<(f64, f64)>>,

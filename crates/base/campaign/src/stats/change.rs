@@ -15,7 +15,7 @@ const MANY_REPEATS: usize = 10;
 /// Distance from the median, in normalised median absolute deviations, above which a repeat is an outlier.
 /// With normal values, 4 % of samples of ten repeats have such an outlier, and 1.4 % of twenty.
 const OUTLIER: f64 = 5.0;
-/// The same below ten repeats, whose median absolute deviation is often small by chance (3.4 % of samples of
+/// Like [`OUTLIER`], for fewer than ten repeats: their median absolute deviation is often small by chance (3.4 % of samples of
 /// five normal values).
 const OUTLIER_OF_FEW: f64 = 10.0;
 /// Factor that makes a median absolute deviation comparable to a standard deviation.
@@ -70,7 +70,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// From `a` to `b`.
+    /// Returns the change from `a` to `b`.
     pub fn between(a: &Repeats, b: &Repeats) -> Self {
         let positive = |side: &Repeats| {
             side.estimate.value > 0.0
@@ -275,7 +275,7 @@ impl Winsorized {
         }
     }
 
-    /// By how much a trimmed mean spreads more than a mean of winsorized values.
+    /// Factor by which the spread of a trimmed mean exceeds that of the mean of winsorized values.
     fn widening(&self) -> f64 {
         self.values.len() as f64 / self.left as f64
     }

@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn welch_agrees_with_an_independent_program() {
-        // By scipy.stats.ttest_ind(a, b, equal_var=False): t = -2.949237, 27.3116 degrees of freedom.
+        // Expected values: scipy.stats.ttest_ind(a, b, equal_var=False) returns t = -2.949237, 27.3116 degrees of freedom.
         let a = [27.5, 21.0, 19.0, 23.6, 17.0, 17.9, 16.9, 20.1, 21.9, 22.6, 23.1, 19.6, 19.0, 21.7, 21.4];
         let b = [27.1, 22.0, 20.8, 23.4, 23.4, 23.5, 25.8, 22.0, 24.8, 20.2, 21.9, 22.1, 22.9, 30.5, 31.3];
         let p_of = |a: &[f64], b: &[f64]| {
@@ -225,12 +225,12 @@ mod tests {
 
     #[test]
     fn false_discovery_is_corrected_as_in_the_textbook() {
-        // By scipy.stats.false_discovery_control.
+        // Expected values: scipy.stats.false_discovery_control.
         let corrected = false_discovery(&[0.01, 0.04, 0.03, 0.2]);
         for (ours, theirs) in corrected.iter().zip([0.04, 0.053_333_333, 0.053_333_333, 0.2]) {
             assert!((ours - theirs).abs() < 1e-8, "{corrected:?}");
         }
-        // By scipy.stats.combine_pvalues(method="stouffer") of the one-sided halves, doubled.
+        // Expected value: twice scipy.stats.combine_pvalues(method="stouffer") of the one-sided halves.
         let together = stouffer(&[(0.1, true), (0.2, true), (0.3, true)]);
         assert!((together - 0.022_140_7).abs() < 1e-5, "{together}");
         assert!(stouffer(&[(0.01, true), (0.01, false)]) > 0.99);

@@ -75,7 +75,7 @@ impl Number {
         let mean = |values: &[f64]| values.iter().sum::<f64>() / n as f64;
         let a = mean(&ours);
         let b = mean(&theirs);
-        // Of the means, hence by n once more.
+        // (Co)variance of the means: that of the values, divided by n.
         let moment = |one: &[f64], other: &[f64]| {
             let products = one.iter().zip(other).map(|(x, y)| (x - mean(one)) * (y - mean(other)));
             products.sum::<f64>() / ((n - 1) * n) as f64
@@ -124,7 +124,7 @@ mod tests {
         let alone = |number: &Number| Number::alone(number.estimate);
         let (low, high) = alone(&a).minus(&alone(&b)).estimate.interval(0.95).unwrap();
         assert!(low < -20.0 && high > 20.0, "{low} {high}");
-        // The same in each repeat, whatever the spread of repeats.
+        // The ratio of a number to itself is exactly 1, although its repeats differ.
         let c = number(&[10.0, 11.0, 12.0]);
         assert_eq!(c.ratio(&c, 0.95), (Some((1.0, 1.0)), true));
         // Division by a possible 0 is undefined, paired or not.

@@ -105,7 +105,7 @@ mod tests {
         }
     }
 
-    /// By scipy.stats.t.sf, doubled.
+    /// The expected values are twice those of `scipy.stats.t.sf`.
     #[test]
     fn tails_agree_with_an_independent_program() {
         for (t, freedom, p) in

@@ -25,7 +25,7 @@ pub use http::{Config, serve};
 
 /// Maximum number of stored entries of a series; the oldest are dropped.
 pub const ROW_MAX: usize = 900;
-/// Maximum number of entries of a list. Further ones are not shown, which the verb has to mention.
+/// Maximum number of entries of a list. Further entries are not shown; the verb has to report that it omits them.
 pub const LIST_MAX: usize = 2_000;
 /// Maximum number of pending actions; further requests get status 503.
 const WISHES_MAX: usize = 8;
@@ -160,7 +160,7 @@ impl StatusBoard {
             if left.is_zero() {
                 return None;
             }
-            // Even after a panic the state is valid, with at most one incomplete statistic: see `lock`.
+            // A poisoned mutex is used nevertheless: at most one statistic is incomplete, see `ranlab_machine::lock`.
             state = match self.0.wished.wait_timeout(state, left) {
                 Ok((state, _)) => state,
                 Err(poisoned) => poisoned.into_inner().0,
@@ -191,7 +191,7 @@ impl StatusBoard {
         let end = ranlab_transport::now() + patience;
         let mut state = self.state();
         while self.pages() > 0 && ranlab_transport::now() < end {
-            // Actions requested now come too late; only the elapsed time matters.
+            // A wakeup by a requested action is ignored: the run has ended.
             state = match self.0.wished.wait_timeout(state, LOOK) {
                 Ok((state, _)) => state,
                 Err(poisoned) => poisoned.into_inner().0,

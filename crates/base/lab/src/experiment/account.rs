@@ -1,4 +1,4 @@
-//! What a system under test uses of its machine, and where it listens.
+//! Resources that a system under test uses, and the addresses on which it listens.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -13,11 +13,11 @@ const MAP_TYPE_LPM_TRIE: u32 = 11;
 /// Lookup method of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BpfTableKind {
-    /// By number: keys of four bytes; all entries exist, filled with zeros.
+    /// Array with keys of four bytes; all entries exist and are initially zero.
     Array,
-    /// By the whole key.
+    /// Hash table.
     Hash,
-    /// By the longest prefix: keys start with a length in bits, four bytes in the machine's byte order.
+    /// Longest-prefix match: keys start with a length in bits, four bytes in the machine's byte order.
     LpmTrie,
 }
 

@@ -24,7 +24,7 @@ struct Message {
     octets: usize,
     /// Length of each datagram but the last, which may be shorter.
     segment: usize,
-    /// By [`monotonic_ns`].
+    /// Time of arrival on the clock of [`monotonic_ns`].
     at_ns: u64,
 }
 

@@ -76,7 +76,7 @@ fn families(rows: &[Row]) -> Vec<Family> {
             .iter()
             .filter_map(|&index| Some((rows[index].p?, rows[index].change > 0.0)))
             .collect();
-        // Of a single point both are one.
+        // For a single point, both tests have the same p value.
         family.p = if all.len() == 1 { fewest } else { (2.0 * fewest.min(stouffer(&signed))).min(1.0) };
     }
     families
@@ -105,7 +105,7 @@ fn guard(a: &Results, families: &[Family]) -> Vec<f64> {
         let name = owner(family);
         groups.iter().zip(&corrected).find(|((own, _), _)| *own == name).map_or(1.0, |(_, p)| *p)
     };
-    // Within a group, a family is at most as certain as itself.
+    // The corrected p value of a family is never below its own.
     families.iter().map(|family| of(family).max(family.p)).collect()
 }
 

@@ -21,7 +21,7 @@ type Piece = ((f64, f64), (f64, f64));
 struct Grid {
     x: Vec<f64>,
     y: Vec<f64>,
-    /// By row of `y`, then column of `x`.
+    /// Values, indexed by row of `y`, then by column of `x`.
     values: Vec<Vec<Option<f64>>>,
 }
 

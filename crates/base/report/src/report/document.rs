@@ -64,7 +64,7 @@ pub struct Document {
     metrics: Vec<MetricAxis>,
     /// Metrics that the document leaves out, for its size.
     left_out: usize,
-    /// Of the intervals, 0 to 1.
+    /// Confidence level of the intervals, 0 to 1.
     confidence: f64,
     /// Number of metrics in `metrics` that the table shows at first.
     shown: usize,
@@ -114,7 +114,7 @@ struct Row {
 struct AxisValues {
     path: String,
     label: String,
-    /// Without a unit, before a value.
+    /// Name without a unit, shown before a value.
     name: String,
     values: Vec<(String, Option<f64>)>,
 }
@@ -189,7 +189,7 @@ impl Document {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// As one file that opens without a server.
+    /// Returns the document as one HTML file that needs no server.
     pub fn html(&self) -> String {
         let mut words = vec![self.title.clone()];
         words.extend(self.meta.iter().chain(&self.answers).chain(&self.warnings).cloned());

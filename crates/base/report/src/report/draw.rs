@@ -44,7 +44,7 @@ pub(super) const PALETTE: [RGBColor; 8] = [
 #[error("a figure cannot be drawn: {0}")]
 pub struct DrawError(String);
 
-/// As SVG on white.
+/// Draws a figure as SVG on a white background.
 ///
 /// # Errors
 /// Our own fault.
@@ -72,7 +72,7 @@ pub(super) fn standalone(svg: &str) -> String {
     format!("{head}<style>{}{STYLE}</style>{body}", ranlab_page::font::face())
 }
 
-/// As PNG on white, twice as fine.
+/// Draws a figure as PNG on a white background, with twice the resolution.
 ///
 /// # Errors
 /// Our own fault.
@@ -347,7 +347,7 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         for s in samples {
             let (x, y) = self.at(s.x, s.y);
             let share = if high > low { (s.ends.0 - low) / (high - low) } else { 0.5 };
-            // From an eighth to full colour, so that the lowest value differs from a missing one.
+            // Colours start at an eighth of the full saturation, so that the lowest value differs from a missing one.
             let color: RGBAColor = PALETTE[0].mix(0.12 + 0.88 * share);
             let area = [(x - dx, y - dy), (x + dx, y + dy)];
             self.area.draw(&Rectangle::new(area, color.filled())).map_err(wrong)?;

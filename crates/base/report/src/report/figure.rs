@@ -75,7 +75,7 @@ pub struct Series {
     pub form: Form,
     /// Index of the colour; series with the same colour share a legend entry.
     pub color: usize,
-    /// In the order of x.
+    /// Samples in ascending order of x.
     pub samples: Vec<Sample>,
 }
 
@@ -117,7 +117,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// As the page names it.
+    /// Returns the name that the page uses.
     fn name(self) -> &'static str {
         match self {
             Self::Band => "band",

@@ -152,7 +152,7 @@ fn spoken_of(results: &Results) -> Vec<String> {
     metrics
 }
 
-/// From the worst to the best point, or the only value.
+/// Describes the range of a metric from the worst to the best point, or its only value.
 fn range(results: &Results, name: &str) -> Option<String> {
     let of = |point: &PointResult| {
         let answer = results.answer(point, name)?;

@@ -63,7 +63,7 @@ impl LiveCampaign {
         let bare = |point: &PointResult| PointResult { point: point.point.clone(), runs: Vec::new() };
         let campaign = Results { points: before.points.iter().map(bare).collect(), ..before.clone() };
         let mut watched = Self { campaign, across, windows: VecDeque::new(), search: None };
-        // Of a search only the end is stored; the report has its trials.
+        // A stored search has only its result, so its runs are not replayed; the report has its trials.
         let kept = before.points.iter().filter(|_| before.scenario.search.is_none());
         let mut runs: Vec<&Finished> = kept.flat_map(|point| &point.runs).collect();
         runs.sort_by_key(|run| run.started_unix_ms);

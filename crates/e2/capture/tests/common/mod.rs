@@ -32,7 +32,7 @@ pub(crate) fn v6(protocol: Protocol, payload: &[u8]) -> Vec<u8> {
     [&head[..], payload].concat()
 }
 
-/// From port 40000 to 36421.
+/// Returns a TCP segment from port 40000 to port 36421.
 pub(crate) fn segment(sequence: u32, flags: u8, payload: &[u8]) -> Vec<u8> {
     let mut octets = vec![0x9c, 0x40, 0x8e, 0x45];
     octets.extend(sequence.to_be_bytes());

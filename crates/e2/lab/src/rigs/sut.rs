@@ -48,9 +48,9 @@ pub fn keys() -> Vec<Key> {
 
 /// Addresses of a controller.
 pub struct Sut {
-    /// For base stations.
+    /// Address for base stations.
     pub e2: Address,
-    /// For xApps.
+    /// Address for xApps.
     pub e42: Address,
     /// E42 dialect.
     pub dialect: Dialect,

@@ -58,7 +58,7 @@ pub static RAN: Domain = Domain {
     ..Domain::new(&crate::RAN)
 };
 
-/// What needs RICs and base stations.
+/// Verbs that need RICs and base stations.
 pub static E2: Domain = Domain {
     verbs: &[Verb::new::<demo::Arguments>(&["demo"], 10, "Show a RIC, base stations and two xApps at work")],
     profiles: &["ranlab", "flexric", "oran-sc-ric"],

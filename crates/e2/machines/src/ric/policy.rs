@@ -46,7 +46,7 @@ pub enum NodeFilter {
     Plmns(Vec<Plmn>),
     /// These nodes, and the nodes of these base stations.
     Nodes(Vec<GlobalE2NodeId>),
-    /// The same by displayed name (`gnb 505.01 5`, `gnb 505.01 5/du 1`).
+    /// Nodes and base stations with these displayed names (`gnb 505.01 5`, `gnb 505.01 5/du 1`).
     Named(Vec<String>),
 }
 

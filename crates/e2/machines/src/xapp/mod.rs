@@ -83,7 +83,7 @@ struct Standing {
 /// The subscriptions that a standing subscription creates at a node.
 #[derive(Debug)]
 enum NodeSubscriptions {
-    /// The same at each node, as far as the service model allows.
+    /// The same subscription at each node, as far as the service model allows.
     Same(RicSubscriptionDetails),
     /// Created by a planner from the function of the node.
     Planned(Arc<dyn Planner>),

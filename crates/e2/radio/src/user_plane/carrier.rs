@@ -100,7 +100,7 @@ const NR_PRBS: [&[u16]; 3] = [
 const TDD_SLOTS_MAX: u32 = 20;
 /// HARQ round trip of the downlink, slots: data in n, feedback in n + 4, retransmission in n + 8 at the earliest.
 pub(crate) const HARQ_FEEDBACK_SLOTS: u64 = 4;
-/// From a grant to its data, slots: K2, and n + 4 of LTE.
+/// Time from a grant to its data, in slots: K2 of NR, n + 4 of LTE.
 pub(crate) const K2_SLOTS: u64 = 4;
 
 impl Carrier {

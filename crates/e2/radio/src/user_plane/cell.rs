@@ -560,7 +560,7 @@ fn pdu(packet: Packet) -> Packet {
     Packet { bytes: packet.bytes + PDCP_HEADER_BYTES as u32, ..packet }
 }
 
-/// Without it.
+/// Returns a packet without its PDCP header.
 fn sdu(packet: Packet) -> Packet {
     Packet { bytes: packet.bytes.saturating_sub(PDCP_HEADER_BYTES as u32), ..packet }
 }

@@ -36,7 +36,7 @@ pub enum Channel {
 pub fn jakes(speed_kmh: f64, carrier_ghz: f64, seconds: f64) -> f64 {
     let doppler_hz = speed_kmh / 3.6 * carrier_ghz * 1e9 / 2.997_924_58e8;
     let argument = core::f64::consts::TAU * doppler_hz * seconds;
-    // Beyond the first root the function oscillates around nothing: independent draws.
+    // After its first root the function oscillates around zero, so the samples are treated as independent.
     if argument < 2.4 { bessel_j0(argument).max(0.0) } else { 0.0 }
 }
 

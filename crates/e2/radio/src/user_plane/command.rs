@@ -104,9 +104,9 @@ pub enum Refusal {
     /// Too many PRBs, no PRBs, or an invalid MCS.
     #[error("an allocation has 1 to {prbs} PRBs in all and MCS 0 to {mcs}")]
     Allocation {
-        /// Of the carrier.
+        /// PRBs of the carrier.
         prbs: u16,
-        /// Highest of the table.
+        /// Highest MCS of the table.
         mcs: u8,
     },
 }

@@ -83,7 +83,7 @@ pub(super) struct FluidLeg {
     slots: f64,
     /// PRBs per slot of a decision that retransmissions still need, by slice: they precede new data.
     debts: [f64; SLICES_MAX],
-    /// Those that are due with later decisions, by the decision's number.
+    /// PRBs for retransmissions that are due with later decisions, by number of the decision.
     later: Vec<[f64; SLICES_MAX]>,
     pub(super) decision: usize,
 }
@@ -352,7 +352,7 @@ impl FluidLeg {
             self.slices.served(*grant, (used.round() as u16).min(granted), bytes);
             rest += f64::from(granted) - used;
         }
-        // In single slots, other slices would have used the rest.
+        // Other slices use the rest, as they would in a simulation of single slots.
         if self.slices.set.sharing {
             for slice in 0..self.slices.set.slices.len() as u8 {
                 let (used, bytes) = self.serve(slice, rest, air);
@@ -472,7 +472,7 @@ pub(super) struct Path {
     phase: u64,
     /// The slot after that of the link.
     next: u64,
-    /// Of the amplitude, from slot to slot.
+    /// Correlation of the amplitude from slot to slot.
     correlation: f64,
     /// Correlation and innovation of the channel, indexed by the number of slots.
     aging: Vec<(f32, f32)>,

@@ -82,7 +82,7 @@ fn link(leg: &FluidLeg, index: usize) -> LinkStats {
     let (curr_tbs_bytes, sched_prbs) = if decision == leg.decision { (block, prbs) } else { (0.0, 0.0) };
     LinkStats {
         tbs_bytes: stats.blocks as u64,
-        // In a slot that carries the other direction, too, they are a part of it.
+        // In a slot that carries both directions, this direction has only a part of the block and the PRBs.
         curr_tbs_bytes: curr_tbs_bytes.min(stats.blocks) as u64,
         sched_prbs: sched_prbs.min(stats.prbs) as u64,
         prbs: stats.prbs as u64,

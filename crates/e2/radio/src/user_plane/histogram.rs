@@ -96,7 +96,7 @@ impl Sojourn {
         self.add(Self { packets: 1, sum_us: us, max_us: us });
     }
 
-    /// Those of another place too.
+    /// Adds the times of another queue.
     pub fn add(&mut self, other: Self) {
         self.packets += other.packets;
         self.sum_us += other.sum_us;

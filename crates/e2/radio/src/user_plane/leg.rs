@@ -68,11 +68,11 @@ enum SlotEventKind {
 
 /// Maximum number of slots between the present and a scheduled event.
 const WHEEL: u64 = 128;
-/// From a transport block to its retransmission at the earliest, slots: with [`HARQ_FEEDBACK_SLOTS`] eight.
+/// Minimum time from HARQ feedback to the retransmission, in slots: together with [`HARQ_FEEDBACK_SLOTS`] eight.
 const FEEDBACK_TO_RETRANSMISSION: u64 = 4;
 /// Delay from the end of HARQ to RLC's status report, µs.
 const STATUS_US: u64 = 10_000;
-/// From a scheduling request to the grant, slots.
+/// Time from a scheduling request to the grant, in slots.
 const REQUEST_TO_GRANT: u64 = 3;
 /// Size of the grant that answers a scheduling request, bytes.
 const REQUEST_BYTES: u32 = 96;
@@ -90,7 +90,7 @@ pub(crate) struct SlotContext<'a> {
     pub(crate) sizes: &'a Sizes,
     pub(crate) decoder: &'a Decoder,
     pub(crate) links: &'a [Link],
-    /// On the downlink's SINR.
+    /// Factor on the SINR of the downlink.
     pub(crate) factor: f32,
 }
 

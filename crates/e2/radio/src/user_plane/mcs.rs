@@ -48,7 +48,7 @@ static NEEDED_64: [f64; 29] = [
     -1.01, -0.61, 0.21, 1.20, 1.95, 2.68, 3.44, 4.03, 4.83, 5.61, 6.26, 6.97, 7.71, 8.50, 9.31, 10.26, 10.82,
     11.57, 12.19, 13.14, 14.00, 14.83, 15.75, 16.62, 17.66, 18.47, 19.65, 20.61, 22.64,
 ];
-/// The same for table 2. Rows that are also in table 1 have the same value.
+/// Values for table 2. Rows that are also in table 1 have the same value.
 #[rustfmt::skip]
 static NEEDED_256: [f64; 28] = [
     -1.01, 0.21, 1.95, 3.44, 4.83, 6.97, 7.71, 8.50, 9.31, 10.26, 10.82,

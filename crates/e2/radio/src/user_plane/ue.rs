@@ -195,11 +195,11 @@ impl UeReport {
 /// Waiting times of a UE's packets since the last read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sojourns {
-    /// In RLC until their last byte was sent, downlink.
+    /// Times in RLC until the last byte is sent, downlink.
     pub rlc: Sojourn,
-    /// There and in traffic control.
+    /// Times in traffic control and RLC together.
     pub whole: Sojourn,
-    /// In each queue of traffic control, by its identity.
+    /// Times in each queue of traffic control, by queue id.
     pub queues: Vec<(u32, Sojourn)>,
 }
 

@@ -5,14 +5,14 @@ use super::slice::SLICES_MAX;
 /// Order in which UEs are served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum UeScheduler {
-    /// In turn.
+    /// Round robin.
     RoundRobin,
-    /// By rate now over mean rate of late.
+    /// Proportional fair: highest ratio of the current rate to the recent mean rate.
     ProportionalFair {
         /// Memory of the mean, slots, 2 to 1,000,000.
         window_slots: u32,
     },
-    /// By rate now.
+    /// Maximum throughput: highest current rate.
     MaxThroughput,
     /// A controller allocates each slot; a slot without an allocation stays unused.
     Remote,

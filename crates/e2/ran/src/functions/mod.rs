@@ -47,7 +47,7 @@ pub trait StationFunction: Sync {
         true
     }
 
-    /// What it requires of a base station.
+    /// Returns what the function requires of a base station.
     fn requires(&self) -> Requires {
         Requires::default()
     }

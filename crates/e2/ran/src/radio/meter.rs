@@ -74,9 +74,9 @@ pub struct FlowMeter {
 pub struct Sample {
     /// End of the interval, in seconds.
     pub at_s: f64,
-    /// By UE's number.
+    /// Values of UEs, by UE number.
     pub ues: BTreeMap<u32, f64>,
-    /// By slice; `none` are UEs without a slice.
+    /// Values of slices, by slice; the key `none` is for UEs without a slice.
     pub slices: BTreeMap<String, f64>,
 }
 

@@ -117,9 +117,9 @@ impl UeMovement {
 /// Waiting times of packets since the last report of each kind.
 #[derive(Debug, Default)]
 struct ReportSojourns {
-    /// For SLICE, by slice.
+    /// Waiting times for SLICE reports, by slice.
     slices: BTreeMap<u16, Sojourn>,
-    /// For TRAFFIC, by C-RNTI: in RLC, and in each queue.
+    /// Waiting times for TRAFFIC reports: in RLC by C-RNTI, and in each queue.
     rlc: BTreeMap<u16, Sojourn>,
     queues: BTreeMap<(u16, u8), Sojourn>,
 }

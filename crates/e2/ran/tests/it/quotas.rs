@@ -52,7 +52,7 @@ struct OrderCase {
     cell: String,
     send: Vec<Sent>,
     down: Vec<f64>,
-    /// Without it, as in the downlink.
+    /// Uplink shares; default: those of the downlink.
     up: Option<Vec<f64>>,
 }
 

@@ -72,8 +72,8 @@ enum Waiting {
     North { node: GlobalE2NodeId, token: u64, command: SliceCommand },
     /// Handover for the northbound request with this token.
     HandOver { token: u64 },
-    /// To set quotas at a base station without SLICE, for a northbound request, by its token.
-    /// With the known reason of a refusal, and the control that is sent instead after one.
+    /// Sent for the northbound request with this token: sets quotas at a base station without SLICE.
+    /// `refusal` is the reason if the station refuses; `instead` is the control that is sent after a refusal.
     Quotas { token: u64, refusal: Option<&'static str>, instead: Option<Box<quotas::Control>> },
     /// Sent by the policy for these UEs.
     Policy { node: GlobalE2NodeId, command: SliceCommand, rntis: Vec<u16> },

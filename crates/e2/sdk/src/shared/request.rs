@@ -1,4 +1,4 @@
-//! Subscription requests at one node or at all, by a service model chosen at run time.
+//! Subscription requests to one node or to all nodes, with a service model chosen at run time.
 use super::queue::Queue;
 use crate::xapp::{Route, SubscriptionError, XappHandle};
 use bytes::Bytes;
@@ -118,7 +118,7 @@ impl ReportRequest {
     }
 }
 
-/// A subscription that is ended unless it is kept.
+/// Ends its subscription when dropped, except after [`keep`](Self::keep).
 struct Guard<'a> {
     xapp: &'a XappHandle,
     route: Option<Route>,

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::{PATHS, PIPELINE, missing_program};
 
-/// What the domain contributes to the command line.
+/// Verbs of the pipeline domain.
 pub static DOMAIN: Domain = Domain {
     verbs: &[
         Verb::new::<packets::Trace>(

@@ -159,7 +159,7 @@ pub enum TextConsumer {
     IpBatch,
     /// `nft -f`.
     Nft,
-    /// For people only: the kernel gets the [`xdp::Object`].
+    /// For display only: the kernel gets the [`xdp::Object`].
     Bpf,
     /// `sysctl -w`: one setting per line.
     Sysctl,

@@ -69,7 +69,7 @@ pub enum Change {
 pub enum EventKind {
     /// User `fluct-user` number n is added.
     UserArrives(u32),
-    /// That user is removed.
+    /// The user with this number is removed.
     UserDeparts(u32),
     /// User n moves to base station m (`handover`).
     Handover {
@@ -80,15 +80,15 @@ pub enum EventKind {
     },
     /// Server `fluct-server` number n is added.
     ServerArrives(u32),
-    /// That server is removed.
+    /// The server with this number is removed.
     ServerDeparts(u32),
     /// Additional MAC address n is added (`fluct-table`).
     MacArrives(u32),
-    /// That address is removed.
+    /// The MAC address with this number is removed.
     MacDeparts(u32),
     /// Additional route n is added (`fluct-l3-table`).
     RouteArrives(u32),
-    /// That route is removed.
+    /// The route with this number is removed.
     RouteDeparts(u32),
     /// Recorded update n is applied.
     RouteUpdate(u32),

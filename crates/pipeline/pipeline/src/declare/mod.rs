@@ -196,7 +196,7 @@ pub enum DropReason {
     Miss,
     /// Denied by a rule.
     Denied,
-    /// Above the user's rate.
+    /// The packet exceeds the user's rate.
     Metered,
     /// TTL or hop limit exceeded.
     HopLimit,

@@ -181,7 +181,7 @@ impl<A: Address> Tuple<A> {
 
 /// Compiled rules.
 pub(super) struct Acl<A = u32> {
-    /// In the order of their best rules.
+    /// Tuples, in the order of their best rules.
     tuples: Vec<Tuple<A>>,
     buckets: Vec<Bucket>,
     /// Rules with the same key are consecutive and in order.

@@ -77,9 +77,9 @@ impl Find4 for &Tables {
 }
 
 pub(super) struct Tables {
-    /// By the first 24 bits.
+    /// Table indexed by the first 24 bits.
     long: Box<[u16; 1 << 24]>,
-    /// By the first 12 bits. Used where the large table has no entry.
+    /// Table indexed by the first 12 bits. Used if the large table has no entry.
     short: Box<[u16; 1 << 12]>,
     groups: Vec<[u16; 256]>,
     free: Vec<u16>,

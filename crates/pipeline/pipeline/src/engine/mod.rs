@@ -61,7 +61,7 @@ pub struct Counters {
 /// A worker of a pipeline.
 pub struct Engine {
     compiled: Compiled,
-    /// By ingress port.
+    /// Stages of the path of each ingress port.
     paths: [Vec<PathStage>; 2],
     fakedrop: bool,
     width: IsaToken,

@@ -234,7 +234,7 @@ pub(super) struct BngOracle {
     parameters: Bng,
     users: Subscribers,
     servers: Servers,
-    /// By ingress port.
+    /// Rules of each ingress port.
     rules: [AclTable; 2],
     outward: HashMap<NatKey, Nat>,
     inward: HashMap<NatKey, Nat>,

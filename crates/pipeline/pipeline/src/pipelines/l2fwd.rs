@@ -97,7 +97,7 @@ impl L2fwd {
 }
 
 pub(super) struct L2fwdOracle {
-    /// By ingress port.
+    /// Known addresses of each ingress port.
     known: [HashSet<Mac>; 2],
 }
 

@@ -249,7 +249,7 @@ fn group(direction: Direction, index: u32, revision: u32) -> NextHop {
 
 pub(super) struct L3fwdOracle {
     parameters: L3fwd,
-    /// By ingress port: prefixes and groups. Of equal prefixes, the last counts.
+    /// Prefixes and groups of each ingress port. The last of several equal prefixes is used.
     tables: [Vec<(Prefix, u32)>; 2],
     revisions: Vec<u32>,
 }

@@ -1,4 +1,4 @@
-//! Address translation with a static population: private address and port to public ones, and back.
+//! Network address and port translation (NAPT) with a static table: private address and port to public ones, and back.
 use super::gateway::{self, nat_key as key, nat_value as value};
 use super::l3fwd::Family;
 use super::{Flow, ParameterError, Reference, TABLE_MAX, addressing, parameters};
@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 parameters! {
-    /// Parameters. Every port of the port range at every address of the address range has a translation, for TCP.
+    /// Parameters. The table has a translation for each combination of an address and a port of these ranges, for TCP.
     Nat, fakedrop true {
         range_ipv4_min: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1),
             "First private address. A private IPv6 address has it as its last 32 bits, within 2001:db9::/64.";
@@ -22,9 +22,9 @@ parameters! {
         range_port_min: u16 = 1000, "First private port, 1 or more.";
         range_port_max: u16 = 2000, "Last private port.";
         #[serde(with = "gateway::mac_text")]
-        uplink_dst_mac: Mac = Mac([0xaa, 0xbb, 0xbb, 0xaa, 0, 1]), "Destination MAC of what leaves by the core port.";
+        uplink_dst_mac: Mac = Mac([0xaa, 0xbb, 0xbb, 0xaa, 0, 1]), "Destination MAC of packets sent to the core port.";
         #[serde(with = "gateway::mac_text")]
-        downlink_dst_mac: Mac = Mac([0xaa, 0xcc, 0xdd, 0xcc, 0, 1]), "Destination MAC of what leaves by the access port.";
+        downlink_dst_mac: Mac = Mac([0xaa, 0xcc, 0xdd, 0xcc, 0, 1]), "Destination MAC of packets sent to the access port.";
         family: Family = Family::Ipv4, "IP version of translated packets; with both, translations alternate between them.";
     }
 }

@@ -6,9 +6,9 @@ use crate::declare::DropReason;
 /// Order in which a packet came back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Returned {
-    /// For the first time, and after those sent before it.
+    /// The packet arrives for the first time, in order.
     InOrder,
-    /// For the first time, after a packet that was sent later came out of the same port.
+    /// The packet arrives for the first time, but after a packet that was sent later to the same port.
     Misordered,
     /// A duplicate.
     Again,

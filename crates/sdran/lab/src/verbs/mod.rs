@@ -9,7 +9,7 @@ use ranlab_command::verb::{Domain, Verb};
 
 use crate::SDRAN;
 
-/// What the domain contributes to the command line.
+/// Verbs of the SD-RAN domain.
 pub static DOMAIN: Domain = Domain {
     verbs: &[
         Verb::new::<controller::Flexran>(

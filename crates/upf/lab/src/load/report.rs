@@ -412,7 +412,7 @@ impl Sides<'_> {
 /// Results of one step of a load with packets.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StepSummary {
-    /// For QoS: direction, offered and allowed rate, in bit/s.
+    /// QoS measurement: direction, offered and allowed rate, in bit/s.
     pub qos: Option<(Direction, f64, f64)>,
     /// Duration of sending, in seconds.
     pub seconds: f64,

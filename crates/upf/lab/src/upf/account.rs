@@ -299,7 +299,7 @@ impl Account {
         let mut trigger = 0;
         if let Some(period) = seconds(self.urr.measurement_period).filter(|_| is_due(self.period_ns, now_ns))
         {
-            // By the schedule, unless this thread has been away for longer than a period.
+            // The next report is due a period after the last one, or a period from now if the thread missed a period.
             let next = self.period_ns.unwrap_or(now_ns) + period;
             self.period_ns = Some(if next > now_ns { next } else { now_ns + period });
             trigger |= UsageReportTrigger::PERIO;

@@ -8,7 +8,7 @@ use ranlab_command::verb::{Domain, Template, Verb};
 
 use crate::{GATE, UPF};
 
-/// What the UPF contributes to the command line.
+/// Verbs of the UPF domain.
 pub static DOMAIN: Domain = Domain {
     verbs: &[
         Verb::new::<upf::Arguments>(&["upf"], 60, "Run a user plane function"),

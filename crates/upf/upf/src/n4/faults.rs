@@ -1,4 +1,4 @@
-//! Faults of user planes, one at a time. Each changes requests and responses on their way.
+//! Faults of user planes, injected one at a time. Each fault modifies requests and responses between SMF and UPF.
 //!
 //! The faults have been observed in implementations. Checks and monitoring are tested with them. Faults that concern
 //! packets are applied by the forwarding code: [`UpfFault::is_of_packets`].
@@ -25,41 +25,41 @@ macro_rules! faults {
 
 faults! {
     Association "association" "Association setups are refused.";
-    Heartbeat "heartbeat" "Each heartbeat has another Recovery Time Stamp.";
+    Heartbeat "heartbeat" "Each heartbeat has a different Recovery Time Stamp.";
     Modification "modification" "Modifications go unanswered.";
-    NarrowAction "narrow-action" "Apply Action of one byte makes a request go unanswered.";
+    NarrowAction "narrow-action" "A request whose Apply Action has one byte is not answered.";
     TextNames "text-names" "A network instance that is not DNS labels is refused with cause 75.";
     InterfaceType "interface-type" "Without 3GPP Interface Type uplink packets are dropped.";
     NodeIdInDeletion "node-id-in-deletion" "A deletion with a Node ID goes unanswered.";
     OldSessions "old-sessions" "Sessions outlive a changed Recovery Time Stamp.";
     Duplicates "duplicates" "A repeated request is carried out again.";
     PdnType "pdn-type" "Without PDN Type downlink packets are dropped.";
-    NoTunnel "no-tunnel" "The choice of a tunnel is accepted, without FTUP and without a tunnel.";
-    NarrowTriggers "narrow-triggers" "Reporting Triggers of two bytes make a request go unanswered.";
-    WrongTunnel "wrong-tunnel" "Downlink packets go into another tunnel than the modification requests.";
+    NoTunnel "no-tunnel" "A request to choose a TEID is accepted without the feature FTUP, but no TEID is chosen.";
+    NarrowTriggers "narrow-triggers" "A request whose Reporting Triggers have two bytes is not answered.";
+    WrongTunnel "wrong-tunnel" "Downlink packets are sent into a tunnel other than the one set by the modification.";
     NoAssociation "no-association" "An establishment without association is refused with cause 64.";
     UnknownSession "unknown-session" "A request about an unknown session is refused with cause 64.";
     MissingElement "missing-element" "A missing element is refused with cause 69.";
     WrongLength "wrong-length" "An element of wrong length is refused with cause 69.";
-    Version "version" "Another version goes unanswered.";
+    Version "version" "A request of another PFCP version is not answered.";
     AnyOwner "any-owner" "Requests about a session are accepted from any SMF.";
-    SourcePort "source-port" "Requests from another port than 8805 go unanswered.";
+    SourcePort "source-port" "Requests from a source port other than 8805 are not answered.";
     ReportDestination "report-destination" "Reports go to the source address of the establishment.";
     SetDeletion "set-deletion" "A session set deletion deletes nothing.";
     Release "release" "An association release goes unanswered.";
-    UeAddress "ue-address" "The choice of a UE address is accepted, and none is chosen.";
+    UeAddress "ue-address" "A request to choose a UE address is accepted, but no address is chosen.";
     Ports "ports" "Ports of a flow description are ignored.";
     BadFlow "bad-flow" "A flow description that cannot be read is accepted.";
-    EmptyFlow "empty-flow" "A rule with an empty flow description takes no packets.";
+    EmptyFlow "empty-flow" "A rule with an empty flow description matches no packets.";
     TypeOfService "type-of-service" "Filters by type of service are ignored.";
     N9 "n9" "Packets for an N9 tunnel go to the data network.";
     CpFunction "cp-function" "Packets for the SMF go to the data network.";
-    DualStack "dual-stack" "A UE with two addresses has its IPv4 address alone.";
-    Ethernet "ethernet" "Ethernet sessions are accepted, and frames dropped.";
+    DualStack "dual-stack" "For a UE with an IPv4 and an IPv6 address, only IPv4 works.";
+    Ethernet "ethernet" "Ethernet sessions are accepted, but their frames are dropped.";
     Gate "gate" "Gates are always open.";
-    QosFlow "qos-flow" "Downlink packets have the QoS flow of the uplink.";
+    QosFlow "qos-flow" "Downlink packets are marked with the QFI of the uplink.";
     Marking "marking" "Transport Level Marking is ignored.";
-    Application "application" "A rule for an application takes every packet.";
+    Application "application" "A rule for an application matches every packet.";
     UnknownApplication "unknown-application" "A rule for an unknown application is accepted.";
     UsageAtDeletion "usage-at-deletion" "Deletions are answered without usage.";
     Threshold "threshold" "Volume thresholds are not reported.";
@@ -72,17 +72,17 @@ faults! {
     TimeThreshold "time-threshold" "Time thresholds are not reported.";
     TimeQuota "time-quota" "Time quotas are ignored.";
     HoldingTime "holding-time" "Quota holding times are ignored.";
-    InactivityDetection "inactivity-detection" "Time without packets is measured.";
+    InactivityDetection "inactivity-detection" "Inactivity Detection Time is ignored: time without packets is measured, too.";
     Start "start" "The start of traffic is not reported.";
     Stop "stop" "The stop of traffic is not reported.";
     Linked "linked" "Linked usage rules do not report.";
     Echo "echo" "Echo requests go unanswered.";
     UnknownTunnel "unknown-tunnel" "Packets into unknown tunnels are dropped silently.";
     TeidZero "teid-zero" "Packets with TEID 0 are answered with an error indication.";
-    OffFilter "off-filter" "Packets that no rule takes are answered with an error indication.";
+    OffFilter "off-filter" "Packets that match no rule are answered with an error indication.";
     ErrorIndication "error-indication" "Error indications are not reported.";
-    Paging "paging" "Waiting packets are not reported.";
-    Buffering "buffering" "Waiting packets are dropped at a modification.";
+    Paging "paging" "Buffered downlink packets are not reported.";
+    Buffering "buffering" "A modification drops buffered packets.";
     EndMarker "end-marker" "Two end markers are sent.";
     Garbage "garbage" "The tenth request that cannot be read ends the user plane.";
 }
@@ -93,7 +93,7 @@ impl UpfFault {
         Self::ALL.iter().find(|(fault, ..)| *fault == self).map_or("", |(_, name, _)| name)
     }
 
-    /// Returns the fault with this name.
+    /// Returns the fault with this name, or `None`.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(_, own, _)| *own == name).map(|(fault, ..)| *fault)
     }
@@ -104,7 +104,7 @@ impl UpfFault {
         matches!(self, Echo | UnknownTunnel | TeidZero | OffFilter | EndMarker)
     }
 
-    /// Applies a fault that is expressed as demands of a dialect.
+    /// Applies a fault that can be expressed as [`UpfRequirements`]; other faults have no effect here.
     pub(super) fn apply(self, demands: &mut UpfRequirements) {
         match self {
             Self::NarrowAction => demands.apply_action_least = 2,

@@ -107,7 +107,7 @@ pub struct SessionTemplates {
     cp_seid: Slot,
     uplink_teid: Option<Slot>,
     ue: [Slot; 2],
-    /// By IP version of the base station (IPv4, IPv6), and by end markers (without, with).
+    /// Downlink templates, indexed by IP version of the base station (IPv4, IPv6) and by end markers (without, with).
     downlink: [[(Template, Slot, Slot); 2]; 2],
     buffer: Template,
     deletion: Template,

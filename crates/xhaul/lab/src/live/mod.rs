@@ -167,9 +167,9 @@ pub enum Segment {
     CellDown,
     /// DU to vBBU.
     CellUp,
-    /// The other vBBU to the other DU.
+    /// From the other vBBU to the other DU.
     NeighbourDown,
-    /// The other DU to the other vBBU.
+    /// From the other DU to the other vBBU.
     NeighbourUp,
     /// CU to the midhaul.
     BackgroundDown,

@@ -60,7 +60,7 @@ pub enum SharingKind {
 pub enum Origin {
     /// Measured on the profile's machine.
     Measured,
-    /// From literature, with assumptions; `source` names both.
+    /// Cost from literature, with assumptions; `source` names both.
     Literature,
     /// An assumption; `source` explains it. Results must also hold for other values.
     Assumed,

@@ -51,7 +51,7 @@ pub(super) fn keys() -> Vec<Key> {
 pub(super) enum Profile {
     /// Strict priority, and no frame above [`PROFILE_BYTES_MAX`].
     A,
-    /// The same with preemption of other traffic's frames, which may be longer.
+    /// Strict priority with preemption; frames of other traffic may be longer than [`PROFILE_BYTES_MAX`].
     B,
 }
 

@@ -6,7 +6,7 @@ use ranlab_command::verb::{Domain, Verb};
 
 use crate::{PATHS, XHAUL};
 
-/// What the domain contributes to the command line.
+/// Verbs of the xhaul domain.
 pub static DOMAIN: Domain = Domain {
     verbs: &[Verb::new::<sharing::Arguments>(
         &["bench", "sharing"],

@@ -45,7 +45,7 @@ impl Order {
         let before = sorted(&vec![true; count], pairs());
         let mut left = vec![true; count];
         before.iter().for_each(|&stage| left[usize::from(stage)] = false);
-        // The same from the end.
+        // Repeats this from the ends of the paths.
         let mut after = sorted(&left, pairs().map(|(from, to)| (to, from)));
         after.reverse();
         after.iter().for_each(|&stage| left[usize::from(stage)] = false);

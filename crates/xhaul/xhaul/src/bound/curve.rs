@@ -115,7 +115,7 @@ impl Arrival {
 pub(super) enum Work {
     /// Its bytes on the wire, plus `extra_bytes`.
     Bytes { ps_per_byte: Ps, extra_bytes: u64 },
-    /// The same for every frame.
+    /// A constant amount of work per frame.
     Frame(Ps),
 }
 
@@ -308,7 +308,7 @@ pub(super) fn bytes(ps_per_byte: Ps) -> Work {
     Work::Bytes { ps_per_byte, extra_bytes: 0 }
 }
 
-/// The same for frames that interrupt another one.
+/// Work in bytes on the wire for frames that interrupt another one.
 pub(super) fn interrupting(ps_per_byte: Ps) -> Work {
     Work::Bytes { ps_per_byte, extra_bytes: u64::from(WIRE_PREEMPTION_BYTES) }
 }

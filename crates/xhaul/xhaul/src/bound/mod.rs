@@ -46,7 +46,7 @@ pub enum Curves {
 /// The longest delay of a flow's frames.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bound {
-    /// From release to arrival at the destination, ps.
+    /// Maximum delay from release to arrival at the destination, ps.
     pub delay_ps: Ps,
     /// The shortest it can be, ps.
     pub least_ps: Ps,
@@ -64,7 +64,7 @@ pub enum Theorem {
     Fifo,
     /// The service that strict priority leaves to a class, behind one frame of a lower one.
     StrictPriority,
-    /// The same with frames that are interrupted.
+    /// Strict priority with preemption: frames of lower classes are interrupted.
     Preemption,
     /// Strict priority within the windows of a gate, each without a guard.
     GateWindows,
@@ -210,7 +210,7 @@ struct Analysis<'n> {
     network: &'n Network,
     /// The curve of each flow at its source.
     sources: Vec<Arrival>,
-    /// What is known of each flow at each stage of its path, and behind it.
+    /// Known properties of each flow at each stage of its path, and after the last stage.
     entries: Vec<Vec<Option<Entry>>>,
     /// Delays are rounded up to multiples of this, ps.
     step_ps: Ps,
@@ -233,8 +233,8 @@ impl<'n> Analysis<'n> {
         (0..self.entries.len()).map(|flow| self.entry(flow, self.entries[flow].len() - 1).bound).collect()
     }
 
-    /// What is known of a flow where it enters a stage; within a circle at first only what is known before it, as if
-    /// nothing between varied its delay.
+    /// Returns the known properties of a flow at a stage. In a cycle, these are at first those of an earlier stage, as if
+    /// the stages in between did not vary its delay.
     fn entry(&self, flow: usize, hop: usize) -> Entry {
         let known = self.entries[flow][..=hop].iter().rev().flatten().next();
         known.cloned().unwrap_or_else(|| Entry {
@@ -298,7 +298,7 @@ impl<'n> Analysis<'n> {
             };
             let least_ps = lasts.iter().map(|last| last.bound.least_ps).min().unwrap_or(0);
             let bound = Bound { least_ps, ..slowest.bound.clone() };
-            // Of several copies the first counts, which may be any.
+            // The first copy of a frame counts, and each branch can be the fastest.
             let arrival = match lasts.len() {
                 1 => slowest.arrival,
                 _ => self.sources[index].later(bound.delay_ps - least_ps),

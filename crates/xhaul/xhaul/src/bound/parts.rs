@@ -1,4 +1,5 @@
-//! Parts of redundant flows, each a flow by itself: the common start, the branches, the common end.
+//! Splits each redundant flow into parts: the common start, the branches and the common end. Each part is analysed as a
+//! flow.
 
 use super::super::network::{Flow, Network, Shared, StageId};
 use super::Bound;
@@ -6,9 +7,9 @@ use super::Bound;
 /// A network in which every frame of a flow is sent once.
 pub(super) struct Parts {
     pub(super) network: Network,
-    /// For each part, those before it.
+    /// For each part, the parts that directly precede it.
     pub(super) before: Vec<Vec<usize>>,
-    /// For each original flow, the parts with which it ends.
+    /// For each original flow, its last parts: one, or the branches if they have no common end.
     last: Vec<Vec<usize>>,
 }
 
@@ -44,7 +45,7 @@ impl Parts {
         self.network.flows.len() - 1
     }
 
-    /// The stage before a part's first one, if it follows one part.
+    /// Returns the stage before the first stage of a part, if exactly one part precedes it.
     pub(super) fn stage_before(&self, part: usize) -> Option<StageId> {
         match self.before[part][..] {
             [before] => self.network.flows[before].path.last().copied(),
@@ -52,13 +53,13 @@ impl Parts {
         }
     }
 
-    /// The stage behind a part's last one; of several branches the first.
+    /// Returns the stage after the last stage of a part. If several branches follow, returns that of the first branch.
     pub(super) fn stage_after(&self, part: usize) -> Option<StageId> {
         let after = self.before.iter().position(|before| before.contains(&part))?;
         self.network.flows[after].path.first().copied()
     }
 
-    /// The stages at which a part follows another: the last of the one, the first of the other.
+    /// Returns each boundary between two parts: the last stage of the first part and the first stage of the second one.
     pub(super) fn joints(&self) -> impl Iterator<Item = (StageId, StageId)> {
         let ends = |before: usize| self.network.flows[before].path.last().copied();
         self.before.iter().zip(&self.network.flows).flat_map(move |(before, flow)| {
@@ -66,7 +67,7 @@ impl Parts {
         })
     }
 
-    /// The bound of each original flow: that of the slowest path, which holds if all others are cut.
+    /// Returns the bound of each original flow. It is that of the slowest path, so it also holds if the other paths fail.
     pub(super) fn join(&self, found: &[Bound]) -> Vec<Bound> {
         let of = |last: &Vec<usize>| {
             let bounds = || last.iter().map(|&part| &found[part]);

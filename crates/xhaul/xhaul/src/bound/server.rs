@@ -60,9 +60,9 @@ pub(super) struct GateWindows {
 /// Calculus Analysis" (2021), theorem 1.
 #[derive(Debug)]
 pub(super) struct DrrService {
-    /// Of the class itself.
+    /// Quantum of this class.
     pub(super) quantum: Ps,
-    /// The most that a turn leaves over: less than its longest frame.
+    /// Maximum deficit left after a round: less than the longest frame of the class.
     pub(super) left: Ps,
     /// The sum of the other quanta, and of one deficit of each.
     pub(super) others: Ps,
@@ -140,7 +140,7 @@ impl Server {
                 let own = sum(&|_| true, work);
                 vec![Self { own, higher: Sum::default(), blocking: 0, theorem: Theorem::Fifo, ..base }]
             }
-            // Behind their regulators frames have priority as ever.
+            // Regulators delay frames before the queue; the order of the queue is unchanged.
             Scheduler::StrictPriority => vec![base],
             Scheduler::Asynchronous => vec![Self { theorem: Theorem::Regulators, ..base }],
             Scheduler::Preemption { .. } => {

@@ -55,7 +55,7 @@ pub(super) fn round_robin(
             theorem: Theorem::Rounds,
         }
     };
-    // As if all other classes had priority: the line is idle before, so no frame has started.
+    // Treats all other classes as having priority. The link is idle before, so no frame is in transmission.
     let rest = guests.iter().filter(|other| other.class != guest.class);
     let higher = Sum::new(network, rest, work, 0);
     let last = Server { higher, blocking: 0, theorem: Theorem::WorkConserving, ..base };
@@ -169,7 +169,7 @@ pub(super) fn credit_based(network: &Network, slopes: &Slopes<'_>, class: u8, ba
             slopes.idle_slope(other).is_some() && guests.iter().any(|guest| guest.class == other)
         })
         .collect();
-    // By arrivals: a shaped class may have gathered frames before the queue of this class began to fill.
+    // Bounds higher classes by their arrivals: a shaped class may have queued frames before this class became backlogged.
     let higher = shaped.iter().fold(unshaped(), |sum, &other| {
         let of_class = guests.iter().filter(|guest| guest.class == other);
         sum.and(Sum::new(network, of_class, work, waits[usize::from(other)]))

@@ -88,7 +88,7 @@ struct Packet {
     left: u32,
     sequence: u64,
     born: Ps,
-    /// At the current stage.
+    /// Time of arrival at the current stage.
     arrived: Ps,
     /// Eligibility time at an asynchronous shaper.
     eligible: Ps,
@@ -174,7 +174,7 @@ impl<'n> Simulation<'n> {
         self.report()
     }
 
-    /// The same, with the first `most` frames that reached their destination, in order.
+    /// Like [`run`](Self::run). Also returns the first `most` frames that reached their destination, in order.
     pub fn run_keeping(mut self, most: usize) -> (Report, Vec<Delivery>) {
         self.kept_max = most;
         self.drive();

@@ -7,7 +7,7 @@ use super::super::time::Ps;
 /// Result of a simulation of a network.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
-    /// For each flow, in the network's order.
+    /// Reports of the flows, in the network's order.
     pub flows: Vec<FlowReport>,
     /// Maximum backlog of each stage: bytes on the wire in a queue of a port, frames at a host, bytes waiting
     /// for the air.
@@ -39,7 +39,7 @@ pub struct FlowReport {
     pub late: u64,
     /// Delay and its variation over the delivered frames.
     pub delays: Delays,
-    /// The same up to the radio link after the last wire; `None`: the path does not end with one.
+    /// Delay up to the radio link after the last wire; `None` if the path does not end with a radio link.
     pub wired: Option<Box<Delays>>,
     /// Delay of each stage of the path, then of each further path.
     pub segments: Vec<Segment>,

@@ -49,7 +49,7 @@ pub(super) struct Credit {
     link_bps: i128,
     value: i128,
     since: Ps,
-    /// On the line until then.
+    /// Time at which the current transmission ends.
     sending_until: Ps,
     waiting: bool,
 }

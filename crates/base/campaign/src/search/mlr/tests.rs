@@ -249,7 +249,7 @@ fn both_searches_agree_on_a_steady_device() {
     assert!((found.lower.unwrap() / plain.found().lower.unwrap() - 1.0).abs() <= 0.02);
 }
 
-/// By `TargetStat.pessimistic_loss_ratio` of the authors' package MLRsearch 1.2.1 (PyPI), fed with the same trials.
+/// Expected values: `TargetStat.pessimistic_loss_ratio` of the authors' package MLRsearch 1.2.1 (PyPI) for the same trials.
 #[test]
 fn conditional_throughput_equals_reference_package() {
     let trials = |counts: &[(u32, f64, f64)]| -> Vec<(f64, f64)> {

@@ -30,7 +30,7 @@ pub(super) struct Evidence {
     pub(super) load: f64,
     /// Packets that were sent.
     pub(super) packets: f64,
-    /// Of these, lost.
+    /// Packets that were lost.
     pub(super) lost: f64,
     /// Logarithm of its seconds, cached because every grid position needs it.
     ln_seconds: f64,
@@ -100,7 +100,7 @@ pub(super) fn fit(device: Device, evidence: &[Evidence], target: f64, loads: (f6
     let spread = place(all, best, SPREADS);
     let dispersion = match device {
         Device::Bursts(shape) => dispersion(shape, evidence, target.ln(), peak, spread),
-        // That is what it is about.
+        // The model itself describes the differences between trials, so there is no additional dispersion.
         Device::Wavers => 1.0,
     };
     let counts = |at: &usize| worth[*at].1 > most - NOTHING * dispersion;

@@ -24,7 +24,7 @@ impl Shape {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Stretch, Self::Erf];
 
-    /// As metrics name it.
+    /// Returns the name used in metrics.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -95,7 +95,7 @@ fn ln_root_two_pi() -> f64 {
     (2.0 * std::f64::consts::PI).ln() / 2.0
 }
 
-/// Of the standard normal distribution.
+/// Returns the density of the standard normal distribution.
 fn density(x: f64) -> f64 {
     ln_density(x).exp()
 }

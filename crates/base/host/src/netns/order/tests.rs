@@ -1,8 +1,8 @@
-//! Arguments for `tc`, word by word: the kernel of this machine need not support any of it.
+//! Tests of the generated arguments for `tc`. They run no `tc`, so the kernel need not support the schedulers.
 
 use super::*;
 
-/// A cell with the highest rank, a neighbour at 3, a background at 7.
+/// A neighbour of rank 3 and background traffic of rank 7. The cell has no entry: the default rank 0, the highest.
 const RANKED: [(Ipv4Addr, u8); 2] = [(Ipv4Addr::new(10, 77, 0, 2), 3), (Ipv4Addr::new(10, 77, 0, 3), 7)];
 
 fn link(order: RankOrder) -> Link<'static> {
@@ -14,7 +14,7 @@ fn told_to_tc(order: RankOrder) -> String {
 }
 
 #[test]
-fn strict_priority_and_turns_are_classes_of_htb() {
+fn strict_priority_and_rounds_use_htb_classes() {
     let strict = told_to_tc(RankOrder::Strict);
     let golden = "\
 qdisc replace dev nic root handle 1: htb default 1
@@ -40,7 +40,7 @@ filter add dev nic parent 1: protocol ip u32 match ip dst 10.77.0.3/32 flowid 1:
 }
 
 #[test]
-fn cbs_is_a_band_below_a_bucket() {
+fn credit_shaper_uses_cbs_band_below_token_bucket() {
     let shaped = told_to_tc(RankOrder::Credit { idle_bps: 20_000_000 });
     let golden = "\
 qdisc replace dev nic root handle 1: tbf rate 100000000bit burst 3200 limit 500000
@@ -56,13 +56,13 @@ filter add dev nic parent 10: protocol ip u32 match ip dst 10.77.0.3/32 flowid 1
     let veth = Link { port_bps: 10_000_000_000, ..link(RankOrder::Credit { idle_bps: 20_000_000 }) };
     let told = words("nic", &veth).join("\n");
     assert!(told.contains("idleslope 20000 sendslope -9980000 hicredit 4 locredit -1534"), "{told}");
-    // A rate above that of the link becomes almost the whole link.
+    // An idle slope above the rate of the link is reduced to 1 kbit/s less than that rate.
     assert!(credit(7_000_000_000, 1_000_000_000).starts_with("cbs idleslope 999999 sendslope -1 "));
 }
 
 #[test]
 fn gates_use_taprio_with_queue_per_rank() {
-    // The cell alone for 100 us, then all other traffic.
+    // The gate of the cell is open for 100 us, then the gates of all other ranks for 900 us.
     let told = told_to_tc(RankOrder::Gates { entries: vec![(100_000, 0b1), (900_000, 0b1111_1110)] });
     let golden = "\
 qdisc replace dev nic clsact
@@ -82,7 +82,7 @@ filter add dev nic egress protocol all prio 2 matchall action skbedit priority 7
 }
 
 #[test]
-fn launch_times_use_etf_band_by_priority() {
+fn launch_times_use_etf_for_their_priority() {
     let golden = [
         "qdisc replace dev mh0 root handle 10: prio bands 2 priomap 1 1 1 1 1 1 1 0 1 1 1 1 1 1 1 1",
         "qdisc replace dev mh0 parent 10:1 etf clockid CLOCK_TAI delta 300000",

@@ -206,7 +206,7 @@ mod tests {
             Err(OrderError::NotOffered { style: 2, action: 6, offered, .. }) if offered == "3/1"
         ));
         assert!(matches!(send(&order, &[]), Err(OrderError::NoFunction(_))));
-        // What a definition of another dialect offers is unknown.
+        // An undecodable definition (another dialect) does not prevent the control.
         assert!(send(&order, &[function(OID, Bytes::from_static(b"\xff\xff\xff"))]).is_ok());
     }
 

@@ -7,7 +7,7 @@ use ranlab_e2_codec::e2sm::common::UeId;
 use ranlab_e2_codec::e2sm::kpm::*;
 use ranlab_e2_codec::e2sm::per::Text;
 
-/// Subject of the values, and the format of the definition and message.
+/// Subject of a report: the node or UEs. Determines the formats of the action definition and of the indication message.
 enum ReportForm {
     /// The node: format 1 and message format 1.
     Node,
@@ -36,7 +36,8 @@ pub(super) fn name_of(measurement: &Measurement) -> Option<&str> {
     }
 }
 
-/// Returns a quantity for each label of each measurement, or `None` if one is not available, or not per UE.
+/// Returns a quantity for each label of each measurement. Returns `None` if a measurement or label is not available, or,
+/// with `of_ue`, not available per UE.
 fn quantities(infos: &[MeasurementInfo], of_ue: bool, station: &Station) -> Option<Vec<(Quantity, Scope)>> {
     let of_info = |info: &MeasurementInfo| {
         let quantity = Quantity::from_name(name_of(&info.measurement)?, of_ue)?;
@@ -50,7 +51,7 @@ fn quantities(infos: &[MeasurementInfo], of_ue: bool, station: &Station) -> Opti
 
 impl Plan {
     /// Creates a plan from a definition, with its granularity in milliseconds. Returns `None` if the station cannot
-    /// provide the data. The reports follow the same ASN.1 text as the definition.
+    /// provide the data. `text` is the variant of the ASN.1 definitions that the action uses; reports use it, too.
     pub(super) fn new(format: ActionFormat, text: Text, station: &Station) -> Option<(Self, u32)> {
         let number = |ue: &UeId| ue.number();
         let (of, measurements) = match format {

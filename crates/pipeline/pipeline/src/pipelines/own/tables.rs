@@ -61,7 +61,7 @@ pub(super) struct Named {
     entries: usize,
     /// Next hops of the first forwarding table's file, for its updates.
     first_hops: Option<Hops>,
-    /// What was read and is not acted on.
+    /// Notes on entries that are read but ignored.
     pub(super) notes: Vec<String>,
 }
 

@@ -51,7 +51,7 @@ const LEAKED_HEAD_BYTES: usize = 2_048;
 /// Behaviour of a full queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum QueueKind {
-    /// As published: drops the message and leaks its memory.
+    /// Behaviour of the published controller: drops the message and leaks its memory.
     #[default]
     Leaky,
     /// Stops reading connections until there is room.
@@ -63,7 +63,7 @@ pub enum QueueKind {
 pub enum RibShare {
     /// Fixed share of the RIB updater: 0.2 in FlexRAN, 0.8 in AltFlexRAN.
     Fixed(f64),
-    /// As much as the updater needs, between 10 % and 90 %.
+    /// Share that the updater needs, between 10 % and 90 %.
     Adaptive,
 }
 

@@ -62,14 +62,14 @@ table! {
     }
     /// PFCP Session Deletion Request (§7.5.6).
     SessionDeletionRequest {
-        60 => node_id: O NodeId, "Of later releases, where another control plane deletes.";
-        57 => cp_f_seid: O FSeid, "Of later releases, where another control plane deletes.";
+        60 => node_id: O NodeId, "Node id of another SMF that deletes the session (later releases).";
+        57 => cp_f_seid: O FSeid, "F-SEID of another SMF that deletes the session (later releases).";
     }
     /// PFCP Session Deletion Response (§7.5.7).
     SessionDeletionResponse {
         19 => cause: M Cause, "Cause: accepted or rejected.";
         40 => offending_ie: C OffendingIe, "Offending element.";
-        79 => usage_reports: List UsageReport, "The last measurements.";
+        79 => usage_reports: List UsageReport, "Usage up to the deletion.";
     }
     /// PFCP Session Report Request (§7.5.8).
     SessionReportRequest {

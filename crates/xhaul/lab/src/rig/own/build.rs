@@ -1,4 +1,4 @@
-//! From a network file to a routed network.
+//! Conversion of a network file to a routed network.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,7 +21,7 @@ const SCHEDULERS: [&str; 7] = ["fifo", "strict", "preemption", "gates", "drr", "
 /// Maximum switches of a ring, or of a tree.
 const SWITCHES_MAX: usize = 512;
 
-/// What is read so far.
+/// Builds a routed network from a network file.
 pub(super) struct Builder<'s> {
     pub(super) setup: &'s Setup,
     pub(super) path: &'s Path,

@@ -105,7 +105,7 @@ fn cell(row: &CellRow) -> Result<(), OwnError> {
         (row.t1a_up.is_some(), row.t2a_up.is_some(), "`t1a_up` and `t2a_up`"),
         (row.ta3_up.is_some(), row.ta4_up.is_some(), "`ta3_up` and `ta4_up`"),
     ] {
-        // Of another split they are refused as such.
+        // For other splits, these columns are refused elsewhere.
         if sent != received && row.split == "7.2x" {
             return Err(value(
                 of,

@@ -56,9 +56,9 @@ pub(super) struct GateRow {
 #[derive(Debug, Clone, Deserialize)]
 struct TraceRow {
     time_ns: u64,
-    /// With preamble.
+    /// Size with preamble.
     octets: Option<u32>,
-    /// From destination address to check sequence.
+    /// Size from the destination address to the check sequence.
     bytes: Option<u32>,
 }
 

@@ -105,7 +105,7 @@ pub enum Timing {
         /// Period, milliseconds.
         interval_ms: u32,
     },
-    /// On an event.
+    /// Triggered by an event.
     Triggered,
 }
 

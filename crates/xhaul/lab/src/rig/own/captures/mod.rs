@@ -93,7 +93,7 @@ fn window(
     }))
 }
 
-/// By how much the control messages of an eAxC and direction come before the data of the same symbol, in ns.
+/// Returns the time by which control messages of an eAxC and direction precede the data of the same symbol, in ns.
 fn lead(series: Series, all: &[(Series, Option<Spread>)]) -> Option<(i64, i64)> {
     let of = |wanted: Series| all.iter().find(|(own, _)| *own == wanted).and_then(|(_, spread)| *spread);
     if series.control {
@@ -104,7 +104,7 @@ fn lead(series: Series, all: &[(Series, Option<Spread>)]) -> Option<(i64, i64)> 
     Some((data.least_ns - control.most_ns, data.most_ns - control.least_ns))
 }
 
-/// What a series shows: frames, sizes, rate, sequence, and the window that the arrivals need.
+/// Describes a series: frames, sizes, rate, sequence numbers, and the receive window that its arrivals need.
 fn words(series: Series, record: &SeriesRecord, reference: Reference, lead: Option<(i64, i64)>) -> String {
     let sizes = || record.frames.iter().map(|(_, wire)| wire - WIRE_GAP_BYTES);
     let least = sizes().min().unwrap_or(0);
@@ -152,7 +152,7 @@ fn us(least_ns: i64, most_ns: i64) -> String {
 }
 
 impl Capture {
-    /// What the capture has that is no flow, and what its clock follows.
+    /// Describes the time reference of the capture and the frames that belong to no flow.
     fn words(&self, name: &str, reference: Reference) -> Vec<String> {
         let mut all = Vec::new();
         if let Some(clock) = reference.clock() {

@@ -33,7 +33,7 @@ pub(super) struct Series {
     pub(super) control: bool,
 }
 
-/// What a capture has of a series.
+/// Frames of a series in a capture.
 #[derive(Debug, Default)]
 pub(super) struct SeriesRecord {
     /// Times since the first frame of the capture, and bytes on the wire.
@@ -210,7 +210,7 @@ fn payload(frame: &[u8]) -> Option<(Option<u8>, &[u8])> {
 fn message(bytes: &[u8], cut: bool) -> Result<(Stream<'_>, bool, Option<&[u8]>), Skipped> {
     let (decoded, next) = match Message::decode(bytes) {
         Ok(decoded) => decoded,
-        // Of a cut frame the headers are enough.
+        // The headers suffice if the capture has truncated the frame.
         Err(EcpriError::Truncated { .. }) if cut => return cut_message(bytes),
         Err(_) => return Err(Skipped::Invalid),
     };
@@ -265,7 +265,7 @@ impl SeriesRecord {
     pub(super) fn mbps(&self) -> Option<f64> {
         let (first, _) = self.frames.first()?;
         let (last, _) = self.frames.last()?;
-        // Those of the last frame follow the time.
+        // The bytes of the last frame are sent after the interval, so they do not count.
         let before = self.frames.iter().rev().skip(1);
         let bytes: u64 = before.map(|(_, wire)| u64::from(*wire)).sum();
         (last > first).then(|| bytes as f64 * 8e6 / (last - first) as f64)

@@ -18,7 +18,7 @@ pub(super) struct Mark {
     pub(super) air_ns: u64,
 }
 
-/// What the clock of a capture follows.
+/// Time reference of the clock of a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reference {
     /// UTC: radio frames begin at multiples of 10 ms of GPS time.

@@ -63,7 +63,7 @@ fn candidates([from, to]: [(f64, f64); 2], width: f64) -> Vec<Area> {
         width,
         height: LABEL_HEIGHT,
     };
-    // Above a flat line first.
+    // Tries positions above a flat line first.
     let above = if across.1 < 0.0 { 1.0 } else { -1.0 };
     ALONG.iter().flat_map(|&along| [place(along, above), place(along, -above)]).collect()
 }
