@@ -227,7 +227,7 @@ const RUNS: usize = 10;
 const AT_ONCE: usize = 5;
 
 #[test]
-fn stalled_reader_and_edge_triggered_writer_end_ten_of_ten() {
+fn stalled_reader_and_edge_triggered_writer_always_finish() {
     let next = AtomicUsize::new(0);
     let run_all = || {
         while let Some(run) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|run| *run < RUNS) {

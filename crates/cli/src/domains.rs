@@ -152,7 +152,7 @@ pub fn by_name(lab: &RigContext, name: &str) -> Option<Box<dyn Rig>> {
 /// Returns the findings of a campaign in words ([`Rig::verdict`]); empty for an unknown rig.
 #[cfg(feature = "bench")]
 pub fn verdict(results: &ranlab_campaign::results::Results) -> Vec<String> {
-    // Nothing is started, so the laboratory does not matter.
+    // No component is started, so an empty context suffices.
     by_name(&RigContext::new(""), &results.scenario.rig).map_or_else(Vec::new, |rig| rig.verdict(results))
 }
 

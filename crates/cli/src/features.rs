@@ -123,7 +123,7 @@ mod tests {
     const ALWAYS: [&str; 5] = ["gateway", "worker", "doctor", "completions", "man"];
 
     #[test]
-    fn every_verb_is_of_a_feature_or_of_every_build() {
+    fn each_verb_belongs_to_a_feature_or_all_builds() {
         let mut found = Vec::new();
         for verb in ranlab_command::verb::verbs(DOMAINS) {
             let path = verb.path.join(" ");

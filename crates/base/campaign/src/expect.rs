@@ -20,15 +20,15 @@ use laws::LawOutcome;
 named! {
     /// Result of an expectation.
     pub enum Verdict {
-        /// It does, with the whole interval.
+        /// The expectation holds for the whole interval.
         Holds = "holds",
-        /// It does not, and need not: an absolute value from other hardware. Never tuned to.
+        /// The expectation does not hold, and need not: it is an absolute value from other hardware. Never tuned to.
         Differs = "differs",
         /// The measured interval lies on both sides of the expected value; or there is a single repeat and so
         /// no interval; or other work disturbed repeats that the scenario keeps regardless. More or quieter
         /// repeats would decide.
         Inconclusive = "inconclusive",
-        /// It does not, and was marked `required`.
+        /// The expectation does not hold, and was marked `required`.
         Fails = "fails",
         /// The result was measured with another file format, scenario or behaviour of the rig: it does not
         /// represent today's.
@@ -43,7 +43,7 @@ named! {
 pub struct Judged {
     /// Name of the metric.
     pub metric: String,
-    /// Where, as people read it.
+    /// Readable name of the point.
     #[serde(rename = "where")]
     pub place: String,
     /// The paper's statement.

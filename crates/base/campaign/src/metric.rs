@@ -73,12 +73,12 @@ pub const UNSENT_AT_MOST: f64 = 0.01;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Exact {
-    /// It varies from repeat to repeat.
+    /// The value varies from repeat to repeat.
     #[default]
     Never,
-    /// In every run.
+    /// The value is exact in every run.
     Always,
-    /// If a setting has one of these values.
+    /// The value is exact if the setting has one of these values.
     When(String, Vec<String>),
 }
 

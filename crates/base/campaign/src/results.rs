@@ -25,7 +25,7 @@ pub struct Finished {
     pub position: u32,
     /// Outcome of the repeat.
     pub outcome: Outcome,
-    /// Why, if it is not `ok`.
+    /// Reason of the outcome, if it is not `ok`.
     pub reason: String,
     /// Recorded measurements.
     pub recording: Recording,
@@ -40,17 +40,17 @@ pub trait ResultSink {
     /// The (point, repeat) pairs that need not be measured again.
     ///
     /// # Errors
-    /// The medium's fault.
+    /// Returns an error if the journal cannot be read.
     fn finished(&self) -> Result<BTreeSet<(usize, u32)>, JournalError>;
 
     /// Stores a repeat.
     ///
     /// # Errors
-    /// The medium's fault; the campaign stops, and no part of the repeat is stored.
+    /// Returns an error if writing fails. The campaign then stops, and no part of the repeat is stored.
     fn commit(&mut self, finished: &Finished) -> Result<(), JournalError>;
 }
 
-/// The journal's medium failed.
+/// The journal could not be read or written.
 #[derive(Debug, thiserror::Error)]
 #[error("the campaign's results cannot be kept: {0}")]
 pub struct JournalError(pub String);

@@ -21,7 +21,7 @@ pub struct Trial {
 pub enum TrialOutcome {
     /// The system kept up.
     Pass,
-    /// It did not.
+    /// The system did not keep up.
     Fail,
     /// The load was not sent: neither pass nor fail. The search continues below it.
     Unsent,

@@ -152,7 +152,7 @@ impl UslFlag {
     }
 }
 
-/// Why no law could be fitted.
+/// Reason why no law could be fitted.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UslError {

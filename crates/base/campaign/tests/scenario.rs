@@ -161,7 +161,7 @@ fn the_json_schema_knows_every_key() {
     assert!(schema["$defs"]["mock.axes"]["properties"]["load.workers"].is_object());
 }
 
-/// It was passed over in silence: the axis won.
+/// Regression test: the setting was ignored silently in favour of the axis.
 #[test]
 fn command_line_setting_is_not_swept() {
     let text = "title = \"t\"\nrig = \"mock\"\n[sweep.axes]\n\"load.workers\" = [1, 2]\n\"load.rate\" = [100.0, 200.0]\n";

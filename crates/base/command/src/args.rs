@@ -19,7 +19,7 @@ pub struct TlsFiles {
     /// The private key that belongs to it (PEM)
     #[arg(long, global = true, hide = true, value_name = "FILE")]
     tls_key: Option<std::path::PathBuf>,
-    /// The authority that the other end's certificate must be of; no other is believed (PEM)
+    /// The only authority whose certificates are accepted from the peer (PEM)
     #[arg(long, global = true, hide = true, value_name = "FILE")]
     tls_authority: Option<std::path::PathBuf>,
     /// Speak HTTPS at all HTTP addresses, with this certificate (PEM)

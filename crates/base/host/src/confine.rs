@@ -142,7 +142,7 @@ pub struct Confinement {
     pub network: bool,
 }
 
-/// How the limits are enforced, for people; `why` is the reason for the lack of a group.
+/// Returns a description of how the limits are enforced; `why` is the reason if there is no group.
 pub fn described(group: Option<&Group>, why: &str) -> String {
     match group {
         Some(group) => format!("memory, CPU and processes by {}; open files by rlimit", group.kind()),

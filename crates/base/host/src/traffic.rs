@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_that_go_round_still_count() {
+    fn wrapped_counters_are_handled() {
         let then = TcpCounters { segments_out: u32::MAX - 1, ..TcpCounters::default() };
         let now = TcpCounters { segments_out: 3, ..TcpCounters::default() };
         let sum = carried(&Connections::from([(1, then)]), &Connections::from([(1, now), (2, now)]));

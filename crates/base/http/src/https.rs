@@ -1,4 +1,4 @@
-//! HTTPS: whether the listeners of this process speak it, and whom its clients trust.
+//! HTTPS: certificate of the listeners of this process, and the authority that its clients trust.
 use std::io;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;

@@ -1,4 +1,5 @@
-//! HTTP for every part: one access policy, answers from values that stay on one thread, live pages. Knows no protocol of a RAN.
+//! HTTP for all crates, independent of RAN protocols: one access policy, responses from values that stay on one thread, and
+//! live pages.
 //!
 //! | module | content |
 //! |---|---|

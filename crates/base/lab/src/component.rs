@@ -70,11 +70,11 @@ pub trait Component: ConfigFields + Serialize + DeserializeOwned + Clone + fmt::
 /// Maximum times of a component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Waits {
-    /// Until it is ready.
+    /// Time until the component is ready.
     pub start: Duration,
-    /// Until it has ended.
+    /// Time until the component has ended.
     pub end: Duration,
-    /// Until physical resources of the machine are returned after the campaign has disconnected; 0 without any.
+    /// Time until physical resources of the machine are returned after the campaign has disconnected; 0 without any.
     pub restore: Duration,
 }
 
@@ -87,7 +87,7 @@ impl Default for Waits {
 /// Third-party programs that a component runs. They need the user's permission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Foreign<'a> {
-    /// None.
+    /// No third-party program.
     Nothing,
     /// A plug-in.
     Plugin(&'a str),

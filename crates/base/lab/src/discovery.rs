@@ -34,7 +34,7 @@ pub fn is_group(name: &str) -> bool {
     (1..=32).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b))
 }
 
-/// Why workers were not found, or a worker is not announced.
+/// Reason why workers were not found, or a worker is not announced.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DiscoveryError {

@@ -80,10 +80,10 @@ pub struct Commands {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Each {
-    /// Started for each repetition.
+    /// Started once per repetition.
     #[default]
     Repeat,
-    /// Once. `reset` runs before each further repetition.
+    /// Started once per campaign. `reset` runs before each further repetition.
     Campaign,
 }
 

@@ -23,7 +23,7 @@ const OPEN: [&str; 4] = ["[*]", "[?", "..", ".*"];
 pub enum ReadingKind {
     /// Base stations that the system considers alive.
     Nodes,
-    /// Their UEs.
+    /// UEs of these base stations.
     Ues,
     /// Sessions, subscriptions and similar objects.
     Sessions,
@@ -83,10 +83,10 @@ pub struct ReadBack {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Aggregate {
-    /// Their sum.
+    /// Sum of the numbers.
     #[default]
     Sum,
-    /// They must be equal; the first is used.
+    /// First number; all numbers must be equal.
     Same,
 }
 

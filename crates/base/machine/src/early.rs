@@ -1,4 +1,4 @@
-//! Buffers reports that arrive before a listener exists, for the first listener that wants them. A report on demand
+//! Buffers reports that arrive before a listener exists, for the first listener whose filter matches. A report on demand
 //! comes once, often before its requester has opened the stream.
 use super::feed::{Filter, Line, LineScope};
 use bytes::Bytes;

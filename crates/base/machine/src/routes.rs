@@ -165,7 +165,7 @@ pub trait Routed: Sized + 'static {
     }
 }
 
-/// Why a request has no route, or a parameter is not valid.
+/// Reason why a request has no route, or a parameter is not valid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RouteError {

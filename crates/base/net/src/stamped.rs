@@ -18,9 +18,9 @@ pub use sent::{SentStamp, sent_stamp, stamp_sent};
 /// Clock of a time stamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clock {
-    /// This machine's: ns since 1970.
+    /// Clock of this machine: ns since 1970.
     Kernel,
-    /// The card's own: ns since its own zero.
+    /// Clock of the card: ns since an arbitrary time.
     Card,
 }
 

@@ -99,7 +99,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn the_page_of_a_verb_is_not_the_rics() {
+    fn verb_page_differs_from_ric_page() {
         let text = board();
         assert!(text.contains("/web/live.js") && text.contains("/v1/stream"));
         assert!(!text.contains("RIC") && !text.contains("app.js") && !text.contains("nodes"), "{text}");

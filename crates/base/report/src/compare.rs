@@ -50,7 +50,7 @@ pub struct Comparison {
     pub lost: Vec<Lost>,
     /// Points of the first without a partner in the second, and the reverse.
     pub unmatched: (usize, usize),
-    /// Why the A/A spread is missing in some rows, if it is.
+    /// Reason why the A/A spread is missing in some rows, if it is.
     pub floor_missing: Option<&'static str>,
     /// Result of each threshold.
     pub thresholds: Vec<ThresholdResult>,

@@ -1,5 +1,5 @@
-//! What is made of a campaign's results: the store, comparison, imported results, sizes, figures and the one-file report. Rigs and
-//! components need none of it, so a change here compiles the commands again and nothing else.
+//! Evaluation of a campaign's results: the store, comparison, imported results, sizes, figures and the one-file report. Rigs and
+//! components do not depend on it, so a change here recompiles only the commands.
 #![deny(missing_docs)]
 
 pub mod compare;

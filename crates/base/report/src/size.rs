@@ -112,7 +112,7 @@ impl CapacityPoint {
     /// Returns the campaign's numbers.
     ///
     /// # Errors
-    /// In words: no or several points have these settings, or the point has no such number above 0.
+    /// Returns a sentence if no point or several points have these settings, or the point has no such number above 0.
     pub fn measured(&self, results: &Results) -> Result<Measured, String> {
         let points: Vec<&PointResult> = results.matching(&self.filter).collect();
         let [point] = points[..] else {
@@ -215,7 +215,7 @@ pub struct Sizing {
     pub corrected: Option<Deployment>,
 }
 
-/// The input's fault.
+/// Returns an error if the input is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SizeError {
@@ -372,7 +372,7 @@ mod tests {
 
     /// TIPSY, §VI: 1 Gbit/s a core and 3 Mbit/s a user, or 300 users a core, make 2,560 cores for 768,000 users.
     #[test]
-    fn the_papers_own_derivation() {
+    fn size_matches_example_of_the_paper() {
         let demand = LoadRequirement { mbps_per_user: 3.0, ..demand(768e3) };
         let capacity = Capacity { mbps_per_core: 1024.0, ..capacity(300.0) };
         let ours = size(&demand, &BLADE, &capacity).unwrap().linear;

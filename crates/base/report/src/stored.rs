@@ -68,7 +68,7 @@ struct StoredMetric {
     values: Vec<f64>,
 }
 
-/// The file's fault.
+/// Returns an error if the file is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct StoredError(String);

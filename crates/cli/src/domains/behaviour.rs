@@ -46,7 +46,7 @@ pub(crate) const COMPONENTS: &[(&str, u32, &[&str])] = &[
 
 /// Returns the behaviour versions for a scenario; `None` if its rig is unknown.
 pub fn behaviour(scenario: &Scenario) -> Option<Behaviour> {
-    // Nothing is started, so the laboratory does not matter.
+    // No component is started, so an empty context suffices.
     let description = by_name(&RigContext::new(""), &scenario.rig)?.describe();
     let (_, rig, components) = RIGS.iter().find(|(rig, ..)| *rig == description.name)?;
     let with = |name: &&str| {

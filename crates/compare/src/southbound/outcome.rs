@@ -110,7 +110,7 @@ fn share(part: f64, whole: f64) -> f64 {
 pub(super) enum ExtraStation {
     /// Time until its reports were requested, and until the last configuration request, in us.
     Served(f64, f64),
-    /// Its reports were not requested.
+    /// The controller requested no reports of the base station.
     Unserved,
     /// The controller closed its connections.
     HungUp,

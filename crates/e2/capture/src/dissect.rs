@@ -15,11 +15,11 @@ const MAX_CONNECTIONS: usize = 65_536;
 /// Facts about the capture that the user supplies.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Known {
-    /// All connections are of this side.
+    /// Protocol of all connections; `None`: detected.
     pub side: Option<Side>,
-    /// All connections speak this version.
+    /// E2AP version of all connections; `None`: detected.
     pub version: Option<Version>,
-    /// All payloads are of this service model.
+    /// Service model of all payloads; `None`: detected.
     pub model: Option<&'static dyn Model>,
 }
 

@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn long_lists_are_counted_and_octets_too() {
+    fn long_lists_and_byte_strings_are_abbreviated() {
         let message = RicSubscriptionResponse {
             request_id: RicRequestId { requestor: 7, instance: 1 },
             function_id: 142,

@@ -268,7 +268,7 @@ impl Sequence {
 }
 
 impl Document {
-    /// Returns the diagram as JSON.
+    /// Returns the document as JSON.
     pub fn json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn octets_behind_a_value_are_named() {
+    fn trailing_bytes_are_reported() {
         let mut pdu = delete();
         pdu.push(0);
         pdu[3] += 1;

@@ -51,7 +51,7 @@ fn a_capture_may_begin_in_the_middle() {
 }
 
 #[test]
-fn another_protocol_is_left_alone() {
+fn connection_of_another_protocol_is_skipped() {
     let packets = [tcp(0, SYN, &[]), tcp(1, 0, b"GET / HTTP/1.1\r\n\r\n"), tcp(19, 0, SECOND)];
     let (found, notes) = assembled(&packets, false);
     assert_eq!(found, Vec::<Bytes>::new());

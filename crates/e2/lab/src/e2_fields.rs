@@ -36,7 +36,7 @@ pub const E2_PORT: u16 = 36421;
 /// Default port for xApps.
 pub const E42_PORT: u16 = 36422;
 
-/// How closed sets of E2 are written.
+/// Text form of the closed sets (enums) of E2.
 #[derive(Debug)]
 pub enum E2Names {}
 

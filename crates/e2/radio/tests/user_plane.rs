@@ -47,7 +47,7 @@ fn full_buffer_uses_whole_carrier() {
 }
 
 #[test]
-fn nothing_is_lost_that_is_not_counted() {
+fn every_lost_packet_is_counted() {
     let mut cell = cell(Carrier::lte(25));
     for id in 0..8 {
         let up = FlowConfig { direction: Direction::Up, ..constant(300) };

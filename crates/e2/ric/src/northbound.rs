@@ -18,9 +18,9 @@ pub use ranlab_machine::routes::HttpProblem as Fault;
 /// Maximum number of pending controls of a northbound interface; further requests get status 503.
 pub const COMMANDS_MAX: usize = 256;
 
-/// Why OCUDU refuses a policy of CCC; its response states no reason.
+/// Reason why OCUDU refuses a policy of CCC; its response states no reason.
 pub(crate) const NO_DEDICATED: &str = "OCUDU refuses a dedicated ratio of 0 in CCC: give at least 1";
-/// Why OCUDU refuses an order of RC; its response states no reason.
+/// Reason why OCUDU refuses an order of RC; its response states no reason.
 pub(crate) const NO_SUCH_UE: &str =
     "OCUDU refuses an order of RC for a UE that it does not have: name one of `ue_ids` of its reports";
 

@@ -60,7 +60,7 @@ type Tracer = Box<dyn FnMut(Time, &str)>;
 /// Parties, connections and the agenda. All events are processed here, one after the other.
 pub struct World {
     pub(crate) seed: u64,
-    /// Whose world it is ([`Violation::trial`]).
+    /// Name of the trial ([`Violation::trial`]).
     pub(crate) trial: &'static str,
     pub(crate) now: Time,
     pub(crate) chance: SeededRng,

@@ -131,7 +131,7 @@ fn outside_requests_are_answered_while_ric_runs() {
     lab.pass(MS * 500);
     assert_eq!(ask(&mut lab), None);
     assert!(lab.world.look_at_ric(ric).is_none() && !lab.is_up());
-    // Its next life is like the first one, and the watcher finds it.
+    // The restarted RIC behaves like the first one, and the watching xApp reconnects.
     lab.pass(SECOND * 60);
     assert!(ask(&mut lab).is_some() && lab.is_up());
 }

@@ -16,7 +16,7 @@ use ranlab_lab::{names, setting_by_text};
 
 setting_by_text!(Share, Period);
 
-/// How closed sets of FlexRAN and 5G-EmPOWER are written.
+/// Text form of the closed sets (enums) of FlexRAN and 5G-EmPOWER.
 #[derive(Debug)]
 pub enum SdranNames {}
 

@@ -6,7 +6,7 @@ use ranlab_upf::n4::{Dialect, UpfFault};
 
 use ranlab_lab::field::As;
 
-/// How closed sets of the UPF are written.
+/// Text form of the closed sets (enums) of the UPF.
 #[derive(Debug)]
 pub enum UpfNames {}
 

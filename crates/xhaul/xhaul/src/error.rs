@@ -12,7 +12,7 @@ pub const HOPS_MAX: usize = 32;
 /// Further paths of a redundant flow.
 pub const REPLICAS_MAX: usize = 3;
 
-/// Why a network cannot exist; the caller's fault.
+/// Reason why a network cannot exist, an error of the caller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NetworkError {
@@ -61,7 +61,7 @@ pub enum NetworkError {
     Scheduler {
         /// Name of the port.
         port: String,
-        /// Why.
+        /// Cause.
         source: SchedulerError,
     },
     /// A clock outside the limits of 802.3.
@@ -75,7 +75,7 @@ pub enum NetworkError {
     Pattern {
         /// Name of the flow.
         flow: String,
-        /// Why.
+        /// Cause.
         source: PatternError,
     },
     /// A class that does not exist.
@@ -105,7 +105,7 @@ pub enum NetworkError {
     NeverSent {
         /// Name of the flow.
         flow: String,
-        /// Where.
+        /// Name of the port.
         port: String,
     },
 }

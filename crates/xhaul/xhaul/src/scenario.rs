@@ -153,7 +153,7 @@ pub struct Plan {
     pub warnings: Vec<String>,
 }
 
-/// Why a scenario cannot run; the caller's fault.
+/// Reason why a scenario cannot run, an error of the caller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScenarioError {
@@ -180,7 +180,7 @@ pub enum ScenarioError {
     Split {
         /// Name of the cell.
         cell: String,
-        /// Why.
+        /// Cause.
         source: SplitError,
     },
     /// A link with a load above its capacity: a run would be useless.

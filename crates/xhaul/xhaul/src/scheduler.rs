@@ -68,7 +68,7 @@ pub struct TokenBucket {
     pub rate_bps: u64,
 }
 
-/// Why a scheduler cannot work; the caller's fault.
+/// Reason why a scheduler cannot work, an error of the caller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchedulerError {

@@ -101,9 +101,9 @@ pub enum TopologyError {
         found: usize,
         /// Requested paths.
         paths: usize,
-        /// Where they part.
+        /// Node at which the paths separate.
         from: String,
-        /// Where they meet.
+        /// Node at which the paths join.
         to: String,
     },
     /// The network that results cannot exist.

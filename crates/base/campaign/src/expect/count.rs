@@ -8,7 +8,7 @@ use crate::scenario::Class;
 /// The verdicts of one class of expectations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Count {
-    /// Their source.
+    /// Class, which is the source of the expectations.
     pub class: Class,
     /// Expectations of this class.
     pub all: usize,

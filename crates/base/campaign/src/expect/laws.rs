@@ -15,9 +15,9 @@ use super::{short, words};
 /// Result of the test of a law.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LawOutcome {
-    /// It holds.
+    /// The law holds.
     Holds,
-    /// It does not.
+    /// The law does not hold.
     Broken,
     /// Undecided, with the reason.
     Unclear(&'static str),
@@ -41,7 +41,7 @@ pub(super) struct LawFinding {
 /// An interval outside the allowed zone.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Beyond {
-    /// Its end that is nearest to the limit.
+    /// End of the interval that is nearest to the limit.
     pub(super) measured: f64,
     /// The bound.
     pub(super) bound: f64,

@@ -29,7 +29,7 @@ named! {
 /// which is created. Says what was written.
 ///
 /// # Errors
-/// The medium's fault.
+/// Returns an error if writing fails.
 pub fn write(results: &Results, kind: FileKind, directory: &Path) -> std::io::Result<Vec<PathBuf>> {
     std::fs::create_dir_all(directory)?;
     type Make = fn(&Results) -> Table;

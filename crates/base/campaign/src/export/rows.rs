@@ -21,7 +21,7 @@ impl<W: Write> RowWriter<W> {
     /// Starts a table. `about` describes it in one line.
     ///
     /// # Errors
-    /// The medium's fault, as in all other functions.
+    /// Returns an error if writing fails, like the other functions.
     pub fn new(mut out: W, kind: FileKind, about: &str, headings: Vec<Heading>) -> io::Result<Self> {
         let with_unit = headings.iter().filter(|heading| !heading.unit.is_empty());
         if kind == FileKind::Parquet {
@@ -54,7 +54,7 @@ impl<W: Write> RowWriter<W> {
     /// Flushes readable data: all data of CSV, none of Parquet.
     ///
     /// # Errors
-    /// The medium's fault.
+    /// Returns an error if writing fails.
     pub fn flush(&mut self) -> io::Result<()> {
         match &mut self.0 {
             Form::Csv { out, .. } => out.flush(),
@@ -65,7 +65,7 @@ impl<W: Write> RowWriter<W> {
     /// Finishes the table.
     ///
     /// # Errors
-    /// The medium's fault.
+    /// Returns an error if writing fails.
     pub fn finish(self) -> io::Result<W> {
         match self.0 {
             Form::Csv { mut out, .. } => {

@@ -328,7 +328,7 @@ fn trimmed_time_has_load_and_no_recording() {
 
 /// M/M/1: replies take an exponential time with a mean of 100 us / (1 - load).
 #[test]
-fn after_a_search_latency_is_looked_at_at_shares_of_the_load_found() {
+fn latency_is_measured_at_shares_of_found_load() {
     let (results, ..) = run_all(
         "[sut]\nlaw = \"queue\"\n[load]\nrequests = 200000\n[measure]\nrepeats = 2\n[search]\ntype = \"knee\"\naxis = \"load.rate\"\n\
          metric = \"rtt_us_p50\"\nat_most = 600\nmin = 100\nmax = 9900\nlatency_at = [0.9, 0.1, 0.5, 1]\nlatency_of = \"rtt_us\"",

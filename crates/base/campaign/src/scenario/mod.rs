@@ -88,7 +88,7 @@ named! {
     pub enum SweepMode {
         /// Every combination.
         Outer = "outer",
-        /// First with first, second with second; all axes are of one length.
+        /// Combines the values with the same position; all axes have the same length.
         Joint = "joint",
         /// The first value of each axis: a single point.
         None = "none",
@@ -201,7 +201,7 @@ impl Measure {
 pub enum Order {
     /// Shuffled by seed within each repeat, so that drift of the machine does not look like an effect.
     Random,
-    /// Points in the order of the axes.
+    /// Points are measured in the order of the axes.
     Given,
 }
 
@@ -362,7 +362,7 @@ pub enum Law {
     Shape {
         /// The axis.
         along: String,
-        /// How.
+        /// Expected course.
         shape: Shape,
         /// Allowed deviation as a share of the mean (flat), or of the exponent (linear).
         tolerance: f64,

@@ -397,7 +397,7 @@ fn unknown(path: &str, known: &[&str]) -> String {
     }
 }
 
-/// The place of a point of a joint sweep that an earlier one equals; axes are of one length.
+/// Returns the position of a point of a joint sweep that equals an earlier point. All axes have the same length.
 fn repeated(axes: &[Axis]) -> Option<usize> {
     let count = axes.first()?.values.len();
     let same = |a: usize, b: usize| axes.iter().all(|axis| axis.values[a].same(&axis.values[b]));

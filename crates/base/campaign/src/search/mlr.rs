@@ -111,7 +111,7 @@ struct Target {
     share: f64,
     /// Maximum distance of its bounds, in steps of the grid.
     width: usize,
-    /// It is the answer: its bounds have to be clear.
+    /// Whether this target is the goal itself, whose bounds have to be clear.
     last: bool,
 }
 

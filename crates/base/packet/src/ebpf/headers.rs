@@ -141,7 +141,7 @@ mod tests {
     use crate::checksum;
 
     #[test]
-    fn ipv4_sum_lacks_the_length_alone() {
+    fn ipv4_sum_plus_length_is_valid_checksum() {
         let local = Ipv4Addr::new(10, 3, 0, 2);
         let remote = Ipv4Addr::new(10, 3, 0, 11);
         let length = 144_u16.to_be_bytes();

@@ -35,7 +35,7 @@ pub struct Skipped {
     pub faults: u64,
 }
 
-/// Why a packet has no datagram.
+/// Reason why a packet has no datagram.
 enum Without {
     Fragment,
     Cut,

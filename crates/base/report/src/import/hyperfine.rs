@@ -38,7 +38,7 @@ pub fn is_hyperfine(json: &serde_json::Value) -> bool {
 /// of a single one is a setting of the system under test.
 ///
 /// # Errors
-/// It is no such file, or it does not keep each run's time.
+/// Returns an error if the text is not a hyperfine file, or lacks the times of single runs.
 pub fn hyperfine(text: &str, title: &str) -> Result<Results, ImportError> {
     let file: File = serde_json::from_str(text).map_err(|error| ImportError::Hyperfine(error.to_string()))?;
     if file.results.iter().map(|own| own.times.len()).sum::<usize>() > ROWS_MAX {

@@ -45,7 +45,7 @@ pub struct Document {
     pub title: String,
     /// Whether it is a smoke run, whose numbers do not count.
     pub quick: bool,
-    /// When, where, with which version.
+    /// Time, machine and version of the measurement.
     pub meta: Vec<String>,
     /// Command that repeats the measurement.
     pub command: String,

@@ -39,7 +39,7 @@ pub(super) const PALETTE: [RGBColor; 8] = [
     RGBColor(0x8c, 0x8c, 0x8c),
 ];
 
-/// A figure could not be drawn: our own fault.
+/// A figure could not be drawn, which is a defect of this program.
 #[derive(Debug, thiserror::Error)]
 #[error("a figure cannot be drawn: {0}")]
 pub struct DrawError(String);
@@ -47,7 +47,7 @@ pub struct DrawError(String);
 /// Draws a figure as SVG on a white background.
 ///
 /// # Errors
-/// Our own fault.
+/// Returns an error if the figure cannot be drawn, which is a defect of this program.
 pub fn svg(figure: &Figure) -> Result<String, DrawError> {
     let mut text = String::new();
     {
@@ -60,7 +60,7 @@ pub fn svg(figure: &Figure) -> Result<String, DrawError> {
     Ok(text.replacen(&open, "<svg role=\"img\"", 1))
 }
 
-/// Ground and font of a file by itself.
+/// Background and font of a standalone file.
 const STYLE: &str = "svg{background:#fff}text{font-family:Inter,system-ui,sans-serif}";
 
 /// The same with a background and an embedded font, for a file.
@@ -75,7 +75,7 @@ pub(super) fn standalone(svg: &str) -> String {
 /// Draws a figure as PNG on a white background, with twice the resolution.
 ///
 /// # Errors
-/// Our own fault.
+/// Returns an error if the figure cannot be drawn, which is a defect of this program.
 pub fn png(figure: &Figure) -> Result<Vec<u8>, DrawError> {
     let width = SIZE.0 * SCALE;
     let height = SIZE.1 * SCALE;
@@ -422,7 +422,8 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         self.figure.bounds.iter().try_for_each(|bound| self.bound_name(bound, &mut taken))
     }
 
-    /// The name of a bound, above or below its line: where no other name is nor, if it can be, another bound's line or a value.
+    /// Draws the name of a bound above or below its line, where it overlaps no other name and, if possible, no line of another
+    /// bound and no value.
     fn bound_name(&self, bound: &Bound, taken: &mut Vec<[(i32, i32); 2]>) -> Result<(), DrawError> {
         let (left, right) = self.x.pixels;
         let (bottom, top) = self.y.pixels;

@@ -12,7 +12,7 @@ pub struct Figure {
     pub title: String,
     /// Caption below it: notes for the reader.
     pub caption: String,
-    /// Why it is not drawn; empty if it is.
+    /// Reason why it is not drawn; empty if it is.
     pub missing: String,
     /// Across.
     pub x: Across,
@@ -111,7 +111,7 @@ pub enum Form {
     Trials {
         /// Results of the trials.
         gave: TrialOutcome,
-        /// They took the full time.
+        /// Whether the trials had the full duration.
         full: bool,
     },
 }

@@ -350,7 +350,7 @@ mod tests {
     #[test]
     fn event_numbers_belong_to_its_point() {
         let (_, watched, _) = watch("[sweep.axes]\n\"load.workers\" = [1, 2]\n[measure]\nrepeats = 1");
-        // Others were measured before; nothing was of this one.
+        // Only other points were measured before, so there is no number of this point.
         assert_eq!(watched.numbers(&finished(Outcome::Unmeasurable, &[]), 3), [""; 0]);
         assert_eq!(watched.numbers(&finished(Outcome::Invalid, &[("throughput", 5.0)]), 3), [""; 0]);
         assert_eq!(watched.numbers(&finished(Outcome::Ok, &[]), 3), [""; 0]);

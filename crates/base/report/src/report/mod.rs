@@ -50,15 +50,15 @@ pub struct Written {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReportError {
-    /// The medium's fault.
+    /// A file could not be written.
     #[error("`{file}` cannot be written: {source}")]
     File {
         /// The file.
         file: String,
-        /// Why.
+        /// Cause.
         source: std::io::Error,
     },
-    /// Our own fault.
+    /// A figure could not be drawn, which is a defect of this program.
     #[error(transparent)]
     Draw(#[from] DrawError),
 }
@@ -73,7 +73,7 @@ pub fn document(results: &Results, context: &Context) -> Document {
 /// them, are drawn if the results were loaded with them.
 ///
 /// # Errors
-/// The medium's fault, or a figure that cannot be drawn.
+/// Returns an error if a file cannot be written or a figure cannot be drawn.
 pub fn write(results: &Results, context: &Context, directory: &Path) -> Result<Written, ReportError> {
     let save = |name: &str, bytes: &[u8]| {
         let path = directory.join(name);

@@ -128,7 +128,7 @@ pub(super) fn in_unit(words: &str, unit: &str) -> String {
     }
 }
 
-/// With a capital letter, unless it is a name of this program.
+/// Returns the words with an initial capital letter, unless the first one is a name of this program.
 pub(super) fn capital(words: &str) -> String {
     let first = words.split(' ').next().unwrap_or_default();
     let mut letters = words.chars();

@@ -97,7 +97,7 @@ pub enum Load {
     All,
 }
 
-/// Why a file could not be used.
+/// Reason why a file could not be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
@@ -121,7 +121,7 @@ pub enum StoreError {
     /// The file's content contradicts itself.
     #[error("the campaign's file is damaged: {0}")]
     Damaged(String),
-    /// The query's author's fault.
+    /// The query is invalid.
     #[error("the query was refused: {0}")]
     Query(String),
 }

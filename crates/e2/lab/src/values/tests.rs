@@ -273,7 +273,7 @@ fn stale_values_and_lost_reports_are_marked() {
 
 /// Reports of KPM from the CU-CP, the CU-UP and the DU of a base station.
 #[test]
-fn the_nodes_of_a_base_station_show_one_number_for_a_ue() {
+fn nodes_of_a_base_station_share_ue_number() {
     use ranlab_sdk::wire::e2ap::E2NodeGnb;
     use ranlab_sdk::wire::e2sm::common::UeNumbers;
     use ranlab_sdk::wire::e2sm::kpm;

@@ -64,7 +64,7 @@ pub struct Allocation {
 /// Maximum number of slots between the present and an allocation.
 pub const ALLOCATE_AHEAD_MAX: u64 = 64;
 
-/// Why a command was refused.
+/// Reason why a command was refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {

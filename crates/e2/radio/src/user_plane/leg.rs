@@ -392,7 +392,7 @@ impl BearerDirection {
         true
     }
 
-    /// A block once more, if it fits; returns its PRBs.
+    /// Retransmits a block if it fits; returns its PRBs.
     fn retransmit(&mut self, ue: usize, left: u16, air: &SlotContext<'_>) -> u16 {
         let hot = &mut self.hot[ue];
         let process = hot.again.trailing_zeros() as u8;

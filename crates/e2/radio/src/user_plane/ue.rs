@@ -96,7 +96,7 @@ impl UeConfig {
     }
 }
 
-/// Why a UE cannot attach.
+/// Reason why a UE cannot attach.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AttachError {
@@ -128,7 +128,7 @@ pub enum AttachError {
 /// An RRC event, for controllers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RrcEvent {
-    /// When, µs.
+    /// Time of the event, µs.
     pub at_us: u64,
     /// Kind of the event.
     pub kind: RrcKind,

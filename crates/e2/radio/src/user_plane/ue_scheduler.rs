@@ -25,7 +25,7 @@ pub(crate) struct SchedulerState {
     pub(crate) demand: u32,
     /// Bytes of a slot with all PRBs; zero if the channel carries no data.
     pub(crate) rate: f32,
-    /// Bytes per slot of late.
+    /// Recent mean, in bytes per slot.
     pub(crate) mean: f32,
     /// Bytes of this slot.
     pub(crate) served: u32,

@@ -61,7 +61,7 @@ pub trait StationFunction: Sync {
     /// Creates the function. `None` if this node has nothing that it could work on.
     fn function(&self, station: &StationContext<'_>) -> Option<Box<dyn RanFunction>>;
 
-    /// Whether it is woken once it is registered, because it watches the base station from the start.
+    /// Returns whether the function is woken when it is registered, because it watches the base station from the start.
     fn is_woken(&self) -> bool {
         false
     }

@@ -86,7 +86,7 @@ impl StationFunction for Station {
         }
     }
 
-    /// It watches for handover decisions of the base station.
+    /// Always true: the function watches for handover decisions of the base station.
     fn is_woken(&self) -> bool {
         true
     }

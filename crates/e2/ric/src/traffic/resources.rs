@@ -105,10 +105,10 @@ pub enum SchedulerResource {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", deny_unknown_fields)]
 pub enum PacerResource {
-    /// Immediately.
+    /// Packets are passed on immediately.
     #[serde(rename = "dummy")]
     Dummy {},
-    /// When RLC needs them, by the bandwidth-delay product.
+    /// Packets are passed on when RLC needs them, by the bandwidth-delay product.
     #[serde(rename = "5g-bdp")]
     Bdp {
         /// Maximum number of bytes in RLC.

@@ -53,7 +53,7 @@ struct SentMessage {
 pub(super) struct Backlog {
     /// Messages that the kernel has not accepted completely.
     pub(super) messages: u64,
-    /// Their bytes.
+    /// Bytes of these messages.
     pub(super) octets: u64,
     /// Bytes in the kernel that the controller's host has not acknowledged.
     pub(super) unacknowledged: u64,

@@ -16,9 +16,9 @@ const TIME_US_MAX: u64 = 600_000_000;
 /// Durations of an initialization, including the connection setup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delays {
-    /// Until the last configuration request. MARC measures until then, without its connection setup.
+    /// Time until the last configuration request. MARC measures this time, but without the connection setup.
     pub to_requests: Duration,
-    /// Until the report request: the agent is then in the controller's database.
+    /// Time until the report request: the agent is then in the controller's database.
     pub to_reporting: Duration,
 }
 
@@ -57,7 +57,7 @@ pub struct SouthboundReport {
     pub dropped: u64,
     /// Messages queued because the kernel does not accept more.
     pub waiting: u64,
-    /// Their bytes.
+    /// Bytes of the queued messages.
     pub waiting_bytes: u64,
     /// Bytes in the kernel that the controller's host has not acknowledged.
     pub unacknowledged_bytes: u64,

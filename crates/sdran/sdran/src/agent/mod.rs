@@ -131,15 +131,15 @@ pub struct AgentCounters {
     pub initialised: u64,
     /// Messages created for the stream, including reports; the driver knows their outcome.
     pub sent: u64,
-    /// Their bytes.
+    /// Bytes of these messages.
     pub sent_bytes: u64,
-    /// Periodical reports among them.
+    /// Periodic reports among the created messages.
     pub reports: u64,
     /// Reports that were skipped because the driver was late.
     pub skipped: u64,
     /// Messages received.
     pub received: u64,
-    /// Their bytes.
+    /// Bytes of the received messages.
     pub received_bytes: u64,
     /// Bytes of pushed code that were discarded.
     pub discarded_bytes: u64,

@@ -126,7 +126,7 @@ impl FlexranAgent {
         None
     }
 
-    /// It configures UEs in the same way.
+    /// Applies a UE configuration, like that of cells.
     pub(super) fn associate(&mut self, reply: &UeConfigReply) {
         self.counters.commands += 1;
         self.replies = Replies::Changed;

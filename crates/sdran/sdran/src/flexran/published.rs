@@ -24,7 +24,7 @@ struct PublishedController {
     open: u64,
     open_max: u64,
     activations: u64,
-    /// Whether it does not repeat a request after an activation.
+    /// Whether the controller omits the repeated request after an activation.
     incurious: bool,
     /// Reports of base stations about their cell and UEs, and the last report of each.
     cell: CellConfig,

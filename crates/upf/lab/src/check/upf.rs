@@ -533,11 +533,11 @@ impl Peer {
 
 /// Points that a session's packet reached.
 pub(super) struct PacketReach {
-    /// Whether it reached the data network. `None` if that is a third party's.
+    /// Whether the packet reached the data network. `None` for a data network of a third party.
     pub(super) up: Option<bool>,
-    /// Whether it was reflected to the base station.
+    /// Whether the packet was reflected to the base station.
     pub(super) back: bool,
-    /// An unexpected tunnel through which it came back.
+    /// An unexpected tunnel through which the packet came back.
     pub(super) astray: Option<u32>,
 }
 

@@ -195,7 +195,7 @@ fn ports_are_found_behind_ipv6_extension_headers() {
 }
 
 #[test]
-fn identifier_alone_stands_for_the_filter_that_defines_it() {
+fn filter_id_refers_to_filter_defined_elsewhere() {
     let mut told = plain(1);
     let only = SdfFilter { filter_id: Some(5), ..Default::default() };
     let mut pdi = uplink_pdi(1);

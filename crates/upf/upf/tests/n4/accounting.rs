@@ -119,7 +119,7 @@ fn late_responses_leave_no_orphan() {
 }
 
 #[test]
-fn the_window_is_a_refusal_and_not_a_loss() {
+fn full_window_refuses_request_without_counting_loss() {
     let settings = SmfSettings { window: 2, max_sessions: 3, ..smf_settings(Dialect::STRICT_REL17) };
     let mock = MockSettings::default();
     let mut pair = pair_of(settings, upf_settings(Dialect::STRICT_REL17), mock, Impairments::delay(DELAY));

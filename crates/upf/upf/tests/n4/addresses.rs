@@ -136,7 +136,7 @@ fn tunnel_with_teid_zero_is_refused_by_its_rule() {
 }
 
 #[test]
-fn choice_of_an_address_is_refused_without_a_pool() {
+fn ue_address_choice_is_refused_without_pool() {
     let (mut upf, smf) = standing(strict(true));
     let Message::SessionEstablishmentResponse(response) = ask(&mut upf, smf, 2, choosing(1), Some(0)) else {
         panic!()

@@ -396,7 +396,7 @@ fn responses_may_go_to_pfcp_port() {
 }
 
 #[test]
-fn a_refusal_without_a_node_id_is_a_refusal() {
+fn rejection_without_node_id_counts_as_rejection() {
     let mut pair = associated(Dialect::OPEN5GS, Dialect::OPEN5GS);
     let id = pair.smf.establish(pair.now, pair.now, spec(1)).unwrap();
     // Open5GS and eUPF: header, cause 75, nothing else. The session's number is the second request's.

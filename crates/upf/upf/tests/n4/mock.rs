@@ -33,7 +33,7 @@ fn paced(pair: &mut Pair, count: u32, interval: Duration) -> Vec<(Duration, Dura
 }
 
 #[test]
-fn the_service_time_is_the_latency_below_capacity_and_the_queue_grows_above() {
+fn latency_is_service_time_until_queue_grows() {
     let service = Duration::from_micros(1_000);
     let mock = MockSettings { service, ..Default::default() };
     let unloaded = paced(&mut mocked(mock, 0), 50, service * 2);

@@ -17,7 +17,7 @@ const SHARES: [f64; 13] = [0.0, 0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.9
 /// Longest latency of a profile, ns.
 pub(super) const LATENCY_NS_MAX: u32 = 100_000_000;
 
-/// How the vBBU's thread has its core.
+/// Other load on the core of the vBBU's thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WakeupKind {
@@ -31,7 +31,7 @@ pub enum WakeupKind {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wakeup {
-    /// How the thread has its core.
+    /// Other load on the core of the thread.
     pub kind: WakeupKind,
     /// How it was measured.
     pub source: String,

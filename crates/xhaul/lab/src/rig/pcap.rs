@@ -32,7 +32,7 @@ pub(super) fn of_point(file: &str, point: usize) -> String {
     file.with_file_name(format!("{stem}-{point}.{extension}")).to_string_lossy().into_owned()
 }
 
-/// How the frames of a flow look.
+/// Headers of the frames of a flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Framing {
     /// `None`: IP packets of other traffic.

@@ -21,16 +21,16 @@ const STEP_PS: Ps = NS;
 /// Names of stages in a message.
 const NAMES_MAX: usize = 12;
 
-/// The stages that flows pass, in an order for the analysis.
+/// Stages that flows pass, in the order of the analysis.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Order {
-    /// Each behind all those before it on any path.
+    /// Stages before the cycles, in topological order.
     pub(super) before: Vec<StageId>,
-    /// Stages of circles, and between circles.
+    /// Stages of cycles, and between cycles.
     pub(super) circles: Vec<StageId>,
-    /// Each behind all those before it, and behind the circles.
+    /// Stages after the cycles, in topological order.
     pub(super) after: Vec<StageId>,
-    /// One circle: each sends to the next, and the last to the first.
+    /// One cycle: each stage sends to the next one, and the last one to the first.
     pub(super) circle: Vec<StageId>,
 }
 
@@ -45,7 +45,7 @@ impl Order {
         let before = sorted(&vec![true; count], pairs());
         let mut left = vec![true; count];
         before.iter().for_each(|&stage| left[usize::from(stage)] = false);
-        // Repeats this from the ends of the paths.
+        // Sorts the remaining stages backwards, from the ends of the paths.
         let mut after = sorted(&left, pairs().map(|(from, to)| (to, from)));
         after.reverse();
         after.iter().for_each(|&stage| left[usize::from(stage)] = false);

@@ -190,7 +190,7 @@ impl Sum {
         Self { groups: groups.collect() }
     }
 
-    /// Both.
+    /// Returns the sum of both.
     pub(super) fn and(mut self, mut other: Self) -> Self {
         self.groups.append(&mut other.groups);
         self

@@ -109,7 +109,7 @@ impl std::fmt::Display for Theorem {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BoundError {
-    /// It cannot exist.
+    /// The network is invalid.
     #[error(transparent)]
     Network(#[from] NetworkError),
     /// A flow without a limit.
@@ -200,7 +200,7 @@ struct StageFlow {
     from: Option<StageId>,
     /// Least and greatest delay from the release to this stage.
     delay: (Ps, Ps),
-    /// Those of its entry.
+    /// Copied from the flow's entry, like `latest_ps`.
     conformed: bool,
     latest_ps: Ps,
 }

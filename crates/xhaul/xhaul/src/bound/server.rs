@@ -91,7 +91,7 @@ impl Service {
         own.saturating_add(others)
     }
 
-    /// Whether it keeps up with its own work and with work of higher priority, each per second.
+    /// Returns whether the server keeps up with its own work and with work of higher priority, each per second.
     fn keeps_up(&self, own: f64, higher: f64) -> bool {
         match self {
             Self::Always => own + higher < 1.0,
@@ -140,7 +140,7 @@ impl Server {
                 let own = sum(&|_| true, work);
                 vec![Self { own, higher: Sum::default(), blocking: 0, theorem: Theorem::Fifo, ..base }]
             }
-            // Regulators delay frames before the queue; the order of the queue is unchanged.
+            // Frames that have passed their regulators are sent by strict priority.
             Scheduler::StrictPriority => vec![base],
             Scheduler::Asynchronous => vec![Self { theorem: Theorem::Regulators, ..base }],
             Scheduler::Preemption { .. } => {

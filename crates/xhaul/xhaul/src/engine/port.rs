@@ -42,9 +42,9 @@ pub(super) struct PortState<'n> {
 struct Sending {
     id: u32,
     since: Ps,
-    /// Whether its arrival at the far end is planned already.
+    /// Whether the arrival at the far end is already scheduled.
     forwarded: bool,
-    /// Whether it was interrupted.
+    /// Whether the transmission was interrupted.
     cut: bool,
 }
 

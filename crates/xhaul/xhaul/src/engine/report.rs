@@ -66,7 +66,7 @@ pub struct Segment {
 /// A frame that reached its destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delivery {
-    /// When, ps.
+    /// Time of arrival, ps.
     pub at_ps: Ps,
     /// Index of its flow.
     pub flow: u32,

@@ -52,7 +52,7 @@ pub(super) enum Device {
 }
 
 impl Device {
-    /// Its losses on average.
+    /// Returns the shape of the mean losses.
     const fn shape(self) -> Shape {
         match self {
             Self::Bursts(shape) => shape,

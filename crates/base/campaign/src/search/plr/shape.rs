@@ -14,14 +14,14 @@ const TAIL: f64 = -8.0;
 /// Onset of losses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// Its slope is the logistic function: the onset of losses is exponential.
+    /// The slope is the logistic function: the onset of losses is exponential.
     Stretch,
-    /// Its slope is the normal distribution: the mean loss where a capacity wavers normally.
+    /// The slope is the normal distribution: the mean loss of a device whose capacity is normally distributed.
     Erf,
 }
 
 impl Shape {
-    /// Both.
+    /// Both shapes.
     pub const ALL: [Self; 2] = [Self::Stretch, Self::Erf];
 
     /// Returns the name used in metrics.

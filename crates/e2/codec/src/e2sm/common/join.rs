@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn number_shared_by_two_dus_joins_no_ue_alone() {
+    fn number_used_by_two_dus_does_not_join_ues() {
         let core = "f1ap=3 amf=1 guami=505.01/1/1/0";
         assert_eq!(joined(&[(CU_CP, core), (DU_1, "f1ap=3"), (DU_2, "f1ap=3")]).len(), 3);
         // A UE with two DUs: the RAN's number identifies it as one.
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_a_joined_ue_name_it_at_each_of_its_nodes() {
+    fn joined_ue_can_be_named_at_each_node() {
         let mut join = UeJoin::default();
         join.add(&node(None, None), "f1ap=3 amf=7 e1ap=9 guami=505.01/1/1/0");
         join.add(&node(None, Some(1)), "f1ap=3 ran=5");

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_leaves_only_for_a_node_that_lists_it() {
+    fn order_is_sent_only_to_node_that_offers_it() {
         let order = quota(10, 50, 0);
         assert!(send(&order, &[rc(&[HANDOVER, QUOTAS])]).is_ok());
         let refused = send(&order, &[rc(&[HANDOVER])]);
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_contradiction_is_refused_before_the_node_is_looked_at() {
+    fn contradictory_order_is_refused_before_node_check() {
         for order in [quota(60, 30, 0), quota(10, 50, 20), quota(0, 101, 0)] {
             assert!(matches!(send(&order, &[]), Err(OrderError::Fault(_))), "{order:?}");
         }
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cell_has_the_form_that_the_node_reads() {
+    fn target_cell_uses_encoding_of_the_node() {
         let cell = NrCgi { plmn: PLMN, cell: 0x1_2345_6789 };
         let order = Order::Handover(cell);
         let bytes = |functions: &[RanFunctionItem]| {

@@ -55,12 +55,12 @@ impl Bucket {
         self.tokens >= u64::from(bytes) * BYTE
     }
 
-    /// They pass.
+    /// Spends tokens for bytes that pass.
     pub(super) fn spend(&mut self, bytes: u32) {
         self.tokens = self.tokens.saturating_sub(u64::from(bytes) * BYTE);
     }
 
-    /// Both at once.
+    /// Spends tokens for these bytes if they may pass; returns whether they may.
     pub(super) fn take(&mut self, bytes: u32, now_us: u64) -> bool {
         let allowed = self.allows(bytes, now_us);
         if allowed {

@@ -20,7 +20,7 @@ pub(crate) enum ReplayError {
     Io {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         source: io::Error,
     },
     /// It has no session.

@@ -151,7 +151,7 @@ fn load_errors_are_classified() {
 }
 
 #[test]
-fn load_not_begun_is_not_over_and_reports_nothing() {
+fn load_that_has_not_started_reports_nothing() {
     let mut loading = RunningLoad::new(&component(&[])).unwrap();
     assert_eq!(loading.counters()[ranlab_lab::OVER], 0.0);
     let mut report = ranlab_lab::worker::Report::default();

@@ -30,7 +30,7 @@ pub(super) struct Builder<'s> {
     named: Vec<Option<String>>,
     pub(super) loads: Vec<Load>,
     pub(super) warnings: Vec<String>,
-    /// How the frames of the cells' flows look, which come first.
+    /// Headers of the frames of the cells' flows, which come first.
     pub(super) framings: Vec<Framing>,
     /// Names of the flows whose budget is a profile.
     pub(super) profiles: Vec<(String, Profile)>,

@@ -80,7 +80,7 @@ pub(super) struct Own {
     /// Loads of the flows that cells create, which are the first.
     pub(super) loads: Vec<Load>,
     pub(super) warnings: Vec<String>,
-    /// How the frames of each flow look in a capture.
+    /// Headers of the frames of each flow in a capture.
     pub(super) framings: Vec<Framing>,
 }
 

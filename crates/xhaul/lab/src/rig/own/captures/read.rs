@@ -49,7 +49,7 @@ pub(super) struct SeriesRecord {
     pub(super) filtered: u64,
 }
 
-/// Why frames are no part of a flow.
+/// Reason why frames are no part of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub(super) enum Skipped {
     #[error("frames that are not Ethernet")]
