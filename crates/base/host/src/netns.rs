@@ -1,6 +1,6 @@
 //! Networks of namespaces on this machine: created, described by `ip` and `tc`, and removed in all cases.
 //!
-//! Every interface lives in one of this program's namespaces, so removing the namespaces removes everything.
+//! Every interface is in one of this program's namespaces, so removing the namespaces removes everything.
 //! A namespace is called `ranlab-PID-NAME`. A file in [`RUN`] holds the start time of that process. With it
 //! the next testbed distinguishes a dead owner, whose namespaces it removes, from a new process of the same
 //! number.

@@ -11,7 +11,7 @@ const PORT: u16 = 8805;
 /// Row, number, and the socket that holds it.
 static HELD: Mutex<Vec<(u8, u8, UdpSocket)>> = Mutex::new(Vec::new());
 
-/// The number of a network `127.row.NUMBER.0/24` that this process holds as long as it lives: the lowest free
+/// The number of a network `127.row.NUMBER.0/24` that this process holds until it exits: the lowest free
 /// one up to `most`. All calls of this process return the same number.
 ///
 /// # Errors

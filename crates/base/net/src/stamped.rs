@@ -27,16 +27,16 @@ pub enum Clock {
 /// Source of a time stamp; the later ones are nearer to the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TimestampSource {
-    /// This program, after it had been scheduled.
+    /// Taken by this program, after it had been scheduled.
     User,
-    /// The kernel, when the frame came out of the driver.
+    /// Taken by the kernel, when it received the frame from the driver.
     Kernel,
 }
 
 /// A received frame or datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimestampedPacket {
-    /// Bytes of it in the buffer.
+    /// Number of its bytes in the buffer.
     pub bytes: usize,
     /// Time stamp, ns since 1970.
     pub at_ns: u64,

@@ -70,7 +70,7 @@ pub enum Note {
     #[error("too many connections: at most {0} are tracked")]
     TooManyConnections(usize),
     /// The E2AP version is assumed, because the capture lacks the setup procedure of the connection.
-    #[error("the capture has no setup procedure of {0}: decoded as {1}")]
+    #[error("no setup of {0} in the capture: decoded as {1}")]
     VersionAssumed(String, &'static str),
     /// The message deviates from the standard.
     #[error("{message}: {what}")]

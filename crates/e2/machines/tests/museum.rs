@@ -1,4 +1,4 @@
-//! The interop museum: byte sequences that made other RICs and base stations crash or misbehave, and the reaction of
+//! Interop regression tests: byte sequences that made other RICs and base stations crash or misbehave, and the reaction of
 //! this RIC. It reports the probable cause in one sentence, and all other peers are unaffected.
 #![allow(clippy::unwrap_used)]
 mod ric_world;

@@ -79,7 +79,7 @@ fn subscription_is_created_reported_and_ended() {
         (&json!(2), &json!(0), &json!(0))
     );
     assert_eq!(lab.get("subscriptions")["subscriptions"][0]["id"], made["id"]);
-    // The same with O-RAN SC's name of the node, the RAN function id, and raw bytes.
+    // The same control with O-RAN SC's name of the node, the RAN function id, and raw bytes.
     let octets = json!({ "node": "gnb_505_001_00000005", "function": slice::DEFAULT_FUNCTION_ID,
         "event_trigger": shown["event_trigger"], "actions": [{ "id": 0 }] });
     let (status, second) = post(&mut lab, "subscriptions", &octets);
@@ -189,7 +189,7 @@ fn oran_sc_subscriptions_are_answered_then_notified() {
     );
 }
 
-/// Spelling of `ricxappframe` on PyPI.
+/// The body of this test is spelled as by `ricxappframe` on PyPI.
 #[test]
 fn both_spellings_are_accepted() {
     let (mut lab, handle) = lab();

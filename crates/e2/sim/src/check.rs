@@ -16,7 +16,7 @@ type Losses = (u64, u64, u64, u64, u64);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LossReport {
     xapps: BTreeMap<usize, Losses>,
-    /// Per agent and controller: the agent's life, dropped, gaps.
+    /// Per agent and controller: the agent's incarnation, dropped reports, gaps.
     agents: BTreeMap<(usize, u64), (u32, u64, u64)>,
 }
 
@@ -60,7 +60,7 @@ impl World {
     fn check_ric(&self, ric: &RicSnapshot, outbox_bytes: usize) -> Result<(), String> {
         for c in &ric.connections {
             if c.queued_bytes > outbox_bytes {
-                return Err(format!("{} bytes wait for {}", c.queued_bytes, c.peer));
+                return Err(format!("{} bytes are queued for {}", c.queued_bytes, c.peer));
             }
             let dropped = c.outbox.dropped_full + c.outbox.dropped_old;
             let gaps = self.ledger.ric_gaps.get(&c.id.0).copied().unwrap_or(0);
@@ -73,12 +73,17 @@ impl World {
             for s in &node.subscriptions {
                 let mut tenants: BTreeSet<Tenant> = BTreeSet::new();
                 for (id, _) in &s.xapps {
-                    let info = by_id.get(id).ok_or_else(|| format!("xApp {id} owns and is not there"))?;
+                    let info = by_id
+                        .get(id)
+                        .ok_or_else(|| format!("xApp {id} owns a subscription but is not connected"))?;
                     tenants.insert(info.tenant.clone());
-                    // The machine on this connection may be in its next life already; its grant is the same.
+                    // The xApp on this connection may have been restarted already; its permissions are the same.
                     let seen = self.xapp_named(&info.peer).is_none_or(|h| grant_allows(h, &node.info.id));
                     if !seen {
-                        return Err(format!("{} owns a subscription at {}", info.peer, node.info.id));
+                        return Err(format!(
+                            "{} owns a subscription at {} without permission",
+                            info.peer, node.info.id
+                        ));
                     }
                 }
                 if s.iapps > 0 {
@@ -96,7 +101,7 @@ impl World {
         self.hosts.iter().find(|h| h.name == name && matches!(h.kind, Kind::Xapp(_)))
     }
 
-    /// Checks the invariants of a quiet world in which all parties live: no state is left over and none is
+    /// Checks the invariants of a quiet world in which all parties run: no state is left over and none is
     /// missing. Each node has the subscriptions of the RIC's table, which are the union of the xApps'
     /// requests, and `iapps` more per node and RIC.
     pub fn check_settled(&mut self, iapps: usize) -> Result<(), Violation> {
@@ -114,7 +119,7 @@ impl World {
                 let has = machine.subscriptions();
                 let wanted = at_nodes.get(&agent.node_id).copied().unwrap_or(0);
                 if has != wanted || agent.logbook.live().len() != wanted {
-                    let what = format!("{} has {has} subscriptions, the RICs {wanted}", host.name);
+                    let what = format!("{} has {has} subscriptions, but the RICs have {wanted}", host.name);
                     result = result.and(Err(what));
                 }
             }
@@ -124,7 +129,7 @@ impl World {
             if has != Some((wanted.len(), wanted.len())) {
                 let name = &self.hosts[party].name;
                 let what = format!(
-                    "{name} has {has:?} subscriptions active and in all, and wishes {}",
+                    "{name} has {has:?} subscriptions (active, total), but requests {}",
                     wanted.len()
                 );
                 result = result.and(Err(what));
@@ -142,7 +147,7 @@ impl World {
         at_nodes: &mut BTreeMap<GlobalE2NodeId, usize>,
     ) -> Result<(), String> {
         let name = &self.hosts[ric].name;
-        let machine = self.hosts[ric].ric().ok_or("is not there")?;
+        let machine = self.hosts[ric].ric().ok_or("is not running")?;
         let table = machine.snapshot();
         let agents =
             self.hosts.iter().filter_map(Party::agent).filter(|(a, _)| a.rics.contains(name)).count();
@@ -159,7 +164,7 @@ impl World {
                 let under_way = xapp.requests;
                 let peer = &xapp.info.peer;
                 return Err(format!(
-                    "{peer} owns {has} subscriptions, wishes {wanted}, {under_way} under way"
+                    "{peer} owns {has} subscriptions, requests {wanted}, {under_way} pending"
                 ));
             }
         }
@@ -172,7 +177,7 @@ impl World {
                 return Err(format!("{} requests and {} procedures at {id}", node.requests, node.procedures));
             }
             let here = self.hosts.iter().position(|h| h.agent().is_some_and(|(a, _)| a.node_id == id));
-            let here = here.ok_or_else(|| format!("knows {id}, which is not there"))?;
+            let here = here.ok_or_else(|| format!("knows node {id}, which does not exist"))?;
             let mut union: BTreeSet<(Tenant, u32)> = BTreeSet::new();
             for (party, wanted) in wishes {
                 let Some((xapp, _)) = self.hosts[*party].xapp().filter(|(x, _)| x.config.address == *name)
@@ -195,7 +200,7 @@ impl World {
 
     /// Compares a node's table with a RIC's table for the same request ids.
     fn check_node(&self, party: usize, ric: &str, table: &BTreeSet<RicRequestId>) -> Result<(), String> {
-        let Some((agent, _)) = self.hosts[party].agent() else { return Err("a node is not there".into()) };
+        let Some((agent, _)) = self.hosts[party].agent() else { return Err("a node is not running".into()) };
         let controller = agent.rics.iter().position(|r| r == ric);
         let live = agent.logbook.live();
         let of_ric = live.values().filter(|(c, _)| Some(c.0 as usize) == controller).map(|(_, id)| *id);

@@ -40,7 +40,7 @@ pub enum Fault {
         lasting: Duration,
     },
     /// A party's clock jumps forward by this time, like the clock of a machine that was suspended: its timers
-    /// expire at once. Its next life has the same clock.
+    /// expire at once. Its next incarnation has the same clock.
     Jump(PartyId, Duration),
     /// An xApp turns one of its requests on or off.
     Toggle(PartyId, usize),

@@ -12,7 +12,7 @@
 //! |---|---|
 //! | `agenda`, `chance` | the heap; seeded random numbers; the digest |
 //! | `world`, `machine` | the driver; the machines behind one interface |
-//! | `party`, `host`, `cast` | the parties, their lives, how they join |
+//! | `party`, `host`, `cast` | the parties, their incarnations, how they join |
 //! | `link` | connections: ordered, reliable, bounded, slow, breakable |
 //! | `fault`, `trouble` | faults, planned or random |
 //! | `beacon`, `watcher`, `impostor` | a RAN function that signs its reports; an iApp; an attacker |

@@ -10,13 +10,13 @@ use ranlab_e2::xapp::{Xapp, XappConfig};
 use ranlab_e2_codec::e2ap::GlobalE2NodeId;
 
 impl World {
-    /// Adds a RIC under an address, and starts it. `make` is called for each of its lives, numbered from 1.
+    /// Adds a RIC under an address, and starts it. `make` is called for each of its incarnations, numbered from 1.
     pub fn ric(&mut self, address: &str, make: impl Fn(u32) -> Ric + 'static) -> PartyId {
         self.add(address, Kind::Ric(Box::new(make)))
     }
 
     /// Adds an agent that connects to `rics`. `make` is called with the time and number (from 1) of each of
-    /// its lives, and adds the controllers itself; the logbook is for its [`TracerFunction`](crate::TracerFunction)s.
+    /// its incarnations, and adds the controllers itself; the logbook is for its [`TracerFunction`](crate::TracerFunction)s.
     pub fn agent(
         &mut self,
         name: &str,
@@ -56,7 +56,7 @@ impl World {
 
     /// Adds an xApp with subscriptions of the caller's choice: its events are [kept for the
     /// caller](World::take_heard), and not checked. `make` is called with the time and number (from 1) of
-    /// each of its lives.
+    /// each of its incarnations.
     pub fn client(&mut self, name: &str, make: impl Fn(Time, u32) -> Xapp + 'static) -> PartyId {
         self.add(name, Kind::Client(Box::new(make)))
     }

@@ -102,7 +102,7 @@ impl World {
         done
     }
 
-    /// Number of lives that a party has begun.
+    /// Number of incarnations of a party so far.
     pub fn life_of(&self, party: PartyId) -> u32 {
         self.hosts.get(party.0).map_or(0, |host| host.life)
     }

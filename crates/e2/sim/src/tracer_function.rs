@@ -21,7 +21,7 @@ const MAGIC: u32 = 0x7261_6e73;
 pub struct TracerReport {
     /// Number of the node's party in its world.
     pub node: u32,
-    /// Number of the node's life.
+    /// Number of the node's incarnation.
     pub life: u32,
     /// Subscription number at the agent.
     pub subscription: u64,

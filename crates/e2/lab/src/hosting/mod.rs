@@ -40,7 +40,7 @@ const TAIL_CHARS: usize = 4_096;
 pub(crate) struct Installed {
     manifest: Manifest,
     user: User,
-    /// Its folder at the RIC, with sockets that only this xApp may open.
+    /// Folder of the xApp at the RIC, with sockets that only this xApp may open.
     folder: PathBuf,
     token: (Token, String),
     output: Arc<Output>,

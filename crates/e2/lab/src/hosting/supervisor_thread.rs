@@ -37,7 +37,7 @@ impl ProcessSupervisor {
         http: Option<String>,
     ) -> std::io::Result<Self> {
         let (end, ended) = sync_channel(1);
-        // The parent-death signal of the xApps refers to this thread, which lives as long as the RIC.
+        // The parent-death signal of the xApps refers to this thread, which runs as long as the RIC.
         let thread = std::thread::Builder::new().name("xapp-host".to_owned()).spawn(move || {
             let running = installation.xapps.iter().map(|_| None).collect();
             let mut work = SupervisorJob { installation, supervisor, desk, http, running };

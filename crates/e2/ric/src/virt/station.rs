@@ -22,9 +22,9 @@ const NOBODYS_ID: u16 = 0;
 /// Control, either in the base station's or in an operator's terms.
 #[derive(Debug, Clone)]
 pub(super) enum Command {
-    /// For the E2 node that schedules the carrier.
+    /// Control for the E2 node that schedules the carrier.
     Slice(SliceCommand),
-    /// For the E2 node that terminates RRC.
+    /// Control for the E2 node that terminates RRC.
     HandOver(RrcHandover),
 }
 

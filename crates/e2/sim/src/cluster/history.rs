@@ -16,7 +16,7 @@ pub struct Interval {
     pub until: Time,
 }
 
-/// Owners of a node, each in one of its lives, with the start and the end.
+/// Owners of a node, by RIC and incarnation, with start and end of the ownership.
 type Owners = BTreeMap<(usize, u32), (Time, Time)>;
 
 /// Ownership observed in true time.

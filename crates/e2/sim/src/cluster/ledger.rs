@@ -16,7 +16,7 @@ struct NodeOrder {
     ordered: Option<(GlobalE2NodeId, u64)>,
 }
 
-/// State of the iApps of all RICs, in their present lives.
+/// State of the iApps of all RICs, in their current incarnations.
 #[derive(Debug, Clone, Default)]
 pub(super) struct OrdersSeen(Arc<Mutex<BTreeMap<usize, NodeOrder>>>);
 
@@ -92,7 +92,7 @@ pub(super) struct Orders {
 }
 
 impl Run {
-    /// Gives an order about a node to a RIC, if the RIC lives and knows the node.
+    /// Gives an order about a node to a RIC, if the RIC is running and knows the node.
     pub(super) fn order(&mut self, ric: usize, station: usize) -> bool {
         let party = self.watcher.rics[ric];
         let node = self.watcher.stations[station].node;

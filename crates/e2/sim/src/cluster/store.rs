@@ -28,7 +28,7 @@ const SERVERS: usize = 3;
 /// Time that a client waits for a response.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A client in one of its lives.
+/// One incarnation of a client.
 type Client = (PartyId, u32);
 
 #[derive(Debug, Clone)]

@@ -84,7 +84,7 @@ impl ServiceModel for Rc {
             Err(fault @ commands::NotAnOrder::OutOfRange { .. }) => {
                 return Err(SmError::Order(fault.to_string()));
             }
-            // Other styles, and parameters of another dialect.
+            // Ignores other styles and parameters of another dialect.
             Err(_) => return Ok(()),
         };
         order.check().map_err(|fault| SmError::Order(fault.to_string()))
