@@ -125,7 +125,7 @@ impl Assembler {
         self.store_number(Size::One, PACKET, 57, 0);
     }
 
-    /// Jumps unless a frame of [`ETHERNET`] + 44 bytes or more has UDP to the GTP-U port of an address.
+    /// Jumps unless a frame of `ETHERNET` + 44 bytes or more has UDP to the GTP-U port of an address.
     pub fn expect_gtpu_port(&mut self, local: Ipv4Addr, otherwise: Label) {
         self.expect(Size::One, 23, PROTOCOL_UDP.into(), otherwise);
         self.expect(Size::Four, 30, read32(local.octets()), otherwise);
