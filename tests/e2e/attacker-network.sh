@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # An attacker who reaches the ports, without credentials: connection floods, slow, truncated and oversized messages, and
-# for HTTP guessed tokens, DNS rebinding, forged and smuggled requests, path traversal, and log injection. After each
-# attack the owner's base stations, xApps and sessions work.
+# for HTTP guessed tokens, DNS rebinding, forged and smuggled requests, path traversal, and log injection. After the
+# attacks on a port of the RIC or the UPF, the owner's base stations, xApps and sessions work.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 source "$here/started.sh"
@@ -28,7 +28,7 @@ for _ in $(seq 100); do
     sleep 0.1
 done
 
-# The owners: answered after each attack.
+# served ric|upf: the owner is served.
 served() {
     local what=$1
     case $what in

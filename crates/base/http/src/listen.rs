@@ -85,7 +85,7 @@ async fn secure<R>(socket: TcpStream, peer: SocketAddr, answer: impl Fn(Request)
 where
     R: Future<Output = Response> + Send + 'static,
 {
-    // Without it, a small answer waits for the acknowledgement of the last one.
+    // With Nagle's algorithm, a small answer waits for the acknowledgement of the last one.
     let _ = socket.set_nodelay(true);
     match tokio::time::timeout(HANDSHAKE, https::handshake(socket)).await {
         Ok(Ok(stream)) => connection(stream, answer).await,

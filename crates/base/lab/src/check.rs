@@ -79,9 +79,9 @@ pub fn chosen<'c, P>(
     only: &[String],
 ) -> Result<Vec<(usize, &'c Case<P>)>, ComponentError> {
     let named = |case: &Case<P>, part: &String| case.0.to_lowercase().contains(&part.to_lowercase());
-    if let Some(nobody) = only.iter().find(|part| !cases.iter().any(|case| named(case, part))) {
+    if let Some(unknown) = only.iter().find(|part| !cases.iter().any(|case| named(case, part))) {
         let names: Vec<_> = cases.iter().map(|case| case.0).collect();
-        return Err(rig(format!("no check has \"{nobody}\" in its name; available: {}", names.join("; "))));
+        return Err(rig(format!("no check has \"{unknown}\" in its name; available: {}", names.join("; "))));
     }
     let wanted = |case: &Case<P>| only.is_empty() || only.iter().any(|part| named(case, part));
     Ok(cases.iter().enumerate().filter(|(_, case)| wanted(case)).collect())

@@ -24,7 +24,7 @@ impl Xapp {
     /// Sends an order for a UE to a node at `now`; events follow as of [`control`](Self::control).
     ///
     /// # Errors
-    /// Those of [`order_request`](Self::order_request) and [`control`](Self::control).
+    /// Fails as [`order_request`](Self::order_request) and [`control`](Self::control) do.
     pub fn order(
         &mut self,
         now: Time,
