@@ -22,7 +22,7 @@ const PREFIX: &str = "ranlab-";
 const REMOVALS: u32 = 20;
 const REMOVAL: Duration = Duration::from_millis(5);
 
-/// Reason for the lack of a group: a fault of the environment.
+/// Reason why a control group is not available. It is an error of the environment.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CgroupError {
@@ -31,7 +31,7 @@ pub enum CgroupError {
         "no cgroup with the cpu controller can be made here ({0}): run as root, with cgroup v2's cpu controller or v1's"
     )]
     Lacking(String),
-    /// The kernel refused a file.
+    /// The kernel rejected access to a file.
     #[error("{file}: {why}")]
     File {
         /// Name of the file.
@@ -41,7 +41,7 @@ pub enum CgroupError {
     },
 }
 
-/// A group that gives its threads a share of one CPU; dropping it removes it, if no thread is left in it.
+/// A group that gives its threads a share of one CPU. Dropping it removes the group, if no thread is left in it.
 #[derive(Debug)]
 pub struct CpuQuota {
     folder: PathBuf,
@@ -52,8 +52,7 @@ pub struct CpuQuota {
 static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
 
 impl CpuQuota {
-    /// Creates a group below this process's own, for `share` of one CPU (above 0; a tenth of one is the
-    /// minimum).
+    /// Creates a group below this process's own group, for `share` of one CPU (above 0; a tenth of one is the minimum).
     ///
     /// # Errors
     /// This machine has no writable group with a cpu controller.
@@ -121,8 +120,8 @@ impl CpuQuota {
         write(&self.threads, &number)
     }
 
-    /// Time for which its threads were throttled since it was made, ns; `None`: the kernel does not report
-    /// it.
+    /// Returns the time for which the group's threads were throttled since its creation, ns; `None` if the kernel does
+    /// not report it.
     pub fn throttled_ns(&self) -> Option<u64> {
         let text = fs::read_to_string(self.folder.join("cpu.stat")).ok()?;
         let value = |name: &str| -> Option<u64> {
@@ -138,7 +137,7 @@ impl Drop for CpuQuota {
     }
 }
 
-/// The name of the next group of this process.
+/// Returns the name of the next group of this process.
 fn own_name() -> String {
     let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     format!("{PREFIX}{}-{number}", std::process::id())
@@ -154,13 +153,13 @@ fn remove(folder: &Path) {
     }
 }
 
-/// Group of this process in cgroup v2, below the root.
+/// Returns the group of this process in cgroup v2, below the root.
 fn second(mounts: &str, groups: &str) -> Option<PathBuf> {
     let own = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
     Some(joined(&mount(mounts, |kind, _| kind == "cgroup2")?, own))
 }
 
-/// Group of this process under one of v1's controllers.
+/// Returns the group of this process under one of v1's controllers.
 fn first(mounts: &str, groups: &str, wanted: &str) -> Option<PathBuf> {
     let has_it = |list: &str| list.split(',').any(|controller| controller == wanted);
     let own = groups.lines().find_map(|line| {
@@ -185,14 +184,14 @@ fn mount(mounts: &str, wanted: impl Fn(&str, &str) -> bool) -> Option<String> {
     })
 }
 
-/// Removes the groups of dead processes.
+/// Removes the groups of terminated processes.
 fn sweep(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let owner = name.strip_prefix(PREFIX).and_then(|rest| rest.split('-').next()?.parse::<u32>().ok());
         if owner.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
-            // Processes that it started may survive without an owner.
+            // Processes that the terminated owner started may still run.
             group::kill_all(&entry.path());
             let _ = fs::remove_dir(entry.path());
         }

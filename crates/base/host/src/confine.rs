@@ -20,12 +20,12 @@ use rustix::thread::{
 use crate::cgroup::{Group, ResourceLimits};
 use crate::process_tree;
 
-/// Priority of such a process for the out-of-memory killer (`oom_score_adj`, at most 1,000).
+/// Priority of a confined process for the out-of-memory killer (`oom_score_adj`, at most 1,000).
 const OOM_SCORE: &[u8] = b"800";
 /// CPU priority (nice(2), at most 19) where no group gives it a share.
 const NICE: i32 = 10;
-/// World-writable folders. Each such process gets an empty private one in memory in their place, removed with
-/// the process.
+/// World-writable folders. Each confined process gets an empty private one in memory in their place, removed with the
+/// process.
 pub const OWN_FOLDERS: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 const OWN_FOLDERS_C: [&CStr; 3] = [c"/tmp", c"/var/tmp", c"/dev/shm"];
 /// Divisor of the memory limit that gives the size of each private folder. Its contents count towards that
@@ -39,9 +39,9 @@ const PASSWD_MAX: u64 = 1 << 20;
 /// A user and its group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct User {
-    /// Its number, never 0.
+    /// User id, never 0.
     pub uid: u32,
-    /// Its group's, never 0.
+    /// Group id, never 0.
     pub gid: u32,
 }
 
@@ -65,7 +65,7 @@ impl User {
     pub fn named(text: &str) -> Result<Self, NoUser> {
         let root = || NoUser::Root(text.to_owned());
         if let Ok(uid) = text.parse::<u32>() {
-            // The last number means "leave it as it is" in the system calls.
+            // The highest number means "leave it as it is" in the system calls.
             return Some(Self { uid, gid: uid }).filter(|_| uid != 0 && uid != u32::MAX).ok_or_else(root);
         }
         let unknown = || NoUser::Unknown(text.to_owned());
@@ -108,12 +108,12 @@ impl User {
         }
         let user = *self;
         let mut command = Command::new("/proc/self/exe");
-        // SAFETY: between fork and exec there are system calls with numbers alone, which are async-signal-safe. The program is
+        // SAFETY: between fork and exec there are only system calls with numbers, which are async-signal-safe. The program is
         // never run: the last of them returns an error.
         unsafe {
             command.pre_exec(move || {
                 become_user(user)?;
-                // -1: all that this user may signal, itself left out.
+                // -1 stands for all processes that this user may signal, except the caller.
                 if libc::kill(-1, libc::SIGKILL) != 0 && *libc::__errno_location() != libc::ESRCH {
                     return Err(io::Error::last_os_error());
                 }
@@ -131,14 +131,14 @@ impl User {
 /// Limits of a confined process.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Confinement {
-    /// User that it runs as.
+    /// User that the process runs as.
     pub user: User,
     /// Limits for the process and all its descendants.
     pub bounds: ResourceLimits,
     /// Maximum open files of each of its processes.
     pub open_files: u64,
-    /// Whether it sees this machine's network. Otherwise its network is empty; Unix sockets work where it may
-    /// open their files.
+    /// Whether the process sees this machine's network. Otherwise its network is empty; Unix sockets still work if the
+    /// process may open their files.
     pub network: bool,
 }
 
@@ -162,7 +162,7 @@ pub fn confine(command: &mut Command, to: Confinement, group: Option<&Group>) ->
     let grouped = group.is_some();
     let size = format!("mode=1777,size={}", to.bounds.memory_bytes / OWN_FOLDER_PART);
     let size = CString::new(size).map_err(io::Error::other)?;
-    // SAFETY: between fork and exec there are system calls alone, with numbers and with strings and files that were made before;
+    // SAFETY: between fork and exec there are only system calls, with numbers and with strings and files that were made before;
     // nothing is allocated, and no lock is taken.
     unsafe {
         command.pre_exec(move || {
@@ -200,10 +200,10 @@ fn own_descriptors() {
     let first = 3_u32;
     let last = u32::MAX;
     let at_exec = libc::CLOSE_RANGE_CLOEXEC;
-    // SAFETY: system calls with numbers alone; nothing is closed here.
+    // SAFETY: only system calls with numbers; nothing is closed here.
     unsafe {
         if libc::syscall(libc::SYS_close_range, first, last, at_exec) != 0 {
-            // Linux before 5.11.
+            // Linux before 5.11 cannot mark a range of descriptors.
             for descriptor in 3..DESCRIPTORS_MAX {
                 libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC);
             }
@@ -251,7 +251,7 @@ fn own_folders(options: &CStr) -> io::Result<()> {
     Ok(())
 }
 
-/// Gives up this process's privileges permanently. It has one thread.
+/// Gives up this process's privileges permanently. The process has only one thread.
 fn become_user(user: User) -> io::Result<()> {
     let uid = Uid::from_raw(user.uid);
     let gid = Gid::from_raw(user.gid);
@@ -335,7 +335,7 @@ mod tests {
         assert_eq!(lines[4], "NoNewPrivs:\t1");
         assert!(lines[5].starts_with("lo:") && lines[6] == "0077", "{told}");
         assert!(told.contains("apart"), "it may not signal its parent: {told}");
-        // The three folders are empty; there are three descriptors, and that of the listing.
+        // The three folders are empty; there are three descriptors, and one more for the listing.
         let own = &lines[lines.iter().position(|line| *line == "apart").unwrap() + 1..];
         assert_eq!(own[..4], ["3", "ranlab-own", "full", "4"], "{told}");
         assert!(!Path::new("/tmp/ranlab-own").exists(), "its file is not visible outside");
@@ -360,8 +360,8 @@ mod tests {
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
             confine(&mut command, to, group.as_ref()).unwrap();
             let mut child = command.spawn().unwrap();
-            // Waits until the limit applies, however slow the machine is, and a while longer, in which the
-            // number would multiply. The shell ends when it may not fork; the processes that it started stay.
+            // Waits until the limit applies, even on a slow machine. Then it waits a while longer, in which the number
+            // of processes would multiply. The shell ends when it may not fork; the processes that it started stay.
             let mut until = Instant::now() + Duration::from_secs(20);
             let mut most = 0;
             let mut met = false;

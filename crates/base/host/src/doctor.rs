@@ -11,7 +11,7 @@ pub struct Check {
     pub name: &'static str,
     /// Result of the check.
     pub status: Status,
-    /// The finding.
+    /// Finding, as text.
     pub found: String,
     /// Advice on a problem; `None` without a problem.
     pub advice: Option<&'static str>,
@@ -21,9 +21,9 @@ pub struct Check {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// As recommended.
+    /// The setup is as recommended.
     Good,
-    /// Works; measurements are less steady or something optional is not available.
+    /// The setup works, but measurements are less steady, or an optional feature is not available.
     Fair,
     /// A promised feature will not work.
     Missing,
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn each_problem_is_reported_alone() {
+    fn each_problem_yields_one_advice() {
         let deep = IdleState { name: "C6".into(), exit_latency_us: 133 };
         let lacks: [(&str, Facts, Status); 17] = [
             ("open files", Facts { open_files_hard: Some(4096), ..good() }, Status::Missing),

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::field;
 use crate::netns::Stamping;
 
-/// Facts that change the meaning of a measurement. `None`: the kernel does not report it.
+/// Facts that change the meaning of a measurement. A field is `None` if the kernel does not report it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Facts {
     /// Name of the distribution.
@@ -21,7 +21,7 @@ pub struct Facts {
     pub cpus: usize,
     /// Whether the kernel reports a hypervisor.
     pub virtual_machine: bool,
-    /// Whether its processors are emulated (QEMU without hardware virtualisation): measured times are
+    /// Whether the machine's processors are emulated (QEMU without hardware virtualisation): measured times are
     /// meaningless.
     pub emulated: bool,
     /// Memory of the machine.
@@ -48,13 +48,13 @@ pub struct Facts {
     /// Flavour of the kernel's build (`Debian`, `cloud`, `azure`, … according to its release; else
     /// `generic`).
     pub kernel_flavour: Option<String>,
-    /// Memory nodes.
+    /// Number of memory nodes (NUMA).
     pub memory_nodes: usize,
     /// Whether the kernel reports how long tasks waited (`/proc/pressure`).
     pub pressure_information: bool,
-    /// Huge pages reserved.
+    /// Number of reserved huge pages.
     pub huge_pages: Option<u64>,
-    /// Size of one of them.
+    /// Size of a huge page.
     pub huge_page_bytes: Option<u64>,
     /// The mode of transparent huge pages.
     pub transparent_huge_pages: Option<String>,
@@ -66,7 +66,7 @@ pub struct Facts {
     pub network_namespaces: bool,
     /// Whether the commands `ip` and `tc` are installed.
     pub iproute2: bool,
-    /// Installed programs that measure networks: of `ping` and `iperf3`.
+    /// Installed programs that measure networks, out of `ping` and `iperf3`.
     pub network_probes: Vec<&'static str>,
     /// Ports that support virtual functions (SR-IOV), as `name: number`.
     pub virtual_functions: Vec<String>,
@@ -81,7 +81,7 @@ pub struct Facts {
 /// An idle state of a CPU.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct IdleState {
-    /// Its name, such as `C6`.
+    /// Name of the state, such as `C6`.
     pub name: String,
     /// Exit latency.
     pub exit_latency_us: u64,
@@ -185,7 +185,7 @@ fn card_clocks(root: &Path) -> Vec<String> {
     })
 }
 
-/// A text for each port of this machine, from its name and its folder in `/sys`, in the order of the names.
+/// Returns a text for each port of this machine, from its name and its folder in `/sys`, in the order of the names.
 fn ports(root: &Path, say: impl Fn(&str, &Path) -> Option<String>) -> Vec<String> {
     let Ok(interfaces) = fs::read_dir(root.join("sys/class/net")) else { return Vec::new() };
     let said = |entry: fs::DirEntry| say(&entry.file_name().to_string_lossy(), &entry.path());
@@ -292,7 +292,7 @@ fn has_capability(status: &str, capability: u32) -> bool {
         .is_some_and(|mask| mask >> capability & 1 == 1)
 }
 
-/// `Max open files  SOFT  HARD  files`; "unlimited" is no number and stays `None`.
+/// `Max open files  SOFT  HARD  files`; "unlimited" is not a number and becomes `None`.
 fn open_files(limits: &str, column: usize) -> Option<u64> {
     let line = limits.lines().find(|line| line.starts_with("Max open files"))?;
     line.split_whitespace().nth(column)?.parse().ok()
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn idle_states_clock_and_kernel_are_written_down() {
+    fn idle_states_clock_and_kernel_are_reported() {
         let idle = "sys/devices/system/cpu/cpu0/cpuidle";
         let files = [
             (format!("{idle}/state0/name"), "POLL\n"),
@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_is_written_down_as_json() {
+    fn facts_of_this_machine_serialize_to_json() {
         let json = serde_json::to_value(Facts::read()).unwrap();
         assert!(json["kernel"].is_string() && json["cpus"].as_u64() >= Some(1), "{json}");
     }

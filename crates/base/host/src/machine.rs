@@ -19,11 +19,11 @@ pub struct MachineSample {
     pub uptime_s: f64,
     /// Number of counted CPUs.
     pub cpus: usize,
-    /// Working: user, nice, system and interrupts.
+    /// CPU time of work: user, nice, system and interrupts.
     pub busy_s: f64,
-    /// Idle or waiting for I/O.
+    /// CPU time idle or waiting for I/O.
     pub idle_s: f64,
-    /// Requested by this machine, given to another by the hypervisor.
+    /// CPU time requested by this machine, but given to another machine by the hypervisor.
     pub steal_s: f64,
     /// Context switches of all CPUs.
     pub context_switches: u64,
@@ -53,7 +53,7 @@ pub struct MachineInterval {
     pub steal_share: f64,
     /// Context switches per second.
     pub context_switches_per_s: f64,
-    /// Shares of wall time under pressure, in the fields' names still `_s`: seconds per second.
+    /// Shares of wall time under pressure. The field names end with `_s`, but their unit is seconds per second.
     pub pressure: Option<Pressure>,
 }
 
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_is_in_shares() {
+    fn interval_contains_shares() {
         let pressure = |cpu_s| Some(Pressure { cpu_s, memory_s: 0.0, io_s: 0.5 });
         let start = MachineSample { uptime_s: 100.0, pressure: pressure(1.0), ..parse_stat(STAT).unwrap() };
         let end = MachineSample {
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_answers() {
+    fn this_machine_is_sampled() {
         let sample = MachineMeter::default().sample().unwrap();
         assert!(sample.cpus >= 1 && sample.uptime_s > 0.0 && sample.busy_s > 0.0);
     }

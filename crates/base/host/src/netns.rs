@@ -1,9 +1,9 @@
 //! Networks of namespaces on this machine: created, described by `ip` and `tc`, and removed in all cases.
 //!
-//! Every interface is in one of this program's namespaces, so removing the namespaces removes everything.
-//! A namespace is called `ranlab-PID-NAME`. A file in [`RUN`] holds the start time of that process. With it
-//! the next testbed distinguishes a dead owner, whose namespaces it removes, from a new process of the same
-//! number.
+//! Every interface is in one of this program's namespaces, so removing the namespaces removes everything. A namespace
+//! is called `ranlab-PID-NAME`. A file in [`RUN`] holds the start time of that process. By this time the next testbed
+//! distinguishes a terminated owner from a new process with the same number. It removes only the namespaces of
+//! terminated owners.
 
 mod order;
 mod ports;
@@ -26,7 +26,7 @@ pub const RUN: &str = "/run/ranlab";
 /// Maximum namespaces of one testbed.
 pub const NAMESPACES_MAX: usize = 64;
 
-/// Error of a network set-up: a fault of the environment, unless stated otherwise.
+/// Error of a network set-up. It is an error of the environment, unless stated otherwise.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NetnsError {
@@ -44,7 +44,7 @@ pub enum NetnsError {
     /// The kernel lacks a queueing discipline.
     #[error("this kernel has no scheduler {kind} ({option})")]
     Kernel {
-        /// Its name in `tc`.
+        /// Name of the discipline in `tc`.
         kind: &'static str,
         /// Kernel option that enables it.
         option: &'static str,
@@ -52,12 +52,12 @@ pub enum NetnsError {
     /// A port of this machine that cannot be taken or configured.
     #[error("port {port}: {why}")]
     Port {
-        /// Its name.
+        /// Name of the port.
         port: String,
         /// Reason of the rejection.
         why: String,
     },
-    /// Too many namespaces; the caller's fault.
+    /// Too many namespaces, which is an error of the caller.
     #[error("a testbed has up to {NAMESPACES_MAX} namespaces")]
     Many,
 }
@@ -74,7 +74,7 @@ pub struct Testbed {
 }
 
 impl Testbed {
-    /// Removes leftovers of dead processes, and records the start of this testbed.
+    /// Removes leftovers of terminated processes, and records the start of this testbed.
     ///
     /// # Errors
     /// This process may not create namespaces, or `ip` is missing.
@@ -160,7 +160,7 @@ impl Testbed {
         tc(namespace, &order::one_queue(interface, rate_bps, queue_bytes))
     }
 
-    /// Counters of the queue of a rate-limited interface.
+    /// Returns the counters of the queue of a rate-limited interface.
     ///
     /// # Errors
     /// The error of the operating system, or the interface has no rate limit.
@@ -173,7 +173,7 @@ impl Testbed {
         })
     }
 
-    /// The hardware address of an interface.
+    /// Returns the hardware address of an interface.
     ///
     /// # Errors
     /// The error of the operating system.
@@ -186,7 +186,7 @@ impl Testbed {
         })
     }
 
-    /// The hardware address of a neighbour, as learnt by the kernel; `None`: unknown.
+    /// Returns the hardware address of a neighbour, as learnt by the kernel; `None`: unknown.
     ///
     /// # Errors
     /// The error of the operating system.
@@ -239,7 +239,7 @@ fn missing_tools() -> Vec<&'static str> {
     ["ip", "tc"].into_iter().filter(|tool| Command::new(tool).arg("-V").output().is_err()).collect()
 }
 
-/// Returns the ports of dead processes, and removes their namespaces and run files. Returns the number of
+/// Gives back the ports of terminated processes, and removes their namespaces and run files. Returns the number of
 /// namespaces.
 pub fn sweep() -> usize {
     // The order of the reads matters, and each owner is checked once. A run file exists before its namespace
@@ -280,7 +280,7 @@ fn run_files() -> impl Iterator<Item = (PathBuf, u32, String)> {
     })
 }
 
-/// Writes a run file atomically, because another process takes an empty one for that of a dead owner.
+/// Writes a run file atomically, because another process takes an empty run file for that of a terminated owner.
 fn write_whole(file: &Path, text: &str) -> std::io::Result<()> {
     // No process has this name, so no process reads the file.
     let part = file.with_file_name(format!(".{}", file.file_name().unwrap_or_default().to_string_lossy()));
@@ -304,9 +304,9 @@ fn lives(pid: u32, number: &str) -> bool {
 /// Counters of a queue since it was created.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct QueueCounters {
-    /// Bytes that left it.
+    /// Bytes that left the queue.
     pub bytes: u64,
-    /// Packets that left it.
+    /// Packets that left the queue.
     pub packets: u64,
     /// Packets that arrived at a full queue.
     pub dropped: u64,

@@ -55,14 +55,15 @@ struct PtpSysOffsetPrecise {
     reserved: [u32; 4],
 }
 
-/// The card's time between two of the system's, ns since 1970 (the card's since its own zero).
+/// Reading of the card's clock between two readings of the system clock. System times are ns since 1970; the card's
+/// time counts from the zero of the card's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CrossReading {
-    /// The system's clock before.
+    /// System time before the reading of the card.
     pub before_ns: u64,
-    /// The card's.
+    /// Time of the card.
     pub card_ns: u64,
-    /// The system's clock after.
+    /// System time after the reading of the card.
     pub after_ns: u64,
 }
 
@@ -77,9 +78,9 @@ impl CrossReading {
 enum ReadMethod {
     /// Between two readings of the system clock.
     Plain,
-    /// The same, with both readings next to the card's own register access.
+    /// Between two readings of the system clock that are next to the card's own register access.
     Extended,
-    /// Both at once, by hardware.
+    /// Both clocks at the same time, by hardware.
     Precise,
 }
 
@@ -94,7 +95,7 @@ impl Phc {
     /// Opens `/dev/ptpN`, and selects the best method to read it.
     ///
     /// # Errors
-    /// It does not exist, this user may not read it, or its driver does not support it.
+    /// The clock does not exist, this user may not read it, or its driver does not support it.
     pub fn open(number: u32) -> io::Result<Self> {
         let file = File::open(format!("/dev/ptp{number}"))?;
         let mut phc = Self { file, way: ReadMethod::Precise };
@@ -152,9 +153,8 @@ impl<const TIMES: usize> PtpSysOffset<TIMES> {
     }
 }
 
-/// Readings (system, card, system), each starting `step` times after the previous one: with 2 they share the
-/// system time between them. Readings that run backwards, because the clock was set in the meantime, are left
-/// out.
+/// Readings (system, card, system), each starting `step` times after the previous one: with a step of 2, consecutive
+/// readings share a system time. Readings that run backwards, because the clock was set in the meantime, are left out.
 fn readings(times: &[Time], step: usize) -> Vec<CrossReading> {
     let triples = times.windows(3).step_by(step);
     let of = |triple: &[Time]| {
@@ -169,13 +169,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_are_the_kernels() {
-        // As a C compiler makes them of linux/ptp_clock.h.
+    fn request_numbers_match_kernel() {
+        // Numbers that a C compiler computes from linux/ptp_clock.h.
         assert_eq!((PLAIN, PRECISE, EXTENDED), (0x4340_3D05, 0xC040_3D08, 0xC4C0_3D09));
     }
 
     #[test]
-    fn readings_overlap_or_do_not() {
+    fn step_determines_overlap_of_readings() {
         let times: Vec<Time> = (1..=9).map(|seconds| Time { seconds, nanoseconds: 1, reserved: 0 }).collect();
         let cards = |step: usize| readings(&times, step).iter().map(|r| r.card_ns).collect::<Vec<_>>();
         assert_eq!(cards(3), [2_000_000_001, 5_000_000_001, 8_000_000_001]);

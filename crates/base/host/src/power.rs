@@ -33,7 +33,7 @@ pub struct PowerMeter {
 pub struct PowerSample(Vec<(u64, u64)>);
 
 impl PowerMeter {
-    /// The packages of this machine.
+    /// Opens the counters of this machine's packages.
     ///
     /// # Errors
     /// No package has a counter, or this user may not read it.

@@ -46,12 +46,12 @@ impl ProcessSample {
 }
 
 impl ProcessMeter {
-    /// A meter of the process `pid`.
+    /// Creates a meter of the process `pid`.
     pub fn new(pid: u32) -> Self {
         Self { pid, folder: PathBuf::from(format!("/proc/{pid}")) }
     }
 
-    /// A meter of this process.
+    /// Creates a meter of this process.
     pub fn own() -> Self {
         Self::new(std::process::id())
     }
@@ -123,8 +123,8 @@ struct Stat {
     began_ticks: u64,
 }
 
-/// `/proc/PID/stat`, proc_pid_stat(5). The second field is a file name in brackets that may hold blanks and
-/// brackets itself: count from the last one.
+/// `/proc/PID/stat`, proc_pid_stat(5). The second field is a file name in brackets that may contain blanks and
+/// brackets, so fields are counted from the last bracket.
 fn parse_stat(text: &str) -> Option<Stat> {
     let fields: Vec<&str> = text.get(text.rfind(')')? + 1..)?.split_whitespace().collect();
     // The first field here is number 3 of the manual page.
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn work_and_memory_of_this_process_show() {
+    fn meter_reports_work_and_memory_of_this_process() {
         let meter = ProcessMeter::own();
         let before = meter.sample().unwrap();
         let mut block = vec![0_u8; 64 << 20];

@@ -31,7 +31,7 @@ pub fn adopt_orphans() -> io::Result<()> {
 /// Kills the process that this command starts (SIGKILL) when the thread that starts it ends for any reason.
 pub fn die_with_us(command: &mut Command) -> &mut Command {
     let own = std::process::id();
-    // SAFETY: between fork and exec there are two system calls with numbers alone, which are async-signal-safe.
+    // SAFETY: between fork and exec there are only two system calls with numbers, which are async-signal-safe.
     unsafe {
         command.pre_exec(move || {
             set_parent_process_death_signal(Some(Signal::KILL))?;
@@ -88,11 +88,11 @@ fn stat(pid: u32) -> Option<(char, u32)> {
 /// State of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProcessState {
-    /// It runs or waits.
+    /// The process runs or waits.
     Lives,
     /// Stopped by a signal (SIGSTOP), or by a debugger.
     Stopped,
-    /// It has ended, waited for or not.
+    /// The process has ended, whether it was waited for or not.
     Gone,
 }
 

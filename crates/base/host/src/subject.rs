@@ -13,7 +13,7 @@ use crate::{MeterError, ProcessMeter, ProcessSample, process_tree, read};
 pub enum Subject {
     /// One process.
     Process {
-        /// Its identifier.
+        /// Process id.
         pid: u32,
     },
     /// Every process that runs a command, including those that start later, except this process.
@@ -23,12 +23,12 @@ pub enum Subject {
     },
     /// All descendants of this process, without itself: its children, theirs, and adopted orphans.
     Below {
-        /// Its identifier.
+        /// Process id.
         pid: u32,
     },
     /// Every process of a control group and of those below it.
     Cgroup {
-        /// Its folder, such as `/sys/fs/cgroup/system.slice/ric.service`.
+        /// Folder of the group, such as `/sys/fs/cgroup/system.slice/ric.service`.
         path: PathBuf,
     },
 }

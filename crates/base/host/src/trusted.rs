@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UntrustedFile {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("{}: {why}", path.display())]
     Unreadable {
         /// Path of the file.
@@ -18,10 +18,10 @@ pub enum UntrustedFile {
         /// The error of the operating system.
         why: io::Error,
     },
-    /// It is a symbolic link.
+    /// The file is a symbolic link.
     #[error("{} is a symbolic link; a file itself is needed", .0.display())]
     Symlink(PathBuf),
-    /// It is of another kind.
+    /// The file is of another kind.
     #[error("{} is no {wanted}", path.display())]
     Kind {
         /// Path of the file.
@@ -34,7 +34,7 @@ pub enum UntrustedFile {
     Owner {
         /// Path of the file.
         path: PathBuf,
-        /// Its owner.
+        /// Owner of the file, as user id.
         uid: u32,
     },
     /// Other users may write it.
@@ -42,7 +42,7 @@ pub enum UntrustedFile {
     Writable {
         /// Path of the file.
         path: PathBuf,
-        /// Its mode.
+        /// Mode of the file.
         mode: u32,
     },
     /// Other users may read it.
@@ -50,15 +50,15 @@ pub enum UntrustedFile {
     Readable {
         /// Path of the file.
         path: PathBuf,
-        /// Its mode.
+        /// Mode of the file.
         mode: u32,
     },
-    /// It is longer than allowed.
+    /// The file is longer than allowed.
     #[error("{} has more than {most} bytes", path.display())]
     TooLong {
         /// Path of the file.
         path: PathBuf,
-        /// Maximum size.
+        /// Maximum size, in bytes.
         most: u64,
     },
 }
@@ -83,7 +83,7 @@ pub fn check_file(path: &Path) -> Result<(), UntrustedFile> {
 /// Reads a file if it and all folders above it are trusted.
 ///
 /// # Errors
-/// It is not trusted, cannot be read, or is longer than `most`.
+/// The file is not trusted, cannot be read, or is longer than `most`.
 pub fn read(path: &Path, most: u64) -> Result<String, UntrustedFile> {
     let unreadable = |why: io::Error| UntrustedFile::Unreadable { path: path.to_owned(), why };
     let parent =
@@ -109,7 +109,7 @@ pub fn read(path: &Path, most: u64) -> Result<String, UntrustedFile> {
     Ok(text)
 }
 
-/// Opens a file for appending, in a trusted folder; it is created for this user alone.
+/// Opens a file for appending, in a trusted folder; it is created for this user only.
 ///
 /// # Errors
 /// The folder is not trusted, the file is a link, or it cannot be written.
@@ -144,7 +144,7 @@ pub fn is_secret(path: &Path) -> Result<(), UntrustedFile> {
 /// Checks a program and returns its real path: links are followed, and their targets are checked.
 ///
 /// # Errors
-/// It is not trusted, or is not an executable file.
+/// The program is not trusted, or is not an executable file.
 pub fn program(path: &Path) -> Result<PathBuf, UntrustedFile> {
     let unreadable = |why: io::Error| UntrustedFile::Unreadable { path: path.to_owned(), why };
     // The folder that holds the link decides its target, so it is checked as well.
@@ -162,7 +162,7 @@ pub fn program(path: &Path) -> Result<PathBuf, UntrustedFile> {
 /// Checks that a folder and all folders above it are trusted.
 ///
 /// # Errors
-/// It is not trusted, or is not a folder.
+/// The folder is not trusted, or is not a folder.
 pub fn check_folder(path: &Path) -> Result<(), UntrustedFile> {
     let unreadable = |why: io::Error| UntrustedFile::Unreadable { path: path.to_owned(), why };
     let real = fs::canonicalize(path).map_err(unreadable)?;

@@ -63,11 +63,11 @@ pub struct BpfMap<const KEY: usize, const VALUE: usize> {
 }
 
 impl<const KEY: usize, const VALUE: usize> BpfMap<KEY, VALUE> {
-    /// An empty table of at most `entries`. Needs CAP_BPF, or CAP_SYS_ADMIN.
+    /// Creates an empty table of at most `entries` entries. Needs CAP_BPF, or CAP_SYS_ADMIN.
     pub fn hash(entries: u32) -> io::Result<Self> {
         let mut attributes = Attributes::new();
         attributes.0[..5].copy_from_slice(&[MAP_TYPE_HASH, KEY as u32, VALUE as u32, entries, NO_PREALLOC]);
-        // SAFETY: no pointers.
+        // SAFETY: the attributes contain no pointers.
         unsafe { attributes.call(MAP_CREATE) }.map(|fd| Self { descriptor: owned(fd) })
     }
 
@@ -107,7 +107,7 @@ impl BpfMap<4, 4> {
     pub fn sockets(queues: u32) -> io::Result<Self> {
         let mut attributes = Attributes::new();
         attributes.0[..4].copy_from_slice(&[MAP_TYPE_XSK, 4, 4, queues]);
-        // SAFETY: no pointers.
+        // SAFETY: the attributes contain no pointers.
         unsafe { attributes.call(MAP_CREATE) }.map(|fd| Self { descriptor: owned(fd) })
     }
 }
@@ -118,7 +118,7 @@ pub enum XdpError {
     /// The device does not exist.
     #[error("there is no network device \"{name}\" in this namespace")]
     Device {
-        /// Its name.
+        /// Name of the device.
         name: String,
     },
     /// The kernel refused the program.
@@ -132,7 +132,7 @@ pub enum XdpError {
     /// The kernel refused the attachment.
     #[error("the kernel does not let the XDP program to \"{name}\": {source}")]
     Attach {
-        /// The device.
+        /// Name of the device.
         name: String,
         /// The kernel's error.
         source: io::Error,
@@ -144,7 +144,7 @@ pub enum XdpError {
 pub struct XdpProgram {
     _program: OwnedFd,
     _link: OwnedFd,
-    /// Whether the driver runs it; otherwise the kernel does, on socket buffers.
+    /// Whether the driver runs the program; otherwise the kernel runs it on socket buffers.
     pub native: bool,
 }
 
@@ -178,7 +178,7 @@ impl XdpProgram {
         let mode: u32 = if native { 1 << 2 } else { 1 << 1 };
         let mut attributes = Attributes::new();
         attributes.0[..4].copy_from_slice(&[program.as_raw_fd() as u32, index, ATTACH_XDP, mode]);
-        // SAFETY: no pointers.
+        // SAFETY: the attributes contain no pointers.
         let link = unsafe { attributes.call(LINK_CREATE) }
             .map_err(|source| XdpError::Attach { name: name.to_owned(), source })?;
         Ok(Self { _program: program, _link: owned(link), native })

@@ -41,7 +41,7 @@ pub fn launch_timed(socket: &impl AsFd, priority: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Sends a packet on a connected socket of [`launch_timed`], or on one of frames: it leaves at `tai_ns`.
+/// Sends a packet that leaves at `tai_ns`, on a connected socket of [`launch_timed`] or on a socket of frames.
 pub fn send_at(socket: &impl AsFd, packet: &[u8], tai_ns: u64) -> io::Result<()> {
     // Room for one control message of eight bytes, aligned as the kernel wants it.
     let mut control = [0_u64; 4];
@@ -64,7 +64,7 @@ pub fn send_at(socket: &impl AsFd, packet: &[u8], tai_ns: u64) -> io::Result<()>
     if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Rate that a port of the calling thread's namespace reports; `None`: it reports none.
+/// Returns the rate that a port of the calling thread's namespace reports, or `None` if it reports no rate.
 pub fn port_bps(interface: &str) -> Option<u64> {
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, None).ok()?;
     if interface.len() >= libc::IFNAMSIZ {
@@ -102,7 +102,7 @@ mod tests {
         let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
         sender.connect(receiver.local_addr().unwrap()).unwrap();
         match launch_timed(&sender, 6) {
-            // Without the permission for launch times.
+            // The user lacks the permission for launch times.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return,
             told => told.unwrap(),
         }

@@ -1,8 +1,8 @@
 //! Socket system calls that std lacks; the only floor-0 crate with `unsafe`, each block with its reason.
 //!
 //! * [`bound_buffers`], [`limit_unsent`]: limit data in the kernel that would be stale when it leaves;
-//!   [`unacknowledged`]: size of that data; [`Readers`]: the same of the other endpoint, if it is on this
-//!   machine.
+//!   [`unacknowledged`]: size of that data; [`Readers`]: size of the unread data at the other endpoint, if it is on
+//!   this machine.
 //! * [`raise_open_files`]: one descriptor per peer needs more than the usual soft limit of 1024.
 //! * [`SendBatch`], [`ReceiveBatch`], [`wait_readable`]: many datagrams in one system call.
 //! * [`BpfMap`], [`XdpProgram`]: programs of the kernel at a network device.
@@ -15,8 +15,8 @@
 //! * [`PreciseSleep`]: waiting for a deadline more exactly than timers are; [`exact_timers`] makes timers as exact as
 //!   possible.
 //! * [`Timer`]: one deadline as a descriptor, to some tens of microseconds.
-//! * [`sctp`]: one-to-one SCTP associations that carry E2AP, and a probe that names the reason if there is no
-//!   SCTP; [`shim`]: the same between programs of one user without SCTP in the kernel.
+//! * [`sctp`]: one-to-one SCTP associations that carry E2AP, and a probe that names the reason if there is no SCTP;
+//!   [`shim`]: emulated associations between programs of one user without SCTP in the kernel.
 //! * [`memif`]: memory, rings of packets and a socket that two packet programs share.
 //! * [`own_loopback`]: loopback addresses that no other process uses.
 //!

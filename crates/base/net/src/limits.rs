@@ -7,9 +7,9 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// Limit of open files of the process, before and after [`raise_open_files`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenFiles {
-    /// The soft limit before.
+    /// Soft limit before the call.
     pub before: u64,
-    /// The soft limit now: the hard limit, unless the kernel refused.
+    /// Soft limit after the call: the hard limit, unless the kernel refused.
     pub after: u64,
 }
 

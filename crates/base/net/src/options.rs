@@ -24,9 +24,9 @@ pub fn limit_unsent(socket: &impl AsFd, unsent_bytes: u32) -> io::Result<()> {
     SockRef::from(socket).set_tcp_notsent_lowat(unsent_bytes)
 }
 
-/// Bytes that were written to a TCP socket and that the other host has not acknowledged yet (`SIOCOUTQ`,
-/// tcp(7)): those in flight and those that wait for their first transmission. Acknowledged bytes may still
-/// wait there for their reader.
+/// Returns the number of bytes written to a TCP socket that the other host has not acknowledged yet (`SIOCOUTQ`,
+/// tcp(7)). These bytes are in flight or wait for their first transmission. Acknowledged bytes may still wait at the
+/// other host for their reader.
 ///
 /// # Errors
 /// The descriptor is not a TCP socket.
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn classes_of_datagrams_are_reported() {
         for address in ["127.0.0.1:0", "[::1]:0"] {
-            // A host without IPv6 has nothing to try.
+            // A host without IPv6 cannot bind this address.
             let Ok(receiver) = UdpSocket::bind(address) else { continue };
             let sender = UdpSocket::bind(address).unwrap();
             let marked = SockRef::from(&sender);

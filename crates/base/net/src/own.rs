@@ -4,18 +4,18 @@ use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::{Mutex, PoisonError};
 
-/// Held in each network: an address that no other user needs.
+/// Host number of the address that reserves a network; no other program needs it.
 const HOST: u8 = 254;
 const PORT: u16 = 8805;
 
-/// Row, number, and the socket that holds it.
+/// Row and number of each reserved network, and the socket that reserves it.
 static HELD: Mutex<Vec<(u8, u8, UdpSocket)>> = Mutex::new(Vec::new());
 
-/// The number of a network `127.row.NUMBER.0/24` that this process holds until it exits: the lowest free
-/// one up to `most`. All calls of this process return the same number.
+/// Returns the number of a network `127.row.NUMBER.0/24` that this process reserves until it exits: the lowest free one
+/// up to `most`. All calls of this process return the same number.
 ///
 /// # Errors
-/// All are taken, or there is no loopback.
+/// All numbers are in use, or there is no loopback.
 pub fn own_loopback(row: u8, most: u8) -> io::Result<u8> {
     let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, number, _)) = held.iter().find(|(own, ..)| *own == row) {

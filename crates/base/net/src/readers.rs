@@ -1,6 +1,6 @@
-//! Bytes that the program at the other endpoint of a TCP connection has not read yet, if that endpoint is in
-//! this network namespace (sock_diag(7)). Acknowledgements do not show this: they come from its kernel,
-//! whether the program reads or not.
+//! Bytes that the program at the other endpoint of a TCP connection has not read yet, if that endpoint is in this
+//! network namespace (sock_diag(7)). Acknowledgements do not show this: the other kernel sends them, whether the
+//! program reads or not.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr};
@@ -28,10 +28,10 @@ const BYTES_RECEIVED: usize = 128;
 /// State of a connection in the kernel at the other endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reader {
-    /// Bytes that it holds for the program.
+    /// Bytes that the kernel holds for the program.
     pub unread: u32,
-    /// Bytes of the stream that it has received, acknowledged or not; `None`: an older kernel does not report
-    /// it.
+    /// Bytes of the stream that the kernel has received, acknowledged or not; `None` if an older kernel does not report
+    /// them.
     pub received: Option<u64>,
 }
 
@@ -43,6 +43,8 @@ pub struct Readers {
 }
 
 impl Readers {
+    /// Opens a socket for queries.
+    ///
     /// # Errors
     /// The kernel has no sock_diag.
     pub fn open() -> io::Result<Self> {
@@ -52,7 +54,7 @@ impl Readers {
         Ok(Self { kernel, asked: 0 })
     }
 
-    /// Data that the kernel holds for the program at `peer` of the connection from `local`; `None` if that
+    /// Returns the data that the kernel holds for the program at `peer` of the connection from `local`; `None` if that
     /// socket is not in this network namespace.
     ///
     /// # Errors
@@ -65,7 +67,7 @@ impl Readers {
             // The kernel responds within the same call, so there is no wait.
             let len = self.kernel.read(&mut answer)?;
             let answer = &answer[..len];
-            // The response to a request that was given up.
+            // Skips the response to an earlier request that was abandoned.
             if word(answer, 8) != Some(self.asked) {
                 continue;
             }
@@ -97,7 +99,7 @@ fn received(answer: &[u8]) -> Option<u64> {
             let octets = info.get(BYTES_RECEIVED..BYTES_RECEIVED + 8)?;
             return octets.try_into().ok().map(u64::from_ne_bytes);
         }
-        // Attributes are aligned to four bytes; one that is shorter than its header ends them.
+        // Attributes are aligned to four bytes; an attribute that is shorter than its header ends the list.
         at += len.max(4).next_multiple_of(4);
     }
 }
@@ -145,7 +147,7 @@ mod tests {
         for address in ["127.0.0.1:0", "[::]:0"] {
             let listener = TcpListener::bind(address).unwrap();
             let port = listener.local_addr().unwrap().port();
-            // A socket of IPv6 serves IPv4 too.
+            // An IPv6 socket also accepts IPv4 connections.
             let mut sender = TcpStream::connect(("127.0.0.1", port)).unwrap();
             let (mut program, _) = listener.accept().unwrap();
             let local = sender.local_addr().unwrap();

@@ -13,12 +13,12 @@ const GET_ROUTE: u16 = 26;
 const GET_NEIGHBOUR: u16 = 30;
 const ERROR: u16 = 2;
 const REQUEST: u16 = 1;
-/// `struct nlmsghdr`, `rtmsg`, `ifinfomsg`, `ndmsg`.
+/// Sizes of `struct nlmsghdr`, `rtmsg`, `ifinfomsg` and `ndmsg`, in bytes.
 const HEADER: usize = 16;
 const ROUTE: usize = 12;
 const LINK: usize = 16;
 const NEIGHBOUR: usize = 12;
-/// Buffer for a response: a device with many virtual functions needs much.
+/// Buffer for a response: a device with many virtual functions needs much space.
 const ANSWER_BYTES: usize = 1 << 16;
 /// Timeout; the kernel responds within the request's call.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -43,17 +43,17 @@ pub struct Route {
 /// A network device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Device {
-    /// Its index.
+    /// Index of the device.
     pub index: u32,
-    /// Its name.
+    /// Name of the device.
     pub name: String,
-    /// Its MAC address, where its link is Ethernet.
+    /// MAC address of the device, if its link is Ethernet.
     pub mac: Option<[u8; 6]>,
     /// Maximum bytes of a packet.
     pub mtu: u32,
 }
 
-/// The route from an address of this machine to `to`.
+/// Returns the route from an address of this machine to `to`.
 pub fn route(from: IpAddr, to: IpAddr) -> io::Result<Route> {
     let bits = if to.is_ipv4() { 32 } else { 128 };
     let mut body = vec![family(to), bits, bits, 0, 0, 0, 0, 0, 0, 0, 0, 0];
@@ -72,7 +72,7 @@ pub fn route(from: IpAddr, to: IpAddr) -> io::Result<Route> {
     Ok(route)
 }
 
-/// The device with this index.
+/// Returns the device with this index.
 pub fn device(index: u32) -> io::Result<Device> {
     let mut body = vec![0; LINK];
     body[4..8].copy_from_slice(&index.to_ne_bytes());
@@ -90,8 +90,8 @@ pub fn device(index: u32) -> io::Result<Device> {
     Ok(device)
 }
 
-/// The MAC address of a neighbour on a device; `None` while the kernel does not know it. The kernel resolves
-/// it when it sends a packet there.
+/// Returns the MAC address of a neighbour on a device; `None` while the kernel does not know it. The kernel resolves it
+/// when it sends a packet there.
 pub fn neighbour(device: u32, address: IpAddr) -> io::Result<Option<[u8; 6]>> {
     let mut body = vec![0; NEIGHBOUR];
     body[0] = family(address);
@@ -129,7 +129,7 @@ fn attribute(body: &mut Vec<u8>, number: u16, value: &[u8]) {
     body.resize(body.len().next_multiple_of(4), 0);
 }
 
-/// The attributes behind a message's fixed part; they end at one that does not fit.
+/// Returns the attributes after a message's fixed part, up to the first one that does not fit.
 fn attributes(message: &[u8], fixed: usize) -> impl Iterator<Item = (u16, &[u8])> {
     let mut rest = message.get(fixed..).unwrap_or(&[]);
     std::iter::from_fn(move || {
@@ -160,7 +160,7 @@ fn ask(kind: u16, body: &[u8]) -> io::Result<Vec<u8>> {
     content(&answer).map(<[u8]>::to_vec)
 }
 
-/// Content of the first message of a response.
+/// Returns the content of the first message of a response.
 fn content(answer: &[u8]) -> io::Result<&[u8]> {
     let cut = || io::Error::new(io::ErrorKind::InvalidData, "an answer of rtnetlink is cut short");
     let [a, b, c, d, kind @ ..] = *answer.first_chunk::<6>().ok_or_else(cut)?;
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_that_lie_about_their_length_are_refused() {
+    fn responses_with_wrong_length_are_refused() {
         assert!(content(&[]).is_err() && content(&[200, 0, 0, 0, 24, 0]).is_err());
         assert!(content(&[3, 0, 0, 0, 24, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]).is_err());
         let mut refused = vec![36, 0, 0, 0, 2, 0];

@@ -1,10 +1,10 @@
 //! SCTP without support by the kernel: one association is one Unix `SEQPACKET` connection in a folder of one
 //! user.
 //!
-//! `bindings/preload` gives it to an unmodified program, and the programs of this project use it directly. A
-//! folder represents a network: an endpoint that listens at `10.0.0.1:36421` is the socket of that name in
-//! it, whatever addresses the machine has. Only the folder's owner has access: the folder has mode 0700, and
-//! each endpoint checks the user of the other one.
+//! `bindings/preload` provides it to an unmodified program, and the programs of this project use it directly. A folder
+//! represents a network: an endpoint that listens at `10.0.0.1:36421` is the socket of that name in the folder,
+//! whatever addresses the machine has. Only the folder's owner has access: the folder has mode 0700, and each endpoint
+//! checks the user of the other one.
 #![allow(unsafe_code)]
 
 use std::fs::{self, DirBuilder, File, Permissions};
@@ -50,12 +50,12 @@ pub struct Head {
 }
 
 impl Head {
-    /// The header of a message of a kind, on stream 0, without identifier.
+    /// Creates the header of a message of this kind, on stream 0 and without identifier.
     pub fn new(kind: Kind) -> Self {
         Self { kind, stream: 0, unordered: false, ppid: [0; 4] }
     }
 
-    /// The header as bytes.
+    /// Returns the header as bytes.
     pub fn to_bytes(self) -> [u8; HEAD_BYTES] {
         let [high, low] = self.stream.to_be_bytes();
         let [a, b, c, d] = self.ppid;
@@ -145,12 +145,13 @@ pub struct Listener {
     socket: Socket,
     path: PathBuf,
     v6_only: Option<PathBuf>,
-    // Held as long as the address is in use: a lock check shows a listener without a connection.
+    // Lock that is held as long as the address is in use. By this lock, other processes detect the listener without
+    // connecting.
     _lock: File,
 }
 
 impl Listener {
-    /// Listens in `folder` at an address, which need not be the machine's.
+    /// Listens in `folder` at an address, which need not belong to the machine.
     ///
     /// # Errors
     /// The folder is accessible to other users, or another process listens there (`AddrInUse`).
@@ -158,10 +159,10 @@ impl Listener {
         Self::bind_as(folder, at, false)
     }
 
-    /// As [`bind`](Self::bind), for a socket with `IPV6_V6ONLY`: at `[::]` it is not found by IPv4 addresses.
+    /// Listens like [`bind`](Self::bind), for a socket with `IPV6_V6ONLY`: at `[::]` it is not found by IPv4 addresses.
     ///
     /// # Errors
-    /// As [`bind`](Self::bind).
+    /// Fails like [`bind`](Self::bind).
     pub fn bind_v6_only(folder: &Path, at: SocketAddr) -> io::Result<Self> {
         Self::bind_as(folder, at, true)
     }
@@ -182,7 +183,7 @@ impl Listener {
         let v6_only = v6_only.then_some(mark.clone());
         match &v6_only {
             Some(mark) => drop(File::create(mark)?),
-            // A mark that a dead listener left behind.
+            // Removes a mark that a terminated listener left behind.
             None => drop(fs::remove_file(&mark)),
         }
         socket.bind(&SockAddr::unix(&path)?)?;
@@ -191,10 +192,10 @@ impl Listener {
         Ok(Self { socket, path, v6_only, _lock: lock })
     }
 
-    /// The next connection, which has not sent its hello yet, and its process id; or `WouldBlock`.
+    /// Returns the next connection and its peer's process id, or `WouldBlock`. The peer has not sent its hello yet.
     ///
     /// # Errors
-    /// As accept(2); `PermissionDenied`: it is another user, and closed.
+    /// Fails like accept(2). `PermissionDenied`: the peer is another user, and the connection is closed.
     pub fn accept(&self) -> io::Result<(Association, u32)> {
         let (socket, _) = self.socket.accept()?;
         let process = same_user(&socket)?;
@@ -219,18 +220,18 @@ impl AsFd for Listener {
     }
 }
 
-/// An IPv4-mapped IPv6 address (`::ffff:10.0.0.1`) is that IPv4 address.
+/// Converts an IPv4-mapped IPv6 address (`::ffff:10.0.0.1`) to the IPv4 address.
 fn canonical(at: SocketAddr) -> SocketAddr {
     SocketAddr::new(at.ip().to_canonical(), at.port())
 }
 
-/// The file that marks a listener with `IPV6_V6ONLY`.
+/// Returns the file that marks a listener with `IPV6_V6ONLY`.
 fn v6_only_mark(folder: &Path, at: SocketAddr) -> PathBuf {
     folder.join(format!("{at}.v6only"))
 }
 
-/// Possible locations of a listener for `to`, the most specific address first. As in Linux (`bindv6only` 0),
-/// a listener at `[::]` takes IPv4 associations unless its socket has `IPV6_V6ONLY`.
+/// Possible locations of a listener for `to`, the most specific address first. As in Linux (`bindv6only` 0), a listener
+/// at `[::]` accepts IPv4 associations unless its socket has `IPV6_V6ONLY`.
 fn candidates(folder: &Path, to: SocketAddr) -> Vec<SocketAddr> {
     let to = canonical(to);
     let any_v6 = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), to.port());
@@ -327,7 +328,7 @@ impl Association {
 
     /// Ends the association: the peer reads the sent data, then the end.
     pub fn shutdown(&self) {
-        // It may have ended already.
+        // The association may have ended already.
         let _ = self.0.shutdown(std::net::Shutdown::Both);
     }
 }
@@ -442,7 +443,7 @@ mod tests {
         }
         assert_eq!(received(&far).unwrap(), b"");
 
-        // At any address with the port; a dead listener leaves a file that the next one replaces.
+        // Connects to any address with the port. A terminated listener leaves a file, which the next listener replaces.
         drop(listener);
         assert_eq!(refused(at), io::ErrorKind::ConnectionRefused);
         fs::write(path.join("0.0.0.0:36421"), "").unwrap();
@@ -458,7 +459,7 @@ mod tests {
         for at in 0..HEAD_BYTES {
             let mut bad = good;
             bad[at] = 0xff;
-            // The stream and the identifier are the program's own.
+            // Any stream and any identifier are valid.
             assert_eq!(Head::read(&bad).is_some(), matches!(at, 4 | 5 | 8..), "octet {at}");
             assert_eq!(Head::read(&good[..at]), None);
         }

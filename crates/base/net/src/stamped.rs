@@ -36,7 +36,7 @@ pub enum TimestampSource {
 /// A received frame or datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimestampedPacket {
-    /// Number of its bytes in the buffer.
+    /// Number of received bytes in the buffer.
     pub bytes: usize,
     /// Time stamp, ns since 1970.
     pub at_ns: u64,
@@ -56,7 +56,7 @@ pub fn real_ns() -> u64 {
 /// stay there, whichever thread uses them.
 pub fn enter_namespace(file: &Path) -> io::Result<()> {
     let namespace = File::open(file)?;
-    // SAFETY: the descriptor is open for the length of the call, which changes this thread's namespace alone.
+    // SAFETY: the descriptor is open for the length of the call, which changes only this thread's namespace.
     let result = unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
@@ -72,7 +72,7 @@ pub fn urgent_thread(priority: i32) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// A raw socket for Ethernet frames of one type on one interface of the calling thread's namespace.
+/// Opens a raw socket for Ethernet frames of one type on one interface of the calling thread's namespace.
 pub fn open_frames(interface: &str, ethertype: u16) -> io::Result<OwnedFd> {
     let name = std::ffi::CString::new(interface).map_err(|_| io::ErrorKind::InvalidInput)?;
     // SAFETY: the name ends with a zero and outlives the call.
@@ -129,8 +129,8 @@ pub fn take_all(socket: &impl AsFd, interface: &str) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// A raw socket that receives every frame of one type that enters or leaves one interface of the calling
-/// thread's namespace, even on a bridge; outgoing frames are received after the queue.
+/// Opens a raw socket that receives every frame of one type that enters or leaves one interface of the calling thread's
+/// namespace, even on a bridge; outgoing frames are received after the queue.
 pub fn open_tap(interface: &str, ethertype: u16) -> io::Result<OwnedFd> {
     // Load the type, compare, take all of the frame or nothing of it.
     let program = [
@@ -175,12 +175,13 @@ fn ask_for(socket: &impl AsFd, wanted: libc::c_uint) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// The time of one clock in a control message of type `SO_TIMESTAMPING`; `None`: that clock did not stamp it.
+/// Returns the time of one clock in a control message of type `SO_TIMESTAMPING`, or `None` if that clock did not stamp
+/// the packet.
 ///
 /// # Safety
-/// `entry` is such a message, whole, as the kernel wrote it.
+/// `entry` must be a complete message of this type, as the kernel wrote it.
 unsafe fn time_of(entry: *const libc::cmsghdr, clock: Clock) -> Option<u64> {
-    // SAFETY: the message holds three times by the caller's word; they may be unaligned.
+    // SAFETY: the message holds three times as the caller guarantees; they may be unaligned.
     let times = unsafe { libc::CMSG_DATA(entry).cast::<[libc::timespec; 3]>().read_unaligned() };
     let time = match clock {
         Clock::Kernel => times[0],
@@ -190,7 +191,8 @@ unsafe fn time_of(entry: *const libc::cmsghdr, clock: Clock) -> Option<u64> {
     (at_ns > 0).then_some(at_ns)
 }
 
-/// Waits for a packet; its stamp is the kernel's, if it has one. `WouldBlock` after the socket's timeout.
+/// Waits for a packet; its stamp is the kernel's if there is one, otherwise the time of the read. `WouldBlock` after
+/// the socket's timeout.
 pub fn receive_stamped(socket: &impl AsFd, buffer: &mut [u8]) -> io::Result<TimestampedPacket> {
     let mut control = [0_u64; 32];
     let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
@@ -240,7 +242,7 @@ mod tests {
     use std::net::UdpSocket;
 
     #[test]
-    fn a_datagram_carries_the_kernels_time() {
+    fn kernel_stamps_received_datagram() {
         let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
         stamp_received(&receiver, 65_536, Duration::from_secs(2)).unwrap();
         let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -262,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_ends() {
+    fn receive_times_out_without_packets() {
         let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
         stamp_received(&receiver, 65_536, Duration::from_millis(5)).unwrap();
         let error = receive_stamped(&receiver, &mut [0; 64]).unwrap_err();

@@ -30,7 +30,7 @@ pub fn exact_timers() {
     let _ = set_current_timer_slack(NonZeroU64::new(1));
 }
 
-/// CPU time that the calling thread has used, in user mode and in the kernel.
+/// Returns the CPU time that the calling thread has used, in user mode and in the kernel.
 pub fn thread_cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))

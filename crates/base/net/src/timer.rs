@@ -1,4 +1,4 @@
-//! A timer finer than tokio's, which counts milliseconds, while base stations report every millisecond.
+//! A timer with a finer resolution than tokio's. tokio counts milliseconds, and base stations report every millisecond.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -12,10 +12,10 @@ use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, 
 pub struct Timer(OwnedFd);
 
 impl Timer {
-    /// A timer that is not armed.
+    /// Creates a timer that is not armed.
     ///
     /// # Errors
-    /// Out of descriptors.
+    /// No file descriptor is left.
     pub fn new() -> io::Result<Self> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         Ok(Self(rustix::time::timerfd_create(TimerfdClockId::Monotonic, flags)?))
@@ -25,9 +25,9 @@ impl Timer {
     /// not.
     ///
     /// # Errors
-    /// The kernel documents none for a valid timer.
+    /// The kernel documents no error for a valid timer.
     pub fn arm(&self, after: Duration) -> io::Result<()> {
-        // Zero would disarm it.
+        // Zero would disarm the timer.
         let after = after.max(Duration::from_nanos(1));
         let it_value = Timespec::try_from(after).unwrap_or(Timespec { tv_sec: i64::MAX, tv_nsec: 0 });
         let wanted = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value };
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn arming_again_forgets_a_deadline_that_has_passed() {
+    fn rearming_clears_passed_deadline() {
         let timer = Timer::new().unwrap();
         timer.arm(Duration::ZERO).unwrap();
         assert!(wait_readable(&[timer.as_fd()], Duration::from_secs(10)).unwrap());

@@ -100,7 +100,7 @@ fn unpublished_descriptors_are_not_read() {
     assert_eq!(receiver.take(&mut [0; 128]).unwrap(), TakeOutcome::Nothing);
     sender.publish();
     assert_eq!((receiver.waiting(), receiver.take(&mut [0; 128]).unwrap()), (1, TakeOutcome::Packet(3)));
-    // Taken but not released: seven are left.
+    // The packet was taken but not released, so seven slots are left.
     assert_eq!((0..9).filter(|_| sender.put(b"more").unwrap().unwrap()).count(), 7);
     receiver.publish();
     assert_eq!((0..9).filter(|_| sender.put(b"more").unwrap().unwrap()).count(), 1);

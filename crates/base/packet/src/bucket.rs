@@ -28,7 +28,7 @@ impl<const PER_BYTE: u64> TokenBucket<PER_BYTE> {
     pub fn has(&mut self, now_ns: u64, octets: usize) -> bool {
         let earned = now_ns.saturating_sub(self.filled_ns).saturating_mul(self.rate);
         self.filled_ns = self.filled_ns.max(now_ns);
-        // Saturation is above any depth, so the result is exact.
+        // A saturated sum exceeds every depth, so `min` still yields the exact result.
         self.tokens = self.tokens.saturating_add(earned).min(self.depth);
         self.tokens >= octets as u64 * PER_BYTE
     }

@@ -29,7 +29,7 @@ pub enum Address {
     /// `shim:///folder/ip:port`: connects to programs whose SCTP sockets ranlab's preloaded library emulates
     /// (`bindings/preload`). The folder represents the network; the IP address need not belong to the machine.
     Shim {
-        /// Folder, as set in `RANLAB_SCTP` of these programs.
+        /// Folder that represents the network, as set in the environment variable `RANLAB_SCTP` of these programs.
         folder: PathBuf,
         /// SCTP address of the listener.
         at: SocketAddr,
@@ -65,7 +65,7 @@ pub enum AddressError {
     /// The text does not begin with `scheme://`.
     #[error("\"{text}\" has no scheme; write {}{SCHEMES}", example(text))]
     NoScheme {
-        /// Text.
+        /// Rejected text.
         text: String,
     },
     /// The scheme is neither built in nor registered.
@@ -86,7 +86,7 @@ pub enum AddressError {
         /// Text after `://`.
         text: String,
     },
-    /// Not a folder with an address in it.
+    /// The text after `shim://` is not a folder followed by an address.
     #[error(
         "\"{text}\" is not a shim:// address: expected a folder and an address in it, as shim:///run/e2/127.0.0.1:36421, in at most {MAX_UNIX_PATH_BYTES} bytes"
     )]
@@ -95,7 +95,7 @@ pub enum AddressError {
         text: String,
     },
     /// `mem://` has no name.
-    #[error("mem:// needs a name behind it")]
+    #[error("mem:// needs a name after it")]
     NoName,
 }
 
@@ -103,7 +103,7 @@ pub enum AddressError {
 fn example(text: &str) -> String {
     match host_port(text, false) {
         Ok((host, port)) => format!("{}, or one of ", Address::Tcp { host, port }),
-        // An address or a name, and nothing else, lacks its port.
+        // The text is a bare IP address or host name, which lacks only the port.
         Err(_) if text.contains('.') && host_port(&format!("{text}:0"), false).is_ok() => {
             format!("tcp://{text}:PORT, or one of ")
         }
@@ -144,7 +144,7 @@ fn shim(text: &str) -> Result<Address, AddressError> {
     let wrong = || AddressError::Shim { text: text.to_owned() };
     let (folder, at) = text.rsplit_once('/').ok_or_else(wrong)?;
     let at = at.parse::<SocketAddr>().map_err(|_| wrong())?;
-    // Uses the longer one of the text and its printed form, which becomes the path of the socket.
+    // The printed form becomes the path of the socket. It may be longer than the given text, so both must fit.
     let fits = text.len().max(folder.len() + 1 + at.to_string().len()) <= MAX_UNIX_PATH_BYTES;
     match !folder.is_empty() && fits && !folder.contains('\0') && at.port() > 0 {
         true => Ok(Address::Shim { folder: folder.into(), at }),

@@ -35,14 +35,14 @@ impl Alarm {
 
     fn timer(&mut self) -> Option<&AsyncFd<Timer>> {
         if self.timer.is_none() && !self.refused {
-            // The successor of this function is unsafe, for types whose descriptor may change while registered. The
-            // descriptor of a timer never changes.
+            // tokio replaces this function by an unsafe one, because a descriptor might change while it is registered.
+            // The descriptor of a timer never changes.
             #[allow(deprecated)]
             let timer = Timer::new().and_then(AsyncFd::new);
             match timer {
                 Ok(timer) => self.timer = Some(timer),
                 Err(error) => {
-                    tracing::warn!(%error, "no precise timer: deadlines are met to a millisecond or two");
+                    tracing::warn!(%error, "no precise timer is available; deadlines are met within one or two milliseconds");
                     self.refused = true;
                 }
             }
@@ -54,7 +54,8 @@ impl Alarm {
 async fn passed(timer: &AsyncFd<Timer>) -> io::Result<()> {
     loop {
         let mut ready = timer.readable().await?;
-        // The descriptor is ready for an earlier deadline that was cancelled; keeps waiting.
+        // The descriptor may be ready because of an earlier deadline that was cancelled. Then the loop continues to
+        // wait.
         if let Ok(done) = ready.try_io(|timer| timer.get_ref().passed()) {
             return done;
         }

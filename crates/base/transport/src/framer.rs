@@ -32,7 +32,7 @@ impl Framer for LengthPrefix {
         Some(u32::from_be_bytes(*held.first_chunk::<LENGTH_BYTES>()?) as usize)
     }
     fn write_head(&self, pdu_bytes: usize, head: &mut [u8]) {
-        // Four bytes are enough: the writer has refused longer PDUs.
+        // The length fits four bytes, because the writer rejects longer PDUs.
         head.copy_from_slice(&(pdu_bytes as u32).to_be_bytes());
     }
 }

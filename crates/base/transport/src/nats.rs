@@ -9,7 +9,8 @@ use async_nats::{Client, ConnectErrorKind, ConnectOptions};
 pub const PATIENCE: Duration = Duration::from_secs(1);
 /// Interval of pings; a silent server is detected after three.
 const PING: Duration = Duration::from_secs(1);
-/// First delay between connection attempts; doubles with each attempt. Also used for the bucket.
+/// First delay between connection attempts; doubles with each attempt. It applies to connections and to opening the
+/// bucket.
 const PAUSE: Duration = Duration::from_millis(10);
 /// Maximum delay between attempts, and thus the longest delay after the servers are back.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
@@ -76,7 +77,7 @@ pub enum NatsError {
         why: String,
     },
     /// The bucket cannot be opened or created.
-    #[error("no bucket {bucket} at {servers}: {why}")]
+    #[error("cannot open or create the bucket {bucket} at {servers}: {why}")]
     Bucket {
         /// Name of the bucket.
         bucket: String,
@@ -86,7 +87,7 @@ pub enum NatsError {
         why: String,
     },
     /// A thread cannot be started.
-    #[error("no thread for the bus: {0}")]
+    #[error("cannot start a thread for NATS: {0}")]
     Thread(#[from] std::io::Error),
 }
 

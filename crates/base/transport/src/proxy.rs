@@ -284,7 +284,8 @@ mod tests {
 
             // A client that connects and sends nothing is not forwarded; the target sees the next client only.
             drop(connect(proxy.address(), &options).await.unwrap());
-            // The stream ends within a message; and the target has no listener.
+            // The next client ends its stream within a message. The last client connects when the target has no
+            // listener.
             let near = connect(proxy.address(), &options).await.unwrap();
             let cut = io::IoSlice::new(&[0, 0, 0, 9, 1]);
             near.try_write_vectored(&[cut]).unwrap();

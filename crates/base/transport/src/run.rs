@@ -7,7 +7,7 @@ use std::future::Future;
 /// Panics before `main` starts if the operating system provides no epoll instance (out of file descriptors).
 pub fn run<T>(main: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    // This can only fail at the start, and nothing can run without a runtime.
+    // The runtime can fail only when it is created, and no driver can run without it.
     #[allow(clippy::expect_used)]
     let runtime = runtime.expect("an epoll instance for the runtime");
     tokio::task::LocalSet::new().block_on(&runtime, main)

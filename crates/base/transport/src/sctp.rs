@@ -62,7 +62,7 @@ pub(super) async fn listen(address: &Address, place: (&str, u16)) -> Result<List
 async fn resolved((hosts, port): (&str, u16)) -> io::Result<Vec<SocketAddr>> {
     let mut places = Vec::new();
     for host in hosts.split(',') {
-        let nothing = || io::Error::new(io::ErrorKind::NotFound, format!("{host} resolves to nothing"));
+        let nothing = || io::Error::new(io::ErrorKind::NotFound, format!("the host {host} has no address"));
         places.push(lookup_host((host, port)).await?.next().ok_or_else(nothing)?);
     }
     Ok(places)
@@ -297,7 +297,7 @@ impl Association for KernelAssociation {
             (bytes, whole) => {
                 part.extend_from_slice(&buffer[..bytes]);
                 if part.len() > MAX_PDU_BYTES {
-                    return Err(io::Error::new(io::ErrorKind::InvalidData, "the peer's message has no end"));
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, "the peer's message exceeds the longest allowed message"));
                 }
                 if !whole {
                     return Ok(SctpRead::Other);
@@ -357,7 +357,7 @@ impl Association for PreloadedAssociation {
             Some((Kind::Abort, _)) => Err(io::ErrorKind::ConnectionReset.into()),
             _ => Err(io::Error::new(
                 io::ErrorKind::InvalidData,
-                "the peer is neither our library nor this program: it does not begin as they do",
+                "invalid shim:// message: the peer uses neither the preload library nor ranlab",
             )),
         }
     }

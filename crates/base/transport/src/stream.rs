@@ -25,8 +25,7 @@ pub enum Stream {
     Unix(UnixStream),
     /// In-process pipe.
     Memory(MemoryStream),
-    /// A socket that is served outside of the machine, possibly by another thread
-    /// A connection of a third-party transport.
+    /// A connection of a third-party transport, or of a socket that another thread may serve.
     Other(Box<dyn Connection>),
 }
 

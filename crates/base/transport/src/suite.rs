@@ -30,16 +30,16 @@ pub async fn check(address: &Address) -> Result<(), String> {
     let bound = listener.address().clone();
     let near = in_time("connecting", connect(&bound, &options)).await?.map_err(|error| error.to_string())?;
     let (far, peer) = in_time("accepting", listener.accept()).await?.map_err(|error| error.to_string())?;
-    // Bound only now, because checking whether a Unix socket is in use connects to it.
+    // Tries a second listener after the first connection was accepted, because this check connects to a Unix socket.
     match Listener::bind(&bound, &options).await {
         Err(BindError::InUse { .. }) => {}
         Err(error) => {
-            return Err(format!("an address in use is reported as \"{error}\", not as BindError::InUse"));
+            return Err(format!("an occupied address is reported as \"{error}\", not as BindError::InUse"));
         }
         Ok(_) => return Err(format!("two listeners share {bound}")),
     }
     if !peer.contains("://") {
-        return Err(format!("a peer is named as an address begins, not {peer:?}"));
+        return Err(format!("the name of a peer must begin like an address, not {peer:?}"));
     }
     both_ways(&near, &far).await?;
     held_back(&near, &far).await?;
@@ -79,7 +79,7 @@ async fn both_ways(near: &Stream, far: &Stream) -> Result<(), String> {
                             pdu.len()
                         ));
                     }
-                    None => return Err("the end came before the last PDU".to_owned()),
+                    None => return Err("the stream ended before the last PDU".to_owned()),
                 }
             }
             Ok(())
@@ -131,7 +131,7 @@ async fn held_back(near: &Stream, far: &Stream) -> Result<(), String> {
         }
     }
     if !refused {
-        return Err("a connection that is not ready to be written takes what is written".to_owned());
+        return Err("a connection that is not writable accepts data".to_owned());
     }
     let flush = async {
         while writer.rest_bytes() > 0 {

@@ -23,7 +23,7 @@ pub(super) async fn connect(
     let unknown = |source| ConnectError::UnknownHost { address: address.clone(), source };
     let candidates: Vec<SocketAddr> =
         lookup_host((host, port)).await.map_err(unknown)?.take(MAX_CANDIDATES).collect();
-    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name resolves to nothing");
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the host name has no address");
     for candidate in candidates {
         match tcp_to(candidate, options).await {
             Ok(stream) => return Ok(Stream::Tcp(stream)),
@@ -72,7 +72,7 @@ pub(super) async fn listen(
     options: &SocketOptions,
 ) -> Result<Listener, BindError> {
     let unknown = |source| BindError::UnknownHost { address: address.clone(), source };
-    let nothing = || unknown(io::Error::new(io::ErrorKind::NotFound, "the name resolves to nothing"));
+    let nothing = || unknown(io::Error::new(io::ErrorKind::NotFound, "the host name has no address"));
     let place = lookup_host((host, port)).await.map_err(unknown)?.next().ok_or_else(nothing)?;
     let listener = tcp_at(place, options).map_err(|error| BindError::from_io(address, error))?;
     let port = listener.local_addr().map_or(port, |bound| bound.port());

@@ -51,8 +51,8 @@ pub trait Connection: Any + fmt::Debug + Send + Sync + 'static {
     fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
     /// Ready once a write may be accepted; otherwise like [`poll_readable`](Self::poll_readable).
     fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
-    /// Appends available data to `buf`: of a stream at most its spare capacity, of messages
-    /// ([`MessageBoundaries`](super::MessageBoundaries)) one, for which room is added. `Ok(0)` is the end; `WouldBlock` means no data
+    /// Appends available data to `buf`. A stream appends at most the spare capacity. A transport with [message
+    /// boundaries](super::MessageBoundaries) adds room for one message and appends it. `Ok(0)` is the end; `WouldBlock` means no data
     /// now.
     fn try_read(&self, buf: &mut BytesMut) -> io::Result<usize>;
     /// Writes as many bytes as are accepted now, or a whole message. `WouldBlock` means no room now.
@@ -61,8 +61,8 @@ pub trait Connection: Any + fmt::Debug + Send + Sync + 'static {
     fn framer(&self) -> &'static dyn Framer {
         &LengthPrefix
     }
-    /// Sends what a machine has queued for this link. Returns `false` if the connection has no outbox: the driver then takes
-    /// the frames from the machine and writes them here.
+    /// Sends the frames that a machine has queued for this link. Returns `false` if the connection has no outbox: the driver
+    /// then takes the frames from the machine and writes them here.
     fn flush(&self, _now: Time) -> bool {
         false
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-/// Minimum interval between two looks at the files.
+/// Minimum interval between two checks of the files.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Distinguishes two contents of a file without reading them: time of the last change, and size.
@@ -27,20 +27,20 @@ impl<T: Clone, E: fmt::Display> Watched<T, E> {
     /// Reads a value from files.
     ///
     /// # Errors
-    /// The first reading failed.
+    /// Returns the error of the first reading.
     pub fn open(
         files: Vec<PathBuf>,
         read: impl Fn() -> Result<T, E> + Send + Sync + 'static,
     ) -> Result<Self, E> {
-        // The stamps before the content: a change between the two is read again, not missed.
+        // Takes the stamps before it reads the content. A change in between is then detected at the next check.
         let stamps = stamps(&files);
         let value = read()?;
         let state = Mutex::new(State { value, stamps, looked: Instant::now() });
         Ok(Self { files, read: Box::new(read), state })
     }
 
-    /// Returns the value. A change of a file takes effect within a second; if the new content is invalid, the value stays, and
-    /// the log has the reason.
+    /// Returns the value. A change of a file takes effect within a second; if the new content is invalid, the previous value
+    /// stays in use, and the reason is logged.
     pub fn get(&self) -> T {
         self.get_at(Instant::now())
     }
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn changed_file_is_read_again_and_an_invalid_one_changes_nothing() {
+    fn valid_change_is_loaded_and_invalid_change_ignored() {
         let file = std::env::temp_dir().join(format!("ranlab-watched-{}", std::process::id()));
         std::fs::write(&file, "1").unwrap();
         let read = {

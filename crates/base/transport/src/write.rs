@@ -66,9 +66,9 @@ pub enum WriteError {
 pub struct FrameWriter {
     framer: &'static dyn Framer,
     max_pdu: usize,
-    /// Unwritten part of the current frame's head,
+    /// Unwritten part of the current frame's head.
     rest_head: Bytes,
-    /// and of its body.
+    /// Unwritten part of the current frame's body.
     rest_body: Bytes,
     /// Frame heads and short PDU heads of one system call.
     scratch: Vec<u8>,

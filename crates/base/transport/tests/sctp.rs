@@ -16,7 +16,7 @@ use ranlab_net::stamped::enter_namespace;
 use ranlab_transport::*;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
-/// Longer than the detection of a lost path, shorter than a test may take.
+/// Timeout of a test. It is longer than the detection of a lost path.
 const PATIENCE: Duration = Duration::from_secs(90);
 /// Time for a retransmission on the other path: two attempts, the first after one second.
 const FAILOVER: Duration = Duration::from_secs(20);
@@ -139,7 +139,7 @@ fn peer_gets_its_own_payload_protocol_identifier() {
         for ppid in [0, 70, 71] {
             let peer = thread::spawn(move || {
                 let peer = Association::connect(&[SocketAddr::from(([127, 0, 0, 1], port))]).unwrap();
-                // Before the first message of the peer, that of E2AP is used.
+                // Before the peer's first message, the identifier of E2AP (70) is used.
                 let unasked = receive(&peer).1.ppid;
                 send_as(&peer, ppid, b"from an unknown peer");
                 (unasked, receive(&peer))
@@ -190,7 +190,7 @@ fn restarted_peer_is_new_connection() {
             before.connect(&SockAddr::from(ric)).unwrap();
             before.send(b"before").unwrap();
             thread::sleep(Duration::from_secs(1));
-            // Its last messages are lost, as after a power failure.
+            // The links go down, so that the peer's last messages are lost, as after a power failure.
             wire(1, "down");
             wire(2, "down");
             abort(before);
@@ -205,7 +205,7 @@ fn restarted_peer_is_new_connection() {
         });
         let (before, name) = listener.accept().await.unwrap();
         assert_eq!(next(&before).await.unwrap().as_deref(), Some(&b"before"[..]));
-        assert_eq!(next(&before).await.unwrap(), None, "the association that was has ended");
+        assert_eq!(next(&before).await.unwrap(), None, "the old association has ended");
         let (after, again) = listener.accept().await.unwrap();
         assert_eq!(again, name);
         assert!(before.try_write_vectored(&[io::IoSlice::new(b"to nobody")]).is_err());
@@ -217,7 +217,7 @@ fn restarted_peer_is_new_connection() {
     });
 }
 
-/// Both ends have two addresses, given or not. Data sent while a link is down takes the other one.
+/// Both endpoints have two addresses, whether configured or not. Data sent while one link is down uses the other link.
 #[test]
 fn path_failure_loses_no_data() {
     let Some(far) = far() else { return };

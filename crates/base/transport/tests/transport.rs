@@ -251,7 +251,7 @@ fn all_tasks_waiting_for_stream_are_woken() {
             assert_eq!(far.try_read(&mut BytesMut::new()).unwrap_err().kind(), io::ErrorKind::WouldBlock);
             let readers = [(); 3].map(|()| waiting(&far, false));
             tokio::task::yield_now().await;
-            // Filled until it stays full.
+            // Writes until the stream stays full.
             while tokio::time::timeout(Duration::from_millis(50), near.writable()).await.is_ok() {
                 let _ = near.try_write_vectored(&[IoSlice::new(&[0; 4096])]);
             }

@@ -12,8 +12,8 @@ use crate::signal::send;
 
 /// Controllers that a group uses.
 const CONTROLLERS: [&str; 3] = ["cpu", "memory", "pids"];
-/// Rounds of killing where the kernel kills one process at a time; bounds the effort against a group that
-/// forks in the meantime.
+/// Maximum number of rounds of killing, if processes have to be killed one at a time. It limits the effort against a
+/// group that forks in the meantime.
 const KILLS: u32 = 200;
 /// Pause between two rounds.
 const KILL_PAUSE: Duration = Duration::from_millis(5);
@@ -36,11 +36,11 @@ pub struct LimitEvents {
     pub memory: u64,
     /// Processes that could not be created.
     pub processes: u64,
-    /// Number of times that they waited for their share of CPU.
+    /// Number of times that processes waited for their share of CPU.
     pub cpu: u64,
 }
 
-/// A control group below this process's own; dropping it kills its processes, and removes it.
+/// A control group below this process's own group. Dropping it kills its processes and removes it.
 #[derive(Debug)]
 pub struct Group {
     folders: Vec<PathBuf>,
@@ -51,7 +51,7 @@ impl Group {
     /// Creates a group: of cgroup v2 if its three controllers are available, else of v1.
     ///
     /// # Errors
-    /// Neither is available, with the reason.
+    /// Neither version is available; the error has the reason.
     pub fn new(bounds: &ResourceLimits) -> Result<Self, CgroupError> {
         Self::below(Path::new("/"), bounds)
     }
@@ -106,7 +106,7 @@ impl Group {
         Ok(made)
     }
 
-    /// Description for people.
+    /// Description of the group for reports.
     pub fn kind(&self) -> &'static str {
         if self.is_second { "cgroup v2" } else { "cgroup v1" }
     }
@@ -120,17 +120,17 @@ impl Group {
         self.folders.iter().map(open).collect()
     }
 
-    /// The processes in it.
+    /// Returns the ids of the processes in the group.
     pub fn pids(&self) -> Vec<u32> {
         self.folders.first().map(|folder| pids(folder)).unwrap_or_default()
     }
 
-    /// Kills all its processes (SIGKILL).
+    /// Kills all processes of the group (SIGKILL).
     pub fn kill(&self) {
         self.folders.iter().for_each(|folder| kill_all(folder));
     }
 
-    /// Number of times that its limits applied.
+    /// Returns the number of times that the group's limits applied.
     pub fn struck(&self) -> LimitEvents {
         let number = |file: &str, name: &str| {
             self.folders.iter().find_map(|folder| {

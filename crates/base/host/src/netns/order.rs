@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{NetnsError, Testbed, tc};
 
-/// Bytes that a class of HTB may send in its turn: a full frame.
+/// Bytes that a class of HTB may send in one round: a full frame.
 const QUANTUM: u32 = 1_514;
-/// Rate of a class that uses only the rest of other classes; HTB has no zero.
+/// Rate of a class that uses only the bandwidth that other classes leave; HTB does not accept zero.
 const LEAST_RATE: &str = "8kbit";
 /// The last of HTB's priorities.
 const HTB_PRIO_MAX: usize = 7;
@@ -63,7 +63,7 @@ pub enum RankOrder {
 }
 
 impl RankOrder {
-    /// The same order, slower by the factor `times`.
+    /// Returns this order, slowed by the factor `times`.
     #[must_use]
     pub fn slowed(&self, times: u64) -> Self {
         match self {
@@ -100,8 +100,8 @@ pub struct Link<'a> {
 }
 
 impl Testbed {
-    /// Limits the rate at which packets leave an interface, in an order among ranks: a queue of this many
-    /// bytes for each.
+    /// Limits the rate at which packets leave an interface, and orders them by rank. Each rank has a queue of this many
+    /// bytes.
     ///
     /// HTB implements strict order and rounds, because some kernels lack `prio` and `drr`. In strict order,
     /// the highest class owns the rate and the others share the rest. With rounds, all classes share the
@@ -121,9 +121,9 @@ impl Testbed {
 }
 
 impl Testbed {
-    /// Sends packets of priority [`LAUNCHED`] from an interface `early_ns` before the launch time that their
-    /// sender sets; a timer that is later than that loses them. All other packets leave as they arrive.
-    /// `link` limits the rate, if given.
+    /// Sends packets of priority [`LAUNCHED`] from an interface `early_ns` before the launch time that their sender
+    /// sets; a timer that fires later loses these packets. All other packets leave as they arrive. `link` limits the
+    /// rate, if given.
     ///
     /// # Errors
     /// The error of the operating system; for a kernel without support, the name of the missing option.
@@ -175,7 +175,7 @@ fn bucket(rate_bps: u64) -> (String, u64) {
     (format!("{rate_bps}bit"), (rate_bps / 8 / 5_000).max(3_200))
 }
 
-/// One queue for all ranks, limited to a rate.
+/// Returns the commands for one queue of all ranks, limited to a rate.
 pub(super) fn one_queue(interface: &str, rate_bps: u64, queue_bytes: u64) -> String {
     format!("qdisc replace dev {interface} root {}", bucketed(rate_bps, queue_bytes))
 }
@@ -185,7 +185,7 @@ fn bucketed(rate_bps: u64, queue_bytes: u64) -> String {
     format!("tbf rate {rate} burst {burst} limit {queue_bytes}")
 }
 
-/// Commands for `tc`, line by line.
+/// Returns the commands for `tc`, one per line.
 fn words(interface: &str, link: &Link<'_>) -> Vec<String> {
     match &link.order {
         RankOrder::Strict | RankOrder::Turns { .. } => by_htb(interface, link),
@@ -264,7 +264,7 @@ fn by_htb(interface: &str, link: &Link<'_>) -> Vec<String> {
 fn by_bands(interface: &str, parent: &str, link: &Link<'_>, inner: &str) -> Vec<String> {
     let known = known(link);
     let place = |rank: u8| known.iter().position(|&of| of == rank).unwrap_or(0);
-    // The kernel requires at least two.
+    // The kernel requires at least two bands.
     let bands = known.len().max(2);
     let map = vec![place(link.rank).to_string(); PRIORITIES].join(" ");
     let mut all =

@@ -17,15 +17,15 @@ const ANSWER: Duration = Duration::from_secs(8);
 const RAISES_MAX: usize = 3;
 /// Interval between two polls.
 const LOOK: Duration = Duration::from_millis(50);
-/// Maximum functions of one port; PCI allows more.
+/// Maximum number of functions of one port; PCI allows more.
 const FUNCTIONS_MAX: usize = 256;
 
 /// A port that a testbed has taken, and its device.
 #[derive(Debug, Clone)]
 pub(super) struct TestbedPort {
-    /// Its original name, which is restored.
+    /// Original name of the port, which is restored.
     name: String,
-    /// `None`: a software port.
+    /// Device of the port; `None` for a software port.
     device: Option<PathBuf>,
 }
 
@@ -36,7 +36,7 @@ pub(super) enum BorrowedDevice {
     Port { namespace: String, inside: String, own: String },
     /// A device was configured to create functions.
     Functions { device: String },
-    /// A port in a namespace was configured to stamp; its previous configuration.
+    /// A port in a namespace was configured to stamp; `before` is its previous configuration.
     Stamps { namespace: String, inside: String, before: StampConfig },
 }
 
@@ -154,7 +154,7 @@ impl Testbed {
     /// resets its card cannot create functions.
     ///
     /// # Errors
-    /// The port has no functions, fewer, or functions of another owner; the driver's error.
+    /// The port has no functions, too few, or functions of another owner; or the driver fails.
     pub fn functions(&mut self, port: &str, at: (&str, &str), to: &[(&str, &str)]) -> Result<(), NetnsError> {
         let taken = self.taken.iter().find(|taken| taken.name == port).cloned();
         let port = taken.ok_or_else(|| refused(port, "it was not taken"))?;
@@ -164,7 +164,7 @@ impl Testbed {
         self.await_carrier(at.0, at.1)?;
         for (device, &(namespace, name)) in made.iter().zip(to) {
             let moved = || {
-                // Its name changes while the system's own rules rename it.
+                // The function's name changes while the system's own rules rename it.
                 let function = interface_of(device)?;
                 run("ip", &["link", "set", &function, "netns", namespace, "name", name]).ok()
             };
@@ -181,7 +181,7 @@ fn refused(port: &str, why: impl Into<String>) -> NetnsError {
     NetnsError::Port { port: port.to_owned(), why: why.into() }
 }
 
-/// Polls `look` until it returns a value or the time is over.
+/// Polls `look` until it returns a value or `patience` has passed.
 fn awaited<T>(patience: Duration, look: impl Fn() -> Option<T>) -> Option<T> {
     let begun = Instant::now();
     loop {
@@ -199,7 +199,7 @@ fn carrier(namespace: &str, interface: &str) -> Option<()> {
     told.contains("LOWER_UP").then_some(())
 }
 
-/// The device of an unused port.
+/// Returns the device of an unused port.
 fn free(name: &str) -> Result<Option<PathBuf>, NetnsError> {
     let port = Path::new(PORTS).join(name);
     // Rejects paths and flags of `ip`.
@@ -266,7 +266,7 @@ fn made_functions(
         .collect()
 }
 
-/// The interface of a function's device, as it is called now.
+/// Returns the current name of the interface of a function's device.
 fn interface_of(device: &Path) -> Option<String> {
     let mut entries = std::fs::read_dir(device.join("net")).ok()?.flatten();
     Some(entries.next()?.file_name().to_string_lossy().into_owned())

@@ -12,11 +12,11 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use super::ports::BorrowedDevice;
 use super::{NetnsError, Testbed};
 
-/// linux/sockios.h.
+/// Constants of linux/sockios.h.
 const SIOCETHTOOL: libc::c_ulong = 0x8946;
 const SIOCSHWTSTAMP: libc::c_ulong = 0x89B0;
 const SIOCGHWTSTAMP: libc::c_ulong = 0x89B1;
-/// linux/ethtool.h.
+/// Constants of linux/ethtool.h.
 const ETHTOOL_GET_TS_INFO: u32 = 0x41;
 /// `HWTSTAMP_TX_ON`, linux/net_tstamp.h: also its bit in a port's support.
 const TX_ON: u32 = 1;
@@ -42,7 +42,7 @@ pub struct Stamping {
 }
 
 impl Stamping {
-    /// Support of a port of the calling thread's namespace.
+    /// Reads the support of a port of the calling thread's namespace.
     ///
     /// # Errors
     /// There is no such port; its driver reports no support.

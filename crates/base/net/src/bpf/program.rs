@@ -25,7 +25,7 @@ impl BpfProgram {
         load(instructions).map(|descriptor| Self { descriptor })
     }
 
-    /// Runs it on one frame, as if that had come from the loopback device. Returns the verdict and the
+    /// Runs the program on one frame, as if the frame had come from the loopback device. Returns the verdict and the
     /// resulting frame. No frame is sent.
     ///
     /// # Errors
@@ -44,11 +44,11 @@ impl BpfProgram {
         Ok((attributes.0[1], out))
     }
 
-    /// Runs it `times` times on one frame, each run on the result of the previous one; a signal may end it
-    /// early.
+    /// Runs the program `times` times, first on `frame` and then on the result of the previous run. A signal may end
+    /// the runs early.
     ///
     /// # Errors
-    /// As [`Self::run`].
+    /// Fails like [`Self::run`].
     pub fn repeat(&self, frame: &[u8], times: u32) -> io::Result<()> {
         let mut attributes = Attributes::new();
         attributes.0[0] = self.descriptor.as_raw_fd() as u32;
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_runs_on_a_frame_and_again() {
+    fn loaded_program_runs_repeatedly() {
         // r0 = XDP_TX; exit
         match BpfProgram::load(&[0x0000_0003_0000_00b7, 0x95]) {
             Err(error) => assert!(matches!(error, XdpError::Program { .. }), "{error}"),

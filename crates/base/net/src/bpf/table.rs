@@ -21,7 +21,7 @@ pub enum BpfTableKind {
     LpmTrie,
 }
 
-/// A table.
+/// A table shared by programs and this process.
 #[derive(Debug)]
 pub struct BpfTable {
     descriptor: OwnedFd,
@@ -33,7 +33,7 @@ impl BpfTable {
     /// Creates a table of at most `entries`. Needs CAP_BPF, or CAP_SYS_ADMIN.
     ///
     /// # Errors
-    /// The kernel's: no permission, no memory, unsupported sizes.
+    /// Returns the kernel's error: no permission, no memory, unsupported sizes.
     pub fn new(kind: BpfTableKind, key_bytes: u32, value_bytes: u32, entries: u32) -> io::Result<Self> {
         let (kind, flags) = match kind {
             BpfTableKind::Array => (MAP_TYPE_ARRAY, 0),
@@ -42,7 +42,7 @@ impl BpfTable {
         };
         let mut attributes = Attributes::new();
         attributes.0[..5].copy_from_slice(&[kind, key_bytes, value_bytes, entries, flags]);
-        // SAFETY: no pointers.
+        // SAFETY: the attributes contain no pointers.
         let descriptor = owned(unsafe { attributes.call(MAP_CREATE) }?);
         Ok(Self { descriptor, key_bytes: key_bytes as usize, value_bytes: value_bytes as usize })
     }
@@ -70,8 +70,8 @@ impl BpfTable {
     /// in arrays.
     ///
     /// # Errors
-    /// The kernel's (`E2BIG`: the table is full), or `InvalidInput`: key or value do not have the table's
-    /// lengths.
+    /// Returns the kernel's error (`E2BIG`: the table is full), or `InvalidInput` if key or value do not have the
+    /// table's lengths.
     pub fn set(&self, key: &[u8], value: &[u8]) -> io::Result<()> {
         if value.len() != self.value_bytes {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -82,7 +82,7 @@ impl BpfTable {
     /// Removes an entry, if it exists.
     ///
     /// # Errors
-    /// The kernel's (arrays keep all entries), or `InvalidInput` as for [`Self::set`].
+    /// Returns the kernel's error (arrays keep all entries), or `InvalidInput` as for [`Self::set`].
     pub fn remove(&self, key: &[u8]) -> io::Result<()> {
         match self.command(MAP_DELETE, key, std::ptr::null()) {
             Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(()),
@@ -90,10 +90,10 @@ impl BpfTable {
         }
     }
 
-    /// The value of a key; `None` if the key is absent.
+    /// Returns the value of a key; `None` if the key is absent.
     ///
     /// # Errors
-    /// The kernel's, or `InvalidInput` as for [`Self::set`].
+    /// Returns the kernel's error, or `InvalidInput` as for [`Self::set`].
     pub fn get(&self, key: &[u8]) -> io::Result<Option<Vec<u8>>> {
         let mut value = vec![0; self.value_bytes];
         let pointer: *mut u8 = value.as_mut_ptr();

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// Maximum datagrams of one batch.
+/// Maximum number of datagrams in one batch.
 pub const MAX_BATCH: usize = 1024;
 
 /// Options of a socket for many datagrams.
@@ -42,7 +42,7 @@ impl Default for DatagramOptions {
     }
 }
 
-/// A UDP socket that does not block, bound to `address`.
+/// Opens a non-blocking UDP socket, bound to `address`.
 pub fn bind_datagrams(address: SocketAddr, options: DatagramOptions) -> io::Result<UdpSocket> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
     if options.reuse_port {
@@ -55,7 +55,7 @@ pub fn bind_datagrams(address: SocketAddr, options: DatagramOptions) -> io::Resu
     let _ = set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, int(options.receive_bytes));
     let _ = set(&socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, int(options.send_bytes));
     if options.merge {
-        // A kernel without it (before 5.0) delivers datagrams one by one, which also works.
+        // A kernel without `UDP_GRO` (before 5.0) delivers datagrams one by one, which also works.
         let _ = set(&socket, libc::SOL_UDP, libc::UDP_GRO, 1);
     }
     if options.stamp {
@@ -155,8 +155,8 @@ mod tests {
         assert_eq!(received.oversized, 1);
     }
 
-    /// Sends runs of equal lengths, and others, from a batch that segments; returns what the other socket
-    /// gets.
+    /// Sends runs of equal lengths, and other datagrams, from a segmenting batch. Returns the datagrams that the other
+    /// socket receives.
     fn cross(options: DatagramOptions, received: &mut ReceiveBatch) -> (Vec<Vec<u8>>, usize) {
         let any = "127.0.0.1:0".parse().unwrap();
         let a = bind_datagrams(any, options).unwrap();
@@ -171,7 +171,7 @@ mod tests {
             let datagram = vec![n as u8; len];
             assert!(batch.copy(to, &datagram));
             if n == 110 {
-                // A datagram of another run within a run.
+                // A datagram to another address within a run.
                 assert!(batch.copy(Some(other.local_addr().unwrap()), &[9; 300]));
             }
             expected.push(datagram);
@@ -229,7 +229,7 @@ mod tests {
     fn datagram_beyond_one_packet_is_not_segmented() {
         let (a, b) = pair();
         let mut batch = SendBatch::segmenting(100, 65_507);
-        // Three that cannot share a message.
+        // Three datagrams that cannot share a message.
         for n in 0..3_u8 {
             batch.copy(Some(b.local_addr().unwrap()), &[n; 40_000]);
         }

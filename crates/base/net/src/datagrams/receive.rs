@@ -6,11 +6,11 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 
-/// Maximum messages of one system call.
+/// Maximum number of messages in one system call.
 const PIECE: usize = 64;
-/// Messages of one system call if each may hold many datagrams.
+/// Number of messages in one system call if each may contain many datagrams.
 const MERGED: usize = 32;
-/// Maximum bytes of such a message.
+/// Maximum size of a message that may contain many datagrams, in bytes.
 const MERGED_BYTES: usize = 65_536;
 /// Maximum age of a stamp; an older one is from a clock that was set in the meantime.
 const OLDEST_NS: u64 = 1_000_000_000;
@@ -22,7 +22,7 @@ type Control = [u64; 8];
 #[derive(Debug, Clone, Copy)]
 struct Message {
     octets: usize,
-    /// Length of each datagram but the last, which may be shorter.
+    /// Length of each datagram except the last, which may be shorter.
     segment: usize,
     /// Time of arrival on the clock of [`monotonic_ns`].
     at_ns: u64,
@@ -47,7 +47,7 @@ pub struct ReceiveBatch {
     /// Maximum bytes of a datagram.
     max_bytes: usize,
     from: Vec<sockaddr_storage>,
-    /// Empty: only datagrams are requested.
+    /// Areas for control messages; empty if only datagrams are requested.
     controls: Vec<Control>,
     messages: Vec<Message>,
     /// Number of datagrams longer than `max_bytes`, dropped here.
@@ -66,14 +66,15 @@ impl std::fmt::Debug for ReceiveBatch {
 }
 
 impl ReceiveBatch {
-    /// Room for `batch` datagrams (1 to 64) of at most `max_bytes` each; longer ones are dropped and counted.
+    /// Creates a batch with room for `batch` datagrams (1 to 64) of at most `max_bytes` each; longer ones are dropped
+    /// and counted.
     pub fn new(batch: usize, max_bytes: usize) -> Self {
         // One additional byte detects oversized datagrams.
         Self::with_room(batch.clamp(1, PIECE), max_bytes + 1, max_bytes, false)
     }
 
-    /// For a socket that merges or stamps ([`DatagramOptions`](super::DatagramOptions)): room for 32
-    /// messages, each with many datagrams of at most `max_bytes`.
+    /// Creates a batch for a socket that merges or stamps ([`DatagramOptions`](super::DatagramOptions)), with room for
+    /// 32 messages, each with many datagrams of at most `max_bytes`.
     pub fn merging(max_bytes: usize) -> Self {
         Self::with_room(MERGED, MERGED_BYTES, max_bytes, true)
     }
@@ -98,7 +99,7 @@ impl ReceiveBatch {
             match self.system_call(socket) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(0),
-                // A peer's ICMP message about an earlier datagram; no datagram was received.
+                // A peer has sent an ICMP message about an earlier datagram; no datagram was received.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Ok(0),
                 Err(error) => return Err(error),
                 Ok(()) => break,
@@ -152,13 +153,13 @@ impl ReceiveBatch {
         Ok(())
     }
 
-    /// Received datagrams, with their sender.
+    /// Returns the received datagrams with their senders.
     pub fn datagrams(&mut self) -> impl Iterator<Item = (SocketAddr, &[u8])> {
         self.stamped().map(|(from, datagram, _)| (from, datagram))
     }
 
-    /// Received datagrams, with their sender and their time of arrival by [`monotonic_ns`]: the kernel's if
-    /// the socket stamps, otherwise the time of the read.
+    /// Returns the received datagrams with their senders and their times of arrival by [`monotonic_ns`]. The time is
+    /// the kernel's stamp if the socket stamps, otherwise the time of the read.
     pub fn stamped(&mut self) -> impl Iterator<Item = (SocketAddr, &[u8], u64)> {
         let max = self.max_bytes;
         let each = self.each;
@@ -181,7 +182,7 @@ impl ReceiveBatch {
     }
 }
 
-/// Segment length and kernel time of a message.
+/// Returns the segment length and the kernel time of a message.
 fn control_values(header: &libc::msghdr) -> (Option<usize>, Option<u64>) {
     let mut segment = None;
     let mut stamp = None;

@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 
 /// Average room per datagram of a batch; single datagrams may be longer.
 const TYPICAL_BYTES: usize = 2_048;
-/// Messages of one system call.
+/// Maximum number of messages in one system call.
 const PIECE: usize = 64;
 /// Maximum datagrams of one message (`UDP_MAX_SEGMENTS` of older kernels).
 const MAX_SEGMENTS: usize = 64;
@@ -25,7 +25,7 @@ pub struct SendBatch {
     /// Start and length of each datagram; each starts at the end of the previous one.
     parts: Vec<(usize, usize)>,
     to: Vec<Option<SockAddr>>,
-    /// Traffic class (ToS) of each datagram; 0: the socket's.
+    /// Traffic class (ToS) of each datagram; 0 selects the socket's class.
     classes: Vec<u8>,
     /// Number of datagrams of the batch that were sent.
     done: usize,
@@ -50,13 +50,13 @@ struct Call {
     headers: [libc::mmsghdr; PIECE],
     parts: [libc::iovec; PIECE],
     controls: [Control; PIECE],
-    /// Datagrams of each message.
+    /// Number of datagrams in each message.
     runs: [u8; PIECE],
     count: usize,
 }
 
 impl SendBatch {
-    /// Room for `batch` datagrams (1 to [`MAX_BATCH`]) of `max_bytes` each.
+    /// Creates a batch with room for `batch` datagrams (1 to [`MAX_BATCH`]) of `max_bytes` each.
     pub fn new(batch: usize, max_bytes: usize) -> Self {
         let batch = batch.clamp(1, MAX_BATCH);
         // Datagrams are stored contiguously, so that short ones stay in the cache; long ones fill the batch
@@ -75,9 +75,9 @@ impl SendBatch {
         }
     }
 
-    /// As [`new`](Self::new); consecutive datagrams of the same length and destination pass through the
-    /// kernel as one message (`UDP_SEGMENT`, Linux 4.18). Each still arrives as a separate datagram, in the
-    /// same order. If the kernel or the device refuses, later ones are sent one by one.
+    /// Creates a batch like [`new`](Self::new). Consecutive datagrams of the same length and destination pass through
+    /// the kernel as one message (`UDP_SEGMENT`, Linux 4.18). Each still arrives as a separate datagram, in the same
+    /// order. If the kernel or the device refuses, later datagrams are sent one by one.
     pub fn segmenting(batch: usize, max_bytes: usize) -> Self {
         Self { segmenting: true, ..Self::new(batch, max_bytes) }
     }
@@ -87,7 +87,7 @@ impl SendBatch {
         self.parts.len() >= self.batch || self.used + self.max_bytes > self.room.len()
     }
 
-    /// Number of waiting datagrams.
+    /// Returns the number of waiting datagrams.
     pub fn len(&self) -> usize {
         self.parts.len() - self.done
     }
@@ -103,7 +103,7 @@ impl SendBatch {
         self.push_with(|room| Some((to, fill(room)?)))
     }
 
-    /// As [`push`](Self::push), for a destination that `fill` determines.
+    /// Adds a datagram like [`push`](Self::push), to a destination that `fill` determines.
     pub fn push_with(&mut self, fill: impl FnOnce(&mut [u8]) -> Option<(Option<SocketAddr>, usize)>) -> bool {
         if self.is_full() {
             return false;
@@ -142,7 +142,7 @@ impl SendBatch {
         })
     }
 
-    /// Sends the waiting datagrams. Those that the socket has no room for stay for the next call.
+    /// Sends the waiting datagrams. Datagrams for which the socket has no room wait for the next call.
     pub fn send(&mut self, socket: &UdpSocket) -> io::Result<Sent> {
         let mut sent = Sent::default();
         while self.done < self.parts.len() {
@@ -166,7 +166,7 @@ impl SendBatch {
         Ok(sent)
     }
 
-    /// Number of datagrams from `index` that can form one message.
+    /// Returns the number of datagrams from `index` that can form one message.
     fn run(&self, index: usize) -> usize {
         let (_, len) = self.parts[index];
         if !self.segmenting || len == 0 || self.classes[index] != 0 {
@@ -182,14 +182,15 @@ impl SendBatch {
             }
             run += 1;
             if part.1 < len {
-                // The last of a message may be shorter.
+                // Only the last datagram of a message may be shorter.
                 break;
             }
         }
         run
     }
 
-    /// Number of datagrams taken; `in_run`: whether the first message holds several.
+    /// Makes one system call and returns the number of datagrams taken. Sets `in_run` if the first message contains
+    /// several.
     fn system_call(&mut self, socket: &UdpSocket, in_run: &mut bool) -> io::Result<usize> {
         // SAFETY: C structures and integers, for which all zeroes is a valid value.
         let mut call: Call = unsafe { std::mem::zeroed() };
@@ -264,13 +265,13 @@ fn traffic_class(header: &mut libc::msghdr, control: &mut Control, class: u8, v6
     }
 }
 
-/// Errors of kernels or devices that do not support segmentation, or not this one.
+/// Returns whether the kernel or the device does not support this segmentation.
 fn is_of_segmentation(error: &io::Error) -> bool {
     let refusals = [libc::EIO, libc::EINVAL, libc::EMSGSIZE, libc::EOPNOTSUPP, libc::ENOPROTOOPT];
     error.raw_os_error().is_some_and(|code| refusals.contains(&code))
 }
 
-/// Errors that would also occur with the next datagram.
+/// Returns whether the error would also occur with the next datagram.
 fn is_of_socket(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EBADF | libc::ENOTSOCK | libc::EINVAL | libc::EFAULT))
 }

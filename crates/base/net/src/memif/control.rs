@@ -23,9 +23,9 @@ struct Ancillary([u8; ANCILLARY]);
 /// A received record.
 #[derive(Debug)]
 pub struct Received {
-    /// Number of its bytes, up to the available room.
+    /// Number of bytes of the record, up to the available room.
     pub octets: usize,
-    /// Descriptors attached to it, in order.
+    /// Descriptors attached to the record, in order.
     pub descriptors: Vec<OwnedFd>,
     /// Whether the record or the descriptors exceeded the available room.
     pub cut: bool,
@@ -115,7 +115,7 @@ impl Control {
     }
 }
 
-/// The descriptors that the kernel has attached to a record.
+/// Returns the descriptors that the kernel has attached to a record.
 fn descriptors(message: &libc::msghdr) -> Vec<OwnedFd> {
     let mut found = Vec::new();
     // SAFETY: the kernel has filled the ancillary data and set its length; the macros stay within it. Each descriptor of
@@ -147,7 +147,7 @@ impl Listener {
     /// Listens at a path. A socket file without a listener is replaced.
     ///
     /// # Errors
-    /// `AddrInUse`: another process listens there, or the path is something else; as bind(2).
+    /// Fails like bind(2). `AddrInUse`: another process listens at the path, or the path is not a socket.
     pub fn bind(path: &Path) -> io::Result<Self> {
         let stale = fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket())
             && Control::connect(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);
@@ -162,7 +162,7 @@ impl Listener {
         Ok(listener)
     }
 
-    /// The next peer, if there is one.
+    /// Returns the connection of the next peer, if there is one.
     ///
     /// # Errors
     /// As accept(2); `WouldBlock`: no peer.
@@ -175,7 +175,7 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        // This listener created it. A failure leaves a stale file, which the next listener replaces.
+        // This listener created the file. A failure leaves a stale file, which the next listener replaces.
         let _ = fs::remove_file(&self.path);
     }
 }

@@ -14,17 +14,17 @@ const HUGETLBFS: i64 = 0x9584_58f6;
 /// Reason to reject a peer's memory.
 #[derive(Debug, thiserror::Error)]
 pub enum RegionError {
-    /// It is not a memory file: a file on disk, a device, or a file on a file system that the peer serves
-    /// could block this process.
+    /// The descriptor is not a memory file. A file on disk, a device, or a file system that the peer serves could block
+    /// this process.
     #[error("a region's descriptor is not a memory file (memfd): {0}")]
     Kind(io::Error),
-    /// It could be truncated in use: access beyond its end kills a process (SIGBUS).
+    /// The memory could be truncated while it is in use. Access beyond its end kills a process (SIGBUS).
     #[error("a region can shrink and cannot be sealed against it (F_SEAL_SHRINK): {0}")]
     Shrinks(io::Error),
-    /// Its pages may be missing at the first access, which kills a process as well.
+    /// Pages of the memory may be missing at the first access, which also kills a process.
     #[error("a region is of huge pages, of which the machine may have too few; allowed are ordinary pages")]
     Huge,
-    /// It is shorter than announced.
+    /// The memory is shorter than announced.
     #[error("a region of {announced} bytes was announced, there are {found}")]
     Short {
         /// Size in the message.
@@ -32,7 +32,7 @@ pub enum RegionError {
         /// Size of the file.
         found: u64,
     },
-    /// The kernel does not map it.
+    /// The kernel does not map the memory.
     #[error("a region cannot be mapped: {0}")]
     Map(io::Error),
 }
@@ -45,8 +45,8 @@ pub struct Region {
     descriptor: OwnedFd,
 }
 
-// SAFETY: the mapping is not tied to a thread. All access is by atomics and volatile copies of bytes, for another process
-// writes to it anyway.
+// SAFETY: the mapping is not tied to a thread. All access is by atomics and volatile copies of bytes, because another
+// process writes to it anyway.
 unsafe impl Send for Region {}
 // SAFETY: as above; no reference to plain data within is ever given out.
 unsafe impl Sync for Region {}
@@ -69,7 +69,7 @@ impl Region {
     /// peer has not sealed it. Sealing precedes measuring, so that a sufficient length stays sufficient.
     ///
     /// # Errors
-    /// The reason to reject it.
+    /// Returns the reason to reject the memory.
     pub fn accept(descriptor: OwnedFd, octets: u64) -> Result<Self, RegionError> {
         let kind = |error: rustix::io::Errno| RegionError::Kind(error.into());
         let seals = fcntl_get_seals(&descriptor).map_err(kind)?;
@@ -102,7 +102,7 @@ impl Region {
         Ok(Self { at, len, descriptor })
     }
 
-    /// Number of its bytes.
+    /// Returns the size of the region, in bytes.
     #[must_use]
     pub fn octets(&self) -> usize {
         self.len
@@ -114,7 +114,7 @@ impl Region {
         self.descriptor.as_fd()
     }
 
-    /// Position of `octets` bytes, if all are within and aligned.
+    /// Returns the address of `octets` bytes, or `None` if they are not fully within the region or not aligned.
     fn place(&self, at: usize, octets: usize, alignment: usize) -> Option<*mut u8> {
         at.checked_add(octets).filter(|end| *end <= self.len && at.is_multiple_of(alignment))?;
         // SAFETY: within the mapping.
@@ -136,7 +136,7 @@ impl Region {
         self.place(at, 8, 8).map(|place| unsafe { AtomicU64::from_ptr(place.cast()) })
     }
 
-    /// Copies out; false: it is not fully within.
+    /// Copies bytes out of the region. Returns `false` if the range is not fully within it.
     pub(super) fn read(&self, at: usize, into: &mut [u8]) -> bool {
         let Some(from) = self.place(at, into.len(), 1) else { return false };
         let (words, rest) = into.as_chunks_mut::<8>();
@@ -153,7 +153,7 @@ impl Region {
         true
     }
 
-    /// Copies in; false: it is not fully within, and no byte is written.
+    /// Copies bytes into the region. Returns `false` and writes nothing if the range is not fully within it.
     pub(super) fn write(&self, at: usize, from: &[u8]) -> bool {
         let Some(to) = self.place(at, from.len(), 1) else { return false };
         let (words, rest) = from.as_chunks::<8>();
@@ -189,7 +189,7 @@ mod tests {
         descriptor
     }
 
-    /// A peer that truncates its memory in use would kill this process by SIGBUS: after `accept` it cannot.
+    /// A peer that truncates its memory in use would kill this process by SIGBUS. `accept` prevents this.
     #[test]
     fn unsealed_peer_memory_is_sealed() {
         let theirs = memory_file(MemfdFlags::ALLOW_SEALING);

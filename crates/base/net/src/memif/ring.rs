@@ -1,9 +1,9 @@
 //! Rings of packet descriptors in shared memory, one producer and one consumer, without locks.
 //!
-//! The owner of the memory counts `head`, the peer counts `tail`, in both directions. On the ring away from
-//! the owner, it offers packets by `head` and they return by `tail`. On the ring towards it, it offers empty
-//! buffers by `head` and they return filled by `tail`. Both count modulo 2^16. Packets are copied: one
-//! endpoint uses a buffer while a descriptor assigns it.
+//! The owner of the memory counts `head`, the peer counts `tail`, in both directions. On the ring away from the owner,
+//! the owner offers packets by `head`, and the peer returns them by `tail`. On the ring towards the owner, the owner
+//! offers empty buffers by `head`, and the peer returns them filled by `tail`. Both count modulo 2^16. Packets are
+//! copied: one endpoint uses a buffer while a descriptor assigns it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -21,37 +21,37 @@ const FLAGS: usize = 4;
 const HEAD: usize = 6;
 const TAIL: usize = 64;
 const DESCRIPTOR: usize = 16;
-/// In a ring's flags: its consumer polls.
+/// Flag of a ring whose consumer polls.
 const POLLED: u16 = 1;
-/// In a descriptor's flags: the packet continues in the next one.
+/// Flag of a descriptor whose packet continues in the next descriptor.
 const NEXT: u16 = 1;
 
 /// Location of a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RingLocation {
-    /// Number of its region.
+    /// Number of the region that contains the ring.
     pub region: u16,
     /// Offset in the region, a multiple of 8.
     pub offset: u32,
-    /// Binary logarithm of its descriptors, at most [`LOG2_RING_MAX`].
+    /// Binary logarithm of the number of descriptors, at most [`LOG2_RING_MAX`].
     pub log2_size: u8,
 }
 
 /// Location of a ring's buffers in the owner's memory: one for each descriptor, contiguous.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Buffers {
-    /// Number of their region.
+    /// Number of the region that contains the buffers.
     pub region: u16,
     /// Offset in the region.
     pub offset: u32,
-    /// Bytes of each.
+    /// Size of each buffer, in bytes.
     pub octets: u32,
 }
 
 /// A fault that makes a ring unusable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RingFault {
-    /// It is not within the memory, too large, or misaligned.
+    /// The ring is not within the memory, too large, or misaligned.
     #[error(
         "a ring of 2^{log2_size} descriptors at {offset} is not within its region; allowed are 2^0 to 2^{LOG2_RING_MAX} at multiples of 8"
     )]
@@ -61,15 +61,15 @@ pub enum RingFault {
         /// Binary logarithm of the size.
         log2_size: u8,
     },
-    /// Its buffers are not within the memory.
+    /// The ring's buffers are not within the memory.
     #[error("buffers of {octets} bytes from {offset} on are not within their region")]
     Buffers {
         /// Offset of the buffers.
         offset: u32,
-        /// Size of each.
+        /// Size of each buffer, in bytes.
         octets: u32,
     },
-    /// It does not start with the cookie of a ring.
+    /// The ring does not start with the cookie of a ring.
     #[error("a ring begins with {0:#x} instead of {COOKIE:#x}")]
     Cookie(u32),
     /// The peer's index decreased, or advanced by more than the number of descriptors.
@@ -87,22 +87,22 @@ pub enum RingFault {
 /// A fault of a descriptor that affects one packet; the ring continues after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DescriptorFault {
-    /// It points outside the memory.
+    /// The descriptor points outside the memory.
     #[error("a descriptor leads to {length} bytes at {offset} of region {region}, which are not there")]
     Outside {
-        /// Region.
+        /// Region of the descriptor.
         region: u16,
-        /// Offset in it.
+        /// Offset in the region.
         offset: u32,
-        /// Bytes.
+        /// Length, in bytes.
         length: u32,
     },
     /// The packet is longer than the available room.
     #[error("a packet of {packet} bytes does not fit into {room}")]
     Room {
-        /// Bytes of the packet, as far as known.
+        /// Size of the packet as far as known, in bytes.
         packet: usize,
-        /// Bytes of room.
+        /// Size of the available room, in bytes.
         room: usize,
     },
     /// More descriptors than the limit for a packet.
@@ -116,9 +116,10 @@ struct Ring {
     region: usize,
     at: usize,
     size: u16,
-    /// `Some`: this endpoint owns the memory.
+    /// Buffers of the ring, if this endpoint owns the memory.
     buffers: Option<Buffers>,
-    /// The next descriptor of this endpoint, and the end of those that it may use; both counted modulo 2^16.
+    /// Number of the next descriptor of this endpoint, modulo 2^16. `limit` is the end of the descriptors that it may
+    /// use.
     next: u16,
     limit: u16,
 }
@@ -153,7 +154,7 @@ impl Ring {
     }
 
     fn memory(&self) -> &Region {
-        // `new` has checked it.
+        // `new` has checked the number of the region.
         &self.regions[self.region]
     }
 
@@ -163,7 +164,7 @@ impl Ring {
         }
     }
 
-    /// The peer's counter, read once.
+    /// Reads the peer's counter once.
     fn peers(&self) -> u16 {
         let at = if self.buffers.is_some() { TAIL } else { HEAD };
         self.memory().u16(self.at + at).map_or(0, |field| field.load(Ordering::Acquire))
@@ -196,7 +197,7 @@ impl Ring {
         self.at + RING_HEAD_BYTES + DESCRIPTOR * usize::from(index & (self.size - 1))
     }
 
-    /// A descriptor, read once: flags, region, length, offset.
+    /// Reads a descriptor once: flags, region, length, offset.
     fn descriptor(&self, index: u16) -> (u16, u16, u32, u32) {
         let at = self.slot(index);
         let word = |at| self.memory().u64(at).map_or(0, |word| word.load(Ordering::Relaxed)).to_ne_bytes();
@@ -221,8 +222,8 @@ impl Ring {
         }
     }
 
-    /// Position of a descriptor's buffer, and its length. The owner knows them; the other endpoint checks the
-    /// descriptor's values.
+    /// Returns the region, length and offset of a descriptor's buffer. The owner knows them; the other endpoint checks
+    /// the descriptor's values.
     fn buffer(&self, index: u16, told: (u16, u32, u32)) -> Result<(u16, u32, u32), DescriptorFault> {
         let (region, length, offset) = told;
         if let Some(own) = self.buffers {
@@ -266,7 +267,7 @@ impl Sender {
         self.free().map(drop)
     }
 
-    /// Number of packets that fit now, at most 2^14.
+    /// Returns the number of packets that fit now, at most 2^14.
     ///
     /// # Errors
     /// The peer's index is impossible; the ring is unusable.
@@ -278,7 +279,7 @@ impl Sender {
         Ok(self.0.left())
     }
 
-    /// Adds a packet, which the peer sees after [`Sender::publish`]; false: the ring is full. A packet that
+    /// Adds a packet, which the peer sees after [`Sender::publish`]; returns `false` if the ring is full. A packet that
     /// does not fit the next buffer leaves that buffer unused.
     ///
     /// # Errors
@@ -334,8 +335,8 @@ pub enum TakeOutcome {
 pub struct Receiver(Ring);
 
 impl Receiver {
-    /// Creates the receiver of a ring; with `buffers` it owns the memory. It polls, and sets the flag that
-    /// shows it to the peer.
+    /// Creates the receiver of a ring; with `buffers` it owns the memory. The receiver polls, and sets the flag that
+    /// shows this to the peer.
     ///
     /// # Errors
     /// The ring is not at this location.
@@ -363,7 +364,7 @@ impl Receiver {
         }
     }
 
-    /// Takes the next packet and copies it to `into`. The peer sees that after [`Receiver::publish`].
+    /// Takes the next packet and copies it to `into`. The peer sees this after [`Receiver::publish`].
     ///
     /// # Errors
     /// The peer's index is impossible; the ring is unusable.
@@ -376,7 +377,7 @@ impl Receiver {
         Ok(self.whole(into).unwrap_or(TakeOutcome::Nothing))
     }
 
-    /// The next packet, if it is complete.
+    /// Takes the next packet, if it is complete.
     fn whole(&mut self, into: &mut [u8]) -> Option<TakeOutcome> {
         let mut filled = 0;
         let mut fault = None;

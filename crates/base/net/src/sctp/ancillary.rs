@@ -1,6 +1,6 @@
 //! The control part of an SCTP message: one `cmsghdr` with `sctp_sndinfo` or `sctp_rcvinfo` (RFC 6458 §5.3).
 //!
-//! Written and read as bytes at known offsets, so that nothing here is unsafe and all of it is tested.
+//! It is written and read as bytes at known offsets, so this module needs no `unsafe`, and tests cover all of it.
 
 use std::mem::size_of;
 
@@ -23,12 +23,12 @@ pub(super) struct Ancillary {
 }
 
 impl Ancillary {
-    /// Empty, to be filled by the kernel.
+    /// Creates an empty buffer for the kernel to fill.
     pub(super) fn receiving() -> Self {
         Self { bytes: [0; CAPACITY_BYTES], len: CAPACITY_BYTES }
     }
 
-    /// Control data of an outgoing message.
+    /// Creates the control data of an outgoing message.
     pub(super) fn sending(info: MessageInfo) -> Self {
         let mut control = Self { bytes: [0; CAPACITY_BYTES], len: HEADER_BYTES + SEND_INFO_BYTES };
         let word = size_of::<usize>();
@@ -40,8 +40,8 @@ impl Ancillary {
         control
     }
 
-    /// Control data of a received message, from the first `filled` bytes; `None` if the kernel gave none of
-    /// this kind.
+    /// Returns the control data of a received message, from the first `filled` bytes, or `None` if the kernel gave no
+    /// such data.
     pub(super) fn info(&self, filled: usize) -> Option<MessageInfo> {
         let bytes = self.bytes.get(..filled)?;
         let word = size_of::<usize>();
@@ -80,7 +80,7 @@ mod tests {
     use std::mem::{align_of, offset_of};
 
     #[test]
-    fn the_offsets_are_those_of_the_c_structures() {
+    fn offsets_match_c_structures() {
         assert_eq!(offset_of!(libc::cmsghdr, cmsg_level), size_of::<usize>());
         assert_eq!(offset_of!(libc::cmsghdr, cmsg_type), size_of::<usize>() + 4);
         assert_eq!(offset_of!(libc::sctp_sndinfo, snd_sid), 0);

@@ -55,7 +55,7 @@ impl Listener {
         Ok(Self(socket))
     }
 
-    /// The next association and its peer, or `WouldBlock`.
+    /// Returns the next association and its peer, or `WouldBlock`.
     pub fn accept(&self) -> io::Result<(Association, Option<SocketAddr>)> {
         let (socket, peer) = self.0.accept()?;
         Ok((Association::prepare(socket)?, peer.as_socket()))
@@ -78,12 +78,12 @@ impl Association {
         }
     }
 
-    /// The same association under another descriptor.
+    /// Returns the same association under another descriptor.
     pub fn try_clone(&self) -> io::Result<Self> {
         self.0.try_clone().map(Self)
     }
 
-    /// The error of a finished connection attempt, if it failed.
+    /// Returns the error of a finished connection attempt, if it failed.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         self.0.take_error()
     }

@@ -20,7 +20,7 @@ pub enum Notification {
     /// The peer has restarted without its earlier state (RFC 9260 §5.2). Later messages belong to a new
     /// association.
     Restarted,
-    /// Any other notification. The next call also reports a shutdown.
+    /// Any other notification. The next call to receive also reports a shutdown.
     Other,
 }
 

@@ -15,8 +15,8 @@ use socket2::{Domain, Protocol, Socket, Type};
 pub use association::{Association, Listener, Received};
 pub use message::{MessageInfo, Notification};
 
-/// The payload protocol identifier that IANA assigned to E2AP. It is sent until the peer has used another
-/// one, and any is accepted: FlexRIC sends 0.
+/// The payload protocol identifier that IANA assigned to E2AP. It is used until the peer sends another identifier. Any
+/// identifier is accepted: FlexRIC sends 0.
 pub const E2AP_PPID: u32 = 70;
 
 /// Reason for the lack of SCTP.

@@ -1,4 +1,4 @@
-//! Options of SCTP sockets (RFC 6458 §8): those of all sockets here, and lists of addresses.
+//! Options of SCTP sockets (RFC 6458 §8): options that all sockets get, and lists of addresses.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -8,7 +8,7 @@ use std::os::fd::AsRawFd;
 
 use socket2::Socket;
 
-// linux/sctp.h; libc has the others.
+// Constants of linux/sctp.h that libc lacks.
 pub(super) const BINDX_ADD: libc::c_int = 100;
 pub(super) const CONNECTX: libc::c_int = 110;
 const EVENT: libc::c_int = 127;

@@ -8,20 +8,20 @@ use super::{Clock, ask_for, time_of};
 
 /// `SO_EE_ORIGIN_TIMESTAMPING`, linux/errqueue.h.
 const ORIGIN_TIMESTAMPING: u8 = 4;
-/// `SCM_TSTAMP_SND`: when it left, not when it was queued or acknowledged.
+/// `SCM_TSTAMP_SND`: the time at which a packet left, not at which it was queued or acknowledged.
 const LEFT: u32 = 0;
 
 /// Time at which a packet left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SentStamp {
-    /// Its number among the packets sent since stamps were enabled, from 0.
+    /// Number of the packet among the packets sent since stamps were enabled, from 0.
     pub number: u32,
     /// Time stamp, ns of the requested clock.
     pub at_ns: u64,
 }
 
-/// Enables stamps of packets that this socket sends: the card's, if its port is configured to stamp, or the
-/// kernel's, taken when a packet is given to the driver. Each call numbers them from 0.
+/// Enables stamps of packets that this socket sends: the card's, if its port is configured to stamp, or the kernel's,
+/// taken when a packet is given to the driver. Each call restarts the packet numbers at 0.
 ///
 /// # Errors
 /// The kernel does not support such stamps.
@@ -30,18 +30,18 @@ pub fn stamp_sent(socket: &impl AsFd, clock: Clock) -> io::Result<()> {
         Clock::Card => libc::SOF_TIMESTAMPING_TX_HARDWARE | libc::SOF_TIMESTAMPING_RAW_HARDWARE,
         Clock::Kernel => libc::SOF_TIMESTAMPING_TX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE,
     };
-    // The empty request restarts the numbers. The second one enables the number, without the packet.
+    // The empty request restarts the numbers. The second request enables stamps with the number but without the packet.
     ask_for(socket, 0)?;
     ask_for(socket, wanted | libc::SOF_TIMESTAMPING_OPT_ID | libc::SOF_TIMESTAMPING_OPT_TSONLY)
 }
 
-/// Waits for the next stamp of a socket of [`stamp_sent`]; `None`: none arrived within `patience`.
+/// Waits for the next stamp of a socket of [`stamp_sent`]; returns `None` if none arrives within `patience`.
 ///
 /// # Errors
 /// The kernel's error.
 pub fn sent_stamp(socket: &impl AsFd, clock: Clock, patience: Duration) -> io::Result<Option<SentStamp>> {
     let descriptor = socket.as_fd().as_raw_fd();
-    // A filled error queue is reported as an error, without a request.
+    // `ppoll` reports a filled error queue as an error, although no event is requested.
     let mut poll = libc::pollfd { fd: descriptor, events: 0, revents: 0 };
     let time = libc::timespec {
         tv_sec: patience.as_secs() as libc::time_t,
@@ -56,7 +56,7 @@ pub fn sent_stamp(socket: &impl AsFd, clock: Clock, patience: Duration) -> io::R
     }
 }
 
-/// First entry of the error queue; `None`: not a stamp.
+/// Returns the first entry of the error queue, or `None` if it is not a stamp.
 fn next(descriptor: i32, clock: Clock) -> io::Result<Option<SentStamp>> {
     let mut control = [0_u64; 32];
     // SAFETY: the message points to the control area, alive and of the size given; the kernel writes within it. Control messages are

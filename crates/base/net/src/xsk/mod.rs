@@ -37,14 +37,14 @@ const MAX_TX_SKB_BUDGET: libc::c_int = 9;
 pub struct XskOptions {
     /// Bytes of memory for a frame: one of [`XSK_FRAME_BYTES`].
     pub frame_bytes: u32,
-    /// Entries of each ring, a power of two within [`XSK_RING`]. The memory is twice as many frames.
+    /// Entries of each ring, a power of two within [`XSK_RING`]. The memory has twice as many frames.
     pub ring: u32,
     /// Whether the driver accesses the memory itself (`XDP_ZEROCOPY`); an error if it cannot.
     pub zero_copy: bool,
 }
 
 impl Default for XskOptions {
-    /// 8 MiB of memory, copied.
+    /// 8 MiB of memory, in copy mode.
     fn default() -> Self {
         Self { frame_bytes: 2_048, ring: 2_048, zero_copy: false }
     }
@@ -59,12 +59,12 @@ pub enum XskError {
     Size {
         /// Name of the size.
         what: &'static str,
-        /// The given number.
+        /// Given value.
         given: u32,
-        /// Allowed numbers.
+        /// Allowed values.
         allowed: &'static str,
     },
-    /// The kernel does not support it.
+    /// The kernel does not support AF_XDP sockets.
     #[error("this kernel has no AF_XDP sockets (CONFIG_XDP_SOCKETS, Linux 5.4)")]
     Absent,
     /// The process lacks the privilege.
@@ -134,7 +134,7 @@ pub struct XskStatistics {
 impl XskStatistics {
     /// Frames for this socket that were lost before it received them.
     pub fn lost(&self) -> u64 {
-        // `fill_ring_empty` is a reason of `rx_dropped`.
+        // `rx_dropped` includes the losses of `fill_ring_empty`.
         self.rx_dropped + self.rx_ring_full
     }
 
@@ -167,7 +167,7 @@ pub struct XskSocket {
 }
 
 impl XskSocket {
-    /// A socket at queue `queue` of the device with index `device`, in the calling thread's namespace.
+    /// Binds a socket to queue `queue` of the device with index `device`, in the calling thread's namespace.
     pub fn bind(device: u32, queue: u32, options: XskOptions) -> Result<Self, XskError> {
         check(&options)?;
         // SAFETY: plain arguments; a result that is not an error is a new descriptor without another owner.
@@ -235,8 +235,7 @@ impl XskSocket {
         self.to_send.push(libc::xdp_desc { addr: at, len: len as u32, options: 0 })
     }
 
-    /// Asks the kernel to send the added frames; it may leave some for the next call. Returns the number of
-    /// those.
+    /// Requests the kernel to send the added frames. Returns the number of frames that it leaves for the next call.
     pub fn send(&mut self) -> io::Result<usize> {
         self.to_send.publish();
         let mut waiting = self.to_send.waiting();
@@ -255,7 +254,7 @@ impl XskSocket {
         Ok(waiting as usize)
     }
 
-    /// The copy mode sends within this call.
+    /// Wakes the kernel. In copy mode, it sends within this call.
     fn wake(&mut self) -> io::Result<()> {
         // SAFETY: no data and no address; the descriptor is open.
         let result = unsafe {
@@ -275,7 +274,7 @@ impl XskSocket {
         match error.raw_os_error() {
             // The call ends at the one frame that the device dropped.
             Some(libc::EBUSY) => self.tx_dropped += 1,
-            // Its budget is used up, or earlier frames are still in flight.
+            // The budget of the call is used up, or earlier frames are still in flight.
             Some(libc::EAGAIN | libc::ENOBUFS | libc::EINTR) => {}
             _ => return Err(error),
         }
@@ -328,14 +327,15 @@ impl XskSocket {
         count
     }
 
-    /// Frames that the device refused so far, after the kernel had taken them.
+    /// Returns the number of frames that the device refused after the kernel had taken them.
     pub fn dropped(&self) -> u64 {
         self.tx_dropped
     }
 
-    /// Losses of this socket.
+    /// Returns the losses of this socket.
     pub fn statistics(&self) -> io::Result<XskStatistics> {
-        // SAFETY: integers, for which all zeroes is a valid value; a kernel that knows fewer leaves the rest so.
+        // SAFETY: integers, for which all zeroes is a valid value; a kernel that knows fewer fields leaves the others
+        // zero.
         let mut told: libc::xdp_statistics = unsafe { std::mem::zeroed() };
         get(&self.socket, libc::XDP_STATISTICS, &mut told)?;
         Ok(XskStatistics {
@@ -462,7 +462,7 @@ fn set<T>(socket: &OwnedFd, option: libc::c_int, value: &T) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Bytes that the kernel has written. `T` is a structure of integers.
+/// Reads a socket option. Returns the number of bytes that the kernel has written. `T` is a structure of integers.
 fn get<T>(socket: &OwnedFd, option: libc::c_int, value: &mut T) -> io::Result<usize> {
     let mut size = size_of::<T>() as libc::socklen_t;
     // SAFETY: the kernel writes at most `size` bytes of a structure of integers that outlives the call.
@@ -478,7 +478,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_that_rings_cannot_have_are_named() {
+    fn invalid_ring_sizes_are_named() {
         let bind = |options| XskSocket::bind(1, 0, options).unwrap_err().to_string();
         assert!(bind(XskOptions { frame_bytes: 1_500, ..Default::default() }).contains("2048 and 4096"));
         for ring in [0, 32, 100, 1 << 16] {

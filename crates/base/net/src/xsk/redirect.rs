@@ -65,7 +65,7 @@ struct Code {
 }
 
 impl Code {
-    /// One instruction: `struct bpf_insn`.
+    /// Appends one instruction (`struct bpf_insn`).
     fn put(&mut self, code: u8, to: u8, from: u8, offset: i16, immediate: i32) {
         let low = u64::from(code) | u64::from(from << 4 | to) << 8 | u64::from(offset as u16) << 16;
         self.instructions.push(low | u64::from(immediate as u32) << 32);
@@ -92,7 +92,7 @@ impl Code {
         self.put(jump, 5, 0, 0, number);
     }
 
-    /// Register 5 = bytes of the packet; jumps to the end if they are not `value`.
+    /// Loads bytes of the packet into register 5. Jumps to the end if they are not `value`.
     fn require(&mut self, load: u8, at: i16, value: i32) {
         self.load(load, 5, 2, at);
         self.leave_if(IF_NOT, value);
@@ -116,7 +116,7 @@ const FOUR: u8 = 0x61;
 const IF_NOT: u8 = 0x56;
 const IF_AT_LEAST: u8 = 0x36;
 
-/// The program. `map` is the descriptor of the table.
+/// Returns the program. `map` is the descriptor of the table.
 fn redirect(map: i32, target: &XskTarget) -> Vec<u64> {
     let mut code = Code::default();
     let network16 = |value: u16| i32::from(u16::from_ne_bytes(value.to_be_bytes()));
@@ -133,7 +133,7 @@ fn redirect(map: i32, target: &XskTarget) -> Vec<u64> {
         IpAddr::V4(first) => {
             code.require(TWO, 12, network16(0x0800));
             code.require(ONE, 14, 0x45);
-            // No fragment.
+            // Leaves fragments to the kernel.
             code.load(TWO, 5, 2, 20);
             code.put(0x57, 5, 0, 0, network16(0x3fff));
             code.leave_if(IF_NOT, 0);
@@ -198,9 +198,9 @@ mod tests {
         frame
     }
 
-    /// The verdict of the kernel; `None` if this user may not run the test. Without an entry for the queue, a
-    /// frame that would be redirected is passed. To make the table's response visible, the program falls back
-    /// to another number.
+    /// Returns the verdict of the kernel; `None` if this user may not run the test. Without an entry for the queue, a
+    /// frame that would be redirected is passed. To make the table's response visible, the program falls back to
+    /// another number.
     fn verdict(target: XskTarget, frame: &[u8]) -> Option<u32> {
         let map = match BpfMap::sockets(4) {
             Ok(map) => map,
@@ -214,7 +214,7 @@ mod tests {
         let mut code = redirect(map.descriptor(), &target);
         let fallback = code.len() - 5;
         assert_eq!(code[fallback], 0x0000_0002_0000_03b7);
-        // XDP_TX, 3, has no other source here.
+        // The fallback XDP_TX (3) is a verdict that the program returns for no other reason.
         code[fallback] = 0x0000_0003_0000_03b7;
         let (verdict, out) = XdpProgram::try_on(&code, frame).unwrap();
         assert_eq!(out, frame, "a frame is left as it is");

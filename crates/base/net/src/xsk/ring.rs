@@ -12,17 +12,17 @@ pub(super) struct Mapping {
     len: usize,
 }
 
-// SAFETY: the memory belongs to the mapping, whichever thread has it; what the kernel shares of it is reached by atomics,
-// and by entries that the rings' protocol gives to one side at a time.
+// SAFETY: the memory belongs to the mapping, whichever thread owns it. Memory shared with the kernel is accessed by
+// atomics, or as ring entries, which the protocol assigns to one side at a time.
 unsafe impl Send for Mapping {}
 
 impl Mapping {
-    /// Zeroed memory.
+    /// Maps zeroed memory.
     pub(super) fn anonymous(len: usize) -> io::Result<Self> {
         Self::map(-1, len, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, 0)
     }
 
-    /// A ring of a socket.
+    /// Maps a ring of a socket.
     pub(super) fn map_ring(socket: BorrowedFd<'_>, len: usize, offset: u64) -> io::Result<Self> {
         Self::map(socket.as_raw_fd(), len, libc::MAP_SHARED | libc::MAP_POPULATE, offset)
     }
@@ -44,7 +44,7 @@ impl Mapping {
         self.at.as_ptr() as u64
     }
 
-    /// Bytes of this process's memory; `None` if they are not all within. The caller ensures that the kernel
+    /// Returns bytes of this process's memory, or `None` if they are not all within. The caller ensures that the kernel
     /// does not hold them at the time.
     pub(super) fn octets(&mut self, at: usize, len: usize) -> Option<&mut [u8]> {
         at.checked_add(len).filter(|end| *end <= self.len)?;

@@ -26,8 +26,8 @@ const PROTOCOL_UDP: u8 = 17;
 /// A field in memory: register of the base, and offset.
 pub type Field = (Reg, i16);
 
-/// Returns the sum over an IPv4 header without options, identification, length and checksum, with DF, in the machine's
-/// byte order. [`Assembler::ipv4_header`] completes it.
+/// Returns the partial checksum sum of an IPv4 header without options and with DF, in the machine's byte order. The sum
+/// excludes identification, length and checksum; [`Assembler::ipv4_header`] completes it.
 #[must_use]
 pub fn ipv4_sum(hops: u8, protocol: u8, local: Ipv4Addr, remote: Ipv4Addr) -> u32 {
     let [a, b, c, d] = local.octets();
@@ -37,7 +37,8 @@ pub fn ipv4_sum(hops: u8, protocol: u8, local: Ipv4Addr, remote: Ipv4Addr) -> u3
 }
 
 impl Assembler {
-    /// Loads the frame into [`PACKET`] and its end into register 3. Jumps if it is shorter than `octets`.
+    /// Loads the frame into [`PACKET`] and its end into register 3. Jumps to `short` if the frame is shorter than
+    /// `octets`.
     pub fn bounds(&mut self, octets: i16, short: Label) {
         self.load(Size::Four, PACKET, CONTEXT, 0);
         self.load(Size::Four, 3, CONTEXT, 4);
@@ -87,14 +88,14 @@ impl Assembler {
         self.store(Size::Two, PACKET, at, 1);
     }
 
-    /// Writes an IPv4 header, but for its addresses. `headers`: bytes of this and following headers; `sum`: the
+    /// Writes an IPv4 header except its addresses. `headers`: bytes of this and following headers; `sum`: the
     /// [`ipv4_sum`].
     pub fn ipv4_header(&mut self, hops: u8, protocol: u8, headers: i16, sum: Field) {
         self.store_number(Size::Two, PACKET, 14, read16([0x45, 0]));
         self.store_number(Size::Four, PACKET, 18, read32([0, 0, 0x40, 0]));
         self.store_number(Size::Two, PACKET, 22, read16([hops, protocol]));
         self.write_length(16, headers);
-        // Register 1 has the length in network byte order: the last addend of the sum.
+        // Register 1 contains the length in network byte order, which is the last addend of the sum.
         self.load(Size::Four, 2, sum.0, sum.1);
         self.register(Op::Add, 1, 2);
         self.fold(1, 2);

@@ -69,8 +69,8 @@ pub fn decode_message<'a>(packet: &Packet<'a>) -> Result<Message<'a>, GtpuError>
     }
 }
 
-/// Appends a message to `out`. `sequence` is the request's in an echo response. Error indications and end markers for
-/// `teid` have none.
+/// Appends a message to `out`. In an echo response, `sequence` is the sequence number of the request. Error indications
+/// and end markers for `teid` have none.
 pub fn encode_message(
     message: &Message<'_>,
     teid: u32,
@@ -126,7 +126,7 @@ fn find(mut elements: &[u8], wanted: u8) -> Result<Option<&[u8]>, GtpuError> {
         let (len, rest) = match kind {
             RECOVERY => (1, rest),
             TEID_DATA_I => (4, rest),
-            // The only element with a length field of one byte (§8.5).
+            // This is the only element with a length field of one byte (§8.5).
             EXTENSION_HEADER_TYPE_LIST => {
                 let (&[len], rest) = split::<1>(what, rest)?;
                 (usize::from(len), rest)

@@ -1,9 +1,9 @@
 //! memif, both endpoints of its control channel: the order of messages, and the limits of announced numbers.
 //!
-//! The driver carries messages and descriptors (of memory and of interrupts). This machine only counts
-//! descriptors: it states which message one leaves with, and the purpose of a received one. A peer is not
-//! trusted: every number that it announces has a named limit here. A breach ends the connection with a reason
-//! that is sent to the peer.
+//! The driver transports messages and file descriptors (of memory and of interrupts). This machine only counts
+//! descriptors. It reports with which message a descriptor is sent, and the purpose of a received descriptor. A peer is
+//! not trusted: every number that it announces has a named limit here. A breach ends the connection with a reason that
+//! is sent to the peer.
 //!
 //! Order: the master sends Hello; the slave sends Init, its regions, its rings and Connect, one at a time,
 //! each after the master's Ack; the master ends with Connected.
@@ -26,7 +26,7 @@ use ranlab_machine::Time;
 
 /// Maximum time of a connection from its start until packets can flow.
 pub const HANDSHAKE: Duration = Duration::from_secs(5);
-/// Maximum outputs that wait for the driver: the longest response to one input is a region, a message and an
+/// Maximum number of outputs that wait for the driver. The longest response to one input is a region, a message and an
 /// event.
 const OUTPUTS_MAX: usize = 8;
 
@@ -35,25 +35,25 @@ const OUTPUTS_MAX: usize = 8;
 pub enum Input<'a> {
     /// A record arrived, with attached descriptors.
     Received {
-        /// Its bytes.
+        /// Bytes of the record.
         message: &'a [u8],
         /// Number of descriptors.
         descriptors: usize,
     },
-    /// The peer closed its socket, or died.
+    /// The peer closed its socket, or exited.
     Closed,
     /// This endpoint stops the connection.
     Stop,
-    /// Time has passed.
+    /// The deadline of [`Machine::wake_at`] has passed.
     Wake,
 }
 
 /// A descriptor attached to an outgoing message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attachment {
-    /// The owner's region.
+    /// Memory of the owner's region.
     Region,
-    /// For interrupts of the ring towards the master (`true`) or towards the slave.
+    /// Interrupts of the ring towards the master (`true`) or towards the slave.
     Interrupt {
         /// Direction of the ring.
         to_master: bool,
@@ -63,16 +63,16 @@ pub enum Attachment {
 /// Action for the driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
-    /// The owner has to create its region and rings in this way, before it sends anything else.
+    /// Create the owner's region and rings with this layout, before sending anything else.
     Create(Layout),
     /// Send a record.
     Send {
-        /// Its bytes.
+        /// Bytes of the record.
         message: Box<[u8; MESSAGE_BYTES]>,
-        /// Attached descriptor.
+        /// Descriptor attached to the record.
         attachment: Option<Attachment>,
     },
-    /// The received descriptor is a region's, the next in order.
+    /// The received descriptor belongs to the next region in order.
     Region {
         /// Minimum bytes of the region.
         octets: u64,
@@ -80,8 +80,8 @@ pub enum Output {
     /// The received descriptor is for interrupts of this ring, which lies within its region's announced
     /// bytes.
     Ring(Ring),
-    /// Packets may flow; the peer's program and interface. The owner offers its buffers only now, because
-    /// peers zero the indices when they connect.
+    /// Packets may flow. The text names the peer's program and interface. The owner offers its buffers only now,
+    /// because peers zero the indices when they connect.
     Up(String),
     /// The connection has ended; close the socket. No output follows.
     Down(Down),
@@ -90,18 +90,18 @@ pub enum Output {
 /// Reason for the end of a connection.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Down {
-    /// The peer ended it.
+    /// The peer ended the connection.
     #[error("the memif peer has disconnected: {reason:?} (code {code})")]
     Peer {
-        /// The peer's code.
+        /// Code sent by the peer.
         code: u32,
-        /// The peer's text.
+        /// Reason sent by the peer.
         reason: String,
     },
-    /// Its socket was closed.
+    /// The peer closed its socket.
     #[error("the memif peer has disconnected")]
     Gone,
-    /// This endpoint stopped it.
+    /// This endpoint stopped the connection.
     #[error("stopped")]
     Stopped,
     /// The peer violated the protocol.
@@ -123,25 +123,25 @@ pub enum Refusal {
     Descriptors {
         /// Name of the message.
         message: &'static str,
-        /// Expected number.
+        /// Expected number of descriptors.
         wanted: usize,
-        /// Received number.
+        /// Received number of descriptors.
         came: usize,
     },
     /// No common version.
-    #[error("memif versions {least:#x} to {most:#x} are offered, {VERSION:#x} is spoken here")]
+    #[error("memif versions {least:#x} to {most:#x} are offered, {VERSION:#x} is supported")]
     Version {
         /// Lowest version of the peer.
         least: u16,
         /// Highest version of the peer.
         most: u16,
     },
-    /// The socket has no such interface.
+    /// The requested interface does not exist at this socket.
     #[error("there is no interface {asked} here; allowed is {ours}")]
     Interface {
         /// Requested identifier.
         asked: u32,
-        /// Identifier here.
+        /// Identifier of this endpoint's interface.
         ours: u32,
     },
     /// Packets that are not Ethernet frames.
@@ -150,12 +150,12 @@ pub enum Refusal {
     /// A wrong secret.
     #[error("the secret is missing or wrong")]
     Secret,
-    /// A region out of order, or too many.
+    /// A region out of order, or too many regions.
     #[error("region {index} is announced; the next is {next}, of at most {REGIONS_MAX}")]
     RegionIndex {
-        /// Announced.
+        /// Announced index.
         index: u16,
-        /// The next in order.
+        /// Next index in order.
         next: usize,
     },
     /// A region of an invalid size.
@@ -164,7 +164,7 @@ pub enum Refusal {
     /// An impossible or duplicate ring.
     #[error("ring {index} of a direction is announced; allowed is each below {RINGS_MAX}, once")]
     RingIndex {
-        /// Announced.
+        /// Announced index.
         index: u16,
     },
     /// A ring with too many descriptors.
@@ -182,7 +182,7 @@ pub enum Refusal {
         /// Size of the region, if it exists.
         octets: Option<u64>,
     },
-    /// Bytes in front of packets that were not agreed.
+    /// Private bytes in front of packets, which are not supported.
     #[error("{0} private bytes in front of packets are announced; allowed are 0")]
     Private(u16),
     /// The announcements ended without a ring in each direction, or with a gap among them.
@@ -201,16 +201,16 @@ pub enum Refusal {
     /// The handshake took too long.
     #[error("no connection after {} s", HANDSHAKE.as_secs())]
     Slow,
-    /// The driver's fault report about a region or a ring.
+    /// Error of a region or a ring, as reported by the driver.
     #[error("{0}")]
     Memory(String),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Master: Init is next. Slave: Hello is next.
+    /// Waiting for the first message: Init at the master, Hello at the slave.
     Greeting,
-    /// Master: announcements. Slave: number of acknowledged messages, of two and one for each ring.
+    /// Exchange of announcements. The slave stores the number of its acknowledged messages: two, and one for each ring.
     Announcing(u8),
     Up,
     Over,
@@ -226,7 +226,7 @@ pub struct Machine {
     layout: Layout,
     /// Master: bytes of the peer's regions.
     regions: Vec<u64>,
-    /// Master: announced rings, a bit for each, by direction: those to the master first.
+    /// Master: announced rings as bit masks, first those towards the master, then those towards the slave.
     rings: [u16; 2],
     outputs: VecDeque<Output>,
 }
@@ -348,7 +348,7 @@ impl Machine {
             }
             (Role::Master, State::Announcing(_), Message::AddRing(ring)) => self.ring(ring)?,
             (Role::Master, State::Announcing(_), Message::Connect(_)) => {
-                // Starting with the first one without a gap, in each direction.
+                // In each direction, the announced rings must be numbered from 0 without a gap.
                 if self.rings.iter().any(|rings| *rings == 0 || rings.count_ones() != rings.trailing_ones()) {
                     return Err(Refusal::Rings);
                 }
@@ -388,13 +388,13 @@ impl Machine {
         few.map_or(Ok(()), |(way, there)| Err(Refusal::FewRings { way, there, needed }))
     }
 
-    /// Number of the slave's messages that are acknowledged before Connect: Init, its region, its rings.
+    /// Returns the number of the slave's messages that are acknowledged before Connect: Init, its region, its rings.
     fn last(&self) -> u8 {
         // At most 16 rings in each direction.
         2 + self.layout.rings.iter().sum::<u16>() as u8
     }
 
-    /// The slave's message after `done` acknowledged ones.
+    /// Sends the slave's message that follows `done` acknowledged messages.
     fn announce(&mut self, done: u8) {
         self.state = State::Announcing(done);
         let layout = self.layout;

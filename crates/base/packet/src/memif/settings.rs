@@ -2,7 +2,7 @@
 
 use crate::memif::messages::{Ring, SECRET_BYTES};
 
-/// Maximum binary logarithm of a ring's descriptors: with one more, 16-bit indices could not distinguish full
+/// Maximum binary logarithm of a ring's descriptors: with a larger value, 16-bit indices could not distinguish full
 /// from empty.
 pub const LOG2_RING_MAX: u8 = 14;
 /// Maximum regions that a peer may announce; the published drivers use one for rings and one or more for
@@ -36,17 +36,17 @@ pub struct Settings {
     pub id: u32,
     /// Name of this program and its interface, at most 31 bytes.
     pub name: String,
-    /// Secret shared by both endpoints; zeros: none is sent and none is required.
+    /// Secret shared by both endpoints; zeros mean that no secret is sent or required.
     pub secret: [u8; SECRET_BYTES],
     /// Binary logarithm of the descriptors of each ring, at most [`LOG2_RING_MAX`]; the peer may have a lower
     /// limit.
     pub log2_ring: u8,
     /// Bytes of each buffer, in [`BUFFER_OCTETS`], a multiple of 64. The owner of the memory decides.
     pub buffer_octets: u32,
-    /// Rings towards a slave, 1 to [`RINGS_MAX`]: at least the number of the master's send queues, because it
-    /// loses packets of further ones. A master offers none.
+    /// Number of rings towards a slave, 1 to [`RINGS_MAX`]. A slave needs at least as many as the master has send
+    /// queues; the master loses the packets of further queues. A master offers none.
     pub rings_to_slave: u16,
-    /// Rings towards the master that a slave offers, 1 to [`RINGS_MAX`]: one for each core of a switch that
+    /// Number of rings towards the master that a slave offers, 1 to [`RINGS_MAX`]: one for each core of a switch that
     /// distributes packets by rings. A master offers none.
     pub rings_to_master: u16,
     /// Minimum rings in each direction, 1 to [`RINGS_MAX`]: one for each core of this endpoint.
@@ -71,7 +71,7 @@ impl Settings {
         }
     }
 
-    /// The same with this number of rings in each direction: a slave offers it, and both endpoints reject
+    /// Returns a copy with `rings` rings in each direction. A slave offers this number, and both endpoints reject
     /// fewer.
     #[must_use]
     pub fn each_way(self, rings: u16) -> Self {
@@ -125,20 +125,20 @@ pub enum SettingsError {
     Name(String),
     /// Rings and buffers together are too large.
     #[error(
-        "these memif rings and buffers take {0} bytes; at most {REGION_OCTETS_MAX} are allowed: fewer descriptors, or smaller buffers"
+        "these memif rings and buffers take {0} bytes; at most {REGION_OCTETS_MAX} are allowed; use fewer descriptors or smaller buffers"
     )]
     Memory(u64),
 }
 
-/// Positions in the owner's one region: the rings towards the master, those towards the owner, then the
-/// buffers of all in the same order, a buffer for each descriptor.
+/// Layout of the owner's only region: the rings towards the master, the rings towards the owner, then the buffers of
+/// all rings in the same order. Each descriptor has one buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
     /// Binary logarithm of each ring's descriptors.
     pub log2_ring: u8,
     /// Bytes of a buffer.
     pub buffer_octets: u32,
-    /// Rings towards the master, and towards the owner.
+    /// Number of rings towards the master, and towards the owner.
     pub rings: [u16; 2],
     /// Bytes of the region, a multiple of the page size.
     pub octets: u64,

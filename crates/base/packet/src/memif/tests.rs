@@ -75,7 +75,7 @@ fn two_ends_agree_on_memory_and_rings() {
 }
 
 #[test]
-fn the_smaller_ring_wins() {
+fn smaller_ring_size_is_used() {
     let mut slave = end(Role::Slave);
     let hello = Hello {
         name: Name::new("x"),
@@ -143,7 +143,7 @@ fn at_master(message: &Message, descriptors: usize) -> Refusal {
 }
 
 #[test]
-fn every_announced_number_has_a_bound() {
+fn announced_numbers_beyond_limits_are_refused() {
     let region = |index, octets| Message::AddRegion { index, octets };
     assert_eq!(at_master(&region(2, 4096), 1), Refusal::RegionIndex { index: 2, next: 1 });
     assert_eq!(at_master(&region(0, 4096), 1), Refusal::RegionIndex { index: 0, next: 1 });
@@ -202,7 +202,7 @@ fn master_accepts_several_rings_without_gaps() {
 }
 
 #[test]
-fn regions_end_at_their_bound() {
+fn region_beyond_limit_is_refused() {
     let mut master = initiated();
     for index in 1..REGIONS_MAX as u16 {
         assert_eq!(received(&mut master, &Message::AddRegion { index, octets: 1 }, 1).len(), 2);

@@ -6,7 +6,7 @@ use super::link_type::LinkType;
 use super::packets::{self, Event, Packet};
 use crate::{Cooked, EtherType, Ethernet, Ip, PacketError, Protocol, Udp, VlanTag};
 
-/// VLAN tags that are skipped at most.
+/// Maximum number of VLAN tags that are skipped.
 const MAX_VLAN_TAGS: usize = 5;
 
 /// One datagram.
@@ -18,16 +18,16 @@ pub struct Datagram<'a> {
     pub source: SocketAddr,
     /// Receiver.
     pub destination: SocketAddr,
-    /// Its content.
+    /// Payload of the datagram.
     pub payload: &'a [u8],
 }
 
-/// Packets of a capture in which no datagram was looked for, or no whole one was found.
+/// Packets of a capture that yielded no complete datagram, counted by reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Skipped {
-    /// Parts of datagrams, which are not put together.
+    /// Fragments of datagrams; they are not reassembled.
     pub fragments: u64,
-    /// Packets of which the capture has only a part.
+    /// Packets that the capture has truncated.
     pub cut: u64,
     /// Packets that cannot be read, or whose link type is unknown.
     pub unreadable: u64,
@@ -48,10 +48,10 @@ impl From<PacketError> for Without {
     }
 }
 
-/// Calls `each` for every whole UDP datagram from or to a port; what was skipped.
+/// Calls `each` for every whole UDP datagram from or to a port. Returns the numbers of skipped packets.
 ///
 /// # Errors
-/// Only those of the operating system.
+/// Returns only errors of the operating system.
 pub fn read_datagrams(
     source: impl Read + Send,
     port: u16,
@@ -94,7 +94,7 @@ fn datagram<'a>(packet: &Packet<'a>, port: u16) -> Result<Option<Datagram<'a>>, 
     }))
 }
 
-/// The IP packet below a link layer; `None` if there is another protocol.
+/// Returns the IP packet within a link-layer frame; `None` if there is another protocol.
 fn ip(link_type: LinkType, data: &[u8]) -> Result<Option<Ip<'_>>, Without> {
     let (mut ether_type, mut rest) = match link_type {
         LinkType::ETHERNET => {
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
     use std::net::Ipv4Addr;
 
-    /// An IPv4 packet with a UDP datagram in it.
+    /// Builds an IPv4 packet that contains a UDP datagram.
     fn packet(ports: (u16, u16), protocol: u8, fragment: bool, payload: &[u8]) -> Vec<u8> {
         let len = (28 + payload.len()) as u16;
         let mut packet = vec![0x45, 0];

@@ -6,9 +6,9 @@ use pcap_parser::{Block, PcapBlockOwned, PcapError, create_reader};
 
 use super::link_type::LinkType;
 
-/// Initial size of the read buffer, which grows
+/// Initial size of the read buffer, in bytes.
 const FIRST_BUFFER_BYTES: usize = 1 << 20;
-/// up to this size, if a packet needs it.
+/// Maximum size of the read buffer, in bytes. The buffer grows if a packet needs it.
 const LAST_BUFFER_BYTES: usize = 64 << 20;
 /// Maximum number of interfaces in one section.
 const MAX_INTERFACES: usize = 4096;
@@ -43,21 +43,21 @@ pub fn is_gzip(start: &[u8]) -> bool {
 /// One packet.
 #[derive(Debug, Clone, Copy)]
 pub struct Packet<'a> {
-    /// Number in the file, from 1.
+    /// Number of the packet in the file, from 1.
     pub number: u64,
-    /// First header of its packets.
+    /// Type of the packet's first header.
     pub link_type: LinkType,
     /// Name of the interface, if the capture has one.
     pub interface: Option<&'a str>,
     /// Microseconds since the epoch, if the capture has a time.
     pub time_us: Option<u64>,
-    /// Nanoseconds since the epoch, if the capture has a time; as fine as its resolution.
+    /// Nanoseconds since the epoch, if the capture has a time; with the resolution of the capture.
     pub time_ns: Option<u64>,
-    /// Whether the capture stored only a part of it.
+    /// Whether the capture stored only a part of the packet.
     pub cut: bool,
     /// Bytes of the whole packet, without frame check sequence.
     pub whole_bytes: u32,
-    /// Its bytes from the link layer on.
+    /// Captured bytes of the packet, from the link layer on.
     pub data: &'a [u8],
 }
 
@@ -94,7 +94,7 @@ pub enum Event<'a> {
 /// Calls `each` for every packet and every irregularity of a capture, which may be compressed with gzip.
 ///
 /// # Errors
-/// Only those of the operating system. A damaged or truncated end is a [`Fault`].
+/// Returns only errors of the operating system. A damaged or truncated end is a [`Fault`].
 pub fn read(mut source: impl Read + Send, mut each: impl FnMut(Event<'_>)) -> io::Result<()> {
     let start = start_of(&mut source)?;
     let source = io::Cursor::new(start.clone()).chain(source);
@@ -116,7 +116,7 @@ fn start_of(source: &mut impl Read) -> io::Result<Vec<u8>> {
         match source.read(&mut start[filled..]) {
             Ok(0) => break,
             Ok(read) => filled += read,
-            // A capture that still grows waits at the next call.
+            // A growing capture has no more data for now; the next read waits.
             Err(error) if matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock) => {}
             Err(error) => return Err(error),
         }
@@ -141,8 +141,8 @@ fn read_plain(source: impl Read + Send, each: Each<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// Keeps the error of the reader, which the parser drops, and fills the whole buffer, because the parser
-/// takes less for the end.
+/// Reader for the parser. It stores read errors, which the parser drops. It always fills the whole buffer, because the
+/// parser takes a shorter read for the end of the file.
 struct Watched<'a, R> {
     source: R,
     failed: &'a mut Option<io::Error>,
@@ -152,8 +152,8 @@ struct Watched<'a, R> {
     paused: bool,
 }
 
-/// Reads of the parser before it returns its first packet. A source that waited in one of them would delay
-/// that packet.
+/// Number of reads by the parser before it returns its first packet. A source that waited in one of these reads would
+/// delay that packet.
 const READS_UNSEEN: u64 = 2;
 
 impl<R: Read> Read for Watched<'_, R> {
@@ -325,7 +325,7 @@ impl Progress {
         let kept = kept.min(whole_bytes);
         let link_type = interface.link_type;
         let name = interface.name.as_deref();
-        // Without padding and without the frame check sequence, which a cut packet may lack.
+        // Removes padding and the frame check sequence; a truncated packet may have neither.
         let data = data.get(..kept as usize).unwrap_or(data);
         each(Event::Packet(Packet {
             number,

@@ -75,10 +75,10 @@ impl<W: Write> PcapngWriter<W> {
     pub fn interface(&mut self, link_type: LinkType, name: &str) -> io::Result<u32> {
         self.block(INTERFACE, |body| {
             body.extend_from_slice(&link_type.0.to_le_bytes());
-            // Reserved, and no limit of a packet's length.
+            // Reserved bytes, and 0 for no limit of the packet length.
             body.extend_from_slice(&[0; 6]);
             option(body, 2, name.as_bytes());
-            // Nanoseconds.
+            // Option `if_tsresol`: timestamps in nanoseconds.
             option(body, 9, &[9]);
             option(body, 0, &[]);
         })?;
@@ -86,8 +86,8 @@ impl<W: Write> PcapngWriter<W> {
         Ok(self.interfaces - 1)
     }
 
-    /// Appends `data`, the captured part of a packet of `sent_bytes`, that an interface captured at `at_ns`, in
-    /// nanoseconds since the epoch. Fails if the interface was not described.
+    /// Appends a packet that `interface` captured at `at_ns`, in nanoseconds since the epoch. `data` is the captured
+    /// part, `sent_bytes` the size of the whole packet. Fails if the interface was not described.
     pub fn packet(&mut self, interface: u32, at_ns: u64, data: &[u8], sent_bytes: usize) -> io::Result<()> {
         if interface >= self.interfaces {
             return Err(io::ErrorKind::InvalidInput.into());

@@ -63,7 +63,7 @@ impl RefusalLog {
         }
         let before = std::mem::take(&mut self.untold);
         self.told = Some(now());
-        tracing::warn!(peer, before, "refused: not on the list of allowed peers, or one too many");
+        tracing::warn!(peer, before, "connection refused: the peer is not allowed, or the limit of connections is reached");
     }
 }
 
@@ -372,8 +372,8 @@ impl<M: Machine> Inner<M> {
             let mut closed: Vec<M::Key> = Vec::new();
             while let Some(action) = self.machine.poll() {
                 match action {
-                    // Written immediately, because messages queued before a close are lost after the next poll. A
-                    // machine emits this once per link and batch, so each batch is one write.
+                    // Writes at once, because messages queued before a close are lost after the next poll. A machine
+                    // emits `Transmit` once per link and batch, so each batch is one write.
                     Action::Transmit(key) => self.flush(key, now),
                     Action::Close { key, reason } => {
                         tracing::debug!(?key, reason, "closing");
@@ -432,7 +432,7 @@ impl<M: Machine> Inner<M> {
     }
 
     fn say_farewell(&mut self, key: M::Key, why: &str) {
-        tracing::warn!(?key, why, "a peer broke the framing");
+        tracing::warn!(?key, why, "a peer violated the framing");
         let Some(pdu) = self.machine.farewell(why) else { return };
         if let Some(link) = self.links.get_mut(&key) {
             if link.stream.say(&pdu) {

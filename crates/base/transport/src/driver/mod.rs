@@ -19,7 +19,7 @@
 //! use bytes::Bytes;
 //! use std::collections::VecDeque;
 //!
-//! /// Sends back what it gets.
+//! /// Sends every received PDU back.
 //! #[derive(Default)]
 //! struct Echo(VecDeque<(u64, Bytes)>, VecDeque<(u64, Bytes)>);
 //!

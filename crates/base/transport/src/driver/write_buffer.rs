@@ -20,7 +20,7 @@ pub struct WriteBuffer {
 }
 
 impl WriteBuffer {
-    /// No frames yet. `max_pdu` is the longest PDU that may be written, in bytes.
+    /// Creates an empty buffer. `max_pdu` is the longest PDU that may be written, in bytes.
     pub fn new(max_pdu: usize, framer: &'static dyn Framer) -> Self {
         Self { writer: FrameWriter::with_framer(max_pdu, framer), frames: VecDeque::new(), bytes: 0 }
     }
@@ -30,7 +30,7 @@ impl WriteBuffer {
         self.frames.is_empty() && self.writer.rest_bytes() == 0
     }
 
-    /// Takes frames up to the limit.
+    /// Takes frames from `next`, up to the limits of bytes and frames.
     pub fn refill(&mut self, mut next: impl FnMut() -> Option<Frame>) {
         while self.bytes < BYTES && self.frames.len() < FRAMES {
             let Some(frame) = next() else { return };
@@ -38,7 +38,7 @@ impl WriteBuffer {
         }
     }
 
-    /// Adds a frame behind the others, whatever the limit.
+    /// Appends a frame, even beyond the limits.
     pub fn push(&mut self, frame: Frame) {
         self.bytes += frame.len();
         self.frames.push_back(frame);

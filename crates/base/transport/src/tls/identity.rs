@@ -43,7 +43,7 @@ pub enum IdentityError {
         what: String,
     },
     /// Certificate and key do not match, or the authority is invalid.
-    #[error("certificate, key and authority make no identity for TLS: {0}")]
+    #[error("certificate, key and authority are not a valid TLS identity: {0}")]
     Odd(String),
 }
 
@@ -87,7 +87,7 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, IdentityErr
     let wrong = |what: String| IdentityError::File { file: file.to_owned(), what };
     let read = CertificateDer::pem_file_iter(file).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     match read {
-        Ok(found) if found.is_empty() => Err(wrong("it holds no certificate".to_owned())),
+        Ok(found) if found.is_empty() => Err(wrong("the file contains no certificate".to_owned())),
         Ok(found) => Ok(found),
         Err(error) => Err(wrong(error.to_string())),
     }
@@ -133,7 +133,7 @@ fn roots(authority: &Path) -> Result<RootCertStore, IdentityError> {
 
 fn private_key(file: &Path) -> Result<PrivateKeyDer<'static>, IdentityError> {
     PrivateKeyDer::from_pem_file(file)
-        .map_err(|error| IdentityError::File { file: file.to_owned(), what: format!("no key: {error}") })
+        .map_err(|error| IdentityError::File { file: file.to_owned(), what: format!("the file contains no private key: {error}") })
 }
 
 /// Sets the identity of this process from now on.

@@ -85,12 +85,12 @@ pub(super) fn refusal(error: &(dyn std::error::Error + 'static)) -> io::Error {
             match alert {
                 Alert::UnknownCA => "the authority of our certificate is unknown to the peer",
                 Alert::CertificateExpired => "the peer calls our certificate expired",
-                Alert::CertificateRequired => "the peer wants a certificate of us",
-                other => return invalid_data(format!("the peer refuses us: {other:?}")),
+                Alert::CertificateRequired => "the peer requires a client certificate",
+                other => return invalid_data(format!("the peer rejects the connection: {other:?}")),
             }
         }
         Some(Error::InvalidMessage(_)) => "the peer does not speak TLS",
-        _ => return invalid_data(format!("no TLS: {error}")),
+        _ => return invalid_data(format!("TLS failed: {error}")),
     };
     invalid_data(what.to_owned())
 }
@@ -252,7 +252,7 @@ impl Connection for Secured {
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                     return Err(io::Error::new(
                         io::ErrorKind::ConnectionReset,
-                        "the peer left without a word",
+                        "the peer closed the connection without a TLS close message",
                     ));
                 }
                 other => {
