@@ -99,7 +99,7 @@ own=bad/monitor.toml
 # wrong SED WORDS: a manifest with one fault.
 wrong() { sed "$1" manifests/monitor.toml >$own; refuses "$2"; }
 ln -s ../manifests/monitor.toml bad/link.toml; refuses 'link.toml is a symbolic link'; rm bad/link.toml
-mkfifo bad/pipe.toml; refuses 'pipe.toml is no file'; rm bad/pipe.toml
+mkfifo bad/pipe.toml; refuses 'pipe.toml is not a file'; rm bad/pipe.toml
 cp manifests/monitor.toml $own; chmod 0666 $own; refuses 'is writable by its group or by all users'
 chmod 0644 $own; chown 65207 $own; refuses 'belongs to user 65207'
 chown 0 $own; chmod 0777 bad; refuses 'is writable by its group or by all users'
@@ -119,7 +119,7 @@ ln -s token alias.log
 wrong "s#^cpus = 2#&\n[log]\nfile = \"$place/alias.log\"#" 'alias.log'
 cp manifests/monitor.toml $own
 refuses 'takes --http-token-file on loopback as well' --http 127.0.0.1:0
-chmod 0644 token; refuses 'may be read by others' --http 127.0.0.1:0 --http-token-file token; chmod 0600 token
+chmod 0644 token; refuses 'can be read by other users' --http 127.0.0.1:0 --http-token-file token; chmod 0600 token
 chmod 0666 rules.toml; refuses 'is writable by its group or by all users'; chmod 0644 rules.toml
 
 export NODE="gnb 505.01 1"

@@ -36,7 +36,7 @@ done
 started+=($!)
 found() { "$RANLAB" worker --find "$bus" --format json 2>found.err | grep -q "\"workers\":$1"; }
 for _ in {1..40}; do ! found 3 || break; sleep 0.2; done
-RANLAB_BUS_PASSWORD_FILE='' refused 3 "do not let us in" worker --find "$bus"
+RANLAB_BUS_PASSWORD_FILE='' refused 3 "reject the credentials" worker --find "$bus"
 for _ in {1..200}; do ! grep -q "does not let it in" outsider.txt || break; sleep 0.05; done
 grep -q "does not let it in" outsider.txt || { cat outsider.txt; exit 1; }
 found 3 || { cat found.err worker-*.txt; exit 1; }

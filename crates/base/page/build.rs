@@ -31,7 +31,7 @@ fn bare(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     for line in text.lines() {
         let begun = line.trim_start();
-        // `/** @type {X} */ (value)` is code.
+        // A line with `/** @type {X} */ (value)` is code.
         inside |= begun.starts_with("/**") && !begun.trim_end_matches("*/").contains("*/");
         if inside {
             inside = !line.trim_end().ends_with("*/");

@@ -13,10 +13,10 @@ pub use ranlab_transport::Address;
 #[cfg(feature = "tls")]
 #[derive(Debug, Clone, clap::Args)]
 pub struct TlsFiles {
-    /// With tls:// addresses: our certificate, whose names a client finds in the address (PEM)
+    /// With tls:// addresses: certificate of this process; clients check that it names the host of their address (PEM)
     #[arg(long, global = true, hide = true, value_name = "FILE")]
     tls_certificate: Option<std::path::PathBuf>,
-    /// The private key that belongs to it (PEM)
+    /// Private key of --tls-certificate (PEM)
     #[arg(long, global = true, hide = true, value_name = "FILE")]
     tls_key: Option<std::path::PathBuf>,
     /// The only authority whose certificates are accepted from the peer (PEM)
@@ -25,10 +25,10 @@ pub struct TlsFiles {
     /// Speak HTTPS at all HTTP addresses, with this certificate (PEM)
     #[arg(long, global = true, hide = true, value_name = "FILE", requires = "https_key")]
     https_certificate: Option<std::path::PathBuf>,
-    /// The private key that belongs to it (PEM)
+    /// Private key of --https-certificate (PEM)
     #[arg(long, global = true, hide = true, value_name = "FILE", requires = "https_certificate")]
     https_key: Option<std::path::PathBuf>,
-    /// With https:// addresses: the authority that the server's certificate must be of (PEM)
+    /// With https:// addresses: authority that must have issued the server's certificate (PEM)
     #[arg(long, global = true, hide = true, value_name = "FILE")]
     https_authority: Option<std::path::PathBuf>,
 }

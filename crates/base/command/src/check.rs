@@ -22,7 +22,7 @@ pub struct Options {
 /// second argument.
 ///
 /// # Errors
-/// A check failed, none could be tried, or `address` is missing.
+/// A check failed, no check could run, or `address` is missing.
 pub fn run<A>(
     suite: &str,
     options: &Options,
@@ -37,7 +37,7 @@ pub fn run<A>(
     }
     // The address is optional only for a list.
     let address =
-        address.ok_or_else(|| Failure::Usage("the address of what is checked is missing".to_owned()))?;
+        address.ok_or_else(|| Failure::Usage("the address of the system to check is missing".to_owned()))?;
     let verdicts = run(address, &mut |verdict| print(&mut output, verdict))?;
     if let Some(file) = &options.junit {
         let written = std::fs::write(file, junit(suite, &verdicts));
@@ -49,7 +49,7 @@ pub fn run<A>(
     output.finish(&json!({ "checks": verdicts, "passed": passed, "failed": failed, "skipped": skipped }))?;
     match (passed, failed) {
         (_, 1..) => Err(Failure::Check(format!("{failed} of {} checks failed", verdicts.len()))),
-        (0, 0) => Err(Failure::Environment(format!("none of {} checks could be tried", verdicts.len()))),
+        (0, 0) => Err(Failure::Environment(format!("none of {} checks could run", verdicts.len()))),
         _ => Ok(()),
     }
 }

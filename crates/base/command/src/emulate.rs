@@ -38,7 +38,7 @@ pub struct Request {
     pub protocol: String,
     /// Duration of the run; `None`: until Ctrl-C.
     pub duration: Option<Duration>,
-    /// The live page.
+    /// Options of the live page.
     pub web: WebArguments,
 }
 
@@ -98,7 +98,7 @@ fn augment(command: Command, domains: Domains) -> Command {
         .value_name("PROTOCOL")
         .help("Protocol of the base stations")
         .value_parser(PossibleValuesParser::new(values));
-    // The first one is the default.
+    // The first protocol is the default.
     let protocol = match names().next() {
         Some((name, _)) => protocol.default_value(*name),
         None => protocol,

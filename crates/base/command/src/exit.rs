@@ -23,9 +23,9 @@ pub enum Failure {
     NotBuilt {
         /// The missing feature, e.g. `check upf`.
         what: String,
-        /// The features that it needs, separated by commas.
+        /// Features that the verb or rig needs, separated by commas.
         features: String,
-        /// The features of this build.
+        /// Features of this build.
         built: String,
     },
     /// The machine or the network lacks something: exit code 3.
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_output_is_no_error() {
+    fn closed_output_is_not_an_error() {
         assert_eq!(Failure::of_output(&io::ErrorKind::BrokenPipe.into()).code(), 0);
         assert_eq!(Failure::of_output(&io::ErrorKind::StorageFull.into()).code(), 3);
     }

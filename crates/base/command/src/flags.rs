@@ -160,15 +160,15 @@ mod tests {
     ranlab_lab::config! {
         /// For the tests.
         pub struct Example {
-            /// how many
+            /// number of things
             count: u32 = 3, range(1, 9);
-            /// how often
+            /// time between two things
             period: Duration = Duration::from_millis(50);
-            /// which
+            /// names of the models
             models: Vec<String> = vec!["a".to_owned()];
-            /// not at all
+            /// whether smoke is forbidden
             no_smoke: bool = false;
-            /// what it writes
+            /// output file
             file: Option<String> = None, flag("record");
         }
     }
@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn help_contains_comment_and_default() {
         let help = Line::try_parse_from(["x", "--help"]).unwrap_err().to_string();
-        assert!(help.contains("How many") && help.contains("[default: 3]"), "{help}");
+        assert!(help.contains("Number of things") && help.contains("[default: 3]"), "{help}");
         assert!(help.contains("--record") && help.contains("[default: 50ms]"), "{help}");
     }
 }

@@ -8,16 +8,16 @@ use crate::exit::Failure;
 /// Raises the limit of open files to the maximum, because each connection needs one.
 pub fn raise_limits() {
     if let Err(error) = ranlab_net::raise_open_files() {
-        eprintln!("ranlab: the limit of open files stays as it is: {error}");
+        eprintln!("ranlab: cannot raise the limit of open files: {error}");
     }
 }
 
-/// Unmaps the code that only the start of a server needed, or only the set-up of its connections. Called once it
-/// listens, and when no connection has changed for a while.
+/// Unmaps the code that only the start of a server needed, or only the set-up of its connections. Called when the
+/// server listens, and when no connection has changed for a while.
 pub fn unmap_unused_code() {
     match ranlab_host::unmap_unused_code() {
         Ok(bytes) => tracing::debug!(bytes, "unmapped code"),
-        // It only uses more memory then.
+        // A failure only means that the program uses more memory.
         Err(error) => tracing::debug!(%error, "unused code stays mapped"),
     }
 }
@@ -54,7 +54,7 @@ pub async fn each_second(
     until(std::pin::pin!(end(duration)), tell).await
 }
 
-/// [`each_second`] with an end that has begun already.
+/// Like [`each_second`], with an end that has begun already.
 pub async fn until(
     mut end: std::pin::Pin<&mut impl Future<Output = ()>>,
     mut tell: impl FnMut(f64) -> Result<(), Failure>,
@@ -105,7 +105,7 @@ pub fn runtime_folder() -> io::Result<PathBuf> {
     // In a shared /tmp, another user could have created a folder with this name.
     let found = std::fs::symlink_metadata(&folder)?;
     if !found.is_dir() || found.uid() != me || found.permissions().mode() & 0o077 != 0 {
-        let why = format!("{} exists and is not this user's alone", folder.display());
+        let why = format!("{} exists and does not belong to this user only", folder.display());
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     }
     Ok(folder)

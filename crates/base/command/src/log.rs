@@ -25,7 +25,7 @@ fn lines(format: &str) -> Option<Box<dyn Layer<Registry> + Send + Sync>> {
     }
 }
 
-/// Starts logging. Without `-v`, only faults that are not reported otherwise; workers inherit the variable.
+/// Starts logging. Without `-v`, logs only errors that are not reported otherwise; workers inherit the variable.
 pub fn start(verbose: u8) -> Result<(), Failure> {
     let level = match verbose {
         0 => "error",
@@ -36,7 +36,7 @@ pub fn start(verbose: u8) -> Result<(), Failure> {
     let text = std::env::var(VARIABLE).unwrap_or_else(|_| level.to_owned());
     let filter: Targets = text.parse().map_err(|error| {
         Failure::Usage(format!(
-            "{VARIABLE}={text} cannot be read ({error}); allowed are error, warn, info, debug, trace, and by part as in \
+            "{VARIABLE}={text} is invalid ({error}); allowed are error, warn, info, debug, trace, and by part as in \
              ranlab_transport=debug,ranlab_e2_lab=info"
         ))
     })?;

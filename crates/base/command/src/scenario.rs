@@ -94,7 +94,7 @@ pub fn print_renamed(what: &str, renamed: &[Rename]) {
 /// The executable of this process is unknown.
 pub fn lab() -> Result<RigContext, Failure> {
     let program = crate::program::path()
-        .map_err(|error| Failure::Environment(format!("this program does not find itself: {error}")))?;
+        .map_err(|error| Failure::Environment(format!("cannot find the path of this program: {error}")))?;
     Ok(RigContext::new(program))
 }
 

@@ -124,15 +124,15 @@ const GROUPS: [Group; 4] = [
 /// A domain's contribution to the command line: verbs.
 #[derive(Debug)]
 pub struct Domain {
-    /// Its components and rigs.
+    /// Components and rigs of the domain.
     pub lab: &'static ranlab_lab::Domain,
-    /// Its verbs.
+    /// Verbs of the domain.
     pub verbs: &'static [Verb],
     /// Base stations that `emulate` offers.
     pub protocols: &'static [Protocols],
     /// Scenarios that `bench new` writes in addition to those of rigs.
     pub templates: &'static [Template],
-    /// Names of its profiles of third-party systems.
+    /// Names of the domain's profiles of third-party systems.
     pub profiles: &'static [&'static str],
     /// Scenario keys with a file name, which is relative to the scenario's folder.
     pub paths: &'static [&'static str],
@@ -147,7 +147,7 @@ impl Domain {
     }
 }
 
-/// A short scenario of a rig with its own name.
+/// A named short scenario of a rig.
 #[derive(Debug, Clone, Copy)]
 pub struct Template {
     /// Name for `bench new`.

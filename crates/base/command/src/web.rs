@@ -76,7 +76,7 @@ fn serve(board: StatusBoard, config: board::Config) -> io::Result<SocketAddr> {
         ranlab_transport::run(async {
             let served = board::serve(board, config).await;
             let serves = served.is_ok();
-            // The starting thread waits for this.
+            // The starting thread waits for the bound address.
             let _ = told.send(served);
             if serves {
                 std::future::pending::<()>().await;
@@ -124,7 +124,7 @@ pub fn introduce(
     board.set("about", &json!({ "title": title, "kind": kind, "facts": facts, "time": time, "list": list }));
 }
 
-/// Sampler with a period of one second; dropping it stops it.
+/// Sampler with a period of one second; dropping it stops the thread.
 #[derive(Debug)]
 pub struct Sampler {
     over: Arc<AtomicBool>,

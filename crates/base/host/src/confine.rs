@@ -53,7 +53,7 @@ pub enum NoUser {
     #[error("/etc/passwd has no user {0:?}; write a name that it has, or a number above 0")]
     Unknown(String),
     /// Root is never accepted.
-    #[error("user {0:?} is root, or of root's group; name one without rights")]
+    #[error("user {0:?} is root, or of root's group; name a user without privileges")]
     Root(String),
 }
 
@@ -147,7 +147,7 @@ pub fn described(group: Option<&Group>, why: &str) -> String {
     match group {
         Some(group) => format!("memory, CPU and processes by {}; open files by rlimit", group.kind()),
         None => format!(
-            "memory of each process, processes and open files by rlimit; CPU by nice {NICE}, which is not a bound ({why})"
+            "memory of each process, processes and open files by rlimit; CPU by nice {NICE}, which is not a limit ({why})"
         ),
     }
 }

@@ -186,7 +186,7 @@ fn idle_states(facts: &Facts) -> Check {
     );
     let deep = deepest.is_some_and(|state| state.exit_latency_us > IDLE_EXIT_US);
     let advice =
-        "waking adds to latency at low load: `cpupower idle-set -D 20`, or hold /dev/cpu_dma_latency at 0";
+        "waking a CPU adds to latency at low load: `cpupower idle-set -D 20`, or hold /dev/cpu_dma_latency at 0";
     check("idle states", found, deep.then_some((Status::Fair, advice)))
 }
 

@@ -137,7 +137,7 @@ impl Phc {
             }
         };
         let best = all.into_iter().min_by_key(CrossReading::took_ns);
-        best.ok_or_else(|| io::Error::other("a clock of a card that is before its own zero"))
+        best.ok_or_else(|| io::Error::other("the card's clock is before its zero"))
     }
 
     fn ask<T>(&self, request: libc::c_ulong, asked: &mut T) -> io::Result<()> {

@@ -24,7 +24,7 @@ fn remarks_of(root: &Path, cpus: &[usize], other: Option<u32>, device: Option<&s
         .collect();
     if let (Some(pid), false) = (other, shared.is_empty()) {
         remarks.push(format!(
-            "threads of process {pid} may run on CPU {} alone, where the load is pinned: each waits for the other",
+            "threads of process {pid} may run on CPU {} only, to which the load is pinned: each delays the other",
             list(&shared)
         ));
     }
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(
             Machine::new("far").remarks(&[1, 2], 7, "n3"),
             [
-                "threads of process 7 may run on CPU 1 alone, where the load is pinned: each waits for the other",
+                "threads of process 7 may run on CPU 1 only, to which the load is pinned: each delays the other",
                 "the load's CPUs are of several NUMA nodes: 1 on 0, 2 on 1",
                 "CPU 1 is on NUMA node 0, and device n3 on node 1",
             ]
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn pinned_to_all_cpus_counts_as_unpinned() {
         let said = Machine::new("all").remarks(&[0, 1, 2, 3], 7, "veth0");
-        assert!(said[0].contains("may run on CPU 1 alone"), "{said:?}");
+        assert!(said[0].contains("may run on CPU 1 only"), "{said:?}");
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub enum PowerError {
     )]
     None(String),
     /// The counters exist and may not be read.
-    #[error("{0} may not be read: energy counters are root's")]
+    #[error("{0} may not be read: only root can read energy counters")]
     Denied(String),
 }
 

@@ -19,14 +19,14 @@ pub enum UntrustedFile {
         why: io::Error,
     },
     /// The file is a symbolic link.
-    #[error("{} is a symbolic link; a file itself is needed", .0.display())]
+    #[error("{} is a symbolic link; a regular file is required", .0.display())]
     Symlink(PathBuf),
     /// The file is of another kind.
-    #[error("{} is no {wanted}", path.display())]
+    #[error("{} is not {wanted}", path.display())]
     Kind {
         /// Path of the file.
         path: PathBuf,
-        /// Expected kind: `file`, `folder`.
+        /// Expected kind: `a file`, `an executable file`, `a folder`.
         wanted: &'static str,
     },
     /// The file belongs to another user.
@@ -46,7 +46,7 @@ pub enum UntrustedFile {
         mode: u32,
     },
     /// Other users may read it.
-    #[error("{} may be read by others (mode {mode:04o}); take that away (chmod 0600)", path.display())]
+    #[error("{} can be read by other users (mode {mode:04o}); remove that permission (chmod 0600)", path.display())]
     Readable {
         /// Path of the file.
         path: PathBuf,
@@ -98,7 +98,7 @@ pub fn read(path: &Path, most: u64) -> Result<String, UntrustedFile> {
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(unreadable)?;
     let found = file.metadata().map_err(unreadable)?;
     if !found.is_file() {
-        return Err(UntrustedFile::Kind { path: path.to_owned(), wanted: "file" });
+        return Err(UntrustedFile::Kind { path: path.to_owned(), wanted: "a file" });
     }
     check(path, &found)?;
     let mut text = String::new();
@@ -122,7 +122,7 @@ pub fn append(path: &Path) -> Result<fs::File, UntrustedFile> {
     let file = file.map_err(unreadable)?;
     let found = file.metadata().map_err(unreadable)?;
     if !found.is_file() {
-        return Err(UntrustedFile::Kind { path: path.to_owned(), wanted: "file" });
+        return Err(UntrustedFile::Kind { path: path.to_owned(), wanted: "a file" });
     }
     check(path, &found)?;
     Ok(file)
@@ -152,7 +152,7 @@ pub fn program(path: &Path) -> Result<PathBuf, UntrustedFile> {
     let real = fs::canonicalize(path).map_err(unreadable)?;
     let found = fs::metadata(&real).map_err(unreadable)?;
     if !found.is_file() || found.mode() & 0o111 == 0 {
-        return Err(UntrustedFile::Kind { path: real, wanted: "file that can be run" });
+        return Err(UntrustedFile::Kind { path: real, wanted: "an executable file" });
     }
     check(&real, &found)?;
     check_folder(real.parent().unwrap_or_else(|| Path::new("/")))?;
@@ -169,7 +169,7 @@ pub fn check_folder(path: &Path) -> Result<(), UntrustedFile> {
     for folder in real.ancestors() {
         let found = fs::symlink_metadata(folder).map_err(unreadable)?;
         if !found.is_dir() {
-            return Err(UntrustedFile::Kind { path: folder.to_owned(), wanted: "folder" });
+            return Err(UntrustedFile::Kind { path: folder.to_owned(), wanted: "a folder" });
         }
         check(folder, &found)?;
     }

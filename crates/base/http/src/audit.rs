@@ -8,24 +8,24 @@ use std::net::{IpAddr, Ipv4Addr};
 
 /// Methods of requests; a route has one of them.
 const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"];
-/// Another machine.
+/// Address of another machine.
 const STRANGER: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 
-/// Request that was not answered as the access policy demands.
+/// Request that was not answered as the access policy requires.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Breach {
     /// Method and path.
     pub request: String,
     /// The error in the request.
     pub fault: &'static str,
-    /// Status that it must get.
+    /// Status that the policy requires.
     pub wanted: u16,
-    /// Status that it got.
+    /// Status of the response.
     pub got: u16,
 }
 
-/// Asks for every route by every method, from another machine and with the faults of an attacker; returns the requests with
-/// another status than the policy demands, and the number of requests. The server must have a token, which is `token`.
+/// Requests every route with every method, from another machine and with the errors of an attacker. Returns the requests
+/// whose status differs from the policy, and the number of requests. The server must have the token `token`.
 pub async fn breaches<C: Client>(server: &Server<C>, token: &str) -> (Vec<Breach>, usize) {
     let mut all = Vec::new();
     let mut asked = 0;
@@ -53,7 +53,7 @@ pub async fn breaches<C: Client>(server: &Server<C>, token: &str) -> (Vec<Breach
                     }
                 }
                 let Ok(request) = request.body(Body::from("{}")) else { continue };
-                // A route for anyone may answer as it likes, which may take long.
+                // The response of a route for anyone is not checked, because it may take long.
                 if wanted == 0 {
                     continue;
                 }

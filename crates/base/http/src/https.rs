@@ -16,7 +16,7 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for T {}
 /// Connection to a server, or of a client.
 pub type Connection = Box<dyn ByteStream>;
 
-/// Reason why HTTPS cannot be spoken.
+/// Reason why HTTPS cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HttpsError {
@@ -43,7 +43,8 @@ pub fn scheme() -> &'static str {
 /// Connects to a server over TLS.
 ///
 /// # Errors
-/// The server cannot be reached or shows no valid certificate; no authority is configured ([`HttpsError`], inside).
+/// The server cannot be reached or shows no valid certificate; no authority is configured (the inner error is a
+/// [`HttpsError`]).
 pub async fn connect(host: &str, port: u16) -> io::Result<Connection> {
     #[cfg(feature = "tls")]
     return secured::connect(host, port).await;
@@ -72,7 +73,7 @@ mod secured {
     static SERVER: OnceLock<Watched<Arc<ServerConfig>, IdentityError>> = OnceLock::new();
     static CLIENT: OnceLock<Arc<ClientConfig>> = OnceLock::new();
 
-    /// Makes the listeners of this process speak HTTPS (PEM files of certificate chain and private key), and its clients trust
+    /// Makes the listeners of this process use HTTPS (PEM files of certificate chain and private key), and its clients trust
     /// an authority. Connections after a change of the certificate's files use the new content. Later calls change nothing.
     ///
     /// # Errors

@@ -85,7 +85,7 @@ async fn secure<R>(socket: TcpStream, peer: SocketAddr, answer: impl Fn(Request)
 where
     R: Future<Output = Response> + Send + 'static,
 {
-    // With Nagle's algorithm, a small answer waits for the acknowledgement of the last one.
+    // With Nagle's algorithm, a small answer waits for the acknowledgement of the previous answer.
     let _ = socket.set_nodelay(true);
     match tokio::time::timeout(HANDSHAKE, https::handshake(socket)).await {
         Ok(Ok(stream)) => connection(stream, answer).await,
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_address_has_a_share_of_the_connections() {
+    async fn address_is_limited_to_its_share_of_connections() {
         let address = server().await;
         let before = refused_connections();
         let mut idle = Vec::new();
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_sends_no_whole_head_is_closed() {
+    async fn client_without_complete_head_is_disconnected() {
         let (near, mut far) = tokio::io::duplex(1 << 10);
         let served = tokio::spawn(connection(near, |_| async { "answer".into_response() }));
         let begun = tokio::time::Instant::now();

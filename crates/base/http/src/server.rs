@@ -1,7 +1,8 @@
 //! One server for all HTTP interfaces: route tables behind one access policy.
 //!
 //! The tables find a request's route (`ranlab_machine::routes`), as they do without HTTP. A router of axum would be a second
-//! matcher with other rules: it refuses tables that overlap, and a controller's table takes precedence over its RIC's.
+//! matcher with other rules: it refuses tables that overlap. Here a controller's table takes precedence over the table of
+//! its RIC.
 #![allow(clippy::result_large_err, reason = "one refusal a request")]
 
 use crate::guard::{Access, checked_body, limited_body, problem, unauthorized};
@@ -21,14 +22,14 @@ use std::sync::Arc;
 
 pub use axum::response::Response;
 
-/// Response of a handler, later.
+/// Future of a handler's response.
 pub type Answered = Pin<Box<dyn Future<Output = Result<Response, Response>> + Send>>;
 /// Handler of a route.
 pub type Handler<T, C = Infallible> = fn(Arc<T>, HttpCall<C>) -> Answered;
 
 /// Request to a route.
 pub struct HttpCall<C = Infallible> {
-    /// The route.
+    /// Requested route.
     pub route: &'static Route,
     /// Parameters of the path.
     pub parameters: Parameters,
@@ -48,7 +49,7 @@ pub struct HttpCall<C = Infallible> {
 
 /// Identified client, such as a hosted xApp.
 pub trait Client: Send + Sync + 'static {
-    /// Held until the response is complete.
+    /// Permit that is held until the response is complete.
     type Turn: Send;
 
     /// Refuses or admits a request; `who` is the rule of its path, if there is such a path.
@@ -66,7 +67,7 @@ impl Client for Infallible {
     }
 }
 
-/// Routes, and what answers requests to them.
+/// Routes, and the handlers of their requests.
 pub struct Table<C = Infallible> {
     routes: &'static [Route],
     answer: Box<dyn Fn(usize, HttpCall<C>) -> Answered + Send + Sync>,
@@ -79,7 +80,7 @@ impl<C: Client> Table<C> {
         Self { routes: T::ROUTES, answer: Box::new(answer) }
     }
 
-    /// Returns a table whose requests a closure answers, which gets the number of the route.
+    /// Returns a table with a closure that answers all requests. The closure gets the number of the route.
     pub fn new(
         routes: &'static [Route],
         answer: impl Fn(usize, HttpCall<C>) -> Answered + Send + Sync + 'static,
@@ -119,7 +120,7 @@ impl<C: Client> Server<C> {
         Self { alias: Some((alias, path)), ..self }
     }
 
-    /// Adds a table. A path that an earlier table has stays that table's.
+    /// Adds a table. If an earlier table has the same path, the earlier table serves it.
     #[must_use]
     pub fn with(mut self, table: Table<C>) -> Self {
         let known: Vec<_> = self.templates().map(|(_, path)| path).collect();
@@ -179,7 +180,7 @@ impl<C: Client> Server<C> {
         if who != Some(Who::Anyone) && !is_authorized {
             return Err(unauthorized());
         }
-        // Held until the response is complete.
+        // The permit is held until the response is complete.
         let _turn =
             client.as_ref().map(|client| client.admit(method.as_str(), uri.path(), who)).transpose()?;
         let (place, parameters) = found.map_err(|error| match error {

@@ -49,7 +49,7 @@ impl<T: 'static> ThreadBridge<T> {
         &self,
         question: impl FnOnce(&T, oneshot::Sender<R>) + Send + 'static,
     ) -> Result<R, Response> {
-        let busy = || problem(StatusCode::SERVICE_UNAVAILABLE, "too many questions at once; try again");
+        let busy = || problem(StatusCode::SERVICE_UNAVAILABLE, "too many requests at once; try again");
         let (asker, answer) = oneshot::channel();
         self.0.try_send(Box::new(|asked| question(asked, asker))).map_err(|_| busy())?;
         answer.await.map_err(|_| busy())

@@ -114,7 +114,7 @@ fn is_equal(told: &[u8], known: &str) -> bool {
 /// Returns the first token of a file, which a client sends.
 ///
 /// # Errors
-/// Fails as [`Token::read`].
+/// Fails like [`Token::read`].
 pub fn first(file: &Path) -> Result<String, String> {
     // `tokens` returns at least one.
     Ok(tokens(file)?.first().cloned().unwrap_or_default())

@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Maximum number of lines per subscription.
 const LINES_MAX: usize = 64;
-/// Maximum size of these lines, in bytes.
+/// Maximum size of the lines of a subscription, in bytes.
 const BYTES_MAX: usize = 256 << 10;
-/// Maximum number of subscriptions with such lines. A further one replaces the one with the lowest number.
+/// Maximum number of subscriptions with stored lines. A further subscription replaces the one with the lowest number.
 const SUBSCRIPTIONS_MAX: usize = 64;
 
 /// Counters of reports of a subscription that arrived before a listener.
@@ -34,7 +34,7 @@ struct Kept {
 pub(super) struct Early(BTreeMap<u32, Kept>);
 
 impl Early {
-    /// Keeps a report. The oldest reports of its subscription are dropped to make room.
+    /// Stores a report. The oldest reports of its subscription are dropped to make room.
     pub(super) fn keep(&mut self, about: &LineScope<'_>, line: Bytes) {
         if self.0.len() >= SUBSCRIPTIONS_MAX && !self.0.contains_key(&about.subscription) {
             // A subscription that ended without a listener most likely has a low number.
@@ -54,7 +54,7 @@ impl Early {
         }
     }
 
-    /// Removes and returns the reports that a filter wants, by subscription and then in their order.
+    /// Removes and returns the reports that match a filter, by subscription and then in their order.
     pub(super) fn take(&mut self, filter: &Filter) -> Vec<Line> {
         let mut lines = Vec::new();
         for (subscription, kept) in &mut self.0 {

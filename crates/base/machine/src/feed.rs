@@ -34,7 +34,7 @@ pub struct Filter {
 pub struct LineScope<'a> {
     /// Node name.
     pub node: &'a str,
-    /// Service model name; `None`: of no model.
+    /// Service model name; `None` if the line belongs to no service model.
     pub sm: Option<&'a str>,
     /// Subscription id.
     pub subscription: u32,
@@ -59,7 +59,7 @@ pub enum Line {
     Named(&'static str, Bytes),
     /// Number of lines dropped at this point because the listener was too slow.
     Dropped(u64),
-    /// The listener was disconnected because it did not read; the last line.
+    /// Last line: the listener was disconnected because it did not read.
     LetGo,
 }
 
@@ -142,12 +142,12 @@ struct Subscribers {
 pub struct Feed(Arc<Mutex<Subscribers>>);
 
 impl Feed {
-    /// Adds a listener; `None` if there are too many.
+    /// Adds a listener; `None` if there are too many listeners.
     pub fn listen(&self, filter: Filter) -> Option<FeedReceiver> {
         self.listen_after(Time::ZERO, filter, [])
     }
 
-    /// Adds a listener that first receives these lines; `None` if there are too many.
+    /// Adds a listener that first receives these lines; `None` if there are too many listeners.
     pub fn listen_after(
         &self,
         now: Time,

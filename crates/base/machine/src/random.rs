@@ -52,14 +52,14 @@ mod tests {
 
     /// First outputs of the reference implementation for the state 0.
     #[test]
-    fn matches_the_published_sequence() {
+    fn stream_matches_published_sequence() {
         let mut random = Random::new(0);
         assert_eq!(random.next(), 0xe220_a839_7b1d_cdaf);
         assert_eq!(random.next(), 0x6e78_9e6a_a1b9_65f4);
     }
 
     #[test]
-    fn stays_below_the_bound() {
+    fn numbers_stay_below_bound() {
         let mut random = Random::stream(1, 2);
         assert!((0..1000).all(|_| random.below(7) < 7 && random.unit() < 1.0));
         assert_eq!(random.below(0), 0);

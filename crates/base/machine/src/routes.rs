@@ -108,7 +108,7 @@ pub struct Route {
     pub answer: Option<&'static str>,
     /// Form of the response.
     pub form: Form,
-    /// Clients that may use it.
+    /// Clients that may use the route.
     pub who: Who,
     /// Statuses of failure that all routes of the table have.
     pub common_faults: &'static [u16],
@@ -146,7 +146,7 @@ pub struct Document {
 pub trait Routed: Sized + 'static {
     /// Function that handles a request.
     type Handler: Copy + 'static;
-    /// The table.
+    /// Table of the operations.
     const ROUTES: &'static [Route];
     /// Handlers, in the order of the table.
     const HANDLERS: &'static [Self::Handler];
@@ -175,17 +175,17 @@ pub enum RouteError {
     /// No route has this path.
     #[error("unknown resource {path:?}; available: {available}")]
     Unknown {
-        /// The path.
+        /// Requested path.
         path: String,
-        /// The paths of the table.
+        /// Paths of the table.
         available: String,
     },
     /// The path does not have the method.
     #[error("allowed here: {allow}")]
     Method {
-        /// Its methods.
+        /// Methods of the path.
         allow: Allow,
-        /// Clients that may use the most accessible of them.
+        /// Clients that may use the most accessible method of the path.
         who: Who,
     },
     /// A parameter is not a number, or is too large.
@@ -193,7 +193,7 @@ pub enum RouteError {
     Number {
         /// Text of the parameter.
         text: String,
-        /// Its meaning.
+        /// Meaning of the parameter.
         what: &'static str,
         /// Largest value.
         most: u32,
@@ -249,7 +249,7 @@ impl HttpProblem {
     /// Adds a known reason for which base stations refuse a control like this one.
     #[must_use]
     pub fn explained(mut self, reason: Option<&str>) -> Self {
-        // The base station itself may state a reason, or be away or silent.
+        // The explanation applies only if the base station has refused and stated no reason.
         if let Some(reason) = reason.filter(|_| self.reason.is_none() && matches!(self.status, 409 | 502)) {
             self.detail = format!("{}; {reason}", self.detail);
         }
@@ -341,10 +341,10 @@ pub fn find<'a>(
     find_any(templates, Some(method), path)
 }
 
-/// Like [`find`]; `None` is a method that no route has.
+/// Like [`find`], for any method; `None` stands for a method that no route has.
 ///
 /// # Errors
-/// As [`find`].
+/// Fails like [`find`].
 pub fn find_any<'a>(
     templates: impl Iterator<Item = (&'a Route, &'static str)> + Clone,
     method: Option<Method>,
@@ -375,7 +375,7 @@ pub fn find_any<'a>(
     Ok((index, parameters.ok_or_else(|| RouteError::Encoding(path.to_owned()))?))
 }
 
-/// Returns the number of parameters of a template that fits, or `None`. A rest counts as many.
+/// Returns the number of parameters of a template that fits, or `None`. A parameter `{*name}` counts as many.
 fn fits(template: &'static str, segments: &[&str]) -> Option<usize> {
     let mut named = 0;
     let mut rest = segments.iter();
@@ -424,9 +424,10 @@ pub fn encode(text: &str) -> String {
 /// Declares the operations of a type: a table of [`Route`]s and its handlers, which are methods of the type.
 ///
 /// One operation is `METHOD "RESOURCE" HANDLER(BODY) ?(QUERY...) -> STATUS: ANSWER, WHO or [FAULTS], "SUMMARY";`. The path in
-/// HTTP is the resource below the path of the table (`at`), or that after `@`. `NAME = HANDLER` names an operation unlike its
-/// handler, if several have the same. `BODY` and `ANSWER` are names of schemas; without
-/// `as FORM` they are JSON. `impl TYPE: HANDLER` has handlers of this function type, and `async impl` boxes their futures.
+/// HTTP is the resource below the path of the table (`at`), or the path after `@`. `NAME = HANDLER` gives an operation
+/// another name than its handler, if several operations have the same handler. `BODY` and `ANSWER` are names of schemas;
+/// without `as FORM` they are JSON. `impl TYPE: HANDLER` has handlers of this function type, and `async impl` boxes their
+/// futures.
 ///
 /// ```
 /// use ranlab_machine::routes::{HttpProblem, Method, Parameters, Routed, Who};

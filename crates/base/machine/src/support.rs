@@ -11,7 +11,8 @@ pub enum Support {
     Acted,
     /// The receiver refuses a message that has it.
     Refused,
-    /// The receiver accepts it without effect: it is for information, or concerns what the receiver does not have.
+    /// The receiver accepts it without effect: it is only informative, or concerns a feature that the receiver does not
+    /// have.
     Ignored,
 }
 

@@ -57,7 +57,7 @@ pub enum PortError {
     #[error("the memif peer's ring is broken: {0}")]
     Ring(#[from] RingFault),
     /// There are fewer rings than cores.
-    #[error("a memif port has {there} rings each way at least, {cores} cores are to have one each")]
+    #[error("{cores} cores need one memif ring each in both directions, but one direction has only {there}")]
     FewRings {
         /// Number of rings in the direction with fewer.
         there: usize,
@@ -65,7 +65,7 @@ pub enum PortError {
         cores: usize,
     },
     /// No peer has connected.
-    #[error("no memif peer within {waited:?}{}", .last.as_ref().map(|last| format!("; the last one: {last}")).unwrap_or_default())]
+    #[error("no memif peer connected within {waited:?}{}", .last.as_ref().map(|last| format!("; last failure: {last}")).unwrap_or_default())]
     Nobody {
         /// Timeout.
         waited: Duration,
@@ -77,7 +77,7 @@ pub enum PortError {
 /// The outcome of queueing a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Put {
-    /// Queued. The peer sees it after [`Port::publish`].
+    /// The packet is queued. The peer sees it after [`Port::publish`].
     Queued,
     /// The ring is full.
     Full,
@@ -323,7 +323,8 @@ impl Port {
         self.close();
     }
 
-    /// Closes the connection with an error message, because a ring was found to be broken, in lent rings by the caller.
+    /// Closes the connection with an error message, because a ring is broken. The caller has to report faults of lent
+    /// rings.
     pub fn broken(&mut self, fault: RingFault) -> PortError {
         if let Some(talk) = &mut self.talk {
             talk.machine.refuse(Refusal::Memory(fault.to_string()));

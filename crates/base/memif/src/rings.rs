@@ -125,11 +125,11 @@ mod tests {
         for index in 0..u32::from(2 * rings) {
             let place = RingPlace { region: 0, offset: 4096 * index, log2_size: 6 };
             let buffers = Some(Buffers { region: 0, offset: (1 << 19) + 8192 * index, octets: 128 });
-            // The first half leads to the slave.
+            // The first half of the rings leads to the slave.
             let (from, to) = if index < u32::from(rings) { (1, 0) } else { (0, 1) };
             let own = |end: usize| buffers.filter(|_| end == 0);
             let mut sender = None;
-            // The owner first, because it initializes the rings.
+            // The owner starts first, because it initializes the rings.
             for end in [0, 1] {
                 if end == from {
                     sender = Some(Sender::new(Arc::clone(&regions[end]), place, own(end)).unwrap());

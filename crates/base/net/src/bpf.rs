@@ -130,7 +130,7 @@ pub enum XdpError {
         log: String,
     },
     /// The kernel refused the attachment.
-    #[error("the kernel does not let the XDP program to \"{name}\": {source}")]
+    #[error("the kernel does not attach the XDP program to \"{name}\": {source}")]
     Attach {
         /// Name of the device.
         name: String,

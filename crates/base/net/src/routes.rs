@@ -162,7 +162,7 @@ fn ask(kind: u16, body: &[u8]) -> io::Result<Vec<u8>> {
 
 /// Returns the content of the first message of a response.
 fn content(answer: &[u8]) -> io::Result<&[u8]> {
-    let cut = || io::Error::new(io::ErrorKind::InvalidData, "an answer of rtnetlink is cut short");
+    let cut = || io::Error::new(io::ErrorKind::InvalidData, "a response of rtnetlink is incomplete");
     let [a, b, c, d, kind @ ..] = *answer.first_chunk::<6>().ok_or_else(cut)?;
     let body = answer.get(HEADER..u32::from_ne_bytes([a, b, c, d]) as usize).ok_or_else(cut)?;
     if u16::from_ne_bytes(kind) == ERROR {

@@ -133,7 +133,7 @@ fn same_user(socket: &impl AsFd) -> io::Result<u32> {
         0 if found.uid == this_user() => Ok(found.pid.unsigned_abs()),
         0 => Err(io::Error::new(
             io::ErrorKind::PermissionDenied,
-            format!("user {} is at the other end", found.uid),
+            format!("the other endpoint belongs to user {}", found.uid),
         )),
         _ => Err(io::Error::last_os_error()),
     }

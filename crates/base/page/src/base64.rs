@@ -21,7 +21,7 @@ mod tests {
 
     /// Test vectors of RFC 4648, section 10.
     #[test]
-    fn base64_is_the_standards() {
+    fn encoding_matches_rfc_4648_vectors() {
         for (plain, coded) in
             [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")]
         {

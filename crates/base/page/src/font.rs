@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_font_is_in_it() {
+    fn font_face_contains_the_font() {
         assert!(face().starts_with("@font-face") && face().len() > 50_000);
     }
 }

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn every_text_fits_its_line() {
+    fn no_string_spans_several_lines() {
         for file in FILES.iter().filter(|file| file.form == SCRIPT) {
             // Removes quoted backticks, so that only those that begin or end a string are counted.
             let open = |line: &&str| line.replace("\"`\"", "").matches('`').count() % 2 == 1;

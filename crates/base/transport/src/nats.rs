@@ -61,7 +61,7 @@ pub enum NatsError {
         why: String,
     },
     /// The servers reject the credentials.
-    #[error("the NATS servers at {servers} do not let us in: {why}")]
+    #[error("the NATS servers at {servers} reject the credentials: {why}")]
     Refused {
         /// Addresses.
         servers: String,

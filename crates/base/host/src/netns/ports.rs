@@ -157,7 +157,7 @@ impl Testbed {
     /// The port has no functions, too few, or functions of another owner; or the driver fails.
     pub fn functions(&mut self, port: &str, at: (&str, &str), to: &[(&str, &str)]) -> Result<(), NetnsError> {
         let taken = self.taken.iter().find(|taken| taken.name == port).cloned();
-        let port = taken.ok_or_else(|| refused(port, "it was not taken"))?;
+        let port = taken.ok_or_else(|| refused(port, "this testbed has not taken it"))?;
         self.await_carrier(at.0, at.1)?;
         let made = made_functions(self, &port, to.len())?;
         // Creating functions resets the card.
@@ -221,7 +221,7 @@ fn free(name: &str) -> Result<Option<PathBuf>, NetnsError> {
     if !addresses.trim().is_empty() {
         return Err(refused(
             name,
-            "this machine has an address on it: remove that first, or give a port that is free",
+            "this machine has an address on the port: remove the address, or name an unused port",
         ));
     }
     if run("ip", &["-o", "link", "show", "dev", name])?.contains(" master ") {
@@ -256,7 +256,7 @@ fn made_functions(
     }
     testbed.note(BorrowedDevice::Functions { device: device.to_string_lossy().into_owned() })?;
     std::fs::write(device.join("sriov_numvfs"), count.to_string())
-        .map_err(|error| lacks(&format!("its driver makes no functions: {error}")))?;
+        .map_err(|error| lacks(&format!("its driver creates no functions: {error}")))?;
     (0..count)
         .map(|index| {
             let function = device.join(format!("virtfn{index}"));

@@ -140,7 +140,7 @@ pub(super) fn within<T: Send>(namespace: &str, work: impl FnOnce() -> io::Result
         work()
     };
     let ended = std::thread::scope(|scope| scope.spawn(inside).join());
-    ended.unwrap_or_else(|_| Err(io::Error::other("a thread in a namespace died")))
+    ended.unwrap_or_else(|_| Err(io::Error::other("a thread in a namespace panicked")))
 }
 
 /// One request about a port of the calling thread's namespace, with a structure that the kernel reads and writes.

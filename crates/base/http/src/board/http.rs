@@ -55,7 +55,7 @@ impl StatusBoard {
 
     async fn report(self: Arc<Self>, _: HttpCall) -> Result<Response, Response> {
         let read = tokio::task::spawn_blocking(move || self.read()).await;
-        let failed = |_| problem(StatusCode::INTERNAL_SERVER_ERROR, "the document could not be made");
+        let failed = |_| problem(StatusCode::INTERNAL_SERVER_ERROR, "the document could not be created");
         let missing = || problem(StatusCode::NOT_FOUND, "there is no document yet");
         let text = read.map_err(failed)?.ok_or_else(missing)?;
         let form = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")];

@@ -316,7 +316,7 @@ mod tests {
         assert_eq!(*ranlab_machine::lock(&made), 0);
         assert_eq!((board.read(), board.read()), (Some("version 2".into()), Some("version 2".into())));
         assert_eq!(*ranlab_machine::lock(&made), 1);
-        // Without pages there is nothing to wait for.
+        // Without pages, `farewell` returns at once.
         let begun = ranlab_transport::now();
         board.farewell(Duration::from_secs(20));
         assert!(ranlab_transport::now().since(begun) < Duration::from_secs(10));

@@ -5,17 +5,17 @@ use super::*;
 crate::config! {
     /// A configuration for tests.
     pub struct Example {
-        /// how many
+        /// number of things
         count: u32 = 3, range(1, 9), unit("things");
-        /// how often
+        /// time between two things
         period: Duration = Duration::from_millis(50);
-        /// the others
+        /// names of further things
         others: Vec<String> = vec!["a".to_owned()];
-        /// of everything random
+        /// seed of all random values
         seed: Seed = Seed(1);
-        /// where to
+        /// address of the peer
         connect: Option<SocketAddr> = None, wiring();
-        /// what it writes
+        /// output file
         file: Option<PathBuf> = None, local(), flag("record");
     }
 }
@@ -52,7 +52,7 @@ fn keys_exclude_wiring_and_can_be_adapted() {
     assert_eq!(paths, ["load.count", "load.period", "load.others", "load.file"]);
     assert_eq!(keys[0].presence, Presence::Default(Value::Int(5)));
     assert_eq!(keys[3].presence, Presence::Optional);
-    assert_eq!((keys[0].comment.as_str(), keys[0].unit.as_str()), ("how many", "things"));
+    assert_eq!((keys[0].comment.as_str(), keys[0].unit.as_str()), ("number of things", "things"));
 }
 
 #[test]

@@ -88,7 +88,7 @@ pub enum RingFault {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DescriptorFault {
     /// The descriptor points outside the memory.
-    #[error("a descriptor leads to {length} bytes at {offset} of region {region}, which are not there")]
+    #[error("a descriptor refers to {length} bytes at {offset} of region {region}, which do not exist")]
     Outside {
         /// Region of the descriptor.
         region: u16,
@@ -98,7 +98,7 @@ pub enum DescriptorFault {
         length: u32,
     },
     /// The packet is longer than the available room.
-    #[error("a packet of {packet} bytes does not fit into {room}")]
+    #[error("a packet of {packet} bytes does not fit into {room} bytes")]
     Room {
         /// Size of the packet as far as known, in bytes.
         packet: usize,
@@ -224,8 +224,8 @@ impl Ring {
 
     /// Returns the region, length and offset of a descriptor's buffer. The owner knows them; the other endpoint checks
     /// the descriptor's values.
-    fn buffer(&self, index: u16, told: (u16, u32, u32)) -> Result<(u16, u32, u32), DescriptorFault> {
-        let (region, length, offset) = told;
+    fn buffer(&self, index: u16, fields: (u16, u32, u32)) -> Result<(u16, u32, u32), DescriptorFault> {
+        let (region, length, offset) = fields;
         if let Some(own) = self.buffers {
             let number = u32::from(index & (self.size - 1));
             return Ok((own.region, own.octets, own.offset + number * own.octets));

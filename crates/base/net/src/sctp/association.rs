@@ -98,7 +98,7 @@ impl Association {
         let sent = unsafe { libc::sendmsg(self.0.as_raw_fd(), &message, libc::MSG_NOSIGNAL) };
         match usize::try_from(sent) {
             Ok(sent) if sent == pdu.len() => Ok(()),
-            Ok(_) => Err(io::Error::new(io::ErrorKind::WriteZero, "SCTP took a part of a message")),
+            Ok(_) => Err(io::Error::new(io::ErrorKind::WriteZero, "SCTP accepted only a part of a message")),
             Err(_) => Err(io::Error::last_os_error()),
         }
     }

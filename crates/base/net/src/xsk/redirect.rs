@@ -217,8 +217,8 @@ mod tests {
         // The fallback XDP_TX (3) is a verdict that the program returns for no other reason.
         code[fallback] = 0x0000_0003_0000_03b7;
         let (verdict, out) = XdpProgram::try_on(&code, frame).unwrap();
-        assert_eq!(out, frame, "a frame is left as it is");
-        assert_ne!(verdict, REDIRECT, "nobody is in the table");
+        assert_eq!(out, frame, "a frame is unchanged");
+        assert_ne!(verdict, REDIRECT, "the table is empty");
         Some(verdict)
     }
 

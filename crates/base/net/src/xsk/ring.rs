@@ -289,14 +289,14 @@ mod tests {
                     assert!(producer.push(round * 100 + n));
                 }
                 assert!(!producer.push(9_999) && producer.room() == 0);
-                assert_eq!(consumer.pop(), None, "what is not published is not seen");
+                assert_eq!(consumer.pop(), None, "unpublished entries are invisible");
                 producer.publish();
                 assert_eq!(producer.waiting(), SIZE);
                 for n in 0..u64::from(SIZE) {
                     assert_eq!(consumer.pop(), Some(round * 100 + n));
                 }
                 assert_eq!(consumer.pop(), None);
-                assert!(!producer.push(9_999), "what is not released is not written again");
+                assert!(!producer.push(9_999), "unreleased entries are not overwritten");
                 consumer.release();
                 assert_eq!((producer.waiting(), producer.room()), (0, SIZE));
             }

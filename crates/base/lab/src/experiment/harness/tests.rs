@@ -14,7 +14,7 @@ use ranlab_campaign::schema::{Key, Kind};
 crate::config! {
     /// A load for tests, which can be divided.
     pub struct Load {
-        /// how many
+        /// number of base stations
         nodes: u32 = 1;
     }
 }
