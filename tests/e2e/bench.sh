@@ -193,7 +193,7 @@ for point in json.load(open("out.txt"))["points"]:
     assert abs(metrics["clock_drift_us"]["mean"]) <= metrics["clock_error_us"]["mean"], metrics["clock_drift_us"]
 '
 expect 2 bench check my.toml --set "load.at=$place,nowhere"
-grep -q '"nowhere" is no place for a worker' err.txt
+grep -q '"nowhere" is not a worker location' err.txt
 expect 0 bench check my.toml --set "load.at=$place,local"
 grep -q 'cannot run: point 0 .*1 base stations cannot be divided among 2 places' out.txt
 expect 0 bench run my.toml --quick --out two --set "load.at=$place,local" --set 'sweep.axes.load.nodes=[2,3]' --format json

@@ -171,7 +171,7 @@ done
 [[ $(mean measured.json rest_nodes) == 3.0 && $(mean measured.json rest_answered) == 1.0 ]] || fail "not read back" measured.json
 # The system consists of its interpreter and of the helper that left its session.
 [[ $(wc -l <started) == 2 ]] || fail "not started for each repeat" started
-has '.sut.rss_mb. is not to be believed of A controller that nobody has seen 1' measured.json
+has '.sut.rss_mb. is unreliable for A controller that nobody has seen 1' measured.json
 has '^serving' measured/strange.log
 gone() { # within a minute
     local pid

@@ -278,7 +278,7 @@ TOML
     holds far.json "all(m['sut.rss_mb']['mean'] > 1 for m in $all)"
     echo "== settings for the local machine are refused with a remote worker"
     if far --set load.io=af-xdp --out io 2>far.err >/dev/null; then exit 1; fi
-    grep -q '`io` names something of the worker.s machine' far.err
+    grep -q '`io` names a resource of the worker.s machine' far.err
     if far --set load.netns="$ran" --out netns 2>far.err >/dev/null; then exit 1; fi
     grep -q 'cannot be put into the network namespace' far.err
     echo "== two locations share the load of one; each has its own SMFs, base stations, UEs and data network"

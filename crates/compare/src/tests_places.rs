@@ -48,7 +48,7 @@ fn indivisible_loads_are_rejected() {
     };
     let lab = RigContext::new("no-such-program");
     let ping = refused(&RunningExperiment::new(&lab, e2_rtt::E2Rtt), &[("load.at", list(2))]);
-    assert_eq!(ping, "this rig's load is one: `load.at` must be one place, and not 2");
+    assert_eq!(ping, "this rig's load cannot be divided: `load.at` must be one place, not 2");
     let statistics = RunningExperiment::new(&lab, controller::Controller);
     let sd_ran = RunningExperiment::new(&lab, southbound::SdRan);
     for rig in [&statistics as &dyn Rig, &sd_ran] {

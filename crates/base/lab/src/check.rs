@@ -73,7 +73,7 @@ pub trait CheckTarget {
     fn capture(&self, peer: &Self::Peer, file: &Path) -> io::Result<()>;
 }
 
-/// Returns the selected cases, with their numbers among all.
+/// Returns the selected cases, with their numbers among all cases.
 pub fn chosen<'c, P>(
     cases: &'c [Case<P>],
     only: &[String],
@@ -96,12 +96,12 @@ fn unwritable(path: &Path, error: &io::Error) -> ComponentError {
     rig(format!("{}: {error}", path.display()))
 }
 
-/// Runs the cases one by one. `told` is called with each verdict.
+/// Runs the cases one by one. `report` is called with each verdict.
 pub fn run<R: CheckTarget, E: From<ComponentError>>(
     rig: &R,
     cases: Vec<(usize, &Case<R::Peer>)>,
     captures: &Path,
-    mut told: impl FnMut(&Verdict) -> Result<(), E>,
+    mut report: impl FnMut(&Verdict) -> Result<(), E>,
 ) -> Result<Vec<Verdict>, E> {
     let mut verdicts: Vec<Verdict> = Vec::new();
     let mut silent_since: Option<String> = None;
@@ -118,7 +118,7 @@ pub fn run<R: CheckTarget, E: From<ComponentError>>(
             }
             verdict
         };
-        told(&verdict)?;
+        report(&verdict)?;
         verdicts.push(verdict);
     }
     Ok(verdicts)
@@ -203,13 +203,13 @@ pub struct TestCase {
 /// Result of a test case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TestResult {
-    /// It passed.
+    /// The test case passed.
     Passed,
-    /// Not decided, with the reason.
+    /// The test case was not decided; the text is the reason.
     Skipped(String),
-    /// It failed.
+    /// The test case failed.
     Failed {
-        /// The reason.
+        /// Reason of the failure.
         why: String,
         /// Further details, such as a file name. May be empty.
         detail: String,

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 /// Timeout after a process is asked to end.
 const END_WAIT: Duration = Duration::from_secs(1);
-/// Polling interval while waiting for its exit.
+/// Polling interval while waiting for the exit of a process.
 const POLL: Duration = Duration::from_millis(5);
-/// Maximum number of unread output lines. The process then blocks.
+/// Maximum number of unread output lines. At this number, the process blocks.
 const LINES_MAX: usize = 64;
 
 /// A child process that ends when this value is dropped.
@@ -43,32 +43,32 @@ impl Child {
         Self { child, group: true }
     }
 
-    /// Returns its process id.
+    /// Returns the process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Returns its standard input, if that is a pipe. Returns `None` on further calls.
+    /// Returns the standard input of the process, if that is a pipe. Returns `None` on further calls.
     pub fn input(&mut self) -> Option<ChildStdin> {
         self.child.stdin.take()
     }
 
-    /// Returns the lines of its standard output. Returns `None` on further calls.
+    /// Returns the lines of the standard output of the process. Returns `None` on further calls.
     pub fn lines(&mut self, bytes_max: usize) -> Option<Receiver<io::Result<String>>> {
         self.child.stdout.take().map(|output| lines(output, bytes_max))
     }
 
-    /// Returns the lines of its standard error. Returns `None` on further calls.
+    /// Returns the lines of the standard error of the process. Returns `None` on further calls.
     pub fn complaints(&mut self, bytes_max: usize) -> Option<Receiver<io::Result<String>>> {
         self.child.stderr.take().map(|output| lines(output, bytes_max))
     }
 
-    /// Returns how it ended, as half a sentence, or `None` if it is running.
+    /// Returns how the process ended, as half a sentence (see [`how_ended`]), or `None` if it is running.
     pub fn ended(&mut self) -> Option<String> {
         self.ended_as().map(|(_, how)| how)
     }
 
-    /// Like [`ended`](Self::ended), and whether it succeeded.
+    /// Returns whether the process succeeded, and how it ended; see [`ended`](Self::ended).
     pub fn ended_as(&mut self) -> Option<(bool, String)> {
         match self.child.try_wait() {
             Ok(None) => None,
@@ -77,7 +77,7 @@ impl Child {
         }
     }
 
-    /// Waits for its exit. Returns `None` on timeout.
+    /// Waits for the exit of the process. Returns `None` on timeout.
     pub fn wait(&mut self, patience: Duration) -> Option<String> {
         let deadline = Instant::now() + patience;
         loop {
@@ -88,7 +88,7 @@ impl Child {
         }
     }
 
-    /// Asks it to end, and kills it if it does not.
+    /// Asks the process to end, and kills it if it does not.
     pub fn end(&mut self) {
         if self.ended().is_none() {
             let asked = ranlab_host::ask_to_end(self.child.id());
@@ -116,7 +116,7 @@ pub fn how_ended(status: ExitStatus) -> String {
 }
 
 /// Reads lines in a separate thread until the input ends or the receiver is dropped. A line longer than `bytes_max` is
-/// an error and ends reading, because what follows would be its rest.
+/// an error and ends reading, because the following bytes belong to the same line.
 pub fn lines(from: impl Read + Send + 'static, bytes_max: usize) -> Receiver<io::Result<String>> {
     let (sink, lines) = sync_channel(LINES_MAX);
     std::thread::spawn(move || {

@@ -1,7 +1,8 @@
 //! Components and the registry that knows all of them.
 //!
-//! A component is a typed configuration ([`Component`]) and what it starts ([`RunningComponent`]). Each domain has a table of its
-//! components and rigs ([`Domain`]). A [`Registry`] joins the tables of the domains that a program was built with.
+//! A component has a typed configuration ([`Component`]), which starts the running component ([`RunningComponent`]). Each domain
+//! has a table of its components and rigs ([`Domain`]). A [`Registry`] joins the tables of the domains that a program was built
+//! with.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -28,13 +29,13 @@ pub const LEAVE_WAIT: Duration = Duration::from_secs(3);
 
 /// Metric: 1 when the load has ended, 0 before.
 pub const OVER: &str = "over";
-/// Metric of one of several shares: 1 when it is set up and waits for the common start.
+/// Metric of one of several shares of a load: 1 when the share is set up and waits for the common start.
 pub const SET_UP: &str = "set_up";
 
-/// A started component, or why it did not start.
+/// A started component, or the error of its start.
 pub type Started = Result<Box<dyn RunningComponent>, ComponentError>;
 
-/// The configuration of a component, and what it starts.
+/// The configuration of a component, which starts the running component.
 pub trait Component: ConfigFields + Serialize + DeserializeOwned + Clone + fmt::Debug + 'static {
     /// The `type` of a worker's message. It never changes.
     const TYPE: &'static str;
@@ -47,15 +48,15 @@ pub trait Component: ConfigFields + Serialize + DeserializeOwned + Clone + fmt::
     /// # Errors
     /// The component cannot be divided, or the load is too small.
     fn divide(&self, places: usize) -> Result<Vec<Self>, ComponentError> {
-        Err(rig(format!("this load is one and cannot be divided among {places} places")))
+        Err(rig(format!("this load cannot be divided among {places} places")))
     }
 
-    /// Returns how long it may take.
+    /// Returns the maximum times of the component.
     fn waits(&self) -> Waits {
         Waits::default()
     }
 
-    /// Returns what it runs of third parties.
+    /// Returns the third-party programs that the component runs.
     fn foreign(&self) -> Foreign<'_> {
         Foreign::Nothing
     }
@@ -97,7 +98,7 @@ pub enum Foreign<'a> {
 
 /// A running component.
 pub trait RunningComponent {
-    /// Returns what is metered, or `None` if it does not run on this machine.
+    /// Returns the subject of the meters, or `None` if the component does not run on this machine.
     fn subject(&self) -> Option<Subject> {
         Some(Subject::Process { pid: std::process::id() })
     }
@@ -105,23 +106,23 @@ pub trait RunningComponent {
     fn pid(&self) -> Option<u32> {
         if let Some(Subject::Process { pid }) = self.subject() { Some(pid) } else { None }
     }
-    /// Returns its listening addresses, by name.
+    /// Returns the listening addresses of the component, by name.
     fn addresses(&self) -> BTreeMap<String, String> {
         BTreeMap::new()
     }
-    /// Returns an error if it has failed.
+    /// Returns an error if the component has failed.
     fn check(&mut self) -> Result<(), ComponentError> {
         Ok(())
     }
-    /// Returns its current numbers.
+    /// Returns the current numbers of the component.
     fn counters(&mut self) -> Counters {
         Counters::new()
     }
     /// Begins a measurement window.
     fn begin(&mut self) {}
-    /// Ends the window. Adds its numbers and distributions to the report.
+    /// Ends the window. Adds the numbers and distributions of the window to the report.
     fn end(&mut self, _report: &mut Report) {}
-    /// Resets it for the next repetition.
+    /// Resets the component for the next repetition.
     fn reset(&mut self) -> Pin<Box<dyn Future<Output = Result<(), ComponentError>> + '_>> {
         Box::pin(std::future::ready(Ok(())))
     }
@@ -205,17 +206,17 @@ impl Serialize for AnyComponent {
 }
 
 impl AnyComponent {
-    /// Returns the `type` of its message.
+    /// Returns the `type` of the component's message.
     pub fn name(&self) -> &'static str {
         self.0.name()
     }
 
-    /// Returns its configuration, if it is of this type.
+    /// Returns the configuration, if it is of type `C`.
     pub fn get<C: Component>(&self) -> Option<&C> {
         self.0.any().downcast_ref()
     }
 
-    /// Returns its fields.
+    /// Returns the fields of the configuration.
     pub fn described(&self) -> &dyn ConfigFields {
         self.0.described()
     }
@@ -228,7 +229,7 @@ impl AnyComponent {
         let locals = self.described().locals();
         match locals.first() {
             Some(name) if trust != WorkerTrust::Full => Err(environment(format!(
-                "`{name}` names something of the worker's machine: a worker that ssh or this program started takes it, \
+                "`{name}` names a resource of the worker's machine: a worker started by ssh or by this program accepts it, \
                  not one over TCP"
             ))),
             _ => Ok(()),
@@ -242,8 +243,8 @@ impl AnyComponent {
     pub async fn start(&self, trust: WorkerTrust) -> Started {
         self.permitted(trust)?;
         if let Err(error) = ranlab_net::raise_open_files() {
-            // Few connections work with the current limit. With many, some will be rejected, which is reported.
-            eprintln!("ranlab worker: the limit of open files stays as it is: {error}");
+            // The current limit is enough for few connections. With many, some are rejected, which is reported.
+            eprintln!("ranlab worker: cannot raise the limit of open files: {error}");
         }
         self.0.start(trust).await
     }
@@ -257,22 +258,22 @@ impl AnyComponent {
             return Ok(vec![self.clone()]);
         }
         if !(1..=PLACES_MAX).contains(&places) {
-            return Err(rig(format!("a load has 1 to {PLACES_MAX} places, and not {places}")));
+            return Err(rig(format!("a load has 1 to {PLACES_MAX} places, not {places}")));
         }
         self.0.divide(places)
     }
 
-    /// Returns how long it may take.
+    /// Returns the maximum times of the component.
     pub fn waits(&self) -> Waits {
         self.0.waits()
     }
 
-    /// Returns what it runs of third parties.
+    /// Returns the third-party programs that the component runs.
     pub fn foreign(&self) -> Foreign<'_> {
         self.0.foreign()
     }
 
-    /// Prepares it for a repeat; see [`Component::admit`].
+    /// Prepares the component for a repeat; see [`Component::admit`].
     pub fn admit(&mut self, folder: Option<&Path>) -> bool {
         self.0.admit(folder)
     }
@@ -281,7 +282,7 @@ impl AnyComponent {
 /// An entry in a domain's table of components.
 #[derive(Debug, Clone, Copy)]
 pub struct ComponentType {
-    /// The `type` of its message.
+    /// The `type` of the component's message.
     pub name: &'static str,
     read: fn(Json) -> serde_json::Result<AnyComponent>,
 }
@@ -300,20 +301,20 @@ fn read<C: Component>(fields: Json) -> serde_json::Result<AnyComponent> {
 /// A domain's contribution to experiments: components and rigs.
 #[derive(Debug)]
 pub struct Domain {
-    /// Its name, which is that of its folder.
+    /// Name of the domain, which is also the name of its folder.
     pub name: &'static str,
-    /// Its components.
+    /// Components of the domain.
     pub components: &'static [ComponentType],
-    /// Its rigs.
+    /// Rigs of the domain.
     pub rigs: &'static [RigType],
 }
 
 /// An entry in a domain's table of rigs.
 #[derive(Debug, Clone, Copy)]
 pub struct RigType {
-    /// Its place in the order in which all rigs are presented.
+    /// Position of the rig in the order in which all rigs are presented.
     pub place: u8,
-    /// Creates it.
+    /// Creates the rig.
     pub make: fn(&RigContext) -> Box<dyn Rig>,
 }
 
@@ -333,10 +334,10 @@ impl Registry {
     /// There is no such component in this program, or a field is wrong.
     pub fn component(&self, mut message: Json) -> Result<AnyComponent, String> {
         let name = message.as_object_mut().and_then(|message| message.shift_remove("type"));
-        let name = name.as_ref().and_then(Json::as_str).ok_or("a part has a `type`")?;
+        let name = name.as_ref().and_then(Json::as_str).ok_or("a component needs a `type`")?;
         let known = || self.components().map(|component| component.name).collect::<Vec<_>>().join(", ");
         let found = self.components().find(|component| component.name == name);
-        let found = found.ok_or_else(|| format!("this program has no part `{name}`; it has {}", known()))?;
+        let found = found.ok_or_else(|| format!("this program has no component `{name}`; it has {}", known()))?;
         (found.read)(message).map_err(|error| error.to_string())
     }
 

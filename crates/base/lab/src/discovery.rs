@@ -54,7 +54,7 @@ pub enum DiscoveryError {
     Nats(#[from] ranlab_transport::nats::NatsError),
     /// The request cannot be sent.
     #[cfg(feature = "bus")]
-    #[error("the NATS server {server} takes no request: {why}")]
+    #[error("the NATS server {server} accepts no request: {why}")]
     Request {
         /// NATS server.
         server: String,
@@ -65,7 +65,7 @@ pub enum DiscoveryError {
     #[error(transparent)]
     System(#[from] std::io::Error),
     /// The build has no NATS.
-    #[error("this build has no NATS; `cargo build -p ranlab --features bus` has")]
+    #[error("this build has no NATS; build with `cargo build -p ranlab --features bus`")]
     NotBuilt,
 }
 
@@ -175,7 +175,7 @@ fn log_rejection(event: &async_nats::Event, before: &AtomicBool) {
     let (async_nats::Event::ServerError(_) | async_nats::Event::ClientError(_)) = event else { return };
     let why = event.to_string();
     if why.contains("authorization") && !before.swap(true, Ordering::Relaxed) {
-        eprintln!("ranlab worker: no campaign finds this worker: the NATS server does not let it in ({why})");
+        eprintln!("ranlab worker: campaigns cannot find this worker, because the NATS server rejects it ({why})");
     }
 }
 

@@ -47,8 +47,8 @@ pub enum Role {
     /// Set by the code that connects components, such as a peer's address or a clock offset. A CLI flag, but no
     /// scenario key.
     Wiring,
-    /// Like `FieldType`, but the value names a resource of the machine on which the component runs (a file, program,
-    /// interface or namespace). Workers that are reached over TCP reject such fields.
+    /// Set by the user like [`Role::Setting`], but the value names a resource of the machine on which the component
+    /// runs (a file, program, interface or namespace). Workers that are reached over TCP reject such fields.
     Local,
     /// Set by the code that starts the component. Neither a flag nor a key.
     Inner,
@@ -218,7 +218,7 @@ fn default_of(field: &Field) -> Option<Value> {
 #[non_exhaustive]
 pub enum FieldError {
     /// The field is unknown.
-    #[error("there is no `{name}`{}", .nearest.as_ref().map_or_else(String::new, |near| format!("; `{near}` is near")))]
+    #[error("there is no `{name}`{}", .nearest.as_ref().map_or_else(String::new, |near| format!("; the nearest name is `{near}`")))]
     Unknown {
         /// The name that was given.
         name: String,
@@ -439,8 +439,8 @@ impl FieldType for PathBuf {
     }
 }
 
-/// A structured value, such as a list of flows, written as JSON text. Used for wiring only, which users do not write by
-/// hand.
+/// A structured value, such as a list of flows, written as JSON text. It is used for wiring only, which users do not
+/// write.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct JsonField<T>(pub T);
 

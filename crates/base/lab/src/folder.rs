@@ -11,7 +11,7 @@ use crate::{Listen, environment};
 /// Prefix of folder names.
 const PREFIX: &str = "ranlab-part-";
 
-/// Created on first use, with access for this user only, and removed when the component is dropped.
+/// A folder that is created on first use, with access for this user only, and removed when the component is dropped.
 #[derive(Debug, Default)]
 pub struct Folder(Option<PathBuf>);
 
@@ -30,8 +30,8 @@ impl Folder {
         self.made_below(&base, 0o700)
     }
 
-    /// Like [`made`](Self::made), but other users may access files in it by name. Located in `/run` or in the folder of
-    /// temporary files.
+    /// Like [`made`](Self::made), but other users may access files in it by name. The folder is in `/run` or in the
+    /// folder of temporary files.
     pub fn passable(&mut self) -> Result<PathBuf, ComponentError> {
         let run = Path::new("/run");
         self.made_below(run, 0o711).or_else(|_| self.made_below(&std::env::temp_dir(), 0o711))

@@ -40,11 +40,11 @@ pub struct GatewayReport {
     pub passed_on: u64,
     /// Messages from the connecting side.
     pub forth: u64,
-    /// Bytes of these messages.
+    /// Bytes of the messages from the connecting side.
     pub forth_bytes: u64,
     /// Messages to the connecting side.
     pub back: u64,
-    /// Bytes of these messages.
+    /// Bytes of the messages to the connecting side.
     pub back_bytes: u64,
     /// Connections that ended with an error: the other side refused, or a message was truncated or too long.
     pub troubles: u64,
@@ -107,7 +107,7 @@ impl Gateway {
     pub async fn start(part: &GatewayComponent) -> Result<Self, ComponentError> {
         if part.listen.is_empty() || part.listen.len() != part.connect.len() {
             return Err(rig(format!(
-                "a gateway needs a --connect for each --listen, and at least one of both: there are {} --listen and {} --connect",
+                "a gateway needs a --connect for each --listen, and at least one pair; there are {} --listen and {} --connect",
                 part.listen.len(),
                 part.connect.len()
             )));

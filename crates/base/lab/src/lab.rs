@@ -80,7 +80,7 @@ pub enum WorkerLocation {
 /// The text is not a valid location.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "\"{0}\" is no place for a worker; allowed are \"local\", \"ssh://[user@]host[/path/to/ranlab]\", \"tcp://host:port\" \
+    "\"{0}\" is not a worker location; allowed are \"local\", \"ssh://[user@]host[/path/to/ranlab]\", \"tcp://host:port\" \
      and \"nats://host:port[/group]\""
 )]
 pub struct HostError(String);

@@ -1,8 +1,8 @@
 //! Common parts of components, experiments and third-party programs of all domains.
 //!
-//! A component's configuration is declared with [`config!`]. The same fields become the flags of a verb, scenario keys,
-//! the JSON schema and the message to a worker ([`field`]). A component runs in the process that starts it: that of a
-//! verb, or a [`worker`] on any machine, which meters it and reports its results. [`experiment`] has what rigs share.
+//! A component's configuration is declared with [`config!`]. The same fields become the flags of a verb, scenario keys, the
+//! JSON schema and the message to a worker ([`field`]). A component runs in the process that starts it: that of a verb, or a
+//! [`worker`] on any machine, which meters it and reports its results. [`experiment`] contains code that rigs share.
 //!
 //! To add a component, create a file with its configuration and its [`RunningComponent`] implementation in its domain's crate,
 //! implement [`Component`] for it, and add it to the domain's table ([`Domain`]). No domain is imported here.

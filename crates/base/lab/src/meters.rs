@@ -101,7 +101,7 @@ struct Open {
 }
 
 impl WindowMeters {
-    /// A subject that cannot be metered is treated as absent.
+    /// Creates the meters. A subject that cannot be metered is treated as absent.
     pub fn new(subject: Option<Subject>, cost: Rc<MeteringOverhead>) -> Self {
         let own = matches!(subject, Some(Subject::Process { pid }) if pid == std::process::id());
         let subject = subject.and_then(|subject| SubjectMeter::new(subject).ok());
@@ -118,7 +118,7 @@ impl WindowMeters {
         self.power.as_ref().and_then(|power| power.sample().ok())
     }
 
-    /// Expensive preparations precede the first sample of the subject.
+    /// Begins a window. Expensive preparations precede the first sample of the subject.
     pub fn begin(&mut self) {
         let series = Rc::new(RefCell::new(Series::new()));
         let connections = own_connections().ok();
@@ -133,7 +133,7 @@ impl WindowMeters {
         self.open = Some(Open { before, machine, power, connections, series, pulse, _sampler });
     }
 
-    /// Expensive evaluations follow the last sample of the subject.
+    /// Ends the window and returns its report. Expensive evaluations follow the last sample of the subject.
     pub fn end(&mut self, wall: Duration) -> Report {
         let Some(open) = self.open.take() else { return Report::default() };
         let wall_s = wall.as_secs_f64();

@@ -12,11 +12,11 @@ use regex::Regex;
 
 /// Maximum size of a log file, in bytes. It is then renamed to `FILE.1`, which replaces the previous one.
 const FILE_BYTES_MAX: u64 = 4 << 20;
-/// Longer lines are split.
+/// Maximum length of a line, in bytes. Longer lines are split.
 const LINE_BYTES_MAX: u64 = 4 << 10;
 /// Number of lines that are quoted.
 const LAST_LINES: usize = 5;
-/// A program with a rate limit may exceed it by this much time's worth of output.
+/// Duration of output by which a program may exceed its rate limit in a burst.
 const BURST: Duration = Duration::from_secs(1);
 /// Maximum number of characters per quoted line.
 const QUOTED_CHARS: usize = 160;
@@ -94,7 +94,7 @@ impl Output {
         self.kept().counted.iter().map(|one| one.count).collect()
     }
 
-    /// Keeps the output in `file`. An existing file is renamed.
+    /// Stores the output in `file`. An existing file is renamed.
     pub fn new(file: Option<PathBuf>, wanted: Option<ExpectedLine>) -> io::Result<Self> {
         let open = |path: PathBuf| {
             let file = OpenOptions::new().create(true).append(true).open(&path);
@@ -107,7 +107,7 @@ impl Output {
         Ok(Self::with_open_file(file.map(open).transpose()?, wanted, OutputLimits::default()))
     }
 
-    /// Keeps the output in an open file, within the given limits.
+    /// Stores the output in an open file, within the given limits.
     pub fn keeping(path: PathBuf, file: File, keep: OutputLimits) -> io::Result<Self> {
         let length = file.metadata()?.len();
         Ok(Self::with_open_file(Some((path, file, length)), None, keep))
@@ -140,7 +140,7 @@ impl Output {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a command and keeps its output. Reads until all writers have closed it, so that no process blocks.
+    /// Starts a command and stores its output. Reads until all writers have closed it, so that no process blocks.
     pub fn spawn(self: &Arc<Self>, command: &mut Command) -> io::Result<Child> {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         self.read(child.stdout.take());
@@ -164,7 +164,7 @@ impl Output {
         });
     }
 
-    /// Returns whether the awaited line has appeared, or none is awaited.
+    /// Returns whether the awaited line has appeared, or no line is awaited.
     pub fn line_came(&self) -> bool {
         self.kept().wanted.is_none()
     }

@@ -34,7 +34,7 @@ impl AllowedPeer {
     pub fn any(list: &[Self], peer: &str) -> bool {
         let network = ["tcp://", "tls://", "sctp://"].iter().find_map(|scheme| peer.strip_prefix(scheme));
         let Some(address) = network else { return true };
-        // After a space follow further details, such as the name in a certificate.
+        // Further details may follow after a space, such as the name in a certificate.
         let address = address.split(' ').next().unwrap_or_default();
         let Ok(address) = address.parse::<SocketAddr>() else { return list.is_empty() };
         list.is_empty() || list.iter().any(|allowed| allowed.holds(address.ip()))

@@ -33,13 +33,13 @@ const MARGIN: Duration = Duration::from_secs(2);
 pub struct ProgramComponent {
     /// Name used in messages.
     pub name: String,
-    /// Its commands.
+    /// Commands of the program.
     pub run: Commands,
-    /// Conditions under which it is ready.
+    /// Conditions under which the program is ready.
     pub ready: ReadyWhen,
     /// Selection of metered processes.
     pub meter: MeterBy,
-    /// Log file of its output. `None`: only the last lines are kept.
+    /// Log file of the program's output. `None`: only the last lines are kept.
     pub log: Option<PathBuf>,
     /// Output lines that cast doubt on a result.
     pub warn: Vec<WarnLine>,
@@ -62,11 +62,11 @@ pub struct Commands {
     /// Starts the program. Empty if it is already running. The command may stay in the foreground, or exit with success
     /// and leave processes behind.
     pub start: Vec<String>,
-    /// Ends the program. Empty: it gets SIGTERM.
+    /// Ends the program. If empty, the program gets SIGTERM.
     pub stop: Vec<String>,
     /// Resets a running program before each further repetition.
     pub reset: Vec<String>,
-    /// Number of starts.
+    /// Frequency of starts: once per repetition, or once per campaign.
     pub each: Each,
     /// Working folder. `None`: that of the campaign.
     pub folder: Option<PathBuf>,
@@ -76,7 +76,7 @@ pub struct Commands {
     pub grace: Span,
 }
 
-/// Number of starts of a program.
+/// Frequency of starts of a program.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Each {
@@ -109,13 +109,13 @@ pub struct ReadyWhen {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MeterBy {
-    /// A process.
+    /// Process id of the metered process.
     pub pid: Option<u32>,
     /// File to which the program writes its process id.
     pub pid_file: Option<PathBuf>,
-    /// A control group, such as a container's.
+    /// Control group of the metered processes, such as a container's.
     pub cgroup: Option<PathBuf>,
-    /// Every process with that name.
+    /// Name of the metered processes.
     pub command: Option<String>,
 }
 
@@ -146,7 +146,7 @@ impl Commands {
 }
 
 impl ReadyWhen {
-    /// Returns the timeout until it is ready.
+    /// Returns the timeout until the program is ready.
     pub fn within(&self) -> Duration {
         self.within.0.unwrap_or(Duration::from_secs(30))
     }
@@ -380,7 +380,7 @@ impl Program {
 }
 
 impl MeterBy {
-    /// Returns what to meter, or `None` if it is not configured.
+    /// Returns the subject of the metering, or `None` if it is not configured.
     fn subject(&self) -> Result<Option<Subject>, String> {
         Ok(match self {
             Self { pid: Some(pid), .. } => Some(Subject::Process { pid: *pid }),
@@ -388,7 +388,7 @@ impl MeterBy {
                 let text =
                     std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()));
                 let pid = text?.trim().parse();
-                let pid = pid.map_err(|_| format!("{} holds no process number", file.display()))?;
+                let pid = pid.map_err(|_| format!("{} contains no process id", file.display()))?;
                 Some(Subject::Process { pid })
             }
             Self { cgroup: Some(path), .. } => Some(Subject::Cgroup { path: path.clone() }),

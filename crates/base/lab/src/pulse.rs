@@ -12,7 +12,7 @@ use ranlab_host::thread_cpu_ns;
 
 /// Time between two beats.
 const BEAT: Duration = Duration::from_millis(20);
-/// A beat that comes later than this counts as a standstill. A busy machine alone delays a thread by less.
+/// A beat that comes later than this counts as a standstill. A busy machine delays a thread by less than this.
 pub const STANDSTILL_AT_LEAST: Duration = Duration::from_millis(250);
 
 /// A thread that wakes regularly. Ends when this is dropped.
@@ -40,7 +40,7 @@ impl Pulse {
             beat_us: AtomicU64::new(0),
         });
         let its = shared.clone();
-        // Without the thread there are no beats, and the whole window counts as a standstill; it is never missed.
+        // If the thread cannot be created, there are no beats, and the whole window counts as a standstill.
         let _ = std::thread::Builder::new().name("pulse".to_owned()).spawn(move || its.run(&cost_ns));
         Self { shared }
     }
@@ -79,7 +79,7 @@ impl Shared {
     }
 }
 
-/// Returns how much of the time between two beats was a standstill.
+/// Returns the part of the time between two beats that was a standstill.
 fn standstill_us(between_us: u64) -> u64 {
     let late_us = between_us.saturating_sub(BEAT.as_micros() as u64);
     if u128::from(late_us) < STANDSTILL_AT_LEAST.as_micros() { 0 } else { late_us }

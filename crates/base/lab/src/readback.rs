@@ -14,7 +14,7 @@ const WAIT: Duration = Duration::from_secs(10);
 const GLANCE: Duration = Duration::from_secs(1);
 /// Maximum length of a response, in bytes. A full dump of 50 base stations with 100 UEs is about 10 MB.
 const ANSWER_BYTES_MAX: u64 = 256 << 20;
-/// Path elements from which on a path may select several nodes.
+/// Path elements after which a path may select several nodes.
 const OPEN: [&str; 4] = ["[*]", "[?", "..", ".*"];
 
 /// The kind of number that is read.
@@ -164,7 +164,7 @@ impl ReadBack {
         };
         match std::env::var(&self.login) {
             Ok(login) if login.contains(':') => Ok(format!("http://{login}@{rest}")),
-            _ => Err(format!("variable {} does not hold user:password", self.login)),
+            _ => Err(format!("variable {} does not contain user:password", self.login)),
         }
     }
 }
@@ -293,7 +293,7 @@ impl Extractor {
     }
 }
 
-/// Returns whether the place exists in which a path found nothing: an empty list counts as 0, a missing one is an
+/// Returns whether the list exists in which a path found nothing. An empty list counts as 0, a missing list is an
 /// error.
 fn there(path: &str, json: &Value) -> bool {
     let end = OPEN.iter().filter_map(|open| path.find(open)).min().unwrap_or(path.len());
@@ -322,7 +322,7 @@ fn by_pattern(pattern: &Regex, answer: &str, omitted: bool) -> Result<f64, Strin
         return Err(format!("nothing matches \"{pattern}\""));
     }
     let numbers = all.iter().map(|found| found.get(1)?.as_str().parse::<f64>().ok());
-    numbers.sum::<Option<f64>>().ok_or_else(|| format!("the group of \"{pattern}\" holds no number"))
+    numbers.sum::<Option<f64>>().ok_or_else(|| format!("the group of \"{pattern}\" does not match a number"))
 }
 
 #[cfg(test)]
@@ -378,7 +378,7 @@ mod tests {
         assert_eq!(by("count", ues, "{}", true), Ok(0.0));
         assert!(by("count", ues, "{}", false).unwrap_err().contains("does not contain"));
         assert_eq!(by("count", ues, r#"{"eNB_config":[]}"#, false), Ok(0.0));
-        assert!(by("sum", "$.n", r#"{"n":"many"}"#, true).is_err(), "text is no number");
+        assert!(by("sum", "$.n", r#"{"n":"many"}"#, true).is_err(), "text is not a number");
         assert!(by("count", "$.a", "no JSON", true).unwrap_err().contains("not JSON"));
     }
 

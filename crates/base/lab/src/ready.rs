@@ -24,7 +24,8 @@ pub fn lacks(when: &ReadyWhen, output: &Output) -> Option<String> {
     readback::ask(&when.url).err()
 }
 
-/// Returns a port that is already open before the program is started. It would be taken for the program's.
+/// Returns a port that is already open before the program is started. Otherwise it would be mistaken for a port of the
+/// program.
 pub fn taken(when: &ReadyWhen) -> Option<&String> {
     when.ports.iter().find(|port| open(port))
 }

@@ -47,7 +47,7 @@ macro_rules! choices {
 pub enum Listen {
     /// `unix`: a Unix socket in the component's private folder.
     Own,
-    /// An address. The system chooses port 0.
+    /// An address. With port 0, the system chooses a port.
     At(Address),
 }
 

@@ -37,7 +37,8 @@ pub struct OwnVbbu {
 pub struct OwnProcess {
     /// The program and its arguments.
     pub start: Vec<String>,
-    /// Regular expression for the output line that shows that the process is up. Empty: as soon as it runs.
+    /// Regular expression for the output line that shows that the process is up. If empty, the process counts as up as
+    /// soon as it runs.
     pub line: String,
     /// Timeout for this line.
     pub within: Span,

@@ -36,17 +36,17 @@ struct ProcessSamples {
     /// The process that we started, until its exit status is read.
     main: Option<Child>,
     launches: bool,
-    /// Exit status of that process, or that it is gone.
+    /// Exit status of the process that we started, or a text that it is gone.
     how: String,
     ended: Option<(Instant, String)>,
-    /// Processes that are stopped now, and since when.
+    /// Processes that are stopped now, with their names and the times of their stops.
     stopped: BTreeMap<u32, (String, Instant)>,
     stops: Vec<(String, Instant, Instant)>,
 }
 
 impl ProcessWatch {
     /// Watches `subject`, named `name` in messages. Without a subject nothing is recorded. `main` is a process that we
-    /// started. If it `launches`, it starts the system and exits, and the system does not exist yet.
+    /// started. If `launches` is set, this process starts the system and exits, and the system does not exist yet.
     pub fn start(name: &str, subject: Option<Subject>, main: Option<Child>, launches: bool) -> Self {
         let how = "is gone".to_owned();
         let seen =
@@ -75,7 +75,7 @@ impl ProcessWatch {
         self.window = Some(Instant::now());
     }
 
-    /// Returns an error if the system has ended, with the name, how and when.
+    /// Returns an error if the system has ended. The error contains its name, the cause and the time.
     pub fn check(&self) -> Result<(), ComponentError> {
         let Some((at, how)) = self.seen().ended.clone() else { return Ok(()) };
         let when = match self.window {
@@ -202,7 +202,7 @@ mod tests {
     }
 
     fn signal(pid: u32, name: &str) {
-        // The shell's own `kill`: the program of this name is not everywhere.
+        // Uses the shell's built-in `kill`, because not every machine has the program `kill`.
         let kill = format!("kill -{name} {pid}");
         assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
     }

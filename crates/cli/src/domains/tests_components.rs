@@ -120,7 +120,7 @@ fn local_fields_are_rejected_over_tcp() {
             assert_eq!(read.permitted(WorkerTrust::Full), Ok(()));
             if local {
                 let trouble = over_tcp(&asked).unwrap_err();
-                let named = format!("`{}` names something of the worker's machine", field.name);
+                let named = format!("`{}` names a resource of the worker's machine", field.name);
                 assert!(trouble.what.starts_with(&named), "{kind}: {trouble}");
                 tried.push(format!("{kind}.{}", field.name));
             }

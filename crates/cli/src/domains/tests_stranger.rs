@@ -141,7 +141,7 @@ fn tcp_worker_rejects_commands() {
     let stop = ranlab_campaign::rig::Stop::never();
     let worker = ranlab_lab::worker::Worker::start(&RigContext::new("x"), &place, "system", part, &stop);
     let error = worker.err().unwrap().to_string();
-    assert!(error.contains("`start` names something of the worker's machine"), "{error}");
+    assert!(error.contains("`start` names a resource of the worker's machine"), "{error}");
 }
 
 /// Returns the commands of a scenario with this profile.

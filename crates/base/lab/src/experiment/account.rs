@@ -39,7 +39,7 @@ pub fn refused(settings: &BTreeMap<String, Value>) -> Option<String> {
     }
     let addresses = ["sut.e2", "sut.e42"].into_iter().filter_map(text).collect::<Vec<_>>();
     if addresses.is_empty() {
-        // Controller with another protocol.
+        // The controller uses another protocol.
         return None;
     }
     let peer = match SystemProfile::load(text("sut.peer").unwrap_or("ranlab")) {
@@ -92,10 +92,10 @@ pub fn ip(run: &Run<'_>) -> Result<IpAddr, RigError> {
     text.parse().map_err(wrong)
 }
 
-/// Returns an address of a component from those it reported.
-pub fn address(told: &BTreeMap<String, String>, name: &str) -> Result<Address, RigError> {
+/// Returns the address `name` from the addresses that a component reported.
+pub fn address(addresses: &BTreeMap<String, String>, name: &str) -> Result<Address, RigError> {
     let missing = || RigError::Rig(format!("the component does not report its address `{name}`"));
-    let text = told.get(name).ok_or_else(missing)?;
+    let text = addresses.get(name).ok_or_else(missing)?;
     text.parse().map_err(|error| RigError::Rig(format!("`{name}`: {error}")))
 }
 
@@ -111,7 +111,7 @@ mod tests {
         };
         let told = of("external", "flexric", "unix:///run/e2").unwrap();
         assert!(told.contains("speaks sctp, shim, tcp and not unix"), "{told}");
-        // Addresses of the gateway in front of it.
+        // These are addresses of a gateway in front of the controller.
         assert_eq!(of("external", "flexric", "tcp://10.0.0.9:36421"), None);
         assert_eq!(of("external", "flexric", "shim:///run/e2/10.0.0.9:36421"), None);
         assert_eq!(of("external", "ranlab", "tcp://10.0.0.9:36421"), None);

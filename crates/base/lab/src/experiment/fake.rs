@@ -26,13 +26,13 @@ pub type Log = Arc<Mutex<Vec<String>>>;
 pub struct FakeBehaviour {
     /// Values of each snapshot.
     pub look: BTreeMap<&'static str, f64>,
-    /// Addresses it listens on.
+    /// Addresses on which the component listens.
     pub addresses: BTreeMap<&'static str, &'static str>,
     /// Report of a window.
     pub report: Report,
-    /// Whether it is dead at the first snapshot in a window.
+    /// Whether the component is dead at the first snapshot in a window.
     pub dies: bool,
-    /// Whether its connection ends at the first snapshot in a window.
+    /// Whether the component's connection ends at the first snapshot in a window.
     pub vanishes: bool,
     /// Stops the campaign when the first window begins.
     pub stops: Option<Stop>,

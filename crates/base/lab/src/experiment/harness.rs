@@ -49,7 +49,7 @@ fn stood_still(
     recorder.scalar(noise::STALLED, tools().map(|report| report.stood_still_s).reduce(f64::max)?);
     let share = tools().map(|report| report.stood_still_s / report.wall_s).fold(0.0, f64::max);
     let breach = LimitViolation::above(
-        "share of the window in which the load stood still",
+        "share of the window in which the load stalled",
         share,
         STOOD_STILL_AT_MOST,
     )?;
@@ -136,7 +136,7 @@ impl<E: Experiment> RunningExperiment<E> {
         Self { lab: lab.clone(), experiment, up: Deployed::default(), used: false }
     }
 
-    /// Starts the components that do not run as the run requires; returns whether there were any.
+    /// Starts the components that are not running as the run requires. Returns whether any were started.
     fn bring_up(&mut self, run: &Run<'_>) -> Result<bool, RigError> {
         let mut stage = Deployment { lab: &self.lab, run, up: &mut self.up, standing: 0, changed: false };
         self.experiment.bring_up(run, &mut stage)?;
@@ -155,7 +155,7 @@ impl<E: Experiment> RunningExperiment<E> {
             return Ok(());
         }
         let load = self.experiment.load(&run)?.ok_or_else(|| {
-            RigError::Rig(format!("this rig's load is one: `{LOAD_AT}` must be one place, and not {places}"))
+            RigError::Rig(format!("this rig's load cannot be divided: `{LOAD_AT}` must be one place, not {places}"))
         })?;
         divided(&load, places).map(drop)
     }
@@ -195,7 +195,7 @@ impl<E: Experiment> Rig for RunningExperiment<E> {
         let taken = if parts { self.up.window(&run.stop, run.duration)? } else { Vec::new() };
         let window = Window { lab: &self.lab, taken };
         window.record(run, &description, recorder);
-        // Read before anything else changes the system.
+        // Reads the counters of the system before anything else changes it.
         let unread = if reads { readback::record(run, recorder, before)? } else { None };
         let outcome = self.experiment.record(run, &window, recorder)?;
         let delayed = self.experiment.send_delay_at_most(run).and_then(|most| delayed(run, recorder, most));
@@ -203,7 +203,7 @@ impl<E: Experiment> Rig for RunningExperiment<E> {
         let outcome = third_party::judge(recorder, outcome, window.reports(Account::Sut), unread);
         let places = window.taken.iter().flat_map(|taken| &taken.places);
         let machines: Vec<_> = places.map(|(host, report)| (host, report)).collect();
-        // A rig without measurements of time has no such keys.
+        // A rig without measurements of time has no key [`keys::WHEN_NOISY`].
         let judged = parts && description.keys.iter().any(|key| key.path == keys::WHEN_NOISY);
         let noisy = if judged { noise::judge(run, recorder, &machines) } else { None };
         Ok(noisy.or(delayed).unwrap_or(outcome))

@@ -1,5 +1,5 @@
-//! What the rigs of every domain share: the harness that starts components and measures windows, keys, noise, profiles of
-//! third-party systems, and accounts of CPU time and memory.
+//! Code shared by the rigs of every domain: the harness that starts components and measures windows, keys, noise,
+//! profiles of third-party systems, and accounts of CPU time and memory.
 
 pub mod account;
 pub mod fake;

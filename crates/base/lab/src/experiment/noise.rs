@@ -30,7 +30,7 @@ pub fn metrics() -> Vec<Metric> {
     metrics! {
         Scalar Lower STEAL "" "share of CPU time that the hypervisor gave to other guests, worst machine";
         Scalar Lower OTHER "cores" "CPU cores used by other processes, worst machine" .formerly("host.foreign_cores");
-        Scalar Lower OTHER_SHARE "" "the same as a share of the machine" .formerly("host.foreign_share");
+        Scalar Lower OTHER_SHARE "" "CPU time used by other processes, as a share of the machine" .formerly("host.foreign_share");
         Scalar Lower PRESSURE "" "share of time in which a process waited for a CPU, worst machine";
         Scalar Lower POWER "W" "power of the processors of all machines, if available (RAPL)" .formerly("host.watts");
         Scalar Lower STALLED "s" "time for which the load generator stalled (stopped, or without a CPU for over 250 ms)" .formerly("tool.stood_still_s");
@@ -98,8 +98,8 @@ pub fn judge(
     Some(recorder.judge(broken.map(|breach| (Outcome::Invalid, breach))))
 }
 
-/// Identifies a machine: several workers on one kernel are one machine; if the kernel is unknown, those at
-/// one destination.
+/// Identifies a machine: several workers on one kernel are one machine; if the kernel is unknown, all workers at one
+/// destination are.
 fn machine_name(host: &WorkerLocation, report: &Report) -> String {
     match (&report.boot, host) {
         (Some(boot), _) => boot.clone(),
@@ -154,7 +154,7 @@ pub fn disturbances(results: &Results) -> Vec<String> {
     });
     let foreign = beyond(results, OTHER_SHARE, limit("host.other_at_most", 0.1)).map(|(count, worst)| {
         let worst = worst * 100.0;
-        format!("Work that is not the experiment's used up to {worst:.0} % of a machine during {count}.")
+        format!("Other processes used up to {worst:.0} % of a machine during {count}.")
     });
     steal.into_iter().chain(foreign).collect()
 }
@@ -173,7 +173,7 @@ pub fn remarks(results: &Results) -> Vec<String> {
     });
     let clocks = beyond(results, "clock_error_us", 0.0).map(|(_, worst)| {
         format!(
-            "Latencies between machines may be wrong by {worst:.0} us: so well are their clocks known to each other."
+            "Latencies between machines may be wrong by {worst:.0} us, because of the error of their clock offsets."
         )
     });
     unsent.chain(clocks).chain(third_party::remarks(results)).collect()
@@ -266,7 +266,7 @@ mod tests {
         assert_eq!(judged("invalid", &[(&WorkerLocation::Local, &sut), (&beyond, &load)]).0, None);
         load.boot = Some("b".to_owned());
         let outcome = judged("invalid", &[(&WorkerLocation::Local, &sut), (&beyond, &load)]).0;
-        assert_eq!(outcome, Some(Outcome::Invalid), "on two machines each has its own work alone");
+        assert_eq!(outcome, Some(Outcome::Invalid), "on two machines, each component counts on its own machine only");
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub struct SystemProfile {
     pub title: String,
     /// Version that the profile describes.
     pub version: String,
-    /// Origin.
+    /// Origin of the system, as a URL.
     #[serde(default)]
     pub source: String,
     /// Licence, and its restrictions.
@@ -88,7 +88,7 @@ pub struct SystemProfile {
     /// Output lines that qualify a result.
     #[serde(default)]
     pub warn: Vec<WarnLine>,
-    /// Settings that make it comparable, by setting name.
+    /// Settings that make the system comparable, by setting name.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
     /// Missing or poor features that affect a measurement.
@@ -102,12 +102,12 @@ pub struct SystemProfile {
 pub struct ProfileParameter {
     /// Description.
     pub about: String,
-    /// Default; required if absent.
+    /// Default value. Without a default, the scenario must provide the value.
     #[serde(default)]
     pub default: Option<String>,
 }
 
-/// Addresses of a system; an empty one is given by the scenario or does not exist.
+/// Addresses of a system. An empty address is given by the scenario or does not exist.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Addresses {
@@ -127,11 +127,11 @@ pub struct Addresses {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct WireDeviations {
-    /// E2AP versions that it can be built for.
+    /// E2AP versions for which the system can be built.
     pub e2ap: Vec<String>,
     /// E2 transports, by address scheme.
     pub transports: Vec<String>,
-    /// E42 dialect of its xApps; empty: no E42.
+    /// E42 dialect of its xApps; empty if the system has no E42.
     pub e42: String,
     /// Whether indications carry sequence numbers, so that losses can be counted.
     pub numbers_indications: bool,
@@ -243,7 +243,7 @@ impl SystemProfile {
 
     fn check(&self) -> Result<(), String> {
         if !self.run.stop.is_empty() && self.run.start.is_empty() {
-            return Err("`run.stop` has no `run.start`: what was not started is not ended".to_owned());
+            return Err("`run.stop` has no `run.start`: only a started program can be stopped".to_owned());
         }
         if !self.ready.line.is_empty() && self.run.start.is_empty() {
             return Err(
@@ -320,7 +320,7 @@ impl SystemProfile {
         for text in own.into_iter().chain(urls) {
             *text = values.fill(text).map_err(wrong)?;
         }
-        // A build without these metrics: `NAME=` in `sut.fill`.
+        // `NAME=` in `sut.fill` declares a build without these metrics, so the URL is empty.
         filled.read_back.retain(|one| !one.url.is_empty());
         filled.check().map_err(|why| wrong(TemplateError::Wrong(why)))?;
         Ok(filled)

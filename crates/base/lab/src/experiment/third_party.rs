@@ -60,7 +60,7 @@ pub fn refused_key(why: &str) -> Key {
     Key::new(PEER, Kind::Text, &format!("no profile can be measured here: {why}")).optional()
 }
 
-/// Returns that reason if a point names a profile.
+/// Returns this reason as an error if a point names a profile.
 pub fn refused(settings: &BTreeMap<String, Value>, why: &str) -> Option<Result<String, String>> {
     settings
         .contains_key(PEER)
@@ -200,13 +200,13 @@ pub fn remarks(results: &Results) -> Vec<String> {
         let Ok(peer) = SystemProfile::load(name) else { continue };
         let of = format!("{} {}", peer.title, peer.version);
         if peer.read_back.is_empty() && !asked {
-            told.push(format!("{of} is not asked what it took in: that is known by its answers alone."));
+            told.push(format!("{of} is not queried; its responses are the only evidence."));
         }
         let runs = || results.points.iter().flat_map(|point| &point.runs);
         let recorded =
             |one: &&UnreliableMetric| runs().any(|run| run.recording.metrics.contains_key(&one.metric));
         for UnreliableMetric { metric, why } in peer.distrust.iter().filter(recorded) {
-            told.push(format!("`{metric}` is not to be believed of {of}: {why}."));
+            told.push(format!("`{metric}` is unreliable for {of}: {why}."));
         }
     }
     told
@@ -219,9 +219,9 @@ pub struct PlannedCommand {
     pub peer: String,
     /// Location.
     pub at: String,
-    /// Purpose: `start`, `ready`, `reset`, `stop`; of a vBBU `cu`, `du`.
+    /// Purpose: `start`, `ready`, `reset`, `stop`; for a vBBU, `cu` or `du`.
     pub name: &'static str,
-    /// Time at which it runs.
+    /// Time at which the command runs, in words.
     pub when: &'static str,
     /// Program and arguments.
     pub argv: Vec<String>,

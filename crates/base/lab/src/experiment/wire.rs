@@ -38,7 +38,7 @@ pub fn record(recorder: &mut Recorder, interface: &str, peers: &Report) {
         let (name, _, _) = COUNTED[counted];
         recorder.scalar(&format!("{interface}_{direction}_{name}"), value / seconds);
     };
-    // The controller receives what a peer sends.
+    // The controller receives the messages that a peer sends.
     for (direction, name) in [("rx", "messages_sent"), ("tx", "messages_received")] {
         if let Some(messages) = peers.numbers.get(name) {
             scalar(direction, 0, *messages);
@@ -87,7 +87,7 @@ mod tests {
     use ranlab_host::traffic::ProcessTraffic;
 
     #[test]
-    fn sent_by_peers_is_received_by_the_controller() {
+    fn messages_sent_by_peers_count_as_received_by_controller() {
         let wire = ProcessTraffic {
             connections: 2,
             sent_bytes: 1_000_000,

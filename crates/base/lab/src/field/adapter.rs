@@ -1,4 +1,4 @@
-//! How values are written whose types belong to other crates. Rust allows `impl Setting for T` only where the trait or the
+//! Notations of values whose types belong to other crates. Rust allows `impl FieldType for T` only where the trait or the
 //! type is declared; a crate of a domain declares an adapter instead.
 
 use std::fmt::Display;
@@ -10,7 +10,7 @@ use ranlab_campaign::value::Value;
 
 use super::{FieldType, quoted};
 
-/// How a value of type `T` is written. The functions are those of [`FieldType`].
+/// Notation of values of type `T`. The functions are those of [`FieldType`].
 pub trait As<T> {
     /// Whether an error of [`from_value`](Self::from_value) is a complete sentence.
     const EXPLAINS: bool = false;
@@ -113,7 +113,7 @@ impl<T, A: As<T>> As<Vec<T>> for Each<A> {
     }
 }
 
-/// Declares how values of closed sets are written: `impl As<Type> for Adapter`, a name for each.
+/// Declares the notation of an enum by a name for each value: `impl As<Type> for Adapter`.
 #[macro_export]
 macro_rules! names {
     ($adapter:ident: $($type:ty { $($name:literal => $member:path),* $(,)? })*) => {$(

@@ -7,7 +7,7 @@ use super::As;
 /// Checks that texts round-trip, and that invalid texts are rejected with the allowed values.
 ///
 /// # Panics
-/// A text is read otherwise.
+/// Panics if a text does not round-trip, or an invalid text is accepted.
 pub fn reads<A: As<T>, T>(written: &[&str], wrong: &[(&str, &str)]) {
     for text in written {
         let read = A::from_value(&Value::from(*text));

@@ -30,7 +30,7 @@ fn config_reads_its_own_output_and_rejects_other_input() {
     assert_eq!(serde_json::from_str::<Example>(&text).unwrap(), example);
     for (text, why) in [
         (r#"{"count":10}"#, "`count` must be a whole number from 1 to 9; it is 10"),
-        (r#"{"coutn":1}"#, "there is no `coutn`; `count` is near"),
+        (r#"{"coutn":1}"#, "there is no `coutn`; the nearest name is `count`"),
         (r#"{"connect":"here"}"#, "expected ADDRESS:PORT, for example 127.0.0.1:8080"),
     ] {
         let error = serde_json::from_str::<Example>(text).unwrap_err().to_string();

@@ -39,11 +39,12 @@ pub struct Worker {
     pub role: &'static str,
     /// Location of the worker.
     pub host: WorkerLocation,
-    /// Its clock minus ours, in microseconds. Zero on this machine.
+    /// Clock of the worker minus the local clock, in microseconds. Zero on this machine.
     pub clock_offset_us: f64,
-    /// Maximum error of that offset, in microseconds. Zero on this machine.
+    /// Maximum error of the clock offset, in microseconds. Zero on this machine.
     pub clock_error_us: f64,
-    /// Change of the offset from the first measurement to the end of a window, in microseconds. Zero on this machine.
+    /// Change of the clock offset from the first measurement to the end of a window, in microseconds. Zero on this
+    /// machine.
     pub clock_drift_us: f64,
     /// Addresses and process of the component.
     pub ready: Ready,
@@ -92,14 +93,14 @@ impl Worker {
         Ok(worker)
     }
 
-    /// Starts its component.
+    /// Starts the worker's component.
     pub fn bring_up(&mut self, part: AnyComponent, stop: &Stop) -> Result<(), RigError> {
         self.waits = part.waits();
         self.ready = self.ask(&Request::start(&part)?, self.waits.start, stop)?;
         Ok(())
     }
 
-    /// Resets its component for the next repetition.
+    /// Resets the worker's component for the next repetition.
     pub fn reset(&mut self, stop: &Stop) -> Result<(), RigError> {
         self.ask(&Request::Reset, self.waits.start, stop)
     }
@@ -268,14 +269,14 @@ impl Worker {
         let read = |line: String| serde_json::from_str(&line).map_err(|error| error.to_string());
         let reply = line.map_err(|error| error.to_string()).and_then(read).map_err(|error| {
             RigError::Rig(format!(
-                "the worker of the {} at {} answers no JSON: {error}",
+                "the worker of the {} at {} sent invalid JSON: {error}",
                 self.role, self.host
             ))
         })?;
         self.owing = false;
         match reply {
             Reply::Ok(value) => serde_json::from_value(value).map_err(|error| {
-                RigError::Rig(format!("the worker of the {} answers oddly: {error}", self.role))
+                RigError::Rig(format!("the worker of the {} sent an invalid response: {error}", self.role))
             }),
             Reply::Error(trouble) => Err(match trouble.fault {
                 FaultOwner::Sut => RigError::Sut(trouble.what),
@@ -287,9 +288,9 @@ impl Worker {
 
     /// Returns the error for a worker that no longer responds.
     fn gone(&mut self) -> RigError {
-        // Its output closes shortly before it exits.
+        // The worker's output closes shortly before the worker exits.
         let how = match &mut self.child {
-            _ if self.owing => Some("a question to it was given up".to_owned()),
+            _ if self.owing => Some("an earlier request to it was abandoned".to_owned()),
             Some(child) => child.wait(LAST_WORDS_WAIT),
             None => None,
         };
@@ -333,7 +334,7 @@ fn looked_until(
         }
         if Instant::now() >= deadline {
             return Err(RigError::Sut(format!(
-                "{what} did not happen within {} s ({numbers:?})",
+                "timed out after {} s waiting for {what} ({numbers:?})",
                 patience.as_secs()
             )));
         }
@@ -341,7 +342,7 @@ fn looked_until(
     }
 }
 
-/// Returns the error of an offset used for a whole window. It was accurate to `first_us` at the begin; at the end
+/// Returns the error of an offset used for a whole window. It was accurate to `first_us` at the beginning; at the end
 /// another offset was measured with accuracy `last_us`.
 fn error_with_drift(first_us: f64, last_us: f64, drift_us: f64) -> f64 {
     first_us.max(drift_us.abs() + last_us)
@@ -360,7 +361,7 @@ impl Drop for Worker {
         let patience = self.waits.end + END_WAIT;
         match &mut self.child {
             Some(child) => drop(child.wait(patience)),
-            // Its response confirms that the component has ended. If another response is overdue, wait for the end of
+            // The response confirms that the component has ended. If another response is overdue, wait for the end of
             // the connection.
             None => {
                 let deadline = Instant::now() + patience;

@@ -62,7 +62,7 @@ impl Request {
     /// Returns the request to start a component.
     ///
     /// # Errors
-    /// Its configuration is no JSON, which is a bug.
+    /// The configuration cannot be serialised as JSON, which is a bug.
     pub fn start(part: &AnyComponent) -> Result<Self, RigError> {
         let part = serde_json::to_value(part).map_err(|error| RigError::Rig(error.to_string()))?;
         Ok(Self::Start { part })
@@ -136,11 +136,11 @@ pub struct Ready {
 pub struct Report {
     /// Length of the window, in seconds.
     pub wall_s: f64,
-    /// Resource usage of its process, if it runs on that machine.
+    /// Resource usage of the component's process, if it runs on the worker's machine.
     pub process: Option<ProcessReport>,
-    /// Resource usage of its machine.
+    /// Resource usage of the worker's machine.
     pub machine: Option<MachineReport>,
-    /// Boot identifier of that machine, by which workers in different network namespaces of one machine are recognized.
+    /// Boot identifier of the worker's machine. It identifies workers in different network namespaces of one machine.
     /// `None` if the kernel does not report it.
     #[serde(default)]
     pub boot: Option<String>,
@@ -149,7 +149,7 @@ pub struct Report {
     /// Processes of a third-party system that were stopped by a signal. `None` if the system is not watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stops: Option<Vec<Stopped>>,
-    /// Warnings from its output that cast doubt on the result, one sentence each.
+    /// Warnings from the component's output that cast doubt on the result, one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// Time for which this worker was suspended (stopped by a signal, or without a CPU for over 250 ms), in seconds.
@@ -194,14 +194,14 @@ impl Report {
 /// The component did not report it.
 pub fn number(numbers: &Counters, name: &str) -> Result<f64, RigError> {
     let known = || numbers.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
-    let missing = || RigError::Rig(format!("the part reported no `{name}`; it reported {}", known()));
+    let missing = || RigError::Rig(format!("the component reported no `{name}`; it reported {}", known()));
     numbers.get(name).copied().ok_or_else(missing)
 }
 
 /// A process that was stopped by a signal during a window.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stopped {
-    /// Its name.
+    /// Name of the process.
     pub who: String,
     /// Begin of the stop, in seconds since the window began.
     pub from_s: f64,

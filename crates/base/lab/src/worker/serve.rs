@@ -18,9 +18,9 @@ use crate::{Registry, RunningComponent};
 /// Requests that a worker accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkerTrust {
-    /// All, including commands of the user. For callers who could start this process anyway.
+    /// All requests, including commands of the user. For callers that could start this process anyway.
     Full,
-    /// Built-in components only. For anyone who can connect to the socket.
+    /// Requests for built-in components only. For all peers that can connect to the socket.
     PartsOnly,
 }
 
@@ -42,7 +42,7 @@ fn keep_panics() {
     ONCE.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            // The first panic causes the others.
+            // Stores the first panic only, because it causes the others.
             let _ = PANIC.set(info.to_string().replace('\n', " "));
             before(info);
         }));
@@ -52,7 +52,7 @@ fn keep_panics() {
 fn sound(panic: Option<&String>) -> Result<(), ComponentError> {
     match panic {
         Some(panic) => {
-            Err(ComponentError { fault: FaultOwner::Rig, what: format!("a thread of the part {panic}") })
+            Err(ComponentError { fault: FaultOwner::Rig, what: format!("a thread of the component {panic}") })
         }
         None => Ok(()),
     }
@@ -93,13 +93,13 @@ pub fn serve(
             let stop = matches!(request, Ok(Request::Stop));
             let reply = match request {
                 Ok(Request::Stop) => bench.answer(Request::Stop).await.unwrap_or_else(Reply::Error),
-                Ok(request) => match wanted(bench.answer(request), &mut early, &mut lines).await {
+                Ok(request) => match unless_ended(bench.answer(request), &mut early, &mut lines).await {
                     Some(reply) => reply.unwrap_or_else(Reply::Error),
                     None => break,
                 },
                 Err(error) => Reply::Error(ComponentError {
                     fault: FaultOwner::Rig,
-                    what: format!("no request: {error}"),
+                    what: format!("invalid request: {error}"),
                 }),
             };
             // Written as a whole: on a socket with TCP_NODELAY each piece would be a packet.
@@ -127,9 +127,9 @@ async fn next(early: &mut Option<Line>, lines: &mut Receiver<Line>) -> Option<Li
     }
 }
 
-/// Waits for an answer. Returns `None` if the input ends or a stop request arrives in the meantime; whatever a starting
-/// component has created by then is dropped.
-async fn wanted<T>(
+/// Waits for an answer. Returns `None` if the input ends or a stop request arrives in the meantime; everything that a
+/// starting component has created by then is dropped.
+async fn unless_ended<T>(
     answer: impl Future<Output = T>,
     early: &mut Option<Line>,
     lines: &mut Receiver<Line>,
@@ -181,12 +181,12 @@ impl WorkerSession {
                 ok(ClockReading { unix_ns: u64::try_from(now.as_nanos()).unwrap_or(u64::MAX) })
             }
             Request::Start { .. } if self.part.is_some() => {
-                Err(ComponentError { fault: FaultOwner::Rig, what: "a worker holds one part".to_owned() })
+                Err(ComponentError { fault: FaultOwner::Rig, what: "a worker runs only one component".to_owned() })
             }
             Request::Start { part } => {
                 let part = self.registry.component(part).map_err(|what| ComponentError {
                     fault: FaultOwner::Rig,
-                    what: format!("no request: {what}"),
+                    what: format!("invalid request: {what}"),
                 })?;
                 // Recorded before the component is up, because the campaign may disconnect in the meantime.
                 GRACE_MS.fetch_max(part.waits().restore.as_millis() as u64, Ordering::Relaxed);
@@ -219,7 +219,7 @@ impl WorkerSession {
                 held.alive()?;
                 let begun = held.window.take().ok_or_else(|| ComponentError {
                     fault: FaultOwner::Rig,
-                    what: "no window was begun".to_owned(),
+                    what: "no window is open".to_owned(),
                 })?;
                 let mut report = held.meters.end(begun.elapsed());
                 held.running.end(&mut report);
@@ -243,7 +243,7 @@ impl WorkerSession {
     fn held(&mut self) -> Result<&mut HeldComponent, ComponentError> {
         self.part
             .as_mut()
-            .ok_or_else(|| ComponentError { fault: FaultOwner::Rig, what: "no part was started".to_owned() })
+            .ok_or_else(|| ComponentError { fault: FaultOwner::Rig, what: "no component was started".to_owned() })
     }
 }
 
@@ -291,8 +291,8 @@ mod tests {
             "nonsense\n{\"op\":\"begin\"}\n{\"op\":\"start\",\"part\":{\"type\":\"rocket\"}}\n{\"op\":\"hello\"}",
             WorkerTrust::Full,
         );
-        assert!(trouble(&replies[0]).starts_with("no request"), "{replies:?}");
-        assert_eq!(trouble(&replies[1]), "no part was started");
+        assert!(trouble(&replies[0]).starts_with("invalid request"), "{replies:?}");
+        assert_eq!(trouble(&replies[1]), "no component was started");
         assert!(trouble(&replies[2]).contains("rocket"), "{replies:?}");
         assert!(matches!(replies[3], Reply::Ok(_)));
     }
@@ -308,8 +308,8 @@ mod tests {
         );
         assert!(trouble(&replies[0]).contains("no-such-program"), "{replies:?}");
         assert!(matches!(replies[1], Reply::Ok(_)), "{replies:?}");
-        assert_eq!(trouble(&replies[2]), "a worker holds one part");
-        assert_eq!(trouble(&replies[3]), "no window was begun");
+        assert_eq!(trouble(&replies[2]), "a worker runs only one component");
+        assert_eq!(trouble(&replies[3]), "no window is open");
         let Reply::Ok(report) = replies[5].clone() else { panic!("{replies:?}") };
         let report: Report = serde_json::from_value(report).unwrap();
         assert!(report.process.is_none() && report.wall_s >= 0.0);
@@ -319,7 +319,7 @@ mod tests {
     fn panic_in_thread_answers_every_later_request() {
         assert_eq!(sound(None), Ok(()));
         let trouble = sound(Some(&"panicked at x.rs:1:2: index out of bounds".to_owned())).unwrap_err();
-        assert_eq!(trouble.what, "a thread of the part panicked at x.rs:1:2: index out of bounds");
+        assert_eq!(trouble.what, "a thread of the component panicked at x.rs:1:2: index out of bounds");
         assert_eq!(trouble.fault, FaultOwner::Rig);
     }
 

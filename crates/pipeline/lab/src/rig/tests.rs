@@ -89,7 +89,7 @@ fn engine_report_determines_the_outcome() {
     for (missing, _) in NUMBERS {
         let numbers: Vec<_> = NUMBERS.into_iter().filter(|(name, _)| *name != missing).collect();
         let error = recorded(&numbers).0.unwrap_err().to_string();
-        assert!(error.contains(&format!("the part reported no `{missing}`")), "{error}");
+        assert!(error.contains(&format!("the component reported no `{missing}`")), "{error}");
     }
 }
 
@@ -148,7 +148,7 @@ fn invalid_settings_are_rejected_before_start() {
         ("sut.tier", "nic", "`sut.tier` \"nic\" is not supported by \"native\""),
         ("pipeline.name", "carrier-pigeon", "[pipeline]"),
         ("load.dir", "sideways", "[load]"),
-        ("sut.at", "mars", "`sut.at`: \"mars\" is no place for a worker"),
+        ("sut.at", "mars", "`sut.at`: \"mars\" is not a worker location"),
         ("sut.isa", "quantum", "`isa` must be one of"),
     ] {
         let mut rig = RunningExperiment::new(&RigContext::new("no-such-program"), Pipeline);

@@ -35,7 +35,7 @@ pub struct DeployedComponent {
 }
 
 impl DeployedComponent {
-    /// Returns whether it has this configuration at these locations.
+    /// Returns whether the component has this configuration at these locations.
     fn is(
         &self,
         side: Account,
@@ -81,8 +81,8 @@ impl DeployedComponent {
     }
 }
 
-/// Running components in start order; they are stopped in reverse order, so that no component loses the one
-/// it depends on.
+/// Running components in start order; they are stopped in reverse order, so that no component loses a component on
+/// which it depends.
 #[derive(Default)]
 pub struct Deployed {
     pub placed: Vec<DeployedComponent>,
@@ -96,9 +96,8 @@ impl Drop for Deployed {
     }
 }
 
-/// Stage for the components of a run. A component that already runs with the required configuration is kept.
-/// One that differs, e.g. after a change of settings by a search, is restarted, and so are all that follow
-/// it.
+/// Stage for the components of a run. A component that already runs with the required configuration is kept. One that
+/// differs, e.g. after a change of settings by a search, is restarted, and so are all components that follow it.
 pub struct Deployment<'a> {
     pub lab: &'a RigContext,
     pub run: &'a Run<'a>,
@@ -115,8 +114,8 @@ impl Deployment<'_> {
         self.place(Account::Sut, role, at, &|_| part.clone())
     }
 
-    /// Like [`sut`](Self::sut), for a component of the measurement tool; if the key lists several machines,
-    /// each runs a share of it.
+    /// Like [`sut`](Self::sut), for a component of the measurement tool; if the key lists several machines, each
+    /// machine runs a share of the component.
     pub fn tool(
         &mut self,
         role: &'static str,
@@ -187,7 +186,7 @@ impl Deployment<'_> {
     /// Waits until a component's numbers satisfy a condition; returns immediately if nothing was restarted.
     ///
     /// # Errors
-    /// A timeout is a fault of the system under test.
+    /// A timeout is an error of the system under test.
     pub fn wait(
         &mut self,
         role: &str,
@@ -237,11 +236,11 @@ impl Deployed {
 
     fn crew(&mut self, role: &str) -> Result<&mut WorkerGroup, RigError> {
         let found = self.placed.iter_mut().find(|placed| placed.role == role).map(|placed| &mut placed.crew);
-        found.ok_or_else(|| RigError::Rig(format!("there is no part \"{role}\"")))
+        found.ok_or_else(|| RigError::Rig(format!("there is no component \"{role}\"")))
     }
 
-    /// Opens a window on all components, checks them, and closes it. The windows of components that were
-    /// started last lie within those of all others.
+    /// Opens a window on all components, checks them, and closes it. The windows of components that were started last
+    /// lie within the windows of all others.
     pub fn window(&mut self, stop: &Stop, length: Duration) -> Result<Vec<ComponentReport>, RigError> {
         self.placed.iter_mut().try_for_each(|placed| placed.crew.begin(stop))?;
         match self.ending(stop)? {

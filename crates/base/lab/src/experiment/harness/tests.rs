@@ -133,7 +133,7 @@ fn components_start_in_order_and_stop_in_reverse() {
     assert_eq!((recording.metrics["sent"], recording.metrics[TOOL_CORES]), (7.0, 0.5));
     // Both run on one machine, and their CPU time does not count as foreign.
     assert_eq!(recording.metrics["host.other_cores"], 0.0);
-    assert!(!recording.metrics.contains_key(account::CPU_CORES), "the rig does not say that it measures it");
+    assert!(!recording.metrics.contains_key(account::CPU_CORES), "the rig does not declare this metric");
     rig.tear_down();
     assert_eq!(asked(&log), ["load stop", "system stop"]);
     rig.tear_down();
@@ -202,11 +202,11 @@ fn component_failure_at_window_end_is_an_error() {
 }
 
 #[test]
-fn failed_start_is_the_systems_fault() {
+fn failed_start_is_an_error_of_the_system() {
     let (mut rig, point, log) = two(FakeBehaviour { look: [("alive", 0.0)].into(), ..up() }, up());
     let error = rig.prepare(&fake::run(&point)).unwrap_err();
     assert!(
-        matches!(&error, RigError::Sut(why) if why.contains("the system up did not happen within")),
+        matches!(&error, RigError::Sut(why) if why.contains("waiting for the system up")),
         "{error}"
     );
     drop(rig);
@@ -251,11 +251,11 @@ fn missing_number_is_named_in_the_error() {
     let (mut rig, point, _) = two(up(), silent);
     rig.prepare(&fake::run(&point)).unwrap();
     let (outcome, _) = measure(&mut rig, &fake::run(&point));
-    assert_eq!(outcome, Err(RigError::Rig("the part reported no `sent`; it reported alive".to_owned())));
+    assert_eq!(outcome, Err(RigError::Rig("the component reported no `sent`; it reported alive".to_owned())));
 }
 
 #[test]
-fn divided_load_acts_as_one() {
+fn divided_load_behaves_like_one_load() {
     let busy = |cpu_s, sent| FakeBehaviour { report: fake::report(cpu_s, 1.0, &[("sent", sent)]), ..up() };
     let (mut rig, mut point, log) = shared(up(), &[busy(0.5, 7.0), busy(0.125, 4.0)]);
     point.settings.insert("load.nodes".to_owned(), Value::Int(3));
@@ -268,7 +268,7 @@ fn divided_load_acts_as_one() {
     let expected = [&["system start"], &of("load start")[..], &["system begin"], &of("load begin")].concat();
     let asked = asked(&log);
     assert_eq!(asked, [&expected[..], &of("load end"), &["system end"]].concat());
-    // A search that does not change them keeps them running.
+    // A search that changes neither component keeps both running.
     measure(&mut rig, &run).0.unwrap();
     assert!(!log.lock().unwrap().iter().any(|asked| asked.ends_with("start")));
 }
@@ -298,7 +298,7 @@ fn load_smaller_than_its_locations_is_rejected() {
     let mut list = point.settings.clone();
     list.insert("load.at".to_owned(), Value::List(vec!["local".into(), "nowhere".into()]));
     let why = rig.preview(&list).unwrap().unwrap_err();
-    assert!(why.contains("`load.at`: \"nowhere\" is no place for a worker"), "{why}");
+    assert!(why.contains("`load.at`: \"nowhere\" is not a worker location"), "{why}");
     list.insert("load.at".to_owned(), "local".into());
     assert_eq!(rig.preview(&list), None);
 }

@@ -13,7 +13,7 @@ use crate::experiment::account;
 
 /// Metric of [`Window::tool_cores`].
 pub(crate) const TOOL_CORES: &str = "tool.cpu_cores";
-/// The same for the busiest location of a divided load.
+/// Metric for the CPU cores used by the busiest location of a divided load.
 const TOOL_CORES_BUSIEST: &str = "tool.cpu_cores_busiest";
 
 /// Returns the metric for a load with several locations.
@@ -29,13 +29,13 @@ pub struct ComponentReport {
     pub side: Account,
     /// Role of the component.
     pub role: &'static str,
-    /// Maximum error of its machine's clock offset, in us; the worst of several.
+    /// Maximum error of the clock offset of the component's machine, in us. With several machines, the largest error.
     pub clock_error_us: f64,
-    /// Drift of that clock against the local one since the component was started, in us.
+    /// Drift of the machine's clock against the local clock since the component was started, in us.
     pub clock_drift_us: f64,
-    /// Addresses it listens on; of several locations, the first.
+    /// Addresses on which the component listens. With several locations, those of the first location.
     pub addresses: BTreeMap<String, String>,
-    /// Numbers of all locations together.
+    /// Joined report of all locations.
     pub report: Report,
     /// Location and report of each share.
     pub places: Vec<(WorkerLocation, Report)>,
@@ -44,7 +44,7 @@ pub struct ComponentReport {
 /// Completed window, with the reports of all components in start order.
 #[derive(Debug)]
 pub struct Window<'a> {
-    /// For components outside the window; they must have ended before it is recorded.
+    /// Context for running components outside the window. They must have ended before the window is recorded.
     pub lab: &'a RigContext,
     /// Reports of the components.
     pub taken: Vec<ComponentReport>,
@@ -59,7 +59,7 @@ impl Window<'_> {
     /// Returns the report of a required role.
     pub fn report(&self, role: &str) -> Result<&Report, RigError> {
         let found = self.find(role).map(|taken| &taken.report);
-        found.ok_or_else(|| RigError::Rig(format!("there is no part \"{role}\"")))
+        found.ok_or_else(|| RigError::Rig(format!("there is no component \"{role}\"")))
     }
 
     /// Returns the reports of one owner.
@@ -67,7 +67,7 @@ impl Window<'_> {
         self.taken.iter().filter(move |taken| taken.side == side).map(|taken| &taken.report)
     }
 
-    /// Returns the CPU seconds of the whole system under test; `None` if some of it is not metered.
+    /// Returns the CPU seconds of the whole system under test; `None` if a part of it is not metered.
     pub fn sut_cpu_s(&self) -> Option<f64> {
         self.reports(Account::Sut).map(|report| report.process.as_ref().map(|process| process.cpu_s)).sum()
     }

@@ -10,7 +10,7 @@ use super::super::{AnyComponent, Counters, Ready, Report, Request, join};
 use super::{ANSWER_WAIT, START_WAIT, Worker, looked_until};
 use crate::lab::{RigContext, WorkerLocation};
 
-/// Workers that hold one component or the shares of one. Dropping it ends all of them.
+/// Workers that run one component or the shares of one component. Dropping it ends all of them.
 pub struct WorkerGroup {
     workers: Vec<Worker>,
 }
@@ -37,10 +37,10 @@ impl WorkerGroup {
     /// # Errors
     /// There is no worker.
     pub fn first(&mut self) -> Result<&mut Worker, RigError> {
-        self.workers.first_mut().ok_or_else(|| RigError::Rig("a part has no machine".to_owned()))
+        self.workers.first_mut().ok_or_else(|| RigError::Rig("a component has no worker".to_owned()))
     }
 
-    /// Starts their components in parallel.
+    /// Starts the components of all workers in parallel.
     pub fn bring_up(&mut self, parts: Vec<AnyComponent>, stop: &Stop) -> Result<(), RigError> {
         let longest = parts.iter().map(|part| part.waits().start).max().unwrap_or(START_WAIT);
         for (worker, part) in self.workers.iter_mut().zip(&parts) {
@@ -54,17 +54,17 @@ impl WorkerGroup {
         Ok(())
     }
 
-    /// Returns the current numbers of each.
+    /// Returns the current numbers of each worker.
     pub fn looks(&mut self, stop: &Stop) -> Result<Vec<Counters>, RigError> {
         self.each(|| Some(Request::Look), ANSWER_WAIT, stop)
     }
 
-    /// Begins a measurement window on all.
+    /// Begins a measurement window on all workers.
     pub fn begin(&mut self, stop: &Stop) -> Result<(), RigError> {
         self.each::<()>(|| Some(Request::Begin), ANSWER_WAIT, stop).map(drop)
     }
 
-    /// Ends the window on all. Afterwards, offsets of remote clocks are measured again.
+    /// Ends the window on all workers. Afterwards, offsets of remote clocks are measured again.
     pub fn end(&mut self, stop: &Stop) -> Result<Vec<Report>, RigError> {
         let reports = self.each(|| Some(Request::End), ANSWER_WAIT, stop)?;
         self.workers.iter_mut().try_for_each(|worker| worker.compare_again(stop))?;
@@ -92,7 +92,7 @@ impl WorkerGroup {
         let several = self.workers.len() > 1;
         let named = |worker: &Worker, error| if several { of_place(worker, error) } else { error };
         for worker in &mut self.workers {
-            let request = request().ok_or_else(|| RigError::Rig("a machine has no share".to_owned()))?;
+            let request = request().ok_or_else(|| RigError::Rig("a worker has no share of the load".to_owned()))?;
             worker.send_request(&request).map_err(|error| named(worker, error))?;
         }
         let mut answers = Vec::with_capacity(self.workers.len());
@@ -106,13 +106,13 @@ impl WorkerGroup {
 /// Adds the location to an error, if there are several.
 fn of_place(worker: &Worker, error: RigError) -> RigError {
     let place = worker.host.to_string();
-    let told = |what: String| {
+    let located = |what: String| {
         if what.contains(&place) { what } else { format!("the {} at {place}: {what}", worker.role) }
     };
     match error {
-        RigError::Sut(what) => RigError::Sut(told(what)),
-        RigError::Environment(what) => RigError::Environment(told(what)),
-        RigError::Rig(what) => RigError::Rig(told(what)),
+        RigError::Sut(what) => RigError::Sut(located(what)),
+        RigError::Environment(what) => RigError::Environment(located(what)),
+        RigError::Rig(what) => RigError::Rig(located(what)),
         other => other,
     }
 }

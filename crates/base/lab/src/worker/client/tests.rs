@@ -37,7 +37,7 @@ impl Drop for Script {
     }
 }
 
-/// Connects to such a worker and starts a component. Returns the result.
+/// Connects to a worker with this script and starts a component. Returns the result.
 fn met(name: &str, text: &str) -> Result<(), RigError> {
     let (_script, lab) = Script::new(name, text);
     let stop = Stop::never();
@@ -58,9 +58,9 @@ fn worker_of_another_version_is_rejected() {
 #[test]
 fn invalid_response_is_an_error() {
     let chatter = why("chatter", "read line; echo Welcome to this machine; read line");
-    assert!(chatter.contains("the worker of the base stations at local answers no JSON"), "{chatter}");
+    assert!(chatter.contains("the worker of the base stations at local sent invalid JSON"), "{chatter}");
     let odd = why("odd", r#"read line; echo '{"ok":{"pid":1}}'; read line"#);
-    assert!(odd.contains("answers oddly") && odd.contains("version"), "{odd}");
+    assert!(odd.contains("sent an invalid response") && odd.contains("version"), "{odd}");
     let refuses =
         r#"read l; echo "$HELLO"; read l; echo '{"error":{"fault":"environment","what":"no disk"}}'"#;
     assert_eq!(met("refuses", refuses), Err(RigError::Environment("no disk".to_owned())));
@@ -85,7 +85,7 @@ fn exited_worker_is_reported_with_status() {
 #[test]
 fn endless_line_is_rejected() {
     let why = why("endless", "read line; head -c 9000000 /dev/zero | tr '\\0' x; sleep 60");
-    assert!(why.contains("answers no JSON: a line of more than 8388608 bytes"), "{why}");
+    assert!(why.contains("sent invalid JSON: a line of more than 8388608 bytes"), "{why}");
 }
 
 #[test]
@@ -94,9 +94,9 @@ fn hanging_worker_is_abandoned_on_stop() {
     let mut worker = Worker::start_idle(&lab, &WorkerLocation::Local, "RIC", &Stop::never()).unwrap();
     let soon = Stop::never().with_deadline(Instant::now());
     assert_eq!(worker.counters(&soon).unwrap_err(), RigError::Stopped);
-    // Its late response would be taken for that of the next request.
+    // The late response would be mistaken for the response to the next request.
     let again = worker.counters(&Stop::never()).unwrap_err().to_string();
-    assert!(again.contains("a question to it was given up"), "{again}");
+    assert!(again.contains("an earlier request to it was abandoned"), "{again}");
 }
 
 /// A worker over TCP whose clock is ahead of this clock, and further ahead after a window. The last request is recorded.
@@ -125,7 +125,7 @@ fn remote_clock_offset_has_error_and_drop_ends_component() {
                     serde_json::to_string(&Report::default()).unwrap()
                 }
                 Request::Stop => {
-                    // A system that takes time to release its resources.
+                    // Simulates a system that takes time to release its resources.
                     std::thread::sleep(Duration::from_millis(100));
                     leaves.store(true, Ordering::Relaxed);
                     "null".to_owned()
@@ -146,11 +146,11 @@ fn remote_clock_offset_has_error_and_drop_ends_component() {
     assert!((met.clock_offset_us - AHEAD_US).abs() <= first, "{} +- {first}", met.clock_offset_us);
     met.begin(&stop).unwrap();
     met.end(&stop).unwrap();
-    // One second more, within the error of both measurements. The error has grown accordingly.
+    // The clock has drifted by one second, within the error of both measurements. The error has grown accordingly.
     assert!((met.clock_drift_us - 1e6).abs() <= first + met.clock_error_us);
     assert!(met.clock_error_us >= 1e6 - first, "{}", met.clock_error_us);
     drop(met);
-    assert!(gone.load(Ordering::Relaxed), "the next repeat would meet this one's part");
+    assert!(gone.load(Ordering::Relaxed), "the component would still run in the next repeat");
     assert_eq!(worker.join().unwrap(), r#"{"op":"stop"}"#);
     let nobody =
         Worker::start_idle(&RigContext::new("unused"), &"tcp://127.0.0.1:1".parse().unwrap(), "xApp", &stop);
