@@ -20,8 +20,8 @@ pub use threshold::{Threshold, ThresholdError, ThresholdResult, ThresholdVerdict
 /// The setting that distinguishes the sides of [`together`].
 pub const COMPARED: &str = "compared";
 
-/// Metrics of the machine and of the tool itself: they show the quality of the measurement, and are compared
-/// only by name.
+/// Metrics of the machine and of the tool itself. They show the quality of the measurement, and are compared only if an
+/// option names them.
 const ABOUT_MEASURING: [&str; 2] = ["host.", "tool."];
 
 /// Options of a comparison.
@@ -40,7 +40,7 @@ pub struct Options {
 pub struct Comparison {
     /// Sentence for people: the differing settings, and the conclusion.
     pub sentence: String,
-    /// Settings that are not the same in both.
+    /// Settings that differ between the campaigns.
     pub settings: Vec<SettingDifference>,
     /// Each metric over all points, the strongest evidence first.
     pub metrics: Vec<MetricEvidence>,
@@ -48,7 +48,7 @@ pub struct Comparison {
     pub rows: Vec<Row>,
     /// Shared points at which one side has no numbers.
     pub lost: Vec<Lost>,
-    /// Points of the first without a partner in the second, and the reverse.
+    /// Number of points of the first campaign without a partner in the second, and the reverse.
     pub unmatched: (usize, usize),
     /// Reason why the A/A spread is missing in some rows, if it is.
     pub floor_missing: Option<&'static str>,
@@ -56,7 +56,7 @@ pub struct Comparison {
     pub thresholds: Vec<ThresholdResult>,
 }
 
-/// A metric of a point in both.
+/// A metric of a point that both campaigns have.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
     /// Label of the point.
@@ -77,7 +77,7 @@ pub struct Row {
     pub second: Json,
     /// Relative change, b / a - 1; (b - a) / |a| if a value is not above 0; infinite if a is 0.
     pub change: f64,
-    /// Its interval, on a log scale if all values are above 0; `None` with a single repeat.
+    /// Interval of the change, on a log scale if all values are above 0; `None` with a single repeat.
     pub interval: Option<(f64, f64)>,
     /// Two-sided probability of such a change by chance; `None` with a single repeat.
     pub p: Option<f64>,
@@ -85,13 +85,13 @@ pub struct Row {
     pub p_corrected: Option<f64>,
     /// Method of the comparison.
     pub method: Method,
-    /// Repeats that are outliers.
+    /// Number of repeats that are outliers.
     pub outliers: usize,
     /// Smallest change that is claimed: the A/A spread at this point.
     pub floor: Option<f64>,
     /// Smallest change at this point that would be detected with a probability of 80 %.
     pub detectable: Option<f64>,
-    /// The finding.
+    /// Finding about the change.
     pub finding: Finding,
     #[serde(skip)]
     effect: Change,
@@ -140,7 +140,7 @@ pub struct Lost {
     pub point: String,
     /// Outcome on the first side; `None`: not measured.
     pub a: Option<Outcome>,
-    /// Outcome in the second.
+    /// Outcome on the second side; `None`: not measured.
     pub b: Option<Outcome>,
 }
 
@@ -264,7 +264,7 @@ fn partner<'a>(point: &PointResult, b: &'a Results) -> Option<&'a PointResult> {
     partners.next().filter(|_| partners.next().is_none())
 }
 
-/// A point of one side.
+/// A point of one campaign.
 #[derive(Clone, Copy)]
 struct Side<'r>(&'r Results, &'r PointResult);
 
@@ -283,7 +283,7 @@ impl Side<'_> {
 
 /// Change of a metric between the sides; `None` if a side has no number.
 fn change_of(metric: &str, a: Side<'_>, b: Side<'_>) -> Option<(Repeats, Repeats, Change)> {
-    // A number that is the same in every run depends on the seed.
+    // A metric that is the same in every run may depend on the seed, so the seeds must be equal.
     let exact = a.0.scenario.measure.seed == b.0.scenario.measure.seed;
     let ours = a.repeats(metric, exact)?;
     let theirs = b.repeats(metric, exact)?;

@@ -89,7 +89,7 @@ struct Imported {
     axes: Vec<String>,
     metrics: Vec<Metric>,
     rows: Vec<Row>,
-    /// Setting and metric of a scaling law.
+    /// Setting and metric of a scaling law, if the table has both.
     law: Option<(String, String)>,
 }
 

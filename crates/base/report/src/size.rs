@@ -10,35 +10,35 @@ use ranlab_campaign::results::{PointResult, Results};
 use ranlab_campaign::usl::Usl;
 use ranlab_campaign::value::Value;
 
-/// Load to serve.
+/// Required load of a deployment.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LoadRequirement {
     /// Users to serve.
     pub subscribers: f64,
-    /// Load per user, Mbit/s.
+    /// Load per user, in Mbit/s.
     #[serde(default)]
     pub mbps_per_user: f64,
     /// Sessions that each user starts per hour.
     #[serde(default)]
     pub sessions_per_ue_hour: f64,
-    /// Users of a cell, for the number of cells.
+    /// Users per cell, to compute the number of cells.
     pub ues_per_cell: Option<f64>,
     /// Share of capacity that stays free.
     #[serde(default)]
     pub headroom: f64,
-    /// Spare instances in addition to those that the load needs (N+1: 1).
+    /// Number of spare instances in addition to those that the load needs (1 for N+1).
     #[serde(default)]
     pub spare_instances: u32,
 }
 
-/// A machine.
+/// Type of machine (blade).
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MachineType {
     /// Cores.
     pub cores: u32,
-    /// Power under load, W; `None`: the measurement of the campaign with the capacity, if available.
+    /// Power under load, W; `None`: the power measured in the campaign with the capacity, if available.
     pub watts: Option<f64>,
     /// Machines in a rack.
     pub per_rack: u32,
@@ -50,9 +50,9 @@ pub struct MachineType {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Capacity {
-    /// Campaign with the number of users per core; `None`: see `users_per_core`.
+    /// Campaign with the number of users per core; `None`: `users_per_core` applies.
     pub from: Option<SloCapacity>,
-    /// Point of a campaign with that number; `None`: see `users_per_core`.
+    /// Point of a campaign with the number of users per core; `None`: `users_per_core` applies.
     pub at: Option<CapacityPoint>,
     /// Users that one core serves within the objective; infinite without a limit.
     #[serde(default = "unlimited")]
@@ -67,7 +67,7 @@ pub struct Capacity {
     pub cores_per_instance: u32,
     /// The scaling law over cores; `None`: only the linear result.
     pub law: Option<Usl>,
-    /// The measured range of cores; without a statement, one core.
+    /// Measured range of cores. Default: one core.
     #[serde(default = "one_core")]
     pub cores_measured: (f64, f64),
     /// Maximum number of users served at once during the measurement; `None`: unknown.
@@ -79,14 +79,14 @@ pub struct Capacity {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CapacityPoint {
-    /// Its folder or file.
+    /// Folder or file of the campaign.
     pub campaign: PathBuf,
-    /// Settings that a single point has.
+    /// Settings that identify a single point.
     #[serde(rename = "where", default)]
     pub filter: BTreeMap<String, Value>,
-    /// The metric.
+    /// Metric with the capacity of one core.
     pub metric: String,
-    /// Users of a core for each unit of it.
+    /// Number of users of a core for each unit of the metric.
     pub users_per_unit: f64,
 }
 
@@ -95,17 +95,17 @@ pub struct CapacityPoint {
 pub struct Measured {
     /// Users that one core serves.
     pub users: f64,
-    /// Lower end of its interval.
+    /// Lower end of the interval of the users.
     pub least: f64,
-    /// Upper end of its interval; `None`: the capacity is a lower bound, and the true one is higher.
+    /// Upper end of the interval of the users; `None`: the capacity is a lower bound, and the true one is higher.
     pub most: Option<f64>,
-    /// Repeats behind it.
+    /// Number of repeats in which the capacity was measured.
     pub repeats: usize,
-    /// Power of the machine in that time, W, if it could be read.
+    /// Power of the machine during the measurement, W, if it could be read.
     pub watts: Option<f64>,
 }
 
-/// The metric with the power of the machine that measured.
+/// Metric with the power of the measuring machine.
 const POWER: &str = "host.power_w";
 
 impl CapacityPoint {
@@ -147,22 +147,22 @@ impl CapacityPoint {
     }
 }
 
-/// A campaign with points that state the load served within a service level. If it has a search, axis, metric
-/// and bound are omitted.
+/// A campaign whose points state the load served within a service level. For a campaign with a search, axis, metric and
+/// bound are omitted.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SloCapacity {
-    /// Its folder or file.
+    /// Folder or file of the campaign.
     pub campaign: PathBuf,
-    /// The axis with the load.
+    /// Axis with the load.
     pub axis: Option<String>,
-    /// Users for each unit of the load.
+    /// Number of users for each unit of the load.
     pub users_per_load: f64,
-    /// The metric with the service level,
+    /// Metric with the service level.
     pub metric: Option<String>,
-    /// Its upper limit.
+    /// Upper limit of the metric.
     pub at_most: Option<f64>,
-    /// The metric with the busy cores.
+    /// Metric with the number of busy cores.
     #[serde(default = "cpu_cores")]
     pub cores: String,
 }
@@ -184,23 +184,23 @@ fn cpu_cores() -> String {
 pub struct Deployment {
     /// Users that one blade serves.
     pub users_per_blade: f64,
-    /// Instances, spares included.
+    /// Number of instances, including spares.
     pub instances: u64,
-    /// Blades.
+    /// Number of blades.
     pub blades: u64,
-    /// Racks.
+    /// Number of racks.
     pub racks: u64,
     /// Power, kW; `None`: the power of a blade is unknown.
     pub kw: Option<f64>,
-    /// Power for each user, mW.
+    /// Power per user, mW.
     pub mw_per_user: Option<f64>,
-    /// Cells behind it.
+    /// Number of cells, if the users per cell are known.
     pub cells: Option<u64>,
-    /// Price of all blades, in the currency of one.
+    /// Price of all blades, in the currency of the price of one blade.
     pub price: Option<f64>,
     /// Price of all blades per user.
     pub price_per_user: Option<f64>,
-    /// Whether it uses a number of cores outside the measured range.
+    /// Whether an instance has a number of cores outside the measured range.
     pub extrapolated: bool,
     /// Whether an instance serves more users than were served while its capacity was measured.
     pub beyond_load: bool,
@@ -209,9 +209,9 @@ pub struct Deployment {
 /// Two results: with linear scaling over cores, and with the scaling law.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Sizing {
-    /// Cores add up.
+    /// Result with capacity proportional to the number of cores.
     pub linear: Deployment,
-    /// Corrected by the law, if given.
+    /// Result corrected by the scaling law, if there is one.
     pub corrected: Option<Deployment>,
 }
 
@@ -219,13 +219,13 @@ pub struct Sizing {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SizeError {
-    /// A number that must be above 0.
+    /// A number must be above 0.
     #[error("`{0}` must be above 0")]
     NotPositive(&'static str),
-    /// No share.
+    /// The headroom is not a share.
     #[error("`headroom` must be at least 0 and below 1")]
     Headroom,
-    /// An instance must fit a blade.
+    /// An instance does not fit a blade.
     #[error("an instance of {instance} cores does not fit a blade of {blade}")]
     InstanceTooLarge {
         /// Cores of an instance.
@@ -238,7 +238,7 @@ pub enum SizeError {
 /// Sizes a deployment.
 ///
 /// # Errors
-/// The input's fault; see [`SizeError`].
+/// The input is invalid; see [`SizeError`].
 pub fn size(demand: &LoadRequirement, blade: &MachineType, capacity: &Capacity) -> Result<Sizing, SizeError> {
     check(demand, blade, capacity)?;
     let cores = f64::from(capacity.cores_per_instance);
@@ -274,7 +274,7 @@ fn check(demand: &LoadRequirement, blade: &MachineType, capacity: &Capacity) -> 
     Ok(())
 }
 
-/// `gain`: how many single cores an instance is worth.
+/// Computes a deployment. `gain` is the capacity of an instance in single cores.
 fn deploy(demand: &LoadRequirement, blade: &MachineType, capacity: &Capacity, gain: f64) -> Deployment {
     let by_rate =
         |per_core: f64, per_user: f64| if per_user > 0.0 { per_core / per_user } else { f64::INFINITY };
@@ -303,7 +303,7 @@ fn deploy(demand: &LoadRequirement, blade: &MachineType, capacity: &Capacity, ga
     }
 }
 
-/// Upwards, but not because of the last bit of a quotient.
+/// Rounds up, but not because of the last bit of a quotient.
 fn round_up(value: f64) -> u64 {
     (value - 1e-9 * value.abs()).ceil() as u64
 }
@@ -351,7 +351,7 @@ mod tests {
 
     /// TIPSY, Table III and §VI: 24 cores and 500 W a blade, 16 blades a rack, linear scaling.
     #[test]
-    fn tipsys_table_iii_follows_from_its_inputs() {
+    fn sizing_matches_tipsy_table_iii() {
         for (switch, subscribers, per_blade, blades, racks, kw, mw) in [
             ("bng BESS", 768e3, 4320.0, 178, 12, 89, 116),
             ("bng OVS", 768e3, 7200.0, 107, 7, 54, 70),
@@ -370,9 +370,10 @@ mod tests {
         }
     }
 
-    /// TIPSY, §VI: 1 Gbit/s a core and 3 Mbit/s a user, or 300 users a core, make 2,560 cores for 768,000 users.
+    /// TIPSY, §VI: with 1 Gbit/s per core and 3 Mbit/s per user, or with 300 users per core, 768,000 users need 2,560
+    /// cores.
     #[test]
-    fn size_matches_example_of_the_paper() {
+    fn sizing_matches_tipsy_example() {
         let demand = LoadRequirement { mbps_per_user: 3.0, ..demand(768e3) };
         let capacity = Capacity { mbps_per_core: 1024.0, ..capacity(300.0) };
         let ours = size(&demand, &BLADE, &capacity).unwrap().linear;
@@ -380,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn the_law_headroom_and_spares_cost_machines() {
+    fn law_headroom_and_spares_add_machines() {
         let law = Usl { lambda: 2.5, sigma: 0.002, kappa: 0.008 };
         let one = Capacity {
             cores_per_instance: 12,
@@ -408,7 +409,8 @@ mod tests {
     fn prices_add_up_and_unmeasured_load_is_marked() {
         let blade = MachineType { price: Some(5000.0), ..BLADE };
         let demand = demand(768e3);
-        // 300 users a core, 12 cores an instance: 3,600 users, where 3,000 were ever served at once.
+        // An instance with 12 cores and 300 users per core serves 3,600 users, but only 3,000 were served at once in
+        // the measurement.
         let one = Capacity { cores_per_instance: 12, users_measured: Some(3000.0), ..capacity(300.0) };
         let ours = size(&demand, &blade, &one).unwrap().linear;
         assert_eq!((ours.blades, ours.price, ours.beyond_load), (107, Some(535_000.0), true));

@@ -22,7 +22,7 @@ use ranlab_campaign::value::{Value, short};
 /// Maximum repeats of a metric in a file; a higher number is an error.
 const REPEATS_MAX: usize = 100_000;
 
-/// Content of such a file. Unknown keys are ignored.
+/// Content of a stored result. Unknown keys are ignored.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Stored {
     /// Path of the scenario below `scenarios/`, without its ending.
@@ -60,10 +60,10 @@ struct StoredMetric {
     mean: f64,
     ci95: Option<f64>,
     n: usize,
-    /// Whether the mean is only a bound of the true value.
+    /// Bound of the true value, if the mean is only a bound.
     #[serde(default)]
     bound: Option<Bound>,
-    /// Each repeat's own value, in order, where repeats are compared with those of other points.
+    /// Value of each repeat, in order, if repeats are compared with those of other points.
     #[serde(default)]
     values: Vec<f64>,
 }
@@ -77,7 +77,7 @@ impl Stored {
     /// Reads the text of a file.
     ///
     /// # Errors
-    /// Says what is missing.
+    /// Returns an error that names what is missing.
     pub fn parse(text: &str) -> Result<Self, StoredError> {
         let stored: Self = serde_json::from_str(text)
             .map_err(|error| StoredError(format!("it is not a stored result: {error}")))?;
@@ -130,8 +130,8 @@ impl Stored {
         points
     }
 
-    /// Converts to results, for the points that the scenario still has. Their repeats are stand-ins: the same
-    /// number, with the stored mean and interval.
+    /// Converts to results, for the points that the scenario still has. Their repeats are stand-ins: their number is
+    /// the same, and their values have the stored mean and interval.
     pub fn results(&self, scenario: Scenario, rig: &RigDescription) -> Results {
         let plan = Plan::new(&scenario, rig);
         let metrics = scenario::metrics(rig, &scenario);
@@ -206,7 +206,7 @@ impl StoredPoint {
 }
 
 impl StoredMetric {
-    /// The repeats' own values, or others of the same number, mean and standard deviation.
+    /// Returns the values of the repeats, or stand-ins with the same number, mean and standard deviation.
     fn stand_ins(&self, confidence: f64) -> Vec<f64> {
         if !self.values.is_empty() {
             return self.values.clone();
@@ -218,7 +218,7 @@ impl StoredMetric {
             }
             _ => 0.0,
         };
-        // With an odd number, one lies on the mean; the others lie on either side of it.
+        // With an odd number, one stand-in equals the mean; the others lie on both sides of it.
         let pairs = (n / 2 * 2) as f64;
         let side = if n > 1 { deviation * ((n - 1) as f64 / pairs).sqrt() } else { 0.0 };
         (0..n)
@@ -311,7 +311,7 @@ mod tests {
         let one = ", \"values\": [2.0, 10.0, 18.0]";
         let two = ", \"values\": [3.0, 11.0, 19.5]";
         assert_eq!(told([one, two]), Ok(Verdict::Holds));
-        // The repeat that a stand-in belongs to is unknown.
+        // Without values, it is unknown which repeats form a pair.
         assert_eq!(told(["", ""]), Ok(Verdict::Inconclusive));
         assert_eq!(told([one, ""]), Ok(Verdict::Inconclusive));
         assert!(told([", \"values\": [2.0]", ""]).unwrap_err().contains("has 1 values and claims 3 repeats"));

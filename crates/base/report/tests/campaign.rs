@@ -64,7 +64,7 @@ fn measure(path: &Path, text: &str) -> SessionSummary {
     run(Box::new(MockRig::default()), &scenario, &plan, &mut store, &Stop::never(), &mut |_| {}).unwrap()
 }
 
-/// Everything but timestamps.
+/// Returns all content of a file except timestamps.
 fn timeless(path: &Path) -> Vec<String> {
     let results = Store::read(path).unwrap().results(Load::All).unwrap();
     let runs = results.points.iter().flat_map(|point| &point.runs);
@@ -195,7 +195,7 @@ fn format_1_file_is_read_and_upgraded_on_resume() {
     .unwrap();
     drop(old);
     let before = Store::read(&path).unwrap().results(Load::Metrics).unwrap();
-    // Known without the table: no load failed.
+    // This is known without the table, because no load failed.
     assert_eq!(before.answer(&before.points[0], "search.load").unwrap().bound, Bound::AtLeast);
     measure(&path, OPEN_ENDED);
     let store = Store::read(&path).unwrap();

@@ -39,7 +39,7 @@ fn campaign(text: &str) -> Results {
     Results::new(scenario, metrics, plan.points, journal.finished)
 }
 
-/// A report of a scenario over the mock, with the data of its page in order.
+/// Writes a report of a scenario over the mock, and returns the data of its page in order.
 fn page(name: &str, results: &Results, context: &Context) -> (Written, String) {
     let folder = directory(name);
     let _ = std::fs::remove_dir_all(&folder);
@@ -53,7 +53,7 @@ fn data(page: &str) -> String {
     data.split("</script>").next().unwrap().to_owned()
 }
 
-/// Position of each text; all must be present.
+/// Returns the position of each text; all texts must be present.
 fn places<const N: usize>(page: &str, texts: [&str; N]) -> [usize; N] {
     texts.map(|text| page.find(text).unwrap_or_else(|| panic!("the page lacks “{text}”")))
 }
@@ -84,7 +84,7 @@ fn every_form_of_figure_is_drawn_whole() {
         }
     }
     let page = std::fs::read_to_string(&written.html).unwrap();
-    // Self-contained: the page fetches nothing.
+    // The page is self-contained: it fetches nothing.
     for foreign in ["<img", "src=", "@import", "url(h", "url(/", "url(\"", "href=\"h", "href=\"/"] {
         assert!(!page.contains(foreign), "{foreign}");
     }
@@ -110,7 +110,7 @@ fn every_form_of_figure_is_drawn_whole() {
     assert!(page.contains("Cell UL meets 100 us under strict priority."));
 }
 
-/// Every mean and interval of the page is that of the results.
+/// Checks that every mean and interval of the page equals the results.
 fn numbers_are_the_results(json: &serde_json::Value, results: &Results) {
     let metrics = json["metrics"].as_array().unwrap();
     assert!(metrics.len() >= 5 && json["points"].as_array().unwrap().len() == results.points.len());
@@ -129,7 +129,7 @@ fn numbers_are_the_results(json: &serde_json::Value, results: &Results) {
             }
         }
     }
-    // And the expectations are listed next to their figures.
+    // The expectations are listed next to their figures.
     let first = json["figures"][0]["expected"].as_array().unwrap();
     assert!(!first.is_empty());
     for index in first {
@@ -168,12 +168,12 @@ fn search_report_leads_with_answer_and_trials() {
     assert_eq!((figure.y_label.as_str(), figure.x_label.as_str()), ("rtt_us_p50 (us)", "offered rate (1/s)"));
     assert_eq!((figure.bounds[0].y, figure.bounds[0].name.as_str()), (1000.0, "allowed: rtt_us_p50 ≤ 1000"));
     let own = figure.answer.as_ref().unwrap();
-    // Up to the nearest load that failed.
+    // The interval extends to the nearest load that failed.
     let bracket = results.points[0].summary("search.upper", 0.95).unwrap().mean - found.mean;
     let (low, high) = own.interval;
     assert!(own.x == found.mean && low <= found.interval().0 && high >= found.interval().1 + bracket);
     assert!(high - low < 1.1 * (2.0 * found.half_width.unwrap() + bracket), "{own:?}");
-    // Every trial is present, on the side of the bound that its mark states.
+    // Every trial is present, on the side of the bound that its mark shows.
     let kept: usize =
         results.points[0].runs.iter().map(|run| trials::from_recording(&run.recording).len()).sum();
     let mut drawn = 0;
@@ -202,7 +202,7 @@ fn search_without_answer_shows_reason_and_trials() {
 }
 
 #[test]
-fn a_single_search_has_bounds_and_no_interval() {
+fn single_search_has_bounds_and_no_interval() {
     let results = campaign(&SEARCH.replace("repeats = 5", "repeats = 1"));
     let (_, page) = page("search-once", &results, &Context::default());
     places(&page, ["passed and", "failed, in one search", "no number here has an interval"]);
@@ -212,7 +212,7 @@ fn a_single_search_has_bounds_and_no_interval() {
 }
 
 #[test]
-fn tuning_shows_each_setting_that_it_tried() {
+fn tuning_shows_each_tried_setting() {
     let results = campaign(
         "title = \"t\"\nrig = \"mock\"\n[search]\ntype = \"tune\"\nmetric = \"throughput\"\ntrials = 6\n[search.knobs]\n\
          \"load.workers\" = [1, 2, 4, 8, 16, 32]\n[measure]\nrepeats = 2\n",
@@ -240,7 +240,7 @@ fn invalid_campaign_names_setting_without_empty_axes() {
         ],
     );
     assert!(doubt < missing && missing < points);
-    // And of each point in the table.
+    // The table shows the reason for each point.
     assert_eq!(page[points..].matches(why).count(), 3);
 }
 
@@ -375,7 +375,7 @@ fn comparison_within_campaign_draws_picture_per_value() {
         assert!(matches!(figure.x, Across::Numbers { log: true }), "1 to 400");
         assert!(svg(figure).unwrap().contains("<svg"));
     }
-    // One point on each side: bars.
+    // With one point on each side, the picture has bars.
     let bars = beside(("one", &one), ("other", &other), "throughput", Some("load.workers"));
     assert_eq!(bars.len(), 3);
     let mut single = one;
@@ -406,7 +406,7 @@ fn titles_and_labels_are_words_with_units() {
         (figures[0].y_label.as_str(), figures[0].x_label.as_str()),
         ("rtt_us_p99 (us)", "concurrency (workers)")
     );
-    // A title by the author keeps its words; the sentence moves to the caption.
+    // A title by the author is unchanged; the sentence moves to the caption.
     let short = campaign(&GALLERY.replace("title = \"Median latency\"", "title = \"8a\""));
     let figure =
         ranlab_report::report::figures(&short).into_iter().find(|figure| figure.title == "8a").unwrap();
@@ -436,7 +436,7 @@ fn pooled_percentiles_come_from_merged_histograms() {
     assert!((of(&results) - merged).abs() < 1e-9 && (merged - averaged).abs() > 0.1 * merged);
     assert!(figures(&results)[0].caption.contains("of each repeat's own 99th percentile"));
     assert!(figures(&results)[0].caption.contains("histograms merged"));
-    // Without histograms there is no such percentile.
+    // Without histograms, the percentile cannot be computed.
     results
         .points
         .iter_mut()
@@ -467,7 +467,7 @@ fn box_uses_and_names_metric_quartiles() {
 
 /// A fingerprint shows equality only; a mean of two would be a third value that never occurred.
 #[test]
-fn a_fingerprint_is_never_averaged() {
+fn fingerprint_is_never_averaged() {
     let mut results = campaign(
         "title = \"t\"\nrig = \"mock\"\n[sweep.axes]\n\"load.workers\" = [1, 2]\n[measure]\nrepeats = 2\n[[plot]]\n\
          x = \"load.workers\"\ny = \"throughput\"\n",
@@ -499,7 +499,7 @@ fn user_expectations_are_not_attributed_to_paper() {
     let figure = &figures(&own)[0];
     assert!(figure.marks.iter().all(|mark| !mark.published) && figure.drawn().csv().contains("expected"));
     assert_eq!(figure.bounds[0].name, "expected ≥ 900");
-    // Without a source it is the user's own, even in a scenario with a paper.
+    // Without a source, the expectation is the user's own, even in a scenario with a paper.
     let theirs = of("paper = { work = \"a paper\" }\n", "source = \"table 1\"\n");
     let figure = &figures(&theirs)[0];
     assert!(figure.marks[0].published && figure.bounds[0].name == "expected ≥ 900");
@@ -629,7 +629,7 @@ fn limits_of_a_metric_are_lines_with_names() {
     let name = format!("budget {}", ranlab_campaign::expect::short(near));
     assert_eq!(lines, [(near, name.as_str())]);
     assert!(svg(&figure).unwrap().contains(&name));
-    // Far above, it would flatten the figure.
+    // A limit far above the values would flatten the figure.
     let figure = limited(longest * 100.0);
     assert!(
         figure.bounds.is_empty() && figure.caption.contains("Far above what is drawn: budget"),

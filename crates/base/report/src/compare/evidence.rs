@@ -8,7 +8,7 @@ use ranlab_campaign::stats::{Estimate, false_discovery, holm, stouffer};
 
 use super::{Finding, Row};
 
-/// Probability below which a difference is not chance.
+/// Probability below which a difference counts as significant.
 pub const SIGNIFICANT: f64 = 0.05;
 
 /// Evidence of a metric over all points.
@@ -16,15 +16,15 @@ pub const SIGNIFICANT: f64 = 0.05;
 pub struct MetricEvidence {
     /// Name of the metric.
     pub metric: String,
-    /// Points that were compared.
+    /// Number of compared points.
     pub points: usize,
     /// Mean change over the points, as a share (geometric where all values are above 0).
     pub change: f64,
-    /// Its interval; `None` with single repeats.
+    /// Interval of the mean change; `None` with single repeats.
     pub interval: Option<(f64, f64)>,
     /// Probability that all points together show this by chance, corrected for the number of metrics.
     pub p: f64,
-    /// Largest of the undetectable changes at single points; `None` with single repeats.
+    /// Smallest change that would be detected at every point; `None` with single repeats.
     pub detectable: Option<f64>,
 }
 
@@ -82,7 +82,7 @@ fn families(rows: &[Row]) -> Vec<Family> {
     families
 }
 
-/// Probability of the smallest of these probabilities and those after it (Simes).
+/// Combines probabilities into one (Simes): the smallest of the probabilities as corrected by Benjamini and Hochberg.
 fn simes(p_values: &[f64]) -> f64 {
     false_discovery(p_values).into_iter().fold(1.0, f64::min)
 }
@@ -105,7 +105,7 @@ fn guard(a: &Results, families: &[Family]) -> Vec<f64> {
         let name = owner(family);
         groups.iter().zip(&corrected).find(|((own, _), _)| *own == name).map_or(1.0, |(_, p)| *p)
     };
-    // The corrected p value of a family is never below its own.
+    // The corrected p value of a family is never below its uncorrected p value.
     families.iter().map(|family| of(family).max(family.p)).collect()
 }
 
@@ -147,7 +147,7 @@ fn together(rows: &[Row], family: &Family, p: f64, confidence: f64) -> MetricEvi
     }
 }
 
-/// A logarithm's estimate as a share.
+/// Converts the estimate of a logarithm to a share.
 fn shares(row: &Row) -> Estimate {
     let own = row.effect.estimate;
     let by = own.value.exp();

@@ -1,4 +1,4 @@
-//! The settings in which two campaigns differ, and which of them are meant to.
+//! The settings in which two campaigns differ, and which of them are meant to differ.
 
 use std::collections::BTreeMap;
 
@@ -15,21 +15,21 @@ const MACHINE_FACTS: [&str; 3] = ["cpu_model", "cpus", "machine"];
 /// Maximum number of a setting's values in a sentence.
 const NAMED_MAX: usize = 3;
 
-/// A setting that is not the same in both.
+/// A setting that differs between the campaigns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SettingDifference {
     /// Path (`sut.engine`, `measure.duration`, `machine.cpu_model`).
     pub path: String,
     /// Values on the first side, in the order of its points.
     pub a: Vec<String>,
-    /// Values in the second.
+    /// Values on the second side, in the order of its points.
     pub b: Vec<String>,
     /// Whether the difference is intended: a setting of the system under test, or one that the caller named.
     pub intended: bool,
 }
 
 impl SettingDifference {
-    /// `sut.engine (ovs-dpdk, native)`.
+    /// Formats the setting: `sut.engine (ovs-dpdk, native)`.
     pub fn words(&self) -> String {
         let side = |values: &[String]| {
             let named = values.iter().take(NAMED_MAX).map(String::as_str).collect::<Vec<_>>().join(" | ");
@@ -84,7 +84,7 @@ pub(super) fn differences(
     found.into_iter().map(difference).collect()
 }
 
-/// Settings that change the random numbers or the number of repeats, and nothing else.
+/// Settings that change only the random numbers or the number of repeats.
 const NO_INFLUENCE: [&str; 2] = ["measure.seed", "measure.repeats"];
 
 fn push(values: &mut Vec<String>, value: String) {

@@ -47,7 +47,8 @@ fn all_metrics_find_same_regression_as_one() {
     assert!(constant.clone().count() == 6 && constant.clone().all(|row| row.finding == Finding::Equal));
 }
 
-/// Every metric, six points, five repeats: 1,000 pairs of equal campaigns may claim a difference 70 times.
+/// Compares 1,000 pairs of equal campaigns, with every metric, six points and five repeats. At most 70 may claim a
+/// difference.
 #[test]
 fn equal_campaigns_rarely_claim_a_difference() {
     const PAIRS: u64 = 250;

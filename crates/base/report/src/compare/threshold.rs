@@ -18,7 +18,7 @@ pub struct Threshold {
     pub metric: String,
     /// Whether the change must stay below [`share`](Self::share); otherwise above it.
     pub above: bool,
-    /// -0.05: five per cent less.
+    /// Threshold as a share: -0.05 is five per cent less.
     pub share: f64,
 }
 
@@ -40,12 +40,12 @@ impl Serialize for Threshold {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ThresholdError {
-    /// Neither `<` nor `>`.
+    /// The text has neither `<` nor `>`.
     #[error(
         "invalid threshold \"{0}\": expected METRIC < PERCENT or METRIC > PERCENT, such as \"sessions_per_s < -5%\""
     )]
     NoComparison(String),
-    /// No metric in front of the comparison.
+    /// The text has no metric in front of the comparison.
     #[error("invalid threshold \"{0}\": the metric is missing")]
     NoMetric(String),
     /// The change is not a percentage.
@@ -84,35 +84,36 @@ impl FromStr for Threshold {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ThresholdVerdict {
-    /// The change exceeds the threshold, at a point or over all of them.
+    /// The change exceeds the threshold at a point, or over all points.
     Exceeded,
     /// The second side has no number where the first has one, because the system failed.
     SystemFailed,
     /// All intervals are on the allowed side.
     Kept,
-    /// An interval has the threshold in it.
+    /// The threshold lies within an interval.
     Inconclusive,
     /// Too few repeats, no shared number, or settings that were not meant to differ.
     Unjudged,
 }
 
 impl ThresholdVerdict {
-    /// Whether the comparison fails because of it.
+    /// Whether the comparison fails because of this verdict.
     pub const fn fails(self) -> bool {
         matches!(self, Self::Exceeded | Self::SystemFailed)
     }
 }
 
-/// A threshold and its evidence.
+/// A threshold with its result and evidence.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ThresholdResult {
     /// The given threshold.
     pub threshold: Threshold,
     /// Result of the threshold.
     pub verdict: ThresholdVerdict,
-    /// The evidence, for people.
+    /// Evidence, as a sentence.
     pub reason: String,
-    /// Smallest probability by chance, over points and over all of them, if the true change were at the threshold.
+    /// Smallest probability of the evidence, among single points and all points together, if the true change were at
+    /// the threshold.
     pub p: Option<f64>,
 }
 
@@ -171,14 +172,14 @@ pub(super) fn judge(
     result(verdict, reason, Some(p))
 }
 
-/// The point with the best evidence, and its probability corrected over the points.
+/// Returns the point with the best evidence, and its probability corrected over the points.
 fn surest(threshold: &Threshold, changes: &[(String, Change)]) -> (usize, f64) {
     let p = |(_, change): &(String, Change)| change.p_beyond(threshold.share, threshold.above).unwrap_or(1.0);
     let corrected = false_discovery(&changes.iter().map(p).collect::<Vec<_>>());
     corrected.into_iter().enumerate().min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0, 1.0))
 }
 
-/// The mean change of the points, on a log scale where all are.
+/// Returns the mean change of the points, on a log scale if all changes are on one.
 fn all_points(changes: &[(String, Change)]) -> Change {
     let logarithmic = changes.iter().all(|(_, change)| change.logarithmic);
     let scaled = |(_, change): &(String, Change)| {
@@ -193,7 +194,7 @@ fn all_points(changes: &[(String, Change)]) -> Change {
     Change { estimate, logarithmic, p: estimate.p(), floor: None, ..changes[0].1 }
 }
 
-/// `-7.0 % (-8.6 to -5.4)`.
+/// Formats a change: `-7.0 % (-8.6 to -5.4)`.
 fn evidence(change: &Change, confidence: f64) -> String {
     let percent = |share: f64| format!("{:+.2}", share * 100.0);
     let middle = percent(change.share(change.estimate.value));

@@ -71,7 +71,7 @@ fn findings(comparison: &Comparison) -> String {
     said.join(" ")
 }
 
-/// `throughput is worse at 6 of 6 points (-8.2 % to -5.1 %)`, for the surest metrics.
+/// Describes the surest metrics: `throughput is worse at 6 of 6 points (-8.2 % to -5.1 %)`.
 fn changes(rows: &[Row], finding: Finding, word: &str) -> Option<String> {
     let mut metrics: Vec<&str> = Vec::new();
     for row in rows.iter().filter(|row| row.finding == finding) {
@@ -135,7 +135,7 @@ fn lost(comparison: &Comparison) -> String {
     )
 }
 
-/// `+1.16 %`; for more than a doubling or a halving also as a factor.
+/// Formats a change: `+1.16 %`; for more than a doubling or a halving also as a factor.
 pub(super) fn percent(share: f64) -> String {
     if !share.is_finite() {
         return "from 0".to_owned();

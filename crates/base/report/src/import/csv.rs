@@ -5,7 +5,7 @@ use ranlab_campaign::value::Value;
 
 use super::{COLUMNS_MAX, ImportError, Imported, Row, metric};
 
-/// The most rows that are read.
+/// Maximum number of rows that are read.
 pub const ROWS_MAX: usize = 1_000_000;
 
 /// Columns that number repeats and are neither settings nor metrics.
@@ -27,7 +27,7 @@ const CONCURRENCIES: [&str; 14] = [
     "jobs",
     "vus",
 ];
-/// Section of a setting that a whole file has in common.
+/// Section of a setting that has the same value in a whole file.
 const COMMON: &str = "sut";
 
 /// A table of text.
@@ -37,9 +37,9 @@ struct Table {
     rows: Vec<(usize, Vec<String>)>,
 }
 
-/// Reads a table with a header. Settings are: columns with text, columns that are named for a concurrency (`n`, `threads`, ...), the
-/// first of several columns if all are numbers, and those in `axes`. Columns that number repeats are skipped. All others are metrics.
-/// Rows with equal settings are repeats. A text that all rows have is a setting of the system under test.
+/// Reads a table with a header. Settings are: columns with text, columns whose name denotes a concurrency (`n`, `threads`, ...), the
+/// first of several columns if all are numbers, and those in `axes`. Columns that number repeats are skipped. All other columns are
+/// metrics. Rows with equal settings are repeats. A text that all rows have is a setting of the system under test.
 ///
 /// # Errors
 /// Names the line and the column.
@@ -83,7 +83,7 @@ pub fn csv(text: &str, title: &str, axes: &[String]) -> Result<Results, ImportEr
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
     Axis,
-    /// A text that all rows have.
+    /// A text column with the same value in all rows.
     Common,
     Metric,
     Skipped,
@@ -160,8 +160,9 @@ fn value(field: &str) -> Value {
     }
 }
 
-/// Throughput over a concurrency: the first setting of numbers above 0, and the first metric for which more is better; of a table
-/// with one metric, that one unless less is better.
+/// Returns the setting and the metric of a scaling law: throughput over concurrency. The setting is the first one with numbers
+/// above 0. The metric is the first one for which more is better. If a table has only one metric, it is used unless less is
+/// better.
 fn law(imported: &Imported) -> Option<(String, String)> {
     use ranlab_campaign::metric::Better;
     let positive = |path: &&String| {
@@ -174,7 +175,7 @@ fn law(imported: &Imported) -> Option<(String, String)> {
     Some((across.clone(), higher.or(only)?.name.clone()))
 }
 
-/// Records of RFC 4180 with their first line; fields are trimmed, empty lines and comment lines (`#`) are
+/// Returns the records of RFC 4180 with their first lines. Fields are trimmed; empty lines and comment lines (`#`) are
 /// skipped.
 fn records(text: &str) -> Result<Vec<(usize, Vec<String>)>, ImportError> {
     let mut records: Vec<(usize, Vec<String>)> = Vec::new();
@@ -198,7 +199,7 @@ fn records(text: &str) -> Result<Vec<(usize, Vec<String>)>, ImportError> {
     Ok(records)
 }
 
-/// The fields of a record whose quotes are balanced.
+/// Returns the fields of a record whose quotes are balanced.
 fn fields(record: &str) -> Vec<String> {
     let separator = if record.contains(',') || !record.contains(';') { ',' } else { ';' };
     let mut fields = vec![String::new()];

@@ -10,9 +10,9 @@ use ranlab_campaign::value::Value;
 
 use super::{COLUMNS_MAX, ImportError, Imported, ROWS_MAX, Row};
 
-/// Setting that holds the command line: the system under test.
+/// Setting that contains the command line: the system under test.
 const COMMAND: &str = "sut.command";
-/// Wall time of a run.
+/// Metric for the wall time of a run.
 const TIME: &str = "time_s";
 
 #[derive(Deserialize)]
@@ -35,7 +35,7 @@ pub fn is_hyperfine(json: &serde_json::Value) -> bool {
 }
 
 /// Reads hyperfine's JSON. Several commands differ by their parameters or, without any, by the command line. The command line
-/// of a single one is a setting of the system under test.
+/// of a single command is a setting of the system under test.
 ///
 /// # Errors
 /// Returns an error if the text is not a hyperfine file, or lacks the times of single runs.
@@ -88,7 +88,7 @@ pub fn hyperfine(text: &str, title: &str) -> Result<Results, ImportError> {
     imported.results()
 }
 
-/// A parameter as the number that it spells, or as text.
+/// Reads a parameter as the number that it spells, or as text.
 fn parameter(text: &str) -> Value {
     let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
     match (text.parse::<i64>(), number) {

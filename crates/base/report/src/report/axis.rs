@@ -12,7 +12,7 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// A range that contains every value, starting at 0 if `zero` and not logarithmic; otherwise with a
+    /// Creates a range that contains every value. A linear range starts at 0 if `zero` is set; any other range has a
     /// margin.
     pub(super) fn holding(values: &[f64], log: bool, zero: bool) -> Self {
         let fit = |value: &&f64| value.is_finite() && (!log || **value > 0.0);
@@ -36,7 +36,7 @@ impl Axis {
         Self { low, high, log, pixels: (0, 0) }
     }
 
-    /// One place for each name.
+    /// Creates an axis with one place for each of `count` names.
     pub(super) fn names(count: usize) -> Self {
         Self { low: -0.5, high: count.max(1) as f64 - 0.5, log: false, pixels: (0, 0) }
     }
@@ -47,7 +47,7 @@ impl Axis {
         self.pixels.0 + (share.clamp(0.0, 1.0) * f64::from(self.pixels.1 - self.pixels.0)).round() as i32
     }
 
-    /// Round numbers, about `wanted` of them.
+    /// Returns round numbers, about `wanted` of them.
     pub(super) fn ticks(&self, wanted: f64) -> Vec<f64> {
         if self.log {
             let decades = (self.high / self.low).log10();
@@ -67,7 +67,7 @@ impl Axis {
         (first..=last).map(|index| index as f64 * step).collect()
     }
 
-    /// Marks with their labels, all of an axis in one unit.
+    /// Returns the marks with their labels, all labels of an axis in one unit.
     pub(super) fn labels(&self, ticks: Vec<f64>) -> Vec<(f64, String)> {
         let most = ticks.iter().fold(0.0, |most: f64, tick| most.max(tick.abs()));
         ticks
@@ -77,7 +77,7 @@ impl Axis {
     }
 }
 
-/// The round number at or above a value: 1, 2 or 5 times a power of ten.
+/// Returns the round number at or above a value: 1, 2 or 5 times a power of ten.
 pub(super) fn step(rough: f64) -> f64 {
     let power = 10f64.powf(rough.log10().floor());
     [1.0, 2.0, 5.0, 10.0]
@@ -87,7 +87,7 @@ pub(super) fn step(rough: f64) -> f64 {
         .unwrap_or(power * 10.0)
 }
 
-/// `12,000`, `3.5 M`: short enough for an axis with `most` as its largest tick.
+/// Formats a tick, such as `12,000` or `3.5 M`, shortly enough for an axis with `most` as its largest tick.
 pub(super) fn tick_text(tick: f64, most: f64) -> String {
     let tick = if tick.abs() < most * 1e-9 { 0.0 } else { tick };
     for (unit, sign) in [(1e9, " G"), (1e6, " M")] {

@@ -13,8 +13,9 @@ use super::figure::Figure;
 /// Maximum number of pictures, in the order of the first side's points.
 const PICTURES_MAX: usize = 32;
 
-/// A picture of `metric` for each value of the setting `per` (one for all without it): the value, and both sides over the first
-/// axis that has several values there, or as bars. Empty if the two share no point.
+/// A picture of `metric` for each value of the setting `per` (one picture for all without it). Each entry has the value and the
+/// picture. A picture shows both sides over the first axis that has several values there, or as bars. The result is empty if
+/// the two sides share no point.
 pub fn beside(
     a: (&str, &Results),
     b: (&str, &Results),
@@ -59,7 +60,7 @@ fn plot(all: &Results, metric: &str, filter: BTreeMap<String, Value>, name: &str
     };
     let numbers: Vec<f64> = points.iter().filter_map(number).collect();
     let numeric = numbers.len() == points.len() && across.is_some();
-    // Sizes that grow by more than a hundredfold are sizes on a logarithmic axis.
+    // If sizes grow by more than a hundredfold, their axis is logarithmic.
     let (least, most) = numbers.iter().fold((f64::INFINITY, 0.0_f64), |(l, m), v| (l.min(*v), m.max(*v)));
     Plot {
         title: format!("{name}: {metric}"),

@@ -20,7 +20,7 @@ use super::{contour, latency, law, trials, waterfall};
 
 /// Maximum number of series in a figure; more are not distinguishable. The figure states how many it omits.
 const SERIES_MAX: usize = 8;
-/// Maximum samples of a drawn line; longer ones are thinned evenly.
+/// Maximum number of samples of a drawn line; longer lines are thinned evenly.
 const LINE_SAMPLES_MAX: usize = 2_000;
 /// Ends of the whiskers of a distribution's box.
 const WHISKERS: (f64, f64) = (0.01, 0.99);
@@ -77,8 +77,8 @@ fn apart(results: &Results, plot: Plot) -> Vec<Plot> {
     all
 }
 
-/// Whether a plot has data to show or a gap to explain. A plot has neither if its points have results but not
-/// of this metric.
+/// Whether a plot has data to show or a gap to explain. A plot has neither if its points have results, but no values of
+/// this metric.
 fn shows(results: &Results, plot: &Plot) -> bool {
     let points: Vec<&PointResult> = results.matching(&plot.filter).collect();
     let mean = matches!(plot.kind, PlotKind::Lines | PlotKind::Points | PlotKind::Bars | PlotKind::Heat);
@@ -199,12 +199,12 @@ fn clip(results: &Results, plot: &Plot, figure: &mut Figure) {
     let most = if samples().any(|s| s.y > most) { f64::INFINITY } else { most };
     for s in figure.series.iter_mut().flat_map(|series| &mut series.samples) {
         (s.low, s.high) = (s.low.max(least), s.high.min(most));
-        // An axis includes the ends as well.
+        // The whiskers have to stay within the range as well.
         s.ends = (s.ends.0.max(least), s.ends.1.min(most));
     }
 }
 
-/// Names across if any point has no number there.
+/// Sets names as the horizontal axis if any point has no number there.
 fn across(results: &Results, plot: &Plot, figure: &mut Figure) {
     let by_name = matches!(plot.kind, PlotKind::Bars | PlotKind::Box)
         || results
@@ -265,7 +265,7 @@ fn means(results: &Results, plot: &Plot, groups: &[Group<'_>], figure: &mut Figu
     }
 }
 
-/// A result as a sample; an open end is drawn at the value.
+/// Converts a result to a sample; an open end is drawn at the value.
 fn drawn_answer(x: f64, answer: &Answer) -> Sample {
     let (low, high) = answer.ends();
     let low = low.unwrap_or(answer.value);
@@ -389,7 +389,7 @@ fn cdf(plot: &Plot, groups: &[Group<'_>], figure: &mut Figure) {
 fn over_time(plot: &Plot, groups: &[Group<'_>], figure: &mut Figure) {
     figure.x_label = "time (s)".to_owned();
     for (color, (name, points)) in groups.iter().enumerate() {
-        // Only one repeat: a mean over different times is meaningless.
+        // Draws only one repeat, because a mean over different times is meaningless.
         let run = points.iter().flat_map(|point| &point.runs).find(|run| run.outcome.counts());
         let series = run.and_then(|run| run.recording.series.get(&plot.y)).into_iter().flatten();
         let samples = series.map(|(at, y): &(Duration, f64)| Sample::at(at.as_secs_f64(), *y));
@@ -399,11 +399,11 @@ fn over_time(plot: &Plot, groups: &[Group<'_>], figure: &mut Figure) {
     figure.caption.push_str("First repeat that counts of the first point of each series.");
 }
 
-/// One repeat's series, stacked, at the times of all; each keeps its value until its next sample.
+/// Stacks the series of one repeat at the times of all series. Each series keeps its value until its next sample.
 fn stacked(results: &Results, plot: &Plot, figure: &mut Figure) {
     figure.x_label = "time (s)".to_owned();
     figure.y_label = words::in_unit("stacked", &words::unit(results, &plot.y, false));
-    // Heights add up from 0 and on no other axis.
+    // Stacked heights start at 0 and add up on a linear axis only.
     (figure.zero.1, figure.log_y) = (true, false);
     let counting = |point: &&PointResult| point.runs.iter().any(|run| run.outcome.counts());
     let points = || results.matching(&plot.filter);
@@ -499,14 +499,14 @@ mod tests {
         without_value(&mut shown);
         let left: Vec<&str> = shown.series.iter().map(|series| series.name.as_str()).collect();
         assert_eq!((left, shown.caption.as_str()), (vec!["b", "c"], " Without a value: a, c, 1ms."));
-        // A figure without any value explains that elsewhere.
+        // A figure without any value is explained elsewhere, so no names are listed.
         let mut nothing = figure(names(), &[("a", &[]), ("c", &[])]);
         without_value(&mut nothing);
         assert_eq!((nothing.series.len(), nothing.caption.as_str()), (2, ""));
     }
 
     #[test]
-    fn names_of_bounds_lie_apart() {
+    fn names_of_bounds_do_not_overlap() {
         let mut close = figure(Across::Names(vec!["n".to_owned()]), &[("a", &[(0.0, 1.0)])]);
         let bound = |y: f64| Bound { y, color: None, name: format!("published {y}") };
         close.bounds = [0.95, 1.0, 1.05].map(bound).into();

@@ -75,7 +75,7 @@ impl Grid {
         };
         let x = axis(|point| point.0);
         let y = axis(|point| point.1);
-        // Points at the same position are pooled.
+        // Pools points at the same position.
         let at = |column: f64, row: f64| {
             let here = points.iter().filter(|point| point.0 == column && point.1 == row);
             let here: Vec<&PointResult> = here.map(|point| point.2).collect();
@@ -95,7 +95,7 @@ impl Grid {
         self.y.iter().zip(&self.values).flat_map(row)
     }
 
-    /// The lines of one value. The value is interpolated linearly between neighbours, on logarithmic axes
+    /// Returns the lines of one value. The value is interpolated linearly between neighbours; on logarithmic axes,
     /// along their logarithm.
     fn lines(&self, level: f64, log_x: bool, log_y: bool) -> Vec<Vec<(f64, f64)>> {
         let mut pieces = Vec::new();
@@ -175,7 +175,7 @@ fn joined(mut pieces: Vec<Piece>) -> Vec<Vec<(f64, f64)>> {
     lines
 }
 
-/// Round values between the smallest and the largest.
+/// Returns round values between the smallest and the largest value.
 fn round_levels(values: &[f64]) -> Vec<f64> {
     let low = values.iter().copied().fold(f64::INFINITY, f64::min);
     let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plane_has_straight_lines_where_it_must() {
+    fn contours_of_a_plane_are_straight() {
         let lines = plane(|x, y| x + y).lines(2.5, false, false);
         assert_eq!(lines.len(), 1, "{lines:?}");
         assert!(lines[0].len() >= 4);

@@ -41,9 +41,9 @@ const SHOWN_MAX: usize = 6;
 #[derive(Debug, Clone, Serialize)]
 pub struct Document {
     format: &'static str,
-    /// The question.
+    /// Question that the campaign answers.
     pub title: String,
-    /// Whether it is a smoke run, whose numbers do not count.
+    /// Whether the campaign is a smoke run, whose numbers do not count.
     pub quick: bool,
     /// Time, machine and version of the measurement.
     pub meta: Vec<String>,
@@ -126,7 +126,8 @@ struct MetricAxis {
     unit: String,
 }
 
-/// A point: its place on each axis, and of each metric `null`, the mean of one repeat, or `[mean, half width, repeats]`.
+/// A point: its place on each axis, and a value for each metric. The value is `null`, the mean of one repeat, or `[mean,
+/// half width, repeats]`.
 #[derive(Debug, Clone, Serialize)]
 struct Point {
     at: Vec<Option<usize>>,
@@ -137,7 +138,7 @@ struct Point {
 }
 
 impl Document {
-    /// The document of results, with their figures.
+    /// Creates the document of results, with their figures.
     pub fn new(results: &Results, judged: &[Judged], drawn: &[Drawn], context: &Context) -> Self {
         let scenario = &results.scenario;
         let mut answers = context.verdict.clone();
@@ -184,7 +185,7 @@ impl Document {
         }
     }
 
-    /// The document as JSON, for live and saved pages.
+    /// Returns the document as JSON, for live and saved pages.
     pub fn json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
@@ -211,7 +212,7 @@ fn meta(results: &Results) -> Vec<String> {
     meta
 }
 
-/// The reproduced work, the author's text, and the summary of the measurement.
+/// Returns the reproduced work, the author's text, and the summary of the measurement.
 fn about(results: &Results) -> Vec<String> {
     let scenario = &results.scenario;
     let mut about = Vec::new();
@@ -270,8 +271,8 @@ fn axes(results: &Results) -> Vec<AxisValues> {
     results.scenario.sweep.axes.iter().map(axis).collect()
 }
 
-/// The metrics of figures and expectations first, then one or two of each that the rig declares, then the rest; how many are left
-/// out, and how many a table shows at first.
+/// Returns the metrics of figures and expectations first, then one or two of each group that the rig declares, then the other
+/// metrics. Also returns the number of omitted metrics, and the number of metrics that a table shows at first.
 fn metrics(results: &Results) -> (Vec<MetricAxis>, usize, usize) {
     let scenario = &results.scenario;
     let measured = results.metric_names();
@@ -317,7 +318,7 @@ fn point(results: &Results, point: &PointResult, axes: &[AxisValues], metrics: &
         Some(answer) if answer.n == 1 && answer.bound == Bound::Exact && answer.interval.is_none() => {
             answer.value.into()
         }
-        // Number, half width, repeats; for an asymmetric interval also its text and its ends.
+        // The value has number, half width and repeats; an asymmetric interval also has its text and its ends.
         Some(answer) if answer.half_width.is_some() => {
             serde_json::json!([answer.value, answer.half_width, answer.n])
         }
@@ -371,9 +372,9 @@ fn outcome_words(outcome: Outcome) -> &'static str {
     }
 }
 
-/// An axis and its values, each once.
+/// Describes an axis and its values, each value once.
 fn in_words(axis: &Axis) -> String {
-    // Points that are listed one by one name a value again and again.
+    // Points that are listed individually may repeat a value.
     let mut values: Vec<&Value> = Vec::new();
     for value in &axis.values {
         if !values.contains(&value) {

@@ -19,12 +19,12 @@ use ranlab_campaign::search::TrialOutcome;
 
 /// Size of a figure in pixels.
 pub(super) const SIZE: (u32, u32) = (860, 480);
-/// Pixels of the PNG for each of the SVG.
+/// Pixels of the PNG for each pixel of the SVG.
 const SCALE: u32 = 2;
-/// Up to this number, the measured values themselves are the ticks of the axis.
+/// Maximum number of measured values that are used as the ticks of an axis.
 const TICKS_MEASURED_MAX: usize = 16;
 const FONT: &str = "sans-serif";
-/// Lines, text and frames, on white.
+/// Colour of lines, text and frames, on white.
 pub(super) const INK: RGBColor = RGBColor(0x1a, 0x1b, 0x1c);
 /// Colours that are distinguishable with colour blindness (Okabe and Ito; two are replaced: yellow is too
 /// faint and black is the text colour). The marks differ as well.
@@ -56,14 +56,14 @@ pub fn svg(figure: &Figure) -> Result<String, DrawError> {
         area.present().map_err(wrong)?;
     }
     let open = format!("<svg width=\"{}\" height=\"{}\"", SIZE.0, SIZE.1);
-    // Scales with its page instead of being cut.
+    // The SVG scales with its page instead of being cut.
     Ok(text.replacen(&open, "<svg role=\"img\"", 1))
 }
 
 /// Background and font of a standalone file.
 const STYLE: &str = "svg{background:#fff}text{font-family:Inter,system-ui,sans-serif}";
 
-/// The same with a background and an embedded font, for a file.
+/// Returns the SVG with a background and an embedded font, for a file.
 pub(super) fn standalone(svg: &str) -> String {
     let Some(end) = svg.find("<svg").and_then(|from| Some(from + svg[from..].find('>')? + 1)) else {
         return svg.to_owned();
@@ -154,7 +154,7 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
             Axis::holding(&ys.chain(expected).collect::<Vec<_>>(), figure.log_y, figure.zero.1)
         };
         let mut canvas = Self { figure, area, scale, x, y, rows, direct: Vec::new() };
-        // Room for the widest tick label, for the legend below, and for names at the ends of lines.
+        // Reserves room for the widest tick label, for the legend below, and for names at the ends of lines.
         let widest = canvas.y_ticks().iter().map(|(_, text)| canvas.width(text, 13)).max().unwrap_or(0);
         canvas.x.pixels = (canvas.px(46) + widest, canvas.px(SIZE.0 as i32 - 34));
         canvas.y.pixels = (canvas.px(SIZE.1 as i32 - 62), canvas.px(48));
@@ -199,7 +199,8 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         }
     }
 
-    /// The values of x that were measured, if they are few: better marks on the axis than round numbers between them.
+    /// Returns the measured values of x, if they are few. They are better marks on the axis than round numbers between
+    /// them.
     fn measured_at(&self) -> Vec<f64> {
         let discrete = |form| matches!(form, Form::Band | Form::Whiskers | Form::Dots);
         let series = self.figure.series.iter().filter(|series| discrete(series.form));
@@ -305,7 +306,7 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         self.px(7) * (2 * color as i32 - (series - 1)) / 2
     }
 
-    /// A bar or a box, next to those of the other series at the same name.
+    /// Draws a bar or a box, next to those of the other series at the same name.
     fn block(&self, (form, color): (Form, usize), s: &Sample, index: usize) -> Result<(), DrawError> {
         let color = PALETTE[color % PALETTE.len()];
         let count = self.figure.series.len().max(1) as f64;
@@ -381,7 +382,8 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         Ok(())
     }
 
-    /// A trial of a search: a ring that is filled after the full time, a cross or a triangle that is bold then.
+    /// Draws a trial of a search: a ring, a cross or a triangle. After the full time, a ring is filled, and the others
+    /// are bold.
     pub(super) fn trial(
         &self,
         (x, y): (i32, i32),
@@ -406,7 +408,7 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         }
     }
 
-    /// Dashed lines across, each with its name on it.
+    /// Draws dashed lines across the figure, each with its name.
     fn bounds(&self) -> Result<(), DrawError> {
         let (left, right) = self.x.pixels;
         for bound in &self.figure.bounds {
@@ -459,12 +461,12 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         let (x, from) = *best.unwrap_or(&places[0]);
         let place = [(x, from), (x + width, from + height)];
         taken.push(place);
-        // A background for readability.
+        // Draws a background for readability.
         self.area.draw(&Rectangle::new(place, WHITE.mix(0.75).filled())).map_err(wrong)?;
         self.text(&bound.name, (x + self.px(4), from + height / 2), 13, HPos::Left, VPos::Center)
     }
 
-    /// A vertical line in the band of its interval, with its name above.
+    /// Draws a vertical line in the band of its interval, with its name above.
     fn answer(&self, answer: &Answer) -> Result<(), DrawError> {
         let (bottom, top) = self.y.pixels;
         let x = self.x.at(answer.x);
@@ -514,7 +516,7 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         self.area.draw(&Text::new(text.to_owned(), at, style)).map_err(wrong)
     }
 
-    /// The part of a text that fits into this number of pixels.
+    /// Returns the beginning of a text that fits into this number of pixels.
     fn fitted(&self, text: &str, size: i32, room: i32) -> String {
         let all = text.chars().count();
         (1..=all)
@@ -535,7 +537,7 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         self.area.draw(&PathElement::new(points, style)).map_err(wrong)
     }
 
-    /// A mark whose shape and colour depend on the series.
+    /// Draws a mark whose shape and colour depend on the series.
     pub(super) fn dot(&self, (x, y): (i32, i32), series: usize) -> Result<(), DrawError> {
         let fill = PALETTE[series % PALETTE.len()].filled();
         let r = self.px(4);

@@ -8,19 +8,19 @@ use ranlab_campaign::search::TrialOutcome;
 /// A figure. The page draws its JSON form (`web/document.js`).
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Figure {
-    /// Title above it: a sentence with units.
+    /// Title above the figure: a sentence with units.
     pub title: String,
-    /// Caption below it: notes for the reader.
+    /// Caption below the figure: notes for the reader.
     pub caption: String,
-    /// Reason why it is not drawn; empty if it is.
+    /// Reason why the figure is not drawn; empty if it is drawn.
     pub missing: String,
-    /// Across.
+    /// Horizontal axis.
     pub x: Across,
-    /// Label with the unit.
+    /// Label of the horizontal axis, with the unit.
     pub x_label: String,
-    /// Label with the unit.
+    /// Label of the vertical axis, with the unit.
     pub y_label: String,
-    /// Logarithmic upwards.
+    /// Whether the vertical axis is logarithmic.
     pub log_y: bool,
     /// Whether the horizontal and the vertical axis begin at 0.
     pub zero: (bool, bool),
@@ -37,7 +37,7 @@ pub struct Figure {
     pub table: Table,
 }
 
-/// `{"head": […], "rows": [[…]]}`, without empty columns; `null` without a column.
+/// Serializes a table as `{"head": […], "rows": [[…]]}` without empty columns, or as `null` if it has no column.
 fn rows<S: Serializer>(table: &Table, serializer: S) -> Result<S::Ok, S::Error> {
     if table.columns.is_empty() {
         return serializer.serialize_none();
@@ -59,7 +59,7 @@ fn rows<S: Serializer>(table: &Table, serializer: S) -> Result<S::Ok, S::Error> 
 pub enum Across {
     /// Numbers.
     Numbers {
-        /// Logarithmic.
+        /// Whether the axis is logarithmic.
         log: bool,
     },
     /// Names, each at its index.
@@ -98,11 +98,11 @@ pub enum Form {
     Falls,
     /// Boxes from quartile to quartile.
     Boxes,
-    /// Cells of a heat map: `y` is the row's index, the ends the colour's value.
+    /// Cells of a heat map: `y` is the row's index, and the ends are the value that the colour shows.
     Cells,
     /// A line of equal value.
     Contour,
-    /// Faint points: where it was measured.
+    /// Faint points at the measured positions.
     Dots,
     /// A faint line that leads the eye.
     Guide,
@@ -145,26 +145,26 @@ impl Form {
 /// A sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
-    /// Across: number or index of the name.
+    /// Horizontal position: number, or index of the name.
     pub x: f64,
-    /// Upwards.
+    /// Vertical position.
     pub y: f64,
     /// Lower end of the interval; of a box, the first quartile.
     pub low: f64,
     /// Upper end of the interval; of a box, the third quartile.
     pub high: f64,
-    /// Whiskers of a box; the colour's value of a cell, twice.
+    /// Whiskers of a box; for a cell, twice the value that the colour shows.
     pub ends: (f64, f64),
 }
 
 impl Sample {
-    /// A point without an interval.
+    /// Creates a point without an interval.
     pub(super) fn at(x: f64, y: f64) -> Self {
         Self { x, y, low: y, high: y, ends: (y, y) }
     }
 }
 
-/// `{"name": "trials", "gave": "pass", "full": true}`; the last two only for trials.
+/// Serialized as `{"name": "trials", "gave": "pass", "full": true}`; only trials have the last two keys.
 impl Serialize for Form {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
@@ -182,7 +182,8 @@ impl Serialize for Form {
     }
 }
 
-/// `[x, y]`, `[x, y, low, high]` or `[x, y, low, high, least, most]`: as many as contain information.
+/// Serialized as `[x, y]`, `[x, y, low, high]` or `[x, y, low, high, least, most]`, depending on the available
+/// information.
 impl Serialize for Sample {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let all = [self.x, self.y, self.low, self.high, self.ends.0, self.ends.1];
@@ -195,25 +196,25 @@ impl Serialize for Sample {
     }
 }
 
-/// A value that is expected at one place.
+/// A value that is expected at one position.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Mark {
-    /// Across.
+    /// Horizontal position.
     pub x: f64,
-    /// Upwards.
+    /// Vertical position.
     pub y: f64,
-    /// Colour of its series; `None`: of all or none.
+    /// Colour of the series that the value belongs to; `None` if it belongs to no single series.
     pub color: Option<usize>,
-    /// Whether it is published in the work that the scenario reproduces; otherwise it is the user's own.
+    /// Whether the value is published in the work that the scenario reproduces; otherwise it is the user's own.
     pub published: bool,
 }
 
-/// A bound that holds for all of a figure.
+/// A bound that applies to the whole figure.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Bound {
-    /// Upwards.
+    /// Vertical position.
     pub y: f64,
-    /// Colour of its series; `None`: of all or none.
+    /// Colour of the series that the bound belongs to; `None` if it belongs to no single series.
     pub color: Option<usize>,
     /// Label at the line.
     pub name: String,
@@ -222,22 +223,22 @@ pub struct Bound {
 /// Result of a search.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Answer {
-    /// Across.
+    /// Horizontal position.
     pub x: f64,
-    /// Its interval.
+    /// Interval of the result.
     pub interval: (f64, f64),
     /// Label at the line.
     pub name: String,
 }
 
-/// Origin of a single expected value.
+/// Returns the origin of a single expected value.
 pub(super) fn whose(published: bool) -> &'static str {
     if published { "published" } else { "expected" }
 }
 
 impl Figure {
-    /// The drawn data, as numbers: series, horizontal position (a name's own text), value, interval;
-    /// expectations last.
+    /// Returns the drawn data as numbers: series, horizontal position (for names, their text), value, interval.
+    /// Expected values come last.
     pub fn drawn(&self) -> Table {
         // Series, x, y, and the interval of y.
         type Row = (String, Option<f64>, Option<f64>, Option<(f64, f64)>);

@@ -16,7 +16,7 @@ const ANSWERS_MAX: usize = 4;
 /// Maximum number of a paper's statements described in full on the first screen; the table has all.
 const DEPARTURES_MAX: usize = 2;
 
-/// Requested results: those of a search, and those of the expectations.
+/// Returns the requested results: the results of a search, and the verdicts on the expectations.
 pub(super) fn answers(results: &Results, judged: &[Judged]) -> Vec<String> {
     let found = trials::answers(results);
     let more = found.len().saturating_sub(ANSWERS_MAX);
@@ -28,16 +28,16 @@ pub(super) fn answers(results: &Results, judged: &[Judged]) -> Vec<String> {
     sentences
 }
 
-/// Further findings, the most important first.
+/// Returns further findings, the most important first.
 pub(super) fn findings(results: &Results) -> Vec<String> {
     let spoken = spoken_of(results);
     spoken.iter().filter_map(|metric| range(results, metric)).chain(noise(results)).collect()
 }
 
-/// Qualifications of numbers: points without results or with a broken limit, and means of one repeat.
+/// Returns qualifications of numbers: points without results or with a broken limit, and means of one repeat.
 pub(super) fn doubts(results: &Results) -> Vec<String> {
     let mut doubts = outcomes(results);
-    // A stored result states how it was made.
+    // A stored result states the command that produced it.
     if results.kept.is_some() {
         return doubts;
     }
@@ -103,7 +103,7 @@ fn verdicts(results: &Results, judged: &[Judged]) -> Vec<String> {
     sentences
 }
 
-/// `Of 4 expectations: 3 as expected, 1 different.`
+/// Counts verdicts: `Of 4 expectations: 3 as expected, 1 different.`
 fn count(rows: &[&Judged], what: &str, holds: &str, differs: &str) -> Option<String> {
     let parts = [
         (Verdict::Holds, holds.to_owned()),
@@ -140,7 +140,7 @@ fn spoken_of(results: &Results) -> Vec<String> {
     for plot in &results.scenario.plots {
         let name = match plot.kind {
             PlotKind::Heat | PlotKind::Iso => plot.z.clone(),
-            // A whole distribution or series has no one number.
+            // A whole distribution or series has no single number.
             PlotKind::Cdf | PlotKind::Series | PlotKind::Areas | PlotKind::Waterfall => None,
             _ => Some(plot.y.clone()),
         };

@@ -8,12 +8,12 @@ use super::figure::{Across, Figure, Form, Sample, Series};
 use super::words::{capital, quantity, statistic};
 use ranlab_campaign::export::Table;
 
-/// Percentiles that are drawn, a figure each.
+/// Percentiles that are drawn, each in a separate figure.
 const DRAWN: [&str; 4] = ["p50", "p75", "p99", "p999"];
 /// Maximum number of points drawn together; more are not distinguishable.
 const POINTS_MAX: usize = 8;
 
-/// A figure for each percentile, with a line for each point; none without such measurements.
+/// Returns a figure for each percentile, with a line for each point. Returns no figures without such measurements.
 pub(super) fn figures(results: &Results) -> Vec<Figure> {
     let load = results.scenario.search.as_ref().and_then(Search::load);
     let Some(load) = load.filter(|load| !load.after.shares.is_empty()) else { return Vec::new() };

@@ -18,11 +18,11 @@ const CURVE_STEPS: u32 = 100;
 /// A fitted law of a plot's series.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Law {
-    /// Common settings of the points; empty: the plot has one series.
+    /// Common settings of the points; empty if the plot has one series.
     pub series: String,
-    /// Metric upwards.
+    /// Metric on the vertical axis.
     pub metric: String,
-    /// Setting across.
+    /// Setting on the horizontal axis.
     pub across: String,
     /// The law, or the reason why it cannot be fitted.
     #[serde(serialize_with = "fit_or_why")]
@@ -37,7 +37,7 @@ fn fit_or_why<S: Serializer>(fit: &Result<UslFit, UslError>, serializer: S) -> R
 }
 
 impl Law {
-    /// The fit in a line for people.
+    /// Describes the fit in a sentence.
     pub fn sentence(&self) -> String {
         let name = if self.series.is_empty() { String::new() } else { format!(" of {}", self.series) };
         let subject = format!("scaling law of {} over {}{name}", self.metric, self.across);
@@ -61,7 +61,7 @@ impl Law {
     }
 }
 
-/// The laws of all plots of type `usl`.
+/// Returns the laws of all plots of type `usl`.
 pub fn laws(results: &Results) -> Vec<Law> {
     let plots = results.scenario.plots.iter().filter(|plot| plot.kind == PlotKind::Usl);
     let of = |plot: &Plot| -> Vec<Law> {
@@ -77,7 +77,7 @@ pub fn laws(results: &Results) -> Vec<Law> {
     plots.flat_map(of).collect()
 }
 
-/// Every repeat's value with its place.
+/// Returns every repeat's value with its horizontal position.
 fn every_repeat(points: &[&PointResult], plot: &Plot) -> Vec<(f64, f64)> {
     let of = |point: &&PointResult| -> Vec<(f64, f64)> {
         let x = number(point, &plot.x);
@@ -155,7 +155,7 @@ fn row(name: &str, fit: &UslFit) -> Vec<String> {
     ]
 }
 
-/// `0.02 (0.0199 to 0.0201)`.
+/// Formats a value with its interval: `0.02 (0.0199 to 0.0201)`.
 fn with_interval(value: f64, (low, high): (f64, f64)) -> String {
     format!("{} ({} to {})", short(value), short(low), short(high))
 }

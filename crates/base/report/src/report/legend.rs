@@ -8,9 +8,10 @@ use plotters::style::text_anchor::{HPos, VPos};
 use super::draw::{Canvas, DrawError, INK, PALETTE, SIZE, cut, wrong};
 use super::figure::{Across, Form, Series, whose};
 
-/// Characters of a name.
+/// Maximum number of characters of a name.
 const NAME_MAX: usize = 44;
-/// Pixels between two names at the ends of lines, and the maximum by which one is moved.
+/// Minimum distance between two names at the ends of lines, in pixels. `END_MOVED_MAX` is the maximum distance by which
+/// a name is moved.
 const END_GAP: i32 = 16;
 const END_MOVED_MAX: i32 = 24;
 
@@ -19,13 +20,13 @@ const END_MOVED_MAX: i32 = 24;
 pub(super) enum Sign {
     /// A series by its form.
     Series(Form, usize),
-    /// A value that is expected; published or not.
+    /// An expected value, published or not.
     Mark(bool),
 }
 
 impl<DB: DrawingBackend> Canvas<'_, DB> {
-    /// Height, colour and name for the right end of each line; empty for a single line, for other forms than
-    /// lines, or if the ends are too close.
+    /// Returns height, colour and name for the right end of each line. The result is empty for a single line, for other
+    /// forms than lines, or if the ends are too close.
     pub(super) fn ends(&self) -> Vec<(i32, usize, String)> {
         let named = |series: &&Series| !matches!(series.form, Form::Dots | Form::Guide);
         let series: Vec<&Series> = self.figure.series.iter().filter(named).collect();
@@ -62,7 +63,7 @@ impl<DB: DrawingBackend> Canvas<'_, DB> {
         if far { Vec::new() } else { ends }
     }
 
-    /// Entries in rows that fit.
+    /// Returns the entries in rows that fit the width.
     pub(super) fn legend_rows(&self) -> Vec<Vec<(String, Sign)>> {
         let mut entries: Vec<(String, Sign)> = Vec::new();
         let mut seen: Vec<(usize, bool)> = Vec::new();
@@ -103,7 +104,7 @@ impl<DB: DrawingBackend> Canvas<'_, DB> {
         self.width(text, 13) + self.px(44)
     }
 
-    /// The legend below, and the names at the ends of lines.
+    /// Draws the legend below, and the names at the ends of lines.
     pub(super) fn legend(&self) -> Result<(), DrawError> {
         let right = self.x.pixels.1 + self.px(6);
         for (y, color, text) in &self.direct {

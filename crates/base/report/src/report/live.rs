@@ -16,9 +16,9 @@ use ranlab_campaign::value::Value;
 use super::figure::{Across, Figure, Form, Sample, Series};
 use super::{trials, words};
 
-/// Windows that are remembered; the oldest leave.
+/// Maximum number of stored windows; the oldest are dropped.
 const WINDOWS_MAX: usize = 5_000;
-/// Metrics that a figure draws.
+/// Maximum number of metrics in a figure.
 const LINES_MAX: usize = 4;
 /// Percentiles of the latency that are drawn.
 const PERCENTILES: [&str; 3] = ["_p50", "_p99", "_p999"];
@@ -39,7 +39,7 @@ pub struct LiveCampaign {
     /// Setting of the horizontal axis, if it is a number.
     across: Option<String>,
     windows: VecDeque<WindowMeans>,
-    /// The search under way: its point, its repeat and its trials.
+    /// The search in progress: its point, its repeat and its trials.
     search: Option<(usize, u32, Vec<SearchTrial>)>,
 }
 
@@ -112,7 +112,7 @@ impl LiveCampaign {
             (_, true) => TrialOutcome::Pass,
             (_, false) => TrialOutcome::Fail,
         };
-        // A fault of the measurement itself is retried and does not count as a trial of the system.
+        // An error of the measurement itself is retried, and does not count as a trial of the system.
         if window.outcome.counts() || unsent {
             self.search.iter_mut().for_each(|(.., tried)| {
                 tried.push(SearchTrial { load, value, share: window.share, gave });
@@ -120,9 +120,9 @@ impl LiveCampaign {
         }
     }
 
-    /// Headline numbers of an event, with units, at most `most`; none without a measurement.
+    /// Returns the headline numbers of an event with units, at most `most`, or none without a measurement.
     ///
-    /// For a finished repeat of a search these are its result, not the last of its trials.
+    /// For a finished repeat of a search, the numbers are the result of the search, not the last of its trials.
     pub fn numbers(&self, event: &Event, most: usize) -> Vec<String> {
         match event {
             Event::Measured { window, .. } if window.outcome.counts() => {
@@ -151,7 +151,7 @@ impl LiveCampaign {
         load.into_iter().chain(numbers).take(most).collect()
     }
 
-    /// The curves of the current measurement, and the trials of the current search.
+    /// Returns the curves of the current measurement, and the trials of the current search.
     pub fn figures(&self) -> Vec<Figure> {
         let mut figures: Vec<Figure> =
             self.recorded_last().into_iter().map(|(title, names)| self.curve(title, &names)).collect();
@@ -159,12 +159,13 @@ impl LiveCampaign {
         figures
     }
 
-    /// The groups of the last window.
+    /// Returns the groups of the last window.
     fn recorded_last(&self) -> Vec<(&'static str, Vec<String>)> {
         self.windows.back().map_or_else(Vec::new, |seen| self.groups(&seen.metrics))
     }
 
-    /// Recorded metrics of throughput, of latency and of losses: the title of each figure, and its metrics.
+    /// Groups the recorded metrics of throughput, latency and losses. Returns the title of each figure, and its
+    /// metrics.
     fn groups(&self, metrics: &BTreeMap<String, f64>) -> Vec<(&'static str, Vec<String>)> {
         let recorded = |name: &String| metrics.contains_key(name);
         let alike = |fits: &dyn Fn(&Metric) -> bool| -> Vec<String> {
@@ -191,7 +192,7 @@ impl LiveCampaign {
             .collect()
     }
 
-    /// Windows that differ from the last one only in the horizontal setting.
+    /// Returns the windows that differ from the last one only in the horizontal setting.
     fn alike(&self) -> Vec<&WindowMeans> {
         let Some(last) = self.windows.back() else { return Vec::new() };
         let axes = |point: usize| -> Vec<&(String, Value)> {
@@ -250,7 +251,7 @@ impl LiveCampaign {
         }
     }
 
-    /// The trials of the search under way, as the report will draw them.
+    /// Draws the trials of the search in progress, in the same way as the report.
     fn trials(&self) -> Option<Figure> {
         let (point, repeat, tried) = self.search.as_ref()?;
         let mut own = Finished {
@@ -289,7 +290,7 @@ mod tests {
     use ranlab_campaign::rig::{Rig, Stop};
     use ranlab_campaign::scenario::{Overrides, Scenario};
 
-    /// The figures after each event that changed them, and the results.
+    /// Returns the figures after each event that changed them, and the results.
     fn watch(text: &str) -> (Vec<Vec<Figure>>, LiveCampaign, Results) {
         let text = format!("title = \"t\"\nrig = \"mock\"\n{text}");
         let rig = MockRig::default();
@@ -321,7 +322,7 @@ mod tests {
         assert!(throughput.title.starts_with("Throughput so far, against "), "{}", throughput.title);
         let series = &throughput.series[0];
         assert_eq!((series.name.as_str(), series.samples.len()), ("throughput", 3));
-        // The points of the noise that was measured last, no others.
+        // The curve has only the points of the noise that was measured last.
         for (sample, point) in series.samples.iter().zip(results.points.iter().skip(1).step_by(2)) {
             let mean = point.summary("throughput", 0.95).unwrap();
             assert!((sample.y - mean.mean).abs() < 1e-9 && (sample.low, sample.high) == (mean.min, mean.max));

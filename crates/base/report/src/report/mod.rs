@@ -42,7 +42,7 @@ pub struct Written {
     pub csv: PathBuf,
     /// Each figure as SVG and as PNG.
     pub figures: Vec<PathBuf>,
-    /// CSV of every other table: verdicts, and for each figure the drawn data and the table below it.
+    /// CSV of every other table: the verdicts, and for each figure the drawn data and the table below it.
     pub tables: Vec<PathBuf>,
 }
 
@@ -63,14 +63,14 @@ pub enum ReportError {
     Draw(#[from] DrawError),
 }
 
-/// The document of a report: judged and drawn results.
+/// Creates the document of a report: judged and drawn results.
 pub fn document(results: &Results, context: &Context) -> Document {
     Document::new(results, &judge(results), &drawn(results), context)
 }
 
-/// Writes `report.html`, `points.csv`, `verdicts.csv`, `figure-N.{svg,png,csv}` and `figure-N-table.csv` into a directory, which is created. Of a
-/// figure without a single point nothing is drawn; the page states the reason. Distributions and series, trials of a search among
-/// them, are drawn if the results were loaded with them.
+/// Writes `report.html`, `points.csv`, `verdicts.csv`, `figure-N.{svg,png,csv}` and `figure-N-table.csv` into a directory, which is
+/// created. A figure without points is not drawn; the page states the reason. Distributions and series (including the trials of a search)
+/// are drawn if the results were loaded with them.
 ///
 /// # Errors
 /// Returns an error if a file cannot be written or a figure cannot be drawn.

@@ -12,11 +12,12 @@ use ranlab_campaign::value::Value;
 use super::figure::{Across, Bound, Figure, Mark, whose};
 use super::words::group;
 
-/// The most lines of expected bounds in a figure.
+/// Maximum number of lines of expected bounds in a figure.
 const BOUNDS_MAX: usize = 3;
-/// The most lines of limits in a figure.
+/// Maximum number of lines of limits in a figure.
 const LIMITS_MAX: usize = 3;
-/// A limit above this multiple of what is drawn is stated instead of drawn: it would flatten the figure.
+/// Maximum ratio of a drawn limit to the drawn values. A higher limit would flatten the figure, so it is stated in
+/// words.
 const LIMIT_TIMES_MAX: f64 = 5.0;
 
 pub(super) type Group<'a> = (String, Vec<&'a PointResult>);
@@ -59,7 +60,7 @@ pub(super) fn place(figure: &Figure, point: &PointResult, path: &str) -> Option<
     }
 }
 
-/// Points by their horizontal position, ascending; points at the same position are pooled.
+/// Groups points by their horizontal position, ascending; points at the same position are pooled.
 pub(super) fn places<'a>(
     figure: &Figure,
     plot: &Plot,
@@ -77,7 +78,7 @@ pub(super) fn places<'a>(
     places
 }
 
-/// Values of a metric over repeats by place across.
+/// Returns the values of a metric over all repeats, by horizontal position.
 pub(super) fn pool(
     results: &Results,
     figure: &Figure,
@@ -87,14 +88,15 @@ pub(super) fn pool(
     places(figure, plot, points).iter().map(|(x, here)| (*x, together(results, here, &plot.y))).collect()
 }
 
-/// The distribution to which `rtt_us_p99` belongs, and `p99`.
+/// Splits a name such as `rtt_us_p99` into its distribution and the percentile `p99`.
 pub(super) fn percentile<'a>(results: &'a Results, name: &'a str) -> Option<(&'a str, &'a str)> {
     let metric = results.metric(name).filter(|metric| metric.kind == MetricKind::Histogram)?;
     Some((&metric.name, name.strip_prefix(&metric.name)?.strip_prefix('_')?))
 }
 
-/// Values of a metric over the repeats of pooled points. A percentile of several points is that of their
-/// merged distributions, repeat by repeat; never a mean of percentiles. Empty if a distribution is missing.
+/// Returns the values of a metric over the repeats of pooled points. A percentile of several points is computed from
+/// their merged distributions, repeat by repeat. It is never a mean of percentiles. The result is empty if a
+/// distribution is missing.
 pub(super) fn together(results: &Results, points: &[&PointResult], name: &str) -> Vec<f64> {
     if results.fingerprint(name) {
         return Vec::new();
@@ -113,7 +115,7 @@ pub(super) fn together(results: &Results, points: &[&PointResult], name: &str) -
     merged.values().filter_map(|all| all.named(suffix)).collect()
 }
 
-/// Expectations of this metric at points of this figure: single values, and bounds as lines.
+/// Adds the expectations of this metric at points of this figure: single values, and bounds as lines.
 pub(super) fn marks(results: &Results, plot: &Plot, groups: &[Group<'_>], figure: &mut Figure) {
     for expect in results.scenario.expects.iter().filter(|expect| expect.metric == plot.y) {
         let published = expect.class.published();
@@ -151,7 +153,7 @@ pub(super) fn marks(results: &Results, plot: &Plot, groups: &[Group<'_>], figure
     }
 }
 
-/// Limits of the metric of a figure: lines, or words if they are far above.
+/// Adds the limits of the metric of a figure: as lines, or in words if they are far above the values.
 pub(super) fn limits(results: &Results, plot: &Plot, groups: &[Group<'_>], figure: &mut Figure) {
     let Some(limit) = results.metric(&plot.y).and_then(|metric| metric.limit.as_ref()) else { return };
     let mut found: Vec<(f64, Vec<usize>)> = Vec::new();
@@ -166,7 +168,7 @@ pub(super) fn limits(results: &Results, plot: &Plot, groups: &[Group<'_>], figur
         }
     }
     found.sort_by(|(a, _), (b, _)| a.total_cmp(b));
-    // The name without its prefix and unit: `cell_dl.budget_us` is "budget".
+    // Reduces a name to the word without prefix and unit: `cell_dl.budget_us` becomes "budget".
     let word = limit.rsplit('.').next().unwrap_or(limit);
     let word = word.rsplit_once('_').map_or(word, |(word, _)| word);
     let drawn = figure.series.iter().flat_map(|series| &series.samples).map(|sample| sample.high);

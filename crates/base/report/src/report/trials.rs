@@ -14,11 +14,11 @@ use super::words::{capital, label, quantity, why_nothing};
 
 /// Maximum number of points with drawn trials; the CSV of series has all.
 const POINTS_MAX: usize = 4;
-/// Ratio to its bound above which an objective is drawn on a logarithmic axis, because a linear axis would
-/// hide the bound.
+/// Maximum ratio of an objective to its bound on a linear axis. Above it, the axis is logarithmic, because a linear
+/// axis would hide the bound.
 const LINEAR_MAX: f64 = 20.0;
 
-/// The search's results at each point, in words; empty without a search.
+/// Describes the search's results at each point; empty without a search.
 pub(super) fn answers(results: &Results) -> Vec<String> {
     let Some(search) = &results.scenario.search else { return Vec::new() };
     let measured = results.points.iter().filter(|point| !point.runs.is_empty());
@@ -49,20 +49,20 @@ fn goals(results: &Results, search: &Search) -> Vec<String> {
     goals.map(|(metric, at_most)| format!("{find} {axis} with {metric} ≤ {}:", short(at_most))).collect()
 }
 
-/// Result for a goal at a point.
+/// Returns the result for a goal at a point.
 fn answer_at(results: &Results, point: &PointResult, goal: usize) -> Option<Found> {
     let tune = matches!(results.scenario.search, Some(Search::Tune { .. }));
     results.answer(point, &metric(goal, if tune { "best" } else { "load" }))
 }
 
-/// The nearest load that failed a full trial.
+/// Returns the nearest load that failed a full trial.
 fn far_end(results: &Results, point: &PointResult, goal: usize) -> Option<f64> {
     let find = results.scenario.search.as_ref()?.load()?.find;
     results.answer(point, &metric(goal, find.far_end())).map(|own| own.value)
 }
 
-/// `5034 ± 120 (95 % interval over 5 searches)`, `≥ 10000 (the end of the searched range)`, or the reason for
-/// the lack of a result.
+/// Describes a result: `5034 ± 120 (95 % interval over 5 searches)`, `≥ 10000 (the end of the searched range)`, or the
+/// reason why there is no result.
 fn found(results: &Results, point: &PointResult, goal: usize) -> String {
     let Some(own) = answer_at(results, point, goal) else {
         return format!("not found ({})", why_nothing(&[point]));
@@ -96,7 +96,7 @@ fn found(results: &Results, point: &PointResult, goal: usize) -> String {
     text
 }
 
-/// A figure of trials for each of the first points that have any.
+/// Returns a figure of trials for each of the first points that have any.
 pub(super) fn figures(results: &Results) -> Vec<Figure> {
     let Some(search) = &results.scenario.search else { return Vec::new() };
     let tried = |point: &&PointResult| point.runs.iter().any(|run| run.recording.series.contains_key(TRIED));
@@ -146,7 +146,7 @@ fn rated(results: &Results, point: &PointResult, search: &Search) -> Figure {
     (figure.x_label, figure.y_label) = (label(results, axis, false), label(results, metric, false));
     let all: Vec<SearchTrial> =
         point.runs.iter().flat_map(|run| trials::from_recording(&run.recording)).collect();
-    // A trial that was overloaded before the objective's metric could be measured has no place upwards.
+    // A trial that was overloaded before the objective's metric could be measured has no vertical position.
     let unmeasured = all.iter().filter(|trial| trial.value.is_nan()).count();
     let all: Vec<SearchTrial> = all.into_iter().filter(|trial| !trial.value.is_nan()).collect();
     let most = all.iter().fold(0.0, |most: f64, trial| most.max(trial.value));
@@ -204,7 +204,7 @@ fn rated(results: &Results, point: &PointResult, search: &Search) -> Figure {
     figure
 }
 
-/// The drawn result: an open end is drawn at the value itself, the interval of a single search extends to the
+/// Returns the drawn result. An open end is drawn at the value itself. The interval of a single search extends to the
 /// nearest failed load.
 fn answer(results: &Results, own: &Found, failed: Option<f64>) -> Answer {
     let (low, high) = own.ends();
@@ -215,7 +215,7 @@ fn answer(results: &Results, own: &Found, failed: Option<f64>) -> Answer {
     Answer { x: own.value, interval, name }
 }
 
-/// The mean of the trials of the full time at each load.
+/// Returns the mean of the full trials at each load.
 fn means(all: &[SearchTrial]) -> Vec<Sample> {
     let mut full: Vec<&SearchTrial> =
         all.iter().filter(|trial| trial.full() && trial.gave != TrialOutcome::Unsent).collect();

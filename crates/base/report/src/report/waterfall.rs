@@ -11,11 +11,11 @@ use super::figure::{Across, Bound, Figure, Form, Sample, Series};
 use super::pooled::{Group, together};
 use super::words;
 
-/// The last bar.
+/// Name of the last bar.
 const IN_ALL: &str = "in all";
 
-/// A bar for each metric of the stack, starting at the sum of the previous ones, and one for the total;
-/// components without any share are left out. The bound of a group is the largest of its points' repeats.
+/// Adds a bar for each metric of the stack, starting at the sum of the previous ones, and one bar for the total.
+/// Components without any share are omitted. The bound of a group is the largest bound of its points' repeats.
 pub(super) fn falls(results: &Results, plot: &Plot, groups: &[Group<'_>], figure: &mut Figure) {
     let metrics: Vec<&str> = plot.stacked().collect();
     let of = |group: &Group<'_>, metric: &str| summarise(&together(results, &group.1, metric), 0.95);
@@ -31,7 +31,7 @@ pub(super) fn falls(results: &Results, plot: &Plot, groups: &[Group<'_>], figure
     figure.x = Across::Names(shown.chain([IN_ALL.to_owned()]).collect());
     figure.x_label.clone_from(&plot.x);
     figure.y_label = words::in_unit("adding up", &words::unit(results, &plot.y, false));
-    // Heights add up from 0 and on no other axis.
+    // Stacked heights start at 0 and add up on a linear axis only.
     (figure.zero.1, figure.log_y) = (true, false);
     for (color, (name, _)) in groups.iter().enumerate() {
         let mut edge = 0.0;
@@ -59,7 +59,7 @@ fn bar(place: usize, y: f64, ends: (f64, f64)) -> Sample {
     Sample { x: place as f64, y, low: ends.0, high: ends.1, ends }
 }
 
-/// A line for each bound; groups with the same bound share one in a neutral colour.
+/// Adds a line for each bound; groups with the same bound share one line in a neutral colour.
 fn bounds(most: &[Option<f64>], figure: &mut Figure) {
     let mut lines: BTreeMap<u64, (f64, Vec<usize>)> = BTreeMap::new();
     for (color, most) in most.iter().enumerate() {
@@ -74,7 +74,7 @@ fn bounds(most: &[Option<f64>], figure: &mut Figure) {
     }
 }
 
-/// Distinguishing words of names: without the common beginning and end. A single name stays as it is.
+/// Returns the distinguishing words of names, without the common beginning and end. A single name is unchanged.
 fn told_apart(names: &[&str]) -> Vec<String> {
     let parts: Vec<Vec<&str>> = names.iter().map(|name| name.split_inclusive(['.', '_']).collect()).collect();
     let shortest = parts.iter().map(Vec::len).min().unwrap_or(0);

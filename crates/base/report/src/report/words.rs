@@ -8,7 +8,7 @@ use ranlab_campaign::value::Value;
 /// Maximum length of a description's beginning as a label.
 const BEGIN_CHARS_MAX: usize = 48;
 
-/// Title of a figure without one by the author.
+/// Returns the title of a figure for which the author gave none.
 pub(super) fn title(results: &Results, plot: &Plot) -> String {
     let x = plot.x.as_str();
     let y = plot.y.as_str();
@@ -38,7 +38,7 @@ pub(super) fn title(results: &Results, plot: &Plot) -> String {
     format!("{what}{}", only(results, plot))
 }
 
-/// Points of a figure, if it does not show all.
+/// Names the points of a figure, if it does not show all.
 fn only(results: &Results, plot: &Plot) -> String {
     let part = |(path, value): (&String, &Value)| {
         // A setting without variation leaves nothing out.
@@ -48,7 +48,7 @@ fn only(results: &Results, plot: &Plot) -> String {
     plot.filter.iter().filter_map(part).collect()
 }
 
-/// A metric or a setting in words, with its unit: `99th percentile of reply time (us)`, `base stations`.
+/// Describes a metric or a setting with its unit: `99th percentile of reply time (us)`, `base stations`.
 pub(super) fn quantity(results: &Results, name: &str) -> String {
     let unit = unit(results, name, false);
     let Some(metric) = results.metric(name) else {
@@ -60,12 +60,12 @@ pub(super) fn quantity(results: &Results, name: &str) -> String {
     in_unit(&format!("{}{words}", statistic(suffix.trim_start_matches('_'))), &unit)
 }
 
-/// Name of one of several stacked series: the metric in words, without the common unit.
+/// Returns the name of one of several stacked series: the metric in words, without the common unit.
 pub(super) fn layer(results: &Results, name: &str) -> String {
     results.metric(name).and_then(|metric| as_name(&metric.comment)).unwrap_or(name).to_owned()
 }
 
-/// Words for a suffix of a distribution, placed before the distribution's name.
+/// Returns the words for a suffix of a distribution, which precede the distribution's name.
 pub(super) fn statistic(suffix: &str) -> &'static str {
     match suffix {
         "mean" => "mean of ",
@@ -80,9 +80,9 @@ pub(super) fn statistic(suffix: &str) -> &'static str {
     }
 }
 
-/// The label of an axis: a setting in the rig's words or the name of a metric, with its unit. If a duration
-/// is drawn by name, its value contains the unit. A metric without a unit is labelled by the beginning of its
-/// description, if suitable.
+/// Returns the label of an axis: a setting in the rig's words or the name of a metric, with its unit. If a duration is
+/// drawn by name, its value contains the unit. A metric without a unit is labelled by the beginning of its description,
+/// if suitable.
 pub(super) fn label(results: &Results, name: &str, named: bool) -> String {
     let axis = axis(results, name);
     let unit = unit(results, name, named);
@@ -95,7 +95,7 @@ pub(super) fn label(results: &Results, name: &str, named: bool) -> String {
     in_unit(begin.unwrap_or(name), &unit)
 }
 
-/// `contention = 0.02`: the name of a series.
+/// Returns the name of a series: `contention = 0.02`.
 pub(super) fn group(results: &Results, path: &str, point: &PointResult) -> String {
     let value = point.point.settings.get(path).map_or_else(|| "-".to_owned(), Value::to_string);
     format!("{} = {value}", axis(results, path).and_then(Axis::name).unwrap_or(path))
@@ -106,7 +106,7 @@ fn axis<'a>(results: &'a Results, name: &str) -> Option<&'a Axis> {
     scenario.sweep.axes.iter().chain(&scenario.searched).find(|axis| axis.path == name)
 }
 
-/// The unit of a metric or a setting; a swept length of time is drawn in seconds.
+/// Returns the unit of a metric or a setting; a swept duration is drawn in seconds.
 pub(super) fn unit(results: &Results, name: &str, named: bool) -> String {
     match axis(results, name) {
         None => results.unit(name).to_owned(),
@@ -138,7 +138,8 @@ pub(super) fn capital(words: &str) -> String {
     }
 }
 
-/// Reasons why points have no numbers: the number of points per outcome, and the first reason of each.
+/// Returns the reasons why points have no numbers: the number of points per outcome, and the first reason of each
+/// outcome.
 pub(super) fn why_nothing(points: &[&PointResult]) -> String {
     let all = points.len();
     if all == 0 {
@@ -158,8 +159,8 @@ pub(super) fn why_nothing(points: &[&PointResult]) -> String {
     parts.join("; ")
 }
 
-/// The days, and the hours of the first, in which a campaign was measured: `2026-11-23, 04:45 to 05:10 UTC`; empty if it
-/// was not.
+/// Returns the days of a campaign, and the hours of the first day: `2026-11-23, 04:45 to 05:10 UTC`. The result is empty
+/// if nothing was measured.
 pub(super) fn when(results: &Results) -> String {
     if results.kept.is_some() {
         return results.versions["measured"].as_str().unwrap_or_default().to_owned();
@@ -178,11 +179,11 @@ pub(super) fn when(results: &Results) -> String {
     }
 }
 
-/// Day and minute of a time in milliseconds since 1970, in UTC.
+/// Returns day and minute of a time in milliseconds since 1970, in UTC.
 fn date(unix_ms: u64) -> (String, String) {
     let days = unix_ms / 86_400_000;
     let minute = unix_ms / 60_000 % 1_440;
-    // Counted in eras of 400 years that start on a 1 March, so that leap days come last.
+    // Years are counted in eras of 400 years that start on a 1 March, so that leap days come last.
     let shifted = days + 719_468;
     let era = shifted / 146_097;
     let day = shifted % 146_097;
@@ -195,11 +196,11 @@ fn date(unix_ms: u64) -> (String, String) {
     (format!("{year}-{month:02}-{day:02}"), format!("{:02}:{:02}", minute / 60, minute % 60))
 }
 
-/// The machine in one line, from the facts of the host's meters.
+/// Describes the machine in one line, from the facts of the host's meters.
 pub(super) fn machine(host: &serde_json::Value) -> String {
     let text = |name: &str| host[name].as_str().map(str::to_owned);
     let parts = [
-        // A stored result has it in a line already.
+        // A stored result already has this line.
         text("machine"),
         text("cpu_model"),
         host["cpus"].as_u64().map(|cpus| format!("{cpus} CPUs")),
@@ -213,7 +214,7 @@ pub(super) fn machine(host: &serde_json::Value) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// The words before a description's first punctuation, if they are meaningful.
+/// Returns the words before a description's first punctuation, if they are meaningful.
 fn beginning(comment: &str) -> Option<&str> {
     let words = comment.split([':', ';', ',', '(']).next()?.trim();
     stands_alone(words, BEGIN_CHARS_MAX).filter(|words| words.contains(' '))
@@ -224,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates_are_the_calendars() {
+    fn dates_follow_the_calendar() {
         let of = |seconds: u64| date(seconds * 1000);
         for (seconds, day, hour) in [
             (0, "1970-01-01", "00:00"),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ranlab_campaign::record::Distribution;
 
-/// Pairs of (ascending value, count): differences of values, counts.
+/// Encodes pairs of (ascending value, count) as differences of values, and counts.
 pub(super) fn of_distribution(distribution: &Distribution) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(distribution.counts.len() * 3);
     let mut last = 0;
@@ -26,7 +26,7 @@ pub(super) fn distribution_of(mut bytes: &[u8]) -> Option<Distribution> {
     Some(Distribution { counts })
 }
 
-/// Pairs of (offset in ns, value): the offset, then the value as 8 bytes.
+/// Encodes pairs of (offset in ns, value): the offset, then the value as 8 bytes.
 pub(super) fn of_series(samples: &[(Duration, f64)]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(samples.len() * 12);
     for (at, value) in samples {
@@ -88,7 +88,7 @@ mod tests {
         }
 
         #[test]
-        fn damage_is_noticed_and_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
+        fn damaged_blob_is_rejected_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
             let _ = (distribution_of(&bytes), series_of(&bytes));
         }
     }

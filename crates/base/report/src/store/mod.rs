@@ -22,7 +22,7 @@ use ranlab_campaign::value::Value;
 
 pub use query::{QUERY_ROWS_MAX, Rows};
 
-/// Version of the tables. Older ones in [`READABLE`] are read, and upgraded when a campaign continues.
+/// Version of the tables. Older versions in [`READABLE`] are read, and upgraded when a campaign continues.
 const FORMAT: i64 = 2;
 /// Formats that are read: 1 has no bounds.
 const READABLE: std::ops::RangeInclusive<i64> = 1..=FORMAT;
@@ -74,7 +74,7 @@ pub struct Store {
 pub struct Header<'a> {
     /// The checked scenario.
     pub scenario: &'a Scenario,
-    /// Its points.
+    /// Points of the scenario.
     pub plan: &'a Plan,
     /// Keys of the rig, with their defaults.
     pub keys: &'a [Key],
@@ -104,15 +104,15 @@ pub enum StoreError {
     /// SQLite or the medium failed.
     #[error("the campaign's file failed: {0}")]
     Sqlite(#[from] rusqlite::Error),
-    /// Some other file.
+    /// The file is not a campaign.
     #[error("`{0}` is not a campaign of this tool")]
     NoCampaign(String),
-    /// Written by another version of the tool.
+    /// The file was written by another version of the tool.
     #[error("`{file}` has format {found}; this version reads {} to {}", READABLE.start(), READABLE.end())]
     Format {
         /// The file.
         file: String,
-        /// Its format.
+        /// Version of the file's tables.
         found: i64,
     },
     /// The scenario differs from the one that the file was created with.
@@ -131,7 +131,7 @@ impl Store {
     /// resumed.
     ///
     /// # Errors
-    /// The medium's fault, or the file is another campaign; see [`StoreError`].
+    /// The file cannot be read or written, or belongs to another campaign; see [`StoreError`].
     pub fn open(path: &Path, header: &Header<'_>) -> Result<Self, StoreError> {
         let connection = Connection::open(path)?;
         connection.busy_timeout(Duration::from_secs(5))?;
@@ -155,7 +155,7 @@ impl Store {
     /// Opens a campaign's file for reading only.
     ///
     /// # Errors
-    /// The medium's fault, or the file is not a campaign.
+    /// The file cannot be read, or is not a campaign.
     pub fn read(path: &Path) -> Result<Self, StoreError> {
         let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         connection.busy_timeout(Duration::from_secs(5))?;
@@ -169,7 +169,7 @@ impl Store {
     /// unchanged.
     ///
     /// # Errors
-    /// The medium's fault, or the file is damaged.
+    /// The file cannot be read, or is damaged.
     pub fn with_rigs(mut self, rigs: &[RigDescription]) -> Result<Self, StoreError> {
         let scenario: serde_json::Value = self.header("scenario")?;
         let name = scenario["rig"].as_str().unwrap_or_default();
@@ -178,10 +178,10 @@ impl Store {
         Ok(self)
     }
 
-    /// Results that were read elsewhere, for queries.
+    /// Stores results that were read elsewhere in memory, for queries.
     ///
     /// # Errors
-    /// SQLite's.
+    /// Returns the error of SQLite.
     pub fn in_memory(results: &Results) -> Result<Self, StoreError> {
         let mut store = Self { connection: Connection::open_in_memory()?, renames: Renames::default() };
         let points = results.points.iter().map(|point| point.point.clone()).collect();
@@ -198,7 +198,7 @@ impl Store {
     /// Returns all results so far.
     ///
     /// # Errors
-    /// The medium's fault, or the file is damaged.
+    /// The file cannot be read, or is damaged.
     pub fn results(&self, load: Load) -> Result<Results, StoreError> {
         let mut used = BTreeSet::new();
         let scenario = self.scenario(&mut used)?;
@@ -252,11 +252,11 @@ impl Store {
         }
     }
 
-    /// Names the first part in which the stored scenario differs. Plots and expectations may change: they only read. A setting that
-    /// the stored one lacks is newer than it, and has its default there.
+    /// Returns an error that names the first difference from the stored scenario. Plots and expectations may differ, because they
+    /// only read results. A setting that the stored scenario lacks is newer than the file, and has its default value there.
     ///
-    /// Ours goes the way that the stored one went: in JSON the choice `"100ms"` and that time are the same text, and a number
-    /// may come back a last digit apart.
+    /// Both scenarios are compared after a conversion to JSON and back. In JSON, the choice `"100ms"` and the duration are the same
+    /// text, and a number may change in its last digit.
     fn check_scenario(&self, ours: &Scenario, keys: &[Key]) -> Result<(), StoreError> {
         let theirs = self.scenario(&mut BTreeSet::new())?;
         let text = json(ours)?;
@@ -493,7 +493,7 @@ fn other_setting(
     })
 }
 
-/// Names repeat in every row: they are stored once.
+/// Names repeat in every row, so each name is stored once.
 fn name_id(connection: &Connection, name: &str) -> Result<i64, rusqlite::Error> {
     connection.prepare_cached("INSERT OR IGNORE INTO names (name) VALUES (?1)")?.execute([name])?;
     connection.prepare_cached("SELECT id FROM names WHERE name = ?1")?.query_row([name], |row| row.get(0))

@@ -6,7 +6,7 @@ use ranlab_campaign::value::Value;
 
 use super::{Store, StoreError};
 
-/// The most rows that a query returns; more are counted as `more`.
+/// Maximum number of rows that a query returns; `more` reports that rows were omitted.
 pub const QUERY_ROWS_MAX: usize = 1_000_000;
 
 /// A query's result.
@@ -16,7 +16,7 @@ pub struct Rows {
     pub columns: Vec<String>,
     /// Values by row; `None` is SQL's NULL.
     pub rows: Vec<Vec<Option<Value>>>,
-    /// Whether rows were left out at [`QUERY_ROWS_MAX`].
+    /// Whether rows were omitted beyond [`QUERY_ROWS_MAX`].
     pub more: bool,
 }
 
@@ -25,7 +25,7 @@ impl Store {
     /// `histograms` and the view `results`. Anything that would change the file is refused.
     ///
     /// # Errors
-    /// The query's author's fault, in SQLite's words.
+    /// The query is invalid; the error has SQLite's message.
     pub fn query(&self, sql: &str) -> Result<Rows, StoreError> {
         let refuse = |error: rusqlite::Error| StoreError::Query(error.to_string());
         let mut statement = self.connection.prepare(sql).map_err(refuse)?;
