@@ -33,7 +33,7 @@ head -n 1 out.txt | grep -q '^Differing in measure.seed (1 → 9), sut.lambda (1
 expect 0 bench compare before after --metric throughput
 head -n 1 out.txt | grep -q 'worse: throughput at [56] of 6 points'
 expect 0 bench compare before same
-head -n 1 out.txt | grep -q 'No difference shown (.*throughput smaller than .* would not be seen'
+head -n 1 out.txt | grep -q 'No difference shown (.*throughput smaller than .* cannot be detected'
 
 echo "-- thresholds"
 expect 1 bench compare before after --fail-if 'throughput < -2%'

@@ -19,9 +19,9 @@ named! {
     pub enum Bound {
         /// The number estimates the true value.
         Exact = "exact",
-        /// The true value is the number or above.
+        /// The true value is at least the number.
         AtLeast = "at_least",
-        /// The true value is the number or below.
+        /// The true value is at most the number.
         AtMost = "at_most",
     }
 }
@@ -66,7 +66,7 @@ impl LimitedBy {
 /// A measured number with its qualifications.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
-    /// Mean over the repeats that count; of a bound, the bound.
+    /// Mean over the repeats that count; for a bound, the bound itself.
     pub value: f64,
     /// Half width of the symmetric interval over repeats. `None`: a single repeat, an open end, or an
     /// asymmetric interval (see [`interval`](Self::interval)).
@@ -80,7 +80,7 @@ pub struct Answer {
     pub bound: Bound,
     /// Reason why the measurement ended, if the number is a bound.
     pub limited_by: Option<LimitedBy>,
-    /// Repeats behind it.
+    /// Number of repeats from which the value was computed.
     pub n: usize,
     /// Qualifications of the whole point.
     pub qualified: Qualified,
@@ -127,8 +127,8 @@ impl Qualified {
 const SHARE_NOTED: f64 = 1e-3;
 
 impl Answer {
-    /// The result for a metric at a point; `None` if no counting repeat has it, or if it is a fingerprint
-    /// that differs between repeats.
+    /// Returns the result for a metric at a point; `None` if no counting repeat has it, or if it is a fingerprint that
+    /// differs between repeats.
     pub fn at(results: &Results, point: &PointResult, name: &str) -> Option<Self> {
         // A fingerprint in which repeats differ has no mean.
         results.summary(point, name)?;
@@ -141,7 +141,7 @@ impl Answer {
         })
     }
 
-    /// An estimate as it is rendered.
+    /// Converts an estimate to the form in which it is rendered.
     pub fn from_estimate(estimate: &Estimate, confidence: f64) -> Self {
         let Estimate { value, n, below, above, .. } = *estimate;
         let bound = match (below.is_infinite(), above.is_infinite()) {
@@ -162,7 +162,7 @@ impl Answer {
         }
     }
 
-    /// A value with the half width of its interval, without further data.
+    /// Creates an answer from a value and the half width of its interval, without further data.
     pub fn symmetric_of(value: f64, half_width: Option<f64>) -> Self {
         Self {
             value,
@@ -176,13 +176,14 @@ impl Answer {
         }
     }
 
-    /// The known ends: both of an interval, one of a bound, none of a single repeat.
+    /// Returns the known ends: both for an interval, one for a bound, none for a single repeat.
     pub fn ends(&self) -> (Option<f64>, Option<f64>) {
         let finite = |end: f64| Some(end).filter(|end| end.is_finite());
         self.interval.map_or((None, None), |(low, high)| (finite(low), finite(high)))
     }
 
-    /// The number with its interval, to the digits that the interval leaves: `1009 ± 24`, `999.1 (999.1 to 1001)`, `≥ 10000`.
+    /// Formats the number with its interval, to the precision of the interval: `1009 ± 24`, `999.1 (999.1 to 1001)`, `≥
+    /// 10000`.
     pub fn text(&self) -> String {
         if self.bound != Bound::Exact {
             return format!("{}{}", self.bound.sign(), short(self.value));
@@ -196,7 +197,7 @@ impl Answer {
         }
     }
 
-    /// The number, its unit, and the reason of a bound: `≥ 10000 1/s (the end of the searched range)`.
+    /// Formats the number, its unit, and the reason of a bound: `≥ 10000 1/s (the end of the searched range)`.
     pub fn sentence(&self, unit: &str) -> String {
         let text = self.text();
         let why = self.limited_by.map_or_else(String::new, |limit| format!(" ({})", limit.words()));
@@ -219,7 +220,7 @@ impl Answer {
     }
 }
 
-/// Reason why the measurement of a number that is a bound ended.
+/// Returns the reason why the measurement of a number that is a bound ended.
 fn limited_by(results: &Results, point: &PointResult, name: &str, bound: Bound) -> Option<LimitedBy> {
     if bound == Bound::Exact {
         return None;

@@ -26,14 +26,14 @@ pub struct Behaviour {
 }
 
 impl Behaviour {
-    /// Versions that this program measures a scenario with, given the behaviour versions of its rig and
+    /// Returns the versions with which this program measures a scenario, given the behaviour versions of its rig and
     /// components.
     pub fn new(scenario: &Scenario, renames: &Renames, rig: u32, components: BTreeMap<String, u32>) -> Self {
         Self { format: RESULT_FORMAT, scenario: digest(scenario, renames), rig, components }
     }
 
-    /// Reason why a result measured with `kept` does not represent measurements with `self`, if so. `None`
-    /// for `kept`: the result does not state its versions.
+    /// Returns the reason why a result measured with `kept` does not represent measurements with `self`, if there is
+    /// one. `None` for `kept`: the result does not state its versions.
     pub fn stale(&self, kept: Option<&Self>) -> Option<String> {
         let Some(kept) = kept else {
             return Some("it has no version of the rig that measured it".to_owned());

@@ -82,7 +82,7 @@ const TIMEOUTS_PER_TRIAL: u32 = 3;
 pub struct ResponseTimeout {
     /// Setting that defines it.
     pub setting: Option<&'static str>,
-    /// Value without that setting.
+    /// Time-out without that setting.
     pub default: Duration,
 }
 
@@ -101,6 +101,6 @@ pub struct Need {
     pub what: String,
     /// Reason, and the consequence if it is not met.
     pub why: String,
-    /// Whether it is met; the error describes how to meet it.
+    /// Whether the requirement is met; the error describes how to meet it.
     pub met: Result<(), String>,
 }

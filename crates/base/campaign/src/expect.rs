@@ -22,7 +22,8 @@ named! {
     pub enum Verdict {
         /// The expectation holds for the whole interval.
         Holds = "holds",
-        /// The expectation does not hold, and need not: it is an absolute value from other hardware. Never tuned to.
+        /// The expectation does not hold, and need not hold, because it is an absolute value from other hardware. No
+        /// setting is tuned to reach it.
         Differs = "differs",
         /// The measured interval lies on both sides of the expected value; or there is a single repeat and so
         /// no interval; or other work disturbed repeats that the scenario keeps regardless. More or quieter
@@ -30,8 +31,8 @@ named! {
         Inconclusive = "inconclusive",
         /// The expectation does not hold, and was marked `required`.
         Fails = "fails",
-        /// The result was measured with another file format, scenario or behaviour of the rig: it does not
-        /// represent today's.
+        /// The result was measured with another file format, scenario or behaviour of the rig: it does not represent
+        /// today's measurements.
         Stale = "stale",
         /// Data is missing; the reason names it.
         Unmeasurable = "unmeasurable",
@@ -54,14 +55,14 @@ pub struct Judged {
     pub repeats: usize,
     /// Source: the published work or the author.
     pub class: Class,
-    /// The setting that was chosen to meet it, or empty.
+    /// The setting that was chosen to meet the expectation, or empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub tuned: String,
     /// Whether a miss is a failure.
     pub required: bool,
-    /// The verdict.
+    /// Verdict on the expectation.
     pub verdict: Verdict,
-    /// Reason, if it does not hold.
+    /// Reason, if the expectation does not hold.
     pub reason: String,
     /// Location of the number in the paper.
     pub source: String,
@@ -112,7 +113,7 @@ fn judge_one(results: &Results, expect: &Expect) -> Judged {
     }
 }
 
-/// Known cause of a deviation here.
+/// Returns the known cause of a deviation in this project's measurements.
 fn cause(expect: &Expect) -> &str {
     match (expect.cause.as_str(), expect.class, &expect.law) {
         ("", Class::Own, _) => "not so here",

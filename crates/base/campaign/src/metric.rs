@@ -30,7 +30,7 @@ pub enum Noise {
     Counted,
 }
 
-/// Something that a rig measures.
+/// A quantity that a rig measures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Metric {
     /// Name with the unit last (`sut.cpu_cores`, `rtt_us`).
@@ -39,24 +39,23 @@ pub struct Metric {
     pub unit: String,
     /// The better direction.
     pub better: Better,
-    /// Kind of data that a recorder stores for it.
+    /// Kind of data that a recorder stores for the metric.
     pub kind: MetricKind,
     /// One line for people: meaning and point of measurement.
     pub comment: String,
     /// Condition under which one repeat suffices.
     #[serde(default)]
     pub exact: Exact,
-    /// Whether it is the share of the load that the generator left out: above [`UNSENT_AT_MOST`] the repeat
-    /// is invalid.
+    /// Whether the metric is the unsent share of the load. Above [`UNSENT_AT_MOST`], the repeat is invalid.
     #[serde(default)]
     pub unsent_share: bool,
-    /// Whether it may be negative; intervals of all other metrics end at 0.
+    /// Whether the metric may be negative; intervals of all other metrics end at 0.
     #[serde(default)]
     pub signed: bool,
-    /// Extent to which other work can change it.
+    /// Extent to which other work can change the metric.
     #[serde(default)]
     pub noise: Noise,
-    /// Metric of the same point that holds its limit, which figures draw as a line.
+    /// Metric of the same point that contains the limit of this one, which figures draw as a line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<String>,
     /// Earlier name, which scenarios and stored results may still use.
@@ -64,8 +63,8 @@ pub struct Metric {
     pub formerly: Option<String>,
 }
 
-/// Maximum share of a load that its generator may leave out. With less load than the scenario states, the
-/// system was not measured, whatever the reason: unlike a neighbour's noise this is never excused.
+/// Maximum share of a load that its generator may leave out. With less load than the scenario states, the system was
+/// not measured, whatever the reason: unlike disturbance by other work, missing load is never accepted.
 pub const UNSENT_AT_MOST: f64 = 0.01;
 
 /// Condition under which a metric is the same number for the same configuration and seed on any machine, so
@@ -128,7 +127,7 @@ macro_rules! metrics {
 }
 
 impl Metric {
-    /// A metric of that kind.
+    /// Creates a metric of a kind.
     pub fn new(name: &str, unit: &str, kind: MetricKind, better: Better, comment: &str) -> Self {
         let name = name.to_owned();
         let unit = unit.to_owned();
@@ -150,31 +149,31 @@ impl Metric {
         }
     }
 
-    /// It is the share of the load that was not sent.
+    /// Declares that the metric is the share of the load that was not sent.
     pub fn unsent_share(mut self) -> Self {
         self.unsent_share = true;
         self
     }
 
-    /// Other work cannot change it, once the load was sent.
+    /// Declares that other work cannot change the metric, once the load was sent.
     pub fn counted(mut self) -> Self {
         self.noise = Noise::Counted;
         self
     }
 
-    /// Declares that other work changes it by a factor of two at most.
+    /// Declares that other work changes the metric by a factor of two at most.
     pub fn bounded(mut self) -> Self {
         self.noise = Noise::Bounded;
         self
     }
 
-    /// It is the same number in every run with the same settings and seed.
+    /// Declares that the metric is the same number in every run with the same settings and seed.
     pub fn exact(mut self) -> Self {
         self.exact = Exact::Always;
         self
     }
 
-    /// Declares that it is exact if a setting has one of these values.
+    /// Declares that the metric is exact if a setting has one of these values.
     pub fn exact_when(mut self, path: &str, values: &[&str]) -> Self {
         self.exact = Exact::When(path.to_owned(), values.iter().map(|&value| value.to_owned()).collect());
         self
@@ -191,7 +190,7 @@ impl Metric {
         }
     }
 
-    /// Declares that it may be below 0.
+    /// Declares that the metric may be below 0.
     pub fn signed(mut self) -> Self {
         self.signed = true;
         self
@@ -203,19 +202,19 @@ impl Metric {
         self
     }
 
-    /// Declares that another metric holds its limit.
+    /// Declares that another metric contains the limit of this one.
     pub fn limited_by(mut self, metric: &str) -> Self {
         self.limit = Some(metric.to_owned());
         self
     }
 
-    /// Possible range of its values: 0 to 1 for a share, not below 0 for an unsigned metric.
+    /// Returns the possible range of the metric's values: 0 to 1 for a share, not below 0 for an unsigned metric.
     pub fn range(&self) -> (f64, f64) {
         let share = self.unit.is_empty() && (self.name.ends_with("_ratio") || self.name.ends_with("_share"));
         (if self.signed { f64::NEG_INFINITY } else { 0.0 }, if share { 1.0 } else { f64::INFINITY })
     }
 
-    /// The names under which its numbers are found.
+    /// Returns the names under which the metric's numbers are stored.
     pub fn names(&self) -> Vec<String> {
         match self.kind {
             MetricKind::Scalar | MetricKind::Series | MetricKind::Fingerprint => vec![self.name.clone()],

@@ -1,4 +1,4 @@
-//! A rig whose truth is known: the harness is tested against it, not against a system.
+//! A rig with known true values, for tests of the harness.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::schema::Kind;
 use crate::usl::Usl;
 use crate::{keys, metrics};
 
-/// Follows laws that its settings state. All results depend on the seed, the point and the repeat alone.
+/// A rig that follows the laws in its settings. All results depend only on the seed, the point and the repeat.
 #[derive(Debug, Default, Clone)]
 pub struct MockRig {
     up: bool,
@@ -69,7 +69,7 @@ impl Rig for MockRig {
         match run.text("load.fails") {
             Some("crash") => return Err(RigError::Sut("exited with signal 11".to_owned())),
             Some("hang") => run.stop.sleep(Duration::from_secs(3600))?,
-            // Stands for a defect of a rig.
+            // Simulates a defect of a rig.
             #[allow(clippy::panic)]
             Some("panic") => panic!("a defect of the rig"),
             Some("disturbed") => recorder.scalar(DISTURBED, 1.0),
@@ -108,7 +108,7 @@ fn metrics() -> Vec<Metric> {
     }
 }
 
-/// Throughput of the scaling law with noise; what is offered beyond it is lost.
+/// Records the throughput of the scaling law with noise; load beyond it is lost.
 fn usl(run: &Run<'_>, recorder: &mut Recorder, rng: &mut ChaCha8Rng, rate: f64) -> Outcome {
     let number = |path| run.number(path).unwrap_or_default();
     let workers = number("load.workers");

@@ -1,6 +1,6 @@
 //! Closed sets of named members.
 
-/// Declares such a set: members with their names in files and results.
+/// Declares a closed set of named members, with their names in files and results.
 macro_rules! named {
     ($(#[$meta:meta])* pub enum $set:ident { $($(#[$doc:meta])* $member:ident = $name:literal,)+ }) => {
         $(#[$meta])*
@@ -10,7 +10,7 @@ macro_rules! named {
         }
 
         impl $set {
-            /// All of them, in their order.
+            /// All members, in their order.
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$member),+];
 
             /// Returns the name used in files and results.

@@ -12,7 +12,7 @@ use crate::scenario::search::Find;
 pub struct Objective {
     /// Name of the metric (`latency_us_p99`).
     pub metric: String,
-    /// Its bound.
+    /// Upper bound of the metric.
     pub at_most: f64,
 }
 
@@ -28,7 +28,7 @@ pub struct ServedLoad {
     pub missed_at: Option<f64>,
 }
 
-/// The campaign's or the asker's fault.
+/// Reason why the load within an objective cannot be determined.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ObjectiveError {
@@ -42,8 +42,8 @@ pub enum ObjectiveError {
         /// The available names.
         known: String,
     },
-    /// No search, or none with a result.
-    #[error("the campaign has no answer of a search: `metric` and `at_most` are needed")]
+    /// The campaign has no search, or no search with a result.
+    #[error("the campaign has no result of a search: `metric` and `at_most` are needed")]
     NoSearch,
     /// The search's result is not a capacity.
     #[error(
@@ -60,8 +60,8 @@ pub enum ObjectiveError {
     },
 }
 
-/// Follows the axis upwards until a point misses the objective with its whole interval, or was not measured
-/// to the end.
+/// Returns the largest load within the objective. Follows the axis upwards until a point misses the objective with its
+/// whole interval, or was not measured to the end.
 ///
 /// # Errors
 /// See [`ObjectiveError`].
@@ -110,7 +110,7 @@ pub fn served(
     best.ok_or_else(|| ObjectiveError::Never { metric: objective.metric.clone() })
 }
 
-/// Result of a search, at its first point with a result: the lower end of the interval of the load that
+/// Returns the result of a search, at its first point with a result: the lower end of the interval of the load that
 /// passed.
 ///
 /// # Errors

@@ -36,25 +36,25 @@ impl Outcome {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LimitViolation {
     pub(crate) words: String,
-    /// The metric; empty if the breach is not of a metric.
+    /// Name of the metric; empty if the limit is not one of a metric.
     pub(crate) metric: String,
 }
 
 impl LimitViolation {
-    /// A breach if the value of a metric is above the limit.
+    /// Returns a violation if the value of a metric is above the limit.
     pub fn above(metric: &str, value: f64, at_most: f64) -> Option<Self> {
         (value > at_most)
             .then(|| Self::new(metric, format!("{metric} is {}, more than {}", short(value), short(at_most))))
     }
 
-    /// A breach if the value of a metric is below the limit.
+    /// Returns a violation if the value of a metric is below the limit.
     pub fn below(metric: &str, value: f64, at_least: f64) -> Option<Self> {
         (value < at_least).then(|| {
             Self::new(metric, format!("{metric} is {}, less than {}", short(value), short(at_least)))
         })
     }
 
-    /// A breach that is not of a metric, in words.
+    /// Returns a violation that belongs to no metric, described by `words`, if `holds` is true.
     pub fn said(holds: bool, words: &str) -> Option<Self> {
         holds.then(|| Self::new("", words.to_owned()))
     }
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_breach_names_metric_value_limit_and_setting() {
+    fn violation_names_metric_value_limit_and_setting() {
         let said = |breach: Option<LimitViolation>| breach.map(|breach| breach.words);
         assert_eq!(said(LimitViolation::above("loss_ratio", 0.0, 0.0)), None);
         assert_eq!(

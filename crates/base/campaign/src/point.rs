@@ -23,7 +23,7 @@ impl Point {
         filter.iter().all(|(path, value)| self.settings.get(path).is_some_and(|own| own.same(value)))
     }
 
-    /// `load.nodes=10 load.ues=50`, or `(no axes)`.
+    /// Formats the values of the axes: `load.nodes=10 load.ues=50`, or `(no axes)`.
     pub fn label(&self) -> String {
         if self.axes.is_empty() {
             return "(no axes)".to_owned();

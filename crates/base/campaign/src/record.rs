@@ -38,7 +38,7 @@ pub struct Recorder {
 /// A finished repeat's measurements.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Recording {
-    /// Every metric by name, those derived from series and distributions included.
+    /// Every metric by name, including those derived from series and distributions.
     pub metrics: BTreeMap<String, f64>,
     /// Samples over time (offset from the start of recording, value).
     pub series: BTreeMap<String, Vec<(Duration, f64)>>,
@@ -66,7 +66,7 @@ impl Recording {
 }
 
 impl Recorder {
-    /// A single number. A second one replaces the first.
+    /// Records a single number. A second number replaces the first.
     pub fn scalar(&mut self, name: &str, value: f64) {
         if self.scalars.len() >= METRICS_MAX && !self.scalars.contains_key(name) || !value.is_finite() {
             self.dropped += 1;
@@ -121,9 +121,9 @@ impl Recorder {
         }
     }
 
-    /// The outcome of the first limit that was broken, `ok` if no limit was broken. All broken limits with
-    /// that outcome form the repeat's reason. A second call, which checks the machine after the system,
-    /// replaces the reason if it finds a broken limit.
+    /// Returns the outcome of the first limit that was broken, or `ok` if no limit was broken. All broken limits with
+    /// that outcome form the repeat's reason. A second call, which checks the machine after the system, replaces the
+    /// reason if it finds a broken limit.
     pub fn judge(&mut self, limits: impl IntoIterator<Item = (Outcome, Option<LimitViolation>)>) -> Outcome {
         let broken: Vec<(Outcome, LimitViolation)> =
             limits.into_iter().filter_map(|(outcome, breach)| Some((outcome, breach?))).collect();
@@ -143,7 +143,7 @@ impl Recorder {
         self.reason.push_str(words);
     }
 
-    /// A metric of the recording so far: a scalar, or a number of a distribution.
+    /// Returns a metric of the recording so far: a scalar, or a number of a distribution.
     pub fn metric(&self, name: &str) -> Option<f64> {
         let of_distribution = || {
             let (base, suffix) = name.rsplit_once('_')?;
@@ -183,7 +183,7 @@ impl Recorder {
 /// A distribution as sorted values with counts; a thousand times smaller than its histogram.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Distribution {
-    /// Value and how often, ascending.
+    /// Values with their counts, in ascending order of the values.
     pub counts: Vec<(u64, u64)>,
 }
 
@@ -197,12 +197,12 @@ impl Distribution {
         }
     }
 
-    /// Number of values.
+    /// Returns the number of values.
     pub fn count(&self) -> u64 {
         self.counts.iter().map(|(_, count)| count).sum()
     }
 
-    /// The smallest value that a share of all values does not exceed; 0 without values.
+    /// Returns the smallest value that a share of all values does not exceed; 0 without values.
     pub fn quantile(&self, share: f64) -> u64 {
         let rank = rank(share, self.count());
         let mut seen = 0;
@@ -215,7 +215,7 @@ impl Distribution {
         self.counts.last().map_or(0, |(value, _)| *value)
     }
 
-    /// A reduced distribution of at most 25 steps: the quantiles of a box, of percentiles and of a curve are
+    /// Returns a reduced distribution of at most 25 steps: the quantiles of a box, of percentiles and of a curve are
     /// exact; values between two of them count as the greater one.
     pub fn kept(&self) -> Self {
         let count = self.count();
@@ -247,7 +247,7 @@ impl Distribution {
         ascend && each && total.is_some() && (1..=KEPT.len()).contains(&self.counts.len())
     }
 
-    /// Mean; 0 without values.
+    /// Returns the mean; 0 without values.
     pub fn mean(&self) -> f64 {
         let count = self.count();
         if count == 0 {
@@ -265,12 +265,12 @@ impl Distribution {
         self.counts = counts.into_iter().collect();
     }
 
-    /// Value of a metric's suffix (`p99`, `mean`) for this distribution.
+    /// Returns the value of a metric's suffix (`p99`, `mean`) for this distribution.
     pub fn named(&self, suffix: &str) -> Option<f64> {
         self.metrics().into_iter().find_map(|(own, value)| (own == suffix).then_some(value))
     }
 
-    /// The metrics under their suffixes.
+    /// Returns the metrics under their suffixes.
     fn metrics(&self) -> [(&'static str, f64); HISTOGRAM_SUFFIXES.len()] {
         let max = self.counts.last().map_or(0, |(value, _)| *value);
         let quantile = |share| self.quantile(share) as f64;
@@ -288,7 +288,7 @@ impl Distribution {
     }
 }
 
-/// Rank, from 1, of the value at a share of `count` values in ascending order.
+/// Returns the rank, from 1, of the value at a share of `count` values in ascending order.
 fn rank(share: f64, count: u64) -> u64 {
     ((share * count as f64).ceil() as u64).max(1)
 }
@@ -320,14 +320,14 @@ mod tests {
             ]
         };
         assert_eq!(recorder.judge(limits(0.25)), Outcome::Degraded);
-        assert_eq!(recorder.judge([(Outcome::Invalid, None)]), Outcome::Ok, "says nothing against the first");
+        assert_eq!(recorder.judge([(Outcome::Invalid, None)]), Outcome::Ok, "does not replace the first reason");
         assert_eq!(recorder.reason, "loss_ratio is 0.25, more than 0; nodes_lost is 2, more than 0");
         assert_eq!(recorder.judge(limits(0.75)), Outcome::Overloaded);
         assert_eq!(recorder.finish().reason, "loss_ratio is 0.75, more than 0.5");
     }
 
     #[test]
-    fn bounds_drop_and_count() {
+    fn data_beyond_limits_is_dropped_and_counted() {
         let mut recorder = Recorder::default();
         for at in 0..SERIES_SAMPLES_MAX + 5 {
             recorder.sample("x", MS * at as u32, 1.0);
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_are_the_histograms() {
+    fn quantiles_match_the_histogram() {
         let mut histogram = Histogram::<u64>::new(3).unwrap();
         let mut recorder = Recorder::default();
         for value in 1..5000_u64 {

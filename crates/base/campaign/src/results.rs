@@ -21,7 +21,7 @@ pub struct Finished {
     pub point: usize,
     /// Number of the repeat, from 0.
     pub repeat: u32,
-    /// Its place in the order of measuring, from 0.
+    /// Position of the repeat in the order of measurement, from 0.
     pub position: u32,
     /// Outcome of the repeat.
     pub outcome: Outcome,
@@ -37,7 +37,7 @@ pub struct Finished {
 
 /// Storage of finished repeats. One call of [`commit`](Self::commit) stores a repeat entirely or not at all.
 pub trait ResultSink {
-    /// The (point, repeat) pairs that need not be measured again.
+    /// Returns the (point, repeat) pairs that need not be measured again.
     ///
     /// # Errors
     /// Returns an error if the journal cannot be read.
@@ -52,7 +52,7 @@ pub trait ResultSink {
 
 /// The journal could not be read or written.
 #[derive(Debug, thiserror::Error)]
-#[error("the campaign's results cannot be kept: {0}")]
+#[error("the campaign's results cannot be stored: {0}")]
 pub struct JournalError(pub String);
 
 /// Stores results in memory: for tests and for short campaigns.
@@ -73,7 +73,7 @@ impl ResultSink for MemoryJournal {
     }
 }
 
-/// Everything that judging, drawing and comparing need.
+/// Results of a campaign, for verdicts, figures and comparisons.
 #[derive(Debug, Clone)]
 pub struct Results {
     /// The measured scenario.
@@ -88,7 +88,7 @@ pub struct Results {
     pub points: Vec<PointResult>,
     /// Further data of a stored result, whose repeats are stand-ins for its means and intervals.
     pub kept: Option<StoredHeader>,
-    /// Reason why they do not represent this version's measurements ([`crate::behaviour::Behaviour::stale`]).
+    /// Reason why the results do not represent this version's measurements ([`crate::behaviour::Behaviour::stale`]).
     pub stale: Option<String>,
     /// Earlier names in the stored data that were replaced when it was read.
     pub renamed: Vec<Rename>,
@@ -101,7 +101,7 @@ pub struct StoredHeader {
     pub warnings: Vec<String>,
     /// Reason why no conclusion is possible.
     pub caveat: Option<String>,
-    /// Metrics with individually stored repeats, at every point that has them: no stand-ins.
+    /// Metrics with individually stored repeats, at every point that has these metrics. They need no stand-ins.
     pub whole: BTreeSet<String>,
 }
 
@@ -110,7 +110,7 @@ pub struct StoredHeader {
 pub struct PointResult {
     /// The point.
     pub point: Point,
-    /// Its repeats in order.
+    /// Repeats of the point, in order.
     pub runs: Vec<Finished>,
 }
 
@@ -136,12 +136,12 @@ impl Results {
         Self { scenario, metrics, host, versions, points, kept: None, stale: None, renamed: Vec::new() }
     }
 
-    /// The declared metric of a name such as `rtt_us_p99`.
+    /// Returns the declared metric of a name such as `rtt_us_p99`.
     pub fn metric(&self, name: &str) -> Option<&Metric> {
         self.metrics.iter().find(|metric| metric.name == name || metric.names().iter().any(|own| own == name))
     }
 
-    /// A metric of a point with its error; `None` if no counting repeat has it.
+    /// Returns a metric of a point with its error; `None` if no counting repeat has it.
     pub fn estimate(&self, point: &PointResult, name: &str) -> Option<Estimate> {
         let exact = self.metric(name).is_some_and(|metric| metric.is_exact(&point.point.settings));
         let confidence = self.scenario.measure.confidence;
@@ -149,13 +149,13 @@ impl Results {
         Some(slack::widen(self.scenario.search.as_ref(), point, name, own, confidence))
     }
 
-    /// A metric of a point for display; `None` if no counting repeat has it.
+    /// Returns a metric of a point for display; `None` if no counting repeat has it.
     pub fn answer(&self, point: &PointResult, name: &str) -> Option<Answer> {
         Answer::at(self, point, name)
     }
 
-    /// The same for comparison with other points: repeat by repeat if the scenario's repeats are paired,
-    /// unless only stand-ins are stored.
+    /// Returns a metric of a point for comparison with other points. It has a value for each repeat if the scenario's
+    /// repeats are paired, unless only stand-ins are stored.
     pub fn number(&self, point: &PointResult, name: &str) -> Option<Number> {
         let estimate = self.estimate(point, name)?;
         let own = self.kept.as_ref().is_none_or(|kept| kept.whole.contains(name));
@@ -167,19 +167,19 @@ impl Results {
         Some(Number::paired(estimate, own.collect()))
     }
 
-    /// The [A/A spread](aa_spread) of a metric; `None` also if only means are stored.
+    /// Returns the [A/A spread](aa_spread) of a metric; `None` also if only means are stored.
     pub fn aa_spread(&self, name: &str) -> Option<f64> {
         let values: Vec<Vec<f64>> = self.points.iter().map(|point| point.values(name)).collect();
         let whole = self.kept.as_ref().is_none_or(|kept| kept.whole.contains(name));
         aa_spread(&values, self.scenario.measure.seed).filter(|_| whole)
     }
 
-    /// The unit of a metric; empty without a unit.
+    /// Returns the unit of a metric; empty without a unit.
     pub fn unit(&self, name: &str) -> &str {
         self.metric(name).map_or("", |metric| if name.ends_with("_n") { "" } else { &metric.unit })
     }
 
-    /// Names of all metrics that some repeat has, sorted.
+    /// Returns the names of all metrics that some repeat has, sorted.
     pub fn metric_names(&self) -> Vec<String> {
         let mut names = BTreeSet::new();
         for run in self.points.iter().flat_map(|point| &point.runs) {
@@ -192,7 +192,7 @@ impl Results {
         names.into_iter().collect()
     }
 
-    /// The points with these settings.
+    /// Returns the points with these settings.
     pub fn matching<'a>(
         &'a self,
         filter: &'a BTreeMap<String, Value>,
@@ -200,8 +200,8 @@ impl Results {
         self.points.iter().filter(|point| point.point.matches(filter))
     }
 
-    /// Mean and interval of a metric at a point, over the counting repeats; `None` if no repeat has it, or if
-    /// it is a fingerprint that differs between repeats, which has no mean.
+    /// Returns the mean and the interval of a metric at a point, over the counting repeats; `None` if no repeat has it,
+    /// or if it is a fingerprint that differs between repeats, which has no mean.
     pub fn summary(&self, point: &PointResult, name: &str) -> Option<Summary> {
         let summary = point.summary(name, self.scenario.measure.confidence)?;
         (!self.fingerprint(name) || summary.min == summary.max).then_some(summary)
@@ -212,7 +212,7 @@ impl Results {
         self.metric(name).is_some_and(|metric| metric.kind == MetricKind::Fingerprint)
     }
 
-    /// Number of points per outcome, the best first.
+    /// Returns the number of points per outcome, the best first.
     pub fn outcomes(&self) -> Vec<(Outcome, usize)> {
         Outcome::ALL
             .into_iter()
@@ -225,30 +225,31 @@ impl Results {
 }
 
 impl PointResult {
-    /// Values of a metric over the repeats that count.
+    /// Returns the values of a metric over the repeats that count.
     pub fn values(&self, metric: &str) -> Vec<f64> {
         let counting = self.runs.iter().filter(|run| run.outcome.counts());
         counting.filter_map(|run| run.recording.metrics.get(metric).copied()).collect()
     }
 
-    /// Mean and interval of a metric over the counting repeats; `None` if no repeat has it.
+    /// Returns the mean and the interval of a metric over the counting repeats; `None` if no repeat has it.
     pub fn summary(&self, metric: &str, confidence: f64) -> Option<Summary> {
         summarise(&self.values(metric), confidence)
     }
 
-    /// The most frequent outcome of the repeats, the worse one of equals; `None` before the first repeat.
+    /// Returns the most frequent outcome of the repeats; of equally frequent outcomes, the worse one. `None` before the
+    /// first repeat.
     pub fn outcome(&self) -> Option<Outcome> {
         let count = |outcome: Outcome| self.runs.iter().filter(|run| run.outcome == outcome).count();
         Outcome::ALL.into_iter().filter(|outcome| count(*outcome) > 0).max_by_key(|outcome| count(*outcome))
     }
 
-    /// The reason of the first repeat that has the point's outcome.
+    /// Returns the reason of the first repeat that has the point's outcome.
     pub fn reason(&self) -> &str {
         let outcome = self.outcome();
         self.runs.iter().find(|run| Some(run.outcome) == outcome).map_or("", |run| &run.reason)
     }
 
-    /// A distribution over all repeats that count.
+    /// Returns a distribution over all repeats that count.
     pub fn distribution(&self, metric: &str) -> Option<Distribution> {
         let mut all: Option<Distribution> = None;
         for run in self.runs.iter().filter(|run| run.outcome.counts()) {

@@ -14,7 +14,7 @@ pub use crate::description::{Need, RepeatTime, ResponseTimeout, RigDescription};
 pub use crate::metric::{Better, DISTURBED, HISTOGRAM_SUFFIXES, Metric, MetricKind, Noise, UNSENT_AT_MOST};
 pub use crate::outcome::{LimitViolation, Outcome};
 
-/// A system under test with its load and its meters. One file of the `rigs` library each.
+/// A system under test with its load and its meters. Each rig has its own source file.
 ///
 /// For each repeat of each point the runner calls [`prepare`](Self::prepare), [`warm_up`](Self::warm_up),
 /// [`measure`](Self::measure) (several times in a search) and [`tear_down`](Self::tear_down), the last one also after
@@ -24,9 +24,9 @@ pub trait Rig: Send {
     fn describe(&self) -> RigDescription;
     /// Brings the system up and waits until it serves.
     fn prepare(&mut self, run: &Run<'_>) -> Result<(), RigError>;
-    /// Loads it for [`Run::warm_up`] without recording.
+    /// Loads the system for [`Run::warm_up`] without recording.
     fn warm_up(&mut self, run: &Run<'_>) -> Result<(), RigError>;
-    /// Loads it for [`Run::duration`] and records.
+    /// Loads the system for [`Run::duration`] and records.
     fn measure(&mut self, run: &Run<'_>, recorder: &mut Recorder) -> Result<Outcome, RigError>;
     /// Stops everything, in any state. A second call has no effect.
     fn tear_down(&mut self);
@@ -34,7 +34,7 @@ pub trait Rig: Send {
     fn verdict(&self, _results: &Results) -> Vec<String> {
         Vec::new()
     }
-    /// Returns what a point will load the system with, as lines of text, computed before anything runs; `None`: no
+    /// Returns a description of the load of a point, as lines of text, computed before anything runs; `None`: no
     /// preview. The error is the reason why the point cannot run.
     fn preview(&self, _settings: &BTreeMap<String, Value>) -> Option<Result<String, String>> {
         None
@@ -58,7 +58,7 @@ pub enum RigError {
     /// The rig itself failed.
     #[error("the rig failed: {0}")]
     Rig(String),
-    /// [`Run::stop`] requested it.
+    /// [`Run::stop`] requested a stop.
     #[error("stopped before the end")]
     Stopped,
 }
@@ -82,7 +82,7 @@ pub struct Run<'a> {
     pub point: &'a Point,
     /// Index of the repeat, from 0.
     pub repeat: u32,
-    /// Seed of everything random in the load. It differs between points and repeats, and is the same after a resume.
+    /// Seed of all random values in the load. It differs between points and repeats, and is the same after a resume.
     pub seed: u64,
     /// Duration of the load before recording.
     pub warm_up: Duration,
@@ -126,7 +126,7 @@ impl<'a> Run<'a> {
 #[derive(Debug, Clone)]
 pub struct Stop {
     wish: Arc<AtomicBool>,
-    /// Takes effect between two repeats only.
+    /// Stop request that takes effect between two repeats only.
     after: Arc<AtomicBool>,
     deadline: Option<Instant>,
 }

@@ -38,7 +38,7 @@ pub enum Event {
     Measuring {
         /// Index of the point.
         point: usize,
-        /// [`Point::label`].
+        /// Label of the point ([`Point::label`]).
         label: String,
         /// Index of the repeat.
         repeat: u32,
@@ -58,7 +58,7 @@ pub enum Event {
         point: usize,
         /// Index of the repeat.
         repeat: u32,
-        /// Outcome.
+        /// Outcome of the repeat.
         outcome: Outcome,
         /// Reason for the outcome, if it is not `ok`.
         reason: String,
@@ -78,7 +78,7 @@ pub struct Window {
     pub settings: BTreeMap<String, Value>,
     /// Share of the full duration.
     pub share: f64,
-    /// Outcome.
+    /// Outcome of the window.
     pub outcome: Outcome,
     /// Recorded metrics.
     pub metrics: BTreeMap<String, f64>,
@@ -89,7 +89,7 @@ pub struct Window {
 pub struct SessionSummary {
     /// Number of repeats that this session finished.
     pub finished: usize,
-    /// The user stopped the session. The next run resumes it.
+    /// Whether the user stopped the session. The next run resumes it.
     pub stopped: bool,
 }
 
@@ -234,7 +234,7 @@ struct Reply {
     outcome: Outcome,
     reason: String,
     recording: Recording,
-    /// The rig stopped because of a stop request.
+    /// Whether the rig stopped because of a stop request.
     stopped: bool,
 }
 

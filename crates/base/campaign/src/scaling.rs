@@ -7,11 +7,11 @@ use crate::stats::{Estimate, student_quantile};
 /// A power law through measured points.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Growth {
-    /// 1: linear; 2: quadratic.
+    /// Exponent of the power law: 1 for linear growth, 2 for quadratic growth.
     pub exponent: f64,
     /// Half width of the exponent's interval; `None` with two points.
     pub half_width: Option<f64>,
-    /// Points used.
+    /// Number of points used.
     pub n: usize,
 }
 
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn the_points_own_errors_widen_the_exponent() {
+    fn errors_of_points_widen_exponent_interval() {
         let at = |error: Option<f64>| {
             let y = |x: f64| Estimate {
                 value: 3.0 * x,

@@ -7,17 +7,18 @@ use crate::value::{UNITS_ALLOWED, Value, parse_span};
 pub struct Key {
     /// Dotted path; the first part is the section.
     pub path: String,
-    /// Kind of its value.
+    /// Kind of the value.
     pub kind: Kind,
-    /// Default if it is not written.
+    /// Whether the key must be written, and its default.
     pub presence: Presence,
     /// Unit of a bare number (`"UEs"`, `"B"`), empty if none is needed.
     pub unit: String,
     /// One line for people.
     pub comment: String,
-    /// The key exists only if another one has one of these values (`load.activation.type`, `["exponential"]`).
+    /// Condition of the key: it exists only if another key has one of these values (`load.activation.type`,
+    /// `["exponential"]`).
     pub when: Option<(String, Vec<String>)>,
-    /// Whether its values are separate measurements, which no figure combines.
+    /// Whether the key's values are separate measurements, which no figure combines.
     pub apart: bool,
     /// Earlier path, which scenarios and stored results may still use.
     pub formerly: Option<String>,
@@ -30,38 +31,38 @@ pub enum Kind {
     Bool,
     /// A whole number within bounds, both included.
     Int {
-        /// Smallest.
+        /// Smallest allowed number.
         min: i64,
-        /// Largest.
+        /// Largest allowed number.
         max: i64,
     },
     /// A number within bounds, both included.
     Float {
-        /// Smallest.
+        /// Smallest allowed number.
         min: f64,
-        /// Largest.
+        /// Largest allowed number.
         max: f64,
     },
     /// A length of time with its unit.
     Span,
     /// Any text.
     Text,
-    /// One of a closed set.
+    /// One text of a closed set.
     Choice(Vec<String>),
-    /// Several of one kind.
+    /// A list of values of one kind.
     List(Box<Self>),
-    /// One of a kind, or several of it.
+    /// One value of a kind, or a list of such values.
     OneOrMore(Box<Self>),
 }
 
 /// Whether a key is required.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Presence {
-    /// Must be written.
+    /// The key must be written.
     Required,
-    /// May be omitted, and is then absent.
+    /// The key may be omitted, and is then absent.
     Optional,
-    /// May be omitted, and then has this value.
+    /// The key may be omitted, and then has this value.
     Default(Value),
 }
 
@@ -74,7 +75,7 @@ macro_rules! keys {
 }
 
 impl Key {
-    /// A required key; see [`Self::or`] and [`Self::optional`].
+    /// Creates a required key; see [`Self::or`] and [`Self::optional`].
     pub fn new(path: &str, kind: Kind, comment: &str) -> Self {
         let path = path.to_owned();
         let comment = comment.to_owned();
@@ -90,25 +91,25 @@ impl Key {
         }
     }
 
-    /// With a default.
+    /// Sets a default.
     pub fn or(mut self, default: impl Into<Value>) -> Self {
         self.presence = Presence::Default(default.into());
         self
     }
 
-    /// Without a default, and not required.
+    /// Makes the key optional, without a default.
     pub fn optional(mut self) -> Self {
         self.presence = Presence::Optional;
         self
     }
 
-    /// With a unit.
+    /// Sets the unit.
     pub fn unit(mut self, unit: &str) -> Self {
         unit.clone_into(&mut self.unit);
         self
     }
 
-    /// Only where another key has one of these values.
+    /// Restricts the key to settings in which another key has one of these values.
     pub fn when(mut self, path: &str, values: &[&str]) -> Self {
         self.when = Some((path.to_owned(), values.iter().map(|&value| value.to_owned()).collect()));
         self
@@ -120,55 +121,55 @@ impl Key {
         self
     }
 
-    /// Declares that its values are separate measurements: each has its own figure.
+    /// Declares that the key's values are separate measurements: each has its own figure.
     pub fn apart(mut self) -> Self {
         self.apart = true;
         self
     }
 
-    /// The first part of the path.
+    /// Returns the first part of the path.
     pub fn section(&self) -> &str {
         self.path.split('.').next().unwrap_or(&self.path)
     }
 
-    /// The path after the section.
+    /// Returns the path after the section.
     pub fn name(&self) -> &str {
         self.path.split_once('.').map_or(&self.path, |(_, name)| name)
     }
 
-    /// The last element of the path.
+    /// Returns the last element of the path.
     pub(crate) fn leaf(&self) -> &str {
         self.path.rsplit('.').next().unwrap_or(&self.path)
     }
 }
 
 impl Kind {
-    /// Any whole number from 0.
+    /// Returns the kind of any whole number from 0.
     pub fn count() -> Self {
         Self::Int { min: 0, max: i64::MAX }
     }
 
-    /// Any number from 0.
+    /// Returns the kind of any number from 0.
     pub fn positive() -> Self {
         Self::Float { min: 0.0, max: f64::INFINITY }
     }
 
-    /// Any number.
+    /// Returns the kind of any number.
     pub fn any_number() -> Self {
         Self::Float { min: f64::NEG_INFINITY, max: f64::INFINITY }
     }
 
-    /// A number from 0 to 1.
+    /// Returns the kind of a number from 0 to 1.
     pub fn share() -> Self {
         Self::Float { min: 0.0, max: 1.0 }
     }
 
-    /// One of these.
+    /// Returns the kind of a text that is one of these values.
     pub fn choice(values: &[&str]) -> Self {
         Self::Choice(values.iter().map(|&value| value.to_owned()).collect())
     }
 
-    /// The value converted to this kind, or the words after "must be".
+    /// Converts the value to this kind, or returns the words after "must be".
     pub fn accept(&self, value: &Value) -> Result<Value, String> {
         match (self, value) {
             (Self::Bool, Value::Bool(_)) => Ok(value.clone()),
@@ -195,7 +196,7 @@ impl Kind {
         }
     }
 
-    /// The allowed values, in words that follow "must be".
+    /// Returns the allowed values, in words that follow "must be".
     pub fn allowed(&self) -> String {
         match self {
             Self::Bool => "true or false".to_owned(),
@@ -216,7 +217,7 @@ impl Kind {
         }
     }
 
-    /// A JSON schema of the value.
+    /// Returns a JSON schema of the value.
     pub fn json_schema(&self) -> serde_json::Value {
         use serde_json::json;
         match self {
@@ -262,7 +263,7 @@ fn bounds(min: &dyn std::fmt::Display, has_min: bool, max: &dyn std::fmt::Displa
     }
 }
 
-/// The candidate closest to a mistyped word.
+/// Returns the candidate closest to a mistyped word.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (word.chars().count() / 3).max(2);
     candidates

@@ -34,7 +34,7 @@ pub struct RateFound {
     pub lower: Option<f64>,
     /// The smallest load that failed a full trial; `None`: no load failed, so the true value is higher.
     pub upper: Option<f64>,
-    /// The smallest load that the generator could not send, where that and not the system bounds the search from above.
+    /// The smallest load that the generator could not send, if the generator, not the system, limits the search.
     pub unsent: Option<f64>,
     /// Whether the requested width was reached within the trials.
     pub precise: bool,
@@ -45,15 +45,15 @@ pub struct RateFound {
 /// Shares of the full duration and multiples of the final precision of each phase.
 const PHASES: [(f64, f64); 3] = [(0.125, 8.0), (0.5, 2.0), (1.0, 1.0)];
 
-/// The largest (or smallest) load that passes, by bisection as in MLRsearch. Short trials narrow the
-/// interval, and longer ones confirm both of its ends. An end that a longer trial contradicts moves outwards
-/// by doubled widths.
+/// A search for the largest (or smallest) load that passes, by bisection as in MLRsearch. Short trials narrow the
+/// interval, and longer ones confirm both of its ends. An end that a longer trial contradicts moves outwards by doubled
+/// widths.
 #[derive(Debug, Clone)]
 pub struct RateSearch {
     min: f64,
     max: f64,
     precision: f64,
-    /// The least width that means anything: 1 if loads are whole numbers.
+    /// Smallest meaningful width: 1 if loads are whole numbers.
     grain: f64,
     trials_max: u32,
     trials: u32,
@@ -63,7 +63,7 @@ pub struct RateSearch {
     /// The largest load that passed and the smallest that failed, and the longest phase in which they did.
     passed: Option<(f64, usize)>,
     failed: Option<(f64, usize)>,
-    /// Whether the generator caused that failure.
+    /// Whether the generator caused the failure.
     unsent: bool,
     /// Width of the last outward step.
     step: f64,
@@ -71,7 +71,7 @@ pub struct RateSearch {
 }
 
 impl RateSearch {
-    /// Between `min` and `max` (above 0), to a width of `precision` relative to the load.
+    /// Creates a search between `min` and `max` (above 0), to a width of `precision` relative to the load.
     pub fn new(min: f64, max: f64, precision: f64, trials_max: u32) -> Self {
         let passed = None;
         let failed = None;
@@ -113,12 +113,12 @@ impl RateSearch {
         self
     }
 
-    /// The requested width at a load.
+    /// Returns the requested width at a load.
     fn width(&self, load: f64) -> f64 {
         (self.precision * load.abs()).max(self.grain)
     }
 
-    /// The next trial; `None`: the search is over.
+    /// Returns the next trial; `None` if the search has ended.
     pub fn next_trial(&mut self) -> Option<Trial> {
         while self.trials < self.trials_max {
             let (share, factor) = PHASES[self.phase];
@@ -143,7 +143,7 @@ impl RateSearch {
         let phase = self.phase;
         if gave == TrialOutcome::Pass {
             self.passed = Some((load, phase));
-            // A shorter trial's verdict against this load is void.
+            // The verdict of a shorter trial against this load no longer counts.
             if self.failed.is_some_and(|(failed, _)| failed <= load) {
                 self.failed = None;
             }
@@ -203,8 +203,8 @@ impl RateSearch {
     }
 }
 
-/// The best of a grid of knobs within a budget of trials, without knowledge of their meaning: half of the
-/// budget samples at random, the other half changes one knob of the best setting at a time.
+/// A search for the best setting of a grid of knobs within a budget of trials, without knowledge of their meaning: half
+/// of the budget samples at random, the other half changes one knob of the best setting at a time.
 #[derive(Debug, Clone)]
 pub struct TuneSearch {
     sizes: Vec<usize>,
@@ -221,7 +221,7 @@ impl TuneSearch {
         Self { sizes, trials_max, rng: ChaCha8Rng::seed_from_u64(seed), tried: Vec::new(), asked: None }
     }
 
-    /// The index of each knob's next value; `None`: the budget or the grid is used up.
+    /// Returns the index of each knob's next value; `None` if the budget or the grid is exhausted.
     pub fn next_trial(&mut self) -> Option<Vec<usize>> {
         let grid = self.sizes.iter().fold(1_usize, |grid, size| grid.saturating_mul(*size));
         if self.tried.len() >= self.trials_max as usize || self.tried.len() >= grid || grid == 0 {
@@ -234,14 +234,14 @@ impl TuneSearch {
         Some(choice)
     }
 
-    /// Records the result of the trial, larger is better; `None`: it could not be measured.
+    /// Records the result of the trial, larger is better. `None`: the score could not be measured.
     pub fn report(&mut self, score: Option<f64>) {
         if let Some(asked) = self.asked.take() {
             self.tried.push((asked, score));
         }
     }
 
-    /// The best setting and its score.
+    /// Returns the best setting and its score.
     pub fn best(&self) -> Option<(&[usize], f64)> {
         self.tried
             .iter()
@@ -249,7 +249,7 @@ impl TuneSearch {
             .max_by(|a, b| a.1.total_cmp(&b.1))
     }
 
-    /// Number of trials.
+    /// Returns the number of trials.
     pub fn trials(&self) -> u32 {
         self.tried.len() as u32
     }
@@ -288,7 +288,7 @@ impl TuneSearch {
         None
     }
 
-    /// A grid that is nearly used up is walked through.
+    /// Returns the first untried setting, for a grid that is nearly exhausted.
     fn first_untried(&self, grid: usize) -> Option<Vec<usize>> {
         (0..grid.min(self.tried.len() + 1)).map(|index| self.nth(index)).find(|choice| self.untried(choice))
     }

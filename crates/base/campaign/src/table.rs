@@ -9,8 +9,8 @@ use crate::value::Value;
 /// Maximum nesting of a filter.
 const FILTER_DEPTH: usize = 16;
 
-/// A point as a row: settings by path, `outcome`, `repeats`, and each metric's mean under its name; of a bound also
-/// `NAME_bound`, `at_least` or `at_most`.
+/// Returns a point as a row: settings by path, `outcome`, `repeats`, and each metric's mean under its name; for a bound
+/// also `NAME_bound`, `at_least` or `at_most`.
 pub fn row(results: &Results, point: &PointResult) -> BTreeMap<String, Value> {
     let mut row = point.point.settings.clone();
     row.insert("point".to_owned(), Value::Int(point.point.index as i64));
@@ -29,8 +29,8 @@ pub fn row(results: &Results, point: &PointResult) -> BTreeMap<String, Value> {
     row
 }
 
-/// Every point as a line of CSV: axes, outcome, repeats, then mean, half width and bound (`exact`, `at_least`, `at_most`) of
-/// each metric. RFC 4180.
+/// Returns every point as a line of CSV: axes, outcome, repeats, then mean, half width and bound (`exact`, `at_least`,
+/// `at_most`) of each metric. RFC 4180.
 pub fn csv(results: &Results) -> String {
     let metrics = results.metric_names();
     let axes: Vec<&String> = results
@@ -62,7 +62,7 @@ pub fn csv(results: &Results) -> String {
     csv
 }
 
-/// One line of CSV including the line feed.
+/// Returns one line of CSV including the line feed.
 pub fn line(fields: &[String]) -> String {
     let quote = |field: &String| {
         if field.contains([',', '"', '\n', '\r']) {
@@ -89,9 +89,9 @@ enum Test {
     Not(Vec<Self>),
 }
 
-/// An invalid filter: its author's fault.
+/// Reason why a filter is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the filter is wrong: {0}")]
+#[error("the filter is invalid: {0}")]
 pub struct FilterError(String);
 
 impl Filter {
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn filters_read_as_tipsys_do() {
+    fn filters_match_as_in_tipsy() {
         for filter in [
             r#"{}"#,
             r#"{"load.nodes": 10}"#,

@@ -17,7 +17,7 @@ const PASSES: &str = "search.tried_pass";
 pub struct SearchTrial {
     /// Load that was offered.
     pub load: f64,
-    /// The objective's metric under it.
+    /// Value of the objective's metric at this load.
     pub value: f64,
     /// Share of the full duration.
     pub share: f64,
@@ -26,7 +26,7 @@ pub struct SearchTrial {
 }
 
 impl SearchTrial {
-    /// Whether it took the full duration: only such a trial bounds the result.
+    /// Whether the trial took the full duration. Only such a trial bounds the result.
     pub fn full(&self) -> bool {
         self.share >= 1.0
     }
@@ -48,7 +48,7 @@ pub fn keep(recording: &mut Recording, tried: &[SearchTrial]) {
     });
 }
 
-/// The trials of a repeat, in order; empty without a rate search, or if its series were not loaded.
+/// Returns the trials of a repeat, in order; empty without a rate search, or if its series were not loaded.
 pub fn from_recording(recording: &Recording) -> Vec<SearchTrial> {
     let column = |name: &str| recording.series.get(name).into_iter().flatten().map(|(_, value)| *value);
     let pairs = column(TRIED).zip(column(VALUES)).zip(column(SHARES).zip(column(PASSES)));

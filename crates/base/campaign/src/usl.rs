@@ -1,4 +1,4 @@
-//! The Universal Scalability Law: X(n) = λn / (1 + σ(n-1) + κn(n-1)), fitted with intervals and with doubts.
+//! The Universal Scalability Law: X(n) = λn / (1 + σ(n-1) + κn(n-1)), fitted with intervals and reservations.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,16 +6,16 @@ use crate::stats::{fieller, student_quantile};
 
 /// Minimum number of distinct concurrencies; fewer fit three parameters exactly.
 pub const CONCURRENCIES_MIN: usize = 4;
-/// Gauss-Newton steps; it converges in about ten.
+/// Maximum number of Gauss-Newton steps; the fit converges in about ten.
 const STEPS_MAX: usize = 200;
-/// Measured values within this share of a known cap are the cap's, not the system's.
+/// Relative distance from a known cap within which a measured value counts as limited by the cap.
 const CAP_MARGIN: f64 = 0.02;
 
 /// The law's parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Usl {
-    /// Throughput of one.
+    /// Throughput at a concurrency of one.
     pub lambda: f64,
     /// Contention: the share of work that cannot run in parallel.
     pub sigma: f64,
@@ -24,13 +24,13 @@ pub struct Usl {
 }
 
 impl Usl {
-    /// Throughput at a concurrency.
+    /// Returns the throughput at a concurrency.
     pub fn at(&self, n: f64) -> f64 {
         self.lambda * n / (1.0 + self.sigma * (n - 1.0) + self.kappa * n * (n - 1.0))
     }
 
-    /// The concurrency of the largest throughput, sqrt((1-σ)/κ). `None`: σ ≥ 1, so that even the second unit
-    /// is a loss, or κ = 0, so that there is no peak.
+    /// Returns the concurrency of the largest throughput, sqrt((1-σ)/κ). `None`: σ ≥ 1, so that even the second unit is
+    /// a loss, or κ = 0, so that there is no peak.
     pub fn n_max(&self) -> Option<f64> {
         (self.sigma < 1.0 && self.kappa > 0.0).then(|| ((1.0 - self.sigma) / self.kappa).sqrt())
     }
@@ -75,9 +75,9 @@ pub enum Peak {
     At {
         /// Best concurrency; see [`Usl::n_max`].
         n: f64,
-        /// Lower end of its interval.
+        /// Lower end of the interval of the best concurrency.
         low: f64,
-        /// Upper end of its interval.
+        /// Upper end of the interval of the best concurrency.
         high: f64,
     },
     /// The points show no peak: κ may be 0, with unlimited growth of throughput.
@@ -85,12 +85,12 @@ pub enum Peak {
         /// Lower limit of the concurrency of a possible peak; `None`: unknown.
         beyond: Option<f64>,
     },
-    /// Contention is 1 or more: a single one is best.
+    /// Contention is 1 or more: a concurrency of one is best.
     First,
 }
 
 impl Peak {
-    /// `99.0 (98.7 to 99.3)`, or the reason for its absence.
+    /// Describes the peak: `99.0 (98.7 to 99.3)`, or the reason why it is unknown.
     pub fn words(&self) -> String {
         match self {
             Self::At { n, low, high } => format!("{n:.1} ({low:.1} to {high:.1})"),
@@ -98,7 +98,7 @@ impl Peak {
                 format!("no peak exists, or it is beyond {n:.0}: κ may be 0")
             }
             Self::NotShown { beyond: None } => "no peak is shown: κ may be 0".to_owned(),
-            Self::First => "no peak: a single one is best".to_owned(),
+            Self::First => "no peak: a concurrency of 1 is best".to_owned(),
         }
     }
 }
@@ -116,7 +116,7 @@ pub enum UslFlag {
     PeakExtrapolated,
     /// Points at a known cap (a link, a quota) were left out; further scaling is unknown.
     Capped {
-        /// Smallest concurrency that reached it.
+        /// Smallest concurrency that reached the cap.
         from: f64,
     },
     /// The last points are constant although the law is not: probably an unknown cap.
@@ -162,7 +162,7 @@ pub enum UslError {
     /// Concurrency or throughput not above 0.
     #[error("concurrency and throughput must be finite and above 0")]
     NotPositive,
-    /// The points determine no parameters.
+    /// The points do not determine the parameters.
     #[error("the points determine no scaling law")]
     Singular,
 }
@@ -171,7 +171,7 @@ pub enum UslError {
 /// limit of throughput outside the system. Errors are taken as relative ([`ERROR_MODEL`]).
 ///
 /// # Errors
-/// The data's fault: too few points, or such that determine nothing.
+/// There are too few points, or they do not determine the parameters.
 pub fn fit(samples: &[(f64, f64)], confidence: f64, cap: Option<f64>) -> Result<UslFit, UslError> {
     if samples.iter().any(|(n, x)| !(n.is_finite() && x.is_finite() && *n > 0.0 && *x > 0.0)) {
         return Err(UslError::NotPositive);
@@ -217,7 +217,7 @@ pub fn fit(samples: &[(f64, f64)], confidence: f64, cap: Option<f64>) -> Result<
     if matches!(peak, Peak::At { n, .. } if n > measured.1) {
         flags.push(UslFlag::PeakExtrapolated);
     }
-    // More negative than noise explains.
+    // Whether a parameter is more negative than noise explains.
     let negative = |index: usize| free[index] < -2.0 * deviation(index) - 1e-9;
     if negative(1) || negative(2) {
         flags.push(UslFlag::Superlinear);
@@ -257,7 +257,7 @@ impl Crosstalk {
         Self { sigma: of(1, 1).max(0.0), kappa: of(2, 2).max(0.0), both: of(1, 2), freedom }
     }
 
-    /// The peak sqrt((1-σ)/κ) with Fieller's interval of the ratio. `highest`: the upper ends of σ and κ.
+    /// Returns the peak sqrt((1-σ)/κ) with Fieller's interval of the ratio. `highest`: the upper ends of σ and κ.
     fn peak(&self, usl: &Usl, highest: (f64, f64), measured_to: f64, confidence: f64) -> Peak {
         if usl.sigma >= 1.0 {
             return Peak::First;
@@ -283,7 +283,7 @@ const BEYOND_MAX: f64 = 1e6;
 
 type Parameters = [f64; 3];
 
-/// n/X is linear in 1/λ, σ/λ and κ/λ: a start that needs no guess.
+/// Returns start values by a linear fit: n/X is linear in 1/λ, σ/λ and κ/λ.
 fn linear_start(samples: &[(f64, f64)]) -> Option<Parameters> {
     let mut matrix = [[0.0; 3]; 3];
     let mut right = [0.0; 3];
@@ -310,7 +310,7 @@ fn clamp(parameters: Parameters) -> Parameters {
     [parameters[0], parameters[1].max(0.0), parameters[2].max(0.0)]
 }
 
-/// ln X measured - ln X of the law; infinite where the law has no value.
+/// Returns ln X of the measurement minus ln X of the law; infinite where the law has no value.
 fn residuals(samples: &[(f64, f64)], [lambda, sigma, kappa]: Parameters) -> Vec<f64> {
     let law = Usl { lambda, sigma, kappa };
     samples
@@ -322,7 +322,7 @@ fn residuals(samples: &[(f64, f64)], [lambda, sigma, kappa]: Parameters) -> Vec<
         .collect()
 }
 
-/// Derivatives of ln X by λ, σ and κ at a concurrency.
+/// Returns the derivatives of ln X by λ, σ and κ at a concurrency.
 fn gradient(n: f64, [lambda, sigma, kappa]: Parameters) -> [f64; 3] {
     let denominator = 1.0 + sigma * (n - 1.0) + kappa * n * (n - 1.0);
     [1.0 / lambda, -(n - 1.0) / denominator, -n * (n - 1.0) / denominator]
@@ -506,7 +506,7 @@ mod tests {
 
     /// TIPSY, §V-C: the parameters and n_max of Figure 12 as printed.
     #[test]
-    fn tipsys_printed_peaks_against_the_formula() {
+    fn tipsy_peaks_are_compared_with_formula() {
         let ovs = check_printed(0.002, 0.001, 0.008, 0.001, 10.0);
         assert!((ovs.formula.unwrap() - 11.17).abs() < 0.01);
         assert_eq!(
@@ -565,7 +565,7 @@ mod tests {
     }
 
     #[test]
-    fn interval_of_the_peak_covers_it() {
+    fn interval_contains_the_true_peak() {
         let law = Usl { lambda: 100.0, sigma: 0.05, kappa: 0.01 };
         let truth = law.n_max().unwrap();
         let covered = (0..300)

@@ -18,12 +18,12 @@ pub enum Value {
     Span(Duration),
     /// Text.
     Text(String),
-    /// Several of the above.
+    /// List of values.
     List(Vec<Self>),
 }
 
 impl Value {
-    /// The value on a numeric axis; `None` for text, booleans and lists. Spans are in seconds.
+    /// Returns the value on a numeric axis; `None` for text, booleans and lists. Spans are in seconds.
     pub fn number(&self) -> Option<f64> {
         match self {
             Self::Int(int) => Some(*int as f64),
@@ -33,17 +33,17 @@ impl Value {
         }
     }
 
-    /// The text, if it is text.
+    /// Returns the text, if the value is text.
     pub fn text(&self) -> Option<&str> {
         if let Self::Text(text) = self { Some(text) } else { None }
     }
 
-    /// The length of time, if it is one.
+    /// Returns the duration, if the value is one.
     pub fn span(&self) -> Option<Duration> {
         if let Self::Span(span) = self { Some(*span) } else { None }
     }
 
-    /// Whether two values are the same setting to people: `1` and `1.0` are, `"50ms"` and `"0.05s"` are.
+    /// Whether two values mean the same setting: `1` and `1.0` do, `"50ms"` and `"0.05s"` do.
     pub fn same(&self, other: &Self) -> bool {
         match (self.number(), other.number()) {
             (Some(a), Some(b)) => (a - b).abs() <= 1e-12 * a.abs().max(b.abs()),
@@ -51,7 +51,7 @@ impl Value {
         }
     }
 
-    /// The value of a JSON result; text in the form of a duration becomes one.
+    /// Returns the value of a JSON result; text in the form of a duration becomes one.
     pub fn from_json(json: &serde_json::Value) -> Option<Self> {
         Some(match json {
             serde_json::Value::Null | serde_json::Value::Object(_) => return None,
@@ -65,7 +65,7 @@ impl Value {
         })
     }
 
-    /// Text, or the length of time that it spells.
+    /// Returns the text, or the duration that it spells.
     pub fn from_text(text: &str) -> Self {
         parse_span(text).map_or_else(|| Self::Text(text.to_owned()), Self::Span)
     }
@@ -193,7 +193,7 @@ pub fn parse_span(text: &str) -> Option<Duration> {
     u64::try_from(ns).ok().map(Duration::from_nanos)
 }
 
-/// The shortest exact text: 90 s is `90s`, 60 s is `1min`, 1.5 ms is `1500us`.
+/// Formats a span as the shortest exact text: 90 s is `90s`, 60 s is `1min`, 1.5 ms is `1500us`.
 pub fn format_span(span: Duration) -> String {
     let ns = span.as_nanos();
     if ns == 0 {
@@ -206,7 +206,7 @@ pub fn format_span(span: Duration) -> String {
     format!("{}{unit}", ns / unit_ns)
 }
 
-/// A number with four significant digits.
+/// Formats a number with four significant digits.
 pub fn short(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return value.to_string();
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn sameness_is_about_meaning() {
+    fn values_with_equal_meaning_are_the_same() {
         assert!(Value::Int(1).same(&Value::Float(1.0)));
         assert!(Value::from_text("50ms").same(&Value::from_text("0.05s")));
         assert!(!Value::Int(1).same(&Value::Int(2)));

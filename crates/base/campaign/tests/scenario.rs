@@ -45,7 +45,7 @@ fn malformed_scenario_error_has_file_and_line() {
 }
 
 #[test]
-fn all_offences_are_reported() {
+fn all_errors_are_reported() {
     let text = "title = \"t\"\nrig = \"mock\"\n[load]\nworker = 1\nrate = \"x\"\n[measure]\nrepeat = 3\n";
     let errors = Scenario::parse(text, "a.toml", &Overrides::default(), &rigs()).unwrap_err();
     let lines: Vec<u32> = errors.0.iter().map(|error| error.line).collect();
@@ -146,7 +146,7 @@ fn a_resolved_scenario_survives_storage() {
 }
 
 #[test]
-fn the_json_schema_knows_every_key() {
+fn json_schema_contains_every_key() {
     let schema = json_schema(&rigs());
     let rig = &schema["$defs"]["mock"];
     assert_eq!(schema["properties"]["rig"]["enum"], serde_json::json!(["mock"]));

@@ -128,7 +128,7 @@ impl CapacityPoint {
         })?;
         if rate.bound == Bound::AtMost {
             return Err(format!(
-                "`{}` is {}, an upper bound, which promises no capacity",
+                "`{}` is {}, an upper bound, which is not a capacity",
                 self.metric,
                 rate.text()
             ));

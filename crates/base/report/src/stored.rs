@@ -82,7 +82,7 @@ impl Stored {
         let stored: Self = serde_json::from_str(text)
             .map_err(|error| StoredError(format!("it is not a stored result: {error}")))?;
         if stored.points.is_empty() {
-            return Err(StoredError("it keeps verdicts alone, no points".to_owned()));
+            return Err(StoredError("it contains only verdicts, no points".to_owned()));
         }
         for (name, own) in stored.points.iter().flat_map(|point| &point.distributions) {
             if !own.is_kept() {

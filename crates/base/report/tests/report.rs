@@ -350,7 +350,7 @@ fn separate_measurements_never_share_a_figure() {
             .all(|(title, of)| title.ends_with(&format!(" = {of}")))
     );
     results.points.clear();
-    assert_eq!(titles(&results).len(), 2, "nothing was measured, which one figure says");
+    assert_eq!(titles(&results).len(), 2, "one figure states that nothing was measured");
 }
 
 #[test]

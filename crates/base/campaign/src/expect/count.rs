@@ -27,7 +27,7 @@ pub fn counts(judged: &[Judged]) -> Vec<Count> {
     Class::ALL.into_iter().map(of_class).filter(|count| count.all > 0).collect()
 }
 
-/// `paper: 3 of 4 hold, 1 differs; own: 2 of 2 hold`; empty without expectations.
+/// Formats the counts: `paper: 3 of 4 hold, 1 differs; own: 2 of 2 hold`. Empty without expectations.
 pub fn in_words(counts: &[Count]) -> String {
     let one = |count: &Count| {
         let of = |wanted: Verdict| {

@@ -32,9 +32,10 @@ pub(super) struct LawFinding {
     pub(super) told: LawOutcome,
     /// The measured value.
     pub(super) ours: String,
-    /// Repeats behind it, at the point that has the fewest.
+    /// Number of repeats, at the point that has the fewest.
     pub(super) repeats: usize,
-    /// Distance of the interval from the allowed zone; `None`: it is within, or the law has no bound.
+    /// Distance of the interval from the allowed zone; `None` if the interval is within the zone, or the law has no
+    /// bound.
     pub(super) beyond: Option<Beyond>,
 }
 
@@ -43,7 +44,7 @@ pub(super) struct LawFinding {
 pub(super) struct Beyond {
     /// End of the interval that is nearest to the limit.
     pub(super) measured: f64,
-    /// The bound.
+    /// Bound of the allowed zone.
     pub(super) bound: f64,
 }
 
@@ -118,7 +119,7 @@ struct LawQuery<'a> {
     confidence: f64,
 }
 
-/// Result of an expectation; `Err`: the missing data.
+/// Returns the result of an expectation; `Err` names the missing data.
 pub(super) fn find(results: &Results, expect: &Expect) -> Finding {
     let asked = LawQuery { results, expect, confidence: results.scenario.measure.confidence };
     match &expect.law {
@@ -135,7 +136,7 @@ pub(super) fn find(results: &Results, expect: &Expect) -> Finding {
 }
 
 impl LawQuery<'_> {
-    /// The points that match; each must have been measured.
+    /// Returns the points that match; each must have been measured.
     fn measured_points(&self, filter: &BTreeMap<String, Value>) -> Result<Vec<MeasuredPoint<'_>>, String> {
         let found: Result<Vec<MeasuredPoint<'_>>, String> = self
             .results
@@ -153,7 +154,7 @@ impl LawQuery<'_> {
         found
     }
 
-    /// The mean over all points that match.
+    /// Returns the mean over all points that match.
     fn mean(&self, filter: &BTreeMap<String, Value>) -> Result<Number, String> {
         let numbers: Vec<Number> =
             self.measured_points(filter)?.into_iter().map(|seen| seen.number).collect();
@@ -283,7 +284,7 @@ impl LawQuery<'_> {
         Ok(LawFinding { told, ours, repeats, beyond: None })
     }
 
-    /// No value is below its left neighbour by more than the tolerance.
+    /// Tests that no value is below its left neighbour by more than the tolerance.
     fn rises(&self, ys: &[Number], tolerance: f64) -> LawOutcome {
         let one = |pair: &[Number]| {
             let lowest = -tolerance * pair[0].estimate.value.abs();
@@ -292,13 +293,13 @@ impl LawQuery<'_> {
         all(ys.windows(2).map(one))
     }
 
-    /// No value is above its left neighbour by more than the tolerance.
+    /// Tests that no value is above its left neighbour by more than the tolerance.
     fn falls(&self, ys: &[Number], tolerance: f64) -> LawOutcome {
         let mirrored: Vec<Number> = ys.iter().map(|y| Number::sum(&[(-1.0, y)])).collect();
         self.rises(&mirrored, tolerance)
     }
 
-    /// Every value is within the tolerance of the mean of all.
+    /// Tests that every value is within the tolerance of the mean of all values.
     fn flat(&self, ys: &[Number], tolerance: f64) -> LawOutcome {
         let share = 1.0 / ys.len() as f64;
         let may = tolerance * Number::mean(ys).estimate.value.abs();

@@ -14,15 +14,15 @@ const DISTURBED_WHY: &str = "the law does not hold, but other work disturbed the
 
 /// Assumed share of the machine for other work if a repeat does not record it.
 const SHARE_UNKNOWN: f64 = 0.5;
-/// The largest share that is reckoned with; above it the factor has no meaning.
+/// Maximum share that is used; above it, the factor has no meaning.
 const SHARE_MAX: f64 = 0.98;
 /// Factor by which other work can change a metric beyond its share of the machine.
 const MARGIN: f64 = 2.0;
 /// Maximum increase of a latency because the system waits for a CPU, in seconds.
 const DELAY_MAX_S: f64 = 0.5;
 
-/// Result of an expectation. Undisturbed repeats take precedence; disturbed ones refute it only if other work
-/// cannot explain the result. `Err`: the missing data.
+/// Result of an expectation. Undisturbed repeats take precedence; disturbed repeats refute the expectation only if
+/// other work cannot explain the result. `Err`: the missing data.
 pub(super) fn find(results: &Results, expect: &Expect) -> Result<LawFinding, String> {
     let Some(share) = disturbed_share(results, expect) else {
         return laws::find(results, expect);
@@ -55,7 +55,7 @@ fn is_disturbed(run: &Finished) -> bool {
     run.recording.metrics.get(DISTURBED).is_some_and(|marked| *marked > 0.0)
 }
 
-/// The largest share of the machine that other work used in a disturbed repeat of these points; `None`: no
+/// Returns the largest share of the machine that other work used in a disturbed repeat of these points; `None`: no
 /// repeat was disturbed.
 fn disturbed_share(results: &Results, expect: &Expect) -> Option<f64> {
     let filters = filters(expect);
@@ -71,7 +71,7 @@ fn disturbed_share(results: &Results, expect: &Expect) -> Option<f64> {
     runs.map(share).reduce(f64::max)
 }
 
-/// The same results without disturbed repeats, series and distributions.
+/// Returns a copy of the results without disturbed repeats, series and distributions.
 fn undisturbed(results: &Results) -> Results {
     let quiet = |run: &Finished| Finished {
         recording: Recording {
@@ -152,7 +152,7 @@ fn load_was_sent(results: &Results, expect: &Expect) -> bool {
     })
 }
 
-/// The length of a unit of time.
+/// Returns the length of a unit of time, in seconds.
 fn seconds(unit: &str) -> Option<f64> {
     match unit {
         "ns" => Some(1e-9),

@@ -134,7 +134,7 @@ fn paired_repeats_detect_smaller_changes() {
         let paired = verdicts(true, law);
         assert_eq!(paired.0, told, "{paired:?}");
     }
-    // (1 + 20 * 19 * 0.0002) / (1 + 20 * 19 * 0.0003), in every repeat.
+    // Every repeat has the ratio (1 + 20 * 19 * 0.0002) / (1 + 20 * 19 * 0.0003).
     let ratio = verdicts(true, less).1;
     let alone = verdicts(false, less).1;
     assert!(ratio.starts_with("0.9659 times") && !alone.starts_with("0.9659"), "{ratio} {alone}");
@@ -272,7 +272,7 @@ fn quick_run_judges_required_expectations_only() {
 }
 
 #[test]
-fn numbers_are_short() {
+fn numbers_have_four_significant_digits() {
     for (number, text) in
         [(1234567.0, "1234567"), (1.23456, "1.235"), (0.000123456, "0.0001235"), (5.0, "5"), (100.0, "100")]
     {

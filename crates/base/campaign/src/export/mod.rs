@@ -16,7 +16,7 @@ use crate::results::Results;
 use crate::table::line;
 
 named! {
-    /// Forms in which tables are handed on.
+    /// File formats of exported tables.
     pub enum FileKind {
         /// Comma-separated values, RFC 4180.
         Csv = "csv",
@@ -26,7 +26,7 @@ named! {
 }
 
 /// Writes `points`, `repeats`, and, if the results were loaded with them, `series` and `distributions` into a directory,
-/// which is created. Says what was written.
+/// which is created. Returns the written files.
 ///
 /// # Errors
 /// Returns an error if writing fails.
@@ -79,14 +79,14 @@ pub enum Type {
 pub struct Heading {
     /// Unique name in the table.
     pub name: String,
-    /// Type of its values.
+    /// Type of the column's values.
     pub of: Type,
-    /// Unit of its values; empty without a unit.
+    /// Unit of the column's values; empty without a unit.
     pub unit: String,
 }
 
 impl Heading {
-    /// A column without a unit.
+    /// Creates a column without a unit.
     pub fn new(name: impl Into<String>, of: Type) -> Self {
         Self { name: name.into(), of, unit: String::new() }
     }
@@ -158,7 +158,7 @@ impl Column {
         }
     }
 
-    /// A value; `None` if it is missing, or after the last row.
+    /// Returns the value of a row; `None` if it is missing, or after the last row.
     pub fn get(&self, row: usize) -> Option<Cell<'_>> {
         match self {
             Self::Bool(values) => values.get(row)?.map(Cell::Bool),
@@ -168,13 +168,13 @@ impl Column {
         }
     }
 
-    /// A value as CSV has it; absent is empty.
+    /// Formats the value of a row for CSV; a missing value is empty.
     pub fn cell(&self, row: usize) -> String {
         csv_field(self.get(row))
     }
 }
 
-/// A value as CSV has it; absent is empty.
+/// Formats a value for CSV; a missing value is empty.
 fn csv_field(cell: Option<Cell<'_>>) -> String {
     cell.map_or_else(String::new, |cell| cell.to_string())
 }
@@ -185,7 +185,7 @@ impl Table {
         self.columns.first().map_or(0, |(_, column)| column.len())
     }
 
-    /// RFC 4180, with a heading.
+    /// Returns the table as CSV with a heading (RFC 4180).
     pub fn csv(&self) -> String {
         let heading: Vec<String> = self.columns.iter().map(|(name, _)| name.clone()).collect();
         let mut csv = line(&heading);

@@ -1,19 +1,19 @@
 //! Apache Parquet, the part that a table needs: plain values, optional columns, no compression.
 //!
-//! The format is read by everything that reads data frames; a writer of its whole breadth is some twenty crates, of
-//! this part 200 lines (docs/decisions/0007). Names in comments are those of `parquet.thrift`. The test is that
-//! another implementation reads every value back.
+//! All libraries for data frames read this format. A complete writer needs some twenty crates; this part needs 200
+//! lines (docs/decisions/0007). Names in comments are those of `parquet.thrift`. The test checks that another
+//! implementation reads every value back.
 
 use std::io::{self, Write};
 
 use super::{Cell, Heading, Table, Type};
 
-/// Rows of one row group: limits the memory of a reader.
+/// Maximum number of rows in a row group, which limits the memory of a reader.
 pub const ROW_GROUP_ROWS: usize = 131_072;
-/// Bytes of values in one row group: limits the memory of a writer.
+/// Maximum number of bytes of values in a row group, which limits the memory of a writer.
 const ROW_GROUP_BYTES: usize = 32 << 20;
-/// Maximum row groups of a file: limits its footer, which a writer holds in memory. Their number has 15 bits
-/// (`ordinal`).
+/// Maximum number of row groups in a file, which limits its footer, which a writer holds in memory. Their number has 15
+/// bits (`ordinal`).
 const ROW_GROUPS_MAX: usize = 32_767;
 const MAGIC: &[u8; 4] = b"PAR1";
 
@@ -28,7 +28,7 @@ pub fn parquet(table: &Table) -> Vec<u8> {
         }
         writer.finish().map(drop)
     });
-    // Memory has no other fault than to be full, and a table in memory has no 32,767 groups.
+    // Writing to memory cannot fail, and a table in memory has fewer than 32,767 groups.
     debug_assert!(written.is_ok(), "{written:?}");
     file
 }
@@ -150,7 +150,7 @@ impl Page {
         }
     }
 
-    /// The page with its header; it is empty then.
+    /// Returns the page with its header, and empties it.
     fn take(&mut self) -> Vec<u8> {
         let page = std::mem::take(self);
         let levels = page.present.levels();
@@ -176,7 +176,7 @@ impl Page {
     }
 }
 
-/// Bits from the lowest of each byte on.
+/// Bits, packed from the lowest bit of each byte.
 #[derive(Default)]
 struct Bits {
     bytes: Vec<u8>,
@@ -281,14 +281,14 @@ const STRUCT: u8 = 12;
 #[derive(Default)]
 struct Thrift {
     bytes: Vec<u8>,
-    /// The last field of this structure, then those of the ones around it.
+    /// Number of the last field of the current structure. `around` has those of the enclosing structures.
     last: i16,
     around: Vec<i16>,
 }
 
 impl Thrift {
     fn field(&mut self, id: i16, kind: u8) {
-        // All fields of these structures are within 15 of each other.
+        // The numbers of consecutive fields of these structures differ by at most 15.
         self.bytes.push((((id - self.last) as u8) << 4) | kind);
         self.last = id;
     }
@@ -313,13 +313,13 @@ impl Thrift {
         }
     }
 
-    /// A structure as a field.
+    /// Begins a structure as a field.
     fn begin(&mut self, id: i16) {
         self.field(id, STRUCT);
         self.open();
     }
 
-    /// A structure as an entry of a list.
+    /// Begins a structure as an entry of a list.
     fn open(&mut self) {
         self.around.push(self.last);
         self.last = 0;
@@ -354,7 +354,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_file_ends_in_its_footer() {
+    fn file_ends_with_its_footer() {
         let table = Table { columns: vec![("n".to_owned(), Column::Int(vec![Some(7), None]))] };
         let file = parquet(&table);
         assert!(file.starts_with(MAGIC) && file.ends_with(MAGIC));
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_and_truths_are_bits() {
+    fn levels_and_booleans_are_packed_as_bits() {
         let bits = |of: &[bool]| {
             let mut bits = Bits::default();
             of.iter().for_each(|bit| bits.push(*bit));

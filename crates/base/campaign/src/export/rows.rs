@@ -39,7 +39,7 @@ impl<W: Write> RowWriter<W> {
     /// Appends a row: a cell for each heading, of its type; missing cells at the end are null.
     ///
     /// # Errors
-    /// The medium's fault, or too many rows for a Parquet file.
+    /// Writing fails, or a Parquet file has too many rows.
     pub fn row<'a>(&mut self, cells: impl Iterator<Item = Option<Cell<'a>>>) -> io::Result<()> {
         match &mut self.0 {
             Form::Csv { out, columns } => {

@@ -48,7 +48,7 @@ pub fn points(results: &Results) -> Table {
     table
 }
 
-/// One row for each finished repeat, with every metric of it; also those that do not count.
+/// One row for each finished repeat, with every metric of it; including repeats that do not count.
 pub fn repeats(results: &Results) -> Table {
     let all: Vec<(&PointResult, &Finished)> =
         results.points.iter().flat_map(|point| point.runs.iter().map(move |run| (point, run))).collect();

@@ -7,7 +7,7 @@ use crate::stats::{Estimate, summarise};
 
 use super::{Finished, PointResult};
 
-/// The estimate of a metric, widened by the uncertainty of its repeats on either side.
+/// Returns the estimate of a metric, widened by the uncertainty of its repeats on either side.
 pub(super) fn widen(
     search: Option<&Search>,
     point: &PointResult,
@@ -39,13 +39,13 @@ pub(super) fn widen(
     wide
 }
 
-/// Values of a metric over repeats; those that lack it are left out.
+/// Returns the values of a metric over repeats; repeats without the metric are left out.
 fn values(runs: &[&Finished], name: &str) -> Vec<f64> {
     runs.iter().filter_map(|run| run.recording.metrics.get(name).copied()).collect()
 }
 
-/// The true load is between the last that passed and the first that failed; if none failed, the result is
-/// open.
+/// Widens an estimate to a bracket: the true load is between the last load that passed and the first that failed. If no
+/// load failed, the result is open.
 fn bracket(runs: &[&Finished], own: Estimate, name: &str, far: &str, find: Find, between: bool) -> Estimate {
     let far = values(runs, far);
     let slack = if far.len() < runs.len() {
@@ -67,8 +67,8 @@ fn bracket(runs: &[&Finished], own: Estimate, name: &str, far: &str, find: Find,
     }
 }
 
-/// A soak states its own interval, which holds for a single one; for several, the wider interval counts at
-/// each end.
+/// Widens the estimate of soaks. A single soak uses the interval that it states. For several soaks, the wider interval
+/// counts at each end.
 fn soak(runs: &[&Finished], own: Estimate, confidence: f64) -> Estimate {
     let mean = |name: &str| {
         let values = values(runs, name);
@@ -77,7 +77,7 @@ fn soak(runs: &[&Finished], own: Estimate, confidence: f64) -> Estimate {
     let (Some(low), Some(high)) = (mean("search.critical_low"), mean("search.critical_high")) else {
         return own;
     };
-    // A single soak's own interval needs no second one.
+    // The stated interval of a single soak does not need the spread between soaks.
     let own = Estimate { error: own.error.or(Some(0.0)), ..own };
     let half = own.half_width(confidence).unwrap_or(0.0);
     own.with_slack((own.value - low - half).max(0.0), (high - own.value - half).max(0.0))

@@ -15,7 +15,7 @@ use crate::value::{Value, short};
 
 use super::{Window, seed_of};
 
-/// Number of retries of a trial that failed through a fault of this tool.
+/// Number of retries of a trial that failed because of an error of this tool.
 const INVALID_RETRIES: u32 = 2;
 
 mod after;
@@ -71,13 +71,13 @@ pub(super) fn measure(
     }
 }
 
-/// Loss of a trial. An overloaded system missed all goals, whatever its count.
+/// Returns the loss of a trial. An overloaded system counts as having missed all goals, whatever loss was counted.
 fn loss(trial: &SearchTrial) -> f64 {
     let seen = if trial.value.is_nan() { 1.0 } else { trial.value };
     if trial.gave == TrialOutcome::Fail { seen.max(f64::MIN_POSITIVE) } else { seen }
 }
 
-/// Reason why an outcome is not `ok`: the broken limit that the rig found, or a general phrase.
+/// Returns the reason why an outcome is not `ok`: the broken limit that the rig found, or a general phrase.
 fn reason_of(outcome: Outcome, recording: &Recording) -> String {
     if outcome != Outcome::Ok && !recording.reason.is_empty() {
         return recording.reason.clone();
@@ -107,7 +107,7 @@ struct TrialSample {
     outcome: Outcome,
     reason: String,
     recording: Recording,
-    /// Less load was sent than requested, so the system was not tested.
+    /// Whether less load was sent than requested, so that the system was not tested.
     unsent: bool,
 }
 
@@ -126,8 +126,7 @@ impl Trials<'_, '_> {
         })
     }
 
-    /// Runs one trial. A fault of this tool causes up to `retries` retries and does not count against the
-    /// system.
+    /// Runs one trial. An error of this tool causes up to `retries` retries and does not count against the system.
     fn tried(
         &mut self,
         overrides: BTreeMap<String, Value>,
@@ -313,7 +312,7 @@ impl Trials<'_, '_> {
     }
 }
 
-/// Each knob with its chosen value.
+/// Returns each knob with its chosen value.
 fn knobs_at(knobs: &[Axis], choice: &[usize]) -> BTreeMap<String, Value> {
     let chosen = knobs.iter().zip(choice);
     chosen.map(|(knob, &value)| (knob.path.clone(), knob.values[value].clone())).collect()
@@ -325,7 +324,8 @@ fn offered(axis: &str, load: f64, whole: bool) -> BTreeMap<String, Value> {
     BTreeMap::from([(axis.to_owned(), load)])
 }
 
-/// A full trial that met the objective. Effects that the objective allows do not count against the system.
+/// Returns the result of a full trial that met the objective. Effects that the objective allows do not count against
+/// the system.
 fn passed(search: &Search, seen: TrialSample) -> Measured {
     let goals = search.goals();
     let allowed = |metric: &String| goals.iter().any(|(goal, _)| goal == metric);
@@ -356,8 +356,8 @@ impl Sent {
     }
 }
 
-/// Reason why a found load is only a bound; `None`: it is exact. `end`: the last load of the range; `budget`:
-/// the search's maximum effort.
+/// Returns the reason why a found load is only a bound; `None` if it is exact. `end`: the last load of the range;
+/// `budget`: the search's maximum effort.
 fn open(found: &RateFound, end: f64, find: Find, unsent: &str, budget: &str) -> Option<String> {
     match (found.upper, found.unsent, found.precise) {
         (_, Some(load), _) => Some(format!(
@@ -373,7 +373,7 @@ fn open(found: &RateFound, end: f64, find: Find, unsent: &str, budget: &str) -> 
     }
 }
 
-/// Reason why a repeat is invalid if its load was not sent.
+/// Returns the reason why a repeat is invalid if its load was not sent.
 fn missing_load(rig: &RigDescription, recording: &Recording) -> Option<String> {
     let (name, share) = unsent_share(rig, recording).filter(|(_, share)| *share > UNSENT_AT_MOST)?;
     let percent = |share: f64| short(share * 100.0);
@@ -384,7 +384,7 @@ fn missing_load(rig: &RigDescription, recording: &Recording) -> Option<String> {
     ))
 }
 
-/// The largest unsent share of the load, with its metric.
+/// Returns the largest unsent share of the load, with its metric.
 fn unsent_share<'a>(rig: &'a RigDescription, recording: &Recording) -> Option<(&'a str, f64)> {
     let shares = rig.metrics.iter().filter(|metric| metric.unsent_share);
     let shares =
@@ -392,7 +392,7 @@ fn unsent_share<'a>(rig: &'a RigDescription, recording: &Recording) -> Option<(&
     shares.max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// Data of a search without a result: its trials, and the last load that was too high.
+/// Returns the data of a search without a result: its trials, and the last load that was too high.
 fn unfound(search: &Search, found: &RateFound, unsent: &str, tried: &[SearchTrial]) -> Measured {
     let mut recording = Recording::default();
     trials::keep(&mut recording, tried);
@@ -421,8 +421,8 @@ fn unfound(search: &Search, found: &RateFound, unsent: &str, tried: &[SearchTria
     (Outcome::Overloaded, format!("no load{upper} passed a full trial{why}"), recording)
 }
 
-/// The objective's metric, and whether it was met. An overloaded system missed it, whatever it measured;
-/// without a measurement, the value is NaN.
+/// Returns the objective's metric, and whether the objective was met. An overloaded system missed it, whatever it
+/// measured; without a measurement, the value is NaN.
 fn passes(search: &Search, outcome: Outcome, recording: &Recording) -> Result<(f64, bool), RigError> {
     let Some((metric, at_most)) = search.goals().first().copied() else { return Ok((0.0, true)) };
     let overloaded = outcome == Outcome::Overloaded;

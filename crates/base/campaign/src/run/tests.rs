@@ -146,7 +146,7 @@ fn mlrsearch_meets_several_goals_despite_outlier_trials() {
     assert!(reason.contains("the load generator, not the system, gave up at"), "{reason}");
     for (budget, says) in [
         ("18min", "loss_ratio ≤ 0: trials of 18min in all did not reach the precision"),
-        ("4min", "trials of 4min in all settled no load: `search.budget` is too small for 21 of 10s each"),
+        ("4min", "trials of 4min in all decided about no load: `search.budget` is too small for 21 of 10s each"),
     ] {
         let (results, ..) = run_all(&format!("{sut}[measure]\nrepeats = 1\n{search}budget = \"{budget}\""));
         assert_eq!(results.points[0].reason(), says);
@@ -353,7 +353,7 @@ fn latency_is_measured_at_shares_of_found_load() {
 }
 
 #[test]
-fn shares_and_distributions_that_cannot_be_are_refused() {
+fn invalid_shares_and_distributions_are_refused() {
     for (keys, sentence) in [
         (
             "latency_at = [0]",
@@ -451,7 +451,7 @@ fn every_window_is_reported_with_the_searched_setting() {
     assert!(windows.iter().all(|window| window.metrics.contains_key("rtt_us_p99")));
 }
 
-/// Carries 3,000 a second; beyond that it is overloaded and measures nothing.
+/// A system that carries 3,000 per second. Beyond that, it is overloaded and measures nothing.
 struct Port;
 
 impl Rig for Port {

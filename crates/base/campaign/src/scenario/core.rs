@@ -9,7 +9,7 @@ use crate::value::Value;
 use super::search::Find;
 use super::{Class, PlotKind, Shape, SweepMode};
 
-/// Keys of the whole file.
+/// Returns the keys of the whole file.
 pub(super) fn top() -> Vec<Key> {
     keys! {
         ("title", Kind::Text, "title of the report");
@@ -22,7 +22,7 @@ pub(super) fn top() -> Vec<Key> {
     }
 }
 
-/// `[measure]`.
+/// Returns the keys of `[measure]`.
 pub(super) fn measure() -> Vec<Key> {
     keys! {
         ("measure.duration", Kind::Span, "recorded time of each repeat").or(Duration::from_secs(10));
@@ -37,7 +37,7 @@ pub(super) fn measure() -> Vec<Key> {
     }
 }
 
-/// `[sweep]` without its axes.
+/// Returns the keys of `[sweep]` without its axes.
 pub(super) fn sweep() -> Vec<Key> {
     let comment = "outer: all combinations of values; joint: the first values of all axes, then the second ones, ...; none: a single point";
     vec![Key::new("sweep.mode", Kind::choice(&SweepMode::ALL.map(SweepMode::name)), comment).or("outer")]
@@ -46,7 +46,7 @@ pub(super) fn sweep() -> Vec<Key> {
 /// Default distribution to measure after a search.
 pub(super) const LATENCY: &str = "latency_ns";
 
-/// `[search]` without its knobs.
+/// Returns the keys of `[search]` without its knobs.
 pub(super) fn search() -> Vec<Key> {
     let rate: &[&str] = &["ndr", "pdr", "mlr", "plr", "knee"];
     let mlr: &[&str] = &["mlr"];
@@ -74,7 +74,7 @@ pub(super) fn search() -> Vec<Key> {
     }
 }
 
-/// `[[plot]]` without its filter.
+/// Returns the keys of `[[plot]]` without its filter.
 pub(super) fn plot() -> Vec<Key> {
     let number = Kind::any_number;
     let kinds = PlotKind::ALL.map(PlotKind::name);
@@ -92,7 +92,7 @@ pub(super) fn plot() -> Vec<Key> {
     }
 }
 
-/// `[[expect]]` without its tables.
+/// Returns the keys of `[[expect]]` without its tables.
 pub(super) fn expect() -> Vec<Key> {
     let shapes = Shape::ALL.map(Shape::name);
     let number = Kind::any_number;
@@ -113,6 +113,6 @@ pub(super) fn expect() -> Vec<Key> {
     }
 }
 
-/// Sections that belong to the campaign and to no rig.
+/// Sections that belong to the campaign instead of a rig.
 pub(super) const SECTIONS: [&str; 11] =
     ["title", "about", "rig", "extends", "paper", "measure", "sweep", "search", "plot", "expect", "settings"];

@@ -8,7 +8,7 @@ use crate::schema::{Key, Presence};
 
 use super::core;
 
-/// A JSON schema (2020-12) of the scenarios of these rigs. The rig determines the keys. A file that extends
+/// Returns a JSON schema (2020-12) of the scenarios of these rigs. The rig determines the keys. A file that extends
 /// another one may omit the rig; then only the common keys are checked.
 pub fn json_schema(rigs: &[RigDescription]) -> Value {
     let of_rig = |rig: &RigDescription| {
@@ -39,7 +39,7 @@ pub fn json_schema(rigs: &[RigDescription]) -> Value {
     })
 }
 
-/// Earlier names of a rig's settings and metrics, with their current names.
+/// Returns the earlier names of a rig's settings and metrics, with their current names.
 fn renamed(rig: &RigDescription) -> (String, Value) {
     let renames = Renames::from_rig(rig);
     let names: Map<String, Value> =
@@ -47,12 +47,12 @@ fn renamed(rig: &RigDescription) -> (String, Value) {
     (rig.name.clone(), Value::Object(names))
 }
 
-/// Names of the rig that scenarios may use.
+/// Returns the names of the rig that scenarios may use.
 fn names(rig: &RigDescription) -> Vec<&String> {
     std::iter::once(&rig.name).chain(&rig.aliases).collect()
 }
 
-/// The rig's settings by their paths: one value of each, and a list of values of each.
+/// Returns two schemas of the rig's settings by their paths: one for single values, and one for lists of values.
 fn tables(rig: &RigDescription) -> (Value, Value) {
     let mut settings = Map::new();
     let mut axes = Map::new();
@@ -71,7 +71,7 @@ fn tables(rig: &RigDescription) -> (Value, Value) {
     (table(settings), table(axes))
 }
 
-/// Schema of a key's earlier name.
+/// Returns the schema of a key's earlier name.
 fn deprecated(schema: &Value, key: &Key) -> Value {
     let mut schema = schema.clone();
     schema["deprecated"] = json!(true);
@@ -108,7 +108,7 @@ fn object() -> Value {
     json!({"type": "object", "properties": {}, "additionalProperties": false})
 }
 
-/// One table whose keys have the form `section.leaf`.
+/// Returns the schema of one table whose keys have the form `section.leaf`.
 fn table(keys: &[Key], extra: &[(&str, Value)]) -> Value {
     let mut root = object();
     for key in keys {

@@ -37,7 +37,7 @@ pub struct Scenario {
     pub title: String,
     /// A paragraph for the reader, or empty.
     pub about: String,
-    /// The paper that it reproduces.
+    /// Paper that the scenario reproduces.
     pub paper: Option<Paper>,
     /// Name of the rig.
     pub rig: String,
@@ -56,7 +56,7 @@ pub struct Scenario {
     pub plots: Vec<Plot>,
     /// Expected values to compare with.
     pub expects: Vec<Expect>,
-    /// Shrunk to a smoke run: watermarked, never a reproduction.
+    /// Whether the scenario was reduced to a smoke run, which is watermarked and never a reproduction.
     pub quick: bool,
     /// Earlier names in the file and on the command line, which were replaced.
     #[serde(skip)]
@@ -68,9 +68,9 @@ pub struct Scenario {
 pub struct Paper {
     /// Short name of the work.
     pub work: String,
-    /// Figure, if it is one.
+    /// Number of the reproduced figure, if it is a figure.
     pub figure: Option<String>,
-    /// Table, if it is one.
+    /// Number of the reproduced table, if it is a table.
     pub table: Option<String>,
 }
 
@@ -100,16 +100,15 @@ named! {
 pub struct Axis {
     /// Dotted path of the setting.
     pub path: String,
-    /// Its values in order.
+    /// Values of the setting, in order.
     pub values: Vec<Value>,
-    /// Its unit; empty without a unit.
+    /// Unit of the values; empty without a unit.
     #[serde(default)]
     pub unit: String,
     /// Description, in the rig's words.
     #[serde(default)]
     pub about: String,
-    /// Whether its values are separate measurements, each with its own figures
-    /// ([`crate::schema::Key::apart`]).
+    /// Whether the values are separate measurements, each with its own figures ([`crate::schema::Key::apart`]).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub apart: bool,
 }
@@ -120,12 +119,12 @@ const NAME_CHARS_MAX: usize = 40;
 /// Beginnings of descriptions that are understandable only after the previous one.
 const NOT_ALONE: [&str; 5] = ["of ", "their ", "its ", "the same", "the first"];
 
-/// A description that is short and plain enough to serve as a name.
+/// Returns a description if it is short and plain enough to serve as a name.
 pub fn as_name(comment: &str) -> Option<&str> {
     stands_alone(comment, NAME_CHARS_MAX).filter(|comment| !comment.contains([':', ';', '(']))
 }
 
-/// Text of at most `most` characters that is understandable without context.
+/// Returns a text if it has at most `most` characters and is understandable without context.
 pub fn stands_alone(words: &str, most: usize) -> Option<&str> {
     let short = !words.is_empty() && words.chars().count() <= most;
     (short && !NOT_ALONE.iter().any(|begin| words.starts_with(begin))).then_some(words)
@@ -140,7 +139,7 @@ impl Axis {
         }
     }
 
-    /// The rig's words, if they are a name.
+    /// Returns the rig's words for the setting, if they are a name.
     pub fn name(&self) -> Option<&str> {
         as_name(&self.about)
     }
@@ -165,11 +164,11 @@ impl Sweep {
 pub struct Measure {
     /// Recorded time of each repeat, trims included.
     pub duration: Duration,
-    /// Load before recording.
+    /// Duration of the load before recording.
     pub warm_up: Duration,
     /// Time cut from the start and the end of the recorded time.
     pub trim: Duration,
-    /// Repeats of each point.
+    /// Number of repeats of each point.
     pub repeats: u32,
     /// Maximum duration of one repeat, including set-up; `None`: three times the expected time, plus a
     /// minute.
@@ -195,7 +194,7 @@ impl Measure {
     }
 }
 
-/// In which order points are measured. Repeats are always interleaved: every point once, then every point again.
+/// Order in which points are measured. Repeats are always interleaved: every point once, then every point again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
@@ -210,17 +209,17 @@ pub enum Order {
 pub struct Plot {
     /// Caption; empty: generated from the axes.
     pub title: String,
-    /// Its form.
+    /// Form of the figure.
     pub kind: PlotKind,
-    /// Axis or metric across.
+    /// Axis or metric on the horizontal axis.
     pub x: String,
-    /// Metric upwards.
+    /// Metric on the vertical axis.
     pub y: String,
     /// Axis whose values become series.
     pub group_by: Option<String>,
     /// Metric of a heat map's colour, of lines of equal value, or of a waterfall's bound.
     pub z: Option<String>,
-    /// Values of the lines of equal value; empty: round ones.
+    /// Values of the lines of equal value; if empty, round values are chosen.
     #[serde(default)]
     pub levels: Vec<f64>,
     /// Series stacked on top of `y` (areas), in order; further metrics (waterfall).
@@ -231,7 +230,7 @@ pub struct Plot {
     /// Axes that start at 0 if they are not logarithmic: `""`, `"x"`, `"y"`, `"xy"`.
     #[serde(default = "Plot::both")]
     pub zero: String,
-    /// Only points with these values.
+    /// Values that the drawn points must have.
     pub filter: BTreeMap<String, Value>,
 }
 
@@ -253,7 +252,7 @@ named! {
         Lines = "lines",
         /// Grouped bars with whiskers.
         Bars = "bars",
-        /// Quartiles: of a distribution's own values, of any other metric over repeats.
+        /// Quartiles of a distribution's values, or of any other metric over repeats.
         Box = "box",
         /// Means with whiskers.
         Points = "points",
@@ -280,7 +279,7 @@ named! {
     pub enum Class {
         /// The published work, at the position in `source`.
         Paper = "paper",
-        /// The published work, with a setting chosen to meet it: it confirms nothing.
+        /// The published work, with a setting chosen to meet it. Such an agreement confirms nothing.
         Tuned = "tuned",
         /// The scenario's author.
         #[default]
@@ -289,7 +288,7 @@ named! {
 }
 
 impl Class {
-    /// Whether a published work states it.
+    /// Whether a published work states the expectation.
     pub const fn published(self) -> bool {
         matches!(self, Self::Paper | Self::Tuned)
     }
@@ -310,13 +309,13 @@ pub struct Expect {
     /// Source: the published work or the author.
     #[serde(default)]
     pub class: Class,
-    /// The setting that was chosen to meet it (class [`Class::Tuned`]), or empty.
+    /// The setting that was chosen to meet the expectation (class [`Class::Tuned`]), or empty.
     #[serde(default)]
     pub tuned: String,
-    /// Known cause of a deviation here, or empty.
+    /// Known cause of a deviation in this project's measurements, or empty.
     #[serde(default)]
     pub cause: String,
-    /// Orders, ratios, mechanisms and exact bytes: a miss is a failure.
+    /// Whether a miss is a failure. This applies to orders, ratios, mechanisms and exact bytes.
     pub required: bool,
 }
 
@@ -324,38 +323,38 @@ pub struct Expect {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Law {
-    /// A value, within a share of it.
+    /// The metric equals a value, within a relative tolerance.
     Value {
-        /// The paper's number.
+        /// The paper's value.
         value: f64,
         /// Allowed relative deviation.
         tolerance: f64,
     },
-    /// Between bounds.
+    /// The metric lies between bounds.
     Bounds {
-        /// Smallest.
+        /// Smallest allowed value.
         at_least: Option<f64>,
-        /// Largest.
+        /// Largest allowed value.
         at_most: Option<f64>,
     },
     /// Ratio to the metric at other points: `metric(where) / metric(against)`.
     Ratio {
-        /// The other points; keys that are not named are as in `where`.
+        /// Settings of the other points; all other keys have the values of `where`.
         against: BTreeMap<String, Value>,
         /// The ratio, if it is stated.
         ratio: Option<f64>,
         /// Allowed relative deviation.
         tolerance: f64,
-        /// Smallest ratio.
+        /// Smallest allowed ratio.
         at_least: Option<f64>,
-        /// Largest ratio.
+        /// Largest allowed ratio.
         at_most: Option<f64>,
     },
     /// The metric is largest at the first of these values of an axis, and falls from one to the next.
     Order {
         /// The axis.
         along: String,
-        /// Its values, the largest metric first.
+        /// Values of the axis, the one with the largest metric first.
         order: Vec<Value>,
     },
     /// Course of the metric along an axis.
@@ -422,7 +421,7 @@ impl Scenario {
     }
 }
 
-/// All possible metrics in results of a scenario: those of the rig and of a search.
+/// Returns all possible metrics in results of a scenario: those of the rig and of a search.
 pub fn metrics(rig: &RigDescription, scenario: &Scenario) -> Vec<Metric> {
     let mut metrics = rig.metrics.clone();
     let Some(search) = &scenario.search else { return metrics };
@@ -447,11 +446,11 @@ pub fn metrics(rig: &RigDescription, scenario: &Scenario) -> Vec<Metric> {
 /// One error in a scenario: a sentence and the position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScenarioError {
-    /// File, or the `--set` that is wrong.
+    /// File, or the argument of `--set`, that contains the error.
     pub file: String,
     /// Line from 1; 0: the file as a whole.
     pub line: u32,
-    /// The fault and the allowed values.
+    /// Description of the error, with the allowed values.
     pub sentence: String,
 }
 
@@ -470,7 +469,7 @@ impl fmt::Display for ScenarioError {
     }
 }
 
-/// Every offence in a scenario, in the order of the file.
+/// All errors in a scenario, in the order of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScenarioErrors(pub Vec<ScenarioError>);
 

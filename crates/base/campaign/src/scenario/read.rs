@@ -34,7 +34,7 @@ pub(super) fn finish(
         rename.path(set);
         tree::set(&mut root, set)?;
     }
-    // Values on the command line may be earlier names too.
+    // Values on the command line may also be earlier names.
     rename.file(&mut root)?;
     let renamed = rename.used();
     if let Some(search) = root.child("search") {
@@ -292,7 +292,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The keys of one table; `except` are read by the caller.
+    /// Reads the keys of one table; `except` are read by the caller.
     fn entry(&mut self, node: &Node, name: &str, keys: &[Key], except: &[&str]) -> Values {
         let mut kept = node.clone();
         if let Tree::Table(entries) = &mut kept.tree {
@@ -301,7 +301,7 @@ impl Reader<'_> {
         let mut entries = Vec::new();
         kept.flatten(name, &mut entries);
         let mut known = keys.to_vec();
-        // Allows a suggestion for a mistyped `knobs`; never written as such.
+        // Lets an error suggest such a key (`knobs`) for a mistyped one. The key itself is removed above.
         known.extend(
             except
                 .iter()
@@ -311,7 +311,7 @@ impl Reader<'_> {
         self.check(node, &entries, &known, &[])
     }
 
-    /// Values of the written keys and defaults of the others. `given` are set elsewhere (axes).
+    /// Returns the values of the written keys and the defaults of the others. `given` are set elsewhere (axes).
     fn check(&mut self, home: &Node, entries: &[(String, Node)], keys: &[Key], given: &[String]) -> Values {
         let mut values = Values::new();
         for (path, node) in entries {

@@ -36,16 +36,17 @@ named! {
     /// Passing value that a search looks for.
     #[derive(Default)]
     pub enum Find {
-        /// The largest: a load, a number of cells.
+        /// The largest passing value, for example of a load or a number of cells.
         #[default]
         Largest = "largest",
-        /// The smallest: a link's rate, a number of cores.
+        /// The smallest passing value, for example of a link's rate or a number of cores.
         Smallest = "smallest",
     }
 }
 
 impl Find {
-    /// The metric with the nearest value that failed: `upper` above the largest that passed, `lower` below the smallest.
+    /// Returns the metric with the nearest value that failed: `upper` above the largest that passed, `lower` below the
+    /// smallest.
     pub const fn far_end(self) -> &'static str {
         match self {
             Self::Largest => "upper",
@@ -72,16 +73,16 @@ pub struct After {
     pub metric: String,
 }
 
-/// Maximum number of such shares.
+/// Maximum number of shares in [`After::shares`].
 pub const SHARES_MAX: usize = 8;
 
 impl After {
-    /// The metric's name at a share: `search.at_10.latency_ns` at a tenth.
+    /// Returns the metric's name at a share: `search.at_10.latency_ns` at a tenth.
     pub fn name(&self, share: f64) -> String {
         format!("search.at_{}.{}", short(share * 100.0), self.metric)
     }
 
-    /// The measured distributions of a rig, under these names; empty if the rig has no such distribution.
+    /// Returns the measured distributions of a rig, under these names; empty if the rig has no such distribution.
     pub(crate) fn metrics(&self, rig: &RigDescription) -> Vec<Metric> {
         let Some(own) = rig.metrics.iter().find(|own| own.name == self.metric) else { return Vec::new() };
         let at = |share: &f64| {
@@ -103,7 +104,7 @@ pub enum Search {
         load: Load,
         /// Loss ratio (lost divided by sent) that is allowed.
         loss_ratio: f64,
-        /// The most trials.
+        /// Maximum number of trials.
         trials: u32,
     },
     /// The largest loads of several ratios of loss in one search, from many trials each (MLRsearch).
@@ -115,11 +116,11 @@ pub enum Search {
         loss_ratios: Vec<f64>,
         /// Share of the time at a load that may exceed the loss ratio.
         exceed_ratio: f64,
-        /// Full trials at one load that settle it.
+        /// Number of full trials that decide about a load.
         sum: u32,
         /// Length of the first trials, as a share of the full ones.
         initial: f64,
-        /// The most time of all trials.
+        /// Maximum time of all trials together.
         budget: Duration,
     },
     /// The load whose mean loss ratio is a target, from many trials and two fitted functions: a soak
@@ -142,7 +143,7 @@ pub enum Search {
         metric: String,
         /// Upper limit of the metric.
         at_most: f64,
-        /// The most trials.
+        /// Maximum number of trials.
         trials: u32,
     },
     /// The best setting of declared knobs under a budget.
@@ -151,13 +152,13 @@ pub enum Search {
         metric: String,
         /// Knobs and their allowed values.
         knobs: Vec<Axis>,
-        /// The most trials.
+        /// Maximum number of trials.
         trials: u32,
     },
 }
 
 impl Search {
-    /// The varied load; `None`: knobs are tuned.
+    /// Returns the varied load; `None` if knobs are tuned.
     pub fn load(&self) -> Option<&Load> {
         match self {
             Self::Rate { load, .. }
@@ -168,12 +169,12 @@ impl Search {
         }
     }
 
-    /// Number of goals of an MLRsearch; 0: another search.
+    /// Returns the number of goals of an MLRsearch; 0 for any other search.
     pub(crate) fn mlr_goals(&self) -> usize {
         if let Self::Mlr { loss_ratios, .. } = self { loss_ratios.len() } else { 0 }
     }
 
-    /// Each metric that a load must meet with its upper limit, the first goal first; empty: knobs are tuned.
+    /// Returns each metric that a load must meet, with its upper limit, the first goal first. Empty if knobs are tuned.
     pub fn goals(&self) -> Vec<(&str, f64)> {
         match self {
             Self::Rate { loss_ratio, .. } => vec![("loss_ratio", *loss_ratio)],
@@ -185,7 +186,7 @@ impl Search {
     }
 }
 
-/// Name of a result (`load`, `upper`, `throughput`) for a goal, from 0.
+/// Returns the name of a result (`load`, `upper`, `throughput`) for a goal, from 0.
 pub fn metric(goal: usize, what: &str) -> String {
     match goal {
         0 => format!("search.{what}"),
@@ -193,7 +194,7 @@ pub fn metric(goal: usize, what: &str) -> String {
     }
 }
 
-/// The goal, from 0, and the kind of result, of a metric with a name by [`metric`]; `None`: another metric.
+/// Returns the goal, from 0, and the kind of result for a name created by [`metric`]; `None` for any other metric.
 pub(crate) fn goal_of(name: &str) -> Option<(usize, &str)> {
     let found = name.strip_prefix("search.")?;
     let (goal, what) = match found.strip_prefix("goal_").and_then(|rest| rest.split_once('.')) {
@@ -203,8 +204,8 @@ pub(crate) fn goal_of(name: &str) -> Option<(usize, &str)> {
     ["load", "throughput"].contains(&what).then_some((goal, what))
 }
 
-/// Metrics that a search adds to those of a rig; `goals`: of an MLRsearch, otherwise 0; `soak`: it is a
-/// PLRsearch; `seen`: the distributions that are measured after it.
+/// Returns the metrics that a search adds to those of a rig. `goals` is the number of goals of an MLRsearch, otherwise
+/// 0. `soak` is set for a PLRsearch. `seen` are the distributions that are measured after the search.
 pub(crate) fn metrics(goals: usize, soak: bool, seen: Vec<Metric>) -> Vec<Metric> {
     let mut all = metrics! {
         Scalar Higher "search.load" "" "result of the search: the largest (or smallest) sent load that passed a full trial";

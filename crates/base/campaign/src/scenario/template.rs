@@ -8,7 +8,7 @@ use crate::schema::{Key, Kind, Presence};
 
 use super::core;
 
-/// A starter scenario of a rig: the settings that users usually vary and plot.
+/// Returns the starter scenario of a rig: the settings that users usually vary and plot.
 pub fn starter(rig: &RigDescription) -> String {
     format!(
         "# {}: {}\n# Every setting: ranlab bench new {} --all\n\n{}",
@@ -16,7 +16,8 @@ pub fn starter(rig: &RigDescription) -> String {
     )
 }
 
-/// The same scenario with every key: active ones are the starter's or defaults, commented ones are options.
+/// Returns the starter scenario with every key. Active keys have the starter's values or the defaults; commented keys
+/// are options.
 pub fn template(rig: &RigDescription) -> String {
     let (settings, axes, rest) = parts(rig.starter);
     let chosen = chosen(rig.starter);
@@ -68,7 +69,7 @@ const MORE: &str = "
 # source = \"where the number was published\"
 ";
 
-/// A starter's settings, axes, and plots with the rest.
+/// Splits a starter into its settings, its axes, and its plots with the remaining sections.
 fn parts(starter: &str) -> (&str, &str, &str) {
     let at = |mark: &str| starter.find(mark).unwrap_or(starter.len());
     let axes = at("[sweep.axes]");
@@ -78,7 +79,7 @@ fn parts(starter: &str) -> (&str, &str, &str) {
     (&starter[..axes], starter[axes..axes_to].trim_end(), &starter[plots.max(axes_to)..])
 }
 
-/// Settings of a starter by path, as written there.
+/// Returns the settings of a starter by path, as written there.
 fn chosen(starter: &str) -> BTreeMap<String, String> {
     let table: toml::Table = toml::from_str(starter).unwrap_or_default();
     let sections = table.iter().filter_map(|(section, value)| Some((section, value.as_table()?)));
@@ -111,7 +112,7 @@ fn write_section(
     }
 }
 
-/// `base stations (count, a whole number of at least 1)`.
+/// Describes a key: `base stations (count, a whole number of at least 1)`.
 fn explain(key: &Key) -> String {
     let mut facts = Vec::new();
     if !key.unit.is_empty() {

@@ -47,7 +47,7 @@ impl Node {
         if let Tree::Table(entries) = &self.tree { entries } else { &[] }
     }
 
-    /// The value of a leaf or of a list of leaves.
+    /// Returns the value of a leaf or of a list of leaves.
     pub(crate) fn value(&self) -> Option<Value> {
         match &self.tree {
             Tree::Leaf(value) => Some(value.clone()),
@@ -56,7 +56,7 @@ impl Node {
         }
     }
 
-    /// Every value below, by dotted path; `load.nodes = 1` and `"load.nodes" = 1` are the same.
+    /// Collects every value below, by dotted path; `load.nodes = 1` and `"load.nodes" = 1` are the same.
     pub(crate) fn flatten(&self, prefix: &str, into: &mut Vec<(String, Self)>) {
         for (key, node) in self.entries() {
             let path = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
@@ -72,7 +72,7 @@ impl Node {
     }
 }
 
-/// Reads a file and everything that it extends.
+/// Reads a file and all files that it extends.
 pub(crate) fn load(path: &Path) -> Result<Node, ScenarioError> {
     load_at_depth(path, 0, None)
 }
@@ -143,7 +143,7 @@ fn load_at_depth(path: &Path, depth: usize, from: Option<&Node>) -> Result<Node,
     let place = Place { file: file.as_str().into(), line: 0 };
     let refuse = |what: &str| match from {
         Some(node) => node.error(format!("`{file}` {what}")),
-        // The place is the file.
+        // The place already names the file.
         None => ScenarioError::at(&place, what.to_owned()),
     };
     match std::fs::metadata(path) {

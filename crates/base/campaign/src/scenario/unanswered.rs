@@ -45,7 +45,7 @@ pub enum Unanswered {
 
 type Settings = BTreeMap<String, Value>;
 
-/// Plots and expectations that these points of a scenario cannot provide, in the order of the file.
+/// Returns the plots and expectations that these points of a scenario cannot provide, in the order of the file.
 pub fn unanswered(scenario: &Scenario, points: &[Point]) -> Vec<Unanswered> {
     // A setting varied by a search has every value.
     let searched = scenario.searched.as_ref().map(|axis| axis.path.as_str());
@@ -70,7 +70,7 @@ impl UnansweredQuery<'_> {
         Some(Unanswered::NoPoint { what: what.to_owned(), filter: words.collect::<Vec<_>>().join(", ") })
     }
 
-    /// Different values of a setting among the points of a filter.
+    /// Returns the different values of a setting among the points of a filter.
     fn values(&self, filter: &Settings, path: &str) -> Vec<&Value> {
         let mut values: Vec<&Value> = Vec::new();
         let matching = self.points.iter().filter(|point| point.matches(filter));

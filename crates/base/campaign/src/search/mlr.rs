@@ -1,33 +1,33 @@
 //! MLRsearch (RFC 9971): the largest loads of several loss goals in one search, from many trials.
 //!
-//! A single trial is weak evidence about a system whose losses vary. Plain bisection relies on it and ends
-//! wherever the first unlucky second led. In this search a load is a bound only if the trials at it, taken
-//! together, would keep their verdict whatever result the missing ones had. Coarse and short targets come
-//! before fine and long ones, and goals share their trials.
+//! A single trial is weak evidence about a system whose losses vary. Plain bisection relies on single trials, so one
+//! unlucky second can mislead it. In this search a load is a bound only if the trials at it, taken together, would keep
+//! their verdict whatever the results of the missing trials were. Coarse and short targets come before fine and long
+//! ones, and goals share their trials.
 //!
-//! The verdict on a load and the conditional throughput are those of RFC 9971 and of its authors' package
-//! MLRsearch 1.2.1. The RFC leaves the choice of loads, and trials beyond the duration sum, to the search.
-//! Here, loads are closer to each other than the requested width of the result. The two bounds of the result
-//! are tried again while chance explains the numbers of good and bad seconds.
+//! The verdict on a load and the conditional throughput are those of RFC 9971 and of its authors' package MLRsearch
+//! 1.2.1. The RFC leaves the choice of loads, and trials beyond the duration sum, to the search. Here, loads are closer
+//! to each other than the requested width of the result. The two bounds of the result are tried again as long as chance
+//! can explain the numbers of good and bad seconds.
 
 use std::collections::BTreeMap;
 
 use super::Trial;
 
-/// The most goals of one search.
+/// Maximum number of goals of one search.
 pub const GOALS_MAX: usize = 4;
-/// Maximum trials of one search, whatever its time budget.
+/// Maximum number of trials of one search, whatever its time budget.
 pub const TRIALS_MAX: u32 = 10_000;
-/// Coarser targets before a goal's own; each is twice as wide as the next.
+/// Number of coarser targets before the target of the goal itself. Each target is twice as wide as the next one.
 const PRECEDING: u32 = 2;
 /// Number of grid steps within the requested width. The result is the lower bound, and the true value is up
 /// to the bounds' distance above it. With a single step, any wrong verdict would make the result wrong as
 /// well.
 const STEPS: f64 = 2.0;
-/// A bound of the result is tried until good and bad differ from chance by this number of standard deviations
-/// ...
+/// Number of standard deviations by which good and bad time must differ from chance. Until then, a bound of the result
+/// is tried again.
 const CLEAR: f64 = 1.4;
-/// ... or for this number of duration sums.
+/// Maximum number of duration sums for which a bound of the result is tried.
 const SUMS_MAX: f64 = 4.0;
 /// Factor by which the next outward step grows.
 const EXPANSION: usize = 2;
@@ -55,10 +55,10 @@ pub enum Reply {
 /// Bounds of a goal.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Bounds {
-    /// Relevant lower bound: the largest load of that class below the upper one.
+    /// Relevant lower bound: the largest load that is classified as a lower bound and is below the upper bound.
     pub lower: Option<f64>,
-    /// Relevant upper bound: the smallest load of that class. `None` together with a lower bound: even the
-    /// largest load is a lower bound.
+    /// Relevant upper bound: the smallest load that is classified as an upper bound. `None` together with a lower
+    /// bound: even the largest load is a lower bound.
     pub upper: Option<f64>,
     /// Conditional throughput: forwarded load at the relevant lower bound, at the exceed ratio's quantile of
     /// the loss.
@@ -81,7 +81,7 @@ struct Times {
 }
 
 impl Times {
-    /// The verdict that holds whatever result the missing time has.
+    /// Returns the verdict that does not depend on the result of the missing time.
     fn class(&self, goal: &Goal) -> Class {
         let Goal { exceed_ratio, sum, .. } = *goal;
         let whole = f64::max(self.good + self.bad, sum);
@@ -97,7 +97,7 @@ impl Times {
     fn clear(&self, target: &Target) -> bool {
         let Goal { exceed_ratio, sum, .. } = target.goal;
         let seen = self.good + self.bad;
-        // Trials are drawn, not seconds.
+        // The samples are trials, not seconds.
         let deviation = (exceed_ratio * (1.0 - exceed_ratio) * seen * target.share).sqrt();
         (self.bad - exceed_ratio * seen).abs() >= CLEAR * deviation || seen >= SUMS_MAX * sum
     }
@@ -107,15 +107,15 @@ impl Times {
 #[derive(Debug, Clone, Copy)]
 struct Target {
     goal: Goal,
-    /// Share of the full duration of its trials.
+    /// Duration of the target's trials, as a share of the full duration.
     share: f64,
-    /// Maximum distance of its bounds, in steps of the grid.
+    /// Maximum distance of the target's bounds, in steps of the grid.
     width: usize,
     /// Whether this target is the goal itself, whose bounds have to be clear.
     last: bool,
 }
 
-/// The search: requests trials and receives their loss.
+/// A search that requests trials and receives their loss.
 #[derive(Debug, Clone)]
 pub struct MlrSearch {
     /// Grid of loads, ascending: neighbours are one grid step apart.
@@ -153,7 +153,7 @@ impl MlrSearch {
         Self { loads, top, unsent: None, goals, seen, budget, spent: 0.0, trials: 0, asked: None }
     }
 
-    /// The next trial; `None`: the search is over.
+    /// Returns the next trial; `None` if the search has ended.
     pub fn next_trial(&mut self) -> Option<Trial> {
         if self.trials >= TRIALS_MAX || self.loads.is_empty() {
             return None;
@@ -182,22 +182,22 @@ impl MlrSearch {
         }
     }
 
-    /// Number of trials.
+    /// Returns the number of trials.
     pub fn trials(&self) -> u32 {
         self.trials
     }
 
-    /// Time of all trials, in full durations.
+    /// Returns the time of all trials, in full durations.
     pub fn spent(&self) -> f64 {
         self.spent
     }
 
-    /// The smallest load that the generator could not send, if there was one.
+    /// Returns the smallest load that the generator could not send, if there was one.
     pub fn unsent(&self) -> Option<f64> {
         self.unsent
     }
 
-    /// Bounds of each goal, in the given order.
+    /// Returns the bounds of each goal, in the given order.
     pub fn found(&self) -> Vec<Bounds> {
         self.goals.iter().filter_map(|chain| Some(self.bounds_of(chain.last()?))).collect()
     }
@@ -210,7 +210,8 @@ impl MlrSearch {
         Bounds { lower: load(lower), upper: load(upper), throughput, precise }
     }
 
-    /// Coarse targets of all goals first: their results serve every goal.
+    /// Returns the next load and the duration share of its trial. Coarse targets of all goals come first, because their
+    /// results serve every goal.
     fn wanted(&self) -> Option<(usize, f64)> {
         let depths = self.goals.iter().map(Vec::len).max()?;
         (0..depths).find_map(|depth| {
@@ -237,16 +238,16 @@ impl MlrSearch {
         }
     }
 
-    /// A bound of the result whose verdict depends on chance in so small a number of trials. The verdict is
-    /// the RFC's; its controller may continue to measure a load, and if half a per cent decides, the last of
-    /// 21 seconds should not.
+    /// Returns a bound of the result whose verdict may be due to chance, because there were few trials. The verdict
+    /// itself follows the RFC. The RFC lets the controller continue to measure a load; without that, the last of 21
+    /// seconds could decide about half a per cent.
     fn unclear(&self, target: &Target) -> Option<usize> {
         let (lower, upper) = self.bounds(target);
         let unclear = |index: &usize| !self.times(*index, target).clear(target);
         [lower, upper].into_iter().flatten().filter(|_| target.last).find(unclear)
     }
 
-    /// Indices of the relevant lower and the relevant upper bound.
+    /// Returns the indices of the relevant lower and the relevant upper bound.
     fn bounds(&self, target: &Target) -> (Option<usize>, Option<usize>) {
         let of = |class| move |&index: &usize| self.class(index, target) == class;
         let upper = self.seen.keys().copied().find(of(Class::Upper));
@@ -254,7 +255,7 @@ impl MlrSearch {
         (below.rev().find(of(Class::Lower)), upper)
     }
 
-    /// The load whose trial makes progress on the target. It stays the same until its class is known.
+    /// Returns the load whose trial makes progress on the target. It stays the same until its class is known.
     fn candidate(&self, target: &Target, before: (Option<usize>, Option<usize>)) -> usize {
         let open = |index: &usize| *index <= self.top && self.class(*index, target) == Class::Open;
         let (lower, upper) = self.bounds(target);
@@ -294,7 +295,7 @@ impl MlrSearch {
         }
     }
 
-    /// Distance from a bound to the next load of its class beyond it: the last outward step.
+    /// Returns the distance from a bound to the next load of its class beyond it, in grid steps: the last outward step.
     fn of_class(&self, target: &Target, class: Class, from: usize, above: bool) -> Option<usize> {
         let is = |index: &&usize| self.class(**index, target) == class;
         if above {
@@ -304,7 +305,7 @@ impl MlrSearch {
         }
     }
 
-    /// The load that got through when the largest was offered: the best first guess.
+    /// Returns the load that got through when the largest load was offered: the best first guess.
     fn forwarded(&self) -> Option<usize> {
         let (top, trials) = self.seen.last_key_value()?;
         let load = self.loads[*top] * (1.0 - trials.first()?.1);
@@ -315,7 +316,7 @@ impl MlrSearch {
         self.times(index, target).class(&target.goal)
     }
 
-    /// Good and bad time at a load.
+    /// Returns the good and the bad time at a load.
     fn times(&self, index: usize, target: &Target) -> Times {
         let Goal { loss_ratio, exceed_ratio, .. } = target.goal;
         let mut good = 0.0;
@@ -331,13 +332,13 @@ impl MlrSearch {
             };
             *of += share;
         }
-        // Short trials of high loss count only beyond those that low-loss ones excuse.
+        // Short trials of high loss count only beyond those that short trials of low loss excuse.
         bad += f64::max(0.0, bad_short - good_short * exceed_ratio / (1.0 - exceed_ratio));
         Times { good, bad }
     }
 
-    /// Loss at the goal's quantile of the time at a load, for the conditional throughput. The time is the duration sum, or the
-    /// time of the full trials if that is longer; time that was not measured counts as lost completely.
+    /// Returns the loss at the goal's quantile of the time at a load, for the conditional throughput. The time is the duration
+    /// sum, or the time of the full trials if that is longer; time that was not measured counts as lost completely.
     fn quantile(&self, index: usize, target: &Target) -> f64 {
         let trials = self.seen.get(&index).into_iter().flatten();
         let full = trials.filter(|(share, _)| *share >= target.share * (1.0 - 1e-9)).copied().collect();
@@ -345,8 +346,8 @@ impl MlrSearch {
     }
 }
 
-/// Loss ratio for the conditional throughput (`pessimistic_loss_ratio` of the authors' package MLRsearch 1.2.1): the quantile of
-/// (time, loss) that corresponds to the exceed ratio; of two values that meet there, the lower one.
+/// Returns the loss ratio for the conditional throughput (`pessimistic_loss_ratio` of the authors' package MLRsearch 1.2.1): the
+/// quantile of (time, loss) that corresponds to the exceed ratio; of two values that meet there, the lower one.
 fn pessimistic_loss(mut full: Vec<(f64, f64)>, goal: &Goal) -> f64 {
     full.sort_by(|a, b| a.1.total_cmp(&b.1));
     let measured: f64 = full.iter().map(|(time, _)| time).sum();
@@ -364,7 +365,8 @@ fn stride(target: &Target, last: Option<usize>) -> usize {
     last.map_or(target.width, |last| last.saturating_mul(EXPANSION)).max(target.width)
 }
 
-/// The targets of a goal: durations, sums and widths change from coarse to its own in equal ratios.
+/// Returns the targets of a goal. Durations, sums and widths change in equal ratios from the coarsest target to the
+/// goal itself.
 fn chain(goal: Goal, initial: f64) -> Vec<Target> {
     let initial = initial.clamp(1e-3, 1.0);
     (0..=PRECEDING)
@@ -381,7 +383,7 @@ fn chain(goal: Goal, initial: f64) -> Vec<Target> {
         .collect()
 }
 
-/// Loads from `max` downwards, each by `precision` smaller than the one above it; `min` is the last.
+/// Returns the loads from `max` downwards, each by `precision` smaller than the one above it; `min` is the last.
 fn grid((min, max): (f64, f64), precision: f64, whole: bool) -> Vec<f64> {
     let precision = precision.clamp(1e-4, 0.5);
     let (min, max) = if whole { (min.ceil(), max.floor()) } else { (min, max) };

@@ -1,18 +1,18 @@
 //! PLRsearch (draft-vpolak-bmwg-plrsearch), a soak: the load whose mean loss ratio is a target too small to
 //! be visible in one trial.
 //!
-//! Every load loses packets at times; the *critical load* loses the target's share on average. Two functions
-//! of the load ([`Shape`]) are fitted to all trials. Each trial's loss varies around them, and the posterior
-//! of the critical load is integrated. The difference of the two functions shows their influence on the
-//! result: the interval is from the lower end of either to the upper end of either, of 99 % each. Trials are
-//! placed where the critical load is most likely: above it after a trial without loss, below it after a trial
-//! with too much loss, until the time is over.
+//! Every load loses packets at times; the *critical load* loses the target's share on average. Two functions of the
+//! load ([`Shape`]) are fitted to all trials. Each trial's loss varies around them, and the posterior of the critical
+//! load is integrated. The difference of the two functions shows their influence on the result: the interval extends
+//! from the lower of their lower ends to the higher of their upper ends, each at 99 %. Trials are placed where the
+//! critical load is most likely: above it after a trial without loss, below it after a trial with too much loss, until
+//! the time is over.
 //!
-//! The draft assumes independent trials, and independent losses of packets. A system that differs in each
-//! trial (its capacity varies from second to second) violates that, and such an interval misses it in half of
-//! all searches. This search therefore adds a third device: one with a separate capacity in each trial. If
-//! trials are as likely under it as under the others, the interval extends to its ends. If they are far more
-//! likely under it, it is the result, which [`Estimate::wavers`] reports.
+//! The draft assumes independent trials, and independent losses of packets. A system that differs in each trial (its
+//! capacity varies from second to second) violates that, and such an interval misses the critical load in half of all
+//! searches. This search therefore adds a third model: a device with a separate capacity in each trial. If the trials
+//! are as likely under this model as under the others, the interval extends to its ends. If they are far more likely
+//! under it, its interval is the result, which [`Estimate::wavers`] reports.
 
 mod fit;
 mod shape;
@@ -26,8 +26,8 @@ use fit::{Device, Evidence, fit};
 
 /// Maximum trials of one search, whatever its time budget: each estimate uses all of them.
 pub const TRIALS_MAX: u32 = 1_000;
-/// Up to this number of trials, an estimate follows each; after that, an estimate follows each increase by a
-/// quarter.
+/// Up to this number of trials, each trial is followed by an estimate. After that, an estimate follows each increase by
+/// a quarter.
 const EACH: usize = 6;
 /// Logarithm of the likelihood factor (20) below which the choice between two devices is in doubt.
 const DOUBT: f64 = 3.0;
@@ -37,19 +37,19 @@ const BEYOND: f64 = 2.0;
 /// Estimate of the critical load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
-    /// The mean of both functions'.
+    /// Mean of the critical loads of both functions.
     pub load: f64,
-    /// Lower end of the interval of either function.
+    /// Lower of the lower ends of both functions' intervals.
     pub low: f64,
-    /// Upper end of the interval of either function.
+    /// Higher of the upper ends of both functions' intervals.
     pub high: f64,
     /// Result of each function, in the order of [`Shape::ALL`].
     pub by: [Critical; 2],
-    /// Result of a device that differs in each trial, if that is far more likely than losses in bursts.
+    /// Result of a device that differs in each trial, if such a device is far more likely than losses in bursts.
     pub wavers: Option<Critical>,
 }
 
-/// The search: requests trials and receives their loss.
+/// A search that requests trials and receives their loss.
 #[derive(Debug, Clone)]
 pub struct PlrSearch {
     range: (f64, f64),
@@ -90,7 +90,7 @@ impl PlrSearch {
         }
     }
 
-    /// The next trial; `None`: the time is over, or even the smallest load cannot be sent.
+    /// Returns the next trial; `None` if the time has passed, or even the smallest load cannot be sent.
     pub fn next_trial(&mut self) -> Option<Trial> {
         let min = self.range.0;
         let max = self.top();
@@ -130,7 +130,7 @@ impl PlrSearch {
         }
     }
 
-    /// The largest load to request: halves the distance between sent and unsent loads.
+    /// Returns the largest load to request, which halves the distance between sent and unsent loads.
     fn top(&self) -> f64 {
         let Some(unsent) = self.unsent else { return self.range.1 };
         let sent = self.evidence.iter().map(|trial| trial.load).filter(|load| *load < unsent);
@@ -140,23 +140,23 @@ impl PlrSearch {
         if unsent <= sent * 1.01 { sent } else { between }
     }
 
-    /// Number of trials.
+    /// Returns the number of trials.
     pub fn trials(&self) -> u32 {
         self.trials
     }
 
-    /// The smallest load that the generator could not send, if there was one.
+    /// Returns the smallest load that the generator could not send, if there was one.
     pub fn unsent(&self) -> Option<f64> {
         self.unsent
     }
 
-    /// Estimate from all trials; `None`: no trials yet.
+    /// Returns the estimate from all trials; `None` without trials.
     pub fn found(&mut self) -> Option<Estimate> {
         self.known = 0;
         self.current()
     }
 
-    /// Whether the interval lies beyond the tried loads, and is thus open: above, below.
+    /// Returns whether the interval lies beyond the tried loads, and is thus open: above, below.
     pub fn open(&self, estimate: &Estimate) -> (bool, bool) {
         let tried = |of: fn(f64, f64) -> f64| self.evidence.iter().map(|trial| trial.load).reduce(of);
         let beyond =

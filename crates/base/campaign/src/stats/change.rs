@@ -8,9 +8,9 @@ use super::{Estimate, split_spread, student_p, student_quantile, summarise};
 pub const POWER: f64 = 0.8;
 /// Share of the repeats that trimming removes at each end (Yuen).
 const TRIM: f64 = 0.2;
-/// Minimum repeats of a side for trimming: of five, three remain.
+/// Minimum number of repeats of a side for trimming: of five repeats, three remain.
 const TRIM_REPEATS_MIN: usize = 5;
-/// Repeats from which [`OUTLIER`] is used.
+/// Number of repeats from which [`OUTLIER`] is used.
 const MANY_REPEATS: usize = 10;
 /// Distance from the median, in normalised median absolute deviations, above which a repeat is an outlier.
 /// With normal values, 4 % of samples of ten repeats have such an outlier, and 1.4 % of twenty.
@@ -33,7 +33,7 @@ pub struct Repeats {
 }
 
 impl Repeats {
-    /// Repeats that are known one by one.
+    /// Creates a side from the value of each repeat.
     pub fn new(values: &[f64]) -> Option<Self> {
         let summary = summarise(values, 0.95)?;
         Some(Self { estimate: Estimate::from_summary(&summary, false), values: Some(values.to_vec()) })
@@ -55,7 +55,7 @@ pub enum Method {
 /// The change from a first to a second side.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Change {
-    /// Logarithm of second by first; (second - first) / |first| unless [`logarithmic`](Self::logarithmic).
+    /// Logarithm of the ratio of second to first; (second - first) / |first| unless [`logarithmic`](Self::logarithmic).
     pub estimate: Estimate,
     /// Whether all values are above 0, so that their ratio has a logarithm.
     pub logarithmic: bool,
@@ -63,9 +63,9 @@ pub struct Change {
     pub p: Option<f64>,
     /// Method of the comparison.
     pub method: Method,
-    /// Repeats of either side that are outliers.
+    /// Number of repeats of either side that are outliers.
     pub outliers: usize,
-    /// A/A spread of as many repeats on the same scale: difference between repeats of the same point.
+    /// A/A spread on the same scale, for the same number of repeats: the difference between repeats of the same point.
     pub floor: Option<f64>,
 }
 
@@ -105,24 +105,24 @@ impl Change {
         }
     }
 
-    /// A value of the scale as a share: -0.07 is 7 % less.
+    /// Converts a value of the scale to a share: -0.07 is 7 % less.
     pub fn share(&self, value: f64) -> f64 {
         if self.logarithmic { value.exp_m1() } else { value }
     }
 
-    /// A share on the scale of the estimate; `None` for a share outside the scale (-100 % and less).
+    /// Converts a share to the scale of the estimate; `None` for a share outside the scale (-100 % and less).
     pub fn on_scale(&self, share: f64) -> Option<f64> {
         if self.logarithmic { (share > -1.0).then(|| share.ln_1p()) } else { Some(share) }
     }
 
-    /// The interval as shares; `None` with a single repeat.
+    /// Returns the interval as shares; `None` with a single repeat.
     pub fn interval(&self, confidence: f64) -> Option<(f64, f64)> {
         let (low, high) = self.estimate.interval(confidence)?;
         Some((self.share(low), self.share(high)))
     }
 
-    /// Share above which a change is detected with probability [`POWER`] at the level `alpha`; `None` with a
-    /// single repeat.
+    /// Returns the share above which a change is detected with probability [`POWER`] at the level `alpha`; `None` with
+    /// a single repeat.
     pub fn detectable(&self, alpha: f64) -> Option<f64> {
         let error = self.estimate.error?;
         let freedom = self.estimate.freedom.min(1e6);
@@ -132,14 +132,14 @@ impl Change {
         Some(self.share(size.max(self.floor.unwrap_or(0.0))))
     }
 
-    /// One-sided probability of such a change by chance if the true one were `share` or on the other side of
-    /// it; `above`: the tested change is larger than `share`.
+    /// Returns the one-sided probability of such a change by chance if the true one were `share` or on the other side
+    /// of it; `above`: the tested change is larger than `share`.
     pub fn p_beyond(&self, share: f64, above: bool) -> Option<f64> {
         let Some(limit) = self.on_scale(share) else {
             return self.estimate.error.map(|_| if above { 0.0 } else { 1.0 });
         };
         if !self.estimate.value.is_finite() {
-            // The first side is 0: the change has a sign, and no size.
+            // If the first side is 0, the change has a sign but no size.
             let beyond = (self.estimate.value > 0.0) == above;
             return self.p.map(|p| if beyond { p / 2.0 } else { 1.0 });
         }
@@ -215,7 +215,7 @@ impl Side {
     }
 }
 
-/// The logarithm of a mean that is far from 0 compared with its error.
+/// Returns the logarithm of a mean that is far from 0 compared with its error.
 fn logarithm(own: &Estimate) -> Estimate {
     let error = own.error.map(|error| error / own.value);
     with_slack_of(Estimate { value: own.value.ln(), error, ..*own }, own, true)
@@ -240,8 +240,8 @@ struct Winsorized {
 }
 
 impl Winsorized {
-    /// `None` for too few repeats, or if the remaining values have no spread: the effect of chance is then
-    /// unknown.
+    /// Creates the winsorized repeats. Returns `None` for too few repeats, or if the remaining values have no spread:
+    /// the effect of chance is then unknown.
     fn new(values: &[f64]) -> Option<Self> {
         let n = values.len();
         let cut = (TRIM * n as f64).floor() as usize;
@@ -258,7 +258,7 @@ impl Winsorized {
         (low < high).then_some(Self { values, mean, left })
     }
 
-    /// Yuen's estimate: the trimmed mean, with the error of the winsorized deviation.
+    /// Returns Yuen's estimate: the trimmed mean, with the error of the winsorized deviation.
     fn estimate(&self) -> Estimate {
         let n = self.values.len() as f64;
         let left = self.left as f64;
@@ -275,13 +275,13 @@ impl Winsorized {
         }
     }
 
-    /// Factor by which the spread of a trimmed mean exceeds that of the mean of winsorized values.
+    /// Returns the factor by which the spread of a trimmed mean exceeds that of the mean of winsorized values.
     fn widening(&self) -> f64 {
         self.values.len() as f64 / self.left as f64
     }
 }
 
-/// Values that are far from the median of all.
+/// Returns the number of values that are far from the median of all values.
 fn outliers(values: &[f64]) -> usize {
     if values.len() < TRIM_REPEATS_MIN {
         return 0;

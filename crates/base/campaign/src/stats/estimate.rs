@@ -7,21 +7,22 @@ use super::{Summary, student_p, student_quantile};
 pub struct Estimate {
     /// Best value.
     pub value: f64,
-    /// Its standard error; `None`: a single repeat, so the spread is unknown.
+    /// Standard error of the value; `None` for a single repeat, whose spread is unknown.
     pub error: Option<f64>,
     /// Degrees of freedom of the error; infinite if the error is known exactly.
     pub freedom: f64,
-    /// Repeats behind it, of several sources the fewest.
+    /// Number of repeats; with several sources, the smallest number.
     pub n: usize,
     /// Distance by which the true value may lie below [`value`](Self::value), independent of the spread of
     /// repeats; infinite for an upper bound.
     pub below: f64,
-    /// Distance by which it may lie above: the bracket of a search, infinite for a lower bound.
+    /// Distance by which the true value may lie above [`value`](Self::value): the bracket of a search, infinite for a
+    /// lower bound.
     pub above: f64,
 }
 
 impl Estimate {
-    /// A mean over repeats. `exact`: the number is the same in every run, so one repeat suffices.
+    /// Converts a mean over repeats. `exact`: the number is the same in every run, so one repeat suffices.
     pub fn from_summary(summary: &Summary, exact: bool) -> Self {
         let n = summary.n;
         let (error, freedom) = match n {
@@ -31,7 +32,7 @@ impl Estimate {
         Self { value: summary.mean, error, freedom, n, below: 0.0, above: 0.0 }
     }
 
-    /// The sum of these with their weights. Errors add by squares, degrees of freedom by Welch and Satterthwaite.
+    /// Returns the weighted sum of estimates. Errors add by squares, degrees of freedom by Welch and Satterthwaite.
     pub fn sum(parts: &[(f64, Self)]) -> Self {
         let square = |(weight, part): &(f64, Self)| Some((weight * part.error?).powi(2));
         let squares: Option<Vec<f64>> = parts.iter().map(square).collect();
@@ -56,33 +57,33 @@ impl Estimate {
         }
     }
 
-    /// The same with additional room for the true value on either side.
+    /// Returns the estimate with additional room for the true value on either side.
     pub fn with_slack(self, below: f64, above: f64) -> Self {
         Self { below, above, ..self }
     }
 
-    /// This minus another one (Welch).
+    /// Returns the difference to another estimate (Welch).
     pub fn minus(self, other: Self) -> Self {
         Self::sum(&[(1.0, self), (-1.0, other)])
     }
 
-    /// The mean of several.
+    /// Returns the mean of several estimates.
     pub fn mean(all: &[Self]) -> Self {
         Self::sum(&all.iter().map(|one| (1.0 / all.len() as f64, *one)).collect::<Vec<_>>())
     }
 
-    /// Its interval at a confidence; `None`: a single repeat.
+    /// Returns the interval at a confidence; `None` for a single repeat.
     pub fn interval(&self, confidence: f64) -> Option<(f64, f64)> {
         let half = self.half_width(confidence)?;
         Some((self.value - half - self.below, self.value + half + self.above))
     }
 
-    /// Half width of the spread of repeats, without [below](Self::below) and [above](Self::above).
+    /// Returns the half width of the spread of repeats, without [below](Self::below) and [above](Self::above).
     pub fn half_width(&self, confidence: f64) -> Option<f64> {
         self.error.map(|error| if error > 0.0 { error * quantile(confidence, self.freedom) } else { 0.0 })
     }
 
-    /// The interval of the ratio to another estimate (Fieller: exact for normal means, and valid for a
+    /// Returns the interval of the ratio to another estimate (Fieller: exact for normal means, and valid for a
     /// numerator of 0). `None` if either is a single repeat; unbounded if the divisor may be 0.
     pub fn ratio(self, by: Self, confidence: f64) -> Option<(f64, f64)> {
         let va = self.error?.powi(2);
@@ -95,7 +96,7 @@ impl Estimate {
         Some(self.widen_ratio(&by, interval))
     }
 
-    /// The interval of a ratio with the slack of both numbers added to it.
+    /// Returns the interval of a ratio, widened by the slack of both numbers.
     pub(super) fn widen_ratio(&self, by: &Self, interval: (f64, f64)) -> (f64, f64) {
         if self.below + self.above + by.below + by.above == 0.0 {
             return interval;
@@ -134,7 +135,7 @@ impl Estimate {
     }
 }
 
-/// Distances by which a weighted sum may lie below and above its value because of the slack of its terms.
+/// Returns the distances by which a weighted sum may lie below and above its value because of the slack of its terms.
 pub(super) fn slack(parts: impl Iterator<Item = (f64, Estimate)>) -> (f64, f64) {
     parts.fold((0.0, 0.0), |(below, above), (weight, part)| {
         // 0 times infinity is NaN.
@@ -145,7 +146,7 @@ pub(super) fn slack(parts: impl Iterator<Item = (f64, Estimate)>) -> (f64, f64) 
     })
 }
 
-/// Ratio of two ends, either of which may be infinite.
+/// Returns the ratio of two ends, either of which may be infinite.
 fn corner(a: f64, b: f64) -> f64 {
     match (a.is_infinite(), b.is_infinite()) {
         (true, true) => f64::INFINITY,
@@ -155,7 +156,8 @@ fn corner(a: f64, b: f64) -> f64 {
     }
 }
 
-/// Fieller's interval of `a / b`, two means with these variances and this covariance; unbounded where `b` may be 0.
+/// Returns Fieller's interval of `a / b`, two means with these variances and this covariance; unbounded where `b` may
+/// be 0.
 pub(crate) fn fieller(
     (a, b): (f64, f64),
     (va, vb, cab): (f64, f64, f64),
@@ -173,7 +175,8 @@ pub(crate) fn fieller(
     ((across - root) / divisor, (across + root) / divisor)
 }
 
-/// Student's two-sided quantile; beyond a million degrees of freedom it is the normal one to six digits.
+/// Returns Student's two-sided quantile; beyond a million degrees of freedom it equals the normal quantile to six
+/// digits.
 fn quantile(confidence: f64, freedom: f64) -> f64 {
     student_quantile((1.0 + confidence) / 2.0, freedom.min(1e6))
 }

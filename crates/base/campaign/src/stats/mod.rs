@@ -1,4 +1,4 @@
-//! Honest numbers: intervals over repeats, spread of the same against the same, significance.
+//! Statistics: intervals over repeats, spread between repeats of the same point, significance.
 
 mod change;
 mod estimate;
@@ -25,23 +25,23 @@ pub struct Summary {
     pub half_width: Option<f64>,
     /// Sample standard deviation; 0 for a single repeat.
     pub deviation: f64,
-    /// Smallest.
+    /// Smallest value.
     pub min: f64,
-    /// Largest.
+    /// Largest value.
     pub max: f64,
-    /// Repeats.
+    /// Number of repeats.
     pub n: usize,
 }
 
 impl Summary {
-    /// The interval; for a single repeat, its value.
+    /// Returns the interval; for a single repeat, both ends are its value.
     pub fn interval(&self) -> (f64, f64) {
         let half = self.half_width.unwrap_or(0.0);
         (self.mean - half, self.mean + half)
     }
 }
 
-/// Mean with Student's interval; `None` without values.
+/// Returns the mean with Student's interval; `None` without values.
 pub fn summarise(values: &[f64], confidence: f64) -> Option<Summary> {
     if values.is_empty() {
         return None;
@@ -57,7 +57,7 @@ pub fn summarise(values: &[f64], confidence: f64) -> Option<Summary> {
     Some(Summary { mean, half_width, deviation, min, max, n })
 }
 
-/// Quartiles as box plots draw them: minimum, first, median, third, maximum (linear interpolation).
+/// Returns the quartiles as box plots draw them: minimum, first, median, third, maximum (linear interpolation).
 pub fn quartiles(values: &[f64]) -> Option<[f64; 5]> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -70,8 +70,8 @@ pub fn quartiles(values: &[f64]) -> Option<[f64; 5]> {
     }))
 }
 
-/// Holm's correction for multiple comparisons, some of which look significant by chance. In the order of the
-/// input.
+/// Holm's correction for multiple comparisons, some of which look significant by chance. The result has the order of
+/// the input.
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
     order.sort_by(|&a, &b| p_values[a].total_cmp(&p_values[b]));
@@ -84,8 +84,8 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
     corrected
 }
 
-/// Benjamini and Hochberg's correction: at most this share of the comparisons below a level is false. In the
-/// order of the input.
+/// Benjamini and Hochberg's correction: at most this share of the comparisons below a level is false. The result has
+/// the order of the input.
 pub fn false_discovery(p_values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
     order.sort_by(|&a, &b| p_values[b].total_cmp(&p_values[a]));
@@ -99,7 +99,7 @@ pub fn false_discovery(p_values: &[f64]) -> Vec<f64> {
     corrected
 }
 
-/// Combined probability of independent two-sided probabilities with signs (Stouffer): detects changes that
+/// Returns the combined probability of independent two-sided probabilities with signs (Stouffer): detects changes that
 /// all points share but no single one shows. A noisy point does not hide a quiet one.
 pub fn stouffer(signed: &[(f64, bool)]) -> f64 {
     let score = |(p, up): &(f64, bool)| {
@@ -113,9 +113,9 @@ pub fn stouffer(signed: &[(f64, bool)]) -> f64 {
 /// Degrees of freedom from which Student's distribution is the normal one to six digits.
 const NORMAL: f64 = 1e6;
 
-/// Minimum repeats of a point for a meaningful spread of halves.
+/// Minimum number of repeats of a point for a meaningful spread of halves.
 const AA_REPEATS: usize = 4;
-/// Random splits of the repeats of each point.
+/// Number of random splits of the repeats of each point.
 const AA_SPLITS: usize = 64;
 /// Share of the splits that differ by less than the spread.
 const AA_SHARE: f64 = 0.95;
@@ -137,9 +137,9 @@ pub fn aa_spread(points: &[Vec<f64>], seed: u64) -> Option<f64> {
     highest(spreads)
 }
 
-/// Difference between means of the *same* repeats, at 95 of 100 random splits into halves, scaled to the
-/// error of a mean of all of them. Never more than twice the standard error at five repeats. `None` with
-/// fewer than four.
+/// Returns the difference between means of the *same* repeats, at 95 of 100 random splits into halves, scaled to the
+/// error of a mean of all of them. Never more than twice the standard error at five repeats. `None` with fewer than
+/// four.
 pub fn split_spread(values: &[f64]) -> Option<f64> {
     let mut rng = ChaCha8Rng::seed_from_u64(0);
     let by = (values.len() as f64).sqrt();
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_interval_is_students() {
+    fn interval_matches_student_distribution() {
         // t(0.975, 4) = 2.776445; mean 3, deviation sqrt(2.5).
         let summary = summarise(&[1.0, 2.0, 3.0, 4.0, 5.0], 0.95).unwrap();
         assert_eq!((summary.mean, summary.n, summary.min, summary.max), (3.0, 5, 1.0, 5.0));
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn holm_raises_and_keeps_the_order() {
+    fn holm_correction_keeps_the_order() {
         let corrected = holm(&[0.01, 0.04, 0.03]);
         for (ours, textbook) in corrected.iter().zip([0.03, 0.06, 0.06]) {
             assert!((ours - textbook).abs() < 1e-12);
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn same_against_same_differs_by_noise() {
+    fn aa_spread_matches_the_noise() {
         let mut rng = ChaCha8Rng::seed_from_u64(2);
         let points: Vec<Vec<f64>> = (0..50)
             .map(|_| {

@@ -10,29 +10,28 @@ use super::summarise;
 /// value of each repeat.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Number {
-    /// Over all repeats.
+    /// Estimate over all repeats.
     pub estimate: Estimate,
-    /// Value of each repeat; empty: unrelated to repeats of other points.
+    /// Value of each repeat; empty if it is unrelated to repeats of other points.
     own: BTreeMap<u32, f64>,
 }
 
-/// Fewest repeats that two numbers must share for a spread.
+/// Minimum number of repeats that two numbers must share for a spread.
 const SHARED_MIN: usize = 2;
 
 impl Number {
-    /// An unpaired number.
+    /// Creates an unpaired number.
     pub const fn alone(estimate: Estimate) -> Self {
         Self { estimate, own: BTreeMap::new() }
     }
 
-    /// A number whose repeats share their random numbers with those of the same repeat number at other
-    /// points.
+    /// Creates a number whose repeats share their random numbers with those of the same repeat number at other points.
     pub const fn paired(estimate: Estimate, own: BTreeMap<u32, f64>) -> Self {
         Self { estimate, own }
     }
 
-    /// The weighted sum. For numbers that share at least two repeats, it is computed in each of these, and
-    /// the error is that of the sums; for others the errors add ([`Estimate::sum`]).
+    /// Returns the weighted sum. For numbers that share at least two repeats, it is computed in each shared repeat, and
+    /// its error is that of these sums. For other numbers, the errors add ([`Estimate::sum`]).
     pub fn sum(parts: &[(f64, &Self)]) -> Self {
         let shared = shared(parts.iter().map(|(_, part)| *part));
         if shared.len() < SHARED_MIN {
@@ -50,18 +49,18 @@ impl Number {
         found.map_or_else(|| Self::alone(parts[0].1.estimate), |estimate| Self { estimate, own })
     }
 
-    /// This minus another one.
+    /// Returns the difference to another number.
     pub fn minus(&self, other: &Self) -> Self {
         Self::sum(&[(1.0, self), (-1.0, other)])
     }
 
-    /// The mean of several.
+    /// Returns the mean of several numbers.
     pub fn mean(all: &[Self]) -> Self {
         let share = 1.0 / all.len() as f64;
         Self::sum(&all.iter().map(|one| (share, one)).collect::<Vec<_>>())
     }
 
-    /// The interval of the ratio to another number, as [`Estimate::ratio`], with the covariance if both share
+    /// Returns the interval of the ratio to another number, like [`Estimate::ratio`], with the covariance if both share
     /// repeats. Also returns whether it was computed repeat by repeat.
     pub fn ratio(&self, by: &Self, confidence: f64) -> (Option<(f64, f64)>, bool) {
         let shared = shared([self, by].into_iter());
@@ -86,7 +85,7 @@ impl Number {
     }
 }
 
-/// The repeats that all of these have.
+/// Returns the repeats that all of these numbers have.
 fn shared<'n>(mut numbers: impl Iterator<Item = &'n Number>) -> Vec<u32> {
     let Some(first) = numbers.next() else { return Vec::new() };
     let others: Vec<&Number> = numbers.collect();
@@ -116,7 +115,7 @@ mod tests {
         let a = number(&[11.0, 21.0, 31.5]);
         let b = number(&[10.0, 20.0, 30.0]);
         let (low, high) = a.minus(&b).estimate.interval(0.95).unwrap();
-        // Student's, over 1, 1 and 1.5: mean 7/6, deviation 0.2887, t(0.975, 2) = 4.3027.
+        // Student's interval over 1, 1 and 1.5: mean 7/6, deviation 0.2887, t(0.975, 2) = 4.3027.
         assert!(
             (low - (7.0 / 6.0 - 0.7172)).abs() < 1e-3 && (high - (7.0 / 6.0 + 0.7172)).abs() < 1e-3,
             "{low} {high}"

@@ -1,9 +1,9 @@
 //! Student's distribution through the incomplete beta function (continued fraction by Lentz).
 
-/// Steps of the continued fraction; it converges in a few dozen.
+/// Maximum number of steps of the continued fraction; it converges in a few dozen.
 const STEPS_MAX: usize = 500;
 
-/// Two-sided probability of |T| at least `t` with `freedom` degrees of freedom.
+/// Returns the two-sided probability of |T| at least `t` with `freedom` degrees of freedom.
 pub fn student_p(t: f64, freedom: f64) -> f64 {
     if !t.is_finite() {
         return 0.0;
@@ -11,7 +11,7 @@ pub fn student_p(t: f64, freedom: f64) -> f64 {
     incomplete_beta(freedom / 2.0, 0.5, freedom / (freedom + t * t)).clamp(0.0, 1.0)
 }
 
-/// The value that T does not exceed with probability `p` (0.5 to 1), by bisection.
+/// Returns the value that T does not exceed with probability `p` (0.5 to 1), by bisection.
 pub fn student_quantile(p: f64, freedom: f64) -> f64 {
     let tail = 2.0 * (1.0 - p.clamp(0.5, 1.0 - 1e-12));
     let mut low = 0.0;
@@ -33,7 +33,7 @@ pub fn student_quantile(p: f64, freedom: f64) -> f64 {
     (low + high) / 2.0
 }
 
-/// Regularised incomplete beta function I_x(a, b).
+/// Returns the regularised incomplete beta function I_x(a, b).
 fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
     if x <= 0.0 || x >= 1.0 {
         return if x <= 0.0 { 0.0 } else { 1.0 };
@@ -70,7 +70,7 @@ fn fraction(a: f64, b: f64, x: f64) -> f64 {
     result
 }
 
-/// Logarithm of the gamma function for arguments above 0: Stirling's series after shifting upwards.
+/// Returns the logarithm of the gamma function for arguments above 0: Stirling's series after shifting upwards.
 fn ln_gamma(x: f64) -> f64 {
     let mut x = x;
     let mut shift = 0.0;

@@ -133,7 +133,7 @@ pub(super) fn judge(
         return result(ThresholdVerdict::SystemFailed, reason, None);
     }
     if !alike {
-        let reason = "the two differ in settings that were not meant to differ (--differ PATH)".to_owned();
+        let reason = "the campaigns differ in unintended settings (--differ PATH)".to_owned();
         return result(ThresholdVerdict::Unjudged, reason, None);
     }
     let changes: Vec<(String, Change)> = pairs
@@ -144,7 +144,7 @@ pub(super) fn judge(
         })
         .collect();
     if changes.is_empty() {
-        let reason = "no shared point has it with two repeats on both sides".to_owned();
+        let reason = "no shared point has this metric with two repeats on both sides".to_owned();
         return result(ThresholdVerdict::Unjudged, reason, None);
     }
     let confidence = a.scenario.measure.confidence;

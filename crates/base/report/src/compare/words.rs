@@ -60,8 +60,8 @@ fn findings(comparison: &Comparison) -> String {
     if let Some(first) = comparison.rows.iter().find(|row| row.finding == Finding::Unsure) {
         let count = comparison.rows.iter().filter(|row| row.finding == Finding::Unsure).count();
         said.push(format!(
-            "{count} more would count if it were the only metric (first: {} at {}, p = {}); chance gives as much among {} \
-             metrics.",
+            "{count} more would be significant as the only metric (first: {} at {}, p = {}), but is as likely by chance \
+             among {} metrics.",
             first.metric,
             first.point,
             first.p_corrected.map_or_else(String::new, short),
@@ -110,7 +110,7 @@ fn not_shown(comparison: &Comparison) -> String {
         .map(|(size, metric)| format!("{metric} smaller than {} %", short((size * 1e4).round() / 1e2)))
         .collect();
     let resolution =
-        if named.is_empty() { String::new() } else { format!(" ({} would not be seen)", named.join(", ")) };
+        if named.is_empty() { String::new() } else { format!(" ({} cannot be detected)", named.join(", ")) };
     match together {
         Some(own) => format!(
             "No difference shown at a single point{resolution}; over all {} points {} changed by {}.",

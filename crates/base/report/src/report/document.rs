@@ -195,8 +195,8 @@ impl Document {
         let mut words = vec![self.title.clone()];
         words.extend(self.meta.iter().chain(&self.answers).chain(&self.warnings).cloned());
         words.push(
-            "The page is drawn by its own script, which this browser does not run. The same figures lie beside it as \
-             figure-1.svg and so on, the numbers as points.csv and verdicts.csv."
+            "The page is drawn by its own script, which this browser does not run. The same folder contains the figures as \
+             figure-1.svg and so on, and the numbers as points.csv and verdicts.csv."
                 .to_owned(),
         );
         ranlab_page::saved(&self.title, &self.json(), &words)
@@ -222,7 +222,7 @@ fn about(results: &Results) -> Vec<String> {
             (None, Some(table)) => format!(", table {table}"),
             (None, None) => String::new(),
         };
-        about.push(format!("Measures again what {}{part} shows.", paper.work));
+        about.push(format!("Repeats the measurement of {}{part}.", paper.work));
     }
     if !scenario.about.is_empty() {
         about.push(scenario.about.clone());

@@ -40,7 +40,7 @@ fn figure(results: &Results, points: &[&PointResult], after: &After, suffix: &st
     let series: Vec<Series> = series.collect();
     let words = results.metric(&after.metric).map_or("", |metric| metric.comment.as_str());
     let mut caption = format!(
-        "{}: {words}. A trial of the full time at each share of the load that its own search found.",
+        "{}: {words}. A full trial at each share of the load that the search at this point found.",
         after.metric
     );
     if left_out > 0 {

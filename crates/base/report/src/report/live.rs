@@ -234,7 +234,8 @@ impl LiveCampaign {
         Figure {
             title: format!("{title} so far, against {x_label}"),
             caption: format!(
-                "Line and band: mean of the {} windows measured so far, from the least to the most at each place; the last is of {place}.",
+                "Line and band: mean of the {} windows measured so far, from the smallest to the largest value at each \
+                 position; the last window is at {place}.",
                 windows.len()
             ),
             missing: String::new(),
@@ -274,7 +275,7 @@ impl LiveCampaign {
             Results { points: vec![PointResult { point, runs: vec![own] }], ..self.campaign.clone() };
         let mut figure = trials::figures(&results).pop()?;
         figure.title.push_str(&format!(
-            ": the search under way, at {}",
+            ": the search in progress, at {}",
             self.campaign.points.get(place)?.point.label()
         ));
         Some(figure)

@@ -91,7 +91,7 @@ fn found(results: &Results, point: &PointResult, goal: usize) -> String {
     }
     let runs = point.runs.len();
     if own.n < runs {
-        text.push_str(&format!("; {} of {runs} searches found none", runs - own.n));
+        text.push_str(&format!("; {} of {runs} searches found no load", runs - own.n));
     }
     text
 }
@@ -188,13 +188,13 @@ fn rated(results: &Results, point: &PointResult, search: &Search) -> Figure {
         _ if soak => {
             " The line is the estimate of the critical load, the stripe its interval."
         }
-        1 => " The line is the answer, the stripe goes to the nearest load that failed.",
-        _ => " The line is the answer, the stripe its interval over the searches, up to the nearest load that failed.",
+        1 => " The line is the result, the stripe extends to the nearest load that failed.",
+        _ => " The line is the result, the stripe its interval over the searches, extended to the nearest load that failed.",
     });
     let way = match goals.len() {
-        _ if soak => "All trials count: two functions of the load are laid through them.",
-        0 | 1 => "Only those of the full time bound the answer; shortened ones narrow it down first.",
-        _ => "A load is settled by all trials at it together; marks and answer are those of the first goal.",
+        _ if soak => "All trials count: two functions of the load are fitted to them.",
+        0 | 1 => "Only full trials bound the result; shortened trials narrow it down first.",
+        _ => "All trials at a load decide about it together; marks and result are those of the first goal.",
     };
     let overloaded = match unmeasured {
         0 => String::new(),
@@ -237,6 +237,6 @@ fn tuned(results: &Results, point: &PointResult, metric: &str) -> Figure {
         figure.series.push(Series { name: format!("repeat {}", run.repeat + 1), form, color, samples });
     }
     figure.caption =
-        "One mark a setting, in the order of trying; the first half looks around at random.".to_owned();
+        "One mark per setting, in the order of the trials; the first half is chosen at random.".to_owned();
     figure
 }

@@ -30,7 +30,7 @@ pub(super) fn title(results: &Results, plot: &Plot) -> String {
             )
         }
         (PlotKind::Waterfall, _) => {
-            format!("{} and those behind it, adding up", capital(&quantity(results, y)))
+            format!("{} and the following components, added up", capital(&quantity(results, y)))
         }
         (PlotKind::Series, _) => format!("{} over time (s)", capital(&quantity(results, y))),
         _ => format!("{} against {}", capital(&quantity(results, y)), quantity(results, x)),
@@ -207,7 +207,7 @@ pub(super) fn machine(host: &serde_json::Value) -> String {
         host["emulated"]
             .as_bool()
             .filter(|is| *is)
-            .map(|_| "EMULATED in software: its times mean nothing".to_owned()),
+            .map(|_| "EMULATED in software: its times are meaningless".to_owned()),
         host["virtual_machine"].as_bool().filter(|is| *is).map(|_| "virtual machine".to_owned()),
         text("kernel").map(|kernel| format!("Linux {kernel}")),
     ];

@@ -31,7 +31,7 @@ impl Store {
         let mut statement = self.connection.prepare(sql).map_err(refuse)?;
         if !statement.readonly() {
             return Err(StoreError::Query(
-                "it would change the file; only SELECT and its like are answered".to_owned(),
+                "it would change the file; only queries that read are allowed, such as SELECT".to_owned(),
             ));
         }
         let columns: Vec<String> = statement.column_names().iter().map(|&name| name.to_owned()).collect();

@@ -10,9 +10,9 @@ use crate::value::short;
 use super::{INVALID_RETRIES, Measured, Trials, offered};
 
 impl Trials<'_, '_> {
-    /// A full trial at each share, the lowest first, so that queued remains of higher loads affect no other
-    /// trial. A share that cannot be measured has no numbers, and the repeat states the reason; the search's
-    /// result stays.
+    /// Runs a full trial at each share. The lowest share is first, so that the queues of a higher load affect no other
+    /// trial. A share that cannot be measured has no numbers, and the repeat states the reason; the search's result
+    /// stays.
     pub(super) fn after(&mut self, load: &Load, found: Measured) -> Result<Measured, RigError> {
         let (outcome, mut reason, mut recording) = found;
         let after = &load.after;
@@ -44,7 +44,7 @@ impl Trials<'_, '_> {
     }
 }
 
-/// The load that was found, of the first goal that has one.
+/// Returns the load that was found, of the first goal that has one.
 fn answer(recording: &Recording) -> Option<f64> {
     (0..GOALS_MAX).find_map(|goal| recording.metrics.get(&metric(goal, "load")).copied())
 }

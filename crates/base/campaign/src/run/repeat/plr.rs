@@ -74,7 +74,7 @@ impl Trials<'_, '_> {
     }
 }
 
-/// The result in a sentence, with its open ends.
+/// Describes the result in a sentence, with its open ends.
 fn describe_result(
     machine: &PlrSearch,
     own: &Estimate,

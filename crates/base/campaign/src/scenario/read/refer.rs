@@ -28,12 +28,12 @@ impl Reader<'_> {
         let axis_or_metric =
             |reader: &mut Self, key: &str, name: &str| reader.axis_or_metric(node, key, name);
         match kind {
-            // Across is the metric itself, or time.
+            // The horizontal axis is the metric itself, or time.
             PlotKind::Cdf | PlotKind::Series => {
                 self.declared(node, "y", &y);
             }
             PlotKind::Areas => self.stack(node, &y, &stack),
-            // Across are the metrics themselves.
+            // The horizontal axis consists of the metrics themselves.
             PlotKind::Waterfall => self.steps(node, &y, &stack, text(&values, "plot.z")),
             PlotKind::Heat | PlotKind::Iso => {
                 axis_or_metric(self, "x", &x);
@@ -47,7 +47,7 @@ impl Reader<'_> {
                     None => self.errors.push(node.error(lacks)),
                 }
             }
-            // A box has a distribution's own quartiles.
+            // A box shows the quartiles of the distribution itself.
             PlotKind::Box if self.rig.metrics.iter().any(|metric| metric.name == y) => {
                 axis_or_metric(self, "x", &x);
             }
@@ -79,7 +79,7 @@ impl Reader<'_> {
         (self.errors.len() == before).then_some(plot)
     }
 
-    /// Lines over numbers, bars over anything else.
+    /// Returns the default form: lines over numbers, bars over other values.
     fn form(&self, x: &str) -> PlotKind {
         match self.rig.keys.iter().find(|key| key.path == x).map(|key| &key.kind) {
             Some(Kind::Bool | Kind::Text | Kind::Choice(_) | Kind::List(_) | Kind::OneOrMore(_)) => {
@@ -186,7 +186,7 @@ impl Reader<'_> {
         Some(law)
     }
 
-    /// A table of settings and the values that points must have.
+    /// Reads a table of settings and the values that points must have.
     fn filter(&mut self, node: &Node, key: &str) -> Values {
         let mut entries = Vec::new();
         if let Some(filter) = node.child(key) {
@@ -222,7 +222,7 @@ impl Reader<'_> {
         None
     }
 
-    /// A metric under its declared name, for plots of whole distributions and series.
+    /// Checks that a metric has its declared name, for plots of whole distributions and series.
     fn declared(&mut self, node: &Node, key: &str, name: &str) {
         let known: Vec<String> = self.rig.metrics.iter().map(|metric| metric.name.clone()).collect();
         if !known.iter().any(|known| known == name) {
@@ -230,7 +230,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Series of one unit, each once.
+    /// Checks that all series have one unit, and that each occurs once.
     fn stack(&mut self, node: &Node, y: &str, stack: &[String]) {
         let unit = |name: &str| {
             let metric = self.rig.metrics.iter().find(|metric| metric.name == name);
@@ -261,7 +261,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Numbers of one unit, each once, and what their sum never exceeds.
+    /// Checks that all numbers and the bound of their sum have one unit, and that each occurs once.
     fn steps(&mut self, node: &Node, y: &str, stack: &[String], bound: Option<&str>) {
         if stack.len() >= AREAS_MAX {
             let sentence = format!("`stack`: at most {} metrics come behind `y`", AREAS_MAX - 1);

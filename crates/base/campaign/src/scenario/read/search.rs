@@ -1,4 +1,4 @@
-//! `[search]`.
+//! Reading of `[search]`.
 
 use std::time::Duration;
 
@@ -90,7 +90,7 @@ impl Reader<'_> {
         Some(Load { axis, min, max, precision, after, find: find.unwrap_or_default() })
     }
 
-    /// `latency_at` and `latency_of`.
+    /// Reads `latency_at` and `latency_of`.
     fn after(&mut self, node: &Node, values: &Values) -> Option<After> {
         let Some(Value::List(list)) = values.get("search.latency_at") else { return None };
         let shares: Vec<f64> = list.iter().filter_map(Value::number).collect();
@@ -156,8 +156,8 @@ impl Reader<'_> {
     }
 }
 
-/// Distributions that are measured after a search, under their names at each share; other code reports their
-/// errors.
+/// Returns the distributions that are measured after a search, under their names at each share; other code reports
+/// their errors.
 pub(super) fn seen_after(node: &Node, rig: &RigDescription) -> Vec<Metric> {
     let Some(Value::List(shares)) = node.child("latency_at").and_then(Node::value) else { return Vec::new() };
     let given = node.child("latency_of").and_then(Node::value);
@@ -165,7 +165,7 @@ pub(super) fn seen_after(node: &Node, rig: &RigDescription) -> Vec<Metric> {
     After { shares: shares.iter().filter_map(Value::number).collect(), metric }.metrics(rig)
 }
 
-/// The load of a rate search as an axis without values.
+/// Returns the load of a rate search as an axis without values.
 pub(super) fn searched(rig: &RigDescription, search: Option<&Search>) -> Option<Axis> {
     let load = search?.load()?;
     let key = rig.keys.iter().find(|key| key.path == load.axis)?;
@@ -186,7 +186,7 @@ pub(super) fn swept_paths(sweep: Option<&Sweep>, search: Option<&Search>) -> Vec
 /// Maximum duration of a soak in a smoke run.
 const QUICK_SOAK: Duration = Duration::from_secs(5);
 
-/// As little as a smoke run needs.
+/// Reduces a search to the effort of a smoke run.
 pub(super) fn shrink(search: &mut Search) {
     match search {
         Search::Rate { load, trials, .. } | Search::Knee { load, trials, .. } => {

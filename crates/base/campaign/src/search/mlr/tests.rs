@@ -52,7 +52,8 @@ fn near(found: Option<f64>, truth: f64) -> usize {
     usize::from(found.is_some_and(|found| (found / truth - 1.0).abs() <= WIDTH))
 }
 
-/// Number of seeds of a hundred that come near each goal, and the seconds that both take.
+/// Returns the number of seeds of a hundred whose result is near each goal, and the seconds that the search for both
+/// goals takes.
 fn mlrsearch(deviation: f64) -> ([usize; 2], f64) {
     let mut hits = [0; 2];
     let mut spent = 0.0;
@@ -65,14 +66,14 @@ fn mlrsearch(deviation: f64) -> ([usize; 2], f64) {
             assert!(found.precise, "{found:?}");
             let lower = found.lower.unwrap();
             let upper = found.upper.unwrap();
-            assert!(upper - lower <= WIDTH * upper, "wider than was asked for: {found:?}");
+            assert!(upper - lower <= WIDTH * upper, "wider than requested: {found:?}");
             *hits += near(found.lower, truth * capacity(seed));
         }
     }
     (hits, spent)
 }
 
-/// The same for plain bisection, which relies on a single trial of `seconds` seconds.
+/// Returns the same numbers for plain bisection, which relies on a single trial of `seconds` seconds.
 fn bisection(deviation: f64, seconds: u32) -> ([usize; 2], f64) {
     let mut spent = 0.0;
     let hits = GOALS.map(|(loss_ratio, truth)| {
@@ -153,7 +154,7 @@ fn chance_verdict_of_the_answer_is_retried() {
     // RFC's lower bound.
     assert!(times(11.0, 0.0).clear(&target) && times(15.0, 6.0).clear(&target));
     assert!(!times(11.0, 10.0).clear(&target) && times(11.0, 10.0).class(&goal) == Class::Lower);
-    assert!(times(42.0, 42.0).clear(&target), "it is over after four sums");
+    assert!(times(42.0, 42.0).clear(&target), "the verdict is clear after four sums");
     // If a single trial of high loss is too much, chance plays no role.
     let strict = Target { goal: Goal { exceed_ratio: 0.0, ..goal }, ..target };
     assert!(times(21.0, 0.0).clear(&strict) && times(20.0, 1.0).clear(&strict));

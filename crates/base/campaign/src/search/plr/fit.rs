@@ -7,9 +7,9 @@ use super::shape::{Shape, ln_below, ln_density};
 const SPREADS: usize = 14;
 /// Number of positions at which the most likely critical load of a spread is first searched.
 const COARSE: usize = 16;
-/// Steps of the golden section from there.
+/// Number of steps of the golden-section search from the best coarse position.
 const GOLDEN: u32 = 30;
-/// Critical loads of a spread over which is integrated.
+/// Number of critical loads of a spread over which the posterior is integrated.
 const CELLS: usize = 24;
 /// Logarithm of the likelihood ratio to the maximum below which a value counts as zero.
 const NOTHING: f64 = 14.0;
@@ -21,10 +21,10 @@ const BURSTS: f64 = 1.0;
 
 /// Mean number of lost packets below which losses are single events without bursts.
 const LEAST: f64 = 0.05;
-/// Maximum of this variation.
+/// Maximum dispersion of the losses of trials.
 const DISPERSION_MAX: f64 = 1_000.0;
 
-/// A trial.
+/// Result of a trial, as evidence.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Evidence {
     pub(super) load: f64,
@@ -32,7 +32,7 @@ pub(super) struct Evidence {
     pub(super) packets: f64,
     /// Packets that were lost.
     pub(super) lost: f64,
-    /// Logarithm of its seconds, cached because every grid position needs it.
+    /// Logarithm of the trial's seconds, cached because every grid position needs it.
     ln_seconds: f64,
 }
 
@@ -64,23 +64,24 @@ impl Device {
 /// Result of one function for the critical load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Critical {
-    /// The posterior's mean, of logarithms.
+    /// Mean of the posterior, computed from logarithms.
     pub load: f64,
-    /// Its 0.5 % quantile.
+    /// 0.5 % quantile of the posterior.
     pub low: f64,
-    /// Its 99.5 % quantile.
+    /// 99.5 % quantile of the posterior.
     pub high: f64,
 }
 
-/// From, to: logarithms.
+/// Lower and upper end of a range, as logarithms.
 type Range = (f64, f64);
 
-/// A place of the posterior: logarithms of a critical load and of how likely it is, its share of the range included.
+/// A position of the posterior: the logarithm of a critical load, and the logarithm of its likelihood, which includes
+/// its share of the range.
 type Place = (f64, f64);
 
 /// Integrates over the critical load between `loads` and the spread, both logarithmic. `target`: the loss ratio that makes a load
-/// the critical one. For each spread its own critical loads are looked at: where losses set in sharply they are narrow, and a grid
-/// over both would step over them. With it the logarithm of how likely all trials are at its best.
+/// the critical one. Each spread has a separate range of critical loads. If losses set in sharply, this range is narrow, and a
+/// common grid would miss it. Also returns the logarithm of the maximum likelihood of all trials.
 pub(super) fn fit(device: Device, evidence: &[Evidence], target: f64, loads: (f64, f64)) -> (Critical, f64) {
     let range: Range = (loads.0.ln(), loads.1.ln());
     let all: Range = (range.1 + 1e-6_f64.ln(), range.1);
@@ -114,7 +115,7 @@ pub(super) fn fit(device: Device, evidence: &[Evidence], target: f64, loads: (f6
     (critical(&places, range), likelihood(device, evidence, target.ln(), peak, spread))
 }
 
-/// The middle of a cell.
+/// Returns the middle of a cell.
 fn place(range: Range, cell: usize, cells: usize) -> f64 {
     (range.1 - range.0).mul_add((cell as f64 + 0.5) / cells as f64, range.0)
 }
@@ -124,7 +125,7 @@ fn likeliest(places: &[Place]) -> Place {
     places.iter().copied().fold(nowhere, |best, place| if place.1 > best.1 { place } else { best })
 }
 
-/// The critical loads of one spread with a relevant likelihood; empty if no load has one.
+/// Returns the critical loads of one spread with a relevant likelihood; empty if no load has one.
 fn column(range: Range, of: &dyn Fn(f64) -> f64) -> Vec<Place> {
     let coarse = (0..COARSE).map(|cell| (cell, of(place(range, cell, COARSE))));
     let best = coarse.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|best| best.1.is_finite());
@@ -148,7 +149,7 @@ fn column(range: Range, of: &dyn Fn(f64) -> f64) -> Vec<Place> {
     cells.map(|ln_load| (ln_load, of(ln_load) + share)).collect()
 }
 
-/// The largest value between two ends, and its position.
+/// Returns the position of the largest value between two ends, and the value.
 fn golden((mut low, mut high): Range, of: &dyn Fn(f64) -> f64) -> Place {
     let share = (5.0_f64.sqrt() - 1.0) / 2.0;
     let mut a = high - share * (high - low);
@@ -169,7 +170,7 @@ fn golden((mut low, mut high): Range, of: &dyn Fn(f64) -> f64) -> Place {
     if of_a > of_b { (a, of_a) } else { (b, of_b) }
 }
 
-/// Mean and quantiles of places in the order of their loads.
+/// Returns mean and quantiles of positions in the order of their loads.
 fn critical(places: &[Place], range: Range) -> Critical {
     let most = likeliest(places).1;
     let weight = |place: &Place| (place.1 - most).exp();
@@ -191,23 +192,23 @@ fn critical(places: &[Place], range: Range) -> Critical {
     Critical { load: mean.exp(), low: quantile(OUTSIDE, range.0), high: quantile(1.0 - OUTSIDE, range.1) }
 }
 
-/// Logarithm of the packets per second lost at a load, for a critical load and a spread. `None`: there is no
-/// such function.
+/// Returns the logarithm of the packets per second lost at a load, for a critical load and a spread. `None`: there is
+/// no such function.
 fn curve(shape: Shape, ln_target: f64, ln_load: f64, ln_spread: f64) -> Option<impl Fn(f64) -> f64> {
     let capacity = capacity(shape, ln_target, ln_load, ln_spread)?;
     let spread = ln_spread.exp();
     Some(move |load: f64| ln_spread + shape.ln_loss((load - capacity) / spread))
 }
 
-/// Capacity of a function with this critical load and spread; `None`: it has no such capacity.
+/// Returns the capacity of a function with this critical load and spread; `None` if it has no such capacity.
 fn capacity(shape: Shape, ln_target: f64, ln_load: f64, ln_spread: f64) -> Option<f64> {
     let capacity = ln_spread.exp().mul_add(-shape.load_of(ln_target + ln_load - ln_spread), ln_load.exp());
     (capacity > 0.0).then_some(capacity)
 }
 
-/// Ratio of the observed variance of trials' losses to the assumed one, at the most likely curve; at least 1.
-/// Each trial's weight is divided by it, because a device that loses whole seconds gives less evidence than
-/// one that loses single packets.
+/// Returns the ratio of the observed variance of trials' losses to the assumed one, at the most likely curve; at least
+/// 1. Each trial's weight is divided by it, because a device that loses whole seconds gives less evidence than one that
+/// loses single packets.
 fn dispersion(shape: Shape, evidence: &[Evidence], ln_target: f64, ln_load: f64, ln_spread: f64) -> f64 {
     let Some(curve) = curve(shape, ln_target, ln_load, ln_spread) else { return 1.0 };
     let of = |trial: &Evidence| {
@@ -219,7 +220,7 @@ fn dispersion(shape: Shape, evidence: &[Evidence], ln_target: f64, ln_load: f64,
     if all.is_finite() { all.clamp(1.0, DISPERSION_MAX) } else { DISPERSION_MAX }
 }
 
-/// Logarithm of how likely the trials' losses are.
+/// Returns the logarithm of the likelihood of the trials' losses.
 fn likelihood(device: Device, evidence: &[Evidence], ln_target: f64, ln_load: f64, ln_spread: f64) -> f64 {
     let shape = device.shape();
     let all: f64 = match device {

@@ -6,9 +6,10 @@ use std::sync::OnceLock;
 
 /// Limits of the tables; beyond them, the functions use their asymptotes.
 const ENDS: (f64, f64) = (-40.0, 40.0);
-/// Entries of a table for each unit: a straight line between two is right within 3e-5.
+/// Number of table entries per unit. Linear interpolation between two entries is exact within 3e-5.
 const PER_UNIT: f64 = 64.0;
-/// Below, the normal distribution's tail is its asymptotic series, right within 6e-5.
+/// Below this value, the tail of the normal distribution is computed by its asymptotic series, which is exact within
+/// 6e-5.
 const TAIL: f64 = -8.0;
 
 /// Onset of losses.
@@ -33,7 +34,7 @@ impl Shape {
         }
     }
 
-    /// Logarithm of the loss, for a capacity of 0 and a spread of 1, at load `x`.
+    /// Returns the logarithm of the loss, for a capacity of 0 and a spread of 1, at load `x`.
     #[must_use]
     pub fn ln_loss(self, x: f64) -> f64 {
         if x >= ENDS.1 {
@@ -50,7 +51,7 @@ impl Shape {
         (next - here).mul_add(place - at as f64, here)
     }
 
-    /// The load at which [`Self::ln_loss`] is `y`.
+    /// Returns the load at which [`Self::ln_loss`] is `y`.
     #[must_use]
     pub fn load_of(self, y: f64) -> f64 {
         let table = self.table();
@@ -100,12 +101,12 @@ fn density(x: f64) -> f64 {
     ln_density(x).exp()
 }
 
-/// Its logarithm.
+/// Returns the logarithm of the density of the standard normal distribution.
 pub(super) fn ln_density(x: f64) -> f64 {
     -x * x / 2.0 - ln_root_two_pi()
 }
 
-/// The logarithm of the share below `x`, however small, from a table as the losses are.
+/// Returns the logarithm of the share of a standard normal distribution below `x`, however small, from a table.
 pub(super) fn ln_below(x: f64) -> f64 {
     static TABLE: OnceLock<Vec<f64>> = OnceLock::new();
     if x < ENDS.0 {
@@ -129,12 +130,13 @@ fn exact_ln_below(x: f64) -> f64 {
     if x < -2.0 { ln_density(x) - tail(-x).ln() } else { below(x).ln() }
 }
 
-/// The density over the share beyond `away` (above 0): a continued fraction.
+/// Returns the density at `away` (above 0) divided by the share beyond `away`, by a continued fraction.
 fn tail(away: f64) -> f64 {
     (1..80).rev().fold(away, |rest, step| away + f64::from(step) / rest)
 }
 
-/// The share of a standard normal distribution below `x`: a series near 0, a continued fraction in the tails.
+/// Returns the share of a standard normal distribution below `x`, by a series near 0 and a continued fraction in the
+/// tails.
 fn below(x: f64) -> f64 {
     if x > 2.0 {
         return 1.0 - below(-x);
@@ -156,8 +158,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_normal_distribution_is_that_of_tables() {
-        // It continues at the ends of its table.
+    fn normal_distribution_matches_tables() {
+        // The logarithm is continuous at the ends of its table.
         for x in [ENDS.0, -TAIL] {
             assert!((ln_below(x - 1e-6) - ln_below(x + 1e-6)).abs() < 1e-3, "{x}");
         }
@@ -168,7 +170,7 @@ mod tests {
         }
     }
 
-    /// Both are the integrals of their slopes, by Simpson's rule from far below.
+    /// Both losses are the integrals of their slopes, by Simpson's rule from far below.
     #[test]
     fn losses_are_the_integrals_of_the_slopes() {
         let slope = |shape, x: f64| match shape {
@@ -191,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn the_inverse_leads_back_everywhere() {
+    fn inverse_returns_the_original_load() {
         for shape in Shape::ALL {
             for x in [-300.0, -45.0, -39.99, -8.1, -7.9, -0.3, 0.0, 3.0, 39.9, 41.0, 1e6] {
                 let back = shape.load_of(shape.ln_loss(x));

@@ -10,14 +10,14 @@ const CAPACITY: f64 = 1e6;
 /// A device with a known mean loss ratio at each load.
 #[derive(Clone, Copy)]
 enum Curve {
-    /// One of the search's own functions, with a spread.
+    /// One of the search's functions, with a spread.
     Own(Shape, f64),
-    /// All packets beyond the capacity, and no other packet.
+    /// All packets beyond the capacity are lost, and no other packet.
     Knee,
-    /// Neither function: a power of the load.
+    /// A power of the load, which neither function matches.
     Power(i32),
-    /// A capacity that changes each second, normally distributed about the mean: losses come in groups. In
-    /// seconds.
+    /// A capacity that changes each second, normally distributed about the mean with this deviation: losses come in
+    /// groups.
     Wavering(f64),
 }
 
@@ -33,7 +33,7 @@ impl Curve {
         }
     }
 
-    /// The load with that ratio, by bisection.
+    /// Returns the load with this loss ratio, by bisection.
     fn critical(self, target: f64) -> f64 {
         let mut low = 1.0;
         let mut high = 1e8;
@@ -56,8 +56,8 @@ impl Curve {
     }
 }
 
-/// Number of a hundred seeds with the true critical load within the stated interval, and the mean width of
-/// that.
+/// Number of a hundred seeds with the true critical load within the stated interval, and the mean width of the
+/// interval.
 fn of_100(curve: Curve, target: f64, trials: u32) -> (u32, f64, f64) {
     let truth = curve.critical(target);
     let mut within = 0;
@@ -90,20 +90,20 @@ fn holds(name: &str, curve: Curve, target: f64, width_at_most: f64) {
 }
 
 #[test]
-fn critical_load_of_device_with_modelled_losses() {
+fn critical_load_is_found_for_modelled_losses() {
     holds("stretch, spread 1 %", Curve::Own(Shape::Stretch, 1e4), 1e-3, 0.05);
     holds("erf, spread 1 %", Curve::Own(Shape::Erf, 1e4), 1e-4, 0.05);
 }
 
 #[test]
-fn critical_load_of_device_with_unmodelled_losses() {
+fn critical_load_is_found_for_unmodelled_losses() {
     holds("a sharp knee", Curve::Knee, 1e-4, 0.02);
     holds("the 40th power of the load", Curve::Power(40), 1e-4, 0.2);
 }
 
 /// Losses in groups: each trial has a separate capacity.
 #[test]
-fn critical_load_of_device_that_varies_per_trial() {
+fn critical_load_is_found_if_device_varies_per_trial() {
     holds("a capacity of its own each second, 0.5 %", Curve::Wavering(5e3), 1e-3, 0.05);
 }
 
@@ -146,8 +146,8 @@ fn result_beyond_either_end_is_reported() {
     assert_eq!(PlrSearch::new(RANGE, false, 1e-3, 30, 1.0).found(), None);
 }
 
-/// Prints the calibration of the constants as a table; run it by hand, because it takes minutes. `CURVE` is a
-/// part of the names of the selected curves; empty: all.
+/// Prints the calibration of the constants as a table; run it manually, because it takes minutes. `CURVE` is a part of
+/// the names of the selected curves; empty: all.
 #[test]
 #[ignore = "prints a table, which takes minutes"]
 fn calibration() {

@@ -79,7 +79,7 @@ fn floor_is_never_wider_than_interval() {
     }
 }
 
-/// Share of `seeds` draws in which a change is found at 5 %.
+/// Returns the share of `seeds` draws in which a change is found at 5 %.
 fn found(seeds: u64, n: usize, shift: f64, outlier_share: f64) -> f64 {
     let mut draw = Draw(ChaCha8Rng::seed_from_u64(7));
     let mut spoil = |values: &mut [f64], draw: &mut Draw| {
