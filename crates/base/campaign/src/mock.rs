@@ -81,9 +81,9 @@ impl Rig for MockRig {
             _ => {}
         }
         let mut rng = ChaCha8Rng::seed_from_u64(run.seed);
-        let asked = run.number("load.rate").unwrap_or(1.0);
-        let rate = run.number("load.rate_max").map_or(asked, |most| asked.min(most));
-        recorder.scalar("tool.unsent_ratio", 1.0 - rate / asked.max(rate));
+        let offered = run.number("load.rate").unwrap_or(1.0);
+        let rate = run.number("load.rate_max").map_or(offered, |most| offered.min(most));
+        recorder.scalar("tool.unsent_ratio", 1.0 - rate / offered.max(rate));
         match run.text("sut.law") {
             Some("queue") => queue(run, recorder, &mut rng, rate, Duration::ZERO),
             Some("stall") => queue(run, recorder, &mut rng, rate, run.span("sut.stall").unwrap_or_default()),

@@ -76,21 +76,21 @@ mod tests {
 
     #[test]
     fn violation_names_metric_value_limit_and_setting() {
-        let said = |breach: Option<LimitViolation>| breach.map(|breach| breach.words);
-        assert_eq!(said(LimitViolation::above("loss_ratio", 0.0, 0.0)), None);
+        let text = |breach: Option<LimitViolation>| breach.map(|breach| breach.words);
+        assert_eq!(text(LimitViolation::above("loss_ratio", 0.0, 0.0)), None);
         assert_eq!(
-            said(LimitViolation::above("loss_ratio", 0.03, 0.0)).as_deref(),
+            text(LimitViolation::above("loss_ratio", 0.03, 0.0)).as_deref(),
             Some("loss_ratio is 0.03, more than 0")
         );
         let steal = LimitViolation::above("host.steal_share", 0.3694, 0.02);
         assert_eq!(
-            said(steal.map(|breach| breach.set_by("host.steal_at_most"))).as_deref(),
+            text(steal.map(|breach| breach.set_by("host.steal_at_most"))).as_deref(),
             Some("host.steal_share is 0.3694, more than 0.02, which `host.steal_at_most` allows")
         );
         assert_eq!(
-            said(LimitViolation::below("nodes_alive_ratio", 0.5, 1.0)).as_deref(),
+            text(LimitViolation::below("nodes_alive_ratio", 0.5, 1.0)).as_deref(),
             Some("nodes_alive_ratio is 0.5, less than 1")
         );
-        assert_eq!(said(LimitViolation::below("nodes_alive_ratio", f64::NAN, 1.0)), None);
+        assert_eq!(text(LimitViolation::below("nodes_alive_ratio", f64::NAN, 1.0)), None);
     }
 }

@@ -90,8 +90,8 @@ mod tests {
         };
         // Three points on a line: the regression alone would have no error. Weights of the outer two are 1/(2
         // ln 2), the logarithms' errors 0.1; t of 8 degrees of freedom is 2.306.
-        let told = at(Some(0.3)).half_width.unwrap();
-        assert!((told - 2.306 * 0.1 / (2.0_f64.sqrt() * 2.0_f64.ln())).abs() < 1e-3, "{told}");
+        let width = at(Some(0.3)).half_width.unwrap();
+        assert!((width - 2.306 * 0.1 / (2.0_f64.sqrt() * 2.0_f64.ln())).abs() < 1e-3, "{width}");
         assert!(at(Some(0.0)).half_width.unwrap() < 1e-9);
         assert_eq!(at(None).half_width, None);
     }

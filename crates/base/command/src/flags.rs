@@ -139,12 +139,12 @@ impl<C: Config> clap::FromArgMatches for Flags<C> {
             };
             self.config.set(field.name, &value).map_err(|error| {
                 // The flag replaces the field's name.
-                let told = match &error {
+                let message = match &error {
                     FieldError::Text { reason, .. } => reason.clone(),
                     FieldError::Value { allowed, given, .. } => format!("it must be {allowed}, not {given}"),
                     error => error.to_string(),
                 };
-                Error::raw(ErrorKind::ValueValidation, format!("--{}: {told}\n", flag(&field)))
+                Error::raw(ErrorKind::ValueValidation, format!("--{}: {message}\n", flag(&field)))
             })?;
         }
         Ok(())

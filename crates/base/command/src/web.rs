@@ -71,13 +71,13 @@ impl WebArguments {
 /// Serves a page on a separate thread until the process ends, because verbs may have no runtime. Returns the
 /// bound address.
 fn serve(board: StatusBoard, config: board::Config) -> io::Result<SocketAddr> {
-    let (told, bound) = sync_channel(1);
+    let (sender, bound) = sync_channel(1);
     std::thread::Builder::new().name("page".to_owned()).spawn(move || {
         ranlab_transport::run(async {
             let served = board::serve(board, config).await;
             let serves = served.is_ok();
             // The starting thread waits for the bound address.
-            let _ = told.send(served);
+            let _ = sender.send(served);
             if serves {
                 std::future::pending::<()>().await;
             }

@@ -160,8 +160,8 @@ fn second(mounts: &str, groups: &str) -> Option<PathBuf> {
 }
 
 /// Returns the group of this process under one of v1's controllers.
-fn first(mounts: &str, groups: &str, wanted: &str) -> Option<PathBuf> {
-    let has_it = |list: &str| list.split(',').any(|controller| controller == wanted);
+fn first(mounts: &str, groups: &str, required: &str) -> Option<PathBuf> {
+    let has_it = |list: &str| list.split(',').any(|controller| controller == required);
     let own = groups.lines().find_map(|line| {
         let mut parts = line.splitn(3, ':').skip(1);
         parts.next().filter(|controllers| has_it(controllers)).and_then(|_| parts.next())
@@ -174,13 +174,13 @@ fn joined(mount: &str, own: &str) -> PathBuf {
 }
 
 /// Mount point of a file system with the wanted type and options (proc(5), mountinfo).
-fn mount(mounts: &str, wanted: impl Fn(&str, &str) -> bool) -> Option<String> {
+fn mount(mounts: &str, is_match: impl Fn(&str, &str) -> bool) -> Option<String> {
     mounts.lines().find_map(|line| {
         let (place, kind) = line.split_once(" - ")?;
         let mut kind = kind.split(' ');
         let name = kind.next()?;
         let options = kind.nth(1).unwrap_or("");
-        wanted(name, options).then(|| place.split(' ').nth(4).map(str::to_owned))?
+        is_match(name, options).then(|| place.split(' ').nth(4).map(str::to_owned))?
     })
 }
 
@@ -242,11 +242,11 @@ mod tests {
         assert!(error.contains("no cgroup with the cpu controller"), "{error}");
         fs::write(own.join("cgroup.controllers"), "cpuset cpu memory\n").unwrap();
         let quota = CpuQuota::below(&root, 0.25).unwrap();
-        let told = |file: &str| fs::read_to_string(quota.folder.join(file)).unwrap();
-        assert_eq!((told("cgroup.type"), told("cpu.max")), ("threaded".into(), "2500 10000".into()));
+        let content = |file: &str| fs::read_to_string(quota.folder.join(file)).unwrap();
+        assert_eq!((content("cgroup.type"), content("cpu.max")), ("threaded".into(), "2500 10000".into()));
         assert_eq!(fs::read_to_string(own.join("cgroup.subtree_control")).unwrap(), "+cpu");
         quota.hold_this_thread().unwrap();
-        assert!(told("cgroup.threads").parse::<u32>().unwrap() > 0);
+        assert!(content("cgroup.threads").parse::<u32>().unwrap() > 0);
         fs::write(quota.folder.join("cpu.stat"), "usage_usec 9\nnr_throttled 2\nthrottled_usec 1500\n")
             .unwrap();
         assert_eq!(quota.throttled_ns(), Some(1_500_000));

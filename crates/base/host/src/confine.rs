@@ -323,21 +323,21 @@ mod tests {
             return;
         }
         let to = confinement(65_101, false);
-        let told = said(
+        let output = said(
             to,
             None,
             "id -u; id -g; id -G; ulimit -n; grep NoNewPrivs /proc/self/status; tail -n +3 /proc/net/dev; umask; \
              kill -0 $PPID || echo apart; ls -A /tmp /var/tmp /dev/shm | wc -w; echo x >/tmp/ranlab-own && ls /tmp; \
              head -c 20m /dev/zero >/tmp/ranlab-more || echo full; ls /proc/self/fd | wc -w",
         );
-        let lines: Vec<&str> = told.lines().map(str::trim).collect();
-        assert_eq!(lines[..4], ["65101", "65101", "65101", "32"], "{told}");
+        let lines: Vec<&str> = output.lines().map(str::trim).collect();
+        assert_eq!(lines[..4], ["65101", "65101", "65101", "32"], "{output}");
         assert_eq!(lines[4], "NoNewPrivs:\t1");
-        assert!(lines[5].starts_with("lo:") && lines[6] == "0077", "{told}");
-        assert!(told.contains("apart"), "it may not signal its parent: {told}");
+        assert!(lines[5].starts_with("lo:") && lines[6] == "0077", "{output}");
+        assert!(output.contains("apart"), "it may not signal its parent: {output}");
         // The three folders are empty; there are three descriptors, and one more for the listing.
         let own = &lines[lines.iter().position(|line| *line == "apart").unwrap() + 1..];
-        assert_eq!(own[..4], ["3", "ranlab-own", "full", "4"], "{told}");
+        assert_eq!(own[..4], ["3", "ranlab-own", "full", "4"], "{output}");
         assert!(!Path::new("/tmp/ranlab-own").exists(), "its file is not visible outside");
     }
 

@@ -134,14 +134,14 @@ fn virtual_functions(facts: &Facts) -> Check {
 
 fn card_clocks(facts: &Facts) -> Check {
     let ports = &facts.card_clocks;
-    let told = |line: &String| {
+    let described = |line: &String| {
         let port = line.split(':').next().unwrap_or_default();
         if crate::netns::stamps_now(port) { format!("{line} (stamps now)") } else { line.clone() }
     };
     let found = if ports.is_empty() {
         "no port with hardware time stamps".to_owned()
     } else {
-        ports.iter().map(told).collect::<Vec<_>>().join(", ")
+        ports.iter().map(described).collect::<Vec<_>>().join(", ")
     };
     let advice = "rig xhaul on given ports uses time stamps of the kernel, which include its delays";
     check("card clocks", found, ports.is_empty().then_some((Status::Fair, advice)))

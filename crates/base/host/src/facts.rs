@@ -188,8 +188,8 @@ fn card_clocks(root: &Path) -> Vec<String> {
 /// Returns a text for each port of this machine, from its name and its folder in `/sys`, in the order of the names.
 fn ports(root: &Path, say: impl Fn(&str, &Path) -> Option<String>) -> Vec<String> {
     let Ok(interfaces) = fs::read_dir(root.join("sys/class/net")) else { return Vec::new() };
-    let said = |entry: fs::DirEntry| say(&entry.file_name().to_string_lossy(), &entry.path());
-    let mut ports: Vec<String> = interfaces.flatten().filter_map(said).collect();
+    let described = |entry: fs::DirEntry| say(&entry.file_name().to_string_lossy(), &entry.path());
+    let mut ports: Vec<String> = interfaces.flatten().filter_map(described).collect();
     ports.sort();
     ports
 }
@@ -221,7 +221,7 @@ fn preemption(
     }
     // `none voluntary (full) lazy`.
     let chosen = debug.and_then(|text| Some(text.split_once('(')?.1.split_once(')')?.0.to_owned()));
-    let asked =
+    let requested =
         || command_line.split_whitespace().find_map(|word| word.strip_prefix("preempt=")).map(str::to_owned);
     let built = || {
         let word = match version {
@@ -233,7 +233,7 @@ fn preemption(
         };
         Some(word.to_owned())
     };
-    chosen.or_else(asked).or_else(built)
+    chosen.or_else(requested).or_else(built)
 }
 
 /// `6.1.0-53-cloud-amd64` gives `cloud`: the words of the release that are neither a number nor an

@@ -196,8 +196,8 @@ impl Testbed {
         interface: &str,
         ip: std::net::Ipv4Addr,
     ) -> Result<Option<[u8; 6]>, NetnsError> {
-        let told = run("ip", &["-n", namespace, "neigh", "show", "to", &ip.to_string(), "dev", interface])?;
-        Ok(told.split("lladdr ").nth(1).and_then(|rest| hardware(rest.split_whitespace().next()?)))
+        let output = run("ip", &["-n", namespace, "neigh", "show", "to", &ip.to_string(), "dev", interface])?;
+        Ok(output.split("lladdr ").nth(1).and_then(|rest| hardware(rest.split_whitespace().next()?)))
     }
 
     /// File by which a thread enters a namespace.

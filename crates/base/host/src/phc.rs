@@ -126,23 +126,23 @@ impl Phc {
                 reading.into_iter().collect()
             }
             ReadMethod::Extended => {
-                let mut asked = PtpSysOffset::<{ 3 * SAMPLES_MAX }>::new();
-                self.ask(EXTENDED, &mut asked)?;
-                readings(&asked.times[..3 * SAMPLES as usize], 3)
+                let mut reply = PtpSysOffset::<{ 3 * SAMPLES_MAX }>::new();
+                self.ask(EXTENDED, &mut reply)?;
+                readings(&reply.times[..3 * SAMPLES as usize], 3)
             }
             ReadMethod::Plain => {
-                let mut asked = PtpSysOffset::<{ 2 * SAMPLES_MAX + 1 }>::new();
-                self.ask(PLAIN, &mut asked)?;
-                readings(&asked.times[..=2 * SAMPLES as usize], 2)
+                let mut reply = PtpSysOffset::<{ 2 * SAMPLES_MAX + 1 }>::new();
+                self.ask(PLAIN, &mut reply)?;
+                readings(&reply.times[..=2 * SAMPLES as usize], 2)
             }
         };
         let best = all.into_iter().min_by_key(CrossReading::took_ns);
         best.ok_or_else(|| io::Error::other("the card's clock is before its zero"))
     }
 
-    fn ask<T>(&self, request: libc::c_ulong, asked: &mut T) -> io::Result<()> {
+    fn ask<T>(&self, request: libc::c_ulong, reply: &mut T) -> io::Result<()> {
         // SAFETY: the structure is that of the request, whose number contains its size; it outlives the call.
-        let result = unsafe { libc::ioctl(self.file.as_raw_fd(), request as _, std::ptr::from_mut(asked)) };
+        let result = unsafe { libc::ioctl(self.file.as_raw_fd(), request as _, std::ptr::from_mut(reply)) };
         if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 }

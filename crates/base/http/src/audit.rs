@@ -28,7 +28,7 @@ pub struct Breach {
 /// whose status differs from the policy, and the number of requests. The server must have the token `token`.
 pub async fn breaches<C: Client>(server: &Server<C>, token: &str) -> (Vec<Breach>, usize) {
     let mut all = Vec::new();
-    let mut asked = 0;
+    let mut count = 0;
     let bearer = format!("Bearer {token}");
     let wrong = format!("{bearer}x");
     for route in server.routes() {
@@ -57,7 +57,7 @@ pub async fn breaches<C: Client>(server: &Server<C>, token: &str) -> (Vec<Breach
                 if wanted == 0 {
                     continue;
                 }
-                asked += 1;
+                count += 1;
                 let got = server.answer(STRANGER, request).await.status().as_u16();
                 if got != wanted {
                     all.push(Breach { request: format!("{method} {path}"), fault, wanted, got });
@@ -65,7 +65,7 @@ pub async fn breaches<C: Client>(server: &Server<C>, token: &str) -> (Vec<Breach
             }
         }
     }
-    (all, asked)
+    (all, count)
 }
 
 /// Returns whether a path has a route for anyone.

@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn requests_must_name_this_server() {
         let uri: Uri = "/v1/nodes".parse().unwrap();
-        let asked = |host: &str, origin: Option<&str>| {
+        let status_of = |host: &str, origin: Option<&str>| {
             let mut headers = HeaderMap::new();
             headers.insert(header::HOST, host.parse().unwrap());
             if let Some(origin) = origin {
@@ -183,16 +183,16 @@ mod tests {
             checked.map_or_else(|refused| refused.status().as_u16(), |()| 200)
         };
         for host in ["127.0.0.1:8090", "[::1]:8090", "localhost", "LOCALHOST:1", "10.0.0.7", "ric.lab:80"] {
-            assert_eq!(asked(host, None), 200, "{host}");
+            assert_eq!(status_of(host, None), 200, "{host}");
         }
         for host in ["", "evil.example", "evil.example:8090", "127.0.0.1.evil.example", "localhost.evil"] {
-            assert_eq!(asked(host, None), 421, "{host}");
+            assert_eq!(status_of(host, None), 421, "{host}");
         }
-        assert_eq!(asked("127.0.0.1:8090", Some("http://127.0.0.1:8090")), 200);
+        assert_eq!(status_of("127.0.0.1:8090", Some("http://127.0.0.1:8090")), 200);
         for origin in
             ["null", "http://evil.example", "http://127.0.0.1:80", "http://127.0.0.1:8090.evil.example"]
         {
-            assert_eq!(asked("127.0.0.1:8090", Some(origin)), 403, "{origin}");
+            assert_eq!(status_of("127.0.0.1:8090", Some(origin)), 403, "{origin}");
         }
         assert_eq!(check_host(&HeaderMap::new(), &uri, &[]).unwrap_err().status(), 421);
     }

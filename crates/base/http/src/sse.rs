@@ -36,9 +36,9 @@ pub fn stream(
     event: &'static str,
 ) -> Result<Response, Response> {
     let full = || problem(StatusCode::SERVICE_UNAVAILABLE, "too many listeners; try again later");
-    let told = EventStream { listener: listener.ok_or_else(full)?, framing, event };
+    let events = EventStream { listener: listener.ok_or_else(full)?, framing, event };
     let headers = [(header::CONTENT_TYPE, framing.content_type()), (header::CACHE_CONTROL, "no-store")];
-    Ok((headers, Body::from_stream(told)).into_response())
+    Ok((headers, Body::from_stream(events)).into_response())
 }
 
 /// Like [`stream`], as server-sent events.

@@ -21,11 +21,11 @@ impl<T> Clone for ThreadBridge<T> {
 
 impl<T: 'static> ThreadBridge<T> {
     /// Starts a task on this thread that handles requests as long as there are handles.
-    pub fn open(asked: T) -> Self {
+    pub fn open(value: T) -> Self {
         let (ask, mut questions) = mpsc::channel::<Job<T>>(QUESTIONS_MAX);
         tokio::task::spawn_local(async move {
             while let Some(question) = questions.recv().await {
-                question(&asked);
+                question(&value);
             }
         });
         Self(ask)
@@ -37,9 +37,9 @@ impl<T: 'static> ThreadBridge<T> {
         &self,
         question: impl FnOnce(&T) -> R + Send + 'static,
     ) -> Result<R, Response> {
-        self.ask_for(move |asked, answer| {
+        self.ask_for(move |value, answer| {
             // The requester may have disconnected.
-            let _ = answer.send(question(asked));
+            let _ = answer.send(question(value));
         })
         .await
     }
@@ -51,7 +51,7 @@ impl<T: 'static> ThreadBridge<T> {
     ) -> Result<R, Response> {
         let busy = || problem(StatusCode::SERVICE_UNAVAILABLE, "too many requests at once; try again");
         let (asker, answer) = oneshot::channel();
-        self.0.try_send(Box::new(|asked| question(asked, asker))).map_err(|_| busy())?;
+        self.0.try_send(Box::new(|value| question(value, asker))).map_err(|_| busy())?;
         answer.await.map_err(|_| busy())
     }
 }

@@ -88,24 +88,24 @@ impl Token {
     /// Returns whether a request carries one of the tokens. The time taken does not depend on where a wrong token
     /// differs.
     pub fn is_borne(&self, headers: &HeaderMap) -> bool {
-        let told = headers.get(header::AUTHORIZATION).map(|value| value.as_bytes()).unwrap_or_default();
-        let (scheme, told) = told.split_at_checked(7).unwrap_or_default();
+        let given = headers.get(header::AUTHORIZATION).map(|value| value.as_bytes()).unwrap_or_default();
+        let (scheme, given) = given.split_at_checked(7).unwrap_or_default();
         let is_bearer = scheme.eq_ignore_ascii_case(b"bearer ");
         match &self.0 {
-            Source::Fixed(known) => is_equal(told, known) & is_bearer,
+            Source::Fixed(known) => is_equal(given, known) & is_bearer,
             // Compares with all tokens, whichever is equal.
             Source::File(file) => {
-                file.get().iter().fold(false, |is_known, known| is_known | is_equal(told, known)) & is_bearer
+                file.get().iter().fold(false, |is_known, known| is_known | is_equal(given, known)) & is_bearer
             }
         }
     }
 }
 
 /// Compares every byte, regardless of the length.
-fn is_equal(told: &[u8], known: &str) -> bool {
+fn is_equal(given: &[u8], known: &str) -> bool {
     let known = known.as_bytes();
-    let mut differences = u8::from(told.len() != known.len());
-    for (at, byte) in told.iter().enumerate() {
+    let mut differences = u8::from(given.len() != known.len());
+    for (at, byte) in given.iter().enumerate() {
         differences |= byte ^ known[at % known.len()];
     }
     std::hint::black_box(differences) == 0
@@ -140,9 +140,9 @@ fn tokens(file: &Path) -> Result<Arc<[String]>, String> {
 mod tests {
     use super::*;
 
-    fn borne(token: &Token, told: &str) -> bool {
+    fn borne(token: &Token, given: &str) -> bool {
         let mut headers = HeaderMap::new();
-        headers.insert(header::AUTHORIZATION, told.parse().unwrap());
+        headers.insert(header::AUTHORIZATION, given.parse().unwrap());
         token.is_borne(&headers)
     }
 
@@ -181,8 +181,8 @@ mod tests {
             "words and more words",
         ] {
             std::fs::write(&file, wrong).unwrap();
-            let said = Token::read(&file).unwrap_err();
-            assert!(said.ends_with("characters of ASCII without spaces"), "{said}");
+            let why = Token::read(&file).unwrap_err();
+            assert!(why.ends_with("characters of ASCII without spaces"), "{why}");
         }
         std::fs::write(&file, "  0123456789abcdef\n").unwrap();
         assert!(borne(&Token::read(&file).unwrap(), "Bearer 0123456789abcdef"));

@@ -83,8 +83,8 @@ pub fn chosen<'c, P>(
         let names: Vec<_> = cases.iter().map(|case| case.0).collect();
         return Err(rig(format!("no check has \"{unknown}\" in its name; available: {}", names.join("; "))));
     }
-    let wanted = |case: &Case<P>| only.is_empty() || only.iter().any(|part| named(case, part));
-    Ok(cases.iter().enumerate().filter(|(_, case)| wanted(case)).collect())
+    let is_selected = |case: &Case<P>| only.is_empty() || only.iter().any(|part| named(case, part));
+    Ok(cases.iter().enumerate().filter(|(_, case)| is_selected(case)).collect())
 }
 
 /// Creates the folder of captures.

@@ -91,8 +91,8 @@ impl Child {
     /// Asks the process to end, and kills it if it does not.
     pub fn end(&mut self) {
         if self.ended().is_none() {
-            let asked = ranlab_host::ask_to_end(self.child.id());
-            if asked.is_err() || self.wait(END_WAIT).is_none() {
+            let result = ranlab_host::ask_to_end(self.child.id());
+            if result.is_err() || self.wait(END_WAIT).is_none() {
                 let _ = if self.group { ranlab_host::kill_group(self.child.id()) } else { self.child.kill() };
                 let _ = self.child.wait();
             }

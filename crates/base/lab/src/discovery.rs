@@ -110,8 +110,8 @@ async fn ask(server: &str, group: &str) -> Result<Vec<bytes::Bytes>, DiscoveryEr
     let request = |why: String| DiscoveryError::Request { server: server.to_owned(), why };
     let inbox = client.new_inbox();
     let mut answers = client.subscribe(inbox.clone()).await.map_err(|error| request(error.to_string()))?;
-    let asked = client.publish_with_reply(subject(group), inbox, bytes::Bytes::new()).await;
-    asked.map_err(|error| request(error.to_string()))?;
+    let result = client.publish_with_reply(subject(group), inbox, bytes::Bytes::new()).await;
+    result.map_err(|error| request(error.to_string()))?;
     let mut all = Vec::new();
     let end = tokio::time::sleep(COLLECT);
     tokio::pin!(end);
@@ -155,8 +155,8 @@ pub fn announce(server: &str, group: &str, worker: &str) -> Result<(), Discovery
     }));
     let client = client?;
     let answer = async move {
-        let Ok(mut asked) = client.subscribe(subject).await else { return };
-        while let Some(question) = next(&mut asked).await {
+        let Ok(mut requests) = client.subscribe(subject).await else { return };
+        while let Some(question) = next(&mut requests).await {
             if let Some(reply) = question.reply {
                 // If the reply is lost, the requester asks again.
                 let _ = client.publish(reply, worker.clone()).await;

@@ -231,10 +231,10 @@ impl Program {
         let others = process_tree::own_children(&BTreeSet::new()).into_iter().collect();
         let line = Some(&part.ready.line).filter(|line| !line.is_empty());
         let of = |key: &'static str| move |error| rig(format!("`{key}`: {error}"));
-        let wanted = line.map(|line| ExpectedLine::new(line)).transpose().map_err(of("ready.line"))?;
+        let expected = line.map(|line| ExpectedLine::new(line)).transpose().map_err(of("ready.line"))?;
         let counted =
             part.warn.iter().map(|warn| Counted::new(&warn.line)).collect::<Result<_, regex::Error>>();
-        let output = Output::new(part.log.clone(), wanted).map_err(environment)?;
+        let output = Output::new(part.log.clone(), expected).map_err(environment)?;
         let output = Arc::new(output.counting(counted.map_err(of("warn.line"))?));
         let watch = ProcessWatch::start(&part.name, None, None, false);
         let mut program = Self { part, output, watch, subject: None, others };
@@ -343,7 +343,7 @@ impl Program {
     /// Waits until no process is left. If `asks` is set, sends SIGTERM to each process, including ones that appear
     /// meanwhile.
     fn gone(&self, asks: bool) -> bool {
-        let mut asked = BTreeSet::new();
+        let mut signalled = BTreeSet::new();
         let deadline = Instant::now() + self.part.run.grace();
         loop {
             process_tree::bury(&self.others);
@@ -352,7 +352,7 @@ impl Program {
                 return children.is_empty();
             }
             for pid in children {
-                if asks && asked.insert(pid) {
+                if asks && signalled.insert(pid) {
                     process_tree::ask_child(pid);
                 }
             }

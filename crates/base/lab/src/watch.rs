@@ -244,8 +244,8 @@ mod tests {
         ] {
             let (watch, pid) = watched(script, false);
             signalled.iter().for_each(|name| signal(pid, name));
-            let told = until("its end", || watch.check().err()).to_string();
-            assert!(told.contains(how) && told.ends_with(" s into the window"), "{told}");
+            let error = until("its end", || watch.check().err()).to_string();
+            assert!(error.contains(how) && error.ends_with(" s into the window"), "{error}");
         }
         // A launcher that succeeded has started the system; one that failed has not.
         let (watch, _) = watched("exit 0", true);

@@ -379,14 +379,14 @@ pub fn find_any<'a>(
 fn fits(template: &'static str, segments: &[&str]) -> Option<usize> {
     let mut named = 0;
     let mut rest = segments.iter();
-    for wanted in template.split('/').filter(|segment| !segment.is_empty()) {
+    for expected in template.split('/').filter(|segment| !segment.is_empty()) {
         let is = rest.next()?;
-        if wanted.starts_with("{*") {
+        if expected.starts_with("{*") {
             return Some(named + segments.len());
         }
-        match parameter(wanted) {
+        match parameter(expected) {
             Some(_) => named += 1,
-            None if wanted == *is => {}
+            None if expected == *is => {}
             None => return None,
         }
     }
@@ -394,14 +394,14 @@ fn fits(template: &'static str, segments: &[&str]) -> Option<usize> {
 }
 
 fn parameters(template: &'static str, segments: &[&str]) -> Option<Parameters> {
-    let wanted = template.split('/').filter(|segment| !segment.is_empty()).enumerate();
-    let decoded = |(place, wanted): (usize, &'static str)| {
-        let name = parameter(wanted)?;
-        let end = if wanted.starts_with("{*") { segments.len() } else { place + 1 };
+    let expected = template.split('/').filter(|segment| !segment.is_empty()).enumerate();
+    let decoded = |(place, expected): (usize, &'static str)| {
+        let name = parameter(expected)?;
+        let end = if expected.starts_with("{*") { segments.len() } else { place + 1 };
         Some(segments.get(place..end)?.iter().map(|segment| decode(segment)).collect::<Option<Vec<_>>>())
             .map(|parts| parts.map(|parts| (name, parts.join("/"))))
     };
-    wanted.filter_map(decoded).collect::<Option<_>>().map(Parameters)
+    expected.filter_map(decoded).collect::<Option<_>>().map(Parameters)
 }
 
 /// Characters of a path segment that are written as they are (RFC 3986 §2.3).

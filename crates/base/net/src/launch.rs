@@ -25,10 +25,10 @@ pub fn tai_ns() -> u64 {
 pub fn launch_timed(socket: &impl AsFd, priority: u32) -> io::Result<()> {
     let socket = SockRef::from(socket);
     // `struct sock_txtime`: clock, flags.
-    let wanted: [i32; 2] = [libc::CLOCK_TAI, 0];
+    let settings: [i32; 2] = [libc::CLOCK_TAI, 0];
     for (option, value, bytes) in [
         (libc::SO_PRIORITY, (&raw const priority).cast(), size_of_val(&priority)),
-        (libc::SO_TXTIME, (&raw const wanted).cast(), size_of_val(&wanted)),
+        (libc::SO_TXTIME, (&raw const settings).cast(), size_of_val(&settings)),
     ] {
         // SAFETY: the value is one of the two above, alive, and of the size given.
         let result = unsafe {
@@ -104,7 +104,7 @@ mod tests {
         match launch_timed(&sender, 6) {
             // The user lacks the permission for launch times.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return,
-            told => told.unwrap(),
+            result => result.unwrap(),
         }
         send_at(&sender, b"soon", tai_ns() + 1_000_000).unwrap();
         let mut room = [0; 16];

@@ -161,15 +161,15 @@ pub fn stamp_by_card(socket: &impl AsFd) -> io::Result<()> {
 }
 
 /// Selects the stamps of a socket.
-fn ask_for(socket: &impl AsFd, wanted: libc::c_uint) -> io::Result<()> {
+fn ask_for(socket: &impl AsFd, stamps: libc::c_uint) -> io::Result<()> {
     // SAFETY: the option is an int that outlives the call, its size is given.
     let result = unsafe {
         libc::setsockopt(
             socket.as_fd().as_raw_fd(),
             libc::SOL_SOCKET,
             libc::SO_TIMESTAMPING,
-            (&raw const wanted).cast(),
-            size_of_val(&wanted) as libc::socklen_t,
+            (&raw const stamps).cast(),
+            size_of_val(&stamps) as libc::socklen_t,
         )
     };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }

@@ -30,8 +30,8 @@ impl Timer {
         // Zero would disarm the timer.
         let after = after.max(Duration::from_nanos(1));
         let it_value = Timespec::try_from(after).unwrap_or(Timespec { tv_sec: i64::MAX, tv_nsec: 0 });
-        let wanted = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value };
-        rustix::time::timerfd_settime(&self.0, TimerfdTimerFlags::empty(), &wanted)?;
+        let setting = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value };
+        rustix::time::timerfd_settime(&self.0, TimerfdTimerFlags::empty(), &setting)?;
         Ok(())
     }
 

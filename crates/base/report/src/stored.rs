@@ -273,22 +273,22 @@ mod tests {
 
     #[test]
     fn stored_result_is_judged_by_current_rules() {
-        let told = |n, unsent| {
+        let verdict_of = |n, unsent| {
             let judged = judge(&results(n, unsent)).remove(0);
             (judged.verdict, judged.repeats, judged.reason)
         };
-        assert_eq!(told(3, 0.0), (Verdict::Holds, 3, String::new()));
-        let (verdict, repeats, why) = told(1, 0.0);
+        assert_eq!(verdict_of(3, 0.0), (Verdict::Holds, 3, String::new()));
+        let (verdict, repeats, why) = verdict_of(1, 0.0);
         assert_eq!((verdict, repeats), (Verdict::Inconclusive, 1));
         assert!(why.contains("one repeat shows no spread"), "{why}");
-        let (verdict, _, why) = told(3, 0.258);
+        let (verdict, _, why) = verdict_of(3, 0.258);
         assert_eq!(verdict, Verdict::Inconclusive);
         assert!(why.starts_with("up to 25.8 % of the load was not sent"), "{why}");
     }
 
     #[test]
     fn individually_stored_repeats_are_compared_individually() {
-        let told = |values: [&str; 2]| {
+        let verdict_of = |values: [&str; 2]| {
             let rig = MockRig::default().describe();
             let text = "title = \"t\"\nrig = \"mock\"\n[sweep.axes]\n\"load.workers\" = [1, 2]\n[measure]\npaired = true\n\
                         [[expect]]\nmetric = \"throughput\"\nalong = \"load.workers\"\norder = [2, 1]\n";
@@ -310,11 +310,11 @@ mod tests {
         };
         let one = ", \"values\": [2.0, 10.0, 18.0]";
         let two = ", \"values\": [3.0, 11.0, 19.5]";
-        assert_eq!(told([one, two]), Ok(Verdict::Holds));
+        assert_eq!(verdict_of([one, two]), Ok(Verdict::Holds));
         // Without values, it is unknown which repeats form a pair.
-        assert_eq!(told(["", ""]), Ok(Verdict::Inconclusive));
-        assert_eq!(told([one, ""]), Ok(Verdict::Inconclusive));
-        assert!(told([", \"values\": [2.0]", ""]).unwrap_err().contains("has 1 values and claims 3 repeats"));
+        assert_eq!(verdict_of(["", ""]), Ok(Verdict::Inconclusive));
+        assert_eq!(verdict_of([one, ""]), Ok(Verdict::Inconclusive));
+        assert!(verdict_of([", \"values\": [2.0]", ""]).unwrap_err().contains("has 1 values and claims 3 repeats"));
     }
 
     #[test]

@@ -242,16 +242,16 @@ mod tests {
     fn each_error_is_one_sentence_with_address() {
         let tcp: Address = "tcp://ric:36421".parse().unwrap();
         let unix: Address = "unix:///run/ric".parse().unwrap();
-        let told =
+        let message =
             |address: &Address, kind: io::ErrorKind| ConnectError::from_io(address, kind.into()).to_string();
-        assert_eq!(told(&tcp, io::ErrorKind::ConnectionRefused), "no program listens at tcp://ric:36421");
-        assert_eq!(told(&unix, io::ErrorKind::NotFound), "there is no socket at unix:///run/ric");
+        assert_eq!(message(&tcp, io::ErrorKind::ConnectionRefused), "no program listens at tcp://ric:36421");
+        assert_eq!(message(&unix, io::ErrorKind::NotFound), "there is no socket at unix:///run/ric");
         assert_eq!(
-            told(&unix, io::ErrorKind::PermissionDenied),
+            message(&unix, io::ErrorKind::PermissionDenied),
             "no permission to connect to unix:///run/ric"
         );
-        assert!(told(&tcp, io::ErrorKind::HostUnreachable).starts_with("tcp://ric:36421 is unreachable: "));
-        assert!(told(&tcp, io::ErrorKind::Other).starts_with("cannot connect to tcp://ric:36421: "));
+        assert!(message(&tcp, io::ErrorKind::HostUnreachable).starts_with("tcp://ric:36421 is unreachable: "));
+        assert!(message(&tcp, io::ErrorKind::Other).starts_with("cannot connect to tcp://ric:36421: "));
         let late = ConnectError::TimedOut { address: tcp, after: Duration::from_millis(1500) };
         assert_eq!(late.to_string(), "tcp://ric:36421 did not answer within 1.5 s");
     }

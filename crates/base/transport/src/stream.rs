@@ -140,13 +140,13 @@ connection_of_socket!(UnixStream);
 /// Under edge-triggered epoll, a short transfer has drained or filled the socket (epoll(7), question 9). Clearing the
 /// readiness saves a system call that would only return `EAGAIN`.
 fn drain(
-    asked: usize,
+    requested: usize,
     with_readiness: impl FnOnce(&mut dyn FnMut() -> io::Result<usize>) -> io::Result<usize>,
     mut attempt: impl FnMut() -> io::Result<usize>,
 ) -> io::Result<usize> {
     let mut short = None;
     let result = with_readiness(&mut || match attempt() {
-        Ok(moved) if moved > 0 && moved < asked => {
+        Ok(moved) if moved > 0 && moved < requested => {
             short = Some(moved);
             Err(io::ErrorKind::WouldBlock.into())
         }

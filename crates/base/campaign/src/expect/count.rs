@@ -30,8 +30,8 @@ pub fn counts(judged: &[Judged]) -> Vec<Count> {
 /// Formats the counts: `paper: 3 of 4 hold, 1 differs; own: 2 of 2 hold`. Empty without expectations.
 pub fn in_words(counts: &[Count]) -> String {
     let one = |count: &Count| {
-        let of = |wanted: Verdict| {
-            count.verdicts.iter().find(|(verdict, _)| *verdict == wanted).map_or(0, |(_, number)| *number)
+        let of = |selected: Verdict| {
+            count.verdicts.iter().find(|(verdict, _)| *verdict == selected).map_or(0, |(_, number)| *number)
         };
         let others = count.verdicts.iter().filter(|(verdict, _)| *verdict != Verdict::Holds);
         let others: String =

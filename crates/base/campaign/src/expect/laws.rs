@@ -121,17 +121,17 @@ struct LawQuery<'a> {
 
 /// Returns the result of an expectation; `Err` names the missing data.
 pub(super) fn find(results: &Results, expect: &Expect) -> Finding {
-    let asked = LawQuery { results, expect, confidence: results.scenario.measure.confidence };
+    let query = LawQuery { results, expect, confidence: results.scenario.measure.confidence };
     match &expect.law {
-        Law::Value { value, tolerance } => asked.every(around(*value, *tolerance)),
-        Law::Bounds { at_least, at_most } => asked.every(bounds(*at_least, *at_most)),
+        Law::Value { value, tolerance } => query.every(around(*value, *tolerance)),
+        Law::Bounds { at_least, at_most } => query.every(bounds(*at_least, *at_most)),
         Law::Ratio { against, ratio, tolerance, at_least, at_most } => {
             let near = ratio.map_or((f64::NEG_INFINITY, f64::INFINITY), |ratio| around(ratio, *tolerance));
             let (low, high) = bounds(*at_least, *at_most);
-            asked.ratio(against, (low.max(near.0), high.min(near.1)))
+            query.ratio(against, (low.max(near.0), high.min(near.1)))
         }
-        Law::Order { along, order } => asked.order(along, order),
-        Law::Shape { along, shape, tolerance } => asked.shape(along, *shape, *tolerance),
+        Law::Order { along, order } => query.order(along, order),
+        Law::Shape { along, shape, tolerance } => query.shape(along, *shape, *tolerance),
     }
 }
 

@@ -49,10 +49,10 @@ type Settings = BTreeMap<String, Value>;
 pub fn unanswered(scenario: &Scenario, points: &[Point]) -> Vec<Unanswered> {
     // A setting varied by a search has every value.
     let searched = scenario.searched.as_ref().map(|axis| axis.path.as_str());
-    let asked = UnansweredQuery { points, searched };
-    let plots = scenario.plots.iter().enumerate().filter_map(|(index, plot)| asked.plot(index, plot));
+    let query = UnansweredQuery { points, searched };
+    let plots = scenario.plots.iter().enumerate().filter_map(|(index, plot)| query.plot(index, plot));
     let expects =
-        scenario.expects.iter().enumerate().filter_map(|(index, expect)| asked.expect(index, expect));
+        scenario.expects.iter().enumerate().filter_map(|(index, expect)| query.expect(index, expect));
     plots.chain(expects).collect()
 }
 

@@ -214,9 +214,9 @@ mod tests {
         assert!(lacks.contains("has no memory") && lacks.contains("v1 has no cpu"), "{lacks}");
         fs::write(own.join("cgroup.controllers"), "cpu memory pids\n").unwrap();
         let group = Group::below(&root, &BOUNDS).unwrap();
-        let told = |file: &str| fs::read_to_string(group.folders[0].join(file)).unwrap();
+        let content = |file: &str| fs::read_to_string(group.folders[0].join(file)).unwrap();
         assert_eq!(
-            (told("memory.max"), told("pids.max"), told("cpu.max")),
+            (content("memory.max"), content("pids.max"), content("cpu.max")),
             ("67108864".to_owned(), "16".to_owned(), "5000 10000".to_owned())
         );
         assert_eq!(fs::read_to_string(own.join("cgroup.subtree_control")).unwrap(), "+cpu +memory +pids");

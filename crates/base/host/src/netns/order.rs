@@ -115,8 +115,8 @@ impl Testbed {
         (namespace, interface): (&str, &str),
         link: &Link<'_>,
     ) -> Result<(), NetnsError> {
-        let said = words(interface, link).iter().try_for_each(|words| tc(namespace, words));
-        said.map_err(lacking)
+        let result = words(interface, link).iter().try_for_each(|words| tc(namespace, words));
+        result.map_err(lacking)
     }
 }
 
@@ -165,8 +165,8 @@ fn lacking(error: NetnsError) -> NetnsError {
     if !["qdisc kind is unknown", "Unknown qdisc"].iter().any(|word| why.contains(word)) {
         return error;
     }
-    let asked = command.split(' ').find_map(|word| KINDS.iter().find(|(kind, ..)| *kind == word));
-    asked.map_or(error, |&(kind, option)| NetnsError::Kernel { kind, option })
+    let requested = command.split(' ').find_map(|word| KINDS.iter().find(|(kind, ..)| *kind == word));
+    requested.map_or(error, |&(kind, option)| NetnsError::Kernel { kind, option })
 }
 
 /// A rate for `tc`, and its bucket: at least 200 us of the rate, because a late kernel timer would lose rate

@@ -195,8 +195,8 @@ fn awaited<T>(patience: Duration, look: impl Fn() -> Option<T>) -> Option<T> {
 
 /// Whether both endpoints of an interface's cable are up.
 fn carrier(namespace: &str, interface: &str) -> Option<()> {
-    let told = run("ip", &["-n", namespace, "-o", "link", "show", "dev", interface]).ok()?;
-    told.contains("LOWER_UP").then_some(())
+    let output = run("ip", &["-n", namespace, "-o", "link", "show", "dev", interface]).ok()?;
+    output.contains("LOWER_UP").then_some(())
 }
 
 /// Returns the device of an unused port.
@@ -318,14 +318,14 @@ mod tests {
             return crate::doctor::skipped(lack);
         }
         let mut testbed = Testbed::new().unwrap();
-        let told = |testbed: &mut Testbed, device: Option<PathBuf>, count| {
+        let create = |testbed: &mut Testbed, device: Option<PathBuf>, count| {
             let port = TestbedPort { name: "eth9".to_owned(), device };
             made_functions(testbed, &port, count).map_err(|error| error.to_string())
         };
         let fine = device("7", "0");
-        assert_eq!(told(&mut testbed, Some(fine.clone()), 1), Ok(vec![fine.join("virtfn0")]));
-        let asked = || std::fs::read_to_string(fine.join("sriov_numvfs")).unwrap();
-        assert_eq!((asked().as_str(), interface_of(&fine.join("virtfn0")).as_deref()), ("1", Some("vf0")));
+        assert_eq!(create(&mut testbed, Some(fine.clone()), 1), Ok(vec![fine.join("virtfn0")]));
+        let requested = || std::fs::read_to_string(fine.join("sriov_numvfs")).unwrap();
+        assert_eq!((requested().as_str(), interface_of(&fine.join("virtfn0")).as_deref()), ("1", Some("vf0")));
         assert!(std::fs::read_to_string(&testbed.run_file).unwrap().contains("\nfunctions /"));
         let others = device("7", "2");
         for (device, count, word) in [
@@ -333,11 +333,11 @@ mod tests {
             (Some(others), 1, "another program"),
             (Some(fine.clone()), 8, "up to 7"),
         ] {
-            let why = told(&mut testbed, device, count).unwrap_err();
+            let why = create(&mut testbed, device, count).unwrap_err();
             assert!(why.contains(word) && why.starts_with("port eth9: "), "{why}");
         }
         drop(testbed);
-        assert_eq!(asked(), "0");
+        assert_eq!(requested(), "0");
     }
 
     #[test]

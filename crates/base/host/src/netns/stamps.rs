@@ -118,13 +118,13 @@ impl Testbed {
     /// Its driver rejects the configuration.
     pub fn stamp(&mut self, namespace: &str, inside: &str, config: StampConfig) -> Result<(), NetnsError> {
         let before = within(namespace, || Ok(StampConfig::read(inside)));
-        let told = before.and_then(|before| {
+        let result = before.and_then(|before| {
             let namespace = namespace.to_owned();
             let inside = inside.to_owned();
             self.note(BorrowedDevice::Stamps { namespace, inside, before }).map_err(io::Error::other)
         });
-        let told = told.and_then(|()| within(namespace, || config.write(inside)));
-        told.map_err(|error| NetnsError::Port {
+        let result = result.and_then(|()| within(namespace, || config.write(inside)));
+        result.map_err(|error| NetnsError::Port {
             port: inside.to_owned(),
             why: format!("its card cannot be configured for time stamps: {error}"),
         })

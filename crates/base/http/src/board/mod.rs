@@ -272,12 +272,12 @@ mod tests {
         board.place("points", LIST_MAX, &"beyond");
         board.add("samples", &5);
         let mut page = board.listen().unwrap();
-        let told = |event: &str, data: &str| (event.to_owned(), data.to_owned());
-        let first = vec![told("now", "2"), told("points", "[[0,\"a\"],[1,\"b\"]]"), told("samples", "[5]")];
+        let line = |event: &str, data: &str| (event.to_owned(), data.to_owned());
+        let first = vec![line("now", "2"), line("points", "[[0,\"a\"],[1,\"b\"]]"), line("samples", "[5]")];
         assert_eq!(heard(&mut page), first);
         board.place("points", 1, &"c");
         board.add("samples", &6);
-        assert_eq!(heard(&mut page), [told("points", "[[1,\"c\"]]"), told("samples", "[6]")]);
+        assert_eq!(heard(&mut page), [line("points", "[[1,\"c\"]]"), line("samples", "[6]")]);
     }
 
     #[test]

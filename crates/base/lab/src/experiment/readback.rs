@@ -118,18 +118,18 @@ mod tests {
     fn controller(answers: &'static [&'static str]) -> (String, std::thread::JoinHandle<String>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let asked = std::thread::spawn(move || {
-            let mut asked = String::new();
+        let received = std::thread::spawn(move || {
+            let mut received = String::new();
             for answer in answers {
                 let (mut stream, _) = listener.accept().unwrap();
                 let mut room = [0; 4096];
                 let read = stream.read(&mut room).unwrap();
                 stream.write_all(answer.as_bytes()).unwrap();
-                asked.push_str(&String::from_utf8_lossy(&room[..read]));
+                received.push_str(&String::from_utf8_lossy(&room[..read]));
             }
-            asked
+            received
         });
-        (format!("http://{address}/stats_manager/enb_config"), asked)
+        (format!("http://{address}/stats_manager/enb_config"), received)
     }
 
     type Metrics = std::collections::BTreeMap<String, f64>;
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn controller_is_queried_once_and_its_response_recorded() {
-        let (url, asked) =
+        let (url, requests) =
             controller(&["HTTP/1.1 200 OK\r\nContent-Length: 31\r\n\r\n{\"eNB_config\": [{\"ues\": 100}]} "]);
         let (result, metrics) = read_back(&[
             ("sut.rest", &url),
@@ -154,7 +154,7 @@ mod tests {
         ]);
         assert_eq!(result, Ok(None));
         assert_eq!((metrics["rest_answered"], metrics["rest_nodes"], metrics["rest_ues"]), (1.0, 1.0, 100.0));
-        assert!(asked.join().unwrap().starts_with("GET /stats_manager/enb_config HTTP/1.1"));
+        assert!(requests.join().unwrap().starts_with("GET /stats_manager/enb_config HTTP/1.1"));
     }
 
     #[test]
@@ -165,11 +165,11 @@ mod tests {
             ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", "does not contain"),
             ("garbage", "http"),
         ] {
-            let (url, asked) = controller(Box::leak(Box::new([answer])));
+            let (url, requests) = controller(Box::leak(Box::new([answer])));
             let (result, metrics) = read_back(&[("sut.rest", &url), ("sut.rest_nodes", "/eNB_config")]);
-            let said = result.unwrap().unwrap();
-            assert!(said.contains(why) && metrics["rest_answered"] == 0.0, "{answer}: {said}");
-            asked.join().unwrap();
+            let reason = result.unwrap().unwrap();
+            assert!(reason.contains(why) && metrics["rest_answered"] == 0.0, "{answer}: {reason}");
+            requests.join().unwrap();
         }
         assert_eq!(read_back(&[]).0, Ok(None));
         let nobody = read_back(&[("sut.rest", "http://127.0.0.1:1/"), ("sut.rest_nodes", "/")]).0;
@@ -180,7 +180,7 @@ mod tests {
     fn a_counter_is_read_before_and_after() {
         let text = "HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nmessages ";
         let answers = [format!("{text}07"), format!("{text}19")].map(|answer| &*answer.leak());
-        let (url, asked) = controller(Box::leak(Box::new(answers)));
+        let (url, requests) = controller(Box::leak(Box::new(answers)));
         let file = std::env::temp_dir().join(format!("ranlab-readback-{}.toml", std::process::id()));
         let profile = "name = 'x'\ntitle = 'x'\nversion = '1'\n[fill.rest]\nabout = 'its URL'\n\
                        [[read_back]]\nwhat = 'messages'\nurl = '{rest}'\npattern = 'messages (\\d+)'\ntotal = true\n";
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(result, Ok(None));
         assert_eq!(metrics["rest_messages"], 12.0);
         assert!(metrics["rest_messages_per_s"] > 0.0);
-        asked.join().unwrap();
+        requests.join().unwrap();
     }
 
     #[test]

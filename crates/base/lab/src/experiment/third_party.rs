@@ -69,14 +69,14 @@ pub fn refused(settings: &BTreeMap<String, Value>, why: &str) -> Option<Result<S
 
 fn loaded<'a>(value: impl Fn(&str) -> Option<&'a Value>) -> Result<Option<SystemProfile>, PeerError> {
     let Some(name) = value(PEER).and_then(Value::text) else { return Ok(None) };
-    let said: Vec<&str> = match value(FILL) {
+    let values: Vec<&str> = match value(FILL) {
         Some(Value::List(all)) => all.iter().filter_map(Value::text).collect(),
         Some(Value::Text(one)) => vec![one],
         _ => Vec::new(),
     };
     let peer = SystemProfile::load(name)?;
     let peer = if value(RUN) == Some(&Value::Bool(false)) { peer.running() } else { peer };
-    peer.filled(said).map(Some)
+    peer.filled(values).map(Some)
 }
 
 /// Returns the profile of a run, with all values substituted.

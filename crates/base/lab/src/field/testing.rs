@@ -15,7 +15,7 @@ pub fn reads<A: As<T>, T>(written: &[&str], wrong: &[(&str, &str)]) {
         assert_eq!(again.map_err(String::clone), Ok(Some((*text).to_owned())));
     }
     for (text, allowed) in wrong {
-        let told = A::from_value(&Value::from(*text)).err().unwrap_or_default();
-        assert!(told.contains(allowed), "{text}: {told}");
+        let error = A::from_value(&Value::from(*text)).err().unwrap_or_default();
+        assert!(error.contains(allowed), "{text}: {error}");
     }
 }

@@ -47,7 +47,7 @@ fn handler(method: Method, path: &str) -> Result<&'static str, RouteError> {
 
 #[test]
 fn request_finds_its_handler() {
-    for (method, path, wanted) in [
+    for (method, path, expected) in [
         (Method::Get, "nodes", "all"),
         (Method::Get, "/nodes/", "all"),
         (Method::Get, "nodes/a", "node"),
@@ -57,7 +57,7 @@ fn request_finds_its_handler() {
         (Method::Get, "oran/7", "oran"),
         (Method::Put, "rest/a/b/c", "rest"),
     ] {
-        assert_eq!(handler(method, path), Ok(wanted), "{method:?} {path}");
+        assert_eq!(handler(method, path), Ok(expected), "{method:?} {path}");
     }
     let methods = |path| match handler(Method::Put, path) {
         Err(RouteError::Method { allow, who }) => (allow.to_string(), who),

@@ -114,11 +114,11 @@ impl Association {
         let bytes = usize::try_from(read).map_err(|_| io::Error::last_os_error())?;
         let flags = message.msg_flags;
         let control_bytes: usize = message.msg_controllen as _;
-        let told = buffer.get(..bytes).unwrap_or_default();
+        let content = buffer.get(..bytes).unwrap_or_default();
         Ok(Received {
             bytes,
             whole: flags & libc::MSG_EOR != 0,
-            notification: (flags & MSG_NOTIFICATION != 0).then(|| Notification::read(told)),
+            notification: (flags & MSG_NOTIFICATION != 0).then(|| Notification::read(content)),
             info: control.info(control_bytes),
         })
     }

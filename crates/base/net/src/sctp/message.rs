@@ -41,15 +41,15 @@ mod tests {
 
     #[test]
     fn restart_is_distinguished_from_other_notifications() {
-        let told = |kind: u16, state: u16| {
+        let notification = |kind: u16, state: u16| {
             let mut octets = vec![0; 20];
             octets[..2].copy_from_slice(&kind.to_ne_bytes());
             octets[8..10].copy_from_slice(&state.to_ne_bytes());
             octets
         };
-        assert_eq!(Notification::read(&told(ASSOC_CHANGE, RESTART)), Notification::Restarted);
-        assert_eq!(Notification::read(&told(ASSOC_CHANGE, 1)), Notification::Other);
-        assert_eq!(Notification::read(&told(ASSOC_CHANGE + 1, RESTART)), Notification::Other);
-        assert_eq!(Notification::read(&told(ASSOC_CHANGE, RESTART)[..9]), Notification::Other);
+        assert_eq!(Notification::read(&notification(ASSOC_CHANGE, RESTART)), Notification::Restarted);
+        assert_eq!(Notification::read(&notification(ASSOC_CHANGE, 1)), Notification::Other);
+        assert_eq!(Notification::read(&notification(ASSOC_CHANGE + 1, RESTART)), Notification::Other);
+        assert_eq!(Notification::read(&notification(ASSOC_CHANGE, RESTART)[..9]), Notification::Other);
     }
 }

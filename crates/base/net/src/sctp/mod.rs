@@ -75,9 +75,9 @@ mod tests {
     #[test]
     fn refusals_are_distinguished() {
         let of = |code| unavailable(io::Error::from_raw_os_error(code)).to_string();
-        let told = |module| SctpUnavailable::NotInKernel { module }.to_string();
-        assert!(told(true).contains("modprobe") && !told(false).contains("modprobe"));
-        assert_eq!(of(libc::EPROTONOSUPPORT), told(has_module()));
+        let text = |module| SctpUnavailable::NotInKernel { module }.to_string();
+        assert!(text(true).contains("modprobe") && !text(false).contains("modprobe"));
+        assert_eq!(of(libc::EPROTONOSUPPORT), text(has_module()));
         assert!(is_sctp("kernel/net/sctp/sctp.ko.xz") && !is_sctp("kernel/net/sctp/sctp_diag.ko"));
         assert!(of(libc::EPERM).contains("not permitted"));
         assert!(of(libc::EMFILE).contains("cannot open"));
@@ -89,8 +89,8 @@ mod tests {
         match (sctp_support(), Listener::bind(&[place])) {
             (Ok(()), Ok(_)) => {}
             (Err(probed), Err(error)) => {
-                let told = Association::connect(&[place]).unwrap_err().to_string();
-                assert_eq!((told, error.to_string()), (probed.to_string(), probed.to_string()));
+                let text = Association::connect(&[place]).unwrap_err().to_string();
+                assert_eq!((text, error.to_string()), (probed.to_string(), probed.to_string()));
             }
             (probe, bound) => panic!("probe {probe:?}, but {bound:?}"),
         }

@@ -26,13 +26,13 @@ pub struct SentStamp {
 /// # Errors
 /// The kernel does not support such stamps.
 pub fn stamp_sent(socket: &impl AsFd, clock: Clock) -> io::Result<()> {
-    let wanted = match clock {
+    let stamps = match clock {
         Clock::Card => libc::SOF_TIMESTAMPING_TX_HARDWARE | libc::SOF_TIMESTAMPING_RAW_HARDWARE,
         Clock::Kernel => libc::SOF_TIMESTAMPING_TX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE,
     };
     // The empty request restarts the numbers. The second request enables stamps with the number but without the packet.
     ask_for(socket, 0)?;
-    ask_for(socket, wanted | libc::SOF_TIMESTAMPING_OPT_ID | libc::SOF_TIMESTAMPING_OPT_TSONLY)
+    ask_for(socket, stamps | libc::SOF_TIMESTAMPING_OPT_ID | libc::SOF_TIMESTAMPING_OPT_TSONLY)
 }
 
 /// Waits for the next stamp of a socket of [`stamp_sent`]; returns `None` if none arrives within `patience`.
@@ -78,9 +78,9 @@ fn next(descriptor: i32, clock: Clock) -> io::Result<Option<SentStamp>> {
                 (libc::SOL_PACKET, libc::PACKET_TX_TIMESTAMP)
                 | (libc::SOL_IP, libc::IP_RECVERR)
                 | (libc::SOL_IPV6, libc::IPV6_RECVERR) => {
-                    let told = libc::CMSG_DATA(entry).cast::<libc::sock_extended_err>().read_unaligned();
-                    if told.ee_origin == ORIGIN_TIMESTAMPING && told.ee_info == LEFT {
-                        number = Some(told.ee_data);
+                    let error = libc::CMSG_DATA(entry).cast::<libc::sock_extended_err>().read_unaligned();
+                    if error.ee_origin == ORIGIN_TIMESTAMPING && error.ee_info == LEFT {
+                        number = Some(error.ee_data);
                     }
                 }
                 _ => {}

@@ -336,14 +336,14 @@ impl XskSocket {
     pub fn statistics(&self) -> io::Result<XskStatistics> {
         // SAFETY: integers, for which all zeroes is a valid value; a kernel that knows fewer fields leaves the others
         // zero.
-        let mut told: libc::xdp_statistics = unsafe { std::mem::zeroed() };
-        get(&self.socket, libc::XDP_STATISTICS, &mut told)?;
+        let mut counters: libc::xdp_statistics = unsafe { std::mem::zeroed() };
+        get(&self.socket, libc::XDP_STATISTICS, &mut counters)?;
         Ok(XskStatistics {
-            rx_dropped: told.rx_dropped,
-            rx_ring_full: told.rx_ring_full,
-            fill_ring_empty: told.rx_fill_ring_empty_descs,
-            rx_invalid: told.rx_invalid_descs,
-            tx_invalid: told.tx_invalid_descs,
+            rx_dropped: counters.rx_dropped,
+            rx_ring_full: counters.rx_ring_full,
+            fill_ring_empty: counters.rx_fill_ring_empty_descs,
+            rx_invalid: counters.rx_invalid_descs,
+            tx_invalid: counters.tx_invalid_descs,
             tx_dropped: self.tx_dropped,
         })
     }

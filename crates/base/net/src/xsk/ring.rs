@@ -70,13 +70,13 @@ pub(super) struct Layout {
 }
 
 impl From<&libc::xdp_ring_offset> for Layout {
-    fn from(told: &libc::xdp_ring_offset) -> Self {
+    fn from(offset: &libc::xdp_ring_offset) -> Self {
         let at = |octets: u64| usize::try_from(octets).unwrap_or(usize::MAX);
         Self {
-            producer: at(told.producer),
-            consumer: at(told.consumer),
-            flags: at(told.flags),
-            entries: at(told.desc),
+            producer: at(offset.producer),
+            consumer: at(offset.consumer),
+            flags: at(offset.flags),
+            entries: at(offset.desc),
         }
     }
 }

@@ -120,7 +120,7 @@ pub fn encode_message(
 
 /// Returns the value of the first information element of a type. Types below 128 have fixed lengths (TV); the others
 /// have a length field (TLV).
-fn find(mut elements: &[u8], wanted: u8) -> Result<Option<&[u8]>, GtpuError> {
+fn find(mut elements: &[u8], searched: u8) -> Result<Option<&[u8]>, GtpuError> {
     let what = "information element";
     while let Some((&kind, rest)) = elements.split_first() {
         let (len, rest) = match kind {
@@ -140,7 +140,7 @@ fn find(mut elements: &[u8], wanted: u8) -> Result<Option<&[u8]>, GtpuError> {
         };
         let (value, rest) =
             rest.split_at_checked(len).ok_or(GtpuError::Truncated { what, need: len, have: rest.len() })?;
-        if kind == wanted {
+        if kind == searched {
             return Ok(Some(value));
         }
         elements = rest;

@@ -17,14 +17,14 @@ pub(super) fn sentence(comparison: &Comparison, pairs: usize) -> String {
     if rows.is_empty() {
         return format!("{settings} The two campaigns share no measured metric.");
     }
-    let said = match rows.iter().all(|row| matches!(row.finding, Finding::Unknown | Finding::Equal)) {
+    let text = match rows.iter().all(|row| matches!(row.finding, Finding::Unknown | Finding::Equal)) {
         true if rows.iter().any(|row| row.finding == Finding::Unknown) => {
             "No comparison is possible: each point needs at least two repeats on both sides.".to_owned()
         }
         true => "Every number is the same constant on both sides.".to_owned(),
         false => findings(comparison),
     };
-    format!("{settings} {said}{}", lost(comparison))
+    format!("{settings} {text}{}", lost(comparison))
 }
 
 fn settings(comparison: &Comparison) -> String {
@@ -52,14 +52,14 @@ fn settings(comparison: &Comparison) -> String {
 
 fn findings(comparison: &Comparison) -> String {
     let words = [(Finding::Worse, "worse"), (Finding::Better, "better"), (Finding::Changed, "changed")];
-    let mut said: Vec<String> =
+    let mut sentences: Vec<String> =
         words.into_iter().filter_map(|(finding, word)| changes(&comparison.rows, finding, word)).collect();
-    if said.is_empty() {
-        said.push(not_shown(comparison));
+    if sentences.is_empty() {
+        sentences.push(not_shown(comparison));
     }
     if let Some(first) = comparison.rows.iter().find(|row| row.finding == Finding::Unsure) {
         let count = comparison.rows.iter().filter(|row| row.finding == Finding::Unsure).count();
-        said.push(format!(
+        sentences.push(format!(
             "{count} more would be significant as the only metric (first: {} at {}, p = {}), but is as likely by chance \
              among {} metrics.",
             first.metric,
@@ -68,7 +68,7 @@ fn findings(comparison: &Comparison) -> String {
             comparison.metrics.len()
         ));
     }
-    said.join(" ")
+    sentences.join(" ")
 }
 
 /// Describes the surest metrics: `throughput is worse at 6 of 6 points (-8.2 % to -5.1 %)`.

@@ -73,7 +73,7 @@ pub fn csv(text: &str, title: &str, axes: &[String]) -> Result<Results, ImportEr
         }
         imported.rows.push(row);
     }
-    let of = |wanted: Role| table.header.iter().zip(&roles).filter(move |(_, role)| **role == wanted);
+    let of = |selected: Role| table.header.iter().zip(&roles).filter(move |(_, role)| **role == selected);
     imported.axes = of(Role::Axis).map(|(name, _)| name.clone()).collect();
     imported.metrics = of(Role::Metric).map(|(name, _)| metric(name)).collect();
     imported.law = law(&imported);

@@ -48,11 +48,11 @@ impl Axis {
     }
 
     /// Returns round numbers, about `wanted` of them.
-    pub(super) fn ticks(&self, wanted: f64) -> Vec<f64> {
+    pub(super) fn ticks(&self, count: f64) -> Vec<f64> {
         if self.log {
             let decades = (self.high / self.low).log10();
             let steps: &[f64] = if decades <= 1.5 { &[1.0, 2.0, 5.0] } else { &[1.0] };
-            let skip = (decades / wanted).ceil().max(1.0) as i32;
+            let skip = (decades / count).ceil().max(1.0) as i32;
             let from = self.low.log10().floor() as i32;
             let exponents = (0..).map(|step| from + step * skip).take_while(|e| 10f64.powi(*e) <= self.high);
             let all = exponents.flat_map(|e| steps.iter().map(move |step| step * 10f64.powi(e)));
@@ -61,7 +61,7 @@ impl Axis {
                 .filter(|t| *t >= self.low * (1.0 - margin) && *t <= self.high * (1.0 + margin))
                 .collect();
         }
-        let step = step((self.high - self.low) / wanted);
+        let step = step((self.high - self.low) / count);
         let first = (self.low / step - 1e-9).ceil() as i64;
         let last = (self.high / step + 1e-9).floor() as i64;
         (first..=last).map(|index| index as f64 * step).collect()

@@ -238,7 +238,7 @@ fn shown(results: &Results, judged: &[Judged], (figure, plot): &Drawn) -> Figure
             PlotKind::Lines | PlotKind::Points | PlotKind::Bars | PlotKind::Box | PlotKind::Usl
         )
     };
-    let asked = plot.as_ref().filter(by_points).map(|plot| PlotSelection {
+    let selection = plot.as_ref().filter(by_points).map(|plot| PlotSelection {
         x: plot.x.clone(),
         y: plot.y.clone(),
         by: plot.group_by.clone(),
@@ -252,7 +252,7 @@ fn shown(results: &Results, judged: &[Judged], (figure, plot): &Drawn) -> Figure
     };
     let expects = judged.len().min(results.scenario.expects.len());
     let expected = plot.iter().flat_map(|plot| (0..expects).filter(|index| speaks(plot, *index))).collect();
-    FigureView { figure: figure.clone(), plot: asked, expected }
+    FigureView { figure: figure.clone(), plot: selection, expected }
 }
 
 fn axes(results: &Results) -> Vec<AxisValues> {
@@ -276,9 +276,9 @@ fn axes(results: &Results) -> Vec<AxisValues> {
 fn metrics(results: &Results) -> (Vec<MetricAxis>, usize, usize) {
     let scenario = &results.scenario;
     let measured = results.metric_names();
-    let wanted =
+    let needed =
         scenario.plots.iter().flat_map(|plot| [Some(plot.y.clone()), plot.z.clone()].into_iter().flatten());
-    let wanted = wanted.chain(scenario.expects.iter().map(|expect| expect.metric.clone()));
+    let needed = needed.chain(scenario.expects.iter().map(|expect| expect.metric.clone()));
     let declared = results.metrics.iter().flat_map(|metric| {
         let names = metric.names();
         if names.len() > 1 {
@@ -288,7 +288,7 @@ fn metrics(results: &Results) -> (Vec<MetricAxis>, usize, usize) {
         }
     });
     let mut names: Vec<String> = Vec::new();
-    for name in wanted.chain(declared) {
+    for name in needed.chain(declared) {
         if measured.contains(&name) && !names.contains(&name) {
             names.push(name);
         }

@@ -42,8 +42,8 @@ fn rows<S: Serializer>(table: &Table, serializer: S) -> Result<S::Ok, S::Error> 
     if table.columns.is_empty() {
         return serializer.serialize_none();
     }
-    let said = |column: &&(String, Column)| (0..table.rows()).any(|row| !column.1.cell(row).is_empty());
-    let shown: Vec<&(String, Column)> = table.columns.iter().filter(said).collect();
+    let has_value = |column: &&(String, Column)| (0..table.rows()).any(|row| !column.1.cell(row).is_empty());
+    let shown: Vec<&(String, Column)> = table.columns.iter().filter(has_value).collect();
     let head: Vec<&str> = shown.iter().map(|(name, _)| name.as_str()).collect();
     let row = |row| shown.iter().map(|(_, column)| column.cell(row)).collect::<Vec<String>>();
     let rows: Vec<Vec<String>> = (0..table.rows()).map(row).collect();

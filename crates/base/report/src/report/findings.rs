@@ -199,8 +199,8 @@ fn noise(results: &Results) -> Option<String> {
 
 /// Points without numbers or with a warning, with the broken limit.
 fn outcomes(results: &Results) -> Vec<String> {
-    let told = results.outcomes().into_iter().filter(|(outcome, _)| *outcome != Outcome::Ok);
-    told.map(|(outcome, count)| {
+    let shown = results.outcomes().into_iter().filter(|(outcome, _)| *outcome != Outcome::Ok);
+    shown.map(|(outcome, count)| {
         let all = results.points.len();
         let what = match outcome {
             Outcome::Ok | Outcome::Degraded => {

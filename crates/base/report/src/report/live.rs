@@ -200,8 +200,8 @@ impl LiveCampaign {
             let elsewhere = |(path, _): &&(String, Value)| self.across.as_ref() != Some(path);
             axes.into_iter().flatten().filter(elsewhere).collect()
         };
-        let wanted = axes(last.point);
-        self.windows.iter().filter(|seen| axes(seen.point) == wanted).collect()
+        let position = axes(last.point);
+        self.windows.iter().filter(|seen| axes(seen.point) == position).collect()
     }
 
     fn curve(&self, title: &str, names: &[String]) -> Figure {

@@ -158,24 +158,24 @@ mod tests {
 
     #[test]
     fn metrics_that_cannot_be_added_are_refused() {
-        let told = |from: &str, to: &str| {
+        let error = |from: &str, to: &str| {
             let rig = MockRig::default().describe();
             let text = TEXT.replace(from, to);
             Scenario::parse(&text, "t", &Overrides::default(), &[rig]).unwrap_err().to_string()
         };
-        assert!(told("send_delay_us_p50", "throughput").contains("in another unit than `y`"));
-        assert!(told("send_delay_us_p50", "rtt_us_p50").contains("occurs twice"));
-        assert!(told("send_delay_us_p50", "send_dlay_us_p50").contains("`send_delay_us_p50` is the nearest"));
-        assert!(told("\"rtt_us_p99\"", "\"loss_ratio\"").contains("`z`: `loss_ratio` is in another unit"));
+        assert!(error("send_delay_us_p50", "throughput").contains("in another unit than `y`"));
+        assert!(error("send_delay_us_p50", "rtt_us_p50").contains("occurs twice"));
+        assert!(error("send_delay_us_p50", "send_dlay_us_p50").contains("`send_delay_us_p50` is the nearest"));
+        assert!(error("\"rtt_us_p99\"", "\"loss_ratio\"").contains("`z`: `loss_ratio` is in another unit"));
     }
 
     #[test]
     fn components_have_distinguishing_names() {
-        let told = |names: &[&str]| told_apart(names);
+        let words = |names: &[&str]| told_apart(names);
         let ways = ["cell_dl.at_host_us", "cell_dl.at_midhaul_queue_us", "cell_dl.at_air_us"];
-        assert_eq!(told(&ways), ["host", "midhaul queue", "air"]);
-        assert_eq!(told(&["a_us", "a_b_us"]), ["a", "a b"]);
-        assert_eq!(told(&["rate"]), ["rate"]);
-        assert_eq!(told(&["x.a", "y.a"]), ["x", "y"]);
+        assert_eq!(words(&ways), ["host", "midhaul queue", "air"]);
+        assert_eq!(words(&["a_us", "a_b_us"]), ["a", "a b"]);
+        assert_eq!(words(&["rate"]), ["rate"]);
+        assert_eq!(words(&["x.a", "y.a"]), ["x", "y"]);
     }
 }

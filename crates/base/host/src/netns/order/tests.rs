@@ -54,8 +54,8 @@ filter add dev nic parent 10: protocol ip u32 match ip src 10.77.0.3/32 flowid 1
 filter add dev nic parent 10: protocol ip u32 match ip dst 10.77.0.3/32 flowid 10:3";
     assert_eq!(shaped, golden);
     let veth = Link { port_bps: 10_000_000_000, ..link(RankOrder::Credit { idle_bps: 20_000_000 }) };
-    let told = words("nic", &veth).join("\n");
-    assert!(told.contains("idleslope 20000 sendslope -9980000 hicredit 4 locredit -1534"), "{told}");
+    let commands = words("nic", &veth).join("\n");
+    assert!(commands.contains("idleslope 20000 sendslope -9980000 hicredit 4 locredit -1534"), "{commands}");
     // An idle slope above the rate of the link is reduced to 1 kbit/s less than that rate.
     assert!(credit(7_000_000_000, 1_000_000_000).starts_with("cbs idleslope 999999 sendslope -1 "));
 }
@@ -63,7 +63,7 @@ filter add dev nic parent 10: protocol ip u32 match ip dst 10.77.0.3/32 flowid 1
 #[test]
 fn gates_use_taprio_with_queue_per_rank() {
     // The gate of the cell is open for 100 us, then the gates of all other ranks for 900 us.
-    let told = told_to_tc(RankOrder::Gates { entries: vec![(100_000, 0b1), (900_000, 0b1111_1110)] });
+    let commands = told_to_tc(RankOrder::Gates { entries: vec![(100_000, 0b1), (900_000, 0b1111_1110)] });
     let golden = "\
 qdisc replace dev nic clsact
 qdisc replace dev nic root handle 100: taprio num_tc 3 map 0 2 2 2 1 2 2 2 2 2 2 2 2 2 2 2 queues 1@0 1@1 1@2 base-time 0 \
@@ -73,7 +73,7 @@ filter add dev nic egress protocol ip prio 1 u32 match ip dst 10.77.0.2/32 actio
 filter add dev nic egress protocol ip prio 1 u32 match ip src 10.77.0.3/32 action skbedit priority 0 ok
 filter add dev nic egress protocol ip prio 1 u32 match ip dst 10.77.0.3/32 action skbedit priority 0 ok
 filter add dev nic egress protocol all prio 2 matchall action skbedit priority 7 ok";
-    assert_eq!(told, golden);
+    assert_eq!(commands, golden);
     let queues = told_to_tc(RankOrder::Queues);
     let second = "qdisc replace dev nic root handle 100: mqprio num_tc 3 map 0 2 2 2 1 2 2 2 2 2 2 2 2 2 2 2 queues 1@0 1@1 1@2 hw 0";
     assert_eq!(queues.lines().nth(1), Some(second));
@@ -96,18 +96,18 @@ fn launch_times_use_etf_for_their_priority() {
 
 #[test]
 fn missing_kernel_option_is_named() {
-    let said = |command: &str, why: &str| {
+    let translated = |command: &str, why: &str| {
         lacking(NetnsError::Command { command: command.to_owned(), why: why.to_owned() }).to_string()
     };
     let unknown = "Error: Specified qdisc kind is unknown.";
-    let told = said("tc -n a qdisc replace dev nic root handle 100: taprio num_tc 2", unknown);
-    assert_eq!(told, "this kernel has no scheduler taprio (CONFIG_NET_SCH_TAPRIO)");
+    let message = translated("tc -n a qdisc replace dev nic root handle 100: taprio num_tc 2", unknown);
+    assert_eq!(message, "this kernel has no scheduler taprio (CONFIG_NET_SCH_TAPRIO)");
     assert!(
-        said("tc -n a qdisc replace dev nic parent 1:1 handle 10: prio bands 2", unknown)
+        translated("tc -n a qdisc replace dev nic parent 1:1 handle 10: prio bands 2", unknown)
             .contains("scheduler prio (")
     );
     assert!(
-        said("tc -n a qdisc replace dev nic parent 10:1 etf", "RTNETLINK answers: Invalid argument")
+        translated("tc -n a qdisc replace dev nic parent 10:1 etf", "RTNETLINK answers: Invalid argument")
             .contains("Invalid argument")
     );
 }

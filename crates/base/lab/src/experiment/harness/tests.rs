@@ -279,8 +279,8 @@ fn lost_location_invalidates_the_repeat() {
     point.settings.insert("load.nodes".to_owned(), Value::Int(2));
     let error = measure(&mut rig, &fake::run(&point)).0.unwrap_err();
     let places = keys::places(&fake::run(&point), "load.at").unwrap();
-    let told = format!("the rig failed: the worker of the load at {} has ended", places[1]);
-    assert_eq!((error.to_string(), error.outcome()), (told, Outcome::Invalid));
+    let message = format!("the rig failed: the worker of the load at {} has ended", places[1]);
+    assert_eq!((error.to_string(), error.outcome()), (message, Outcome::Invalid));
     let (mut rig, mut point, _) = shared(up(), &[FakeBehaviour { dies: true, ..up() }, up()]);
     point.settings.insert("load.nodes".to_owned(), Value::Int(2));
     let error = measure(&mut rig, &fake::run(&point)).0.unwrap_err().to_string();
@@ -291,9 +291,9 @@ fn lost_location_invalidates_the_repeat() {
 #[test]
 fn load_smaller_than_its_locations_is_rejected() {
     let (mut rig, point, log) = shared(up(), &[up(), up()]);
-    let told = "1 base stations cannot be divided among 2 places; at least 2 are needed";
-    assert_eq!(rig.preview(&point.settings), Some(Err(told.to_owned())));
-    assert_eq!(rig.prepare(&fake::run(&point)), Err(RigError::Rig(told.to_owned())));
+    let message = "1 base stations cannot be divided among 2 places; at least 2 are needed";
+    assert_eq!(rig.preview(&point.settings), Some(Err(message.to_owned())));
+    assert_eq!(rig.prepare(&fake::run(&point)), Err(RigError::Rig(message.to_owned())));
     assert!(!asked(&log).iter().any(|asked| asked == "load start"));
     let mut list = point.settings.clone();
     list.insert("load.at".to_owned(), Value::List(vec!["local".into(), "nowhere".into()]));

@@ -14,9 +14,9 @@ fn built_in_profiles_are_valid_and_named_as_their_files() {
         assert_eq!(peer.name, name);
         assert!(!peer.version.is_empty());
         // Only the required values are missing.
-        let asked = peer.fill.iter().filter(|(_, fill)| fill.default.is_none());
-        let said: Vec<_> = asked.map(|(fill, _)| format!("{fill}=/x")).collect();
-        let filled = peer.filled(said.iter().map(String::as_str)).unwrap();
+        let required = peer.fill.iter().filter(|(_, fill)| fill.default.is_none());
+        let values: Vec<_> = required.map(|(fill, _)| format!("{fill}=/x")).collect();
+        let filled = peer.filled(values.iter().map(String::as_str)).unwrap();
         let speaks = &filled.dialect;
         assert!(
             !(speaks.transports.is_empty() && speaks.southbound.is_empty() && speaks.n4.is_empty()),
@@ -39,7 +39,7 @@ fn invalid_profiles_are_reported() {
 
 #[test]
 fn profile_errors_name_line_key_and_allowed_values() {
-    for (rest, said) in [
+    for (rest, words) in [
         ("[run]\nstrat = [\"x\"]", &["line 5", "strat", "start"][..]),
         ("[run]\neach = \"point\"", &["line 5", "point", "`repeat` or `campaign`"]),
         ("[run]\ngrace = \"5\"", &["\"5\" must be a time such as"]),
@@ -55,7 +55,7 @@ fn profile_errors_name_line_key_and_allowed_values() {
         ),
     ] {
         let error = profile(rest).unwrap_err();
-        assert!(said.iter().all(|word| error.contains(word)), "{rest}: {error}");
+        assert!(words.iter().all(|word| error.contains(word)), "{rest}: {error}");
     }
 }
 
