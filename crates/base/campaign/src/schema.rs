@@ -191,7 +191,7 @@ impl Kind {
                 accepted.map(Value::List).ok_or_else(|| self.allowed())
             }
             (Self::OneOrMore(kind), one) => kind.accept(one).map_err(|_| self.allowed()),
-            (_, Value::List(_)) => Err(format!("{}, and one alone", self.allowed())),
+            (_, Value::List(_)) => Err(format!("{}, not a list", self.allowed())),
             _ => Err(self.allowed()),
         }
     }
@@ -343,6 +343,6 @@ mod tests {
         for wrong in [Value::Int(7), Value::List(Vec::new())] {
             assert_eq!(places.accept(&wrong), Err(allowed.clone()));
         }
-        assert_eq!(Kind::Text.accept(&two), Err("text in quotes, and one alone".to_owned()));
+        assert_eq!(Kind::Text.accept(&two), Err("text in quotes, not a list".to_owned()));
     }
 }

@@ -299,7 +299,7 @@ mod tests {
         assert_eq!([machine, chroot, ""].map(has_root), [true, false, false]);
     }
 
-    fn said(to: Confinement, group: Option<&Group>, script: &str) -> String {
+    fn output_of(to: Confinement, group: Option<&Group>, script: &str) -> String {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", script]).env_clear().current_dir("/").stdin(Stdio::null());
         confine(&mut command, to, group).unwrap();
@@ -323,7 +323,7 @@ mod tests {
             return;
         }
         let to = confinement(65_101, false);
-        let output = said(
+        let output = output_of(
             to,
             None,
             "id -u; id -g; id -G; ulimit -n; grep NoNewPrivs /proc/self/status; tail -n +3 /proc/net/dev; umask; \
@@ -398,8 +398,8 @@ mod tests {
         // Each `x` is doubled in the shell's memory.
         let script = "x=0123456789abcdef; i=0; while [ $i -lt 24 ]; do x=$x$x; i=$((i+1)); done; echo had it";
         for group in [None, group.as_ref()] {
-            let told = said(to, group, script);
-            assert!(!told.contains("had it"), "{told:.200}");
+            let output = output_of(to, group, script);
+            assert!(!output.contains("had it"), "{output:.200}");
         }
         if let Some(group) = group {
             assert!(group.struck().memory > 0, "{:?}", group.struck());

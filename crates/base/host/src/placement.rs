@@ -154,8 +154,8 @@ mod tests {
 
     #[test]
     fn pinned_to_all_cpus_counts_as_unpinned() {
-        let said = Machine::new("all").remarks(&[0, 1, 2, 3], 7, "veth0");
-        assert!(said[0].contains("may run on CPU 1 only"), "{said:?}");
+        let sentences = Machine::new("all").remarks(&[0, 1, 2, 3], 7, "veth0");
+        assert!(sentences[0].contains("may run on CPU 1 only"), "{sentences:?}");
     }
 
     #[test]

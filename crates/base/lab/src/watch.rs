@@ -93,12 +93,12 @@ impl ProcessWatch {
         let over = seen.stops.iter().map(|(who, from, to)| (who, *from, *to));
         let still = seen.stopped.values().map(|(who, from)| (who, *from, now));
         let within = over.chain(still).filter(|(_, _, to)| *to > window);
-        let told = within.map(|(who, from, to)| Stopped {
+        let stops = within.map(|(who, from, to)| Stopped {
             who: format!("{} ({who})", self.name),
             from_s: from.saturating_duration_since(window).as_secs_f64(),
             seconds: (to - from.max(window)).as_secs_f64(),
         });
-        told.collect()
+        stops.collect()
     }
 
     /// Ends the watch. Returns the process that we started if it still runs; the caller is then responsible for it.

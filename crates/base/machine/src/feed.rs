@@ -323,8 +323,8 @@ mod tests {
         publish(&feed, at(12), 0, "mac");
         publish(&feed, at(13), 0, "mac");
         assert_eq!(feed.counts(), FeedCounts { listeners: 1, lines: all, dropped: all, let_go: 1 });
-        let told = [next(&mut deaf), next(&mut deaf), next(&mut deaf)];
-        assert_eq!(told, [Some(Line::Dropped(all)), Some(Line::LetGo), None]);
+        let received = [next(&mut deaf), next(&mut deaf), next(&mut deaf)];
+        assert_eq!(received, [Some(Line::Dropped(all)), Some(Line::LetGo), None]);
     }
 
     #[test]

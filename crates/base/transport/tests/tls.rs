@@ -27,8 +27,8 @@ impl Authority {
         Self { issuer: Issuer::new(params, key), file, folder: folder.to_owned() }
     }
 
-    /// Returns an identity with a certificate of this authority for these names, which trusts `believed`.
-    fn somebody(&self, names: &[&str], expired: bool, believed: &Self) -> WatchedIdentity {
+    /// Returns an identity with a certificate of this authority for these names, which trusts `trusted`.
+    fn identity(&self, names: &[&str], expired: bool, trusted: &Self) -> WatchedIdentity {
         let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
         let mut params = CertificateParams::new(names.clone()).unwrap();
         if expired {
@@ -40,12 +40,12 @@ impl Authority {
         let secret = stem.with_extension("key");
         fs::write(&certificate, params.signed_by(&key, &self.issuer).unwrap().pem()).unwrap();
         fs::write(&secret, key.serialize_pem()).unwrap();
-        Identity::watch(&certificate, &secret, &believed.file).unwrap()
+        Identity::watch(&certificate, &secret, &trusted.file).unwrap()
     }
 }
 
 /// Returns the error of a client that connects as `client` to `address`, from connecting or from its first read.
-async fn heard(client: WatchedIdentity, address: &Address) -> Result<(), String> {
+async fn client_error(client: WatchedIdentity, address: &Address) -> Result<(), String> {
     identify(client);
     let stream = connect(address, &SocketOptions::default()).await.map_err(|error| error.to_string())?;
     let mut reader = FrameReader::default();
@@ -66,8 +66,8 @@ fn only_valid_certificates_are_accepted() {
     fs::create_dir_all(&folder).unwrap();
     let ours = Authority::new(&folder, "ours");
     let others = Authority::new(&folder, "others");
-    let ric = ours.somebody(&["127.0.0.1", "ric.lab"], false, &ours);
-    let node = || ours.somebody(&["gnb-1.lab"], false, &ours);
+    let ric = ours.identity(&["127.0.0.1", "ric.lab"], false, &ours);
+    let node = || ours.identity(&["gnb-1.lab"], false, &ours);
     let address: Address = "tls://127.0.0.1:0".parse().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -82,28 +82,28 @@ fn only_valid_certificates_are_accepted() {
         let listener = Listener::bind(&address, &options).await.unwrap();
         let bound = listener.address().clone();
         // An accepted peer is named by its certificate.
-        let ((), arrived) = tokio::join!(async { heard(node(), &bound).await.unwrap() }, listener.accept());
+        let ((), arrived) = tokio::join!(async { client_error(node(), &bound).await.unwrap() }, listener.accept());
         let (_stream, peer) = arrived.unwrap();
         assert!(peer.starts_with("tls://127.0.0.1:") && peer.ends_with(" as gnb-1.lab"), "{peer}");
 
         let refused = async {
-            let told = |client, words: &'static str| {
+            let assert_refused = |client, words: &'static str| {
                 let bound = &bound;
                 async move {
-                    let heard = heard(client, bound).await.unwrap_err();
-                    assert!(heard.contains(words), "{heard}");
+                    let error = client_error(client, bound).await.unwrap_err();
+                    assert!(error.contains(words), "{error}");
                 }
             };
-            told(ours.somebody(&["late.lab"], true, &ours), "calls our certificate expired").await;
-            told(others.somebody(&["gnb-2.lab"], false, &ours), "is unknown to the peer").await;
-            told(ours.somebody(&["gnb-3.lab"], false, &others), "signed by an unknown authority").await;
+            assert_refused(ours.identity(&["late.lab"], true, &ours), "calls our certificate expired").await;
+            assert_refused(others.identity(&["gnb-2.lab"], false, &ours), "is unknown to the peer").await;
+            assert_refused(ours.identity(&["gnb-3.lab"], false, &others), "signed by an unknown authority").await;
             // A peer without TLS shows no certificate; the listener keeps working.
             let Address::Tls { port, .. } = bound else { unreachable!() };
             let plain: Address = format!("tcp://127.0.0.1:{port}").parse().unwrap();
             let plain = connect(&plain, &options).await.unwrap();
             plain.try_write_vectored(&[std::io::IoSlice::new(&[0, 0, 0, 1, 7])]).unwrap();
             bare(port).await;
-            heard(node(), &bound).await.unwrap();
+            client_error(node(), &bound).await.unwrap();
         };
         let arrival = async {
             let (_stream, peer) = listener.accept().await.unwrap();
@@ -114,18 +114,18 @@ fn only_valid_certificates_are_accepted() {
 
         // The certificate of the listener must match the host of the address and be valid.
         for (wrong, words) in [
-            (ours.somebody(&["elsewhere.lab"], false, &ours), "for another name"),
-            (ours.somebody(&["127.0.0.1"], true, &ours), "certificate has expired"),
+            (ours.identity(&["elsewhere.lab"], false, &ours), "for another name"),
+            (ours.identity(&["127.0.0.1"], true, &ours), "certificate has expired"),
         ] {
             identify(wrong);
             let listener = Listener::bind(&address, &options).await.unwrap();
             let bound = listener.address().clone();
-            let told = async { heard(node(), &bound).await.unwrap_err() };
-            let told = tokio::select! {
-                told = told => told,
+            let error = async { client_error(node(), &bound).await.unwrap_err() };
+            let error = tokio::select! {
+                error = error => error,
                 _ = listener.accept() => panic!("a client has taken a wrong certificate"),
             };
-            assert!(told.contains(words) && told.contains("tls://127.0.0.1"), "{told}");
+            assert!(error.contains(words) && error.contains("tls://127.0.0.1"), "{error}");
         }
     });
     let error = Identity::watch(&folder.join("nobody"), &folder.join("nobody"), &ours.file).unwrap_err();
@@ -142,13 +142,13 @@ async fn bare(port: u16) {
     let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     let config = config.unwrap().with_root_certificates(roots).with_no_client_auth();
-    let heard = tokio::task::spawn_blocking(move || {
+    let received = tokio::task::spawn_blocking(move || {
         let name = ServerName::try_from("127.0.0.1").unwrap();
         let mut session = rustls::ClientConnection::new(std::sync::Arc::new(config), name).unwrap();
         let mut socket = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
         let mut stream = rustls::Stream::new(&mut session, &mut socket);
         std::io::Read::read(&mut stream, &mut [0; 1]).unwrap_err().to_string()
     });
-    let heard = heard.await.unwrap();
-    assert!(heard.contains("CertificateRequired"), "{heard}");
+    let received = received.await.unwrap();
+    assert!(received.contains("CertificateRequired"), "{received}");
 }

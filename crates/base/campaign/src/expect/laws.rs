@@ -77,18 +77,18 @@ fn within(interval: Option<(f64, f64)>, (low, high): AllowedRange) -> LawOutcome
 fn above_zero(difference: &Number, confidence: f64) -> LawOutcome {
     match within(difference.estimate.interval(confidence), (0.0, f64::INFINITY)) {
         LawOutcome::Holds if difference.estimate.value <= 0.0 => LawOutcome::Broken,
-        told => told,
+        outcome => outcome,
     }
 }
 
 /// Combines several conditions: one broken condition breaks all, one unclear condition makes all unclear.
-fn all(told: impl IntoIterator<Item = LawOutcome>) -> LawOutcome {
-    let weight = |told: &LawOutcome| match told {
+fn all(outcomes: impl IntoIterator<Item = LawOutcome>) -> LawOutcome {
+    let weight = |outcome: &LawOutcome| match outcome {
         LawOutcome::Holds => 0,
         LawOutcome::Unclear(_) => 1,
         LawOutcome::Broken => 2,
     };
-    told.into_iter().max_by_key(weight).unwrap_or(LawOutcome::Holds)
+    outcomes.into_iter().max_by_key(weight).unwrap_or(LawOutcome::Holds)
 }
 
 fn around(value: f64, tolerance: f64) -> AllowedRange {

@@ -73,10 +73,10 @@ fn interval_wider_than_tolerance_is_inconclusive() {
         )
     };
     let expects = [at(900.0, 0.001), at(1200.0, 0.001), at(1000.0, 100.0), at(1e6, 0.001)].concat();
-    let told: Vec<Verdict> =
+    let verdicts: Vec<Verdict> =
         verdicts_at(0.2, 2, false, &expects).into_iter().map(|(verdict, _)| verdict).collect();
     use Verdict::{Fails, Holds, Inconclusive};
-    assert_eq!(told, [Inconclusive, Inconclusive, Holds, Fails]);
+    assert_eq!(verdicts, [Inconclusive, Inconclusive, Holds, Fails]);
 }
 
 /// Laws tested at 1 worker (1,000 per second) and at 10 (5,263).
@@ -98,18 +98,18 @@ fn laws(noise: f64, repeats: u32) -> Vec<(Verdict, String)> {
 fn law_holds_only_with_its_whole_interval() {
     use Verdict::{Holds, Inconclusive};
     let of =
-        |told: Vec<(Verdict, String)>| -> Vec<Verdict> { told.into_iter().map(|(own, _)| own).collect() };
+        |found: Vec<(Verdict, String)>| -> Vec<Verdict> { found.into_iter().map(|(own, _)| own).collect() };
     assert_eq!(of(laws(0.01, 5)), [Holds; 5]);
     let alone = laws(0.01, 1);
-    for (verdict, told) in &alone {
-        assert_eq!(*verdict, Inconclusive, "{told}");
-        assert!(told.contains("one repeat shows no spread"), "{told}");
+    for (verdict, reason) in &alone {
+        assert_eq!(*verdict, Inconclusive, "{reason}");
+        assert!(reason.contains("one repeat shows no spread"), "{reason}");
     }
     // Without noise the number is the same whenever it is measured.
     assert_eq!(of(laws(0.0, 1)), [Holds; 5]);
     let noisy = laws(0.4, 3);
     assert_eq!(of(noisy.clone()), [Inconclusive; 5], "{noisy:#?}");
-    assert!(noisy.iter().all(|(_, told)| told.contains("lies on both sides")), "{noisy:#?}");
+    assert!(noisy.iter().all(|(_, reason)| reason.contains("lies on both sides")), "{noisy:#?}");
 }
 
 /// Both points of a repeat share a seed. A kappa that is 1.5 times as large changes the metric by far less
@@ -130,9 +130,9 @@ fn paired_repeats_detect_smaller_changes() {
     let order = "along = \"sut.kappa\"\norder = [0.0002, 0.0003]";
     let less = "where = { \"sut.kappa\" = 0.0003 }\nagainst = { \"sut.kappa\" = 0.0002 }\nat_most = 0.99";
     let same = "where = { \"sut.build\" = \"b\" }\nagainst = { \"sut.build\" = \"a\" }\nat_least = 1.01";
-    for (law, told) in [(order, Holds), (less, Holds), (same, Differs)] {
+    for (law, expected) in [(order, Holds), (less, Holds), (same, Differs)] {
         let paired = verdicts(true, law);
-        assert_eq!(paired.0, told, "{paired:?}");
+        assert_eq!(paired.0, expected, "{paired:?}");
     }
     // Every repeat has the ratio (1 + 20 * 19 * 0.0002) / (1 + 20 * 19 * 0.0003).
     let ratio = verdicts(true, less).1;

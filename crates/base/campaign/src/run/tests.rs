@@ -446,8 +446,8 @@ fn every_window_is_reported_with_the_searched_setting() {
         .filter_map(|event| if let Event::Measured { window, .. } = event { Some(window) } else { None })
         .collect();
     assert!(!tried.is_empty(), "{:?}", results.points[0].reason());
-    let told: Vec<f64> = windows.iter().filter_map(|window| window.settings["load.rate"].number()).collect();
-    assert_eq!(told, tried.iter().map(|trial| trial.load).collect::<Vec<_>>());
+    let loads: Vec<f64> = windows.iter().filter_map(|window| window.settings["load.rate"].number()).collect();
+    assert_eq!(loads, tried.iter().map(|trial| trial.load).collect::<Vec<_>>());
     assert!(windows.iter().all(|window| window.metrics.contains_key("rtt_us_p99")));
 }
 

@@ -253,7 +253,7 @@ mod tests {
     use super::*;
     use std::task::{Context, Poll, Waker};
 
-    fn heard(listener: &mut FeedReceiver) -> Vec<(String, String)> {
+    fn received(listener: &mut FeedReceiver) -> Vec<(String, String)> {
         let mut all = Vec::new();
         while let Poll::Ready(Some(line)) = listener.poll_next(&mut Context::from_waker(Waker::noop())) {
             let Line::Named(event, data) = line else { panic!("{line:?}") };
@@ -274,10 +274,10 @@ mod tests {
         let mut page = board.listen().unwrap();
         let line = |event: &str, data: &str| (event.to_owned(), data.to_owned());
         let first = vec![line("now", "2"), line("points", "[[0,\"a\"],[1,\"b\"]]"), line("samples", "[5]")];
-        assert_eq!(heard(&mut page), first);
+        assert_eq!(received(&mut page), first);
         board.place("points", 1, &"c");
         board.add("samples", &6);
-        assert_eq!(heard(&mut page), [line("points", "[[1,\"c\"]]"), line("samples", "[6]")]);
+        assert_eq!(received(&mut page), [line("points", "[[1,\"c\"]]"), line("samples", "[6]")]);
     }
 
     #[test]
@@ -285,7 +285,7 @@ mod tests {
         let board = StatusBoard::default();
         (0..ROW_MAX + 3).for_each(|n| board.add("samples", &n));
         let mut page = board.listen().unwrap();
-        let (_, row) = heard(&mut page).pop().unwrap();
+        let (_, row) = received(&mut page).pop().unwrap();
         let row: Vec<usize> = serde_json::from_str(&row).unwrap();
         assert_eq!((row.len(), row[0]), (ROW_MAX, 3));
     }

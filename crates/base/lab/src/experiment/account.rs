@@ -109,15 +109,15 @@ mod tests {
             let settings = [("sut.type", kind), ("sut.peer", peer), ("sut.e2", e2), ("sut.e42", e2)];
             refused(&settings.map(|(path, text)| (path.to_owned(), Value::Text(text.to_owned()))).into())
         };
-        let told = of("external", "flexric", "unix:///run/e2").unwrap();
-        assert!(told.contains("speaks sctp, shim, tcp and not unix"), "{told}");
+        let reason = of("external", "flexric", "unix:///run/e2").unwrap();
+        assert!(reason.contains("speaks sctp, shim, tcp and not unix"), "{reason}");
         // These are addresses of a gateway in front of the controller.
         assert_eq!(of("external", "flexric", "tcp://10.0.0.9:36421"), None);
         assert_eq!(of("external", "flexric", "shim:///run/e2/10.0.0.9:36421"), None);
         assert_eq!(of("external", "ranlab", "tcp://10.0.0.9:36421"), None);
         assert_eq!(of("ranlab", "flexric", "tcp://10.0.0.9:36421"), None);
         assert!(of("external", "flexran2", "tcp://10.0.0.9:36421").unwrap().contains("no profile"));
-        let told = of("external", "flexric", "sctp://10.0.0.9:36421");
-        assert_eq!(told.is_some(), ranlab_net::sctp_support().is_err(), "{told:?}");
+        let reason = of("external", "flexric", "sctp://10.0.0.9:36421");
+        assert_eq!(reason.is_some(), ranlab_net::sctp_support().is_err(), "{reason:?}");
     }
 }

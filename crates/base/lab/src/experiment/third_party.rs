@@ -194,22 +194,22 @@ pub fn remarks(results: &Results) -> Vec<String> {
     let points = results.points.iter().map(|point| &point.point.settings);
     let named =
         points.filter_map(|settings| Some((settings.get(PEER)?.text()?, settings.contains_key("sut.rest"))));
-    let mut told = Vec::new();
-    for (name, asked) in named.collect::<BTreeSet<_>>() {
+    let mut sentences = Vec::new();
+    for (name, has_query) in named.collect::<BTreeSet<_>>() {
         // A profile that no longer exists gives no remarks.
         let Ok(peer) = SystemProfile::load(name) else { continue };
         let of = format!("{} {}", peer.title, peer.version);
-        if peer.read_back.is_empty() && !asked {
-            told.push(format!("{of} is not queried; its responses are the only evidence."));
+        if peer.read_back.is_empty() && !has_query {
+            sentences.push(format!("{of} is not queried; its responses are the only evidence."));
         }
         let runs = || results.points.iter().flat_map(|point| &point.runs);
         let recorded =
             |one: &&UnreliableMetric| runs().any(|run| run.recording.metrics.contains_key(&one.metric));
         for UnreliableMetric { metric, why } in peer.distrust.iter().filter(recorded) {
-            told.push(format!("`{metric}` is unreliable for {of}: {why}."));
+            sentences.push(format!("`{metric}` is unreliable for {of}: {why}."));
         }
     }
-    told
+    sentences
 }
 
 /// Command of a profile that will be run.
@@ -282,10 +282,10 @@ pub fn commands(plan: &Plan) -> Result<Vec<PlannedCommand>, PeerError> {
 pub fn notes(plan: &Plan) -> Vec<String> {
     let peers =
         plan.points.iter().filter_map(|point| SystemProfile::load(point.settings.get(PEER)?.text()?).ok());
-    let told: BTreeSet<String> = peers
+    let sentences: BTreeSet<String> = peers
         .flat_map(|peer| peer.notes.into_iter().map(move |note| format!("{}: {note}", peer.name)))
         .collect();
-    told.into_iter().collect()
+    sentences.into_iter().collect()
 }
 
 fn when(name: &str, each: Each, runs_already: bool) -> &'static str {

@@ -403,12 +403,12 @@ fn rings(socket: &OwnedFd, size: u32) -> Result<Rings, XskError> {
     }
     // SAFETY: integers, for which all zeroes is a valid value.
     let mut offsets: libc::xdp_mmap_offsets = unsafe { std::mem::zeroed() };
-    let told = get(socket, libc::XDP_MMAP_OFFSETS, &mut offsets).map_err(step("asking where rings are"))?;
-    if told != size_of_val(&offsets) {
+    let written = get(socket, libc::XDP_MMAP_OFFSETS, &mut offsets).map_err(step("asking where rings are"))?;
+    if written != size_of_val(&offsets) {
         // Before Linux 5.4 there are no flags and no wake-up request.
         return Err(XskError::Absent);
     }
-    let producer = |told: &libc::xdp_ring_offset| Layout::from(told);
+    let producer = |offset: &libc::xdp_ring_offset| Layout::from(offset);
     let failed = step("mapping a ring");
     let map = |octets: Option<usize>, offset: u64| {
         let octets = octets.ok_or(io::ErrorKind::InvalidData)?;

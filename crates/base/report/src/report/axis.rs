@@ -47,7 +47,7 @@ impl Axis {
         self.pixels.0 + (share.clamp(0.0, 1.0) * f64::from(self.pixels.1 - self.pixels.0)).round() as i32
     }
 
-    /// Returns round numbers, about `wanted` of them.
+    /// Returns round numbers, about `count` of them.
     pub(super) fn ticks(&self, count: f64) -> Vec<f64> {
         if self.log {
             let decades = (self.high / self.low).log10();

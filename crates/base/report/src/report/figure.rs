@@ -187,12 +187,12 @@ impl Serialize for Form {
 impl Serialize for Sample {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let all = [self.x, self.y, self.low, self.high, self.ends.0, self.ends.1];
-        let said = match (self.ends == (self.low, self.high), self.low == self.y && self.high == self.y) {
+        let length = match (self.ends == (self.low, self.high), self.low == self.y && self.high == self.y) {
             (true, true) => 2,
             (true, false) => 4,
             (false, _) => 6,
         };
-        serializer.collect_seq(&all[..said])
+        serializer.collect_seq(&all[..length])
     }
 }
 

@@ -51,15 +51,15 @@ impl<DB: DrawingBackend> Canvas<'_, DB> {
             return Vec::new();
         }
         ends.sort_by_key(|(y, ..)| *y);
-        let wanted: Vec<i32> = ends.iter().map(|(y, ..)| *y).collect();
+        let heights: Vec<i32> = ends.iter().map(|(y, ..)| *y).collect();
         for index in 1..ends.len() {
             ends[index].0 = ends[index].0.max(ends[index - 1].0 + self.px(END_GAP));
         }
         // Moves the labels that were pushed down together up by half of that distance.
-        let moved = ends.iter().zip(&wanted).map(|(end, wanted)| end.0 - wanted).max().unwrap_or(0);
+        let moved = ends.iter().zip(&heights).map(|(end, height)| end.0 - height).max().unwrap_or(0);
         ends.iter_mut().for_each(|end| end.0 -= moved / 2);
         let far =
-            ends.iter().zip(&wanted).any(|(end, wanted)| (end.0 - wanted).abs() > self.px(END_MOVED_MAX));
+            ends.iter().zip(&heights).any(|(end, height)| (end.0 - height).abs() > self.px(END_MOVED_MAX));
         if far { Vec::new() } else { ends }
     }
 

@@ -26,7 +26,7 @@ pub(super) fn falls(results: &Results, plot: &Plot, groups: &[Group<'_>], figure
         .collect();
     let adds = |station: &usize| added.iter().any(|own| own[*station].is_some_and(|mean| mean != 0.0));
     let stations: Vec<usize> = (0..metrics.len()).filter(adds).collect();
-    let names = told_apart(&metrics);
+    let names = distinguishing_words(&metrics);
     let shown = stations.iter().map(|station| names[*station].clone());
     figure.x = Across::Names(shown.chain([IN_ALL.to_owned()]).collect());
     figure.x_label.clone_from(&plot.x);
@@ -75,7 +75,7 @@ fn bounds(most: &[Option<f64>], figure: &mut Figure) {
 }
 
 /// Returns the distinguishing words of names, without the common beginning and end. A single name is unchanged.
-fn told_apart(names: &[&str]) -> Vec<String> {
+fn distinguishing_words(names: &[&str]) -> Vec<String> {
     let parts: Vec<Vec<&str>> = names.iter().map(|name| name.split_inclusive(['.', '_']).collect()).collect();
     let shortest = parts.iter().map(Vec::len).min().unwrap_or(0);
     let shared = |at: &dyn Fn(&[&str]) -> usize| {
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn components_have_distinguishing_names() {
-        let words = |names: &[&str]| told_apart(names);
+        let words = |names: &[&str]| distinguishing_words(names);
         let ways = ["cell_dl.at_host_us", "cell_dl.at_midhaul_queue_us", "cell_dl.at_air_us"];
         assert_eq!(words(&ways), ["host", "midhaul queue", "air"]);
         assert_eq!(words(&["a_us", "a_b_us"]), ["a", "a b"]);

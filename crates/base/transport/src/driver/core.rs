@@ -21,7 +21,7 @@ const ACCEPT_REST: Duration = Duration::from_millis(100);
 /// reconnects repeatedly.
 const BOUNDED_REST: Duration = Duration::from_millis(20);
 /// Minimum interval between two log lines about refused connections at a listener.
-const TOLD_EVERY: Duration = Duration::from_secs(1);
+const REFUSAL_LOG_INTERVAL: Duration = Duration::from_secs(1);
 
 type Events<E> = Box<dyn FnMut(E) -> ReadInterest>;
 
@@ -51,18 +51,18 @@ struct Inner<M: Machine> {
 /// Rate-limits the log line for refused connections.
 #[derive(Default)]
 struct RefusalLog {
-    told: Option<Time>,
-    untold: u64,
+    logged_at: Option<Time>,
+    unlogged: u64,
 }
 
 impl RefusalLog {
     fn log(&mut self, peer: &str) {
-        if self.told.is_some_and(|told| now().since(told) < TOLD_EVERY) {
-            self.untold += 1;
+        if self.logged_at.is_some_and(|logged_at| now().since(logged_at) < REFUSAL_LOG_INTERVAL) {
+            self.unlogged += 1;
             return;
         }
-        let before = std::mem::take(&mut self.untold);
-        self.told = Some(now());
+        let before = std::mem::take(&mut self.unlogged);
+        self.logged_at = Some(now());
         tracing::warn!(peer, before, "connection refused: the peer is not allowed, or the limit of connections is reached");
     }
 }

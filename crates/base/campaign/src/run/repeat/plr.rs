@@ -93,7 +93,7 @@ fn describe_result(
         format_span(budget)
     );
     if own.wavers.is_some() {
-        text.push_str("; trials differ as if the system had another capacity in each, and not by packets that are lost each for itself");
+        text.push_str("; trials differ as if the capacity changed from trial to trial, instead of by independent packet losses");
     }
     let (above, below) = machine.open(own);
     if let Some(load) = machine.unsent() {

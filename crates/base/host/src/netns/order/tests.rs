@@ -9,13 +9,13 @@ fn link(order: RankOrder) -> Link<'static> {
     Link { rate_bps: 100_000_000, queue_bytes: 500_000, port_bps: 0, order, rank: 0, ranks: &RANKED }
 }
 
-fn told_to_tc(order: RankOrder) -> String {
+fn commands_for(order: RankOrder) -> String {
     words("nic", &link(order)).join("\n")
 }
 
 #[test]
 fn strict_priority_and_rounds_use_htb_classes() {
-    let strict = told_to_tc(RankOrder::Strict);
+    let strict = commands_for(RankOrder::Strict);
     let golden = "\
 qdisc replace dev nic root handle 1: htb default 1
 class replace dev nic parent 1: classid 1:fff htb rate 100000000bit ceil 100000000bit burst 3200 cburst 3200 quantum 1514
@@ -30,7 +30,7 @@ filter add dev nic parent 1: protocol ip u32 match ip dst 10.77.0.2/32 flowid 1:
 filter add dev nic parent 1: protocol ip u32 match ip src 10.77.0.3/32 flowid 1:8
 filter add dev nic parent 1: protocol ip u32 match ip dst 10.77.0.3/32 flowid 1:8";
     assert_eq!(strict, golden);
-    let turns = told_to_tc(RankOrder::Turns { own: 9_216, other: 1_538 });
+    let turns = commands_for(RankOrder::Turns { own: 9_216, other: 1_538 });
     assert!(
         turns.contains("classid 1:1 htb rate 8kbit ceil 100000000bit prio 0")
             && turns.contains("quantum 9216"),
@@ -41,7 +41,7 @@ filter add dev nic parent 1: protocol ip u32 match ip dst 10.77.0.3/32 flowid 1:
 
 #[test]
 fn credit_shaper_uses_cbs_band_below_token_bucket() {
-    let shaped = told_to_tc(RankOrder::Credit { idle_bps: 20_000_000 });
+    let shaped = commands_for(RankOrder::Credit { idle_bps: 20_000_000 });
     let golden = "\
 qdisc replace dev nic root handle 1: tbf rate 100000000bit burst 3200 limit 500000
 qdisc replace dev nic parent 1:1 handle 10: prio bands 3 priomap 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0
@@ -63,7 +63,7 @@ filter add dev nic parent 10: protocol ip u32 match ip dst 10.77.0.3/32 flowid 1
 #[test]
 fn gates_use_taprio_with_queue_per_rank() {
     // The gate of the cell is open for 100 us, then the gates of all other ranks for 900 us.
-    let commands = told_to_tc(RankOrder::Gates { entries: vec![(100_000, 0b1), (900_000, 0b1111_1110)] });
+    let commands = commands_for(RankOrder::Gates { entries: vec![(100_000, 0b1), (900_000, 0b1111_1110)] });
     let golden = "\
 qdisc replace dev nic clsact
 qdisc replace dev nic root handle 100: taprio num_tc 3 map 0 2 2 2 1 2 2 2 2 2 2 2 2 2 2 2 queues 1@0 1@1 1@2 base-time 0 \
@@ -74,7 +74,7 @@ filter add dev nic egress protocol ip prio 1 u32 match ip src 10.77.0.3/32 actio
 filter add dev nic egress protocol ip prio 1 u32 match ip dst 10.77.0.3/32 action skbedit priority 0 ok
 filter add dev nic egress protocol all prio 2 matchall action skbedit priority 7 ok";
     assert_eq!(commands, golden);
-    let queues = told_to_tc(RankOrder::Queues);
+    let queues = commands_for(RankOrder::Queues);
     let second = "qdisc replace dev nic root handle 100: mqprio num_tc 3 map 0 2 2 2 1 2 2 2 2 2 2 2 2 2 2 2 queues 1@0 1@1 1@2 hw 0";
     assert_eq!(queues.lines().nth(1), Some(second));
     let held = "qdisc replace dev nic parent 100:1 tbf rate 100000000bit burst 3200 limit 500000";

@@ -115,7 +115,7 @@ fn measure(rig: &mut RunningExperiment<Two>, run: &Run<'_>) -> (Result<Outcome, 
     (outcome, recorder.finish())
 }
 
-fn asked(log: &Log) -> Vec<String> {
+fn requests(log: &Log) -> Vec<String> {
     std::mem::take(&mut log.lock().unwrap())
 }
 
@@ -124,20 +124,20 @@ fn components_start_in_order_and_stop_in_reverse() {
     let (mut rig, point, log) = two(up(), up());
     let run = fake::run(&point);
     rig.prepare(&run).unwrap();
-    assert_eq!(asked(&log), ["system start", "load start"]);
+    assert_eq!(requests(&log), ["system start", "load start"]);
     rig.warm_up(&run).unwrap();
-    assert!(asked(&log).is_empty(), "no warm-up was asked for");
+    assert!(requests(&log).is_empty(), "no warm-up was requested");
     let (outcome, recording) = measure(&mut rig, &run);
     assert_eq!(outcome, Ok(Outcome::Degraded));
-    assert_eq!(asked(&log), ["system begin", "load begin", "load end", "system end"]);
+    assert_eq!(requests(&log), ["system begin", "load begin", "load end", "system end"]);
     assert_eq!((recording.metrics["sent"], recording.metrics[TOOL_CORES]), (7.0, 0.5));
     // Both run on one machine, and their CPU time does not count as foreign.
     assert_eq!(recording.metrics["host.other_cores"], 0.0);
     assert!(!recording.metrics.contains_key(account::CPU_CORES), "the rig does not declare this metric");
     rig.tear_down();
-    assert_eq!(asked(&log), ["load stop", "system stop"]);
+    assert_eq!(requests(&log), ["load stop", "system stop"]);
     rig.tear_down();
-    assert!(asked(&log).is_empty());
+    assert!(requests(&log).is_empty());
 }
 
 #[test]
@@ -162,14 +162,14 @@ fn late_load_makes_a_repeat_invalid() {
 fn search_restarts_changed_component_and_dependents() {
     let (mut rig, point, log) = two(up(), up());
     rig.prepare(&fake::run(&point)).unwrap();
-    asked(&log);
+    requests(&log);
     let trial = |rig: &mut RunningExperiment<Two>, path: &str| {
         let mut point = point.clone();
         point.settings.insert(path.to_owned(), Value::Int(2));
         let mut run = fake::run(&point);
         run.warm_up = Duration::from_millis(1);
         measure(rig, &run).0.unwrap();
-        asked(&log).join(", ")
+        requests(&log).join(", ")
     };
     let window = "system begin, load begin, load end, system end";
     assert_eq!(trial(&mut rig, "load.unused"), window);
@@ -190,7 +190,7 @@ fn component_death_ends_the_window_with_an_error() {
     let (outcome, recording) = measure(&mut rig, &run);
     assert_eq!(outcome, Err(RigError::Sut("the system has ended".to_owned())));
     assert!(recording.metrics.is_empty());
-    assert!(!asked(&log).iter().any(|asked| asked.ends_with("end")));
+    assert!(!requests(&log).iter().any(|request| request.ends_with("end")));
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn failed_start_is_an_error_of_the_system() {
         "{error}"
     );
     drop(rig);
-    assert_eq!(asked(&log), ["system start", "system stop"]);
+    assert_eq!(requests(&log), ["system start", "system stop"]);
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn stop_during_warm_up_stops_all_components() {
     assert_eq!(rig.warm_up(&run), Err(RigError::Stopped));
     rig.tear_down();
     let expected = ["system start", "load start", "system begin", "load begin", "load stop", "system stop"];
-    assert_eq!(asked(&log), expected);
+    assert_eq!(requests(&log), expected);
 }
 
 #[test]
@@ -266,11 +266,11 @@ fn divided_load_behaves_like_one_load() {
     assert_eq!((metric("sent"), metric(TOOL_CORES), metric("tool.cpu_cores_busiest")), (11.0, 0.625, 0.5));
     let of = |what| [what, what];
     let expected = [&["system start"], &of("load start")[..], &["system begin"], &of("load begin")].concat();
-    let asked = asked(&log);
-    assert_eq!(asked, [&expected[..], &of("load end"), &["system end"]].concat());
+    let requests = requests(&log);
+    assert_eq!(requests, [&expected[..], &of("load end"), &["system end"]].concat());
     // A search that changes neither component keeps both running.
     measure(&mut rig, &run).0.unwrap();
-    assert!(!log.lock().unwrap().iter().any(|asked| asked.ends_with("start")));
+    assert!(!log.lock().unwrap().iter().any(|request| request.ends_with("start")));
 }
 
 #[test]
@@ -294,7 +294,7 @@ fn load_smaller_than_its_locations_is_rejected() {
     let message = "1 base stations cannot be divided among 2 places; at least 2 are needed";
     assert_eq!(rig.preview(&point.settings), Some(Err(message.to_owned())));
     assert_eq!(rig.prepare(&fake::run(&point)), Err(RigError::Rig(message.to_owned())));
-    assert!(!asked(&log).iter().any(|asked| asked == "load start"));
+    assert!(!requests(&log).iter().any(|request| request == "load start"));
     let mut list = point.settings.clone();
     list.insert("load.at".to_owned(), Value::List(vec!["local".into(), "nowhere".into()]));
     let why = rig.preview(&list).unwrap().unwrap_err();
