@@ -27,7 +27,7 @@ named! {
 }
 
 impl Bound {
-    /// The sign in front of a number: `≥ `, `≤ `, or nothing.
+    /// Returns the sign in front of a number: `≥ `, `≤ `, or nothing.
     pub const fn sign(self) -> &'static str {
         match self {
             Self::Exact => "",
@@ -52,7 +52,7 @@ named! {
 }
 
 impl LimitedBy {
-    /// Text fragment for people.
+    /// Returns the reason as a text fragment.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Range => "the end of the searched range",
@@ -98,7 +98,7 @@ pub struct Qualified {
 }
 
 impl Qualified {
-    /// Qualifications of the numbers of a point.
+    /// Returns the qualifications of the numbers of a point.
     pub fn at(results: &Results, point: &PointResult) -> Self {
         let largest = |values: Vec<f64>| values.into_iter().reduce(f64::max);
         let unsent = results.metrics.iter().filter(|metric| metric.unsent_share);
@@ -111,7 +111,7 @@ impl Qualified {
         }
     }
 
-    /// Qualifications as text fragments; empty without qualifications.
+    /// Returns the qualifications as text fragments; empty without qualifications.
     pub fn words(&self) -> Vec<String> {
         let percent = |share: f64| short((share * 1e4).round() / 1e2);
         let noted = |share: Option<f64>| share.filter(|share| *share >= SHARE_NOTED);
@@ -249,7 +249,7 @@ fn limited_by(results: &Results, point: &PointResult, name: &str, bound: Bound) 
 /// they were sent, and up to 1 % may be missing.
 const RANGE_END: f64 = 0.011;
 
-/// A mean with the half width of its interval, both rounded to the precision of the interval: `1009 ± 24`.
+/// Formats a mean with the half width of its interval, both rounded to the precision of the interval: `1009 ± 24`.
 fn with_half_width(mean: f64, half: f64) -> String {
     // A half width below the last digits of the mean is a rounding error, not an interval.
     if half.is_nan() || half <= mean.abs() * 1e-12 || !half.is_finite() || !mean.is_finite() {

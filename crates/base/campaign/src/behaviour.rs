@@ -56,8 +56,8 @@ impl Behaviour {
     }
 }
 
-/// FNV-1a over the measured part of a scenario: the same in every process and version. A rename does not change the
-/// meaning, so the earlier names are used.
+/// Returns FNV-1a over the measured part of a scenario: the same in every process and version. A rename does not change
+/// the meaning, so the earlier names are used.
 fn digest(scenario: &Scenario, renames: &Renames) -> String {
     let Scenario { rig, settings, sweep, search, measure, quick, .. } = scenario;
     let earlier = |path| renames.earlier(path).unwrap_or(path);

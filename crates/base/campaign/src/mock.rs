@@ -130,7 +130,8 @@ fn usl(run: &Run<'_>, recorder: &mut Recorder, rng: &mut ChaCha8Rng, rate: f64) 
     recorder.judge([(Outcome::Degraded, LimitViolation::above("loss_ratio", lost, 0.0))])
 }
 
-/// A single server with exponential service fed by Poisson arrivals (M/M/1) in virtual time, started in equilibrium.
+/// Simulates a single server with exponential service fed by Poisson arrivals (M/M/1) in virtual time, started in
+/// equilibrium.
 fn queue(
     run: &Run<'_>,
     recorder: &mut Recorder,

@@ -38,9 +38,9 @@ pub fn growth(samples: &[(f64, f64)], confidence: f64) -> Option<Growth> {
     Some(Growth { exponent, half_width, n })
 }
 
-/// Returns the growth through means that have errors. The half width is the larger of two: that of the regression,
-/// from the distances of the points to the line, and the effect of the points' own errors. `None` if a point
-/// is a single repeat.
+/// Returns the growth through means that have errors. The half width is the larger of two values: the half width of the
+/// regression (from the distances of the points to the line), and the effect of the errors of the points. `None` if a
+/// point is a single repeat.
 pub fn growth_of(points: &[(f64, Estimate)], confidence: f64) -> Option<Growth> {
     let points: Vec<&(f64, Estimate)> = points.iter().filter(|(x, y)| *x > 0.0 && y.value > 0.0).collect();
     let values: Vec<(f64, f64)> = points.iter().map(|(x, y)| (*x, y.value)).collect();
@@ -88,8 +88,8 @@ mod tests {
             };
             growth_of(&[1.0, 2.0, 4.0].map(|x| (x, y(x))), 0.95).unwrap()
         };
-        // Three points on a line: the regression alone would have no error. Weights of the outer two are 1/(2
-        // ln 2), the logarithms' errors 0.1; t of 8 degrees of freedom is 2.306.
+        // Three points on a line: so the regression by itself has no error. Weights of the outer two are 1/(2 ln 2),
+        // the logarithms' errors 0.1; t of 8 degrees of freedom is 2.306.
         let width = at(Some(0.3)).half_width.unwrap();
         assert!((width - 2.306 * 0.1 / (2.0_f64.sqrt() * 2.0_f64.ln())).abs() < 1e-3, "{width}");
         assert!(at(Some(0.0)).half_width.unwrap() < 1e-9);

@@ -171,7 +171,7 @@ impl RateSearch {
         RateFound { lower: signed(lower), upper: signed(upper), unsent, precise, trials: self.trials }
     }
 
-    /// `factor`: allowed width of the interval now, relative to the final width.
+    /// Returns the next load to try. `factor` is the allowed width of the interval now, relative to the final width.
     fn next_load(&mut self, factor: f64) -> Option<f64> {
         match (self.passed, self.failed) {
             // The far ends first: a system that handles every load is decided after one trial of each phase.

@@ -341,7 +341,7 @@ fn normal(samples: &[(f64, f64)], parameters: Parameters) -> [[f64; 3]; 3] {
     matrix
 }
 
-/// Levenberg-Marquardt on the logarithms; `bounded` keeps σ and κ at 0 or above by projection.
+/// Fits by Levenberg-Marquardt on the logarithms. If `bounded`, a projection keeps σ and κ at 0 or above.
 fn descend(samples: &[(f64, f64)], start: Parameters, bounded: bool) -> Parameters {
     let cost = |parameters| residuals(samples, parameters).iter().map(|r| r * r).sum::<f64>();
     let mut best = start;
@@ -390,7 +390,7 @@ fn descend(samples: &[(f64, f64)], start: Parameters, bounded: bool) -> Paramete
     best
 }
 
-/// Inverse of a symmetric 3 by 3 matrix, scaled so that different sizes of parameters do not matter.
+/// Returns the inverse of a symmetric 3 by 3 matrix, scaled so that different sizes of parameters do not matter.
 fn inverse(matrix: [[f64; 3]; 3]) -> Option<[[f64; 3]; 3]> {
     let scale = [0, 1, 2].map(|i| if matrix[i][i] > 0.0 { 1.0 / matrix[i][i].sqrt() } else { 1.0 });
     let m = [0, 1, 2].map(|i| [0, 1, 2].map(|j| matrix[i][j] * scale[i] * scale[j]));

@@ -99,7 +99,7 @@ fn flags<C: Config>() -> impl Iterator<Item = Field> {
 }
 
 impl<C: Config> clap::Args for Flags<C> {
-    /// A flag of several components of one verb applies to all of them.
+    /// Adds the flags. If several components of a verb have the same flag, it applies to all of them.
     fn augment_args(command: Command) -> Command {
         let there = |command: &Command, field: &Field| {
             command.get_arguments().any(|argument| argument.get_id() == field.name)

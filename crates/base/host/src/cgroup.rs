@@ -173,7 +173,7 @@ fn joined(mount: &str, own: &str) -> PathBuf {
     Path::new(mount.trim_start_matches('/')).join(own.trim_start_matches('/'))
 }
 
-/// Mount point of a file system with the wanted type and options (proc(5), mountinfo).
+/// Returns the mount point of a file system with a matching type and options (proc(5), mountinfo).
 fn mount(mounts: &str, is_match: impl Fn(&str, &str) -> bool) -> Option<String> {
     mounts.lines().find_map(|line| {
         let (place, kind) = line.split_once(" - ")?;

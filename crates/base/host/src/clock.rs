@@ -1,7 +1,7 @@
 //! CPU clocks of processes and threads: nanoseconds where `/proc` counts in steps of 10 ms.
 #![allow(unsafe_code, reason = "two system calls that std lacks")]
 
-/// CPU time of a process in all its threads, including ended ones; `None` if there is no such process.
+/// Returns the CPU time of a process in all its threads, including ended ones; `None` if there is no such process.
 pub(crate) fn of_process(pid: u32) -> Option<u64> {
     let pid = libc::pid_t::try_from(pid).ok()?;
     let mut clock: libc::clockid_t = 0;
@@ -10,7 +10,7 @@ pub(crate) fn of_process(pid: u32) -> Option<u64> {
     if failed == 0 { now(clock) } else { None }
 }
 
-/// CPU time of the calling thread, nanoseconds.
+/// Returns the CPU time of the calling thread, in nanoseconds.
 pub fn of_this_thread() -> Option<u64> {
     now(libc::CLOCK_THREAD_CPUTIME_ID)
 }

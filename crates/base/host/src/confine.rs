@@ -82,7 +82,7 @@ impl User {
             .and_then(|it| Some(it).filter(|it| it.uid != 0 && it.gid != 0).ok_or_else(root))
     }
 
-    /// Processes that run as this user; not those that have ended and were not waited for.
+    /// Returns the processes that run as this user, without ended processes that were not waited for.
     pub fn processes(&self) -> Vec<u32> {
         let folders = std::fs::read_dir("/proc").into_iter().flatten().flatten();
         let pids = folders.filter_map(|folder| folder.file_name().to_str()?.parse::<u32>().ok());

@@ -194,7 +194,7 @@ fn ports(root: &Path, say: impl Fn(&str, &Path) -> Option<String>) -> Vec<String
     ports
 }
 
-/// Idle states of the first CPU; all CPUs have the same.
+/// Returns the idle states of the first CPU; all CPUs have the same states.
 fn idle_states(root: &Path) -> Vec<IdleState> {
     let folder = root.join("sys/devices/system/cpu/cpu0/cpuidle");
     let state = |index: usize| {
@@ -208,8 +208,8 @@ fn idle_states(root: &Path) -> Vec<IdleState> {
     (0..).map_while(state).filter(|(_, disabled)| !disabled).map(|(state, _)| state).collect()
 }
 
-/// Only root can read the run-time choice in debugfs; other users get it from the command line or the build
-/// options.
+/// Returns the preemption model. Only root can read the run-time choice in debugfs; other users get it from the command
+/// line or the build options.
 fn preemption(
     realtime: Option<&str>,
     debug: Option<&str>,
@@ -236,8 +236,7 @@ fn preemption(
     chosen.or_else(requested).or_else(built)
 }
 
-/// `6.1.0-53-cloud-amd64` gives `cloud`: the words of the release that are neither a number nor an
-/// architecture.
+/// Returns the words of a release that are neither a number nor an architecture: `cloud` for `6.1.0-53-cloud-amd64`.
 fn flavour(release: &str) -> String {
     let words = release.split(['-', '+']).skip(1).filter(|word| {
         let architecture = ["amd64", "arm64", "x86_64", "aarch64", "riscv64"].contains(word);
@@ -253,7 +252,7 @@ fn nodes(root: &Path) -> usize {
     names.filter(|entry| entry.file_name().to_str().is_some_and(number)).count()
 }
 
-/// The kernel lists its protocols by the names that their sockets have.
+/// Whether the kernel supports AF_XDP. The kernel lists its protocols by the names that their sockets have.
 fn af_xdp(root: &Path) -> bool {
     let listed = |text: String| text.lines().any(|line| line.split_whitespace().next() == Some("XDP"));
     fs::read_to_string(root.join("proc/net/protocols")).is_ok_and(listed)
@@ -269,7 +268,7 @@ fn sctp(root: &Path, kernel: Option<&str>) -> Sctp {
     if known { Sctp::Loadable } else { Sctp::Absent }
 }
 
-/// `name : value` of /proc/cpuinfo.
+/// Parses a line `name : value` of /proc/cpuinfo.
 fn value(line: &str, name: &str) -> Option<String> {
     let (key, value) = line.split_once(':')?;
     (key.trim() == name).then(|| value.trim().to_owned())
@@ -280,7 +279,7 @@ fn system_name(text: &str) -> Option<String> {
     Some(value.trim_matches('"').to_owned())
 }
 
-/// The bracketed word of `always [madvise] never`.
+/// Returns the bracketed word of a text such as `always [madvise] never`.
 fn chosen(text: &str) -> Option<String> {
     let (_, rest) = text.split_once('[')?;
     Some(rest.split_once(']')?.0.to_owned())
@@ -292,7 +291,7 @@ fn has_capability(status: &str, capability: u32) -> bool {
         .is_some_and(|mask| mask >> capability & 1 == 1)
 }
 
-/// `Max open files  SOFT  HARD  files`; "unlimited" is not a number and becomes `None`.
+/// Parses a line such as `Max open files  SOFT  HARD  files`. "unlimited" is not a number and becomes `None`.
 fn open_files(limits: &str, column: usize) -> Option<u64> {
     let line = limits.lines().find(|line| line.starts_with("Max open files"))?;
     line.split_whitespace().nth(column)?.parse().ok()

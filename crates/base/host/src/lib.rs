@@ -105,7 +105,7 @@ fn read(path: impl Into<PathBuf>) -> Result<String, MeterError> {
     std::fs::read_to_string(&path).map_err(|source| MeterError::Read { path, source })
 }
 
-/// The number after `key` in a file of `Key:   123 kB` lines.
+/// Returns the number after `key` in a file of `Key:   123 kB` lines.
 fn field(text: &str, key: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?;
     line.split_whitespace().next()?.parse().ok()

@@ -87,7 +87,7 @@ impl MachineMeter {
 }
 
 impl MachineSample {
-    /// Difference between `earlier` and this sample; `None` if no time has passed.
+    /// Returns the difference between `earlier` and this sample; `None` if no time has passed.
     pub fn since(&self, earlier: &Self) -> Option<MachineInterval> {
         let wall_s = self.uptime_s - earlier.uptime_s;
         let all = |sample: &Self| sample.busy_s + sample.idle_s + sample.steal_s;
@@ -110,8 +110,8 @@ impl MachineSample {
     }
 }
 
-/// `/proc/stat`, proc_stat(5): `cpu user nice system idle iowait irq softirq steal guest guest_nice`. Guests are
-/// part of user already.
+/// Parses `/proc/stat`, proc_stat(5): `cpu user nice system idle iowait irq softirq steal guest guest_nice`. Guest time
+/// is already part of user time.
 fn parse_stat(text: &str) -> Option<MachineSample> {
     let all = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
     let ticks: Vec<f64> = all.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
@@ -130,7 +130,7 @@ fn parse_stat(text: &str) -> Option<MachineSample> {
     })
 }
 
-/// The total of the line `some avg10=0.00 avg60=0.00 avg300=0.00 total=12345`, which is in microseconds.
+/// Returns the total of the line `some avg10=0.00 avg60=0.00 avg300=0.00 total=12345`, which is in microseconds.
 fn parse_pressure(text: &str) -> Option<f64> {
     let some = text.lines().find_map(|line| line.strip_prefix("some "))?;
     let total: u64 = some.split_whitespace().find_map(|word| word.strip_prefix("total="))?.parse().ok()?;

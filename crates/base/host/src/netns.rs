@@ -200,7 +200,7 @@ impl Testbed {
         Ok(output.split("lladdr ").nth(1).and_then(|rest| hardware(rest.split_whitespace().next()?)))
     }
 
-    /// File by which a thread enters a namespace.
+    /// Returns the file by which a thread enters a namespace.
     pub fn file(namespace: &str) -> PathBuf {
         Path::new(NAMESPACES).join(namespace)
     }
@@ -234,7 +234,7 @@ pub fn lacking() -> Vec<String> {
     lacks
 }
 
-/// Missing commands of those that a testbed runs.
+/// Returns the commands that a testbed needs and that are missing.
 fn missing_tools() -> Vec<&'static str> {
     ["ip", "tc"].into_iter().filter(|tool| Command::new(tool).arg("-V").output().is_err()).collect()
 }
@@ -271,7 +271,7 @@ pub fn sweep() -> usize {
     removed
 }
 
-/// Each testbed's run file, with the process id and the number in its name.
+/// Returns each testbed's run file, with the process id and the number in its name.
 fn run_files() -> impl Iterator<Item = (PathBuf, u32, String)> {
     std::fs::read_dir(RUN).into_iter().flatten().flatten().filter_map(|file| {
         let name = file.file_name().to_string_lossy().into_owned();
@@ -314,7 +314,7 @@ pub struct QueueCounters {
     pub waits: u64,
 }
 
-/// Six bytes with colons between.
+/// Parses six bytes separated by colons.
 fn hardware(text: &str) -> Option<[u8; 6]> {
     let octets: Vec<u8> = text.split(':').filter_map(|part| u8::from_str_radix(part, 16).ok()).collect();
     octets.try_into().ok()

@@ -16,7 +16,7 @@ const EXTENDED: libc::c_ulong = request(3, 9, size_of::<PtpSysOffset<{ 3 * SAMPL
 /// it.
 const AT_ONCE_NS: u64 = 100;
 
-/// `_IOC` of linux/ioctl.h for the type of PTP clocks.
+/// Computes `_IOC` of linux/ioctl.h for the type of PTP clocks.
 const fn request(direction: usize, number: usize, bytes: usize) -> libc::c_ulong {
     (direction << 30 | bytes << 16 | (b'=' as usize) << 8 | number) as libc::c_ulong
 }
@@ -31,7 +31,7 @@ struct Time {
 }
 
 impl Time {
-    /// Nanoseconds since the clock's zero; `None` for a time before it.
+    /// Returns the nanoseconds since the clock's zero; `None` for a time before it.
     fn ns(self) -> Option<u64> {
         u64::try_from(self.seconds).ok()?.checked_mul(1_000_000_000)?.checked_add(self.nanoseconds.into())
     }

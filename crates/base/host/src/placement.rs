@@ -6,8 +6,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Remarks on threads on these CPUs, a sentence each: process `other` is pinned to the same CPUs, the CPUs
-/// are of several NUMA nodes, or of another one than the network device.
+/// Returns remarks on threads on these CPUs, one sentence each. Remarks are made if process `other` is pinned to the
+/// same CPUs, or if the CPUs are of several NUMA nodes or of another node than the network device.
 pub fn remarks(cpus: &[usize], other: Option<u32>, device: Option<&str>) -> Vec<String> {
     remarks_of(Path::new("/"), cpus, other, device)
 }
@@ -48,7 +48,7 @@ fn remarks_of(root: &Path, cpus: &[usize], other: Option<u32>, device: Option<&s
     remarks
 }
 
-/// The CPUs of each thread of a process that is not allowed on all CPUs.
+/// Returns the CPUs of each thread of a process that is not allowed on all CPUs.
 fn pinned(root: &Path, pid: u32) -> Vec<BTreeSet<usize>> {
     let online = std::fs::read_to_string(root.join("sys/devices/system/cpu/online"));
     let all = online.ok().and_then(|text| cpu_list(&text));

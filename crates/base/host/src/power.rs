@@ -73,8 +73,8 @@ impl PowerMeter {
 }
 
 impl PowerSample {
-    /// Joules that all packages used since `earlier`. A counter that decreased has wrapped once. `None`: a
-    /// sample of another machine.
+    /// Returns the joules that all packages used since `earlier`. A counter that decreased has wrapped once. `None` if
+    /// `earlier` is from another machine.
     #[must_use]
     pub fn joules_since(&self, earlier: &Self) -> Option<f64> {
         if self.0.len() != earlier.0.len() {

@@ -39,7 +39,7 @@ pub struct ProcessSample {
 }
 
 impl ProcessSample {
-    /// CPU seconds in both modes, to the nanosecond if the system supports it.
+    /// Returns the CPU seconds in both modes, to the nanosecond if the system supports it.
     pub fn cpu_s(&self) -> f64 {
         self.cpu_ns.map_or(self.cpu_user_s + self.cpu_system_s, |ns| ns as f64 / 1e9)
     }
@@ -56,8 +56,8 @@ impl ProcessMeter {
         Self::new(std::process::id())
     }
 
-    /// Start time of the process, in ticks since the machine started: distinguishes two processes with the
-    /// same identifier.
+    /// Returns the start time of the process, in ticks since the machine started. It distinguishes two processes with
+    /// the same identifier.
     pub fn began_ticks(&self) -> Result<u64, MeterError> {
         let path = self.folder.join("stat");
         let text = std::fs::read_to_string(&path).map_err(|_| MeterError::NoProcess { pid: self.pid })?;
@@ -92,16 +92,16 @@ impl ProcessMeter {
         })
     }
 
-    /// Proportional memory: pages shared by n processes count 1/n. The kernel walks the whole address space,
-    /// so do not call it in a tight loop.
+    /// Returns the proportional memory: pages shared by n processes count 1/n. The kernel walks the whole address
+    /// space, so do not call it in a tight loop.
     pub fn pss_bytes(&self) -> Result<u64, MeterError> {
         let path = self.folder.join("smaps_rollup");
         let kilobytes = field(&read(&path)?, "Pss").ok_or(MeterError::Form { path })?;
         Ok(kilobytes * 1024)
     }
 
-    /// `/proc/PID/status` counts the first thread only, so every thread is read. One that ends in the
-    /// meantime is left out.
+    /// Returns the sum of the context switches of all threads. `/proc/PID/status` counts only the first thread, so
+    /// every thread is read. A thread that ends in the meantime is left out.
     fn switches(&self) -> (u64, u64) {
         let Ok(tasks) = std::fs::read_dir(self.folder.join("task")) else { return (0, 0) };
         let of = |text: String| {
@@ -123,7 +123,7 @@ struct Stat {
     began_ticks: u64,
 }
 
-/// `/proc/PID/stat`, proc_pid_stat(5). The second field is a file name in brackets that may contain blanks and
+/// Parses `/proc/PID/stat`, proc_pid_stat(5). The second field is a file name in brackets that may contain blanks and
 /// brackets, so fields are counted from the last bracket.
 fn parse_stat(text: &str) -> Option<Stat> {
     let fields: Vec<&str> = text.get(text.rfind(')')? + 1..)?.split_whitespace().collect();

@@ -45,7 +45,7 @@ pub fn die_with_us(command: &mut Command) -> &mut Command {
     }
 }
 
-/// All descendants of a process, its children first; without the process itself.
+/// Returns all descendants of a process, its children first, without the process itself.
 pub fn below(pid: u32) -> Vec<u32> {
     let mut all = children(pid);
     let mut at = 0;
@@ -57,8 +57,8 @@ pub fn below(pid: u32) -> Vec<u32> {
     all
 }
 
-/// The children of a process, from each of its threads (`/proc/PID/task/TID/children`, Linux 4.2 and not
-/// everywhere), else from the parent of every process.
+/// Returns the children of a process. They are read from each of its threads (`/proc/PID/task/TID/children`, Linux 4.2
+/// and not everywhere), else from the parent of every process.
 fn children(pid: u32) -> Vec<u32> {
     let mut pids = BTreeSet::new();
     for thread in std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
@@ -78,7 +78,8 @@ fn by_parent(parent: u32) -> Vec<u32> {
     pids.filter(|pid| stat(*pid).is_some_and(|(_, of)| of == parent)).collect()
 }
 
-/// State and parent of a process; `None`: it does not exist. The name before them may contain any characters.
+/// Returns state and parent of a process; `None` if it does not exist. The name in front of them may contain any
+/// characters.
 fn stat(pid: u32) -> Option<(char, u32)> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let mut words = text.rsplit_once(')')?.1.split_whitespace();
@@ -96,7 +97,7 @@ pub enum ProcessState {
     Gone,
 }
 
-/// State of a process.
+/// Returns the state of a process.
 pub fn standing(pid: u32) -> ProcessState {
     match stat(pid) {
         Some(('T' | 't', _)) => ProcessState::Stopped,
@@ -105,7 +106,7 @@ pub fn standing(pid: u32) -> ProcessState {
     }
 }
 
-/// Name of a process in the kernel; empty: it does not exist.
+/// Returns the name of a process in the kernel; empty if it does not exist.
 pub fn name_of(pid: u32) -> String {
     std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim_end().to_owned()
 }
@@ -141,7 +142,7 @@ pub fn bury(but: &BTreeSet<u32>) {
     }
 }
 
-/// The children of this process, ended ones included, except those in `but`.
+/// Returns the children of this process, including ended ones, except those in `but`.
 pub fn own_children(but: &BTreeSet<u32>) -> Vec<u32> {
     children(std::process::id()).into_iter().filter(|pid| !but.contains(pid)).collect()
 }

@@ -109,7 +109,7 @@ impl SubjectMeter {
         Ok(sample)
     }
 
-    /// Proportional memory of all processes: a page shared by n processes counts 1/n. The kernel walks the
+    /// Returns the proportional memory of all processes: a page shared by n processes counts 1/n. The kernel walks the
     /// address spaces, so do not call it in a tight loop. `None` if this user may not read it.
     pub fn pss_bytes(&self) -> Option<u64> {
         let of = |pid: u32| ProcessMeter::new(pid).pss_bytes().ok();
@@ -137,7 +137,7 @@ impl SubjectMeter {
         }
     }
 
-    /// An empty control group is valid; other subjects without processes are gone.
+    /// Returns the error of a subject without processes. An empty control group is valid.
     fn nobody(&self) -> Result<(), MeterError> {
         match &self.subject {
             Subject::Process { pid } => Err(MeterError::NoProcess { pid: *pid }),
@@ -167,7 +167,8 @@ impl SubjectMeter {
         }
     }
 
-    /// Version 2 groups count CPU themselves, including processes that started and ended between two samples.
+    /// Returns the CPU time of a version 2 group. Such groups count CPU time themselves, including processes that
+    /// started and ended between two samples.
     fn group_cpu_s(&self) -> Option<f64> {
         let Subject::Cgroup { path } = &self.subject else { return None };
         let text = read(path.join("cpu.stat")).ok()?;
@@ -184,7 +185,7 @@ impl Ended {
     }
 }
 
-/// Processes whose name (15 characters, proc_pid_comm(5)) or program file is that one.
+/// Returns the processes whose name (15 characters, proc_pid_comm(5)) or program file is `name`.
 fn running(name: &str) -> Vec<u32> {
     let own = std::process::id();
     let short: String = name.chars().take(15).collect();

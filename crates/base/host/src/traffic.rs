@@ -106,8 +106,8 @@ pub struct ProcessTraffic {
     pub retransmits: u64,
 }
 
-/// The counters of every TCP socket that this process has open, except those at its standard input, output
-/// and error: these belong to the parent process.
+/// Returns the counters of every TCP socket that this process has open, except those at its standard input, output and
+/// error: these belong to the parent process.
 ///
 /// # Errors
 /// `/proc/self/fd` cannot be read.
@@ -136,7 +136,7 @@ pub fn own_connections() -> io::Result<Connections> {
     Ok(connections)
 }
 
-/// proc_pid_fd(5): `socket:[4711]`.
+/// Parses a link target such as `socket:[4711]` (proc_pid_fd(5)).
 fn socket_inode(target: &str) -> Option<u64> {
     target.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
 }
@@ -152,8 +152,8 @@ fn duplicate(number: RawFd) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(own) })
 }
 
-/// Traffic of the connections between two readings. A connection that is new counts from its beginning; one
-/// that is gone does not count.
+/// Returns the traffic of the connections between two readings. A new connection counts from its beginning; a closed
+/// connection does not count.
 pub fn carried(before: &Connections, after: &Connections) -> ProcessTraffic {
     let mut sum = ProcessTraffic { connections: after.len() as u64, ..ProcessTraffic::default() };
     for (inode, now) in after {

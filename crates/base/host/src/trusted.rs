@@ -63,7 +63,7 @@ pub enum UntrustedFile {
     },
 }
 
-/// The user that this process runs as.
+/// Returns the user that this process runs as.
 pub fn own_uid() -> u32 {
     fs::metadata("/proc/self").map_or(u32::MAX, |own| own.uid())
 }

@@ -179,7 +179,7 @@ fn log_rejection(event: &async_nats::Event, before: &AtomicBool) {
     }
 }
 
-/// Discovery in a build without NATS.
+/// Always fails, because this build has no NATS.
 ///
 /// # Errors
 /// Always.
@@ -188,7 +188,7 @@ pub fn workers(_: &str, _: &str) -> Result<Vec<WorkerLocation>, DiscoveryError> 
     Err(DiscoveryError::NotBuilt)
 }
 
-/// Announcement in a build without NATS.
+/// Always fails, because this build has no NATS.
 ///
 /// # Errors
 /// Always.

@@ -223,7 +223,7 @@ impl OutputState {
         self.write(line);
     }
 
-    /// If the file can no longer be written, logging ends. The program is not affected.
+    /// Writes a line. If the file can no longer be written, logging ends. The program is not affected.
     fn write(&mut self, line: &[u8]) {
         let Some((path, file, length)) = &mut self.file else { return };
         *length += line.len() as u64;

@@ -184,7 +184,7 @@ impl ConfigFields for ProgramComponent {
         None
     }
 
-    /// All fields refer to the worker's machine.
+    /// Returns the names of the fields in use, because all of them refer to the worker's machine.
     fn locals(&self) -> Vec<&'static str> {
         let meter = (self.meter != MeterBy::default()).then_some("meter");
         self.commands().iter().map(|(name, _)| *name).chain(meter).collect()

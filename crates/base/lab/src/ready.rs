@@ -65,7 +65,8 @@ fn open(text: &str) -> bool {
     }
 }
 
-/// proc_pid_net(5): `sl local_address rem_address st`, with ports in hexadecimal.
+/// Whether a table contains the port in this state. The format is that of proc_pid_net(5): `sl local_address
+/// rem_address st`, with ports in hexadecimal.
 fn in_table(table: &str, port: u16, state: Option<&str>) -> bool {
     let ending = format!(":{port:04X}");
     table.lines().any(|line| {

@@ -42,15 +42,15 @@ pub trait Machine: 'static {
     /// arrive, split anywhere, and frames are sent unchanged. Otherwise the transport frames the PDUs.
     const FRAMES_ITSELF: bool = false;
 
-    /// A link requested with [`Action::Connect`] was opened.
+    /// Reports that a link requested with [`Action::Connect`] was opened.
     fn connected(&mut self, _now: Time, _key: Self::Key) {}
-    /// A PDU was received.
+    /// Reports that a PDU was received.
     fn received(&mut self, now: Time, key: Self::Key, pdu: Bytes);
-    /// A link was lost or could not be opened.
+    /// Reports that a link was lost or could not be opened.
     fn disconnected(&mut self, now: Time, key: Self::Key, why: LinkLoss);
-    /// A link that the machine closed has been removed.
+    /// Reports that a link that the machine closed has been removed.
     fn closed(&mut self, _now: Time, _key: Self::Key) {}
-    /// The time has advanced.
+    /// Reports that the time has advanced.
     fn wake(&mut self, _now: Time) {}
     /// Returns the latest time for the next call of [`wake`](Self::wake). A time in the past means immediately.
     fn wake_at(&self) -> Option<Time> {

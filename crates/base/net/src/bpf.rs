@@ -40,8 +40,8 @@ impl Attributes {
         self.0[word + 1] = (address >> 32) as u32;
     }
 
-    /// The attributes hold pointers to data that the command reads or writes: `self` and that data must
-    /// outlive the call.
+    /// Calls bpf(2). The attributes contain pointers to data that the command reads or writes: `self` and that data
+    /// must outlive the call.
     unsafe fn call(&mut self, command: libc::c_long) -> io::Result<libc::c_long> {
         // SAFETY: the structure is 128 bytes, aligned as the kernel requires, zero where unset; the caller
         // promises that its pointers are valid.
@@ -71,7 +71,7 @@ impl<const KEY: usize, const VALUE: usize> BpfMap<KEY, VALUE> {
         unsafe { attributes.call(MAP_CREATE) }.map(|fd| Self { descriptor: owned(fd) })
     }
 
-    /// Descriptor for a program's instructions.
+    /// Returns the descriptor for a program's instructions.
     pub fn descriptor(&self) -> i32 {
         self.descriptor.as_raw_fd()
     }
@@ -103,7 +103,7 @@ impl<const KEY: usize, const VALUE: usize> BpfMap<KEY, VALUE> {
 }
 
 impl BpfMap<4, 4> {
-    /// A table of AF_XDP sockets (`XSKMAP`): descriptors by queue, 0 to `queues` - 1.
+    /// Creates a table of AF_XDP sockets (`XSKMAP`): descriptors by queue, 0 to `queues` - 1.
     pub fn sockets(queues: u32) -> io::Result<Self> {
         let mut attributes = Attributes::new();
         attributes.0[..4].copy_from_slice(&[MAP_TYPE_XSK, 4, 4, queues]);

@@ -13,7 +13,7 @@ const SIOCETHTOOL: libc::c_ulong = 0x8946;
 /// Mbit/s that a port without a known rate reports.
 const SPEED_UNKNOWN: u32 = u32::MAX;
 
-/// Nanoseconds by the clock of launch times: atomic time.
+/// Returns the nanoseconds by the clock of launch times: atomic time.
 pub fn tai_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the kernel writes the time, which outlives the call; it has had this clock since 3.10.

@@ -87,7 +87,7 @@ impl Readers {
     }
 }
 
-/// Received bytes, from the `tcp_info` among the attributes of a response.
+/// Returns the number of received bytes, from the `tcp_info` among the attributes of a response.
 fn received(answer: &[u8]) -> Option<u64> {
     let mut at = ATTRIBUTES;
     loop {
@@ -108,7 +108,7 @@ fn word(octets: &[u8], at: usize) -> Option<u32> {
     octets.get(at..at + 4)?.try_into().ok().map(u32::from_ne_bytes)
 }
 
-/// `nlmsghdr` and `inet_diag_req_v2` for the socket with address `of` and peer `to`.
+/// Encodes `nlmsghdr` and `inet_diag_req_v2` for the socket with address `of` and peer `to`.
 fn question(number: u32, of: SocketAddr, to: SocketAddr) -> Vec<u8> {
     let address = |address: IpAddr| match address {
         IpAddr::V4(v4) => {

@@ -230,8 +230,8 @@ fn v6_only_mark(folder: &Path, at: SocketAddr) -> PathBuf {
     folder.join(format!("{at}.v6only"))
 }
 
-/// Possible locations of a listener for `to`, the most specific address first. As in Linux (`bindv6only` 0), a listener
-/// at `[::]` accepts IPv4 associations unless its socket has `IPV6_V6ONLY`.
+/// Returns the possible locations of a listener for `to`, the most specific address first. As in Linux (`bindv6only`
+/// 0), a listener at `[::]` accepts IPv4 associations unless its socket has `IPV6_V6ONLY`.
 fn candidates(folder: &Path, to: SocketAddr) -> Vec<SocketAddr> {
     let to = canonical(to);
     let any_v6 = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), to.port());
@@ -286,10 +286,10 @@ impl Association {
         Ok(association)
     }
 
-    /// Both endpoints of an association within this process, the first as a bare descriptor.
+    /// Returns both endpoints of an association within this process, the first as a bare descriptor.
     ///
     /// # Errors
-    /// As socketpair(2).
+    /// Fails like socketpair(2).
     pub fn pair() -> io::Result<(OwnedFd, Self)> {
         let (near, far) = Socket::pair(Domain::UNIX, Type::SEQPACKET, None)?;
         Ok((near.into(), Self(far)))
@@ -298,7 +298,7 @@ impl Association {
     /// Sends one whole message.
     ///
     /// # Errors
-    /// As sendmsg(2): `WouldBlock` without `wait`, `BrokenPipe` after the peer has ended; `EMSGSIZE` above
+    /// Fails like sendmsg(2): `WouldBlock` without `wait`, `BrokenPipe` after the peer has ended; `EMSGSIZE` above
     /// [`MESSAGE_BYTES_MAX`].
     pub fn send(&self, head: Head, body: &[IoSlice<'_>], wait: bool) -> io::Result<usize> {
         let length = body.iter().map(|slice| slice.len()).sum::<usize>();
@@ -316,7 +316,7 @@ impl Association {
     /// Receives one message with its header, without waiting; `Ok(0)` means that the peer has ended.
     ///
     /// # Errors
-    /// As recvmsg(2): `WouldBlock`, and `ConnectionReset` if the peer died with unread messages.
+    /// Fails like recvmsg(2): `WouldBlock`, and `ConnectionReset` if the peer died with unread messages.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let descriptor = self.0.as_raw_fd();
         // SAFETY: the kernel writes at most `buffer.len()` bytes to `buffer`, exclusively borrowed; the descriptor is open

@@ -46,7 +46,7 @@ pub struct TimestampedPacket {
     pub card_ns: Option<u64>,
 }
 
-/// Nanoseconds since 1970 by this machine's clock, comparable with kernel stamps.
+/// Returns the nanoseconds since 1970 by this machine's clock, comparable with kernel stamps.
 pub fn real_ns() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)

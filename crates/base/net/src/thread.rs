@@ -36,7 +36,8 @@ pub fn thread_cpu_time() -> Duration {
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// Time since the machine started, the same for every process: comparable with a probe's time stamp.
+/// Returns the time since the machine started, which is the same for every process: comparable with a probe's time
+/// stamp.
 pub fn monotonic_ns() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)

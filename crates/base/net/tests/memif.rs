@@ -12,14 +12,14 @@ use ranlab_net::memif::{
 
 const PAGES: usize = 64 << 10;
 
-/// The owner's memory, and the same memory as the other endpoint maps it.
+/// Returns the owner's memory, and the same memory as the other endpoint maps it.
 fn shared() -> (Arc<[Region]>, Arc<[Region]>) {
     let own = Region::create(PAGES).unwrap();
     let theirs = Region::accept(own.descriptor().try_clone_to_owned().unwrap(), PAGES as u64).unwrap();
     (vec![own].into(), vec![theirs].into())
 }
 
-/// The memory as a file, for a hostile peer to write.
+/// Returns the memory as a file, for a hostile peer to write.
 fn file(region: &Region) -> File {
     region.descriptor().try_clone_to_owned().unwrap().into()
 }
@@ -32,7 +32,7 @@ fn buffers() -> Option<Buffers> {
     Some(Buffers { region: 0, offset: 4096, octets: 128 })
 }
 
-/// A ring of eight, away from the owner or towards it.
+/// Returns the endpoints of a ring of eight, away from the owner or towards it.
 fn pair(owner_sends: bool) -> (Sender, Receiver) {
     let (own, theirs) = shared();
     let (mut sender, mut receiver);

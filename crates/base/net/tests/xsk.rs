@@ -23,7 +23,7 @@ const SMALL: XskOptions = XskOptions { frame_bytes: 2_048, ring: 64, zero_copy: 
 struct Link(String);
 
 impl Link {
-    /// `None` if this user may not create one.
+    /// Creates the link, or returns `None` if this user may not create one.
     fn new(test: &str) -> Option<Self> {
         if let Err(XskError::Absent | XskError::Privilege) = XskSocket::bind(0x7fff_ffff, 0, SMALL) {
             skipped("no AF_XDP for this user here");
@@ -88,7 +88,7 @@ fn address(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
 
-/// A frame from 10.9.0.1 to 10.9.0.9, encoded independently by this test.
+/// Returns a frame from 10.9.0.1 to 10.9.0.9, encoded independently by this test.
 fn frame(from: [u8; 6], to: [u8; 6], payload: &[u8]) -> Vec<u8> {
     let mut frame = [&to[..], &from, &[8, 0, 0x45, 0]].concat();
     frame.extend((28 + payload.len() as u16).to_be_bytes());
@@ -103,7 +103,7 @@ fn frame(from: [u8; 6], to: [u8; 6], payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Datagrams that arrive within a short time: the first may be late on a busy machine.
+/// Returns the datagrams that arrive within a short time: the first may be late on a busy machine.
 fn all(socket: &UdpSocket) -> Vec<Vec<u8>> {
     let mut buffer = [0; 2_048];
     let mut came = Vec::new();
@@ -116,7 +116,7 @@ fn all(socket: &UdpSocket) -> Vec<Vec<u8>> {
     came
 }
 
-/// Index of the device, its MAC address and the neighbour's, from the kernel's tables.
+/// Returns the index of the device, its MAC address and the neighbour's, from the kernel's tables.
 fn tables(link: &Link, ours: &UdpSocket, theirs: &UdpSocket) -> (u32, [u8; 6], [u8; 6]) {
     ours.send_to(b"who are you", "10.9.0.9:2152").unwrap();
     assert_eq!(all(theirs), [b"who are you"]);
@@ -131,7 +131,7 @@ fn tables(link: &Link, ours: &UdpSocket, theirs: &UdpSocket) -> (u32, [u8; 6], [
     })
 }
 
-/// Three times as many frames as the ring holds arrive, each once and in order.
+/// Checks that three times as many frames as the ring has entries arrive, each once and in order.
 fn out(socket: &mut XskSocket, theirs: &UdpSocket, own: [u8; 6], peer: [u8; 6]) {
     let mut received = Vec::new();
     for n in 0..192_u64 {

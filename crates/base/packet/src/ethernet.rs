@@ -27,7 +27,7 @@ impl Mac {
         u64::from_be_bytes([0, 0, a, b, c, d, e, f])
     }
 
-    /// Inverse of [`Mac::to_u64`]; higher bits are ignored.
+    /// Creates an address from the low 48 bits of an integer, the inverse of [`Mac::to_u64`]. Higher bits are ignored.
     #[must_use]
     pub const fn from_u64(value: u64) -> Self {
         let [_, _, a, b, c, d, e, f] = value.to_be_bytes();

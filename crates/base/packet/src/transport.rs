@@ -86,7 +86,7 @@ pub fn write_udp(from: SocketAddr, to: SocketAddr, hops: u8, payload: &[u8], hea
     write_udp_marked(from, to, 0, hops, payload, head)
 }
 
-/// [`write_udp`] with a type of service or traffic class.
+/// Writes headers like [`write_udp`], with a type of service or traffic class.
 #[must_use]
 pub fn write_udp_marked(
     from: SocketAddr,

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 /// The font: a subset of Inter.
 pub const INTER: &[u8] = include_bytes!("../font/inter-subset.otf");
 
-/// `@font-face` with the font itself; no file is fetched.
+/// Returns `@font-face` with the font itself; no file is fetched.
 pub fn face() -> &'static str {
     static FACE: OnceLock<String> = OnceLock::new();
     FACE.get_or_init(|| {

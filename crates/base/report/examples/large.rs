@@ -74,7 +74,7 @@ fn measure(directory: &Path, points: usize) -> Result<usize, Box<dyn Error>> {
     Ok(session.finished)
 }
 
-/// Peak resident memory of this process, as the kernel reports it.
+/// Returns the peak resident memory of this process, as the kernel reports it.
 fn peak_mb() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -189,8 +189,8 @@ pub fn compare(a: &Results, b: &Results, options: &Options) -> Comparison {
     comparison
 }
 
-/// Metrics that are compared by default. Counts of samples are not results, and fingerprints are equal or
-/// not.
+/// Returns the metrics that are compared by default. Counts of samples are not results, and fingerprints are only
+/// tested for equality.
 fn compared(a: &Results, b: &Results, named: &[String]) -> Vec<String> {
     if !named.is_empty() {
         return named.to_vec();
@@ -269,7 +269,7 @@ fn partner<'a>(point: &PointResult, b: &'a Results) -> Option<&'a PointResult> {
 struct Side<'r>(&'r Results, &'r PointResult);
 
 impl Side<'_> {
-    /// The repeats of a metric. `exact`: one repeat suffices.
+    /// Returns the repeats of a metric. If `exact`, one repeat suffices.
     fn repeats(self, metric: &str, exact: bool) -> Option<Repeats> {
         let Self(results, point) = self;
         let mut estimate = results.estimate(point, metric)?;
@@ -281,7 +281,7 @@ impl Side<'_> {
     }
 }
 
-/// Change of a metric between the sides; `None` if a side has no number.
+/// Returns the change of a metric between the sides; `None` if a side has no number.
 fn change_of(metric: &str, a: Side<'_>, b: Side<'_>) -> Option<(Repeats, Repeats, Change)> {
     // A metric that is the same in every run may depend on the seed, so the seeds must be equal.
     let exact = a.0.scenario.measure.seed == b.0.scenario.measure.seed;

@@ -107,7 +107,7 @@ impl Stored {
         }
     }
 
-    /// Arguments of `--set` of the measurement.
+    /// Returns the arguments of `--set` of the measurement.
     pub fn sets(&self) -> Vec<String> {
         let mut words = self.command.split_whitespace();
         let mut sets = Vec::new();
@@ -119,7 +119,7 @@ impl Stored {
         sets
     }
 
-    /// Points with the current names of settings and metrics.
+    /// Returns the points with the current names of settings and metrics.
     fn renamed(&self, renames: &Renames, used: &mut BTreeSet<Rename>) -> Vec<StoredPoint> {
         let mut points = self.points.clone();
         for point in &mut points {
@@ -168,7 +168,7 @@ impl Stored {
     }
 }
 
-/// Metrics with individually stored repeats, at every point that has them.
+/// Returns the metrics with individually stored repeats, at every point that has these metrics.
 fn whole(points: &[StoredPoint]) -> BTreeSet<String> {
     let all = || points.iter().flat_map(|point| &point.metrics);
     let lacking: BTreeSet<&String> =

@@ -21,7 +21,7 @@ use ranlab_report::store::{Header, Load, Store, StoreError};
 const THIRTY_POINTS: &str = "title = \"t\"\nrig = \"mock\"\n[load]\ntakes = \"2ms\"\n[sweep.axes]\n\
     \"load.workers\" = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]\n\"sut.sigma\" = [0.0, 0.1, 0.5]\n[measure]\nrepeats = 3\n";
 
-/// A separate file for each test; removed before use.
+/// Returns a separate file for each test, which does not exist yet.
 fn file(name: &str) -> PathBuf {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("campaign");
     std::fs::create_dir_all(&directory).unwrap();

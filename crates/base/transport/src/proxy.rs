@@ -20,10 +20,10 @@ const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
 
 /// Observer of the forwarded messages.
 pub trait ProxyObserver {
-    /// Called with the messages of one read in one direction, in order. The messages left in `batch` are forwarded.
+    /// Receives the messages of one read in one direction, in order. The messages left in `batch` are forwarded.
     fn pass(&self, passage: &ProxyDirection, batch: &mut Vec<Bytes>);
 
-    /// Called if a connection was refused or ended with an error; `peer` is the connecting side, if known.
+    /// Reports that a connection was refused or ended with an error; `peer` is the connecting side, if known.
     fn trouble(&self, peer: Option<&str>, why: &ProxyError) {
         let _ = (peer, why);
     }

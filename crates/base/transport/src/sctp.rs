@@ -109,7 +109,8 @@ impl<T: AsFd> AsRawFd for Descriptor<T> {
     }
 }
 
-// `AsyncFd::register` is unsafe: the descriptor must not change. Sockets of `ranlab_net` guarantee this.
+// Registers a socket with tokio. `AsyncFd::register` is unsafe: the descriptor must not change. Sockets of `ranlab_net`
+// guarantee this.
 #[allow(deprecated)]
 fn awaited<T: AsFd>(socket: T) -> io::Result<AsyncFd<Descriptor<T>>> {
     AsyncFd::new(Descriptor(socket))

@@ -46,10 +46,10 @@ pub trait Accept: fmt::Debug + Send + Sync + 'static {
 /// A connection queues only a bounded amount of data in the transport itself. The owner of the queue above decides
 /// what happens at its limit.
 pub trait Connection: Any + fmt::Debug + Send + Sync + 'static {
-    /// Ready once a read may return data, the end, or an error; may be ready spuriously. Wakes at least the last task
-    /// that called it.
+    /// Polls whether a read may return data, the end, or an error; may be ready spuriously. Wakes at least the last
+    /// task that called it.
     fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
-    /// Ready once a write may be accepted; otherwise like [`poll_readable`](Self::poll_readable).
+    /// Polls whether a write may be accepted; otherwise like [`poll_readable`](Self::poll_readable).
     fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
     /// Appends available data to `buf`. A stream appends at most the spare capacity. A transport with [message
     /// boundaries](super::MessageBoundaries) adds room for one message and appends it. `Ok(0)` is the end; `WouldBlock` means no data

@@ -16,7 +16,7 @@ pub struct Count {
     pub verdicts: Vec<(Verdict, usize)>,
 }
 
-/// Verdicts by class, without classes that have no expectation.
+/// Counts the verdicts by class, without classes that have no expectation.
 pub fn counts(judged: &[Judged]) -> Vec<Count> {
     let of_class = |class: Class| {
         let own: Vec<&Judged> = judged.iter().filter(|row| row.class == class).collect();

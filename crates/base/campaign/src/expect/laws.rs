@@ -48,7 +48,7 @@ pub(super) struct Beyond {
     pub(super) bound: f64,
 }
 
-/// Distance of an interval from a zone.
+/// Returns the distance of an interval from a zone.
 fn beyond(interval: Option<(f64, f64)>, (low, high): AllowedRange) -> Option<Beyond> {
     match interval? {
         (_, to) if to < low => Some(Beyond { measured: to, bound: low }),
@@ -63,7 +63,7 @@ type Finding = Result<LawFinding, String>;
 /// Allowed range, both limits included.
 type AllowedRange = (f64, f64);
 
-/// Position of an interval relative to a zone.
+/// Tests whether an interval lies in a zone.
 fn within(interval: Option<(f64, f64)>, (low, high): AllowedRange) -> LawOutcome {
     match interval {
         None => LawOutcome::Unclear(ONE_REPEAT),
@@ -165,7 +165,7 @@ impl LawQuery<'_> {
         Answer::from_estimate(estimate, self.confidence).text()
     }
 
-    /// All matching points must lie in the zone. The result shows the first point outside, or else the first
+    /// Tests that all matching points lie in the zone. The result shows the first point outside, or else the first
     /// undecided one.
     fn every(&self, zone: AllowedRange) -> Finding {
         let seen = self.measured_points(&self.expect.filter)?;

@@ -21,8 +21,8 @@ const MARGIN: f64 = 2.0;
 /// Maximum increase of a latency because the system waits for a CPU, in seconds.
 const DELAY_MAX_S: f64 = 0.5;
 
-/// Result of an expectation. Undisturbed repeats take precedence; disturbed repeats refute the expectation only if
-/// other work cannot explain the result. `Err`: the missing data.
+/// Returns the result of an expectation. Undisturbed repeats take precedence; disturbed repeats refute the expectation
+/// only if other work cannot explain the result. `Err` names the missing data.
 pub(super) fn find(results: &Results, expect: &Expect) -> Result<LawFinding, String> {
     let Some(share) = disturbed_share(results, expect) else {
         return laws::find(results, expect);
@@ -40,7 +40,7 @@ pub(super) fn find(results: &Results, expect: &Expect) -> Result<LawFinding, Str
     Ok(found)
 }
 
-/// Settings of the points of an expectation.
+/// Returns the settings of the points of an expectation.
 fn filters(expect: &Expect) -> Vec<BTreeMap<String, Value>> {
     let mut filters = vec![expect.filter.clone()];
     if let Law::Ratio { against, .. } = &expect.law {

@@ -140,7 +140,7 @@ fn paired_repeats_detect_smaller_changes() {
     assert!(ratio.starts_with("0.9659 times") && !alone.starts_with("0.9659"), "{ratio} {alone}");
 }
 
-/// One expectation on the throughput of 1 worker (1,000 per second), with disturbed repeats unless `where`
+/// Judges one expectation on the throughput of 1 worker (1,000 per second), with disturbed repeats unless `where`
 /// selects others.
 fn disturbed(law: &str) -> Verdict {
     let text = format!(
@@ -168,7 +168,7 @@ fn disturbed_repeats_refute_only_unexplained_results() {
     assert_eq!(verdicts(false, &far)[0].0, Fails);
 }
 
-/// Results of one point with these values of `throughput`, each with its mark of disturbance.
+/// Judges the results of one point with these values of `throughput`, each with its mark of disturbance.
 fn measured(law: &str, values: &[(f64, bool)], change: fn(Metric) -> Metric) -> Judged {
     let text = format!(
         "title = \"t\"\nrig = \"mock\"\n[[expect]]\nmetric = \"throughput\"\n{law}\nrequired = true\n"

@@ -133,7 +133,7 @@ pub enum Column {
 }
 
 impl Column {
-    /// Number of values.
+    /// Returns the number of values.
     pub fn len(&self) -> usize {
         match self {
             Self::Bool(values) => values.len(),
@@ -148,7 +148,7 @@ impl Column {
         self.len() == 0
     }
 
-    /// Type of the values.
+    /// Returns the type of the values.
     pub fn value_type(&self) -> Type {
         match self {
             Self::Bool(_) => Type::Bool,
@@ -180,7 +180,7 @@ fn csv_field(cell: Option<Cell<'_>>) -> String {
 }
 
 impl Table {
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.columns.first().map_or(0, |(_, column)| column.len())
     }

@@ -12,12 +12,12 @@ use super::{Cell, Heading, Table, Type};
 pub const ROW_GROUP_ROWS: usize = 131_072;
 /// Maximum number of bytes of values in a row group, which limits the memory of a writer.
 const ROW_GROUP_BYTES: usize = 32 << 20;
-/// Maximum number of row groups in a file, which limits its footer, which a writer holds in memory. Their number has 15
-/// bits (`ordinal`).
+/// Maximum number of row groups in a file, which limits its footer. A writer stores the footer in memory. The number of
+/// a row group has 15 bits (`ordinal`).
 const ROW_GROUPS_MAX: usize = 32_767;
 const MAGIC: &[u8; 4] = b"PAR1";
 
-/// A table as the bytes of a file.
+/// Encodes a table as the bytes of a file.
 pub fn parquet(table: &Table) -> Vec<u8> {
     let headings =
         table.columns.iter().map(|(name, column)| Heading::new(name, column.value_type())).collect();
@@ -107,7 +107,7 @@ struct Chunk {
     length: usize,
 }
 
-/// `Type` of parquet.thrift.
+/// Returns the `Type` of parquet.thrift.
 fn physical(of: Type) -> i32 {
     match of {
         Type::Bool => 0,
@@ -117,7 +117,7 @@ fn physical(of: Type) -> i32 {
     }
 }
 
-/// `ConvertedType` of parquet.thrift.
+/// Returns the `ConvertedType` of parquet.thrift.
 fn converted(of: Type) -> Option<i64> {
     match of {
         Type::Text => Some(0),
@@ -194,7 +194,7 @@ impl Bits {
         self.len += 1;
     }
 
-    /// Definition levels: 1 present, 0 absent, as one bit-packed run of the hybrid encoding.
+    /// Encodes the definition levels (1 present, 0 absent) as one bit-packed run of the hybrid encoding.
     fn levels(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.bytes.len() + 5);
         varint(&mut bytes, (self.bytes.len() as u64) << 1 | 1);
@@ -206,7 +206,7 @@ impl Bits {
 const PLAIN: i64 = 0;
 const RLE: i64 = 3;
 
-/// `FileMetaData`.
+/// Encodes the `FileMetaData`.
 fn footer(headings: &[Heading], notes: &[(String, String)], groups: &[Group]) -> Vec<u8> {
     let mut meta = Thrift::default();
     meta.int(1, I32, 1); // version
@@ -251,7 +251,7 @@ fn footer(headings: &[Heading], notes: &[(String, String)], groups: &[Group]) ->
     meta.bytes
 }
 
-/// `ColumnChunk` and its `ColumnMetaData`.
+/// Appends a `ColumnChunk` with its `ColumnMetaData`.
 fn column_chunk(meta: &mut Thrift, heading: &Heading, chunk: &Chunk, rows: usize) {
     meta.open();
     meta.int(2, I64, chunk.offset as i64);

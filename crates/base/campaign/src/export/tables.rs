@@ -9,9 +9,9 @@ use crate::value::Value;
 
 use super::{Column, Table};
 
-/// One row per point: every swept setting, outcome, repeats; mean and half width of the interval of each
-/// metric; and, if a metric is a bound at some point, `exact`, `at_least` or `at_most`. Durations are in
-/// seconds; the names of their columns end in `_s`.
+/// Returns a table with one row per point. A row has every swept setting, the outcome, the repeats, and the mean and
+/// half width of the interval of each metric. If a metric is a bound at some point, a row also has `exact`, `at_least`
+/// or `at_most`. Durations are in seconds; the names of their columns end in `_s`.
 pub fn points(results: &Results) -> Table {
     let all: Vec<&PointResult> = results.points.iter().collect();
     let mut table = Table::default();
@@ -48,7 +48,7 @@ pub fn points(results: &Results) -> Table {
     table
 }
 
-/// One row for each finished repeat, with every metric of it; including repeats that do not count.
+/// Returns a table with one row for each finished repeat and all its metrics, including repeats that do not count.
 pub fn repeats(results: &Results) -> Table {
     let all: Vec<(&PointResult, &Finished)> =
         results.points.iter().flat_map(|point| point.runs.iter().map(move |run| (point, run))).collect();
@@ -78,7 +78,7 @@ pub fn repeats(results: &Results) -> Table {
     table
 }
 
-/// Every sample of every series: point, repeat, metric, time from the start of recording, value.
+/// Returns a table with every sample of every series: point, repeat, metric, time from the start of recording, value.
 pub fn series(results: &Results) -> Table {
     let mut rows = Long::default();
     for run in results.points.iter().flat_map(|point| &point.runs) {
@@ -91,7 +91,7 @@ pub fn series(results: &Results) -> Table {
     rows.table("at_s", "value")
 }
 
-/// Every distribution as values with their counts.
+/// Returns a table with every distribution as values with their counts.
 pub fn distributions(results: &Results) -> Table {
     let mut rows = Long::default();
     for run in results.points.iter().flat_map(|point| &point.runs) {
@@ -104,7 +104,7 @@ pub fn distributions(results: &Results) -> Table {
     rows.table("value", "count")
 }
 
-/// Statements of the paper and the measured values.
+/// Returns a table with the statements of the paper and the measured values.
 pub fn verdicts(judged: &[Judged]) -> Table {
     let text = |of: fn(&Judged) -> &str| texts(judged, |row| of(row).to_owned());
     Table {
@@ -161,7 +161,7 @@ fn texts<T>(rows: &[T], of: impl Fn(&T) -> String) -> Column {
     Column::Text(rows.iter().map(|row| Some(of(row))).collect())
 }
 
-/// A column for each axis, of the narrowest type that holds all its values.
+/// Adds a column for each axis, of the narrowest type that fits all its values.
 fn axes(table: &mut Table, results: &Results, points: &[&PointResult]) {
     let paths = results.scenario.sweep.axes.iter().map(|axis| &axis.path);
     for path in paths {

@@ -225,7 +225,7 @@ fn knobs_are_tuned_under_a_budget() {
     assert_eq!(point.values("search.trials"), [12.0]);
 }
 
-/// p-th percentile of the time in an M/M/1 system: -ln(1-p) / (1/service - rate).
+/// Returns the p-th percentile of the time in an M/M/1 system: -ln(1-p) / (1/service - rate).
 fn sojourn_us(p: f64, service_us: f64, rate: f64) -> f64 {
     -(1.0 - p).ln() / (1.0 / service_us - rate / 1e6)
 }
@@ -310,7 +310,7 @@ fn computed_points_wait_for_no_window() {
     assert_eq!(expected(RepeatTime::ComputedWhen("sut.law", &["queue"])), 12);
 }
 
-/// A rate or a histogram must not contain what was recorded in the trimmed time.
+/// A rate or a histogram must exclude the data of the trimmed time.
 #[test]
 fn trimmed_time_has_load_and_no_recording() {
     let scenario = scenario("[measure]\nrepeats = 1\nwarm_up = \"1s\"\nduration = \"10s\"\ntrim = \"2s\"");

@@ -179,16 +179,16 @@ pub struct Measure {
     pub order: Order,
     /// Confidence of intervals, such as 0.95.
     pub confidence: f64,
-    /// Repeats of one number have the same seed at all points and are compared with each other: common random
-    /// numbers. Differences between points are then caused by the points, not by the spread of repeats. For
-    /// rigs whose randomness comes from the seed.
+    /// Repeats of one number have the same seed at all points and are compared with each other: common random numbers.
+    /// Differences between points are then caused by the points, not by the spread of repeats. This setting is for rigs
+    /// whose randomness comes from the seed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paired: bool,
 }
 
 impl Measure {
-    /// Load time before recording, and recorded time. The trimmed period has load and is not recorded. No rig
-    /// has to handle it, and rates and distributions exclude it.
+    /// Returns the load time before recording, and the recorded time. The trimmed period has load and is not recorded.
+    /// No rig has to handle it, and rates and distributions exclude it.
     pub fn windows(&self) -> (Duration, Duration) {
         (self.warm_up + self.trim, self.duration.saturating_sub(self.trim * 2))
     }
@@ -239,7 +239,7 @@ impl Plot {
         "xy".to_owned()
     }
 
-    /// The series of areas, the lowest first.
+    /// Returns the series of areas, the lowest first.
     pub fn stacked(&self) -> impl Iterator<Item = &str> {
         std::iter::once(self.y.as_str()).chain(self.stack.iter().map(String::as_str))
     }

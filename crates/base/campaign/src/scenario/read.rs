@@ -245,8 +245,8 @@ impl Reader<'_> {
         let mut values: Vec<Value> = Vec::with_capacity(list.len());
         for entry in list {
             match entry.value().map(|value| key.kind.accept(&value)) {
-                // In a joint sweep, points must differ, not single values: for example sizes that increase
-                // for each of several systems.
+                // In a joint sweep, the points must differ, but a single axis may repeat a value. An example is a list
+                // of sizes for each of several systems.
                 Some(Ok(value))
                     if mode != SweepMode::Joint && values.iter().any(|earlier| earlier.same(&value)) =>
                 {

@@ -54,7 +54,7 @@ impl Find {
         }
     }
 
-    /// Bound of the result if no value failed.
+    /// Returns the bound of the result if no value failed.
     pub const fn open_bound(self) -> Bound {
         match self {
             Self::Largest => Bound::AtLeast,

@@ -119,8 +119,8 @@ impl Estimate {
         (interval.0 - (centre - low), interval.1 + (high - centre))
     }
 
-    /// Welch's test against 0: the probability of a value at least this far from 0 if the true value were 0.
-    /// `None` for a single repeat. Without any error, the result is certain.
+    /// Returns the result of Welch's test against 0: the probability of a value at least this far from 0 if the true
+    /// value were 0. `None` for a single repeat. Without any error, the result is certain.
     pub fn p(&self) -> Option<f64> {
         // The value nearest to 0 that the slack leaves possible.
         let nearest = if self.value > 0.0 {

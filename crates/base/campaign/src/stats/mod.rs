@@ -70,8 +70,8 @@ pub fn quartiles(values: &[f64]) -> Option<[f64; 5]> {
     }))
 }
 
-/// Holm's correction for multiple comparisons, some of which look significant by chance. The result has the order of
-/// the input.
+/// Applies Holm's correction for multiple comparisons, some of which look significant by chance. The result has the
+/// order of the input.
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
     order.sort_by(|&a, &b| p_values[a].total_cmp(&p_values[b]));
@@ -84,8 +84,8 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
     corrected
 }
 
-/// Benjamini and Hochberg's correction: at most this share of the comparisons below a level is false. The result has
-/// the order of the input.
+/// Applies the correction of Benjamini and Hochberg: at most this share of the comparisons below a level is false. The
+/// result has the order of the input.
 pub fn false_discovery(p_values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
     order.sort_by(|&a, &b| p_values[b].total_cmp(&p_values[a]));
@@ -120,9 +120,9 @@ const AA_SPLITS: usize = 64;
 /// Share of the splits that differ by less than the spread.
 const AA_SHARE: f64 = 0.95;
 
-/// The A/A spread: two sets of repeats of the *same* point, of the given size, differ by less than this share
-/// of their mean in 95 of 100 cases. It is computed by splitting the repeats of each point at random into
-/// halves, and scaled from halves to all of them. `None` with fewer than four repeats everywhere.
+/// Returns the A/A spread: two sets of repeats of the *same* point, of the given size, differ by less than this share
+/// of their mean in 95 of 100 cases. It is computed by splitting the repeats of each point at random into halves, and
+/// scaled from halves to all of them. `None` with fewer than four repeats everywhere.
 pub fn aa_spread(points: &[Vec<f64>], seed: u64) -> Option<f64> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut spreads = Vec::new();
@@ -147,8 +147,8 @@ pub fn split_spread(values: &[f64]) -> Option<f64> {
     enough.then(|| highest(splits(values, &mut rng).map(|spread| spread / by).collect()))?
 }
 
-/// Differences of the means of random halves, each divided by the deviation of such a difference for repeats
-/// with a deviation of 1.
+/// Returns the differences of the means of random halves. Each is divided by the deviation of such a difference for
+/// repeats with a deviation of 1.
 fn splits<'a>(values: &[f64], rng: &'a mut ChaCha8Rng) -> impl Iterator<Item = f64> + use<'a> {
     let mut shuffled = values.to_vec();
     let middle = shuffled.len() / 2;

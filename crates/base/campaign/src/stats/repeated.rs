@@ -74,7 +74,7 @@ impl Number {
         let mean = |values: &[f64]| values.iter().sum::<f64>() / n as f64;
         let a = mean(&ours);
         let b = mean(&theirs);
-        // (Co)variance of the means: that of the values, divided by n.
+        // The (co)variance of the means is the (co)variance of the values, divided by n.
         let moment = |one: &[f64], other: &[f64]| {
             let products = one.iter().zip(other).map(|(x, y)| (x - mean(one)) * (y - mean(other)));
             products.sum::<f64>() / ((n - 1) * n) as f64

@@ -106,12 +106,12 @@ impl Group {
         Ok(made)
     }
 
-    /// Description of the group for reports.
+    /// Returns a description of the group for reports.
     pub fn kind(&self) -> &'static str {
         if self.is_second { "cgroup v2" } else { "cgroup v1" }
     }
 
-    /// The files by which a process joins a group (`0` stands for the writing process).
+    /// Opens the files by which a process joins a group (`0` stands for the writing process).
     ///
     /// # Errors
     /// The error of the operating system.

@@ -103,10 +103,10 @@ impl Testbed {
     /// Limits the rate at which packets leave an interface, and orders them by rank. Each rank has a queue of this many
     /// bytes.
     ///
-    /// HTB implements strict order and rounds, because some kernels lack `prio` and `drr`. In strict order,
-    /// the highest class owns the rate and the others share the rest. With rounds, all classes share the
-    /// link, and HTB serves them by their quanta, with a deficit. Device queues limit each rank to the rate,
-    /// not all of them together; gates leave the limit to the device.
+    /// HTB implements strict order and rounds, because some kernels lack `prio` and `drr`. In strict order, the highest
+    /// class owns the rate and the others share the rest. With rounds, all classes share the link, and HTB serves them
+    /// by their quanta, with a deficit. Device queues limit each rank to the rate, instead of all ranks together. With
+    /// gates, the device itself limits the rate.
     ///
     /// # Errors
     /// The error of the operating system; for a kernel without the order, the name of the missing option.
@@ -169,7 +169,7 @@ fn lacking(error: NetnsError) -> NetnsError {
     requested.map_or(error, |&(kind, option)| NetnsError::Kernel { kind, option })
 }
 
-/// A rate for `tc`, and its bucket: at least 200 us of the rate, because a late kernel timer would lose rate
+/// Returns a rate for `tc`, and its bucket: at least 200 us of the rate, because a late kernel timer would lose rate
 /// otherwise, and at least two frames.
 fn bucket(rate_bps: u64) -> (String, u64) {
     (format!("{rate_bps}bit"), (rate_bps / 8 / 5_000).max(3_200))
@@ -221,7 +221,7 @@ fn words(interface: &str, link: &Link<'_>) -> Vec<String> {
     }
 }
 
-/// The ranks in use, the highest priority first.
+/// Returns the ranks in use, the highest priority first.
 fn known(link: &Link<'_>) -> Vec<u8> {
     let mut all: Vec<u8> =
         link.ranks.iter().map(|(_, rank)| *rank).chain([link.rank]).map(|rank| rank.min(RANKS - 1)).collect();
@@ -260,7 +260,7 @@ fn by_htb(interface: &str, link: &Link<'_>) -> Vec<String> {
     all
 }
 
-/// Bands of `prio`; that of the default rank has `inner` as its queue.
+/// Returns commands for the bands of `prio`; the band of the default rank has `inner` as its queue.
 fn by_bands(interface: &str, parent: &str, link: &Link<'_>, inner: &str) -> Vec<String> {
     let known = known(link);
     let place = |rank: u8| known.iter().position(|&of| of == rank).unwrap_or(0);
@@ -281,7 +281,7 @@ fn by_bands(interface: &str, parent: &str, link: &Link<'_>, inner: &str) -> Vec<
     all
 }
 
-/// Arguments of `cbs` for a class with this mean rate on a device with this port rate: the credits of IEEE
+/// Returns the arguments of `cbs` for a class with this mean rate on a device with this port rate: the credits of IEEE
 /// 802.1Q annex L.
 fn credit(idle_bps: u64, port_bps: u64) -> String {
     let idle = (idle_bps / 1000).max(1) as i64;
@@ -293,8 +293,8 @@ fn credit(idle_bps: u64, port_bps: u64) -> String {
     format!("cbs idleslope {idle} sendslope {send} hicredit {most} locredit {least} offload 0")
 }
 
-/// A device queue for each rank, with packets classified before they are queued. `queue` replaces the
-/// kernel's default discipline.
+/// Returns commands for a device queue for each rank, with packets classified before they are queued. `queue` replaces
+/// the kernel's default discipline.
 fn by_queues(interface: &str, kind: &str, rest: &str, queue: Option<&str>, link: &Link<'_>) -> Vec<String> {
     let known = known(link);
     // The last traffic class has the highest priority.
@@ -331,7 +331,7 @@ fn by_queues(interface: &str, kind: &str, rest: &str, queue: Option<&str>, link:
     all
 }
 
-/// Filters for packets of each address, with their actions.
+/// Returns the filters for packets of each address, with their actions.
 fn address_filters(link: &Link<'_>, becomes: impl Fn(u8) -> String) -> impl Iterator<Item = String> {
     link.ranks.iter().flat_map(move |(address, rank)| {
         let becomes = becomes(*rank);

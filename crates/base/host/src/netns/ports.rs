@@ -41,7 +41,7 @@ pub(super) enum BorrowedDevice {
 }
 
 impl BorrowedDevice {
-    /// A line of a run file. Names of ports and paths in `/sys` contain no blanks.
+    /// Formats a line of a run file. Names of ports and paths in `/sys` contain no blanks.
     fn line(&self) -> String {
         match self {
             Self::Port { namespace, inside, own } => format!("port {namespace} {inside} {own}"),
@@ -230,7 +230,7 @@ fn free(name: &str) -> Result<Option<PathBuf>, NetnsError> {
     Ok(std::fs::canonicalize(port.join("device")).ok())
 }
 
-/// Devices of the functions that a port created.
+/// Returns the devices of the functions that a port created.
 fn made_functions(
     testbed: &mut Testbed,
     port: &TestbedPort,
@@ -302,7 +302,7 @@ mod tests {
         }
     }
 
-    /// A directory like that of a device with functions in `/sys`, with a driver that is fast.
+    /// Creates a directory like that of a device with functions in `/sys`, whose driver is fast.
     fn device(total: &str, made: &str) -> PathBuf {
         let device =
             std::env::temp_dir().join(format!("ranlab-device-{}-{total}-{made}", std::process::id()));

@@ -54,7 +54,7 @@ impl Stamping {
         Ok(Self { flags: info[1], clock: info[2].cast_signed(), sent: info[3], received: info[7] })
     }
 
-    /// Configuration with which the card stamps a Sync of PTP (version 2, Ethernet) in both directions, and
+    /// Returns the configuration with which the card stamps a Sync of PTP (version 2, Ethernet) in both directions, and
     /// the number of the clock (`/dev/ptpN`) that the stamps refer to.
     ///
     /// # Errors
@@ -87,7 +87,7 @@ pub struct StampConfig {
 }
 
 impl StampConfig {
-    /// Current configuration of a port of the calling thread's namespace; empty if its driver cannot report
+    /// Reads the current configuration of a port of the calling thread's namespace; empty if its driver cannot report
     /// it.
     fn read(interface: &str) -> Self {
         let mut words = [0_u32; 3];
@@ -143,7 +143,7 @@ pub(super) fn within<T: Send>(namespace: &str, work: impl FnOnce() -> io::Result
     ended.unwrap_or_else(|_| Err(io::Error::other("a thread in a namespace panicked")))
 }
 
-/// One request about a port of the calling thread's namespace, with a structure that the kernel reads and writes.
+/// Sends one request about a port of the calling thread's namespace, with a structure that the kernel reads and writes.
 fn ioctl(interface: &str, request: libc::c_ulong, data: *mut libc::c_char) -> io::Result<()> {
     if interface.is_empty() || interface.len() >= libc::IFNAMSIZ {
         return Err(io::ErrorKind::InvalidInput.into());

@@ -106,12 +106,12 @@ pub trait Experiment: Send {
     /// Records the reports. A point without components has an empty window: its result is computed here.
     fn record(&self, run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder) -> Judged;
 
-    /// See [`Rig::verdict`].
+    /// Returns the findings of a campaign in words; see [`Rig::verdict`].
     fn verdict(&self, _results: &Results) -> Vec<String> {
         Vec::new()
     }
 
-    /// See [`Rig::preview`].
+    /// Returns a description of a point's load; see [`Rig::preview`].
     fn preview(&self, _settings: &BTreeMap<String, Value>) -> Option<Result<String, String>> {
         None
     }

@@ -10,7 +10,7 @@ use ranlab_campaign::{keys, metrics};
 
 use crate::experiment::{keys, third_party};
 
-/// Keys for queries in addition to a profile, or without one.
+/// Returns the keys for queries in addition to a profile, or without one.
 pub fn keys(external: &[&str]) -> Vec<Key> {
     keys! {
         ("sut.rest", Kind::Text, "URL with its known base stations, e.g. http://127.0.0.1:9999/stats_manager/enb_config; read once after the measurement").optional().when("sut.type", external);
@@ -69,7 +69,7 @@ pub fn wanted(run: &Run<'_>) -> Result<Vec<ReadBack>, RigError> {
 /// Sends the queries, if any; returns a sentence about missing or contradictory responses.
 ///
 /// # Errors
-/// As for [`wanted`].
+/// Fails like [`wanted`].
 pub fn record(
     run: &Run<'_>,
     recorder: &mut Recorder,

@@ -47,13 +47,13 @@ impl BpfTable {
         Ok(Self { descriptor, key_bytes: key_bytes as usize, value_bytes: value_bytes as usize })
     }
 
-    /// Descriptor for a program's instructions.
+    /// Returns the descriptor for a program's instructions.
     #[must_use]
     pub fn descriptor(&self) -> i32 {
         self.descriptor.as_raw_fd()
     }
 
-    /// `value` has the length of the table's values, or the command does not access it.
+    /// Runs a command on an entry. `value` has the length of the table's values, or the command does not access it.
     fn command(&self, command: libc::c_long, key: &[u8], value: *const u8) -> io::Result<()> {
         if key.len() != self.key_bytes {
             return Err(io::ErrorKind::InvalidInput.into());

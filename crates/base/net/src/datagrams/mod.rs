@@ -36,7 +36,7 @@ pub struct DatagramOptions {
 }
 
 impl Default for DatagramOptions {
-    /// 8 MiB per direction: a burst of 64-byte packets takes 768 bytes of it each.
+    /// Uses 8 MiB per direction, because a burst of 64-byte packets takes 768 bytes of it per packet.
     fn default() -> Self {
         Self { receive_bytes: 8 << 20, send_bytes: 8 << 20, reuse_port: false, merge: false, stamp: false }
     }

@@ -39,7 +39,7 @@ impl Control {
     /// Connects to the listener at a path.
     ///
     /// # Errors
-    /// As connect(2): `NotFound` and `ConnectionRefused`: no listener; `WouldBlock`: the listener's backlog
+    /// Fails like connect(2): `NotFound` and `ConnectionRefused`: no listener; `WouldBlock`: the listener's backlog
     /// is full.
     pub fn connect(path: &Path) -> io::Result<Self> {
         let socket = Socket::new(Domain::UNIX, Type::SEQPACKET, None)?;
@@ -48,10 +48,10 @@ impl Control {
         Ok(Self(socket))
     }
 
-    /// Both endpoints within this process.
+    /// Returns both endpoints of a connection within this process.
     ///
     /// # Errors
-    /// As socketpair(2).
+    /// Fails like socketpair(2).
     pub fn pair() -> io::Result<(Self, Self)> {
         let (near, far) = Socket::pair(Domain::UNIX, Type::SEQPACKET, None)?;
         near.set_nonblocking(true)?;
@@ -62,7 +62,7 @@ impl Control {
     /// Sends a record, with a descriptor attached if given.
     ///
     /// # Errors
-    /// As sendmsg(2): `WouldBlock` if the peer does not read, `BrokenPipe` if it has closed the connection.
+    /// Fails like sendmsg(2): `WouldBlock` if the peer does not read, `BrokenPipe` if it has closed the connection.
     pub fn send(&self, record: &[u8], descriptor: Option<BorrowedFd<'_>>) -> io::Result<()> {
         let mut part = libc::iovec { iov_base: record.as_ptr().cast_mut().cast(), iov_len: record.len() };
         let mut ancillary = Ancillary([0; ANCILLARY]);
@@ -94,7 +94,7 @@ impl Control {
     /// when a program is executed.
     ///
     /// # Errors
-    /// As recvmsg(2): `WouldBlock` if no record waits.
+    /// Fails like recvmsg(2): `WouldBlock` if no record waits.
     pub fn receive(&self, record: &mut [u8]) -> io::Result<Received> {
         let mut part = libc::iovec { iov_base: record.as_mut_ptr().cast(), iov_len: record.len() };
         let mut ancillary = Ancillary([0; ANCILLARY]);
@@ -165,7 +165,7 @@ impl Listener {
     /// Returns the connection of the next peer, if there is one.
     ///
     /// # Errors
-    /// As accept(2); `WouldBlock`: no peer.
+    /// Fails like accept(2); `WouldBlock`: no peer.
     pub fn accept(&self) -> io::Result<Control> {
         let (socket, _) = self.socket.accept()?;
         socket.set_nonblocking(true)?;
@@ -180,11 +180,11 @@ impl Drop for Listener {
     }
 }
 
-/// A descriptor by which one endpoint can wake the other (eventfd). This endpoint never writes to a shared
-/// one, because the peer could fill it and block the write.
+/// Creates a descriptor by which one endpoint can wake the other (eventfd). This endpoint never writes to a shared one,
+/// because the peer could fill it and block the write.
 ///
 /// # Errors
-/// As eventfd(2).
+/// Fails like eventfd(2).
 pub fn interrupt() -> io::Result<OwnedFd> {
     use rustix::event::{EventfdFlags, eventfd};
     Ok(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?)

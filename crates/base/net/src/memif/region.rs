@@ -52,10 +52,10 @@ unsafe impl Send for Region {}
 unsafe impl Sync for Region {}
 
 impl Region {
-    /// New memory of zeros that can no longer change its length.
+    /// Creates memory of zeros whose length can no longer change.
     ///
     /// # Errors
-    /// As memfd_create(2), ftruncate(2), mmap(2).
+    /// Fails like memfd_create(2), ftruncate(2), mmap(2).
     pub fn create(octets: usize) -> io::Result<Self> {
         const NAME: &CStr = c"ranlab-memif";
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
@@ -108,7 +108,7 @@ impl Region {
         self.len
     }
 
-    /// Descriptor for the peer.
+    /// Returns the descriptor for the peer.
     #[must_use]
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         self.descriptor.as_fd()

@@ -309,8 +309,8 @@ impl Sender {
         self.0.publish(self.0.next);
     }
 
-    /// Number of packets that the peer has not taken yet, according to its index, which is not checked here.
-    /// Exact if this endpoint owns the memory; otherwise only if the peer returns buffers at once.
+    /// Returns the number of packets that the peer has not taken yet, according to its index, which is not checked
+    /// here. The number is exact if this endpoint owns the memory, or if the peer returns buffers at once.
     #[must_use]
     pub fn waiting(&self) -> u16 {
         let ahead = if self.0.buffers.is_some() { self.0.size } else { 0 };
@@ -434,7 +434,7 @@ impl Receiver {
         self.0.publish(self.0.next.wrapping_add(ahead));
     }
 
-    /// Number of waiting packets, according to the peer's index, which is not checked here.
+    /// Returns the number of waiting packets, according to the peer's index, which is not checked here.
     #[must_use]
     pub fn waiting(&self) -> u16 {
         self.0.peers().wrapping_sub(self.0.next).min(self.0.size)

@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(control.len(), HEADER_BYTES + SEND_INFO_BYTES);
     }
 
-    /// Data as the kernel writes it for stream 5 and the given identifier.
+    /// Returns data as the kernel writes it for stream 5 and the given identifier.
     fn received(kind: i32, ppid: u32) -> (Ancillary, usize) {
         let length = HEADER_BYTES + size_of::<libc::sctp_rcvinfo>();
         let mut control = Ancillary::receiving();

@@ -42,13 +42,13 @@ pub(super) fn prepare(socket: &Socket) -> io::Result<()> {
     set(socket, libc::SCTP_PEER_ADDR_PARAMS, &heartbeats())
 }
 
-/// `sctp_event`: association, kind, on.
+/// Encodes `sctp_event`: association, kind, on.
 fn association_changes() -> [u8; 8] {
     let [low, high] = super::message::ASSOC_CHANGE.to_ne_bytes();
     [0, 0, 0, 0, low, high, 1, 0]
 }
 
-/// `sctp_paddrparams` for all paths.
+/// Encodes `sctp_paddrparams` for all paths.
 fn heartbeats() -> [u8; PATH_BYTES] {
     let mut octets = [0; PATH_BYTES];
     octets[PATH_INTERVAL..PATH_INTERVAL + 4].copy_from_slice(&HEARTBEAT_MS.to_ne_bytes());

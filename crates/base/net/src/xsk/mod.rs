@@ -132,7 +132,7 @@ pub struct XskStatistics {
 }
 
 impl XskStatistics {
-    /// Frames for this socket that were lost before it received them.
+    /// Returns the number of frames for this socket that were lost before it received them.
     pub fn lost(&self) -> u64 {
         // `rx_dropped` includes the losses of `fill_ring_empty`.
         self.rx_dropped + self.rx_ring_full

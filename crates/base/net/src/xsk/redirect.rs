@@ -71,17 +71,17 @@ impl Code {
         self.instructions.push(low | u64::from(immediate as u32) << 32);
     }
 
-    /// `to = from`, eight bytes.
+    /// Writes `to = from` for eight bytes.
     fn copy(&mut self, to: u8, from: u8) {
         self.put(0xbf, to, from, 0, 0);
     }
 
-    /// `to = number`
+    /// Writes `to = number`.
     fn number(&mut self, to: u8, number: i32) {
         self.put(0xb7, to, 0, 0, number);
     }
 
-    /// `to = *(from + offset)`, with the width of the load instruction.
+    /// Writes `to = *(from + offset)`, with the width of the load instruction.
     fn load(&mut self, load: u8, to: u8, from: u8, offset: i16) {
         self.put(load, to, from, offset, 0);
     }

@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
-/// Memory mapped for this process alone, or shared with the kernel; unmapped when dropped.
+/// Memory mapped for this process only, or shared with the kernel; unmapped when dropped.
 #[derive(Debug)]
 pub(super) struct Mapping {
     at: NonNull<u8>,
@@ -91,7 +91,7 @@ struct Shared<T> {
 }
 
 impl<T: Copy> Shared<T> {
-    /// Bytes that a ring of `size` entries takes.
+    /// Returns the size of a ring of `size` entries, in bytes.
     fn octets(layout: &Layout, size: u32) -> Option<usize> {
         layout.entries.checked_add(size_of::<T>().checked_mul(size as usize)?)
     }
@@ -143,7 +143,7 @@ pub(super) struct Producer<T> {
 }
 
 impl<T: Copy> Producer<T> {
-    /// Bytes that the ring takes.
+    /// Returns the size of the ring, in bytes.
     pub(super) fn octets(layout: &Layout, size: u32) -> Option<usize> {
         Shared::<T>::octets(layout, size)
     }
@@ -155,7 +155,7 @@ impl<T: Copy> Producer<T> {
         Ok(Self { shared, next, published: next, consumed })
     }
 
-    /// Number of entries that fit.
+    /// Returns the number of entries that fit.
     pub(super) fn room(&mut self) -> u32 {
         let room = self.shared.size - self.next.wrapping_sub(self.consumed);
         if room > 0 {
@@ -210,7 +210,7 @@ pub(super) struct Consumer<T> {
 }
 
 impl<T: Copy> Consumer<T> {
-    /// Bytes that the ring takes.
+    /// Returns the size of the ring, in bytes.
     pub(super) fn octets(layout: &Layout, size: u32) -> Option<usize> {
         Shared::<T>::octets(layout, size)
     }
@@ -237,7 +237,7 @@ impl<T: Copy> Consumer<T> {
         Some(entry)
     }
 
-    /// Number of available entries.
+    /// Returns the number of available entries.
     pub(super) fn available(&mut self) -> u32 {
         // Acquire: as in `pop`.
         self.produced = self.shared.producer().load(Ordering::Acquire);
@@ -258,7 +258,7 @@ mod tests {
     const LAYOUT: Layout = Layout { producer: 0, consumer: 64, flags: 128, entries: 192 };
     const SIZE: u32 = 8;
 
-    /// Both endpoints of one ring, which starts at `first`: the test acts as the kernel.
+    /// Returns both endpoints of one ring, which starts at `first`: the test acts as the kernel.
     fn both(first: u32) -> (Producer<u64>, Consumer<u64>) {
         let octets = Producer::<u64>::octets(&LAYOUT, SIZE).unwrap();
         // SAFETY: a shared anonymous mapping, and a second view of it that is never unmapped (the test ends first).

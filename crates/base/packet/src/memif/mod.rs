@@ -295,7 +295,7 @@ impl Machine {
         self.outputs.pop_front()
     }
 
-    /// Time of the next [`Input::Wake`]; `None` once packets can flow.
+    /// Returns the time of the next [`Input::Wake`]; `None` once packets can flow.
     #[must_use]
     pub fn wake_at(&self) -> Option<Time> {
         matches!(self.state, State::Greeting | State::Announcing(_)).then(|| self.began + HANDSHAKE)

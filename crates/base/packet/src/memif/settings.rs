@@ -54,7 +54,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Rings of 1,024 descriptors with buffers of 2,048 bytes, the defaults of the published drivers.
+    /// Creates settings with rings of 1,024 descriptors and buffers of 2,048 bytes, the defaults of the published
+    /// drivers.
     #[must_use]
     pub fn new(role: Role, id: u32) -> Self {
         let name = String::from("ranlab");
@@ -100,7 +101,7 @@ impl Settings {
         if octets > REGION_OCTETS_MAX { Err(SettingsError::Memory(octets)) } else { Ok(()) }
     }
 
-    /// Layout of the owner's memory for the given size and number of rings: towards the master, and towards
+    /// Returns the layout of the owner's memory for the given size and number of rings: towards the master, and towards
     /// the slave.
     pub(super) fn layout(&self, log2_ring: u8, rings: [u16; 2]) -> Layout {
         let rings = [self.rings_to_master.min(rings[0]), self.rings_to_slave.min(rings[1])];
@@ -164,7 +165,7 @@ impl Layout {
         (clamp(number * ring), clamp((masters + slaves) * ring + number * buffers))
     }
 
-    /// Distance in bytes between rings, and between the buffers of rings.
+    /// Returns the distances in bytes between rings, and between the buffers of rings.
     fn steps(&self) -> (u64, u64) {
         let ring = Ring::octets(self.log2_ring).next_multiple_of(64);
         (ring, u64::from(self.buffer_octets) << self.log2_ring)

@@ -137,7 +137,7 @@ fn initiated() -> Machine {
     master
 }
 
-/// The master's reason to reject a message after Init and a region of 4,096 bytes.
+/// Returns the master's reason to reject a message after Init and a region of 4,096 bytes.
 fn at_master(message: &Message, descriptors: usize) -> Refusal {
     refused(&received(&mut initiated(), message, descriptors))
 }

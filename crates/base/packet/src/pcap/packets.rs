@@ -210,8 +210,8 @@ struct Interface {
     fcs_bytes: u32,
 }
 
-/// Bytes of the frame check sequence that a pcap's link type field announces: bit 26 states that bits 28 to 31 have its length in
-/// 16-bit words (draft-ietf-opsawg-pcap 4).
+/// Returns the size of the frame check sequence that a pcap's link type field announces, in bytes. Bit 26 states that bits 28 to
+/// 31 contain its length in 16-bit words (draft-ietf-opsawg-pcap 4).
 fn fcs_bytes(network: u32) -> u32 {
     const PRESENT: u32 = 1 << 26;
     if network & PRESENT == 0 { 0 } else { (network >> 28) * 2 }

@@ -87,7 +87,8 @@ fn simes(p_values: &[f64]) -> f64 {
     false_discovery(p_values).into_iter().fold(1.0, f64::min)
 }
 
-/// Each family's probability among all metrics that were measured. The percentiles of one distribution count as one metric.
+/// Returns each family's probability among all metrics that were measured. The percentiles of one distribution count as one
+/// metric.
 fn guard(a: &Results, families: &[Family]) -> Vec<f64> {
     let owner = |family: &Family| {
         a.metric(&family.metric).map_or_else(|| family.metric.clone(), |metric| metric.name.clone())

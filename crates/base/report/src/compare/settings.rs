@@ -39,8 +39,8 @@ impl SettingDifference {
     }
 }
 
-/// Differences between these pairs of points, and between their measurements. `intended`: paths or sections
-/// in addition to those of the system under test.
+/// Returns the differences between these pairs of points, and between their measurements. `intended` contains paths or
+/// sections in addition to the system under test.
 pub(super) fn differences(
     a: &Results,
     b: &Results,
@@ -93,7 +93,7 @@ fn push(values: &mut Vec<String>, value: String) {
     }
 }
 
-/// Measurement settings of a campaign, in addition to the settings of its points.
+/// Returns the measurement settings of a campaign, in addition to the settings of its points.
 fn measured(results: &Results) -> Vec<(String, String)> {
     let scenario = &results.scenario;
     let measure = &scenario.measure;

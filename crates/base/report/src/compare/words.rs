@@ -7,7 +7,7 @@ use super::{Comparison, Finding, Row};
 /// Maximum number of metrics and settings in a sentence.
 const NAMED_MAX: usize = 3;
 
-/// The differing settings, and the findings.
+/// Describes the differing settings, and the findings.
 pub(super) fn sentence(comparison: &Comparison, pairs: usize) -> String {
     let settings = settings(comparison);
     let rows = &comparison.rows;
@@ -94,7 +94,7 @@ fn changes(rows: &[Row], finding: Finding, word: &str) -> Option<String> {
     (!named.is_empty()).then(|| format!("The second is {word}: {}{more}.", named.join(", ")))
 }
 
-/// Smallest detectable differences of the compared metrics with the best resolution.
+/// Describes the smallest detectable differences of the compared metrics with the best resolution.
 fn not_shown(comparison: &Comparison) -> String {
     let together = comparison.metrics.iter().find(|own| {
         let one_sided = own.interval.is_some_and(|(low, high)| low > 0.0 || high < 0.0);

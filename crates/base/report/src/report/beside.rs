@@ -13,9 +13,9 @@ use super::figure::Figure;
 /// Maximum number of pictures, in the order of the first side's points.
 const PICTURES_MAX: usize = 32;
 
-/// A picture of `metric` for each value of the setting `per` (one picture for all without it). Each entry has the value and the
-/// picture. A picture shows both sides over the first axis that has several values there, or as bars. The result is empty if
-/// the two sides share no point.
+/// Returns a picture of `metric` for each value of the setting `per` (one picture for all without it). Each entry has the value
+/// and the picture. A picture shows both sides over the first axis that has several values there, or as bars. The result is
+/// empty if the two sides share no point.
 pub fn beside(
     a: (&str, &Results),
     b: (&str, &Results),

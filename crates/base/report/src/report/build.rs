@@ -28,8 +28,8 @@ const WHISKERS: (f64, f64) = (0.01, 0.99);
 /// A figure and its plot; figures of a search come from its trials.
 pub(super) type Drawn = (Figure, Option<Plot>);
 
-/// Every figure: results and trials of a search, then those of the scenario; one over the first axis if the
-/// scenario has no plots.
+/// Returns every figure: first the results and trials of a search, then the figures of the scenario. A scenario without
+/// plots gets one figure over the first axis.
 pub fn figures(results: &Results) -> Vec<Figure> {
     drawn(results).into_iter().map(|(figure, _)| figure).collect()
 }
@@ -45,8 +45,8 @@ pub(super) fn drawn(results: &Results) -> Vec<Drawn> {
     trials.chain(plots.into_iter().map(|plot| (build(results, &plot), Some(plot)))).collect()
 }
 
-/// A figure for each value of a separately measured setting, unless the plot selects one of them. Values
-/// without points get no figure.
+/// Returns a plot for each value of a separately measured setting, unless the plot selects one of them. Values without
+/// points get no plot.
 fn apart(results: &Results, plot: Plot) -> Vec<Plot> {
     let mut all = vec![plot];
     for axis in results.scenario.sweep.axes.iter().filter(|axis| axis.apart) {
@@ -69,7 +69,7 @@ fn apart(results: &Results, plot: Plot) -> Vec<Plot> {
                 shows(results, &own).then_some(own)
             };
             let own: Vec<Plot> = values.iter().filter_map(of).collect();
-            // Without any measurement, the requested plot shows that.
+            // If nothing was measured, the requested plot shows that.
             if own.is_empty() { vec![plot.clone()] } else { own }
         };
         all = all.into_iter().flat_map(one).collect();
@@ -115,7 +115,7 @@ fn build(results: &Results, plot: &Plot) -> Figure {
     let sentence = words::title(results, plot);
     let mut figure = Figure {
         title: if plot.title.is_empty() { sentence.clone() } else { plot.title.clone() },
-        // With a short title by the author, the sentence with units moves to the caption.
+        // If the author gave a short title, the sentence with units moves to the caption.
         caption: if plot.title.is_empty() { String::new() } else { format!("{sentence}. ") },
         missing: String::new(),
         x: Across::Numbers { log: plot.log.contains('x') },
@@ -273,7 +273,7 @@ fn drawn_answer(x: f64, answer: &Answer) -> Sample {
     Sample { x, y: answer.value, low, high, ends: (low, high) }
 }
 
-/// Quartiles of a distribution's values over all repeats, and the ends of its whiskers.
+/// Returns the quartiles of a distribution's values over all repeats, and the ends of its whiskers.
 fn box_of(points: &[&PointResult], name: &str) -> Option<[f64; 5]> {
     let mut all = Distribution::default();
     points.iter().filter_map(|point| point.distribution(name)).for_each(|own| all.merge(&own));
@@ -312,7 +312,7 @@ fn explain(results: &Results, plot: &Plot, groups: &[Group<'_>], figure: &mut Fi
     }
 }
 
-/// Growth of each series: the exponent of a power law through its points, if x is a number.
+/// Returns the growth of each series: the exponent of a power law through its points, if x is a number.
 fn growths(results: &Results, plot: &Plot, groups: &[Group<'_>], figure: &Figure) -> Table {
     let mut names = Vec::new();
     let mut exponents = Vec::new();

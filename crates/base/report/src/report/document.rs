@@ -395,7 +395,7 @@ fn in_words(axis: &Axis) -> String {
     }
 }
 
-/// Summary of the measurement that is understandable without a paper.
+/// Summarises the measurement in words that are understandable without a paper.
 fn summary(results: &Results) -> String {
     let scenario = &results.scenario;
     let axes: Vec<String> = scenario.sweep.axes.iter().map(in_words).collect();

@@ -68,7 +68,7 @@ fn is_exact(results: &Results) -> bool {
     !results.points.is_empty() && results.points.iter().all(exact)
 }
 
-/// Verdicts on published statements, and on the user's own expectations.
+/// Counts the verdicts on published statements, and on the user's own expectations.
 fn verdicts(results: &Results, judged: &[Judged]) -> Vec<String> {
     let work = results.scenario.paper.as_ref().map_or("", |paper| &paper.work);
     let of_class =
@@ -133,7 +133,7 @@ fn unit(results: &Results, metric: &str) -> String {
     }
 }
 
-/// Metrics that the scenario draws, in its order.
+/// Returns the metrics that the scenario draws, in its order.
 fn spoken_of(results: &Results) -> Vec<String> {
     let measured = results.metric_names();
     let mut metrics: Vec<String> = Vec::new();
@@ -180,7 +180,7 @@ fn range(results: &Results, name: &str) -> Option<String> {
     ))
 }
 
-/// Difference below which no finding is stated.
+/// States the difference below which no finding is stated.
 fn noise(results: &Results) -> Option<String> {
     let spreads: Vec<String> = spoken_of(results)
         .into_iter()
@@ -197,7 +197,7 @@ fn noise(results: &Results) -> Option<String> {
     })
 }
 
-/// Points without numbers or with a warning, with the broken limit.
+/// Lists the points without numbers or with a warning, with the broken limit.
 fn outcomes(results: &Results) -> Vec<String> {
     let shown = results.outcomes().into_iter().filter(|(outcome, _)| *outcome != Outcome::Ok);
     shown.map(|(outcome, count)| {

@@ -469,7 +469,7 @@ impl Store {
     }
 }
 
-/// Names the first setting that differs, with both values.
+/// Returns the first setting that differs, with both values.
 fn other_setting(
     keys: &[Key],
     ours: &BTreeMap<String, Value>,
@@ -493,7 +493,7 @@ fn other_setting(
     })
 }
 
-/// Names repeat in every row, so each name is stored once.
+/// Returns the id of a name. Names repeat in every row, so each name is stored once.
 fn name_id(connection: &Connection, name: &str) -> Result<i64, rusqlite::Error> {
     connection.prepare_cached("INSERT OR IGNORE INTO names (name) VALUES (?1)")?.execute([name])?;
     connection.prepare_cached("SELECT id FROM names WHERE name = ?1")?.query_row([name], |row| row.get(0))

@@ -224,7 +224,7 @@ impl<M: Machine> MachineCell<M> {
         }
     }
 
-    /// Task of a link: reads, and writes after the socket was full.
+    /// Runs the task of a link, which reads, and writes after the socket was full.
     async fn serve(self: Rc<Self>, key: M::Key, stream: Rc<Stream>, state: Rc<LinkState>) {
         let mut reader = FrameReader::with_framer(self.max_pdu, Self::framer(&stream));
         let why = loop {

@@ -106,7 +106,7 @@ impl Reader<'_> {
         Some(Expect { filter, metric: metric?, law: law?, source, class, tuned, cause, required })
     }
 
-    /// Source of an expectation: the published work or the author.
+    /// Reads the source of an expectation: the published work or the author.
     fn class(&mut self, node: &Node, values: &Values) -> Class {
         let written = text(values, "expect.class").and_then(Class::from_name);
         let has_source = text(values, "expect.source").is_some_and(|source| !source.is_empty());

@@ -132,7 +132,7 @@ impl Reader<'_> {
         )));
     }
 
-    /// A soak counts packets, so its load must be a rate per second.
+    /// Checks that the load of a soak is a rate per second, because a soak counts packets.
     fn per_second(&mut self, node: &Node, load: &Load) {
         let unit = self.rig.keys.iter().find(|key| key.path == load.axis).map(|key| key.unit.as_str());
         if unit.is_some_and(|unit| unit != "1/s") {

@@ -27,7 +27,7 @@ struct Device {
     capacity: Normal<f64>,
 }
 
-/// The mean capacity of a seed's device: anywhere between two grid loads, on one of them, or just above it.
+/// Returns the mean capacity of a seed's device: anywhere between two grid loads, on one of them, or just above it.
 fn capacity(seed: u64) -> f64 {
     CAPACITY * (1.0 + WIDTH * (seed % 25) as f64 / 25.0)
 }
@@ -92,7 +92,7 @@ fn bisection(deviation: f64, seconds: u32) -> ([usize; 2], f64) {
     (hits, spent)
 }
 
-/// The promise in SPECIFICATION: `cargo test -p ranlab-campaign mlr -- --nocapture` prints the table.
+/// Checks the claim in SPECIFICATION: `cargo test -p ranlab-campaign mlr -- --nocapture` prints the table.
 #[test]
 fn noisy_device_ndr_and_pdr_beat_plain_bisection() {
     for deviation in [0.0025, 0.005, 0.01] {

@@ -56,8 +56,8 @@ impl Curve {
     }
 }
 
-/// Number of a hundred seeds with the true critical load within the stated interval, and the mean width of the
-/// interval.
+/// Returns the number of a hundred seeds with the true critical load within the stated interval, and the mean width of
+/// the interval.
 fn of_100(curve: Curve, target: f64, trials: u32) -> (u32, f64, f64) {
     let truth = curve.critical(target);
     let mut within = 0;
@@ -81,7 +81,7 @@ fn of_100(curve: Curve, target: f64, trials: u32) -> (u32, f64, f64) {
     (within, width, error)
 }
 
-/// The promise in SPECIFICATION: `cargo test -p ranlab-campaign plr -- --nocapture` prints what each test asserts.
+/// Checks the claim in SPECIFICATION: `cargo test -p ranlab-campaign plr -- --nocapture` prints what each test asserts.
 fn holds(name: &str, curve: Curve, target: f64, width_at_most: f64) {
     print!("{name}, a loss ratio of {target:e} by 60 trials of 1 s: ");
     let (within, width, _) = of_100(curve, target, 60);
