@@ -1,4 +1,4 @@
-//! The one form in which a measured number leaves the campaign: value, interval, and everything that qualifies it.
+//! Form of every measured number that leaves the campaign: value, interval, and qualifications.
 //!
 //! Text, JSON, CSV, reports, comparisons and sizing all render an [`Answer`]. A number that is only a bound (an open-ended
 //! search, a censored percentile) stays a bound in each of them.

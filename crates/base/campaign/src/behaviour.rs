@@ -21,7 +21,7 @@ pub struct Behaviour {
     pub scenario: String,
     /// Behaviour version of the rig.
     pub rig: u32,
-    /// Behaviour versions of the components that it measures with.
+    /// Behaviour versions of the components with which the result was measured.
     pub components: BTreeMap<String, u32>,
 }
 
@@ -33,7 +33,7 @@ impl Behaviour {
     }
 
     /// Returns the reason why a result measured with `kept` does not represent measurements with `self`, if there is
-    /// one. `None` for `kept`: the result does not state its versions.
+    /// one. `kept` is `None` if the result does not state its versions.
     pub fn stale(&self, kept: Option<&Self>) -> Option<String> {
         let Some(kept) = kept else {
             return Some("it has no version of the rig that measured it".to_owned());

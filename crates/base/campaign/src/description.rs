@@ -56,8 +56,8 @@ impl RigDescription {
         self.name == name || self.aliases.iter().any(|alias| alias == name)
     }
 
-    /// Returns the minimum duration of a trial in a search over load, so that missing responses show: a few response
-    /// time-outs, the last of which is the drain; 0 if the rig has no responses.
+    /// Returns the minimum duration of a trial in a search over load. It is a few response time-outs, so that missing
+    /// responses are noticed; the last time-out is the drain. The result is 0 if the rig has no responses.
     pub fn trial_at_least(&self, settings: &BTreeMap<String, Value>) -> Duration {
         self.response_timeout
             .map_or(Duration::ZERO, |timeout| timeout.for_settings(settings) * TIMEOUTS_PER_TRIAL)
@@ -99,7 +99,7 @@ impl ResponseTimeout {
 pub struct Need {
     /// The requirement (`"chromium"`, `"2 free cores"`, `"SCTP in the kernel"`).
     pub what: String,
-    /// Reason, and the consequence if it is not met.
+    /// Reason, and the consequence if the requirement is not met.
     pub why: String,
     /// Whether the requirement is met; the error describes how to meet it.
     pub met: Result<(), String>,

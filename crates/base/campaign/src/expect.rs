@@ -25,13 +25,13 @@ named! {
         /// The expectation does not hold, and need not hold, because it is an absolute value from other hardware. No
         /// setting is tuned to reach it.
         Differs = "differs",
-        /// The measured interval lies on both sides of the expected value; or there is a single repeat and so
-        /// no interval; or other work disturbed repeats that the scenario keeps regardless. More or quieter
+        /// The measurement does not decide. Either the measured interval lies on both sides of the expected value, or a
+        /// single repeat has no interval, or other work disturbed repeats that the scenario keeps. More or quieter
         /// repeats would decide.
         Inconclusive = "inconclusive",
         /// The expectation does not hold, and was marked `required`.
         Fails = "fails",
-        /// The result was measured with another file format, scenario or behaviour of the rig: it does not represent
+        /// The result was measured with another file format, scenario or behaviour of the rig, so it does not represent
         /// today's measurements.
         Stale = "stale",
         /// Data is missing; the reason names it.
@@ -68,7 +68,7 @@ pub struct Judged {
     pub source: String,
 }
 
-/// Computes the verdict of every expectation of the scenario. A quick run only includes required ones.
+/// Computes the verdict of every expectation of the scenario. A quick run includes only required expectations.
 pub fn judge(results: &Results) -> Vec<Judged> {
     results.scenario.expects.iter().map(|expect| judge_one(results, expect)).collect()
 }

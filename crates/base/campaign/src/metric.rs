@@ -55,7 +55,7 @@ pub struct Metric {
     /// Extent to which other work can change the metric.
     #[serde(default)]
     pub noise: Noise,
-    /// Metric of the same point that contains the limit of this one, which figures draw as a line.
+    /// Metric of the same point that contains the limit of this metric, which figures draw as a line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<String>,
     /// Earlier name, which scenarios and stored results may still use.
@@ -89,7 +89,7 @@ pub enum Better {
     Higher,
     /// Latency, cost.
     Lower,
-    /// Neither, such as a size.
+    /// Neither direction, as for a size.
     Neither,
 }
 
@@ -202,7 +202,7 @@ impl Metric {
         self
     }
 
-    /// Declares that another metric contains the limit of this one.
+    /// Declares that another metric contains the limit of this metric.
     pub fn limited_by(mut self, metric: &str) -> Self {
         self.limit = Some(metric.to_owned());
         self

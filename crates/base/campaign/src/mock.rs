@@ -160,7 +160,7 @@ fn queue(
         let sent_us = if stall.is_zero() { now_us } else { f64::max(now_us, free_us) };
         free_us = f64::max(now_us, free_us) + work + pause;
         busy_us += work;
-        // Tenths of a microsecond would be lost in whole microseconds; the bias is below the histogram's own.
+        // Rounding loses fractions of a microsecond; the resulting bias is below that of the histogram.
         recorder.value("rtt_us", (free_us - now_us).round() as u64);
         recorder.value("rtt_us_service", (free_us - sent_us).round() as u64);
         recorder.value("send_delay_us", (sent_us - now_us).round() as u64);

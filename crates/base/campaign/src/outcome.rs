@@ -26,7 +26,7 @@ named! {
 }
 
 impl Outcome {
-    /// Returns whether its numbers count in means, plots and verdicts.
+    /// Returns whether the repeat's numbers count in means, plots and verdicts.
     pub fn counts(self) -> bool {
         matches!(self, Self::Ok | Self::Degraded | Self::MissesBudget | Self::Overloaded)
     }

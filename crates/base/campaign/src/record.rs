@@ -12,9 +12,9 @@ use crate::outcome::{LimitViolation, Outcome};
 
 /// Significant digits of every distribution: values are exact within 0.1 %.
 const DIGITS: u8 = 3;
-/// Maximum samples of one series; further ones are counted and dropped.
+/// Maximum number of samples in one series; further samples are counted and dropped.
 pub const SERIES_SAMPLES_MAX: usize = 100_000;
-/// Maximum metrics of one repeat; further ones are counted and dropped.
+/// Maximum number of metrics in one repeat; further metrics are counted and dropped.
 pub const METRICS_MAX: usize = 1_000;
 /// Shares of the quantiles that a reduced distribution keeps: ends, whiskers and quartiles of a box, the
 /// usual percentiles, and steps of 5 % for a curve.

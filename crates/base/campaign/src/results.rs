@@ -115,7 +115,7 @@ pub struct PointResult {
 }
 
 impl Results {
-    /// Sorts finished repeats to their points.
+    /// Assigns finished repeats to their points.
     pub fn new(
         scenario: Scenario,
         metrics: Vec<Metric>,

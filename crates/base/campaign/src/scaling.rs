@@ -88,8 +88,8 @@ mod tests {
             };
             growth_of(&[1.0, 2.0, 4.0].map(|x| (x, y(x))), 0.95).unwrap()
         };
-        // Three points on a line: so the regression by itself has no error. Weights of the outer two are 1/(2 ln 2),
-        // the logarithms' errors 0.1; t of 8 degrees of freedom is 2.306.
+        // Three points are on a line, so the regression by itself has no error. The weights of the outer two points are
+        // 1/(2 ln 2), and the errors of the logarithms are 0.1. t of 8 degrees of freedom is 2.306.
         let width = at(Some(0.3)).half_width.unwrap();
         assert!((width - 2.306 * 0.1 / (2.0_f64.sqrt() * 2.0_f64.ln())).abs() < 1e-3, "{width}");
         assert!(at(Some(0.0)).half_width.unwrap() < 1e-9);

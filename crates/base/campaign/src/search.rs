@@ -12,7 +12,7 @@ pub mod plr;
 pub struct Trial {
     /// Load to offer.
     pub load: f64,
-    /// Share of the full duration: early trials are short; bounds need full ones.
+    /// Share of the full duration: early trials are short; bounds need full trials.
     pub duration_share: f64,
 }
 
@@ -60,7 +60,7 @@ pub struct RateSearch {
     phase: usize,
     /// 1 for the largest load; -1 for the smallest, with all values negated.
     sign: f64,
-    /// The largest load that passed and the smallest that failed, and the longest phase in which they did.
+    /// Largest load that passed, and the longest phase in which it passed. `failed` has the smallest load that failed.
     passed: Option<(f64, usize)>,
     failed: Option<(f64, usize)>,
     /// Whether the generator caused the failure.
@@ -174,7 +174,8 @@ impl RateSearch {
     /// Returns the next load to try. `factor` is the allowed width of the interval now, relative to the final width.
     fn next_load(&mut self, factor: f64) -> Option<f64> {
         match (self.passed, self.failed) {
-            // The far ends first: a system that handles every load is decided after one trial of each phase.
+            // Tries the far ends first, so that a system that handles every load is decided after one trial of each
+            // phase.
             (None, None) => Some(self.max),
             (Some((passed, phase)), None) if passed >= self.max => (phase < self.phase).then_some(self.max),
             (None, Some((failed, phase))) if failed <= self.min => (phase < self.phase).then_some(self.min),
@@ -396,7 +397,7 @@ mod tests {
 
     #[test]
     fn full_trials_correct_optimistic_short_ones() {
-        // A buffer hides overload from short trials: they pass up to twice the true rate.
+        // A buffer hides overload from short trials: short trials pass up to twice the true rate.
         let found = search(RateSearch::new(1.0, 1000.0, 0.01, 80), |trial| {
             trial.load <= if trial.duration_share < 1.0 { 800.0 } else { 400.0 }
         });

@@ -17,8 +17,8 @@ fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests")
 }
 
-/// `tests/malformed/expected.txt`: `name: sentence`; `{}` is the file, `{dir}` its directory. A sentence may
-/// be the beginning of the real one, if the rest is a list or another library's text.
+/// Each line of `tests/malformed/expected.txt` is `name: sentence`; `{}` is the file, `{dir}` its directory. A sentence
+/// may be the beginning of the real one, if the rest is a list or another library's text.
 #[test]
 fn malformed_scenario_error_has_file_and_line() {
     let malformed = directory().join("malformed");

@@ -18,8 +18,8 @@ pub struct Options {
     junit: Option<PathBuf>,
 }
 
-/// Runs the checks of a system, or lists them. `clauses`: name and clause of each. `run` passes each verdict to its
-/// second argument.
+/// Runs the checks of a system, or lists them. `clauses` has the name and the clause of each check. `run` passes each
+/// verdict to its second argument.
 ///
 /// # Errors
 /// A check failed, no check could run, or `address` is missing.
@@ -76,6 +76,6 @@ fn print(output: &mut Output, verdict: &Verdict) -> Result<(), Failure> {
         verdict.why.as_ref().map_or_else(String::new, |why| format!(": {why}"))
     ))?;
     output.item(verdict)?;
-    // A check may take seconds, and a pipe or a file would otherwise show nothing until the last one.
+    // A check may take seconds. Without a flush, a pipe or a file would show nothing before the end.
     output.flush()
 }

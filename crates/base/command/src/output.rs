@@ -36,7 +36,7 @@ pub fn error_object(format: Format, failure: &Failure) {
     let _ = Output::new(format).finish(&serde_json::json!({ "error": error }));
 }
 
-/// Buffered stdout; dropping it writes the rest without checking for errors.
+/// Buffered stdout; dropping it writes the remaining data without checking for errors.
 #[derive(Debug)]
 pub struct Output {
     format: Format,

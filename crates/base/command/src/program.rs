@@ -1,4 +1,5 @@
-//! Program for the processes of components: this one, unless a program that embeds the verbs names another.
+//! Program that runs the processes of components: this program, unless a program that embeds the verbs names another
+//! one.
 use std::io;
 use std::path::PathBuf;
 use std::sync::OnceLock;

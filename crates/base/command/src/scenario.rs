@@ -26,7 +26,7 @@ pub struct ScenarioArguments {
 }
 
 impl ScenarioArguments {
-    /// Returns the command line that repeats this with a verb.
+    /// Returns the command line that repeats the run with a verb.
     pub fn command(&self, verb: &str) -> String {
         let sets = self.set.iter().map(|set| format!(" --set '{set}'"));
         let quick = if self.quick { " --quick" } else { "" };

@@ -1,6 +1,5 @@
 //! A share of a CPU for some threads of this process, by a separate control group: `cpu.max` of cgroup v2, or
-//! `cpu.cfs_quota_us` of v1. It does not limit real-time threads. [`Group`] limits processes that this one
-//! starts.
+//! `cpu.cfs_quota_us` of v1. It does not limit real-time threads. [`Group`] limits processes that this process starts.
 
 mod group;
 
@@ -11,8 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Period of a share, us. The kernel's default is ten times that, which would not limit a burst of a
-/// millisecond.
+/// Period of a share, us. The kernel's default is ten times as long, which would not limit a burst of a millisecond.
 const PERIOD_US: u64 = 10_000;
 /// Minimum quota that the kernel accepts, us.
 const QUOTA_US_MIN: u64 = 1_000;

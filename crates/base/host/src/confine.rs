@@ -1,5 +1,5 @@
-//! Confinement of an untrusted process: another user without a way back, resource limits, no network, private
-//! folders in place of the world-writable ones, and killed together with this process.
+//! Confinement of an untrusted process. It runs as another user without a way back, with resource limits and without
+//! network. It has private folders in place of the world-writable ones, and is killed together with this process.
 #![allow(unsafe_code, reason = "system calls between fork and exec")]
 
 use std::ffi::{CStr, CString};
@@ -58,14 +58,14 @@ pub enum NoUser {
 }
 
 impl User {
-    /// Finds a user by name, or by number: then the group has the same number.
+    /// Finds a user by name or by number. With a number, the group has the same number.
     ///
     /// # Errors
     /// There is no such user, or it is root.
     pub fn named(text: &str) -> Result<Self, NoUser> {
         let root = || NoUser::Root(text.to_owned());
         if let Ok(uid) = text.parse::<u32>() {
-            // The highest number means "leave it as it is" in the system calls.
+            // The highest number means "unchanged" in the system calls.
             return Some(Self { uid, gid: uid }).filter(|_| uid != 0 && uid != u32::MAX).ok_or_else(root);
         }
         let unknown = || NoUser::Unknown(text.to_owned());
@@ -190,7 +190,7 @@ pub fn confine(command: &mut Command, to: Confinement, group: Option<&Group>) ->
             Ok(rustix::thread::set_no_new_privs(true)?)
         });
     }
-    // Must follow the change of user, which would undo it.
+    // This call must follow the change of user, which would undo it.
     process_tree::die_with_us(command);
     Ok(())
 }

@@ -72,9 +72,9 @@ pub struct Facts {
     pub virtual_functions: Vec<String>,
     /// Ports whose cards stamp frames by their own clocks, as `name: /dev/ptpN`.
     pub card_clocks: Vec<String>,
-    /// Open files allowed to this process now.
+    /// Current limit of open files of this process.
     pub open_files_soft: Option<u64>,
-    /// Maximum of open files that it may set for itself.
+    /// Highest limit of open files that this process may set for itself.
     pub open_files_hard: Option<u64>,
 }
 

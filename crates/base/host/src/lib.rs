@@ -6,7 +6,7 @@
 //! * [`PowerMeter`]: energy use of the processors, where the machine shows it.
 //! * [`traffic`]: bytes and packets of this process's TCP connections.
 //! * [`Facts`]: facts about the machine that a result must state.
-//! * [`placement`]: CPUs of load, system and device that do not belong together.
+//! * [`placement`]: remarks on CPUs of load, system and device that do not fit together.
 //! * [`netns`]: networks of namespaces, made and removed.
 //! * [`phc`]: clocks of network cards.
 //! * [`process_tree`]: a program with all its descendants.

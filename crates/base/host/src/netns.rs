@@ -1,8 +1,8 @@
 //! Networks of namespaces on this machine: created, described by `ip` and `tc`, and removed in all cases.
 //!
 //! Every interface is in one of this program's namespaces, so removing the namespaces removes everything. A namespace
-//! is called `ranlab-PID-NAME`. A file in [`RUN`] holds the start time of that process. By this time the next testbed
-//! distinguishes a terminated owner from a new process with the same number. It removes only the namespaces of
+//! is called `ranlab-PID-NAME`. A file in [`RUN`] contains the start time of that process. By this time the next
+//! testbed distinguishes a terminated owner from a new process with the same number. It removes only the namespaces of
 //! terminated owners.
 
 mod order;
@@ -23,7 +23,7 @@ const PREFIX: &str = "ranlab-";
 const NAMESPACES: &str = "/run/netns";
 /// Folder in which each testbed records its owner.
 pub const RUN: &str = "/run/ranlab";
-/// Maximum namespaces of one testbed.
+/// Maximum number of namespaces of one testbed.
 pub const NAMESPACES_MAX: usize = 64;
 
 /// Error of a network set-up. It is an error of the environment, unless stated otherwise.
@@ -46,7 +46,7 @@ pub enum NetnsError {
     Kernel {
         /// Name of the discipline in `tc`.
         kind: &'static str,
-        /// Kernel option that enables it.
+        /// Kernel option that enables the discipline.
         option: &'static str,
     },
     /// A port of this machine that cannot be taken or configured.
@@ -62,7 +62,7 @@ pub enum NetnsError {
     Many,
 }
 
-/// A network of namespaces that belongs to this process; dropping it removes it.
+/// A network of namespaces that belongs to this process. Dropping it removes the network.
 #[derive(Debug)]
 pub struct Testbed {
     names: Vec<String>,
@@ -242,9 +242,9 @@ fn missing_tools() -> Vec<&'static str> {
 /// Gives back the ports of terminated processes, and removes their namespaces and run files. Returns the number of
 /// namespaces.
 pub fn sweep() -> usize {
-    // The order of the reads matters, and each owner is checked once. A run file exists before its namespace
-    // and until the namespace is gone. An owner that died between two checks would lose the ports that are in
-    // its namespace.
+    // The order of the reads matters, and each owner is checked once. A run file exists before its namespace and until
+    // the namespace is gone. An owner that terminated between two checks would lose the ports that are in its
+    // namespace.
     let names: Vec<String> = std::fs::read_dir(NAMESPACES)
         .into_iter()
         .flatten()

@@ -18,10 +18,10 @@ struct Mapping {
 
 /// Unmaps the pages of the program's code and constants that are in memory, and returns their size in bytes.
 ///
-/// Starting maps several times the code that a server needs afterwards: arguments, configuration and the dynamic
-/// linker's tables, in pieces of 64 KiB (the kernel's fault-around). The pages stay in the kernel's page cache, and a
-/// page that is needed again returns at its first use. Only mappings without a changed page are unmapped, so relocated
-/// data, and code with a debugger's breakpoints, stay.
+/// The start of a program maps several times as much code as a server needs afterwards: arguments, configuration and
+/// the dynamic linker's tables, in pieces of 64 KiB (the kernel's fault-around). The pages stay in the kernel's page
+/// cache, and a page that is needed again returns at its first use. Only mappings without a changed page are unmapped,
+/// so relocated data, and code with a debugger's breakpoints, stay.
 ///
 /// # Errors
 /// `/proc/self/smaps` cannot be read, or the kernel refuses, for example for locked memory.

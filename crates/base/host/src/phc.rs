@@ -153,8 +153,9 @@ impl<const TIMES: usize> PtpSysOffset<TIMES> {
     }
 }
 
-/// Readings (system, card, system), each starting `step` times after the previous one: with a step of 2, consecutive
-/// readings share a system time. Readings that run backwards, because the clock was set in the meantime, are left out.
+/// Returns readings (system, card, system), each starting `step` times after the previous one: with a step of 2,
+/// consecutive readings share a system time. Readings that run backwards, because the clock was set in the meantime,
+/// are left out.
 fn readings(times: &[Time], step: usize) -> Vec<CrossReading> {
     let triples = times.windows(3).step_by(step);
     let of = |triple: &[Time]| {

@@ -1,7 +1,7 @@
 //! Placement of threads on CPUs: those of a load, of the system under test, and of the device between them.
 //!
-//! Packets that cross the link between two NUMA nodes cost more at every access, and two busy threads on one
-//! CPU slow each other down. Neither fails, so the report has to mention it.
+//! Packets that cross the link between two NUMA nodes cost more at every access, and two busy threads on one CPU slow
+//! each other down. Neither causes an error, so the report has to mention it.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -80,7 +80,7 @@ fn node_of_device(root: &Path, device: &str) -> Option<usize> {
     std::fs::read_to_string(file).ok()?.trim().parse().ok()
 }
 
-/// Parses `0-3,8`, the kernel's notation; `None`: not such a list.
+/// Parses `0-3,8`, the kernel's notation; `None` if the text is not such a list.
 fn cpu_list(text: &str) -> Option<BTreeSet<usize>> {
     let mut cpus = BTreeSet::new();
     for part in text.trim().split(',').filter(|part| !part.is_empty()) {

@@ -60,7 +60,7 @@ impl PowerMeter {
     /// Reads the counters.
     ///
     /// # Errors
-    /// One of them may not be read.
+    /// A counter may not be read.
     pub fn sample(&self) -> Result<PowerSample, PowerError> {
         let one = |package: &PathBuf| {
             let file = package.join("energy_uj");

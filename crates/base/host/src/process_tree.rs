@@ -111,15 +111,15 @@ pub fn name_of(pid: u32) -> String {
     std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim_end().to_owned()
 }
 
-/// Asks a child of this process to exit, together with the group that it leads. A stopped one is resumed.
+/// Asks a child of this process to exit, together with the group that it leads. A stopped child is resumed.
 pub fn ask_child(pid: u32) {
     for signal in [Signal::TERM, Signal::CONT] {
         let _ = send(pid, signal, true).or_else(|_| send(pid, signal, false));
     }
 }
 
-/// Kills the children of this process (SIGKILL) except those in `but`, waits for them, and continues with the
-/// orphans that they leave until none is left. `false`: a process is left that cannot be killed.
+/// Kills the children of this process (SIGKILL) except those in `but`, waits for them, and continues with the orphans
+/// that they leave until none is left. Returns `false` if a process remains that cannot be killed.
 pub fn end_children(but: &BTreeSet<u32>) -> bool {
     // Each round kills at least one generation.
     for _ in 0..KIN_MAX {

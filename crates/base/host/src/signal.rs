@@ -3,8 +3,8 @@ use std::io;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-/// Sends SIGTERM: the process exits by itself after its last output. It must be a child that was not waited
-/// for yet, so that its number is still its own.
+/// Sends SIGTERM: the process exits by itself after its last output. It must be a child that was not waited for yet, so
+/// that its number is not reused yet.
 ///
 /// # Errors
 /// There is no such process, or it belongs to another user.
@@ -12,8 +12,8 @@ pub fn ask_to_end(pid: u32) -> io::Result<()> {
     send(pid, Signal::TERM, false)
 }
 
-/// Kills a whole process group at once (SIGKILL): a child that was started in its own group, and all its
-/// descendants. The child must not have been waited for yet, so that the group's number is still its own.
+/// Kills a whole process group at once (SIGKILL): a child that was started in its own group, and all its descendants.
+/// The child must not have been waited for yet, so that the group's number is not reused yet.
 ///
 /// # Errors
 /// There is no such group, or it belongs to another user.

@@ -41,7 +41,7 @@ pub struct SubjectMeter {
     ended: Ended,
 }
 
-/// Totals of processes that are gone.
+/// Totals of processes that have ended.
 #[derive(Debug, Clone, Copy, Default)]
 struct Ended {
     cpu_s: f64,
@@ -119,7 +119,7 @@ impl SubjectMeter {
         self.alive.keys().map(|(pid, _)| of(*pid)).sum()
     }
 
-    /// Identifiers of the processes that were alive at the last sample.
+    /// Returns the identifiers of the processes that were alive at the last sample.
     pub fn alive(&self) -> Vec<u32> {
         self.alive.keys().map(|(pid, _)| *pid).collect()
     }

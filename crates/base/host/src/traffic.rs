@@ -1,8 +1,8 @@
 //! Traffic of TCP connections, by the kernel's counters: bytes, and packets, which are segments.
 //!
-//! Packets are the units of the network: one large message is several, many small ones can be one, and an
-//! acknowledgement is a packet without a message. Published rates have mixed these up; here each has a
-//! separate name.
+//! Packets are the units of the network: a large message is several packets, many small messages can be one packet, and
+//! an acknowledgement is a packet without a message. Published rates have mixed these up; here each has a separate
+//! name.
 #![allow(unsafe_code, reason = "system calls that std lacks: TCP_INFO, a duplicate of a descriptor")]
 
 use std::collections::BTreeMap;

@@ -37,7 +37,7 @@ pub enum UntrustedFile {
         /// Owner of the file, as user id.
         uid: u32,
     },
-    /// Other users may write it.
+    /// Other users may write the file.
     #[error("{} is writable by its group or by all users (mode {mode:04o}); remove that permission (chmod go-w)", path.display())]
     Writable {
         /// Path of the file.
@@ -45,7 +45,7 @@ pub enum UntrustedFile {
         /// Mode of the file.
         mode: u32,
     },
-    /// Other users may read it.
+    /// Other users may read the file.
     #[error("{} can be read by other users (mode {mode:04o}); remove that permission (chmod 0600)", path.display())]
     Readable {
         /// Path of the file.
@@ -147,7 +147,7 @@ pub fn is_secret(path: &Path) -> Result<(), UntrustedFile> {
 /// The program is not trusted, or is not an executable file.
 pub fn program(path: &Path) -> Result<PathBuf, UntrustedFile> {
     let unreadable = |why: io::Error| UntrustedFile::Unreadable { path: path.to_owned(), why };
-    // The folder that holds the link decides its target, so it is checked as well.
+    // The folder that contains the link decides its target, so it is checked as well.
     check_folder(path.parent().unwrap_or_else(|| Path::new("/")))?;
     let real = fs::canonicalize(path).map_err(unreadable)?;
     let found = fs::metadata(&real).map_err(unreadable)?;

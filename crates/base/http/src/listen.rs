@@ -18,10 +18,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
-/// Maximum number of connections of a listener. Further ones wait in the kernel.
+/// Maximum number of connections of a listener. Further connections wait in the kernel.
 pub const CONNECTIONS_MAX: usize = 512;
-/// Maximum number of connections from one address. Further ones are closed, so that the others stay available to other
-/// addresses.
+/// Maximum number of connections from one address. Further connections are closed, so that the remaining capacity stays
+/// available to other addresses.
 pub const CONNECTIONS_OF_ADDRESS_MAX: usize = 256;
 /// Maximum time until a client has sent the head of its next request. Also the time for which an unused connection stays open.
 pub const HEAD_TIME: Duration = Duration::from_secs(30);
@@ -38,7 +38,7 @@ pub fn refused_connections() -> u64 {
     REFUSED.load(Ordering::Relaxed)
 }
 
-/// Serves until the runtime ends; returns the bound address. The answer gets the address of the client.
+/// Serves until the runtime ends; returns the bound address. `answer` gets the address of the client.
 pub(crate) async fn serve<F, R>(address: SocketAddr, answer: F) -> io::Result<SocketAddr>
 where
     F: Fn(SocketAddr, Request) -> R + Clone + Send + Sync + 'static,

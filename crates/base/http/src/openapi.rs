@@ -150,7 +150,7 @@ fn faults(route: &Route) -> Vec<u16> {
         None => {}
     }
     if matches!(route.form, Form::Page | Form::File) {
-        // Files of the program are always there.
+        // Files of the program are always available, so status 503 does not occur.
         all.retain(|status| *status != 503);
     }
     if route.who == Who::Anyone {

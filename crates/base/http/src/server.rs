@@ -96,7 +96,7 @@ type Identify<C> = Box<dyn Fn(&HeaderMap) -> Option<C> + Send + Sync>;
 pub struct Server<C = Infallible> {
     access: Access,
     tables: Vec<Table<C>>,
-    /// Table and number in it of each route, in order of precedence.
+    /// Table of each route, and number of the route in its table, in order of precedence.
     routes: Vec<(usize, usize)>,
     alias: Option<(&'static str, &'static str)>,
     identify: Identify<C>,
@@ -114,7 +114,7 @@ impl<C: Client> Server<C> {
         Self { identify: Box::new(identify), ..self }
     }
 
-    /// Serves a path under another, undocumented one.
+    /// Serves a path under another, undocumented path.
     #[must_use]
     pub fn alias(self, alias: &'static str, path: &'static str) -> Self {
         Self { alias: Some((alias, path)), ..self }

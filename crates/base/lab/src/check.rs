@@ -34,7 +34,7 @@ pub enum CaseFailure {
     Skipped(&'static str),
     /// The peer rejected something optional: the cause and the rejected item.
     Refused(String),
-    /// The peer failed at the named check, on which this one depends.
+    /// The peer failed at the named check, on which this check depends.
     Needs(&'static str, String),
     /// No check is possible.
     Trouble(ComponentError),

@@ -16,7 +16,7 @@ pub fn share(total: u64, place: usize, places: usize) -> u64 {
     (until(place + 1) - until(place)) as u64
 }
 
-/// Checks that each location gets at least one of `total` items, which an error names `what`.
+/// Checks that each location gets at least one of `total` items. `what` is their name in the error.
 pub fn divisible(what: &str, total: u64, places: usize) -> Result<(), ComponentError> {
     if total >= places as u64 {
         return Ok(());

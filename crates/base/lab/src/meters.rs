@@ -57,7 +57,7 @@ impl MeteringOverhead {
         self.reader_ns.load(Ordering::Relaxed) + self.pulse_ns.load(Ordering::Relaxed)
     }
 
-    /// Returns the total so far, in seconds.
+    /// Returns the total CPU time of the measurement so far, in seconds.
     fn seconds(&self) -> f64 {
         (self.spent_ns.get() + self.at_hand_ns() + self.others_ns()) as f64 * 1e-9
     }
@@ -242,8 +242,8 @@ mod tests {
         work(20_000_000);
         let metered = metered.sample().unwrap();
         let bare = bare.sample().unwrap();
-        // Other tests run in other threads of this process. Their time between two samples counts on the side of the
-        // bare meter.
+        // Other tests run in other threads of this process. The CPU time that they use between two samples is
+        // attributed to the bare meter.
         let left_out = (bare.cpu_s - all.cpu_s) - (metered.cpu_s - without.cpu_s);
         cost.end();
         assert!(left_out > 0.069, "{left_out}");

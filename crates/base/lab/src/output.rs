@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use regex::Regex;
 
-/// Maximum size of a log file, in bytes. It is then renamed to `FILE.1`, which replaces the previous one.
+/// Maximum size of a log file, in bytes. A larger file is renamed to `FILE.1`, which replaces the previous one.
 const FILE_BYTES_MAX: u64 = 4 << 20;
 /// Maximum length of a line, in bytes. Longer lines are split.
 const LINE_BYTES_MAX: u64 = 4 << 10;
@@ -140,7 +140,8 @@ impl Output {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a command and stores its output. Reads until all writers have closed it, so that no process blocks.
+    /// Starts a command and stores its output. Reads until all writers have closed the output, so that no process
+    /// blocks.
     pub fn spawn(self: &Arc<Self>, command: &mut Command) -> io::Result<Child> {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         self.read(child.stdout.take());

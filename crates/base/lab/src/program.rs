@@ -1,7 +1,7 @@
 //! A third-party program as a component. It is started by its own commands, awaited until it is ready, watched and
 //! metered with all of its child processes, and ended together with all leftovers. Its output is kept.
 //!
-//! The worker that holds it adopts the program's orphaned processes, and ends with the campaign in any case.
+//! The worker that runs it adopts the program's orphaned processes, and ends with the campaign in any case.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -169,7 +169,7 @@ impl ProgramComponent {
         (self.ready.within() + self.run.grace() * 2) * 2 + KEPT_MAX + MARGIN
     }
 
-    /// Returns the maximum time to end: a hanging command, and a program that ignores SIGTERM.
+    /// Returns the maximum time to end, with a hanging stop command and a program that ignores SIGTERM.
     pub fn end_wait(&self) -> Duration {
         self.run.grace() * 2 + MARGIN
     }

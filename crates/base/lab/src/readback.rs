@@ -23,7 +23,7 @@ const OPEN: [&str; 4] = ["[*]", "[?", "..", ".*"];
 pub enum ReadingKind {
     /// Base stations that the system considers alive.
     Nodes,
-    /// UEs of these base stations.
+    /// UEs of the base stations that the system considers alive.
     Ues,
     /// Sessions, subscriptions and similar objects.
     Sessions,

@@ -31,7 +31,7 @@ pub struct OwnVbbu {
     pub grace: Span,
 }
 
-/// One of the two processes.
+/// Process of a user's CU or DU.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct OwnProcess {
@@ -45,7 +45,7 @@ pub struct OwnProcess {
 }
 
 impl OwnVbbu {
-    /// Returns its commands by name, in the order in which they are started.
+    /// Returns the commands of both processes by name, in the order in which they are started.
     pub fn commands(&self) -> [(&'static str, &[String]); 2] {
         [("cu", &self.cu.start), ("du", &self.du.start)]
     }
@@ -53,7 +53,7 @@ impl OwnVbbu {
     /// Checks that each process has a program and a valid pattern.
     ///
     /// # Errors
-    /// The key and what is wrong with it.
+    /// Names the key and the error.
     pub fn check(&self) -> Result<(), String> {
         for (name, process) in [("cu", &self.cu), ("du", &self.du)] {
             if process.start.first().is_none_or(String::is_empty) {

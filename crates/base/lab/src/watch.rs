@@ -247,7 +247,7 @@ mod tests {
             let error = until("its end", || watch.check().err()).to_string();
             assert!(error.contains(how) && error.ends_with(" s into the window"), "{error}");
         }
-        // A launcher that succeeded has started the system; one that failed has not.
+        // A launcher that succeeded has started the system; a launcher that failed has not.
         let (watch, _) = watched("exit 0", true);
         until("the launcher's end", || watch.main_pid().is_none().then_some(()));
         assert!(watch.check().is_ok());

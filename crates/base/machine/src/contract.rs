@@ -1,4 +1,5 @@
-//! Contract between a state machine and its driver: sockets, virtual time, a test.
+//! Contract between a state machine and its driver. A driver runs the machine on sockets, in virtual time, or in a
+//! test.
 use bytes::Bytes;
 use std::fmt::Debug;
 

@@ -1,5 +1,5 @@
 //! Buffers reports that arrive before a listener exists, for the first listener whose filter matches. A report on demand
-//! comes once, often before its requester has opened the stream.
+//! is sent only once, often before its requester has opened the stream.
 use super::feed::{Filter, Line, LineScope};
 use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};

@@ -1,5 +1,5 @@
-//! Decoded indications for listeners. Each listener has a bounded queue. A slow listener loses the oldest
-//! lines and receives their number; one that reads nothing for long is disconnected.
+//! Decoded indications for listeners. Each listener has a bounded queue. A slow listener loses the oldest lines and
+//! receives their number; a listener that reads nothing for long is disconnected.
 use crate::Time;
 use crate::early::Early;
 pub use crate::early::EarlyCounts;
@@ -181,7 +181,7 @@ impl Feed {
         crate::lock(&self.0).publish(now, about, line);
     }
 
-    /// Sends a report to its listeners. Without one, the report is kept for the first listener that matches.
+    /// Sends a report to its listeners. Without a listener, the report is stored for the first listener that matches.
     pub fn tell_or_keep(&self, now: Time, about: &LineScope<'_>, report: impl Fn() -> Bytes) {
         let mut seats = crate::lock(&self.0);
         if !seats.publish(now, about, || Line::Indication(report())) {

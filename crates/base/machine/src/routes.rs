@@ -1,4 +1,5 @@
-//! Routes of an HTTP interface, declared once: [`routes!`](crate::routes!) makes a constant table of them and its handlers.
+//! Routes of an HTTP interface, declared once: [`routes!`](crate::routes!) makes a constant table of the routes and their
+//! handlers.
 //!
 //! The table serves HTTP (`ranlab-http`: dispatch, access, OpenAPI) as well as callers without HTTP: RMR messages, and
 //! machines in virtual time. This module knows no HTTP library.

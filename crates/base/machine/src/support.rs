@@ -1,7 +1,7 @@
 //! Support of decoded elements: which elements of a message are acted on, refused or ignored.
 //!
-//! A table declares the support of each field of a message, and [`elements!`](crate::elements) makes from it the list
-//! for the documentation, and the check that refuses. A field without a line does not compile.
+//! A table declares the support of each field of a message, and [`elements!`](crate::elements) creates the list for the
+//! documentation and the check that refuses messages. A field without a line does not compile.
 use std::collections::BTreeMap;
 
 /// Support of an element.
@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 pub enum Support {
     /// The receiver applies it.
     Acted,
-    /// The receiver refuses a message that has it.
+    /// The receiver refuses a message that contains the element.
     Refused,
-    /// The receiver accepts it without effect: it is only informative, or concerns a feature that the receiver does not
-    /// have.
+    /// The receiver accepts the element without effect. It is only informative, or concerns a feature that the receiver
+    /// does not have.
     Ignored,
 }
 

@@ -235,7 +235,7 @@ impl Port {
     /// Queues a packet in a ring by number, modulo the number of rings. The caller thereby chooses the peer's core.
     ///
     /// # Errors
-    /// As for [`Self::put`].
+    /// Fails like [`Self::put`].
     pub fn put_by(&mut self, ring: usize, packet: &[u8]) -> Result<Put, PortError> {
         let put = self.rings.as_mut().ok_or(Down::Gone)?.put_by(ring, packet);
         put.map_err(|fault| self.broken(fault))
@@ -272,7 +272,7 @@ impl Port {
     /// to this port.
     ///
     /// # Errors
-    /// As for [`Self::put`].
+    /// Fails like [`Self::put`].
     pub fn room(&mut self) -> Result<bool, PortError> {
         let rings = self.rings.as_mut().ok_or(Down::Gone)?;
         let all = rings.senders.iter_mut().try_fold(true, |all, sender| Ok(all && sender.free()? > 0));
@@ -282,7 +282,7 @@ impl Port {
     /// Takes a packet out of a receive ring.
     ///
     /// # Errors
-    /// As for [`Self::put`].
+    /// Fails like [`Self::put`].
     pub fn take(&mut self, into: &mut [u8]) -> Result<TakeOutcome, PortError> {
         let taken = self.rings.as_mut().ok_or(Down::Gone)?.take(into);
         taken.map_err(|fault| self.broken(fault))
@@ -360,7 +360,7 @@ impl Talk {
                 return Some(VecDeque::new());
             }
         };
-        // Truncated descriptors count as one more, which no message allows.
+        // If descriptors were truncated, one more is counted, so that the message is rejected.
         let descriptors = received.descriptors.len() + usize::from(received.cut);
         self.machine.handle(now(), Input::Received { message: &message[..received.octets], descriptors });
         Some(received.descriptors.into())

@@ -4,7 +4,7 @@ use ranlab_net::memif::{Receiver, RingFault, Sender, TakeOutcome};
 
 use super::Put;
 
-/// Maximum number of packets received from one ring before the next.
+/// Maximum number of packets received from one ring before the next ring is served.
 const TURN: u16 = 32;
 
 /// Rings for sending and receiving, at least one of each. A peer has one ring, or one per thread. Each core of a device
@@ -62,7 +62,7 @@ impl Rings {
         self.put_by(way, packet)
     }
 
-    /// Queues a packet in a ring by number, modulo the number of rings. Without rings it is full.
+    /// Queues a packet in a ring by number, modulo the number of rings. Without rings, the result is [`Put::Full`].
     pub fn put_by(&mut self, ring: usize, packet: &[u8]) -> Result<Put, RingFault> {
         let way = ring % self.senders.len().max(1);
         let Some(sender) = self.senders.get_mut(way) else { return Ok(Put::Full) };

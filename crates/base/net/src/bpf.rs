@@ -56,7 +56,7 @@ fn owned(descriptor: libc::c_long) -> OwnedFd {
     unsafe { OwnedFd::from_raw_fd(descriptor as i32) }
 }
 
-/// A table shared by programs and this process: keys of `KEY` bytes, values of `VALUE`.
+/// A table shared by programs and this process: keys of `KEY` bytes, values of `VALUE` bytes.
 #[derive(Debug)]
 pub struct BpfMap<const KEY: usize, const VALUE: usize> {
     descriptor: OwnedFd,

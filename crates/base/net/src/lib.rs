@@ -6,15 +6,15 @@
 //! * [`raise_open_files`]: one descriptor per peer needs more than the usual soft limit of 1024.
 //! * [`SendBatch`], [`ReceiveBatch`], [`wait_readable`]: many datagrams in one system call.
 //! * [`BpfMap`], [`XdpProgram`]: programs of the kernel at a network device.
-//! * [`XskSocket`], [`XskSteering`]: frames past the kernel's stack (AF_XDP); [`routes`]: routes from the
-//!   kernel's tables.
+//! * [`XskSocket`], [`XskSteering`]: frames that bypass the kernel's network stack (AF_XDP); [`routes`]: routes from
+//!   the kernel's tables.
 //! * [`open_tun`]: IP packets between the kernel and a process; [`pin_thread`], [`thread_cpu_time`]: a
 //!   thread's CPU.
 //! * [`stamped`]: frames and datagrams with the kernel's time stamps; threads in other namespaces.
 //! * [`launch`]: packets that leave at a time given by their sender; the reported rate of a port.
 //! * [`PreciseSleep`]: waiting for a deadline more exactly than timers are; [`exact_timers`] makes timers as exact as
 //!   possible.
-//! * [`Timer`]: one deadline as a descriptor, to some tens of microseconds.
+//! * [`Timer`]: one deadline as a descriptor, accurate to some tens of microseconds.
 //! * [`sctp`]: one-to-one SCTP associations that carry E2AP, and a probe that names the reason if there is no SCTP;
 //!   [`shim`]: emulated associations between programs of one user without SCTP in the kernel.
 //! * [`memif`]: memory, rings of packets and a socket that two packet programs share.

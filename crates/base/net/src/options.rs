@@ -40,7 +40,7 @@ pub fn unacknowledged(socket: &impl AsFd) -> io::Result<u64> {
     }
 }
 
-/// Asks for the type of service or traffic class of received datagrams: see [`peek_class`].
+/// Requests the type of service or traffic class of received datagrams: see [`peek_class`].
 ///
 /// # Errors
 /// The descriptor is not a socket of this IP version.

@@ -28,7 +28,7 @@ const BYTES_RECEIVED: usize = 128;
 /// State of a connection in the kernel at the other endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reader {
-    /// Bytes that the kernel holds for the program.
+    /// Bytes that wait in the kernel for the program.
     pub unread: u32,
     /// Bytes of the stream that the kernel has received, acknowledged or not; `None` if an older kernel does not report
     /// them.
@@ -54,8 +54,8 @@ impl Readers {
         Ok(Self { kernel, asked: 0 })
     }
 
-    /// Returns the data that the kernel holds for the program at `peer` of the connection from `local`; `None` if that
-    /// socket is not in this network namespace.
+    /// Returns the state of the socket at `peer` of the connection from `local`; `None` if that socket is not in this
+    /// network namespace.
     ///
     /// # Errors
     /// The kernel does not respond.

@@ -202,7 +202,7 @@ mod tests {
         refused.resize(36, 0);
         refused[16..20].copy_from_slice(&(-libc::ENOENT).to_ne_bytes());
         assert_eq!(content(&refused).unwrap_err().raw_os_error(), Some(libc::ENOENT));
-        // An attribute without a length, one that is too long, and a valid one before.
+        // A valid attribute, followed by an attribute without a length or by an attribute that is too long.
         for tail in [[0, 0, 1, 0], [200, 0, 1, 0]] {
             let message = [&[6_u8, 0, 4, 0, 7, 7, 0, 0][..], &tail].concat();
             assert_eq!(attributes(&message, 0).collect::<Vec<_>>(), [(4, &[7, 7][..])]);

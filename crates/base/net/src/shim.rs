@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use socket2::{Domain, SockAddr, Socket, Type};
 
-/// Maximum bytes of one SCTP message: it must fit in a Unix socket's buffer with others.
+/// Maximum size of one SCTP message, in bytes. Several messages must fit in the buffer of a Unix socket.
 pub const MESSAGE_BYTES_MAX: usize = 128 << 10;
 /// Bytes in front of every message.
 pub const HEAD_BYTES: usize = 12;
@@ -27,8 +27,8 @@ const MAGIC: [u8; 3] = *b"rl1";
 /// Kind of a message on an association.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// The first message of the connecting endpoint; the body is its address as text, or empty. Any other
-    /// start is invalid.
+    /// The first message of the connecting endpoint; the body is its address as text, or empty. Any other first message
+    /// is invalid.
     Hello = 1,
     /// A message of the program.
     Data = 2,
@@ -205,8 +205,8 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        // The lock is still held, so this listener owns the file. A failure leaves a stale one, which the
-        // next listener replaces.
+        // The lock is still held, so this listener owns the file. A failure leaves a stale file, which the next
+        // listener replaces.
         let _ = fs::remove_file(&self.path);
         if let Some(mark) = &self.v6_only {
             let _ = fs::remove_file(mark);

@@ -132,7 +132,7 @@ pub fn take_all(socket: &impl AsFd, interface: &str) -> io::Result<()> {
 /// Opens a raw socket that receives every frame of one type that enters or leaves one interface of the calling thread's
 /// namespace, even on a bridge; outgoing frames are received after the queue.
 pub fn open_tap(interface: &str, ethertype: u16) -> io::Result<OwnedFd> {
-    // Load the type, compare, take all of the frame or nothing of it.
+    // Loads the type, compares it, and accepts the whole frame or nothing.
     let program = [
         SockFilter::new(0x28, 0, 0, 12),
         SockFilter::new(0x15, 0, 1, u32::from(ethertype)),

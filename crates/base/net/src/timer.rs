@@ -35,7 +35,7 @@ impl Timer {
         Ok(())
     }
 
-    /// Whether the deadline has passed since it was set or last checked.
+    /// Checks whether the deadline has passed since it was set or last checked.
     ///
     /// # Errors
     /// [`io::ErrorKind::WouldBlock`]: not yet.

@@ -1,5 +1,5 @@
-//! Evaluation of laws on repeats. Every law is tested on intervals: it holds or is broken if the whole
-//! interval shows it.
+//! Evaluation of laws on repeats. Every law is tested on intervals. It holds, or is broken, only if the whole interval
+//! shows this.
 
 use std::collections::BTreeMap;
 

@@ -62,8 +62,8 @@ fn each_law_gets_its_verdict() {
     assert!(verdicts[10].1.contains("no point of the sweep has load.workers = 3"));
 }
 
-/// Two repeats of a noisy system. An interval wider than the mean decides nothing about 900 or 1,200 within a
-/// thousandth, and would otherwise hold for both.
+/// Two repeats of a noisy system have an interval that is wider than the mean. It cannot decide whether the value is
+/// 900 or 1,200 within a thousandth. Without this rule, both expectations would hold.
 #[test]
 fn interval_wider_than_tolerance_is_inconclusive() {
     let at = |value: f64, tolerance: f64| {
@@ -93,7 +93,7 @@ fn laws(noise: f64, repeats: u32) -> Vec<(Verdict, String)> {
     verdicts_at(noise, repeats, false, &LAWS.map(law).concat())
 }
 
-/// The means alone would give the verdict `holds` in every case.
+/// The means by themselves would give the verdict `holds` in every case.
 #[test]
 fn law_holds_only_with_its_whole_interval() {
     use Verdict::{Holds, Inconclusive};
@@ -112,9 +112,8 @@ fn law_holds_only_with_its_whole_interval() {
     assert!(noisy.iter().all(|(_, reason)| reason.contains("lies on both sides")), "{noisy:#?}");
 }
 
-/// Both points of a repeat share a seed. A kappa that is 1.5 times as large changes the metric by far less
-/// than the spread of repeats, and is still found, as an order and as a ratio. Equal points show no
-/// difference.
+/// Both points of a repeat share a seed. A kappa that is 1.5 times as large changes the metric by far less than the
+/// spread of repeats. The change is still found, as an order and as a ratio. Equal points show no difference.
 #[test]
 fn paired_repeats_detect_smaller_changes() {
     let verdicts = |paired: bool, law: &str| {

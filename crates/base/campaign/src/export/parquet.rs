@@ -54,7 +54,7 @@ impl<W: Write> Writer<W> {
         Ok(Self { out, offset: MAGIC.len(), headings, notes, pages, rows: 0, groups: Vec::new() })
     }
 
-    /// Appends a row: a cell for each heading, of its type; missing cells at the end are null.
+    /// Appends a row, which has a cell of the right type for each heading; missing cells at the end are null.
     pub(super) fn row<'a>(&mut self, cells: impl Iterator<Item = Option<Cell<'a>>>) -> io::Result<()> {
         let cells = cells.chain(std::iter::repeat(None));
         self.pages.iter_mut().zip(cells).for_each(|(page, cell)| page.push(cell));

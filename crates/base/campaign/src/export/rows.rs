@@ -36,7 +36,7 @@ impl<W: Write> RowWriter<W> {
         Ok(Self(Form::Csv { out, columns: names.len() }))
     }
 
-    /// Appends a row: a cell for each heading, of its type; missing cells at the end are null.
+    /// Appends a row, which has a cell of the right type for each heading; missing cells at the end are null.
     ///
     /// # Errors
     /// Writing fails, or a Parquet file has too many rows.

@@ -175,8 +175,7 @@ impl Trials<'_, '_> {
         }
         let Trial { load, duration_share: share } = trial;
         let mut seen = self.tried(offered(axis, load, whole), share, INVALID_RETRIES)?;
-        // A search for the largest load continues below an unsent one; a search for the smallest value
-        // cannot.
+        // A search for the largest load continues below an unsent load; a search for the smallest value cannot.
         let unsent = seen.unsent && search.load().is_some_and(|load| load.find == Find::Largest);
         if !seen.outcome.counts() && !unsent {
             let reason = format!("at {axis} = {load}: {}", seen.reason);
@@ -337,7 +336,7 @@ fn passed(search: &Search, seen: TrialSample) -> Measured {
     (seen.outcome, seen.reason, seen.recording)
 }
 
-/// Sent share of the load in the full trials, by load. Bounded by the trials of one search.
+/// Sent share of the load in the full trials, by load. The number of entries is limited by the trials of one search.
 #[derive(Default)]
 struct Sent(Vec<(f64, f64)>);
 

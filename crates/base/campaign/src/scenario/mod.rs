@@ -179,9 +179,9 @@ pub struct Measure {
     pub order: Order,
     /// Confidence of intervals, such as 0.95.
     pub confidence: f64,
-    /// Repeats of one number have the same seed at all points and are compared with each other: common random numbers.
-    /// Differences between points are then caused by the points, not by the spread of repeats. This setting is for rigs
-    /// whose randomness comes from the seed.
+    /// Whether repeats with the same number have the same seed at all points and are compared with each other (common
+    /// random numbers). Differences between points are then caused by the points, not by the spread of repeats. This
+    /// setting is for rigs whose randomness comes from the seed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paired: bool,
 }
@@ -297,7 +297,7 @@ impl Class {
 /// A paper's number or law.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Expect {
-    /// Values that the points in question have.
+    /// Values that the judged points must have.
     #[serde(rename = "where")]
     pub filter: BTreeMap<String, Value>,
     /// Name of the metric.
@@ -402,7 +402,7 @@ impl Scenario {
     /// and lists all names.
     ///
     /// # Errors
-    /// All errors of the scenario's author, each with its file and line.
+    /// Returns all errors in the scenario, each with its file and line.
     pub fn load(path: &Path, overrides: &Overrides, rigs: &[RigDescription]) -> Result<Self, ScenarioErrors> {
         read::finish(tree::load(path)?, overrides, rigs)
     }
@@ -410,7 +410,7 @@ impl Scenario {
     /// Parses text; `extends` is relative to the working directory. `file` is its name in messages.
     ///
     /// # Errors
-    /// As [`Self::load`].
+    /// Fails like [`Self::load`].
     pub fn parse(
         text: &str,
         file: &str,

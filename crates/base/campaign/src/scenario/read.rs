@@ -301,7 +301,8 @@ impl Reader<'_> {
         let mut entries = Vec::new();
         kept.flatten(name, &mut entries);
         let mut known = keys.to_vec();
-        // Lets an error suggest such a key (`knobs`) for a mistyped one. The key itself is removed above.
+        // Adds these keys (such as `knobs`), so that an error can suggest them for a mistyped key. The keys themselves
+        // were removed above.
         known.extend(
             except
                 .iter()
@@ -412,7 +413,7 @@ fn whole<T: TryFrom<i64>>(values: &Values, key: &str) -> Option<T> {
     if let Some(Value::Int(int)) = values.get(key) { T::try_from(*int).ok() } else { None }
 }
 
-/// Reduces to a smoke run: a second per point, one repeat, the ends of each axis and the points of required
+/// Reduces a scenario to a smoke run: a second per point, one repeat, the ends of each axis and the points of required
 /// expectations.
 fn shrink(scenario: &mut Scenario) {
     scenario.quick = true;

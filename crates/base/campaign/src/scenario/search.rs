@@ -45,8 +45,8 @@ named! {
 }
 
 impl Find {
-    /// Returns the metric with the nearest value that failed: `upper` above the largest that passed, `lower` below the
-    /// smallest.
+    /// Returns the metric with the nearest value that failed: `upper` above the largest value that passed, `lower`
+    /// below the smallest value that passed.
     pub const fn far_end(self) -> &'static str {
         match self {
             Self::Largest => "upper",
@@ -118,7 +118,7 @@ pub enum Search {
         exceed_ratio: f64,
         /// Number of full trials that decide about a load.
         sum: u32,
-        /// Length of the first trials, as a share of the full ones.
+        /// Duration of the first trials, as a share of a full trial.
         initial: f64,
         /// Maximum time of all trials together.
         budget: Duration,

@@ -122,7 +122,7 @@ impl UnansweredQuery<'_> {
     fn plot(&self, index: usize, plot: &Plot) -> Option<Unanswered> {
         let what = format!("figure {}", index + 1);
         self.has_point(&what, &plot.filter).or_else(|| {
-            // A single series is not a grouping: its axis is not varied.
+            // A grouping by an axis that is not varied would have only one series.
             let group = plot.group_by.as_deref()?;
             self.needs(&what, &plot.filter, group, 2)
         })

@@ -35,11 +35,11 @@ const EXPANSION: usize = 2;
 /// Conditions for a load to be the goal's lower bound.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Goal {
-    /// Goal loss ratio: a trial that lost at most this share is a low-loss one.
+    /// Goal loss ratio: a trial that lost at most this share has low loss.
     pub loss_ratio: f64,
     /// Goal exceed ratio: the share of the time at a load that may have high loss; 0.5 is the median.
     pub exceed_ratio: f64,
-    /// Goal duration sum, in full trials: how much time at one load suffices for a verdict.
+    /// Goal duration sum, in full trials: the time at one load that suffices for a verdict.
     pub sum: f64,
 }
 
@@ -264,7 +264,7 @@ impl MlrSearch {
                 && upper.is_none_or(|upper| *index < upper)
                 && open(index)
         };
-        // The bounds of the coarser target first: they only need more time.
+        // Tries the bounds of the coarser target first, because they only need more time.
         if let Some(index) = [before.0, before.1].into_iter().flatten().find(within) {
             return index;
         }

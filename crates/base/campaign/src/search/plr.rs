@@ -6,7 +6,7 @@
 //! load is integrated. The difference of the two functions shows their influence on the result: the interval extends
 //! from the lower of their lower ends to the higher of their upper ends, each at 99 %. Trials are placed where the
 //! critical load is most likely: above it after a trial without loss, below it after a trial with too much loss, until
-//! the time is over.
+//! the time budget is used up.
 //!
 //! The draft assumes independent trials, and independent losses of packets. A system that differs in each trial (its
 //! capacity varies from second to second) violates that, and such an interval misses the critical load in half of all
@@ -24,7 +24,7 @@ use super::Trial;
 use super::mlr::Reply;
 use fit::{Device, Evidence, fit};
 
-/// Maximum trials of one search, whatever its time budget: each estimate uses all of them.
+/// Maximum number of trials of one search, whatever its time budget. Each estimate uses all trials.
 pub const TRIALS_MAX: u32 = 1_000;
 /// Up to this number of trials, each trial is followed by an estimate. After that, an estimate follows each increase by
 /// a quarter.

@@ -132,8 +132,8 @@ impl Change {
         Some(self.share(size.max(self.floor.unwrap_or(0.0))))
     }
 
-    /// Returns the one-sided probability of such a change by chance if the true one were `share` or on the other side
-    /// of it; `above`: the tested change is larger than `share`.
+    /// Returns the one-sided probability of such a change by chance if the true change were `share` or on the other
+    /// side of it; `above`: the tested change is larger than `share`.
     pub fn p_beyond(&self, share: f64, above: bool) -> Option<f64> {
         let Some(limit) = self.on_scale(share) else {
             return self.estimate.error.map(|_| if above { 0.0 } else { 1.0 });

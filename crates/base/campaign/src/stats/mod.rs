@@ -120,9 +120,9 @@ const AA_SPLITS: usize = 64;
 /// Share of the splits that differ by less than the spread.
 const AA_SHARE: f64 = 0.95;
 
-/// Returns the A/A spread: two sets of repeats of the *same* point, of the given size, differ by less than this share
-/// of their mean in 95 of 100 cases. It is computed by splitting the repeats of each point at random into halves, and
-/// scaled from halves to all of them. `None` with fewer than four repeats everywhere.
+/// Returns the A/A spread: in 95 of 100 cases, two sets of repeats of the *same* point, of the given size, differ by
+/// less than this share of their mean. The repeats of each point are split at random into halves, and the result is
+/// scaled from halves to all repeats. `None` with fewer than four repeats everywhere.
 pub fn aa_spread(points: &[Vec<f64>], seed: u64) -> Option<f64> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut spreads = Vec::new();
@@ -137,9 +137,9 @@ pub fn aa_spread(points: &[Vec<f64>], seed: u64) -> Option<f64> {
     highest(spreads)
 }
 
-/// Returns the difference between means of the *same* repeats, at 95 of 100 random splits into halves, scaled to the
-/// error of a mean of all of them. Never more than twice the standard error at five repeats. `None` with fewer than
-/// four.
+/// Returns the difference between means of random halves of the *same* repeats that 95 of 100 splits do not exceed,
+/// scaled to the error of a mean of all repeats. At five repeats, it is never more than twice the standard error.
+/// `None` with fewer than four repeats.
 pub fn split_spread(values: &[f64]) -> Option<f64> {
     let mut rng = ChaCha8Rng::seed_from_u64(0);
     let by = (values.len() as f64).sqrt();

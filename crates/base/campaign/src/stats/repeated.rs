@@ -12,7 +12,7 @@ use super::summarise;
 pub struct Number {
     /// Estimate over all repeats.
     pub estimate: Estimate,
-    /// Value of each repeat; empty if it is unrelated to repeats of other points.
+    /// Value of each repeat; empty if the number is unrelated to repeats of other points.
     own: BTreeMap<u32, f64>,
 }
 

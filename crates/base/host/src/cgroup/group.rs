@@ -1,5 +1,5 @@
-//! Limits for processes that this one starts, and for their descendants: memory, CPU and processes by a
-//! control group.
+//! Limits for processes that this process starts, and for their descendants: memory, CPU and processes by a control
+//! group.
 
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ const KILL_PAUSE: Duration = Duration::from_millis(5);
 pub struct ResourceLimits {
     /// Memory in bytes; beyond it, the kernel kills one of the processes.
     pub memory_bytes: u64,
-    /// CPUs: 0.5 is half of one.
+    /// Number of CPUs: 0.5 is half of a CPU.
     pub cpus: f64,
     /// Processes and threads; beyond it, no more can be created.
     pub processes: u64,
@@ -32,9 +32,9 @@ pub struct ResourceLimits {
 /// Number of times that the limits applied since the group was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LimitEvents {
-    /// Processes that the kernel killed for lack of memory.
+    /// Number of processes that the kernel killed for lack of memory.
     pub memory: u64,
-    /// Processes that could not be created.
+    /// Number of processes that could not be created.
     pub processes: u64,
     /// Number of times that processes waited for their share of CPU.
     pub cpu: u64,
@@ -162,7 +162,7 @@ fn bound_first(folder: &Path, controller: &str, bounds: &ResourceLimits) -> Resu
     match controller {
         "memory" => {
             write(&folder.join("memory.limit_in_bytes"), &bounds.memory_bytes.to_string())?;
-            // Includes swapped memory, if the kernel counts that.
+            // The limit includes swapped memory, if the kernel counts it.
             let _ = fs::write(folder.join("memory.memsw.limit_in_bytes"), bounds.memory_bytes.to_string());
             Ok(())
         }

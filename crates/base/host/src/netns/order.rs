@@ -211,7 +211,7 @@ fn words(interface: &str, link: &Link<'_>) -> Vec<String> {
             // Without `hw`, the kernel itself drives the gates. Senders use the same clock to know when a
             // window opens.
             let rest = format!("base-time 0 {} clockid CLOCK_REALTIME", list.join(" "));
-            // Uses its default queues of 1000 packets: other queues below it would stop its clock.
+            // `taprio` uses its default queues of 1000 packets, because other queues below it would stop its clock.
             by_queues(interface, "taprio", &rest, None, link)
         }
         RankOrder::Queues => {

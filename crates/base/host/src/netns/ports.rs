@@ -128,15 +128,14 @@ impl Testbed {
     /// Waits until both endpoints of a port's cable are up.
     ///
     /// # Errors
-    /// They are not up after some twenty seconds.
+    /// The endpoints are not up after some twenty seconds.
     pub fn await_carrier(&self, namespace: &str, interface: &str) -> Result<(), NetnsError> {
         awaited(PATIENCE, || carrier(namespace, interface)).ok_or_else(|| {
             refused(interface, format!("no carrier in {} s: is its cable plugged in?", PATIENCE.as_secs()))
         })
     }
 
-    /// Sets a function up, and repeats it if the driver queried its port while that was busy and got no
-    /// response.
+    /// Sets a function up. Repeats this if the driver queried its busy port and got no response.
     fn raise(&self, namespace: &str, interface: &str) -> Result<(), NetnsError> {
         for _ in 0..RAISES_MAX {
             self.ip(namespace, &["link", "set", interface, "up"])?;
@@ -360,7 +359,7 @@ mod tests {
         assert!(!here() && none.to_string().contains("software"), "{none}");
         drop(testbed);
         assert!(here() && Path::new(PORTS).join(far).exists());
-        // A process with this number and another start time: the earlier one is dead.
+        // A process with this number and another start time: the earlier process has terminated.
         let dead = format!("ranlab-{pid}-999999-cu");
         let file = Path::new(RUN).join(format!("{pid}-999999"));
         write_whole(&file, &ProcessMeter::own().began_ticks().unwrap().to_string()).unwrap();

@@ -199,7 +199,7 @@ impl StatusBoard {
         }
     }
 
-    /// Connects a page, which first receives the current state; `None` if there are too many.
+    /// Connects a page, which first receives the current state; `None` if there are too many pages.
     fn listen(&self) -> Option<FeedReceiver> {
         let state = self.state();
         let joined = |all: Vec<&str>| Bytes::from(format!("[{}]", all.join(",")));

@@ -72,7 +72,7 @@ pub struct SystemProfile {
     /// Addresses.
     #[serde(default)]
     pub addresses: Addresses,
-    /// vBBU: programs of its CU and DU, which rig `xhaul` runs on its network. They may contain `{cu}`,
+    /// vBBU: programs of its CU and DU, which rig `xhaul` runs on its network. Their commands may contain `{cu}`,
     /// `{du}` (addresses) and `{interface}`.
     #[serde(default)]
     pub vbbu: Option<OwnVbbu>,

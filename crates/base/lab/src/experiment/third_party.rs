@@ -60,7 +60,7 @@ pub fn refused_key(why: &str) -> Key {
     Key::new(PEER, Kind::Text, &format!("no profile can be measured here: {why}")).optional()
 }
 
-/// Returns this reason as an error if a point names a profile.
+/// Returns `why` as an error if a point names a profile.
 pub fn refused(settings: &BTreeMap<String, Value>, why: &str) -> Option<Result<String, String>> {
     settings
         .contains_key(PEER)

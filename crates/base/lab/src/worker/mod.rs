@@ -111,7 +111,7 @@ pub struct Hello {
     pub version: String,
     /// Process id.
     pub pid: u32,
-    /// Number of CPUs of its machine.
+    /// Number of CPUs of the worker's machine.
     pub cpus: usize,
 }
 
@@ -181,7 +181,7 @@ impl Report {
     /// Returns the component's own report.
     ///
     /// # Errors
-    /// It is missing or has another type, which is a bug.
+    /// The report is missing or has another type, which is a bug.
     pub fn detail<T: DeserializeOwned>(&self) -> Result<T, RigError> {
         T::deserialize(&self.detail)
             .map_err(|error| RigError::Rig(format!("the component's report is invalid: {error}")))
@@ -245,7 +245,7 @@ pub struct MachineReport {
     pub steal_share: f64,
     /// Fraction of time in which a task waited for a CPU. `None` if the kernel does not report it.
     pub cpu_pressure: Option<f64>,
-    /// Mean power of its processors, in watts. `None` if the machine does not report it.
+    /// Mean power of the machine's processors, in watts. `None` if the machine does not report it.
     #[serde(default)]
     pub watts: Option<f64>,
 }

@@ -1,4 +1,4 @@
-//! Many datagrams in one system call: `sendmmsg` and `recvmmsg`. If both endpoints support it, many in one
+//! Many datagrams in one system call: `sendmmsg` and `recvmmsg`. If both endpoints support it, many datagrams in one
 //! message: generic segmentation and receive offload of UDP (udp(7)).
 #![allow(unsafe_code)]
 
@@ -165,7 +165,7 @@ mod tests {
         let mut batch = SendBatch::segmenting(200, 300);
         let to = Some(b.local_addr().unwrap());
         let mut expected = Vec::new();
-        // Two long runs, one of which ends with a shorter datagram; single ones; an empty one.
+        // Two long runs, one of which ends with a shorter datagram; then single datagrams, one of them empty.
         for (n, len) in [260; 100].into_iter().chain([7]).chain([300; 20]).chain([1, 2, 0, 3, 3]).enumerate()
         {
             let datagram = vec![n as u8; len];

@@ -12,7 +12,7 @@ const PIECE: usize = 64;
 const MERGED: usize = 32;
 /// Maximum size of a message that may contain many datagrams, in bytes.
 const MERGED_BYTES: usize = 65_536;
-/// Maximum age of a stamp; an older one is from a clock that was set in the meantime.
+/// Maximum age of a stamp; an older stamp is from a clock that was set in the meantime.
 const OLDEST_NS: u64 = 1_000_000_000;
 
 /// Room for the control messages of one message: a time, a segment's length.

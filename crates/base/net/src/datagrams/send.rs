@@ -9,9 +9,9 @@ use std::os::fd::AsRawFd;
 const TYPICAL_BYTES: usize = 2_048;
 /// Maximum number of messages in one system call.
 const PIECE: usize = 64;
-/// Maximum datagrams of one message (`UDP_MAX_SEGMENTS` of older kernels).
+/// Maximum number of datagrams in one message (`UDP_MAX_SEGMENTS` of older kernels).
 const MAX_SEGMENTS: usize = 64;
-/// Maximum bytes of one message: the payload of an IPv4 packet.
+/// Maximum size of one message, in bytes: the payload of an IPv4 packet.
 const MAX_MESSAGE: usize = 65_507;
 
 /// Datagrams to be sent, in reused buffers.
@@ -42,7 +42,7 @@ pub struct Sent {
     pub refused: usize,
 }
 
-/// Room for the one control message of a message: a segment length, or a traffic class.
+/// Room for the only control message of a message: a segment length, or a traffic class.
 type Control = [u64; 3];
 
 /// The messages of one system call, on the stack: the pointers live as long as the call.

@@ -1,4 +1,4 @@
-//! The socket between two packet programs: whole records, and descriptors attached to them. No call waits.
+//! The socket between two packet programs: whole records, and descriptors attached to them. No call blocks.
 #![allow(unsafe_code)]
 
 use std::fs;

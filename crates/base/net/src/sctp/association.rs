@@ -38,8 +38,8 @@ pub struct Received {
 }
 
 impl Listener {
-    /// Listens at the addresses of `places`, which become the paths of each association. The port of the
-    /// first one applies.
+    /// Listens at the addresses of `places`, which become the paths of each association. The port of the first address
+    /// applies to all.
     pub fn bind(places: &[SocketAddr]) -> io::Result<Self> {
         let (&first, further) = places.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let socket = open(Domain::for_address(first)).map_err(io::Error::other)?;
@@ -103,7 +103,7 @@ impl Association {
         }
     }
 
-    /// Receives one message, or the part of it that `buffer` holds, whatever its payload protocol identifier.
+    /// Receives one message, or the part of it that fits into `buffer`, whatever its payload protocol identifier.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Received> {
         let mut control = Ancillary::receiving();
         let mut slice = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };

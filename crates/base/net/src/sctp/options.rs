@@ -61,7 +61,7 @@ fn words<const N: usize>(words: [u32; N]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_ne_bytes()).collect()
 }
 
-/// Contiguous addresses, as `sctp_bindx` and `sctp_connectx` require them.
+/// Encodes addresses contiguously, as `sctp_bindx` and `sctp_connectx` require them.
 pub(super) fn packed(places: &[SocketAddr]) -> Vec<u8> {
     let mut octets = Vec::with_capacity(places.len() * size_of::<libc::sockaddr_in6>());
     for place in places {

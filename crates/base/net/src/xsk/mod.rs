@@ -1,4 +1,4 @@
-//! AF_XDP: frames between a queue of a network device and this process, past the kernel's stack.
+//! AF_XDP: frames between a queue of a network device and this process, bypassing the kernel's network stack.
 //!
 //! The process gives the kernel memory (UMEM) in frames of one size. Four rings assign the frames: FILL
 //! (free, for the kernel to receive into), RX (received), TX (to be sent), COMPLETION (sent, free again).
@@ -114,20 +114,20 @@ pub enum XskError {
     },
 }
 
-/// Failures of a socket since it was created.
+/// Losses of a socket since its creation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct XskStatistics {
-    /// Frames for this socket that the kernel dropped: too long, or no frame free in FILL.
+    /// Number of frames for this socket that the kernel dropped: too long, or no frame free in FILL.
     pub rx_dropped: u64,
-    /// Frames dropped because RX was full: this process reads too slowly.
+    /// Number of frames dropped because RX was full: this process reads too slowly.
     pub rx_ring_full: u64,
-    /// Times that the kernel found no free frame in FILL: this process reads too slowly.
+    /// Number of times that the kernel found no free frame in FILL: this process reads too slowly.
     pub fill_ring_empty: u64,
-    /// Entries of FILL that the kernel refused.
+    /// Number of entries of FILL that the kernel refused.
     pub rx_invalid: u64,
-    /// Entries of TX that the kernel refused: those frames never left.
+    /// Number of entries of TX that the kernel refused: those frames never left.
     pub tx_invalid: u64,
-    /// Frames that the device refused after the kernel had taken them.
+    /// Number of frames that the device refused after the kernel had taken them.
     pub tx_dropped: u64,
 }
 
@@ -152,7 +152,7 @@ impl XskStatistics {
 /// A socket at one queue of one device. Dropping it releases its rings and memory.
 #[derive(Debug)]
 pub struct XskSocket {
-    /// Dropped before the memory: closing it makes the kernel release the memory.
+    /// The socket is dropped before the memory, because closing it makes the kernel release the memory.
     socket: OwnedFd,
     fill: Producer<u64>,
     received: Consumer<libc::xdp_desc>,

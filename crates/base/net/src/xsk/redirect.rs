@@ -29,7 +29,7 @@ pub struct XskTarget {
 /// The program at its device, and its table of sockets by queue. Dropping it removes both.
 #[derive(Debug)]
 pub struct XskSteering {
-    /// Dropped before the map: no program runs without its map.
+    /// The program is dropped before the map, because no program may run without its map.
     program: XdpProgram,
     sockets: BpfMap<4, 4>,
 }
@@ -86,7 +86,7 @@ impl Code {
         self.put(load, to, from, offset, 0);
     }
 
-    /// Jumps to the end if the lower four bytes of register 5 compare with the number in this way.
+    /// Jumps to the end if the comparison `jump` of the lower four bytes of register 5 with the number is true.
     fn leave_if(&mut self, jump: u8, number: i32) {
         self.to_end.push(self.instructions.len());
         self.put(jump, 5, 0, 0, number);
@@ -109,7 +109,7 @@ impl Code {
     }
 }
 
-/// Loads of one, two and four bytes; jumps that compare four bytes.
+/// Operation codes: loads of one, two and four bytes, and jumps that compare four bytes.
 const ONE: u8 = 0x71;
 const TWO: u8 = 0x69;
 const FOUR: u8 = 0x61;
@@ -164,8 +164,8 @@ fn redirect(map: i32, target: &XskTarget) -> Vec<u64> {
 /// Jumps to the end, unless the address at `at` is one of `count` from `first` on.
 fn in_range(code: &mut Code, at: i16, first: u32, count: u32) {
     code.load(FOUR, 5, 2, at);
-    // Converts to the machine's byte order and subtracts the first one, in four bytes: lower addresses become
-    // very large.
+    // Converts to the machine's byte order and subtracts the first address, in four bytes: lower addresses become very
+    // large.
     code.put(0xdc, 5, 0, 0, 32);
     code.put(0x14, 5, 0, 0, first as i32);
     code.leave_if(IF_AT_LEAST, count as i32);
@@ -200,7 +200,7 @@ mod tests {
 
     /// Returns the verdict of the kernel; `None` if this user may not run the test. Without an entry for the queue, a
     /// frame that would be redirected is passed. To make the table's response visible, the program falls back to
-    /// another number.
+    /// another verdict.
     fn verdict(target: XskTarget, frame: &[u8]) -> Option<u32> {
         let map = match BpfMap::sockets(4) {
             Ok(map) => map,

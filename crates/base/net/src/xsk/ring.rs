@@ -186,7 +186,7 @@ impl<T: Copy> Producer<T> {
         }
     }
 
-    /// Entries that were published and that the other side has not taken yet.
+    /// Returns the number of published entries that the other side has not taken yet.
     pub(super) fn waiting(&self) -> u32 {
         self.published.wrapping_sub(self.shared.consumer().load(Ordering::Acquire))
     }

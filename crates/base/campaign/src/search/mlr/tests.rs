@@ -137,7 +137,7 @@ fn load_is_a_bound_once_verdict_is_certain() {
     assert_eq!(search.class(top, &target), Class::Lower);
     search.seen.entry(top).or_default().push((1.0, 1.0));
     assert_eq!(search.class(top, &target), Class::Upper);
-    // Short trials: high loss beyond the excused part counts, low loss alone does not.
+    // In short trials, high loss counts beyond the excused part, and low loss does not count.
     search.seen.insert(top, vec![(0.5, 0.0); 100]);
     assert_eq!(search.class(top, &target), Class::Open);
     search.seen.insert(top, vec![(0.5, 0.1); 22]);
@@ -150,16 +150,16 @@ fn chance_verdict_of_the_answer_is_retried() {
     let search = MlrSearch::new((1.0, 100.0), 0.01, false, &[goal], 1.0, 1e3);
     let target = search.goals[0][2];
     let times = |good: f64, bad: f64| Times { good, bad };
-    // Eleven of eleven and fifteen of twenty-one are beyond chance; eleven of twenty-one are not, and are the
-    // RFC's lower bound.
+    // 11 of 11 and 15 of 21 good seconds are beyond chance. 11 of 21 are not, although the RFC classifies such a load
+    // as a lower bound.
     assert!(times(11.0, 0.0).clear(&target) && times(15.0, 6.0).clear(&target));
     assert!(!times(11.0, 10.0).clear(&target) && times(11.0, 10.0).class(&goal) == Class::Lower);
     assert!(times(42.0, 42.0).clear(&target), "the verdict is clear after four sums");
     // If a single trial of high loss is too much, chance plays no role.
     let strict = Target { goal: Goal { exceed_ratio: 0.0, ..goal }, ..target };
     assert!(times(21.0, 0.0).clear(&strict) && times(20.0, 1.0).clear(&strict));
-    // A load that fails only in the first ten seconds is a lower bound in the end, and the search then tries
-    // the one above it.
+    // A load that fails only in the first ten seconds is a lower bound in the end, and the search then tries the load
+    // above it.
     let search = MlrSearch::new((1.0, 100.0), 0.01, false, &[goal], 1.0, 1e3);
     let mut bad = 10;
     let search = run(search, |trial| {

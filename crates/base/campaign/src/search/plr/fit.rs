@@ -206,8 +206,10 @@ fn capacity(shape: Shape, ln_target: f64, ln_load: f64, ln_spread: f64) -> Optio
     (capacity > 0.0).then_some(capacity)
 }
 
-/// Returns the ratio of the observed variance of trials' losses to the assumed one, at the most likely curve; at least
-/// 1. Each trial's weight is divided by it, because a device that loses whole seconds gives less evidence than one that
+/// Returns the ratio of the observed variance of trials' losses to the assumed variance, at the most likely curve; at
+/// least
+/// 1. Each trial's weight is divided by this ratio, because a device that loses whole seconds gives less evidence than
+///    one that
 /// loses single packets.
 fn dispersion(shape: Shape, evidence: &[Evidence], ln_target: f64, ln_load: f64, ln_spread: f64) -> f64 {
     let Some(curve) = curve(shape, ln_target, ln_load, ln_spread) else { return 1.0 };

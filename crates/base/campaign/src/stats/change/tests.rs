@@ -85,7 +85,7 @@ fn found(seeds: u64, n: usize, shift: f64, outlier_share: f64) -> f64 {
     let mut spoil = |values: &mut [f64], draw: &mut Draw| {
         for value in values {
             let [u] = draw.values(0.5, 1.0, 1)[..] else { continue };
-            // 0.5 (1 + z) exceeds this with the probability that is wanted.
+            // 0.5 (1 + z) exceeds this limit with probability `outlier_share`.
             let limit = 0.5 * (1.0 + student_quantile(1.0 - outlier_share, 1e6));
             *value *= if outlier_share > 0.0 && u > limit { 4.0 } else { 1.0 };
         }

@@ -30,7 +30,7 @@ pub struct DeployedComponent {
     hosts: Vec<WorkerLocation>,
     crew: WorkerGroup,
     configs: Vec<String>,
-    /// Whether it keeps running between repeats, as its profile specifies.
+    /// Whether the component keeps running between repeats, as its profile specifies.
     stays: bool,
 }
 

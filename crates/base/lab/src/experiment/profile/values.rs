@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 
 use super::ProfileParameter;
 
-/// Values requested by a profile, and those provided.
+/// Values that a profile requests, and values that a scenario provides.
 pub(crate) struct Values<'a> {
     pub said: BTreeMap<String, String>,
     pub asked: &'a BTreeMap<String, ProfileParameter>,

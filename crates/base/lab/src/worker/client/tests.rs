@@ -19,8 +19,8 @@ impl Script {
         let version = env!("CARGO_PKG_VERSION");
         let hello = format!(r#"{{"ok":{{"version":"{version}","pid":1,"cpus":2}}}}"#);
         let script = format!("#!/bin/sh\nHELLO='{hello}'\n{text}\n");
-        // Written by a separate process: a child that another test forks at this moment would inherit our open file,
-        // and a file that is open for writing cannot be executed ("Text file busy").
+        // The file is written by a separate process. A child that another test forks at this moment would inherit our
+        // open file, and a file that is open for writing cannot be executed ("Text file busy").
         let written = Command::new("sh")
             .args(["-c", r#"printf %s "$1" >"$0" && chmod 700 "$0""#])
             .arg(&path)
