@@ -194,7 +194,7 @@ impl Assembler {
         self.dead = true;
     }
 
-    /// Calls the function at the label. Registers 1 to 5 have its arguments; registers 6 to 9 are preserved.
+    /// Calls the function at the label. Registers 1 to 5 contain its arguments; registers 6 to 9 are preserved.
     pub fn call_function(&mut self, label: Label) {
         if !self.dead {
             self.calls.push((self.code.len(), label.0));

@@ -39,7 +39,7 @@ pub use transport::{
 };
 pub use tunnel::{GRE_BYTES, Gre, GreHeader, VXLAN_BYTES, VXLAN_PORT, Vxlan, write_vxlan};
 
-/// Reason for which bytes are not a valid header. Always a fault of the sender, or of the program that truncated the
+/// Reason for which bytes are not a valid header. The cause is always the sender, or the program that truncated the
 /// capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -51,7 +51,7 @@ pub enum PacketError {
         layer: &'static str,
         /// Needed or announced size, bytes.
         needs: usize,
-        /// Available bytes from its start.
+        /// Available bytes from the start of the header.
         has: usize,
     },
     /// The version or type field belongs to another protocol.

@@ -34,7 +34,7 @@ impl<'a> Sctp<'a> {
         })
     }
 
-    /// Returns the chunks in order, up to the first malformed or truncated one.
+    /// Returns the chunks in order, up to the first malformed or truncated chunk.
     pub fn chunks(&self) -> impl Iterator<Item = Result<SctpChunk<'a>, PacketError>> {
         let mut rest = self.payload;
         std::iter::from_fn(move || {
@@ -85,7 +85,7 @@ pub struct SctpData<'a> {
     pub begins: bool,
     /// Whether this is the last fragment of its user message.
     pub ends: bool,
-    /// Transmission sequence number; fragments of a message have consecutive ones.
+    /// Transmission sequence number; fragments of a message have consecutive numbers.
     pub tsn: u32,
     /// Stream identifier.
     pub stream_id: u16,

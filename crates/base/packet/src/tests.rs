@@ -105,7 +105,8 @@ fn ipv6_extension_headers_are_skipped() {
         let header = Ipv6Header { traffic_class: 0, payload_bytes, next_header, hop_limit: 7, src, dst };
         [&header.write()[..], payload].concat()
     };
-    // A fragment that is the whole datagram, destination options, authentication of 12 bytes; then TCP.
+    // A fragment header for an unfragmented datagram, destination options, and an authentication header of 12 bytes,
+    // then TCP.
     let atomic = [60, 0, 0, 0, 0, 0, 0, 9, 51, 0, 1, 4, 0, 0, 0, 0, 6, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 9, 9];
     let bytes = packet(44, &atomic);
     let ip = Ip::parse_captured(&bytes).unwrap();
@@ -190,7 +191,7 @@ fn mac_addresses_have_a_text_form() {
 }
 
 proptest! {
-    /// For any bytes, a view fails or lies within them.
+    /// For any bytes, parsing fails, or the returned view lies within these bytes.
     #[test]
     fn views_stay_within_their_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..128), first in 0u8..16) {
         let mut bytes = bytes;
@@ -210,7 +211,7 @@ proptest! {
             prop_assert!(within <= p.payload.len());
             prop_assert!(p.chunks().flatten().all(|chunk| SctpData::parse(&chunk).is_ok() || chunk.value.len() < 12));
         }
-        // A capture's view accepts all bytes that the exact view accepts, with the same result.
+        // The view for captures accepts all bytes that the exact view accepts, with the same result.
         if let Ok(p) = Ipv4::parse(&bytes) { prop_assert_eq!(Ipv4::parse_captured(&bytes), Ok(p)); }
         if let Ok(p) = Udp::parse(&bytes) { prop_assert_eq!(Udp::parse_captured(&bytes), Ok(p)); }
     }

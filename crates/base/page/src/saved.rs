@@ -59,9 +59,9 @@ pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// Bundles a module and its imports into one script. Each module becomes a function that is called once and returns
-/// its exports; imported modules come first. The modules of `web/` keep to a form for this: an import is one line,
-/// and an export begins a line.
+/// Bundles a module and its imports into one script. Each module becomes a function that is called once and returns its
+/// exports; imported modules come first. The modules of `web/` have a fixed form for this: an import is one line, and
+/// an export begins a line.
 fn bundle(entry: &str) -> String {
     let mut script = String::from("\n");
     let mut done: Vec<String> = Vec::new();
@@ -124,7 +124,8 @@ mod tests {
     fn data_never_becomes_markup() {
         let html = saved();
         assert!(!html.contains("alert(1)<") && !html.contains("<script>"));
-        // One element for the data and one for the module. The module itself looks for the former in other reports.
+        // One element for the data and one for the module. The module itself looks for the data element in other
+        // reports.
         let named = bundle("saved").matches("<script").count();
         assert_eq!((html.matches("<script").count() - named, html.matches("</script>").count()), (2, 2));
         assert!(html.contains("\\u003c/script>"));
@@ -157,7 +158,7 @@ mod tests {
             let count = script.matches(&format!("const ${name} = (")).count();
             let used = script.matches(&format!("}} = ${name};")).count();
             assert_eq!(count, usize::from(used > 0 || name == "saved"), "{name}");
-            // No import or export is left, so all had the supported form.
+            // No import or export is left, so every one of them had the supported form.
             let text = file.text;
             assert!(
                 text.lines().all(|line| !line.starts_with("import ") || import(line).is_some()),

@@ -1,5 +1,7 @@
-//! Every form of figure and table on one page, over a system whose laws are known:
-//! `cargo run -p ranlab-report --example gallery -- target/gallery`. `scripts/screenshots.sh` looks at the result.
+//! Every form of figure and table on one page, drawn from a simulated system whose scaling laws are known.
+//!
+//! Run with `cargo run -p ranlab-report --example gallery -- target/gallery`. `scripts/screenshots.sh` takes pictures
+//! of the page.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,11 @@
-//! Cost of 10,000 points: `cargo run --release -p ranlab-report --example large` measures them with an idle
-//! rig, stores them, reads them back, reports and exports them, and prints seconds and memory with their
-//! limits (60 s, 300 MB). Fails if a limit is exceeded. With a folder and a number as arguments it measures
-//! that number of points instead, three repeats each: `make test-web` opens the result in a browser.
+//! Cost of 10,000 points: `cargo run --release -p ranlab-report --example large`.
+//!
+//! Measures the points with a rig that does no work. Stores the results, reads them back, reports them and exports
+//! them. Prints the seconds and the memory of each step with their limits (60 s, 300 MB), and fails if a limit is
+//! exceeded.
+//!
+//! With a folder and a number as arguments, it measures that number of points instead, with three repeats each. `make
+//! test-web` opens the result in a browser.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};

@@ -50,7 +50,7 @@ pub struct Comparison {
     pub lost: Vec<Lost>,
     /// Number of points of the first campaign without a partner in the second, and the reverse.
     pub unmatched: (usize, usize),
-    /// Reason why the A/A spread is missing in some rows, if it is.
+    /// Reason why the A/A spread is missing in some rows; `None` if no row lacks it.
     pub floor_missing: Option<&'static str>,
     /// Result of each threshold.
     pub thresholds: Vec<ThresholdResult>,
@@ -226,8 +226,8 @@ fn floor_missing(a: &Results, b: &Results) -> &'static str {
     }
 }
 
-/// Returns the points of a campaign with one value of a setting, which is then no longer an axis: one of two
-/// sides within one campaign. `None`: no point has that value.
+/// Returns the points of a campaign at which a setting has this value; the setting is then no longer an axis. Two such
+/// results are the two sides of a comparison within one campaign. `None`: no point has the value.
 pub fn side(results: &Results, path: &str, value: &Value) -> Option<Results> {
     let mut own = results.clone();
     let setting = [(path.to_owned(), value.clone())].into();
@@ -239,8 +239,8 @@ pub fn side(results: &Results, path: &str, value: &Value) -> Option<Results> {
     (!own.points.is_empty()).then_some(own)
 }
 
-/// Returns both sides as one campaign of their common points, with a setting `compared` for the side: the input
-/// of a joint figure. Its points keep the settings that separate figures.
+/// Returns the common points of both sides as one campaign, for a figure that shows both. The setting `compared` names
+/// the side. The points keep the settings that separate figures.
 pub fn together(a: (&str, &Results), b: (&str, &Results)) -> Results {
     let mut all = a.1.clone();
     all.points.clear();
@@ -283,7 +283,7 @@ impl Side<'_> {
 
 /// Returns the change of a metric between the sides; `None` if a side has no number.
 fn change_of(metric: &str, a: Side<'_>, b: Side<'_>) -> Option<(Repeats, Repeats, Change)> {
-    // A metric that is the same in every run may depend on the seed, so the seeds must be equal.
+    // A metric without variation between runs may still depend on the seed, so both seeds must be equal.
     let exact = a.0.scenario.measure.seed == b.0.scenario.measure.seed;
     let ours = a.repeats(metric, exact)?;
     let theirs = b.repeats(metric, exact)?;

@@ -75,7 +75,7 @@ pub struct Capacity {
     pub users_measured: Option<f64>,
 }
 
-/// A point of a campaign, one metric of which is the capacity of one core.
+/// A point of a campaign. One of its metrics is the capacity of one core.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CapacityPoint {
@@ -97,7 +97,7 @@ pub struct Measured {
     pub users: f64,
     /// Lower end of the interval of the users.
     pub least: f64,
-    /// Upper end of the interval of the users; `None`: the capacity is a lower bound, and the true one is higher.
+    /// Upper end of the interval of the users; `None`: the capacity is a lower bound, and the true capacity is higher.
     pub most: Option<f64>,
     /// Number of repeats in which the capacity was measured.
     pub repeats: usize,
@@ -243,7 +243,7 @@ pub fn size(demand: &LoadRequirement, blade: &MachineType, capacity: &Capacity) 
     check(demand, blade, capacity)?;
     let cores = f64::from(capacity.cores_per_instance);
     let linear = deploy(demand, blade, capacity, cores);
-    // The law's gain of `cores` cores over one.
+    // The law states how many times faster `cores` cores are than one core.
     let corrected = capacity.law.map(|law| deploy(demand, blade, capacity, law.at(cores) / law.at(1.0)));
     Ok(Sizing { linear, corrected })
 }
@@ -339,8 +339,8 @@ mod tests {
         }
     }
 
-    /// Whether a number equals the printed one to its printed digits; zeros at the end of 140 or 20 are not
-    /// significant.
+    /// Whether a number, rounded to the digits of a printed number, equals it. Zeros at the end of a printed number,
+    /// such as in 140 or 20, are not significant.
     fn prints(value: f64, printed: u32) -> bool {
         let mut unit = 1.0;
         while f64::from(printed) % (unit * 10.0) == 0.0 {

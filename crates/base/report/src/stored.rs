@@ -38,7 +38,7 @@ pub struct Stored {
     /// Behaviour versions of the measurement; older results lack them.
     #[serde(default)]
     pub behaviour: Option<Behaviour>,
-    /// The largest unsent share of the load in a repeat, if the points do not store it.
+    /// Largest share of the load that was not sent in any repeat, if the points do not store it.
     unsent_share_max: Option<f64>,
     points: Vec<StoredPoint>,
 }
@@ -50,7 +50,7 @@ struct StoredPoint {
     #[serde(default)]
     reason: String,
     metrics: BTreeMap<String, StoredMetric>,
-    /// Distributions over all repeats in few steps, for figures that draw them whole.
+    /// Distributions over all repeats in a few steps, for figures that draw whole distributions.
     #[serde(default)]
     distributions: BTreeMap<String, Distribution>,
 }
@@ -63,7 +63,7 @@ struct StoredMetric {
     /// Bound of the true value, if the mean is only a bound.
     #[serde(default)]
     bound: Option<Bound>,
-    /// Value of each repeat, in order, if repeats are compared with those of other points.
+    /// Value of each repeat, in order, if they are compared with the repeats of other points.
     #[serde(default)]
     values: Vec<f64>,
 }
@@ -311,7 +311,7 @@ mod tests {
         let one = ", \"values\": [2.0, 10.0, 18.0]";
         let two = ", \"values\": [3.0, 11.0, 19.5]";
         assert_eq!(verdict_of([one, two]), Ok(Verdict::Holds));
-        // Without values, it is unknown which repeats form a pair.
+        // Without the values of the repeats, it is unknown which repeats form a pair.
         assert_eq!(verdict_of(["", ""]), Ok(Verdict::Inconclusive));
         assert_eq!(verdict_of([one, ""]), Ok(Verdict::Inconclusive));
         assert!(verdict_of([", \"values\": [2.0]", ""]).unwrap_err().contains("has 1 values and claims 3 repeats"));

@@ -110,7 +110,7 @@ fn every_form_of_figure_is_drawn_whole() {
     assert!(page.contains("Cell UL meets 100 us under strict priority."));
 }
 
-/// Checks that every mean and interval of the page equals the results.
+/// Checks that all means and intervals on the page are those of the results.
 fn numbers_are_the_results(json: &serde_json::Value, results: &Results) {
     let metrics = json["metrics"].as_array().unwrap();
     assert!(metrics.len() >= 5 && json["points"].as_array().unwrap().len() == results.points.len());
@@ -120,7 +120,7 @@ fn numbers_are_the_results(json: &serde_json::Value, results: &Results) {
                 assert!(value.is_null(), "{metric}");
                 continue;
             };
-            // This JSON reader is off by the last bit at times; the writer is exact.
+            // The JSON reader of this test is sometimes off by the last bit; the written numbers are exact.
             for (told, own) in [(&value[0], own.mean), (&value[1], own.half_width.unwrap())] {
                 assert!(
                     (told.as_f64().unwrap() - own).abs() <= own.abs() * 1e-15,
@@ -258,7 +258,7 @@ fn degraded_point_names_broken_limit() {
     assert!(doubt < figure);
 }
 
-/// Two repeats of a noisy system give wide intervals, which end at 0 and 1 for a share.
+/// Two repeats of a noisy system give wide intervals, but those of a share end at 0 and 1.
 #[test]
 fn bands_end_where_the_quantity_does() {
     let text = "title = \"t\"\nrig = \"mock\"\n[sut]\nnoise = 0.3\n[load]\nrate = 1100.0\n[sweep.axes]\n\"load.workers\" = [1, 2]\n\
@@ -420,7 +420,7 @@ fn titles_and_labels_are_words_with_units() {
 const POOLED: &str = "title = \"t\"\nrig = \"mock\"\n[sut]\nlaw = \"queue\"\n[load]\nrequests = 500\n[sweep.axes]\n\
                       \"load.rate\" = [1000, 9000]\n\"sut.build\" = [\"a\", \"b\"]\n[measure]\nrepeats = 3\n[[plot]]\n";
 
-/// The 99th percentile of two pooled settings is that of all their values, not the mean of two percentiles.
+/// The 99th percentile of two pooled settings is the percentile of all their values, not the mean of two percentiles.
 #[test]
 fn pooled_percentiles_come_from_merged_histograms() {
     let mut results = campaign(&format!("{POOLED}x = \"sut.build\"\ny = \"rtt_us_p99\"\n"));
@@ -478,7 +478,7 @@ fn fingerprint_is_never_averaged() {
     let csv = ranlab_campaign::table::csv(&results);
     let column = csv.lines().next().unwrap().split(',').position(|name| name == "throughput").unwrap();
     assert!(csv.lines().skip(1).all(|line| line.split(',').nth(column) == Some("")), "{csv}");
-    // If all repeats have the same fingerprint, the point has it.
+    // If all repeats have the same fingerprint, the point has this fingerprint too.
     let first = results.points[0].runs[0].recording.metrics["throughput"];
     results.points[0].runs[1].recording.metrics.insert("throughput".to_owned(), first);
     assert_eq!(results.summary(&results.points[0], "throughput").unwrap().mean, first);
@@ -499,7 +499,7 @@ fn user_expectations_are_not_attributed_to_paper() {
     let figure = &figures(&own)[0];
     assert!(figure.marks.iter().all(|mark| !mark.published) && figure.drawn().csv().contains("expected"));
     assert_eq!(figure.bounds[0].name, "expected ≥ 900");
-    // Without a source, the expectation is the user's own, even in a scenario with a paper.
+    // An expectation without a source is the user's own, even in a scenario with a paper.
     let theirs = of("paper = { work = \"a paper\" }\n", "source = \"table 1\"\n");
     let figure = &figures(&theirs)[0];
     assert!(figure.marks[0].published && figure.bounds[0].name == "expected ≥ 900");
@@ -507,7 +507,7 @@ fn user_expectations_are_not_attributed_to_paper() {
     places(&text, ["published 500 ± 10 %", "1 of 1 expectations holds."]);
 }
 
-/// Question, date, machine, command, result and its qualifications precede the main figure, the rest follows
+/// Question, date, machine, command, result and its qualifications come before the main figure, everything else after
 /// it.
 #[test]
 fn first_screen_has_the_key_facts() {

@@ -9,8 +9,8 @@ use super::LENGTH_BYTES;
 pub trait Framer: fmt::Debug + Sync {
     /// Returns the size of the head before each PDU, in bytes.
     fn head_bytes(&self) -> usize;
-    /// Returns the length, in bytes, of the PDU in the first frame of `held`, or `None` if it is not known yet.
-    /// `held` is the data read but not consumed; it may contain less than the frame, or more.
+    /// Returns the length, in bytes, of the PDU in the first frame of `held`, or `None` if it is not known yet. `held`
+    /// is the data read but not consumed; it may end within the frame, or extend beyond it.
     fn pdu_bytes(&self, held: &[u8]) -> Option<usize>;
     /// Writes the head of a PDU of `pdu_bytes` bytes; `head` has [`head_bytes`](Self::head_bytes) bytes.
     fn write_head(&self, pdu_bytes: usize, head: &mut [u8]);

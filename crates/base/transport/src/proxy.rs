@@ -95,7 +95,7 @@ impl Proxy {
         self.connections.get()
     }
 
-    /// Accepts connections forever. They run as tasks of the current `LocalSet`, and outlive this call.
+    /// Accepts connections forever. The connections run as tasks of the current `LocalSet`, and outlive this call.
     pub async fn serve(self: &Rc<Self>, tap: Rc<impl ProxyObserver + 'static>) {
         loop {
             match self.listener.accept().await {
@@ -130,7 +130,7 @@ impl Proxy {
     }
 
     /// Forwards in both directions until either side closes. The target is connected only when the client sends data,
-    /// because some systems abort if an association ends without any.
+    /// because some systems abort if an association ends without data.
     async fn relay(
         &self,
         near: &Stream,

@@ -19,8 +19,8 @@ pub enum RegisterError {
     Scheme(String),
 }
 
-/// Registers a transport for this process. From now on its addresses can be parsed, and every handle can listen and
-/// connect there.
+/// Registers a transport for this process. From now on its addresses can be parsed, and every caller can listen at them
+/// and connect to them.
 pub fn register(transport: impl Transport) -> Result<(), RegisterError> {
     let scheme = transport.scheme().to_owned();
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '+' || c == '-';

@@ -122,8 +122,8 @@ type Restarted = (sctp::Association, String);
 #[derive(Debug)]
 struct KernelArrivals {
     arrivals: AsyncFd<Descriptor<sctp::Listener>>,
-    /// Sender for restarted associations. Each association sends at most one; the next restart is detected by the new
-    /// one.
+    /// Sender for restarted associations. Each association sends at most one; the new association detects the next
+    /// restart.
     again: mpsc::UnboundedSender<Restarted>,
     restarted: Mutex<mpsc::UnboundedReceiver<Restarted>>,
 }
@@ -242,7 +242,7 @@ struct KernelAssociation {
     part: Mutex<Vec<u8>>,
     /// Payload protocol identifier, copied from the peer's messages: FlexRIC uses 0, others 70.
     ppid: AtomicU32,
-    /// Receiver of the association if the peer restarts it, and the peer's name.
+    /// Where the association is sent if the peer restarts it, and the peer's name.
     again: Option<(mpsc::UnboundedSender<Restarted>, String)>,
     /// Whether the peer has restarted the association, so that the descriptor belongs to a new connection.
     over: AtomicBool,

@@ -30,7 +30,7 @@ pub enum Stream {
 }
 
 impl Stream {
-    /// Returns the peer's address. Only TCP streams have one.
+    /// Returns the peer's address. Only TCP streams have an address.
     pub fn peer_address(&self) -> Option<SocketAddr> {
         match self {
             Self::Tcp(stream) => stream.peer_addr().ok(),
@@ -48,7 +48,7 @@ impl Stream {
     }
 
     /// Waits until a read may return data, the end, or an error. Spurious wake-ups are possible. Cancel-safe. Any
-    /// number of tasks may wait, and all are woken (a third-party connection wakes at least the last one).
+    /// number of tasks may wait, and all are woken (a third-party connection wakes at least the last waiting task).
     pub async fn readable(&self) -> io::Result<()> {
         match self {
             Self::Tcp(stream) => stream.readable().await,

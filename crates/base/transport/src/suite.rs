@@ -20,10 +20,12 @@ const HELD_BACK_BYTES: usize = 64 << 20;
 /// Number of PDUs within which a full connection must refuse.
 const REFUSED_WITHIN: usize = 100;
 
-/// Checks a transport at an address without a listener. PDUs must arrive complete and in order in both directions. A
-/// peer that does not read must block the writer without losing data. The end must follow the last PDU. An address
-/// must have only one listener, be free after it, and refuse connections without it. Returns a sentence that names
-/// the violated requirement.
+/// Checks a transport at an address without a listener. Returns a sentence that names the first violated requirement.
+///
+/// - PDUs arrive complete and in order in both directions.
+/// - A peer that does not read blocks the writer, without loss of data.
+/// - The end of the stream follows the last PDU.
+/// - An address has only one listener. When the listener has ended, the address is free and refuses connections.
 pub async fn check(address: &Address) -> Result<(), String> {
     let options = SocketOptions::default();
     let listener = Listener::bind(address, &options).await.map_err(|error| error.to_string())?;
@@ -109,7 +111,7 @@ async fn held_back(near: &Stream, far: &Stream) -> Result<(), String> {
     let body = Bytes::from(vec![7; 10_000]);
     let mut writer = FrameWriter::with_framer(super::MAX_PDU_BYTES, near.framer());
     let mut sent = 0;
-    // The writer counts as blocked if it stays blocked for a while; a kernel may find more room at first.
+    // The writer counts as blocked if it stays blocked for a while; at first, the kernel may still find more room.
     while tokio::time::timeout(Duration::from_millis(100), near.writable()).await.is_ok() {
         let frames = [Frame { head: &[], body: &body }];
         let frames = if writer.rest_bytes() > 0 { &[][..] } else { &frames[..] };
@@ -118,7 +120,7 @@ async fn held_back(near: &Stream, far: &Stream) -> Result<(), String> {
             return Err(format!("a peer that does not read has been sent {} bytes", sent * body.len()));
         }
     }
-    // A connection that is not writable must also refuse, although it may have some room left.
+    // A connection that is not writable must also refuse data, although it may accept a little more first.
     let mut refused = false;
     for _ in 0..REFUSED_WITHIN {
         let frames = [Frame { head: &[], body: &body }];

@@ -66,7 +66,7 @@ pub trait Connection: Any + fmt::Debug + Send + Sync + 'static {
     fn flush(&self, _now: Time) -> bool {
         false
     }
-    /// Sends a last message through the connection's outbox. Returns `false` if it has none.
+    /// Sends a last message through the connection's outbox. Returns `false` if the connection has no outbox.
     fn say(&self, _pdu: &Bytes) -> bool {
         false
     }
@@ -80,7 +80,7 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Creates a listener of a transport; `address` is the bound one.
+    /// Creates a listener of a transport; `address` is the address to which it is bound.
     pub fn new(address: Address, arrivals: impl Accept) -> Self {
         Self { address, arrivals: Box::new(arrivals) }
     }

@@ -61,8 +61,8 @@ pub(super) fn listen(address: &Address, path: &Path, options: &SocketOptions) ->
 }
 
 fn bind_file(path: &Path, options: &SocketOptions) -> io::Result<(UnixListener, SocketFile)> {
-    // Linux creates the file with the mode of the socket, reduced by the umask. Setting the mode first means that no
-    // other user can connect at any moment. The chmod afterwards restores the bits that the umask removed.
+    // Linux creates the file with the mode of the socket, reduced by the umask. The mode is set first, so that no other
+    // user can connect at any time. The chmod afterwards restores the bits that the umask removed.
     let file = File::from(OwnedFd::from(Socket::new(Domain::UNIX, Type::STREAM, None)?));
     file.set_permissions(Permissions::from_mode(options.unix_mode & 0o777))?;
     let socket = Socket::from(OwnedFd::from(file));

@@ -33,8 +33,8 @@ impl Frame<'_> {
 /// Result of [`FrameWriter::write`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WriteOutcome {
-    /// Number of frames accepted from the front of the slice; remove them from the queue. The last one may be
-    /// partially written; the writer keeps its rest.
+    /// Number of frames accepted from the front of the slice; remove them from the queue. The last of them may be
+    /// partially written; the writer keeps the rest of it.
     pub taken: usize,
     /// Number of written bytes, including frame heads.
     pub bytes: usize,
@@ -51,7 +51,7 @@ pub enum WriteError {
     Length {
         /// Index of the frame.
         index: usize,
-        /// Length of its PDU, in bytes.
+        /// Length of the PDU of the frame, in bytes.
         length: usize,
         /// Limit of this writer, in bytes.
         limit: usize,
@@ -137,7 +137,8 @@ impl FrameWriter {
         }
     }
 
-    /// Writes the rest and as many frames as one call can hold. Returns the number of frames offered.
+    /// Writes the rest of the current frame and the next frames, up to the limit of one call. Returns the number of
+    /// frames offered.
     fn write_once(&mut self, stream: &Stream, frames: &[Frame<'_>]) -> (usize, io::Result<usize>) {
         // For request-response traffic, clearing 256 slices would cost as much as the send itself.
         if frames.len() <= FEW_FRAMES {
@@ -183,8 +184,8 @@ impl FrameWriter {
         (offered, stream.try_write_vectored(&slices[..used]))
     }
 
-    /// Accounts for `written` bytes: first the rest, then frames, keeping the rest of a partially written one.
-    /// Returns the number of accepted frames.
+    /// Accounts for `written` bytes: first the rest of the current frame, then `frames`. Keeps the rest of a frame that
+    /// is partially written. Returns the number of accepted frames.
     fn account(&mut self, frames: &[Frame<'_>], mut written: usize) -> usize {
         for rest in [&mut self.rest_head, &mut self.rest_body] {
             let part = written.min(rest.len());
@@ -225,7 +226,8 @@ impl FrameWriter {
     }
 }
 
-/// Returns the number of frames that fit into the slices of one call, in addition to the two slices of the rest.
+/// Returns the number of frames that fit into the slices of one call, in addition to the two slices for the rest of the
+/// current frame.
 fn offerable(frames: &[Frame<'_>]) -> usize {
     let mut left = MAX_SLICES - 2;
     let fits = |frame: &&Frame<'_>| {

@@ -1,4 +1,4 @@
-//! Guarantees of the driver for any machine, tested with a third-party one.
+//! Guarantees of the driver for any machine, tested with a machine from outside the workspace.
 #![allow(clippy::unwrap_used)] // in a test a panic is the report
 
 use ranlab_machine::{Frame, LinkLoss, Time};

@@ -165,7 +165,7 @@ fn abort_is_error_instead_of_end() {
         let peer = thread::spawn(move || {
             let peer = stock(SocketAddr::from(([127, 0, 0, 1], 0)));
             peer.connect(&SockAddr::from(SocketAddr::from(([127, 0, 0, 1], port)))).unwrap();
-            // An association aborted before it was accepted has only ended.
+            // An association that is aborted before it is accepted reports only its end.
             assert_eq!(io::Read::read(&mut &peer, &mut [0; 16]).unwrap(), 5);
             abort(peer);
         });

@@ -12,7 +12,7 @@ use bytes::{Bytes, BytesMut};
 use proptest::prelude::*;
 use ranlab_transport::*;
 
-/// Directory of one test, removed with it.
+/// Directory of one test; it is removed when the test ends.
 struct Directory(PathBuf);
 
 impl Directory {

@@ -1,4 +1,4 @@
-//! Code that the programs of several data planes share: checks of frames, sums, and headers of tunnels.
+//! Code that the programs of several data planes share: checks of frames, checksums, and headers of tunnels.
 //!
 //! Frames are Ethernet and IPv4 without options. Registers have fixed tasks: [`CONTEXT`], [`LENGTH`] and [`PACKET`].
 //! The methods overwrite registers 1 to 4.

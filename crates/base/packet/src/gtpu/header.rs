@@ -70,9 +70,9 @@ impl<'a> Packet<'a> {
         found.next().map(|e| PduSession::decode(e.content))
     }
 
-    /// Returns the first extension header that this endpoint does not know and that requires comprehension (§5.2.1:
-    /// the first bit of the type). The endpoint must then discard the packet and send a notification of its supported
-    /// types.
+    /// Returns the first extension header that this endpoint does not know and that requires comprehension (§5.2.1: the
+    /// first bit of the type). The endpoint must then discard the packet and send a message that lists the types that
+    /// it supports.
     pub fn incomprehensible(&self, known: &[u8]) -> Option<u8> {
         let mut kinds = self.extensions.map(|e| e.kind);
         kinds.find(|kind| kind & 0x80 != 0 && !known.contains(kind))

@@ -70,7 +70,7 @@ pub fn decode_message<'a>(packet: &Packet<'a>) -> Result<Message<'a>, GtpuError>
 }
 
 /// Appends a message to `out`. In an echo response, `sequence` is the sequence number of the request. Error indications
-/// and end markers for `teid` have none.
+/// and end markers that refer to `teid` have no sequence number.
 pub fn encode_message(
     message: &Message<'_>,
     teid: u32,

@@ -185,17 +185,17 @@ pub enum Refusal {
     /// Private bytes in front of packets, which are not supported.
     #[error("{0} private bytes in front of packets are announced; allowed are 0")]
     Private(u16),
-    /// The announcements ended without a ring in each direction, or with a gap among them.
+    /// The announcements ended without a ring in each direction, or with a gap in their numbers.
     #[error("the peer connects without a ring in each direction, or not with the rings from 0 on")]
     Rings,
-    /// Fewer rings than this endpoint has cores.
+    /// The peer has fewer rings than this endpoint has cores.
     #[error("the peer has {there} memif rings {way}; {needed} are needed, one for each core")]
     FewRings {
         /// Direction of the rings.
         way: &'static str,
-        /// Number that the peer offers or accepts.
+        /// Number of rings that the peer offers or accepts.
         there: u16,
-        /// Number that this endpoint needs.
+        /// Number of rings that this endpoint needs.
         needed: u16,
     },
     /// The handshake took too long.

@@ -5,11 +5,11 @@ use crate::memif::messages::{Ring, SECRET_BYTES};
 /// Maximum binary logarithm of a ring's descriptors: with a larger value, 16-bit indices could not distinguish full
 /// from empty.
 pub const LOG2_RING_MAX: u8 = 14;
-/// Maximum regions that a peer may announce; the published drivers use one for rings and one or more for
+/// Maximum number of regions that a peer may announce; the published drivers use one for rings and one or more for
 /// buffers.
 pub const REGIONS_MAX: usize = 16;
-/// Maximum rings in each direction: a switch sends on one for each of its threads, and receives on several in
-/// the same way.
+/// Maximum number of rings in each direction. A switch sends on one ring for each of its threads, and receives on
+/// several in the same way.
 pub const RINGS_MAX: u16 = 16;
 /// Maximum bytes of a region: 1 GiB.
 pub const REGION_OCTETS_MAX: u64 = 1 << 30;
@@ -49,7 +49,7 @@ pub struct Settings {
     /// Number of rings towards the master that a slave offers, 1 to [`RINGS_MAX`]: one for each core of a switch that
     /// distributes packets by rings. A master offers none.
     pub rings_to_master: u16,
-    /// Minimum rings in each direction, 1 to [`RINGS_MAX`]: one for each core of this endpoint.
+    /// Minimum number of rings in each direction, 1 to [`RINGS_MAX`]: one for each core of this endpoint.
     pub rings_least: u16,
 }
 
@@ -155,7 +155,7 @@ impl Layout {
         Self { octets: (all * (ring + buffers)).next_multiple_of(4096), ..layout }
     }
 
-    /// Offsets of a ring and of its buffers.
+    /// Returns the offsets of a ring and of its buffers.
     #[must_use]
     pub fn place(&self, to_master: bool, index: u16) -> (u32, u32) {
         let (ring, buffers) = self.steps();

@@ -332,8 +332,8 @@ fn hostile_messages_are_rejected() {
     assert!(ups > 2_000, "some scripts must pass: {ups}");
 }
 
-/// A switch sends on one queue per thread: a slave offers as many rings, each announced once, without
-/// overlaps.
+/// A switch sends on one queue for each of its threads. A slave offers this number of rings, announces each once, and
+/// none of them overlap.
 #[test]
 fn slave_offers_rings_and_master_takes_fewer() {
     for (asked, taken, offered) in [(1, 0, 1), (16, 255, 16), (5, 1, 2)] {
@@ -388,8 +388,8 @@ fn slave_offers_rings_and_master_takes_fewer() {
     }
 }
 
-/// A switch of several cores needs a ring for each in either direction: an endpoint with fewer is rejected
-/// with a reason, as master or slave.
+/// A switch with several cores needs one ring for each core in each direction. A peer with fewer rings is rejected with
+/// a reason, whether the switch is master or slave.
 #[test]
 fn fewer_rings_than_cores_are_refused_with_reason() {
     let of = |role, settings: &dyn Fn(Settings) -> Settings| {

@@ -51,7 +51,7 @@ impl From<PacketError> for Without {
 /// Calls `each` for every whole UDP datagram from or to a port. Returns the numbers of skipped packets.
 ///
 /// # Errors
-/// Returns only errors of the operating system.
+/// Fails only with errors of the operating system.
 pub fn read_datagrams(
     source: impl Read + Send,
     port: u16,

@@ -94,7 +94,7 @@ pub enum Event<'a> {
 /// Calls `each` for every packet and every irregularity of a capture, which may be compressed with gzip.
 ///
 /// # Errors
-/// Returns only errors of the operating system. A damaged or truncated end is a [`Fault`].
+/// Fails only with errors of the operating system. A damaged or truncated end is a [`Fault`].
 pub fn read(mut source: impl Read + Send, mut each: impl FnMut(Event<'_>)) -> io::Result<()> {
     let start = start_of(&mut source)?;
     let source = io::Cursor::new(start.clone()).chain(source);
@@ -152,8 +152,8 @@ struct Watched<'a, R> {
     paused: bool,
 }
 
-/// Number of reads by the parser before it returns its first packet. A source that waited in one of these reads would
-/// delay that packet.
+/// Number of reads by the parser before it returns its first packet. If a source waits in one of these reads, that
+/// packet is delayed.
 const READS_UNSEEN: u64 = 2;
 
 impl<R: Read> Read for Watched<'_, R> {
@@ -168,8 +168,8 @@ impl<R: Read> Read for Watched<'_, R> {
                 Ok(0) => break,
                 Ok(read) => filled += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // A growing capture has no more data for now: the parser gets the available data, and the
-                // next call waits.
+                // A growing capture has no more data for now: the parser gets the data that is available, and its next
+                // call waits.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     self.paused = filled > 0;
                     if self.paused {

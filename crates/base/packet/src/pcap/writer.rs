@@ -3,7 +3,7 @@ use std::io::{self, Write};
 
 use super::link_type::LinkType;
 
-/// Maximum bytes of a packet in a pcap; all tools read this size.
+/// Maximum size of a packet in a pcap, in bytes. All tools can read this size.
 const SNAP_BYTES: usize = 65_535;
 const NS_PER_S: u64 = 1_000_000_000;
 

@@ -22,7 +22,7 @@ pub struct MetricEvidence {
     pub change: f64,
     /// Interval of the mean change; `None` with single repeats.
     pub interval: Option<(f64, f64)>,
-    /// Probability that all points together show this by chance, corrected for the number of metrics.
+    /// Probability that all points together show this change by chance, corrected for the number of metrics.
     pub p: f64,
     /// Smallest change that would be detected at every point; `None` with single repeats.
     pub detectable: Option<f64>,
@@ -131,7 +131,7 @@ fn together(rows: &[Row], family: &Family, p: f64, confidence: f64) -> MetricEvi
     let own: Vec<&Row> = family.rows.iter().map(|&index| &rows[index]).collect();
     let finite = own.iter().filter(|row| row.effect.estimate.value.is_finite());
     let logarithmic = own.iter().all(|row| row.effect.logarithmic);
-    // Shares and logarithms cannot be added; small ones are nearly equal.
+    // Shares and logarithms cannot be added; but small values of both are nearly equal.
     let scaled = |row: &&&Row| match (logarithmic, row.effect.logarithmic) {
         (false, true) => shares(row),
         _ => row.effect.estimate,

@@ -1,4 +1,4 @@
-//! The settings in which two campaigns differ, and which of them are meant to differ.
+//! The settings in which two campaigns differ, and which of these differences are intended.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,8 @@ use serde_json::Value as Json;
 use ranlab_campaign::results::{PointResult, Results};
 use ranlab_campaign::value::format_span;
 
-/// Section with the settings that two campaigns are compared for.
+/// Section with the settings of the system under test. Two campaigns are usually compared because these settings
+/// differ.
 const SYSTEM_UNDER_TEST: &str = "sut";
 /// Facts of the machine that a number depends on.
 const MACHINE_FACTS: [&str; 3] = ["cpu_model", "cpus", "machine"];

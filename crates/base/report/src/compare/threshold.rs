@@ -92,12 +92,12 @@ pub enum ThresholdVerdict {
     Kept,
     /// The threshold lies within an interval.
     Inconclusive,
-    /// Too few repeats, no shared number, or settings that were not meant to differ.
+    /// Too few repeats, no shared number, or settings that differ unintentionally.
     Unjudged,
 }
 
 impl ThresholdVerdict {
-    /// Whether the comparison fails because of this verdict.
+    /// Whether this verdict makes the comparison fail.
     pub const fn fails(self) -> bool {
         matches!(self, Self::Exceeded | Self::SystemFailed)
     }

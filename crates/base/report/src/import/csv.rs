@@ -121,7 +121,7 @@ impl Table {
             match numeric(index) {
                 _ if axes.iter().any(|own| own == name) => Role::Axis,
                 _ if named(name, &REPEATS) => Role::Skipped,
-                // A column with a typing error stays a metric, so that the error is named.
+                // A column of numbers with a typing error stays a metric, so that the error message names the error.
                 false if mostly_numbers(column(index)) => Role::Metric,
                 false if constant => Role::Common,
                 false => Role::Axis,

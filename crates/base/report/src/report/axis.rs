@@ -36,7 +36,7 @@ impl Axis {
         Self { low, high, log, pixels: (0, 0) }
     }
 
-    /// Creates an axis with one place for each of `count` names.
+    /// Creates an axis with one position for each of `count` names.
     pub(super) fn names(count: usize) -> Self {
         Self { low: -0.5, high: count.max(1) as f64 - 0.5, log: false, pixels: (0, 0) }
     }
@@ -87,7 +87,7 @@ pub(super) fn step(rough: f64) -> f64 {
         .unwrap_or(power * 10.0)
 }
 
-/// Formats a tick, such as `12,000` or `3.5 M`, shortly enough for an axis with `most` as its largest tick.
+/// Formats a tick, such as `12,000` or `3.5 M`, short enough for an axis whose largest tick is `most`.
 pub(super) fn tick_text(tick: f64, most: f64) -> String {
     let tick = if tick.abs() < most * 1e-9 { 0.0 } else { tick };
     for (unit, sign) in [(1e9, " G"), (1e6, " M")] {

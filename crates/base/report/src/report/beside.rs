@@ -60,7 +60,7 @@ fn plot(all: &Results, metric: &str, filter: BTreeMap<String, Value>, name: &str
     };
     let numbers: Vec<f64> = points.iter().filter_map(number).collect();
     let numeric = numbers.len() == points.len() && across.is_some();
-    // If sizes grow by more than a hundredfold, their axis is logarithmic.
+    // If the sizes grow more than a hundredfold, their axis is logarithmic.
     let (least, most) = numbers.iter().fold((f64::INFINITY, 0.0_f64), |(l, m), v| (l.min(*v), m.max(*v)));
     Plot {
         title: format!("{name}: {metric}"),

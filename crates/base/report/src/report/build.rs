@@ -191,7 +191,8 @@ fn without_value(figure: &mut Figure) {
     }
 }
 
-/// Clips intervals to the range of the quantity; a value outside the range shows that the unit was wrong.
+/// Clips intervals to the possible range of the quantity. If a value itself is outside the range, the range is wrong
+/// for it and that end is not clipped.
 fn clip(results: &Results, plot: &Plot, figure: &mut Figure) {
     let Some((least, most)) = results.metric(&plot.y).map(|metric| metric.range()) else { return };
     let samples = || figure.series.iter().flat_map(|series| &series.samples);
@@ -204,7 +205,7 @@ fn clip(results: &Results, plot: &Plot, figure: &mut Figure) {
     }
 }
 
-/// Sets names as the horizontal axis if any point has no number there.
+/// Uses names on the horizontal axis if some point has no number for it.
 fn across(results: &Results, plot: &Plot, figure: &mut Figure) {
     let by_name = matches!(plot.kind, PlotKind::Bars | PlotKind::Box)
         || results
@@ -360,7 +361,7 @@ fn heat(results: &Results, plot: &Plot, figure: &mut Figure) {
     figure.x = Across::Names(columns);
     figure.x_label = label(results, &plot.x, true);
     figure.y_label = label(results, &plot.y, true);
-    // Rows are named by the series: its name is the colour's label, its rows follow, one a line.
+    // The series name carries all labels, one per line: first the label of the colour, then the names of the rows.
     let name = std::iter::once(label(results, z, false)).chain(rows).collect::<Vec<_>>().join("\n");
     figure.series.push(Series { name, color: 0, form: Form::Cells, samples });
     figure.caption.push_str(&format!("Colour and number: mean over repeats of {}.", quantity(results, z)));

@@ -110,7 +110,7 @@ impl Grid {
     fn cell(&self, row: usize, column: usize, level: f64, log_x: bool, log_y: bool, pieces: &mut Vec<Piece>) {
         let corner =
             |row: usize, column: usize| Some((self.x[column], self.y[row], self.values[row][column]?));
-        // Around the cell, so that neighbours share a side.
+        // The corners in order around the cell, so that neighbouring corners share a side.
         let corners = [(row - 1, column - 1), (row - 1, column), (row, column), (row, column - 1)]
             .map(|(r, c)| corner(r, c));
         let [Some(a), Some(b), Some(c), Some(d)] = corners else { return };

@@ -62,7 +62,7 @@ pub struct Document {
     expected: Vec<Row>,
     axes: Vec<AxisValues>,
     metrics: Vec<MetricAxis>,
-    /// Metrics that the document leaves out, for its size.
+    /// Metrics that the document leaves out, because it would become too large.
     left_out: usize,
     /// Confidence level of the intervals, 0 to 1.
     confidence: f64,
@@ -126,8 +126,8 @@ struct MetricAxis {
     unit: String,
 }
 
-/// A point: its place on each axis, and a value for each metric. The value is `null`, the mean of one repeat, or `[mean,
-/// half width, repeats]`.
+/// A point: its position on each axis, and a value for each metric. The value is `null`, the mean of one repeat, or
+/// `[mean, half width, repeats]`.
 #[derive(Debug, Clone, Serialize)]
 struct Point {
     at: Vec<Option<usize>>,

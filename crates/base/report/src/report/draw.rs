@@ -39,7 +39,7 @@ pub(super) const PALETTE: [RGBColor; 8] = [
     RGBColor(0x8c, 0x8c, 0x8c),
 ];
 
-/// A figure could not be drawn, which is a defect of this program.
+/// The error that a figure could not be drawn, which is a defect of this program.
 #[derive(Debug, thiserror::Error)]
 #[error("a figure cannot be drawn: {0}")]
 pub struct DrawError(String);
@@ -190,7 +190,7 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
             }
             Across::Names(names) => {
                 let room = (self.x.pixels.1 - self.x.pixels.0) / names.len().max(1) as i32;
-                // Overlapping names are thinned out, and long ones are cut.
+                // If names would overlap, some are omitted, and long names are cut.
                 let longest = (room / self.px(7)).clamp(3, 24) as usize;
                 let skip = (self.px(24) / room.max(1) + 1) as usize;
                 let names = names.iter().enumerate().filter(|(index, _)| index % skip == 0);
@@ -348,7 +348,7 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         for s in samples {
             let (x, y) = self.at(s.x, s.y);
             let share = if high > low { (s.ends.0 - low) / (high - low) } else { 0.5 };
-            // Colours start at an eighth of the full saturation, so that the lowest value differs from a missing one.
+            // Colours start at an eighth of the full saturation, so that the lowest value differs from a missing value.
             let color: RGBAColor = PALETTE[0].mix(0.12 + 0.88 * share);
             let area = [(x - dx, y - dy), (x + dx, y + dy)];
             self.area.draw(&Rectangle::new(area, color.filled())).map_err(wrong)?;
@@ -361,8 +361,8 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         Ok(())
     }
 
-    /// Draws an expected value in the colour of its series, on a dark outline so that it is visible on its
-    /// own line: horizontal for published ones, vertical for the user's own.
+    /// Draws an expected value as a cross in the colour of its series, with a dark outline so that it is visible on the
+    /// line of its series. A published value has a diagonal cross, and one of the user's own values an upright cross.
     fn mark(&self, mark: &Mark) -> Result<(), DrawError> {
         let color = mark.color.map_or(INK, |color| PALETTE[color % PALETTE.len()]);
         self.cross(self.at(mark.x, mark.y), color, mark.published)

@@ -94,7 +94,7 @@ pub enum Form {
     Steps,
     /// Bars with whiskers.
     Bars,
-    /// Bars in steps: `low` and `high` are a bar's edges, `y` is its height.
+    /// Bars in steps: `low` and `high` are the edges of a bar, and `y` is its height.
     Falls,
     /// Boxes from quartile to quartile.
     Boxes,
@@ -106,8 +106,8 @@ pub enum Form {
     Dots,
     /// A faint line that leads the eye.
     Guide,
-    /// Trials of a search: circles passed, crosses failed, triangles had an unsent load. Bold ones had the
-    /// full duration.
+    /// Trials of a search. A circle means passed, a cross failed, a triangle that not all of the load was sent. Bold
+    /// marks had the full duration.
     Trials {
         /// Results of the trials.
         gave: TrialOutcome,

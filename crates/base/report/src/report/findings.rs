@@ -214,7 +214,7 @@ fn outcomes(results: &Results) -> Vec<String> {
             Outcome::Unmeasurable => "nothing could be measured here",
         };
         let points = || results.points.iter().filter(|point| point.outcome() == Some(outcome));
-        // Results of earlier versions repeat the outcome as its reason.
+        // Results of earlier versions repeat the words of the outcome as the reason.
         let first = points().find(|point| !what.contains(point.reason()));
         let differ = points().any(|point| first.is_some_and(|first| first.reason() != point.reason()));
         let why = first.map_or_else(String::new, |point| match differ {

@@ -93,7 +93,7 @@ impl LiveCampaign {
         self.windows.push_back(WindowMeans { point, x, metrics });
     }
 
-    /// Records a trial of a search over load with its result, as the search itself classifies it.
+    /// Records a trial of a search over load with its result, with the same classification as in the search.
     fn trial(&mut self, point: usize, repeat: u32, window: &Window) {
         let Some(search) = &self.campaign.scenario.search else { return };
         if self.search.as_ref().is_none_or(|(own, of, _)| (*own, *of) != (point, repeat)) {
@@ -352,7 +352,7 @@ mod tests {
     #[test]
     fn event_numbers_belong_to_its_point() {
         let (_, watched, _) = watch("[sweep.axes]\n\"load.workers\" = [1, 2]\n[measure]\nrepeats = 1");
-        // Only other points were measured before, so there is no number of this point.
+        // So far only other points were measured, so this point has no numbers.
         assert_eq!(watched.numbers(&finished(Outcome::Unmeasurable, &[]), 3), [""; 0]);
         assert_eq!(watched.numbers(&finished(Outcome::Invalid, &[("throughput", 5.0)]), 3), [""; 0]);
         assert_eq!(watched.numbers(&finished(Outcome::Ok, &[]), 3), [""; 0]);

@@ -24,7 +24,7 @@ pub use query::{QUERY_ROWS_MAX, Rows};
 
 /// Version of the tables. Older versions in [`READABLE`] are read, and upgraded when a campaign continues.
 const FORMAT: i64 = 2;
-/// Formats that are read: 1 has no bounds.
+/// Formats that can be read. Format 1 has no bounds.
 const READABLE: std::ops::RangeInclusive<i64> = 1..=FORMAT;
 
 /// Addition of format 2: metrics that are only bounds, by the names of [`Bound`].
@@ -84,7 +84,7 @@ pub struct Header<'a> {
     pub host: &'a serde_json::Value,
     /// Versions of the tool and of the system under test.
     pub versions: &'a serde_json::Value,
-    /// Earlier names of the rig. An existing file is changed to the current ones.
+    /// Earlier names of the rig. In an existing file they are replaced by the current names.
     pub renames: &'a Renames,
 }
 
@@ -127,7 +127,7 @@ pub enum StoreError {
 }
 
 impl Store {
-    /// Opens a campaign's file to run it, or creates it. An existing one must have the same scenario: it is
+    /// Opens a campaign's file to run it, or creates it. An existing file must have the same scenario; its campaign is
     /// resumed.
     ///
     /// # Errors
@@ -165,8 +165,8 @@ impl Store {
         Ok(store)
     }
 
-    /// Replaces the earlier names of the campaign's rig when results are read. A campaign of another rig stays
-    /// unchanged.
+    /// Replaces the earlier names of the campaign's rig when results are read. If `rigs` does not contain the
+    /// campaign's rig, the names stay unchanged.
     ///
     /// # Errors
     /// The file cannot be read, or is damaged.
@@ -295,7 +295,7 @@ impl Store {
         serde_json::from_value(scenario).map_err(|error| StoreError::Damaged(format!("scenario: {error}")))
     }
 
-    /// Replaces the earlier names in the file, before repeats with the current ones are added.
+    /// Replaces the earlier names in the file, before repeats with the current names are added.
     fn replace_earlier_names(&self, metrics: &[Metric]) -> Result<(), StoreError> {
         let mut used = BTreeSet::new();
         let scenario = self.scenario(&mut used)?;

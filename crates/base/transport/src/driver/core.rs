@@ -97,7 +97,7 @@ impl<M: Machine> MachineCell<M> {
         self.inner.borrow_mut().on_attach = Some(report);
     }
 
-    /// Closes all links and starts no new ones.
+    /// Closes all links and accepts no new links.
     pub(super) fn stop(&self) {
         self.listeners.take().iter().for_each(JoinHandle::abort);
         let links = std::mem::take(&mut self.inner.borrow_mut().links);
@@ -228,7 +228,7 @@ impl<M: Machine> MachineCell<M> {
     async fn serve(self: Rc<Self>, key: M::Key, stream: Rc<Stream>, state: Rc<LinkState>) {
         let mut reader = FrameReader::with_framer(self.max_pdu, Self::framer(&stream));
         let why = loop {
-            // An in-process pipe may always be readable; gives other tasks a chance to run.
+            // An in-process pipe may always be readable; this lets other tasks run.
             tokio::task::consume_budget().await;
             let next = if self.inner.borrow_mut().machine.may_read(key) {
                 poll_fn(|cx| state.poll(&stream, self.paused.get(), cx)).await
@@ -239,7 +239,7 @@ impl<M: Machine> MachineCell<M> {
                 }
             };
             match next {
-                // Only a failed write closes a link that has not been removed.
+                // A link that is closed here, but not removed, was closed by a failed write.
                 Next::Closed => break LinkLoss::Broken("it cannot be written to".to_owned()),
                 Next::Writable(Err(error)) | Next::Readable(Err(error)) => {
                     break LinkLoss::Broken(error.to_string());

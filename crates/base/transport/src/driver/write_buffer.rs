@@ -4,7 +4,8 @@ use bytes::Bytes;
 use ranlab_machine::Frame;
 use std::collections::VecDeque;
 
-/// Maximum number of bytes taken out ahead of the socket. The outbox can no longer drop these because of their age.
+/// Maximum number of bytes that are taken from the outbox before the socket accepts them. The outbox can no longer drop
+/// these bytes because of their age.
 const BYTES: usize = 64 << 10;
 /// Maximum number of frames per write.
 const FRAMES: usize = 64;

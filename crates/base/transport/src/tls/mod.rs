@@ -91,7 +91,7 @@ async fn ask(
     identity: WatchedIdentity,
     done: mpsc::Sender<Newcomer>,
 ) {
-    // Each handshake in progress reserves a slot in the queue of completed ones.
+    // Each handshake in progress reserves a slot in the queue of completed handshakes.
     while let Ok(permit) = done.clone().reserve_owned().await {
         let accepted = poll_fn(|cx| match &*lock(&listener) {
             Some(listener) => listener.arrivals().poll_accept(cx).map(Some),

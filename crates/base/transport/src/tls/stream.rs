@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 
 use super::super::Connection;
 
-/// Maximum number of plaintext bytes accepted ahead; their records may wait for the socket.
+/// Maximum number of plaintext bytes that are accepted before the socket accepts their records.
 const AHEAD_BYTES: usize = 64 << 10;
 /// Time for queued records to be sent when the connection is closed.
 const LINGER: Duration = Duration::from_secs(5);
