@@ -19,7 +19,7 @@ pub enum RepeatTime {
     Window,
     /// Value of this setting.
     Setting(&'static str),
-    /// 0 if the setting has one of these values, because the result is computed; otherwise warm-up and window.
+    /// Computed results take no time: 0 if the setting has one of these values. Otherwise the warm-up and the window.
     ComputedWhen(&'static str, &'static [&'static str]),
 }
 
@@ -56,8 +56,9 @@ impl RigDescription {
         self.name == name || self.aliases.iter().any(|alias| alias == name)
     }
 
-    /// Returns the minimum duration of a trial in a search over load. It is a few response time-outs, so that missing
-    /// responses are noticed; the last time-out is the drain. The result is 0 if the rig has no responses.
+    /// Returns the minimum duration of a trial in a search over load. It is several response time-outs, so that missing
+    /// responses are noticed. The last time-out is the drain, in which late responses are awaited. The result is 0 if
+    /// the rig has no responses.
     pub fn trial_at_least(&self, settings: &BTreeMap<String, Value>) -> Duration {
         self.response_timeout
             .map_or(Duration::ZERO, |timeout| timeout.for_settings(settings) * TIMEOUTS_PER_TRIAL)

@@ -20,13 +20,13 @@ pub const OTHER_SHARE: &str = "host.other_share";
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Noise {
-    /// Rates and latencies: as far as the other work delays the system.
+    /// Other work changes the metric as far as it delays the system: rates and latencies.
     #[default]
     Time,
-    /// At most by a factor of two, by effects of caches and shared cores: CPU time and memory of the system, and
-    /// the fastest of many responses.
+    /// Other work changes the metric by at most a factor of two, through caches and shared cores: CPU time and memory
+    /// of the system, and the fastest of many responses.
     Bounded,
-    /// Not at all, once the load was sent: bytes, messages, packets.
+    /// Other work does not change the metric, once the load was sent: bytes, messages, packets.
     Counted,
 }
 
@@ -63,8 +63,8 @@ pub struct Metric {
     pub formerly: Option<String>,
 }
 
-/// Maximum share of a load that its generator may leave out. With less load than the scenario states, the system was
-/// not measured, whatever the reason: unlike disturbance by other work, missing load is never accepted.
+/// Maximum share of a load that its generator may leave out. If less load was sent than the scenario states, the system
+/// was not measured, whatever the reason. Missing load is therefore never accepted, unlike disturbance by other work.
 pub const UNSENT_AT_MOST: f64 = 0.01;
 
 /// Condition under which a metric is the same number for the same configuration and seed on any machine, so

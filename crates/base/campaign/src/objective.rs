@@ -23,8 +23,7 @@ pub struct ServedLoad {
     pub load: f64,
     /// Cores that the system used for it.
     pub cores: f64,
-    /// The smallest load that missed the objective; `None`: all loads met it, and the true capacity is
-    /// higher.
+    /// The smallest load that missed the objective; `None` if all loads met it, so that the true capacity is higher.
     pub missed_at: Option<f64>,
 }
 
@@ -152,8 +151,8 @@ mod tests {
         Results::new(scenario, description.metrics, plan.points, journal.finished)
     }
 
-    /// M/M/1 with 100 us of service: the median of the reply time is 100 us ln 2 / (1 - load), 347 us at 8,000 a second and
-    /// 1,386 us at 9,500.
+    /// In an M/M/1 system with a service time of 100 us, the median of the reply time is 100 us ln 2 / (1 - load). This is
+    /// 347 us at 8,000 requests per second and 1,386 us at 9,500.
     #[test]
     fn largest_load_within_objective_matches_queueing_theory() {
         let results = measured();

@@ -46,7 +46,8 @@ impl Plan {
             Some(Search::Mlr { loss_ratios, sum, budget, .. }) => {
                 most = *budget;
                 let each = budget.as_secs_f64() / recorded.as_secs_f64().max(1e-3);
-                // Both bounds of every goal are tested until they are decided; about ten trials lead to them.
+                // Both bounds of every goal are tested until their verdicts are certain. About ten more trials are
+                // needed to find these bounds.
                 (2 * loss_ratios.len() as u32 * sum + 10).min((each as u32).max(1))
             }
             Some(Search::Plr { budget, .. }) => {

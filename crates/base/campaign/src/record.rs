@@ -16,8 +16,8 @@ const DIGITS: u8 = 3;
 pub const SERIES_SAMPLES_MAX: usize = 100_000;
 /// Maximum number of metrics in one repeat; further metrics are counted and dropped.
 pub const METRICS_MAX: usize = 1_000;
-/// Shares of the quantiles that a reduced distribution keeps: ends, whiskers and quartiles of a box, the
-/// usual percentiles, and steps of 5 % for a curve.
+/// Quantiles that a reduced distribution keeps, as shares: the ends, whiskers and quartiles of a box, the usual
+/// percentiles, and steps of 5 % for a curve.
 const KEPT: [f64; 25] = [
     0.0, 0.01, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85,
     0.9, 0.95, 0.98, 0.99, 0.999, 1.0,
@@ -215,8 +215,8 @@ impl Distribution {
         self.counts.last().map_or(0, |(value, _)| *value)
     }
 
-    /// Returns a reduced distribution of at most 25 steps: the quantiles of a box, of percentiles and of a curve are
-    /// exact; values between two of them count as the greater one.
+    /// Returns a reduced distribution of at most 25 steps. The quantiles of boxes, percentiles and curves stay exact. A
+    /// value between two of them counts as the greater one.
     pub fn kept(&self) -> Self {
         let count = self.count();
         if self.counts.len() <= KEPT.len() {
@@ -238,8 +238,8 @@ impl Distribution {
         Self { counts }
     }
 
-    /// Whether a distribution from another writer is valid: values ascending, each at least once, no more
-    /// steps than [`kept`](Self::kept) leaves.
+    /// Whether a distribution from another writer is valid: the values ascend, each occurs at least once, and there are
+    /// no more steps than [`kept`](Self::kept) leaves.
     pub fn is_kept(&self) -> bool {
         let ascend = self.counts.windows(2).all(|pair| pair[0].0 < pair[1].0);
         let total = self.counts.iter().try_fold(0_u64, |sum, (_, count)| sum.checked_add(*count));

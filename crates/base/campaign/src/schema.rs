@@ -277,8 +277,8 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 /// Maximum number of names that an error lists.
 const LISTED_MAX: usize = 24;
 
-/// Returns the names that the error about an unknown name lists: all if they are few, else those with the same section
-/// (before the first dot), else the sections.
+/// Returns the names that the error about an unknown name lists. These are all names if they are few, otherwise the
+/// names of the same section (before the first dot), otherwise the sections.
 pub(crate) fn listed(word: &str, known: &[&str]) -> String {
     let section = |name: &str| name.split_once('.').map(|(section, _)| section.to_owned());
     let of_section: Vec<&str> = known.iter().copied().filter(|name| section(name) == section(word)).collect();

@@ -32,7 +32,7 @@ pub enum TrialOutcome {
 pub struct RateFound {
     /// The largest load that passed a full trial; `None`: no load passed.
     pub lower: Option<f64>,
-    /// The smallest load that failed a full trial; `None`: no load failed, so the true value is higher.
+    /// The smallest load that failed a full trial. `None` if no load failed, so that the true value is higher.
     pub upper: Option<f64>,
     /// The smallest load that the generator could not send, if the generator, not the system, limits the search.
     pub unsent: Option<f64>,
@@ -194,7 +194,7 @@ impl RateSearch {
     }
 
     fn outwards(&mut self, from: f64, sign: f64) -> f64 {
-        // The very first step goes to the far end, because nothing is known between the bounds.
+        // The first step goes directly to the far end, because nothing is known about the range between the bounds.
         if self.step == 0.0 && self.phase == 0 {
             self.step = self.max - self.min;
             return if sign < 0.0 { self.min } else { self.max };
@@ -204,8 +204,8 @@ impl RateSearch {
     }
 }
 
-/// A search for the best setting of a grid of knobs within a budget of trials, without knowledge of their meaning: half
-/// of the budget samples at random, the other half changes one knob of the best setting at a time.
+/// A search for the best setting of a grid of knobs within a budget of trials. It does not know what the knobs mean.
+/// The first half of the budget samples at random. The second half changes one knob of the best setting at a time.
 #[derive(Debug, Clone)]
 pub struct TuneSearch {
     sizes: Vec<usize>,
@@ -397,7 +397,7 @@ mod tests {
 
     #[test]
     fn full_trials_correct_optimistic_short_ones() {
-        // A buffer hides overload from short trials: short trials pass up to twice the true rate.
+        // A buffer hides overload from short trials, which therefore pass at up to twice the true rate.
         let found = search(RateSearch::new(1.0, 1000.0, 0.01, 80), |trial| {
             trial.load <= if trial.duration_share < 1.0 { 800.0 } else { 400.0 }
         });

@@ -29,8 +29,8 @@ impl Usl {
         self.lambda * n / (1.0 + self.sigma * (n - 1.0) + self.kappa * n * (n - 1.0))
     }
 
-    /// Returns the concurrency of the largest throughput, sqrt((1-σ)/κ). `None`: σ ≥ 1, so that even the second unit is
-    /// a loss, or κ = 0, so that there is no peak.
+    /// Returns the concurrency of the largest throughput, sqrt((1-σ)/κ). `None` if there is no such peak: with σ ≥ 1
+    /// the second unit already reduces the throughput, and with κ = 0 the throughput never falls.
     pub fn n_max(&self) -> Option<f64> {
         (self.sigma < 1.0 && self.kappa > 0.0).then(|| ((1.0 - self.sigma) / self.kappa).sqrt())
     }
@@ -103,7 +103,8 @@ impl Peak {
     }
 }
 
-/// Smallest share of a point's time for crosstalk at the largest measured concurrency; less is rounding.
+/// Smallest share of crosstalk in the time of the point with the largest concurrency. A smaller share is a rounding
+/// error.
 const CROSSTALK_MIN: f64 = 1e-6;
 
 /// Doubts about a fit.
@@ -114,14 +115,15 @@ pub enum UslFlag {
     SigmaAtLeastOne,
     /// The peak is outside the measured range.
     PeakExtrapolated,
-    /// Points at a known cap (a link, a quota) were left out; further scaling is unknown.
+    /// Points at a known cap (a link, a quota) were left out, so the scaling beyond them is unknown.
     Capped {
         /// Smallest concurrency that reached the cap.
         from: f64,
     },
     /// The last points are constant although the law is not: probably an unknown cap.
     Plateau,
-    /// Without limits σ or κ would be negative: scaling better than linear, which the law does not cover.
+    /// The throughput scales better than linearly, which the law does not cover. Without their lower limit of 0, σ or κ
+    /// would be negative.
     Superlinear,
     /// The law misses the points by more than 10 %.
     PoorFit,
@@ -453,7 +455,8 @@ mod tests {
         within_rounding: bool,
     }
 
-    /// Cross-checks a published row: parameters with the unit of their last printed digit, and the printed peak.
+    /// Cross-checks a published row: do the printed parameters, each with the unit of its last digit, give the printed
+    /// peak?
     fn check_printed(sigma: f64, sigma_unit: f64, kappa: f64, kappa_unit: f64, printed: f64) -> PrintedPeak {
         let peak = |sigma: f64, kappa: f64| Usl { lambda: 1.0, sigma, kappa }.n_max();
         let range = peak(sigma + sigma_unit / 2.0, kappa + kappa_unit / 2.0)

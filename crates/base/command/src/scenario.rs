@@ -20,7 +20,8 @@ pub struct ScenarioArguments {
     /// Override a setting of the scenario; repeatable
     #[arg(long, value_name = "PATH=VALUE")]
     set: Vec<String>,
-    /// Smoke run: one second per point, only the ends of each axis; its numbers are marked and never count
+    /// Smoke run: one second per point, only the ends of each axis; its numbers are marked as a smoke run and never
+    /// count
     #[arg(long)]
     pub quick: bool,
 }

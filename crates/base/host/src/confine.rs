@@ -97,11 +97,11 @@ impl User {
         pids.filter(runs_as).collect()
     }
 
-    /// Kills every process of this user at once (SIGKILL), even if it forks in the meantime: a process
-    /// switches to this user and signals all processes that it may.
+    /// Kills every process of this user at once (SIGKILL), even processes that fork in the meantime. A new process
+    /// becomes this user, and signals all processes that it may signal.
     ///
     /// # Errors
-    /// This process may not switch to the user; or it is this process's own user, which would kill itself.
+    /// This process may not become the user, or the user is this process's own user, so that it would kill itself.
     pub fn end_all(&self) -> io::Result<()> {
         if self.uid == 0 || self.uid == crate::trusted::own_uid() {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -216,11 +216,11 @@ pub fn is_hidden(path: &Path) -> bool {
     OWN_FOLDERS.iter().any(|own| path.starts_with(own))
 }
 
-/// Whether a process can have mounts that no other process sees. In a plain chroot it cannot: the mount that contains
+/// Whether a process can have mounts that no other process sees. It cannot in a plain chroot, because the mount with
 /// its root directory has no path there.
 ///
 /// # Errors
-/// The reason why not.
+/// The reason why a process cannot have such mounts.
 pub fn own_mounts() -> io::Result<()> {
     let mounts = std::fs::read_to_string("/proc/self/mountinfo")?;
     if has_root(&mounts) {

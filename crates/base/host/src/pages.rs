@@ -51,8 +51,8 @@ fn mappings(smaps: &str) -> Vec<Mapping> {
             let kb = words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
             match name {
                 "Rss:" => last.resident_kb = kb,
-                // Not `Private_Dirty`: pages of a file that was written a moment ago are dirty in the page cache, and
-                // equal it.
+                // `Private_Dirty` is not used: after a file was written, its pages are dirty in the page cache for a
+                // while, although they equal the file.
                 "Anonymous:" | "Swap:" => last.changed_kb += kb,
                 _ => {}
             }

@@ -12,8 +12,7 @@ const SAMPLES_MAX: usize = 25;
 const PLAIN: libc::c_ulong = request(1, 5, size_of::<PtpSysOffset<{ 2 * SAMPLES_MAX + 1 }>>());
 const PRECISE: libc::c_ulong = request(3, 8, size_of::<PtpSysOffsetPrecise>());
 const EXTENDED: libc::c_ulong = request(3, 9, size_of::<PtpSysOffset<{ 3 * SAMPLES_MAX }>>());
-/// Assumed error of a reading where the hardware takes both times at once (PCIe PTM, ART); no driver reports
-/// it.
+/// Assumed error of a reading if the hardware takes both times at once (PCIe PTM, ART). No driver reports this error.
 const AT_ONCE_NS: u64 = 100;
 
 /// Computes `_IOC` of linux/ioctl.h for the type of PTP clocks.
@@ -153,7 +152,7 @@ impl<const TIMES: usize> PtpSysOffset<TIMES> {
     }
 }
 
-/// Returns readings (system, card, system), each starting `step` times after the previous one: with a step of 2,
+/// Returns readings (system, card, system), each starting `step` times after the previous reading. With a step of 2,
 /// consecutive readings share a system time. Readings that run backwards, because the clock was set in the meantime,
 /// are left out.
 fn readings(times: &[Time], step: usize) -> Vec<CrossReading> {

@@ -98,7 +98,8 @@ fn list(cpus: &BTreeSet<usize>) -> String {
 mod tests {
     use super::*;
 
-    /// Two nodes of two CPUs; a card on the second; process 7 with a thread on CPU 1 and one that may run anywhere.
+    /// A machine with two nodes of two CPUs each, a card on the second node, and a process 7 with two threads: one on
+    /// CPU 1, the other on any CPU.
     struct Machine(std::path::PathBuf);
 
     impl Machine {

@@ -125,7 +125,8 @@ mod tests {
         let folder = machine("two", &zones);
         let meter = PowerMeter::at(folder.0.clone()).unwrap();
         let before = meter.sample().unwrap();
-        // The first counter wrapped: 1 J up to its end and 3 J beyond; the second one advanced by 2 J.
+        // The first counter wrapped: it counted 1 J up to its end and 3 J after that. The second counter advanced by 2
+        // J.
         std::fs::write(folder.0.join("intel-rapl:0/energy_uj"), "3000000\n").unwrap();
         std::fs::write(folder.0.join("intel-rapl:1/energy_uj"), "2000010\n").unwrap();
         let joules = meter.sample().unwrap().joules_since(&before).unwrap();

@@ -201,7 +201,7 @@ fn runs(pid: u32, name: &str, short: &str) -> bool {
     if Path::new(program).file_name().is_some_and(|file| file == name) {
         return true;
     }
-    // A truncated name is weaker evidence than the command line; it counts only without a command line.
+    // A truncated name is weaker evidence than the command line, so it counts only if there is no command line.
     read(folder.join("comm")).is_ok_and(|comm| comm.trim_end() == short)
         && (name.chars().count() <= 15 || program.is_empty())
 }

@@ -43,8 +43,8 @@ pub fn scheme() -> &'static str {
 /// Connects to a server over TLS.
 ///
 /// # Errors
-/// The server cannot be reached or shows no valid certificate; no authority is configured (the inner error is a
-/// [`HttpsError`]).
+/// The server cannot be reached, it shows no valid certificate, or no authority is configured (the inner error is then
+/// a [`HttpsError`]).
 pub async fn connect(host: &str, port: u16) -> io::Result<Connection> {
     #[cfg(feature = "tls")]
     return secured::connect(host, port).await;

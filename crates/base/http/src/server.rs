@@ -1,8 +1,8 @@
 //! One server for all HTTP interfaces: route tables behind one access policy.
 //!
-//! The tables find a request's route (`ranlab_machine::routes`), as they do without HTTP. A router of axum would be a second
-//! matcher with other rules: it refuses tables that overlap. Here a controller's table takes precedence over the table of
-//! its RIC.
+//! The tables find a request's route (`ranlab_machine::routes`), as they do without HTTP. axum's router is not used, because
+//! it would be a second matcher with other rules. It refuses tables that overlap, whereas here a controller's table takes
+//! precedence over the table of its RIC.
 #![allow(clippy::result_large_err, reason = "one refusal a request")]
 
 use crate::guard::{Access, checked_body, limited_body, problem, unauthorized};

@@ -82,19 +82,11 @@ impl<K, V> Given for BTreeMap<K, V> {
     }
 }
 
-/// Declares the support of the elements of structs and enums: the constant `ELEMENTS` lists all, and a trait
-/// `Checked` of the module finds those that are refused. Supports: `acted`, `refused`, `ignored`, and `within` for an
-/// acted element whose type has its own table.
+/// Declares the support of the elements of structs and enums. The constant `ELEMENTS` lists all elements. The trait
+/// `Checked` of the module finds an element that is refused.
 ///
-/// ```
-/// struct Order { cell: u16, power: Option<i8>, note: Option<String> }
-/// ranlab_machine::elements! {
-///     struct Order = "order" { cell acted; power refused; note ignored; }
-/// }
-/// let order = Order { cell: 1, power: Some(3), note: None };
-/// assert_eq!(order.refused().unwrap().to_string(), "power of order");
-/// assert_eq!(ELEMENTS.len(), 3);
-/// ```
+/// The support of an element is `acted`, `refused` or `ignored`. `within` is an acted element whose type has its own
+/// table.
 #[macro_export]
 macro_rules! elements {
     ($($form:ident $ty:ty = $group:literal { $($name:ident $support:ident;)* })*) => {

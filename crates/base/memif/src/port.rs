@@ -268,8 +268,8 @@ impl Port {
     }
 
     /// Returns whether each ring has space for a packet. For a master, that is the first sign that the slave uses the
-    /// rings: the connection is up before the slave knows it, and until then the slave drops packets that others send
-    /// to this port.
+    /// rings. The connection is up before the slave knows it. Until the slave knows it, it drops packets that other
+    /// ports send to this port.
     ///
     /// # Errors
     /// Fails like [`Self::put`].

@@ -207,7 +207,8 @@ fn path_is_reused_only_without_a_listener() {
     assert!(again.is_ok() || again.unwrap_err().kind() == std::io::ErrorKind::AddrInUse);
 }
 
-/// A peer that writes anything anywhere, even during a copy: every call returns, with a permitted result.
+/// The peer writes any bytes to any place of the shared memory, even during a copy. Every call still returns, with a
+/// permitted result.
 #[test]
 fn hostile_peer_spoils_only_packets() {
     let mut state = 0x00c0_ffee_u64;

@@ -18,8 +18,8 @@ use std::time::Duration;
 const PORT: u16 = 2_152;
 const SMALL: XskOptions = XskOptions { frame_bytes: 2_048, ring: 64, zero_copy: false };
 
-/// Two namespaces with a link between them, removed when this is dropped: `a` has 10.9.0.1 to .3, `b`
-/// 10.9.0.9.
+/// Two namespaces with a link between them, removed when this is dropped. `a` has the addresses 10.9.0.1 to 10.9.0.3,
+/// `b` has 10.9.0.9.
 struct Link(String);
 
 impl Link {

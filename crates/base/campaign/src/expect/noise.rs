@@ -21,7 +21,7 @@ const MARGIN: f64 = 2.0;
 /// Maximum increase of a latency because the system waits for a CPU, in seconds.
 const DELAY_MAX_S: f64 = 0.5;
 
-/// Returns the result of an expectation. Undisturbed repeats take precedence; disturbed repeats refute the expectation
+/// Returns the result of an expectation. Undisturbed repeats take precedence. Disturbed repeats refute the expectation
 /// only if other work cannot explain the result. `Err` names the missing data.
 pub(super) fn find(results: &Results, expect: &Expect) -> Result<LawFinding, String> {
     let Some(share) = disturbed_share(results, expect) else {
@@ -111,8 +111,8 @@ fn explained(results: &Results, expect: &Expect, found: &LawFinding, share: f64)
         // The expected value is zero, so no limit on the effect of other work is known.
         return true;
     }
-    // In a ratio, either side may be the slower one; in other laws, other work makes a result worse, never
-    // better.
+    // In a ratio, either side may be the one that other work slowed down. In other laws, other work makes a result
+    // worse, never better.
     let ratio = matches!(expect.law, Law::Ratio { .. });
     let above = beyond.measured > beyond.bound;
     let better = match metric.better {

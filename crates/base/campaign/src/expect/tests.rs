@@ -50,7 +50,7 @@ fn each_law_gets_its_verdict() {
             Holds,
             Holds,
             Holds,
-            // A curve that rises and falls is not a power law; the interval of the regression shows it.
+            // A curve that rises and falls is not a power law, which the wide interval of the regression shows.
             Inconclusive,
             Holds,
             Differs,

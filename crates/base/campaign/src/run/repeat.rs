@@ -48,7 +48,7 @@ pub(super) fn measure(
         None => {
             trials.rig.prepare(&trials.run)?;
             trials.rig.warm_up(&trials.run)?;
-            // A smoke run never counts, so it may be retried: a short stall of the machine is not a result.
+            // A smoke run never counts, so it may be retried after a short stall of the machine.
             let tries = if scenario.quick { INVALID_RETRIES } else { 0 };
             let seen = trials.tried(BTreeMap::new(), 1.0, tries)?;
             Ok((seen.outcome, seen.reason, seen.recording))
@@ -175,7 +175,8 @@ impl Trials<'_, '_> {
         }
         let Trial { load, duration_share: share } = trial;
         let mut seen = self.tried(offered(axis, load, whole), share, INVALID_RETRIES)?;
-        // A search for the largest load continues below an unsent load; a search for the smallest value cannot.
+        // A search for the largest load can continue below a load that was not sent. A search for the smallest value
+        // cannot.
         let unsent = seen.unsent && search.load().is_some_and(|load| load.find == Find::Largest);
         if !seen.outcome.counts() && !unsent {
             let reason = format!("at {axis} = {load}: {}", seen.reason);
@@ -294,8 +295,8 @@ impl Trials<'_, '_> {
         self.tried(overrides, 1.0, INVALID_RETRIES)
     }
 
-    /// Measures the best setting once more. The best of many noisy trials overestimates the setting (winner's
-    /// curse); an additional trial, which selects nothing, does not.
+    /// Measures the best setting once more. The best result of many noisy trials overestimates the chosen setting
+    /// (winner's curse). The result of one more trial at this setting does not, because nothing is selected by it.
     fn confirm(
         &mut self,
         machine: &TuneSearch,

@@ -117,8 +117,8 @@ fn a_rate_search_finds_the_capacity_of_each_point() {
     }
 }
 
-/// Capacity of 1,000 per second that varies by 1 % between trials: half of the trials lose nothing at 1,000, and at
-/// most 1 % at 1,010.
+/// The capacity of 1,000 per second varies by 1 % between trials. Half of the trials lose nothing at a load of 1,000.
+/// Half of them lose at most 1 % at a load of 1,010.
 #[test]
 fn mlrsearch_meets_several_goals_despite_outlier_trials() {
     let sut = "[sut]\nnoise = 0.01\nkappa = 0.0\nsigma = 0.0\n[load]\nworkers = 1\n";
@@ -259,7 +259,7 @@ fn queueing_theory_lies_within_the_stated_intervals() {
 
 #[test]
 fn stalled_server_has_true_p99() {
-    // 2,000 requests in 0.4 s, then a stall of 0.5 s: half of all requests wait for it.
+    // 2,000 requests are sent in 0.4 s before a stall of 0.5 s, so half of all requests wait for the end of the stall.
     let (results, ..) = run_all("[sut]\nlaw = \"stall\"\n[measure]\nrepeats = 5");
     let point = &results.points[0];
     assert!(point.summary("rtt_us_p99", 0.95).unwrap().mean > 450_000.0);

@@ -45,8 +45,8 @@ named! {
 }
 
 impl Find {
-    /// Returns the metric with the nearest value that failed: `upper` above the largest value that passed, `lower`
-    /// below the smallest value that passed.
+    /// Returns the name of the metric with the nearest value that failed: `upper` (above the largest value that passed)
+    /// or `lower` (below the smallest value that passed).
     pub const fn far_end(self) -> &'static str {
         match self {
             Self::Largest => "upper",

@@ -37,9 +37,9 @@ const EXPANSION: usize = 2;
 pub struct Goal {
     /// Goal loss ratio: a trial that lost at most this share has low loss.
     pub loss_ratio: f64,
-    /// Goal exceed ratio: the share of the time at a load that may have high loss; 0.5 is the median.
+    /// Goal exceed ratio: the share of the time at a load that may have high loss. With 0.5, the median decides.
     pub exceed_ratio: f64,
-    /// Goal duration sum, in full trials: the time at one load that suffices for a verdict.
+    /// Goal duration sum: the time at one load that suffices for a verdict, in full trials.
     pub sum: f64,
 }
 
@@ -48,7 +48,7 @@ pub struct Goal {
 pub enum Reply {
     /// The share that was lost.
     Loss(f64),
-    /// The load was not sent: the trial gives no information about the system, and no larger load is tried.
+    /// The load was not sent, so the trial gives no information about the system. No larger load is tried.
     Unsent,
 }
 
@@ -60,8 +60,8 @@ pub struct Bounds {
     /// Relevant upper bound: the smallest load that is classified as an upper bound. `None` together with a lower
     /// bound: even the largest load is a lower bound.
     pub upper: Option<f64>,
-    /// Conditional throughput: forwarded load at the relevant lower bound, at the exceed ratio's quantile of
-    /// the loss.
+    /// Conditional throughput: the load that is forwarded at the relevant lower bound, with the loss at the quantile of
+    /// the exceed ratio.
     pub throughput: Option<f64>,
     /// Whether the bounds are as close as requested.
     pub precise: bool,
@@ -93,7 +93,7 @@ impl Times {
         }
     }
 
-    /// Whether chance cannot turn the verdict into the other one, or enough time was spent on it.
+    /// Whether the verdict cannot be due to chance, or enough time was spent on it.
     fn clear(&self, target: &Target) -> bool {
         let Goal { exceed_ratio, sum, .. } = target.goal;
         let seen = self.good + self.bad;
@@ -239,8 +239,8 @@ impl MlrSearch {
     }
 
     /// Returns a bound of the result whose verdict may be due to chance, because there were few trials. The verdict
-    /// itself follows the RFC. The RFC lets the controller continue to measure a load; without that, the last of 21
-    /// seconds could decide about half a per cent.
+    /// itself follows the RFC, which lets the controller continue to measure a load. Without further trials, the last
+    /// of 21 seconds could change the result by about half a per cent.
     fn unclear(&self, target: &Target) -> Option<usize> {
         let (lower, upper) = self.bounds(target);
         let unclear = |index: &usize| !self.times(*index, target).clear(target);
@@ -295,7 +295,8 @@ impl MlrSearch {
         }
     }
 
-    /// Returns the distance from a bound to the next load of its class beyond it, in grid steps: the last outward step.
+    /// Returns the distance from a bound to the next load of its class beyond it, in grid steps. This was the last
+    /// outward step.
     fn of_class(&self, target: &Target, class: Class, from: usize, above: bool) -> Option<usize> {
         let is = |index: &&usize| self.class(**index, target) == class;
         if above {
@@ -305,7 +306,7 @@ impl MlrSearch {
         }
     }
 
-    /// Returns the load that got through when the largest load was offered: the best first guess.
+    /// Returns the load that the system forwarded when the largest load was offered, which is the best first guess.
     fn forwarded(&self) -> Option<usize> {
         let (top, trials) = self.seen.last_key_value()?;
         let load = self.loads[*top] * (1.0 - trials.first()?.1);
@@ -338,7 +339,7 @@ impl MlrSearch {
     }
 
     /// Returns the loss at the goal's quantile of the time at a load, for the conditional throughput. The time is the duration
-    /// sum, or the time of the full trials if that is longer; time that was not measured counts as lost completely.
+    /// sum, or the time of the full trials if that is longer. All load in time that was not measured counts as lost.
     fn quantile(&self, index: usize, target: &Target) -> f64 {
         let trials = self.seen.get(&index).into_iter().flatten();
         let full = trials.filter(|(share, _)| *share >= target.share * (1.0 - 1e-9)).copied().collect();
@@ -383,7 +384,7 @@ fn chain(goal: Goal, initial: f64) -> Vec<Target> {
         .collect()
 }
 
-/// Returns the loads from `max` downwards, each by `precision` smaller than the one above it; `min` is the last.
+/// Returns the loads from `max` down to `min`. Each load is smaller by `precision` than the load before it.
 fn grid((min, max): (f64, f64), precision: f64, whole: bool) -> Vec<f64> {
     let precision = precision.clamp(1e-4, 0.5);
     let (min, max) = if whole { (min.ceil(), max.floor()) } else { (min, max) };

@@ -1,18 +1,18 @@
 //! PLRsearch (draft-vpolak-bmwg-plrsearch), a soak: the load whose mean loss ratio is a target too small to
 //! be visible in one trial.
 //!
-//! Every load loses packets at times; the *critical load* loses the target's share on average. Two functions of the
-//! load ([`Shape`]) are fitted to all trials. Each trial's loss varies around them, and the posterior of the critical
-//! load is integrated. The difference of the two functions shows their influence on the result: the interval extends
-//! from the lower of their lower ends to the higher of their upper ends, each at 99 %. Trials are placed where the
-//! critical load is most likely: above it after a trial without loss, below it after a trial with too much loss, until
-//! the time budget is used up.
+//! Every load loses some packets. The *critical load* loses the target's share on average. Two functions of the load
+//! ([`Shape`]) are fitted to all trials. The loss of each trial varies around these functions. Integration over their
+//! parameters gives the posterior of the critical load. Each function gives an interval at 99 %. The result extends
+//! from the lower of the two lower ends to the higher of the two upper ends, so that it includes the influence of the
+//! choice of function. Trials are placed where the critical load is most likely: above it after a trial without loss,
+//! below it after a trial with too much loss, until the time budget is used up.
 //!
-//! The draft assumes independent trials, and independent losses of packets. A system that differs in each trial (its
-//! capacity varies from second to second) violates that, and such an interval misses the critical load in half of all
-//! searches. This search therefore adds a third model: a device with a separate capacity in each trial. If the trials
-//! are as likely under this model as under the others, the interval extends to its ends. If they are far more likely
-//! under it, its interval is the result, which [`Estimate::wavers`] reports.
+//! The draft assumes independent trials, and independent losses of packets. A system whose capacity varies from second
+//! to second violates these assumptions. The interval then misses the critical load in half of all searches. This
+//! search therefore adds a third model: a device with a separate capacity in each trial. If the trials are as likely
+//! under this model as under the others, the result also extends to the ends of its interval. If the trials are far
+//! more likely under this model, its interval is the result, which [`Estimate::wavers`] reports.
 
 mod fit;
 mod shape;

@@ -132,8 +132,8 @@ impl Change {
         Some(self.share(size.max(self.floor.unwrap_or(0.0))))
     }
 
-    /// Returns the one-sided probability of such a change by chance if the true change were `share` or on the other
-    /// side of it; `above`: the tested change is larger than `share`.
+    /// Returns the one-sided probability that chance alone causes a change at least this far beyond `share`, if the
+    /// true change is `share`. `above`: the tested change is larger than `share`.
     pub fn p_beyond(&self, share: f64, above: bool) -> Option<f64> {
         let Some(limit) = self.on_scale(share) else {
             return self.estimate.error.map(|_| if above { 0.0 } else { 1.0 });
@@ -240,8 +240,8 @@ struct Winsorized {
 }
 
 impl Winsorized {
-    /// Creates the winsorized repeats. Returns `None` for too few repeats, or if the remaining values have no spread:
-    /// the effect of chance is then unknown.
+    /// Creates the winsorized repeats. Returns `None` for too few repeats, or if the remaining values have no spread,
+    /// because the effect of chance is then unknown.
     fn new(values: &[f64]) -> Option<Self> {
         let n = values.len();
         let cut = (TRIM * n as f64).floor() as usize;

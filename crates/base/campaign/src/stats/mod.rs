@@ -120,9 +120,9 @@ const AA_SPLITS: usize = 64;
 /// Share of the splits that differ by less than the spread.
 const AA_SHARE: f64 = 0.95;
 
-/// Returns the A/A spread: in 95 of 100 cases, two sets of repeats of the *same* point, of the given size, differ by
-/// less than this share of their mean. The repeats of each point are split at random into halves, and the result is
-/// scaled from halves to all repeats. `None` with fewer than four repeats everywhere.
+/// Returns the A/A spread: the difference, as a share of the mean, that two sets of repeats of the *same* point stay
+/// below in 95 of 100 cases. The repeats of each point are split at random into halves, and the result is scaled from
+/// halves to all repeats. `None` with fewer than four repeats everywhere.
 pub fn aa_spread(points: &[Vec<f64>], seed: u64) -> Option<f64> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut spreads = Vec::new();
@@ -137,9 +137,9 @@ pub fn aa_spread(points: &[Vec<f64>], seed: u64) -> Option<f64> {
     highest(spreads)
 }
 
-/// Returns the difference between means of random halves of the *same* repeats that 95 of 100 splits do not exceed,
-/// scaled to the error of a mean of all repeats. At five repeats, it is never more than twice the standard error.
-/// `None` with fewer than four repeats.
+/// Returns the difference between the means of two random halves of the *same* repeats that 95 of 100 splits do not
+/// exceed. It is scaled to the error of the mean of all repeats. With five repeats, it is never more than twice the
+/// standard error. `None` with fewer than four repeats.
 pub fn split_spread(values: &[f64]) -> Option<f64> {
     let mut rng = ChaCha8Rng::seed_from_u64(0);
     let by = (values.len() as f64).sqrt();
@@ -246,7 +246,8 @@ mod tests {
                     .collect()
             })
             .collect();
-        // Ten against ten: the deviation of the difference is 5 % * sqrt(2/10), twice that covers 95 %.
+        // For ten values against ten, the standard deviation of the difference is 5 % * sqrt(2/10). Twice this value
+        // covers 95 % of the cases.
         let spread = aa_spread(&points, 1).unwrap();
         assert!((0.038..0.05).contains(&spread), "{spread}");
         assert_eq!(aa_spread(&[vec![1.0, 2.0]], 1), None);

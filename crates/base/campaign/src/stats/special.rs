@@ -39,7 +39,7 @@ fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
         return if x <= 0.0 { 0.0 } else { 1.0 };
     }
     let front = (ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + a * x.ln() + b * (1.0 - x).ln()).exp();
-    // The fraction converges fast on this side of the mean; the other side follows by symmetry.
+    // The continued fraction converges fast on this side of the mean. The other side follows by symmetry.
     if x < (a + 1.0) / (a + b + 2.0) {
         front * fraction(a, b, x) / a
     } else {

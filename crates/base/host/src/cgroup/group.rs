@@ -48,7 +48,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// Creates a group: of cgroup v2 if its three controllers are available, else of v1.
+    /// Creates a group of cgroup v2 if its three controllers are available, otherwise of v1.
     ///
     /// # Errors
     /// Neither version is available; the error has the reason.

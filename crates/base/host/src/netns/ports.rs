@@ -107,7 +107,7 @@ impl Testbed {
     /// Moves a port of this machine into a namespace, under another name, and sets it up.
     ///
     /// # Errors
-    /// There is no such port, or this machine uses it: it has an address, or belongs to a bridge, bond or
+    /// There is no such port, or this machine uses the port, because it has an address or belongs to a bridge, bond or
     /// testbed.
     pub fn take(&mut self, name: &str, namespace: &str, inside: &str) -> Result<(), NetnsError> {
         let device = free(name)?;

@@ -45,7 +45,7 @@ impl Stamping {
     /// Reads the support of a port of the calling thread's namespace.
     ///
     /// # Errors
-    /// There is no such port; its driver reports no support.
+    /// There is no such port, or its driver reports no support.
     pub fn read(interface: &str) -> io::Result<Self> {
         // `struct ethtool_ts_info`: command, flags, clock, bits of both directions with three reserved words each.
         let mut info = [0_u32; 11];
@@ -149,8 +149,8 @@ fn ioctl(interface: &str, request: libc::c_ulong, data: *mut libc::c_char) -> io
         return Err(io::ErrorKind::InvalidInput.into());
     }
     let socket = UdpSocket::bind("0.0.0.0:0")?;
-    // SAFETY: an all-zero request is valid; the name is shorter than its field, so a zero follows it; the callers' structures are as
-    // long as the kernel takes these requests' to be, and outlive the call.
+    // SAFETY: an all-zero request is valid; the name is shorter than its field, so a zero follows it; the callers' structures have
+    // the length that the kernel expects for these requests, and outlive the call.
     let result = unsafe {
         let mut words: libc::ifreq = std::mem::zeroed();
         for (to, from) in words.ifr_name.iter_mut().zip(interface.bytes()) {
@@ -166,8 +166,8 @@ fn ioctl(interface: &str, request: libc::c_ulong, data: *mut libc::c_char) -> io
 mod tests {
     use super::*;
 
-    /// As reported by the driver of the 82576: no filter for all packets, events of version 2 in any
-    /// transport.
+    /// The report of the driver of the 82576. The card has no filter that passes all packets, but one for events of
+    /// version 2 in any transport.
     const CARD: Stamping = Stamping { flags: 0x4F, clock: 3, sent: 0b11, received: 1 | 1 << 12 };
 
     #[test]

@@ -47,7 +47,8 @@ fn process_is_metered_until_its_exit() {
 
 #[test]
 fn command_counts_running_and_ended_processes() {
-    // A unique name, so that it does not match another test's shell; longer than the kernel's 15 characters.
+    // The name is unique, so that it does not match the shell of another test. It is longer than the 15 characters that
+    // the kernel keeps.
     let folder = std::env::temp_dir().join(format!("ranlab-subject-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let name = format!("sut-{}-with-a-long-name", std::process::id());

@@ -30,7 +30,7 @@ const LOAD_AT: &str = "load.at";
 pub const SEND_DELAY_US_P99: &str = "tool.send_delay_us_p99";
 /// Maximum send delay of a load without a period.
 pub const SEND_DELAY: Duration = Duration::from_millis(1);
-/// Send delay that shows a stalled generator: 1 % of the load is sent later than this. No setting permits that.
+/// Send delay that shows a stalled generator, if 1 % of the load is sent later than this. No setting permits that.
 const LATE_ANYWHERE: Duration = Duration::from_millis(100);
 /// If the backlog grows by more than this share of the load that is due, the system does not keep up.
 pub const BACKLOG_AT_MOST: f64 = 0.01;
@@ -97,8 +97,8 @@ pub trait Experiment: Send {
         false
     }
 
-    /// Returns the maximum of the 99th percentile of [`SEND_DELAY_US_P99`] beyond which the load is invalid;
-    /// `None` if the load has no schedule, or the delay is caused by the system under test.
+    /// Returns the value of the 99th percentile of [`SEND_DELAY_US_P99`] beyond which the load is invalid; `None` if
+    /// the load has no schedule, or the delay is caused by the system under test.
     fn send_delay_at_most(&self, _run: &Run<'_>) -> Option<Duration> {
         None
     }

@@ -68,7 +68,7 @@ pub fn judge(
     }
     let worst = |of: &dyn Fn(&Machine) -> f64| machines.values().map(of).fold(0.0, f64::max);
     let steal = worst(&|machine| machine.steal);
-    // The meters of machine and processes are not read at the same time; small negative differences count as
+    // The meters of machine and processes are not read at exactly the same time, so small negative differences count as
     // zero.
     let foreign = worst(&|machine| (machine.busy - machine.ours).max(0.0));
     let share = worst(&|machine| (machine.busy - machine.ours).max(0.0) / machine.cpus.max(1) as f64);
@@ -98,8 +98,8 @@ pub fn judge(
     Some(recorder.judge(broken.map(|breach| (Outcome::Invalid, breach))))
 }
 
-/// Identifies a machine: several workers on one kernel are one machine; if the kernel is unknown, all workers at one
-/// destination are.
+/// Identifies the machine of a worker. Several workers on one kernel are on one machine. If the kernel is unknown, all
+/// workers at one destination are on one machine.
 fn machine_name(host: &WorkerLocation, report: &Report) -> String {
     match (&report.boot, host) {
         (Some(boot), _) => boot.clone(),

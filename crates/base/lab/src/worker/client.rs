@@ -342,8 +342,8 @@ fn looked_until(
     }
 }
 
-/// Returns the error of an offset used for a whole window. It was accurate to `first_us` at the beginning; at the end
-/// another offset was measured with accuracy `last_us`.
+/// Returns the error of a clock offset that is used for a whole window. The offset was accurate to `first_us` at the
+/// beginning of the window. At its end, a second measurement with accuracy `last_us` differed by `drift_us`.
 fn error_with_drift(first_us: f64, last_us: f64, drift_us: f64) -> f64 {
     first_us.max(drift_us.abs() + last_us)
 }

@@ -179,7 +179,8 @@ impl Ring {
         self.limit.wrapping_sub(self.next)
     }
 
-    /// Reads the peer's index; `ahead` is the number of descriptors by which this endpoint may go beyond it.
+    /// Reads the peer's index. `ahead` is the number of descriptors by which this endpoint's index may exceed the
+    /// peer's.
     fn read_peer_index(&mut self, ahead: u16) -> Result<(), RingFault> {
         let found = self.peers();
         let limit = found.wrapping_add(ahead);

@@ -35,9 +35,9 @@ pub struct XskSteering {
 }
 
 impl XskSteering {
-    /// Attaches the program to the device `name`, with room for `queues` sockets. The kernel keeps all frames
-    /// that do not match `target`, are fragments, have IPv4 options, IPv6 extension headers or a VLAN tag, or
-    /// arrive at a queue without a socket.
+    /// Attaches the program to the device `name`, with room for `queues` sockets. The kernel keeps all frames that do
+    /// not match `target` or arrive at a queue without a socket. It also keeps fragments, and frames with IPv4 options,
+    /// IPv6 extension headers or a VLAN tag.
     pub fn attach(name: &str, target: XskTarget, queues: u32, native: bool) -> Result<Self, XdpError> {
         let sockets = BpfMap::sockets(queues)
             .map_err(|source| XdpError::Program { source, log: "no table of AF_XDP sockets".to_owned() })?;
@@ -164,8 +164,8 @@ fn redirect(map: i32, target: &XskTarget) -> Vec<u64> {
 /// Jumps to the end, unless the address at `at` is one of `count` from `first` on.
 fn in_range(code: &mut Code, at: i16, first: u32, count: u32) {
     code.load(FOUR, 5, 2, at);
-    // Converts to the machine's byte order and subtracts the first address, in four bytes: lower addresses become very
-    // large.
+    // Converts the address to the machine's byte order and subtracts `first`, in four bytes. Addresses below `first`
+    // become very large numbers.
     code.put(0xdc, 5, 0, 0, 32);
     code.put(0x14, 5, 0, 0, first as i32);
     code.leave_if(IF_AT_LEAST, count as i32);

@@ -232,7 +232,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Creates an endpoint for a socket that has just been connected; the master greets.
+    /// Creates an endpoint for a socket that has just been connected; a master sends its Hello first.
     ///
     /// # Errors
     /// Invalid settings.

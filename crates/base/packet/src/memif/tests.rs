@@ -164,7 +164,8 @@ fn announced_numbers_beyond_limits_are_refused() {
     assert_eq!(wrong(|ring| ring.region = 1), place(1, 0, None));
     assert_eq!(wrong(|ring| ring.offset = 4), place(0, 4, Some(4096)));
     assert_eq!(wrong(|ring| ring.offset = u32::MAX - 7), place(0, u32::MAX - 7, Some(4096)));
-    // 128 bytes and 16 for each of 16 descriptors: the last offset is 4096 - 384.
+    // A ring needs 128 bytes, and 16 bytes for each of its 16 descriptors. The last possible offset is therefore 4096 -
+    // 384.
     assert_eq!(wrong(|ring| ring.offset = 3720), place(0, 3720, Some(4096)));
     let mut master = initiated();
     let last = Ring { offset: 3712, ..ring(true) };
@@ -264,7 +265,7 @@ fn driver_may_refuse_memory() {
     assert_eq!(refused(&outputs), Refusal::Memory("it can shrink".to_owned()));
 }
 
-/// Damaged records, records in any order, any descriptors: no panic, few outputs, and accepted values are
+/// Records that are damaged or in any order, with any descriptors, cause no panic and few outputs. Accepted values are
 /// within limits.
 #[test]
 fn hostile_messages_are_rejected() {

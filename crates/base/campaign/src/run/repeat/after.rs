@@ -11,8 +11,8 @@ use super::{INVALID_RETRIES, Measured, Trials, offered};
 
 impl Trials<'_, '_> {
     /// Runs a full trial at each share. The lowest share is first, so that the queues of a higher load affect no other
-    /// trial. A share that cannot be measured has no numbers, and the repeat states the reason; the search's result
-    /// stays.
+    /// trial. If a share cannot be measured, it has no numbers, the repeat states the reason, and the result of the
+    /// search is unaffected.
     pub(super) fn after(&mut self, load: &Load, found: Measured) -> Result<Measured, RigError> {
         let (outcome, mut reason, mut recording) = found;
         let after = &load.after;

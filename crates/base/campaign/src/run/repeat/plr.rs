@@ -25,8 +25,8 @@ impl Trials<'_, '_> {
         let mut tried = Vec::new();
         let mut last = None;
         while let Some(trial) = machine.next_trial() {
-            // Trials at one load vary like repeats: a simulated system would otherwise have the same loss
-            // each time.
+            // Each trial has a separate seed, so that trials at one load vary like repeats. Otherwise a simulated
+            // system would lose the same share each time.
             self.run.seed = seed_of(seed, tried.len(), 0);
             let (seen, this) = match self.at(search, &load.axis, whole, trial, &mut tried)? {
                 Ok(seen) => seen,

@@ -132,7 +132,7 @@ fn load_is_a_bound_once_verdict_is_certain() {
         assert_eq!(class, if second <= 11 { Class::Open } else { Class::Lower }, "after {} s", second - 1);
         search.seen.entry(top).or_default().push((1.0, 0.0));
     }
-    // Half of the time of high loss is still a lower bound; a second more is not.
+    // A load with high loss in half of the time is still a lower bound. With one more second of high loss, it is not.
     search.seen.insert(top, (0..42).map(|second| (1.0, f64::from(second % 2))).collect());
     assert_eq!(search.class(top, &target), Class::Lower);
     search.seen.entry(top).or_default().push((1.0, 1.0));
@@ -150,8 +150,8 @@ fn chance_verdict_of_the_answer_is_retried() {
     let search = MlrSearch::new((1.0, 100.0), 0.01, false, &[goal], 1.0, 1e3);
     let target = search.goals[0][2];
     let times = |good: f64, bad: f64| Times { good, bad };
-    // 11 of 11 and 15 of 21 good seconds are beyond chance. 11 of 21 are not, although the RFC classifies such a load
-    // as a lower bound.
+    // 11 of 11 good seconds, and 15 of 21, are beyond chance. 11 of 21 good seconds are not, although the RFC
+    // classifies such a load as a lower bound.
     assert!(times(11.0, 0.0).clear(&target) && times(15.0, 6.0).clear(&target));
     assert!(!times(11.0, 10.0).clear(&target) && times(11.0, 10.0).class(&goal) == Class::Lower);
     assert!(times(42.0, 42.0).clear(&target), "the verdict is clear after four sums");

@@ -47,7 +47,8 @@ impl Evidence {
 pub(super) enum Device {
     /// Packets are lost in independent bursts.
     Bursts(Shape),
-    /// The capacity differs in each trial, normally distributed about the mean: exactly the excess is lost.
+    /// The capacity differs in each trial, normally distributed about the mean. Exactly the load above the capacity is
+    /// lost.
     Wavers,
 }
 

@@ -146,8 +146,8 @@ fn result_beyond_either_end_is_reported() {
     assert_eq!(PlrSearch::new(RANGE, false, 1e-3, 30, 1.0).found(), None);
 }
 
-/// Prints the calibration of the constants as a table; run it manually, because it takes minutes. `CURVE` is a part of
-/// the names of the selected curves; empty: all.
+/// Prints the calibration of the constants as a table. Run it manually: it takes minutes. `CURVE` is a part of the
+/// names of the selected curves; empty: all.
 #[test]
 #[ignore = "prints a table, which takes minutes"]
 fn calibration() {

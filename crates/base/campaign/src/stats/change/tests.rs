@@ -145,7 +145,7 @@ fn two_bounds_differ_only_if_their_intervals_do() {
     };
     assert_eq!(Change::between(&open(100.0), &open(200.0)).p, Some(1.0));
     let known = Repeats::new(&[50.0, 51.0, 49.0, 50.5, 49.5]).unwrap();
-    // At least 100 is more than 50 in any case; 50 is less than at least 100.
+    // A bound "at least 100" is certainly more than 50, and 50 is certainly less than it.
     assert!(Change::between(&known, &open(100.0)).p.unwrap() < 1e-6);
     assert!(Change::between(&open(100.0), &known).p.unwrap() < 1e-6);
     assert!(Change::between(&open(10.0), &known).p.unwrap() > 0.99);
