@@ -87,6 +87,16 @@ impl<K, V> Given for BTreeMap<K, V> {
 ///
 /// The support of an element is `acted`, `refused` or `ignored`. `within` is an acted element whose type has its own
 /// table.
+///
+/// ```
+/// struct Order { cell: u16, power: Option<i8>, note: Option<String> }
+/// ranlab_machine::elements! {
+///     struct Order = "order" { cell acted; power refused; note ignored; }
+/// }
+/// let order = Order { cell: 1, power: Some(3), note: None };
+/// assert_eq!(order.refused().unwrap().to_string(), "power of order");
+/// assert_eq!(ELEMENTS.len(), 3);
+/// ```
 #[macro_export]
 macro_rules! elements {
     ($($form:ident $ty:ty = $group:literal { $($name:ident $support:ident;)* })*) => {
