@@ -85,9 +85,9 @@ pub enum Exact {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
-    /// Throughput.
+    /// More is better, as for throughput.
     Higher,
-    /// Latency, cost.
+    /// Less is better, as for latency and cost.
     Lower,
     /// Neither direction, as for a size.
     Neither,

@@ -31,7 +31,7 @@ pub struct ServedLoad {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ObjectiveError {
-    /// Unknown name.
+    /// The campaign has no axis or metric of this name.
     #[error("the campaign has no {what} \"{name}\"; it has {known}")]
     Unknown {
         /// `axis` or `metric`.
@@ -54,7 +54,7 @@ pub enum ObjectiveError {
         "no load of the campaign keeps {metric} within its bound, with the whole interval of several repeats"
     )]
     Never {
-        /// The metric.
+        /// Name of the metric.
         metric: String,
     },
 }

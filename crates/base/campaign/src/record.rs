@@ -42,7 +42,7 @@ pub struct Recording {
     pub metrics: BTreeMap<String, f64>,
     /// Samples over time (offset from the start of recording, value).
     pub series: BTreeMap<String, Vec<(Duration, f64)>>,
-    /// Distributions.
+    /// Distributions by metric.
     pub distributions: BTreeMap<String, Distribution>,
     /// Samples that did not fit the recorder's bounds.
     pub dropped: u64,

@@ -12,9 +12,9 @@ use crate::record::Recording;
 /// An earlier name and the name that replaced it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rename {
-    /// Earlier name.
+    /// The earlier name.
     pub earlier: String,
-    /// Current name.
+    /// The current name.
     pub name: String,
 }
 

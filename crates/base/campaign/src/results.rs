@@ -27,7 +27,7 @@ pub struct Finished {
     pub outcome: Outcome,
     /// Reason of the outcome, if it is not `ok`.
     pub reason: String,
-    /// Recorded measurements.
+    /// Measurements of the repeat.
     pub recording: Recording,
     /// Start time, milliseconds since 1970.
     pub started_unix_ms: u64,
@@ -108,7 +108,7 @@ pub struct StoredHeader {
 /// A point and its finished repeats.
 #[derive(Debug, Clone)]
 pub struct PointResult {
-    /// The point.
+    /// The point and its settings.
     pub point: Point,
     /// Repeats of the point, in order.
     pub runs: Vec<Finished>,

@@ -80,7 +80,7 @@ pub struct Window {
     pub share: f64,
     /// Outcome of the window.
     pub outcome: Outcome,
-    /// Recorded metrics.
+    /// Metrics that the window recorded.
     pub metrics: BTreeMap<String, f64>,
 }
 
@@ -102,7 +102,7 @@ pub enum RunError {
     Needs {
         /// Name of the rig.
         rig: String,
-        /// Unmet needs.
+        /// Needs that the machine does not meet.
         needs: Vec<Need>,
     },
     /// The journal cannot be written.

@@ -16,7 +16,7 @@ pub enum Value {
     Float(f64),
     /// A length of time; written as text with a unit (`"50ms"`), a number of seconds where a plot needs a number.
     Span(Duration),
-    /// Text.
+    /// A text.
     Text(String),
     /// List of values.
     List(Vec<Self>),

@@ -12,7 +12,7 @@ use ranlab_lab::{Config, Field, FieldError, Role};
 /// Configuration of a component from the command line; every field is a flag.
 #[derive(Debug, Clone, Default)]
 pub struct Flags<C> {
-    /// Configuration.
+    /// Configuration made from the flags.
     pub config: C,
 }
 

@@ -154,7 +154,7 @@ pub struct Template {
     pub name: &'static str,
     /// Rig of the scenario.
     pub rig: &'static str,
-    /// The scenario.
+    /// Text of the scenario.
     pub text: &'static str,
 }
 

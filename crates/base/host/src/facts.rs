@@ -83,7 +83,7 @@ pub struct Facts {
 pub struct IdleState {
     /// Name of the state, such as `C6`.
     pub name: String,
-    /// Exit latency.
+    /// Time to leave the state, in microseconds.
     pub exit_latency_us: u64,
 }
 
@@ -91,11 +91,11 @@ pub struct IdleState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sctp {
-    /// Available now.
+    /// SCTP is available now.
     Loaded,
     /// Available after `modprobe sctp`.
     Loadable,
-    /// Not available.
+    /// SCTP is not available.
     Absent,
 }
 

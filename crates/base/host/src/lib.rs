@@ -84,7 +84,7 @@ pub enum MeterError {
     /// The kernel's file cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Read {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The error of the operating system.
         source: std::io::Error,
@@ -92,7 +92,7 @@ pub enum MeterError {
     /// The kernel's file does not look as documented in proc(5).
     #[error("{} does not have the form of proc(5)", path.display())]
     Form {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
 }

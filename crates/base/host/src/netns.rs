@@ -36,7 +36,7 @@ pub enum NetnsError {
     /// A command failed: the kernel lacks a feature, or the arguments are invalid.
     #[error("`{command}` failed: {why}")]
     Command {
-        /// The command.
+        /// The command that failed.
         command: String,
         /// Its error text.
         why: String,

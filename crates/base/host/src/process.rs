@@ -22,11 +22,11 @@ pub struct ProcessSample {
     pub cpu_system_s: f64,
     /// CPU nanoseconds in both modes by the process's CPU clock; `None` if the system has no such clock for it.
     pub cpu_ns: Option<u64>,
-    /// Resident memory.
+    /// Resident memory, in bytes.
     pub rss_bytes: u64,
     /// The largest resident memory so far.
     pub rss_peak_bytes: u64,
-    /// Threads alive.
+    /// Number of threads alive.
     pub threads: u64,
     /// Number of times that a living thread waited for a resource.
     pub voluntary_switches: u64,

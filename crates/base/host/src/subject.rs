@@ -13,7 +13,7 @@ use crate::{MeterError, ProcessMeter, ProcessSample, process_tree, read};
 pub enum Subject {
     /// One process.
     Process {
-        /// Process id.
+        /// Id of the process.
         pid: u32,
     },
     /// Every process that runs a command, including those that start later, except this process.
@@ -59,9 +59,9 @@ pub struct SubjectSample {
     pub cpu_s: f64,
     /// Resident memory, summed over processes: shared pages count for each.
     pub rss_bytes: u64,
-    /// Processes alive.
+    /// Number of processes alive.
     pub processes: u64,
-    /// Threads alive.
+    /// Number of threads alive.
     pub threads: u64,
     /// Number of times that a thread waited for a resource or was preempted.
     pub context_switches: u64,

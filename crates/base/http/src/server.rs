@@ -29,13 +29,13 @@ pub type Handler<T, C = Infallible> = fn(Arc<T>, HttpCall<C>) -> Answered;
 
 /// Request to a route.
 pub struct HttpCall<C = Infallible> {
-    /// Requested route.
+    /// Route of the request.
     pub route: &'static Route,
     /// Parameters of the path.
     pub parameters: Parameters,
     /// Path and query.
     pub uri: Uri,
-    /// Headers.
+    /// Headers of the request.
     pub headers: HeaderMap,
     /// Body; empty if the route has none.
     pub body: Bytes,
@@ -43,7 +43,7 @@ pub struct HttpCall<C = Infallible> {
     pub peer: IpAddr,
     /// Whether the client may use other routes than those for anyone.
     pub is_authorized: bool,
-    /// Identified client.
+    /// The client, if it was identified.
     pub client: Option<C>,
 }
 

@@ -196,7 +196,7 @@ pub fn listed<P>(cases: &[Case<P>]) -> Vec<(&'static str, &'static str)> {
 pub struct TestCase {
     /// Name within the suite.
     pub name: String,
-    /// Result.
+    /// Result of the test.
     pub result: TestResult,
 }
 

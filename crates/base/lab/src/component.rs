@@ -90,7 +90,7 @@ impl Default for Waits {
 pub enum Foreign<'a> {
     /// No third-party program.
     Nothing,
-    /// A plug-in.
+    /// A plug-in, as named in the configuration.
     Plugin(&'a str),
     /// The commands of a profile.
     Commands,

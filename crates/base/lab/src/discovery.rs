@@ -43,7 +43,7 @@ pub enum DiscoveryError {
         "no worker answers at {server}/{group}; start `ranlab worker --listen IP:PORT --bus {server}` on each machine"
     )]
     NoWorker {
-        /// NATS server.
+        /// Address of the NATS server.
         server: String,
         /// Group of workers.
         group: String,
@@ -56,9 +56,9 @@ pub enum DiscoveryError {
     #[cfg(feature = "bus")]
     #[error("the NATS server {server} accepts no request: {why}")]
     Request {
-        /// NATS server.
+        /// Address of the NATS server.
         server: String,
-        /// Reason.
+        /// Reason why the request cannot be sent.
         why: String,
     },
     /// No thread or event loop can be created.

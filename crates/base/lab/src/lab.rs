@@ -65,12 +65,12 @@ pub enum WorkerLocation {
     },
     /// Another machine on which `ranlab worker --listen` runs.
     Tcp {
-        /// `host:port`.
+        /// Address of the worker, `host:port`.
         address: String,
     },
     /// Machines found through a bus, on which `ranlab worker --listen --bus` runs.
     Bus {
-        /// `nats://host:port`.
+        /// Address of the NATS server, `nats://host:port`.
         server: String,
         /// The group of workers.
         group: String,

@@ -20,7 +20,7 @@ use crate::watch::ProcessWatch;
 use crate::worker::{ComponentError, Report};
 use crate::{ConfigFields, Field, RunningComponent, environment, ready, rig, sut};
 
-/// Polling interval.
+/// Interval at which a program is polled.
 const POLL: Duration = Duration::from_millis(20);
 /// Time for which the kernel occupies a port for closed connections (60 s), with a margin.
 const KEPT_MAX: Duration = Duration::from_secs(65);

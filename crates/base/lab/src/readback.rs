@@ -27,11 +27,11 @@ pub enum ReadingKind {
     Ues,
     /// Sessions, subscriptions and similar objects.
     Sessions,
-    /// Messages received.
+    /// Number of messages received.
     Messages,
-    /// Packets received.
+    /// Number of packets received.
     Packets,
-    /// Bytes received.
+    /// Number of bytes received.
     #[serde(alias = "octets")]
     Bytes,
 }
@@ -104,7 +104,7 @@ enum Extractor {
 /// The numbers that were read.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Readings {
-    /// The numbers.
+    /// Numbers by their kind.
     pub numbers: BTreeMap<ReadingKind, f64>,
     /// Contradictions between numbers that must be equal, one sentence each.
     pub disagree: Vec<String>,

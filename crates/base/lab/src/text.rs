@@ -23,7 +23,7 @@ pub enum SocketAddressError {
     /// The port or the address is missing.
     #[error("\"{text}\" has no {lacking}: expected ADDRESS:PORT, for example {example}")]
     Lacking {
-        /// The text.
+        /// The text that is not an address.
         text: String,
         /// The missing part.
         lacking: &'static str,
@@ -33,7 +33,7 @@ pub enum SocketAddressError {
     /// The text begins with a scheme.
     #[error("\"{text}\" has a scheme: expected ADDRESS:PORT without one, for example {example}")]
     Scheme {
-        /// The text.
+        /// The text that is not an address.
         text: String,
         /// The text without the scheme, if that is an address.
         example: String,
@@ -41,7 +41,7 @@ pub enum SocketAddressError {
     /// A host name other than localhost.
     #[error("\"{text}\" has a host name: expected an IP address or localhost, for example {example}")]
     Name {
-        /// The text.
+        /// The text that is not an address.
         text: String,
         /// An address with the same port.
         example: String,
@@ -51,7 +51,7 @@ pub enum SocketAddressError {
         "\"{text}\" is not an address: expected ADDRESS:PORT, for example 127.0.0.1:8080, localhost:8080 or [::1]:8080"
     )]
     Malformed {
-        /// The text.
+        /// The text that is not an address.
         text: String,
     },
 }

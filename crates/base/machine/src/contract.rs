@@ -12,14 +12,14 @@ pub enum Action<K, E> {
     Transmit(K),
     /// Close a link, or stop opening it, after sending its queued frames. [`Machine::closed`] follows.
     Close {
-        /// Link.
+        /// Key of the link.
         key: K,
         /// Reason, for the log.
         reason: String,
     },
     /// Open a link. [`Machine::connected`] or [`Machine::disconnected`] follows.
     Connect {
-        /// Link.
+        /// Key of the new link.
         key: K,
         /// Destination in text form (`tcp://10.0.0.1:36421`).
         address: String,

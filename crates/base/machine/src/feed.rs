@@ -21,22 +21,22 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Filter of a listener; an empty condition matches all.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Filter {
-    /// Node name.
+    /// Name of the node.
     pub node: Option<String>,
     /// Service model name.
     pub sm: Option<String>,
-    /// Subscription ids.
+    /// Ids of subscriptions.
     pub subscriptions: BTreeSet<u32>,
 }
 
 /// Origin of a line.
 #[derive(Debug, Clone, Copy)]
 pub struct LineScope<'a> {
-    /// Node name.
+    /// Name of the node.
     pub node: &'a str,
     /// Service model name; `None` if the line belongs to no service model.
     pub sm: Option<&'a str>,
-    /// Subscription id.
+    /// Id of the subscription.
     pub subscription: u32,
 }
 
@@ -123,9 +123,9 @@ pub struct FeedCounts {
     pub listeners: usize,
     /// Lines queued, counted per listener.
     pub lines: u64,
-    /// Lines dropped.
+    /// Number of lines dropped.
     pub dropped: u64,
-    /// Listeners disconnected.
+    /// Number of listeners disconnected.
     pub let_go: u64,
 }
 

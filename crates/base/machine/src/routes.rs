@@ -69,15 +69,15 @@ impl Who {
 /// Form of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Form {
-    /// JSON.
+    /// One JSON value.
     Json,
-    /// Text.
+    /// Plain text.
     Text,
-    /// Server-sent events.
+    /// A stream of server-sent events.
     Events,
     /// One JSON value per line, or server-sent events.
     Lines,
-    /// Web page.
+    /// An HTML page.
     Page,
     /// Script, style or image of a web page.
     File,
@@ -88,7 +88,7 @@ pub enum Form {
 /// One operation of an HTTP interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Route {
-    /// Method.
+    /// HTTP method of the operation.
     pub method: Method,
     /// Path in HTTP, with `{name}` for a segment and `{*name}` for all remaining ones; empty if the route is not served over
     /// HTTP.
@@ -137,7 +137,7 @@ impl Route {
 /// Routes of one interface and the details of their description that the table does not contain.
 #[derive(Debug, Clone, Copy)]
 pub struct Document {
-    /// Routes.
+    /// Routes of the interface.
     pub routes: &'static [Route],
     /// JSON with `info`, `security`, `components`, `parameters` by name, and `operations`: additions to an operation by its id.
     pub details: &'static str,
@@ -176,7 +176,7 @@ pub enum RouteError {
     /// No route has this path.
     #[error("unknown resource {path:?}; available: {available}")]
     Unknown {
-        /// Requested path.
+        /// Path of the request.
         path: String,
         /// Paths of the table.
         available: String,
@@ -196,7 +196,7 @@ pub enum RouteError {
         text: String,
         /// Meaning of the parameter.
         what: &'static str,
-        /// Largest value.
+        /// Largest allowed value.
         most: u32,
     },
 }

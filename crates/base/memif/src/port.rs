@@ -39,7 +39,7 @@ enum Place {
 /// The reason why a port does not work.
 #[derive(Debug, thiserror::Error)]
 pub enum PortError {
-    /// Invalid settings.
+    /// The settings are invalid.
     #[error(transparent)]
     Settings(#[from] SettingsError),
     /// A socket error.
@@ -47,7 +47,7 @@ pub enum PortError {
     Socket {
         /// Path of the socket.
         path: String,
-        /// The error.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// The connection has ended.
@@ -67,7 +67,7 @@ pub enum PortError {
     /// No peer has connected.
     #[error("no memif peer connected within {waited:?}{}", .last.as_ref().map(|last| format!("; last failure: {last}")).unwrap_or_default())]
     Nobody {
-        /// Timeout.
+        /// Time waited for a peer.
         waited: Duration,
         /// The reason why the last peer was disconnected.
         last: Option<Down>,

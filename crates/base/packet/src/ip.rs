@@ -46,9 +46,9 @@ pub struct Ipv4<'a> {
     pub checksum: u16,
     /// Whether the header checksum is correct.
     pub checksum_ok: bool,
-    /// Source.
+    /// Source address.
     pub src: Ipv4Addr,
-    /// Destination.
+    /// Destination address.
     pub dst: Ipv4Addr,
     /// Complete header, including options.
     pub header: &'a [u8],
@@ -125,9 +125,9 @@ pub struct Ipv4Header {
     pub ttl: u8,
     /// Protocol of the payload.
     pub protocol: Protocol,
-    /// Source.
+    /// Source address.
     pub src: Ipv4Addr,
-    /// Destination.
+    /// Destination address.
     pub dst: Ipv4Addr,
 }
 
@@ -161,9 +161,9 @@ pub struct Ipv6<'a> {
     pub next_header: Protocol,
     /// Hop limit.
     pub hop_limit: u8,
-    /// Source.
+    /// Source address.
     pub src: Ipv6Addr,
-    /// Destination.
+    /// Destination address.
     pub dst: Ipv6Addr,
     /// Bytes after the fixed header, truncated at the payload length.
     pub payload: &'a [u8],
@@ -214,9 +214,9 @@ impl<'a> Ipv6<'a> {
 /// IP packet of either version from a capture: addresses, protocol and payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ip<'a> {
-    /// Source.
+    /// Source address.
     pub src: IpAddr,
-    /// Destination.
+    /// Destination address.
     pub dst: IpAddr,
     /// Protocol of the payload.
     pub protocol: Protocol,
@@ -282,9 +282,9 @@ pub struct Ipv6Header {
     pub next_header: Protocol,
     /// Hop limit.
     pub hop_limit: u8,
-    /// Source.
+    /// Source address.
     pub src: Ipv6Addr,
-    /// Destination.
+    /// Destination address.
     pub dst: Ipv6Addr,
 }
 

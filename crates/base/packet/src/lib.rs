@@ -47,7 +47,7 @@ pub enum PacketError {
     /// The bytes end within a header, or within the length that a header announces.
     #[error("{layer} needs {needs} bytes, {has} are available")]
     Truncated {
-        /// Truncated header.
+        /// Name of the truncated header.
         layer: &'static str,
         /// Needed or announced size, bytes.
         needs: usize,
@@ -57,9 +57,9 @@ pub enum PacketError {
     /// The version or type field belongs to another protocol.
     #[error("{layer} has version {version}, {expected} is allowed")]
     Version {
-        /// Affected header.
+        /// Name of the affected header.
         layer: &'static str,
-        /// Received version.
+        /// Version or type in the header.
         version: u8,
         /// The only allowed value.
         expected: u8,
@@ -67,7 +67,7 @@ pub enum PacketError {
     /// A length field is smaller than the header itself.
     #[error("{layer} announces {announced} bytes, its header alone takes {least}")]
     Length {
-        /// Affected header.
+        /// Name of the affected header.
         layer: &'static str,
         /// Length field, bytes.
         announced: usize,
@@ -77,7 +77,7 @@ pub enum PacketError {
     /// A reserved bit is set that changes the layout in an undefined way.
     #[error("{layer} sets the reserved bits {bits:#06x}")]
     Reserved {
-        /// Affected header.
+        /// Name of the affected header.
         layer: &'static str,
         /// The unexpected bits, in their positions.
         bits: u16,

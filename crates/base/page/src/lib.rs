@@ -22,9 +22,9 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 pub struct File {
     /// Path on the server: `/web/app.js`.
     pub path: &'static str,
-    /// Content type.
+    /// Content type for HTTP.
     pub form: &'static str,
-    /// Content.
+    /// Content of the file.
     pub text: &'static str,
 }
 

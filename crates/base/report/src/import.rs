@@ -52,7 +52,7 @@ pub enum ImportError {
     NotANumber {
         /// Line in the file, from 1.
         line: usize,
-        /// Column.
+        /// Name of the column.
         column: String,
         /// Content of the field.
         value: String,

@@ -36,7 +36,7 @@ pub struct LoadRequirement {
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MachineType {
-    /// Cores.
+    /// Number of cores.
     pub cores: u32,
     /// Power under load, W; `None`: the power measured in the campaign with the capacity, if available.
     pub watts: Option<f64>,
@@ -179,7 +179,7 @@ fn cpu_cores() -> String {
     "sut.cpu_cores".to_owned()
 }
 
-/// A deployment.
+/// A deployment for a required load.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Deployment {
     /// Users that one blade serves.

@@ -65,7 +65,7 @@ pub enum AddressError {
     /// The text does not begin with `scheme://`.
     #[error("\"{text}\" has no scheme; write {}{SCHEMES}", example(text))]
     NoScheme {
-        /// Rejected text.
+        /// The text that is not a valid address.
         text: String,
     },
     /// The scheme is neither built in nor registered.

@@ -12,13 +12,13 @@ pub enum ConnectError {
     /// The host responds, but nothing listens at the address, or its accept queue is full.
     #[error("no program listens at {address}")]
     Refused {
-        /// Address.
+        /// Address to connect to.
         address: Address,
     },
     /// The address is unreachable.
     #[error("{address} is unreachable: {source}")]
     Unreachable {
-        /// Address.
+        /// Address to connect to.
         address: Address,
         /// Error of the operating system.
         source: io::Error,
@@ -26,15 +26,15 @@ pub enum ConnectError {
     /// No response arrived in time.
     #[error("{address} did not answer within {}", seconds(*.after))]
     TimedOut {
-        /// Address.
+        /// Address to connect to.
         address: Address,
-        /// Timeout.
+        /// Timeout of the attempt.
         after: Duration,
     },
     /// The host name cannot be resolved.
     #[error("the host of {address} has no address: {source}")]
     UnknownHost {
-        /// Address.
+        /// Address to connect to.
         address: Address,
         /// Error of the resolver.
         source: io::Error,
@@ -42,28 +42,28 @@ pub enum ConnectError {
     /// The Unix path does not exist.
     #[error("there is no socket at {address}")]
     NoSuchPath {
-        /// Address.
+        /// Address to connect to.
         address: Address,
     },
-    /// Permission denied.
+    /// The operating system denies permission.
     #[error("no permission to connect to {address}")]
     Permission {
-        /// Address.
+        /// Address to connect to.
         address: Address,
     },
     /// The transport is not available.
     #[error("cannot connect to {address}: {why}")]
     Unsupported {
-        /// Address.
+        /// Address to connect to.
         address: Address,
-        /// Reason.
+        /// Reason why the transport is not available.
         #[source]
         why: Unsupported,
     },
     /// Any other error.
     #[error("cannot connect to {address}: {source}")]
     Io {
-        /// Address.
+        /// Address to connect to.
         address: Address,
         /// Error of the operating system.
         source: io::Error,
@@ -99,19 +99,19 @@ pub enum BindError {
     /// Another listener uses the address.
     #[error("{address} is in use by another listener")]
     InUse {
-        /// Address.
+        /// Address to listen at.
         address: Address,
     },
     /// The host is not this machine.
     #[error("{address} is not an address of this machine")]
     NotLocal {
-        /// Address.
+        /// Address to listen at.
         address: Address,
     },
     /// The host name cannot be resolved.
     #[error("the host of {address} has no address: {source}")]
     UnknownHost {
-        /// Address.
+        /// Address to listen at.
         address: Address,
         /// Error of the resolver.
         source: io::Error,
@@ -119,34 +119,34 @@ pub enum BindError {
     /// Permission denied, for example a port below 1024 or a read-only directory.
     #[error("no permission to listen at {address}")]
     Permission {
-        /// Address.
+        /// Address to listen at.
         address: Address,
     },
     /// The Unix path exists and is not a socket. The file is not replaced.
     #[error("{address} exists and is not a socket")]
     NotASocket {
-        /// Address.
+        /// Address to listen at.
         address: Address,
     },
     /// The directory of the Unix path does not exist.
     #[error("the directory of {address} does not exist")]
     NoDirectory {
-        /// Address.
+        /// Address to listen at.
         address: Address,
     },
     /// The transport is not available.
     #[error("cannot listen at {address}: {why}")]
     Unsupported {
-        /// Address.
+        /// Address to listen at.
         address: Address,
-        /// Reason.
+        /// Reason why the transport is not available.
         #[source]
         why: Unsupported,
     },
     /// Any other error.
     #[error("cannot listen at {address}: {source}")]
     Io {
-        /// Address.
+        /// Address to listen at.
         address: Address,
         /// Error of the operating system.
         source: io::Error,

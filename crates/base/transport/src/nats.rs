@@ -55,25 +55,25 @@ pub enum NatsError {
     /// A file with credentials cannot be read.
     #[error("{}: {why}", .file.display())]
     File {
-        /// Path.
+        /// Path of the file.
         file: PathBuf,
-        /// Cause.
+        /// Reason why the file cannot be read.
         why: String,
     },
     /// The servers reject the credentials.
     #[error("the NATS servers at {servers} reject the credentials: {why}")]
     Refused {
-        /// Addresses.
+        /// Addresses of the servers.
         servers: String,
-        /// Cause.
+        /// Reason given by the servers.
         why: String,
     },
     /// No server is reachable.
     #[error("no NATS server at {servers}: {why}")]
     Unreachable {
-        /// Addresses.
+        /// Addresses of the servers.
         servers: String,
-        /// Cause.
+        /// Reason why no server is reachable.
         why: String,
     },
     /// The bucket cannot be opened or created.
@@ -81,9 +81,9 @@ pub enum NatsError {
     Bucket {
         /// Name of the bucket.
         bucket: String,
-        /// Addresses.
+        /// Addresses of the servers.
         servers: String,
-        /// Cause.
+        /// Reason why the bucket cannot be used.
         why: String,
     },
     /// A thread cannot be started.

@@ -19,11 +19,11 @@ const LEAST_ROOM_BYTES: usize = 4 << 10;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Stream {
-    /// TCP.
+    /// A TCP connection.
     Tcp(TcpStream),
     /// A Unix stream socket.
     Unix(UnixStream),
-    /// In-process pipe.
+    /// A pipe within this process.
     Memory(MemoryStream),
     /// A connection of a third-party transport, or of a socket that another thread may serve.
     Other(Box<dyn Connection>),

@@ -20,7 +20,7 @@ named! {
     pub enum FileKind {
         /// Comma-separated values, RFC 4180.
         Csv = "csv",
-        /// Apache Parquet.
+        /// A file in the format Apache Parquet.
         Parquet = "parquet",
     }
 }
@@ -68,7 +68,7 @@ pub enum Type {
     Int,
     /// Whole numbers, zero or above.
     Unsigned,
-    /// Numbers.
+    /// Floating-point numbers.
     Float,
     /// Text.
     Text,
@@ -126,7 +126,7 @@ pub enum Column {
     Bool(Vec<Option<bool>>),
     /// Whole numbers.
     Int(Vec<Option<i64>>),
-    /// Numbers.
+    /// Floating-point numbers.
     Float(Vec<Option<f64>>),
     /// Text.
     Text(Vec<Option<String>>),

@@ -43,14 +43,14 @@ pub struct Scenario {
     pub rig: String,
     /// The rig's own sections by dotted path, defaults included.
     pub settings: BTreeMap<String, Value>,
-    /// The axes.
+    /// Settings that vary, and their values.
     pub sweep: Sweep,
     /// A search within each point.
     pub search: Option<Search>,
     /// The setting that a rate search varies, in the rig's words; the axis has no values.
     #[serde(default)]
     pub searched: Option<Axis>,
-    /// Measurement settings.
+    /// Settings of the measurement.
     pub measure: Measure,
     /// Plots to draw.
     pub plots: Vec<Plot>,
@@ -86,7 +86,7 @@ pub struct Sweep {
 named! {
     /// Combination of axes.
     pub enum SweepMode {
-        /// Every combination.
+        /// Every combination of the values.
         Outer = "outer",
         /// Combines the values with the same position; all axes have the same length.
         Joint = "joint",
@@ -159,7 +159,7 @@ impl Sweep {
     }
 }
 
-/// Measurement settings.
+/// Settings of the measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measure {
     /// Recorded time of each repeat, trims included.
@@ -352,14 +352,14 @@ pub enum Law {
     },
     /// The metric is largest at the first of these values of an axis, and falls from one to the next.
     Order {
-        /// The axis.
+        /// Path of the axis.
         along: String,
         /// Values of the axis, the one with the largest metric first.
         order: Vec<Value>,
     },
     /// Course of the metric along an axis.
     Shape {
-        /// The axis.
+        /// Path of the axis.
         along: String,
         /// Expected course.
         shape: Shape,
@@ -393,7 +393,7 @@ named! {
 pub struct Overrides {
     /// `path=value` of each `--set`.
     pub sets: Vec<String>,
-    /// `--quick`.
+    /// Whether `--quick` is set.
     pub quick: bool,
 }
 

@@ -16,7 +16,7 @@ pub enum Unanswered {
     NoPoint {
         /// The expectation or the figure.
         what: String,
-        /// The settings.
+        /// Settings that no point has.
         filter: String,
     },
     /// No point has any value of a setting.
@@ -24,7 +24,7 @@ pub enum Unanswered {
     NoSetting {
         /// The expectation or the figure.
         what: String,
-        /// The setting.
+        /// Path of the setting.
         path: String,
     },
     /// A shape or a figure needs more values of a setting than the points have.
@@ -34,7 +34,7 @@ pub enum Unanswered {
     TooFewValues {
         /// The expectation or the figure.
         what: String,
-        /// The setting.
+        /// Path of the setting.
         path: String,
         /// The required number.
         needed: usize,

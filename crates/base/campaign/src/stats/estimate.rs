@@ -5,7 +5,7 @@ use super::{Summary, student_p, student_quantile};
 /// A number estimated from repeats, or derived from such numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
-    /// Best value.
+    /// Best estimate of the number.
     pub value: f64,
     /// Standard error of the value; `None` for a single repeat, whose spread is unknown.
     pub error: Option<f64>,

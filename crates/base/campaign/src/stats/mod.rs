@@ -25,9 +25,9 @@ pub struct Summary {
     pub half_width: Option<f64>,
     /// Sample standard deviation; 0 for a single repeat.
     pub deviation: f64,
-    /// Smallest value.
+    /// Smallest value of a repeat.
     pub min: f64,
-    /// Largest value.
+    /// Largest value of a repeat.
     pub max: f64,
     /// Number of repeats.
     pub n: usize,

@@ -39,7 +39,7 @@ const KINDS: [(&str, &str); 8] = [
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RankOrder {
-    /// Strict priority.
+    /// Strict priority of the ranks.
     Strict,
     /// Rounds with a quantum of bytes (deficit round robin).
     Turns {
@@ -50,7 +50,7 @@ pub enum RankOrder {
     },
     /// Strict priority; the default rank is shaped to a mean rate by credit (IEEE 802.1Qav).
     Credit {
-        /// Mean rate.
+        /// Mean rate of the default rank, in bit/s.
         idle_bps: u64,
     },
     /// Gates that open and close by a list (IEEE 802.1Qbv), starting at zero of the machine's clock.
@@ -85,7 +85,7 @@ impl RankOrder {
 /// Shaping of the packets that leave an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link<'a> {
-    /// Rate limit.
+    /// Rate limit, in bit/s.
     pub rate_bps: u64,
     /// Capacity of each rank's queue.
     pub queue_bytes: u64,

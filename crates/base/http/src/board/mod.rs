@@ -72,7 +72,7 @@ impl std::fmt::Debug for StatusBoard {
     }
 }
 
-/// Rejected action.
+/// The reason why an action was rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ActionRejected {
     /// The action is not available now.

@@ -25,7 +25,7 @@ macro_rules! built_in {
     };
 }
 
-/// Built-in profiles.
+/// Profiles that are built into the program.
 const BUILT_IN: [(&str, &[&str], &str); 9] = built_in![
     "ranlab",
     "flexric",
@@ -44,7 +44,7 @@ const BUILT_IN: [(&str, &[&str], &str); 9] = built_in![
 pub struct SystemProfile {
     /// Name in scenarios.
     pub name: String,
-    /// Display name.
+    /// Name of the system, for display.
     pub title: String,
     /// Version that the profile describes.
     pub version: String,
@@ -60,16 +60,16 @@ pub struct SystemProfile {
     /// Values that a scenario provides in `sut.fill`, by name; `{name}` is replaced in the fields below.
     #[serde(default)]
     pub fill: BTreeMap<String, ProfileParameter>,
-    /// Commands.
+    /// Commands that start, reset and stop the system.
     #[serde(default)]
     pub run: Commands,
-    /// Readiness condition.
+    /// Condition under which the system is ready.
     #[serde(default)]
     pub ready: ReadyWhen,
     /// Processes to meter.
     #[serde(default)]
     pub meter: MeterBy,
-    /// Addresses.
+    /// Addresses of the system.
     #[serde(default)]
     pub addresses: Addresses,
     /// vBBU: programs of its CU and DU, which rig `xhaul` runs on its network. Their commands may contain `{cu}`,
@@ -82,7 +82,7 @@ pub struct SystemProfile {
     /// Values read back from the system.
     #[serde(default)]
     pub read_back: Vec<ReadBack>,
-    /// Unreliable metrics.
+    /// Metrics that are unreliable for the system.
     #[serde(default)]
     pub distrust: Vec<UnreliableMetric>,
     /// Output lines that qualify a result.
@@ -100,7 +100,7 @@ pub struct SystemProfile {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProfileParameter {
-    /// Description.
+    /// Description of the value.
     pub about: String,
     /// Default value. Without a default, the scenario must provide the value.
     #[serde(default)]
@@ -141,13 +141,13 @@ pub struct WireDeviations {
     pub n4: String,
 }
 
-/// Unreliable metric.
+/// A metric that is unreliable for a system.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UnreliableMetric {
     /// Metric of the rig or of its read-back values.
     pub metric: String,
-    /// Reason.
+    /// Reason why the metric is unreliable.
     pub why: String,
 }
 
@@ -155,7 +155,7 @@ pub struct UnreliableMetric {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KnownLimit {
-    /// Short description.
+    /// Short description of the limitation.
     pub what: String,
     /// Consequence for the measurement.
     pub effect: String,
@@ -165,21 +165,21 @@ pub struct KnownLimit {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PeerError {
-    /// Unknown profile.
+    /// No profile has this name.
     #[error("there is no profile \"{0}\"; known are {list}, or a path such as \"./mine.toml\"", list = names().join(", "))]
     Unknown(String),
     /// The file cannot be read.
     #[error("the profile {file} cannot be read: {why}")]
     File {
-        /// Path.
+        /// Path of the file.
         file: String,
-        /// Cause.
+        /// Reason why the file cannot be read.
         why: String,
     },
     /// The content is invalid.
     #[error("the profile {peer}: {why}")]
     Wrong {
-        /// Profile.
+        /// Name of the profile.
         peer: String,
         /// Key and allowed values.
         why: String,
@@ -189,7 +189,7 @@ pub enum PeerError {
         "the profile {peer} needs `{name}` ({about}): set it in the scenario, `sut.fill = [\"{name}=…\"]`"
     )]
     Unfilled {
-        /// Profile.
+        /// Name of the profile.
         peer: String,
         /// Name of the value.
         name: String,
@@ -199,11 +199,11 @@ pub enum PeerError {
     /// The scenario provides a value that the profile does not request.
     #[error("the profile {peer} has no value \"{given}\" for `sut.fill`; {allowed}")]
     NotAsked {
-        /// Profile.
+        /// Name of the profile.
         peer: String,
-        /// Provided value.
+        /// Name of the value in the scenario.
         given: String,
-        /// Allowed values.
+        /// Names that the profile allows, as a sentence part.
         allowed: String,
     },
     /// The profile's commands would run on a worker that accepts unauthenticated connections.
@@ -211,7 +211,7 @@ pub enum PeerError {
         "the profile {peer} has commands, and the worker at {at} takes none: `sut.at` must be local or ssh://"
     )]
     OverTcp {
-        /// Profile.
+        /// Name of the profile.
         peer: String,
         /// Location of the worker.
         at: String,

@@ -215,9 +215,9 @@ pub fn remarks(results: &Results) -> Vec<String> {
 /// Command of a profile that will be run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PlannedCommand {
-    /// Profile.
+    /// Name of the profile.
     pub peer: String,
-    /// Location.
+    /// Location at which the command runs.
     pub at: String,
     /// Purpose: `start`, `ready`, `reset`, `stop`; for a vBBU, `cu` or `du`.
     pub name: &'static str,

@@ -75,7 +75,7 @@ impl Request {
 pub enum Reply {
     /// Success. The content depends on the request.
     Ok(serde_json::Value),
-    /// Failure.
+    /// Failure, with its reason.
     Error(ComponentError),
 }
 
@@ -109,7 +109,7 @@ pub type Counters = BTreeMap<String, f64>;
 pub struct Hello {
     /// Version of the program. The rig rejects versions other than its own.
     pub version: String,
-    /// Process id.
+    /// Process id of the worker.
     pub pid: u32,
     /// Number of CPUs of the worker's machine.
     pub cpus: usize,

@@ -59,9 +59,9 @@ pub enum XskError {
     Size {
         /// Name of the size.
         what: &'static str,
-        /// Given value.
+        /// Requested value.
         given: u32,
-        /// Allowed values.
+        /// Allowed values, in words.
         allowed: &'static str,
     },
     /// The kernel does not support AF_XDP sockets.
@@ -75,7 +75,7 @@ pub enum XskError {
         "the kernel may not lock {octets} bytes for this process; raise `ulimit -l`, or run with CAP_IPC_LOCK"
     )]
     Memory {
-        /// Requested bytes.
+        /// Requested memory, in bytes.
         octets: usize,
     },
     /// The queue does not exist.
@@ -83,7 +83,7 @@ pub enum XskError {
     NoQueue {
         /// Index of the device.
         device: u32,
-        /// The queue.
+        /// Index of the queue.
         queue: u32,
     },
     /// Another socket has the queue.
@@ -91,7 +91,7 @@ pub enum XskError {
     Busy {
         /// Index of the device.
         device: u32,
-        /// The queue.
+        /// Index of the queue.
         queue: u32,
     },
     /// The driver does not support the request.

@@ -22,7 +22,7 @@ pub struct XskTarget {
     pub first: IpAddr,
     /// Number of addresses.
     pub count: u32,
-    /// UDP port.
+    /// Destination port of UDP.
     pub port: u16,
 }
 

@@ -10,7 +10,7 @@ const PN: u8 = 0x01;
 /// GTP-U datagram with borrowed bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet<'a> {
-    /// See [`message_type`](super::message_type).
+    /// Message type; see [`message_type`](super::message_type).
     pub message_type: u8,
     /// TEID of the receiver.
     pub teid: u32,
@@ -79,10 +79,10 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// Extension header.
+/// An extension header of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extension<'a> {
-    /// See [`extension_type`].
+    /// Type of the extension header; see [`extension_type`].
     pub kind: u8,
     /// Content without length and next type: 4n - 2 bytes.
     pub content: &'a [u8],
@@ -133,7 +133,7 @@ fn chain_len(first: u8, octets: &[u8]) -> Result<usize, GtpuError> {
 /// Header to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Header<'a> {
-    /// See [`message_type`](super::message_type).
+    /// Message type; see [`message_type`](super::message_type).
     pub message_type: u8,
     /// TEID of the receiver.
     pub teid: u32,

@@ -28,7 +28,7 @@ pub enum Message<'a> {
     },
     /// End marker: no further packets follow in this tunnel, because the UE has moved.
     EndMarker,
-    /// User packet.
+    /// A packet of a user (G-PDU).
     GPdu(&'a [u8]),
 }
 

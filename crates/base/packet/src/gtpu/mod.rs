@@ -54,9 +54,9 @@ pub enum GtpuError {
     Truncated {
         /// Element being read.
         what: &'static str,
-        /// Needed bytes.
+        /// Number of bytes that the element needs.
         need: usize,
-        /// Available bytes.
+        /// Number of bytes available.
         have: usize,
     },
     /// Version other than 1.
@@ -82,9 +82,9 @@ pub enum GtpuError {
     /// A mandatory information element is absent or has an invalid length.
     #[error("message type {message_type}: {element} is missing or malformed")]
     Element {
-        /// Message type.
+        /// Type of the message.
         message_type: u8,
-        /// Information element.
+        /// Name of the information element.
         element: &'static str,
     },
     /// PDU session container of a type that TS 38.415 does not define.

@@ -64,7 +64,7 @@ fn text(octets: &[u8]) -> String {
     String::from_utf8_lossy(&octets[..end]).into_owned()
 }
 
-/// Message.
+/// A message of the control channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Message {
     /// Acknowledgment of the last message that requires an answer.
@@ -100,9 +100,9 @@ pub enum Message {
 pub struct Hello {
     /// Program name of M.
     pub name: Name,
-    /// Lowest version.
+    /// Lowest version that M supports.
     pub min_version: u16,
-    /// Highest version.
+    /// Highest version that M supports.
     pub max_version: u16,
     /// Highest region index.
     pub max_region: u16,
@@ -121,7 +121,7 @@ pub struct Init {
     pub version: u16,
     /// Number of the interface at M's socket.
     pub id: u32,
-    /// Packet mode.
+    /// Packet mode, such as [`MODE_ETHERNET`].
     pub mode: u8,
     /// Secret known to both ends; zeros stand for none.
     pub secret: [u8; SECRET_BYTES],

@@ -139,7 +139,7 @@ pub enum Refusal {
     /// The requested interface does not exist at this socket.
     #[error("there is no interface {asked} here; allowed is {ours}")]
     Interface {
-        /// Requested identifier.
+        /// Requested identifier of an interface.
         asked: u32,
         /// Identifier of this endpoint's interface.
         ours: u32,
@@ -153,7 +153,7 @@ pub enum Refusal {
     /// A region out of order, or too many regions.
     #[error("region {index} is announced; the next is {next}, of at most {REGIONS_MAX}")]
     RegionIndex {
-        /// Announced index.
+        /// Announced index of the region.
         index: u16,
         /// Next index in order.
         next: usize,
@@ -164,7 +164,7 @@ pub enum Refusal {
     /// An impossible or duplicate ring.
     #[error("ring {index} of a direction is announced; allowed is each below {RINGS_MAX}, once")]
     RingIndex {
-        /// Announced index.
+        /// Announced index of the ring.
         index: u16,
     },
     /// A ring with too many descriptors.
@@ -175,9 +175,9 @@ pub enum Refusal {
         "a ring at {offset} of region {region} is announced, which must be a multiple of {RING_ALIGNMENT} and end within the region's {octets:?} bytes"
     )]
     RingPlace {
-        /// Announced region.
+        /// Announced region of the ring.
         region: u16,
-        /// Announced offset.
+        /// Announced offset of the ring in the region.
         offset: u32,
         /// Size of the region, if it exists.
         octets: Option<u64>,

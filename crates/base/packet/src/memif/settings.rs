@@ -109,7 +109,7 @@ impl Settings {
     }
 }
 
-/// Invalid settings.
+/// Settings that are not valid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
     /// Too many descriptors.

@@ -9,14 +9,14 @@ use crate::{Cooked, EtherType, Ethernet, Ip, PacketError, Protocol, Udp, VlanTag
 /// Maximum number of VLAN tags that are skipped.
 const MAX_VLAN_TAGS: usize = 5;
 
-/// One datagram.
+/// A UDP datagram from a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Datagram<'a> {
     /// Microseconds since the epoch, if the capture has a time.
     pub time_us: Option<u64>,
-    /// Sender.
+    /// Address and port of the sender.
     pub source: SocketAddr,
-    /// Receiver.
+    /// Address and port of the receiver.
     pub destination: SocketAddr,
     /// Payload of the datagram.
     pub payload: &'a [u8],

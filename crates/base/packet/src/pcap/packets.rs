@@ -40,7 +40,7 @@ pub fn is_gzip(start: &[u8]) -> bool {
     start.starts_with(&GZIP)
 }
 
-/// One packet.
+/// A packet from a capture.
 #[derive(Debug, Clone, Copy)]
 pub struct Packet<'a> {
     /// Number of the packet in the file, from 1.

@@ -57,7 +57,7 @@ fn rows<S: Serializer>(table: &Table, serializer: S) -> Result<S::Ok, S::Error> 
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Across {
-    /// Numbers.
+    /// An axis of numbers.
     Numbers {
         /// Whether the axis is logarithmic.
         log: bool,
@@ -90,7 +90,7 @@ pub enum Form {
     Line,
     /// An area on top of the previous ones: `low` and `high` are its edges, `y` is its height.
     Area,
-    /// Steps upwards.
+    /// A line with upward steps.
     Steps,
     /// Bars with whiskers.
     Bars,
@@ -142,7 +142,7 @@ impl Form {
     }
 }
 
-/// A sample.
+/// A drawn value with its position and interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
     /// Horizontal position: number, or index of the name.

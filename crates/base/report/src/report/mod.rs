@@ -36,7 +36,7 @@ pub use ranlab_page::escape;
 /// Files of a written report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
-    /// The page.
+    /// The report as an HTML page.
     pub html: PathBuf,
     /// Every point as CSV.
     pub csv: PathBuf,
@@ -53,9 +53,9 @@ pub enum ReportError {
     /// A file could not be written.
     #[error("`{file}` cannot be written: {source}")]
     File {
-        /// The file.
+        /// Path of the file.
         file: String,
-        /// Cause.
+        /// Error of the operating system.
         source: std::io::Error,
     },
     /// A figure could not be drawn, which is a defect of this program.

@@ -91,9 +91,9 @@ pub struct Header<'a> {
 /// Data of a repeat to read back; series and histograms are large.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Load {
-    /// Metrics only.
+    /// Metrics without series and histograms.
     Metrics,
-    /// Everything.
+    /// Metrics, series and histograms.
     All,
 }
 
@@ -110,7 +110,7 @@ pub enum StoreError {
     /// The file was written by another version of the tool.
     #[error("`{file}` has format {found}; this version reads {} to {}", READABLE.start(), READABLE.end())]
     Format {
-        /// The file.
+        /// Path of the file.
         file: String,
         /// Version of the file's tables.
         found: i64,

@@ -70,7 +70,7 @@ use std::rc::Rc;
 /// Whether to continue reading from the links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadInterest {
-    /// Continue.
+    /// Continue reading.
     GoesOn,
     /// Pause until [`Driver::resume`], because the application has not consumed earlier events.
     Pauses,

@@ -37,9 +37,9 @@ pub enum IdentityError {
     /// A file is missing or invalid.
     #[error("{}: {what}", file.display())]
     File {
-        /// File.
+        /// Path of the file.
         file: PathBuf,
-        /// Fault.
+        /// Description of the error in the file.
         what: String,
     },
     /// Certificate and key do not match, or the authority is invalid.

@@ -22,7 +22,7 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// Both shapes.
+    /// All shapes.
     pub const ALL: [Self; 2] = [Self::Stretch, Self::Erf];
 
     /// Returns the name used in metrics.
