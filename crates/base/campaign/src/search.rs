@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn full_trials_correct_optimistic_short_ones() {
+    fn full_trials_correct_results_of_short_trials() {
         // A buffer hides overload from short trials, which therefore pass at up to twice the true rate.
         let found = search(RateSearch::new(1.0, 1000.0, 0.01, 80), |trial| {
             trial.load <= if trial.duration_share < 1.0 { 800.0 } else { 400.0 }

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_value_lists_the_allowed_ones() {
+    fn error_lists_allowed_values() {
         let error = parse(&["--count", "10"]).unwrap_err();
         assert!(error.contains("--count") && error.contains("a whole number from 1 to 9"), "{error}");
         let error = parse(&["--period", "10"]).unwrap_err();

@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn update_replaces_the_last_and_lines_do_not_wrap() {
+    fn update_replaces_previous_line_without_wrapping() {
         let mut screen = LiveView::default();
         let lines = |all: &[&str]| all.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
         assert_eq!(screen.render(&lines(&["äbcdef", "g"]), 4), "äbcd\ng");

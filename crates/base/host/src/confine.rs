@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn users_are_found_and_root_never_is() {
+    fn users_are_found_except_root() {
         assert_eq!(User::named("65001"), Ok(User { uid: 65_001, gid: 65_001 }));
         assert_eq!(User::named("0"), Err(NoUser::Root("0".to_owned())));
         assert_eq!(User::named("root"), Err(NoUser::Root("root".to_owned())));

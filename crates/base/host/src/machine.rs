@@ -149,7 +149,7 @@ mod tests {
                         cpu1 50 10 15 500 25 0 1 4 0 0\nintr 1 2 3\nctxt 4242\nbtime 1\n";
 
     #[test]
-    fn ticks_become_seconds_and_guests_count_once() {
+    fn ticks_become_seconds_and_guest_time_counts_once() {
         let sample = parse_stat(STAT).unwrap();
         assert_eq!((sample.cpus, sample.context_switches), (2, 4242));
         assert_eq!((sample.busy_s, sample.idle_s, sample.steal_s), (1.53, 10.5, 0.07));

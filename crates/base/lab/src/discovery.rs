@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_group_is_one_token() {
+    fn group_name_is_one_token() {
         assert!(is_group(GROUP) && is_group("lab-7_b"));
         assert!(
             !is_group("")

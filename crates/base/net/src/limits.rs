@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn second_raise_has_no_effect() {
+    fn raising_the_limit_twice_has_no_effect() {
         let first = raise_open_files().unwrap();
         assert!(first.after >= first.before);
         let second = raise_open_files().unwrap();

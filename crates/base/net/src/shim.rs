@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn rubbish_has_no_head() {
+    fn invalid_bytes_have_no_message_head() {
         let good = Head::new(Kind::Data).to_bytes();
         assert!(Head::read(&good).is_some());
         for at in 0..HEAD_BYTES {

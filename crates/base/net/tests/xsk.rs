@@ -239,7 +239,7 @@ fn losses_of_full_ring_are_counted_exactly() {
 }
 
 #[test]
-fn down_device_sends_nothing_and_reports_it() {
+fn sending_on_disabled_device_is_an_error() {
     let Some(link) = Link::new("down") else { return };
     let mut socket = link.within("a", || {
         let index = route(address("10.9.0.1"), address("10.9.0.9")).unwrap().device;

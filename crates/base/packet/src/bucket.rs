@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bucket_passes_its_depth_and_its_rate() {
+    fn bucket_passes_a_burst_then_its_rate() {
         // 1 kB/s, two packets deep.
         let mut bucket = TokenBucket::<1_000_000_000>::new(1_000, 200 * 1_000_000_000);
         let passed = |bucket: &mut TokenBucket<1_000_000_000>, now_ns| bucket.charge(now_ns, 100);

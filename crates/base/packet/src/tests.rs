@@ -31,7 +31,7 @@ fn header_stack_round_trips() {
 }
 
 #[test]
-fn first_vlan_tag_is_decoded_and_second_stays() {
+fn second_vlan_tag_stays_in_payload() {
     let mut frame = [0; 22];
     frame[12..22].copy_from_slice(&[0x88, 0xa8, 0xb0, 0x64, 0x81, 0, 0, 7, 8, 0]);
     let outer = Ethernet::parse(&frame).unwrap();

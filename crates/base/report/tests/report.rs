@@ -260,7 +260,7 @@ fn degraded_point_names_broken_limit() {
 
 /// Two repeats of a noisy system give wide intervals, but those of a share end at 0 and 1.
 #[test]
-fn bands_end_where_the_quantity_does() {
+fn bands_end_at_limits_of_quantity() {
     let text = "title = \"t\"\nrig = \"mock\"\n[sut]\nnoise = 0.3\n[load]\nrate = 1100.0\n[sweep.axes]\n\"load.workers\" = [1, 2]\n\
                 [measure]\nrepeats = 2\n[[plot]]\nx = \"load.workers\"\ny = \"loss_ratio\"\n[[plot]]\nx = \"load.workers\"\ny = \"rtt_us_p50\"\n";
     let mut results = campaign(text);

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn announced_length_allocates_nothing() {
+    fn announced_length_causes_no_allocation() {
         for length in [i32::MAX as u32, u32::MAX, MAX_PDU_BYTES as u32] {
             let reader = after(&length.to_be_bytes(), MAX_PDU_BYTES);
             assert_eq!(reader.buf.capacity(), FIRST_CHUNK_BYTES, "{length} announced, 4 bytes sent");

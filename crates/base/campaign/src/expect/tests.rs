@@ -95,7 +95,7 @@ fn laws(noise: f64, repeats: u32) -> Vec<(Verdict, String)> {
 
 /// The means by themselves would give the verdict `holds` in every case.
 #[test]
-fn law_holds_only_with_its_whole_interval() {
+fn law_holds_only_if_whole_interval_fits() {
     use Verdict::{Holds, Inconclusive};
     let of =
         |found: Vec<(Verdict, String)>| -> Vec<Verdict> { found.into_iter().map(|(own, _)| own).collect() };
@@ -198,7 +198,7 @@ fn measured(law: &str, values: &[(f64, bool)], change: fn(Metric) -> Metric) -> 
 }
 
 #[test]
-fn undisturbed_repeats_decide_first() {
+fn undisturbed_repeats_take_precedence() {
     let values = [(1000.0, false), (1001.0, false), (600.0, true), (610.0, true)];
     let found = measured("at_least = 990.0", &values, |metric| metric);
     assert_eq!((found.verdict, found.repeats), (Verdict::Holds, 2));

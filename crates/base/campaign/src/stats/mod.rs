@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn quartiles_interpolate() {
+    fn quartiles_are_interpolated() {
         assert_eq!(quartiles(&[4.0, 1.0, 3.0, 2.0]), Some([1.0, 1.75, 2.5, 3.25, 4.0]));
         assert_eq!(quartiles(&[]), None);
     }

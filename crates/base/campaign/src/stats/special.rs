@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn gamma_of_whole_and_half_numbers() {
+    fn gamma_is_exact_for_whole_and_half_numbers() {
         assert!((ln_gamma(5.0) - 24.0_f64.ln()).abs() < 1e-10);
         assert!((ln_gamma(0.5) - std::f64::consts::PI.sqrt().ln()).abs() < 1e-10);
     }

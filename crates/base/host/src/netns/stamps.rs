@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn software_port_reports_missing_card_stamps() {
+    fn port_without_card_stamps_reports_this() {
         let loopback = Stamping::read("lo").unwrap();
         assert!(loopback.by_card().is_err(), "{loopback:?}");
         assert_eq!((StampConfig::read("lo"), stamps_now("lo")), (StampConfig::default(), false));

@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn panic_in_thread_answers_every_later_request() {
+    fn panic_in_thread_is_reported_to_later_requests() {
         assert_eq!(sound(None), Ok(()));
         let trouble = sound(Some(&"panicked at x.rs:1:2: index out of bounds".to_owned())).unwrap_err();
         assert_eq!(trouble.what, "a thread of the component panicked at x.rs:1:2: index out of bounds");

@@ -62,7 +62,7 @@ mod tests {
     use crate::gtpu::Packet;
 
     #[test]
-    fn patched_header_equals_the_encoded_one() {
+    fn patched_header_equals_encoded_header() {
         for session in [None, Some(PduSession::ul(9)), Some(PduSession::dl(63))] {
             let template = GpduTemplate::new(session).unwrap();
             let mut out = [0xaa; 200];

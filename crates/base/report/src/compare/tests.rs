@@ -24,7 +24,7 @@ fn claims(comparison: &Comparison) -> usize {
 }
 
 #[test]
-fn all_metrics_find_same_regression_as_one() {
+fn regression_is_found_among_all_metrics() {
     let before = swept(1000.0, 0.03, 1);
     let after = swept(930.0, 0.03, 9);
     let all = compare(&before, &after, &Options::default());

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn earlier_name_on_command_line_replaces_the_current_one() {
+    fn earlier_name_on_command_line_overrides_current_name() {
         let scenario = parse("[load]\nrate_max = 9.0\n", &["load.most=3.0"]).unwrap();
         assert_eq!(scenario.settings["load.rate_max"], 3.0.into());
         let scenario = parse("[sweep.axes]\n\"load.rate_max\" = [1.0, 2.0]\n", &["load.most=3.0"]).unwrap();

@@ -94,7 +94,7 @@ fn bisection(deviation: f64, seconds: u32) -> ([usize; 2], f64) {
 
 /// Checks the claim in SPECIFICATION: `cargo test -p ranlab-campaign mlr -- --nocapture` prints the table.
 #[test]
-fn noisy_device_ndr_and_pdr_beat_plain_bisection() {
+fn mlrsearch_beats_plain_bisection_on_noisy_device() {
     for deviation in [0.0025, 0.005, 0.01] {
         let (found, spent) = mlrsearch(deviation);
         println!("capacity +- {deviation}: MLRsearch NDR, PDR of 100: {found:?}, both in {spent:.0} s");
@@ -145,7 +145,7 @@ fn load_is_a_bound_once_verdict_is_certain() {
 }
 
 #[test]
-fn chance_verdict_of_the_answer_is_retried() {
+fn uncertain_bound_of_result_is_measured_again() {
     let goal = usual(0.0);
     let search = MlrSearch::new((1.0, 100.0), 0.01, false, &[goal], 1.0, 1e3);
     let target = search.goals[0][2];

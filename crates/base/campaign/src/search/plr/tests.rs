@@ -108,7 +108,7 @@ fn critical_load_is_found_if_device_varies_per_trial() {
 }
 
 #[test]
-fn unsent_load_bounds_loads_and_not_the_answer() {
+fn unsent_load_limits_trials_but_not_result() {
     let search = |most: f64, capacity: f64| {
         let mut search = PlrSearch::new((100.0, 1e6), true, 1e-3, 40, 1.0);
         while let Some(trial) = search.next_trial() {

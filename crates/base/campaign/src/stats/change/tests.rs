@@ -102,7 +102,7 @@ fn found(seeds: u64, n: usize, shift: f64, outlier_share: f64) -> f64 {
 }
 
 #[test]
-fn equal_sides_rarely_differ_five_percent_does() {
+fn small_changes_are_found_and_equal_sides_rarely_differ() {
     for (n, outlier_share) in [(5, 0.0), (10, 0.0), (20, 0.0), (20, 0.05), (10, 0.05), (5, 0.05)] {
         let claimed = found(1000, n, 0.0, outlier_share);
         assert!(claimed <= 0.07, "{claimed} of {n} repeats with {outlier_share} outliers");
@@ -138,7 +138,7 @@ fn zero_and_negative_values_have_difference_without_logarithm() {
 }
 
 #[test]
-fn two_bounds_differ_only_if_their_intervals_do() {
+fn bounds_differ_only_if_intervals_are_disjoint() {
     let open = |value: f64| Repeats {
         estimate: Estimate { value, error: Some(0.0), freedom: 4.0, n: 5, below: 0.0, above: f64::INFINITY },
         values: Some(vec![value; 5]),
