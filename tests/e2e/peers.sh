@@ -151,7 +151,7 @@ has '"strange.py"' refused.txt
 has 'allow-commands' refused.txt
 code=0; run --allow-commands --set 'sut.at="tcp://127.0.0.1:1"' --out refused 2>refused.txt || code=$?
 [[ $code == 2 ]] || fail "exit code $code over TCP" refused.txt
-has 'takes none' refused.txt
+has 'does not run' refused.txt
 code=0; "$RANLAB" bench check scenario.toml --set 'sut.fill=["port=1"]' 2>refused.txt >/dev/null || code=$?
 [[ $code == 2 ]] || fail "exit code $code" refused.txt
 has 'needs .rest. \(its port for REST\)' refused.txt

@@ -89,7 +89,7 @@ fn judge_one(results: &Results, expect: &Expect) -> Judged {
         Ok(found) => match found.told {
             LawOutcome::Holds => (Verdict::Holds, ""),
             LawOutcome::Unclear(why) => (Verdict::Inconclusive, why),
-            LawOutcome::Broken if expect.required => (Verdict::Fails, "required, and not so"),
+            LawOutcome::Broken if expect.required => (Verdict::Fails, "required, but does not hold"),
             LawOutcome::Broken => (Verdict::Differs, cause(expect)),
         },
     };
@@ -116,7 +116,7 @@ fn judge_one(results: &Results, expect: &Expect) -> Judged {
 /// Returns the known cause of a deviation in this project's measurements.
 fn cause(expect: &Expect) -> &str {
     match (expect.cause.as_str(), expect.class, &expect.law) {
-        ("", Class::Own, _) => "not so here",
+        ("", Class::Own, _) => "does not hold here",
         ("", _, Law::Value { .. } | Law::Bounds { .. }) => {
             "an absolute value of other hardware and software; no other cause is known"
         }

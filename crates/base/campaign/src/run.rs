@@ -240,7 +240,7 @@ struct Reply {
 
 impl Reply {
     fn lost(timeout: Duration) -> Self {
-        let reason = format!("did not end within {} s and did not react", timeout.as_secs());
+        let reason = format!("the repeat did not end within {} s, nor after a request to stop", timeout.as_secs());
         Self { outcome: Outcome::Timeout, reason, recording: Recording::default(), stopped: true }
     }
 }
@@ -344,7 +344,7 @@ fn guarded(rig: &mut dyn Rig, scenario: &Scenario, job: &Job, tell: &dyn Fn(Wind
             Reply { outcome, reason, recording, stopped: false }
         }
         Ok(Err(RigError::Stopped)) => {
-            failed(Outcome::Timeout, "did not end within its time".to_owned(), true)
+            failed(Outcome::Timeout, "the repeat did not end within its time limit".to_owned(), true)
         }
         Ok(Err(error)) => failed(error.outcome(), error.to_string(), false),
         Err(panic) => {

@@ -139,7 +139,7 @@ impl UslFlag {
             Self::PeakExtrapolated => "the peak is beyond the measured range and is extrapolated".to_owned(),
             Self::Capped { from } => {
                 format!(
-                    "from {from} on a cap was reached; those points do not show the system and were left out"
+                    "from {from} on, a cap was reached; these points were left out because they do not show the system"
                 )
             }
             Self::Plateau => {
@@ -523,7 +523,11 @@ mod tests {
         assert_eq!((lagopus.formula, lagopus.agrees), (None, false), "σ above 1 has no peak");
         let eswitch = check_printed(0.06, 0.01, 0.016, 0.001, 5.0);
         assert!((eswitch.formula.unwrap() - 7.66).abs() < 0.01);
-        assert_eq!((eswitch.agrees, eswitch.within_rounding), (false, false), "the link's cap, not the law");
+        assert_eq!(
+            (eswitch.agrees, eswitch.within_rounding),
+            (false, false),
+            "the cap of the link limits the printed peak"
+        );
     }
 
     #[test]
@@ -532,7 +536,7 @@ mod tests {
         let samples: Vec<(f64, f64)> =
             noisy(law, 0.002, 3, 7).into_iter().map(|(n, x)| (n, x.min(22.4))).collect();
         let fitted = fit(&samples, 0.95, Some(22.4)).unwrap_err();
-        assert_eq!(fitted, UslError::TooFew(3), "three points below the cap decide nothing");
+        assert_eq!(fitted, UslError::TooFew(3), "three points below the cap are too few");
         let samples: Vec<(f64, f64)> =
             noisy(law, 0.002, 3, 7).into_iter().map(|(n, x)| (n, x.min(35.0))).collect();
         let fitted = fit(&samples, 0.95, Some(35.0)).unwrap();

@@ -136,7 +136,7 @@ impl Phc {
             }
         };
         let best = all.into_iter().min_by_key(CrossReading::took_ns);
-        best.ok_or_else(|| io::Error::other("the card's clock is before its zero"))
+        best.ok_or_else(|| io::Error::other("the time of the card's clock is negative"))
     }
 
     fn ask<T>(&self, request: libc::c_ulong, reply: &mut T) -> io::Result<()> {

@@ -13,7 +13,7 @@ const POWERCAP: &str = "/sys/class/powercap";
 pub enum PowerError {
     /// No counter of a package.
     #[error(
-        "no energy counter of a processor in {0} (intel-rapl): virtual machines have none, kernels without powercap neither"
+        "{0} (intel-rapl) contains no energy counter of a processor; virtual machines and kernels without powercap have no such counters"
     )]
     None(String),
     /// The counters exist and may not be read.

@@ -73,7 +73,7 @@ impl Child {
         match self.child.try_wait() {
             Ok(None) => None,
             Ok(Some(status)) => Some((status.success(), how_ended(status))),
-            Err(error) => Some((false, format!("it cannot be waited for: {error}"))),
+            Err(error) => Some((false, format!("waiting for its exit failed: {error}"))),
         }
     }
 

@@ -241,7 +241,7 @@ pub fn read(all: &[ReadBack]) -> Result<Readings, String> {
             (None, _) => drop(readings.numbers.insert(one.what, number)),
             (Some(sum), Aggregate::Sum) => *sum += number,
             (Some(first), Aggregate::Same) if *first != number => {
-                let other = format!("{} reports {number} where the first reports {first}", one.url);
+                let other = format!("{} reports {number}, but the first query reports {first}", one.url);
                 readings.disagree.push(other);
             }
             (Some(_), Aggregate::Same) => {}

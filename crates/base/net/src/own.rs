@@ -45,7 +45,7 @@ mod tests {
         let row = 253;
         let other = UdpSocket::bind((Ipv4Addr::new(127, row, 0, HOST), PORT));
         let number = own_loopback(row, 9).unwrap();
-        assert!(number > 0, "the first is held, if not by us");
+        assert!(number > 0, "the first network is used by another socket");
         drop(other);
         assert_eq!(own_loopback(row, 9).unwrap(), number);
         assert!(UdpSocket::bind((Ipv4Addr::new(127, row, number, HOST), PORT)).is_err());

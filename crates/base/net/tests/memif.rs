@@ -65,7 +65,7 @@ fn packets_arrive_in_order_until_ring_is_full() {
             let burst = 1 + put % 11;
             for _ in 0..burst {
                 if !sender.put(&packet(put)).unwrap().unwrap() {
-                    assert_eq!(put - taken, 8, "full with as many as it has");
+                    assert_eq!(put - taken, 8, "a full ring has a packet in each descriptor");
                     break;
                 }
                 put += 1;
@@ -300,7 +300,7 @@ fn chained_buffers_form_one_packet_endless_chain_fails() {
     describe(1, true, 4, 4100);
     head(2);
     let mut into = [0; 64];
-    assert_eq!(receiver.take(&mut into).unwrap(), TakeOutcome::Nothing, "the rest is on its way");
+    assert_eq!(receiver.take(&mut into).unwrap(), TakeOutcome::Nothing, "the last descriptor of the chain is missing");
     describe(2, false, 5, 4104);
     head(3);
     assert_eq!(receiver.take(&mut into).unwrap(), TakeOutcome::Packet(13));

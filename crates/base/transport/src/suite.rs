@@ -48,7 +48,7 @@ pub async fn check(address: &Address) -> Result<(), String> {
     drop(near);
     let mut reader = FrameReader::with_framer(super::MAX_PDU_BYTES, far.framer());
     if let Some(pdu) = next(&far, &mut reader).await? {
-        return Err(format!("a PDU of {} bytes after the last one", pdu.len()));
+        return Err(format!("a PDU of {} bytes arrived after the last PDU", pdu.len()));
     }
     drop((far, listener));
     match in_time("connecting without a listener", connect(&bound, &options)).await? {
@@ -76,7 +76,7 @@ async fn both_ways(near: &Stream, far: &Stream) -> Result<(), String> {
                     Some(pdu) if pdu == expected => {}
                     Some(pdu) => {
                         return Err(format!(
-                            "a PDU of {} bytes came as {} others",
+                            "a PDU of {} bytes arrived as {} different bytes",
                             expected.len(),
                             pdu.len()
                         ));

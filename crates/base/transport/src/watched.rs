@@ -97,7 +97,7 @@ mod tests {
         let begun = Instant::now();
         assert_eq!(watched.get_at(begun), 1);
         std::fs::write(&file, "23").unwrap();
-        assert_eq!(watched.get_at(begun), 1, "looked again at once");
+        assert_eq!(watched.get_at(begun), 1, "the file is not read again immediately");
         assert_eq!(watched.get_at(begun + 2 * INTERVAL), 23);
         std::fs::write(&file, "words").unwrap();
         assert_eq!(watched.get_at(begun + 4 * INTERVAL), 23);

@@ -107,7 +107,7 @@ fn only_valid_certificates_are_accepted() {
         };
         let arrival = async {
             let (_stream, peer) = listener.accept().await.unwrap();
-            assert!(peer.ends_with(" as gnb-1.lab"), "{peer} was let in");
+            assert!(peer.ends_with(" as gnb-1.lab"), "{peer} was accepted");
             tokio::time::sleep(Duration::from_millis(500)).await;
         };
         tokio::join!(refused, arrival);
@@ -123,7 +123,7 @@ fn only_valid_certificates_are_accepted() {
             let error = async { client_error(node(), &bound).await.unwrap_err() };
             let error = tokio::select! {
                 error = error => error,
-                _ = listener.accept() => panic!("a client has taken a wrong certificate"),
+                _ = listener.accept() => panic!("a client has accepted an invalid certificate"),
             };
             assert!(error.contains(words) && error.contains("tls://127.0.0.1"), "{error}");
         }

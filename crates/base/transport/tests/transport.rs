@@ -180,7 +180,7 @@ fn invalid_length_is_refused_before_allocation() {
                     far.readable().await.unwrap();
                 }
                 assert_eq!(reader.next(), Err(expected));
-                assert_eq!(reader.next(), Err(expected), "it stays an error");
+                assert_eq!(reader.next(), Err(expected), "the error persists");
             }
         }
     });
@@ -315,7 +315,7 @@ fn end_follows_last_byte_and_later_writes_fail() {
                 match reader.fill(&far).unwrap() {
                     ReadOutcome::WouldBlock => far.readable().await.unwrap(),
                     ReadOutcome::Closed => break,
-                    ReadOutcome::Bytes(_) => panic!("there was nothing more"),
+                    ReadOutcome::Bytes(_) => panic!("no further bytes were sent"),
                 }
             }
             assert_eq!(reader.unfinished_bytes(), 1);
@@ -371,7 +371,7 @@ fn dropped_frames_release_buffer() {
             let frames = read_frames(&far, &mut reader, 1).await;
             places.insert(frames[0].as_ptr());
         }
-        assert_eq!(places.len(), 1, "900 kB went through one place of one buffer");
+        assert_eq!(places.len(), 1, "all frames used the same place of one buffer");
         // Frames that are kept are not overwritten.
         let mut kept = Vec::new();
         for n in 0..1000 {

@@ -88,7 +88,7 @@ fn reason_of(outcome: Outcome, recording: &Recording) -> String {
         Outcome::MissesBudget => "something took longer than its budget",
         Outcome::Overloaded => "the system could not follow the load",
         Outcome::SutFailed => "the system under test failed",
-        Outcome::Timeout => "did not end within its time",
+        Outcome::Timeout => "the repeat did not end within its time limit",
         Outcome::Invalid => "the measurement cannot be trusted (steal, pressure or a late generator)",
         Outcome::Unmeasurable => "the environment lacks something",
     }

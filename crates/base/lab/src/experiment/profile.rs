@@ -208,7 +208,7 @@ pub enum PeerError {
     },
     /// The profile's commands would run on a worker that accepts unauthenticated connections.
     #[error(
-        "the profile {peer} has commands, and the worker at {at} takes none: `sut.at` must be local or ssh://"
+        "the profile {peer} has commands, which the worker at {at} does not run: `sut.at` must be local or ssh://"
     )]
     OverTcp {
         /// Name of the profile.

@@ -131,12 +131,12 @@ fn part_of(peer: SystemProfile, attach: AttachComponent) -> AnyComponent {
 pub fn admit(part: &mut AnyComponent, lab: &RigContext, host: &WorkerLocation) -> Result<bool, RigError> {
     match part.foreign() {
         Foreign::Plugin(plugin) if !lab.commands => {
-            let why = format!("the plug-in {plugin} may not be run: that takes `--allow-commands`");
+            let why = format!("the plug-in {plugin} may not be run: this requires `--allow-commands`");
             return Err(RigError::Environment(why));
         }
         Foreign::Commands if !lab.commands => {
             return Err(RigError::Environment(
-                "the profile's commands may not be run: that takes `--allow-commands`".to_owned(),
+                "the profile's commands may not be run: this requires `--allow-commands`".to_owned(),
             ));
         }
         _ => {}

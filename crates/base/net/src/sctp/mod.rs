@@ -24,7 +24,7 @@ pub const E2AP_PPID: u32 = 70;
 #[non_exhaustive]
 pub enum SctpUnavailable {
     /// The kernel was built without SCTP, or its module is not loaded.
-    #[error("this kernel has no SCTP{}", if *.module { " yet: try `modprobe sctp`" } else { ", nor a module of it" })]
+    #[error("this kernel has no SCTP{}", if *.module { " yet: try `modprobe sctp`" } else { " and no module for it" })]
     NotInKernel {
         /// Whether a loadable module is installed.
         module: bool,

@@ -116,7 +116,7 @@ pub enum Refusal {
     #[error(transparent)]
     Message(#[from] MemifError),
     /// An unexpected message.
-    #[error("{0} has no place here")]
+    #[error("{0} is not allowed at this point")]
     Unexpected(&'static str),
     /// Missing or additional descriptors.
     #[error("{message} must have {wanted} descriptors, {came} arrived")]

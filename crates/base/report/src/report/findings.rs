@@ -109,7 +109,7 @@ fn count(rows: &[&Judged], what: &str, holds: &str, differs: &str) -> Option<Str
         (Verdict::Holds, holds.to_owned()),
         (Verdict::Differs, format!("different{differs}")),
         (Verdict::Inconclusive, "not decided by this run".to_owned()),
-        (Verdict::Fails, "failed, which must hold on any machine".to_owned()),
+        (Verdict::Fails, "failed, although they must hold on any machine".to_owned()),
         (Verdict::Unmeasurable, "not measurable here".to_owned()),
         (Verdict::Stale, "of a result that another version measured".to_owned()),
     ];

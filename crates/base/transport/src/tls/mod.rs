@@ -125,6 +125,6 @@ async fn let_in(secured: Secured, peer: String, permit: mpsc::OwnedPermit<Newcom
             permit.send(Ok((Stream::Other(Box::new(secured)), format!("{peer}{name}"))));
         }
         Ok(Err(error)) => tracing::warn!(peer, %error, "refused"),
-        Err(_) => tracing::warn!(peer, "refused: it takes too long to show a certificate"),
+        Err(_) => tracing::warn!(peer, "refused: the handshake takes too long"),
     }
 }

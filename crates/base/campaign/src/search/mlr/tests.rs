@@ -154,7 +154,7 @@ fn uncertain_bound_of_result_is_measured_again() {
     // classifies such a load as a lower bound.
     assert!(times(11.0, 0.0).clear(&target) && times(15.0, 6.0).clear(&target));
     assert!(!times(11.0, 10.0).clear(&target) && times(11.0, 10.0).class(&goal) == Class::Lower);
-    assert!(times(42.0, 42.0).clear(&target), "the verdict is clear after four sums");
+    assert!(times(42.0, 42.0).clear(&target), "after four duration sums the verdict is final");
     // If a single trial of high loss is too much, chance plays no role.
     let strict = Target { goal: Goal { exceed_ratio: 0.0, ..goal }, ..target };
     assert!(times(21.0, 0.0).clear(&strict) && times(20.0, 1.0).clear(&strict));

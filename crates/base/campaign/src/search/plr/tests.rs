@@ -98,13 +98,13 @@ fn critical_load_is_found_for_modelled_losses() {
 #[test]
 fn critical_load_is_found_for_unmodelled_losses() {
     holds("a sharp knee", Curve::Knee, 1e-4, 0.02);
-    holds("the 40th power of the load", Curve::Power(40), 1e-4, 0.2);
+    holds("loss as the 40th power of the load", Curve::Power(40), 1e-4, 0.2);
 }
 
 /// Losses in groups: each trial has a separate capacity.
 #[test]
 fn critical_load_is_found_if_device_varies_per_trial() {
-    holds("a capacity of its own each second, 0.5 %", Curve::Wavering(5e3), 1e-3, 0.05);
+    holds("a separate capacity each second, deviation 0.5 %", Curve::Wavering(5e3), 1e-3, 0.05);
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn unsent_load_limits_trials_but_not_result() {
     let (unsent, found, trials) = search(1e5, 1e9);
     assert!(found.unwrap().high > 1e5 && unsent.is_some_and(|unsent| unsent < 1.1e5), "{found:?} {unsent:?}");
     assert_eq!(trials, 40);
-    assert_eq!(search(1.0, 1.0).1, None, "not even the smallest can be sent");
+    assert_eq!(search(1.0, 1.0).1, None, "not even the smallest load can be sent");
 }
 
 #[test]
