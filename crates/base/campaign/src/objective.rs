@@ -92,7 +92,7 @@ pub fn served(
     }
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
     let confidence = results.scenario.measure.confidence;
-    // The whole interval, which is open above for a censored metric.
+    // The end of the whole interval must be within the bound. For a censored metric, this end is open.
     let kept = |answer: Answer| answer.interval.is_some_and(|(_, high)| high <= objective.at_most);
     let mut best: Option<ServedLoad> = None;
     for (load, point) in points {

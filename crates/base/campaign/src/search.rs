@@ -320,7 +320,7 @@ mod tests {
 
     #[test]
     fn unsent_load_is_no_failure_and_search_continues_below() {
-        // The system follows up to `capacity`, the generator up to 300.
+        // The system handles loads up to `capacity`. The generator can send up to 300.
         let found = |capacity: f64| {
             let mut search = RateSearch::new(1.0, 1000.0, 0.01, 60);
             while let Some(trial) = search.next_trial() {

@@ -19,7 +19,7 @@ pub struct Usl {
     pub lambda: f64,
     /// Contention: the share of work that cannot run in parallel.
     pub sigma: f64,
-    /// Crosstalk between each pair.
+    /// Crosstalk: the additional work for each pair of units.
     pub kappa: f64,
 }
 

@@ -15,8 +15,8 @@ use ranlab_campaign::rig::{Rig, Stop};
 use ranlab_campaign::run::run;
 use ranlab_campaign::scenario::{Overrides, Scenario};
 
-/// Prints the file: a line of JSON with the types, then one for each row. Numbers are printed as bits, since
-/// decimals may lose the last one.
+/// Prints the file: a line of JSON with the types, then one for each row. Numbers are printed as bits, because decimal
+/// notation may lose the last bit.
 const READ: &str = "
 import duckdb, json, struct, sys
 def plain(value):

@@ -173,7 +173,7 @@ pub fn confine(command: &mut Command, to: Confinement, group: Option<&Group>) ->
             }
             own_descriptors();
             put(c"/proc/self/oom_score_adj", OOM_SCORE);
-            // A new session: no terminal, and a process group that it leads.
+            // A new session has no terminal, and the process leads its own process group.
             rustix::process::setsid()?;
             limit(Resource::Core, 0)?;
             limit(Resource::Nofile, to.open_files)?;

@@ -75,11 +75,11 @@ impl CrossReading {
 /// Method to read a card's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum ReadMethod {
-    /// Between two readings of the system clock.
+    /// The card is read between two readings of the system clock.
     Plain,
-    /// Between two readings of the system clock that are next to the card's own register access.
+    /// The card is read between two readings of the system clock, which are next to the access to the card's register.
     Extended,
-    /// Both clocks at the same time, by hardware.
+    /// The hardware reads both clocks at the same time.
     Precise,
 }
 

@@ -28,7 +28,7 @@ impl Framing {
     }
 }
 
-/// Returns the lines of a listener, with `event` as the default name of server-sent events; If `listener` is `None`,
+/// Returns the lines of a listener, with `event` as the default name of server-sent events. If `listener` is `None`,
 /// there are too many listeners, and the response has status 503.
 pub fn stream(
     listener: Option<FeedReceiver>,

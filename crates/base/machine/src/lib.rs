@@ -10,7 +10,7 @@
 //! | [`feed`] | lines for listeners, each with a bounded queue |
 //! | [`metrics`] | metrics as Prometheus text |
 //! | [mod@routes], [`routes!`] | routes of an HTTP interface, declared once |
-//! | [`lock`] | a mutex that a panicked holder does not spoil |
+//! | [`lock`] | a mutex that stays usable after a panic of its holder |
 //! | [`mod@support`], [`elements!`] | elements of messages that are acted on, refused or ignored |
 //! | [`codes!`] | constants of a number type, one line each |
 #![deny(missing_docs)]

@@ -139,7 +139,7 @@ macro_rules! elements {
         impl Checked for $ty {
             fn refused(&self) -> Option<&'static $crate::support::Element> {
                 $( $crate::elements!(@variant self, $group, $name, $support); )*
-                // Each variant has a line.
+                // A variant without a line in the table does not compile.
                 match self { $( Self::$name { .. } => None, )* }
             }
         }

@@ -25,7 +25,7 @@ const NO_PREALLOC: u32 = 1;
 /// Maximum length of the message of the kernel's verifier.
 const LOG_BYTES: usize = 1 << 16;
 
-/// Room for every form of `union bpf_attr` used here; the rest stays zero, which means absent.
+/// Room for every form of `union bpf_attr` used here; unused fields stay zero, which means absent.
 #[repr(C, align(8))]
 struct Attributes([u32; 32]);
 

@@ -43,7 +43,7 @@ pub fn launch_timed(socket: &impl AsFd, priority: u32) -> io::Result<()> {
 
 /// Sends a packet that leaves at `tai_ns`, on a connected socket of [`launch_timed`] or on a socket of frames.
 pub fn send_at(socket: &impl AsFd, packet: &[u8], tai_ns: u64) -> io::Result<()> {
-    // Room for one control message of eight bytes, aligned as the kernel wants it.
+    // Room for one control message of eight bytes, aligned as the kernel requires.
     let mut control = [0_u64; 4];
     let mut part = libc::iovec { iov_base: packet.as_ptr().cast_mut().cast(), iov_len: packet.len() };
     // SAFETY: the message points to the packet, which the kernel only reads, and to the control area, both alive and of the

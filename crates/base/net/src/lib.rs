@@ -1,4 +1,4 @@
-//! Socket system calls that std lacks; the only floor-0 crate with `unsafe`, each block with its reason.
+//! Socket system calls that std lacks. Each `unsafe` block states its reason.
 //!
 //! * [`bound_buffers`], [`limit_unsent`]: limit data in the kernel that would be stale when it leaves;
 //!   [`unacknowledged`]: size of that data; [`Readers`]: size of the unread data at the other endpoint, if it is on

@@ -244,7 +244,7 @@ fn hostile_peer_spoils_only_packets() {
             };
             let ring = if draw(2) == 0 { 0 } else { 1024 };
             match draw(4) {
-                // Usually an index slightly further; else any value.
+                // An index that advances by a small number.
                 0 => write(&[draw(12) as u8, 0], ring + [6, 64][draw(2) as usize]),
                 1 => write(&(draw(1 << 16) as u16).to_ne_bytes(), ring + [6, 64][draw(2) as usize]),
                 // A descriptor that is nearly valid.

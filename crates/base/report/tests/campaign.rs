@@ -77,7 +77,7 @@ fn timeless(path: &Path) -> Vec<String> {
     .collect()
 }
 
-/// Not a separate test: `a_killed_campaign_resumes…` starts it in another process.
+/// Not a separate test: `killed_campaign_resumes_without_losing_or_repeating_points` starts it in another process.
 #[test]
 fn child() {
     if let Some(path) = std::env::var_os("RANLAB_CAMPAIGN_CHILD") {

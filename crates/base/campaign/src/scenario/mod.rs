@@ -116,7 +116,7 @@ pub struct Axis {
 /// Maximum length of a description that serves as a name.
 const NAME_CHARS_MAX: usize = 40;
 
-/// Beginnings of descriptions that are understandable only after the previous one.
+/// Beginnings of descriptions that are understandable only after the previous description.
 const NOT_ALONE: [&str; 5] = ["of ", "their ", "its ", "the same", "the first"];
 
 /// Returns a description if it is short and plain enough to serve as a name.

@@ -204,8 +204,8 @@ pub(crate) fn goal_of(name: &str) -> Option<(usize, &str)> {
     ["load", "throughput"].contains(&what).then_some((goal, what))
 }
 
-/// Returns the metrics that a search adds to those of a rig. `goals` is the number of goals of an MLRsearch, otherwise
-/// 0. `soak` is set for a PLRsearch. `seen` are the distributions that are measured after the search.
+/// Returns the metrics that a search adds to those of a rig. `goals` is the number of goals of an MLRsearch, and 0 for
+/// other searches. `soak` is set for a PLRsearch. `seen` are the distributions that are measured after the search.
 pub(crate) fn metrics(goals: usize, soak: bool, seen: Vec<Metric>) -> Vec<Metric> {
     let mut all = metrics! {
         Scalar Higher "search.load" "" "result of the search: the largest (or smallest) sent load that passed a full trial";

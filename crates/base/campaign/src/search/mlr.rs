@@ -218,7 +218,7 @@ impl MlrSearch {
             self.goals.iter().find_map(|chain| {
                 let target = chain.get(depth)?;
                 let finer = &chain[depth..];
-                // A finer target that is done replaces coarser ones.
+                // If a finer target is reached, coarser targets are skipped.
                 if finer.iter().any(|target| self.done(target)) {
                     return None;
                 }

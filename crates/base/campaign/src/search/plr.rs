@@ -39,9 +39,9 @@ const BEYOND: f64 = 2.0;
 pub struct Estimate {
     /// Mean of the critical loads of both functions.
     pub load: f64,
-    /// Lower of the lower ends of both functions' intervals.
+    /// Lower end of the result: the lower of the lower ends of both functions' intervals.
     pub low: f64,
-    /// Higher of the upper ends of both functions' intervals.
+    /// Upper end of the result: the higher of the upper ends of both functions' intervals.
     pub high: f64,
     /// Result of each function, in the order of [`Shape::ALL`].
     pub by: [Critical; 2],
@@ -156,7 +156,8 @@ impl PlrSearch {
         self.current()
     }
 
-    /// Returns whether the interval lies beyond the tried loads, and is thus open: above, below.
+    /// Returns whether the interval is open above, and whether it is open below. It is open if it extends beyond the
+    /// tried loads.
     pub fn open(&self, estimate: &Estimate) -> (bool, bool) {
         let tried = |of: fn(f64, f64) -> f64| self.evidence.iter().map(|trial| trial.load).reduce(of);
         let beyond =

@@ -148,9 +148,9 @@ impl Testbed {
         self.await_carrier(namespace, interface)
     }
 
-    /// Creates virtual functions of a taken port, which is `at` this location, and moves them into
-    /// namespaces, each under a name and set up. It waits for the port's carrier first, because a driver that
-    /// resets its card cannot create functions.
+    /// Creates virtual functions of a taken port. Moves each function into a namespace of `to` under a name, and sets
+    /// it up. `at` is the namespace and the current name of the port. The function waits for the port's carrier first,
+    /// because a driver that resets its card cannot create functions.
     ///
     /// # Errors
     /// The port has no functions, too few, or functions of another owner; or the driver fails.

@@ -1,5 +1,5 @@
-//! Many datagrams in one system call: `sendmmsg` and `recvmmsg`. If both endpoints support it, many datagrams in one
-//! message: generic segmentation and receive offload of UDP (udp(7)).
+//! Many datagrams in one system call: `sendmmsg` and `recvmmsg`. If both endpoints support it, one message contains
+//! many datagrams (generic segmentation and receive offload of UDP, udp(7)).
 #![allow(unsafe_code)]
 
 mod receive;

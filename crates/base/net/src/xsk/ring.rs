@@ -44,8 +44,8 @@ impl Mapping {
         self.at.as_ptr() as u64
     }
 
-    /// Returns bytes of this process's memory, or `None` if they are not all within. The caller ensures that the kernel
-    /// does not hold them at the time.
+    /// Returns bytes of this process's memory, or `None` if they are not all within the mapping. The caller ensures
+    /// that the kernel does not hold them at the time.
     pub(super) fn octets(&mut self, at: usize, len: usize) -> Option<&mut [u8]> {
         at.checked_add(len).filter(|end| *end <= self.len)?;
         // SAFETY: within the mapping, which outlives the slice and is borrowed for as long; zeroed when it was made.

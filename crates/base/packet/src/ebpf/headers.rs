@@ -10,7 +10,7 @@ use std::net::Ipv4Addr;
 pub const CONTEXT: Reg = 6;
 /// Register of the length of the payload, in bytes.
 pub const LENGTH: Reg = 8;
-/// Register of the begin of the frame.
+/// Register that points to the start of the frame.
 pub const PACKET: Reg = 9;
 
 /// Length of an Ethernet header, in bytes.
@@ -26,8 +26,8 @@ const PROTOCOL_UDP: u8 = 17;
 /// A field in memory: register of the base, and offset.
 pub type Field = (Reg, i16);
 
-/// Returns the partial checksum sum of an IPv4 header without options and with DF, in the machine's byte order. The sum
-/// excludes identification, length and checksum; [`Assembler::ipv4_header`] completes it.
+/// Returns the partial sum for the checksum of an IPv4 header without options and with DF, in the machine's byte order.
+/// The sum excludes identification, length and checksum; [`Assembler::ipv4_header`] completes it.
 #[must_use]
 pub fn ipv4_sum(hops: u8, protocol: u8, local: Ipv4Addr, remote: Ipv4Addr) -> u32 {
     let [a, b, c, d] = local.octets();

@@ -45,7 +45,7 @@ pub struct UlPduSession {
 /// Timestamps of an uplink packet, NTP format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct UlTimes {
-    /// Transmission time of the downlink packet, copied from the packet.
+    /// Transmission time of the downlink packet, copied from that packet.
     pub dl_sent_ntp: u64,
     /// Arrival time of the downlink packet.
     pub dl_received_ntp: u64,

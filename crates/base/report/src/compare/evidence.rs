@@ -131,7 +131,7 @@ fn together(rows: &[Row], family: &Family, p: f64, confidence: f64) -> MetricEvi
     let own: Vec<&Row> = family.rows.iter().map(|&index| &rows[index]).collect();
     let finite = own.iter().filter(|row| row.effect.estimate.value.is_finite());
     let logarithmic = own.iter().all(|row| row.effect.logarithmic);
-    // Shares and logarithms cannot be added; but small values of both are nearly equal.
+    // Shares and logarithms cannot be added, but small values of both are nearly equal.
     let scaled = |row: &&&Row| match (logarithmic, row.effect.logarithmic) {
         (false, true) => shares(row),
         _ => row.effect.estimate,

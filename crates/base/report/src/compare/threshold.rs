@@ -11,7 +11,7 @@ use ranlab_campaign::value::short;
 
 use super::{Lost, SIGNIFICANT, Side, change_of};
 
-/// A change of a metric above which a comparison fails.
+/// A change of a metric beyond which a comparison fails.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Threshold {
     /// Name of the metric.

@@ -82,7 +82,7 @@ impl Trials<'_, '_> {
     }
 }
 
-/// Records each goal's bounds, and the limits of all.
+/// Records the bounds of each goal, the smallest load that could not be sent, and the number of trials.
 fn put(recording: &mut Recording, bounds: &[Bounds], machine: &MlrSearch) {
     let metrics = &mut recording.metrics;
     for (goal, own) in bounds.iter().enumerate() {

@@ -115,7 +115,7 @@ impl Reader<'_> {
         Some(After { shares, metric })
     }
 
-    /// Refuses trials in which missing responses cannot show.
+    /// Refuses trials that are too short to show missing responses.
     pub(super) fn trial_length(&mut self, node: &Node, trial: Duration, settings: &Values) {
         let least = self.rig.trial_at_least(settings);
         let over_load =

@@ -173,7 +173,7 @@ fn uncertain_bound_of_result_is_measured_again() {
 
 #[test]
 fn higher_load_that_passes_by_chance_is_ignored() {
-    // Passes by chance between 60 and 65 and fails from 50 on.
+    // The device fails from a load of 50 on, but passes by chance between 60 and 65.
     let search = MlrSearch::new(
         (1.0, 100.0),
         0.01,

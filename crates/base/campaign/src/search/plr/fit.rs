@@ -207,11 +207,9 @@ fn capacity(shape: Shape, ln_target: f64, ln_load: f64, ln_spread: f64) -> Optio
     (capacity > 0.0).then_some(capacity)
 }
 
-/// Returns the ratio of the observed variance of trials' losses to the assumed variance, at the most likely curve; at
-/// least
-/// 1. Each trial's weight is divided by this ratio, because a device that loses whole seconds gives less evidence than
-///    one that
-/// loses single packets.
+/// Returns the ratio of the observed variance of trials' losses to the assumed variance, at the most likely curve. The
+/// ratio is at least 1. The weight of each trial is divided by it, because a device that loses whole seconds gives less
+/// evidence than a device that loses single packets.
 fn dispersion(shape: Shape, evidence: &[Evidence], ln_target: f64, ln_load: f64, ln_spread: f64) -> f64 {
     let Some(curve) = curve(shape, ln_target, ln_load, ln_spread) else { return 1.0 };
     let of = |trial: &Evidence| {
