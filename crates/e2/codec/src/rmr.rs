@@ -61,11 +61,11 @@ pub struct Message {
     pub payload: Bytes,
 }
 
-/// Reason for which bytes are not a valid message. The connection cannot continue after it.
+/// Reason why bytes are not a valid message. The connection must be closed after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RmrError {
     /// Longer than [`MESSAGE_MAX`], or too short for the headers.
-    #[error("a message of {0} bytes; from {BODY} to {MESSAGE_MAX} are allowed")]
+    #[error("a message has {0} bytes; {BODY} to {MESSAGE_MAX} are allowed")]
     Length(u32),
     /// The parts exceed the message.
     #[error("the lengths within a message go beyond its end")]

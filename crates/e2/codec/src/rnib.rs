@@ -264,7 +264,7 @@ pub struct Gnb {
     /// Type of the gNB.
     #[prost(enumeration = "GnbType", tag = "3")]
     pub gnb_type: i32,
-    /// Its interfaces.
+    /// Interfaces of the gNB.
     #[prost(message, repeated, tag = "4")]
     pub node_configs: Vec<ComponentConfig>,
 }
@@ -275,7 +275,7 @@ pub struct Enb {
     /// Type of the eNB.
     #[prost(enumeration = "EnbType", tag = "1")]
     pub enb_type: i32,
-    /// Its interfaces.
+    /// Interfaces of the eNB.
     #[prost(message, repeated, tag = "4")]
     pub node_configs: Vec<ComponentConfig>,
 }

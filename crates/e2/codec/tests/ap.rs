@@ -75,9 +75,9 @@ fn pycrate_decodes_and_reencodes_every_message() {
     std::fs::write(&corpus, &lines).unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle/pycrate_ap.py");
     let output = Command::new(python).arg(script).arg(corpus).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
-    print!("{said}");
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{stdout}{}", String::from_utf8_lossy(&output.stderr));
+    print!("{stdout}");
 }
 
 /// Compares procedure code and information elements of each message with tshark's dissectors.
@@ -111,7 +111,7 @@ fn tshark_shows_the_same_procedures_and_elements() {
             format!("{};{};", message.procedure, ids.join(","))
         };
         let expected: Vec<_> = of.iter().map(expected).collect();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(text.lines().collect::<Vec<_>>(), expected, "{protocol}: {said}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(text.lines().collect::<Vec<_>>(), expected, "{protocol}: {stderr}");
     }
 }

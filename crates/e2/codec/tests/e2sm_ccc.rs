@@ -88,7 +88,7 @@ fn invalid_json_fails_with_a_reason() {
         assert!(refused.contains(why), "{text}: {refused}");
     }
     let deep = format!("{}1{}", "[".repeat(10_000), "]".repeat(10_000));
-    assert!(read::<ControlMessage>(&deep).is_err(), "bounded depth");
+    assert!(read::<ControlMessage>(&deep).is_err(), "the nesting depth is limited");
     for wrong in ["00066C00", "00066C0000", "00066C00G", "+0066C000"] {
         let cell = CellId::Nr { plmn: PlmnId { mcc: "001".into(), mnc: "01".into() }, cell: wrong.into() };
         assert_eq!(cell.cell(), None, "{wrong}");
@@ -108,7 +108,7 @@ fn registry_builds_controls_and_decodes_outcomes() {
 }
 
 #[test]
-fn attributes_outside_the_wrapper_are_rows_too() {
+fn attributes_outside_the_wrapper_become_rows() {
     let header =
         br#"{"indicationHeaderFormat":{"indicationReason":"uponChange","eventTime":"ec2c83fdb48863be"}}"#;
     let rows = |values: &str| {
@@ -169,7 +169,7 @@ fn outcome_without_outer_object_is_read() {
     let policy: RrmPolicyRatio = accepted.current.attributes.meaning().unwrap();
     assert_eq!(accepted.old, Values::default());
     assert_eq!((policy.min, policy.max, policy.dedicated), (10, 50, 5));
-    // It is written whole, and reads the same.
+    // The encoded outcome has the outer object and decodes to the same value.
     let written = outcome.to_octets(Encoding::Json).unwrap();
     assert_eq!(ControlOutcome::decode_as(Encoding::Json, &written).unwrap(), outcome);
     for text in ["{}", r#"{"cells":[]}"#] {

@@ -94,16 +94,16 @@ fn our_definition_matches_its_file() {
 #[test]
 fn monitor_subscribes_to_the_interfaces_of_each_node() {
     let triggers = Model::triggers(&Ni, Encoding::Per, Duration::from_secs(1)).unwrap();
-    let asked = |node: GlobalE2NodeId, interfaces: &[Interface]| {
+    let subscriptions = |node: GlobalE2NodeId, interfaces: &[Interface]| {
         let definition = FunctionDescription::of_reports(interfaces).to_octets(Encoding::Per).unwrap();
         let function = RanFunctionItem { id: 1, definition, revision: 1, oid: Some(OID.to_owned()) };
         let one = |trigger: &Bytes| {
             let actions = vec![ActionToBeSetup::report(0)];
             let mut details = RicSubscriptionDetails { event_trigger: trigger.clone(), actions };
-            let wanted = complete(&node, &function, &mut details);
+            let is_supported = complete(&node, &function, &mut details);
             let EventTrigger::Message(event) =
                 EventTrigger::decode_as(Encoding::Per, &details.event_trigger).unwrap();
-            wanted.then(|| {
+            is_supported.then(|| {
                 let action = details.actions[0].definition.clone().unwrap();
                 let action = ActionDefinition::decode_as(Encoding::Per, &action).unwrap();
                 assert_eq!(action, ActionDefinition::complete());

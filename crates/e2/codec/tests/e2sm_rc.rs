@@ -188,10 +188,10 @@ fn monitor_subscribes_to_supported_states() {
 #[test]
 fn reports_and_queries_round_trip() {
     let cell = NrCgi { plmn: Plmn::new(1, 1, 2), cell: 0x20 };
-    let told = reports::HandedOver { ue: UeId::du(9), old: UeId::du(7), cell: Cgi::Nr(cell) };
-    assert_eq!(reports::HandedOver::read(&told.parameters(&[1, 2, 3, 4, 6])), Some(told.clone()));
-    assert_eq!(told.parameters(&[3, 5]), [Parameter::element(3, Value::Int(0))]);
-    assert_eq!(reports::HandedOver::read(&told.parameters(&[1, 2])), None);
+    let outcome = reports::HandedOver { ue: UeId::du(9), old: UeId::du(7), cell: Cgi::Nr(cell) };
+    assert_eq!(reports::HandedOver::read(&outcome.parameters(&[1, 2, 3, 4, 6])), Some(outcome.clone()));
+    assert_eq!(outcome.parameters(&[3, 5]), [Parameter::element(3, Value::Int(0))]);
+    assert_eq!(reports::HandedOver::read(&outcome.parameters(&[1, 2])), None);
     for (state, number) in [(RrcState::Connected, 0), (RrcState::Inactive, 1), (RrcState::Idle, 2)] {
         let parameters = reports::state_changed(state);
         assert_eq!(parameters, [Parameter::element(202, Value::Int(number))]);
@@ -246,7 +246,7 @@ fn policies_round_trip() {
         let read = ActionDefinition::decode_as(Encoding::Per, &octets).unwrap();
         let ActionFormat::Policy(of) = &read.format else { panic!() };
         assert_eq!(policy::read(read.style, of), Ok(policies.clone()));
-        assert!(policy::read(1, of).is_err(), "style 1 has none");
+        assert!(policy::read(1, of).is_err(), "style 1 has no policies");
     }
 }
 
@@ -266,8 +266,8 @@ fn message_copies_and_neighbours_become_rows() {
     };
     let cell = NrCgi { plmn: Plmn::new(1, 1, 2), cell: 0x20 };
     let copy = reports::message_copy(CopiedMessage::SetupComplete, &UeId::du(7), &Cgi::Nr(cell), &[3, 4]);
-    let told = rows(IndicationMessage { format: IndicationFormat::Parameters(copy) });
-    assert_eq!(told, ["gnb-du 7|report|3|RRC Message|10000000", "gnb-du 7|report|4|UE ID|1007"]);
+    let texts = rows(IndicationMessage { format: IndicationFormat::Parameters(copy) });
+    assert_eq!(texts, ["gnb-du 7|report|3|RRC Message|10000000", "gnb-du 7|report|4|UE ID|1007"]);
     let frequency =
         NrFrequency { arfcn: 428_000, bands: vec![NrBand { band: 1, supplementary: vec![] }], shift: None };
     let neighbour = NrNeighbour {
@@ -287,14 +287,14 @@ fn message_copies_and_neighbours_become_rows() {
     };
     let change =
         CellChange { cell: Cgi::Nr(cell), context: None, deleted: None, neighbours: Some(neighbours) };
-    let told = rows(IndicationMessage { format: IndicationFormat::Cells(vec![change]) });
+    let texts = rows(IndicationMessage { format: IndicationFormat::Cells(vec![change]) });
     let name = |row: &str| row.split('|').skip(3).map(str::to_owned).collect::<Vec<_>>();
-    assert_eq!(name(&told[0]), ["Cell changed", "001.01 000000020"]);
-    assert_eq!(name(&told[1]), ["Neighbour", "001.01 000000020, PCI 2, not handed over to yet"]);
+    assert_eq!(name(&texts[0]), ["Cell changed", "001.01 000000020"]);
+    assert_eq!(name(&texts[1]), ["Neighbour", "001.01 000000020, PCI 2, not handed over to yet"]);
     for nr in [true, false] {
-        for said in CopiedMessage::ALL {
-            assert_eq!(CopiedMessage::from_trigger(said.id(nr), nr), Some(said));
-            assert_eq!(CopiedMessage::from_trigger(said.id(nr), !nr), None);
+        for copied in CopiedMessage::ALL {
+            assert_eq!(CopiedMessage::from_trigger(copied.id(nr), nr), Some(copied));
+            assert_eq!(CopiedMessage::from_trigger(copied.id(nr), !nr), None);
         }
         let trigger = EventTrigger::messages(nr).to_octets(Encoding::Per).unwrap();
         assert_eq!(EventTrigger::decode_as(Encoding::Per, &trigger), Ok(EventTrigger::messages(nr)));

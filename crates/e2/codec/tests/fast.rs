@@ -50,7 +50,7 @@ fn indications_agree_at_every_length() {
             let general = e2ap::encode(&Message::RicIndication(m.clone()), version).unwrap();
             let mut fast = vec![0xee];
             view(&m).encode(&mut fast).unwrap();
-            assert_eq!(fast[1..], general, "appends, at {extra}");
+            assert_eq!(fast[1..], general, "the encoder must append, {extra} extra bytes");
             if let Some(decoded) = Indication::decode(&general) {
                 assert_eq!(decoded, view(&m));
             } else {

@@ -82,17 +82,17 @@ fn wrong_encoding_error_names_both() {
     let per = Message::random("RICindication", 1, Version::V2_03).unwrap();
     let per = Bytes::from(encode(&per, Version::V2_03).unwrap());
     let flat = flat::from_per(&per, Version::V2_03);
-    let told = Coding::Flat.receive(per, Version::V2_03).unwrap_err();
-    assert_eq!(told, FlatError::Encoding { configured: Coding::Flat, found: Coding::Per });
-    let told = Coding::Per.receive(flat, Version::V2_03).unwrap_err().to_string();
-    assert_eq!(told, "this connection is configured for aligned PER, the peer sends FlatBuffers");
+    let error = Coding::Flat.receive(per, Version::V2_03).unwrap_err();
+    assert_eq!(error, FlatError::Encoding { configured: Coding::Flat, found: Coding::Per });
+    let error = Coding::Per.receive(flat, Version::V2_03).unwrap_err().to_string();
+    assert_eq!(error, "this connection is configured for aligned PER, the peer sends FlatBuffers");
 }
 
 #[test]
 fn oversized_payload_is_refused() {
     let ping = Ping { seq: 1, t_send_ns: 2, payload: vec![0; 65_536].into() };
-    let told = ping.to_octets(Encoding::Flat).unwrap_err();
-    assert_eq!(told, FlatError::TooLong { have: 65_536, limit: 65_535 }.into());
+    let error = ping.to_octets(Encoding::Flat).unwrap_err();
+    assert_eq!(error, FlatError::TooLong { have: 65_536, limit: 65_535 }.into());
 }
 
 /// Compares both directions with flatc: the same PDUs.

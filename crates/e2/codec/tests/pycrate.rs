@@ -81,10 +81,10 @@ fn pycrate_agrees_on_random_messages() {
     std::fs::write(&ours, lines).unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle/pycrate_check.py");
     let output = Command::new(python).arg(script).args([&ours, &theirs]).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
+    let stdout = String::from_utf8_lossy(&output.stdout);
     let objections = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}{objections}");
-    print!("{said}");
+    assert!(output.status.success(), "{stdout}{objections}");
+    print!("{stdout}");
     let made = std::fs::read_to_string(&theirs).unwrap();
     let faults: Vec<_> = made.lines().filter_map(|line| read_back(line).err()).collect();
     assert!(

@@ -158,10 +158,10 @@ fn pycrate_agrees_on_random_values_of_service_models() {
     std::fs::write(&ours, corpus()).unwrap();
     let script = oracle.join("pycrate_e2sm.py");
     let output = Command::new(python).arg(script).arg(types).args([&ours, &theirs]).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
+    let stdout = String::from_utf8_lossy(&output.stdout);
     let objections = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}{objections}");
-    print!("{said}");
+    assert!(output.status.success(), "{stdout}{objections}");
+    print!("{stdout}");
     let made = std::fs::read_to_string(&theirs).unwrap();
     let faults: Vec<_> = made.lines().filter_map(|line| read_back(line).err()).collect();
     assert!(
@@ -175,7 +175,7 @@ fn pycrate_agrees_on_random_values_of_service_models() {
 }
 
 #[test]
-fn pycrate_agrees_on_the_messages_of_rrc_that_are_copied() {
+fn pycrate_agrees_on_copied_rrc_messages() {
     let Some(python) = std::env::var_os("RANLAB_PYTHON") else {
         ranlab_host::doctor::skipped(
             "pycrate: RANLAB_PYTHON names no Python that has it (make test installs it)",
@@ -186,9 +186,9 @@ fn pycrate_agrees_on_the_messages_of_rrc_that_are_copied() {
     let output = Command::new(python).arg(script).output().unwrap();
     let objections = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{objections}");
-    let said = String::from_utf8_lossy(&output.stdout);
+    let stdout = String::from_utf8_lossy(&output.stdout);
     let mut seen = Vec::new();
-    for line in said.lines() {
+    for line in stdout.lines() {
         let [generation, direction, number, name, hex] = line.split('\t').collect::<Vec<_>>()[..] else {
             panic!("not five fields: {line}")
         };

@@ -1,4 +1,4 @@
-//! The row classes of the Python package are those of the registry, in the order in which its rows arrive.
+//! Checks that the row classes of the Python package have the columns of the registry's models, in the same order.
 
 use ranlab_e2_codec::e2sm::MODELS;
 

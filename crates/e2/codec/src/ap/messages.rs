@@ -1,5 +1,5 @@
-//! Messages that ranlab's base stations send and receive: messages about a UE whose mandatory elements can be derived
-//! from a radio and its identities. Each message is complete; optional elements are omitted.
+//! Messages about a UE that ranlab's base stations send and receive. Their mandatory elements follow from the radio model and the UE's
+//! identities. Each message is complete; optional elements are omitted.
 
 use super::{ANY_VERSION, Ie, Interface, Message};
 use crate::e2ap::{Criticality, Plmn, TriggeringMessage};
@@ -63,7 +63,7 @@ fn id_40(w: &mut Writer, id: u64) -> Result<()> {
     w.constrained("AMF-UE-NGAP-ID", id, 0, 0xff_ffff_ffff)
 }
 
-/// Writes an extensible SEQUENCE without additions, with `optional` absent components.
+/// Writes the preamble of an extensible SEQUENCE: no additions, and none of the `optional` optional components.
 fn plain(w: &mut Writer, optional: u32) {
     w.bits(0, 1 + optional);
 }
@@ -80,8 +80,7 @@ fn nr_cell(w: &mut Writer, cell: &NrCgi) {
     w.bits(cell.cell, 36);
 }
 
-/// Writes an alternative of a CHOICE that has an alternative for extensions instead of an extension mark, then a
-/// value of an extensible ENUMERATED of `bits` bits: a cause.
+/// Writes a cause: the first alternative of a CHOICE without an extension mark, then a value of an extensible ENUMERATED of `bits` bits.
 fn radio_cause(w: &mut Writer, value: u64, bits: u32) {
     w.bits(0, 3);
     w.bit(false);
@@ -113,8 +112,8 @@ fn registration_request(network: Plmn, subscriber: u32) -> Vec<u8> {
     octets
 }
 
-/// Returns NGAP INITIAL UE MESSAGE (TS 38.413 §9.2.5.1): a UE without a context requests its registration.
-/// `subscriber` is its number within its network, `area` the 24 bits of the tracking area.
+/// Returns NGAP INITIAL UE MESSAGE (TS 38.413 §9.2.5.1): a UE without a context requests its registration. `subscriber` is the UE's number
+/// within its home network. `area` is the tracking area code (24 bits).
 ///
 /// # Errors
 /// Never fails for identities within their ranges.
@@ -224,7 +223,8 @@ pub fn f1_setup_request(cu: u32, cell: &NrCgi) -> Result {
         nr_cell(w, cell);
         Ok(())
     };
-    // Serving cell 0 of 32, extensible; each of the four parts of the RRC information is optional.
+    // Each of the four components of the RRC information is optional, and all are absent here.
+    // ServCellIndex 0: one extension bit and five bits for the values 0 to 31.
     let first = |w: &mut Writer| {
         w.bits(0, 6);
         Ok(())

@@ -218,7 +218,7 @@ impl Message {
         if named.is_empty() { self.pair().unwrap_or_default() } else { named }
     }
 
-    /// Returns the identifiers of a UE within one element: NGAP's UE NGAP IDs of a release command.
+    /// Returns the two UE identifiers in the element "UE NGAP IDs" of an NGAP release command.
     fn pair(&self) -> Option<Vec<(&'static str, u64)>> {
         const UE_NGAP_IDS: u16 = 114;
         let ie = self.ie(UE_NGAP_IDS).filter(|_| self.interface == Interface::Ng)?;

@@ -115,7 +115,7 @@ sequence! {
 /// An E1 interface, identified by the CU-UP (v2.03 spells the field name `gNB-CU-CP-ID`; the encoding is the same).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InterfaceE1 {
-    /// The CU-UP.
+    /// Id of the CU-UP, 36 bits.
     pub cu_up_id: u64,
 }
 sequence! {

@@ -10,11 +10,11 @@ use bytes::Bytes;
 /// Presence of an element in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {
-    /// Always.
+    /// The element is always present.
     Mandatory,
-    /// Optional.
+    /// The element may be present.
     Optional,
-    /// Never: the version does not define it there.
+    /// The version does not define the element in this message.
     Absent,
 }
 
@@ -65,7 +65,7 @@ pub struct ReceivedIe {
 pub struct IeDiagnostic {
     /// ProtocolIE-ID.
     pub id: u16,
-    /// Its criticality.
+    /// Criticality of the element.
     pub criticality: Criticality,
     /// Type of the error.
     pub error: TypeOfError,

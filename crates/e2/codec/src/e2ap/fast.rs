@@ -125,7 +125,7 @@ impl<'a> Indication<'a> {
         Self::in_usual_order(&ies).or_else(|| Self::in_any_order(ies))
     }
 
-    /// Decodes the usual order of elements, that of the standard, with one comparison per element.
+    /// Decodes elements in the order of the standard, with one comparison per element.
     #[inline]
     fn in_usual_order(ies: &Ies<'a>) -> Option<Self> {
         let &[0, 29, c1, 5, 0, r1, r2, i1, i2, 0, 5, c2, 2, f1, f2, 0, 15, c3, 1, action_id, ref rest @ ..] =
@@ -499,8 +499,8 @@ const USUAL_INDICATION: [u8; 64] = usual([
 const USUAL_CONTROL: [u8; 64] =
     usual([0, 4, 0, 0, 0, 0, 0, 0, 0, 29, 0, 5, 0, 0, 0, 0, 0, 0, 5, 0, 2, 0, 0], 22);
 
-/// Returns a template: `elements`, the id of the header's element, and room for the header and for the start of the
-/// message's element, whose id is the next one.
+/// Returns a template. It starts with `elements` and the id of the header's element. The remainder is room for the header and for the start
+/// of the message's element, whose id is `header_id + 1`.
 const fn usual<const N: usize>(elements: [u8; N], header_id: u8) -> [u8; 64] {
     let mut template = [0; 64];
     let mut i = 0;
@@ -512,9 +512,9 @@ const fn usual<const N: usize>(elements: [u8; N], header_id: u8) -> [u8; 64] {
     template
 }
 
-/// Appends a message whose header element starts at byte `at` of `template`. Returns the part before the contents of
-/// the message to be filled in, or nothing if the header is too long or the message too short. Head and message are
-/// appended with one call each, because an append checks the buffer's capacity and a write to a slice does not.
+/// Appends a message whose header element starts at byte `at` of `template`. Returns the start of the PDU, so that the caller can fill in
+/// the first elements. Returns `None` if the header is too long or the message is too short. The head and the message are appended with one
+/// call each, because each append checks the buffer's capacity; a write to a slice does not.
 #[inline]
 fn put_usual<'o>(
     out: &'o mut Vec<u8>,
@@ -536,7 +536,7 @@ fn put_usual<'o>(
     let head = out.get_mut(start..)?.first_chunk_mut::<64>()?;
     head[at + 3..at + 5].copy_from_slice(&[n as u8 + 1, n as u8]);
     match header {
-        // For the usual lengths, the general copy function would cost more than the copy itself.
+        // For these two frequent lengths, a call of the general copy function would cost more than the copy itself.
         [] => {}
         &[a, b, c, d, e, f, g, h] => head[at + 5..at + 13].copy_from_slice(&[a, b, c, d, e, f, g, h]),
         _ => head[at + 5..contents].copy_from_slice(header),
@@ -547,13 +547,13 @@ fn put_usual<'o>(
     Some(head)
 }
 
-/// Appends a template and returns it to be filled in. Writing bytes directly to their position is cheaper than
-/// copying them from elsewhere, because reading back single-byte stores stalls the processor.
+/// Appends a template and returns it, so that the caller can fill it in. Writing bytes directly to their position is cheaper than copying
+/// them from elsewhere, because reading back single-byte stores stalls the processor.
 #[inline]
 fn put<'o, const N: usize>(out: &'o mut Vec<u8>, template: &[u8; N]) -> &'o mut [u8; N] {
     out.extend_from_slice(template);
     // Cannot fail: N bytes were just appended.
-    out.last_chunk_mut().expect("the template")
+    out.last_chunk_mut().expect("the template was just appended")
 }
 
 /// Writes the envelope, the number of elements, and the first two elements of both messages.

@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn identities_equal_those_written_by_hand() {
+    fn builder_yields_expected_identities() {
         let plmn = Plmn::new(505, 1, 2);
         assert_eq!(NodeIdentity::gnb(plmn, 7).build(), Ok(GlobalE2NodeId::gnb(plmn, 7, 32)));
         let names = [

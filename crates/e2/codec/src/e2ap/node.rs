@@ -34,7 +34,8 @@ impl Plmn {
         ])
     }
 
-    /// Returns the digits of the country code, and those of the network code (the first is 0xf if it has two).
+    /// Returns the three half bytes of the country code and of the network code. A two-digit network code starts with
+    /// [`FILLER`](Self::FILLER).
     const fn halves(self) -> ([u8; 3], [u8; 3]) {
         let [a, b, c] = self.0;
         ([a & 15, a >> 4, b & 15], [b >> 4, c & 15, c >> 4])
@@ -103,7 +104,7 @@ impl Codec<Plmn> for PlmnCodec {
     }
 }
 
-/// Defines a CHOICE with one alternative so far, which is the value itself in Rust.
+/// Defines a CHOICE that so far has a single alternative. In Rust, the value of that alternative is used directly.
 macro_rules! sole_alternative {
     ($name:ident $asn:literal $t:ty [$c:ty]) => {
         #[doc = concat!("CHOICE with the sole alternative `", $asn, "`.")]
@@ -186,8 +187,8 @@ choice! {
     }
 }
 sequence! {
-    /// A gNB or a node of one. The CU-UP or DU id identifies such a node; without either it is the CU, the CU-CP or
-    /// the complete gNB.
+    /// A gNB, or one node of a split gNB. A CU-UP id or DU id identifies that node. Without both ids, it is the CU, the CU-CP or the
+    /// complete gNB.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     E2NodeGnb "GlobalE2node-gNB-ID" {
         gnb: GlobalGnbId [SelfCoded] "global-gNB-ID", "The base station.",
@@ -195,14 +196,14 @@ sequence! {
         cu_up_id: Option<u64> [Opt<PartId>] "gNB-CU-UP-ID", "CU-UP id, if the node is a CU-UP.",
         du_id: Option<u64> [Opt<PartId>] "gNB-DU-ID", "DU id, if the node is a DU.",
     }
-    /// An en-gNB or a node of one.
+    /// An en-gNB, or one node of a split en-gNB.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     E2NodeEnGnb "GlobalE2node-en-gNB-ID" {
         en_gnb: GlobalEnGnbId [SelfCoded] "global-en-gNB-ID", "The base station (`global-gNB-ID` in v1.01).",
         cu_up_id: Option<u64> [SinceV2<PartId>] "en-gNB-CU-UP-ID", "CU-UP id, if the node is a CU-UP; not in v1.01.",
         du_id: Option<u64> [SinceV2<PartId>] "en-gNB-DU-ID", "DU id, if the node is a DU; not in v1.01.",
     }
-    /// An ng-eNB or a node of one.
+    /// An ng-eNB, or one node of a split ng-eNB.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     E2NodeNgEnb "GlobalE2node-ng-eNB-ID" {
         ng_enb: GlobalNgEnbId [SelfCoded] "global-ng-eNB-ID", "The base station.",
@@ -216,7 +217,7 @@ sequence! {
     }
 }
 choice! {
-    /// An E2 node: a base station or a node of one.
+    /// An E2 node: a complete base station, or one node of a split base station.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     GlobalE2NodeId "GlobalE2node-ID" {
         Gnb(E2NodeGnb) [SelfCoded] "gNB", "5G standalone.",
@@ -243,8 +244,8 @@ impl GlobalE2NodeId {
         }
     }
 
-    /// Returns whether this node has a name: its complete identity as displayed, with or without its kind, or its
-    /// PLMN, which is the name of all nodes of a network.
+    /// Returns whether `name` selects this node. A name is the displayed identity, with or without the kind of node, or a PLMN. A PLMN
+    /// selects all nodes of the network.
     pub fn is_named(&self, name: &str) -> bool {
         let identity = self.to_string();
         let without_kind = identity.split_once(' ').map(|(_, rest)| rest);
@@ -311,7 +312,7 @@ sequence! {
 mod tests {
     use super::Plmn;
 
-    /// 310-410 is sent by OCUDU; the others are written by hand from the table in TS 36.413 §9.2.3.8.
+    /// Texts and encodings. OCUDU sends 310-410; the other encodings follow the table in TS 36.413 §9.2.3.8.
     const VECTORS: [(&str, [u8; 3]); 6] = [
         ("310.410", [0x13, 0x40, 0x01]),
         ("302.720", [0x03, 0x72, 0x02]),

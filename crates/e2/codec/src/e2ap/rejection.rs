@@ -131,7 +131,7 @@ impl Rejection {
     }
 }
 
-/// Identifiers in a message that may be invalid further on.
+/// Identifiers read from a message whose remainder may be invalid.
 #[derive(Default)]
 struct Keys {
     request_id: Option<RicRequestId>,

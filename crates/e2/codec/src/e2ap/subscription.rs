@@ -172,7 +172,7 @@ impl ActionToBeSetup {
     }
 }
 
-/// [`IntExt`] that can only be encoded in v3.01.
+/// Codec of an execution order: [`IntExt`] that only v3.01 can encode.
 #[derive(Debug)]
 pub struct ExecutionOrderV3;
 

@@ -38,7 +38,7 @@ impl Version {
         else {
             return None;
         };
-        // One extension bit and padding, the number of IEs, then the identifier of the first IE.
+        // Layout: one extension bit and padding, the number of IEs, then the identifier of the first IE.
         match body {
             [_, _, _, 0, 49, ..] => Some(Self::V2_03),
             [_, _, _, _, _, ..] => Some(Self::V1_01),

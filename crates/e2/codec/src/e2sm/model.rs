@@ -33,7 +33,7 @@ pub trait ServiceModel: Sync + 'static {
     /// Whether the model is offered and monitored by default, because known controllers support it. Some controllers
     /// abort on a function that they do not know.
     const CUSTOMARY: bool;
-    /// Whether it echoes controls, by which delays are measured and ranlab's programs recognise each other.
+    /// Whether functions of the model echo controls. ranlab measures delays with echoes and recognises its own programs by them.
     const ECHOES: bool = false;
 
     /// Event trigger definition.
@@ -63,8 +63,8 @@ pub trait ServiceModel: Sync + 'static {
         Ok(vec![Self::periodic(period)?])
     }
 
-    /// Adapts one of these triggers to a RAN function of `node` with this definition, if triggers name the node.
-    /// Returns `None` if the function does not support the trigger. A trigger from elsewhere is returned unchanged.
+    /// Adapts a trigger of [`triggers`](Self::triggers) to a RAN function of `node` with this definition, if the model's triggers name a
+    /// node. Returns `None` if the function does not support the trigger. Any other trigger is returned unchanged.
     fn at(
         encoding: Encoding,
         trigger: &Bytes,
@@ -152,11 +152,11 @@ pub trait ServiceModel: Sync + 'static {
         Ok(())
     }
 
-    /// Whether a RAN function with this definition offers what a control orders. A definition that cannot be decoded, or that
+    /// Checks whether a RAN function with this definition offers the contents of a control. A definition that cannot be decoded, or that
     /// lists nothing, passes.
     ///
     /// # Errors
-    /// [`SmError::NotOffered`] with what the function offers.
+    /// Fails with [`SmError::NotOffered`], which lists the items that the function offers.
     fn check_offered(
         definition: &Bytes,
         header: &Self::ControlHeader,
@@ -166,9 +166,9 @@ pub trait ServiceModel: Sync + 'static {
         Ok(())
     }
 
-    /// Returns the parameters that a control sets, in a canonical notation: two controls conflict if they share a
-    /// parameter. Empty for a model whose controls never conflict. Returns `None` for a control that cannot be read;
-    /// it conflicts with every other such control, because the opposite cannot be shown.
+    /// Returns the parameters that a control sets, in a canonical notation. Two controls conflict if they share a parameter. The list is
+    /// empty for a model whose controls never conflict. Returns `None` for a control that cannot be decoded; all such controls are treated
+    /// as conflicting with each other.
     fn control_targets(encoding: Encoding, header: &Bytes, message: &Bytes) -> Option<Vec<String>> {
         let _ = (encoding, header, message);
         Some(Vec::new())
@@ -192,8 +192,8 @@ pub trait ServiceModel: Sync + 'static {
     fn sample(seed: u64) -> (Self::Header, Self::Message);
 }
 
-/// A [`ServiceModel`] chosen at run time: it can be listed, named, displayed and recorded without its types. What only test
-/// equipment needs of it is in [`Inspect`](super::Inspect).
+/// A [`ServiceModel`] chosen at run time: it can be listed, named, displayed and recorded without its types. Operations that only test
+/// equipment needs are in [`Inspect`](super::Inspect).
 pub trait Model: Sync {
     /// [`ServiceModel::NAME`].
     fn name(&self) -> &'static str;
@@ -215,15 +215,15 @@ pub trait Model: Sync {
     fn customary(&self) -> bool;
     /// [`ServiceModel::ECHOES`].
     fn echoes(&self) -> bool;
-    /// Encodings of its messages, the default first.
+    /// Returns the encodings of the model's messages, the default first.
     fn encodings(&self) -> &'static [Encoding];
-    /// Default encoding.
+    /// Returns the default encoding.
     fn encoding(&self) -> Encoding {
         self.encodings().first().copied().unwrap_or(Encoding::Plain)
     }
     /// Returns the requested encoding if the model has it, otherwise the default one.
-    fn encoding_or(&self, asked: Option<Encoding>) -> Encoding {
-        asked.filter(|asked| self.encodings().contains(asked)).unwrap_or_else(|| self.encoding())
+    fn encoding_or(&self, requested: Option<Encoding>) -> Encoding {
+        requested.filter(|requested| self.encodings().contains(requested)).unwrap_or_else(|| self.encoding())
     }
     /// [`ServiceModel::offers`].
     fn offers(&self, definition: &Bytes) -> Result<Vec<Offer>, SmError>;
@@ -291,8 +291,8 @@ pub trait Model: Sync {
     /// Encodes header and message of a control from their values by names. Fails with [`SmError::Absent`] if the
     /// model has no control, or no names for it.
     fn control(&self, encoding: Encoding, header: Form, message: Form) -> Result<(Bytes, Bytes), SmError>;
-    /// As [`control`](Self::control), for a RAN function with this definition: fails with [`SmError::NotOffered`] if the
-    /// function does not offer it.
+    /// Encodes a control like [`control`](Self::control), for a RAN function with this definition. Fails with [`SmError::NotOffered`] if
+    /// the function does not offer the control.
     fn control_at(
         &self,
         encoding: Encoding,
@@ -474,9 +474,9 @@ impl<M: ServiceModel> Model for M {
     }
 }
 
-/// Completes a subscription for a RAN function of `node`. Its trigger is adapted by [`ServiceModel::at`], and actions
-/// without a definition get the one of [`ServiceModel::action`], if the model needs one. Unknown contents are left
-/// unchanged. Returns whether the function supports the trigger; if not, there is nothing to subscribe to.
+/// Completes a subscription for a RAN function of `node`. Its trigger is adapted by [`ServiceModel::at`], and actions without a definition
+/// get the one of [`ServiceModel::action`], if the model needs one. Unknown contents are left unchanged. Returns false if the function does
+/// not support the trigger; such a subscription must not be sent.
 pub fn complete(
     node: &GlobalE2NodeId,
     function: &RanFunctionItem,
@@ -496,7 +496,8 @@ pub fn complete(
     true
 }
 
-/// Returns the name of a model that only third-party nodes offer under this OID, and what it is not.
+/// Returns a name for a model of FlexRIC that ranlab does not implement under this OID, with the ranlab model that it must not be confused
+/// with.
 pub fn third_party(oid: &str) -> Option<&'static str> {
     match oid {
         "0.0.0.0.0.0.0.0.1.145.0" => Some("FlexRIC's SLICE (not ranlab's slice)"),

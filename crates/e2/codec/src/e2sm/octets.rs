@@ -80,12 +80,12 @@ pub enum SmError {
         allowed: &'static [Encoding],
     },
     /// An indication that can only partly be converted to rows, and the reason: an error of the sender.
-    #[error("left out: {0}")]
+    #[error("part of the indication is left out: {0}")]
     LeftOut(String),
     /// A control that no base station can execute: an error of the caller.
     #[error("{0}")]
     Order(String),
-    /// A control that the node's RAN function definition does not list: the caller's fault.
+    /// A control that the node's RAN function definition does not list: an error of the caller.
     #[error("the base station does not offer {what}; it offers {offered}")]
     NotOffered {
         /// Requested item.
@@ -94,7 +94,7 @@ pub enum SmError {
         offered: String,
     },
     /// The octet string must be empty: an error of the sender.
-    #[error("{have} bytes where the service model has none")]
+    #[error("the octet string has {have} bytes; the service model requires it to be empty")]
     NotEmpty {
         /// Number of received bytes.
         have: usize,
@@ -105,9 +105,9 @@ pub enum SmError {
     /// The values by names are invalid: an error of the caller.
     #[error("{fault}{}{field}", if field.is_empty() { "" } else { " in " })]
     Form {
-        /// Fault.
+        /// Kind of the error.
         fault: DecodeFault,
-        /// Component with the fault.
+        /// Component with the error.
         field: &'static str,
     },
     /// The report period is out of range: an error of the caller.

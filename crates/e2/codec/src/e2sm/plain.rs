@@ -23,7 +23,8 @@ pub const SUFFIX_SIZE: usize = 8;
 /// The indication header as FlexRIC's agents send it: one `u32`, zero.
 pub const INDICATION_HEADER: [u8; 4] = [0; 4];
 
-/// Reason why bytes are not a plain payload, or do not fit. Unless documented otherwise it is an error of the sender.
+/// Reason why bytes are not a plain payload, or why an encoding does not fit a buffer. Unless documented otherwise it is an error of the
+/// sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlainError {
@@ -264,7 +265,7 @@ impl PlainOctets for Word {
     }
 }
 
-// Used with lists in any encoding.
+// These values are packed structs in every encoding of a statistics model.
 octets! {
     EventTrigger: Plain => Plain, Per => Plain, Flat => Plain;
     Word: Plain => Plain, Per => Plain, Flat => Plain;
@@ -275,7 +276,7 @@ fn fixed_u32(what: &'static str, bytes: &[u8]) -> Result<u32, PlainError> {
     Ok(u32::from_le_bytes(octets))
 }
 
-/// A field of an element: a little-endian number, or something that stands for one.
+/// A field of an element: a little-endian number, or a type that is encoded as such numbers.
 pub(crate) trait PlainField: Sized {
     /// Size of the field, in bytes.
     const SIZE: usize;

@@ -144,13 +144,13 @@ pub enum RowKey {
         /// Number of the queue.
         queue: u8,
     },
-    /// A subject that the keys above do not have, for a model of another crate.
+    /// Subject of another crate's model, for which no other key exists.
     Other {
         /// Kind of the subject: a word in lower case, such as `beam`.
         kind: &'static str,
         /// Number of the subject.
         number: u32,
-        /// Radio network temporary identifier of the UE that it belongs to, if it belongs to one.
+        /// Radio network temporary identifier of the UE to which the subject belongs, if any.
         rnti: Option<u32>,
     },
 }

@@ -91,7 +91,7 @@ impl FromStr for Coding {
     }
 }
 
-/// Reason for which bytes are not a valid PDU or ping in FlatBuffers: fault of the sender.
+/// Reason why bytes are not a valid PDU or ping in FlatBuffers: an error of the sender.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FlatError {
@@ -107,7 +107,7 @@ pub enum FlatError {
     #[error("not FlatBuffers of this schema: {0}")]
     Faulty(String),
     /// List too long.
-    #[error("a list of {have}; at most {limit} are allowed")]
+    #[error("a list has {have} elements; at most {limit} are allowed")]
     TooMany {
         /// Length of the list.
         have: usize,
@@ -115,7 +115,7 @@ pub enum FlatError {
         limit: usize,
     },
     /// String too long.
-    #[error("a string of {have} bytes; at most {limit} are allowed")]
+    #[error("a string has {have} bytes; at most {limit} are allowed")]
     TooLong {
         /// Length, bytes.
         have: usize,

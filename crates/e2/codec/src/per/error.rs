@@ -1,6 +1,6 @@
-//! Faults of a peer's bytes, and of a caller's values.
+//! Errors in received bytes, and errors in values to encode.
 
-/// Value that cannot be encoded: fault of the caller.
+/// Value that cannot be encoded: an error of the caller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodeError {
@@ -34,11 +34,11 @@ pub enum EncodeError {
     },
 }
 
-/// Bytes that are not a valid value of the expected type: fault of the peer.
+/// Bytes that are not a valid value of the expected type: an error of the peer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{fault} at byte {octet}{}{field}", if field.is_empty() { "" } else { " in " })]
 pub struct DecodeError {
-    /// Fault.
+    /// Kind of the error.
     pub fault: DecodeFault,
     /// Offset of the byte at which decoding stopped.
     pub octet: usize,
@@ -58,7 +58,7 @@ impl DecodeError {
     }
 }
 
-/// Fault of a [`DecodeError`].
+/// Kind of a [`DecodeError`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeFault {

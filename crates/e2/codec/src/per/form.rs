@@ -1,4 +1,4 @@
-//! Values with named components, as in JSON. They come from the same declarations as the encoding and the notation.
+//! Values with named components, as in JSON. The conversions are generated from the same declarations as the encoding and the notation.
 use super::{DecodeError, DecodeFault, Source};
 use crate::e2ap::Version;
 use bytes::Bytes;
@@ -76,8 +76,8 @@ enum Open {
 /// Decodes values from a [`Form`]. Components may be absent only if they are optional; an unknown component is an
 /// error.
 ///
-/// Its functions are cold. Every type has a decoder for this source, which must stay small: only requests by names
-/// use it.
+/// The functions of this source are marked as cold. Every type has a decoder for this source, but only requests with named values use it.
+/// The attribute keeps these decoders small.
 #[derive(Debug)]
 pub struct FormSource {
     /// Value for the next primitive.
@@ -470,8 +470,8 @@ mod tests {
             (changed("id", Some(Form::Text("1".into()))), "it must be a whole number in id"),
             (Form::Null, "an object"),
         ] {
-            let said = add(wrong).unwrap_err().to_string();
-            assert!(said.contains(words), "{said} / {words}");
+            let error = add(wrong).unwrap_err().to_string();
+            assert!(error.contains(words), "{error} / {words}");
         }
     }
 }

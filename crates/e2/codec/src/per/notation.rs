@@ -1,7 +1,8 @@
 //! ASN.1 value notation (X.680), for display and for comparison with other codecs.
 //!
-//! Its functions are cold and not generic, except for thin wrappers around the caller's closure: every message type has a `show`, and
-//! none is part of forwarding. The compiler then keeps them small and apart from hot code.
+//! The functions of this module are marked as cold. They are not generic, except for thin wrappers around the caller's closure. Every
+//! message type has a function `show`, which is never called while messages are forwarded. The compiler therefore keeps this code small and
+//! apart from hot code.
 use super::{Form, real};
 
 /// Indenting writer of ASN.1 value notation.

@@ -165,8 +165,8 @@ pub trait Source: Sized {
     }
 }
 
-/// Additions of SEQUENCEs, with the type's name, that are in the root in the modified text of FlexRIC 2.0 (E2SM-KPM
-/// 2.03). Others are still additions there, among them the bins of `MeasurementInfo-Action-Item`.
+/// Additions of SEQUENCEs, with the type's name, that are in the root in the modified text of FlexRIC 2.0 (E2SM-KPM 2.03). Other additions
+/// stay additions in that text, for example the bins of `MeasurementInfo-Action-Item`.
 pub const MERGED_COMPONENTS: [(&str, &str); 3] = [
     ("MeasurementCondUEidItem", "matchingUEidPerGP"),
     ("MeasurementCondItem", "binRangeDef"),

@@ -1,5 +1,5 @@
-//! Types and ranges of the attributes that controls write (TS 28.541 clause 4.4.1): base stations in the field end at a value of
-//! another JSON type.
+//! Types and ranges of the attributes that controls write (TS 28.541 clause 4.4.1). The types are checked here because existing base
+//! stations crash on a value of another JSON type.
 use serde_json::Value;
 
 use super::messages::PlmnId;
@@ -20,7 +20,7 @@ enum Type {
     Plmns,
 }
 
-/// Spellings of E2SM-CCC, then those of TS 28.541.
+/// Allowed texts in the spelling of E2SM-CCC, then in the spelling of TS 28.541.
 const ENERGY_SAVING_CONTROL: [&str; 4] =
     ["toBeEnergySaving", "toBeNotEnergySaving", "TO_BE_ENERGY_SAVING", "TO_BE_NOT_ENERGY_SAVING"];
 const ENERGY_SAVING_STATE: [&str; 4] =
@@ -62,10 +62,10 @@ const TYPES: &[(&str, &[(&str, Type)])] = &[
     ),
 ];
 
-/// Whether attributes that are to be written have the types of their structure; structures that are not known pass.
+/// Checks that attributes to be written have the types of their structure. Unknown structures pass.
 ///
 /// # Errors
-/// The attribute, its value and what is allowed.
+/// Returns a text with the attribute, its value and the allowed values.
 pub(super) fn check(structure: &str, attributes: &Attributes) -> Result<(), String> {
     if is_structure(structure, RRM_POLICY_RATIO) {
         return check_ratio(attributes);
@@ -82,7 +82,7 @@ pub(super) fn check(structure: &str, attributes: &Attributes) -> Result<(), Stri
 }
 
 impl Type {
-    /// Whether a value is of this type; else the value and what is allowed.
+    /// Checks that a value is of this type. The error is a text with the value and the allowed values.
     fn check(self, value: &Value) -> Result<(), String> {
         match self {
             Self::Integer(low, high) => match value.as_u64() {
@@ -106,10 +106,10 @@ impl Type {
 /// Attributes of [`RRM_POLICY_RATIO`] that are ratios, in rising order.
 const RATIOS: [&str; 3] = ["rRMPolicyDedicatedRatio", "rRMPolicyMinRatio", "rRMPolicyMaxRatio"];
 
-/// Whether the attributes of a policy have the types and the order of the schema; attributes may be missing.
+/// Checks that the attributes of a policy have the types and the order of the schema. Attributes may be missing.
 ///
 /// # Errors
-/// The attribute, its value and what is allowed.
+/// Returns a text with the attribute, its value and the allowed values.
 fn check_ratio(attributes: &Attributes) -> Result<(), String> {
     let Attributes(members) = attributes;
     let mut ratios = Vec::new();
@@ -149,7 +149,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn values_of_another_type_are_refused_by_name() {
+    fn error_names_attribute_of_wrong_type() {
         let member =
             |sst: Value| json!([{ "plmnId": { "mcc": "505", "mnc": "01" }, "snssai": { "sst": sst } }]);
         for (structure, attribute, value, allowed) in [

@@ -92,7 +92,7 @@ impl FunctionDefinition {
         offers
     }
 
-    /// Cells that list a structure.
+    /// Returns the cells that list a structure.
     pub fn cells_with(&self, structure: &str) -> Vec<CellId> {
         let lists =
             |cell: &&DescribedCell| cell.structures.iter().any(|it| super::is_structure(&it.name, structure));

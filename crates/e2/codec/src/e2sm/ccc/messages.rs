@@ -380,7 +380,7 @@ pub struct ControlHeader {
 }
 
 impl ControlHeader {
-    /// The header of a control of this style.
+    /// Returns the header of a control of this style.
     pub const fn of_style(style: i64) -> Self {
         Self { format: ControlStyleHeader { style } }
     }

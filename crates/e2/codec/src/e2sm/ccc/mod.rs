@@ -62,7 +62,7 @@ impl ServiceModel for Ccc {
     const OID: &'static str = OID;
     const OTHER_OIDS: &'static [&'static str] = &OTHER_OIDS;
     const DEFAULT_FUNCTION_ID: u16 = DEFAULT_FUNCTION_ID;
-    /// The name only; a base station adds its cells and their structures.
+    /// Definition with the name only; a base station adds its cells and their structures.
     const DEFINITION: &'static [u8] = br#"{"ranFunctionName":{"ranFunctionShortName":"ORAN-E2SM-CCC","ranFunctionServiceModelOID":"1.3.6.1.4.1.53148.1.6.2.4","ranFunctionDescription":"Cell Configuration and Control"}}"#;
     const REVISION: u16 = 0;
     const CUSTOMARY: bool = false;
@@ -177,7 +177,7 @@ impl ServiceModel for Ccc {
     }
 }
 
-/// All structures that a control writes, of the node and of cells.
+/// Returns all structures that a control writes, both of the node and of cells.
 fn writes(control: &ControlMessage) -> Vec<&Write> {
     match &control.format {
         ControlFormat::Node { structures } => structures.iter().collect(),

@@ -11,7 +11,7 @@ pub const RRM_POLICY_RATIO: &str = "O-RRMPolicyRatio";
 pub const NR_CELL_DU: &str = "O-NRCellDU";
 /// Name of the structure for a bandwidth part.
 pub const BWP: &str = "O-BWP";
-/// The structure of a cell's energy saving, centralized.
+/// Name of the structure for the centralized energy saving of a cell.
 pub const CES: &str = "O-CESManagementFunction";
 /// Name of the structure for the DU of a base station.
 pub const GNB_DU: &str = "O-GNBDUFunction";
@@ -158,11 +158,11 @@ pub struct NrCellDu {
     pub administrative_state: String,
     /// `IDLE`, `INACTIVE` or `ACTIVE`.
     pub cell_state: String,
-    /// PLMNs and slices that it serves.
+    /// PLMNs and slices that the cell serves.
     pub plmn_info_list: Vec<PlmnInfo>,
 }
 
-/// [`CES`], as far as a radio model knows it.
+/// [`CES`], with the attributes that a radio model has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CesManagement {

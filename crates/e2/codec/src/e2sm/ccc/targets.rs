@@ -4,8 +4,8 @@ use bytes::Bytes;
 use super::{CellId, ControlFormat, ControlMessage, Write};
 use crate::e2sm::{Encoding, Octets};
 
-/// Returns the attributes of a configuration, by structure, of the node or of a cell; spellings of structure
-/// names differ only in case.
+/// Returns a text for each attribute that a control writes, with the node or cell and the structure. Structure names are written in lower
+/// case, because their spellings differ only in case.
 pub(super) fn control_targets(encoding: Encoding, message: &Bytes) -> Option<Vec<String>> {
     let message = ControlMessage::decode_as(encoding, message).ok()?;
     let of = |place: &str, writes: &[Write]| -> Vec<String> {
@@ -25,7 +25,7 @@ pub(super) fn control_targets(encoding: Encoding, message: &Bytes) -> Option<Vec
             cells.iter().flat_map(|it| of(&place(&it.cell), &it.structures)).collect()
         }
     };
-    // A configuration without named attributes may still set something.
+    // A control without named attributes may still set something, so its targets are unknown.
     (!targets.is_empty()).then_some(targets)
 }
 

@@ -1,8 +1,8 @@
 //! CELL: the load of a base station's cells, a statistics model of ranlab. No other implementation knows it, so it
 //! must be selected explicitly.
 //!
-//! It has the format of FlexRIC's models: event trigger, indication header and list of elements as in
-//! [`plain`](super::plain), with a [`CellLoad`] each. "Aggregated" counters start with the cell.
+//! It has the format of FlexRIC's models: event trigger, indication header and list of elements as in [`plain`](super::plain), with a
+//! [`CellLoad`] each. "Aggregated" counters are zero when the cell starts.
 
 use std::convert::Infallible;
 

@@ -1,4 +1,4 @@
-//! One UE from the identities by which the nodes of a base station name it: CU-CP, CU-UPs and DUs have different ones.
+//! Joins the identities of a UE. CU-CP, CU-UPs and DUs of a base station name the same UE by different identities.
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -10,14 +10,14 @@ use crate::e2ap::GlobalE2NodeId;
 pub struct JoinedUe {
     /// Base station: the node's identity without CU-UP and DU.
     pub base_station: GlobalE2NodeId,
-    /// Numbers of all its identities. [`Display`](fmt::Display) writes them as reports do.
+    /// Numbers of all identities of the UE. [`Display`](fmt::Display) writes them in the format of reports.
     pub numbers: UeNumbers,
     /// Identity at each node, as its reports have it (`f1ap=1 ran=7`).
     pub nodes: BTreeMap<GlobalE2NodeId, String>,
 }
 
 impl JoinedUe {
-    /// The number by which people name it: its first F1AP id, else the first number that it has.
+    /// Returns the number shown for the UE: its first F1AP id, otherwise its first other number.
     pub fn number(&self) -> u32 {
         let UeNumbers { amf, f1ap, e1ap, w1ap, mme, ran, .. } = &self.numbers;
         let short = f1ap.first().copied().or(*w1ap).or_else(|| e1ap.first().copied()).or(*mme);
@@ -27,7 +27,7 @@ impl JoinedUe {
 }
 
 impl fmt::Display for UeNumbers {
-    /// As [`UeId::ids`](super::UeId::ids): `f1ap=10 ran=7 amf=206966894641 e1ap=3 guami=505.01/96/0/0`.
+    /// Writes the numbers in the format of [`UeId::ids`](super::UeId::ids): `f1ap=10 ran=7 amf=206966894641 e1ap=3 guami=505.01/96/0/0`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { amf, guami, f1ap, e1ap, w1ap, mme, ran } = self;
         let mut parts: Vec<String> = f1ap.iter().map(|id| format!("f1ap={id}")).collect();
@@ -55,7 +55,8 @@ enum Key {
 }
 
 impl Key {
-    /// Whether all nodes of a base station mean the same UE by it. CUs may give an F1AP or E1AP id once for each DU or CU-UP.
+    /// Returns whether the number identifies the same UE at all nodes of a base station. F1AP and E1AP ids do not: a CU may assign the same
+    /// id once per DU or CU-UP.
     const fn is_strong(self) -> bool {
         matches!(self, Self::Core(..) | Self::Ran(_) | Self::Mme(_))
     }
@@ -79,7 +80,7 @@ struct Identity {
     numbers: UeNumbers,
 }
 
-/// Identities that reports of some moment contain, joined to UEs.
+/// Joins the identities in reports of about the same time to UEs.
 #[derive(Debug, Default)]
 pub struct UeJoin {
     seen: BTreeSet<(GlobalE2NodeId, String)>,
@@ -94,7 +95,7 @@ impl UeJoin {
         if text.is_empty() || self.seen.contains(&entry) {
             return;
         }
-        // Numbers of other interfaces are not used.
+        // Numbers of the interfaces Xn, X2 and S1 (GUMMEI) are not used.
         let is_foreign = |part: &&str| ["xnap=", "x2ap", "gummei="].iter().any(|it| part.starts_with(it));
         let known: Vec<&str> = text.split(' ').filter(|part| !is_foreign(part)).collect();
         let Ok(numbers) = known.join(" ").parse::<UeNumbers>() else { return };
@@ -106,7 +107,7 @@ impl UeJoin {
         self.identities.push(Identity { node: *node, text: text.to_owned(), numbers });
     }
 
-    /// The UEs, by base station and number.
+    /// Returns the joined UEs, sorted by base station and number.
     pub fn ues(&self) -> Vec<JoinedUe> {
         let mut groups = Groups::new(self.identities.len());
         for strong in [true, false] {
@@ -121,7 +122,7 @@ impl UeJoin {
         ues
     }
 
-    /// Whether two nodes of one kind, two DUs for example, mean different UEs by one number.
+    /// Returns whether two nodes of one kind, for example two DUs, use the same number for different UEs.
     fn is_ambiguous(&self, groups: &Groups, same: &[usize]) -> bool {
         let mut of_kinds: BTreeMap<(bool, bool), BTreeSet<usize>> = BTreeMap::new();
         for index in same {
@@ -131,7 +132,7 @@ impl UeJoin {
         of_kinds.values().any(|of_kind| of_kind.len() > 1)
     }
 
-    /// Joins identities that have a number in common, unless others of their numbers differ.
+    /// Joins identities that share a number, unless their strong numbers differ.
     fn unite(&self, groups: &mut Groups, same: &[usize]) {
         let Some((first, rest)) = same.split_first() else { return };
         for other in rest {
@@ -143,7 +144,7 @@ impl UeJoin {
         }
     }
 
-    /// Whether no strong number of two groups differs.
+    /// Returns whether no strong number differs between two groups.
     fn agree(&self, a: &[usize], b: &[usize]) -> bool {
         let strong = |members: &[usize]| -> Vec<Key> {
             let keys = members.iter().flat_map(|index| Key::from_numbers(&self.identities[*index].numbers));
@@ -157,7 +158,7 @@ impl UeJoin {
         !strong(a).iter().any(differs)
     }
 
-    /// The UE of a group; `None` for an empty one.
+    /// Returns the UE of a group, or `None` for an empty group.
     fn ue(&self, members: &[usize]) -> Option<JoinedUe> {
         let base_station = self.identities[*members.first()?].node.base_station();
         let mut numbers = UeNumbers::default();
@@ -214,7 +215,7 @@ mod tests {
         }
     }
 
-    /// CU-UP and DU of a gNB in parts.
+    /// CU-UP id and DU id of one node of a split gNB.
     type Units = (Option<u64>, Option<u64>);
 
     const CU_CP: Units = (None, None);
@@ -222,7 +223,7 @@ mod tests {
     const DU_1: Units = (None, Some(1));
     const DU_2: Units = (None, Some(2));
 
-    /// UEs as numbers of nodes, from identities at nodes.
+    /// Joins identities at nodes. Returns the number of each UE and the number of its nodes.
     fn joined(identities: &[(Units, &str)]) -> Vec<(u32, usize)> {
         let mut join = UeJoin::default();
         for ((cu_up, du), text) in identities {
@@ -232,22 +233,22 @@ mod tests {
     }
 
     #[test]
-    fn identities_of_one_ue_at_cu_cp_cu_up_and_du_are_one_ue() {
+    fn identities_at_cu_cp_cu_up_and_du_join_to_one_ue() {
         let core = "f1ap=3 amf=1099511627000 e1ap=9 guami=505.01/1/1/0";
         assert_eq!(joined(&[(CU_CP, core), (CU_UP, "e1ap=9"), (DU_1, "f1ap=3")]), [(3, 3)]);
-        // Without the CU-CP nothing identifies the other two as one UE.
+        // Without the CU-CP's identity, the other two have no number in common.
         assert_eq!(joined(&[(CU_UP, "e1ap=9"), (DU_1, "f1ap=3")]), [(3, 1), (9, 1)]);
-        // Or the RAN's own number does.
+        // A common RAN UE ID joins them even without the CU-CP's identity.
         assert_eq!(joined(&[(CU_UP, "e1ap=9 ran=5"), (DU_1, "f1ap=3 ran=5")]), [(3, 2)]);
     }
 
     #[test]
-    fn ues_that_differ_in_a_number_stay_two() {
+    fn ues_with_different_numbers_are_not_joined() {
         let first = "f1ap=3 amf=1 guami=505.01/1/1/0";
         for second in ["f1ap=3 amf=2 guami=505.01/1/1/0", "f1ap=3 amf=4294967297 guami=505.01/1/1/0"] {
             assert_eq!(joined(&[(CU_CP, first), (CU_CP, second)]).len(), 2, "{second}");
         }
-        // The number of another AMF is another number.
+        // Equal AMF UE ids from different AMFs are different numbers.
         let other_amf = "amf=1 guami=505.01/1/1/1";
         assert_eq!(joined(&[(CU_CP, first), (CU_CP, other_amf)]).len(), 2);
     }
@@ -256,7 +257,7 @@ mod tests {
     fn number_used_by_two_dus_does_not_join_ues() {
         let core = "f1ap=3 amf=1 guami=505.01/1/1/0";
         assert_eq!(joined(&[(CU_CP, core), (DU_1, "f1ap=3"), (DU_2, "f1ap=3")]).len(), 3);
-        // A UE with two DUs: the RAN's number identifies it as one.
+        // A UE served by two DUs is joined by its RAN UE ID.
         let both = "f1ap=3 f1ap=4 ran=8 amf=1 guami=505.01/1/1/0";
         assert_eq!(joined(&[(CU_CP, both), (DU_1, "f1ap=3 ran=8"), (DU_2, "f1ap=4 ran=8")]), [(3, 3)]);
     }

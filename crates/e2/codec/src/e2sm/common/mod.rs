@@ -80,7 +80,7 @@ impl Codec<Snssai> for SnssaiCodec {
     }
 }
 
-/// Defines an extensible SEQUENCE of one component, which is the value itself in Rust.
+/// Defines an extensible SEQUENCE of one component. In Rust, the value of that component is used directly.
 macro_rules! sole_component {
     ($($name:ident $asn:literal $t:ty [$c:ty];)+) => { $(
         #[doc = concat!("SEQUENCE with the sole component `", $asn, "`.")]
@@ -110,7 +110,7 @@ macro_rules! sole_component {
 }
 pub(super) use sole_component;
 
-/// Defines an extensible SEQUENCE of one OPTIONAL component, which is an `Option` in Rust.
+/// Defines an extensible SEQUENCE of one OPTIONAL component. In Rust, it is an `Option` of that component.
 macro_rules! sole_optional {
     ($($name:ident $asn:literal $t:ty [$c:ty];)+) => { $(
         #[doc = concat!("SEQUENCE with the sole and optional component `", $asn, "`.")]

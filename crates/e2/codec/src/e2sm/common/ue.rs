@@ -198,9 +198,9 @@ impl UeId {
         Ids(self)
     }
 
-    /// Returns whether a control with UE `order` refers to the UE `self` of a node: all common identifiers are equal,
-    /// and there is at least one. An identifier that only one of them has is ignored, and so is the AMF of an order
-    /// whose region, set and pointer are 0: xApps that do not know it write that (oran-sc-ric).
+    /// Returns whether a control with the identity `order` refers to this UE. The two identities must have at least one identifier in
+    /// common, and all common identifiers must be equal. An AMF in `order` with region, set and pointer 0 is ignored: xApps that do not
+    /// know the AMF write these zeros (oran-sc-ric).
     pub fn is_meant_by(&self, order: &Self) -> bool {
         let own = self.parts();
         let order_parts = order.parts();

@@ -84,7 +84,7 @@ impl ServiceModel for Hw {
     }
 
     fn sample(seed: u64) -> ((), Ping) {
-        // Valid values exist for its constraints.
+        // The default is never used, because the constraints allow values.
         ((), sample(seed).unwrap_or_default())
     }
 }
@@ -150,7 +150,7 @@ sequence! {
     }
     /// Action definition of a policy: pings with a payload above the threshold are handled differently.
     ///
-    /// It applies to the pings of all controllers while the subscription exists. Smaller pings are echoed as usual.
+    /// The policy applies to the pings of all controllers while its subscription exists. Smaller pings are echoed as usual.
     #[derive(Copy, Eq, Hash)]
     HwPolicy "HwPolicy" {
         threshold: u32 [Int<0, { u32::MAX as u64 }>] "threshold", "Payload size in bytes; a ping with exactly this size does not exceed it.",
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn ping_by_names_equals_ping() {
+    fn ping_from_named_values_equals_ping() {
         use crate::e2sm::Octets;
         for payload in [&b""[..], b"x", &[0x5a; 1_500]] {
             let ping = Ping { seq: 7, t_send_ns: u64::MAX, payload: Bytes::copy_from_slice(payload) };
@@ -199,7 +199,7 @@ mod tests {
             ("tSendNs".to_owned(), Form::Integer(0)),
             ("payload".to_owned(), Form::Text("abc".to_owned())),
         ]);
-        let said = Ping::from_form(odd).unwrap_err().to_string();
-        assert!(said.contains("in payload"), "{said}");
+        let error = Ping::from_form(odd).unwrap_err().to_string();
+        assert!(error.contains("in payload"), "{error}");
     }
 }

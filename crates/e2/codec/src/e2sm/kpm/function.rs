@@ -86,8 +86,8 @@ impl FunctionDescription {
         }
     }
 
-    /// Returns an action for all that the node can report at once: for each UE that passes `test` (style 4), else for
-    /// the node (style 1). Returns `None` if it offers neither.
+    /// Returns an action that reports all measurements of a style: of each UE that passes `test` (style 4), otherwise of the node (style
+    /// 1). Returns `None` if the function offers neither style.
     pub fn everything(&self, test: Test, granularity_ms: u32) -> Option<ActionDefinition> {
         let styles = self.reports.as_deref().unwrap_or_default();
         let of = |number| styles.iter().find(|style| style.action_format == number);

@@ -157,7 +157,7 @@ sequence! {
         bins: BinRanges [SelfCoded] "binRangeDef", "Bins of a distribution.",
     }
 }
-/// Codec of [`Matching`]: in KPM 2.00 the condition alone.
+/// Codec of [`Matching`]. KPM 2.00 encodes only the condition, without the SEQUENCE around it.
 #[derive(Debug)]
 pub(super) struct Condition;
 
@@ -221,7 +221,7 @@ impl Test {
         }
     }
 
-    /// Returns the slice that [`slice`](Self::slice) tests, or `None` for another test. A number counts as an SST.
+    /// Returns the slice for which this is the test of [`slice`](Self::slice), or `None` for any other test. A number counts as an SST.
     pub fn wants_slice(&self) -> Option<Snssai> {
         if self.of != TestType::Snssai(()) || self.expression.is_some_and(|e| e != TestExpression::Equal) {
             return None;

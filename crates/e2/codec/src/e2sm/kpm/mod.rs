@@ -61,8 +61,7 @@ impl ServiceModel for Kpm {
     const OID: &'static str = OID;
     const OTHER_OIDS: &'static [&'static str] = &[OID_V3];
     const DEFAULT_FUNCTION_ID: u16 = DEFAULT_FUNCTION_ID;
-    /// [`FunctionDescription::new`] the measurements of ranlab's base stations ([`UE_MEASUREMENTS`],
-    /// [`NODE_MEASUREMENTS`]).
+    /// Encoded [`FunctionDescription::new`] with the measurements of ranlab's base stations ([`UE_MEASUREMENTS`], [`NODE_MEASUREMENTS`]).
     const DEFINITION: &'static [u8] = include_bytes!("definition.per");
     const REVISION: u16 = 0;
     const CUSTOMARY: bool = false;
@@ -106,8 +105,7 @@ impl ServiceModel for Kpm {
         Self::tabulate_in(&Context::default(), header, message, table);
     }
 
-    /// Measurements that a message does not name are those of the subscription; identifiers are those of the
-    /// definition.
+    /// A message without measurement names has the measurements of the subscription. Measurement ids refer to the definition.
     fn tabulate_in(
         context: &Context,
         header: &IndicationHeader,
@@ -178,7 +176,7 @@ impl ServiceModel for Kpm {
     }
 
     fn sample(seed: u64) -> (IndicationHeader, IndicationMessage) {
-        // Valid values exist for its constraints.
+        // The fallback is never used, because the constraints allow values.
         let header = IndicationHeader::sample(seed).unwrap_or_else(|_| TimeStamp::V3(seed).into());
         let report = || Report { records: Vec::new(), infos: None, granularity_ms: None };
         let message = sample(seed).unwrap_or_else(|_| MessageFormat::Node(report()).into());

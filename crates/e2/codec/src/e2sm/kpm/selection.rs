@@ -84,7 +84,7 @@ pub enum SelectionError {
         given: usize,
     },
     /// The UE lacks the identifier that the node uses.
-    #[error("{node} calls UEs by a number that is missing")]
+    #[error("the UE lacks the identifier that {node} uses")]
     UeNumber {
         /// The node.
         node: Box<GlobalE2NodeId>,
@@ -164,11 +164,11 @@ impl Selection {
         for (style, names) in self.styles(&peer)? {
             let groups = match style.action_format {
                 _ if ours => vec![&names[..]],
-                // OCUDU's CU-UP leaves out the value of DRB.PdcpReordDelayUl if nothing was reordered; the others of the
-                // report then have no name.
+                // OCUDU's CU-UP omits the value of DRB.PdcpReordDelayUl if nothing was reordered. The other values of the same report could
+                // then not be assigned to measurements.
                 NODE if node.part_ids().0.is_some() => names.chunks(1).collect(),
                 NODE | ONE_UE => vec![&names[..]],
-                // OCUDU and srsRAN report only the first measurement of such an action.
+                // OCUDU and srsRAN report only the first measurement of a conditional action.
                 CONDITIONAL => names.chunks(1).collect(),
                 _ => split(&names),
             };
@@ -180,11 +180,11 @@ impl Selection {
         Ok(actions)
     }
 
-    /// As [`actions`](Self::actions), for those selected measurements that the node offers. CU-CP, CU-UP and DU of one
-    /// base station offer different ones. Also returns the reason why others are left out.
+    /// Returns actions like [`actions`](Self::actions), but only for the selected measurements that the node offers. CU-CP, CU-UP and DU of
+    /// one base station offer different measurements. Also returns an error that names the omitted measurements, if any.
     ///
     /// # Errors
-    /// Returns an error if the node offers none of the measurements, or as [`actions`](Self::actions).
+    /// Returns an error if the node offers none of the measurements, or for the reasons of [`actions`](Self::actions).
     pub fn actions_offered(
         &self,
         node: &GlobalE2NodeId,
@@ -201,7 +201,7 @@ impl Selection {
                     missing.push(name);
                     let name = missing.join(", ");
                     let fault = SelectionError::Measurement { node, name, style, offered };
-                    // An empty selection would select everything.
+                    // An empty selection would select all measurements.
                     if selection.measurements.is_empty() {
                         return Err(fault);
                     }
@@ -530,7 +530,7 @@ mod tests {
     }
 
     #[test]
-    fn offered_measurements_are_taken_without_the_others() {
+    fn selection_skips_measurements_not_offered() {
         let offered = |names: &[&str]| chosen(names).actions_offered(&node(), &theirs(), 1_000);
         let (actions, left_out) = offered(&["RRC.ConnMean", "DRB.UEThpDl", "DRB.Nothing"]).unwrap();
         assert_eq!(actions.iter().map(|it| infos(&it.format)).collect::<Vec<_>>(), [["DRB.UEThpDl"]]);
@@ -544,7 +544,7 @@ mod tests {
     }
 
     #[test]
-    fn unavailable_measurements_are_refused_by_name() {
+    fn error_names_unavailable_measurement() {
         let fails = |selection: &Selection| selection.actions(&node(), &theirs(), 1_000).unwrap_err();
         let unknown = fails(&chosen(&["DRB.Nothing"]));
         assert!(matches!(&unknown, SelectionError::Measurement { name, .. } if name == "DRB.Nothing"));

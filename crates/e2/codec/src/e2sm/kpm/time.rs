@@ -74,7 +74,7 @@ struct Settled;
 /// Writes a header in the version of its timestamp.
 fn write(header: &IndicationHeader, w: &mut Writer) -> Result<(), EncodeError> {
     let texts = [&header.file_format, &header.sender, &header.sender_type, &header.vendor];
-    // No additions to the header, to its format (the first one), and to the contents of that.
+    // Three extension or index bits, all zero: no additions to the header, format 1, no additions to its contents.
     w.bits(0, 3);
     texts.iter().for_each(|text| w.bit(text.is_some()));
     match header.start {

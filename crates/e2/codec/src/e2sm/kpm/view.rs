@@ -190,7 +190,7 @@ impl ReportsView {
             let ue = UeId::decode(r)?;
             view.report(r, Some(ue), &mut known)?;
             if view.reports.len() == 1 {
-                // The others have as many values, usually.
+                // The other UEs usually have as many values as the first one.
                 view.values.reserve((expected * view.values.len()).min(r.remaining()));
             }
             skip_additions(r, extended)?;

@@ -51,6 +51,8 @@ pub(super) struct List<'a> {
 }
 
 impl<'a> List<'a> {
+    /// Checks all offsets of a message.
+    ///
     /// # Errors
     /// Fails if an offset, size or count exceeds the data.
     pub(super) fn new(octets: &'a [u8], element_size: usize) -> Result<Self, FlatError> {

@@ -24,13 +24,13 @@ pub const ENCODINGS: [Encoding; 3] = [Encoding::Plain, Encoding::Per, Encoding::
 
 /// An element of a statistics model's list.
 pub trait Element: PlainElement {
-    /// Appends its fields in aligned PER.
+    /// Appends the fields of the element in aligned PER.
     ///
     /// # Errors
     /// Never fails for the existing fields; the engine's signature allows it.
     fn put_per(&self, to: &mut Writer) -> Result<(), EncodeError>;
 
-    /// Reads its fields in aligned PER.
+    /// Reads the fields of an element in aligned PER.
     ///
     /// # Errors
     /// Fails if the data ends too early.

@@ -124,7 +124,7 @@ impl ServiceModel for Ni {
             direction: Direction::Incoming,
             time: None,
         };
-        // Valid values exist for its constraints.
+        // The fallback is never used, because the constraints allow values.
         let IndicationHeader::Message(header) = sample(seed).unwrap_or(IndicationHeader::Message(anywhere));
         let interface = message.map_or(header.interface, |it| it.interface);
         let octets = message.and_then(|it| it.to_octets().ok());

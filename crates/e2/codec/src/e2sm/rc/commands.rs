@@ -47,7 +47,7 @@ pub enum OrderFault {
         value: u8,
     },
     /// The minimum exceeds the maximum.
-    #[error("slice {slice}: at most {max} %, at least {min} %; the minimum must not exceed the maximum")]
+    #[error("slice {slice}: the minimum of {min} % exceeds the maximum of {max} %")]
     MinAboveMax {
         /// Slice.
         slice: Snssai,
@@ -58,7 +58,7 @@ pub enum OrderFault {
     },
     /// The dedicated share exceeds the minimum, of which it is a part.
     #[error(
-        "slice {slice}: {dedicated} % dedicated, at least {min} %; the dedicated ratio must not exceed the minimum"
+        "slice {slice}: the dedicated ratio of {dedicated} % exceeds the minimum of {min} %"
     )]
     DedicatedAboveMin {
         /// Slice.
@@ -73,7 +73,7 @@ pub enum OrderFault {
     Sum {
         /// `minimum` or `dedicated`.
         what: &'static str,
-        /// Their sum, in %.
+        /// Sum of the ratios of all slices, in %.
         sum: u32,
     },
     /// A slice has two quotas.
@@ -109,7 +109,7 @@ impl SliceQuota {
         self.plmn == other.plmn && self.slice == other.slice
     }
 
-    /// Checks the order of the ratios: dedicated, minimum, maximum, 100 % (TS 28.541 §4.4.1).
+    /// Checks that dedicated, minimum and maximum ratio are in this order and at most 100 % (TS 28.541 §4.4.1).
     ///
     /// # Errors
     /// Returns the first contradiction.
@@ -150,8 +150,8 @@ impl SliceQuota {
         Ok(())
     }
 
-    /// Returns the quotas after an order: those of the order for its slices, and the previous ones for others;
-    /// without [free](Self::is_free) ones.
+    /// Returns the quotas after an order. The order replaces the quotas of its slices; other slices keep their previous quotas. Quotas that
+    /// are [free](Self::is_free) are removed.
     pub fn merge(quotas: &[Self], order: &[Self]) -> Vec<Self> {
         let kept = quotas.iter().filter(|it| !order.iter().any(|other| other.is_of_same_slice(it)));
         kept.chain(order).filter(|it| !it.is_free()).copied().collect()
@@ -355,7 +355,8 @@ fn array<const N: usize>(parameters: &[Parameter], id: u32) -> Result<[u8; N], N
     <[u8; N]>::try_from(&octets_of(parameters, id)?[..]).map_err(|_| NotAnOrder::Missing(id))
 }
 
-/// Each element of the list is a policy, with or without a structure 2; each member of its list has ratios.
+/// Decodes slice quotas. Each element of the list is a policy, with or without the structure 2 around it. A policy has ratios and a list of
+/// slices.
 fn quotas(parameters: &[Parameter]) -> Result<Vec<SliceQuota>, NotAnOrder> {
     let Some(ParameterValue::List(policies)) = find(parameters, 1).map(|it| &it.value) else {
         return Err(NotAnOrder::Missing(1));
@@ -387,7 +388,7 @@ pub(super) fn target(parameters: &[Parameter]) -> Result<NrCgi, NotAnOrder> {
     cell(octets_of(parameters, 4)?)
 }
 
-/// An NR CGI in a form. A cell identity of more than 36 bits has no encoding: the result is empty.
+/// Encodes an NR CGI in a form. The result is empty for a cell identity of more than 36 bits, which has no encoding.
 fn cell_bytes(cgi: &NrCgi, form: CellForm) -> Vec<u8> {
     let NrCgi { plmn, cell } = cgi;
     let mut bytes = Vec::new();

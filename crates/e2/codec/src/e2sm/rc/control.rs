@@ -119,7 +119,7 @@ impl From<Vec<Parameter>> for ControlMessage {
 }
 
 impl ControlOutcome {
-    /// Returns the texts among the values, which are a base station's reason of a refusal, or `None` without a text.
+    /// Returns the texts among the values: the reason why a base station refused the control. Returns `None` without a text.
     pub fn sentence(&self) -> Option<String> {
         let OutcomeFormat::Values(values) = &self.format else { return None };
         let text =

@@ -207,7 +207,7 @@ impl FunctionDefinition {
             policies: Some(policy_styles()),
             ..controls
         };
-        // A handover may respond to an insert.
+        // A handover control may respond to an insert, so its style has a call process id.
         let answers = definition.controls.iter_mut().flatten().filter(|it| it.style == MOBILITY_REQUEST);
         answers.for_each(|style| style.call_process_format = Some(1));
         definition
@@ -270,7 +270,8 @@ fn insert_styles() -> Vec<InsertStyle> {
     }]
 }
 
-/// Returns the controls as policies: quotas while UEs connect and leave, handovers when one is prepared.
+/// Returns the policy styles, which have the actions of the controls. Quotas apply when a UE connects or leaves; handovers apply when a
+/// handover is prepared.
 fn policy_styles() -> Vec<PolicyStyle> {
     // The names are short, because FlexRIC accepts a definition of at most 1,023 bytes.
     let style = |(style, _, id, _, parameters): &Offered<'_>| PolicyStyle {

@@ -18,7 +18,7 @@ impl ServiceModel for Rc {
     const NAME: &'static str = "rc";
     const OID: &'static str = OID;
     const DEFAULT_FUNCTION_ID: u16 = DEFAULT_FUNCTION_ID;
-    /// [`FunctionDefinition::of_station`] of a base station with known RRC states.
+    /// Encoded [`FunctionDefinition::of_station`] of a base station that knows the RRC states of its UEs.
     const DEFINITION: &'static [u8] = include_bytes!("definition.per");
     const REVISION: u16 = 1;
     const CUSTOMARY: bool = false;
@@ -84,7 +84,7 @@ impl ServiceModel for Rc {
             Err(fault @ commands::NotAnOrder::OutOfRange { .. }) => {
                 return Err(SmError::Order(fault.to_string()));
             }
-            // Ignores other styles and parameters of another dialect.
+            // Other styles, and parameters of another dialect, cannot be checked and pass.
             Err(_) => return Ok(()),
         };
         order.check().map_err(|fault| SmError::Order(fault.to_string()))
@@ -121,7 +121,7 @@ impl ServiceModel for Rc {
     }
 
     fn sample(seed: u64) -> (IndicationHeader, IndicationMessage) {
-        // Valid values exist for its constraints.
+        // The fallback is never used, because the constraints allow values.
         let report = IndicationHeaderFormat::Report(ReportHeader { condition: None });
         let header = sample(seed).unwrap_or(IndicationHeader { format: report });
         let none = IndicationFormat::Insert(Vec::new());

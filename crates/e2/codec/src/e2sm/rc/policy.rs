@@ -39,14 +39,13 @@ pub enum Test {
     ConnectedUes(Comparison, i64),
 }
 
-/// Tests that are evaluated from left to right. Each has a flag that combines it with the next one by "or". An empty
-/// list always holds.
+/// Tests that are evaluated from left to right. Each has a flag that combines it with the next one by "or". An empty list is always true.
 pub type Condition = Vec<(Test, bool)>;
 
 /// Effect of a policy.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum PolicyEffect {
-    /// Style 2 action 6, or 3/1 with a cell: acts like the control; a handover whenever one is prepared.
+    /// Executes an order: style 2 action 6, or style 3 action 1 with a cell. A handover order applies whenever a handover is prepared.
     Obey(Order),
     /// Style 3 action 1 with a decision: whether a prepared handover proceeds.
     Decide(Decision),
@@ -83,7 +82,7 @@ impl Test {
     /// Decodes the test of a parameter, and whether it is combined with the next one by "or".
     ///
     /// # Errors
-    /// Fails for a parameter that is not one of [`CONDITIONS`], or an invalid test of it.
+    /// Fails for a parameter that is not one of [`CONDITIONS`], or an invalid test of a parameter.
     pub fn read(test: &ParameterTest) -> Result<(Self, bool), NotAnOrder> {
         let (comparison, value, or) = match &test.tested {
             TestedAs::Key(value) => (Comparison::Equal, value, false),
@@ -147,7 +146,7 @@ impl PolicyEffect {
 }
 
 impl ActionDefinition {
-    /// Returns policies of a style. The first one whose condition holds applies.
+    /// Returns policies of a style. The first policy with a true condition applies.
     pub fn policies(style: i64, policies: impl IntoIterator<Item = (PolicyEffect, Condition)>) -> Self {
         let one = |(does, condition): (PolicyEffect, Condition)| {
             let tests: Vec<_> = condition.iter().map(|(test, or)| test.parameter(*or)).collect();

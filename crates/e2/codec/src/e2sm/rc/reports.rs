@@ -18,14 +18,14 @@ use crate::per::Per;
 
 /// Call process: mobility of connected UEs.
 pub const MOBILITY: u16 = 3;
-/// Breakpoint of that process: before the request to the target cell.
+/// Breakpoint of the call process [`MOBILITY`]: before the request to the target cell.
 pub const HANDOVER_PREPARATION: u16 = 1;
 
 /// Report style 1: copies of messages.
 pub const MESSAGE_COPY: i64 = 1;
 /// Report style 3: changes of the node.
 pub const NODE_INFORMATION: i64 = 3;
-/// Change of the node: neighbours of a cell.
+/// Change of the node in report style 3: neighbours of a cell.
 pub const NEIGHBOURS_CHANGE: u16 = 2;
 /// Report style 1: the encoded RRC message.
 pub const RRC_MESSAGE: u32 = 3;
@@ -39,9 +39,9 @@ pub const UE_INFORMATION: i64 = 4;
 pub const ON_DEMAND: i64 = 5;
 /// Insert style 3: mobility of connected UEs.
 pub const MOBILITY_REQUEST: i64 = 3;
-/// Indication of that insert style: a UE is about to be handed over.
+/// Indication of insert style 3: a UE is about to be handed over.
 pub const HANDOVER_REQUEST: u16 = 1;
-/// Parameter of that indication, and of the control that responds to it: a tree with the cell.
+/// Parameter of the indication [`HANDOVER_REQUEST`] and of the control that responds to it: a tree with the target cell.
 pub const TARGET_CELL: u32 = 1;
 
 /// Report style 2: current identity of the UE, in PER.
@@ -121,7 +121,7 @@ fn value<T: Per>(parameters: &[Parameter], id: u32) -> Option<T> {
 
 impl HandedOver {
     /// Returns the requested parameters.
-    pub fn parameters(&self, wanted: &[u32]) -> Vec<Parameter> {
+    pub fn parameters(&self, requested: &[u32]) -> Vec<Parameter> {
         let connected = Value::Int(RrcState::Connected.number());
         let all = [
             octets(CURRENT_UE, &self.ue),
@@ -130,7 +130,7 @@ impl HandedOver {
             Parameter::element(OLD_STATE, connected),
             octets(CELL, &self.cell),
         ];
-        all.into_iter().filter(|it| wanted.contains(&it.id)).collect()
+        all.into_iter().filter(|it| requested.contains(&it.id)).collect()
     }
 
     /// Decodes a report. Returns `None` if one of the identities is missing or invalid.
@@ -142,11 +142,11 @@ impl HandedOver {
 }
 
 /// Returns the requested parameters of a message copy.
-pub fn message_copy(message: CopiedMessage, ue: &UeId, cell: &Cgi, wanted: &[u32]) -> Vec<Parameter> {
+pub fn message_copy(message: CopiedMessage, ue: &UeId, cell: &Cgi, requested: &[u32]) -> Vec<Parameter> {
     let copy = Bytes::from_static(message.octets(matches!(cell, Cgi::Nr(_))));
     let copy = Parameter::element(RRC_MESSAGE, Value::Octets(copy));
     let all = [copy, octets(MESSAGE_UE, ue), octets(CELL, cell)];
-    all.into_iter().filter(|it| wanted.contains(&it.id)).collect()
+    all.into_iter().filter(|it| requested.contains(&it.id)).collect()
 }
 
 /// Returns the UE of a copied message, if the copy contains it.
@@ -225,10 +225,10 @@ impl EventTrigger {
 
     /// Returns the trigger for the RRC messages that ranlab's base stations copy, in NR or in LTE.
     pub fn messages(nr: bool) -> Self {
-        let event = |(condition, said): (u16, CopiedMessage)| MessageEvent {
+        let event = |(condition, copied): (u16, CopiedMessage)| MessageEvent {
             condition,
-            message: MessageType::Rrc(said.id(nr)),
-            direction: Some(said.direction()),
+            message: MessageType::Rrc(copied.id(nr)),
+            direction: Some(copied.direction()),
             ues: None,
             events: None,
             or: Some(LogicalOr::True),

@@ -1,4 +1,4 @@
-//! Orders for one node: checked against their own values and against the node's RAN function definition before they leave.
+//! Orders for one node. An order is checked before it is sent: against its own values, and against the node's RAN function definition.
 use bytes::Bytes;
 
 use super::commands::{Order, OrderFault};
@@ -7,19 +7,19 @@ use crate::e2ap::{GlobalE2NodeId, RanFunctionId, RanFunctionItem};
 use crate::e2sm::common::{UeId, UeNumbers};
 use crate::e2sm::{Encoding, Octets, SmError, mac};
 
-/// The node that gets an order.
+/// Node to which an order is sent.
 #[derive(Debug, Clone, Copy)]
 pub struct Recipient<'a> {
-    /// Its identity.
+    /// Identity of the node.
     pub node: &'a GlobalE2NodeId,
-    /// All its RAN functions.
+    /// All RAN functions of the node.
     pub functions: &'a [RanFunctionItem],
 }
 
 /// Content of a RIC control request with an order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OrderRequest {
-    /// The node's function RC.
+    /// Id of the node's RAN function RC.
     pub function: RanFunctionId,
     /// Control header.
     pub header: Bytes,
@@ -31,7 +31,7 @@ pub struct OrderRequest {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OrderError {
-    /// No base station can carry it out.
+    /// No base station can execute the order.
     #[error(transparent)]
     Fault(#[from] OrderFault),
     /// The node has no function RC.
@@ -46,15 +46,15 @@ pub enum OrderError {
         style: i64,
         /// Control action.
         action: u16,
-        /// Controls that it offers, `STYLE/ACTION`.
+        /// Controls that the node offers, as `STYLE/ACTION`.
         offered: String,
     },
-    /// The UE has no number by which the node names UEs.
-    #[error("{node} names UEs by a number that is missing in the order; {needed} is needed")]
+    /// The UE lacks an identifier of the kind that the node uses.
+    #[error("the order lacks the UE identifier that {node} uses: {needed}")]
     Ue {
         /// The node.
         node: Box<GlobalE2NodeId>,
-        /// The number.
+        /// Names of the identifiers that the node uses.
         needed: &'static str,
     },
     /// The order has no encoding.
@@ -65,16 +65,16 @@ pub enum OrderError {
 /// Encoding of the NR CGI in a handover.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum CellForm {
-    /// PER of E2SM's `NR-CGI`, 9 bytes: the standard.
+    /// 9 bytes: aligned PER of E2SM's `NR-CGI`, as the standard requires.
     #[default]
     Per,
-    /// 3 bytes of the PLMN and 5 bytes with the 36 bits first: agents of OpenAirInterface.
+    /// 8 bytes: 3 bytes of PLMN, then the 36 bits of the cell identity, left-aligned in 5 bytes. Agents of OpenAirInterface use this form.
     Plain,
 }
 
 impl CellForm {
-    /// The form that a node reads. Agents of OpenAirInterface are recognized by the statistics models of FlexRIC, which
-    /// they offer next to RC. Nodes of this project offer them as well, and read both forms.
+    /// Returns the form that a node reads. Agents of OpenAirInterface are recognized by the statistics models of FlexRIC, which they offer
+    /// next to RC. ranlab's nodes offer these models as well, but read both forms.
     pub fn for_functions(functions: &[RanFunctionItem]) -> Self {
         let is_flexric = functions.iter().any(|it| it.oid.as_deref() == Some(mac::OID));
         if is_flexric { Self::Plain } else { Self::Per }
@@ -82,18 +82,18 @@ impl CellForm {
 }
 
 impl FunctionDefinition {
-    /// Whether it lists a control style with this action.
+    /// Returns whether the definition lists a control style with this action.
     pub fn lists_control(&self, style: i64, action: u16) -> bool {
         self.control_actions().any(|it| it == (style, action))
     }
 
-    /// Control styles and actions.
+    /// Returns the control styles and their actions.
     fn control_actions(&self) -> impl Iterator<Item = (i64, u16)> + '_ {
         let styles = self.controls.iter().flatten();
         styles.flat_map(|style| style.actions.iter().flatten().map(|it| (style.style, it.id)))
     }
 
-    /// Control styles and actions as text: `2/6, 3/1`, or `no controls`.
+    /// Returns the control styles and actions as text: `2/6, 3/1`, or `no controls`.
     pub(super) fn controls_text(&self) -> String {
         let all: Vec<_> = self.control_actions().map(|(style, action)| format!("{style}/{action}")).collect();
         if all.is_empty() { "no controls".to_owned() } else { all.join(", ") }
@@ -101,15 +101,16 @@ impl FunctionDefinition {
 }
 
 impl Recipient<'_> {
-    /// Its function RC.
+    /// Returns the node's RAN function RC, if it has one.
     fn rc(&self) -> Option<&RanFunctionItem> {
         self.functions.iter().find(|it| it.oid.as_deref() == Some(OID))
     }
 
-    /// Whether its function RC lists a control style and action. A definition that cannot be decoded passes.
+    /// Checks that the node's RAN function RC lists a control style and action. A definition that cannot be decoded passes. Returns the RAN
+    /// function.
     ///
     /// # Errors
-    /// The node has no function RC, or its definition lists other controls.
+    /// Fails if the node has no RAN function RC, or if the definition does not list the control.
     pub fn check(&self, (style, action): (i64, u16)) -> Result<&RanFunctionItem, OrderError> {
         let node = *self.node;
         let function = self.rc().ok_or_else(|| OrderError::NoFunction(Box::new(node)))?;
@@ -125,7 +126,7 @@ impl Recipient<'_> {
     }
 }
 
-/// The number by which a kind of node names UEs.
+/// Returns the names of the identifiers that this kind of node uses for UEs.
 fn needed_number(node: &GlobalE2NodeId) -> &'static str {
     match node {
         GlobalE2NodeId::Gnb(gnb) if gnb.du_id.is_some() => "f1ap",
@@ -138,21 +139,21 @@ fn needed_number(node: &GlobalE2NodeId) -> &'static str {
 }
 
 impl Order {
-    /// The control request of this order for a UE at a node. An order about no UE needs a number as well: base stations
-    /// expect one.
+    /// Returns the control request of this order for a UE at a node. An order that concerns no UE needs a UE identifier as well, because
+    /// base stations expect one.
     ///
     /// # Errors
-    /// The order contradicts itself, the node's function definition does not list its action, or the UE lacks the number
-    /// by which the node names UEs.
+    /// Fails if the order contradicts itself, if the node's RAN function definition does not list the action, or if the UE lacks the
+    /// identifier that the node uses.
     pub fn request_to(&self, to: Recipient<'_>, ue: &UeNumbers) -> Result<OrderRequest, OrderError> {
         let missing = || OrderError::Ue { node: Box::new(*to.node), needed: needed_number(to.node) };
         self.request_as(to, ue.name_at(to.node).ok_or_else(missing)?)
     }
 
-    /// As [`request_to`](Self::request_to), for a UE as a report of the node names it.
+    /// Returns the control request like [`request_to`](Self::request_to), for a UE with its identity in a report of the node.
     ///
     /// # Errors
-    /// As [`request_to`](Self::request_to).
+    /// Fails like [`request_to`](Self::request_to).
     pub fn request_as(&self, to: Recipient<'_>, ue: UeId) -> Result<OrderRequest, OrderError> {
         self.check()?;
         let (style, action) = self.action();
@@ -177,7 +178,7 @@ mod tests {
         RanFunctionItem { id: 3, definition, revision: 1, oid: Some(oid.to_owned()) }
     }
 
-    /// A node whose RC offers these controls.
+    /// Returns a RAN function RC that offers these controls.
     fn rc(controls: &[super::super::Offered<'_>]) -> RanFunctionItem {
         let definition = FunctionDefinition::of_controls(controls);
         function(OID, definition.to_octets(Encoding::Per).unwrap())
@@ -218,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ue_without_the_number_of_the_node_is_refused() {
+    fn ue_without_identifier_of_node_is_refused() {
         let order = quota(10, 50, 0);
         let du = match GlobalE2NodeId::gnb(PLMN, 7, 22) {
             GlobalE2NodeId::Gnb(gnb) => GlobalE2NodeId::Gnb(E2NodeGnb { du_id: Some(1), ..gnb }),

@@ -128,7 +128,7 @@ fn cell(cell: &Cgi) -> String {
 /// Appends the rows of an indication.
 pub(super) fn push(header: &IndicationHeader, message: &IndicationMessage, table: &mut Table) {
     let rows = table.len();
-    let asked =
+    let insert_ue =
         if let IndicationHeaderFormat::Insert(header) = &header.format { Some(&header.ue) } else { None };
     let report = |ue, names| RowOwner { ue, service: "report", names };
     let demand = |ue| RowOwner { ue, service: "on-demand", names: &[] };
@@ -152,17 +152,17 @@ pub(super) fn push(header: &IndicationHeader, message: &IndicationMessage, table
                 report(None, &[]).neighbours(it.neighbours.as_ref(), table);
             }
         }
-        IndicationFormat::OnDemand(told) => {
-            for ue in &told.ues {
+        IndicationFormat::OnDemand(on_demand) => {
+            for ue in &on_demand.ues {
                 demand(Some(&ue.ue)).push(table, String::new(), "Cell", (cell(&ue.cell), f64::NAN));
             }
-            for it in &told.cells {
+            for it in &on_demand.cells {
                 demand(None).push(table, String::new(), "Cell", (cell(&it.cell), f64::NAN));
                 demand(None).neighbours(it.neighbours.as_ref(), table);
             }
         }
         IndicationFormat::Insert(parameters) => {
-            let of = RowOwner { ue: asked, service: "insert", names: &HANDOVER_PARAMETERS };
+            let of = RowOwner { ue: insert_ue, service: "insert", names: &HANDOVER_PARAMETERS };
             of.parameters(parameters, "", "", table);
         }
         IndicationFormat::Inserts(styles) => {

@@ -72,7 +72,7 @@ impl ServiceModel for Rrc {
     }
 
     fn sample(seed: u64) -> ((), RrcIndication) {
-        // Valid values exist for its constraints.
+        // The default is never used, because the constraints allow values.
         ((), sample(seed).unwrap_or_default())
     }
 }

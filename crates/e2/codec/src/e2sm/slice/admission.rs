@@ -79,15 +79,15 @@ impl SliceSet {
         let invalid = |what: String| refuse(Reason::Invalid, format!("slice {}: {what}", slice.id));
         if slice.scheduler != UeScheduler::Remote {
             let name = slice.scheduler.name();
-            return invalid(format!("its UE scheduler is {name}; allocations are for remote"));
+            return invalid(format!("its UE scheduler is {name}; allocations require the scheduler remote"));
         }
         let is_first = self.slices.first().is_some_and(|first| first.id == slice.id);
         if self.algorithm == SliceAlgorithm::None && !is_first {
-            return invalid("without an algorithm the first slice's UE scheduler has all UEs".to_owned());
+            return invalid("without an algorithm, the first slice's UE scheduler serves all UEs".to_owned());
         }
-        let wanted: u64 = allocation.ues.iter().map(|ue| u64::from(ue.prbs)).sum();
-        if wanted > u64::from(prbs) || allocation.ues.iter().any(|ue| ue.prbs == 0) {
-            return invalid(format!("{wanted} resource blocks in a slot; 1 for each UE to {prbs} in all"));
+        let requested: u64 = allocation.ues.iter().map(|ue| u64::from(ue.prbs)).sum();
+        if requested > u64::from(prbs) || allocation.ues.iter().any(|ue| ue.prbs == 0) {
+            return invalid(format!("the UEs get {requested} resource blocks in a slot; each UE needs 1 or more, all UEs at most {prbs}"));
         }
         let mut rntis: Vec<u16> = allocation.ues.iter().map(|ue| ue.rnti).collect();
         rntis.sort_unstable();
@@ -110,7 +110,7 @@ impl SliceSet {
             (SliceAlgorithm::Static, SliceParameters::Static(range)) => {
                 if range.low > range.high || range.high >= prbs {
                     return invalid(&format!(
-                        "resource blocks are 0 to {}, low first",
+                        "the range of resource blocks must be within 0 to {} and not be empty",
                         prbs.saturating_sub(1)
                     ));
                 }
@@ -124,17 +124,17 @@ impl SliceSet {
                         Reason::Overcommitted,
                         format!("slices {} and {} would have the same resource blocks", slice.id, other.id),
                     ),
-                    // The ranges do not overlap, so they fit.
+                    // Ranges that do not overlap always fit, so their sum need not be checked.
                     None => Ok(0),
                 }
             }
-            (SliceAlgorithm::Nvs, SliceParameters::Capacity(0)) => invalid("a share is above zero"),
+            (SliceAlgorithm::Nvs, SliceParameters::Capacity(0)) => invalid("a share must be above zero"),
             (SliceAlgorithm::Nvs, SliceParameters::Capacity(ppm)) => Ok(u64::from(*ppm)),
             (SliceAlgorithm::Nvs, SliceParameters::Rate(rate)) => {
                 let reserved = u64::from(rate.reserved_kbps);
                 let reference = u64::from(rate.reference_kbps);
                 if reserved == 0 || reserved > reference {
-                    return invalid("a reserved rate is above zero and at most the reference");
+                    return invalid("a reserved rate must be above zero and at most the reference rate");
                 }
                 Ok(reserved * whole / reference)
             }
@@ -142,14 +142,14 @@ impl SliceSet {
                 let slots = u64::from(edf.deadline_slots);
                 let guaranteed = u64::from(edf.guaranteed_prbs);
                 if !(1..=DEADLINE_MAX).contains(&edf.deadline_slots) {
-                    return invalid(&format!("a deadline is 1 to {DEADLINE_MAX} slots"));
+                    return invalid(&format!("a deadline must be 1 to {DEADLINE_MAX} slots"));
                 }
                 if guaranteed == 0 {
-                    return invalid("a guarantee is above zero");
+                    return invalid("a guarantee must be above zero");
                 }
                 Ok(guaranteed * whole / (slots * u64::from(prbs.max(1))))
             }
-            // Kept until an algorithm is set again; it reserves nothing.
+            // Without an algorithm, the parameters are stored for a later algorithm and reserve nothing.
             (SliceAlgorithm::None, _) => Ok(0),
             (algorithm, _) => invalid(&format!("its parameters are not those of {}", algorithm.name())),
         }
@@ -186,7 +186,7 @@ mod tests {
         let more = SliceCommand::Modify(slice(0, SliceParameters::Capacity(660_001)));
         assert_eq!(why(set.after(&more, 106)), Reason::Overcommitted);
         let tenths = SliceCommand::Configure(nvs(&[100_000; 10]));
-        assert!(set.after(&tenths, 106).is_ok(), "ten tenths are the whole");
+        assert!(set.after(&tenths, 106).is_ok(), "ten slices may reserve a tenth each");
         let rate = RateReservation { reserved_kbps: 1, reference_kbps: 1_000 };
         let rate = SliceCommand::Add(slice(9, SliceParameters::Rate(rate)));
         assert_eq!(why(set.after(&rate, 106)), Reason::Overcommitted);
@@ -223,7 +223,7 @@ mod tests {
         }
         assert_eq!(why(set.after(&allocate(1, &[(3, 1), (2, 1), (3, 1)]), 106)), Reason::Invalid);
         set.algorithm = SliceAlgorithm::None;
-        assert_eq!(why(set.after(&allocate(1, &[(1, 1)]), 106)), Reason::Invalid, "pooled under slice 0");
+        assert_eq!(why(set.after(&allocate(1, &[(1, 1)]), 106)), Reason::Invalid, "slice 0 serves all UEs");
     }
 
     #[test]

@@ -93,7 +93,7 @@ impl ServiceModel for SliceModel {
     }
 
     fn sample(seed: u64) -> ((), SliceIndication) {
-        // Valid values exist for its constraints.
+        // The default is never used, because the constraints allow values.
         ((), sample(seed).unwrap_or_default())
     }
 }

@@ -1,5 +1,5 @@
-//! Checks whether a bearer configuration is possible. For the reason why this check is here, see
-//! [`slice`](crate::e2sm::slice).
+//! Checks whether a bearer configuration is possible. Code that executes commands calls these checks first. A refusal therefore changes
+//! nothing and is the same everywhere.
 
 use crate::e2sm::control::{Reason, Refusal};
 
@@ -33,7 +33,7 @@ fn put<T>(list: &mut Vec<T>, new: T, most: usize, is_same: impl Fn(&T) -> bool) 
     match list.iter_mut().find(|known| is_same(known)) {
         Some(known) => *known = new,
         None if room => list.push(new),
-        None => return refuse(Reason::TooMany, format!("at most {most} of a bearer")),
+        None => return refuse(Reason::TooMany, format!("a bearer can have at most {most} of these")),
     }
     Ok(())
 }
@@ -46,7 +46,10 @@ impl TrafficConfig {
         }
     }
 
-    /// Returns the configuration after a change.¶# Errors¶Fails with the reason if the change is not possible.
+    /// Returns the configuration after a change.
+    ///
+    /// # Errors
+    /// Fails with the reason if the change is not possible.
     pub fn after(&self, action: &TrafficAction) -> Result<Self, Refusal> {
         let mut next = self.clone();
         match action {
@@ -87,15 +90,15 @@ impl TrafficConfig {
                 next.scheduler = scheduler.clone();
             }
             TrafficAction::SetPacer(Pacer { bdp: Some(bdp) }) if bdp.floor_bytes > bdp.cap_bytes => {
-                return refuse(Reason::Invalid, "a pacer's floor is at most its cap");
+                return refuse(Reason::Invalid, "a pacer's floor must be at most its cap");
             }
             TrafficAction::SetPacer(pacer) => next.pacer = *pacer,
             TrafficAction::SetStage(Stage { module: Some(module), .. })
                 if !(1..=MODULE_BYTES_MAX).contains(&module.wasm.len()) =>
             {
-                return refuse(Reason::Invalid, format!("a module has 1 to {MODULE_BYTES_MAX} bytes"));
+                return refuse(Reason::Invalid, format!("a module must have 1 to {MODULE_BYTES_MAX} bytes"));
             }
-            // A stage precedes the configured parts, which stay unchanged.
+            // A stage takes precedence over the configured component and leaves the configuration unchanged.
             TrafficAction::SetStage(_) => {}
         }
         Ok(next)
@@ -156,7 +159,7 @@ mod tests {
             config = config.after(&queue(id)).unwrap();
         }
         assert_eq!(config.after(&queue(99)).unwrap_err().reason, Reason::TooMany);
-        assert!(config.after(&queue(3)).is_ok(), "one that is there can be changed");
+        assert!(config.after(&queue(3)).is_ok(), "an existing queue can be changed");
         for id in 0..FILTERS_MAX as u16 {
             config = config.after(&TrafficAction::PutFilter(Filter { id, ..FILTER })).unwrap();
         }

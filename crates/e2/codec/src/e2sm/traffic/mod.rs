@@ -102,7 +102,7 @@ impl ServiceModel for Traffic {
     }
 
     fn sample(seed: u64) -> ((), TrafficIndication) {
-        // The constraints are satisfiable, so a value always exists.
+        // The default is never used, because the constraints allow values.
         ((), sample(seed).unwrap_or_default())
     }
 }
