@@ -32,7 +32,7 @@ impl Backoff {
     }
 }
 
-/// Returns the random numbers of a machine. The same seed yields the same numbers on every machine.
+/// Returns the random number generator of a machine. The same seed yields the same numbers on every machine.
 pub(crate) const fn seeded(seed: u64) -> Random {
     Random::new(seed ^ 0x9e37_79b9_7f4a_7c15)
 }

@@ -1,9 +1,9 @@
-//! The encoding of PDUs on a connection.
+//! Encoding of PDUs on a connection.
 use ranlab_e2_codec::e2ap::Version;
 use ranlab_e2_codec::flat::{Coding, from_per};
 use ranlab_machine::Frame;
 
-/// The PDU in the encoding of its connection. It comes in PER, or already in FlatBuffers.
+/// Converts a PDU to the encoding of its connection. The given PDU is in PER, or already in FlatBuffers.
 pub(crate) fn in_coding(frame: Frame, coding: Coding, version: Version) -> Frame {
     match coding {
         Coding::Per => frame,

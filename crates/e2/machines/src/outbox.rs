@@ -38,7 +38,7 @@ impl Default for OutboxLimits {
 
 /// The peer does not read: its queued control messages have reached the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the peer leaves {queued} bytes of control messages unread (limit {limit})")]
+#[error("the peer has not read {queued} bytes of control messages (limit {limit})")]
 pub struct OutboxFull {
     /// Size of the queued control messages, in bytes.
     pub queued: usize,
@@ -53,9 +53,9 @@ pub struct OutboxCounters {
     pub control: u64,
     /// Indications handed to the transport.
     pub indications: u64,
-    /// Indications dropped because of the size limit.
+    /// Bytes handed to the transport.
     pub bytes: u64,
-    /// Indications dropped because of their age.
+    /// Indications dropped because of the size limit.
     pub dropped_full: u64,
     /// Indications dropped because they had waited too long.
     pub dropped_old: u64,

@@ -18,15 +18,15 @@ use std::time::Duration;
 const MS: Duration = Duration::from_millis(1);
 
 /// A model of FlexRIC's agent, connected to ranlab's RIC.
-struct Stranger {
+struct FlexRicAgent {
     conn: ConnId,
     agent: flexric::Agent,
 }
 
-impl Stranger {
+impl FlexRicAgent {
     fn connect(w: &mut World, gnb: u32) -> Self {
         let conn = w.connect(ListenerProtocol::E2);
-        w.send(conn, Message::E2SetupRequest(stranger(node(gnb))));
+        w.send(conn, Message::E2SetupRequest(third_party_setup(node(gnb))));
         Self { conn, agent: flexric::Agent::default() }
     }
 
@@ -63,7 +63,7 @@ impl Stranger {
 #[test]
 fn agent_that_reads_once_per_burst_gets_each_message_once() {
     let mut w = World::new();
-    let mut agent = Stranger::up(&mut w, 1);
+    let mut agent = FlexRicAgent::up(&mut w, 1);
     let xapp = w.xapp();
     for request in 1..=6 {
         w.send42(xapp.0, subscribe(xapp.1, 1, request, 10 + u32::from(request)));
@@ -95,14 +95,14 @@ fn agent_that_reads_once_per_burst_gets_each_message_once() {
 #[test]
 fn restored_subscriptions_wait_until_setup_response_is_read() {
     let mut w = World::new();
-    let mut agent = Stranger::up(&mut w, 1);
+    let mut agent = FlexRicAgent::up(&mut w, 1);
     let xapp = w.xapp();
     for request in 1..=3 {
         w.send42(xapp.0, subscribe(xapp.1, 1, request, 10 + u32::from(request)));
     }
     agent.run(&mut w, 100 * MS);
     w.disconnect(agent.conn);
-    let mut again = Stranger::up(&mut w, 1);
+    let mut again = FlexRicAgent::up(&mut w, 1);
     again.run(&mut w, 100 * MS);
     assert_eq!((again.agent.timers.len(), again.agent.socket.unread()), (3, 0));
     assert!(w.node(1).subscriptions.iter().all(|s| s.state == "active"));
@@ -111,7 +111,7 @@ fn restored_subscriptions_wait_until_setup_response_is_read() {
 #[test]
 fn unanswered_request_is_replaced_instead_of_repeated() {
     let mut w = World::new();
-    let agent = Stranger::up(&mut w, 1);
+    let agent = FlexRicAgent::up(&mut w, 1);
     let xapp = w.xapp();
     w.send42(xapp.0, subscribe(xapp.1, 1, 1, 10));
     // The agent reads everything and sends no response for 3 s.
@@ -138,7 +138,7 @@ fn unanswered_request_is_replaced_instead_of_repeated() {
 #[test]
 fn deletion_failure_without_request_id_belongs_to_outstanding_deletion() {
     let mut w = World::new();
-    let agent = Stranger::up(&mut w, 1);
+    let agent = FlexRicAgent::up(&mut w, 1);
     let xapp = w.xapp();
     w.send42(xapp.0, subscribe(xapp.1, 1, 1, 10));
     w.pass(3_000 * MS);
@@ -165,7 +165,7 @@ fn deletion_failure_without_request_id_belongs_to_outstanding_deletion() {
 #[test]
 fn stray_subscriptions_are_deleted_one_at_a_time() {
     let mut w = World::new();
-    let mut agent = Stranger::up(&mut w, 1);
+    let mut agent = FlexRicAgent::up(&mut w, 1);
     // Subscriptions left by an earlier RIC.
     agent.agent.timers = (0..20).map(|n| (rid(2_000 + n), 142)).collect();
     for _ in 0..10 {
@@ -180,7 +180,7 @@ fn stray_subscriptions_are_deleted_one_at_a_time() {
 #[test]
 fn subscriptions_of_earlier_ric_run_are_ended() {
     let mut earlier = World::new();
-    let mut agent = Stranger::up(&mut earlier, 1);
+    let mut agent = FlexRicAgent::up(&mut earlier, 1);
     let xapp = earlier.xapp();
     for request in 1..=3 {
         earlier.send42(xapp.0, subscribe(xapp.1, 1, request, 10 * u32::from(request)));
@@ -190,7 +190,7 @@ fn subscriptions_of_earlier_ric_run_are_ended() {
     // A later run of the RIC, with the same subscription before the first report arrives.
     let mut w = World::with(RicConfig::default().with(|it| it.first_instance = 7_000));
     let timers = std::mem::take(&mut agent.agent.timers);
-    let mut agent = Stranger::up(&mut w, 1);
+    let mut agent = FlexRicAgent::up(&mut w, 1);
     agent.agent.timers = timers;
     let xapp = w.xapp();
     for request in 1..=3 {
@@ -207,7 +207,7 @@ fn subscriptions_of_earlier_ric_run_are_ended() {
 #[test]
 fn undeletable_stray_subscription_is_not_retried_forever() {
     let mut w = World::new();
-    let agent = Stranger::up(&mut w, 1);
+    let agent = FlexRicAgent::up(&mut w, 1);
     for _ in 0..1_000 {
         w.send(agent.conn, indication(rid(2_000), 1, 10));
         w.pass(MS);
@@ -231,21 +231,21 @@ fn indications_before_setup_wait_for_handshake_timer() {
     // An agent that notices in time completes its setup.
     let agent = w.connect(ListenerProtocol::E2);
     w.send(agent, indication(rid(1_021), 1, 100));
-    w.send(agent, Message::E2SetupRequest(stranger(node(1))));
+    w.send(agent, Message::E2SetupRequest(third_party_setup(node(1))));
     assert!(matches!(w.got(agent)[..], [Message::E2SetupResponse(_)]));
 }
 
 #[test]
 fn repeated_faults_of_one_host_are_rate_limited() {
     let mut w = World::new();
-    let told = u64::from(Limits::default().faults_per_second);
+    let reported = u64::from(Limits::default().faults_per_second);
     for _ in 0..500 {
         let conn = w.connect_from(ListenerProtocol::E2, "192.0.2.1");
         w.send_bytes(conn, vec![0xff; 64]);
         assert!(w.closed.contains_key(&conn));
     }
     let faults = |w: &World| w.events.iter().filter(|e| matches!(e, RicEvent::Fault { .. })).count() as u64;
-    assert_eq!((faults(&w), w.ric.counters().faults_hushed), (told, 500 - told));
+    assert_eq!((faults(&w), w.ric.counters().faults_hushed), (reported, 500 - reported));
     // Faults of another host are reported, as are those of the same host one second later.
     for (host, wait) in [("192.0.2.2", 0), ("192.0.2.1", 1_000)] {
         w.pass(wait * MS);
@@ -259,7 +259,7 @@ fn repeated_faults_of_one_host_are_rate_limited() {
 fn unmodified_xapp_never_gets_empty_component() {
     let mut w = World::new();
     w.connect_v1(2);
-    Stranger::up(&mut w, 1);
+    FlexRicAgent::up(&mut w, 1);
     let conn = w.connect(ListenerProtocol::E42);
     w.send42(conn, e42_setup(false));
     let mut xapp = flexric::Xapp::default();
@@ -269,11 +269,11 @@ fn unmodified_xapp_never_gets_empty_component() {
 
 #[test]
 fn subscription_end_is_sent_only_to_xapps_with_node_events() {
-    for asked in [false, true] {
+    for wants_events in [false, true] {
         let mut w = World::new();
         let agent = w.agent(1);
         let stock = w.xapp();
-        let ours = w.xapp_that(asked);
+        let ours = w.xapp_that(wants_events);
         let request_id = w.subscribed(stock, agent, 1, 1);
         w.send42(ours.0, subscribe(ours.1, 1, 1, 10));
         w.got42(ours.0);
@@ -285,7 +285,7 @@ fn subscription_end_is_sent_only_to_xapps_with_node_events() {
         );
         let mut xapp = flexric::Xapp::default();
         w.got42(stock.0).into_iter().for_each(|m| xapp.take(m));
-        assert_eq!(w.got42(ours.0).len(), usize::from(asked));
+        assert_eq!(w.got42(ours.0).len(), usize::from(wants_events));
         assert!(w.ric.snapshot().xapps.iter().all(|x| x.subscriptions.is_empty()));
     }
 }
@@ -448,10 +448,10 @@ fn request_unread_by_flexric_is_pushed_by_poll() {
         // A message of another xApp arrives in the same burst and is read first.
         m.iapp.socket.slip_in(e42::encode(&e42_setup(false), Version::V2_03).unwrap().into());
         m.pass(1_500 * MS);
-        let asked = if leaving { 0 } else { 8 };
+        let expected = if leaving { 0 } else { 8 };
         assert_eq!(
             (m.iapp.subscriptions.len(), m.xapp.subscriptions()),
-            (asked, (asked, asked)),
+            (expected, (expected, expected)),
             "{leaving}"
         );
         let setups = m.iapp.setups;
@@ -514,12 +514,12 @@ fn unmodified_xapp_gets_only_nodes_that_fit_its_buffer() {
         "{nodes} nodes, {longest} octets"
     );
     assert_eq!(w.ric.counters().nodes_not_listed, 300 - nodes as u64);
-    let told = w.events.iter().find_map(|event| match event {
+    let fault = w.events.iter().find_map(|event| match event {
         RicEvent::Fault { what, .. } => Some(what.clone()),
         _ => None,
     });
     assert!(
-        told.unwrap()
+        fault.unwrap()
             .starts_with(&format!("the xApp receives {nodes} base stations; {} more do not", 300 - nodes))
     );
     assert_eq!(listed(&mut w, true).0, 300);

@@ -245,12 +245,12 @@ fn peer_that_changes_encoding_is_rejected_without_affecting_others() {
     let per = Message::random("RICindication", 1, Version::V2_03).unwrap();
     let pdu = Bytes::from(encode(&per, Version::V2_03).unwrap());
     world.ric.handle(world.now, RicInput::Received { conn, pdu });
-    let told = std::iter::from_fn(|| world.ric.poll()).find_map(|output| match output {
+    let reason = std::iter::from_fn(|| world.ric.poll()).find_map(|output| match output {
         RicOutput::Event(RicEvent::Fault { what, .. }) => Some(what),
         _ => None,
     });
     assert_eq!(
-        told.as_deref(),
+        reason.as_deref(),
         Some("this connection is configured for FlatBuffers, the peer sends aligned PER")
     );
     world.indications();

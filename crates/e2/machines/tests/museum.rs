@@ -97,7 +97,7 @@ fn hints(world: &World) -> Vec<&'static str> {
 fn assert_lives(world: &mut World, bystander: (ConnId, RicRequestId), xapp: ConnId) {
     world.raw(xapp);
     world.send(bystander.0, indication(bystander.1, b"still there"));
-    assert_eq!(world.got42(xapp).len(), 1, "the bystander's report");
+    assert_eq!(world.got42(xapp).len(), 1, "the other xApp must get its report");
     world.agent(11);
     world.assert_no_leak();
 }
@@ -138,15 +138,15 @@ fn every_exhibit_gets_hint_and_affects_no_other_peer() {
         world.raw(xapp.0);
         // Instances start at 0 for each RIC.
         world.send_bytes(conn, octets(hex));
-        let said = hints(&world);
+        let sentences = hints(&world);
         match then {
             Says(words) => {
-                assert!(said.len() == 1 && said[0].contains(words), "{pitfall}: {said:?}");
+                assert!(sentences.len() == 1 && sentences[0].contains(words), "{pitfall}: {sentences:?}");
                 assert_eq!(world.ric.snapshot().hints.len(), 1, "{pitfall}");
             }
-            Fine => assert_eq!(said, [""; 0], "{pitfall}"),
+            Fine => assert_eq!(sentences, [""; 0], "{pitfall}"),
             Forwarded => {
-                assert_eq!(said, [""; 0], "{pitfall}");
+                assert_eq!(sentences, [""; 0], "{pitfall}");
                 let got = world.raw(xapp.0);
                 let sent = octets(hex);
                 assert_eq!(got[0][30..], sent[30..], "{pitfall}");
@@ -185,9 +185,9 @@ fn refused_subscription_gets_hint_with_probable_cause() {
     let xapp = world.xapp();
     world.raw(conn);
     // A function id that only a different base station has.
-    let e42::Message::SubscriptionRequest(mut asked) = subscribe(xapp.1, 5, 1, 10) else { unreachable!() };
-    asked.function_id = 2;
-    world.send42(xapp.0, e42::Message::SubscriptionRequest(asked));
+    let e42::Message::SubscriptionRequest(mut subscription) = subscribe(xapp.1, 5, 1, 10) else { unreachable!() };
+    subscription.function_id = 2;
+    world.send42(xapp.0, e42::Message::SubscriptionRequest(subscription));
     world.send42(xapp.0, subscribe(xapp.1, 5, 2, 10));
     let got = world.got(conn);
     let [Message::RicSubscriptionRequest(request)] = &got[..] else { panic!("{got:?}") };
@@ -199,9 +199,9 @@ fn refused_subscription_gets_hint_with_probable_cause() {
         diagnostics: None,
     };
     world.send(conn, Message::RicSubscriptionFailure(refused));
-    let said = hints(&world);
-    assert!(said.len() == 2 && said[0].contains("2 with some and 147 with others"), "{said:?}");
-    assert!(said[1].contains("style 5 wants two UE ids"), "{said:?}");
+    let sentences = hints(&world);
+    assert!(sentences.len() == 2 && sentences[0].contains("2 with some and 147 with others"), "{sentences:?}");
+    assert!(sentences[1].contains("style 5 requires two UE ids"), "{sentences:?}");
     let hint = &world.ric.snapshot().hints[1];
     assert_eq!((hint.node, hint.function), (Some(node(5)), Some(142)));
 }
@@ -261,8 +261,8 @@ fn subscription_is_reported_silent_after_three_periods() {
     world.pass(Duration::from_millis(2_900));
     assert_eq!(hints(&world), [""; 0]);
     world.pass(Duration::from_millis(200));
-    let said = hints(&world);
-    assert!(said.len() == 1 && said[0].contains("was admitted and is silent"), "{said:?}");
+    let sentences = hints(&world);
+    assert!(sentences.len() == 1 && sentences[0].contains("was admitted and is silent"), "{sentences:?}");
     assert_eq!(world.ric.snapshot().hints[0].function, Some(142));
     world.send(conn, indication(id, b""));
     assert_eq!(world.ric.snapshot().hints, []);

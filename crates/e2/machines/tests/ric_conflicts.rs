@@ -56,11 +56,11 @@ impl Field {
         let e42::Message::ControlRequest(mut request) = control(id, 1, 9) else { unreachable!() };
         request.message = Bytes::copy_from_slice(what.as_bytes());
         self.w.send42(conn, e42::Message::ControlRequest(request));
-        let asked = self.w.got(self.agent);
-        for message in &asked {
-            let Message::RicControlRequest(asked) = message else { panic!("{message:?}") };
-            let request_id = asked.request_id;
-            let function_id = asked.function_id;
+        let received = self.w.got(self.agent);
+        for message in &received {
+            let Message::RicControlRequest(received) = message else { panic!("{message:?}") };
+            let request_id = received.request_id;
+            let function_id = received.function_id;
             let answer = match works {
                 true => Message::RicControlAcknowledge(RicControlAcknowledge {
                     request_id,
@@ -81,7 +81,7 @@ impl Field {
             self.w.send(self.agent, answer);
         }
         match &self.w.got42(conn)[..] {
-            [e42::Message::E2(Message::RicControlAcknowledge(_))] if !asked.is_empty() => Ok(()),
+            [e42::Message::E2(Message::RicControlAcknowledge(_))] if !received.is_empty() => Ok(()),
             [e42::Message::E2(Message::RicControlFailure(failure))] => Err(failure.clone()),
             other => panic!("{other:?}"),
         }
@@ -111,9 +111,9 @@ fn first_xapp_keeps_parameter_and_both_are_notified() {
     );
     assert_eq!((f.error_indications(first), f.error_indications(second)), (1, 0));
     assert_eq!(f.w.ric.counters().controls_in_conflict, 1);
-    assert_eq!(f.set(second, "slice 2", true), Ok(()), "of what was refused nothing was held");
+    assert_eq!(f.set(second, "slice 2", true), Ok(()), "a refused control holds no parameter");
     f.w.pass(Duration::from_secs(10));
-    assert_eq!(f.set(second, "slice 1", true), Ok(()), "its time has passed");
+    assert_eq!(f.set(second, "slice 1", true), Ok(()), "the hold time has passed");
 }
 
 #[test]
@@ -121,18 +121,18 @@ fn higher_priority_takes_parameter_without_notifying_third_party() {
     let mut f = Field::new();
     let low = f.xapp(1, true);
     let high = f.xapp(2, true);
-    let stranger = f.xapp(1, false);
+    let third_party = f.xapp(1, false);
     assert_eq!(f.set(low, "ue 1", true), Ok(()));
-    assert_eq!(f.set(stranger, "ue 2", true), Ok(()));
+    assert_eq!(f.set(third_party, "ue 2", true), Ok(()));
     assert_eq!(f.set(high, "ue 1,ue 2", true), Ok(()));
     assert_eq!(
-        (f.error_indications(low), f.error_indications(high), f.error_indications(stranger)),
+        (f.error_indications(low), f.error_indications(high), f.error_indications(third_party)),
         (1, 0, 0)
     );
     assert_eq!(f.w.ric.counters().controls_overridden, 2);
     assert!(f.set(low, "ue 1", true).is_err());
     f.w.disconnect(high.0);
-    assert_eq!(f.set(low, "ue 1", true), Ok(()), "who is gone holds nothing");
+    assert_eq!(f.set(low, "ue 1", true), Ok(()), "a disconnected xApp holds no parameter");
 }
 
 #[test]
@@ -235,9 +235,9 @@ fn external_clients_iapps_and_xapps_conflict_with_each_other() {
         f.w.ric.northbound(f.w.now, iapp, request);
         f.w.pump();
         for message in f.w.got(f.agent) {
-            let Message::RicControlRequest(asked) = message else { panic!("{message:?}") };
-            let request_id = asked.request_id;
-            let function_id = asked.function_id;
+            let Message::RicControlRequest(received) = message else { panic!("{message:?}") };
+            let request_id = received.request_id;
+            let function_id = received.function_id;
             let done = RicControlAcknowledge {
                 request_id,
                 function_id,
@@ -262,8 +262,8 @@ fn external_clients_iapps_and_xapps_conflict_with_each_other() {
     let refused = ask(&mut f, Some("rmr://1"), "slice 2").unwrap();
     assert!(refused.starts_with("slice 2 is set by http://2 of priority 2, yours is 1"), "{refused}");
     assert!(ask(&mut f, Some("rmr://none"), "slice 9").is_some());
-    assert_eq!(ask(&mut f, Some("xapp://4"), "slice 2"), None, "the more important takes it");
-    assert_eq!(ask(&mut f, None, "slice *"), None, "the iApp itself is the operator's");
+    assert_eq!(ask(&mut f, Some("xapp://4"), "slice 2"), None, "the client with the higher priority takes the parameter");
+    assert_eq!(ask(&mut f, None, "slice *"), None, "the iApp has the operator's permissions");
     assert!(f.w.events.iter().any(|event| {
         let RicEvent::Conflict { winner, loser, .. } = event else { return false };
         &**winner == "iapp://door" && &**loser == "xapp://4"
@@ -296,6 +296,6 @@ fn flooding_client_exhausts_only_its_own_limit() {
     (0..1_000).for_each(|number| ask("xapp://1", number));
     assert_eq!(outcomes.lock().unwrap().len(), 1_000 - 32);
     ask("http://operator", 2_000);
-    assert_eq!(outcomes.lock().unwrap().len(), 1_000 - 32, "it was not refused");
+    assert_eq!(outcomes.lock().unwrap().len(), 1_000 - 32, "the operator's control was not refused");
     assert!(!w.got(agent).is_empty());
 }

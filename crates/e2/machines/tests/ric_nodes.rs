@@ -12,7 +12,7 @@ use std::time::Duration;
 fn setup_response_has_standard_encoding() {
     let mut w = World::new();
     let agent = w.connect(ListenerProtocol::E2);
-    w.send(agent, Message::E2SetupRequest(stranger(node(5))));
+    w.send(agent, Message::E2SetupRequest(third_party_setup(node(5))));
     let got = w.got(agent);
     let [Message::E2SetupResponse(response)] = &got[..] else { panic!("{got:?}") };
     assert_eq!(response.transaction_id, Some(7));

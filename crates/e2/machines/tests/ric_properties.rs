@@ -231,7 +231,7 @@ impl Play {
 /// Returns the setup of one of two ranlab nodes, or of a third-party one.
 fn some_setup(gnb: u32) -> Message {
     match gnb {
-        3 => Message::E2SetupRequest(stranger(node(3))),
+        3 => Message::E2SetupRequest(third_party_setup(node(3))),
         _ => setup_request(gnb),
     }
 }
@@ -340,8 +340,8 @@ proptest! {
             prop_assert_eq!(&through.w.inbox, &past.w.inbox, "after {:?}", step);
             prop_assert_eq!(&through.w.closed, &past.w.closed);
             prop_assert_eq!(&through.w.events, &past.w.events);
-            let told = |play: &Play| format!("{:?}", play.w.ric.snapshot());
-            prop_assert_eq!(told(through), told(past), "after {:?}", step);
+            let state = |play: &Play| format!("{:?}", play.w.ric.snapshot());
+            prop_assert_eq!(state(through), state(past), "after {:?}", step);
         }
         prop_assert!(plays[1].w.beside.as_ref().is_some_and(|beside| beside.passed > 0));
     }

@@ -125,7 +125,7 @@ fn tenants_do_not_share_subscriptions_or_nodes() {
     w.send42(b.0, e42_setup(false));
     let got = w.got42(b.0);
     assert!(matches!(&got[..], [e42::Message::SetupResponse(r)] if r.nodes.len() == 1 && r.xapp_id == b.1));
-    // Limits of the grant.
+    // The grant limits subscriptions.
     w.send42(b.0, subscribe(b.1, 1, 5, 50));
     w.send42(b.0, subscribe(b.1, 1, 6, 60));
     w.admit_any(agent);
@@ -157,7 +157,7 @@ fn subscriptions_are_restored_with_their_node() {
     w.send(again, indication(r.request_id, 1, 10));
     assert_eq!((w.got42(a.0).len(), w.got42(b.0).len()), (1, 1));
     assert_eq!(w.ric.counters().subscriptions_restored, 1);
-    // The same after a second setup on the connection, after a reset by the node, and after one by the RIC.
+    // The subscription is also restored after a second setup on the connection, after a reset by the node, and after a reset by the RIC.
     w.send(again, setup_request(1));
     let id = w.admit_any(again);
     let cause = Cause::Misc(CauseMisc::Unspecified);

@@ -67,24 +67,24 @@ fn xapps_are_limited_and_policies_refuse() {
 #[test]
 fn node_events_go_to_xapps_that_requested_them() {
     let mut w = World::new();
-    let asked = w.xapp_that(true);
+    let with_events = w.xapp_that(true);
     let other = w.xapp_that(false);
     let agent = w.agent(1);
-    let got = w.got42(asked.0);
+    let got = w.got42(with_events.0);
     let [e42::Message::NodeEvent(event)] = &got[..] else { panic!("{got:?}") };
-    assert_eq!((event.xapp_id, event.connected[0].node_id), (asked.1, node(1)));
+    assert_eq!((event.xapp_id, event.connected[0].node_id), (with_events.1, node(1)));
     // A node that reconnects is announced only to xApps that connected meanwhile.
     w.pass(Duration::from_millis(1));
     w.disconnect(agent);
     w.pass(Duration::from_millis(1));
     let late = w.xapp_that(true);
     w.agent(1);
-    assert!(w.got42(asked.0).is_empty());
+    assert!(w.got42(with_events.0).is_empty());
     assert!(matches!(w.got42(late.0)[..], [e42::Message::NodeEvent(_)]));
     let agent = w.agent(2);
-    w.got42(asked.0);
+    w.got42(with_events.0);
     w.send(agent, Message::E2RemovalRequest(E2RemovalRequest { transaction_id: Some(1) }));
-    let got = w.got42(asked.0);
+    let got = w.got42(with_events.0);
     assert!(matches!(&got[..], [e42::Message::NodeEvent(e)] if e.removed == [node(2)]), "{got:?}");
     assert!(w.got42(other.0).is_empty());
 }
@@ -195,7 +195,7 @@ fn responses_to_flexric_xapps_are_held() {
         assert_eq!(ids(&mut w, conn), [4]);
         w.send42(ours, control(our_id, 1, 5));
         acknowledge(&mut w);
-        assert_eq!(ids(&mut w, ours), [5], "peers with the extension are answered at once");
+        assert_eq!(ids(&mut w, ours), [5], "responses to peers with the extension are not held");
         w.assert_no_leak();
     }
 }
@@ -320,20 +320,20 @@ fn iapp_is_called_for_relevant_inputs() {
     let mut w = World::new();
     let notes = Arc::new(Mutex::new(Vec::new()));
     let iapp = w.ric.add_iapp(Box::new(Notes(notes.clone(), None)));
-    let heard = || std::mem::take(&mut *notes.lock().unwrap());
+    let inputs = || std::mem::take(&mut *notes.lock().unwrap());
     let agent = w.agent_then_nothing(1);
-    assert_eq!(heard(), ["added", "complete"]);
+    assert_eq!(inputs(), ["added", "complete"]);
     let id = w.admit_any(agent);
-    assert_eq!(heard(), ["subscribed [0]"]);
+    assert_eq!(inputs(), ["subscribed [0]"]);
     w.send(agent, indication(id, 4, 100));
-    assert_eq!(heard(), ["indication Some(4) of gnb 505.01 1"]);
+    assert_eq!(inputs(), ["indication Some(4) of gnb 505.01 1"]);
     // An xApp with the same subscription shares it with the iApp.
     let xapp = w.xapp();
-    heard();
+    inputs();
     w.send42(xapp.0, subscribe(xapp.1, 1, 1, 10));
     assert_eq!((w.got(agent).len(), w.got42(xapp.0).len()), (0, 1));
     w.send(agent, indication(id, 5, 100));
-    assert_eq!((heard().len(), w.got42(xapp.0).len()), (1, 1));
+    assert_eq!((inputs().len(), w.got42(xapp.0).len()), (1, 1));
 
     let request = NorthboundRequest {
         token: 9,
@@ -346,7 +346,7 @@ fn iapp_is_called_for_relevant_inputs() {
     w.pump();
     assert!(w.events.iter().any(|e| matches!(e, RicEvent::Reply(r) if r.token == 9 && r.status == 200)));
     // v2.03 has no queries.
-    assert_eq!(heard(), ["northbound", "query false"]);
+    assert_eq!(inputs(), ["northbound", "query false"]);
     let got = w.got(agent);
     let request_id = control_of(&got).request_id;
     w.send(
@@ -359,14 +359,14 @@ fn iapp_is_called_for_relevant_inputs() {
             outcome: None,
         }),
     );
-    assert_eq!(heard(), ["control true"]);
+    assert_eq!(inputs(), ["control true"]);
     w.pass(Duration::from_secs(2));
-    assert_eq!(heard(), ["timer 5"]);
+    assert_eq!(inputs(), ["timer 5"]);
     w.disconnect(agent);
-    assert_eq!(heard()[0], "changed, connected false");
+    assert_eq!(inputs()[0], "changed, connected false");
     w.pass(Duration::from_secs(601));
-    let heard = heard();
-    assert!(heard.contains(&"ended".to_owned()) && heard.contains(&"removed".to_owned()), "{heard:?}");
+    let inputs = inputs();
+    assert!(inputs.contains(&"ended".to_owned()) && inputs.contains(&"removed".to_owned()), "{inputs:?}");
 }
 
 #[test]

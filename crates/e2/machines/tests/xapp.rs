@@ -82,7 +82,7 @@ impl XappDriver {
         let mut idle = 0;
         while let Some(at) = self.xapp.wake_at().filter(|at| *at <= end) {
             idle = if at > self.now { 0 } else { idle + 1 };
-            assert!(idle < 100, "the xApp wants to be woken over and over at {:?}", self.now);
+            assert!(idle < 100, "the xApp requests immediate wake-ups repeatedly at {:?}", self.now);
             self.now = at.max(self.now);
             self.input(XappInput::Wake);
         }
@@ -331,8 +331,8 @@ fn standing_subscriptions_apply_to_named_nodes() {
             .subscribe_all(OID, Bytes::from_static(&[1, 0, 0, 0]), vec![ActionToBeSetup::report(0)])
             .unwrap();
         bench.pass(Duration::ZERO);
-        let asked: Vec<_> = bench.requests().into_iter().map(|(_, node)| node).collect();
-        assert_eq!(asked, expected, "{names:?}");
+        let nodes: Vec<_> = bench.requests().into_iter().map(|(_, node)| node).collect();
+        assert_eq!(nodes, expected, "{names:?}");
     }
 }
 
@@ -367,7 +367,7 @@ fn flexric_dialect_polls_for_nodes() {
     assert_eq!((m.node_id, m.xapp_id), (node_id(6), 7));
     let events = bench.events();
     assert!(events.contains(&XappEvent::NodeRemoved { node: node_id(5) }));
-    // A repeated request would create a second subscription there.
+    // At FlexRIC, a repeated request would create a second subscription.
     bench.pass(Duration::from_millis(900));
     bench.take();
     bench.pass(6 * S);
@@ -426,7 +426,7 @@ fn unanswered_request_is_repeated_unchanged_then_fails() {
     assert!(matches!(bench.take()[..], [e42::Message::SubscriptionDeleteRequest(_)]));
     let failure = Failure::Unanswered;
     assert_eq!(bench.events(), [XappEvent::SubscriptionFailed { handle, node: node_id(5), failure }]);
-    // And it is retried under another id.
+    // The failed subscription is retried under another id.
     bench.pass(S);
     assert_eq!(bench.requests(), [(2, node_id(5))]);
 }
@@ -463,7 +463,7 @@ fn refused_subscription_is_retried_when_node_is_announced_again() {
     bench.pass(S);
     assert_eq!(bench.requests(), [(3, node_id(5))]);
     bench.admit(3);
-    // The end of an active subscription.
+    // An active subscription ends.
     let cause = Cause::RicRequest(CauseRicRequest::RanFunctionIdInvalid);
     let subscriptions = vec![SubscriptionWithCause { request_id: id(3), function_id: 70, cause }];
     bench.answer(Message::RicSubscriptionDeleteRequired(RicSubscriptionDeleteRequired { subscriptions }));
@@ -624,9 +624,9 @@ fn idle_xapp_gives_each_request_its_full_timeout() {
     let handle =
         bench.xapp.subscribe(node_id(5), OID, Bytes::new(), vec![ActionToBeSetup::report(0)]).unwrap();
     bench.input(XappInput::Wake);
-    let [(requestor, _)] = bench.requests()[..] else { panic!("one request") };
+    let [(requestor, _)] = bench.requests()[..] else { panic!("expected one request") };
     bench.pass(Duration::from_millis(4_999));
-    assert_eq!(bench.take().len(), 0, "the request is repeated after its whole time-out only");
+    assert_eq!(bench.take().len(), 0, "the request is repeated only after its full timeout");
     bench.admit(requestor);
     bench.events();
     bench.now += IDLE;
@@ -772,7 +772,7 @@ fn alternative_rics_are_tried_before_time_to_wait_applies() {
     }
     let connects = bench.connects;
     bench.pass(4 * S);
-    assert_eq!(bench.connects, connects, "the wait that the last one wants");
+    assert_eq!(bench.connects, connects, "the time to wait of the last RIC applies");
     bench.pass(2 * S);
     assert_eq!((bench.connects, bench.xapp.address()), (connects + 1, "ric"));
 }

@@ -1,4 +1,4 @@
-//! Causes in the words of the version in use.
+//! Mapping of causes to those that the E2AP version in use defines.
 use ranlab_e2_codec::e2ap::{Cause, CauseMisc, CauseRicRequest as C, Version};
 
 /// Returns `cause`, or the closest cause that `version` defines.

@@ -32,13 +32,13 @@ pub struct Indication<'a> {
 #[non_exhaustive]
 pub enum ContextError {
     /// The subscription does not exist or belongs to another function.
-    #[error("no subscription {} of this function", .0.0)]
+    #[error("this function has no subscription {}", .0.0)]
     UnknownSubscription(SubscriptionId),
     /// The E2AP version of the connection does not define the procedure.
-    #[error("the controller's version of E2AP, {0}, has no such procedure")]
+    #[error("the controller's E2AP version, {0}, does not define this procedure")]
     NotInVersion(Version),
     /// The same procedure is already waiting for a response.
-    #[error("the controller has not answered the previous one yet")]
+    #[error("the controller has not responded to the previous procedure of this type yet")]
     Busy,
     /// The contents cannot be encoded.
     #[error(transparent)]
@@ -143,7 +143,7 @@ impl FunctionContext<'_> {
         let core = &mut *self.core;
         let subscription = core.subscriptions.of_id_mut(id).filter(|s| s.function == function);
         let Some(subscription) = subscription else { return Err(ContextError::UnknownSubscription(id)) };
-        let told = fast::Indication {
+        let encoded = fast::Indication {
             request_id: subscription.request_id,
             function_id: function,
             action_id: indication.action,
@@ -154,10 +154,10 @@ impl FunctionContext<'_> {
             call_process_id: indication.call_process_id,
         };
         let flat = match core.config.coding {
-            Coding::Flat => Some(flat::write_indication(&told)),
+            Coding::Flat => Some(flat::write_indication(&encoded)),
             Coding::Per => {
                 core.scratch.clear();
-                told.encode(&mut core.scratch).inspect_err(|_| core.counters.unencodable += 1)?;
+                encoded.encode(&mut core.scratch).inspect_err(|_| core.counters.unencodable += 1)?;
                 None
             }
         };

@@ -48,8 +48,7 @@ pub(super) struct Core {
     pub(super) scratch: Vec<u8>,
     /// Buffer for queued indications; unused if each gets its own allocation.
     pool: BytesMut,
-    /// Second buffer, which replaces the first one when that is full. By then, everything queued in the second one
-    /// was sent.
+    /// Second buffer, which replaces the first one when the first one is full. By then, all indications in the second one have been sent.
     rested: BytesMut,
     /// Outcome that a function has set for the refusal of the current control.
     pub(super) explanation: Option<Bytes>,

@@ -40,7 +40,7 @@ impl Agent {
             request: pdu[..].into(),
             response: Bytes::new(),
         });
-        let asked = SubscriptionRequest {
+        let details = SubscriptionRequest {
             id: subscription,
             request_id,
             event_trigger: &request.details.event_trigger,
@@ -48,7 +48,7 @@ impl Agent {
             start_time: request.start_time,
             end_time: request.end_time,
         };
-        let answer = self.call(function, Some(id), |f, ctx| f.on_subscription(ctx, asked));
+        let answer = self.call(function, Some(id), |f, ctx| f.on_subscription(ctx, details));
         match answer.unwrap_or(Err(NO_FUNCTION)) {
             Err(cause) => {
                 // The function does not know the subscription, so no callback is needed. Only indications that it may
@@ -209,7 +209,7 @@ impl Agent {
     pub(super) fn on_control(&mut self, id: ControllerId, request: &RicControlRequest) {
         let request_id = request.request_id;
         let function_id = request.function_id;
-        let asked = ControlRequest {
+        let details = ControlRequest {
             request_id,
             call_process_id: request.call_process_id.as_ref(),
             header: &request.header,
@@ -225,7 +225,7 @@ impl Agent {
             wants_ack: request.ack_request == Some(RicControlAckRequest::Ack),
         };
         self.core.controls.begin(open);
-        let answer = self.call(function_id, Some(id), |f, ctx| f.on_control(ctx, asked));
+        let answer = self.call(function_id, Some(id), |f, ctx| f.on_control(ctx, details));
         let answer = answer.unwrap_or(Err(NO_FUNCTION));
         if let Some(open) = self.core.controls.end(answer.is_ok()) {
             self.core.answer_control(open, answer);
@@ -235,8 +235,8 @@ impl Agent {
     pub(super) fn on_query(&mut self, id: ControllerId, request: &RicQueryRequest) {
         let request_id = request.request_id;
         let function_id = request.function_id;
-        let asked = QueryRequest { request_id, header: &request.header, definition: &request.definition };
-        let answer = self.call(function_id, Some(id), |f, ctx| f.on_query(ctx, asked));
+        let details = QueryRequest { request_id, header: &request.header, definition: &request.definition };
+        let answer = self.call(function_id, Some(id), |f, ctx| f.on_query(ctx, details));
         let answer = match answer.unwrap_or(Err(NO_FUNCTION)) {
             Ok(outcome) => Message::RicQueryResponse(RicQueryResponse { request_id, function_id, outcome }),
             Err(cause) => Message::RicQueryFailure(RicQueryFailure {
@@ -258,14 +258,14 @@ impl Agent {
         let outcome = self.find(id, request_id, function_id).and_then(|subscription| {
             self.check_modification(subscription, &remove, &modify, &add)?;
             let event_trigger = request.event_trigger.as_ref();
-            let asked = ModificationRequest {
+            let details = ModificationRequest {
                 id: subscription,
                 event_trigger,
                 remove: &remove,
                 modify: &modify,
                 add: &add,
             };
-            let answer = self.call(function_id, Some(id), |f, ctx| f.on_modification(ctx, asked));
+            let answer = self.call(function_id, Some(id), |f, ctx| f.on_modification(ctx, details));
             let outcome = answer.unwrap_or(Err(NO_FUNCTION))?;
             if let Some(s) = self.core.subscriptions.of_id_mut(subscription) {
                 s.actions.retain(|a| !(remove.contains(a) && outcome.removed.contains(a)));
@@ -373,11 +373,11 @@ impl Agent {
 /// Builds both lists of a response: the requested actions that were done, and the others with their causes.
 #[allow(clippy::type_complexity)]
 fn split(
-    asked: impl Iterator<Item = RicActionId>,
+    requested: impl Iterator<Item = RicActionId>,
     done: &[RicActionId],
     failed: &[ActionFailed],
 ) -> (Option<Vec<RicActionId>>, Option<Vec<ActionFailed>>) {
-    let (done, rest): (Vec<_>, Vec<_>) = asked.partition(|a| done.contains(a));
+    let (done, rest): (Vec<_>, Vec<_>) = requested.partition(|a| done.contains(a));
     let cause = |id| failed.iter().find(|f| f.id == id).map_or(NOT_SUPPORTED, |f| f.cause);
     let rest: Vec<_> = rest.into_iter().map(|id| ActionFailed { id, cause: cause(id) }).collect();
     ((!done.is_empty()).then_some(done), (!rest.is_empty()).then_some(rest))

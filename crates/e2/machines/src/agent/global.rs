@@ -268,12 +268,12 @@ impl Core {
         let items: Vec<_> = self.function_items(knows_reserved).collect();
         let now = self.now;
         let Some(link) = self.link_mut(id) else { return };
-        let told = std::mem::take(&mut link.told);
-        let gone = told.iter().filter(|(id, _)| items.iter().all(|f| f.id != **id));
+        let announced = std::mem::take(&mut link.told);
+        let gone = announced.iter().filter(|(id, _)| items.iter().all(|f| f.id != **id));
         let deleted: Vec<_> = gone.map(|(&id, &revision)| RanFunctionIdItem { id, revision }).collect();
         link.told = items.iter().map(|f| (f.id, f.revision)).collect();
-        let (known, added): (Vec<_>, Vec<_>) = items.into_iter().partition(|f| told.contains_key(&f.id));
-        let modified: Vec<_> = known.into_iter().filter(|f| told.get(&f.id) != Some(&f.revision)).collect();
+        let (known, added): (Vec<_>, Vec<_>) = items.into_iter().partition(|f| announced.contains_key(&f.id));
+        let modified: Vec<_> = known.into_iter().filter(|f| announced.get(&f.id) != Some(&f.revision)).collect();
         let nothing = added.is_empty() && modified.is_empty() && deleted.is_empty();
         link.functions_changed = false;
         if nothing && !std::mem::replace(&mut link.query_open, false) {
@@ -295,15 +295,15 @@ impl Core {
         let components = self.config.components.clone();
         let Some(link) = self.link_mut(id) else { return };
         link.components_changed = false;
-        let told = filled(std::mem::replace(&mut link.told_components, components.clone()), MARK);
+        let announced = filled(std::mem::replace(&mut link.told_components, components.clone()), MARK);
         let same =
             |a: &ComponentConfigItem, b: &ComponentConfigItem| a.interface == b.interface && a.id == b.id;
-        let gone = told.iter().filter(|t| !components.iter().any(|c| same(t, c)));
+        let gone = announced.iter().filter(|t| !components.iter().any(|c| same(t, c)));
         let removed =
             gone.map(|t| ComponentRemovalItem { interface: t.interface, id: t.id.clone() }).collect();
         let (known, added): (Vec<_>, Vec<_>) =
-            filled(components, MARK).into_iter().partition(|c| told.iter().any(|t| same(t, c)));
-        let changed = known.into_iter().filter(|c| !told.contains(c));
+            filled(components, MARK).into_iter().partition(|c| announced.iter().any(|t| same(t, c)));
+        let changed = known.into_iter().filter(|c| !announced.contains(c));
         let updated = changed.map(ComponentUpdate::V2).collect();
         let (transaction, transaction_id) = Self::transaction_of(link);
         let update = E2NodeConfigurationUpdate {

@@ -78,13 +78,13 @@ pub enum AgentOutput {
 #[non_exhaustive]
 pub enum CloseReason {
     /// Connecting took longer than the timeout.
-    #[error("connecting takes too long")]
+    #[error("the connection attempt timed out")]
     ConnectTimeout,
     /// The controller did not respond to a procedure.
-    #[error("the controller leaves the {0} unanswered")]
+    #[error("the controller did not respond to the {0}")]
     Unanswered(Procedure),
     /// The controller sent bytes that are not E2AP before any setup completed.
-    #[error("the controller does not speak E2AP: {0}")]
+    #[error("the controller does not send E2AP: {0}")]
     NotE2ap(String),
     /// The PDU of the controller exceeds the limit.
     #[error("the controller sent a PDU of {len} bytes (limit {limit})")]
@@ -98,16 +98,16 @@ pub enum CloseReason {
     #[error(transparent)]
     OutboxFull(#[from] OutboxFull),
     /// The controller redirected the agent to another address.
-    #[error("the controller redirects to {0}")]
+    #[error("the controller redirected the agent to {0}")]
     Redirected(String),
     /// The controller refused the setup and has further addresses to try.
-    #[error("the controller refuses here: its next address is tried")]
+    #[error("the controller refused the setup at this address; its next address is tried")]
     NextAddress,
     /// The controller refused an update of the node.
-    #[error("the controller refuses the {0}")]
+    #[error("the controller refused the {0}")]
     Refused(Procedure),
     /// The setup request cannot be encoded in the configured version; the configuration is invalid.
-    #[error("the setup cannot be expressed: {0}")]
+    #[error("the setup request cannot be encoded: {0}")]
     SetupImpossible(EncodeError),
     /// The controller was removed.
     #[error("the controller was removed")]
@@ -278,7 +278,7 @@ pub enum ControllerError {
     #[error("an agent has at most {0} controllers")]
     TooMany(usize),
     /// The controller was added before.
-    #[error("{0} has that address already")]
+    #[error("{0} already has this address")]
     AlreadyThere(ControllerId),
     /// The controller does not exist.
     #[error("there is no {0}")]

@@ -29,13 +29,13 @@ impl Core {
         let functions: Vec<_> = self.function_items(false).collect();
         let node_id = self.config.node_id;
         let components = self.config.components.clone();
-        let told = functions.iter().map(|f| (f.id, f.revision)).collect();
+        let announced = functions.iter().map(|f| (f.id, f.revision)).collect();
         let Some(link) = self.link_mut(id) else { return };
         let (transaction, transaction_id) = Self::transaction_of(link);
         let version = link.version;
         let v1 = version == Version::V1_01;
         link.forget_connection();
-        link.told = told;
+        link.told = announced;
         link.told_components.clone_from(&components);
         let deadline = now + link.patience(timers.setup_timeout, timers.setup_timeout_max);
         link.state = State::SettingUp { deadline, transaction, strayed: false };
@@ -86,7 +86,7 @@ impl Core {
         if std::mem::replace(strayed, true) {
             return;
         }
-        // Only E2AP 1.01 has none, and does not compare them.
+        // Only responses of E2AP 1.01 have no transaction id. They are not compared, so they are never reported here.
         let received = received.unwrap_or_default();
         let reason = format!("its transaction id is {received}; that of the setup request is {transaction}");
         if !matches!(link.setup_failure, Some(SetupFailure::Unreadable { .. })) {

@@ -1,4 +1,4 @@
-//! Addresses of controllers that come as bit strings (E2 connection update, setup failure).
+//! Addresses of controllers that E2AP carries as bit strings (E2 connection update, setup failure).
 use ranlab_e2_codec::e2ap::TnlInformation;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 

@@ -43,7 +43,7 @@ fn halves(before: f64, after: f64) -> Halves {
     Halves { before: Some(before), after: Some(after) }
 }
 
-/// Two UEs with the same load, and one that was not there before.
+/// Reports two UEs with the same load, and a third UE that no earlier report contains.
 fn report(effect: &mut Effect, load: f64, bytes: u64) -> Next {
     let newcomer = Ue(bytes as u32 + 3, load, u64::MAX);
     effect.report(&table(&[Ue(1, load, bytes), Ue(2, load, bytes + 7), newcomer]))
@@ -52,16 +52,16 @@ fn report(effect: &mut Effect, load: f64, bytes: u64) -> Next {
 #[test]
 fn counters_add_up_and_delays_are_averaged() {
     let mut effect = new(&["bytes", "load"], 2).unwrap();
-    // The first report has no growth yet.
+    // The first report yields no increase of the counters.
     assert_eq!(report(&mut effect, 50.0, 100), Next::Report);
     assert_eq!(report(&mut effect, 10.0, 200), Next::Report);
     assert_eq!(report(&mut effect, 20.0, 400), Next::Command);
-    assert_eq!(report(&mut effect, 90.0, 10_000), Next::Report, "the base station has the control");
+    assert_eq!(report(&mut effect, 90.0, 10_000), Next::Report, "the control is being executed");
     effect.commanded();
-    // Growth while the base station had the control is in no half.
+    // An increase while the control is executed belongs to neither half.
     assert_eq!(report(&mut effect, 30.0, 10_000), Next::Report);
     assert_eq!(report(&mut effect, 40.0, 10_010), Next::Done);
-    assert_eq!(report(&mut effect, 1.0, 1), Next::Report, "no further report counts");
+    assert_eq!(report(&mut effect, 1.0, 1), Next::Report, "further reports are ignored");
     let changes = effect.changes();
     let [bytes, load] = &changes[..] else { panic!("{changes:?}") };
     assert_eq!((bytes.total, bytes.summary, &*bytes.unit), (halves(300.0, 10.0), Summary::Sum, "B"));
@@ -82,7 +82,7 @@ fn measured(ue: u32, label: &str, value: f64) -> MeasurementRow {
 }
 
 #[test]
-fn a_split_of_two_slices_is_visible_by_slice() {
+fn effect_is_reported_per_slice() {
     let mut effect = Effect::new(&MeasurementRow::columns(), &[], &["RRU.PrbTotDl"], 1).unwrap();
     let report = |gold: f64, silver: f64| {
         table(&[measured(1, "", gold / 2.0), measured(2, "", gold / 2.0), measured(3, "", silver)])
@@ -103,7 +103,7 @@ fn a_split_of_two_slices_is_visible_by_slice() {
 }
 
 #[test]
-fn ues_outside_the_known_slices_are_other() {
+fn ues_without_known_slice_are_grouped_as_other() {
     let mut effect = Effect::new(&MeasurementRow::columns(), &[], &["RRU.PrbTotDl"], 1).unwrap();
     effect.members("1", &table(&[measured(1, "", 0.0)]));
     let rows = || table(&[measured(1, "", 10.0), measured(2, "", 20.0)]);
@@ -153,7 +153,7 @@ fn commanded_is_ignored_before_the_command() {
 }
 
 #[test]
-fn more_ues_than_the_bound_are_counted() {
+fn ues_beyond_limit_are_counted() {
     let mut effect = new(&["load"], 1).unwrap();
     let ues = GROUPS_MAX as u32 + 10;
     let rows: Vec<Ue> = (0..ues).map(|ue| Ue(ue, 1.0, 0)).collect();
@@ -165,7 +165,7 @@ fn more_ues_than_the_bound_are_counted() {
 }
 
 #[test]
-fn unknown_kpis_are_refused_with_the_known_ones() {
+fn error_for_unknown_kpi_lists_known_kpis() {
     assert_eq!(new(&[], 1).unwrap_err(), EffectError::Kpis);
     assert_eq!(new(&["load"; KPIS_MAX + 1], 1).unwrap_err(), EffectError::Kpis);
     assert_eq!(new(&["load"], 0).unwrap_err(), EffectError::Periods);

@@ -1,5 +1,5 @@
-//! The association control at an agent ([`ranlab_e2_codec::e2sm::association`]): which controllers it has, and which UEs they
-//! see.
+//! Association control at an agent ([`ranlab_e2_codec::e2sm::association`]): adds and removes its controllers, and sets the UEs that each
+//! of them sees.
 //!
 //! An agent does not always know which UE belongs to which controller; a DU, for example, does not see the PLMN that
 //! a UE selected. The default controller therefore sends the associations. Other controllers may do so only if the

@@ -1,5 +1,5 @@
-//! CCC at a base station ([`ranlab_e2_codec::e2sm::ccc`]): its configuration reported at intervals, upon changes and upon
-//! subscription, and written.
+//! CCC at a base station ([`ranlab_e2_codec::e2sm::ccc`]): reports its configuration at intervals, upon changes and upon subscription, and
+//! writes it.
 //!
 //! | request | response |
 //! |---|---|
@@ -97,19 +97,19 @@ const REFUSED: Cause = Cause::RicRequest(CauseRicRequest::ControlFailedToExecute
 
 /// Returns the requested attributes of the requested structures; with `before`, only changed ones.
 fn reported_structures(
-    wanted: &[WantedStructure],
+    requested: &[WantedStructure],
     now: &Structures,
     before: Option<&Structures>,
 ) -> Vec<Reported> {
-    let mut told = Vec::new();
-    for want in wanted {
+    let mut reports = Vec::new();
+    for want in requested {
         let names: Vec<_> = want.attributes.iter().map(|it| it.name.clone()).collect();
         let of = |from: &Structures| -> Vec<Attributes> {
             let named = from.iter().filter(|(name, _)| is_structure(name, &want.name));
             named.map(|(_, attributes)| attributes.only(&names)).collect()
         };
         let Some(before) = before else {
-            told.extend(of(now).into_iter().map(|values| Reported {
+            reports.extend(of(now).into_iter().map(|values| Reported {
                 change: ChangeType::None,
                 name: want.name.clone(),
                 values: values.into(),
@@ -117,16 +117,16 @@ fn reported_structures(
             }));
             continue;
         };
-        told.extend(changes(want, &of(before), &of(now)));
+        reports.extend(changes(want, &of(before), &of(now)));
     }
-    told
+    reports
 }
 
 /// Returns the reports for the structures of one name, in order.
 fn changes(want: &WantedStructure, before: &[Attributes], now: &[Attributes]) -> Vec<Reported> {
     let both = before.iter().map(Some).chain(std::iter::repeat(None));
     let both = both.zip(now.iter().map(Some).chain(std::iter::repeat(None)));
-    let mut told = Vec::new();
+    let mut reports = Vec::new();
     for (old, new) in both.take(before.len().max(now.len())) {
         let change = match (old, new) {
             (Some(old), Some(new)) if old == new => continue,
@@ -142,9 +142,9 @@ fn changes(want: &WantedStructure, before: &[Attributes], now: &[Attributes]) ->
             (_, old, new) => new.or(old).cloned().unwrap_or_default(),
         };
         let old = old.filter(|_| change == ChangeType::Modification).cloned().map(Into::into);
-        told.push(Reported { change, name: want.name.clone(), values: values.into(), old });
+        reports.push(Reported { change, name: want.name.clone(), values: values.into(), old });
     }
-    told
+    reports
 }
 
 /// Returns whether a watched structure has changed.
@@ -179,8 +179,8 @@ impl Snapshot {
     }
 
     /// Returns the report for an action; with `before`, only the changes.
-    fn report(&self, wanted: &ActionFormat, before: Option<&Self>) -> Option<MessageFormat> {
-        match wanted {
+    fn report(&self, requested: &ActionFormat, before: Option<&Self>) -> Option<MessageFormat> {
+        match requested {
             ActionFormat::Node { structures } => {
                 let structures = reported_structures(structures, &self.node, before.map(|it| &it.node));
                 (!structures.is_empty()).then_some(MessageFormat::Node { structures })
@@ -188,10 +188,10 @@ impl Snapshot {
             ActionFormat::Cells { cells } => {
                 let none = Vec::new();
                 let of = |(cell, now): &(CellId, Structures)| {
-                    let wanted = cells.iter().filter(|it| it.cell.as_ref().is_none_or(|it| it == cell));
+                    let requested = cells.iter().filter(|it| it.cell.as_ref().is_none_or(|it| it == cell));
                     let before = before.map(|it| it.cell(cell).unwrap_or(&none));
                     let structures: Vec<_> =
-                        wanted.flat_map(|it| reported_structures(&it.structures, now, before)).collect();
+                        requested.flat_map(|it| reported_structures(&it.structures, now, before)).collect();
                     (!structures.is_empty()).then(|| CellReported { cell: cell.clone(), structures })
                 };
                 let cells: Vec<_> = self.cells.iter().filter_map(of).collect();
@@ -223,8 +223,8 @@ impl<S: CccStation> Function<S> {
         report: impl Fn(&ActionFormat) -> Option<MessageFormat>,
     ) {
         let Ok(header) = header.to_octets(Encoding::Json) else { return };
-        for (action, wanted) in &subscribed.actions {
-            let Some(format) = report(wanted) else { continue };
+        for (action, requested) in &subscribed.actions {
+            let Some(format) = report(requested) else { continue };
             let Ok(message) = (IndicationMessage { format }).to_octets(Encoding::Json) else { continue };
             // Cannot fail: the subscription exists, otherwise it would have been removed here.
             let _ = ctx.indicate(Indication {
@@ -282,13 +282,13 @@ impl<S: CccStation> Function<S> {
                 if cells.iter().map(|cell| cell.structures.len()).sum::<usize>() <= WRITES_MAX =>
             {
                 let mut written = false;
-                let mut told = Vec::new();
+                let mut cell_outcomes = Vec::new();
                 for it in cells {
                     let outcomes = self.write(now, Some(&it.cell), &it.structures);
                     written |= !outcomes.accepted.is_empty();
-                    told.push(CellOutcome { cell: it.cell.clone(), outcomes });
+                    cell_outcomes.push(CellOutcome { cell: it.cell.clone(), outcomes });
                 }
-                Ok((written, OutcomeFormat::Cells { received, cells: told }))
+                Ok((written, OutcomeFormat::Cells { received, cells: cell_outcomes }))
             }
             _ => Err(INVALID),
         }
@@ -383,8 +383,8 @@ impl<S: CccStation> RanFunction for Function<S> {
         while let Some(due) = self.periods.pop(now) {
             let header = self.header(now, Reason::Periodic);
             if let Some(subscribed) = self.subscriptions.get(&due.subscription) {
-                Self::send_indications(ctx, due.subscription, subscribed, &header, |wanted| {
-                    there.report(wanted, None)
+                Self::send_indications(ctx, due.subscription, subscribed, &header, |requested| {
+                    there.report(requested, None)
                 });
             }
         }
@@ -394,11 +394,11 @@ impl<S: CccStation> RanFunction for Function<S> {
             for (id, subscribed) in &mut self.subscriptions {
                 let Some(watched) = &subscribed.watched else { continue };
                 if std::mem::take(&mut subscribed.fresh) {
-                    Self::send_indications(ctx, *id, subscribed, &begun, |wanted| there.report(wanted, None));
+                    Self::send_indications(ctx, *id, subscribed, &begun, |requested| there.report(requested, None));
                 } else if there.meets(watched, &self.last) {
                     let last = &self.last;
-                    Self::send_indications(ctx, *id, subscribed, &changed, |wanted| {
-                        there.report(wanted, Some(last))
+                    Self::send_indications(ctx, *id, subscribed, &changed, |requested| {
+                        there.report(requested, Some(last))
                     });
                 }
             }

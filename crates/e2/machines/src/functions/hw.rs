@@ -1,4 +1,4 @@
-//! HW: echoes what a controller sends, reports by itself, obeys policies ([`ranlab_e2_codec::e2sm::hw`]).
+//! HW: echoes the pings of controllers, sends periodic pings, and applies policies ([`ranlab_e2_codec::e2sm::hw`]).
 //!
 //! Indications of type insert carry a call process id: a counter (u32, big endian) that is shared by all inserts of
 //! the function. If there are several policies, the one with the lowest (execution order, subscription, action)

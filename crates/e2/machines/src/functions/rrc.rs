@@ -22,7 +22,7 @@ pub const ASK_EVERY: Duration = Duration::from_millis(10);
 
 /// Base station behind the function.
 pub trait RrcSource: Send {
-    /// Returns its UEs as [`RrcChange::Connected`] events.
+    /// Returns the connected UEs as [`RrcChange::Connected`] events.
     fn connected(&mut self, now: Time) -> Vec<RrcEvent>;
 
     /// Returns the events since the last call, oldest first.

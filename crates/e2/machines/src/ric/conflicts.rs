@@ -58,7 +58,7 @@ pub(super) type Preempted = (Claimant, Arc<str>);
 #[derive(Debug, Default)]
 pub(super) struct Conflicts {
     held: BTreeMap<Key, Holder>,
-    /// The same entries by owner, in the order in which they were set.
+    /// The same parameters by holder, in the order of their claims.
     by_owner: BTreeMap<Claimant, BTreeMap<u64, Key>>,
     orders: u64,
     claims: u64,
@@ -219,13 +219,13 @@ mod tests {
     fn first_holder_wins_until_expiry_or_higher_priority() {
         let mut w = World(Conflicts::default());
         assert_eq!(w.set(0, 1, 5, "slice 1"), Ok(vec![]));
-        assert_eq!(w.set(1, 1, 5, "slice 1"), Ok(vec![]), "its own, held anew");
+        assert_eq!(w.set(1, 1, 5, "slice 1"), Ok(vec![]), "a holder may set its parameter again");
         let held = w.set(2, 2, 5, "slice 1").unwrap_err();
         assert_eq!((held.by, held.priority, held.left), (xapp(1), 5, Duration::from_secs(9)));
-        assert_eq!(w.set(2, 2, 5, "slice 2"), Ok(vec![]), "another slice");
+        assert_eq!(w.set(2, 2, 5, "slice 2"), Ok(vec![]), "a different slice is a different parameter");
         assert_eq!(w.set(3, 3, 6, "slice 1"), Ok(vec![(xapp(1), "slice 1".into())]));
         assert!(w.set(4, 1, 5, "slice 1").is_err());
-        assert_eq!(w.set(13, 1, 5, "slice 1"), Ok(vec![]), "ten seconds later it is free");
+        assert_eq!(w.set(13, 1, 5, "slice 1"), Ok(vec![]), "the parameter is free after the hold time");
         let elsewhere = ["slice 1".to_owned()];
         assert!(w.0.claim(at(13), HOLD, &xapp(2), 0, &node(2), &elsewhere).is_ok());
     }
@@ -248,7 +248,7 @@ mod tests {
         let two = ["ue 1".to_owned(), "ue 2".to_owned()];
         let (claim, _) = c.claim(at(0), HOLD, &xapp(1), 1, &node(1), &two[1..]).unwrap();
         assert!(c.claim(at(0), HOLD, &xapp(2), 1, &node(1), &two).is_err());
-        assert_eq!(c.len(), 1, "of a claim that failed nothing is held");
+        assert_eq!(c.len(), 1, "a refused claim holds no parameter");
         c.undo(&xapp(1), claim);
         assert!(c.claim(at(0), HOLD, &xapp(2), 1, &node(1), &two).is_ok());
         assert_eq!(c.by_owner.len(), 1);
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn greedy_xapp_holds_bounded_number_and_costs_others_nothing() {
+    fn greedy_xapp_does_not_displace_other_holders() {
         let mut w = World(Conflicts::default());
         assert!(w.set(0, 1, 1, "ue victim").is_ok());
         for ue in 0..100_000 {
@@ -310,7 +310,7 @@ mod tests {
         }
         assert_eq!(w.0.len(), HELD_PER_XAPP + 1);
         assert!(w.set(1, 2, 1, "ue victim").is_err());
-        assert!(w.set(1, 1, 1, "ue 5").is_ok(), "what it set first it holds no more");
+        assert!(w.set(1, 1, 1, "ue 5").is_ok(), "the oldest parameter was released");
     }
 
     #[test]

@@ -21,7 +21,7 @@ const NOTHING: &[u8] = b"-";
 const MAX_LIST_MESSAGES: usize = 5;
 /// Maximum size of the node list for a third-party xApp, in bytes; the rest is for the message itself. FlexRIC's xApp
 /// receives into 32 KiB, and aborts if a message fills the buffer.
-const STRANGER_LIST_BYTES: usize = (32 << 10) - 64;
+const THIRD_PARTY_LIST_BYTES: usize = (32 << 10) - 64;
 
 #[derive(Debug)]
 pub(super) struct Xapp {
@@ -29,11 +29,11 @@ pub(super) struct Xapp {
     pub(super) conn: ConnId,
     pub(super) grant: XappGrant,
     wants_node_events: bool,
-    /// Whether it is a ranlab xApp, which handles messages that FlexRIC's xApps do not expect.
+    /// Whether the xApp is a ranlab xApp, which handles messages that FlexRIC's xApps do not expect.
     pub(super) is_ours: bool,
-    /// Whether it is another RIC, which receives no nodes that a third RIC serves.
+    /// Whether the xApp is another RIC, which receives no nodes that a third RIC serves.
     is_relay: bool,
-    /// Time of its last node list.
+    /// Time of the last node list sent to the xApp.
     listed: Time,
 }
 
@@ -140,7 +140,7 @@ impl Ric {
         let owner = Owner::Xapp { place, conn: id };
         match message {
             e42::Message::SetupRequest(m) => {
-                // This response is not held itself, but is sent after those that are.
+                // This response is not held, but it must follow the held responses.
                 let due = self.links.hold_answers(id, now);
                 self.set_up_xapp(now, id, Some(place), m);
                 self.links.hold_answers(id, due);
@@ -299,7 +299,7 @@ impl Ric {
         let wants_events = xapp.wants_node_events;
         let messages = if wants_events { MAX_LIST_MESSAGES } else { 1 };
         let most = self.config.limits.node_list_bytes;
-        let bound = if wants_events { most } else { most.min(STRANGER_LIST_BYTES) };
+        let bound = if wants_events { most } else { most.min(THIRD_PARTY_LIST_BYTES) };
         let mut lists = vec![Vec::new()];
         let mut bytes = 0;
         let mut left_out = 0;
@@ -331,9 +331,9 @@ impl Ric {
         let mut lists = lists.into_iter();
         let nodes = lists.next().unwrap_or_default();
         if left_out > 0 {
-            let told = nodes.len();
+            let included = nodes.len();
             let what = format!(
-                "the xApp receives {told} base stations; {left_out} more do not fit into its limit of {bound} bytes"
+                "the xApp receives {included} base stations; {left_out} more do not fit into its limit of {bound} bytes"
             );
             self.links.tell_fault(id, what, &self.config.limits, &mut self.counters);
         }
@@ -348,8 +348,8 @@ impl Ric {
         }
     }
 
-    /// Announces a new or changed node to the xApps that requested node events. With `lost`, only to xApps whose last
-    /// list is older than that; the others know the node.
+    /// Announces a new or changed node to the xApps that requested node events. `lost` is the time at which a reconnected node had
+    /// disconnected: xApps with an older node list already know the node and are skipped.
     pub(super) fn announce_node(&mut self, place: usize, lost: Option<Time>) {
         let Some(node) = self.nodes.at(place) else { return };
         for (_, xapp) in self.xapps.in_order() {

@@ -121,6 +121,6 @@ pub enum NodeLoss {
     #[error("closed: {0}")]
     Closed(String),
     /// The connection serves a different node now.
-    #[error("its connection was set up for another node")]
+    #[error("the connection was set up for a different node")]
     Renamed,
 }

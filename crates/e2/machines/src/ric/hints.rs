@@ -16,9 +16,9 @@ use std::time::Duration;
 
 /// Maximum number of hints; beyond it, the oldest one is dropped.
 const HINTS_MAX: usize = 64;
-/// Number of periods without a report after which a subscription counts as silent ...
+/// Number of report periods without a report after which a subscription counts as silent.
 const SILENT_PERIODS: u32 = 3;
-/// ... but at least this time, because of the round-trip time.
+/// Minimum time without a report before a subscription counts as silent. It allows for the round-trip time if periods are short.
 const SILENT_MIN: Duration = Duration::from_secs(1);
 
 /// Probable cause of a problem with a peer.
@@ -81,33 +81,34 @@ fn host(peer: &str) -> &str {
 
 /// Hint for an E2 setup request at the E42 listener.
 const SETUP_AT_E42: &str = "a base station's setup came to the listener for xApps: base stations connect to the address of \
-     --e2, port 36421 unless told otherwise (36422, which O-RAN SC's E2T has for E2, is FlexRIC's and this RIC's port for xApps)";
+     --e2, port 36421 by default (36422, the E2 port of O-RAN SC's E2T, is the port for xApps at FlexRIC and at this RIC)";
 const SETUP_AT_E2: &str = "an xApp's setup came to the listener for base stations: xApps join at the address of --e42, port \
-     36422 unless told otherwise";
-const NO_SETUP: &str = "the first message is no E2 setup: is this the address of --e2, and does the peer speak E2AP here (not \
-     HTTP, X2AP or NGAP)? A base station that has missed a restart of the RIC has to connect anew";
-const OTHER_VERSION: &str = "the peer is built for another version of E2AP, or of a service model, than its messages claim: \
-     build base station and RIC for the same one (v2.03 and v3.01 need TransactionID and E2nodeComponentConfigAddition, v1.01 \
-     has neither)";
-const CUT: &str = "the message ends before its contents do: a fixed buffer of the peer cut it (e2sim's takes 10,000 octets, \
-     about ten UEs), or its encoder counted wrongly";
-const MALFORMED: &str = "the peer's encoder wrote what aligned PER does not allow: see whether a later release of it mends \
-     that; the message was dropped, all else goes on";
-const SAME_ID: &str = "two base stations have the same id: give each its own (gnb_id, ran_node_name); one that has just \
-     restarted is let in after its old connection has been silent for 10 s";
-const FULL: &str = "as many base stations are connected as are allowed: --max-nodes allows more";
-const NOT_LISTED: &str = "The RIC has a list of base stations (--admit): add this one by its network or name; one listed \
-    with @NAME has to come over tls:// with a certificate for that name.";
-const SETS_UP_AGAIN: &str = "it sets up again and again: it does not take the RIC's answer, most likely because it is built for \
-     another version of E2AP; its own log says why";
-const NO_SUCH_FUNCTION: &str = "the base station has no RAN function of that number: numbers are each base station's own choice \
+     36422 by default";
+const NO_SETUP: &str = "the first message is no E2 setup: is this the address of --e2, and does the peer send E2AP (not HTTP, \
+     X2AP or NGAP)? A base station that did not notice a restart of the RIC has to reconnect";
+const OTHER_VERSION: &str = "the peer is built for another version of E2AP or of a service model than its messages indicate: \
+     build the base station and the RIC for the same version (v2.03 and v3.01 require TransactionID and \
+     E2nodeComponentConfigAddition; v1.01 has neither)";
+const CUT: &str = "the message is shorter than its lengths indicate: a fixed buffer of the peer truncated it (e2sim's buffer has \
+     10,000 octets, enough for about ten UEs), or the peer's encoder wrote a wrong length";
+const MALFORMED: &str = "the message is not valid aligned PER: check whether a later release of the peer fixes its encoder; \
+     the message was dropped; nothing else is affected";
+const SAME_ID: &str = "two base stations have the same id: configure different ids (gnb_id, ran_node_name); a base station that \
+     has just restarted is accepted after its old connection has been silent for 10 s";
+const FULL: &str = "the maximum number of base stations is connected: --max-nodes raises it";
+const NOT_LISTED: &str = "The RIC has a list of base stations (--admit): add this base station by its network or name; an entry \
+    with @NAME requires a connection over tls:// with a certificate for that name.";
+const SETS_UP_AGAIN: &str = "the peer repeats its setup: it does not accept the RIC's response, most likely because it is built for \
+     another version of E2AP; the peer's log contains the reason";
+const NO_SUCH_FUNCTION: &str = "the base station has no RAN function with this id: each base station chooses its ids \
      (KPM is 2 with some and 147 with others), find the function by its OID";
-const KPM_REFUSED: &str = "the base station refuses this KPM subscription: it may lack the style, a measurement's name, the \
-     label or the period; style 5 wants two UE ids or more, styles 3 and 4 a condition that it knows; OCUDU and srsRAN name the \
-     cause misc: control-processing-overload for each of these, and have no labels but noLabel";
-const SILENT_KPM: &str = "the subscription was admitted and is silent: KPM reports come when a UE is attached and matches the \
-     condition (OpenAirInterface: its S-NSSAI) or is one of those named (styles 2 and 5), and when there is a value (srsRAN and OCUDU: not before a granularity period has \
-     passed, and not above 9,100 bytes: choose fewer measurements or UEs); the granularity period must divide the period";
+const KPM_REFUSED: &str = "the base station refuses this KPM subscription: it may not support the style, a measurement, the \
+     label or the period; style 5 requires two UE ids or more, styles 3 and 4 a condition that the base station supports; OCUDU and \
+     srsRAN send the cause misc: control-processing-overload for all of these, and support only the label noLabel";
+const SILENT_KPM: &str = "the subscription was admitted and is silent: KPM reports require an attached UE that matches the \
+     condition (OpenAirInterface: its S-NSSAI) or is listed in the action (styles 2 and 5), and a value (srsRAN and OCUDU send no report \
+     before a granularity period has passed, and no report above 9,100 bytes: select fewer measurements or UEs); the granularity \
+     period must divide the report period";
 const SILENT_OTHER: &str = "the subscription was admitted and is silent: is a UE attached, and does the base station report at \
      this period?";
 const SILENT: [&str; 2] = [SILENT_KPM, SILENT_OTHER];

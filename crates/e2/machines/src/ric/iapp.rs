@@ -181,8 +181,8 @@ pub trait IApp: Send {
     /// Processes an input; requests are added to `out`.
     fn handle(&mut self, now: Time, input: IAppInput<'_>, out: &mut IAppOutbox);
 
-    /// Returns the version and size limit of snapshots if the iApp shares its state with other RICs; `None` if it
-    /// does not. The name of an iApp that does is limited to 32 characters of a-z, A-Z, 0-9, - and _.
+    /// Returns the version and size limit of snapshots if the iApp shares its state with other RICs; `None` if it does not. An iApp that
+    /// shares its state must have a name of at most 32 characters of a-z, A-Z, 0-9, - and _.
     fn keeps(&self) -> Option<Keeps> {
         None
     }
@@ -301,10 +301,10 @@ impl IAppOutbox {
         handle
     }
 
-    /// Sends an order of RC for a UE, as values; `ControlDone` follows if `ack` or if it failed.
+    /// Sends an RC order for a UE, given as values. `ControlDone` follows if `ack` is set or the control failed.
     ///
     /// # Errors
-    /// The order contradicts itself, or the node's function definition does not list it; nothing is sent.
+    /// Fails if the order contradicts itself, or if the node's RAN function definition does not list it. Nothing is sent then.
     pub fn order(
         &mut self,
         node: &NodeInfo,

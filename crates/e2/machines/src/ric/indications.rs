@@ -8,7 +8,7 @@ use ranlab_e2_codec::e2ap::*;
 use ranlab_e2_codec::flat;
 
 impl Ric {
-    /// Delivers an indication in its usual form. Returns whether the PDU was one.
+    /// Delivers an indication in its usual form. Returns whether the PDU was an indication in this form.
     pub(super) fn indication(&mut self, now: Time, place: usize, pdu: &Bytes) -> bool {
         let Some(head) = fast::Head::peek(pdu) else { return false };
         let Some(node) = self.nodes.at_mut(place) else { return false };
@@ -41,7 +41,7 @@ impl Ric {
                     if view.is_none() {
                         view = fast::Indication::decode(pdu);
                     }
-                    // Cannot be decoded in place, so the general decoder handles it.
+                    // The indication cannot be decoded in place, so the general decoder handles it.
                     let Some(indication) = view else { return false };
                     self.counters.indications_to_iapps += 1;
                     let subscription = SubscriptionHandle::from_request_id(sink.request_id);
@@ -58,7 +58,7 @@ impl Ric {
         true
     }
 
-    /// Delivers an indication in FlatBuffers. Returns whether the PDU was one.
+    /// Delivers an indication in FlatBuffers. Returns whether the PDU was an indication.
     pub(super) fn flat_indication(&mut self, now: Time, place: usize, pdu: &Bytes) -> bool {
         let Ok(Some(indication)) = flat::indication(pdu) else { return false };
         self.deliver(now, place, indication, Some(pdu));

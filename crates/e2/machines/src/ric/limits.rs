@@ -159,7 +159,7 @@ impl Default for RicTimers {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(missing_docs)] // described by their names and the groups below
 pub struct RicCounters {
-    // Traffic.
+    // Messages of the data path:
     pub indications: u64,
     pub indications_forwarded: u64,
     pub indications_to_iapps: u64,
@@ -178,7 +178,7 @@ pub struct RicCounters {
     pub controls_overridden: u64,
     pub queries: u64,
     pub answers_stray: u64,
-    // Peers.
+    // Setups and disconnects of peers:
     pub setups: u64,
     pub setups_refused: u64,
     pub nodes_lost: u64,
@@ -188,7 +188,7 @@ pub struct RicCounters {
     pub xapps_gone: u64,
     /// Nodes omitted from a node list, because it was full or the version cannot encode them.
     pub nodes_not_listed: u64,
-    // Subscriptions.
+    // Subscriptions at nodes:
     pub subscriptions: u64,
     pub subscriptions_merged: u64,
     pub subscriptions_refused: u64,
@@ -198,7 +198,7 @@ pub struct RicCounters {
     pub subscription_retries: u64,
     /// Deletions without a response.
     pub deletes_unanswered: u64,
-    // Faults and limits.
+    // Faults of peers and reached limits:
     pub undecodable: u64,
     /// Well-formed messages that are not expected in the state of the connection.
     pub misplaced: u64,

@@ -6,7 +6,7 @@ use crate::{OutboxCounters, Time};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Number of periods without a report, but at least the time below, after which a subscription counts as silent.
+/// Number of report periods without a report after which a subscription counts as silent, but at least [`SILENT_MIN`].
 const SILENT_PERIODS: u32 = 3;
 const SILENT_MIN: Duration = Duration::from_secs(1);
 

@@ -1,4 +1,4 @@
-//! Messages as each version words them.
+//! Construction of messages and causes for the E2AP version in use.
 use ranlab_e2_codec::e2ap::*;
 
 /// Returns a cause that the version defines; a newer cause becomes `unspecified` of its group.

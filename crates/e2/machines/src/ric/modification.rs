@@ -17,8 +17,8 @@ impl Ric {
         request_id: RicRequestId,
         change: SubscriptionChange,
     ) {
-        let asked = self.try_modify(now, owner, request_id, change);
-        if let (Err(cause), Owner::IApp(iapp)) = (asked, owner) {
+        let result = self.try_modify(now, owner, request_id, change);
+        if let (Err(cause), Owner::IApp(iapp)) = (result, owner) {
             self.notices.push_back((iapp, Notice::Modified(request_id, Err(cause))));
         }
     }

@@ -282,11 +282,11 @@ impl Ric {
     ) {
         let Some(node) = self.nodes.at_mut(place) else { return };
         let transaction_id = transaction_in(version, m.transaction_id);
-        let stranger = m.node_id.is_some_and(|other| other != node.info.id);
+        let is_other_node = m.node_id.is_some_and(|other| other != node.info.id);
         let unknown = |c: &&ComponentRemovalItem| node.info.components.iter().all(|k| k.id != c.id);
-        if stranger || m.removed.iter().flatten().any(|c| unknown(&c)) {
+        if is_other_node || m.removed.iter().flatten().any(|c| unknown(&c)) {
             let cause = Cause::E2Node(CauseE2Node::ComponentUnknown);
-            let cause = if stranger { Cause::Protocol(CauseProtocol::SemanticError) } else { cause };
+            let cause = if is_other_node { Cause::Protocol(CauseProtocol::SemanticError) } else { cause };
             let failure = E2NodeConfigurationUpdateFailure {
                 transaction_id,
                 cause: cause_in(version, cause),

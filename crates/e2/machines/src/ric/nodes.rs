@@ -31,7 +31,7 @@ pub struct NodeInfo {
     pub version: Version,
     /// RAN functions in the order of ids.
     pub functions: Vec<RanFunctionItem>,
-    /// Its components; empty in v1.01.
+    /// Components of the node; empty in v1.01.
     pub components: Vec<ComponentConfigItem>,
     /// Whether the node is connected.
     pub connected: bool,
@@ -265,11 +265,11 @@ impl Ric {
         let rival = self.nodes.at(place).and_then(|n| n.conn).filter(|rival| *rival != id);
         // A node that another RIC serves is replaced only when the directory reports it.
         let rival = rival.filter(|rival| !super::relay::is_virtual(*rival));
-        let Some((rival, heard)) = rival.and_then(|r| Some((r, self.links.conn(r)?.heard))) else {
+        let Some((rival, last_message)) = rival.and_then(|r| Some((r, self.links.conn(r)?.heard))) else {
             return Ok(());
         };
         let passed = self.links.conn(rival).and_then(|it| it.bypass.as_ref()?.last());
-        if now.since(passed.map_or(heard, |passed| passed.max(heard))) < self.config.timers.node_silent {
+        if now.since(passed.map_or(last_message, |passed| passed.max(last_message))) < self.config.timers.node_silent {
             let what = format!("{} is alive on another connection", request.node_id);
             let cause = Cause::Misc(CauseMisc::Unspecified);
             return refuse(SetupRefused::SameId, cause, TimeToWait::V10s, what);

@@ -1,4 +1,4 @@
-//! Admission and permissions. The RIC asks; an implementation of the traits decides.
+//! Admission and permissions. The RIC requests each decision from an implementation of these traits.
 use bytes::Bytes;
 use ranlab_e2_codec::e2ap::{Cause, GlobalE2NodeId, Plmn, RanFunctionItem, RicSubscriptionDetails};
 use std::fmt;

@@ -37,7 +37,7 @@ pub enum ProcedureError {
     #[error("no node {0} is connected")]
     NoNode(GlobalE2NodeId),
     /// The limit of outstanding procedures is reached.
-    #[error("{0} procedures are under way at the node, no more are allowed")]
+    #[error("{0} procedures are outstanding at the node, which is the maximum")]
     TooMany(usize),
     /// The node's version does not define the procedure.
     #[error("{0}")]

@@ -126,8 +126,8 @@ impl Ric {
     /// Updates the connections after other RICs appeared, disappeared, or changed their addresses.
     pub(super) fn sync_relays(&mut self, now: Time) {
         let Some(cluster) = &mut self.cluster else { return };
-        let wanted = |ric: &RicSeen| !ric.presence.over && !ric.presence.e42.is_empty();
-        let rics = cluster.directory.rics().filter(|(_, ric)| wanted(ric));
+        let is_reachable = |ric: &RicSeen| !ric.presence.over && !ric.presence.e42.is_empty();
+        let rics = cluster.directory.rics().filter(|(_, ric)| is_reachable(ric));
         let rics: BTreeMap<Arc<str>, (u64, String)> =
             rics.map(|(name, ric)| (name.clone(), (ric.presence.life, ric.presence.e42.clone()))).collect();
         let stale = cluster.relays.all.iter().filter(|(name, relay)| {

@@ -31,7 +31,7 @@ pub struct XappInfo {
 pub struct NodeSnapshot {
     /// Node.
     pub info: Arc<NodeInfo>,
-    /// Its subscriptions.
+    /// Subscriptions at the node.
     pub subscriptions: Vec<SubscriptionSnapshot>,
     /// Number of outstanding controls and queries.
     pub requests: usize,
@@ -74,7 +74,7 @@ pub struct XappSnapshot {
 /// A connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnSnapshot {
-    /// Id.
+    /// Id of the connection.
     pub id: ConnId,
     /// Protocol.
     pub side: ListenerProtocol,

@@ -61,7 +61,7 @@ impl Keeps {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SnapshotError {
     /// The snapshot is larger than the iApp's limit.
-    #[error("it has {bytes} bytes, at most {most} are allowed")]
+    #[error("the snapshot has {bytes} bytes; at most {most} are allowed")]
     TooLarge {
         /// Size, in bytes.
         bytes: usize,
@@ -69,7 +69,7 @@ pub enum SnapshotError {
         most: usize,
     },
     /// The snapshot has a different version.
-    #[error("it is of version {version}, this RIC's iApp reads {expected}")]
+    #[error("the snapshot has version {version}; this RIC's iApp reads version {expected}")]
     Version {
         /// Version of the snapshot.
         version: u16,
@@ -80,7 +80,7 @@ pub enum SnapshotError {
     #[error("{0}")]
     Malformed(String),
     /// The limit of the store is reached.
-    #[error("snapshots of {SNAPSHOTS_BYTES_MAX} bytes are in the store, or {SNAPSHOTS_MAX} of them")]
+    #[error("the store is full: {SNAPSHOTS_BYTES_MAX} bytes or {SNAPSHOTS_MAX} snapshots are the maximum")]
     NoRoom,
 }
 
@@ -160,7 +160,7 @@ struct Change {
     place: usize,
     about: Option<GlobalE2NodeId>,
     at: Time,
-    /// Whether it is only the repetition of a failed write.
+    /// Whether the change only repeats a failed write.
     again: bool,
 }
 
@@ -268,7 +268,7 @@ impl States {
             || full
             || self.bytes - gone + came > SNAPSHOTS_BYTES_MAX
         {
-            // The previous value of this key is outdated.
+            // The new value is not stored, and the previous value of this key is outdated.
             self.counters.no_room += 1;
             self.bytes -= gone;
             if let Some(known) = self.known.get_mut(key) {
@@ -286,8 +286,8 @@ impl States {
         !own && !self.is_saying(key)
     }
 
-    /// Handles the own value in the watch: the write has succeeded, even without a response. Values written by others
-    /// from now on are newer.
+    /// Handles a value of this RIC in the watch: its write has succeeded, even without a response. Values that others write from now on are
+    /// newer.
     fn came_back(&mut self, key: &str, snapshot: Option<&Snapshot>) {
         let under_way = self.under_way.iter().find(|(_, (it, _, own))| it == key && Some(own) == snapshot);
         if let Some(id) = under_way.map(|(id, _)| *id) {
@@ -405,13 +405,13 @@ impl Ric {
     pub(super) fn hear_states(&mut self, now: Time, news: StoreEvent) {
         let Some(cluster) = &mut self.cluster else { return };
         let states = &mut cluster.states;
-        let told = match news {
+        let key_to_restore = match news {
             StoreEvent::Entry { key, revision, value } => states.learn(&key, revision, &value).then_some(key),
             StoreEvent::Written { id, outcome } => states.written(now, id, outcome),
             _ => None,
         };
-        let reader = told.as_ref().and_then(|key| states.reader(key));
-        if let (Some((name, _)), Some(key)) = (reader, &told)
+        let reader = key_to_restore.as_ref().and_then(|key| states.reader(key));
+        if let (Some((name, _)), Some(key)) = (reader, &key_to_restore)
             && let Some(place) = self.iapps.iter().position(|iapp| iapp.name() == name)
             && keeps(self.iapps[place].as_ref()).is_some()
         {

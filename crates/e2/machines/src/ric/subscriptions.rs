@@ -22,14 +22,14 @@ impl Ric {
         function: RanFunctionId,
         details: &RicSubscriptionDetails,
     ) -> Result<(), Cause> {
-        let asked = self.try_subscribe(now, owner, request_id, node_id, function, details);
-        if let Err(cause) = asked {
+        let result = self.try_subscribe(now, owner, request_id, node_id, function, details);
+        if let Err(cause) = result {
             self.counters.subscriptions_refused += 1;
             if let Some(place) = self.nodes.find(node_id) {
                 self.hint_at_refusal(place, function, cause);
             }
         }
-        asked
+        result
     }
 
     /// Records a hint about a refused subscription.

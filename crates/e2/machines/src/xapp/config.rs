@@ -28,7 +28,8 @@ pub struct XappConfig {
     pub dialect: Dialect,
     /// Service models of the xApp, 1 to 256.
     pub service_models: Vec<RanFunctionItem>,
-    /// Nodes that standing subscriptions apply to, as [`GlobalE2NodeId::is_named`] takes their names. Empty: all.
+    /// Names of the nodes to which standing subscriptions apply, in the form that [`GlobalE2NodeId::is_named`] accepts. An empty list
+    /// selects all nodes.
     pub nodes: Vec<String>,
     /// Seed of the reconnect jitter.
     pub seed: u64,

@@ -64,16 +64,16 @@ pub enum XappOutput {
 #[non_exhaustive]
 pub enum CloseReason {
     /// Connecting took longer than the timeout.
-    #[error("connecting takes too long")]
+    #[error("the connection attempt timed out")]
     ConnectTimeout,
     /// The RIC did not respond to the setup.
-    #[error("the RIC leaves the E42 setup unanswered")]
+    #[error("the RIC did not respond to the E42 setup")]
     SetupTimeout,
     /// The RIC refused the setup, and alternative RICs are configured.
-    #[error("the RIC refuses the E42 setup; another one is tried")]
+    #[error("the RIC refused the E42 setup; another RIC is tried")]
     Refused,
     /// The RIC sent bytes that are not E42 before any setup completed.
-    #[error("the peer does not speak E42: {0}")]
+    #[error("the peer does not send E42: {0}")]
     NotE42(String),
     /// The PDU of the RIC exceeds the limit.
     #[error("the RIC sent a PDU of {len} bytes (limit {limit})")]
@@ -87,7 +87,7 @@ pub enum CloseReason {
     #[error(transparent)]
     OutboxFull(#[from] OutboxFull),
     /// The setup request cannot be encoded in the configured version; the configuration is invalid.
-    #[error("the setup cannot be expressed: {0}")]
+    #[error("the setup request cannot be encoded: {0}")]
     SetupImpossible(EncodeError),
 }
 

@@ -395,8 +395,8 @@ impl Xapp {
             State::Up if self.has_turn() => Some(Time::ZERO),
             State::Up => {
                 let own = [self.poll.wake_at(self.is_owed()), self.relisted_by];
-                let asked = [self.subscriptions.next_deadline(), self.requests.next_deadline()];
-                own.into_iter().chain(asked).flatten().min()
+                let deadlines = [self.subscriptions.next_deadline(), self.requests.next_deadline()];
+                own.into_iter().chain(deadlines).flatten().min()
             }
         }
     }

@@ -108,11 +108,11 @@ impl Xapp {
     /// Creates the subscriptions of a standing subscription at one node, if the node offers the function and they do
     /// not exist yet.
     pub(super) fn stand_at(&mut self, standing: StandingHandle, node: GlobalE2NodeId) {
-        let Some(wanted) = self.standing.get(&standing) else { return };
+        let Some(entry) = self.standing.get(&standing) else { return };
         if !self.config.applies_to(&node) {
             return;
         }
-        let offers = |n: &Node| !n.stale && n.info.find(&wanted.function).is_some();
+        let offers = |n: &Node| !n.stale && n.info.find(&entry.function).is_some();
         if !self.nodes.get(&node).is_some_and(offers) {
             return;
         }
@@ -121,9 +121,9 @@ impl Xapp {
         if self.subscriptions.of_node(&node).iter().any(made) {
             return;
         }
-        let function = wanted.function.clone();
+        let function = entry.function.clone();
         let Some(item) = self.nodes.get(&node).and_then(|n| n.info.function(&function)) else { return };
-        let planned = match &wanted.wanted {
+        let planned = match &entry.wanted {
             NodeSubscriptions::Planned(planner) => planner.plan(&node, item),
             NodeSubscriptions::Same(details) => {
                 let mut details = details.clone();

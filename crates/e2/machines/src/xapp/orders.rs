@@ -1,4 +1,4 @@
-//! Orders of RC as values: checked against their own numbers and the node's function definition before they leave.
+//! Orders of RC as values. An order is checked against its own numbers and the node's RAN function definition before it is sent.
 use super::{ControlError, ControlHandle, Xapp};
 use crate::Time;
 use ranlab_e2_codec::e2ap::GlobalE2NodeId;
@@ -7,10 +7,10 @@ use ranlab_e2_codec::e2sm::rc::commands::Order;
 use ranlab_e2_codec::e2sm::rc::{OrderRequest, Recipient};
 
 impl Xapp {
-    /// The control request of an order for a UE at a node.
+    /// Returns the control request of an order for a UE at a node.
     ///
     /// # Errors
-    /// The node is unknown, or [`ControlError::Order`]: the order contradicts itself, or the node does not offer it.
+    /// Fails if the node is unknown. Fails with [`ControlError::Order`] if the order contradicts itself or the node does not offer it.
     pub fn order_request(
         &self,
         node: &GlobalE2NodeId,
@@ -21,10 +21,10 @@ impl Xapp {
         Ok(order.request_to(Recipient { node, functions: &known.info.functions }, ue)?)
     }
 
-    /// Sends an order for a UE to a node at `now`; events follow as of [`control`](Self::control).
+    /// Sends an order for a UE to a node at `now`. The events of [`control`](Self::control) follow.
     ///
     /// # Errors
-    /// Fails as [`order_request`](Self::order_request) and [`control`](Self::control) do.
+    /// Fails like [`order_request`](Self::order_request) and [`control`](Self::control).
     pub fn order(
         &mut self,
         now: Time,

@@ -39,7 +39,7 @@ impl Poll {
     }
 
     /// Records that a request was sent.
-    pub(super) fn asked(&mut self, now: Time, config: &XappConfig) {
+    pub(super) fn on_request_sent(&mut self, now: Time, config: &XappConfig) {
         self.was_behind = self.behind;
         self.push_at = Some(now + self.patience(config));
     }

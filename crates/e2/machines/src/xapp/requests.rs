@@ -77,11 +77,11 @@ impl Requests {
         id: u16,
         handle: ControlHandle,
         deadline: Option<Time>,
-        asked: bool,
+        is_requested: bool,
     ) {
         match deadline {
             Some(at) => {
-                if !asked {
+                if !is_requested {
                     self.unasked.insert(handle);
                 }
                 self.awaited.insert(handle, (at, id));
@@ -162,7 +162,7 @@ impl Xapp {
 
     /// Sends a request that expects a response.
     pub(super) fn ask(&mut self, pdu: Bytes) {
-        self.poll.asked(self.now, &self.config);
+        self.poll.on_request_sent(self.now, &self.config);
         self.push(pdu);
     }
 
@@ -221,7 +221,7 @@ impl Xapp {
             details: s.details.clone(),
         });
         self.counters.subscription_requests += 1;
-        self.poll.asked(self.now, &self.config);
+        self.poll.on_request_sent(self.now, &self.config);
         self.send(&message);
     }
 
@@ -236,7 +236,7 @@ impl Xapp {
         let Some((id, function_id)) = self.subscriptions.get(handle).and_then(|s| s.request) else { return };
         let request_id = self.requests.wire_id(id);
         let request = e42::SubscriptionDeleteRequest { xapp_id: self.xapp_id, request_id, function_id };
-        self.poll.asked(self.now, &self.config);
+        self.poll.on_request_sent(self.now, &self.config);
         self.send(&e42::Message::SubscriptionDeleteRequest(request));
     }
 
@@ -345,9 +345,9 @@ impl Xapp {
             self.counters.stray += 1;
             return;
         };
-        let asked = self.requests.control_done(id.requestor, handle);
+        let is_requested = self.requests.control_done(id.requestor, handle);
         self.event(match failure {
-            None if !asked => return,
+            None if !is_requested => return,
             None => XappEvent::ControlAcknowledged { handle, outcome },
             Some(failure) => XappEvent::ControlFailed { handle, failure, outcome },
         });

@@ -31,9 +31,9 @@ pub(super) struct Subscription {
     /// Announcement of the node on which the last request was based.
     pub(super) announced: u64,
     pub(super) deadline: Option<Time>,
-    /// Whether it is unsubscribed and its deletion is still queued.
+    /// Whether the subscription was unsubscribed and its deletion is still queued.
     pub(super) unwanted: bool,
-    /// Whether it is deleted only to be requested again, because its request got no response.
+    /// Whether the subscription is deleted only to be requested again, because its request got no response.
     pub(super) renewing: bool,
     pub(super) gaps: Gaps,
 }
@@ -277,7 +277,7 @@ mod tests {
         assert_eq!(repeated(&[7, 7, 8]), (1, Some(0)));
         assert_eq!(repeated(&[65_534, 65_535, 0, 65_535, 1, 2]), (1, Some(0)));
         assert_eq!(repeated(&[5, 6, 9, 10, 6, 11]), (1, Some(2)));
-        assert_eq!(repeated(&[1, 2, 3, 0, 1, 2]), (0, Some(0)), "a new start");
+        assert_eq!(repeated(&[1, 2, 3, 0, 1, 2]), (0, Some(0)), "zero after a repeated number is a restart");
         let mut gaps = Gaps::default();
         gaps.see(None);
         assert_eq!(gaps.lost(), None);

@@ -91,7 +91,7 @@ fn asking(trigger: &EventTrigger, action: &ActionDefinition) -> Message {
     })
 }
 
-fn wanted(name: &str, report: ReportType) -> ActionDefinition {
+fn requested(name: &str, report: ReportType) -> ActionDefinition {
     let structure = WantedStructure { report, name: name.to_owned(), attributes: Vec::new() };
     let cells = vec![WantedCell { cell: None, structures: vec![structure] }];
     ActionDefinition { style: CELL_STYLE, format: ActionFormat::Cells { cells } }
@@ -154,17 +154,17 @@ fn complete_configuration_is_reported_at_intervals() {
 fn watched_changes_are_reported_once_with_old_values() {
     for (report, left) in [(ReportType::All, 2), (ReportType::Change, 1)] {
         let (mut bench, station) = bench();
-        let answers = bench.ask(C0, &asking(&upon_changes("startRB"), &wanted(BWP, report)));
+        let answers = bench.ask(C0, &asking(&upon_changes("startRB"), &requested(BWP, report)));
         assert!(matches!(answers[..1], [Message::RicSubscriptionResponse(_)]), "{answers:?}");
         let begun = indications(answers[1..].to_vec());
         assert_eq!((begun.len(), begun[0].0), (1, Reason::UponSubscription));
         station.0.lock().unwrap()[1] = 60;
         bench.pass(300 * MS);
-        assert_eq!(bench.take(C0), [], "it is not watched");
+        assert_eq!(bench.take(C0), [], "this attribute is not watched");
         station.0.lock().unwrap()[0] = 7;
         bench.pass(300 * MS);
-        let said = indications(bench.take(C0));
-        let [(Reason::UponChange, structures)] = &said[..] else { panic!("{said:?}") };
+        let reports = indications(bench.take(C0));
+        let [(Reason::UponChange, structures)] = &reports[..] else { panic!("{reports:?}") };
         let [Reported { change: ChangeType::Modification, values, old: Some(old), .. }] = &structures[..]
         else {
             panic!("{structures:?}")
@@ -206,14 +206,14 @@ fn valid_structures_are_written_and_outcome_lists_each() {
 fn unknown_structures_are_refused() {
     let (mut bench, _) = bench();
     let periodic = Ccc::periodic(50 * MS).unwrap();
-    let node = ActionDefinition { style: NODE_STYLE, ..wanted(BWP, ReportType::All) };
+    let node = ActionDefinition { style: NODE_STYLE, ..requested(BWP, ReportType::All) };
     let too_fast = EventTrigger { format: TriggerFormat::Periodic { period: 0 } };
     use CauseRicRequest::*;
     for (trigger, action, cause) in [
-        (&periodic, wanted("O-RUInfo", ReportType::All), ActionNotSupported),
+        (&periodic, requested("O-RUInfo", ReportType::All), ActionNotSupported),
         (&periodic, node, ActionNotSupported),
         // Version 2.03 has no cause for event triggers.
-        (&too_fast, wanted(BWP, ReportType::All), ActionNotSupported),
+        (&too_fast, requested(BWP, ReportType::All), ActionNotSupported),
     ] {
         let answers = bench.ask(C0, &asking(trigger, &action));
         let [Message::RicSubscriptionFailure(m)] = &answers[..] else { panic!("{answers:?}") };

@@ -26,11 +26,11 @@ fn refused_setup_honours_time_to_wait() {
     let transaction = setup_transaction(&mut bench);
     let failure = setup_failure(transaction, Some(TimeToWait::V5s));
     bench.receive(C0, &Message::E2SetupFailure(failure));
-    let told = bench
+    let is_reported = bench
         .events
         .iter()
         .any(|e| matches!(e, AgentEvent::SetupFailed { cause: Some(_), retry_in, .. } if *retry_in == 5 * S));
-    assert!(told, "{:?}", bench.events);
+    assert!(is_reported, "{:?}", bench.events);
     bench.pass(5 * S - Duration::from_millis(1));
     assert!(bench.take(C0).is_empty());
     bench.pass(Duration::from_millis(1));
@@ -79,7 +79,7 @@ fn setup_response_of_other_transaction_is_reported_once() {
             bench.pass(S / 10);
         }
         assert_eq!(bench.closes.last(), Some(&(C0, CloseReason::Unanswered(Procedure::Setup))));
-        // Still the ids of the first attempt: the same cause.
+        // The reported ids are still those of the first attempt, because the cause is the same.
         let reason = first.get_or_insert(expected).clone();
         assert_eq!(bench.agent.setup_failure(C0), Some(SetupFailure::Unreadable { reason }));
     }
@@ -164,7 +164,7 @@ fn alternative_addresses_are_tried_before_time_to_wait_applies() {
     }
     let tried =
         |bench: &AgentDriver| bench.connects.iter().map(|(_, a)| a.clone()).collect::<Vec<_>>().concat();
-    assert_eq!(tried(&bench), "abcab", "all three have refused");
+    assert_eq!(tried(&bench), "abcab", "all three addresses have refused");
     bench.pass(4 * S);
     assert_eq!(tried(&bench), "abcabc");
 }
@@ -446,7 +446,7 @@ fn connection_update_adds_and_removes_controllers() {
             modify: None,
         })
     };
-    assert!(bench.ask(C0, &update(Some(2), None)).is_empty(), "the answer waits for the connection");
+    assert!(bench.ask(C0, &update(Some(2), None)).is_empty(), "the response waits for the connection");
     assert_eq!(bench.connects[1], (C1, "tcp://192.0.2.2:36421".to_owned()));
     bench.set_up(C1);
     let answers = bench.take(C0);

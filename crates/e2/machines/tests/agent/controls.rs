@@ -152,7 +152,7 @@ fn controller_allocates_to_visible_ues_in_own_slices() {
         assert_eq!(command(&mut bench, by, SLICE, &fine), None, "{by} {fine:?}");
     }
     let state = cell.state();
-    assert_eq!((&state.set, state.allocations.len()), (&before, 2), "the configuration stays");
+    assert_eq!((&state.set, state.allocations.len()), (&before, 2), "the configuration is unchanged");
 }
 
 /// Unassigned UEs are in the first slice, so a controller that sees one UE must not create it.
@@ -244,32 +244,32 @@ fn controller_is_notified_when_it_begins_or_ceases_to_see_ue() {
         subscribe(&mut bench, controller, RRC, &RrcTrigger::EVENTS);
     }
     bench.pass(MS);
-    let told = |bench: &mut AgentDriver, by| -> Vec<(RrcChange, u16)> {
+    let changes = |bench: &mut AgentDriver, by| -> Vec<(RrcChange, u16)> {
         let indications: Vec<RrcIndication> = heard(bench, by);
         indications.iter().flat_map(|i| &i.events).map(|event| (event.change, event.rnti)).collect()
     };
     use RrcChange::{Attach, Connected, Release};
-    assert_eq!(told(&mut bench, C0), [(Connected, 1), (Connected, 2), (Connected, 3)]);
-    assert_eq!(told(&mut bench, C1), [(Connected, 3)]);
+    assert_eq!(changes(&mut bench, C0), [(Connected, 1), (Connected, 2), (Connected, 3)]);
+    assert_eq!(changes(&mut bench, C1), [(Connected, 3)]);
     let snssai = Snssai { sst: 1, sd: Some(7) };
     cell.attach(&mut bench.agent, 4, HOME, Some(snssai));
     bench.pass(20 * MS);
-    assert_eq!((told(&mut bench, C0), told(&mut bench, C1)), (vec![(Attach, 4)], vec![]));
+    assert_eq!((changes(&mut bench, C0), changes(&mut bench, C1)), (vec![(Attach, 4)], vec![]));
     bench.agent.associate_ue(UeId(4), C1).unwrap();
     bench.pass(20 * MS);
-    assert_eq!((told(&mut bench, C0), told(&mut bench, C1)), (vec![], vec![(Connected, 4)]));
+    assert_eq!((changes(&mut bench, C0), changes(&mut bench, C1)), (vec![], vec![(Connected, 4)]));
     bench.agent.dissociate_ue(UeId(4), C1);
     bench.pass(20 * MS);
-    assert_eq!((told(&mut bench, C0), told(&mut bench, C1)), (vec![], vec![(Release, 4)]));
+    assert_eq!((changes(&mut bench, C0), changes(&mut bench, C1)), (vec![], vec![(Release, 4)]));
     cell.release(&mut bench.agent, 3);
     bench.pass(20 * MS);
-    assert_eq!((told(&mut bench, C0), told(&mut bench, C1)), (vec![(Release, 3)], vec![(Release, 3)]));
-    // Again, with a subscription to the list.
+    assert_eq!((changes(&mut bench, C0), changes(&mut bench, C1)), (vec![(Release, 3)], vec![(Release, 3)]));
+    // The same checks with a subscription to the periodic list.
     let trigger = RrcTrigger { events: false, period_ms: Some(10) };
     bench.ask(C0, &deletion(RRC, RRC));
     subscribe(&mut bench, C0, RRC, &trigger);
     bench.pass(10 * MS);
-    assert_eq!(told(&mut bench, C0), [(Connected, 1), (Connected, 2), (Connected, 4)]);
+    assert_eq!(changes(&mut bench, C0), [(Connected, 1), (Connected, 2), (Connected, 4)]);
 }
 
 /// A function that defers its responses.
@@ -293,7 +293,7 @@ impl RanFunction for Slow {
         control: ControlRequest<'_>,
     ) -> Result<ControlOutcome, Cause> {
         let ticket = ctx.answer_later().unwrap();
-        assert_eq!(ctx.answer_later(), Some(ticket), "a control has one");
+        assert_eq!(ctx.answer_later(), Some(ticket), "a control has one ticket");
         match &control.message[..] {
             b"no" => Err(Cause::RicRequest(CauseRicRequest::ControlMessageInvalid)),
             message => {
@@ -310,7 +310,7 @@ impl RanFunction for Slow {
             let outcome = Some(Bytes::from_static(b"done"));
             let refused = Cause::RicRequest(CauseRicRequest::ControlFailedToExecute);
             let waited = ctx.answer(ticket, if yes { Ok(ControlOutcome { outcome }) } else { Err(refused) });
-            assert!(!ctx.answer(ticket, Err(refused)), "it is answered once");
+            assert!(!ctx.answer(ticket, Err(refused)), "a control gets one response");
             self.0.lock().unwrap().extend((!waited).then_some((ticket, false)));
         }
     }
@@ -339,7 +339,7 @@ fn deferred_control_completes_or_is_dropped_on_disconnect() {
     let why = ranlab_e2::LinkLoss::ClosedByPeer;
     bench.input(AgentInput::Disconnected { controller: C0, why });
     bench.agent.wake_function(bench.now, function);
-    assert_eq!(waiting.lock().unwrap().len(), 1, "no response was held");
+    assert_eq!(waiting.lock().unwrap().len(), 1, "a control without an open ticket is not deferred");
 }
 
 #[test]
@@ -357,13 +357,13 @@ fn controller_hands_over_visible_ues_and_gets_reason_of_refusal() {
         assert_eq!(command(&mut bench, by, RRC, &refused), Some(why), "{by} {refused:?}");
     }
     bench.pass(20 * MS);
-    assert_eq!(bench.take(C0), [], "a refusal is no news");
+    assert_eq!(bench.take(C0), [], "a refused handover causes no event");
     assert_eq!(command(&mut bench, C0, RRC, &to(1, 1)), None);
     assert_eq!(command(&mut bench, C1, RRC, &to(3, 1)), None);
     bench.pass(20 * MS);
-    let told: Vec<RrcIndication> = heard(&mut bench, C0);
-    let told = told.iter().flat_map(|it| &it.events).map(|it| (it.change, it.rnti, it.cell_id));
-    assert_eq!(told.collect::<Vec<_>>(), [(RrcChange::Handover, 1, 1), (RrcChange::Handover, 3, 1)]);
+    let events: Vec<RrcIndication> = heard(&mut bench, C0);
+    let events = events.iter().flat_map(|it| &it.events).map(|it| (it.change, it.rnti, it.cell_id));
+    assert_eq!(events.collect::<Vec<_>>(), [(RrcChange::Handover, 1, 1), (RrcChange::Handover, 3, 1)]);
     let answer = bench.ask(C0, &control(RRC, b"\xff\xff", ACK));
     let [Message::RicControlFailure(failure)] = &answer[..] else { panic!("{answer:?}") };
     assert_eq!(failure.cause, Cause::RicRequest(CauseRicRequest::ControlMessageInvalid));

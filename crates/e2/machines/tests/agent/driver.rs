@@ -128,7 +128,7 @@ impl AgentDriver {
         let mut idle = 0;
         while let Some(at) = self.agent.wake_at().filter(|at| *at <= end) {
             idle = if at > self.now { 0 } else { idle + 1 };
-            assert!(idle < 100, "the agent wants to be woken over and over at {:?}", self.now);
+            assert!(idle < 100, "the agent requests immediate wake-ups repeatedly at {:?}", self.now);
             self.now = at.max(self.now);
             self.input(AgentInput::Wake);
         }
@@ -152,7 +152,7 @@ impl AgentDriver {
         }
         while let Some(frame) = self.agent.transmit(self.now, controller) {
             let (decoded, _) =
-                decode_upgrading(&Frame::to_bytes(&frame), self.version).expect("agents send E2AP");
+                decode_upgrading(&Frame::to_bytes(&frame), self.version).expect("the agent sends valid E2AP");
             assert!(decoded.deviations.is_empty());
             self.sent.entry(controller).or_default().push(decoded.message);
         }

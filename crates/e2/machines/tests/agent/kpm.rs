@@ -145,9 +145,9 @@ fn first(format: ActionFormat) -> MessageFormat {
 fn first_of(mut bench: AgentDriver, format: ActionFormat) -> MessageFormat {
     bench.ask(C0, &asking([format]));
     bench.pass(PERIOD_MS * MS);
-    let mut heard = heard(&bench.take(C0));
-    assert_eq!(heard.len(), 1);
-    heard.remove(0).1
+    let mut reports = heard(&bench.take(C0));
+    assert_eq!(reports.len(), 1);
+    reports.remove(0).1
 }
 
 fn measurements(granularity_ms: u32) -> Measurements {
@@ -163,9 +163,9 @@ fn node_measurements_have_one_record_per_granularity_period() {
     let mut bench = bench();
     bench.ask(C0, &asking([ActionFormat::Node(measurements(50))]));
     bench.pass(2 * PERIOD_MS * MS);
-    let heard = heard(&bench.take(C0));
-    assert_eq!(heard.len(), 2);
-    for ((header, format), begun_us) in heard.iter().zip([0, 100_000]) {
+    let reports = heard(&bench.take(C0));
+    assert_eq!(reports.len(), 2);
+    for ((header, format), begun_us) in reports.iter().zip([0, 100_000]) {
         assert_eq!(header.start.unix_us(), Some(begun_us));
         let MessageFormat::Node(report) = format else { panic!("{format:?}") };
         assert_eq!(values(report), [[10_000.0, 100.0, 10.0, 2.5]; 2]);
@@ -178,8 +178,8 @@ fn node_measurements_have_one_record_per_granularity_period() {
 
 #[test]
 fn uplink_shares_are_of_uplink_resource_blocks() {
-    let wanted = Measurements::plain(["RRU.PrbTotUl", "RRU.PrbUsedUl"], PERIOD_MS);
-    let MessageFormat::Node(report) = first(ActionFormat::Node(wanted)) else { panic!() };
+    let requested = Measurements::plain(["RRU.PrbTotUl", "RRU.PrbUsedUl"], PERIOD_MS);
+    let MessageFormat::Node(report) = first(ActionFormat::Node(requested)) else { panic!() };
     assert_eq!(values(&report), [[80.0, 8.0]]);
 }
 
@@ -231,11 +231,11 @@ fn conditions_of_kpm_2_00_are_reported_in_it() {
         bins: None,
     };
     let measurements = vec![of("DRB.UEThpDl"), of("RRU.PrbUsedDl")];
-    let asked = ConditionalMeasurements { measurements, granularity_ms: PERIOD_MS, cell: None };
+    let requested = ConditionalMeasurements { measurements, granularity_ms: PERIOD_MS, cell: None };
     let mut definition = Vec::new();
-    let asked = || ActionFormat::Conditional(asked.clone());
-    encode_in(&ActionDefinition::from(asked()), Text::Early, &mut definition).unwrap();
-    let Message::RicSubscriptionRequest(mut request) = asking([asked()]) else { panic!() };
+    let requested = || ActionFormat::Conditional(requested.clone());
+    encode_in(&ActionDefinition::from(requested()), Text::Early, &mut definition).unwrap();
+    let Message::RicSubscriptionRequest(mut request) = asking([requested()]) else { panic!() };
     request.details.actions[0].definition = Some(definition.into());
     let mut bench = bench();
     bench.ask(C0, &Message::RicSubscriptionRequest(request));
@@ -250,8 +250,8 @@ fn conditions_of_kpm_2_00_are_reported_in_it() {
 #[test]
 fn measurements_can_be_requested_by_identifier() {
     let by_id = |id| MeasurementInfo { measurement: Measurement::Id(id), labels: vec![Label::none()] };
-    let wanted = |ids: [u32; 2]| Measurements { infos: ids.map(by_id).into(), ..measurements(PERIOD_MS) };
-    let MessageFormat::Node(report) = first(ActionFormat::Node(wanted([1, 5]))) else { panic!() };
+    let requested = |ids: [u32; 2]| Measurements { infos: ids.map(by_id).into(), ..measurements(PERIOD_MS) };
+    let MessageFormat::Node(report) = first(ActionFormat::Node(requested([1, 5]))) else { panic!() };
     assert_eq!(values(&report), [[10_000.0, 10.0]]);
     let names = report.infos.unwrap().into_iter().map(|it| it.measurement);
     assert!(names.eq(["DRB.UEThpDl", "RRU.PrbUsedDl"].map(Measurement::from)));
@@ -292,19 +292,19 @@ fn missing_ue_is_not_reported_until_it_returns() {
     let mut bench = driver(Three, Version::V2_03);
     bench.ask(C0, &asking([ActionFormat::MatchingUes(anybody), ActionFormat::Conditional(by_measurement)]));
     bench.pass(3 * PERIOD_MS * MS);
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for (_, format) in heard(&bench.take(C0)) {
-        told.push(match format {
+        reported.push(match format {
             MessageFormat::Ues(ues) => {
                 let records = |it: &UeReport| (it.ue.number(), values(&it.report).len());
                 ues.iter().map(records).collect::<Vec<_>>()
             }
             MessageFormat::Conditional(report) => {
                 let number = |it: &Name| (it.number(), 1);
-                let told = report.measurements[0].ues.iter().flatten().map(number).collect::<Vec<_>>();
+                let reported = report.measurements[0].ues.iter().flatten().map(number).collect::<Vec<_>>();
                 let [record] = &report.records[..] else { panic!("{report:?}") };
-                assert_eq!(record.values.len(), told.len());
-                told
+                assert_eq!(record.values.len(), reported.len());
+                reported
             }
             MessageFormat::Node(_) => panic!("{format:?}"),
         });
@@ -313,7 +313,7 @@ fn missing_ue_is_not_reported_until_it_returns() {
     // A UE that is missing at the end of a period was present in the middle of it.
     let second = vec![(1, 2), (2, 2), (3, 1), (4, 2)];
     let all = [1, 2, 3, 4];
-    assert_eq!(told, [of(&all, 2), of(&all, 1), second, of(&[1, 2, 4], 1), of(&all, 2), of(&all, 1)]);
+    assert_eq!(reported, [of(&all, 2), of(&all, 1), second, of(&[1, 2, 4], 1), of(&all, 2), of(&all, 1)]);
 }
 
 #[test]
@@ -325,8 +325,8 @@ fn controller_gets_reports_of_visible_ues_only() {
     let slice = |sst| ActionFormat::of_slice(Snssai { sst, sd: None }, measurements(PERIOD_MS));
     bench.ask(c1, &asking([slice(1), slice(2)]));
     bench.pass(PERIOD_MS * MS);
-    let heard = heard(&bench.take(c1));
-    let [(_, MessageFormat::Ues(ues))] = &heard[..] else { panic!("{heard:?}") };
+    let reports = heard(&bench.take(c1));
+    let [(_, MessageFormat::Ues(ues))] = &reports[..] else { panic!("{reports:?}") };
     assert_eq!(ues.iter().map(|it| it.ue.number()).collect::<Vec<_>>(), [2]);
 }
 
@@ -337,17 +337,17 @@ fn labels_and_cells_select_values() {
     let network = Label { plmn: Some(PLMN), five_qi: Some(9), ..Label::default() };
     let labels = vec![Label::none(), slice(1), slice(2), slice(7), network];
     let info = MeasurementInfo { measurement: "DRB.UEThpDl".into(), labels: labels.clone() };
-    let wanted = |cell| Measurements { infos: vec![info.clone()], cell, ..measurements(PERIOD_MS) };
-    let format = first_of(located(), ActionFormat::Node(wanted(Some(cell(0x10)))));
+    let requested = |cell| Measurements { infos: vec![info.clone()], cell, ..measurements(PERIOD_MS) };
+    let format = first_of(located(), ActionFormat::Node(requested(Some(cell(0x10)))));
     let MessageFormat::Node(report) = format else { panic!("{format:?}") };
     assert_eq!(values(&report), [[10_000.0, 4_000.0, 6_000.0, 0.0, 10_000.0]]);
-    assert_eq!(report.infos.unwrap()[0].labels, labels, "labels come back");
-    let one = UeMeasurements { ue: Name::du(3), measurements: wanted(None) };
+    assert_eq!(report.infos.unwrap()[0].labels, labels, "the report repeats the labels of the request");
+    let one = UeMeasurements { ue: Name::du(3), measurements: requested(None) };
     let MessageFormat::Node(report) = first_of(located(), ActionFormat::Ue(one)) else { panic!() };
     let of_ue: Vec<_> = report.records[0].values.iter().map(|value| value.number()).collect();
     assert_eq!(of_ue, [Some(3_000.0), Some(3_000.0), None, None, Some(3_000.0)]);
-    let answers = located().ask(C0, &asking([ActionFormat::Node(wanted(Some(cell(0x20))))]));
-    assert!(matches!(&answers[..], [Message::RicSubscriptionFailure(_)]), "another cell: {answers:?}");
+    let answers = located().ask(C0, &asking([ActionFormat::Node(requested(Some(cell(0x20))))]));
+    assert!(matches!(&answers[..], [Message::RicSubscriptionFailure(_)]), "measurements of another cell are refused: {answers:?}");
 }
 
 #[test]

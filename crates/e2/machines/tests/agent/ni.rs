@@ -150,11 +150,11 @@ fn messages_match_by_interface_direction_procedure_and_elements() {
             station.passes(Direction::Outgoing, 1, &messages::ng_release_complete(ids(1)).unwrap()),
             station.passes(Direction::Incoming, 2, &messages::xn_release(2, 7).unwrap()),
         ];
-        let told = indications(&mut bench);
-        let octets: Vec<_> = told.iter().map(|(_, octets)| octets.clone()).collect();
+        let reports = indications(&mut bench);
+        let octets: Vec<_> = reports.iter().map(|(_, octets)| octets.clone()).collect();
         let expected: Vec<_> = expected.into_iter().map(|at: usize| passed[at].clone()).collect();
         assert_eq!(octets, expected, "{event:?}");
-        for (header, _) in told {
+        for (header, _) in reports {
             let far = if header.interface == Interface::Xn { gnb(2) } else { gnb(1) };
             assert_eq!((header.interface, header.node), (event.interface, far));
             let time = ranlab_e2_codec::e2sm::kpm::TimeStamp::V3(u64::from_be_bytes(header.time.unwrap()));
@@ -171,7 +171,7 @@ fn style_2_reports_only_requested_element() {
     station.passes(Direction::Outgoing, 1, &request);
     station.passes(Direction::Outgoing, 1, &messages::ng_release_complete(ids(1)).unwrap());
     let octets: Vec<_> = indications(&mut bench).into_iter().map(|(_, octets)| octets).collect();
-    assert_eq!(octets, [request.ie(15).unwrap().value.clone()], "the second has no cause");
+    assert_eq!(octets, [request.ie(15).unwrap().value.clone()], "the second message has no element Cause");
 }
 
 /// Returns the cause of a refused subscription, its single action, or a refused control.

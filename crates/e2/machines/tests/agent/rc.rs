@@ -73,7 +73,7 @@ fn refused(answers: &[Message]) -> Option<(CauseRicRequest, Option<String>)> {
         [Message::RicControlAcknowledge(_)] => None,
         [Message::RicControlFailure(m)] => {
             let Cause::RicRequest(cause) = m.cause else { panic!("{m:?}") };
-            let said = m.outcome.as_ref().map(|outcome| {
+            let text = m.outcome.as_ref().map(|outcome| {
                 let outcome = ControlOutcome::decode_as(Encoding::Per, outcome).unwrap();
                 let OutcomeFormat::Values(values) = outcome.format else { panic!() };
                 let [OutcomeValue { id: rc::REASON, value: Value::Text(why) }] = &values[..] else {
@@ -81,7 +81,7 @@ fn refused(answers: &[Message]) -> Option<(CauseRicRequest, Option<String>)> {
                 };
                 why.clone()
             });
-            Some((cause, said))
+            Some((cause, text))
         }
         other => panic!("{other:?}"),
     }

@@ -140,7 +140,7 @@ fn policy(requestor: u16, trigger: &EventTrigger, action: &ActionDefinition) -> 
 
 fn sharing(requestor: u16, policies: &[(&[(u8, u8)], Condition)]) -> Message {
     let policies =
-        policies.iter().map(|(wanted, condition)| (PolicyEffect::Obey(quotas(wanted)), condition.clone()));
+        policies.iter().map(|(shares, condition)| (PolicyEffect::Obey(quotas(shares)), condition.clone()));
     policy(requestor, &EventTrigger::states(), &ActionDefinition::policies(2, policies))
 }
 
@@ -187,7 +187,7 @@ fn quotas_apply_while_condition_holds_and_end_with_subscription() {
 fn controls_rank_below_policies_and_new_ues_are_assigned() {
     let (mut bench, station) = bench();
     assert!(admitted(&bench.ask(C0, &sharing(1, &[(&[(1, 20)], vec![])]))));
-    assert_eq!(station.quotas(), [(1, 20)], "without a condition it holds at once");
+    assert_eq!(station.quotas(), [(1, 20)], "a policy without a condition applies immediately");
     assert!(acknowledged(&bench.ask(C0, &control(&quotas(&[(1, 50), (2, 40)])))));
     assert_eq!(station.quotas(), [(2, 40), (1, 20)]);
     let orders = station.set(|it| it.orders);
@@ -261,8 +261,8 @@ fn policy_decides_on_handover_before_insert() {
         (ActionDefinition::handover_policy(Decision::Reject, None, vec![]), vec![]),
     ] {
         let (mut bench, station) = bench();
-        let asked = insert(1, RicSubsequentActionType::Wait, RicTimeToWait::W60s);
-        assert!(admitted(&bench.ask(C0, &asked)));
+        let subscription = insert(1, RicSubsequentActionType::Wait, RicTimeToWait::W60s);
+        assert!(admitted(&bench.ask(C0, &subscription)));
         assert!(admitted(&bench.ask(C0, &policy(2, &EventTrigger::handovers(), &action))));
         station.set(|it| it.decided.push((1, to(2))));
         bench.pass(20 * MS);
@@ -271,7 +271,7 @@ fn policy_decides_on_handover_before_insert() {
         bench.ask(C0, &deletion(2, DEFAULT_FUNCTION_ID));
         station.set(|it| it.decided.push((1, to(2))));
         bench.pass(20 * MS);
-        assert_eq!(bench.take(C0).len(), 1, "without the policy it is asked");
+        assert_eq!(bench.take(C0).len(), 1, "without the policy, an insert is sent");
     }
 }
 
@@ -334,8 +334,8 @@ fn offered() -> impl Strategy<Value = ActionDefinition> {
     let tests = proptest::option::of(proptest::collection::vec(test, 1..4));
     let one = (proptest::collection::vec((1..4_u8, 0..60_u8), 1..3), tests);
     (1..4_i64, proptest::collection::vec(one, 1..4)).prop_map(|(style, policies)| {
-        let order = |wanted: &[(u8, u8)]| (PolicyEffect::Obey(quotas(wanted)), vec![]);
-        let mut action = ActionDefinition::policies(style, policies.iter().map(|(wanted, _)| order(wanted)));
+        let order = |shares: &[(u8, u8)]| (PolicyEffect::Obey(quotas(shares)), vec![]);
+        let mut action = ActionDefinition::policies(style, policies.iter().map(|(shares, _)| order(shares)));
         let ActionFormat::Policy(made) = &mut action.format else { panic!() };
         made.iter_mut().zip(policies).for_each(|(it, (_, tests))| it.condition = tests);
         action

@@ -41,10 +41,10 @@ impl RcControl for Station {
         if to.cell == 9 {
             return Err(Refusal::new(Reason::Invalid, "no cell 9"));
         }
-        let told = HandedOver { ue: Name::du(number + 100), old: Name::du(number), cell: Cgi::Nr(*to) };
+        let outcome = HandedOver { ue: Name::du(number + 100), old: Name::du(number), cell: Cgi::Nr(*to) };
         let mut cell = self.0.lock().unwrap();
         cell.handed_over.push((number, *to));
-        cell.events.push(RcEvent::HandedOver { number, told: Box::new(told) });
+        cell.events.push(RcEvent::HandedOver { number, told: Box::new(outcome) });
         Ok(())
     }
 
@@ -226,19 +226,19 @@ fn states_are_reported_under_matching_condition() {
     station.0.lock().unwrap().events.push(RcEvent::State { number: 1, state: RrcState::Connected });
     assert!(admitted(&bench.ask(C0, &report(1, &trigger, 4, &[202, 3]))));
     bench.pass(30 * MS);
-    assert_eq!(bench.take(C0), [], "what was before is no news");
+    assert_eq!(bench.take(C0), [], "states before the subscription are not reported");
     let event = |number, state| RcEvent::State { number, state };
     let happened = [event(1, RrcState::Idle), event(2, RrcState::Idle), event(3, RrcState::Connected)];
     station.0.lock().unwrap().events.extend(happened);
     bench.pass(20 * MS);
-    let said: Vec<_> =
+    let received: Vec<_> =
         indications(bench.take(C0)).into_iter().map(|(header, message, _)| (header, message)).collect();
     let expected = |condition, ue, state| {
         let header = IndicationHeaderFormat::Report(ReportHeader { condition: Some(condition) });
         let parameters = reports::state_changed(state);
         (header, IndicationFormat::Ues(vec![UeParameters { ue: Name::du(ue), parameters }]))
     };
-    assert_eq!(said, [expected(5, 2, RrcState::Idle), expected(6, 3, RrcState::Connected)]);
+    assert_eq!(received, [expected(5, 2, RrcState::Idle), expected(6, 3, RrcState::Connected)]);
 }
 
 #[test]
@@ -319,8 +319,8 @@ fn second_controller_gets_copies_of_own_ues_including_last_one() {
     };
     station.0.lock().unwrap().events.extend([gone(1), gone(2), gone(2)].concat());
     bench.pass(20 * MS);
-    let said = indications(bench.take(c1));
-    let [(_, IndicationFormat::Parameters(copy), _)] = &said[..] else { panic!("{said:?}") };
+    let reports = indications(bench.take(c1));
+    let [(_, IndicationFormat::Parameters(copy), _)] = &reports[..] else { panic!("{reports:?}") };
     assert_eq!(reports::copied_from(copy), Some(Name::du(2)));
 }
 
@@ -328,11 +328,11 @@ fn second_controller_gets_copies_of_own_ues_including_last_one() {
 fn connected_ues_are_reported_once_on_demand() {
     let (mut bench, _) = bench();
     let answers = bench.ask(C0, &report(1, &EventTrigger::on_demand(), 5, &[1]));
-    assert!(admitted(&answers[..1]), "the answer comes first: {answers:?}");
+    assert!(admitted(&answers[..1]), "the subscription response is sent before the report: {answers:?}");
     bench.pass(100 * MS);
     assert_eq!(bench.take(C0), [], "once");
-    let said = indications(answers[1..].to_vec());
-    let [(_, IndicationFormat::OnDemand(report), None)] = &said[..] else { panic!("{said:?}") };
+    let reports = indications(answers[1..].to_vec());
+    let [(_, IndicationFormat::OnDemand(report), None)] = &reports[..] else { panic!("{reports:?}") };
     let ues: Vec<_> = report.ues.iter().map(|it| (it.ue.number(), it.cell)).collect();
     assert_eq!(ues, [(1, Cgi::Nr(cell(1))), (2, Cgi::Nr(cell(1)))]);
     let cells: Vec<_> = report.cells.iter().map(|it| (it.cell, it.neighbours.clone())).collect();
@@ -346,11 +346,11 @@ fn handover_without_subscription_proceeds_and_is_reported() {
     station.0.lock().unwrap().decided.push((1, cell(2)));
     bench.pass(20 * MS);
     assert_eq!(station.0.lock().unwrap().handed_over, [(1, cell(2))]);
-    let said = indications(bench.take(C0));
-    let [(_, IndicationFormat::Ues(ues), None)] = &said[..] else { panic!("{said:?}") };
-    let told = HandedOver { ue: Name::du(101), old: Name::du(1), cell: Cgi::Nr(cell(2)) };
+    let reports = indications(bench.take(C0));
+    let [(_, IndicationFormat::Ues(ues), None)] = &reports[..] else { panic!("{reports:?}") };
+    let outcome = HandedOver { ue: Name::du(101), old: Name::du(1), cell: Cgi::Nr(cell(2)) };
     assert_eq!((ues[0].ue.number(), ues[0].parameters.len()), (1, 5));
-    assert_eq!(HandedOver::read(&ues[0].parameters), Some(told));
+    assert_eq!(HandedOver::read(&ues[0].parameters), Some(outcome));
 }
 
 #[test]
@@ -363,26 +363,26 @@ fn handover_waits_for_response_with_other_cell_or_rejection() {
         (Some(Reject), None, vec![]),
     ] {
         let (mut bench, station) = bench();
-        let asked = insert(1, RicSubsequentActionType::Continue, RicTimeToWait::W1s);
-        assert!(admitted(&bench.ask(C0, &asked)));
+        let subscription = insert(1, RicSubsequentActionType::Continue, RicTimeToWait::W1s);
+        assert!(admitted(&bench.ask(C0, &subscription)));
         station.0.lock().unwrap().decided.push((1, cell(2)));
         bench.pass(100 * MS);
-        let said = indications(bench.take(C0));
+        let inserts = indications(bench.take(C0));
         let [(IndicationHeaderFormat::Insert(header), IndicationFormat::Insert(parameters), process)] =
-            &said[..]
+            &inserts[..]
         else {
-            panic!("{said:?}")
+            panic!("{inserts:?}")
         };
         assert_eq!((header.ue.number(), header.style, header.indication), (1, 3, 1));
         assert_eq!(reports::target_cell(parameters), Ok(cell(2)));
         assert_eq!(*process, Some(process_octets(1)));
-        assert_eq!(station.0.lock().unwrap().handed_over, [], "it waits");
+        assert_eq!(station.0.lock().unwrap().handed_over, [], "the handover waits for a response");
         assert_eq!(cause(&bench.ask(C0, &answer(1, 1, decision, to))), None);
         assert_eq!(station.0.lock().unwrap().handed_over, expected);
         let late = bench.ask(C0, &answer(1, 1, decision, to));
-        assert_eq!(cause(&late), Some(CauseRicRequest::RicCallProcessIdInvalid), "it waits no more");
+        assert_eq!(cause(&late), Some(CauseRicRequest::RicCallProcessIdInvalid), "the handover does not wait any longer");
         bench.pass(2_000 * MS);
-        assert_eq!(station.0.lock().unwrap().handed_over, expected, "no second one");
+        assert_eq!(station.0.lock().unwrap().handed_over, expected, "the handover is executed only once");
     }
 }
 
@@ -458,8 +458,8 @@ fn second_controller_gets_own_ues_including_their_release() {
     let gone = |number| RcEvent::State { number, state: RrcState::Idle };
     station.0.lock().unwrap().events.extend([gone(1), gone(2)]);
     bench.pass(20 * MS);
-    let said = indications(bench.take(c1));
-    let [(_, IndicationFormat::Ues(ues), _)] = &said[..] else { panic!("{said:?}") };
+    let reports = indications(bench.take(c1));
+    let [(_, IndicationFormat::Ues(ues), _)] = &reports[..] else { panic!("{reports:?}") };
     assert_eq!(ues[0].ue.number(), 2);
 }
 

@@ -152,7 +152,7 @@ impl World {
                     self.closed.insert(conn, reason);
                     self.disconnected(conn);
                 }
-                RicOutput::Connect { address, .. } => panic!("a RIC alone connects to {address}"),
+                RicOutput::Connect { address, .. } => panic!("a single RIC must not connect to {address}"),
                 RicOutput::Event(event) => self.events.push(event),
             }
         }
@@ -300,7 +300,7 @@ pub fn setup_of(node_id: GlobalE2NodeId) -> E2SetupRequest {
 }
 
 /// Returns the setup of a third-party agent.
-pub fn stranger(node_id: GlobalE2NodeId) -> E2SetupRequest {
+pub fn third_party_setup(node_id: GlobalE2NodeId) -> E2SetupRequest {
     let mut setup = setup_of(node_id);
     for component in setup.components.iter_mut().flatten() {
         component.configuration = ComponentConfiguration::default();

@@ -79,12 +79,12 @@ fn holds(ue: &UeReading, test: &Test) -> bool {
             .map_or_else(|| ue.slices.iter().next().is_some(), |slice| is_of(ue, slice));
     }
     let Some(value) = value(ue, test.of) else { return false };
-    let Some(wanted) = number(test) else { return true };
+    let Some(expected) = number(test) else { return true };
     match test.expression {
-        Some(TestExpression::GreaterThan) => value > wanted,
-        Some(TestExpression::LessThan) => value < wanted,
+        Some(TestExpression::GreaterThan) => value > expected,
+        Some(TestExpression::LessThan) => value < expected,
         Some(TestExpression::Present) => true,
-        Some(TestExpression::Equal | TestExpression::Contains) | None => value == wanted,
+        Some(TestExpression::Equal | TestExpression::Contains) | None => value == expected,
     }
 }
 

@@ -12,21 +12,21 @@ struct ConditionalMeasurement {
     matched: Vec<u32>,
 }
 
-/// Requested measurements and the message about them, which keeps its memory.
+/// Requested measurements, and the message that reports them. The memory of the message is reused.
 pub(super) struct Conditional {
     wanted: Vec<ConditionalMeasurement>,
     message: ConditionalReport,
 }
 
 impl Conditional {
-    /// Creates it from a definition, with the list of its measurements. Returns `None` if the station cannot provide
-    /// them.
+    /// Creates the value from an action definition, together with the list of its measurements. Returns `None` if the station cannot
+    /// provide the measurements.
     pub(super) fn new(
         definition: ConditionalMeasurements,
         station: &Station,
     ) -> Option<(Self, Vec<MeasurementInfo>)> {
         let mut infos = Vec::new();
-        let mut wanted = Vec::new();
+        let mut requested = Vec::new();
         let mut measurements = Vec::new();
         for it in definition.measurements {
             let test = |it: &Matching| match &it.condition {
@@ -36,16 +36,16 @@ impl Conditional {
                 }
             };
             let conditions = it.conditions.iter().map(test).collect::<Option<_>>()?;
-            wanted.push(ConditionalMeasurement { conditions, matched: Vec::new() });
+            requested.push(ConditionalMeasurement { conditions, matched: Vec::new() });
             infos.push(MeasurementInfo { measurement: it.measurement.clone(), labels: vec![Label::none()] });
             let measurement = it.measurement;
             let conditions = it.conditions;
-            let told = MatchedMeasurement { measurement, conditions, ues: None, ues_per_period: None };
-            measurements.push(told);
+            let entry = MatchedMeasurement { measurement, conditions, ues: None, ues_per_period: None };
+            measurements.push(entry);
         }
         let granularity_ms = Some(definition.granularity_ms);
         let message = ConditionalReport { records: Vec::new(), measurements, granularity_ms };
-        station.is_cell(definition.cell).then_some((Self { wanted, message }, infos))
+        station.is_cell(definition.cell).then_some((Self { wanted: requested, message }, infos))
     }
 
     /// Returns whether any measurement is requested for a UE.
@@ -55,32 +55,32 @@ impl Conditional {
 
     /// Appends the collected values to `out` as a message of format 2. Returns `false` if no UE fulfilled a
     /// condition.
-    pub(super) fn write(&mut self, told: &mut Records, now: &Reading, out: &mut Vec<u8>) -> bool {
-        for (wanted, measurement) in self.wanted.iter_mut().zip(&mut self.message.measurements) {
+    pub(super) fn write(&mut self, collected: &mut Records, now: &Reading, out: &mut Vec<u8>) -> bool {
+        for (requested, measurement) in self.wanted.iter_mut().zip(&mut self.message.measurements) {
             let mut names: Vec<UeId> = measurement.ues.take().unwrap_or_default();
             names.clear();
-            wanted.matched.clear();
-            for (number, name, _) in told.each() {
-                if now.ue(number).is_some_and(|ue| fulfils(ue, &wanted.conditions)) {
-                    wanted.matched.push(number);
+            requested.matched.clear();
+            for (number, name, _) in collected.each() {
+                if now.ue(number).is_some_and(|ue| fulfils(ue, &requested.conditions)) {
+                    requested.matched.push(number);
                     names.push(name.clone());
                 }
             }
             measurement.ues = Some(names).filter(|names| !names.is_empty());
         }
-        let periods = told.each().map(|(_, _, records)| records.len()).max().unwrap_or(0);
+        let periods = collected.each().map(|(_, _, records)| records.len()).max().unwrap_or(0);
         for period in 0..periods {
-            let mut record = told.record();
-            for (place, wanted) in self.wanted.iter().enumerate() {
-                let of = told.each().filter(|(number, ..)| wanted.matched.binary_search(number).is_ok());
+            let mut record = collected.record();
+            for (place, requested) in self.wanted.iter().enumerate() {
+                let of = collected.each().filter(|(number, ..)| requested.matched.binary_search(number).is_ok());
                 let value = |records: &[Record]| records.get(period)?.values.get(place).copied();
                 record.values.extend(of.map(|(.., records)| value(records).unwrap_or(Measured::NoValue(()))));
             }
             self.message.records.push(record);
         }
         let is_empty = self.message.records.first().is_none_or(|first| first.values.is_empty());
-        let written = !is_empty && self.encode(told.text, out);
-        self.message.records.drain(..).for_each(|record| told.free(record));
+        let written = !is_empty && self.encode(collected.text, out);
+        self.message.records.drain(..).for_each(|record| collected.free(record));
         written
     }
 

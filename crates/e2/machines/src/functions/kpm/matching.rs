@@ -104,7 +104,7 @@ impl Plan {
     pub(super) fn take(&mut self, now: &Reading, seen: impl Fn(u32) -> bool, name: impl Fn(u32) -> UeId) {
         let Self { of, before, told } = self;
         let of = &*of;
-        let wanted = |ue: &&UeReading| match of {
+        let is_requested = |ue: &&UeReading| match of {
             ReportForm::Node => false,
             ReportForm::One(one) => ue.number == *one,
             ReportForm::Listed(listed) => listed.contains(&ue.number),
@@ -114,7 +114,7 @@ impl Plan {
         if matches!(of, ReportForm::Node) {
             told.add([before, now], RecordSubject { number: 0, ues: &now.ues, name: &name }, &seen);
         }
-        for ue in now.ues.iter().filter(|ue| seen(ue.number)).filter(wanted) {
+        for ue in now.ues.iter().filter(|ue| seen(ue.number)).filter(is_requested) {
             let whom = RecordSubject { number: ue.number, ues: std::slice::from_ref(ue), name: &name };
             told.add([before, now], whom, &seen);
         }
@@ -124,7 +124,7 @@ impl Plan {
     /// Appends the collected values to `out` as a message, and clears them. Returns `false` if there is no subject to
     /// report.
     pub(super) fn report(&mut self, out: &mut Vec<u8>) -> bool {
-        let written = self.told.is_of_somebody()
+        let written = self.told.has_subjects()
             && match &mut self.of {
                 ReportForm::Node | ReportForm::One(_) => self.told.write_first(out),
                 ReportForm::Listed(_) | ReportForm::Matching(_) => self.told.write_by_ue(out),

@@ -9,8 +9,8 @@
 //! | granularity | divides the report period into at most [`RECORDS_MAX`] records, each about the time since the previous one |
 //! | no UE fulfils the conditions, or the UE is not connected | no indication |
 //!
-//! FlexRIC up to 2.0 is built from another ASN.1 text by default: reports follow the text of the definition that asks for
-//! them ([`ranlab_e2_codec::e2sm::per::Text`]).
+//! FlexRIC up to 2.0 is built from another ASN.1 text by default: each report uses the ASN.1 text of the action definition that requested
+//! it ([`ranlab_e2_codec::e2sm::per::Text`]).
 //!
 //! Reports do not allocate memory after every connected UE has been reported once.
 mod condition;
@@ -110,7 +110,7 @@ fn common_divisor(a: u32, b: u32) -> u32 {
 }
 
 /// Checks an action. Returns its plan and granularity.
-fn wanted(action: &ActionToBeSetup, period_ms: u32, station: &Station) -> Result<(Plan, u32), Cause> {
+fn plan_for(action: &ActionToBeSetup, period_ms: u32, station: &Station) -> Result<(Plan, u32), Cause> {
     let definition = action.definition.as_ref().filter(|_| action.kind == RicActionType::Report);
     let definition = definition.and_then(|it| decode_either::<ActionDefinition>(it).ok());
     // The report style is the number of the format.
@@ -195,7 +195,7 @@ impl<S: KpmSource> RanFunction for Function<S> {
         let mut plans = Vec::new();
         let station = self.source.station();
         let admission = Admission::each(subscription.actions, |action| {
-            plans.push((action.id, wanted(action, period_ms, &station)?));
+            plans.push((action.id, plan_for(action, period_ms, &station)?));
             Ok(())
         });
         if plans.is_empty() {

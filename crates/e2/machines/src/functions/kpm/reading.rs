@@ -5,8 +5,7 @@ use ranlab_e2_codec::e2sm::kpm::Measured;
 /// Maximum number of slices of a UE, which is the maximum size of the allowed NSSAI (TS 24.501).
 pub const SLICES_MAX: usize = 8;
 
-/// Counters of a node at one time. All but the carrier width only increase. A reading is reused, so its memory is
-/// kept.
+/// Counters of a node at one time. All values except the carrier width only increase. A reading is reused to avoid allocations.
 #[derive(Debug, Default)]
 pub struct Reading {
     /// Time of the reading, in microseconds.
@@ -34,7 +33,7 @@ pub struct UeReading {
     pub prbs: [u64; 2],
     /// Moving average of the queueing delay of sent RLC SDUs, in microseconds, downlink.
     pub rlc_delay_us: f64,
-    /// The same for the uplink.
+    /// Moving average of the queueing delay of sent RLC SDUs, in microseconds, uplink.
     pub rlc_delay_ul_us: f64,
     /// SDUs passed to RLC for sending, and SDUs dropped of them.
     pub rlc_sdus: [u64; 2],
@@ -120,22 +119,22 @@ impl Reading {
     }
 }
 
-/// A quantity that can be measured.
+/// A quantity that can be measured. A parameter selects the direction: 0 is downlink, 1 is uplink.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quantity {
-    /// kbit/s, downlink or uplink.
+    /// Throughput, kbit/s.
     Throughput(usize),
     /// Share of the carrier, %.
     PrbShare(usize),
-    /// Mean number of resource blocks in use, downlink or uplink.
+    /// Mean number of resource blocks in use.
     PrbsUsed(usize),
     /// Number of available resource blocks.
     PrbsAvailable,
-    /// Mbit of PDCP SDUs.
+    /// Volume of PDCP SDUs, Mbit.
     Volume(usize),
-    /// Tenths of a millisecond, downlink or uplink.
+    /// Queueing delay of RLC SDUs, tenths of a millisecond.
     RlcDelay(usize),
-    /// kbit of sent RLC SDUs, downlink or uplink.
+    /// Volume of sent RLC SDUs, kbit.
     RlcVolume(usize),
     /// RLC SDUs dropped, %.
     RlcDropRate,
@@ -175,7 +174,7 @@ impl Quantity {
         })
     }
 
-    /// Returns the value between two readings over those of `ues` (some or all of `now`) that `seen` accepts.
+    /// Returns the value between two readings, over the UEs in `ues` that `seen` accepts. `ues` is a part or all of `now`.
     pub(super) fn between(
         self,
         then: &Reading,
@@ -189,7 +188,7 @@ impl Quantity {
         };
         let whole = |value: u64| Measured::Integer(u32::try_from(value).unwrap_or(u32::MAX));
         let offered = |way: usize| now.prbs_offered[way].saturating_sub(then.prbs_offered[way]);
-        // `n` per resource block used, per resource block offered, rounded.
+        // Used resource blocks times `n`, divided by the offered resource blocks, rounded.
         let share =
             |way: usize, n: u64| whole((grown(&|ue| ue.prbs[way]) * n + offered(way) / 2) / offered(way));
         match self {

@@ -8,7 +8,7 @@ use ranlab_e2_codec::e2sm::per::{Text, encode_in};
 
 /// Subject of a record.
 pub(super) struct RecordSubject<'a, Name> {
-    /// Number under which the record is kept: that of a UE, or 0 for the node.
+    /// Number of the subject: the number of a UE, or 0 for the node.
     pub(super) number: u32,
     /// Counters to sum up.
     pub(super) ues: &'a [UeReading],
@@ -31,7 +31,7 @@ pub(super) struct Records {
 }
 
 impl Records {
-    /// Creates it for these measurements, with a quantity for each of their labels.
+    /// Creates empty records for these measurements, with a quantity for each of their labels.
     pub(super) fn new(
         infos: Vec<MeasurementInfo>,
         quantities: Vec<(Quantity, Scope)>,
@@ -91,10 +91,10 @@ impl Records {
     }
 
     /// Returns whether there are records. Removes subjects without a record in this period.
-    pub(super) fn is_of_somebody(&mut self) -> bool {
+    pub(super) fn has_subjects(&mut self) -> bool {
         let mut place = 0;
-        while let Some(told) = self.reports.get(place) {
-            if told.report.records.is_empty() {
+        while let Some(entry) = self.reports.get(place) {
+            if entry.report.records.is_empty() {
                 self.numbers.remove(place);
                 self.reports.remove(place);
             } else {
@@ -107,7 +107,7 @@ impl Records {
     /// Returns number, name and records of each subject.
     pub(super) fn each(&self) -> impl Iterator<Item = (u32, &UeId, &[Record])> {
         let each = self.numbers.iter().zip(&self.reports);
-        each.map(|(number, told)| (*number, &told.ue, &told.report.records[..]))
+        each.map(|(number, entry)| (*number, &entry.ue, &entry.report.records[..]))
     }
 
     /// Appends the records of the first subject to `out` as a message of format 1. Returns `false` if they cannot be
@@ -115,7 +115,7 @@ impl Records {
     pub(super) fn write_first(&mut self, out: &mut Vec<u8>) -> bool {
         let Some(first) = self.reports.first_mut() else { return false };
         let nothing = Report { records: Vec::new(), infos: None, granularity_ms: None };
-        // Moved into a message and back, without an allocation.
+        // The report is moved into a message and back, so that encoding does not allocate.
         let message = MessageFormat::Node(std::mem::replace(&mut first.report, nothing)).into();
         let (written, format) = write(message, self.text, out);
         if let MessageFormat::Node(report) = format {
@@ -136,7 +136,7 @@ impl Records {
 
     /// Clears the records after a report.
     pub(super) fn forget(&mut self) {
-        self.reports.iter_mut().for_each(|told| self.spare.append(&mut told.report.records));
+        self.reports.iter_mut().for_each(|entry| self.spare.append(&mut entry.report.records));
     }
 }
 

@@ -32,16 +32,16 @@ pub const ASK_EVERY: Duration = Duration::from_millis(10);
 
 /// Base station behind the function.
 pub trait NiStation: Send {
-    /// Returns its interfaces to other nodes.
+    /// Returns the base station's interfaces to other nodes.
     fn interfaces(&self) -> Vec<Interface>;
 
-    /// Returns its own node identity on these interfaces.
+    /// Returns the base station's identity on these interfaces.
     fn node(&self) -> NodeId;
 
     /// Returns whether this interface may lead to a node of this name, now or later.
     fn may_reach(&self, interface: Interface, node: &NodeId) -> bool;
 
-    /// Returns the numbers of its UEs.
+    /// Returns the numbers of the connected UEs.
     fn ues(&mut self) -> Vec<u32>;
 
     /// Returns the messages that passed since the last call, oldest first.
@@ -149,7 +149,7 @@ impl<S: NiStation> Function<S> {
                     let Some(octets) = action.extract(&passed.octets, read.as_ref()) else { continue };
                     let header = header(&passed, near, action.time).to_octets(Encoding::Per);
                     let message = IndicationMessage::Message(octets).to_octets(Encoding::Per);
-                    // Names are within their limits, and an octet string may have any length.
+                    // Cannot fail: names are within their limits, and an octet string may have any length.
                     let (Ok(header), Ok(message)) = (header, message) else { continue };
                     let _ = ctx.indicate(Indication {
                         subscription: *id,

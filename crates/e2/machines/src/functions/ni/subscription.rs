@@ -35,9 +35,9 @@ pub(super) fn holds(test: &ElementTest, message: &Message) -> bool {
         return message.ie(test.id).is_some();
     }
     match (message.value(test.id), &test.value) {
-        (Some(Value::Number(is)), wanted) => {
-            let Some(wanted) = number(wanted) else { return false };
-            let order = i128::from(is).cmp(&wanted.into());
+        (Some(Value::Number(is)), expected) => {
+            let Some(expected) = number(expected) else { return false };
+            let order = i128::from(is).cmp(&expected.into());
             matches!(
                 (test.test, order),
                 (Test::Equal, Ordering::Equal)
@@ -45,9 +45,9 @@ pub(super) fn holds(test: &ElementTest, message: &Message) -> bool {
                     | (Test::Less, Ordering::Less)
             )
         }
-        (Some(Value::Octets(is)), TestedValue::Octets(wanted)) => match test.test {
-            Test::Equal => is == *wanted,
-            Test::Contains => wanted.is_empty() || is.windows(wanted.len()).any(|part| part == wanted),
+        (Some(Value::Octets(is)), TestedValue::Octets(expected)) => match test.test {
+            Test::Equal => is == *expected,
+            Test::Contains => expected.is_empty() || is.windows(expected.len()).any(|part| part == expected),
             _ => false,
         },
         _ => false,
@@ -68,24 +68,24 @@ impl Action {
     /// Decodes an action and checks that it is supported. An action without definition requests whole messages
     /// without their time.
     pub(super) fn read(action: &ActionToBeSetup) -> Result<Self, Cause> {
-        let mut wanted = Self { id: action.id, time: false, element: None };
+        let mut result = Self { id: action.id, time: false, element: None };
         if action.kind != RicActionType::Report {
             return Err(ACTION);
         }
-        let Some(definition) = &action.definition else { return Ok(wanted) };
+        let Some(definition) = &action.definition else { return Ok(result) };
         let definition = ActionDefinition::decode_as(Encoding::Per, definition).map_err(|_| ACTION)?;
         let ActionFormat::Parameters(parameters) = definition.format else { return Err(ACTION) };
         for Parameter { id, value } in parameters.iter().flatten() {
             match (*id, value) {
-                (ADD_TIMESTAMP, TestedValue::Bool(time)) => wanted.time = *time,
+                (ADD_TIMESTAMP, TestedValue::Bool(time)) => result.time = *time,
                 (TARGET_IE, TestedValue::Int(ie)) if definition.style == PARTIAL => {
-                    wanted.element = Some(u16::try_from(*ie).map_err(|_| ACTION)?);
+                    result.element = Some(u16::try_from(*ie).map_err(|_| ACTION)?);
                 }
                 _ => return Err(ACTION),
             }
         }
-        match (definition.style, wanted.element) {
-            (COMPLETE, None) | (PARTIAL, Some(_)) => Ok(wanted),
+        match (definition.style, result.element) {
+            (COMPLETE, None) | (PARTIAL, Some(_)) => Ok(result),
             _ => Err(ACTION),
         }
     }

@@ -1,5 +1,5 @@
-//! RC at a base station ([`ranlab_e2_codec::e2sm::rc`]): the controls of [`ORDERS`], and where UEs' states in RRC are known
-//! report styles 1 to 5, insert style 3 and policy styles 2 and 3.
+//! RC at a base station ([`ranlab_e2_codec::e2sm::rc`]): the controls of [`ORDERS`]. If the base station knows the RRC states of its UEs,
+//! also report styles 1 to 5, insert style 3, and policy styles 2 and 3.
 //!
 //! | request | response |
 //! |---|---|
@@ -154,7 +154,7 @@ fn read(control: &ControlRequest<'_>) -> Result<(Name, Order), Cause> {
 }
 
 /// Decodes the response to an insert: the UE, and the target cell if the handover is accepted.
-fn answer(control: &ControlRequest<'_>, asked: NrCgi) -> Result<(Name, Option<NrCgi>), Cause> {
+fn answer(control: &ControlRequest<'_>, prepared_cell: NrCgi) -> Result<(Name, Option<NrCgi>), Cause> {
     let (header, message) = decoded(control)?;
     let (HeaderFormat::Action(header), ControlFormat::Action(parameters)) = (header.format, message.format)
     else {
@@ -166,7 +166,7 @@ fn answer(control: &ControlRequest<'_>, asked: NrCgi) -> Result<(Name, Option<Nr
                 return Ok((ue, None));
             }
             let cell = match parameters.is_empty() {
-                true => asked,
+                true => prepared_cell,
                 false => reports::target_cell(&parameters).map_err(|_| INVALID)?,
             };
             Ok((ue, Some(cell)))
@@ -186,14 +186,14 @@ fn sees(ues: UeFilter<'_>, number: u32) -> bool {
     ues.is_all() || ues.contains(UeId(number.into()))
 }
 
-/// Returns the report of an event, with the requested parameters if the format has parameters.
-fn said(mobility: &mut dyn RcMobility, event: &RcEvent, wanted: &[u32]) -> IndicationMessage {
+/// Returns the report of an event. `requested` are the parameters to include, for formats with parameters.
+fn event_report(mobility: &mut dyn RcMobility, event: &RcEvent, requested: &[u32]) -> IndicationMessage {
     let format = match event {
         RcEvent::State { number, state } => {
             return about(mobility.name(*number), reports::state_changed(*state));
         }
         RcEvent::HandedOver { number, told } => {
-            return about(mobility.name(*number), told.parameters(wanted));
+            return about(mobility.name(*number), told.parameters(requested));
         }
         RcEvent::Message { number, said } => {
             let ue = mobility.name(*number);
@@ -201,7 +201,7 @@ fn said(mobility: &mut dyn RcMobility, event: &RcEvent, wanted: &[u32]) -> Indic
             let cell = cells.into_iter().find(|(it, _)| it == number).map(|(_, cell)| cell);
             // A released UE has no cell any more; the first cell is reported.
             let cell = cell.or_else(|| mobility.cells().first().copied());
-            let copy = cell.map(|cell| reports::message_copy(*said, &ue, &cell, wanted));
+            let copy = cell.map(|cell| reports::message_copy(*said, &ue, &cell, requested));
             IndicationFormat::Parameters(copy.unwrap_or_default())
         }
         RcEvent::Neighbours(cell) => {
@@ -213,7 +213,7 @@ fn said(mobility: &mut dyn RcMobility, event: &RcEvent, wanted: &[u32]) -> Indic
     IndicationMessage { format }
 }
 
-/// A report about one UE.
+/// Returns a report about one UE.
 fn about(ue: Name, parameters: Vec<ranlab_e2_codec::e2sm::rc::Parameter>) -> IndicationMessage {
     IndicationMessage { format: IndicationFormat::Ues(vec![UeParameters { ue, parameters }]) }
 }
@@ -222,7 +222,7 @@ impl Listener {
     /// Returns the ids of the report actions and the parameters that each requests.
     fn reports(&self) -> impl Iterator<Item = (RicActionId, &[u32])> {
         self.actions.iter().filter_map(|action| match &action.does {
-            ActionKind::Report(wanted) => Some((action.id, &wanted[..])),
+            ActionKind::Report(requested) => Some((action.id, &requested[..])),
             ActionKind::Ask { .. } | ActionKind::Policies(_) => None,
         })
     }
@@ -389,8 +389,8 @@ impl<C: RcControl> Function<C> {
                 let format = IndicationHeaderFormat::Report(ReportHeader { condition });
                 let header = IndicationHeader { format };
                 let Some(mobility) = self.station.mobility() else { return };
-                for (action, wanted) in listener.reports() {
-                    let message = said(mobility, event, wanted);
+                for (action, requested) in listener.reports() {
+                    let message = event_report(mobility, event, requested);
                     Self::send(ctx, *id, action, &header, &message, None);
                 }
             }
@@ -412,9 +412,9 @@ impl<C: RcControl> Function<C> {
                 .filter(|(number, cell)| whose.has(*number) && wants(cell) && sees(ctx.ues_of(*id), *number));
             let ues = seen.map(|(number, cell)| UeContext { ue: mobility.name(number), context: None, cell });
             let ues = ues.collect();
-            let told = mobility.cells().into_iter().filter(wants);
+            let visible_cells = mobility.cells().into_iter().filter(wants);
             let of = |cell| CellContext { cell, context: None, neighbours: mobility.neighbours(&cell) };
-            let cells = told.map(of).collect();
+            let cells = visible_cells.map(of).collect();
             let message =
                 IndicationMessage { format: IndicationFormat::OnDemand(OnDemandReport { ues, cells }) };
             let header = IndicationHeaderFormat::Report(ReportHeader { condition: None });
@@ -430,7 +430,7 @@ impl<C: RcControl> Function<C> {
         if self.waiting.len() >= PROCESSES_MAX {
             return false;
         }
-        let asked = self.listeners.iter().find_map(|(id, listener)| {
+        let found = self.listeners.iter().find_map(|(id, listener)| {
             let Trigger::Handover(whose) = &listener.when else { return None };
             let is_asked = whose.has(number) && sees(ctx.ues_of(*id), number);
             listener.actions.iter().filter(|_| is_asked).find_map(|action| match action.does {
@@ -440,18 +440,18 @@ impl<C: RcControl> Function<C> {
                 _ => None,
             })
         });
-        let Some((subscription, action, wait, goes_on)) = asked else { return false };
+        let Some((subscription, action, wait, goes_on)) = found else { return false };
         let Some(name) = self.station.mobility().map(|it| it.name(number)) else { return false };
         self.last_process = self.last_process.checked_add(1).unwrap_or(1);
         let process = process_octets(self.last_process);
         let header = IndicationHeader::handover_request(name);
         let message = IndicationMessage { format: IndicationFormat::Insert(reports::handover_request(cell)) };
-        let told = Self::send(ctx, subscription, action, &header, &message, Some(&process));
-        if told {
+        let sent = Self::send(ctx, subscription, action, &header, &message, Some(&process));
+        if sent {
             let until = ctx.now() + wait;
             self.waiting.insert(self.last_process, Waiting { subscription, number, cell, until, goes_on });
         }
-        told
+        sent
     }
 
     /// Ends the pending inserts that `over` selects, each with its subsequent action.

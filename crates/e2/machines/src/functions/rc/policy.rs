@@ -24,8 +24,8 @@ pub(super) struct PolicyQuotas {
 fn test_holds(test: &Test, ue: Option<&Ue>, connected: usize) -> bool {
     match test {
         Test::Ue(name) => ue.is_some_and(|(number, _)| *number == name.number()),
-        Test::Slice(wanted) => {
-            let is = |it: &Snssai| it.sst == wanted.sst && wanted.sd.is_none_or(|sd| it.sd == Some(sd));
+        Test::Slice(slice) => {
+            let is = |it: &Snssai| it.sst == slice.sst && slice.sd.is_none_or(|sd| it.sd == Some(sd));
             ue.is_some_and(|(_, slices)| slices.iter().any(is))
         }
         Test::ConnectedUes(comparison, number) => {
@@ -87,7 +87,7 @@ impl<C: RcControl> Function<C> {
     /// Returns the quotas of all policies in force. Of the policies of an action, the first whose condition holds
     /// applies; for a slice, the oldest subscription.
     fn quotas_by_policy(&self, ctx: &FunctionContext<'_>) -> Vec<SliceQuota> {
-        let mut wanted = Vec::new();
+        let mut collected = Vec::new();
         for (id, listener) in &self.listeners {
             let Trigger::States(changes) = &listener.when else { continue };
             let seen = |(number, _): &&Ue| {
@@ -100,11 +100,11 @@ impl<C: RcControl> Function<C> {
                 let Some((policy::PolicyEffect::Obey(Order::SliceQuotas(quotas)), _)) = first else {
                     continue;
                 };
-                let new: Vec<_> = quotas.iter().filter(|quota| !is_of(quota, &wanted)).copied().collect();
-                wanted.extend(new);
+                let new: Vec<_> = quotas.iter().filter(|quota| !is_of(quota, &collected)).copied().collect();
+                collected.extend(new);
             }
         }
-        wanted
+        collected
     }
 
     /// Returns the quotas set by controls, without those of policies. They are empty if the carrier is not shared by
@@ -122,7 +122,7 @@ impl<C: RcControl> Function<C> {
             return;
         }
         self.there = self.connected();
-        let wanted = self.quotas_by_policy(ctx);
+        let policy_quotas = self.quotas_by_policy(ctx);
         let Some(shared) = self.station.quotas() else {
             self.imposed = None;
             return;
@@ -132,7 +132,7 @@ impl<C: RcControl> Function<C> {
         // The quotas are applied again even if unchanged, because UEs that connected since then are assigned to a
         // slice only by this.
         let mut obey = |quotas: &CarrierQuotas| self.station.share(ctx.now(), 0, quotas).is_ok();
-        if !wanted.is_empty() && obey(&beneath.merge(&wanted)) {
+        if !policy_quotas.is_empty() && obey(&beneath.merge(&policy_quotas)) {
             // A base station may limit a quota, for example a dedicated part above the minimum.
             let over = self.station.quotas().unwrap_or_default();
             self.imposed = Some(PolicyQuotas { beneath, over });

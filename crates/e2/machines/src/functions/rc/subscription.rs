@@ -101,8 +101,8 @@ impl Messages {
         Ok(Self { condition: event.condition, said, whose: UeSelection::new(event.ues.as_deref())? })
     }
 
-    pub(super) fn has(&self, said: CopiedMessage, number: u32) -> bool {
-        self.said == said && self.whose.has(number)
+    pub(super) fn has(&self, message: CopiedMessage, number: u32) -> bool {
+        self.said == message && self.whose.has(number)
     }
 }
 
@@ -139,7 +139,7 @@ pub(super) enum Trigger {
     Handover(UeSelection),
     /// A UE enters a state.
     States(Vec<UeStateTrigger>),
-    /// Immediately and once, about these cells or all.
+    /// On demand: one immediate report about these UEs, and about these cells or all.
     Now(UeSelection, Option<Vec<Cgi>>),
 }
 
@@ -225,8 +225,8 @@ pub(super) fn action(when: &Trigger, action: &ActionToBeSetup) -> Result<Action,
         return Err(ACTION);
     }
     let does = match (action.kind, definition.format) {
-        (RicActionType::Report, ActionFormat::Report(wanted)) if definition.style == when.style() => {
-            report(when, &wanted)?
+        (RicActionType::Report, ActionFormat::Report(requested)) if definition.style == when.style() => {
+            report(when, &requested)?
         }
         (RicActionType::Insert, ActionFormat::Insert(insert))
             if definition.style == MOBILITY_REQUEST && matches!(when, Trigger::Handover(_)) =>
@@ -241,16 +241,16 @@ pub(super) fn action(when: &Trigger, action: &ActionToBeSetup) -> Result<Action,
 
 /// Returns the available ones of the requested parameters, or an error if all are unavailable. On-demand reports and
 /// reports of neighbours have no parameters.
-fn report(when: &Trigger, wanted: &[WantedParameter]) -> Result<ActionKind, Cause> {
+fn report(when: &Trigger, requested: &[WantedParameter]) -> Result<ActionKind, Cause> {
     let there: &[(u32, &str)] = match when {
         Trigger::Messages(..) => &MESSAGE_PARAMETERS,
         Trigger::Handover(_) => &PROCESS_PARAMETERS,
         Trigger::States(_) => &UE_PARAMETERS,
         Trigger::Now(..) | Trigger::Neighbours(_) => return Ok(ActionKind::Report(Vec::new())),
     };
-    let wanted: Vec<_> = wanted.iter().map(|it| it.id).collect();
-    let told: Vec<_> = there.iter().map(|(id, _)| *id).filter(|id| wanted.contains(id)).collect();
-    if told.is_empty() { Err(ACTION) } else { Ok(ActionKind::Report(told)) }
+    let requested: Vec<_> = requested.iter().map(|it| it.id).collect();
+    let reported: Vec<_> = there.iter().map(|(id, _)| *id).filter(|id| requested.contains(id)).collect();
+    if reported.is_empty() { Err(ACTION) } else { Ok(ActionKind::Report(reported)) }
 }
 
 fn question(insert: &InsertAction, subsequent: Option<RicSubsequentAction>) -> Result<ActionKind, Cause> {

@@ -76,8 +76,8 @@ impl Claims {
     /// Adapts the window to the time that a heartbeat took; up to `soon` counts as fast.
     pub(super) fn sign_took(&mut self, took: Duration, soon: Duration) {
         let ClaimLimits { least, most } = self.limits;
-        let wanted = if took > soon { self.window / 2 } else { self.window.saturating_mul(2) };
-        self.window = wanted.min(most).max(least);
+        let target = if took > soon { self.window / 2 } else { self.window.saturating_mul(2) };
+        self.window = target.min(most).max(least);
     }
 
     /// Removes expired entries.

@@ -6,7 +6,7 @@ pub const NAME_LEN_MAX: usize = 32;
 
 /// The text is not a valid RIC name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a name of a RIC: 1 to {NAME_LEN_MAX} of a-z, A-Z, 0-9, - and _ are")]
+#[error("{0:?} is not a name of a RIC: 1 to {NAME_LEN_MAX} characters of a-z, A-Z, 0-9, - and _ are allowed")]
 pub struct NoName(pub String);
 
 /// Configuration of a RIC that is one of several.
@@ -81,7 +81,8 @@ pub struct DirectoryTimers {
     /// to wait. While claims do return, the setup keeps waiting, because a node that is refused has to be claimed
     /// once more by another RIC.
     pub patience: Duration,
-    /// The same limit while the RIC is fenced, when another RIC may be able to accept the node.
+    /// Maximum time for which a setup waits while the RIC is fenced; it replaces [`patience`](Self::patience). Another RIC may then be able
+    /// to accept the node.
     pub patience_fenced: Duration,
     /// Delay after a failed write.
     pub retry: Duration,

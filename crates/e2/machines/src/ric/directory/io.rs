@@ -25,10 +25,10 @@ pub struct BusWrite {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WriteFailure {
     /// The key has a revision other than the expected one. Nothing was written.
-    #[error("the key was revised meanwhile")]
+    #[error("the key has a newer revision than expected")]
     Revised,
     /// The store has no leader or is unreachable. Nothing was written.
-    #[error("the store takes no writes")]
+    #[error("the store does not accept writes")]
     Unavailable,
     /// No response arrived. The value may be written, now or later.
     #[error("no response arrived")]
@@ -107,19 +107,19 @@ pub enum DirectoryInput {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotAdmitted {
     /// The store has no quorum, or this RIC is not connected to it.
-    #[error("this RIC has no part in a quorum")]
+    #[error("this RIC has no connection to a quorum of the store")]
     NoQuorum,
     /// The directory's decision took too long.
-    #[error("the directory took too long")]
+    #[error("the directory did not decide in time")]
     TooLong,
     /// The RIC is draining.
-    #[error("this RIC is drained; {}", .elsewhere.as_deref().unwrap_or("there is no other one"))]
+    #[error("this RIC is draining; {}", .elsewhere.as_deref().unwrap_or("no other RIC accepts base stations"))]
     Drained {
         /// Address of another RIC that accepts base stations.
         elsewhere: Option<String>,
     },
     /// Another RIC uses the same name.
-    #[error("another RIC has this one's name")]
+    #[error("another RIC uses the name of this RIC")]
     Ousted,
 }
 
@@ -153,7 +153,7 @@ pub enum DirectoryOutput {
         /// Reason.
         why: String,
     },
-    /// The claim for a node has changed. The key is that of [`node_key`](super::node_key).
+    /// The claim for a node has changed. The key has the format of [`node_key`](super::node_key).
     Moved {
         /// Key.
         key: String,

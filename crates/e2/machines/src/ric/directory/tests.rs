@@ -184,7 +184,7 @@ fn node_moves_immediately_between_live_rics() {
     lab.pass(20);
     assert_eq!(lab.admitted(0, 1), Some(1));
     lab.ask(1, 1);
-    assert_eq!(lab.admitted(1, 1), None, "the other one has not said that it knows");
+    assert_eq!(lab.admitted(1, 1), None, "the other RIC has not acknowledged the claim");
     assert_eq!(lab.closed(0), ["RIC b serves it now"]);
     lab.pass(15);
     assert_eq!(lab.admitted(1, 1), Some(2));
@@ -203,13 +203,13 @@ fn silent_ric_delays_takeover() {
     lab.ask(1, 1);
     lab.pass(700);
     assert_eq!(lab.admitted(1, 1), None);
-    assert!(lab.rics[0].is_lawful(lab.now), "it still may command");
+    assert!(lab.rics[0].is_lawful(lab.now), "the lease is still valid");
     lab.pass(300);
-    assert!(!lab.rics[0].is_lawful(lab.now), "it is fenced before anybody else serves");
+    assert!(!lab.rics[0].is_lawful(lab.now), "the RIC is fenced before another RIC serves the node");
     assert_eq!(lab.admitted(1, 1), None);
     lab.pass(300);
     assert_eq!(lab.admitted(1, 1), Some(2));
-    assert_eq!(lab.rics[0].held().count(), 1, "its connection is still there, and commands nothing");
+    assert_eq!(lab.rics[0].held().count(), 1, "the fenced RIC keeps the connection without controlling the node");
 }
 
 #[test]
@@ -250,7 +250,7 @@ fn late_claim_takes_node_only_until_next_setup() {
     lab.ask(1, 1);
     lab.pass(300);
     assert_eq!(lab.admitted(1, 1), Some(1));
-    // As if a leader without a quorum had accepted it: the revision is not checked.
+    // Simulates a leader without a quorum, which accepts a write without checking the revision.
     claim.expected = None;
     lab.write(0, claim);
     lab.run_outputs();
@@ -323,7 +323,7 @@ fn draining_ric_sends_nodes_away_one_at_a_time() {
     assert_eq!(lab.refused(0), [&NotAdmitted::Drained { elsewhere }]);
     lab.ask(1, 1);
     lab.pass(20);
-    assert_eq!(lab.closed(0).len(), 2, "the first has moved");
+    assert_eq!(lab.closed(0).len(), 2, "the first node has moved");
     lab.ask(1, 2);
     lab.pass(20);
     assert!(lab.out.contains(&(0, DirectoryOutput::Drained)));

@@ -139,7 +139,7 @@ fn snapshots_of_other_rics_are_restored_and_invalid_ones_clear_state() {
     assert_eq!(lab.knows().as_deref(), Some("reborn"));
     let counted = lab.ric.iapp_snapshots().unwrap();
     assert_eq!((counted.restored, counted.other_version, counted.malformed, counted.too_large), (2, 1, 2, 1));
-    assert!(lab.writes.is_empty(), "nothing was saved here");
+    assert!(lab.writes.is_empty(), "this RIC saved nothing");
 }
 
 #[test]
@@ -147,13 +147,13 @@ fn changes_are_combined_into_one_write_that_is_repeated_until_accepted() {
     let mut lab = Lab::new();
     lab.says("one");
     lab.says("two");
-    assert!(lab.writes.is_empty(), "not at once");
+    assert!(lab.writes.is_empty(), "changes are combined before they are written");
     lab.pass(SAVE_AFTER);
     let write = lab.writes.pop().unwrap();
     assert_eq!(write.value, "ranlab1 state ric=north life=7 version=2\ntwo".as_bytes());
     lab.says("three");
     lab.pass(SAVE_AFTER * 2);
-    assert!(lab.writes.is_empty(), "one at a time");
+    assert!(lab.writes.is_empty(), "only one write per key is outstanding");
     lab.bus(StoreEvent::Written { id: write.id, outcome: Err(WriteFailure::Unknown) });
     lab.pass(AGAIN);
     let write = lab.writes.pop().unwrap();
@@ -184,12 +184,12 @@ fn later_of_two_concurrent_writes_prevails() {
             }
             lab.store_entry(6, &by("south", 2, "south's"));
             if !first {
-                assert_eq!(lab.knows().as_deref(), Some("north's"), "not while its own is on its way");
+                assert_eq!(lab.knows().as_deref(), Some("north's"), "a RIC accepts no value while its own write is outstanding");
                 lab.bus(written);
             }
             lab.store_entry(own, std::str::from_utf8(&write.value).unwrap());
             let expected = if own == 5 { "south's" } else { "north's" };
-            assert_eq!(lab.knows().as_deref(), Some(expected), "revision {own}, told of it first: {first}");
+            assert_eq!(lab.knows().as_deref(), Some(expected), "revision {own}, reported first: {first}");
         }
     }
 }
@@ -209,7 +209,7 @@ fn own_value_in_watch_completes_write_without_response() {
         lab.store_entry(6, &by("south", 2, "south's"));
         assert_eq!(lab.knows().as_deref(), Some("south's"));
         lab.pass(AGAIN * 9);
-        assert!(lab.writes.is_empty(), "nothing is left to be said");
+        assert!(lab.writes.is_empty(), "no change is left to write");
     }
 }
 
@@ -219,7 +219,7 @@ fn oversized_snapshot_replaces_previous_one() {
     lab.says(&"x".repeat(17));
     lab.pass(SAVE_AFTER);
     assert_eq!(lab.refused.pop(), Some(SnapshotError::TooLarge { bytes: 17, most: 16 }));
-    assert!(lab.writes.is_empty(), "there was nothing");
+    assert!(lab.writes.is_empty(), "without a previous snapshot nothing is written");
     lab.store_entry(3, &by("south", 2, "small"));
     lab.says(&"x".repeat(17));
     lab.pass(SAVE_AFTER);
