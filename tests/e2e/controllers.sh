@@ -46,7 +46,7 @@ for node in 'gnb 505.01 1' 'gnb 505.01 2'; do
 done
 # They have no traffic control: a control is refused with a reason.
 expect 503 -X PUT "${json[@]}" -d '{"type": "5g-bdp"}' "$traffic/v1/nodes/gnb%20505.01%201/bearers/1/1/pacer"
-grep -q 'offers no TRAFFIC' answer.json
+grep -q 'does not offer TRAFFIC' answer.json
 
 "$RANLAB" xapp traffic --rest "$traffic" --limit 10s --duration 2s --format json >xapp.txt
 grep -q '"heard":[1-9]' xapp.txt || { cat xapp.txt; exit 1; }

@@ -23,8 +23,8 @@ refused() {
     "$RANLAB" xapp control --connect "$e42" --rc-quota "$2" >refused.txt 2>&1 || code=$?
     [[ $code == 2 ]] && grep -q "$1" refused.txt || { echo "exit $code:"; cat refused.txt; exit 1; }
 }
-refused 'slice 1: at most 50 %, at least 60 %' 1=60:50
-refused 'slice 1: 20 % dedicated, at least 10 %' 1=10:50:20
+refused 'slice 1: the minimum of 60 % exceeds the maximum of 50 %' 1=60:50
+refused 'slice 1: the dedicated ratio of 20 % exceeds the minimum of 10 %' 1=10:50:20
 refused 'slice 1: 101 % is not a ratio' 1=0:101
 refused 'the minimum ratios add up to 110 %' 1=60:100,3=50:100
 refused 'has two quotas of one PLMN; one is allowed' 1=0:50,1=0:60

@@ -244,7 +244,7 @@ mod tests {
         }
         for (tenants, why) in [
             (vec![], "1 to 15 operators"),
-            (vec!["A:0.5:001.01", "A:0.5:001.02"], "two operators A"),
+            (vec!["A:0.5:001.01", "A:0.5:001.02"], "two operators have the name A"),
             (vec!["A:0.6:001.01", "B:0.5:001.02"], "more than 1"),
             (vec!["A:0:001.01"], "above 0"),
             (vec!["A:1:everybody"], "write a network"),

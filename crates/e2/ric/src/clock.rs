@@ -10,7 +10,7 @@ pub(crate) struct WallClock {
 }
 
 impl WallClock {
-    /// Sets the clock: the time since the Unix epoch when the machine's was `now`.
+    /// Sets the clock: `unix` is the time since the Unix epoch at the machine's time `now`.
     pub(crate) fn set(&mut self, now: Time, unix: Duration) {
         let wall = i64::try_from(unix.as_micros()).ok();
         self.ahead_us = wall.zip(machine_us(now)).and_then(|(wall, now)| wall.checked_sub(now));
@@ -26,8 +26,8 @@ fn machine_us(now: Time) -> Option<i64> {
     i64::try_from(now.as_nanos() / 1_000).ok()
 }
 
-/// Returns the collection time of a report's values, in microseconds since the Unix epoch. A node may send its send
-/// time, although the standard requires the begin of the collection. `wall_us`: arrival time of the report.
+/// Returns the collection time of a report's values, in microseconds since the Unix epoch. The standard requires the start of the
+/// collection in the report, but some nodes write the transmission time. `wall_us` is the arrival time of the report.
 pub(crate) fn collected_us(timing: &mut Timing, stamp: Stamp, wall_us: Option<i64>) -> Option<i64> {
     let time = wall_us.map(|now_us| timing.add(stamp, now_us));
     match time {

@@ -33,7 +33,7 @@ use ranlab_machine::lock;
 
 /// Returns the response to a request for an unknown resource; `allowed` names the available ones.
 fn no_such(request: &NorthboundRequest, allowed: &str) -> NorthboundReply {
-    let detail = format!("no such resource {:?}; there is {allowed}", request.path);
+    let detail = format!("unknown resource {:?}; available: {allowed}", request.path);
     request
         .reply(404, serde_json::json!({ "title": "Not Found", "status": 404, "detail": detail }).to_string())
 }

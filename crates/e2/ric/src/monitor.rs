@@ -37,7 +37,7 @@ pub struct MonitorConfig {
 }
 
 impl Default for MonitorConfig {
-    /// The built-in statistics models every 100 ms.
+    /// Returns a configuration with the built-in statistics models and a period of 100 ms.
     fn default() -> Self {
         Self { models: e2sm::customary().collect(), period_ms: 100 }
     }
@@ -56,9 +56,9 @@ pub struct ReportStats {
     pub lost: Option<u64>,
     /// Arrival time of the last report, on the driver's clock.
     pub received: Option<Time>,
-    /// Time at which its values were collected, in microseconds since the Unix epoch; `None` if unknown.
+    /// Collection time of the last report, in microseconds since the Unix epoch; `None` if unknown.
     pub tstamp_us: Option<i64>,
-    /// Reports that are missing between others, according to their time stamps.
+    /// Number of missing reports, derived from the timestamps of the received ones.
     pub missing: u64,
 }
 
@@ -251,8 +251,8 @@ impl MonitorHandle {
         lock(&self.0).period
     }
 
-    /// Sets the wall clock: the time since the Unix epoch when the driver's was `now`. Without it, time stamps are taken
-    /// as the standard defines them.
+    /// Sets the wall clock: `unix` is the time since the Unix epoch at the driver's time `now`. Without the wall clock, timestamps are
+    /// interpreted as the standard defines them.
     pub fn set_clock(&self, now: Time, unix: Duration) {
         lock(&self.0).clock.set(now, unix);
     }
@@ -284,14 +284,14 @@ impl Monitor {
         let period = Duration::from_millis(config.period_ms.into());
         // A model that needs several triggers appears once per trigger.
         let mut models = Vec::new();
-        let mut wanted = Vec::new();
+        let mut triggers = Vec::new();
         for model in config.models {
             for trigger in model.triggers(model.encoding(), period)? {
                 models.push(model);
-                wanted.push((model.oid(), trigger));
+                triggers.push((model.oid(), trigger));
             }
         }
-        let watch = SubscriptionTracker::new(wanted);
+        let watch = SubscriptionTracker::new(triggers);
         let handle = MonitorHandle::default();
         lock(&handle.0).period = period;
         Ok((Self { models, watch, reports: handle.0.clone(), publication: None }, handle))
@@ -387,7 +387,7 @@ mod tests {
     fn events_of_a_node_touch_no_other_node() {
         for nodes in [1, 10, 2_000] {
             let (mut monitor, _, mut out) = monitor(nodes);
-            assert_eq!(monitor.watch.nodes_looked_at, u64::from(nodes), "one look for each that came");
+            assert_eq!(monitor.watch.nodes_looked_at, u64::from(nodes), "each new node is examined once");
             monitor.watch.nodes_looked_at = 0;
             monitor.handle(Time::ZERO, IAppInput::NodeChanged(&node(0, false)), &mut out);
             monitor.handle(Time::ZERO, IAppInput::NodeChanged(&node(0, true)), &mut out);
@@ -398,7 +398,7 @@ mod tests {
             monitor.handle(Time::ZERO, ended, &mut out);
             assert_eq!(monitor.watch.subscriptions.len(), nodes as usize - 1);
             monitor.handle(Time::ZERO + RETRY, IAppInput::Timer(RETRY_TIMER), &mut out);
-            assert_eq!(monitor.watch.nodes_looked_at, 3, "of {nodes}: only where one ended");
+            assert_eq!(monitor.watch.nodes_looked_at, 3, "only nodes with an ended subscription are examined, of {nodes} nodes");
             assert_eq!(monitor.watch.subscriptions.len(), nodes as usize);
         }
     }
@@ -431,6 +431,6 @@ mod tests {
         let cause = Cause::RicRequest(CauseRicRequest::RanFunctionIdInvalid);
         let ended = IAppInput::SubscriptionEnded { subscription: first, cause };
         monitor.handle(Time::ZERO, ended, &mut out);
-        assert_eq!(monitor.watch.nodes[&node(0, true).id].offers[0].subscription, Some(second), "it stays");
+        assert_eq!(monitor.watch.nodes[&node(0, true).id].offers[0].subscription, Some(second), "the subscription is unchanged");
     }
 }

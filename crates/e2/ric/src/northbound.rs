@@ -19,10 +19,10 @@ pub use ranlab_machine::routes::HttpProblem as Fault;
 pub const COMMANDS_MAX: usize = 256;
 
 /// Reason why OCUDU refuses a policy of CCC; its response states no reason.
-pub(crate) const NO_DEDICATED: &str = "OCUDU refuses a dedicated ratio of 0 in CCC: give at least 1";
+pub(crate) const NO_DEDICATED: &str = "OCUDU refuses a dedicated ratio of 0 in CCC: use at least 1";
 /// Reason why OCUDU refuses an order of RC; its response states no reason.
 pub(crate) const NO_SUCH_UE: &str =
-    "OCUDU refuses an order of RC for a UE that it does not have: name one of `ue_ids` of its reports";
+    "OCUDU refuses an order of RC for an unknown UE: use one of the `ue_ids` in its reports";
 
 /// Handler of a route of an iApp.
 pub type Handler<T> = for<'c> fn(&mut T, &mut Call<'c>) -> Result<Completion, Fault>;
@@ -208,7 +208,7 @@ impl<W> PendingCommands<W> {
         self.send_control(node, function, Bytes::new(), message, waiting, out)
     }
 
-    /// As [`send_octets`](Self::send_octets), with a control header.
+    /// Sends a control like [`send_octets`](Self::send_octets), with a control header.
     pub(crate) fn send_control(
         &mut self,
         node: GlobalE2NodeId,
@@ -219,7 +219,7 @@ impl<W> PendingCommands<W> {
         out: &mut IAppOutbox,
     ) -> Result<(), Fault> {
         if self.waiting.len() >= COMMANDS_MAX {
-            return Err(Fault::new(503, "too many commands at once; try again"));
+            return Err(Fault::new(503, "too many commands are pending; try again"));
         }
         let ack_request = Some(RicControlAckRequest::Ack);
         let details = ControlDetails { call_process_id: None, header, message, ack_request };
@@ -237,7 +237,7 @@ impl<W> PendingCommands<W> {
             Outcome::Failed { cause, .. } => {
                 let late = Cause::RicRequest(CauseRicRequest::ControlTimerExpired);
                 let status = if *cause == late { 504 } else { 502 };
-                Err(Fault::new(status, format!("the base station does not do it: {cause}")))
+                Err(Fault::new(status, format!("the base station did not execute the command: {cause}")))
             }
         };
         Some((waiting, ended))

@@ -1,5 +1,4 @@
-//! Subscriptions of an iApp at every node that offers the wanted models. The cost per event is independent of
-//! the number of nodes.
+//! Subscriptions of an iApp at every node that offers the required models. The cost per event is independent of the number of nodes.
 use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::ric::{IAppInput, IAppOutbox, NodeInfo, SubscriptionHandle};
@@ -10,10 +9,10 @@ use std::time::Duration;
 
 /// Delay between attempts to subscribe.
 pub(crate) const RETRY: Duration = Duration::from_secs(5);
-/// Timer of these attempts.
+/// Timer of the attempts to subscribe.
 pub(crate) const RETRY_TIMER: u64 = 0;
 
-/// Index of a wanted model.
+/// Index of a required model.
 pub(crate) type ModelIndex = usize;
 
 /// Model offered by a node.
@@ -70,7 +69,7 @@ impl SubscriptionTracker {
         watched.offers.iter().find(|offer| offer.model == model).map(|offer| offer.function)
     }
 
-    /// Returns what is needed to decode the reports of a model from a node.
+    /// Returns the context for decoding a model's reports from a node.
     pub(crate) fn context(&self, node: &GlobalE2NodeId, model: ModelIndex) -> Option<Context> {
         let offer = self.nodes.get(node)?.offers.iter().find(|offer| offer.model == model)?;
         let action = offer.details.actions.first().and_then(|action| action.definition.clone());

@@ -85,8 +85,8 @@ fn yes() -> bool {
 pub enum XappRuleError {
     /// The pattern cannot match any peer.
     #[error(
-        "rule {rule}: {text:?} is the address of no peer; write tcp://IP:PORT, unix:///PATH pid N or mem://NAME, or its \
-             beginning and a *"
+        "rule {rule}: {text:?} matches no peer; write tcp://IP:PORT, unix:///PATH pid N or mem://NAME, or the \
+             beginning of such an address and a *"
     )]
     Peer {
         /// Number of the rule, from 1.
@@ -95,10 +95,10 @@ pub enum XappRuleError {
         text: String,
     },
     /// The rule has neither `peer` nor `name`.
-    #[error("rule {0} has neither `peer` (whose rule it is) nor `name` (for the manifest of a hosted xApp)")]
+    #[error("rule {0} has neither `peer` (address of the xApps) nor `name` (for the manifest of a hosted xApp)")]
     Nobody(usize),
     /// Two rules have the same name.
-    #[error("rule {rule} is called {name:?} as one before; a name is of one rule")]
+    #[error("rule {rule} has the name {name:?} of an earlier rule; names must be unique")]
     Name {
         /// Number of the rule, from 1.
         rule: usize,
@@ -125,10 +125,10 @@ pub enum XappRuleError {
         text: String,
     },
     /// The rule has both PLMNs and nodes.
-    #[error("rule {0} names both networks and nodes; name one of them")]
+    #[error("rule {0} has both networks and nodes; use either")]
     Both(usize),
     /// Rules of one tenant differ in `control`; xApps of one tenant are indistinguishable.
-    #[error("rule {rule} gives tenant {tenant:?} another right to control than a rule before")]
+    #[error("rule {rule} and an earlier rule of tenant {tenant:?} differ in `control`")]
     Control {
         /// Number of the rule, from 1.
         rule: usize,

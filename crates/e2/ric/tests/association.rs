@@ -42,8 +42,8 @@ fn split_station(lab: &mut Lab, further: usize) -> MockCell {
         };
         let config = AgentConfig::new(id, vec![component]).with(|it| it.limits.controllers = 1 + further);
         let mut agent = Agent::new(config);
-        let told = Box::new(association::Association::new());
-        agent.register(told, Some(association::DEFAULT_FUNCTION_ID)).unwrap();
+        let control = Box::new(association::Association::new());
+        agent.register(control, Some(association::DEFAULT_FUNCTION_ID)).unwrap();
         if part == CU {
             agent.register(rrc::function(cell.clone()), Some(RRC)).unwrap();
         } else {
@@ -110,9 +110,9 @@ fn ue_is_exposed_only_to_the_controller_of_its_plmn() {
     for n in [CU, DU] {
         assert_eq!(exposed(&lab, n), [2], "{}", lab.stations[n].id);
         let path = node_path(&lab, n);
-        let told = lab.get(&path);
-        let controllers = |ue: usize| told["ues"][ue]["controllers"].clone();
-        assert_eq!((controllers(0), controllers(1)), (json!([]), json!([OPERATOR])), "{told}");
+        let shown = lab.get(&path);
+        let controllers = |ue: usize| shown["ues"][ue]["controllers"].clone();
+        assert_eq!((controllers(0), controllers(1)), (json!([]), json!([OPERATOR])), "{shown}");
     }
     // Step 5: the operator sees only this UE and controls it.
     let du = node_path(&lab, DU);
@@ -202,9 +202,9 @@ fn refusal_is_reported_and_retried() {
     attach(&mut lab, &cell, 2, GUEST);
     lab.pass(500 * MS);
     let path = node_path(&lab, DU);
-    let told = lab.get(&path);
-    assert!(told["refused"][OPERATOR].as_str().is_some_and(|why| why.contains("at most 1")), "{told}");
-    assert_eq!(told["controllers"], json!([]));
+    let shown = lab.get(&path);
+    assert!(shown["refused"][OPERATOR].as_str().is_some_and(|why| why.contains("at most 1")), "{shown}");
+    assert_eq!(shown["controllers"], json!([]));
 }
 
 #[test]

@@ -65,13 +65,13 @@ fn control(message: Json) -> Json {
 fn subscription_is_created_reported_and_ended() {
     let (mut lab, handle) = lab();
     let mut all = handle.feed.listen(Filter::default()).unwrap();
-    let wanted = json!({ "node": NODE, "sm": "SLICE", "period_ms": 100 });
-    let (status, made) = post(&mut lab, "subscriptions", &wanted);
+    let body = json!({ "node": NODE, "sm": "SLICE", "period_ms": 100 });
+    let (status, made) = post(&mut lab, "subscriptions", &body);
     assert_eq!((status, &made["state"], &made["sm"]), (201, &json!("active"), &json!("slice")), "{made}");
     lab.pass(250 * MS);
-    let told = next(&mut all).unwrap();
-    assert_eq!((&told["node"], &told["subscription"]), (&json!(NODE), &made["id"]));
-    assert!(told["rows"].is_array() && told["tstamp_us"].is_u64(), "{told}");
+    let report = next(&mut all).unwrap();
+    assert_eq!((&report["node"], &report["subscription"]), (&json!(NODE), &made["id"]));
+    assert!(report["rows"].is_array() && report["tstamp_us"].is_u64(), "{report}");
     let path = format!("subscriptions/{}", made["id"]);
     let shown = lab.get(&path);
     assert_eq!(
@@ -97,12 +97,12 @@ fn rejected_subscriptions_name_the_reason() {
         (json!({ "node": NODE, "sm": "slice", "period_ms": 0 }), 409, "a report period is from"),
         (json!({ "node": NODE, "sm": "slice", "period_ms": 1, "event_trigger": "00" }), 422, "not both"),
         (json!({ "node": NODE, "sm": "slice", "event_trigger": "0" }), 422, "hexadecimal"),
-        (json!({ "node": NODE, "sm": "slice", "event_trigger": "ffffffffff" }), 409, "it is refused: "),
+        (json!({ "node": NODE, "sm": "slice", "event_trigger": "ffffffffff" }), 409, "the request was refused: "),
         (json!({ "node": NODE, "sm": "slice", "periods": 1 }), 422, "unknown field"),
     ] {
-        let (got, said) = post(&mut lab, "subscriptions", &body);
-        assert_eq!(got, status, "{body}: {said}");
-        assert!(said["detail"].as_str().unwrap().contains(words), "{body}: {said}");
+        let (got, reply) = post(&mut lab, "subscriptions", &body);
+        assert_eq!(got, status, "{body}: {reply}");
+        assert!(reply["detail"].as_str().unwrap().contains(words), "{body}: {reply}");
     }
     assert_eq!(lab.get("subscriptions"), json!({ "subscriptions": [] }));
     assert_eq!(lab.ask(Method::Get, "subscriptions/1", "").0, 404);
@@ -130,11 +130,11 @@ fn control_in_json_or_bytes_returns_the_nodes_outcome() {
         (json!(7), 422, "hexadecimal"),
         (json!({ "remove": 1 }), 409, "unknown name \"remove\""),
         (json!({ "delete": 70_000 }), 409, "70000 is outside 0..65535"),
-        (json!("ffffffff"), 409, "it is refused"),
+        (json!("ffffffff"), 409, "the request was refused"),
     ] {
-        let (got, said) = post(&mut lab, "control", &control(message.clone()));
-        assert_eq!(got, status, "{message}: {said}");
-        assert!(said["detail"].as_str().unwrap().contains(words), "{message}: {said}");
+        let (got, reply) = post(&mut lab, "control", &control(message.clone()));
+        assert_eq!(got, status, "{message}: {reply}");
+        assert!(reply["detail"].as_str().unwrap().contains(words), "{message}: {reply}");
     }
     assert_eq!(format!("{:?}", lab.stations[0].cell.state()), before);
     let silent = json!({ "node": NODE, "sm": "slice", "message": { "delete": 9 }, "ack": false });
@@ -162,11 +162,11 @@ fn oran_sc_subscriptions_are_answered_then_notified() {
     let (mut lab, handle) = lab();
     let (status, made) = post(&mut lab, "oran/subscriptions/127.0.0.1", &oran(8_091, &trigger()));
     assert_eq!((status, &made["SubscriptionId"]), (201, &json!("1")), "{made}");
-    let told = notified(&handle).unwrap();
-    assert_eq!(told.to.to_string(), "127.0.0.1:8091", "the response goes to the address of the request");
-    let ours = told.body["SubscriptionInstances"][0]["E2EventInstanceId"].clone();
+    let notification = notified(&handle).unwrap();
+    assert_eq!(notification.to.to_string(), "127.0.0.1:8091", "the response goes to the address of the request");
+    let ours = notification.body["SubscriptionInstances"][0]["E2EventInstanceId"].clone();
     let expected = json!({ "XappEventInstanceId": 7, "E2EventInstanceId": ours });
-    assert_eq!(told.body, json!({ "SubscriptionId": "1", "SubscriptionInstances": [expected] }));
+    assert_eq!(notification.body, json!({ "SubscriptionId": "1", "SubscriptionInstances": [expected] }));
     let listed = lab.get("oran/subscriptions");
     assert_eq!(
         (&listed[0]["Meid"], &listed[0]["SubscriptionInstances"]),
@@ -216,8 +216,8 @@ fn both_spellings_are_accepted() {
 fn listener_receives_the_end_of_a_subscription() {
     let (mut lab, handle) = lab();
     let mut all = handle.feed.listen(Filter::default()).unwrap();
-    let wanted = json!({ "node": NODE, "sm": "slice", "period_ms": 10_000 });
-    let (_, made) = post(&mut lab, "subscriptions", &wanted);
+    let body = json!({ "node": NODE, "sm": "slice", "period_ms": 10_000 });
+    let (_, made) = post(&mut lab, "subscriptions", &body);
     lab.cut(0, 0);
     lab.stations.clear();
     lab.pass(Duration::from_secs(700));
@@ -261,47 +261,47 @@ fn a_report_of_an_event_waits_for_its_first_listener() {
 #[test]
 fn effect_compares_before_and_after_a_control() {
     let (mut lab, _) = lab();
-    let mut wanted = control(serde_json::from_str(HALVES).unwrap());
-    wanted["effect"] =
+    let mut body = control(serde_json::from_str(HALVES).unwrap());
+    body["effect"] =
         json!({ "sm": "traffic", "columns": ["rlc_sojourn_us"], "periods": 5, "period_ms": 100 });
-    let (status, said) = post(
+    let (status, refusal) = post(
         &mut lab,
         "control",
         &json!({ "node": NODE, "sm": "slice", "message": "00",
         "effect": { "sm": "traffic", "columns": ["colour"], "periods": 1 } }),
     );
-    assert_eq!(status, 409, "{said}");
-    let columns = said["detail"].as_str().unwrap().to_owned();
+    assert_eq!(status, 409, "{refusal}");
+    let columns = refusal["detail"].as_str().unwrap().to_owned();
     assert!(columns.contains("\"colour\" is not a KPI; allowed are "), "{columns}");
     let column = columns.rsplit(' ').next().unwrap().to_owned();
-    wanted["effect"]["columns"] = json!([column]);
-    lab.begin(Method::Post, "control", &wanted.to_string());
+    body["effect"]["columns"] = json!([column]);
+    lab.begin(Method::Post, "control", &body.to_string());
     lab.pass(Duration::from_millis(450));
-    assert!(lab.stations[0].cell.state().set.slices.is_empty(), "first it looks");
+    assert!(lab.stations[0].cell.state().set.slices.is_empty(), "the periods before the control are measured first");
     lab.pass(Duration::from_millis(300));
-    assert_eq!(lab.stations[0].cell.state().set.slices.len(), 2, "then it commands");
+    assert_eq!(lab.stations[0].cell.state().set.slices.len(), 2, "the control is sent after these periods");
     lab.pass(Duration::from_millis(600));
-    let (status, told) = lab.ended();
+    let (status, reply) = lab.ended();
     assert_eq!(
-        (status, &told["result"], &told["effect"]["periods"]),
+        (status, &reply["result"], &reply["effect"]["periods"]),
         (200, &json!("acknowledged"), &json!(5)),
-        "{told}"
+        "{reply}"
     );
-    let column = &told["effect"]["columns"][&column];
-    assert!(column["before"].is_number() && column["after"].is_number(), "{told}");
-    assert_eq!((&column["unit"], &column["total"]), (&json!("kbit/s"), &json!("sum")), "{told}");
-    assert!(column["ues"].as_object().is_some_and(|ues| !ues.is_empty()), "{told}");
-    assert_eq!(lab.get("subscriptions"), json!({ "subscriptions": [] }), "nothing stays");
-    wanted["effect"]["periods"] = json!(0);
-    assert_eq!(post(&mut lab, "control", &wanted).0, 409);
+    let column = &reply["effect"]["columns"][&column];
+    assert!(column["before"].is_number() && column["after"].is_number(), "{reply}");
+    assert_eq!((&column["unit"], &column["total"]), (&json!("kbit/s"), &json!("sum")), "{reply}");
+    assert!(column["ues"].as_object().is_some_and(|ues| !ues.is_empty()), "{reply}");
+    assert_eq!(lab.get("subscriptions"), json!({ "subscriptions": [] }), "the measurement leaves no subscription");
+    body["effect"]["periods"] = json!(0);
+    assert_eq!(post(&mut lab, "control", &body).0, 409);
     // A silent base station.
-    wanted["effect"]["periods"] = json!(2);
-    lab.begin(Method::Post, "control", &wanted.to_string());
+    body["effect"]["periods"] = json!(2);
+    lab.begin(Method::Post, "control", &body.to_string());
     lab.cut(0, 0);
     lab.stations.clear();
     lab.pass(Duration::from_secs(8));
-    let (status, said) = lab.ended();
-    assert_eq!(status, 504, "{said}");
+    let (status, refusal) = lab.ended();
+    assert_eq!(status, 504, "{refusal}");
 }
 
 fn oran_xapp(lab: &mut Lab, rmr_port: u16) {
@@ -325,13 +325,13 @@ fn oran_sc_subscriber_receives_rmr_indications() {
     let (mut lab, handle) = lab();
     oran_xapp(&mut lab, 4_561);
     lab.pass(300 * MS);
-    assert_eq!(sent(&handle, 4_561), None, "no transport yet");
+    assert_eq!(sent(&handle, 4_561), None, "without a transport no message is queued");
     handle.rmr.open("127.0.0.1:4560".to_owned());
     lab.pass(300 * MS);
     let fresh = handle.rmr.poll_fresh(&mut Context::from_waker(Waker::noop()));
     assert_eq!(fresh, Poll::Ready(([127, 0, 0, 1], 4_561).into()));
-    let told = notified(&handle).unwrap().body;
-    let ours = &told["SubscriptionInstances"][0]["E2EventInstanceId"];
+    let notification = notified(&handle).unwrap().body;
+    let ours = &notification["SubscriptionInstances"][0]["E2EventInstanceId"];
     let message = sent(&handle, 4_561).unwrap();
     assert_eq!((message.kind, json!(message.subscription), message.call), (INDICATION, ours.clone(), 0));
     assert_eq!((&*message.meid, &*message.source), ("gnb_505_001_00000005", "127.0.0.1:4560"));
@@ -371,11 +371,11 @@ fn rmr_control_response_has_the_clients_request_id() {
     let answer = |body| decode(&body, Version::V2_03).unwrap().message;
     let slices = slice::DEFAULT_FUNCTION_ID;
     let (status, body) = ask("gnb_505_001_00000005", slices, 2);
-    let E2ap::RicControlAcknowledge(done) = answer(body) else { panic!("no acknowledgement") };
+    let E2ap::RicControlAcknowledge(done) = answer(body) else { panic!("expected an acknowledgement") };
     assert_eq!((status, done.request_id), (200, RicRequestId { requestor: 7, instance: 0 }));
     for (function, slice, outcome) in [(slices, 9, true), (4_000, 1, false)] {
         let (status, body) = ask("gnb_505_001_00000005", function, slice);
-        let E2ap::RicControlFailure(failure) = answer(body) else { panic!("no failure") };
+        let E2ap::RicControlFailure(failure) = answer(body) else { panic!("expected a failure") };
         assert_eq!((status, failure.request_id.requestor, failure.outcome.is_some()), (409, 7, outcome));
     }
     assert_eq!(ask("gnb_505_001_00000009", slices, 1).0, 404);

@@ -70,16 +70,16 @@ fn unknown_parties_act_as_the_operator() {
     assert_eq!(priority("rmr://127.0.0.1"), None);
     let all = XappRules::from_toml("[[rule]]\npeer = \"*\"\npriority = 7\n").unwrap();
     assert_eq!(all.party("rmr://127.0.0.1").unwrap().priority, 7);
-    assert!(all.party("http://127.0.0.1").unwrap().is_operator(), "a bare * is of xApps");
+    assert!(all.party("http://127.0.0.1").unwrap().is_operator(), "a pattern of only * matches xApps, not other clients");
 }
 
 #[test]
 fn rule_needs_peer_or_unique_name() {
-    let told = |text: &str| XappRules::from_toml(text).unwrap_err().to_string();
-    assert!(told("[[rule]]\npriority = 1\n").contains("has neither `peer`"));
+    let error = |text: &str| XappRules::from_toml(text).unwrap_err().to_string();
+    assert!(error("[[rule]]\npriority = 1\n").contains("has neither `peer`"));
     assert!(
-        told("[[rule]]\nname = \"a\"\n[[rule]]\nname = \"a\"\n")
-            .starts_with("line 3: rule 2 is called \"a\"")
+        error("[[rule]]\nname = \"a\"\n[[rule]]\nname = \"a\"\n")
+            .starts_with("line 3: rule 2 has the name \"a\"")
     );
 }
 
@@ -140,8 +140,8 @@ fn northbound_accepts_installed_xapps_only() {
         "two/start/x",
         "/bin/sh/start",
     ] {
-        let (status, told) = h.ask(Method::Post, path);
-        assert_eq!(status, 404, "{path}: {told}");
+        let (status, reply) = h.ask(Method::Post, path);
+        assert_eq!(status, 404, "{path}: {reply}");
     }
     assert!(h.ask(Method::Post, "three/start").1.contains("there are: one, two"));
     for (method, path) in
@@ -150,7 +150,7 @@ fn northbound_accepts_installed_xapps_only() {
         assert_eq!(h.ask(method, path).0, 405, "{path}");
     }
     assert_eq!(h.ask(Method::Get, "%zz").0, 400);
-    assert_eq!(h.desk.next_order(), None, "nothing of that was an order");
+    assert_eq!(h.desk.next_order(), None, "none of these requests is an order");
 }
 
 #[test]

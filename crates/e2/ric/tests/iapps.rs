@@ -157,11 +157,11 @@ fn monitor_keeps_the_latest_report_of_every_ue() {
     assert_eq!((rlc.malformed, handle.totals()), (1, Totals { reports: 4, malformed: 1, lost: 2 }));
     // All decodable reports are published completely. Dropping the monitor ends the stream of messages.
     drop(b);
-    let told: Vec<(String, Json)> =
+    let published: Vec<(String, Json)> =
         messages.map(|it| (it.subject, serde_json::from_slice(&it.json).unwrap())).collect();
-    let subjects: Vec<_> = told.iter().map(|(subject, _)| subject.split('.').nth(2).unwrap()).collect();
+    let subjects: Vec<_> = published.iter().map(|(subject, _)| subject.split('.').nth(2).unwrap()).collect();
     assert_eq!(subjects, ["mac", "mac", "rlc"]);
-    let (_, second) = &told[1];
+    let (_, second) = &published[1];
     assert_eq!((&second["sequence"], &second["tstamp_us"]), (&2.into(), &8.into()));
     assert_eq!(second["rows"][1]["rnti"], 3);
     assert_eq!(second["rows"][1]["dl_aggr_tbs"], 200);
@@ -318,7 +318,7 @@ fn rules_control_admission_and_visibility() {
 
 #[test]
 fn rules_file_errors_name_line_and_allowed_values() {
-    let told = |text: &str| XappRules::from_toml(text).unwrap_err().to_string();
+    let error = |text: &str| XappRules::from_toml(text).unwrap_err().to_string();
     let cases = [
         ("\n[[rule]]\npier = \"*\"\n", "line 3: unknown field `pier`, expected one of `peer`, `tenant`"),
         ("[[rule]]\npeer = \"*\"\ncontrol = 7\n", "line 3: invalid type: integer `7`, expected a boolean"),
@@ -335,7 +335,7 @@ fn rules_file_errors_name_line_and_allowed_values() {
         ("# nobody\n", "line 1: no rule"),
         (
             "[[rule]]\npeer = \"*\"\n\n[[rule]]\npeer = \"10.0.0.1:*\"\n",
-            "line 4: rule 2: \"10.0.0.1:*\" is the address of no peer; write tcp://IP:PORT",
+            "line 4: rule 2: \"10.0.0.1:*\" matches no peer; write tcp://IP:PORT",
         ),
         (
             "[[rule]]\npeer = \"*\"\nplmns = [\"505\"]\n",
@@ -343,6 +343,6 @@ fn rules_file_errors_name_line_and_allowed_values() {
         ),
     ];
     for (text, expected) in cases {
-        assert!(told(text).starts_with(expected), "{} instead of {expected}", told(text));
+        assert!(error(text).starts_with(expected), "{} instead of {expected}", error(text));
     }
 }

@@ -41,9 +41,9 @@ fn refresh(lab: &Lab, handle: &ConsoleHandle) {
 }
 
 fn subscribe(lab: &mut Lab, node: u32, lease_s: u32) -> Json {
-    let wanted =
+    let body =
         json!({ "node": format!("gnb 505.01 {node}"), "sm": "slice", "period_ms": 100, "lease_s": lease_s });
-    let (status, made) = lab.ask(Method::Post, "subscriptions", &wanted.to_string());
+    let (status, made) = lab.ask(Method::Post, "subscriptions", &body.to_string());
     assert_eq!(status, 201, "{made}");
     made
 }
@@ -72,14 +72,14 @@ fn listener_receives_everything_then_changes() {
         lab.pass(SECOND);
         refresh(&lab, &handle);
     }
-    let told = lines(&mut page);
-    assert_eq!(told[0]["set"].as_array().unwrap().len(), 1, "of the one that reports: {}", told[0]);
-    let row = &told[0]["set"][0];
+    let changes = lines(&mut page);
+    assert_eq!(changes[0]["set"].as_array().unwrap().len(), 1, "only the node that reports has changed: {}", changes[0]);
+    let row = &changes[0]["set"][0];
     assert_eq!((&row[0], &row[1], &row[3]), (&new[1][0], &json!(2), &json!(1)));
     assert!((9.0..=11.0).contains(&row[2].as_f64().unwrap()), "{row}");
     // A constant rate is not repeated.
-    assert_eq!(rows(told.last().unwrap()), [0, 0, 0]);
-    assert_eq!(told.last().unwrap()["totals"]["indications_per_s"], 10.0);
+    assert_eq!(rows(changes.last().unwrap()), [0, 0, 0]);
+    assert_eq!(changes.last().unwrap()["totals"]["indications_per_s"], 10.0);
     let late = lines(&mut handle.overview.listen(lab.now, lab.ric()).unwrap());
     assert_eq!(late[0]["set"][1][1], 2, "a later listener receives everything");
 }
@@ -91,9 +91,9 @@ fn delay_uses_the_unix_clock() {
     let mut feed = handle.feed.listen(Default::default()).unwrap();
     subscribe(&mut lab, 1, 60);
     lab.pass(250 * MS);
-    let told = lines(&mut feed);
-    assert!(told[0]["delay_us"].is_null(), "no clock was set: {}", told[0]);
-    let tstamp = told[0]["tstamp_us"].as_u64().unwrap();
+    let reports = lines(&mut feed);
+    assert!(reports[0]["delay_us"].is_null(), "no clock was set: {}", reports[0]);
+    let tstamp = reports[0]["tstamp_us"].as_u64().unwrap();
     // The node's timestamps are from its own clock; the local Unix clock is set 5 s ahead of it.
     let base = tstamp.saturating_sub(lab.now.as_nanos() / 1_000);
     handle.overview.set_clock(
@@ -119,8 +119,8 @@ fn unresponsive_page_is_limited_to_its_queue() {
     assert_eq!((counts.listeners, counts.lines), (1, 1_101));
     assert!(counts.dropped > 0 && counts.dropped <= 1_101, "{counts:?}");
     // It receives the number of lost lines, and has to reload.
-    let told = deaf.poll_next(&mut Context::from_waker(Waker::noop()));
-    assert!(matches!(told, Poll::Ready(Some(Line::Dropped(n))) if n == counts.dropped), "{told:?}");
+    let line = deaf.poll_next(&mut Context::from_waker(Waker::noop()));
+    assert!(matches!(line, Poll::Ready(Some(Line::Dropped(n))) if n == counts.dropped), "{line:?}");
     drop(deaf);
     refresh(&lab, &handle);
     assert!(!handle.overview.watched());
@@ -149,9 +149,9 @@ fn lease_ends_subscription_unless_renewed() {
         (json!({ "subscriptions": [1], "lease_s": 3_601 }), "lease_s is 1 to 3600"),
         (json!({ "subscriptions": vec![1; 1_025], "lease_s": 1 }), "at most 1024"),
     ] {
-        let (status, said) = lab.ask(Method::Post, "leases", &body.to_string());
+        let (status, reply) = lab.ask(Method::Post, "leases", &body.to_string());
         assert_eq!(status, 422);
-        assert!(said["detail"].as_str().unwrap().contains(words), "{said}");
+        assert!(reply["detail"].as_str().unwrap().contains(words), "{reply}");
     }
 }
 

@@ -57,9 +57,9 @@ fn slices_are_created_changed_and_deleted_by_rest() {
     assert_eq!((&state.set.slices[0], state.set.sharing, state.slices[&1]), (&white, false, 1));
     // The controller applies the change immediately; the next report confirms it.
     for _ in 0..2 {
-        let told = lab.get(&node);
-        assert_eq!(told["slicing"]["slices"][0]["capacity"], json!(0.66));
-        assert_eq!(told["ues"][0]["slice"], json!(1), "{told}");
+        let shown = lab.get(&node);
+        assert_eq!(shown["slicing"]["slices"][0]["capacity"], json!(0.66));
+        assert_eq!(shown["ues"][0]["slice"], json!(1), "{shown}");
         lab.pass(200 * MS);
     }
     let (status, _) = lab.ask(Method::Delete, &format!("{node}/slices/1"), "");
@@ -76,7 +76,7 @@ fn invalid_requests_are_rejected_without_change() {
     lab.put("policy", r#"{"rules": [{"plmn": "001.01", "slice": {"id": 2, "capacity": 0.5}}]}"#);
     lab.pass(200 * MS);
     let before = lab.stations[0].cell.state().clone();
-    let told = (lab.get(&node), lab.get("policy"));
+    let resources = (lab.get(&node), lab.get("policy"));
     let slice = |id: &str| format!("{node}/slices/{id}");
     let set = format!("{node}/slices");
     let ue = format!("{node}/ues/1");
@@ -152,8 +152,8 @@ fn invalid_requests_are_rejected_without_change() {
     let state = lab.stations[0].cell.state().clone();
     assert_eq!((&state.set, &state.slices), (&before.set, &before.slices));
     let mut after = (lab.get(&node), lab.get("policy"));
-    after.0["tstamp_us"] = told.0["tstamp_us"].clone();
-    assert_eq!(after, told);
+    after.0["tstamp_us"] = resources.0["tstamp_us"].clone();
+    assert_eq!(after, resources);
 }
 
 /// The association depends only on RRC events, for both LTE and NR base stations.
@@ -186,11 +186,11 @@ fn policy_associates_ues_by_plmn_and_slice() {
     for n in 0..2 {
         let station = &mut lab.stations[n];
         let state = station.cell.state().clone();
-        assert_eq!(state.slices, [(1, 1), (2, 2)].into(), "one that no rule fits stays where it is");
+        assert_eq!(state.slices, [(1, 1), (2, 2)].into(), "a UE without a matching rule is not moved");
         assert_eq!(state.set.slices.iter().map(|s| s.id).collect::<Vec<_>>(), [1, 2]);
         station.cell.release(&mut station.agent, 2);
     }
-    // A UE that is associated by hand stays there, until its RNTI is reused.
+    // A UE that a request has associated with a slice stays there until its RNTI is reused.
     let node = format!("nodes/{}", escaped(&ids[0]));
     lab.put(&format!("{node}/ues/1"), r#"{"slice": 2}"#);
     lab.pass(500 * MS);
@@ -199,7 +199,7 @@ fn policy_associates_ues_by_plmn_and_slice() {
     station.cell.release(&mut station.agent, 1);
     station.cell.attach(&mut station.agent, 1, GUEST, Some(Snssai { sst: 1, sd: Some(0xff) }));
     lab.pass(500 * MS);
-    assert_eq!(lab.stations[0].cell.state().slices, [(1, 1)].into(), "the first rule that fits decides");
+    assert_eq!(lab.stations[0].cell.state().slices, [(1, 1)].into(), "the first matching rule applies");
 }
 
 #[test]
@@ -209,8 +209,8 @@ fn refused_association_is_reported_and_not_repeated() {
     lab.put(&format!("{node}/slices"), HALVES);
     lab.put("policy", r#"{"rules": [{"slice": {"id": 3, "capacity": 0.25}}]}"#);
     lab.pass(1_000 * MS);
-    let told = lab.get(&format!("{node}/ues/1"));
-    assert!(told["refused"].as_str().is_some_and(|why| why.contains("125")), "{told}");
+    let shown = lab.get(&format!("{node}/ues/1"));
+    assert!(shown["refused"].as_str().is_some_and(|why| why.contains("125")), "{shown}");
     let refused = lab.stations[0].agent.counters().controls_refused;
     lab.pass(10_000 * MS);
     assert_eq!((refused, lab.stations[0].agent.counters().controls_refused), (1, 1));

@@ -54,7 +54,7 @@ impl RanFunction for Keeper {
         _: &mut FunctionContext<'_>,
         control: ControlRequest<'_>,
     ) -> Result<ControlOutcome, Cause> {
-        // As OCUDU.
+        // Refuses a dedicated ratio of 0, like OCUDU.
         let no_dedicated =
             self.oid == ccc::OID && control.message.windows(NO_DEDICATED.len()).any(|it| it == NO_DEDICATED);
         if no_dedicated {
@@ -143,8 +143,8 @@ fn quotas_that_ccc_refuses_are_sent_by_rc() {
 fn refusal_of_ccc_is_explained_without_rc() {
     let mut lab = Lab::new(Box::new(Slicing::new(100 * MS).unwrap()));
     let (node, _) = station(&mut lab, 5, &[ccc_of("O-RRMPolicyRatio")]);
-    let (status, told) = lab.ask(Method::Put, &format!("{node}/quotas"), r#"{"quotas": [{"snssai": "1"}]}"#);
-    assert!(status == 502 && told["detail"].as_str().unwrap().contains("dedicated"), "{status} {told}");
+    let (status, reply) = lab.ask(Method::Put, &format!("{node}/quotas"), r#"{"quotas": [{"snssai": "1"}]}"#);
+    assert!(status == 502 && reply["detail"].as_str().unwrap().contains("dedicated"), "{status} {reply}");
 }
 
 #[test]
@@ -174,9 +174,9 @@ fn invalid_quotas_are_not_sent() {
         (format!("{takes}/quotas"), r#"{"quotas": [{"snssai": "x"}]}"#, 422, "snssai"),
         (format!("{takes}/quotas"), r#"{"quotas": [{"snssai": "1"}], "ue": "rnti=4"}"#, 422, "ue"),
     ] {
-        let (was, told) = lab.ask(Method::Put, &path, body);
-        assert_eq!(was, status, "{told}");
-        assert!(told["detail"].as_str().unwrap().contains(words), "{told}");
+        let (was, reply) = lab.ask(Method::Put, &path, body);
+        assert_eq!(was, status, "{reply}");
+        assert!(reply["detail"].as_str().unwrap().contains(words), "{reply}");
     }
     assert!(controls.lock().unwrap().is_empty());
 }

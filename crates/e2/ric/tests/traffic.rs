@@ -21,7 +21,7 @@ struct RecordedMessages(Arc<Mutex<Vec<(String, Json)>>>);
 
 impl Bus for RecordedMessages {
     fn publish(&mut self, subject: &str, message: Bytes) {
-        assert!(!message.contains(&b'\n'), "one line");
+        assert!(!message.contains(&b'\n'), "a message must be one line");
         self.0.lock().unwrap().push((subject.to_owned(), serde_json::from_slice(&message).unwrap()));
     }
 }
@@ -44,11 +44,11 @@ fn config(lab: &Lab) -> TrafficConfig {
 /// The three steps of the xApp in the FlexRIC paper, from the reported delay to the controls.
 #[test]
 fn xapp_reduces_sojourn_time_by_queue_filter_and_pacer() {
-    let (mut lab, heard, bearers) = lab();
+    let (mut lab, published, bearers) = lab();
     lab.stations[0].cell.state().rlc_sojourn_us = 300_000;
-    heard.0.lock().unwrap().clear();
+    published.0.lock().unwrap().clear();
     lab.pass(50 * MS);
-    let messages = std::mem::take(&mut *heard.0.lock().unwrap());
+    let messages = std::mem::take(&mut *published.0.lock().unwrap());
     assert_eq!(messages.len(), 5, "{messages:?}");
     let (subject, message) = &messages[0];
     assert_eq!((subject.as_str(), &message["node"]), (TRAFFIC_SUBJECT, &json!("gnb 505.01 5")));
@@ -65,15 +65,15 @@ fn xapp_reduces_sojourn_time_by_queue_filter_and_pacer() {
         (2, Some(2_112), Pacer::bdp())
     );
     lab.pass(20 * MS);
-    let told = lab.get(&bearer);
+    let shown = lab.get(&bearer);
     assert_eq!(
-        (&told["pacer"]["type"], &told["filters"][0]["queue"]),
+        (&shown["pacer"]["type"], &shown["filters"][0]["queue"]),
         (&json!("5g-bdp"), &json!(1)),
-        "{told}"
+        "{shown}"
     );
-    assert_eq!(told["rlc_sojourn_us"], json!(1_000));
+    assert_eq!(shown["rlc_sojourn_us"], json!(1_000));
     let all = lab.get(&bearers);
-    assert_eq!(all["bearers"][0], told);
+    assert_eq!(all["bearers"][0], shown);
     let every = r#"{"capacity_bytes": 5e3, "codel": {"target_us": 1000}, "shaper": {"rate_kbps": 64},
                     "policer": {"rate_kbps": 100, "burst_bytes": 1}}"#;
     lab.put(&format!("{bearer}/queues/2"), every);

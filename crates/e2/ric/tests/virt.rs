@@ -70,7 +70,7 @@ fn operators_have_their_share_and_see_only_their_ues() {
     }
     let state = lab.stations[0].cell.state().clone();
     assert_eq!((ppm(&state.set, 1), ppm(&state.set, 12)), (600_000, 400_000));
-    assert_eq!(state.slices, [(1, 1), (2, 12), (3, 1), (4, 0)].into(), "4 has no owner");
+    assert_eq!(state.slices, [(1, 1), (2, 12), (3, 1), (4, 0)].into(), "UE 4 belongs to no operator");
     let a = seen(&mut lab, 1);
     let b = seen(&mut lab, 2);
     assert_eq!((rntis(&a), rntis(&b)), (vec![1, 3], vec![2]));
@@ -92,7 +92,7 @@ fn controls_are_scaled_and_confirmed_by_the_base_station() {
     assert_eq!(lab.ask_at((1, 0), Put, &slices, two).0, 200);
     assert_eq!(lab.ask_at((1, 0), Put, &format!("{NODE}/ues/1"), r#"{"slice": 7}"#).0, 200);
     let state = lab.stations[0].cell.state().clone();
-    assert_eq!((ppm(&state.set, 2), ppm(&state.set, 12)), (450_000, 500_000), "66 %, and what both leave");
+    assert_eq!((ppm(&state.set, 2), ppm(&state.set, 12)), (450_000, 500_000), "66 % of the half, and the unreserved remainder");
     let SliceParameters::Rate(rate) = state.set.slice(9).unwrap().parameters.clone() else { panic!() };
     assert_eq!((rate.reserved_kbps, rate.reference_kbps), (5_000, 100_000), "the paper's example");
     assert_eq!(state.slices, [(1, 9), (2, 12)].into());
@@ -117,16 +117,16 @@ fn forbidden_controls_change_nothing() {
     let (slices, all) =
         (format!("{NODE}/slices"), r#"{"algorithm": "nvs", "slices": [{"id": 0, "capacity": 1}]}"#);
     for (path, body, why) in [
-        (&slices, r#"{"algorithm": "nvs", "slices": [{"id": 10, "capacity": 1}]}"#, "ids are 0 to 9"),
+        (&slices, r#"{"algorithm": "nvs", "slices": [{"id": 10, "capacity": 1}]}"#, "ids must be 0 to 9"),
         (
             &slices,
             r#"{"algorithm": "nvs", "sharing": false, "slices": [{"id": 0, "capacity": 1}]}"#,
-            "sharing is true",
+            "sharing must be true",
         ),
         (
             &slices,
             r#"{"algorithm": "static", "slices": [{"id": 0, "prbs": {"low": 0, "high": 9}}]}"#,
-            "nvs do",
+            "use nvs",
         ),
     ] {
         let (status, body) = lab.ask_at((1, 0), Put, path, body);
@@ -136,7 +136,7 @@ fn forbidden_controls_change_nothing() {
     }
     assert_eq!(lab.ask_at((1, 0), Put, &slices, all).0, 200);
     let (status, body) = lab.ask_at((1, 0), Put, &format!("{NODE}/ues/2"), r#"{"slice": 0}"#);
-    assert_eq!((status, &body["detail"]), (404, &json!("there is no UE 2")), "it is B's");
+    assert_eq!((status, &body["detail"]), (404, &json!("there is no UE 2")), "UE 2 belongs to B");
     let more = r#"{"capacity": 0.1}"#;
     let (status, body) = lab.ask_at((1, 0), Put, &format!("{NODE}/slices/1"), more);
     assert_eq!((status, &body["reason"]), (409, &json!("overcommitted")), "{body}");
@@ -184,7 +184,7 @@ fn virtualization_can_be_nested() {
     // In the upper controller, A's ids start at 1, so its slice 4 is 6 there and 8 below: half of the half,
     // which is its whole share.
     assert_eq!(ppm(&state.set, 8), 250_000);
-    assert_eq!(ppm(&state.set, 14), 250_000, "what the upper B has as a whole");
+    assert_eq!(ppm(&state.set, 14), 250_000, "the whole share of the upper B");
     assert_eq!(state.slices, [(1, 8), (2, 42)].into());
     assert_eq!((rntis(&seen(&mut lab, 3)), rntis(&seen(&mut lab, 4))), (vec![1], vec![]));
     assert_eq!(rntis(&seen(&mut lab, 2)), [2]);
@@ -224,14 +224,14 @@ fn cu_with_two_dus_is_shown_as_two_base_stations() {
     let second = "gnb 505.01 81".to_owned();
     assert_eq!(ues(&mut lab, 1), [(first.clone(), vec![1]), (second.clone(), vec![])]);
     assert_eq!(ues(&mut lab, 2), [(first.clone(), vec![]), (second.clone(), vec![2])]);
-    assert_eq!(lab.stations[cu + 1].cell.state().slices, [(1, 1)].into(), "A's, as a whole");
+    assert_eq!(lab.stations[cu + 1].cell.state().slices, [(1, 1)].into(), "A's whole share");
     let mut hand_over = |operator, ue: u16, cell: u16| {
         let path = format!("nodes/gnb%20505.01%2080/ues/{ue}/cell");
         let (status, body) = lab.ask_at((operator, 0), Put, &path, &json!({ "cell_id": cell }).to_string());
         (status, body["detail"].as_str().unwrap_or_default().to_owned())
     };
-    assert_eq!(hand_over(1, 2, 0), (404, "there is no UE 2".to_owned()), "it is B's");
-    assert_eq!(hand_over(1, 1, 9), (409, "the base station does not do this".to_owned()));
+    assert_eq!(hand_over(1, 2, 0), (404, "there is no UE 2".to_owned()), "UE 2 belongs to B");
+    assert_eq!(hand_over(1, 1, 9), (409, "the base station does not execute this command".to_owned()));
     assert_eq!(hand_over(1, 1, 1), (200, String::new()));
     lab.pass(3 * PERIOD);
     assert_eq!(ues(&mut lab, 1), [(first, vec![]), (second, vec![1])]);

@@ -172,7 +172,7 @@ fn every_model_reports_only_the_operators_ues() {
     for (spy, own) in [(&a, [1, 4]), (&b, [2, 5])] {
         let told = spy.ues();
         assert_eq!(told.keys().copied().collect::<Vec<_>>(), ["gtp", "mac", "pdcp", "rlc", "rrc", "slice"]);
-        assert!(told["rrc"].is_subset(&own.into()), "the last news: {told:?}");
+        assert!(told["rrc"].is_subset(&own.into()), "RRC reported only the operator's own UEs: {told:?}");
         assert!(
             told.iter()
                 .filter(|(name, _)| !["rrc", "slice"].contains(*name))
@@ -317,7 +317,7 @@ impl Operators {
     /// Sends random requests of the operators; after each step every operator has its agreed share and only
     /// its own resources.
     fn live(&self, lab: &mut Lab, dice: &mut Dice, sharing: bool, seed: u64) -> RequestResults {
-        let mut asked = RequestResults::default();
+        let mut results = RequestResults::default();
         for step in 0..40 {
             let operator = dice.below(self.seats.len() as u64) as usize;
             let (method, path, body, ue) = match dice.below(12) {
@@ -326,19 +326,19 @@ impl Operators {
             };
             let (status, answer) = lab.ask_at((self.seats[operator], 0), method, &path, &body);
             match status {
-                200 => asked.done += 1,
-                404 | 409 | 422 => asked.refused += 1,
+                200 => results.done += 1,
+                404 | 409 | 422 => results.refused += 1,
                 _ => panic!("seed {seed} step {step}: {status} {answer}"),
             }
             let foreign = ue.is_some_and(|ue| self.owner.get(ue as usize - 1) != Some(&operator));
             assert!(!foreign || status == 404, "seed {seed} step {step}: {path} {status} {answer}");
-            asked.handed_over += u32::from(status == 200 && path.ends_with("/cell"));
+            results.handed_over += u32::from(status == 200 && path.ends_with("/cell"));
             if step % 7 == 0 {
                 lab.pass(2 * PERIOD);
             }
-            asked.allocated += self.check(lab, &format!("seed {seed} step {step}: {path} {body}"));
+            results.allocated += self.check(lab, &format!("seed {seed} step {step}: {path} {body}"));
         }
-        asked
+        results
     }
 
     /// Sends a valid allocation: the operator's only slice is scheduled remotely, and the UE is its own if it
@@ -406,7 +406,7 @@ impl Operators {
 }
 
 /// Checks that enough requests of each kind were made.
-fn tells_something(all: &[RequestResults]) {
+fn assert_enough_requests(all: &[RequestResults]) {
     let sum = |of: fn(&RequestResults) -> u32| all.iter().map(of).sum::<u32>();
     let sums = [sum(|it| it.done), sum(|it| it.refused), sum(|it| it.allocated), sum(|it| it.handed_over)];
     assert!(sums[0] > 200 && sums[1] > 200 && sums[2] > 50 && sums[3] > 10, "{sums:?}");
@@ -436,14 +436,14 @@ fn random_controls_never_exceed_share_or_ownership() {
         // Id 0 belongs to no operator; each operator has one id for its whole share and ten more.
         let whose = |id: u16| id.checked_sub(1).map(|id| usize::from(id / 11));
         let operators = Operators { seats, shares, whose, owner };
-        let asked = operators.live(&mut lab, dice, sharing, seed);
+        let results = operators.live(&mut lab, dice, sharing, seed);
         operators.sees_its_own(&mut lab, seed);
-        asked
+        results
     };
-    tells_something(&(1..=40).map(world).collect::<Vec<_>>());
+    assert_enough_requests(&(1..=40).map(world).collect::<Vec<_>>());
 }
 
-/// The same for the operators of an operator, and for an operator next to it.
+/// Nested operators, and an operator next to them, also never exceed their shares or obtain an id or UE of another.
 #[test]
 fn nested_operators_keep_the_product_of_shares() {
     let world = |seed: u64| {
@@ -479,9 +479,9 @@ fn nested_operators_keep_the_product_of_shares() {
         };
         let shares = vec![lower[0] * upper[0], lower[0] * upper[1], lower[1]];
         let operators = Operators { seats, shares, whose, owner };
-        let asked = operators.live(&mut lab, dice, sharing, seed);
+        let results = operators.live(&mut lab, dice, sharing, seed);
         operators.sees_its_own(&mut lab, seed);
-        asked
+        results
     };
-    tells_something(&(1..=40).map(world).collect::<Vec<_>>());
+    assert_enough_requests(&(1..=40).map(world).collect::<Vec<_>>());
 }

@@ -221,7 +221,7 @@ fn every_openapi_path_accepts_its_example() {
                     let is = |word: &str| matches!(&answer, Err(error) if error.to_string().contains(word));
                     let in_use = method == "delete" && (is("queue 1") || is("has no controller"));
                     // The slice of the example is scheduled by the cell.
-                    let not_remote = path.ends_with("/allocation") && is("for remote");
+                    let not_remote = path.ends_with("/allocation") && is("require the scheduler remote");
                     // RRC has not reported yet that the UE is already there.
                     let moved = path.ends_with("/cell") && is("no such cell");
                     // Base stations with SLICE have slices instead of quotas.

@@ -43,7 +43,7 @@ impl<C: TrafficControl> CommandTarget for Station<C> {
         let BearerId { rnti, rbid } = command.bearer;
         let config = Some(command.bearer).filter(|_| asker.sees(rnti)).and_then(|id| self.0.config(id));
         let unknown =
-            || Refusal::new(Reason::UnknownBearer, format!("there is no bearer {rbid} of a UE {rnti}"));
+            || Refusal::new(Reason::UnknownBearer, format!("there is no bearer {rbid} of UE {rnti}"));
         let next = config.ok_or_else(unknown)?.after(&command.action)?;
         self.0.control(now, &command, &next).map(|()| Progress::Done)
     }

@@ -31,7 +31,7 @@ use ranlab_e2_codec::e2sm::{Encoding, Octets, ServiceModel, SmError};
 use ranlab_machine::routes::{Document, Routed};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Resources of this iApp, and what their description adds.
+/// Routes of this iApp, and the additions to their OpenAPI description.
 pub const DOCUMENT: Document =
     Document { routes: Association::ROUTES, details: include_str!("../../openapi/association.json") };
 /// Name of this iApp, in northbound paths.
@@ -50,7 +50,7 @@ struct Rule {
 #[derive(Debug, Default)]
 struct StationUnit {
     connected: bool,
-    /// RAN function that takes association controls; `None` if the E2 node does not offer it.
+    /// RAN function that accepts association controls; `None` if the E2 node does not offer it.
     function: Option<RanFunctionId>,
     /// Further controllers that the E2 node is connected to.
     given: BTreeSet<String>,

@@ -43,7 +43,7 @@ impl Rule {
     fn new(from: &RuleResource) -> Result<Self, Fault> {
         let choice = UeSelector::new(from.plmn.as_deref(), from.snssai.as_deref())?;
         if from.controllers.len() > CONTROLLERS_MAX {
-            return Err(Fault::new(422, format!("a rule names at most {CONTROLLERS_MAX} controllers")));
+            return Err(Fault::new(422, format!("a rule may name at most {CONTROLLERS_MAX} controllers")));
         }
         let is_address = |text: &String| {
             let printable = text.bytes().all(|octet| octet.is_ascii_graphic());
@@ -109,7 +109,7 @@ impl Association {
         let node = named(call.parameters.text("node"), self.parts.keys())?;
         let address = call.parameters.text("controller");
         if self.rules.iter().any(|rule| rule.controllers.iter().any(|named| named == address)) {
-            return Err(Fault::new(409, format!("a rule names {address}")));
+            return Err(Fault::new(409, format!("a rule still names {address}")));
         }
         let part = self.parts.get(&node).filter(|part| part.connected);
         let away = || Fault::new(503, "the node is not connected, or does not support association control");

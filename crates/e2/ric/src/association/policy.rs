@@ -70,8 +70,8 @@ impl Association {
         while let Some(rnti) = part.look.first().copied() {
             let ue = self.ues.get(id, rnti);
             let rule = ue.and_then(|ue| self.rules.iter().find(|rule| rule.choice.fits(ue)));
-            let wanted = rule.map_or(&[][..], |rule| &rule.controllers);
-            if let Some(step) = part.step(rnti, wanted) {
+            let allowed = rule.map_or(&[][..], |rule| &rule.controllers);
+            if let Some(step) = part.step(rnti, allowed) {
                 return Some((step, function));
             }
             part.look.remove(&rnti);
@@ -119,14 +119,14 @@ impl Association {
 }
 
 impl StationUnit {
-    /// Returns the next step towards exposing a UE to exactly the controllers in `wanted`.
-    fn step(&self, rnti: u16, wanted: &[String]) -> Option<UnitCommand> {
+    /// Returns the next step towards exposing a UE to exactly the controllers in `allowed`.
+    fn step(&self, rnti: u16, allowed: &[String]) -> Option<UnitCommand> {
         let seen = self.seen.get(&rnti).into_iter().flatten();
         let doubtful = self.doubtful.range((rnti, String::new())..).take_while(|(other, _)| *other == rnti);
         let hide = (seen.chain(doubtful.map(|(_, address)| address)))
-            .filter(|address| !wanted.contains(address))
+            .filter(|address| !allowed.contains(address))
             .map(|address| UnitCommand::Hide(rnti, address.clone()));
-        let show = wanted.iter().filter_map(|address| {
+        let show = allowed.iter().filter_map(|address| {
             let is_sure = !self.doubtful.contains(&(rnti, address.clone()));
             if is_sure && self.seen.get(&rnti).is_some_and(|by| by.contains(address)) {
                 return None;
@@ -179,7 +179,7 @@ mod tests {
     /// The response to a control for a UE that has left does not apply to the next UE with the same RNTI.
     #[test]
     fn late_response_after_rnti_reuse_is_uncertain() {
-        let wanted = [OPERATOR.to_owned()];
+        let allowed = [OPERATOR.to_owned()];
         let nobody = [];
         for step in [UnitCommand::Show(2, OPERATOR.into()), UnitCommand::Hide(2, OPERATOR.into())] {
             let mut part = unit_after(step.clone());
@@ -188,7 +188,7 @@ mod tests {
             part.done(step, is_same);
             assert!(part.look.contains(&2));
             assert_eq!(part.step(2, &nobody), Some(UnitCommand::Hide(2, OPERATOR.into())));
-            assert_eq!(part.step(2, &wanted), Some(UnitCommand::Show(2, OPERATOR.into())));
+            assert_eq!(part.step(2, &allowed), Some(UnitCommand::Show(2, OPERATOR.into())));
             let step = part.step(2, &nobody).unwrap();
             part.done(step, true);
             assert_eq!(part.step(2, &nobody), None);
@@ -198,6 +198,6 @@ mod tests {
         part.another(3);
         let (step, is_same) = part.under_way.take().unwrap();
         part.done(step, is_same);
-        assert_eq!((part.step(2, &wanted), part.step(3, &nobody)), (None, None));
+        assert_eq!((part.step(2, &allowed), part.step(3, &nobody)), (None, None));
     }
 }

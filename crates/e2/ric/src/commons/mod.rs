@@ -34,7 +34,7 @@ pub struct Entry {
 #[non_exhaustive]
 pub enum StoreError {
     /// The key is at another revision than the request expects.
-    #[error("the key is at revision {is} (0: it is not there), not {wanted}")]
+    #[error("the key is at revision {is} (0: it does not exist), not {wanted}")]
     Revision {
         /// Current revision.
         is: u64,
@@ -50,7 +50,7 @@ pub enum StoreError {
     )]
     Full,
     /// The store is not reachable.
-    #[error("values cannot be had now: {0}")]
+    #[error("the store is not reachable: {0}")]
     Away(String),
 }
 
@@ -218,7 +218,7 @@ mod tests {
         assert_eq!(s.delete("a", "k", None), Ok(()));
         assert_eq!(s.delete("a", "k", None), Err(StoreError::Missing("k".to_owned())));
         assert!(s.namespaces.is_empty());
-        assert!(s.put("a", "k", bytes("3"), Some(0)).unwrap() > second, "a revision never comes again");
+        assert!(s.put("a", "k", bytes("3"), Some(0)).unwrap() > second, "a revision is never reused");
     }
 
     #[test]
@@ -232,7 +232,7 @@ mod tests {
             (0..10_000).filter(|key| s.put("many", &format!("{key}"), bytes("1"), None).is_ok()).count();
         assert_eq!(taken, KEYS_MAX);
         assert!(s.put("victim", "k", value, None).is_ok());
-        assert!(s.put("many", "0", bytes("2"), None).is_ok(), "what is there can change");
+        assert!(s.put("many", "0", bytes("2"), None).is_ok(), "an existing key can be changed at the limit");
         let taken =
             (0..10_000).filter(|name| s.put(&format!("n{name}"), "k", bytes("1"), None).is_ok()).count();
         assert_eq!(taken, NAMESPACES_MAX - 3);
@@ -246,12 +246,12 @@ mod tests {
         for _ in 0..20_000 {
             let namespace = format!("n{}", below(3));
             let key = format!("k{}", below(20));
-            let wanted = (below(2) == 0).then(|| below(40));
+            let expected = (below(2) == 0).then(|| below(40));
             if below(3) == 0 {
-                let _ = s.delete(&namespace, &key, wanted);
+                let _ = s.delete(&namespace, &key, expected);
             } else {
                 let value = Bytes::from(vec![b'1'; below(100) as usize]);
-                let _ = s.put(&namespace, &key, value, wanted);
+                let _ = s.put(&namespace, &key, value, expected);
             }
             for it in s.namespaces.values() {
                 let sum: usize = it.entries.iter().map(|(key, entry)| key.len() + entry.value.len()).sum();

@@ -42,23 +42,23 @@ const fn yes() -> bool {
 impl Console {
     pub(super) fn control(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
         let request = call.request;
-        let wanted: ControlBody = call.body()?;
-        let target = self.target(&wanted.node, wanted.sm.as_deref(), wanted.function)?;
+        let body: ControlBody = call.body()?;
+        let target = self.target(&body.node, body.sm.as_deref(), body.function)?;
         let definition = self.definition(&target);
-        let details = details(&target, &definition, &wanted)?;
+        let details = details(&target, &definition, &body)?;
         if self.controls.len() >= COMMANDS_MAX {
-            return Err(Fault::new(503, "too many commands at once; try again"));
+            return Err(Fault::new(503, "too many commands are pending; try again"));
         }
-        if let Some(effect) = wanted.effect {
-            if !wanted.ack {
-                return Err(Fault::new(409, "an effect is known by the command's answer: ack must be true"));
+        if let Some(effect) = body.effect {
+            if !body.ack {
+                return Err(Fault::new(409, "measuring an effect requires the response to the command: ack must be true"));
             }
-            self.begin_effect(call, target, &wanted.node, details, effect)?;
+            self.begin_effect(call, target, &body.node, details, effect)?;
             return Ok(Completion::Later);
         }
         let refusal = known_refusal(target.model, &details.message);
         let handle = call.out.control_for(request.party.clone(), target.node, target.function, details);
-        if wanted.ack {
+        if body.ack {
             let waiting = Waiting { token: request.token, model: target.model, refusal, effect: None };
             self.controls.insert(handle, waiting);
         } else {
@@ -122,15 +122,15 @@ fn shown(model: Option<&'static dyn Model>, words: Option<&Bytes>) -> Json {
     form.map_or_else(|| hex(words), Json::from)
 }
 
-fn details(target: &Target, definition: &Bytes, wanted: &ControlBody) -> Result<ControlDetails, Fault> {
-    let parts = [("header", wanted.header.as_ref()), ("message", Some(&wanted.message))];
+fn details(target: &Target, definition: &Bytes, body: &ControlBody) -> Result<ControlDetails, Fault> {
+    let parts = [("header", body.header.as_ref()), ("message", Some(&body.message))];
     let in_form = parts.into_iter().any(|(_, part)| part.is_some_and(Json::is_object));
     let (header, message) = if in_form {
         let unknown = "this function's model is unknown: hexadecimal digits are needed";
         let model = target.model.ok_or_else(|| Fault::new(409, unknown))?;
         let form = |part: Option<&Json>| part.map_or(Form::Null, |json| Form::from(json.clone()));
-        let header = form(wanted.header.as_ref());
-        let message = Form::from(wanted.message.clone());
+        let header = form(body.header.as_ref());
+        let message = Form::from(body.message.clone());
         let made = model.control_at(model.encoding(), definition, header, message);
         made.map_err(|error| Fault::new(409, format!("{model}: {error}")))?
     } else {
@@ -141,8 +141,8 @@ fn details(target: &Target, definition: &Bytes, wanted: &ControlBody) -> Result<
         };
         (digits(parts[0])?, digits(parts[1])?)
     };
-    let ack = if wanted.ack { RicControlAckRequest::Ack } else { RicControlAckRequest::NoAck };
-    let call_process_id = wanted.call_process_id.as_ref().map(|Hex(octets)| octets.clone());
+    let ack = if body.ack { RicControlAckRequest::Ack } else { RicControlAckRequest::NoAck };
+    let call_process_id = body.call_process_id.as_ref().map(|Hex(octets)| octets.clone());
     Ok(ControlDetails { call_process_id, header, message, ack_request: Some(ack) })
 }
 

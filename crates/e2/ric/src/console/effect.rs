@@ -1,4 +1,4 @@
-//! Effect of a control, requested over HTTP: [`effect`] fed by subscriptions that are made for it.
+//! Effect of a control, measured on request over HTTP. [`effect`] gets its reports from subscriptions that are made for the measurement.
 use super::control::known_refusal;
 use super::subscriptions::{ConsoleSubscription, SubscriptionOwner};
 use super::{Console, Target, reply};
@@ -172,11 +172,11 @@ impl Console {
             let most = TIME_MAX.as_secs();
             return Err(Fault::new(
                 409,
-                format!("twice the periods, and two more, must be 1 period to {most} s"),
+                format!("periods must be at least 1, and the measurement (2 * periods + 2 report periods) must take at most {most} s"),
             ));
         }
         if self.effects.len() >= EFFECTS_MAX {
-            return Err(Fault::new(503, "too many effects at once; try again"));
+            return Err(Fault::new(503, "too many effects are being measured; try again"));
         }
         let watched = self.target(node, Some(&sm), None)?;
         let Some(model) = watched.model else { return Err(Fault::new(409, format!("{sm} has no columns"))) };
@@ -280,7 +280,7 @@ impl Console {
         Some(effect.token)
     }
 
-    /// Handles the loss of a subscription to the UEs of a slice; returns whether it was one. The measurement
+    /// Handles the loss of a subscription to the UEs of a slice. Returns whether the subscription belonged to this measurement, which
     /// continues without it.
     pub(super) fn is_member_lost(&mut self, id: u64, subscription: u32) -> bool {
         self.effects.get_mut(&id).is_some_and(|effect| effect.members.remove(&subscription).is_some())
@@ -288,7 +288,7 @@ impl Console {
 
     pub(super) fn effect_expired(&mut self, id: u64, out: &mut IAppOutbox) {
         if let Some(token) = self.end_effect(id, out) {
-            let detail = "the base station does not report, or does not answer; whether it carried out the command is unknown";
+            let detail = "the base station does not report or does not respond; it is unknown whether it executed the command";
             out.reply(Fault::new(504, detail).reply(token));
         }
     }

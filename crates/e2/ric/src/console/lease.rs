@@ -36,7 +36,7 @@ impl Console {
         let until = until(call.now, lease_s)?;
         if subscriptions.len() > super::SUBSCRIPTIONS_MAX {
             let most = super::SUBSCRIPTIONS_MAX;
-            return Err(Fault::new(422, format!("at most {most} subscriptions are renewed at once")));
+            return Err(Fault::new(422, format!("a request may renew at most {most} subscriptions")));
         }
         let (renewed, unknown): (Vec<u32>, Vec<u32>) = subscriptions.into_iter().partition(|id| {
             let lease = self.subscriptions.get_mut(id).and_then(|held| held.lease.as_mut());

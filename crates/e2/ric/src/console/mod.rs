@@ -35,7 +35,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
-/// Resources of this iApp, and what their description adds.
+/// Routes of this iApp, and the additions to their OpenAPI description.
 pub const DOCUMENT: Document =
     Document { routes: Console::ROUTES, details: include_str!("../../openapi/console.json") };
 /// Name of this iApp, in northbound paths.

@@ -12,8 +12,8 @@ pub(super) fn all(models: &[&'static dyn Model]) -> Json {
 }
 
 fn one(model: &'static dyn Model) -> Json {
-    // A model that supports controls rejects the null value with a specific error; one without JSON form
-    // rejects it earlier.
+    // The null value is not a valid control. A model that supports JSON controls rejects it with a specific error; any other model returns
+    // a general error earlier.
     let control = model.control(model.encoding(), Form::Null, Form::Null);
     json!({
         "name": model.name(),

@@ -12,8 +12,8 @@ use serde_json::{Value as Json, json};
 const SILENT_PERIODS: u32 = 3;
 /// Maximum length of a RAN function name, in characters (E2SM: 150).
 const NAME_MAX: usize = 150;
-/// Maximum number of optional fields in a RAN function definition (KPM has 2, RC 5). The name's length field
-/// is consistent for only one number.
+/// Maximum number of optional fields in a RAN function definition (KPM has 2, RC 5). The actual number is found by trial: the length field
+/// of the name is only correct for one number.
 const OPTIONALS_MAX: u32 = 8;
 
 /// Returns all nodes with their functions, subscriptions, counters and hints on likely faults.
@@ -118,8 +118,7 @@ fn name(definition: &[u8]) -> Option<String> {
         definition
     } else {
         (0..=OPTIONALS_MAX).find_map(|optionals| {
-            // Extension and presence bits of the definition, the name and the string, then its length minus
-            // one.
+            // The position of the length field: extension and presence bits of the definition, of the name, and of the string.
             let at = 1 + optionals + 2 + 1;
             let bits = definition.iter().take(4).fold(0u32, |bits, octet| bits << 8 | u32::from(*octet));
             let len = (bits >> (32 - at - 8) & 0xff) as usize + 1;

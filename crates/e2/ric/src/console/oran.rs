@@ -96,7 +96,7 @@ pub(super) struct SubscriptionGroup {
     asker: IpAddr,
     meid: String,
     endpoint: Endpoint,
-    /// Pairs of the client's instance id and the id of the subscription here.
+    /// Pairs of the client's instance id and the id of the console's subscription.
     instances: Vec<(u32, u32)>,
 }
 
@@ -128,14 +128,14 @@ impl Console {
         let asker: IpAddr =
             asker.parse().map_err(|_| Fault::new(400, format!("{asker:?} is not a client address")))?;
         // O-RAN SC's manager responds with 400 to every violation of its API description.
-        let wanted: OranSubscriptionBody =
+        let body: OranSubscriptionBody =
             call.body().map_err(|fault: Fault| Fault::new(400, fault.detail()))?;
         let wrong = |detail: String| Fault::new(400, detail);
-        let endpoint = wanted.endpoint.ok_or_else(|| wrong("ClientEndpoint is missing".to_owned()))?;
-        if wanted.details.is_empty() || wanted.details.len() > DETAILS_MAX {
+        let endpoint = body.endpoint.ok_or_else(|| wrong("ClientEndpoint is missing".to_owned()))?;
+        if body.details.is_empty() || body.details.len() > DETAILS_MAX {
             return Err(wrong(format!("SubscriptionDetails has 1 to {DETAILS_MAX} elements")));
         }
-        if wanted
+        if body
             .details
             .iter()
             .any(|details| details.actions.is_empty() || details.actions.len() > DETAILS_MAX)
@@ -143,7 +143,7 @@ impl Console {
             return Err(wrong(format!("ActionToBeSetupList has 1 to {DETAILS_MAX} elements")));
         }
         let target =
-            self.target(&wanted.meid, None, Some(wanted.function)).map_err(|fault| match fault.status() {
+            self.target(&body.meid, None, Some(body.function)).map_err(|fault| match fault.status() {
                 503 => fault,
                 _ => Fault::new(404, fault.detail()),
             })?;
@@ -155,9 +155,9 @@ impl Console {
         }
         self.last_group = self.last_group.wrapping_add(1);
         let id = self.last_group;
-        let meid = wanted.meid;
+        let meid = body.meid;
         let mut instances = Vec::new();
-        for Details { xapp_instance, triggers, actions } in wanted.details {
+        for Details { xapp_instance, triggers, actions } in body.details {
             let details = RicSubscriptionDetails {
                 event_trigger: triggers.into(),
                 actions: actions.into_iter().map(action).collect(),

@@ -114,7 +114,7 @@ impl Overview {
         if self.watched() {
             self.refresh(now, ric);
         } else {
-            // Rates from before would include a time without updates.
+            // Rates from before the first listener would include a time without updates.
             let mut seen = crate::lock(&self.seen);
             seen.forget();
             seen.refresh(now, ric);
@@ -281,17 +281,17 @@ impl OverviewState {
     fn look_at_xapps(&mut self, ric: &Ric, passed: Option<f64>) -> (Json, usize) {
         let before = std::mem::take(&mut self.xapps);
         let mut queued = 0;
-        let mut told = Vec::new();
+        let mut rows = Vec::new();
         for load in ric.xapp_loads() {
             queued += load.queued_bytes;
-            if told.len() >= XAPPS_MAX {
+            if rows.len() >= XAPPS_MAX {
                 continue;
             }
             // An id may be reused by another xApp; the connection identifies it.
             let life = format!("{} {} {}", load.info.id, load.info.peer, load.info.since.as_nanos());
             let now = taken(&load);
             let old = before.get(&life).copied().unwrap_or(now);
-            told.push(json!({
+            rows.push(json!({
                 "id": load.info.id.to_string(), "peer": &*load.info.peer, "tenant": load.info.tenant.name(),
                 "subscriptions": load.subscriptions, "requests": load.requests,
                 "taken_per_s": per_s(now.taken.saturating_sub(old.taken), passed),
@@ -300,7 +300,7 @@ impl OverviewState {
             }));
             self.xapps.insert(life, now);
         }
-        (told.into(), queued)
+        (rows.into(), queued)
     }
 
     /// Returns the complete list for a new listener.
@@ -358,8 +358,8 @@ fn introduced(key: u32, info: &NodeInfo) -> String {
     json!([key, info.id.to_string(), info.kind.name(), names.join(","), &*info.peer]).to_string()
 }
 
-fn row(key: u32, told: &NodeSummary) -> String {
-    let NodeSummary { state, rate, subscriptions, requests, queued, delay_us } = told;
+fn row(key: u32, summary: &NodeSummary) -> String {
+    let NodeSummary { state, rate, subscriptions, requests, queued, delay_us } = summary;
     let delay = delay_us.map_or_else(|| "null".to_owned(), |delay| delay.to_string());
     format!("[{key},{},{rate},{subscriptions},{requests},{queued},{delay}]", *state as u8)
 }
@@ -375,7 +375,7 @@ fn is_news(before: &NodeSummary, now: &NodeSummary) -> bool {
 fn rounded(rate: f64) -> f64 {
     let unit = 10f64.powf(rate.max(0.1).log10().floor() - 2.0);
     let rounded = (rate / unit).round() * unit;
-    // The rest of a decaying average counts as zero.
+    // The small rest of a decaying average counts as zero.
     if rounded < 0.01 { 0.0 } else { (rounded * 1e3).round() / 1e3 }
 }
 
@@ -426,7 +426,7 @@ mod tests {
 
     #[test]
     fn rate_is_reported_on_five_percent_change_start_and_end() {
-        let told = |rate| NodeSummary {
+        let summary = |rate| NodeSummary {
             state: State::Reporting,
             rate,
             subscriptions: 1,
@@ -441,9 +441,9 @@ mod tests {
             (0.3, 0.0, true),
             (0.0, 0.0, false),
         ] {
-            assert_eq!(is_news(&told(before), &told(now)), news, "{before} {now}");
+            assert_eq!(is_news(&summary(before), &summary(now)), news, "{before} {now}");
         }
-        assert!(is_news(&told(5.0), &NodeSummary { queued: 1, ..told(5.0) }));
+        assert!(is_news(&summary(5.0), &NodeSummary { queued: 1, ..summary(5.0) }));
         assert_eq!([0.0, 0.004, 43.333, 1234.5, 0.1234].map(rounded), [0.0, 0.0, 43.3, 1230.0, 0.123]);
     }
 }

@@ -87,7 +87,7 @@ impl WantedKpm {
 
     fn action(&self, target: &Target, definition: &Bytes, trigger: &Bytes) -> Result<ActionToBeSetup, Fault> {
         if target.model.is_none_or(|model| model.oid() != kpm::OID) {
-            return Err(Fault::new(422, "kpm is for subscriptions to the service model kpm"));
+            return Err(Fault::new(422, "kpm is only allowed in subscriptions to the service model kpm"));
         }
         let period = kpm::EventTrigger::decode_as(Encoding::Per, trigger);
         let period = period.map_err(|error| Fault::new(422, format!("event_trigger: {error}")))?;
@@ -99,11 +99,11 @@ impl WantedKpm {
 
     /// Returns a remark if a third-party node is known not to send the requested reports.
     fn note(&self, target: &Target, definition: &Bytes) -> Result<Option<&'static str>, Fault> {
-        const NOTE: &str = "reports of 64 UEs exceed 9,100 bytes, and OCUDU and srsRAN send none above that: choose fewer measurements";
+        const NOTE: &str = "reports of 64 UEs exceed 9,100 bytes, and OCUDU and srsRAN drop longer reports: select fewer measurements";
         let selection = Selection { granularity_ms: None, ..self.selection()? };
         let actions = selection.actions(&target.node, definition, 1).unwrap_or_default();
         const FIRST: &str =
-            "OCUDU and srsRAN report only the first measurement of style 3: subscribe to each by itself";
+            "OCUDU and srsRAN report only the first measurement of style 3: subscribe to each measurement separately";
         let by_ue = actions.iter().filter(|it| it.format.number() > 2).count();
         let is_conditional = actions.iter().any(|it| it.format.number() == 3);
         Ok((by_ue > 1).then_some(if is_conditional { FIRST } else { NOTE }))
@@ -130,7 +130,7 @@ impl Subsequent {
             .ok_or_else(|| {
                 let all = RicTimeToWait::ALL.iter().skip(1).map(|it| it.span().as_millis().to_string());
                 let all = all.collect::<Vec<_>>().join(", ");
-                Fault::new(422, format!("wait_ms is one of {all}, not {}", self.wait_ms))
+                Fault::new(422, format!("wait_ms must be one of {all}, not {}", self.wait_ms))
             })?;
         let kind = match self.then {
             Then::Continue => RicSubsequentActionType::Continue,
@@ -191,7 +191,7 @@ pub(super) struct ConsoleSubscription {
     lost: Option<u64>,
     last_sn: Option<u16>,
     tstamp_us: Option<i64>,
-    /// Whether it reports at intervals. A report of another kind may be the only one.
+    /// Whether the subscription reports at intervals. Other reports may occur only once, so they are stored for the first listener.
     is_periodic: bool,
     /// Expiry of the lease, if any.
     pub(super) lease: Option<Time>,
@@ -234,7 +234,7 @@ impl Console {
         Ok(Completion::Answer(json!({ "subscriptions": all })))
     }
 
-    /// A subscription, with its reports that wait for a listener.
+    /// Returns the JSON form of a subscription, with the number of reports that are stored for its first listener.
     fn described(&self, held: &ConsoleSubscription, id: u32, now: Time) -> Json {
         let mut json = held.json(id, now);
         let early = self.feed.early(id);
@@ -254,12 +254,12 @@ impl Console {
     }
 
     pub(super) fn subscribe(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
-        let wanted: SubscriptionBody = call.body()?;
-        let lease = wanted.lease_s.map(|seconds| super::lease::until(call.now, seconds)).transpose()?;
-        let target = self.target(&wanted.node, wanted.sm.as_deref(), wanted.function)?;
+        let body: SubscriptionBody = call.body()?;
+        let lease = body.lease_s.map(|seconds| super::lease::until(call.now, seconds)).transpose()?;
+        let target = self.target(&body.node, body.sm.as_deref(), body.function)?;
         let definition = self.definition(&target);
-        let note = wanted.kpm.as_ref().map(|kpm| kpm.note(&target, &definition)).transpose()?.flatten();
-        let details = details(&target, &definition, wanted)?;
+        let note = body.kpm.as_ref().map(|kpm| kpm.note(&target, &definition)).transpose()?.flatten();
+        let details = details(&target, &definition, body)?;
         let id = self.open(target, details, SubscriptionOwner::Waits(call.request.token), call.out)?;
         if let Some(held) = self.subscriptions.get_mut(&id) {
             held.note = note;
@@ -296,7 +296,7 @@ impl Console {
                 break self.last_id;
             }
         };
-        // Reports kept of an earlier subscription of this number are of no use any more.
+        // Discards reports that were stored for an earlier subscription with this id.
         self.feed.forget(id);
         let action = details.actions.first().and_then(|action| action.definition.clone());
         let period = |model: &dyn Model| model.period(model.encoding(), &details.event_trigger);
@@ -459,7 +459,7 @@ impl Console {
     }
 }
 
-/// An indication in JSON: rows if its model reads it, else its octets.
+/// Returns an indication as JSON: rows if its model can decode it, otherwise its bytes.
 fn indication_json(
     held: &ConsoleSubscription,
     id: u32,
@@ -521,10 +521,10 @@ pub(super) fn refused(cause: Cause) -> Fault {
         _ => 409,
     };
     let detail = match status {
-        504 => "the base station does not answer; OCUDU and srsRAN answer nothing that they do not support"
+        504 => "the base station did not respond; OCUDU and srsRAN send no response to unsupported requests"
             .to_owned(),
-        503 => format!("the base station is away: {cause}"),
-        _ => format!("it is refused: {cause}"),
+        503 => format!("the base station is not connected: {cause}"),
+        _ => format!("the request was refused: {cause}"),
     };
     Fault::new(status, detail)
 }
@@ -543,15 +543,15 @@ pub(super) fn report(
 fn details(
     target: &Target,
     definition: &Bytes,
-    wanted: SubscriptionBody,
+    body: SubscriptionBody,
 ) -> Result<RicSubscriptionDetails, Fault> {
-    let event_trigger = match (wanted.event_trigger, target.model) {
-        (Some(_), _) if wanted.period_ms.is_some() => {
-            return Err(Fault::new(422, "one of period_ms and event_trigger is possible, not both"));
+    let event_trigger = match (body.event_trigger, target.model) {
+        (Some(_), _) if body.period_ms.is_some() => {
+            return Err(Fault::new(422, "period_ms and event_trigger exclude each other"));
         }
         (Some(Hex(octets)), _) => octets,
         (None, Some(model)) => {
-            let period = Duration::from_millis(wanted.period_ms.unwrap_or(PERIOD_MS).into());
+            let period = Duration::from_millis(body.period_ms.unwrap_or(PERIOD_MS).into());
             let trigger = model.periodic(model.encoding(), period);
             let trigger = trigger.and_then(|it| model.at(model.encoding(), &it, &target.node, definition));
             let trigger = trigger.map_err(|error| Fault::new(409, format!("{model}: {error}")))?;
@@ -560,10 +560,10 @@ fn details(
             trigger.ok_or_else(nothing)?
         }
         (None, None) => {
-            return Err(Fault::new(409, "this function's model is unknown: event_trigger is needed"));
+            return Err(Fault::new(409, "the service model of this function is unknown: event_trigger is needed"));
         }
     };
-    if wanted.actions.len() > ACTIONS_MAX {
+    if body.actions.len() > ACTIONS_MAX {
         return Err(Fault::new(422, format!("at most {ACTIONS_MAX} actions are allowed")));
     }
     let action = |action: WantedAction| {
@@ -574,10 +574,10 @@ fn details(
             ..ActionToBeSetup::report(action.id)
         })
     };
-    let mut actions = wanted.actions.into_iter().map(action).collect::<Result<Vec<_>, _>>()?;
-    if let Some(kpm) = &wanted.kpm {
+    let mut actions = body.actions.into_iter().map(action).collect::<Result<Vec<_>, _>>()?;
+    if let Some(kpm) = &body.kpm {
         if !actions.is_empty() {
-            return Err(Fault::new(422, "one of kpm and actions is possible, not both"));
+            return Err(Fault::new(422, "kpm and actions exclude each other"));
         }
         actions.push(kpm.action(target, definition, &event_trigger)?);
     }

@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-/// Resources of this iApp, and what their description adds.
+/// Routes of this iApp, and the additions to their OpenAPI description.
 pub const DOCUMENT: Document =
     Document { routes: Host::ROUTES, details: include_str!("../../openapi/host.json") };
 /// Name of this iApp, in northbound paths.
@@ -67,7 +67,7 @@ impl HostingHandle {
         let (_, status) = self.find(name)?;
         let orders = &mut lock(&self.0).orders;
         if orders.len() >= ORDERS_MAX {
-            return Err(Fault::new(503, "too many orders at once; try again"));
+            return Err(Fault::new(503, "too many orders are pending; try again"));
         }
         orders.push_back((name.to_owned(), verb));
         Ok(json!(status))

@@ -408,7 +408,7 @@ mod tests {
         assert_eq!((s.wake_at(), s.is_idle()), (None, true));
         s.order(at(now), "mon", ProcessRequest::Start).unwrap();
         up(&mut s, now);
-        assert_eq!(s.statuses()[0].phase, Phase::Running, "whoever starts it knows better");
+        assert_eq!(s.statuses()[0].phase, Phase::Running, "an explicit order starts an xApp that was given up");
     }
 
     #[test]
@@ -430,16 +430,16 @@ mod tests {
         let mut s = one(RESTART);
         s.order(at(1), "mon", ProcessRequest::Stop).unwrap();
         up(&mut s, 5);
-        assert_eq!(s.poll().unwrap().what, ProcessAction::Ask, "it was asked for while it started");
+        assert_eq!(s.poll().unwrap().what, ProcessAction::Ask, "SIGTERM was ordered during the start");
         s.wake(at(2_004));
         assert_eq!(s.poll(), None);
         s.wake(at(2_005));
         assert_eq!(s.poll().unwrap().what, ProcessAction::Kill);
         s.order(at(2_006), "mon", ProcessRequest::Restart).unwrap();
-        assert_eq!(s.poll(), None, "not before it is gone");
+        assert_eq!(s.poll(), None, "no restart before the process has exited");
         fails(&mut s, 2_010);
         up(&mut s, 2_010);
-        assert_eq!((s.statuses()[0].ends, s.statuses()[0].kills), (0, 1), "nobody counts what was asked for");
+        assert_eq!((s.statuses()[0].ends, s.statuses()[0].kills), (0, 1), "an ordered exit is not counted");
         s.end_all(at(3_000));
         assert_eq!(s.poll().unwrap().what, ProcessAction::Ask);
         fails(&mut s, 3_001);
@@ -462,7 +462,7 @@ mod tests {
         let mut s = one(RESTART);
         assert!(s.poll().is_some());
         s.started(at(0), 0, Err("no such file".to_owned()));
-        assert_eq!(s.statuses()[0].phase, Phase::Waiting, "a start that fails is an end");
+        assert_eq!(s.statuses()[0].phase, Phase::Waiting, "a failed start counts as an exit");
         let unknown = s.order(at(0), "../mon", ProcessRequest::Start).unwrap_err();
         assert_eq!(unknown.to_string(), "no xApp \"../mon\" is installed; there are: mon");
     }
@@ -479,7 +479,7 @@ mod tests {
             let mut now = 0;
             let mut alive = false;
             let mut starting = false;
-            let mut wanted = true;
+            let mut should_run = true;
             let mut starts: Vec<u64> = Vec::new();
             for step in 0..600 {
                 now += below(700);
@@ -487,7 +487,7 @@ mod tests {
                 while let Some(Action { what, .. }) = s.poll() {
                     match what {
                         ProcessAction::Start => {
-                            assert!(!alive && !starting && wanted, "seed {seed} step {step}");
+                            assert!(!alive && !starting && should_run, "seed {seed} step {step}");
                             starting = true;
                             starts.push(now);
                         }
@@ -498,7 +498,7 @@ mod tests {
                 match below(100) {
                     0 => {
                         s.order(at(now), "mon", ProcessRequest::Stop).unwrap();
-                        wanted = false;
+                        should_run = false;
                     }
                     1 | 2 => {
                         s.order(
@@ -507,7 +507,7 @@ mod tests {
                             if below(2) == 0 { ProcessRequest::Start } else { ProcessRequest::Restart },
                         )
                         .unwrap();
-                        wanted = true;
+                        should_run = true;
                         starts.clear();
                     }
                     3..=60 if starting => {

@@ -55,7 +55,7 @@ impl ModelExport {
 }
 
 impl Metric {
-    /// `None` for a column that is not exported.
+    /// Returns `None` for a column that is not exported.
     fn new(model: &dyn Model, column: &Column, index: usize) -> Option<Self> {
         let model = model.name();
         let name = metric_name(model, column)?;
@@ -73,7 +73,7 @@ struct Line<'a> {
     labels: String,
     values: &'a [Value],
     is_of_ue: bool,
-    /// Rows of the same key before it: KPM has a row for each measurement.
+    /// Number of earlier rows with the same key. KPM has a row for each measurement.
     rank: usize,
 }
 
@@ -82,13 +82,14 @@ struct Sample<'a> {
     line: &'a Line<'a>,
     metric: &'a Metric,
     value: f64,
-    /// Position of the metric among those of its row.
+    /// Position of the metric among the metrics of its row.
     position: usize,
 }
 
 impl Sample<'_> {
-    /// Which samples stay within the bound: those of nodes and slices, then the first metric of each model for all UEs, then
-    /// the second, and so on. A metric is then complete before the next one begins, so that sums over nodes are right.
+    /// Returns the rank of a sample when the number of series is limited. Samples of nodes and slices come first. Then follows the first
+    /// metric of each model for all UEs, then the second metric, and so on. Each metric is completed before the next one begins, so that
+    /// sums over nodes are correct.
     fn priority(&self) -> (bool, usize, usize) {
         (self.line.is_of_ue, self.line.rank + self.position, self.line.export.position)
     }
@@ -186,7 +187,7 @@ fn add_lines<'a>(
     }
 }
 
-/// Values of a row that are exported.
+/// Returns the exported values of a row.
 fn samples<'a>(line: &'a Line<'a>) -> impl Iterator<Item = Sample<'a>> {
     line.export.metrics.iter().enumerate().filter_map(move |(position, metric)| {
         let value = line.values.get(metric.column)?.number().filter(|number| number.is_finite())?;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json, json};
 
 impl MonitorHandle {
-    /// The answer to a request: all nodes in short, all UEs (`ues`), or the node that the path names (`gnb 505.01 5`) in full.
+    /// Returns the reply to a request: all nodes in short, all UEs (`ues`), or all values of the node that the path names (`gnb 505.01 5`).
     pub fn northbound(&self, request: &NorthboundRequest) -> NorthboundReply {
         let nodes = self.snapshot();
         if request.path.is_empty() {
@@ -32,7 +32,7 @@ impl MonitorHandle {
 /// Column with the whole identity of a row's UE.
 const UE_IDS: &str = "ue_ids";
 
-/// UEs of all latest reports; the identities at CU-CP, CU-UPs and DUs of a base station are one UE.
+/// Returns the UEs in all latest reports. The identities of a UE at CU-CP, CU-UPs and DUs of a base station are joined.
 fn ues(nodes: &[NodeStats]) -> Json {
     let mut join = UeJoin::default();
     for node in nodes {

@@ -217,11 +217,11 @@ mod tests {
         }
         let handle = messages.handle();
         assert_eq!(handle.counts().dropped, 3);
-        assert!(messages.next().is_some(), "the oldest are kept");
+        assert!(messages.next().is_some(), "the oldest reports are kept");
         publication.offer(report(9_000, 10));
-        assert_eq!(handle.counts().dropped, 3, "there is room again");
+        assert_eq!(handle.counts().dropped, 3, "a report is accepted again after one was taken");
         drop(publication);
-        assert_eq!(messages.by_ref().count(), REPORTS_MAX, "and then it ends");
+        assert_eq!(messages.by_ref().count(), REPORTS_MAX, "the stream ends with the monitor");
         assert_eq!(handle.0.waiting.load(Relaxed), 0);
     }
 

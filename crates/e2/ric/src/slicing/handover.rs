@@ -1,5 +1,5 @@
-//! State of the slicing controller handed over between RICs: the policy and, per base station, the UEs
-//! associated by hand, which the policy must not move.
+//! State of the slicing controller handed over between RICs: the policy and, per base station, the UEs that a REST request associated with
+//! a slice. The policy must not move these UEs.
 use super::resources::Rule;
 use super::{PolicyResource, Slicing};
 use crate::northbound::Fault;

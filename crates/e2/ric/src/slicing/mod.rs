@@ -1,8 +1,7 @@
 //! Slicing controller (FlexRIC §6.1.2): slices by REST and by policy, for any radio access technology.
 //!
-//! Inputs are RRC events (UEs) and SLICE reports (slices); outputs are SLICE controls. The controller stores
-//! only the policy and the UEs associated by hand, and hands these over between RICs. All other state is what
-//! base stations report.
+//! Inputs are RRC events (UEs) and SLICE reports (slices); outputs are SLICE controls. The controller stores only the policy and the UEs
+//! that a REST request associated with a slice, and hands these over between RICs. All other state is what base stations report.
 //!
 //! | resource | GET | PUT | DELETE |
 //! |---|---|---|---|
@@ -40,7 +39,7 @@ use resources::Rule;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// Resources of this iApp, and what their description adds.
+/// Routes of this iApp, and the additions to their OpenAPI description.
 pub const DOCUMENT: Document =
     Document { routes: Slicing::ROUTES, details: include_str!("../../openapi/slicing.json") };
 /// Name of this iApp, in northbound paths.
@@ -59,7 +58,7 @@ struct Node {
     malformed: u64,
     /// Whether another RIC serves this node and applies the policy there.
     elsewhere: bool,
-    /// RNTIs associated by hand; the policy does not move them.
+    /// RNTIs that a REST request associated with a slice; the policy does not move them.
     by_hand: BTreeSet<u16>,
     /// RNTIs whose association was refused, and the reason; retried when the policy or the slices change.
     refused: BTreeMap<u16, String>,
@@ -114,7 +113,7 @@ impl Slicing {
     /// Applies an indication of an E2 node.
     fn on_indication(&mut self, id: GlobalE2NodeId, model: usize, message: &[u8], out: &mut IAppOutbox) {
         let message = Bytes::copy_from_slice(message);
-        let heard = match model {
+        let decoded = match model {
             SLICE => SliceIndication::decode_as(Encoding::Per, &message).map(|report| {
                 let node = self.nodes.entry(id).or_default();
                 if node.report.as_ref().is_some_and(|last| last.set != report.set) {
@@ -127,7 +126,7 @@ impl Slicing {
                 RrcIndication::decode_as(Encoding::Per, &message).map(|news| self.learn(id, news.events, out))
             }
         };
-        match heard {
+        match decoded {
             Ok(()) => self.follow_policy_around(id, out),
             Err(_) => self.nodes.entry(id).or_default().malformed += 1,
         }
@@ -138,7 +137,7 @@ impl Slicing {
         for event in events {
             let parts = self.nodes.iter_mut().filter(|(part, _)| part.base_station() == base);
             if event.change != RrcChange::Connected {
-                // The RNTI now belongs to another UE or to none.
+                // The RNTI now belongs to another UE or to no UE.
                 for (part, node) in parts {
                     if node.by_hand.remove(&event.rnti) {
                         out.save(Some(*part));

@@ -9,7 +9,7 @@ use ranlab_e2_codec::e2sm::rrc::{RrcCommand, RrcEvent, RrcHandover};
 use ranlab_e2_codec::e2sm::slice::{SliceCommand, SliceIndication, UeSlice};
 use serde_json::{Value as Json, json};
 
-/// Failures of a command that a base station executes.
+/// HTTP status codes of a failed command to a base station.
 const COMMAND: [u16; 5] = [400, 403, 409, 422, 502];
 
 ranlab_machine::routes! {
@@ -159,7 +159,7 @@ impl Slicing {
         command: SliceCommand,
         call: &mut Call<'_>,
     ) -> Result<Completion, Fault> {
-        let lost = || Fault::new(503, "the base station is not connected, or offers no SLICE");
+        let lost = || Fault::new(503, "the base station is not connected or does not offer SLICE");
         let function = self.watch.function(&id, SLICE).ok_or_else(lost)?;
         let waiting = Waiting::North { node: id, token: call.request.token, command: command.clone() };
         self.commands.send((id, function), &command, waiting, call.out)?;
@@ -176,7 +176,7 @@ impl Slicing {
     ) -> Result<Completion, Fault> {
         let parts = self.nodes.keys().filter(|part| part.base_station() == id.base_station());
         let to = parts.filter_map(|part| Some((*part, self.watch.function(part, RRC)?))).next();
-        let lost = || Fault::new(503, "the base station is not connected, or offers no RRC");
+        let lost = || Fault::new(503, "the base station is not connected or does not offer RRC");
         let command = RrcCommand::Handover(handover);
         self.commands.send(to.ok_or_else(lost)?, &command, Waiting::HandOver { token }, out)?;
         Ok(Completion::Later)
@@ -218,9 +218,9 @@ fn slices(report: &SliceIndication) -> Json {
     let mut json = json!(SliceSetResource::from(&report.set));
     json["prbs"] = report.prbs.into();
     json["prbs_offered"] = report.prbs_offered.into();
-    for (name, told) in [("slot", report.slot), ("slot_us", report.slot_us.map(u64::from))] {
-        if let Some(told) = told {
-            json[name] = told.into();
+    for (name, value) in [("slot", report.slot), ("slot_us", report.slot_us.map(u64::from))] {
+        if let Some(value) = value {
+            json[name] = value.into();
         }
     }
     json["got"] = report.got.iter().map(ShareResource::from).map(|share| json!(share)).collect();

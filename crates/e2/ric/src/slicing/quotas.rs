@@ -25,7 +25,7 @@ const QUOTAS: (i64, u16) = (2, 6);
 #[derive(Debug)]
 pub(super) struct Other {
     connected: bool,
-    /// Its functions RC and CCC.
+    /// RAN functions RC and CCC of the base station.
     functions: Vec<RanFunctionItem>,
 }
 
@@ -49,7 +49,7 @@ enum Means {
 #[serde(deny_unknown_fields)]
 struct QuotaResource {
     snssai: String,
-    /// Network of the slice. Default: the base station's.
+    /// Network of the slice; default: the network of the base station.
     plmn: Option<String>,
     #[serde(default)]
     min: u8,
@@ -190,9 +190,9 @@ fn policies(cells: &[CellId], quotas: &[SliceQuota]) -> Result<(Bytes, Bytes), S
 impl Slicing {
     /// Sets the quotas of a base station without SLICE.
     pub(super) fn quotas(&mut self, id: GlobalE2NodeId, call: &mut Call<'_>) -> Result<Completion, Fault> {
-        let wanted: QuotasResource = call.body()?;
-        let quotas: Vec<_> = wanted.quotas.iter().map(|it| it.quota(id.plmn())).collect::<Result<_, _>>()?;
-        let ue = wanted.ue.as_deref().map_or_else(|| Ok(UeNumbers::from_number(0)), str::parse::<UeNumbers>);
+        let body: QuotasResource = call.body()?;
+        let quotas: Vec<_> = body.quotas.iter().map(|it| it.quota(id.plmn())).collect::<Result<_, _>>()?;
+        let ue = body.ue.as_deref().map_or_else(|| Ok(UeNumbers::from_number(0)), str::parse::<UeNumbers>);
         let ue = ue.map_err(|fault| Fault::new(422, format!("ue: {fault}")))?;
         let has_slices = || Fault::new(409, format!("{id} has SLICE: PUT its slices instead"));
         let other = self.others.get(&id).ok_or_else(has_slices)?;

@@ -80,7 +80,7 @@ pub struct DeadlineResource {
     pub slots: u32,
     /// Number of resource blocks.
     pub prbs: u32,
-    /// Resource blocks that a return before the deadline may replenish at most; default: `prbs`.
+    /// Maximum number of resource blocks that a slice regains if it becomes active again before its deadline; default: `prbs`.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub max_replenish: Option<u32>,
 }
@@ -134,7 +134,7 @@ fn ppm(share: f64) -> Result<u32, Fault> {
     if (1.0..=f64::from(WHOLE_PPM)).contains(&ppm) {
         Ok(ppm as u32)
     } else {
-        Err(Fault::new(422, format!("a capacity is above 0 and at most 1, not {share}")))
+        Err(Fault::new(422, format!("a capacity must be above 0 and at most 1, not {share}")))
     }
 }
 
@@ -143,7 +143,7 @@ fn kbps(mbps: f64) -> Result<u32, Fault> {
     if (1.0..=f64::from(u32::MAX)).contains(&kbps) {
         Ok(kbps as u32)
     } else {
-        Err(Fault::new(422, format!("a rate is 0.001 to 4294967 Mbit/s, not {mbps}")))
+        Err(Fault::new(422, format!("a rate must be 0.001 to 4294967 Mbit/s, not {mbps}")))
     }
 }
 
@@ -151,10 +151,10 @@ impl SliceResource {
     /// Converts to the service model's slice with this id.
     pub(super) fn slice(&self, id: u16) -> Result<Slice, Fault> {
         if self.id.is_some_and(|own| own != id) {
-            return Err(Fault::new(409, format!("the path has slice {id}, the body another one")));
+            return Err(Fault::new(409, format!("the path names slice {id}, the body names a different slice")));
         }
         if self.label.len() > LABEL_MAX || self.label.chars().any(|c| !(' '..='~').contains(&c)) {
-            return Err(Fault::new(422, format!("a label is at most {LABEL_MAX} characters of ASCII")));
+            return Err(Fault::new(422, format!("a label must have at most {LABEL_MAX} ASCII characters")));
         }
         let parameters = match (self.capacity, self.rate, self.prbs, self.deadline) {
             (Some(share), None, None, None) => SliceParameters::Capacity(ppm(share)?),
@@ -168,7 +168,7 @@ impl SliceResource {
             (None, None, None, Some(DeadlineResource { slots, prbs, max_replenish })) => {
                 if !(1..=DEADLINE_MAX).contains(&slots) || prbs == 0 {
                     let what =
-                        format!("a deadline is 1 to {DEADLINE_MAX} slots, and its resource blocks are some");
+                        format!("a deadline must be 1 to {DEADLINE_MAX} slots, with 1 or more resource blocks");
                     return Err(Fault::new(422, what));
                 }
                 SliceParameters::Deadline(DeadlineReservation {
@@ -221,7 +221,7 @@ impl From<&Slice> for SliceResource {
 impl SliceSetResource {
     pub(super) fn set(&self) -> Result<SliceSet, Fault> {
         let slice = |slice: &SliceResource| {
-            slice.slice(slice.id.ok_or_else(|| Fault::new(422, "a slice of a list has an id"))?)
+            slice.slice(slice.id.ok_or_else(|| Fault::new(422, "a slice in a list must have an id"))?)
         };
         let slices = self.slices.iter().map(slice).collect::<Result<_, _>>()?;
         Ok(SliceSet { algorithm: self.algorithm.0, sharing: self.sharing, slices })
@@ -334,7 +334,7 @@ pub(super) struct Rule {
 impl Rule {
     pub(super) fn new(from: &RuleResource) -> Result<Self, Fault> {
         let choice = UeSelector::new(from.plmn.as_deref(), from.snssai.as_deref())?;
-        let id = from.slice.id.ok_or_else(|| Fault::new(422, "a rule's slice has an id"))?;
+        let id = from.slice.id.ok_or_else(|| Fault::new(422, "the slice of a rule must have an id"))?;
         Ok(Self { choice, slice: from.slice.slice(id)? })
     }
 }

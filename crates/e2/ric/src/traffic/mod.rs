@@ -35,7 +35,7 @@ use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Resources of this iApp, and what their description adds.
+/// Routes of this iApp, and the additions to their OpenAPI description.
 pub const DOCUMENT: Document =
     Document { routes: Traffic::ROUTES, details: include_str!("../../openapi/traffic.json") };
 /// Name of this iApp, in northbound paths.
@@ -81,7 +81,7 @@ impl Traffic {
 
     fn on_indication(&mut self, id: GlobalE2NodeId, model: usize, header: &[u8], message: &[u8]) {
         let message = Bytes::copy_from_slice(message);
-        let heard = if model == TRAFFIC {
+        let decoded = if model == TRAFFIC {
             TrafficIndication::decode_as(Encoding::Per, &message).map(|report| {
                 let bearers = report.bearers.iter().map(resources::bearer).collect();
                 self.publish(TRAFFIC_SUBJECT, &id, report.tstamp_us.into(), bearers);
@@ -94,7 +94,7 @@ impl Traffic {
                 self.publish(RLC_SUBJECT, &id, table.tstamp_us.into(), bearers);
             })
         };
-        if heard.is_err() {
+        if decoded.is_err() {
             self.nodes.entry(id).or_default().malformed += 1;
         }
     }

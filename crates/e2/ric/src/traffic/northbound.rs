@@ -8,7 +8,7 @@ use ranlab_e2_codec::e2ap::GlobalE2NodeId;
 use ranlab_e2_codec::e2sm::traffic::{BearerId, Stage, TrafficAction, TrafficCommand};
 use serde_json::{Value as Json, json};
 
-/// Failures of a command that a base station executes.
+/// HTTP status codes of a failed command to a base station.
 const COMMAND: [u16; 5] = [400, 403, 409, 422, 502];
 
 ranlab_machine::routes! {
@@ -71,7 +71,7 @@ impl Traffic {
         let report = self.nodes.get(&id).and_then(|node| node.report.as_ref());
         let found = report.and_then(|report| report.bearers.iter().find(|b| b.bearer == bearer));
         let BearerId { rnti, rbid } = bearer;
-        let unknown = || Fault::new(404, format!("there is no bearer {rbid} of a UE {rnti}"));
+        let unknown = || Fault::new(404, format!("there is no bearer {rbid} of UE {rnti}"));
         Ok(Completion::Answer(resources::bearer(found.ok_or_else(unknown)?)))
     }
 
@@ -126,7 +126,7 @@ impl Traffic {
         action: TrafficAction,
         call: &mut Call<'_>,
     ) -> Result<Completion, Fault> {
-        let lost = || Fault::new(503, "the base station is not connected, or offers no TRAFFIC");
+        let lost = || Fault::new(503, "the base station is not connected or does not offer TRAFFIC");
         let function = self.watch.function(&id, TRAFFIC).ok_or_else(lost)?;
         self.commands.send(
             (id, function),

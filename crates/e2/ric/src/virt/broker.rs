@@ -206,8 +206,7 @@ impl State {
         self.show_all(|_, _| true);
     }
 
-    /// Applies a SLICE report of an E2 node; returns whether it is known of more cells than before that they
-    /// are its own.
+    /// Applies a SLICE report of an E2 node. Returns whether further cells are now known to belong to this E2 node.
     pub(super) fn report(
         &mut self,
         part: &GlobalE2NodeId,

@@ -21,7 +21,7 @@ impl TenantFunction {
     /// Queues a control; its outcome is reported later.
     fn order(&self, command: Command) -> Result<Progress, Refusal> {
         let mut state = self.0.state();
-        let away = || Refusal::new(Reason::NotSupported, "the base station is lost");
+        let away = || Refusal::new(Reason::NotSupported, "the base station is not connected");
         let (station, tenant) = state.of_mut(self.1).filter(|it| it.0.is_ready()).ok_or_else(away)?;
         let number = station.views[tenant].order(command)?;
         state.rouse();
@@ -110,11 +110,11 @@ impl SliceControl for TenantFunction {
 
     fn report(&mut self, _: Time, ues: UeFilter<'_>) -> SliceIndication {
         let state = self.0.state();
-        let told =
+        let indication =
             state.station_of(self.1).map(|(station, tenant)| station.as_seen_by(&state.tenants, tenant));
-        let mut told = told.unwrap_or_default();
-        told.ues.retain(|ue| ues.contains(UeId(ue.rnti.into())));
-        told
+        let mut indication = indication.unwrap_or_default();
+        indication.ues.retain(|ue| ues.contains(UeId(ue.rnti.into())));
+        indication
     }
 
     fn control(&mut self, _: Time, command: &SliceCommand, _: &SliceSet) -> Result<Progress, Refusal> {

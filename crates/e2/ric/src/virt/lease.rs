@@ -95,21 +95,21 @@ impl TenantShare {
     pub fn outer(&self, set: &SliceSet, sharing: bool, prbs: u16) -> Result<Vec<Slice>, Refusal> {
         if !matches!(set.algorithm, SliceAlgorithm::Nvs | SliceAlgorithm::None) {
             let what =
-                format!("slices of {} do not share with other operators'; nvs do", set.algorithm.name());
+                format!("slices of the algorithm {} cannot share a carrier with other operators; use nvs", set.algorithm.name());
             return refuse(Reason::NotSupported, what);
         }
         if set.sharing != sharing {
-            let what = format!("sharing is {sharing} for all operators of this base station");
+            let what = format!("sharing must be {sharing}, as for all operators of this base station");
             return refuse(Reason::NotSupported, what);
         }
         set.check(self.prbs(prbs))?;
         if set.slices.len() > self.slices {
-            return refuse(Reason::TooMany, format!("at most {} slices", self.slices));
+            return refuse(Reason::TooMany, format!("at most {} slices are allowed", self.slices));
         }
         if set.algorithm == SliceAlgorithm::None && !set.slices.is_empty() {
             return refuse(
                 Reason::NotSupported,
-                "slices without an algorithm are not kept here; nvs has some",
+                "slices require an algorithm at a shared base station; use nvs",
             );
         }
         let slices: Vec<_> = set.slices.iter().map(|slice| self.scaled(slice)).collect::<Result<_, _>>()?;
@@ -125,7 +125,7 @@ impl TenantShare {
         let left = u32::try_from(keep(&mut slices, left)).unwrap_or_default();
         if left > 0 && !slices.is_empty() {
             if slices.len() == self.slices {
-                let what = format!("at most {} slices, where all are of rates", self.slices - 1);
+                let what = format!("at most {} slices are allowed if all of them have rates", self.slices - 1);
                 return refuse(Reason::TooMany, what);
             }
             slices.push(Slice { parameters: SliceParameters::Capacity(left), ..self.whole("left") });
@@ -135,13 +135,13 @@ impl TenantShare {
 
     fn scaled(&self, slice: &Slice) -> Result<Slice, Refusal> {
         let Some(id) = self.outer_id(slice.id) else {
-            return refuse(Reason::Invalid, format!("slice {}: ids are 0 to {}", slice.id, self.ids - 1));
+            return refuse(Reason::Invalid, format!("slice {}: ids must be 0 to {}", slice.id, self.ids - 1));
         };
         let share = u64::from(self.share_ppm);
         let whole = u64::from(WHOLE_PPM);
         let parameters = match slice.parameters {
             SliceParameters::Capacity(ppm) => match u64::from(ppm) * share / whole {
-                0 => return refuse(Reason::Invalid, format!("slice {}: too small a share here", slice.id)),
+                0 => return refuse(Reason::Invalid, format!("slice {}: the share is too small for this base station", slice.id)),
                 scaled => SliceParameters::Capacity(u32::try_from(scaled).unwrap_or(WHOLE_PPM)),
             },
             SliceParameters::Rate(rate) => {
@@ -170,7 +170,7 @@ fn keep(slices: &mut [Slice], left_ppm: u64) -> u64 {
     }
     for slice in slices {
         if let SliceParameters::Capacity(ppm) = &mut slice.parameters {
-            // At most the whole.
+            // Cannot fail: the result is at most the whole share.
             *ppm += u32::try_from(left_ppm * u64::from(*ppm) / all).unwrap_or_default();
         }
     }
@@ -200,17 +200,17 @@ mod tests {
         SliceParameters::Rate(RateReservation { reserved_kbps, reference_kbps })
     }
 
-    /// Example of appendix B: a base station with 100 Mbit/s, two operators with 50 % each; 5 of 50 Mbit/s
-    /// are 5 of 100 Mbit/s there.
+    /// Example of appendix B: a base station with 100 Mbit/s, two operators with 50 % each; a rate of 5 in 50 Mbit/s becomes a rate of 5 in
+    /// 100 Mbit/s at the base station.
     #[test]
     fn appendix_b_example() {
         let outer = lease(500_000).outer(&set(&[rate(5_000, 50_000)]), true, 50).unwrap();
         assert_eq!(outer[0].parameters, rate(5_000, 100_000));
         assert_eq!((outer[0].id, outer[0].scheduler), (12, UeScheduler::RoundRobin));
-        // The rest is not reserved by another operator.
+        // The unreserved rest stays with the operator, so that no other operator can reserve it.
         let left = |ppm| SliceParameters::Capacity(ppm);
         assert_eq!((outer[1].id, outer[1].parameters.clone(), outer.len()), (11, left(450_000), 2));
-        // It occupies a slice, and there are seven.
+        // The rest occupies one of the operator's seven slices.
         let rates = |count| set(&vec![rate(1, 50_000); count]);
         assert_eq!(lease(500_000).outer(&rates(6), true, 50).unwrap().len(), 7);
         assert_eq!(lease(500_000).outer(&rates(7), true, 50).unwrap_err().reason, Reason::TooMany);
@@ -251,7 +251,7 @@ mod tests {
         let mut beyond = set(&[SliceParameters::Capacity(1_000)]);
         beyond.slices[0].id = 10;
         let refused = lease.outer(&beyond, true, 50).unwrap_err();
-        assert_eq!(refused.detail, "slice 10: ids are 0 to 9");
+        assert_eq!(refused.detail, "slice 10: ids must be 0 to 9");
         assert_eq!((lease.prbs(50), lease.prbs(1), lease.offered(1_001)), (13, 1, 250));
     }
 
@@ -260,7 +260,7 @@ mod tests {
         let ue = |rnti, prbs| UeAllocation { rnti, prbs, mcs: None };
         let of = |ues| SliceAllocation { slice: 3, slot: None, slots: 2, ues };
         let outer = lease(250_000).allocation(&of(vec![ue(1, 10), ue(2, 3)]), 50).unwrap();
-        assert_eq!((outer.slice, outer.ues), (15, vec![ue(1, 38), ue(2, 11)]), "of 13, and of 50");
+        assert_eq!((outer.slice, outer.ues), (15, vec![ue(1, 38), ue(2, 11)]), "of 13 and of 50 resource blocks");
         assert_eq!(lease(1).allocation(&of(vec![ue(1, 1)]), 50).unwrap().ues, [ue(1, 50)]);
     }
 

@@ -51,7 +51,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use tenants::Tenants;
 
-/// Resources of this iApp, and what their description adds.
+/// Routes of this iApp, and the additions to their OpenAPI description.
 pub const DOCUMENT: Document =
     Document { routes: Virt::ROUTES, details: include_str!("../../openapi/virt.json") };
 /// Name of this iApp, in northbound paths.
@@ -106,11 +106,11 @@ impl Virt {
         let slice = SliceModel::periodic(period)?.to_octets(Encoding::Per)?;
         let rrc = RrcTrigger::EVENTS.to_octets(Encoding::Per)?;
         let every = EventTrigger::every(period)?.to_octets(Encoding::Plain)?;
-        let mut wanted = vec![(SliceModel::OID, slice), (Rrc::OID, rrc)];
-        wanted.extend(STATISTICS.map(|oid| (oid, every.clone())));
+        let mut triggers = vec![(SliceModel::OID, slice), (Rrc::OID, rrc)];
+        triggers.extend(STATISTICS.map(|oid| (oid, every.clone())));
         desk.state().forget_all();
         Ok(Self {
-            watch: SubscriptionTracker::new(wanted),
+            watch: SubscriptionTracker::new(triggers),
             desk: desk.clone(),
             ues: BTreeMap::new(),
             parts: BTreeMap::new(),
@@ -213,14 +213,14 @@ ranlab_machine::routes! {
 
 /// Converts the outcome of a control sent by this controller.
 fn end(outcome: &Outcome) -> Result<(), Refusal> {
-    let unsaid =
-        |cause: &Cause| Refusal::new(Reason::NotSupported, format!("it gives no other reason than: {cause}"));
+    let refusal =
+        |cause: &Cause| Refusal::new(Reason::NotSupported, format!("the base station gives only this reason: {cause}"));
     match outcome {
         Outcome::Done(_) => Ok(()),
         Outcome::Failed { outcome: Some(words), cause } => {
-            Err(Refusal::decode_as(Encoding::Per, words).unwrap_or_else(|_| unsaid(cause)))
+            Err(Refusal::decode_as(Encoding::Per, words).unwrap_or_else(|_| refusal(cause)))
         }
-        Outcome::Failed { cause, .. } => Err(unsaid(cause)),
+        Outcome::Failed { cause, .. } => Err(refusal(cause)),
     }
 }
 

@@ -72,7 +72,7 @@ impl TenantView {
     /// Queues a control and returns the number under which its outcome is reported.
     pub(super) fn order(&mut self, command: Command) -> Result<u64, Refusal> {
         if self.orders.len() >= ORDERS_MAX {
-            return Err(Refusal::new(Reason::TooMany, "too many commands at once; try again"));
+            return Err(Refusal::new(Reason::TooMany, "too many commands are pending; try again"));
         }
         self.last_order += 1;
         self.orders.push_back(Order { number: self.last_order, command });
@@ -81,9 +81,9 @@ impl TenantView {
 
     /// Records the outcome of a control.
     fn end(&mut self, order: &Order, end: Result<(), Refusal>) {
-        let told =
+        let results =
             if let Command::Slice(_) = order.command { &mut self.ended } else { &mut self.handed_over };
-        told.push((order.number, end));
+        results.push((order.number, end));
     }
 
     /// Adds or updates a UE.
@@ -204,7 +204,7 @@ impl SharedBaseStation {
         }
         for view in &mut self.views {
             for order in std::mem::take(&mut view.orders) {
-                view.end(&order, Err(Refusal::new(Reason::NotSupported, "the base station is lost")));
+                view.end(&order, Err(Refusal::new(Reason::NotSupported, "the base station is not connected")));
             }
         }
     }
@@ -322,7 +322,7 @@ impl SharedBaseStation {
         match send(self, &command) {
             Some(request) => self.under_way = Some(UnderWay { request, command, by }),
             None => {
-                let refusal = Refusal::new(Reason::NotSupported, "the base station takes no commands");
+                let refusal = Refusal::new(Reason::NotSupported, "the base station does not accept commands");
                 match by {
                     Some((tenant, order, _)) => self.views[tenant].end(&order, Err(refusal)),
                     None => self.refused = Some(refusal.detail),
@@ -352,7 +352,7 @@ impl SharedBaseStation {
             }
             (Some((tenant, order, _)), Err(refusal)) => {
                 // The original text may name resources of other operators.
-                let own = Refusal::new(refusal.reason, "the base station does not do this");
+                let own = Refusal::new(refusal.reason, "the base station does not execute this command");
                 self.views[tenant].end(&order, Err(own));
             }
             (None, Err(refusal)) => self.refused = Some(refusal.detail.clone()),
@@ -433,8 +433,8 @@ fn took_effect(report: &mut SliceIndication, command: &SliceCommand) {
         }
         SliceCommand::Associate(ues) => {
             for ue in &mut report.ues {
-                let told = ues.iter().find(|told| told.rnti == ue.rnti);
-                ue.slice = told.map_or(ue.slice, |told| told.slice);
+                let entry = ues.iter().find(|entry| entry.rnti == ue.rnti);
+                ue.slice = entry.map_or(ue.slice, |entry| entry.slice);
             }
         }
         _ => {}

@@ -23,7 +23,7 @@ pub struct Tenant {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VirtError {
     /// A share is not in the allowed range.
-    #[error("{0}: a share is above 0 and at most 1")]
+    #[error("{0}: a share must be above 0 and at most 1")]
     Share(String),
     /// The shares add up to more than 1.
     #[error("the operators' shares add up to more than 1")]
@@ -32,13 +32,13 @@ pub enum VirtError {
     #[error("{0}: {1}; write a network (001.01) or a slice (1-0000ff)")]
     Subscribers(String, String),
     /// The number of operators is 0 or above [`TENANTS_MAX`].
-    #[error("there are 1 to {TENANTS_MAX} operators")]
+    #[error("1 to {TENANTS_MAX} operators are required")]
     Count,
     /// Two operators have the same name.
-    #[error("there are two operators {0}")]
+    #[error("two operators have the name {0}")]
     Twice(String),
     /// There are not enough slice ids for all operators.
-    #[error("{0} slice ids for each operator are not to be had; 1 to {1} are")]
+    #[error("{0} slice ids per operator are not available; 1 to {1} are allowed")]
     Ids(u16, u16),
     /// The reporting period is not supported.
     #[error(transparent)]

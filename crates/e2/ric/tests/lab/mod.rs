@@ -338,7 +338,7 @@ impl Lab {
         let RicSlot { ric, iapps, .. } = &mut self.rics[0];
         ric.northbound(self.now, iapps[0], NorthboundRequest { token, method, path, body, party: None });
         self.deliver_all();
-        assert_eq!(self.replies.len(), 0, "answered at once");
+        assert_eq!(self.replies.len(), 0, "the request was answered immediately");
     }
 
     /// Sends a request without body and checks the status of the immediate response.

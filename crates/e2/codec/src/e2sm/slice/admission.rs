@@ -58,7 +58,7 @@ impl SliceSet {
                 return refuse(Reason::Exists, format!("slice {} occurs twice", slice.id));
             }
             if slice.label.len() > LABEL_MAX || slice.label.chars().any(|c| !(' '..='~').contains(&c)) {
-                let what = format!("slice {}: a label is at most {LABEL_MAX} characters of ASCII", slice.id);
+                let what = format!("slice {}: a label must have at most {LABEL_MAX} ASCII characters", slice.id);
                 return refuse(Reason::Invalid, what);
             }
         }

@@ -61,7 +61,7 @@ impl Directory {
         let Some(drain) = &mut self.drain else { return };
         if let Some((key, conn, node)) = next {
             drain.last = Some((key, until));
-            let why = "this RIC is drained".to_owned();
+            let why = "this RIC is draining".to_owned();
             self.part_with(conn);
             self.outputs.push_back(DirectoryOutput::Close { conn, node, why });
         } else if !std::mem::replace(&mut drain.told, true) {

@@ -62,7 +62,7 @@ fn series_beyond_the_bound_are_left_out_and_counted() {
 }
 
 #[test]
-fn a_bound_leaves_out_whole_metrics_and_no_nodes() {
+fn series_limit_omits_whole_metrics_not_nodes() {
     // 15 UEs with 8 metrics each; room for the first four of all UEs.
     let text = KpiExport { monitor: monitor(3, 5), series_max: 60 }.text(at(101));
     let series = |metric: &str| text.lines().filter(|line| line.starts_with(&format!("{metric}{{"))).count();
@@ -94,7 +94,7 @@ fn values_of_a_node_that_stopped_reporting_are_not_exported() {
 }
 
 #[test]
-fn a_report_is_decoded_once_for_all_readers() {
+fn report_is_decoded_once_for_all_readers() {
     let monitor = monitor(1, 1);
     let table = |monitor: &MonitorHandle| monitor.snapshot()[0].reports[0].1.clone();
     assert!(Arc::ptr_eq(&table(&monitor), &table(&monitor)));
