@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};
 use tokio::sync::mpsc;
 
-/// Routes of the shared store, and what their description adds.
+/// Routes of the shared store, and the additions to their OpenAPI description.
 pub const DOCUMENT: Document =
     Document { routes: SharedData::ROUTES, details: include_str!("../openapi/commons.json") };
 /// Maximum number of topics with listeners, and of listeners per topic; further listeners are refused.
@@ -202,8 +202,8 @@ impl SharedData {
 
     async fn remove_value(self: Arc<Self>, call: Call) -> Result<Response, Response> {
         let (namespace, key) = self.place(&call)?;
-        let wanted = revision(call.uri.query())?;
-        self.0.store.delete(namespace, key, wanted).await.map_err(of_store)?;
+        let expected = revision(call.uri.query())?;
+        self.0.store.delete(namespace, key, expected).await.map_err(of_store)?;
         Ok(StatusCode::NO_CONTENT.into_response())
     }
 
@@ -229,7 +229,7 @@ impl SharedData {
                 stays
             });
             if buses.len() >= TOPICS_MAX {
-                return Err(failed(503, format!("{TOPICS_MAX} topics are listened to already; try again")));
+                return Err(failed(503, format!("{TOPICS_MAX} topics have listeners, which is the maximum; try again")));
             }
         }
         events(topics.buses.entry(name).or_default(), TOPICS_MAX, kept)
@@ -239,9 +239,9 @@ impl SharedData {
 /// Returns the revision in the query string.
 fn revision(query: Option<&str>) -> Result<Option<u64>, Response> {
     let Some(query) = query.filter(|query| !query.is_empty()) else { return Ok(None) };
-    let wanted = query.strip_prefix("revision=").and_then(|text| text.parse().ok());
-    let wrong = || failed(400, format!("{query:?} is not asked here; allowed is revision=NUMBER"));
-    wanted.map(Some).ok_or_else(wrong)
+    let revision_number = query.strip_prefix("revision=").and_then(|text| text.parse().ok());
+    let wrong = || failed(400, format!("unknown query {query:?}; allowed: revision=NUMBER"));
+    revision_number.map(Some).ok_or_else(wrong)
 }
 
 fn bounded(text: String) -> Result<Bytes, Response> {
@@ -280,7 +280,7 @@ mod tests {
         let _entered = runtime.enter();
         match std::pin::pin!(answer).poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(answer) => answer,
-            Poll::Pending => panic!("it is not there"),
+            Poll::Pending => panic!("the future of the in-memory store must be ready"),
         }
     }
 

@@ -32,8 +32,8 @@ pub const XAPP_CONNECTIONS_MAX: usize = 16;
 const CONNECTION_REST: Duration = Duration::from_millis(5);
 /// Delay of a refusal, so that repeated invalid requests cost the RIC next to nothing.
 const REFUSAL_REST: Duration = Duration::from_millis(100);
-/// Beginnings of the paths that hosted xApps may use. The route table has the rule of each path; this is for paths without a
-/// route, which are refused elsewhere and not found here.
+/// Prefixes of the paths that hosted xApps may use. The route table decides on each path with a route. This list is for all other paths: a
+/// path below a prefix gets status 404, any other path is refused.
 const OPEN: [&str; 3] = ["/v1/control", "/v1/kv", "/v1/topics"];
 
 /// Hosted xApps of a RIC.

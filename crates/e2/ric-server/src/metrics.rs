@@ -335,17 +335,17 @@ mod tests {
 
     /// Checks the format and the rules of `promtool check metrics`.
     fn lint(text: &str) {
-        let mut told = BTreeSet::new();
+        let mut described = BTreeSet::new();
         let mut typed = BTreeSet::new();
         let mut kinds = String::new();
         assert!(text.ends_with('\n'));
         for line in text.lines() {
             if let Some(rest) = line.strip_prefix("# HELP ") {
                 let (name, help) = rest.split_once(' ').unwrap();
-                assert!(told.insert(name) && help.ends_with('.'), "{line}");
+                assert!(described.insert(name) && help.ends_with('.'), "{line}");
             } else if let Some(rest) = line.strip_prefix("# TYPE ") {
                 let (name, kind) = rest.split_once(' ').unwrap();
-                assert!(typed.insert(name) && told.contains(name), "{line}");
+                assert!(typed.insert(name) && described.contains(name), "{line}");
                 assert_eq!(kind == "counter", name.ends_with("_total"), "{line}");
                 assert!(["counter", "gauge"].contains(&kind), "{line}");
                 name.clone_into(&mut kinds);
@@ -359,8 +359,8 @@ mod tests {
                 assert!(line.rsplit_once(' ').unwrap().1.parse::<f64>().is_ok(), "{line}");
             }
         }
-        assert_eq!(told, typed);
-        assert!(told.len() > 40);
+        assert_eq!(described, typed);
+        assert!(described.len() > 40);
     }
 
     #[test]
@@ -381,14 +381,14 @@ mod tests {
         let mut config = RicConfig::default();
         config.directory = Some(DirectoryConfig::new("a", 1).unwrap());
         let mut ric = Ric::new(config);
-        let told = |ric: &Ric| text(&ric.snapshot(), &[FeedCounts::default(); 2], &RmrCounts::default());
+        let metrics_of = |ric: &Ric| text(&ric.snapshot(), &[FeedCounts::default(); 2], &RmrCounts::default());
         ric.bus(Time::ZERO, StoreEvent::Away { why: "nobody listens".to_owned() });
-        let away = told(&ric);
+        let away = metrics_of(&ric);
         lint(&away);
         assert!(away.contains("\nranlab_bus_connected 0\n"), "{away}");
         assert!(away.contains("\nranlab_bus_unreached_total 1\n"), "{away}");
         ric.bus(Time::ZERO, StoreEvent::There);
-        assert!(told(&ric).contains("\nranlab_bus_connected 1\n"));
+        assert!(metrics_of(&ric).contains("\nranlab_bus_connected 1\n"));
     }
 
     #[test]

@@ -118,15 +118,15 @@ impl Drop for ClusterMembership {
 /// # Errors
 /// Fails on permanent errors: invalid addresses or files, or rejected credentials.
 pub async fn join(ric: RicHandle, config: NatsConfig) -> Result<ClusterMembership, NatsError> {
-    let (asks, asked) = mpsc::channel(WAITING_MAX);
-    let (news, mut told) = mpsc::channel(WAITING_MAX);
+    let (asks, requests) = mpsc::channel(WAITING_MAX);
+    let (news, mut events) = mpsc::channel(WAITING_MAX);
     let (begun, begins) = oneshot::channel();
     thread::Builder::new().name("bus".to_owned()).spawn(move || {
         let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
             Ok(runtime) => runtime,
             Err(error) => return drop(begun.send(Err(NatsError::Thread(error)))),
         };
-        runtime.block_on(attend(config, asked, news, begun));
+        runtime.block_on(attend(config, requests, news, begun));
     })?;
     let gone = || NatsError::Thread(std::io::Error::other("it has ended"));
     begins.await.map_err(|_| gone())??;
@@ -136,7 +136,7 @@ pub async fn join(ric: RicHandle, config: NatsConfig) -> Result<ClusterMembershi
         tokio::task::spawn_local(async move { while asks.send(asking.next_ask().await).await.is_ok() {} });
     let back = tokio::task::spawn_local(async move {
         let mut all = Vec::new();
-        while told.recv_many(&mut all, WAITING_MAX).await > 0 {
+        while events.recv_many(&mut all, WAITING_MAX).await > 0 {
             ric.bus(all.drain(..));
         }
     });
@@ -147,18 +147,18 @@ pub async fn join(ric: RicHandle, config: NatsConfig) -> Result<ClusterMembershi
 /// first attempt: an error only if it is permanent.
 async fn attend(
     config: NatsConfig,
-    mut asked: mpsc::Receiver<StoreRequest>,
+    mut requests: mpsc::Receiver<StoreRequest>,
     news: mpsc::Sender<StoreEvent>,
     begun: oneshot::Sender<Result<(), NatsError>>,
 ) {
     let joined = Arc::new(AtomicBool::new(false));
-    let heard =
+    let forwarder =
         EventForwarder { news: news.clone(), joined: joined.clone(), tries: Arc::new(AtomicUsize::new(0)) };
-    let mut opening = BucketOpening { config, heard, client: None };
+    let mut opening = BucketOpening { config, heard: forwarder, client: None };
     let mut begun = Some(begun);
     let mut tries = 1;
     let store = loop {
-        let Some(tried) = meanwhile(&mut asked, &news, opening.open()).await else { return };
+        let Some(tried) = meanwhile(&mut requests, &news, opening.open()).await else { return };
         let error = match tried {
             Ok(store) => break store,
             Err(error) => error,
@@ -174,7 +174,7 @@ async fn attend(
         let waited =
             async { news.send(StoreEvent::Away { why }).await.map(|()| tokio::time::sleep(pause(tries))) };
         let Ok(sleep) = waited.await else { return };
-        if meanwhile(&mut asked, &news, sleep).await.is_none() {
+        if meanwhile(&mut requests, &news, sleep).await.is_none() {
             return;
         }
     };
@@ -184,14 +184,14 @@ async fn attend(
     }
     joined.store(true, Ordering::Relaxed);
     if news.send(StoreEvent::There).await.is_ok() {
-        carry(store, opening.client, asked, news).await;
+        carry(store, opening.client, requests, news).await;
     }
 }
 
 /// Waits for a future while there is no store; write requests fail in the meantime. `None`: the request
 /// channel is closed.
 async fn meanwhile<T>(
-    asked: &mut mpsc::Receiver<StoreRequest>,
+    requests: &mut mpsc::Receiver<StoreRequest>,
     news: &mpsc::Sender<StoreEvent>,
     awaited: impl Future<Output = T>,
 ) -> Option<T> {
@@ -199,7 +199,7 @@ async fn meanwhile<T>(
     loop {
         tokio::select! {
             done = &mut awaited => return Some(done),
-            ask = asked.recv() => {
+            ask = requests.recv() => {
                 if let StoreRequest::Write(BusWrite { id, .. }) = ask? {
                     let outcome = Err(WriteFailure::Unavailable);
                     news.send(StoreEvent::Written { id, outcome }).await.ok()?;
@@ -213,7 +213,7 @@ async fn meanwhile<T>(
 async fn carry(
     store: kv::Store,
     client: Option<Client>,
-    mut asked: mpsc::Receiver<StoreRequest>,
+    mut requests: mpsc::Receiver<StoreRequest>,
     news: mpsc::Sender<StoreEvent>,
 ) {
     let store = Arc::new(store);
@@ -223,7 +223,7 @@ async fn carry(
     let mut silent = 0_u32;
     loop {
         tokio::select! {
-            ask = asked.recv() => match ask {
+            ask = requests.recv() => match ask {
                 None => return,
                 Some(StoreRequest::Write(write)) => {
                     let Ok(permit) = room.clone().acquire_owned().await else { return };
@@ -240,7 +240,7 @@ async fn carry(
                     }
                     None => {
                         silent = silent % SILENT_MAX + 1;
-                        // At growing intervals: if the stream has no leader, another server does not help.
+                        // Reconnects at growing intervals, because another server does not help if the stream has no leader.
                         if let Some(client) = client.as_ref().filter(|_| silent.is_power_of_two()) {
                             // Fails only if this thread ends.
                             let _ = client.force_reconnect().await;
@@ -294,7 +294,7 @@ async fn begin(store: &kv::Store, patience: Duration) -> Option<kv::Watch> {
     match tokio::time::timeout(patience, store.watch_with_history(">")).await {
         Ok(Ok(watch)) => return Some(watch),
         Ok(Err(error)) => tracing::info!(%error, "no watch"),
-        Err(_) => tracing::info!("no watch in time"),
+        Err(_) => tracing::info!("the watch did not start in time"),
     }
     None
 }

@@ -149,9 +149,9 @@ fn on_message(commons: &SharedData, begins: &str, message: &Message) {
 }
 
 /// Returns the next message; never resolves without a subscription.
-async fn next(heard: &mut Option<Subscriber>) -> Option<Message> {
-    match heard {
-        Some(heard) => poll_fn(|context| Pin::new(&mut *heard).poll_next(context)).await,
+async fn next(subscription: &mut Option<Subscriber>) -> Option<Message> {
+    match subscription {
+        Some(subscription) => poll_fn(|context| Pin::new(&mut *subscription).poll_next(context)).await,
         None => std::future::pending().await,
     }
 }
@@ -262,35 +262,35 @@ impl Place {
         namespace: &str,
         key: &str,
         value: Bytes,
-        wanted: Option<u64>,
+        expected: Option<u64>,
     ) -> Result<u64, StoreError> {
         self.made(namespace).await?;
         let mut message = PublishMessage::build().payload(value);
-        if let Some(wanted) = wanted {
-            message = message.expected_last_subject_sequence(wanted);
+        if let Some(expected) = expected {
+            message = message.expected_last_subject_sequence(expected);
         }
         let written = self.context.send_publish(self.subject(namespace, key), message).await.map_err(away)?;
         let error = match written.await {
             Ok(acknowledged) => return Ok(acknowledged.sequence),
             Err(error) => error,
         };
-        match (error.kind(), wanted) {
-            (PublishErrorKind::WrongLastSequence, Some(wanted)) => {
+        match (error.kind(), expected) {
+            (PublishErrorKind::WrongLastSequence, Some(expected)) => {
                 let is = self.read_entry(namespace, key).await?.map_or(0, |entry| entry.revision);
-                Err(StoreError::Revision { is, wanted })
+                Err(StoreError::Revision { is, wanted: expected })
             }
             _ if error.to_string().contains("maximum") => Err(StoreError::Full),
             _ => Err(away(error)),
         }
     }
 
-    async fn remove(&self, namespace: &str, key: &str, wanted: Option<u64>) -> Result<(), StoreError> {
+    async fn remove(&self, namespace: &str, key: &str, expected: Option<u64>) -> Result<(), StoreError> {
         let missing = || StoreError::Missing(key.to_owned());
         let stream = self.there(namespace).await?.ok_or_else(missing)?;
         for _ in 0..TRIES {
             let found = self.last(&stream, &self.subject(namespace, key)).await?.ok_or_else(missing)?;
-            if let Some(wanted) = wanted.filter(|wanted| *wanted != found.revision) {
-                return Err(StoreError::Revision { is: found.revision, wanted });
+            if let Some(expected) = expected.filter(|expected| *expected != found.revision) {
+                return Err(StoreError::Revision { is: found.revision, wanted: expected });
             }
             // Deletes this revision only: if the key has been set in the meantime, this revision is gone and
             // nothing is deleted.

@@ -1,4 +1,4 @@
-//! The peer's side is what O-RAN SC's E2 manager (f7de667) returned for the same nodes.
+//! Compares the descriptions with those that O-RAN SC's E2 manager (f7de667) returned for the same nodes.
 use super::*;
 use bytes::Bytes;
 use ranlab_e2::ric::NodeKind;
@@ -10,7 +10,7 @@ use ranlab_e2_codec::e2ap::{
 use serde_json::json;
 
 const CHANGED: u64 = 1_795_860_703_672_003_801;
-/// The mark of ranlab's nodes, in hexadecimal digits and in Base64 of these.
+/// Mark of ranlab's nodes: hexadecimal digits, encoded in Base64.
 const MARK: &str = "NzI2MTZFNkM2MTYy";
 
 fn plmn() -> Plmn {
@@ -150,10 +150,10 @@ fn peers_of_interfaces_have_their_identities() {
     let gnb = GlobalGnbId { plmn: plmn(), gnb_id: ShortBits::new(7, 22) };
     let xn = (ComponentInterfaceType::Xn, ComponentId::Xn(InterfaceXn { node: GlobalNgRanNodeId::Gnb(gnb) }));
     let id = GlobalE2NodeId::EnGnb(E2NodeEnGnb { en_gnb, cu_up_id: None, du_id: None });
-    let told = described(&node(id, vec![x2(Some(enb), None), x2(Some(enb), Some(en_gnb)), xn]));
-    assert_eq!((&told["gnb"]["gnbType"], &told["gnbNodeType"]), (&json!("EN_GNB"), &json!("gNB")));
+    let description = described(&node(id, vec![x2(Some(enb), None), x2(Some(enb), Some(en_gnb)), xn]));
+    assert_eq!((&description["gnb"]["gnbType"], &description["gnbNodeType"]), (&json!("EN_GNB"), &json!("gNB")));
     let peer = |at: usize, kind: &str| {
-        told["gnb"]["nodeConfigs"][at][format!("e2nodeComponentInterfaceType{kind}")].clone()
+        description["gnb"]["nodeConfigs"][at][format!("e2nodeComponentInterfaceType{kind}")].clone()
     };
     let expected = json!({"globalEnbId":
         {"plmnIdentity": "05F510", "enbId": "0000000000000000000000000110", "enbType": "HOME_ENB"}});

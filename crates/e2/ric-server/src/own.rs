@@ -19,9 +19,9 @@ use serde_json::{Value as Json, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Routes of the RIC itself, and what their description adds.
+/// Routes of the RIC itself, and the additions to their OpenAPI description.
 pub const DOCUMENT: Document = Document { routes: Own::ROUTES, details: include_str!("../openapi/ric.json") };
-/// Routes of a bus, and what their description adds.
+/// Routes of a bus, and the additions to their OpenAPI description.
 pub const EVENTS: Document =
     Document { routes: Events::ROUTES, details: include_str!("../openapi/ric.json") };
 /// Maximum time for the RIC's thread to answer `/readyz`.
@@ -114,17 +114,17 @@ impl Own {
         Ok(json_response(&json!({ "status": "ok", "nodes": nodes, "xapps": snapshot.xapps.len() })))
     }
 
-    /// 503 with a reason if the RIC's thread is busy, or if it leaves its cluster or has lost it.
+    /// Returns 503 with a reason if the RIC's thread is busy, if the RIC is draining, or if it has lost its cluster.
     async fn ready(self: Arc<Self>, _: Call) -> Result<Response, Response> {
         let look = |ric: &RicHandle| {
             ric.read(|ric| ric.directory().map(|it| (it.is_draining(), it.is_lawful(ranlab_sdk::now()))))
         };
         let unready = |reason: &str| Err(problem(StatusCode::SERVICE_UNAVAILABLE, reason));
         match tokio::time::timeout(READY_WAIT, self.desk.ask(look)).await {
-            Err(_) => unready("the RIC has not answered within 1 s"),
+            Err(_) => unready("the RIC did not respond within 1 s"),
             Ok(cluster) => match cluster? {
-                Some((true, _)) => unready("this RIC hands its base stations over"),
-                Some((_, false)) => unready("the directory of the cluster is out of reach"),
+                Some((true, _)) => unready("this RIC is handing over its base stations"),
+                Some((_, false)) => unready("the directory of the cluster is not reachable"),
                 _ => Ok(json_response(&json!({ "status": "ready" }))),
             },
         }
@@ -159,14 +159,14 @@ impl Own {
         let after = call.uri.query().and_then(|query| query.strip_prefix("after=")).unwrap_or_default();
         let after = decode(after).unwrap_or_else(|| after.to_owned());
         let look = move |ric: &RicHandle| ric.read(|ric| cluster::cluster(ric, ranlab_sdk::now(), &after));
-        let told = self.desk.ask(look).await?;
-        told.map(|told| json_response(&told)).ok_or_else(|| refused_drain(&cluster::NotDrained::Alone))
+        let overview = self.desk.ask(look).await?;
+        overview.map(|overview| json_response(&overview)).ok_or_else(|| refused_drain(&cluster::NotDrained::Alone))
     }
 
     /// Starts draining a cluster member.
     async fn drain(self: Arc<Self>, _: Call) -> Result<Response, Response> {
-        let asked = self.desk.ask(|ric| ric.with(cluster::drain)).await?;
-        asked.map(|()| StatusCode::ACCEPTED.into_response()).map_err(|why| refused_drain(&why))
+        let result = self.desk.ask(|ric| ric.with(cluster::drain)).await?;
+        result.map(|()| StatusCode::ACCEPTED.into_response()).map_err(|why| refused_drain(&why))
     }
 
     async fn ric_nodes(self: Arc<Self>, _: Call) -> Result<Response, Response> {
@@ -224,7 +224,7 @@ impl Own {
         stream::indications(&self.config.console.feed, &call.uri, &call.headers)
     }
 
-    /// Base stations in the form of O-RAN SC's E2 manager.
+    /// Returns the base stations in the form of O-RAN SC's E2 manager.
     async fn nodeb_states(self: Arc<Self>, _: Call) -> Result<Response, Response> {
         Ok(json_response(&console::nodes::states(&self.snapshot().await?)))
     }

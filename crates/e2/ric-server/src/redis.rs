@@ -52,11 +52,11 @@ impl RedisBus {
         let (messages, waiting) = sync_channel(WAITING_MAX);
         let missed = Arc::new(AtomicU64::new(0));
         let lost = missed.clone();
-        let told = move |taken: bool| {
+        let count = move |taken: bool| {
             lost.fetch_add(u64::from(!taken), Relaxed);
         };
         // The thread ends with the bus.
-        thread::spawn(move || publish_all(&client, Some(connection), waiting.into_iter(), told));
+        thread::spawn(move || publish_all(&client, Some(connection), waiting.into_iter(), count));
         Ok(Self { messages, missed })
     }
 
@@ -95,14 +95,14 @@ fn publish_all(
     client: &redis::Client,
     mut connection: Option<redis::Connection>,
     messages: impl Iterator<Item = (String, Bytes)>,
-    told: impl Fn(bool),
+    count: impl Fn(bool),
 ) {
     for (subject, message) in messages {
         let sent = connection
             .as_mut()
             .map(|connection| redis::cmd("PUBLISH").arg(&subject).arg(&message[..]).query::<i64>(connection));
         let taken = matches!(sent, Some(Ok(_)));
-        told(taken);
+        count(taken);
         if !taken {
             thread::sleep(RETRY);
             connection = client.get_connection_with_timeout(PATIENCE).ok();
@@ -126,9 +126,9 @@ pub fn listen(
         let mut connection = Some(connection);
         loop {
             if let Some(connection) = &mut connection {
-                let mut told = connection.as_pubsub();
-                let subscribed = subjects.iter().all(|subject| told.subscribe(subject).is_ok());
-                while subscribed && let Ok(message) = told.get_message() {
+                let mut subscriber = connection.as_pubsub();
+                let subscribed = subjects.iter().all(|subject| subscriber.subscribe(subject).is_ok());
+                while subscribed && let Ok(message) = subscriber.get_message() {
                     if !each(message.get_payload_bytes()) {
                         return;
                     }

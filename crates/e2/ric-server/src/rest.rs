@@ -56,7 +56,7 @@ pub struct RestConfig {
     pub published: Option<PublicationHandle>,
     /// KPIs exported at `/metrics`.
     pub kpis: Option<KpiExport>,
-    /// Address for RMR messages, which O-RAN SC's E2 manager calls that of the E2 termination.
+    /// Address for RMR messages; O-RAN SC's E2 manager calls it the address of the E2 termination.
     pub termination: Option<String>,
 }
 
@@ -74,7 +74,7 @@ pub fn console(ric: &RicHandle) -> ConsoleHandle {
 pub struct Resources {
     /// Name of the iApp.
     pub iapp: &'static str,
-    /// Its routes.
+    /// Routes of the iApp.
     pub document: Document,
     /// Bus whose messages are sent at `/v1/events`.
     pub events: Option<LocalBus>,
@@ -120,7 +120,7 @@ fn server(desk: ThreadBridge<RicHandle>, config: RestConfig, access: Access) -> 
     all.push((commons::DOCUMENT, Table::routed(Arc::new(config.commons.clone()))));
     all.extend(config.hosted.as_ref().map(|_| iapp(hosting::NAME, hosting::DOCUMENT)));
     all.extend(config.a1.clone().map(|policies| (a1::DOCUMENT, Table::routed(Arc::new(policies)))));
-    // The RIC's own routes come last in precedence, and its information first unless an iApp has other.
+    // The RIC's own routes have the lowest precedence. In the description, they come first, but after those of an iApp.
     let place = usize::from(config.iapp.is_some());
     let mut documents: Vec<_> = all.iter().map(|(document, _)| *document).collect();
     documents.insert(place, own::DOCUMENT);
@@ -165,7 +165,7 @@ pub(crate) async fn ask(
             let detail = format!("unknown iApp; available: {}", there.join(", "));
             Err(problem(StatusCode::NOT_FOUND, &detail))
         }
-        Answer::Late => Err(problem(StatusCode::GATEWAY_TIMEOUT, "the base station does not answer")),
+        Answer::Late => Err(problem(StatusCode::GATEWAY_TIMEOUT, "the base station did not respond in time")),
     }
 }
 
@@ -261,10 +261,10 @@ mod tests {
                 };
                 let access = config.access.clone();
                 let server = server(desk.clone(), config, access);
-                let wanted = [console::DOCUMENT, own::DOCUMENT, document].map(|all| all.routes.len());
-                assert!(server.routes().count() > wanted.iter().sum::<usize>(), "{iapp}");
-                let (breaches, asked) = breaches(&server, &text).await;
-                assert!(breaches.is_empty() && asked > 1_000, "{asked}: {breaches:?}");
+                let counts = [console::DOCUMENT, own::DOCUMENT, document].map(|all| all.routes.len());
+                assert!(server.routes().count() > counts.iter().sum::<usize>(), "{iapp}");
+                let (breaches, requests) = breaches(&server, &text).await;
+                assert!(breaches.is_empty() && requests > 1_000, "{requests}: {breaches:?}");
             }
         });
     }

@@ -70,8 +70,8 @@ pub async fn serve(ric: RicHandle, config: RmrConfig) -> io::Result<SocketAddr> 
                 tokio::time::sleep(RETRY).await;
                 continue;
             };
-            let heard = TrustedNetworks::holds(trust.as_ref(), peer.ip());
-            let Some(seat) = room.clone().try_acquire_owned().ok().filter(|_| heard) else {
+            let is_trusted = TrustedNetworks::holds(trust.as_ref(), peer.ip());
+            let Some(seat) = room.clone().try_acquire_owned().ok().filter(|_| is_trusted) else {
                 rmr.count(|counts| counts.refused += 1);
                 continue;
             };
@@ -94,13 +94,13 @@ async fn carry(rmr: Rmr, to: SocketAddr) {
         return rmr.close(to, 0);
     };
     let _ = stream.set_nodelay(true);
-    let mut heard = [0; 64];
+    let mut buffer = [0; 64];
     loop {
         let (reading, writing) = stream.split();
         let next = tokio::select! {
             next = timeout(IDLE, poll_fn(|cx| rmr.poll_next(to, cx))) => next,
             // The peer sends nothing on this connection; a read only detects its end.
-            ended = async { let mut reading = reading; reading.read(&mut heard).await } => match ended {
+            ended = async { let mut reading = reading; reading.read(&mut buffer).await } => match ended {
                 Ok(1..) => continue,
                 _ => return rmr.close(to, 0),
             },
@@ -109,7 +109,7 @@ async fn carry(rmr: Rmr, to: SocketAddr) {
         let mut writing = writing;
         let sent = timeout(PATIENCE, writing.write_all(&message)).await;
         if !matches!(sent, Ok(Ok(()))) {
-            tracing::warn!(%to, "an xApp takes no message over RMR");
+            tracing::warn!(%to, "an xApp does not read its RMR messages");
             return rmr.close(to, 1);
         }
         rmr.count(|counts| counts.sent += 1);
@@ -156,8 +156,8 @@ async fn command(ric: &RicHandle, rmr: &Rmr, peer: SocketAddr, message: Message)
     let Some(iapp) = iapp else { return };
     let path = format!("rmr/{}", encode(&message.meid));
     let party = Some(format!("rmr://{}", peer.ip().to_canonical()).into());
-    let asked = ric.northbound_for(iapp, party, Method::Post, &path, message.payload.clone());
-    let Ok(Some(reply)) = timeout(REPLY_PATIENCE, asked).await else { return };
+    let pending = ric.northbound_for(iapp, party, Method::Post, &path, message.payload.clone());
+    let Ok(Some(reply)) = timeout(REPLY_PATIENCE, pending).await else { return };
     let kind = match reply.status {
         200 => CONTROL_ACKNOWLEDGE,
         409 => CONTROL_FAILURE,

@@ -33,9 +33,9 @@ const TOGETHER: Duration = Duration::from_millis(100);
 /// Node in the SDL: member of the set, and value of the node's key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Entry {
-    /// Key of the set that contains it.
+    /// Key of the set that contains the node.
     set: &'static str,
-    /// Its second key, by identity.
+    /// Second key of the node, by identity.
     key: String,
     member: Vec<u8>,
     info: Vec<u8>,
@@ -54,7 +54,7 @@ type Shared = Arc<(Mutex<State>, Condvar)>;
 #[derive(Debug)]
 pub struct Sdl {
     names: BTreeMap<GlobalE2NodeId, String>,
-    /// RMR address of the RIC, which O-RAN SC's E2 manager calls that of the E2 termination.
+    /// RMR address of the RIC; O-RAN SC's E2 manager calls it the address of the E2 termination.
     termination: Option<String>,
     shared: Shared,
 }

@@ -22,7 +22,7 @@ const NOTIFY_PATIENCE: Duration = Duration::from_secs(2);
 /// Returns the requested stream: `node`, `sm`, `subscription` (comma-separated) are filters, `format` is
 /// `ndjson` or `sse`.
 pub(crate) fn indications(feed: &Feed, uri: &Uri, headers: &HeaderMap) -> Result<Response, Response> {
-    let (filter, framing) = asked(uri, headers).map_err(|why| problem(StatusCode::BAD_REQUEST, &why))?;
+    let (filter, framing) = parameters(uri, headers).map_err(|why| problem(StatusCode::BAD_REQUEST, &why))?;
     sse::stream(feed.listen(filter), framing, "indication")
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn refresh_periodically(ric: RicHandle, overview: Overview) {
     });
 }
 
-fn asked(uri: &Uri, headers: &HeaderMap) -> Result<(Filter, Framing), String> {
+fn parameters(uri: &Uri, headers: &HeaderMap) -> Result<(Filter, Framing), String> {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let mut framing = if accept.contains("text/event-stream") { Framing::Events } else { Framing::Ndjson };
     let mut filter = Filter::default();
@@ -66,7 +66,7 @@ fn asked(uri: &Uri, headers: &HeaderMap) -> Result<(Filter, Framing), String> {
             "format" => return Err(format!("{value:?} is not a valid format; allowed: ndjson, sse")),
             _ => {
                 return Err(format!(
-                    "{name:?} is not asked here; allowed are node, sm, subscription and format"
+                    "unknown parameter {name:?}; allowed: node, sm, subscription, format"
                 ));
             }
         }
@@ -92,7 +92,7 @@ pub(crate) fn notify(console: ConsoleHandle) {
                 match tokio::time::timeout(NOTIFY_PATIENCE, post(notification)).await {
                     Ok(Ok(())) => {}
                     Ok(Err(error)) => tracing::warn!(%to, %error, "a notification to a subscriber failed"),
-                    Err(_) => tracing::warn!(%to, "a subscriber takes no notification"),
+                    Err(_) => tracing::warn!(%to, "a subscriber did not accept a notification in time"),
                 }
             });
         }

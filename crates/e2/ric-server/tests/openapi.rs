@@ -30,7 +30,7 @@ fn stored_documents_match_the_tables() {
     }
 }
 
-/// Each addition to an operation names one, and each schema, parameter and failure is described.
+/// Each addition refers to an existing operation or parameter. Each referenced schema, parameter and failure is described.
 #[test]
 fn details_belong_to_operations() {
     let common = openapi(&[own::DOCUMENT]);
@@ -48,13 +48,13 @@ fn details_belong_to_operations() {
         let details: serde_json::Value = serde_json::from_str(document.details).unwrap();
         let whole = openapi(&[document, own::EVENTS]).to_string();
         for id in details["operations"].as_object().into_iter().flat_map(|all| all.keys()) {
-            assert!(whole.contains(&format!("\"operationId\":\"{id}\"")), "{id} is no operation");
+            assert!(whole.contains(&format!("\"operationId\":\"{id}\"")), "{id} is not an operation");
         }
         for name in details["parameters"].as_object().into_iter().flat_map(|all| all.keys()) {
             let is_used = |route: &ranlab_machine::routes::Route| {
                 route.parameters().any(|own| own == name) || route.query.contains(&name.as_str())
             };
-            assert!(document.routes.iter().any(is_used), "{name} is no parameter");
+            assert!(document.routes.iter().any(is_used), "{name} is not a parameter");
         }
         let described = openapi(&[document, own::DOCUMENT]);
         for reference in whole.split("\"$ref\":\"#/components/").skip(1) {

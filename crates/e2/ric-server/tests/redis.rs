@@ -44,7 +44,7 @@ fn patiently<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
         if let Some(done) = attempt() {
             return done;
         }
-        assert!(Instant::now() < end, "the server does not start");
+        assert!(Instant::now() < end, "the server must start in time");
         std::thread::sleep(Duration::from_millis(50));
     }
 }
@@ -53,19 +53,19 @@ fn patiently<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
 fn bus_recovers_after_a_server_restart() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let url = format!("redis://127.0.0.1:{port}");
-    assert!(RedisBus::connect(&url).is_err(), "there is no server yet");
+    assert!(RedisBus::connect(&url).is_err(), "connecting must fail without a server");
     let Some(first) = server(port) else {
         return ranlab_host::doctor::skipped("no redis-server, and REDIS_SERVER is not set");
     };
     let mut bus = patiently(|| RedisBus::connect(&url).ok());
-    let (sender, heard) = channel();
+    let (sender, received) = channel();
     listen(&url, &["ranlab.traffic"], move |message| sender.send(message.to_vec()).is_ok()).unwrap();
     // A subscriber receives only messages published after its subscription.
     let hears = |bus: &mut RedisBus, text: &'static str| {
         patiently(|| {
             bus.publish("ranlab.rlc", "another subject".into());
             bus.publish("ranlab.traffic", text.into());
-            heard.recv_timeout(Duration::from_millis(200)).ok().filter(|message| message == text.as_bytes())
+            received.recv_timeout(Duration::from_millis(200)).ok().filter(|message| message == text.as_bytes())
         });
     };
     hears(&mut bus, "{\"n\":1}");
@@ -89,7 +89,7 @@ fn reports_are_published_once_the_server_starts() {
     let Some(_server) = server(port) else {
         return ranlab_host::doctor::skipped("no redis-server, and REDIS_SERVER is not set");
     };
-    let (sender, heard) = channel();
+    let (sender, received) = channel();
     patiently(|| {
         let sender = sender.clone();
         listen(&url, &["ranlab.kpi.slice.gnb_505-01_5"], move |message| sender.send(message.to_vec()).is_ok())
@@ -97,7 +97,7 @@ fn reports_are_published_once_the_server_starts() {
     });
     let report: serde_json::Value = patiently(|| {
         lab.pass(Duration::from_millis(20));
-        serde_json::from_slice(&heard.recv_timeout(Duration::from_millis(200)).ok()?).ok()
+        serde_json::from_slice(&received.recv_timeout(Duration::from_millis(200)).ok()?).ok()
     });
     assert_eq!((&report["node"], &report["model"]), (&"gnb 505.01 5".into(), &"slice".into()));
     assert!(report["rows"].is_array(), "{report}");
@@ -109,7 +109,7 @@ fn reports_are_published_once_the_server_starts() {
 fn sdl_lists_base_stations_after_a_server_restart() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let url = format!("redis://127.0.0.1:{port}");
-    assert!(Sdl::connect(&url, None).is_err(), "there is no server yet");
+    assert!(Sdl::connect(&url, None).is_err(), "connecting must fail without a server");
     let Some(first) = server(port) else {
         return ranlab_host::doctor::skipped("no redis-server, and REDIS_SERVER is not set");
     };

@@ -28,7 +28,7 @@ use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A1-P routes, and what their description adds.
+/// A1-P routes, and the additions to their OpenAPI description.
 pub const DOCUMENT: Document =
     Document { routes: A1::ROUTES, details: include_str!("../../openapi/a1.json") };
 /// Maximum number of installed policy types.
@@ -70,11 +70,11 @@ impl PolicyType {
     }
 
     fn json(&self) -> Json {
-        let mut told = json!({ "policySchema": self.policy.json() });
+        let mut object = json!({ "policySchema": self.policy.json() });
         if let Some(status) = &self.status {
-            told["statusSchema"] = status.json().clone();
+            object["statusSchema"] = status.json().clone();
         }
-        told
+        object
     }
 }
 

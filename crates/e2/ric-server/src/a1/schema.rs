@@ -102,7 +102,7 @@ fn known(root: &Json, schema: &Json, at: &str, depth: usize) -> Result<(), Strin
             "$ref" => {
                 let target = value.as_str().and_then(|text| referred(root, text));
                 target.ok_or_else(|| {
-                    format!("{here}: {value} leads nowhere in this file (#/definitions/NAME)")
+                    format!("{here}: {value} does not refer to a schema in this file (#/definitions/NAME)")
                 })?;
             }
             name if NOTES.contains(&name) => {}
@@ -159,10 +159,10 @@ impl Check<'_> {
         let members = match schema {
             Json::Object(members) => members,
             Json::Bool(true) => return Ok(()),
-            _ => return Err(format!("{at}: nothing is allowed here")),
+            _ => return Err(format!("{at}: no value is allowed here")),
         };
-        for (name, wanted) in members {
-            self.keyword(name.as_str(), wanted, members, value, at, depth)?;
+        for (name, constraint) in members {
+            self.keyword(name.as_str(), constraint, members, value, at, depth)?;
         }
         Ok(())
     }
@@ -170,7 +170,7 @@ impl Check<'_> {
     fn keyword(
         &mut self,
         name: &str,
-        wanted: &Json,
+        constraint: &Json,
         members: &Map<String, Json>,
         value: &Json,
         at: &str,
@@ -178,41 +178,41 @@ impl Check<'_> {
     ) -> Result<(), String> {
         let refuse = |why: &str| Err(format!("{}: {why}", if at.is_empty() { "/" } else { at }));
         match (name, value) {
-            ("type", _) if !is_of(wanted, value) => refuse(&format!("{wanted} is expected")),
-            ("enum", _) if !wanted.as_array().is_some_and(|all| all.iter().any(|it| same(it, value))) => {
-                refuse(&format!("one of {wanted} is expected"))
+            ("type", _) if !is_of(constraint, value) => refuse(&format!("{constraint} is expected")),
+            ("enum", _) if !constraint.as_array().is_some_and(|all| all.iter().any(|it| same(it, value))) => {
+                refuse(&format!("one of {constraint} is expected"))
             }
-            ("const", _) if !same(wanted, value) => refuse(&format!("{wanted} is expected")),
+            ("const", _) if !same(constraint, value) => refuse(&format!("{constraint} is expected")),
             ("$ref", _) => {
                 let root = self.root;
-                match wanted.as_str().and_then(|text| referred(root, text)) {
+                match constraint.as_str().and_then(|text| referred(root, text)) {
                     Some(schema) => self.value(schema, value, at, depth + 1),
-                    None => refuse("a reference leads nowhere"),
+                    None => refuse("a reference does not refer to a schema in this file"),
                 }
             }
-            ("allOf" | "anyOf" | "oneOf", _) => self.several(name, wanted, value, at, depth),
-            ("not", _) if self.value(wanted, value, at, depth + 1).is_ok() => {
-                refuse("it has a value that `not` excludes")
+            ("allOf" | "anyOf" | "oneOf", _) => self.several(name, constraint, value, at, depth),
+            ("not", _) if self.value(constraint, value, at, depth + 1).is_ok() => {
+                refuse("the value matches the schema in `not`, which excludes it")
             }
             ("items", Json::Array(all)) => {
                 let mut each = all.iter().enumerate();
-                each.try_for_each(|(i, it)| self.value(wanted, it, &format!("{at}/{i}"), depth + 1))
+                each.try_for_each(|(i, it)| self.value(constraint, it, &format!("{at}/{i}"), depth + 1))
             }
-            (_, Json::Object(of)) => self.object(name, wanted, members, of, at, depth),
+            (_, Json::Object(of)) => self.object(name, constraint, members, of, at, depth),
             (_, Json::Array(all)) => {
                 let twice =
                     || all.iter().enumerate().any(|(i, it)| all[..i].iter().any(|other| same(it, other)));
                 match name {
-                    "uniqueItems" if wanted == &Json::Bool(true) && twice() => refuse("an item occurs twice"),
-                    _ => counted(name, "Items", wanted, all.len()).map_or(Ok(()), |why| refuse(&why)),
+                    "uniqueItems" if constraint == &Json::Bool(true) && twice() => refuse("an item occurs twice"),
+                    _ => counted(name, "Items", constraint, all.len()).map_or(Ok(()), |why| refuse(&why)),
                 }
             }
             (_, Json::String(text)) => {
-                counted(name, "Length", wanted, text.chars().count()).map_or(Ok(()), |why| refuse(&why))
+                counted(name, "Length", constraint, text.chars().count()).map_or(Ok(()), |why| refuse(&why))
             }
             (_, Json::Number(number)) => {
                 let is = number.as_f64().unwrap_or(f64::NAN);
-                let limit = wanted.as_f64().unwrap_or(f64::NAN);
+                let limit = constraint.as_f64().unwrap_or(f64::NAN);
                 let wrong = match name {
                     "minimum" => is < limit,
                     "maximum" => is > limit,
@@ -221,7 +221,7 @@ impl Check<'_> {
                     "multipleOf" => (is / limit).fract() != 0.0,
                     _ => false,
                 };
-                if wrong { refuse(&format!("{name} is {wanted}")) } else { Ok(()) }
+                if wrong { refuse(&format!("{name} is {constraint}")) } else { Ok(()) }
             }
             _ => Ok(()),
         }
@@ -230,12 +230,12 @@ impl Check<'_> {
     fn several(
         &mut self,
         name: &str,
-        wanted: &Json,
+        constraint: &Json,
         value: &Json,
         at: &str,
         depth: usize,
     ) -> Result<(), String> {
-        let all = wanted.as_array().map(Vec::as_slice).unwrap_or_default();
+        let all = constraint.as_array().map(Vec::as_slice).unwrap_or_default();
         let mut fits = 0;
         let mut why = String::new();
         for schema in all {
@@ -255,7 +255,7 @@ impl Check<'_> {
     fn object(
         &mut self,
         name: &str,
-        wanted: &Json,
+        constraint: &Json,
         members: &Map<String, Json>,
         value: &Map<String, Json>,
         at: &str,
@@ -264,12 +264,12 @@ impl Check<'_> {
         let properties = members.get("properties").and_then(Json::as_object);
         match name {
             "required" => {
-                let mut names = wanted.as_array().into_iter().flatten().filter_map(Json::as_str);
+                let mut names = constraint.as_array().into_iter().flatten().filter_map(Json::as_str);
                 let missing = names.find(|name| !value.contains_key(*name));
-                missing.map_or(Ok(()), |name| Err(format!("{at}/{name}: it is missing")))
+                missing.map_or(Ok(()), |name| Err(format!("{at}/{name}: the member is missing")))
             }
             "properties" => {
-                let known = wanted.as_object().into_iter().flatten();
+                let known = constraint.as_object().into_iter().flatten();
                 let mut there = known.filter_map(|(name, schema)| Some((name, schema, value.get(name)?)));
                 there.try_for_each(|(name, schema, it)| {
                     self.value(schema, it, &format!("{at}/{name}"), depth + 1)
@@ -278,9 +278,9 @@ impl Check<'_> {
             "additionalProperties" => {
                 let is_known = |name: &str| properties.is_some_and(|all| all.contains_key(name));
                 let mut others = value.iter().filter(|(name, _)| !is_known(name));
-                others.try_for_each(|(name, it)| self.value(wanted, it, &format!("{at}/{name}"), depth + 1))
+                others.try_for_each(|(name, it)| self.value(constraint, it, &format!("{at}/{name}"), depth + 1))
             }
-            _ => match counted(name, "Properties", wanted, value.len()) {
+            _ => match counted(name, "Properties", constraint, value.len()) {
                 Some(why) => Err(format!("{at}: {why}")),
                 None => Ok(()),
             },
@@ -289,8 +289,8 @@ impl Check<'_> {
 }
 
 /// Describes a violated minimum or maximum count.
-fn counted(name: &str, of: &str, wanted: &Json, is: usize) -> Option<String> {
-    let limit = wanted.as_u64()?;
+fn counted(name: &str, of: &str, constraint: &Json, is: usize) -> Option<String> {
+    let limit = constraint.as_u64()?;
     let wrong = match name.strip_suffix(of)? {
         "min" => (is as u64) < limit,
         "max" => is as u64 > limit,
@@ -307,7 +307,7 @@ fn same(one: &Json, other: &Json) -> bool {
     }
 }
 
-fn is_of(wanted: &Json, value: &Json) -> bool {
+fn is_of(expected: &Json, value: &Json) -> bool {
     let is = |name: &str| match name {
         "null" => value.is_null(),
         "boolean" => value.is_boolean(),
@@ -318,7 +318,7 @@ fn is_of(wanted: &Json, value: &Json) -> bool {
         "string" => value.is_string(),
         _ => false,
     };
-    match wanted {
+    match expected {
         Json::Array(any) => any.iter().filter_map(Json::as_str).any(is),
         one => one.as_str().is_some_and(is),
     }
@@ -369,8 +369,8 @@ mod tests {
             assert_eq!(check(schema.clone(), right), Ok(()), "{schema}");
             assert!(schema == json!(true) || check(schema.clone(), wrong).is_err(), "{schema}");
         }
-        let told = check(json!({"properties": {"a": {"items": {"type": "string"}}}}), json!({"a": ["x", 1]}));
-        assert_eq!(told.unwrap_err(), "/a/1: \"string\" is expected");
+        let error = check(json!({"properties": {"a": {"items": {"type": "string"}}}}), json!({"a": ["x", 1]}));
+        assert_eq!(error.unwrap_err(), "/a/1: \"string\" is expected");
     }
 
     #[test]
@@ -382,13 +382,13 @@ mod tests {
             ),
             (json!({"if": true}), "#/if: this keyword"),
             (json!({"type": "int"}), "#/type: a type or"),
-            (json!({"$ref": "http://elsewhere/x"}), "leads nowhere"),
+            (json!({"$ref": "http://elsewhere/x"}), "does not refer to a schema"),
             (json!({"minItems": -1}), "a whole number"),
             (json!({"anyOf": []}), "a list of schemas"),
             (json!([]), "an object or a boolean"),
         ] {
-            let told = Schema::new(schema).unwrap_err();
-            assert!(told.contains(words), "{told}");
+            let error = Schema::new(schema).unwrap_err();
+            assert!(error.contains(words), "{error}");
         }
         let deep = (0..40).fold(json!(true), |inner, _| json!({ "items": inner }));
         assert!(Schema::new(deep).is_err());
@@ -400,7 +400,7 @@ mod tests {
         assert!(check(round, json!(1)).is_err());
         let tree = json!({"properties": {"next": {"$ref": "#"}}, "anyOf": [{"$ref": "#/definitions/x"}, true],
             "definitions": {"x": {"anyOf": [{"$ref": "#/definitions/x"}, {"$ref": "#/definitions/x"}]}}});
-        assert!(check(tree, json!({"next": {"next": {}}})).is_err(), "more steps than are taken");
+        assert!(check(tree, json!({"next": {"next": {}}})).is_err(), "the number of steps is limited");
         let list = json!({"type": "object", "properties": {"next": {"$ref": "#"}}});
         assert_eq!(check(list, json!({"next": {"next": {}}})), Ok(()));
     }

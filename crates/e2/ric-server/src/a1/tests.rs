@@ -67,10 +67,10 @@ fn policy_create_read_update_delete() {
         (Method::Delete, at, "", 204, ""),
         (Method::Delete, at, "", 404, ""),
     ];
-    for (method, path, body, status, told) in golden {
+    for (method, path, body, status, expected) in golden {
         let answer = ask(&a1, method, path, body);
         assert_eq!(answer.0, status, "{method:?} {path} {body}: {}", answer.1);
-        assert!(told.is_empty() || same(&answer.1, told), "{method:?} {path}: {}", answer.1);
+        assert!(expected.is_empty() || same(&answer.1, expected), "{method:?} {path}: {}", answer.1);
     }
     let kept: Json = serde_json::from_str(&ask(&a1, Method::Get, "policytypes/qos_1.0.0", "").1).unwrap();
     assert_eq!(kept, serde_json::from_str::<Json>(QOS).unwrap());
@@ -79,16 +79,16 @@ fn policy_create_read_update_delete() {
 #[test]
 fn errors_name_the_cause() {
     let a1 = a1();
-    let told = |path: &str, body: &str| ask(&a1, Method::Put, path, body).1;
+    let detail = |path: &str, body: &str| ask(&a1, Method::Put, path, body).1;
     assert!(
-        told("policytypes/qos_1.0.0/policies/p", r#"{"scope":{"ueId":1},"qosObjectives":{}}"#)
+        detail("policytypes/qos_1.0.0/policies/p", r#"{"scope":{"ueId":1},"qosObjectives":{}}"#)
             .contains("/scope/ueId: ")
     );
-    assert!(told("policytypes/other/policies/p", POLICY).contains("there are: qos_1.0.0"));
-    assert!(told("policytypes/qos_1.0.0/policies/a:b", POLICY).contains("is not a valid policy identifier"));
+    assert!(detail("policytypes/other/policies/p", POLICY).contains("there are: qos_1.0.0"));
+    assert!(detail("policytypes/qos_1.0.0/policies/a:b", POLICY).contains("is not a valid policy identifier"));
     let elsewhere = "policytypes/qos_1.0.0/policies/p?notificationDestination=http://10.0.0.1/x";
-    assert!(told(elsewhere, POLICY).contains("notifications are not supported"));
-    assert_eq!(ask(&a1, Method::Get, "policytypes/qos_1.0.0/policies", "").1, "[]", "nothing was put");
+    assert!(detail(elsewhere, POLICY).contains("notifications are not supported"));
+    assert_eq!(ask(&a1, Method::Get, "policytypes/qos_1.0.0/policies", "").1, "[]", "no policy exists before the first PUT");
     let unknown = PolicyType::read(r#"{"policySchema": {"pattern": "x"}}"#).unwrap_err();
     assert!(unknown.starts_with("policySchema #/pattern: this keyword is not checked here"), "{unknown}");
 }
@@ -101,7 +101,7 @@ fn xapp_reads_policies_and_writes_status() {
     let key = "qos_1.0.0:p1";
     let found = at_once(a1.commons.store().get("a1", key)).unwrap().unwrap();
     assert_eq!(found.value, POLICY.as_bytes());
-    for (said, status) in [
+    for (written, status) in [
         (r#"{"enforceStatus":"ENFORCED"}"#, r#"{"enforceStatus":"ENFORCED"}"#),
         (
             r#"{"enforceStatus":"PERHAPS"}"#,
@@ -109,9 +109,9 @@ fn xapp_reads_policies_and_writes_status() {
         ),
         (r#"7"#, r#"{"enforceReason":"OTHER_REASON","enforceStatus":"NOT_ENFORCED"}"#),
     ] {
-        at_once(a1.commons.store().put("a1-status", key, said.into(), None)).unwrap();
+        at_once(a1.commons.store().put("a1-status", key, written.into(), None)).unwrap();
         let answer = ask(&a1, Method::Get, &format!("{at}/status"), "").1;
-        assert!(same(&answer, status), "{said}: {answer}");
+        assert!(same(&answer, status), "{written}: {answer}");
     }
     assert_eq!(ask(&a1, Method::Delete, at, "").0, 204);
     assert!(at_once(a1.commons.store().keys("a1-status")).unwrap().is_empty());

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tokio::sync::mpsc;
 
-/// Connects to one of the servers; `heard` receives disconnects and reconnects.
-pub(super) async fn connect(config: &NatsConfig, heard: EventForwarder) -> Result<Client, NatsError> {
-    let next = heard.clone();
+/// Connects to one of the servers; `forwarder` receives disconnects and reconnects.
+pub(super) async fn connect(config: &NatsConfig, forwarder: EventForwarder) -> Result<Client, NatsError> {
+    let next = forwarder.clone();
     open(config, |options| {
         options
             .reconnect_to_server_callback(move |servers, last| {
@@ -16,8 +16,8 @@ pub(super) async fn connect(config: &NatsConfig, heard: EventForwarder) -> Resul
                 async move { next }
             })
             .event_callback(move |event| {
-                let heard = heard.clone();
-                async move { heard.on_event(&event).await }
+                let forwarder = forwarder.clone();
+                async move { forwarder.on_event(&event).await }
             })
     })
     .await

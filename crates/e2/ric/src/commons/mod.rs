@@ -98,9 +98,9 @@ struct Namespace {
 }
 
 /// Checks that a key is at the expected revision.
-fn meets(found: Option<&Entry>, wanted: Option<u64>) -> Result<(), StoreError> {
+fn meets(found: Option<&Entry>, expected: Option<u64>) -> Result<(), StoreError> {
     let is = found.map_or(0, |entry| entry.revision);
-    let other = wanted.filter(|wanted| *wanted != is);
+    let other = expected.filter(|expected| *expected != is);
     other.map_or(Ok(()), |wanted| Err(StoreError::Revision { is, wanted }))
 }
 
@@ -142,11 +142,11 @@ impl LocalStore {
         namespace: &str,
         key: &str,
         value: Bytes,
-        wanted: Option<u64>,
+        expected: Option<u64>,
     ) -> Result<u64, StoreError> {
         let is_new = !self.namespaces.contains_key(namespace);
         let found = self.namespaces.get(namespace).and_then(|it| it.entries.get(key));
-        meets(found, wanted)?;
+        meets(found, expected)?;
         let (old, adds) = found.map_or((0, true), |entry| (key.len() + entry.value.len(), false));
         let (keys, bytes) = self.namespaces.get(namespace).map_or((0, 0), |it| (it.entries.len(), it.bytes));
         let bytes = bytes - old + key.len() + value.len();
@@ -162,11 +162,11 @@ impl LocalStore {
         Ok(revision)
     }
 
-    fn delete(&mut self, namespace: &str, key: &str, wanted: Option<u64>) -> Result<(), StoreError> {
+    fn delete(&mut self, namespace: &str, key: &str, expected: Option<u64>) -> Result<(), StoreError> {
         let missing = || StoreError::Missing(key.to_owned());
         let found = self.namespaces.get_mut(namespace).ok_or_else(missing)?;
         let entry = found.entries.get(key).ok_or_else(missing)?;
-        meets(Some(entry), wanted)?;
+        meets(Some(entry), expected)?;
         found.bytes -= key.len() + entry.value.len();
         found.entries.remove(key);
         if found.entries.is_empty() {

@@ -98,15 +98,15 @@ fn measurements(columns: &[String]) -> Vec<String> {
 
 /// Returns the requested slices, else the slices of an RC control that sets quotas.
 fn slices(
-    wanted: Option<&[String]>,
+    requested: Option<&[String]>,
     target: &Target,
     details: &ControlDetails,
 ) -> Result<Vec<Snssai>, Fault> {
-    if let Some(names) = wanted {
+    if let Some(names) = requested {
         if names.len() > SLICES_MAX {
             return Err(Fault::new(422, format!("{} slices; at most {SLICES_MAX} are allowed", names.len())));
         }
-        let parse = |name: &String| name.parse().map_err(|fault: _| Fault::new(422, said(fault)));
+        let parse = |name: &String| name.parse().map_err(|fault: _| Fault::new(422, slice_error(fault)));
         return names.iter().map(parse).collect();
     }
     if target.model.is_none_or(|model| model.oid() != rc::OID) {
@@ -122,7 +122,7 @@ fn slices(
     })
 }
 
-fn said(fault: ranlab_e2_codec::e2sm::common::NotAnSnssai) -> String {
+fn slice_error(fault: ranlab_e2_codec::e2sm::common::NotAnSnssai) -> String {
     fault.to_string()
 }
 
@@ -162,10 +162,10 @@ impl Console {
         target: Target,
         node: &str,
         details: ControlDetails,
-        wanted: EffectBody,
+        body: EffectBody,
     ) -> Result<(), Fault> {
-        let slices = slices(wanted.slices.as_deref(), &target, &details)?;
-        let EffectBody { sm, columns, periods, period_ms, .. } = wanted;
+        let slices = slices(body.slices.as_deref(), &target, &details)?;
+        let EffectBody { sm, columns, periods, period_ms, .. } = body;
         let period_ms = period_ms.unwrap_or(PERIOD_MS);
         let period = Duration::from_millis(period_ms.into());
         if periods == 0 || period.saturating_mul(periods.saturating_mul(2).saturating_add(2)) > TIME_MAX {
@@ -200,13 +200,13 @@ impl Console {
             let selection = Selection { style, measurements, slice: Some(*slice), ..Selection::default() };
             // Without a report by slice, the slices of the node's UEs stay unknown.
             let Ok(action) = kpm_report(&watched, &selection, &definition, period) else { continue };
-            let wanted =
+            let request =
                 RicSubscriptionDetails { event_trigger: event_trigger.clone(), actions: vec![action] };
-            let subscription = self.open(watched, wanted, SubscriptionOwner::Effect(id), call.out)?;
+            let subscription = self.open(watched, request, SubscriptionOwner::Effect(id), call.out)?;
             members.insert(subscription, slice.to_string());
         }
-        let wanted = RicSubscriptionDetails { event_trigger, actions: vec![action] };
-        let subscription = self.open(watched, wanted, SubscriptionOwner::Effect(id), call.out)?;
+        let request = RicSubscriptionDetails { event_trigger, actions: vec![action] };
+        let subscription = self.open(watched, request, SubscriptionOwner::Effect(id), call.out)?;
         let effect = Effect {
             token: call.request.token,
             party: call.request.party.clone(),

@@ -263,7 +263,7 @@ impl IApp for Console {
                 self.on_indication(now, subscription, &indication, out);
             }
             IAppInput::ControlDone { request, outcome } => match self.rmr_controls.remove(&request) {
-                Some(asked) => out.reply(asked.answered(outcome)),
+                Some(control) => out.reply(control.answered(outcome)),
                 None => self.controlled(request, outcome, out),
             },
             IAppInput::Timer(lease::TIMER) => self.end_leases(now, out),

@@ -263,7 +263,7 @@ impl OverviewState {
                 shown.rate.filter(|rate| *rate > 0.0).map_or(now, |rate| rate + (now - rate) * NEW_RATE),
             );
         }
-        let told = NodeSummary {
+        let summary = NodeSummary {
             state: state(load),
             rate: rounded(shown.rate.unwrap_or(0.0)),
             subscriptions: load.subscriptions,
@@ -271,9 +271,9 @@ impl OverviewState {
             queued: load.queued_bytes,
             delay_us: self.delays.get(&load.info.id).copied(),
         };
-        if shown.told.as_ref().is_none_or(|before| is_news(before, &told)) {
-            page.set.push(row(shown.key, &told));
-            shown.told = Some(told);
+        if shown.told.as_ref().is_none_or(|before| is_news(before, &summary)) {
+            page.set.push(row(shown.key, &summary));
+            shown.told = Some(summary);
         }
     }
 

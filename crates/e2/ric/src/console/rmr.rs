@@ -171,10 +171,10 @@ impl Console {
     /// Sends a control. The request body is the whole PDU; the response body is the node's PDU with the
     /// client's request id.
     pub(super) fn rmr_control(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
-        let asked = call.request;
+        let control = call.request;
         let wrong = |error: String| Fault::new(400, error);
         let (node, version) = self.node(call.parameters.text("meid")).map(|node| (node.id, node.version))?;
-        let decoded = decode(&asked.body, version).map_err(|error| wrong(error.to_string()))?;
+        let decoded = decode(&control.body, version).map_err(|error| wrong(error.to_string()))?;
         let E2ap::RicControlRequest(request) = decoded.message else {
             return Err(wrong(format!("a RICcontrolRequest is expected, not {}", decoded.message.name())));
         };
@@ -184,11 +184,11 @@ impl Console {
             message: request.message.clone(),
             ack_request: request.ack_request,
         };
-        let token = asked.token;
+        let token = control.token;
         let function = request.function_id;
-        let party = asked.party.clone();
-        let asked = RmrControl { token, request, version };
-        let refuse = |cause| reply_octets(token, 409, asked.failure(cause, None));
+        let party = control.party.clone();
+        let control = RmrControl { token, request, version };
+        let refuse = |cause| reply_octets(token, 409, control.failure(cause, None));
         let info = self.nodes.get(&node);
         if info.and_then(|info| info.function(function)).is_none() {
             let cause = Cause::RicRequest(CauseRicRequest::RanFunctionIdInvalid);
@@ -197,7 +197,7 @@ impl Console {
             call.out.reply(refuse(Cause::RicRequest(CauseRicRequest::SystemNotReady)));
         } else {
             let handle = call.out.control_for(party, node, function, details);
-            self.rmr_controls.insert(handle, asked);
+            self.rmr_controls.insert(handle, control);
         }
         Ok(Completion::Later)
     }
