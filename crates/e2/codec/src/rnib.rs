@@ -113,7 +113,7 @@ pub enum InterfaceType {
     X2 = 7,
 }
 
-/// Defines an R-NIB message whose fields are an identity's parts, with the tags of its file.
+/// Defines an R-NIB message with the parts of an identity. The tags are those of the protobuf file.
 macro_rules! identity {
     ($($(#[$doc:meta])* $name:ident { $plmn:tt, $id:tt, $kind:tt $of:tt })*) => {$(
         $(#[$doc])*

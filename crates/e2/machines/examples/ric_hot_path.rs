@@ -112,7 +112,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns a clock in seconds since its creation. The machine has no clock; its measurement needs one.
+/// Returns a clock in seconds since its creation. The machine has no clock, but the measurement needs one.
 #[allow(clippy::disallowed_methods)]
 fn clock() -> impl Fn() -> f64 {
     let start = std::time::Instant::now();

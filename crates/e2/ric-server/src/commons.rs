@@ -1,5 +1,5 @@
 //! HTTP interface of the shared store: `/v1/kv/NAMESPACE/KEY` and `/v1/topics/NAMESPACE/TOPIC`.
-#![allow(clippy::result_large_err, reason = "one refusal a request")]
+#![allow(clippy::result_large_err, reason = "at most one refusal per request")]
 
 use crate::events::{LocalBus, events};
 use crate::hosted::HostedXapp;
@@ -24,8 +24,8 @@ pub const DOCUMENT: Document =
     Document { routes: SharedData::ROUTES, details: include_str!("../openapi/commons.json") };
 /// Maximum number of topics with listeners, and of listeners per topic; further listeners are refused.
 ///
-/// Each hosted xApp may hold up to [`XAPP_LISTENS_MAX`](crate::hosted::XAPP_LISTENS_MAX) of them, and the
-/// operator as many.
+/// 64 hosted xApps with [`XAPP_LISTENS_MAX`](crate::hosted::XAPP_LISTENS_MAX) listeners each use at most half of this number. The other
+/// half is left to the operator.
 const TOPICS_MAX: usize = 1_024;
 
 /// Message counters of the shared store.

@@ -1,5 +1,5 @@
 //! Bus within the process, and its messages as server-sent events.
-#![allow(clippy::result_large_err, reason = "one refusal a request")]
+#![allow(clippy::result_large_err, reason = "at most one refusal per request")]
 
 use axum::body::{Body, Bytes};
 use axum::http::{StatusCode, header};
@@ -44,7 +44,7 @@ impl LocalBus {
         ranlab_machine::lock(&self.0).senders.iter().filter(|sender| !sender.0.is_closed()).count()
     }
 
-    /// Adds one of at most `most` listeners, which holds `kept` while it listens.
+    /// Adds a listener, unless there are already `most` listeners. The listener keeps `kept` until it is dropped.
     fn listen<K>(&self, most: usize, kept: K) -> Option<Listener<K>> {
         let mut listeners = ranlab_machine::lock(&self.0);
         listeners.senders.retain(|sender| !sender.0.is_closed());
@@ -102,7 +102,8 @@ impl<K: Unpin> futures_core::Stream for Listener<K> {
     }
 }
 
-/// Returns the events of a bus from now on, to one of at most `most` listeners, which holds `kept` meanwhile.
+/// Returns the future events of a bus as a response, or status 503 if there are already `most` listeners. The response keeps `kept` until
+/// it ends.
 pub(crate) fn events<K: Unpin + Send + 'static>(
     bus: &LocalBus,
     most: usize,

@@ -1,6 +1,6 @@
 //! HTTP access of hosted xApps: each has its own token and socket, a short list of allowed paths, and a rate
 //! limit.
-#![allow(clippy::result_large_err, reason = "one refusal a request")]
+#![allow(clippy::result_large_err, reason = "at most one refusal per request")]
 
 use axum::extract::Request;
 use axum::http::{HeaderMap, StatusCode};

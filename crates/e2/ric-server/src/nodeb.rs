@@ -147,7 +147,7 @@ fn component(item: &ComponentConfigItem) -> rnib::ComponentConfig {
     }
 }
 
-/// The types are those that the E2 manager writes: an ng-eNB has the type of the eNB.
+/// Converts a node to the types that the E2 manager writes. An ng-eNB has the type of an eNB.
 fn xn_node(node: &GlobalNgRanNodeId) -> rnib::XnNode {
     let network = |plmn: Plmn| hex(&plmn.0);
     match node {

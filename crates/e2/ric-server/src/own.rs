@@ -1,5 +1,5 @@
 //! Routes of the RIC itself: probes, the page, metrics, nodes, streams, the cluster, and access to any iApp.
-#![allow(clippy::result_large_err, reason = "one refusal a request")]
+#![allow(clippy::result_large_err, reason = "at most one refusal per request")]
 
 use crate::events::{LocalBus, events};
 use crate::hosted::HostedXapp;
@@ -144,7 +144,7 @@ impl Own {
             text.push_str(&metrics::hosted(&hosted.desk.statuses()));
         }
         if let Some(kpis) = self.config.kpis.clone() {
-            // Thousands of series take milliseconds, in which the RIC's thread has to serve its links.
+            // Writing thousands of series takes milliseconds. It runs on another thread, so that the RIC's thread can serve its links.
             let kpis = tokio::task::spawn_blocking(move || kpis.text(ranlab_sdk::now())).await;
             let failed = |_| problem(StatusCode::INTERNAL_SERVER_ERROR, "the KPIs could not be written");
             text.push_str(&kpis.map_err(failed)?);

@@ -3,7 +3,7 @@
 //!
 //! A request names this server in `Host`, carries the token if there is one, and declares a JSON body, which an HTML form
 //! cannot do.
-#![allow(clippy::result_large_err, reason = "one refusal a request")]
+#![allow(clippy::result_large_err, reason = "at most one refusal per request")]
 
 use crate::a1::{self, A1};
 use crate::commons::{self, SharedData};

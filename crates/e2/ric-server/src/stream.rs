@@ -1,5 +1,5 @@
 //! HTTP streams of the console's indications, and its notifications to O-RAN SC subscribers.
-#![allow(clippy::result_large_err, reason = "one refusal a request")]
+#![allow(clippy::result_large_err, reason = "at most one refusal per request")]
 
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::Response;

@@ -1,4 +1,4 @@
-//! The OpenAPI documents in the documentation are those of the route tables.
+//! Checks that the stored OpenAPI documents match the route tables.
 use ranlab_http::openapi::{lines, openapi};
 use ranlab_machine::routes::Document;
 use ranlab_ric::{association, console, hosting, slicing, traffic, virt};

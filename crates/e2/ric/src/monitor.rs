@@ -77,7 +77,7 @@ impl NodeStats {
         self.reports.iter().flat_map(|(_, table)| table.rows()).filter_map(|(key, _)| key.ue()).collect()
     }
 
-    /// Returns the rows of a UE in a model's report: of the UE itself, its bearers or its tunnels.
+    /// Returns the rows of a UE in a model's report: rows of the UE itself, of its bearers or of its tunnels.
     pub fn rows(&self, model: &dyn Model, ue: u32) -> impl Iterator<Item = (RowKey, &[Value])> {
         let of_model = self.reports.iter().filter(move |(stats, _)| stats.model.oid() == model.oid());
         of_model.flat_map(|(_, table)| table.rows()).filter(move |(key, _)| key.ue() == Some(ue))

@@ -394,8 +394,8 @@ impl XappPolicy for XappRules {
         }
     }
 
-    /// Hosted xApps get the permissions of their rule. RMR clients get those of the first matching rule, like
-    /// E42 xApps. All other requesters are the operator, unless a rule names them.
+    /// Hosted xApps get the permissions of their rule. RMR clients, like E42 xApps, get the permissions of the first matching rule. All
+    /// other requesters are the operator, unless a rule names them.
     fn party(&self, who: &str) -> Result<XappGrant, Cause> {
         if let Some(name) = who.strip_prefix("xapp://") {
             return self.hosted.get(name).map_or(Err(REFUSED), |(_, rule)| self.granted(*rule));

@@ -180,7 +180,7 @@ fn every_model_reports_only_the_operators_ues() {
             "{told:?}"
         );
         assert_eq!(spy.connected(&mut lab), own.map(u64::from));
-        // Slices are the operator's own: the one that represents its whole share has id 0.
+        // The slice that represents the operator's whole share has id 0.
         let slices = spy.heard.snapshot().into_iter().flat_map(|node| node.reports);
         let keys = slices.filter(|(stats, _)| stats.model.name() == "slice");
         let keys: Vec<_> =

@@ -436,7 +436,7 @@ fn is_criticality(octet: u8) -> bool {
     octet & 0x3f == 0 && octet != 0xc0
 }
 
-/// Returns the contents after an unfragmented length, and the rest.
+/// Returns the contents after an unfragmented length, and the remaining bytes.
 #[inline]
 fn take_contents(octets: &[u8]) -> Option<(&[u8], &[u8])> {
     let (len, rest) = match octets {
@@ -447,7 +447,7 @@ fn take_contents(octets: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(len)
 }
 
-/// Returns the contents of an open type that only contains an OCTET STRING, and the rest.
+/// Returns the contents of an open type that contains only an OCTET STRING, and the remaining bytes.
 #[inline]
 fn take_open_string(octets: &[u8]) -> Option<(&[u8], &[u8])> {
     let (value, rest) = take_contents(octets)?;

@@ -168,7 +168,7 @@ impl Keys {
     }
 }
 
-/// Returns a length below one fragment unit, and the rest.
+/// Returns a length below one fragment unit, and the remaining bytes.
 fn take_length(octets: &[u8]) -> Option<(usize, &[u8])> {
     match octets {
         [n @ 0..0x80, rest @ ..] => Some((usize::from(*n), rest)),

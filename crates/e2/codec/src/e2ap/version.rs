@@ -30,7 +30,7 @@ impl Version {
 
     /// Detects the version of a peer from its E2 setup request: since v2.03 it starts with the TransactionID (IE 49).
     ///
-    /// v3.01 cannot be distinguished from v2.03 here. It is returned as v2.03, whose messages it extends.
+    /// A setup request of v3.01 cannot be distinguished from one of v2.03. Such a peer is reported as v2.03, which v3.01 extends.
     pub fn of_setup(pdu: &[u8]) -> Option<Self> {
         let ([0x00, 0x01, _, 0..0x80, body @ ..]
         | [0x00, 0x01, _, 0x80..=0xbf, _, body @ ..]

@@ -1,7 +1,7 @@
 //! Operations of service models that only test equipment needs: dissection, other encodings, random indications.
 //!
-//! [`INSPECTED`](super::INSPECTED) lists them, separately from [`MODELS`](super::MODELS). A program that uses only the latter, such as a RIC, then does
-//! not contain their code.
+//! [`INSPECTED`](super::INSPECTED) lists them, separately from [`MODELS`](super::MODELS). A program that uses only
+//! [`MODELS`](super::MODELS), such as a RIC, then does not contain their code.
 
 use std::fmt;
 

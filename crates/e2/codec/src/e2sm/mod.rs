@@ -1,12 +1,11 @@
 //! E2 service models: contents of a RAN function's octet strings.
 //!
-//! A model is a type that implements [`ServiceModel`] in its own folder, and a line in the list of [`MODELS`]. A program
-//! adds the models of other crates by [`extend`]. Code that works with any model (functions of agents, monitors,
-//! `--sm`, scenario keys, recorders) uses [`models`] and [`Model`]. Code for a specific model uses its types. In each folder, `mod.rs` has the meaning (types, units, identity) and,
-//! for each field, its position in the packed struct of FlexRIC and OpenAirInterface, if there is one; `per.rs` has
-//! the aligned-PER encoding. Each further [`Encoding`] has its own file. [`plain`] has the common part of the
-//! packed-struct encodings (framing, errors, event trigger), [`per`] that of the PER encodings, and [`list`] that of
-//! the statistics models.
+//! A model is a type that implements [`ServiceModel`] in its own folder, and a line in the list of [`MODELS`]. A program adds the models of
+//! other crates by [`extend`]. Code that works with any model (functions of agents, monitors, `--sm`, scenario keys, recorders) uses
+//! [`models`] and [`Model`]. Code for a specific model uses its types. In each folder, `mod.rs` has the meaning (types, units, identity)
+//! and, for each field, its position in the packed struct of FlexRIC and OpenAirInterface, if there is one; `per.rs` has the aligned-PER
+//! encoding. Each further [`Encoding`] has its own file. [`plain`] is the common part of the packed-struct encodings (framing, errors,
+//! event trigger). [`per`] is the common part of the PER encodings, and [`list`] of the statistics models.
 //!
 //! The models of O-RAN ([`kpm`]) share the identities of cells and UEs ([`common`]) and have further files, one for
 //! each octet string.

@@ -147,8 +147,8 @@ pub trait Octets: Sized {
     /// Decodes a value that must consume all bytes. Octet strings in it share the memory of `octets`.
     fn decode_as(encoding: Encoding, octets: &Bytes) -> Result<Self, SmError>;
 
-    /// Decodes like [`decode_as`](Self::decode_as), for a node that uses this ASN.1 text. `text` changes if the bytes
-    /// are only valid in the other one.
+    /// Decodes like [`decode_as`](Self::decode_as), for a node that uses this ASN.1 text. `text` changes if the bytes are only valid in
+    /// another text.
     fn decode_in(encoding: Encoding, octets: &Bytes, text: &mut Text) -> Result<Self, SmError> {
         let _ = text;
         Self::decode_as(encoding, octets)

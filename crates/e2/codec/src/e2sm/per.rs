@@ -114,7 +114,7 @@ pub fn decode_in<T: Per>(octets: &Bytes, text: &mut Text) -> Result<T, DecodeErr
     learn(text, |text| whole(reader_of(octets.clone(), text)))
 }
 
-/// Calls `read` with the text `text`, then with the others; the error is that of the standard text.
+/// Calls `read` with the text `text`, then with the other texts until one succeeds. If all fail, returns the error of the standard text.
 pub(super) fn learn<T>(
     text: &mut Text,
     read: impl Fn(Text) -> Result<T, DecodeError>,

@@ -1,4 +1,4 @@
-//! The service models that a program knows: those of this crate, and those that it adds.
+//! Registry of the service models of a program: the models of this crate, and the models that the program adds.
 use std::sync::OnceLock;
 
 use super::{INSPECTED, Inspect, MODELS, Model};

@@ -20,9 +20,9 @@ pub(crate) fn sample<E: PlainElement>(seed: u64) -> (Vec<E>, i64) {
     (elements, SAMPLE_EPOCH_US + after_us as i64)
 }
 
-/// Defines a statistics model in FlexRIC's format. First its identity: name, OID, function id, definition, revision,
-/// whether it is offered by default, type of its control's parts. Then its indication, the borrowed view of it, and
-/// the list.
+/// Defines a statistics model in FlexRIC's format. The arguments start with its identity: name, OID, function id, definition, revision,
+/// whether it is offered by default, and the type of its control's header and message. Then follow the indication, the borrowed view of it,
+/// and the list.
 macro_rules! statistics_model {
     (
         $(#[$meta:meta])*

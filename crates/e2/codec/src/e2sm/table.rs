@@ -13,9 +13,9 @@ pub struct Column {
     pub name: Cow<'static, str>,
     /// Unit, for example `B`, `dB`, `us`; empty for counts, ratios and names.
     pub unit: &'static str,
-    /// Kind of its values.
+    /// Kind of the column's values.
     pub kind: Kind,
-    /// Data type of its values.
+    /// Data type of the column's values.
     pub of: Type,
     /// Whether a narrow table shows it.
     pub headline: bool,

@@ -1,4 +1,4 @@
-//! Codec of E42: tables like those of E2AP, with identifiers that depend on the numbering.
+//! Codec of E42. Its message tables have the form of E2AP's tables, with identifiers that depend on the numbering.
 use super::*;
 use crate::e2ap::{
     self, ComponentAdditionItems, Criticality, Decoded, FunctionList, IeSpec, Presence, RanFunctionIdCodec,

@@ -86,7 +86,7 @@ fn hot(b: &mut Builder, pdu: &[u8], version: Version) -> Option<UnionOffset<e2::
     Some(e2::Message::create_control(b, table))
 }
 
-/// Converts the other messages that have a table, if it has all of their elements.
+/// Converts a message of any other type that has a table, if the table has all of the message's elements.
 fn cold(b: &mut Builder, pdu: &Bytes, version: Version) -> Option<UnionOffset<e2::Message>> {
     let decoded = decode(pdu, version).ok()?;
     if !decoded.deviations.is_empty() || !decoded.diagnostics.is_empty() {

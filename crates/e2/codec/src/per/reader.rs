@@ -54,8 +54,8 @@ pub trait Source: Sized {
     fn string(&mut self, low: u64, high: u64, extensible: bool) -> Result<String>;
     /// Reads the contents of a REAL.
     fn real(&mut self) -> Result<f64>;
-    /// Reads the number of list elements that follow, and whether another such length follows those (a fragmented
-    /// list). The elements count towards the limits.
+    /// Reads the number of list elements that follow. Also returns whether a further length follows these elements (a fragmented list). The
+    /// elements count towards the limits.
     fn list_len(&mut self, low: u64, high: u64) -> Result<(usize, bool)>;
     /// Reads an open type: `contents` reads from its bytes only.
     fn open<T>(&mut self, contents: impl FnOnce(&mut Self) -> Result<T>) -> Result<T>;
@@ -71,7 +71,7 @@ pub trait Source: Sized {
     ) -> Result<T> {
         read(self)
     }
-    /// Whether a condition of KPM is the CHOICE alone, as in KPM 2.00 ([`Reader::with_bare_conditions`]).
+    /// Whether a KPM condition is only the CHOICE, without a SEQUENCE around it, as in KPM 2.00 ([`Reader::with_bare_conditions`]).
     fn has_bare_conditions(&self) -> bool {
         false
     }
@@ -85,8 +85,7 @@ pub trait Source: Sized {
     fn is_deep(&self) -> bool {
         false
     }
-    /// Reads the extension additions of a SEQUENCE: calls `each` for every one present among the first `known`, and
-    /// skips the rest.
+    /// Reads the extension additions of a SEQUENCE: calls `each` for every one present among the first `known`, and skips all others.
     fn additions(&mut self, known: usize, each: impl FnMut(usize, &mut Self) -> Result) -> Result;
     /// Starts a SEQUENCE: reads its extension bit. [`presence`](Self::presence) must follow for each optional
     /// component, in their order; then [`component`](Self::component) and the value for each component; then the
@@ -190,7 +189,7 @@ pub struct Reader {
     version: Version,
     /// Whether extension additions are part of the root.
     merged: bool,
-    /// Whether a condition of KPM is the CHOICE alone.
+    /// Whether a KPM condition is only the CHOICE, without a SEQUENCE around it.
     bare: bool,
     limits: Limits,
     depth_left: usize,

@@ -36,7 +36,7 @@ impl Writer {
         Self { bare: true, ..self }
     }
 
-    /// Whether a condition of KPM is the CHOICE alone.
+    /// Whether a KPM condition is only the CHOICE, without a SEQUENCE around it.
     pub fn has_bare_conditions(&self) -> bool {
         self.bare
     }

@@ -207,7 +207,7 @@ impl Core {
         }
     }
 
-    /// Returns the transaction id for a new request, encoded as in the version of the link.
+    /// Returns the transaction id for a new request, and the field with this id; v1.01 has no such field.
     pub(super) fn transaction_of(link: &mut Link) -> (u8, Option<u16>) {
         let transaction = link.next_transaction();
         (transaction, (link.version != Version::V1_01).then_some(u16::from(transaction)))

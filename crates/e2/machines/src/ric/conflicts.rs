@@ -1,5 +1,5 @@
-//! Conflicts between controls that set the same parameter. The first controller keeps the parameter for a time,
-//! unless the other one has a higher priority.
+//! Conflicts between controls that set the same parameter. The first controller keeps the parameter for a time, unless a controller with a
+//! higher priority takes it.
 //!
 //! The [policy](super::XappPolicy::targets) names the parameters that a control sets: `KIND NAME`, or `KIND *` for
 //! all of a kind. Names are compared within a base station, across its nodes and service models. All controls are

@@ -1,4 +1,4 @@
-//! Global procedures other than the setup: those of the node, and those of the RIC with their timeouts and retries.
+//! Global procedures other than the setup. Procedures started by the RIC have timeouts and retries.
 use super::messages::{ack_item, ack_update, cause_in, transaction_in};
 use super::nodes::accepted;
 use super::procedure_queue::NodeProcedure;

@@ -1,6 +1,5 @@
-//! Nodes that other RICs serve. This RIC is an E42 client of the other one. Each of the other RIC's nodes is a
-//! virtual connection here, without a socket. iApps and xApps use such a node like any other. Its indications come
-//! directly from the RIC that serves it.
+//! Nodes that other RICs serve. This RIC is an E42 client of each other RIC. Each node of another RIC is a virtual connection here, without
+//! a socket. iApps and xApps use such a node like any other. Its indications come directly from the RIC that serves it.
 use super::directory::RicSeen;
 use super::messages;
 use super::{ConnId, ListenerProtocol, NodeLoss, Ric, RicInput, RicOutput, Role};

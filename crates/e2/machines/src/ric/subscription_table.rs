@@ -17,7 +17,7 @@ pub(super) struct Sink {
     pub(super) owner: Owner,
     /// Request id of the owner.
     pub(super) request_id: RicRequestId,
-    /// Encoded request id, which replaces that of forwarded indications.
+    /// Encoded request id of the owner. It replaces the request id in forwarded indications.
     pub(super) patch: [u8; 4],
     pub(super) flow: FlowId,
     /// Whether the owner has received its response.

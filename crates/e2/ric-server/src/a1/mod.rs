@@ -8,7 +8,7 @@
 //! | policy status, as a PolicyStatusObject | the value `a1-status/TYPE:POLICY`, written by an xApp |
 //!
 //! The rule of a hosted xApp therefore contains `reads = ["a1"]` and `writes = ["a1-status"]`.
-#![allow(clippy::result_large_err, reason = "one refusal a request")]
+#![allow(clippy::result_large_err, reason = "at most one refusal per request")]
 
 mod schema;
 

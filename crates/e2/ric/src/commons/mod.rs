@@ -1,8 +1,7 @@
 //! Shared store of xApps: values under keys and messages under topics, in one namespace per xApp.
 //!
-//! An xApp reads and writes the namespace with its name and those granted by its rule; the operator has
-//! access to all. [`Store`] holds the values, either in this process ([`LocalStore`]) or on a message bus
-//! that several RICs share.
+//! An xApp has access to the namespace with its name and to the namespaces that its rule grants. The operator has access to all namespaces.
+//! [`Store`] holds the values, either in this process ([`LocalStore`]) or on a message bus that several RICs share.
 use crate::lock;
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};

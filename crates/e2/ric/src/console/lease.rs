@@ -29,8 +29,7 @@ pub(super) fn until(now: Time, lease_s: u32) -> Result<Time, Fault> {
 }
 
 impl Console {
-    /// Renews the leases of subscriptions; the response lists those without a lease and those that do not
-    /// exist.
+    /// Renews the leases of subscriptions; the response lists subscriptions without a lease and unknown subscriptions.
     pub(super) fn renew_leases(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
         let Renewal { subscriptions, lease_s } = call.body()?;
         let until = until(call.now, lease_s)?;

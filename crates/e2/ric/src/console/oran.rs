@@ -1,6 +1,5 @@
-//! Subscriptions in the form of O-RAN SC's subscription manager: several per request, bytes as arrays of
-//! numbers, and one notification per outcome. Member names are accepted in two spellings: that of the
-//! manager's API, and that of `ricxappframe`.
+//! Subscriptions in the form of O-RAN SC's subscription manager: several per request, bytes as arrays of numbers, and one notification per
+//! outcome. Member names are accepted in the spelling of the manager's API and in the spelling of `ricxappframe`.
 use super::Console;
 use super::subscriptions::{ActionKind, SubscriptionOwner};
 use crate::northbound::{Call, Completion, Fault, given};

@@ -494,7 +494,7 @@ mod tests {
                         ProcessAction::Ask | ProcessAction::Kill => assert!(alive, "seed {seed} step {step}"),
                     }
                 }
-                // 3 % of the events are orders; the others are process events.
+                // 3 % of the steps are orders; all other steps are process events.
                 match below(100) {
                     0 => {
                         s.order(at(now), "mon", ProcessRequest::Stop).unwrap();

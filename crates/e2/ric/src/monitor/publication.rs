@@ -143,7 +143,7 @@ impl Publication {
     pub(super) fn offer(&self, report: QueuedReport) {
         let bytes = report.bytes();
         let room = self.counts.waiting.load(Relaxed).saturating_add(bytes) <= BYTES_MAX;
-        // Counted before the receiver can take it out.
+        // The bytes are counted before the receiver can take the report.
         self.counts.waiting.fetch_add(bytes, Relaxed);
         if !room || self.reports.try_send(report).is_err() {
             self.counts.waiting.fetch_sub(bytes, Relaxed);

@@ -1,7 +1,7 @@
 //! Slicing controller (FlexRIC §6.1.2): slices by REST and by policy, for any radio access technology.
 //!
 //! Inputs are RRC events (UEs) and SLICE reports (slices); outputs are SLICE controls. The controller stores only the policy and the UEs
-//! that a REST request associated with a slice, and hands these over between RICs. All other state is what base stations report.
+//! that a REST request associated with a slice, and hands these over between RICs. All other state comes from reports of base stations.
 //!
 //! | resource | GET | PUT | DELETE |
 //! |---|---|---|---|

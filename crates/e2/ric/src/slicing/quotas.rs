@@ -133,7 +133,7 @@ impl Other {
         }
     }
 
-    /// Returns the control that sets quotas, and the one that is sent instead after a refusal.
+    /// Returns the control that sets quotas, and the control that is sent instead after a refusal.
     fn controls(
         &self,
         id: &GlobalE2NodeId,

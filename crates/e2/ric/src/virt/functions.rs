@@ -54,7 +54,7 @@ pub(super) fn all(desk: &TenantBroker, face: TenantNodeId) -> Vec<(Box<dyn RanFu
     ]
 }
 
-/// Appends those records of a statistics message whose UE satisfies the predicate.
+/// Appends the records of a statistics message whose UE satisfies the predicate.
 type Keep = fn(&[u8], &dyn Fn(u32) -> bool, &mut Vec<u8>);
 
 fn keep<E: PlainElement>(message: &[u8], its: &dyn Fn(u32) -> bool, rnti: fn(&E) -> u32, out: &mut Vec<u8>) {

@@ -1,5 +1,4 @@
-//! Share of an operator, and the mapping of its slices to those of the base station (FlexRIC §6.2, appendix
-//! B).
+//! Share of an operator, and the mapping of its slices to the base station's slices (FlexRIC §6.2, appendix B).
 use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
 use ranlab_e2_codec::e2sm::slice::{
     RateReservation, Slice, SliceAlgorithm, SliceAllocation, SliceParameters, SliceSet, UeAllocation,
@@ -82,9 +81,8 @@ impl TenantShare {
 
     /// Maps a slice configuration to the base station's carrier.
     ///
-    /// A capacity is scaled by the operator's share. A rate stays, and its reference rate is divided by the
-    /// share. No configuration can therefore reserve more than the share. Rounding costs at most one part per
-    /// million per slice.
+    /// A capacity is scaled by the operator's share. A rate is unchanged, and its reference rate is divided by the share. No configuration
+    /// can therefore reserve more than the share. Rounding costs at most one part per million per slice.
     ///
     /// With `sharing`, the unreserved rest is added to the operator's slices that have a capacity. Without
     /// such a slice, the rest is reserved by a slice without UEs, [`whole`](Self::whole). The rest thus never

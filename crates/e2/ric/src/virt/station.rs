@@ -143,8 +143,7 @@ pub(super) struct SharedBaseStation {
     /// View of each operator.
     pub(super) views: Vec<TenantView>,
     under_way: Option<UnderWay>,
-    /// Operator whose controls come first, in rotation, so that one with many controls does not delay the
-    /// others.
+    /// Index of the operator whose controls are sent first. It rotates, so that an operator with many controls does not delay the others.
     turn: usize,
     /// Last refusal of a correction; retried later.
     pub(super) refused: Option<String>,

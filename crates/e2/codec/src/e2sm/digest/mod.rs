@@ -1,9 +1,9 @@
 //! DIGEST: the few numbers per UE that a scheduler of slices or of traffic needs. It is a statistics model of ranlab. One element has 64
-//! bytes. MAC and RLC together have 328 for a UE with one bearer. No other implementation knows the model, so it must be selected
+//! bytes. MAC and RLC together have 328 bytes for a UE with one bearer. No other implementation knows the model, so it must be selected
 //! explicitly.
 //!
 //! It has the format of FlexRIC's models: event trigger, indication header and list of elements as in
-//! [`plain`](super::plain), with a [`UeDigest`] each. "Aggregated" counters start with the UE.
+//! [`plain`](super::plain), with a [`UeDigest`] each. "Aggregated" counters are zero when the UE attaches.
 
 use std::convert::Infallible;
 

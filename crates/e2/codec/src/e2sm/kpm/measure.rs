@@ -21,7 +21,7 @@ type Number = IntExt<1, 65_535>;
 type Priority = IntExt<1, 15>;
 /// Codec of QoS class identifiers of LTE.
 type Qci = Int<0, 255>;
-/// Codec of measurement names: those of TS 28.552 and TS 32.425, and those of the model.
+/// Codec of measurement names, as defined by TS 28.552, TS 32.425 or the service model.
 pub(super) type MeasurementName = Str<1, 150>;
 
 choice! {

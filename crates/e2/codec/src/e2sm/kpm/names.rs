@@ -1,6 +1,6 @@
 //! Names of measurements, and their units.
 
-/// Measurements per UE of ranlab's base stations, with names and units of TS 28.552, and its clause.
+/// Measurements per UE of ranlab's base stations. Names and units are those of TS 28.552; the comments name its clauses.
 #[rustfmt::skip]
 pub const UE_MEASUREMENTS: [&str; 8] = [
     "DRB.UEThpDl",              // 5.1.1.3.1

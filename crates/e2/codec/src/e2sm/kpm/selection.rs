@@ -36,7 +36,7 @@ pub struct Selection {
     pub measurements: Vec<String>,
     /// UEs for styles 2 and 5.
     pub ues: Vec<UeNumbers>,
-    /// Slice: a condition in styles 3 and 4, a label in the others.
+    /// Slice: a condition in styles 3 and 4, a label in all other styles.
     pub slice: Option<Snssai>,
     /// Cell.
     pub cell: Option<NrCgi>,

@@ -71,7 +71,7 @@ type Vendor = Opt<Str<0, 32>>;
 #[derive(Debug)]
 struct Settled;
 
-/// Writes a header in the version of its timestamp.
+/// Writes a header in the format that its timestamp's version requires.
 fn write(header: &IndicationHeader, w: &mut Writer) -> Result<(), EncodeError> {
     let texts = [&header.file_format, &header.sender, &header.sender_type, &header.vendor];
     // Three extension or index bits, all zero: no additions to the header, format 1, no additions to its contents.

@@ -1,6 +1,6 @@
 //! MAC: per-UE statistics of the scheduler (FlexRIC's service model 142).
 //!
-//! "Aggregated" counters start when the UE attaches; "current" values are those of the most recent slot.
+//! "Aggregated" counters start when the UE attaches; "current" values refer to the most recent slot.
 
 use super::RowKey;
 use super::plain::Word;

@@ -35,7 +35,7 @@ enumerated! {
         Octets "octet-string", "Bytes.",
         Text "printable-string", "Text.",
     }
-    /// Comparison of a value with that of a test.
+    /// Comparison of a received value with the value of a test.
     Test "NI-ProtocolIE-Test" {
         Equal "equal", "Equal.",
         Greater "greaterthan", "Greater.",

@@ -59,7 +59,7 @@ fn octets<T: crate::per::Per>(value: &T) -> Bytes {
 }
 
 impl Test {
-    /// Encodes the test as that of a parameter.
+    /// Encodes the test as a test of a parameter.
     pub fn parameter(&self, or: bool) -> ParameterTest {
         let (id, comparison, value) = match self {
             Self::Ue(ue) => (UE, Comparison::Equal, Value::Octets(octets(ue))),

@@ -199,8 +199,7 @@ sequence! {
         rnti: u16 [Int<0, 65_535>] "rnti", "Radio network temporary identifier of the UE.",
         slice: u16 [Int<0, 65_535>] "slice", "Number of the slice.",
     }
-    /// Statistics of a slice since the start of the node; queueing times are those since the last report of any
-    /// subscription.
+    /// Statistics of a slice since the start of the node; queueing times cover the time since the last report of any subscription.
     #[derive(Copy, Eq, Hash)]
     SliceShare "SliceShare" {
         slice: u16 [Int<0, 65_535>] "slice", "Number of the slice.",

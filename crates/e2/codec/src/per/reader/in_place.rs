@@ -10,8 +10,7 @@ pub(crate) enum IntegerOrReal {
 }
 
 impl Reader {
-    /// Skips the bits if they equal those at `known`. Both must start at a byte boundary. Returns whether it skipped
-    /// them.
+    /// Skips the next bits if they equal the bits at `known`. Both must start at a byte boundary. Returns whether the bits were skipped.
     pub(crate) fn repeats(&mut self, known: &Range<usize>) -> bool {
         let from = known.start / 8;
         let at = self.pos.div_ceil(8);

@@ -1,4 +1,4 @@
-//! Counters of a base station, and what measurements make of two readings.
+//! Counters of a base station, and the calculation of measurements from two readings.
 use ranlab_e2_codec::e2sm::common::Snssai;
 use ranlab_e2_codec::e2sm::kpm::Measured;
 

@@ -12,10 +12,9 @@
 //! | an unsupported trigger or action, groups of UEs, tests of parameters | `event-trigger-not-supported`, `action-not-supported` |
 //! | impossible policies, more than [`POLICIES_MAX`] policies; quota policies from any controller but the default one | `action-not-supported` |
 //!
-//! Inserts (style 3 action 1): before the base station hands over a UE by its own decision, it sends an insert to the
-//! oldest subscription with a matching trigger. The control that responds to it accepts the handover, to the cell
-//! that it names, or rejects it. After a timeout the subsequent action decides whether the handover proceeds. It also
-//! decides when the subscription ends.
+//! Inserts (style 3 action 1): before the base station hands over a UE by its own decision, it sends an insert to the oldest subscription
+//! with a matching trigger. The control that responds to it accepts the handover, to the cell that it names, or rejects it. After a
+//! timeout, or when the subscription ends, the subsequent action decides whether the handover proceeds.
 //!
 //! Quota policies (style 2 action 6, trigger format 4 with any state): a policy applies while a UE that the trigger
 //! selects and the controller sees fulfils its condition. Its quotas override those set by controls, which apply

@@ -107,8 +107,7 @@ impl<C: RcControl> Function<C> {
         collected
     }
 
-    /// Returns the quotas set by controls, without those of policies. They are empty if the carrier is not shared by
-    /// quotas.
+    /// Returns the quotas set by controls, without the quotas of policies. They are empty if the carrier is not shared by quotas.
     pub(super) fn quotas_beneath(&mut self) -> CarrierQuotas {
         let shared = self.station.quotas().unwrap_or_default();
         let imposed = self.imposed.as_ref().filter(|it| it.over == shared);

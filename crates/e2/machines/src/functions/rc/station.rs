@@ -26,14 +26,13 @@ impl CarrierQuotas {
 
 /// Base station behind the function.
 pub trait RcControl: Send {
-    /// Executes an order completely or not at all; `number` is that of the UE in the control header.
+    /// Executes an order completely or not at all; `number` is the number of the UE in the control header.
     ///
     /// # Errors
     /// Returns an error if the base station cannot execute the order.
     fn execute(&mut self, now: Time, number: u32, order: &Order) -> Result<(), Refusal>;
 
-    /// Replaces all quotas. The default executes those of the downlink as an order, for base stations that do not
-    /// distinguish directions.
+    /// Replaces all quotas. The default executes the downlink quotas as an order, for base stations that do not distinguish directions.
     ///
     /// # Errors
     /// Returns an error, and changes nothing, if the quotas are contradictory or of unknown slices.

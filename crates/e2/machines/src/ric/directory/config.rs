@@ -61,7 +61,7 @@ impl DirectoryConfig {
     }
 }
 
-/// Timers of a RIC that is one of several. All RICs of a group should use the same.
+/// Timers of a RIC that is one of several. All RICs of a group should use the same timers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DirectoryTimers {
