@@ -78,13 +78,13 @@ sequence! {
     /// A RAN function, identified by id and revision.
     #[derive(Copy, Eq)]
     RanFunctionIdItem "RANfunctionID-Item" {
-        id: RanFunctionId [RanFunctionIdCodec] "ranFunctionID", "0 to 4095.",
-        revision: u16 [RanFunctionIdCodec] "ranFunctionRevision", "0 to 4095.",
+        id: RanFunctionId [RanFunctionIdCodec] "ranFunctionID", "Id of the RAN function, 0 to 4095.",
+        revision: u16 [RanFunctionIdCodec] "ranFunctionRevision", "Revision of the RAN function, 0 to 4095.",
     }
     /// A RAN function that the RIC rejects.
     #[derive(Copy, Eq)]
     RanFunctionIdCauseItem "RANfunctionIDcause-Item" {
-        id: RanFunctionId [RanFunctionIdCodec] "ranFunctionID", "0 to 4095.",
+        id: RanFunctionId [RanFunctionIdCodec] "ranFunctionID", "Id of the RAN function, 0 to 4095.",
         cause: Cause [SelfCoded] "cause", "Cause.",
     }
 }
@@ -192,7 +192,7 @@ sequence! {
     /// Acknowledgement of a component by the RIC (`E2nodeComponentConfigUpdateAck` in v1.01).
     #[derive(Copy, Eq)]
     ComponentAck "E2nodeComponentConfigurationAck" {
-        outcome: UpdateOutcome [SelfCoded] "updateOutcome", "Whether it was accepted.",
+        outcome: UpdateOutcome [SelfCoded] "updateOutcome", "Whether the component was accepted.",
         cause: Option<Cause> [Opt] "failureCause", "Cause of the failure.",
     }
     /// A component that a node adds or, since v2.03, updates.
@@ -213,7 +213,7 @@ sequence! {
     ComponentAckItem "E2nodeComponentConfigAdditionAck-Item" {
         interface: ComponentInterfaceType [SelfCoded] "e2nodeComponentInterfaceType", "Type of the interface.",
         id: ComponentId [SelfCoded] "e2nodeComponentID", "Identity of the component.",
-        ack: ComponentAck [SelfCoded] "e2nodeComponentConfigurationAck", "Whether it was accepted.",
+        ack: ComponentAck [SelfCoded] "e2nodeComponentConfigurationAck", "Whether the component was accepted.",
     }
 }
 

@@ -71,10 +71,10 @@ choice! {
     /// A component's configuration in v1.01.
     #[derive(Eq)]
     ConfigV1 "E2nodeComponentConfigUpdate" {
-        Gnb(ConfigGnbV1) [SelfCoded] "gNBconfigUpdate", "Of a gNB.",
-        EnGnb(ConfigEnGnbV1) [SelfCoded] "en-gNBconfigUpdate", "Of an en-gNB.",
-        NgEnb(ConfigNgEnbV1) [SelfCoded] "ng-eNBconfigUpdate", "Of an ng-eNB.",
-        Enb(ConfigEnbV1) [SelfCoded] "eNBconfigUpdate", "Of an eNB.",
+        Gnb(ConfigGnbV1) [SelfCoded] "gNBconfigUpdate", "Configuration of a gNB.",
+        EnGnb(ConfigEnGnbV1) [SelfCoded] "en-gNBconfigUpdate", "Configuration of an en-gNB.",
+        NgEnb(ConfigNgEnbV1) [SelfCoded] "ng-eNBconfigUpdate", "Configuration of an ng-eNB.",
+        Enb(ConfigEnbV1) [SelfCoded] "eNBconfigUpdate", "Configuration of an eNB.",
     }
 }
 sequence! {
@@ -90,7 +90,7 @@ sequence! {
     ComponentUpdateAckV1 "E2nodeComponentConfigUpdateAck-Item" {
         kind: ComponentTypeV1 [SelfCoded] "e2nodeComponentType", "Type of the component.",
         id: Option<ComponentIdV1> [Opt] "e2nodeComponentID", "Identity of the component.",
-        ack: ComponentAck [SelfCoded] "e2nodeComponentConfigUpdateAck", "Whether it was accepted.",
+        ack: ComponentAck [SelfCoded] "e2nodeComponentConfigUpdateAck", "Whether the component was accepted.",
     }
 }
 

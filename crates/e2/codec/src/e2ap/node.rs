@@ -134,22 +134,22 @@ sequence! {
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     GlobalGnbId "GlobalgNB-ID" {
         plmn: Plmn [PlmnCodec] "plmn-id", "PLMN.",
-        gnb_id: ShortBits [GnbIdChoice] "gnb-id", "22 to 32 bits.",
+        gnb_id: ShortBits [GnbIdChoice] "gnb-id", "Identity of the gNB, 22 to 32 bits.",
     }
     /// A gNB attached to an eNB (EN-DC).
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     GlobalEnGnbId "GlobalenGNB-ID" {
         plmn: Plmn [PlmnCodec] "pLMN-Identity", "PLMN.",
-        gnb_id: ShortBits [EnGnbIdChoice] "gNB-ID", "22 to 32 bits.",
+        gnb_id: ShortBits [EnGnbIdChoice] "gNB-ID", "Identity of the en-gNB, 22 to 32 bits.",
     }
 }
 choice! {
     /// Identity of an ng-eNB within its network.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     NgEnbId "ENB-ID-Choice" {
-        Macro(ShortBits) [Bits<20, 20>] "enb-ID-macro", "20 bits.",
-        ShortMacro(ShortBits) [Bits<18, 18>] "enb-ID-shortmacro", "18 bits.",
-        LongMacro(ShortBits) [Bits<21, 21>] "enb-ID-longmacro", "21 bits.",
+        Macro(ShortBits) [Bits<20, 20>] "enb-ID-macro", "Macro ng-eNB, 20 bits.",
+        ShortMacro(ShortBits) [Bits<18, 18>] "enb-ID-shortmacro", "Short macro ng-eNB, 18 bits.",
+        LongMacro(ShortBits) [Bits<21, 21>] "enb-ID-longmacro", "Long macro ng-eNB, 21 bits.",
     }
 }
 sequence! {
@@ -164,10 +164,10 @@ choice! {
     /// Identity of an eNB within its network.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     EnbId "ENB-ID" {
-        Macro(ShortBits) [Bits<20, 20>] "macro-eNB-ID", "20 bits.",
-        Home(ShortBits) [Bits<28, 28>] "home-eNB-ID", "28 bits.";
-        ShortMacro(ShortBits) [Bits<18, 18>] "short-Macro-eNB-ID", "18 bits.",
-        LongMacro(ShortBits) [Bits<21, 21>] "long-Macro-eNB-ID", "21 bits.",
+        Macro(ShortBits) [Bits<20, 20>] "macro-eNB-ID", "Macro eNB, 20 bits.",
+        Home(ShortBits) [Bits<28, 28>] "home-eNB-ID", "Home eNB, 28 bits.";
+        ShortMacro(ShortBits) [Bits<18, 18>] "short-Macro-eNB-ID", "Short macro eNB, 18 bits.",
+        LongMacro(ShortBits) [Bits<21, 21>] "long-Macro-eNB-ID", "Long macro eNB, 21 bits.",
     }
 }
 sequence! {
@@ -220,8 +220,8 @@ choice! {
     /// An E2 node: a complete base station, or one node of a split base station.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     GlobalE2NodeId "GlobalE2node-ID" {
-        Gnb(E2NodeGnb) [SelfCoded] "gNB", "5G standalone.",
-        EnGnb(E2NodeEnGnb) [SelfCoded] "en-gNB", "5G non-standalone.",
+        Gnb(E2NodeGnb) [SelfCoded] "gNB", "gNB: 5G standalone.",
+        EnGnb(E2NodeEnGnb) [SelfCoded] "en-gNB", "en-gNB: 5G non-standalone.",
         NgEnb(E2NodeNgEnb) [SelfCoded] "ng-eNB", "ng-eNB: LTE radio with a 5G core.",
         Enb(E2NodeEnb) [SelfCoded] "eNB", "eNB.",
     }
@@ -304,7 +304,7 @@ sequence! {
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     GlobalRicId "GlobalRIC-ID" {
         plmn: Plmn [PlmnCodec] "pLMN-Identity", "PLMN.",
-        ric_id: ShortBits [Bits<20, 20>] "ric-ID", "20 bits.",
+        ric_id: ShortBits [Bits<20, 20>] "ric-ID", "Identity of the RIC, 20 bits.",
     }
 }
 

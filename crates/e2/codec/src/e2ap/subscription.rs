@@ -29,14 +29,14 @@ enumerated! {
     }
     /// Behaviour of a node after an insert.
     RicSubsequentActionType "RICsubsequentActionType" {
-        Continue "continue", "Continues.",
-        Wait "wait", "Waits for the response of the RIC.",
+        Continue "continue", "The node continues.",
+        Wait "wait", "The node waits for the response of the RIC.",
     }
 }
 versioned_enum! {
     /// Time that a node waits after an insert.
     RicTimeToWait "RICtimeToWait" roots [18 17 17] {
-        Zero "zero" [0 - -], "No response at all; v1.01 only.",
+        Zero "zero" [0 - -], "0 ms; v1.01 only.",
         W1ms "w1ms" [1 0 0], "1 ms.",
         W2ms "w2ms" [2 1 1], "2 ms.",
         W5ms "w5ms" [3 2 2], "5 ms.",
@@ -57,9 +57,9 @@ versioned_enum! {
     }
     /// Type of response that a control requests.
     RicControlAckRequest "RICcontrolAckRequest" roots [3 2 2] {
-        NoAck "noAck" [0 0 0], "Only a failure.",
-        Ack "ack" [1 1 1], "A response in any case.",
-        NAck "nAck" [2 - -], "Only a failure; v1.01 only.",
+        NoAck "noAck" [0 0 0], "A response only if the control fails.",
+        Ack "ack" [1 1 1], "A response to every control.",
+        NAck "nAck" [2 - -], "A response only if the control fails; v1.01 only.",
     }
 }
 enumerated! {

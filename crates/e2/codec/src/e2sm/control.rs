@@ -15,13 +15,13 @@ enumerated! {
         Invalid "invalid", "A number is out of range, or parameters contradict each other or the algorithm.",
         UnknownSlice "unknownSlice", "The slice does not exist.",
         UnknownUe "unknownUe", "The UE does not exist or is not visible to the controller.",
-        UnknownBearer "unknownBearer", "The bearer does not exist, or its UE is not visible to the controller.",
+        UnknownBearer "unknownBearer", "The bearer does not exist, or the UE is not visible to the controller.",
         UnknownQueue "unknownQueue", "The queue does not exist.",
         UnknownFilter "unknownFilter", "The filter does not exist.",
-        Exists "exists", "It exists already: it can be modified, not added.",
-        NotOwner "notOwner", "It belongs to another controller.",
-        Overcommitted "overcommitted", "The reservations would exceed the whole.",
-        InUse "inUse", "It is still in use.",
+        Exists "exists", "The object exists already: it can be modified, not added.",
+        NotOwner "notOwner", "The object belongs to another controller.",
+        Overcommitted "overcommitted", "The reservations would exceed the available resources.",
+        InUse "inUse", "The object is still in use.",
         TooMany "tooMany", "The limit of this type is reached.",
         NotSupported "notSupported", "The base station does not support this.";
         Untrusted "untrusted", "The signature is not from a signer that the base station trusts.",
@@ -33,7 +33,7 @@ sequence! {
     /// command has no outcome.
     #[derive(Eq, Hash)]
     Refusal "Refusal" {
-        reason: Reason [SelfCoded] "reason", "Reason for programs.",
+        reason: Reason [SelfCoded] "reason", "Reason, for programs.",
         detail: String [Str<0, { DETAIL_MAX as u64 }>] "detail", "Explanation, at most [`DETAIL_MAX`] ASCII characters.",
     }
 }

@@ -9,13 +9,13 @@ sequence! {
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     NrCgi "NR-CGI" {
         plmn: Plmn [PlmnCodec] "pLMNIdentity", "PLMN.",
-        cell: u64 [BitNumber<36>] "nRCellIdentity", "Identity within the PLMN, 36 bits, starting with those of the gNB.",
+        cell: u64 [BitNumber<36>] "nRCellIdentity", "Identity within the PLMN, 36 bits; the first bits are the identity of the gNB.",
     }
     /// A cell of LTE.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     EutraCgi "EUTRA-CGI" {
         plmn: Plmn [PlmnCodec] "pLMNIdentity", "PLMN.",
-        cell: u32 [BitNumber<28>] "eUTRACellIdentity", "Identity within the PLMN, 28 bits, starting with those of the eNB.",
+        cell: u32 [BitNumber<28>] "eUTRACellIdentity", "Identity within the PLMN, 28 bits; the first bits are the identity of the eNB.",
     }
 }
 
@@ -49,9 +49,9 @@ choice! {
     /// Identity of an ng-eNB within its network.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     NgEnbNumber "NgENB-ID" {
-        Macro(ShortBits) [Bits<20, 20>] "macroNgENB-ID", "20 bits.",
-        ShortMacro(ShortBits) [Bits<18, 18>] "shortMacroNgENB-ID", "18 bits.",
-        LongMacro(ShortBits) [Bits<21, 21>] "longMacroNgENB-ID", "21 bits.",
+        Macro(ShortBits) [Bits<20, 20>] "macroNgENB-ID", "Macro ng-eNB, 20 bits.",
+        ShortMacro(ShortBits) [Bits<18, 18>] "shortMacroNgENB-ID", "Short macro ng-eNB, 18 bits.",
+        LongMacro(ShortBits) [Bits<21, 21>] "longMacroNgENB-ID", "Long macro ng-eNB, 21 bits.",
     }
 }
 
@@ -62,7 +62,7 @@ sequence! {
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     GlobalGnb "GlobalGNB-ID" {
         plmn: Plmn [PlmnCodec] "pLMNIdentity", "PLMN.",
-        gnb: ShortBits [GnbNumber] "gNB-ID", "22 to 32 bits.",
+        gnb: ShortBits [GnbNumber] "gNB-ID", "Identity of the gNB, 22 to 32 bits.",
     }
     /// An ng-eNB.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]

@@ -99,10 +99,10 @@ choice! {
     /// A UE, identified as by the type of node that reports it.
     #[derive(Eq, Hash, PartialOrd, Ord)]
     UeId "UEID" {
-        Gnb(GnbUe) [SelfCoded] "gNB-UEID", "A gNB, or its CU-CP.",
+        Gnb(GnbUe) [SelfCoded] "gNB-UEID", "A gNB, or the CU-CP of a gNB.",
         GnbDu(GnbDuUe) [SelfCoded] "gNB-DU-UEID", "A gNB-DU.",
         GnbCuUp(GnbCuUpUe) [SelfCoded] "gNB-CU-UP-UEID", "A gNB-CU-UP.",
-        NgEnb(NgEnbUe) [SelfCoded] "ng-eNB-UEID", "An ng-eNB, or its CU.",
+        NgEnb(NgEnbUe) [SelfCoded] "ng-eNB-UEID", "An ng-eNB, or the CU of an ng-eNB.",
         NgEnbDu(NgEnbDuUe) [SelfCoded] "ng-eNB-DU-UEID", "An ng-eNB-DU.",
         EnGnb(EnGnbUe) [SelfCoded] "en-gNB-UEID", "An en-gNB.",
         Enb(EnbUe) [SelfCoded] "eNB-UEID", "An eNB.",

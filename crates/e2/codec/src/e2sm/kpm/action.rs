@@ -36,7 +36,7 @@ sequence! {
     Measurements "E2SM-KPM-ActionDefinition-Format1" {
         infos: Vec<MeasurementInfo> [List<1, LIST_MAX>] "measInfoList", "Measurements and their labels.",
         granularity_ms: u32 [PeriodMs] "granulPeriod", "Granularity period, in milliseconds.",
-        cell: Option<Cgi> [Opt] "cellGlobalID", "Only for this cell.";
+        cell: Option<Cgi> [Opt] "cellGlobalID", "Cell, if the measurements are limited to one.";
         bins: Vec<MeasurementBins> [List<1, LIST_MAX>] "distMeasBinRangeInfo", "Bins of distributions.",
     }
     /// Measurements of one UE.
@@ -48,7 +48,7 @@ sequence! {
     ConditionalMeasurements "E2SM-KPM-ActionDefinition-Format3" {
         measurements: Vec<ConditionalMeasurement> [List<1, LIST_MAX>] "measCondList", "Measurements and their conditions.",
         granularity_ms: u32 [PeriodMs] "granulPeriod", "Granularity period, in milliseconds.",
-        cell: Option<Cgi> [Opt] "cellGlobalID", "Only for this cell.",
+        cell: Option<Cgi> [Opt] "cellGlobalID", "Cell, if the measurements are limited to one.",
     }
     /// A condition on UEs.
     UeMatching "MatchingUeCondPerSubItem" {
@@ -74,7 +74,7 @@ choice! {
     ActionFormat "actionDefinition-formats" {
         Node(Measurements) [SelfCoded] "actionDefinition-Format1", "Measurements of the node or a cell (style 1).",
         Ue(UeMeasurements) [SelfCoded] "actionDefinition-Format2", "Measurements of one UE (style 2).",
-        Conditional(ConditionalMeasurements) [SelfCoded] "actionDefinition-Format3", "Measurements, each for the UEs that fulfil its conditions (style 3).";
+        Conditional(ConditionalMeasurements) [SelfCoded] "actionDefinition-Format3", "Measurements, each with conditions for the UEs (style 3).";
         MatchingUes(MatchingUeMeasurements) [SelfCoded] "actionDefinition-Format4", "Measurements of each UE that fulfils the conditions (style 4).",
         Ues(UesMeasurements) [SelfCoded] "actionDefinition-Format5", "Measurements of each UE in a list (style 5).",
     }

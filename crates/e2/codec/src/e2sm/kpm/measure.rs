@@ -29,7 +29,7 @@ choice! {
     #[derive(Eq, Hash, PartialOrd, Ord)]
     Measurement "MeasurementType" {
         Name(String) [MeasurementName] "measName", "Name, for example `DRB.UEThpDl`.",
-        Id(u32) [IntExt<1, 65_536>] "measID", "Identifier from the RAN function definition; some nodes crash on one.",
+        Id(u32) [IntExt<1, 65_536>] "measID", "Identifier from the RAN function definition; some nodes crash on identifiers.",
     }
 }
 
@@ -64,10 +64,10 @@ sequence! {
         bitrate_range: Option<u16> [Opt<Number>] "bitrateRange", "Bit rate range.",
         mu_mimo_layer: Option<u16> [Opt<Number>] "layerMU-MIMO", "MIMO layer.",
         sum: bool [EnumeratedTrue] "sUM", "Sum.",
-        bin_x: Option<u16> [Opt<Number>] "distBinX", "Bin.",
+        bin_x: Option<u16> [Opt<Number>] "distBinX", "Bin in the first dimension.",
         bin_y: Option<u16> [Opt<Number>] "distBinY", "Bin in the second dimension.",
         bin_z: Option<u16> [Opt<Number>] "distBinZ", "Bin in the third dimension.",
-        override_before: bool [EnumeratedTrue] "preLabelOverride", "Whether it replaces the previous label.",
+        override_before: bool [EnumeratedTrue] "preLabelOverride", "Whether the label replaces the previous label.",
         start_end: Option<StartEnd> [Opt] "startEndInd", "Start or end of the period.",
         min: bool [EnumeratedTrue] "min", "Minimum.",
         max: bool [EnumeratedTrue] "max", "Maximum.",

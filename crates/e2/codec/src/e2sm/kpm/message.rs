@@ -39,7 +39,7 @@ choice! {
         Integer(u32) [Int<0, 4_294_967_295>] "integer", "A count or a whole number.",
         Real(f64) [Unconstrained] "real", "A number with a fraction.",
         NoValue(()) [Null] "noValue", "No value.";
-        NotSatisfied(()) [Null] "notSatisfied", "The condition of its report is not fulfilled (v4 and later).",
+        NotSatisfied(()) [Null] "notSatisfied", "The condition of the report is not fulfilled (v4 and later).",
     }
 }
 
@@ -63,7 +63,8 @@ sequence! {
     /// Measurements over one or more granularity periods.
     Report "E2SM-KPM-IndicationMessage-Format1" {
         records: Vec<Record> [List<1, LIST_MAX>] "measData", "One record per granularity period.",
-        infos: Option<Vec<MeasurementInfo>> [Opt<List<1, LIST_MAX>>] "measInfoList", "Measurements of the values, if they differ from those of the subscription.",
+        /// Measurements of the values, if they differ from the measurements of the subscription.
+        infos: Option<Vec<MeasurementInfo>> [Opt<List<1, LIST_MAX>>] "measInfoList",
         granularity_ms: Option<u32> [Opt<PeriodMs>] "granulPeriod", "Granularity period, in milliseconds.",
     }
     /// Measurements, each for the UEs that fulfil its conditions.

@@ -29,7 +29,7 @@ sequence! {
     /// Capabilities on an interface.
     #[derive(Eq, Hash)]
     KnownInterface "E2SM-NI-RANfunction-Item" {
-        interface: Interface [SelfCoded] "interface-type", "Interface.",
+        interface: Interface [SelfCoded] "interface-type", "Type of the interface.",
         triggers: Option<Vec<TriggerStyle>> [Styles] "ric-EventTriggerStyle-List", "Event trigger styles.",
         reports: Option<Vec<ReportStyle>> [Styles] "ric-ReportStyle-List", "Report styles.",
         inserts: Option<Vec<InsertStyle>> [Styles] "ric-InsertStyle-List", "Insert styles.",

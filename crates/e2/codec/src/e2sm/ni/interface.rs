@@ -26,7 +26,7 @@ choice! {
     NodeId "NI-Identifier" {
         Enb(GlobalEnbId) [SelfCoded] "global-eNB-ID", "An eNB, on S1 and X2.",
         EnGnb(GlobalEnGnbId) [SelfCoded] "global-en-gNB-ID", "An en-gNB, on X2.",
-        NgRan(GlobalNgRanNodeId) [SelfCoded] "global-ng-RAN-ID", "A gNB, its CU, or an ng-eNB, on NG, Xn, F1 and E1.",
+        NgRan(GlobalNgRanNodeId) [SelfCoded] "global-ng-RAN-ID", "A gNB, the CU of a gNB, or an ng-eNB, on NG, Xn, F1 and E1.",
         GnbDu(GnbDuId) [SelfCoded] "global-gNB-DU-ID", "A DU, on F1.",
         GnbCuUp(GnbCuUpId) [SelfCoded] "global-gNB-CU-UP-ID", "A CU-UP, on E1.",
     }
@@ -46,7 +46,7 @@ sequence! {
     #[derive(Copy, Eq, Hash)]
     Procedure "NI-MessageTypeApproach1" {
         code: u8 [Int<0, 255>] "procedureCode", "Procedure code.",
-        kind: Kind [SelfCoded] "typeOfMessage", "Type of the message in its procedure.",
+        kind: Kind [SelfCoded] "typeOfMessage", "Type of the message in the procedure.",
     }
 }
 

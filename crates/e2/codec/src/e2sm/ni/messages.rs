@@ -41,7 +41,7 @@ choice! {
     /// Indication header.
     #[derive(Copy, Eq, Hash)]
     IndicationHeader "E2SM-NI-IndicationHeader" {
-        Message(MessageHeader) [SelfCoded] "indicationHeader-Format1", "Interface.",
+        Message(MessageHeader) [SelfCoded] "indicationHeader-Format1", "Interface and direction of the message.",
     }
     /// Indication message.
     #[derive(Eq, Hash)]
@@ -57,7 +57,7 @@ choice! {
     /// Control header.
     #[derive(Copy, Eq, Hash)]
     ControlHeader "E2SM-NI-ControlHeader" {
-        Message(Injection) [SelfCoded] "controlHeader-Format1", "Interface.",
+        Message(Injection) [SelfCoded] "controlHeader-Format1", "Interface and direction of the message.",
     }
     /// Control message: the message to inject.
     #[derive(Eq, Hash)]
@@ -83,13 +83,13 @@ sequence! {
     /// Action definition.
     #[derive(Eq)]
     ActionDefinition "E2SM-NI-ActionDefinition" {
-        style: i64 [Unconstrained] "ric-Style-Type", "Style of the service.",
+        style: i64 [Unconstrained] "ric-Style-Type", "Style number.",
         format: ActionFormat [SelfCoded] "action-Definition-Format", "Contents, in the format of the style.",
     }
     /// Interface, direction and time of a message.
     #[derive(Copy, Eq, Hash)]
     MessageHeader "E2SM-NI-IndicationHeader-Format1" {
-        interface: Interface [SelfCoded] "interface-type", "Interface.",
+        interface: Interface [SelfCoded] "interface-type", "Type of the interface.",
         node: NodeId [SelfCoded] "interface-ID", "Node at one end of the interface.",
         direction: Direction [SelfCoded] "interfaceDirection", "Direction.",
         time: Option<[u8; 8]> [Opt<Fixed>] "timestamp", "Time, as a 64-bit NTP timestamp.",
@@ -97,10 +97,11 @@ sequence! {
     /// Interface and direction of a message to inject.
     #[derive(Copy, Eq, Hash)]
     Injection "E2SM-NI-ControlHeader-Format1" {
-        interface: Interface [SelfCoded] "interface-type", "Interface.",
+        interface: Interface [SelfCoded] "interface-type", "Type of the interface.",
         node: NodeId [SelfCoded] "interface-ID", "Node at one end of the interface.",
         direction: Direction [SelfCoded] "interface-Direction", "Direction.",
-        priority: Option<i64> [Opt<Unconstrained>] "ric-Control-Message-Priority", "Priority: above 0 before the node's own messages, below 0 after them.",
+        /// Priority: above 0, before the node's own messages; below 0, after the node's own messages.
+        priority: Option<i64> [Opt<Unconstrained>] "ric-Control-Message-Priority",
     }
 }
 sole_optional! {

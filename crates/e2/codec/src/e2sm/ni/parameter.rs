@@ -56,7 +56,7 @@ sequence! {
     KnownParameter "RANparameterDef-Item" {
         id: u16 [Number] "ranParameter-ID", "Parameter id.",
         name: String [Name] "ranParameter-Name", "Name.",
-        of: ParameterType [SelfCoded] "ranParameter-Type", "Type of its values.",
+        of: ParameterType [SelfCoded] "ranParameter-Type", "Type of the values.",
     }
     /// A test of a parameter.
     #[derive(Eq)]

@@ -30,13 +30,13 @@ sequence! {
     ActionHeader "E2SM-RC-ControlHeader-Format1" {
         ue: UeId [SelfCoded] "ueID", "UE.",
         style: i64 [Unconstrained] "ric-Style-Type", "The control style.",
-        action: u16 [Number] "ric-ControlAction-ID", "The action of that style.",
-        decision: Option<Decision> [Opt] "ric-ControlDecision", "Decision, if it responds to an insert.",
+        action: u16 [Number] "ric-ControlAction-ID", "Id of the control action.",
+        decision: Option<Decision> [Opt] "ric-ControlDecision", "Decision, if the control responds to an insert.",
     }
     /// Several actions, listed in the message.
     ActionsHeader "E2SM-RC-ControlHeader-Format2" {
         ue: Option<UeId> [Opt] "ueID", "UE.",
-        decision: Option<Decision> [Opt] "ric-ControlDecision", "Decision, if it responds to an insert.",
+        decision: Option<Decision> [Opt] "ric-ControlDecision", "Decision, if the control responds to an insert.",
     }
     /// Control message: parameters of the action.
     ControlMessage "E2SM-RC-ControlMessage" {
@@ -64,7 +64,7 @@ sequence! {
     /// Outcomes of the actions of a style.
     StyleOutcomes "E2SM-RC-ControlOutcome-Format2-Style-Item" {
         style: i64 [Unconstrained] "indicated-Control-Style-Type", "The control style.",
-        outcomes: Vec<ActionOutcome> [List<1, STYLES_MAX>] "ric-ControlOutcome-List", "Outcomes of its actions.",
+        outcomes: Vec<ActionOutcome> [List<1, STYLES_MAX>] "ric-ControlOutcome-List", "Outcomes of the actions.",
     }
     /// Outcome of an action.
     ActionOutcome "E2SM-RC-ControlOutcome-Format2-ControlOutcome-Item" {

@@ -27,8 +27,8 @@ sequence! {
     /// Header of an insert with one indication.
     InsertHeader "E2SM-RC-IndicationHeader-Format2" {
         ue: UeId [SelfCoded] "ueID", "UE.",
-        style: i64 [Unconstrained] "ric-InsertStyle-Type", "The insert style.",
-        indication: u16 [Number] "ric-InsertIndication-ID", "The indication of that style.",
+        style: i64 [Unconstrained] "ric-InsertStyle-Type", "Insert style.",
+        indication: u16 [Number] "ric-InsertIndication-ID", "Id of the insert indication.",
     }
     /// Header of an insert with several indications.
     InsertsHeader "E2SM-RC-IndicationHeader-Format3" {
@@ -48,8 +48,8 @@ sequence! {
     CellChange "E2SM-RC-IndicationMessage-Format3-Item" {
         cell: Cgi [SelfCoded] "cellGlobal-ID", "Cell.",
         context: Option<Bytes> [Opt<Unconstrained>] "cellContextInfo", "Context.",
-        deleted: Option<bool> [Opt<Unconstrained>] "cellDeleted", "Whether it was deleted.",
-        neighbours: Option<NeighbourRelations> [Opt] "neighborRelation-Table", "Its neighbours.",
+        deleted: Option<bool> [Opt<Unconstrained>] "cellDeleted", "Whether the cell was deleted.",
+        neighbours: Option<NeighbourRelations> [Opt] "neighborRelation-Table", "Neighbours of the cell.",
     }
     /// A UE in an on-demand report.
     UeContext "E2SM-RC-IndicationMessage-Format4-ItemUE" {
@@ -61,7 +61,7 @@ sequence! {
     CellContext "E2SM-RC-IndicationMessage-Format4-ItemCell" {
         cell: Cgi [SelfCoded] "cellGlobal-ID", "Cell.",
         context: Option<Bytes> [Opt<Unconstrained>] "cellContextInfo", "Context.",
-        neighbours: Option<NeighbourRelations> [Opt] "neighborRelation-Table", "Its neighbours.",
+        neighbours: Option<NeighbourRelations> [Opt] "neighborRelation-Table", "Neighbours of the cell.",
     }
     /// An on-demand report.
     OnDemandReport "E2SM-RC-IndicationMessage-Format4" {

@@ -35,29 +35,29 @@ enumerated! {
         BcchDlSchMbms "bCCH-DL-SCH-MBMS", "System information of multicast.",
         Mcch "mCCH", "Control of multicast.",
         Pcch "pCCH", "Paging.",
-        DlCcch "dL-CCCH", "Common, downlink.",
-        DlDcch "dL-DCCH", "Dedicated, downlink.",
-        UlCcch "uL-CCCH", "Common, uplink.",
-        UlDcch "uL-DCCH", "Dedicated, uplink.",
+        DlCcch "dL-CCCH", "Common control, downlink.",
+        DlDcch "dL-DCCH", "Dedicated control, downlink.",
+        UlCcch "uL-CCCH", "Common control, uplink.",
+        UlDcch "uL-DCCH", "Dedicated control, uplink.",
         ScMcch "sC-MCCH", "Control of multicast in a cell.",
     }
     /// A logical channel of NR, with its direction.
     NrClass "RRCclass-NR" {
         BcchBch "bCCH-BCH", "Broadcast (BCCH to BCH).",
         BcchDlSch "bCCH-DL-SCH", "System information.",
-        DlCcch "dL-CCCH", "Common, downlink.",
-        DlDcch "dL-DCCH", "Dedicated, downlink.",
+        DlCcch "dL-CCCH", "Common control, downlink.",
+        DlDcch "dL-DCCH", "Dedicated control, downlink.",
         Pcch "pCCH", "Paging.",
-        UlCcch "uL-CCCH", "Common, uplink.",
-        UlCcch1 "uL-CCCH1", "Common, uplink, long identities.",
-        UlDcch "uL-DCCH", "Dedicated, uplink.",
+        UlCcch "uL-CCCH", "Common control, uplink.",
+        UlCcch1 "uL-CCCH1", "Common control, uplink, with long identities.",
+        UlDcch "uL-DCCH", "Dedicated control, uplink.",
     }
 }
 sequence! {
     /// A message of an interface.
     InterfaceMessage "MessageType-Choice-NI" {
         interface: Interface [SelfCoded] "nI-Type", "Type of the interface.",
-        id: Option<InterfaceId> [Opt] "nI-Identifier", "Interface.",
+        id: Option<InterfaceId> [Opt] "nI-Identifier", "Identity of the interface.",
         message: Option<MessageId> [Opt] "nI-Message", "Type of the message.",
     }
     /// A message, identified by its procedure.
@@ -91,7 +91,7 @@ sequence! {
     #[derive(Copy, Eq, Hash)]
     GlobalEnGnb "GlobalenGNB-ID" {
         plmn: Plmn [PlmnCodec] "pLMN-Identity", "PLMN.",
-        en_gnb: ShortBits [EnGnbNumber] "en-gNB-ID", "22 to 32 bits.",
+        en_gnb: ShortBits [EnGnbNumber] "en-gNB-ID", "Identity of the en-gNB, 22 to 32 bits.",
     }
 }
 sole_alternative!(EnGnbNumber "en-gNB-ID" ShortBits [Bits<22, 32>]);

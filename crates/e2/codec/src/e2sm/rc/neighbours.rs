@@ -40,8 +40,8 @@ sequence! {
         tac: [u8; 3] [Fixed] "fiveGS-TAC", "Tracking area.",
         duplex: Duplex [SelfCoded] "nR-mode-info", "Duplex mode.",
         frequency: NrFrequency [SelfCoded] "nR-FreqInfo", "Frequency.",
-        connected: Truth [SelfCoded] "x2-Xn-established", "Whether there is an Xn or X2 interface to it.",
-        handover: Truth [SelfCoded] "hO-validated", "Whether handovers to it are possible.",
+        connected: Truth [SelfCoded] "x2-Xn-established", "Whether there is an Xn or X2 interface to the neighbour.",
+        handover: Truth [SelfCoded] "hO-validated", "Whether handovers to the neighbour are possible.",
         version: u16 [IntExt<1, 65_535>] "version", "Version of the entry.",
     }
     /// A neighbour of LTE.
@@ -50,8 +50,8 @@ sequence! {
         pci: u16 [EutraPci] "eUTRA-PCI", "Physical cell identity.",
         arfcn: u16 [Int<0, 65_535>] "eUTRA-ARFCN", "Frequency (EARFCN).",
         tac: [u8; 2] [Fixed] "eUTRA-TAC", "Tracking area.",
-        connected: Truth [SelfCoded] "x2-Xn-established", "Whether there is an Xn or X2 interface to it.",
-        handover: Truth [SelfCoded] "hO-validated", "Whether handovers to it are possible.",
+        connected: Truth [SelfCoded] "x2-Xn-established", "Whether there is an Xn or X2 interface to the neighbour.",
+        handover: Truth [SelfCoded] "hO-validated", "Whether handovers to the neighbour are possible.",
         version: u16 [IntExt<1, 65_535>] "version", "Version of the entry.",
     }
     /// A frequency of NR.

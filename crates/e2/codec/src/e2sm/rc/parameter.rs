@@ -26,10 +26,10 @@ choice! {
     }
     /// Value of a parameter.
     ParameterValue "RANParameter-ValueType" {
-        Key(Value) [KeyElement] "ranP-Choice-ElementTrue", "An element that is a key of its structure.",
+        Key(Value) [KeyElement] "ranP-Choice-ElementTrue", "An element that is a key of the structure.",
         Element(OptionalValue) [SelfCoded] "ranP-Choice-ElementFalse", "An element that is not a key.",
-        Structure(Structure) [StructureChoice] "ranP-Choice-Structure", "Parameters of its own.",
-        List(Vec<Structure>) [ListChoice] "ranP-Choice-List", "Structures of the same parameters.",
+        Structure(Structure) [StructureChoice] "ranP-Choice-Structure", "A structure of parameters.",
+        List(Vec<Structure>) [ListChoice] "ranP-Choice-List", "A list of structures with the same parameters.",
     }
 }
 sequence! {
@@ -165,8 +165,8 @@ pub(super) type Tests = List<1, 255>;
 enumerated! {
     /// Combination with the next condition. Unlike in KPM, it can explicitly be false.
     LogicalOr "LogicalOR" {
-        True "true", "Combined with the next one by or.",
-        False "false", "Combined with the next one by and.",
+        True "true", "The condition is combined with the next one by or.",
+        False "false", "The condition is combined with the next one by and.",
     }
     /// Comparison of an element.
     Comparison "ranP-Choice-comparison" {

@@ -27,7 +27,7 @@ enumerated! {
         Connected "rrc-connected", "Connected.",
         Inactive "rrc-inactive", "Inactive.",
         Idle "rrc-idle", "Idle.",
-        Any "any", "Any of these.",
+        Any "any", "Any state.",
     }
 }
 sequence! {
@@ -72,13 +72,13 @@ sequence! {
     /// A change of a UE.
     UeChange "E2SM-RC-EventTrigger-Format4-Item" {
         condition: u16 [Number] "ric-eventTriggerCondition-ID", "Id of the condition.",
-        trigger: ChangeOf [SelfCoded] "triggerType", "Of what.",
+        trigger: ChangeOf [SelfCoded] "triggerType", "Type of the change.",
         ues: Option<Vec<UeCondition>> [Opt<UeConditions>] "associatedUEInfo", "Conditions on the UEs.",
         or: Option<LogicalOr> [Opt] "logicalOR", "Combination with the next entry.",
     }
     /// Trigger: on demand (not in 5.00).
     OnDemandTrigger "E2SM-RC-EventTrigger-Format5" {
-        on_demand: () [EnumeratedTrue] "onDemand", "Reported by default.",
+        on_demand: () [EnumeratedTrue] "onDemand", "Marks a trigger for on-demand reports.",
         ues: Option<Vec<UeCondition>> [Opt<UeConditions>] "associatedUEInfo", "Conditions on the UEs.",
         cells: Option<Vec<CellCondition>> [Opt<CellConditions>] "associatedCellInfo", "Cells.",
     }
@@ -154,7 +154,7 @@ sole_component! {
 sequence! {
     /// Action definition.
     ActionDefinition "E2SM-RC-ActionDefinition" {
-        style: i64 [Unconstrained] "ric-Style-Type", "Style of the service.",
+        style: i64 [Unconstrained] "ric-Style-Type", "Style number.",
         format: ActionFormat [SelfCoded] "ric-actionDefinition-formats", "Contents, in the format of the style.",
     }
     /// An action that is performed when a condition holds.

@@ -121,7 +121,7 @@ sequence! {
     RrcEvent "RrcEvent" {
         change: RrcChange [SelfCoded] "change", "Type of the event.",
         rnti: u16 [Int<0, 65_535>] "rnti", "Radio network temporary identifier of the UE.",
-        cell_id: u16 [Int<0, 65_535>] "cellId", "Number of the cell at its node.",
+        cell_id: u16 [Int<0, 65_535>] "cellId", "Number of the cell at the node.",
         plmn: Plmn [PlmnCodec] "plmn", "The network that the UE selected.",
         snssais: Vec<Snssai> [List<0, { SNSSAIS_MAX as u64 }>] "snssais", "Requested slices.",
         other: Option<RrcCell> [Opt] "other", "Source cell after a handover; target cell with a release for a handover.",
@@ -129,7 +129,7 @@ sequence! {
     /// The other cell of a handover.
     #[derive(Copy, Eq, Hash)]
     RrcCell "RrcCell" {
-        cell_id: u16 [Int<0, 65_535>] "cellId", "Number of the cell at its node.",
+        cell_id: u16 [Int<0, 65_535>] "cellId", "Number of the cell at the node.",
         rnti: u16 [Int<0, 65_535>] "rnti", "RNTI of the UE in that cell.",
     }
 }
@@ -148,7 +148,7 @@ sequence! {
     #[derive(Copy, Eq, Hash)]
     RrcHandover "RrcHandover" {
         rnti: u16 [Int<0, 65_535>] "rnti", "Radio network temporary identifier of the UE.",
-        cell_id: u16 [Int<0, 65_535>] "cellId", "Current cell: its number at its node.",
+        cell_id: u16 [Int<0, 65_535>] "cellId", "Number of the current cell at the node.",
         target_cell_id: u16 [Int<0, 65_535>] "targetCellId", "Target cell.",
     }
 }

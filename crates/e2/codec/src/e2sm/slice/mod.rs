@@ -148,7 +148,7 @@ sequence! {
     Slice "Slice" {
         id: u16 [Int<0, 65_535>] "id", "Number of the slice.",
         label: String [Str<0, { LABEL_MAX as u64 }>] "label", "Label, at most [`LABEL_MAX`] ASCII characters.",
-        scheduler: UeScheduler [SelfCoded] "scheduler", "Scheduler among its UEs.",
+        scheduler: UeScheduler [SelfCoded] "scheduler", "Scheduler among the UEs of the slice.",
         parameters: SliceParameters [SelfCoded] "parameters", "Parameters of the reservation.",
     }
 }
@@ -183,7 +183,8 @@ sequence! {
     DeadlineReservation "DeadlineReservation" {
         deadline_slots: u32 [Int<0, { u32::MAX as u64 }>] "deadlineSlots", "Deadline in slots, 1 to [`DEADLINE_MAX`].",
         guaranteed_prbs: u32 [Int<0, { u32::MAX as u64 }>] "guaranteedPrbs", "Resource blocks per deadline.",
-        max_replenish: u32 [Int<0, { u32::MAX as u64 }>] "maxReplenish", "Maximum number of resource blocks regained if the slice becomes active again before its deadline.",
+        /// Maximum number of resource blocks regained if the slice becomes active again before the deadline.
+        max_replenish: u32 [Int<0, { u32::MAX as u64 }>] "maxReplenish",
     }
     /// Slice configuration of a node's downlink.
     #[derive(Eq, Hash, Default)]
@@ -204,11 +205,11 @@ sequence! {
     SliceShare "SliceShare" {
         slice: u16 [Int<0, 65_535>] "slice", "Number of the slice.",
         ues: u16 [Int<0, 65_535>] "ues", "UEs of the slice.",
-        prbs: u64 [Int<0, { u64::MAX }>] "prbs", "Resource blocks given to its UEs.",
-        bytes: u64 [Int<0, { u64::MAX }>] "bytes", "Bytes sent to its UEs.",
-        queue_bytes: u64 [Int<0, { u64::MAX }>] "queueBytes", "Bytes queued for its UEs.",
+        prbs: u64 [Int<0, { u64::MAX }>] "prbs", "Resource blocks allocated to the UEs of the slice.",
+        bytes: u64 [Int<0, { u64::MAX }>] "bytes", "Bytes sent to the UEs of the slice.",
+        queue_bytes: u64 [Int<0, { u64::MAX }>] "queueBytes", "Bytes queued for the UEs of the slice.",
         sojourn_us: u32 [Int<0, { u32::MAX as u64 }>] "sojournUs", "Mean queueing time of sent packets, in µs.",
-        sojourn_max_us: u32 [Int<0, { u32::MAX as u64 }>] "sojournMaxUs", "Maximum, in µs.",
+        sojourn_max_us: u32 [Int<0, { u32::MAX as u64 }>] "sojournMaxUs", "Maximum queueing time of sent packets, in µs.",
     }
 }
 

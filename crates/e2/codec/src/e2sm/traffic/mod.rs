@@ -187,7 +187,7 @@ sequence! {
     /// Pacer: decides when RLC receives the next packet.
     #[derive(Copy, Eq, Hash, Default)]
     Pacer "Pacer" {
-        bdp: Option<BdpPacer> [Opt] "bdp", "Just before the RLC buffer runs empty. The default is immediately.",
+        bdp: Option<BdpPacer> [Opt] "bdp", "Pacer with the bandwidth-delay product; without it, RLC receives packets immediately.",
     }
     /// Pacer with the bandwidth-delay product of 5G (Irazabal et al.): RLC holds the amount that the radio serves in
     /// a short time.
@@ -229,9 +229,9 @@ sequence! {
         sent_bytes: u64 [Int<0, { u64::MAX }>] "sentBytes", "Bytes passed to RLC.",
         sent_packets: u64 [Int<0, { u64::MAX }>] "sentPackets", "Packets passed to RLC.",
         dropped_packets: u64 [Int<0, { u64::MAX }>] "droppedPackets", "Packets dropped by the queue.",
-        policed_packets: u64 [Int<0, { u64::MAX }>] "policedPackets", "Packets dropped by its policer.",
+        policed_packets: u64 [Int<0, { u64::MAX }>] "policedPackets", "Packets dropped by the policer of the queue.",
         sojourn_us: u32 [Int<0, U32>] "sojournUs", "Mean queueing time, in µs.",
-        sojourn_max_us: u32 [Int<0, U32>] "sojournMaxUs", "Maximum, in µs.",
+        sojourn_max_us: u32 [Int<0, U32>] "sojournMaxUs", "Maximum queueing time, in µs.",
     }
     /// Traffic control configuration and statistics of a bearer.
     #[derive(Eq, Hash)]
@@ -241,7 +241,8 @@ sequence! {
         queues: Vec<QueueState> [List<1, { QUEUES_MAX as u64 }>] "queues", "The queues in the order of the configuration.",
         rlc_bytes: u64 [Int<0, { u64::MAX }>] "rlcBytes", "Bytes in the RLC buffer.",
         rlc_sojourn_us: u32 [Int<0, U32>] "rlcSojournUs", "Mean queueing time in the RLC buffer since the last report of any subscription, in µs.",
-        rlc_sojourn_max_us: u32 [Int<0, U32>] "rlcSojournMaxUs", "Maximum, in µs.",
+        /// Maximum queueing time in the RLC buffer since the last report of any subscription, in µs.
+        rlc_sojourn_max_us: u32 [Int<0, U32>] "rlcSojournMaxUs",
         paced_kbps: u32 [Int<0, U32>] "pacedKbps", "Radio rate of the bearer as estimated by the pacer, in kbit/s; 0 without a pacer.";
         stages: Vec<StageState> [List<1, 2>] "stages", "User-defined stages, including failed ones; absent if there are none.",
     }
@@ -249,7 +250,7 @@ sequence! {
     #[derive(Eq, Hash)]
     StageState "StageState" {
         role: StageRole [SelfCoded] "role", "Replaced stage.",
-        bytes: u32 [Int<0, U32>] "bytes", "Size of its module, in bytes.",
+        bytes: u32 [Int<0, U32>] "bytes", "Size of the module, in bytes.",
         calls: u64 [Int<0, { u64::MAX }>] "calls", "Number of calls.",
         refusals: u64 [Int<0, { u64::MAX }>] "refusals", "Number of calls that released no packet.",
         fuel: u64 [Int<0, { u64::MAX }>] "fuel", "Executed instructions, as counted by the sandbox.",
