@@ -69,7 +69,8 @@ fn modified_text_vectors_round_trip() {
     }
 }
 
-/// The CHOICE ENB-ID keeps its additions in the modified text: one bit for two alternatives.
+/// In the modified text, the additions to the CHOICE ENB-ID stay additions. The index of the two root alternatives has
+/// one bit.
 #[test]
 fn enb_id_of_the_modified_text_is_decoded() {
     let octets = vector("flexric_modified_kpm_v203_emu_ind_msg_f2_enb.bin");

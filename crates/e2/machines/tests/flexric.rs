@@ -570,7 +570,7 @@ fn own_ric_identifies_itself_to_own_xapp_in_flexric_dialect() {
     assert!(events.contains(&XappEvent::Speaks { dialect: Dialect::Ranlab }), "{events:?}");
     let ready = events.iter().filter(|event| matches!(event, XappEvent::Ready { .. })).count();
     assert_eq!((ready, xapp.counters().setups, w.ric.snapshot().xapps.len()), (1, 2, 1));
-    // It is informed of new nodes; a third-party xApp is not.
+    // A ranlab xApp is informed of new nodes; a third-party xApp is not.
     let stock = w.xapp();
     w.agent(2);
     assert!(!w.raw(conn).is_empty() && w.raw(stock.0).is_empty());

@@ -120,7 +120,7 @@ fn server(desk: ThreadBridge<RicHandle>, config: RestConfig, access: Access) -> 
     all.push((commons::DOCUMENT, Table::routed(Arc::new(config.commons.clone()))));
     all.extend(config.hosted.as_ref().map(|_| iapp(hosting::NAME, hosting::DOCUMENT)));
     all.extend(config.a1.clone().map(|policies| (a1::DOCUMENT, Table::routed(Arc::new(policies)))));
-    // The RIC's own routes have the lowest precedence. In the description, they come first, but after those of an iApp.
+    // The RIC's own routes have the lowest precedence, but are described first, or directly after the routes of an iApp.
     let place = usize::from(config.iapp.is_some());
     let mut documents: Vec<_> = all.iter().map(|(document, _)| *document).collect();
     documents.insert(place, own::DOCUMENT);

@@ -26,7 +26,7 @@ pub(crate) fn indications(feed: &Feed, uri: &Uri, headers: &HeaderMap) -> Result
     sse::stream(feed.listen(filter), framing, "indication")
 }
 
-/// Returns the overview as server-sent events; `None` as listener: too many listeners.
+/// Returns the overview as server-sent events. `listener` is `None` if there are too many listeners.
 pub(crate) fn overview(listener: Option<FeedReceiver>) -> Result<Response, Response> {
     sse::lines(listener, "overview")
 }

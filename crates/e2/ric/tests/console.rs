@@ -172,7 +172,7 @@ fn oran_sc_subscriptions_are_answered_then_notified() {
         (&listed[0]["Meid"], &listed[0]["SubscriptionInstances"]),
         (&json!("gnb_505_001_00000005"), &json!([ours]))
     );
-    // The native resource shows it, but cannot end it.
+    // The native resource shows the subscription, but cannot end it.
     assert_eq!(lab.ask(Method::Delete, &format!("subscriptions/{ours}"), "").0, 409);
     // A subscription that the base station refuses.
     assert_eq!(post(&mut lab, "oran/subscriptions/127.0.0.1", &oran(8_091, &[0xff; 5])).0, 201);

@@ -118,7 +118,7 @@ fn unresponsive_page_is_limited_to_its_queue() {
     let counts = handle.overview.counts();
     assert_eq!((counts.listeners, counts.lines), (1, 1_101));
     assert!(counts.dropped > 0 && counts.dropped <= 1_101, "{counts:?}");
-    // It receives the number of lost lines, and has to reload.
+    // The page receives the number of lost lines, and has to reload.
     let line = deaf.poll_next(&mut Context::from_waker(Waker::noop()));
     assert!(matches!(line, Poll::Ready(Some(Line::Dropped(n))) if n == counts.dropped), "{line:?}");
     drop(deaf);

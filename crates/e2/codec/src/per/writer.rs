@@ -208,8 +208,8 @@ impl Writer {
             self.buf[at] = hi;
             self.buf.insert(at + 1, lo);
         } else {
-            // Append the contents again with the lengths between the pieces, then remove the first copy: no memory
-            // beyond the buffer.
+            // Append the contents again, with the lengths between the pieces, then remove the first copy. This needs
+            // no memory other than the buffer.
             let end = self.buf.len();
             self.fragments(n, |w, from, to| w.buf.extend_from_within(at + 1 + from..at + 1 + to));
             self.buf.drain(at..end);

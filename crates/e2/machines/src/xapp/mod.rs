@@ -237,7 +237,7 @@ impl Xapp {
         encode(&message, self.config.version)?;
         match message {
             Message::RicSubscriptionRequest(request) => Ok(request.details),
-            // Unreachable: the request was constructed two lines above.
+            // Cannot occur: the message was constructed above.
             _ => Err(SubscribeError::UnknownFunction),
         }
     }

@@ -118,7 +118,7 @@ fn controller_cannot_change_slices_of_another() {
     // A UE that the controller does not see is unknown to it; a visible one may be moved.
     assert_eq!(command(&mut bench, C1, SLICE, &associate(2, 1)), Some(Reason::UnknownUe));
     assert_eq!(command(&mut bench, C1, SLICE, &associate(3, 1)), None);
-    // It may change its own slices, next to those of others.
+    // The controller may change its own slices, next to slices of other controllers.
     assert_eq!(command(&mut bench, C1, SLICE, &nvs(vec![slice(0, 300_000), slice(1, 400_000)])), None);
     // Slices of a disconnected controller belong to the default controller.
     bench.agent.remove_controller(bench.now, C1).unwrap();

@@ -151,7 +151,7 @@ fn hw_sends_periodic_reports() {
     let payload = Bytes::from_static(&[0; 7]);
     let expected = expected.map(|(t_send_ns, seq)| Ping { seq, t_send_ns, payload: payload.clone() });
     assert!(pings.eq(expected));
-    // A control does not disturb them.
+    // A control does not affect the periodic pings.
     assert!(bench.ask(C0, &control(hw::DEFAULT_FUNCTION_ID, &ping(0, b""), None)).is_empty());
 }
 

@@ -189,9 +189,9 @@ fn kind_and_bits(id: &GlobalE2NodeId) -> (&'static str, ShortBits) {
 }
 
 /// Returns the name that O-RAN SC's E2 termination gives a node, e.g. `gnb_505_001_00000001` or
-/// `gnbd_505_001_00000001_1f`: two hexadecimal digits per byte of the identity, then CU-UP or DU id. The network is
-/// complete also where E2 termination cuts it off after 19 characters (`ng_enB_macro_505_00_000001`), which makes
-/// nodes of different networks equal.
+/// `gnbd_505_001_00000001_1f`: two hexadecimal digits per byte of the identity, then CU-UP or DU id. E2
+/// termination cuts off the name after 19 characters before the identity (`ng_enB_macro_505_00_000001`), so nodes of
+/// different networks can have the same name. Here the network is always complete.
 pub fn inventory_name(id: &GlobalE2NodeId) -> String {
     let network = id.plmn().to_string();
     let (mcc, mnc) = network.split_once('.').unwrap_or((&network, ""));

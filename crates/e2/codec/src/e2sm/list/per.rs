@@ -20,7 +20,7 @@ pub(super) fn encode<E: Element>(
     tstamp_us: i64,
 ) -> Result<(), SmError> {
     let before = out.len();
-    // The engine requires a version, although service models do not depend on that of E2AP.
+    // The engine requires a version, although service models do not depend on the version of E2AP.
     let mut writer = Writer::new(std::mem::take(out), Version::V2_03);
     let outcome = put(&mut writer, elements, tstamp_us);
     *out = writer.into_vec();
