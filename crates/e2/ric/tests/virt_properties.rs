@@ -170,14 +170,14 @@ fn every_model_reports_only_the_operators_ues() {
     assert_eq!(offered, own.map(str::to_owned).into());
     assert_eq!(offered, *b.offered.lock().unwrap());
     for (spy, own) in [(&a, [1, 4]), (&b, [2, 5])] {
-        let told = spy.ues();
-        assert_eq!(told.keys().copied().collect::<Vec<_>>(), ["gtp", "mac", "pdcp", "rlc", "rrc", "slice"]);
-        assert!(told["rrc"].is_subset(&own.into()), "RRC reported only the operator's own UEs: {told:?}");
+        let seen = spy.ues();
+        assert_eq!(seen.keys().copied().collect::<Vec<_>>(), ["gtp", "mac", "pdcp", "rlc", "rrc", "slice"]);
+        assert!(seen["rrc"].is_subset(&own.into()), "RRC reported a UE of another operator: {seen:?}");
         assert!(
-            told.iter()
+            seen.iter()
                 .filter(|(name, _)| !["rrc", "slice"].contains(*name))
                 .all(|(_, ues)| *ues == own.into()),
-            "{told:?}"
+            "{seen:?}"
         );
         assert_eq!(spy.connected(&mut lab), own.map(u64::from));
         // The slice that represents the operator's whole share has id 0.
@@ -198,14 +198,14 @@ fn every_model_reports_only_the_operators_ues() {
     station.cell.release(&mut station.agent, 1);
     *generation.lock().unwrap() = 2;
     attach(&mut lab, 1, network(2).parse().unwrap());
-    let mut told = None;
+    let mut new_value = None;
     for _ in 0..300 {
         lab.pass(Duration::from_millis(1));
         let now = b.generation(1);
         assert_ne!(now.as_ref(), Some(&was), "B sees the state of A's UE");
-        told = told.or(now);
+        new_value = new_value.or(now);
     }
-    assert!(told.is_some() && a.generation(1).is_none() && a.connected(&mut lab) == [4]);
+    assert!(new_value.is_some() && a.generation(1).is_none() && a.connected(&mut lab) == [4]);
     assert_eq!(b.connected(&mut lab), [1, 2, 5]);
 }
 
