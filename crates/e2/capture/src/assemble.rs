@@ -14,28 +14,28 @@ use ranlab_packet::pcap::{Event, Packet};
 /// Registered port of PFCP (TS 29.244 5.2.1).
 const PFCP_PORT: u16 = 8805;
 
-/// Maximum bytes of unfinished messages over all connections; beyond it, the connection that needs more loses
-/// its data.
+/// Maximum bytes of unfinished messages over all connections. At the limit, a connection that needs more memory loses
+/// its unfinished data.
 pub const MAX_HELD_BYTES: usize = 256 << 20;
 
-/// Reassembles the contents of packets; memory is bounded whatever the capture holds.
+/// Reassembles PDUs from the packets of a capture, within bounded memory.
 #[derive(Debug)]
 pub struct Assembler {
     sctp: Associations,
     tcp: Streams,
-    /// Whether every datagram and payload protocol counts as E2AP, at the user's request.
+    /// Whether every datagram and every SCTP payload protocol counts as E2AP (set by the user).
     trusting: bool,
 }
 
 impl Assembler {
-    /// `trusting`: the user states that the capture holds only E2 or E42.
+    /// Creates an assembler. With `trusting`, the user states that the capture contains only E2 or E42.
     pub fn new(trusting: bool) -> Self {
         let sctp = Associations::new(MAX_HELD_BYTES / 2);
         let tcp = Streams::new(MAX_HELD_BYTES / 2);
         Self { sctp, tcp, trusting }
     }
 
-    /// Takes what a capture holds next: appends the PDUs that a packet completes, or notes an irregularity.
+    /// Processes the next event of a capture: appends the PDUs that a packet completes, or notes an irregularity.
     pub fn event(&mut self, event: Event<'_>, found: &mut Findings) {
         match event {
             Event::Packet(packet) => self.packet(&packet, found),
@@ -102,7 +102,7 @@ impl Assembler {
 
 /// Protocols of the user plane, some of whose messages start like E2AP.
 fn user_plane(flow: &Flow, datagram: &[u8]) -> Option<Note> {
-    // Both have their message type in the second byte.
+    // GTP-U and PFCP both have their message type in the second byte.
     let message_type = datagram.get(1).copied().unwrap_or(0);
     let has = |port| flow.source.port == port || flow.destination.port == port;
     if has(PFCP_PORT) {
@@ -120,7 +120,7 @@ fn flow(transport: Transport, ip: &Ip<'_>, (source, destination): (u16, u16)) ->
 }
 
 fn exported_pdu(packet: &Packet<'_>, exported: Exported<'_>, found: &mut Findings) -> Result<(), Note> {
-    // Dissector tables name a protocol by its SCTP payload protocol or port.
+    // Dissector tables name a protocol by its SCTP payload protocol or port, so these names can mean E2AP.
     if !["e2ap", "sctp.ppi", "sctp.port", ""].contains(&exported.protocol.as_str()) {
         return Err(Note::OtherExported(exported.protocol));
     }
@@ -139,7 +139,7 @@ impl Place {
         Self { flow, time_us: packet.time_us, number: packet.number }
     }
 
-    /// The PDU that a packet holds. A truncated packet gives no PDU; the reader has already noted it.
+    /// Returns the PDU in a packet, or `None` for a truncated packet, which the reader has already noted.
     fn whole(&self, packet: &Packet<'_>, octets: &[u8]) -> Option<Pdu> {
         (!packet.cut).then(|| self.pdu(Bytes::copy_from_slice(octets)))
     }

@@ -1,4 +1,4 @@
-//! Decoding of PDUs into messages: each connection has a side and a version.
+//! Decoding of PDUs into messages. Each connection has a side (E2 or E42) and an E2AP version.
 use std::collections::HashMap;
 
 use ranlab_e2_codec::e2ap::{self, Decoded, RanFunctionId, Rejection, Version};
@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::note::{Note, Notes};
 use super::{Flow, Pdu, Side, Transport, payload};
 
-/// Maximum number of connections with separate state; the PDUs of further ones share one state.
+/// Maximum number of connections with separate state. The PDUs of further connections share one state.
 const MAX_CONNECTIONS: usize = 65_536;
 
 /// Facts about the capture that the user supplies.
@@ -26,17 +26,17 @@ pub struct Known {
 /// A PDU with its message.
 #[derive(Debug)]
 pub struct Dissected {
-    /// Number over all files, from 1.
+    /// Number of the PDU over all files, from 1.
     pub number: u64,
     /// The PDU with its origin.
     pub pdu: Pdu,
-    /// Its connection's protocol.
+    /// Protocol of the connection (E2 or E42).
     pub side: Side,
-    /// Its connection's version.
+    /// E2AP version of the connection.
     pub version: Version,
-    /// Its message; a standard one of either side is [`e42::Message::E2`].
+    /// Decoded message, or the decoding error. A standard E2AP message is [`e42::Message::E2`] on both sides.
     pub message: Result<Decoded<e42::Message>, Rejection>,
-    /// The service model of its payloads.
+    /// Service model of the payloads in the message.
     pub model: Option<&'static dyn Model>,
 }
 
@@ -45,15 +45,15 @@ pub struct Dissected {
 pub struct Connection {
     /// Transport of the connection.
     pub transport: Transport,
-    /// The smaller of its endpoints.
+    /// Endpoint of the connection that sorts first.
     pub a: String,
-    /// The other endpoint.
+    /// Endpoint of the connection that sorts last.
     pub b: String,
-    /// Its protocol.
+    /// Protocol of the connection (E2 or E42).
     pub side: Side,
-    /// Its version.
+    /// E2AP version of the connection.
     pub e2ap: String,
-    /// Number of its PDUs.
+    /// Number of PDUs on the connection.
     pub pdus: u64,
 }
 
@@ -63,7 +63,7 @@ struct State {
     side: Side,
     version: Version,
     pdus: u64,
-    /// Rank by first PDU.
+    /// Position of the connection in the order of first PDUs.
     rank: usize,
     told: bool,
     /// Service models of RAN functions; `None` where nodes of an E42 connection differ.
@@ -80,8 +80,8 @@ pub struct Dissector {
     sides: HashMap<Flow, Side>,
 }
 
-/// The protocol of a connection whose setup this is: E2's has procedure code 1, which E42 does not use; E42's begins with the
-/// RAN functions that the xApp asks for.
+/// Returns the protocol of a connection from its setup PDU. An E2 setup has procedure code 1, which E42 does not use.
+/// An E42 setup begins with the RAN functions that the xApp requests.
 fn side_of_setup(pdu: &[u8]) -> Option<Side> {
     if Version::of_setup(pdu).is_some() || matches!(pdu, [0x20 | 0x40, 1, ..]) {
         return Some(Side::E2);
@@ -90,7 +90,7 @@ fn side_of_setup(pdu: &[u8]) -> Option<Side> {
 }
 
 impl Dissector {
-    /// `known` overrides facts inferred from ports and setups.
+    /// Creates a dissector. `known` overrides facts inferred from ports and setups.
     pub fn new(known: Known) -> Self {
         Self { known, ..Self::default() }
     }
@@ -134,7 +134,7 @@ impl Dissector {
         Dissected { number: self.pdus, pdu, side, version: connection.version, message, model }
     }
 
-    /// The protocol of a PDU's connection: of its setup, else by its ports.
+    /// Returns the protocol of a PDU's connection, taken from its setup PDU, or else from its ports.
     fn side(&mut self, pdu: &Pdu) -> Side {
         let connection = pdu.flow.connection();
         if let Some(side) = side_of_setup(&pdu.bytes).filter(|_| pdu.flow.transport != Transport::File) {
@@ -160,12 +160,13 @@ impl Dissector {
 }
 
 impl State {
-    /// Notes the functions that a message announces; the service model of the function that it is about.
+    /// Stores the RAN functions that a message announces, and returns the service model of the message's own function.
     fn model(&mut self, message: &e42::Message) -> Option<&'static dyn Model> {
         for function in payload::announced(message) {
             let model = payload::model(function);
             let known = self.models.entry(function.id).or_insert(model);
-            // Nodes of an E42 connection may number their functions differently; a node of E2 may change them.
+            // The nodes behind an E42 connection may number their functions differently. A node on an E2 connection
+            // may change its functions.
             if self.side == Side::E2 {
                 *known = model;
             } else if *known != model {
@@ -176,16 +177,16 @@ impl State {
     }
 
     fn decode(&mut self, pdu: &Pdu, fixed: bool) -> Result<Decoded<e42::Message>, Rejection> {
-        let told = match self.side {
+        let stated = match self.side {
             Side::E2 => Version::of_setup(&pdu.bytes),
             Side::E42 => e42::numbering_of(&pdu.bytes),
         };
-        // A file with one PDU is v2.03 unless the user specifies another version.
-        if let Some(version) = told
+        // A file with one PDU is decoded as v2.03 unless the user specifies another version.
+        if let Some(version) = stated
             && !fixed
             && pdu.flow.transport != Transport::File
         {
-            // A connection that was upgraded to v3.01 keeps it when the same node sends another setup.
+            // A connection that was upgraded to v3.01 stays at v3.01 when the same node sends another setup.
             let stays = self.told
                 && self.version == Version::V3_01
                 && version == Version::V2_03
@@ -207,7 +208,7 @@ impl State {
     }
 }
 
-/// A version in which a PDU is decodable, if there is one, after it failed in `tried`.
+/// Returns a version in which a PDU is decodable, after decoding failed in version `tried`.
 pub(super) fn other_version(pdu: &Pdu, side: Side, tried: Version) -> Option<Version> {
     Version::ALL.into_iter().filter(|&version| version != tried).find(|&version| match side {
         Side::E2 => e2ap::decode(&pdu.bytes, version).is_ok(),

@@ -1,15 +1,15 @@
-//! PDUs without the packets that carried them, as Wireshark exports them (link type 252): tags with the
-//! endpoints of a PDU and its dissector, then the PDU.
+//! PDUs as Wireshark exports them, without their packets (link type 252). Tags name the endpoints of a PDU and its
+//! dissector; the PDU follows.
 //!
-//! [`Recorder`] writes such captures: Wireshark reads them without any setting. They describe two interfaces,
-//! `e2` and `e42`, so that a reader knows the side of every PDU whatever its ports.
+//! [`Recorder`] writes such captures, and Wireshark reads them without any setting. They describe two interfaces,
+//! `e2` and `e42`, so that a reader knows the side of every PDU on any port.
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::{Endpoint, Flow, Side, Transport};
 use ranlab_packet::pcap::{LinkType, PcapngWriter};
 
-/// Maximum PDU length in the file, which notes the original length; readers reject longer packets.
+/// Maximum PDU length in the file. Readers reject longer packets, so a longer PDU is cut and its original length is stored.
 const MAX_KEPT_BYTES: usize = 262_144 - 128;
 
 const DISSECTOR: u16 = 12;
@@ -34,7 +34,7 @@ pub(super) struct Exported<'a> {
 }
 
 impl<'a> Exported<'a> {
-    /// Reads tags until the last one.
+    /// Parses the tags and the PDU that follows them.
     pub(super) fn parse(data: &'a [u8]) -> Option<Self> {
         let mut rest = data;
         let mut protocol = String::new();
@@ -50,7 +50,7 @@ impl<'a> Exported<'a> {
             rest = tail;
             match u16::from_be_bytes([*t0, *t1]) {
                 0 => break,
-                // The last tag counts.
+                // If several dissector tags are present, the last one counts.
                 DISSECTOR | HEURISTIC | DISSECTOR_TABLE => {
                     protocol = String::from_utf8_lossy(value).trim_end_matches('\0').to_owned();
                 }
@@ -97,7 +97,7 @@ impl<W: Write> Recorder<W> {
     pub fn write(&mut self, side: Side, at_ns: u64, flow: &Flow, pdu: &[u8]) -> io::Result<()> {
         let mut packet = Vec::with_capacity(96 + pdu.len().min(MAX_KEPT_BYTES));
         let mut tag = |kind: u16, value: &[u8]| {
-            // In network byte order, independent of the file's; the length includes the padding.
+            // Tag values are in network byte order in files of either byte order. The length includes the padding.
             let padded = value.len().next_multiple_of(4);
             packet.extend_from_slice(&kind.to_be_bytes());
             packet.extend_from_slice(&(padded as u16).to_be_bytes());
@@ -130,7 +130,7 @@ impl<W: Write> Recorder<W> {
         self.out.flush()
     }
 
-    /// Returns the writer; flush before.
+    /// Returns the writer. Call [`Recorder::flush`] first.
     pub fn into_inner(self) -> W {
         self.out.into_inner()
     }

@@ -8,13 +8,13 @@ use ranlab_e2_codec::e2ap::{
 };
 use ranlab_e2_codec::e42;
 
-/// Names and values, in the order of interest.
+/// Names and values of fields, most interesting first.
 pub(super) type Fields = Vec<(&'static str, String)>;
 
-/// Maximum number of listed identities; the rest is only counted.
+/// Maximum number of listed identities. Further identities are only counted.
 const MAX_LISTED: usize = 4;
 
-/// Messages and their fields, a line each.
+/// Matches a message against a table of message types and their fields, one message type per line.
 macro_rules! fields {
     ($message:expr, $f:ident; $( $variant:path = |$m:ident| $( $name:literal: $value:expr ),*; )+) => {
         match $message { $( $variant($m) => { let _ = $m; $( Field::put(&$value, $name, $f); )* } )+ }
@@ -115,7 +115,7 @@ impl Field for &Message {
     }
 }
 
-/// Fields that are readable in a message with an error further on.
+/// Returns the fields that were readable before the error in a rejected message.
 pub(super) fn of_rejected(rejection: &Rejection) -> Fields {
     let mut fields = Fields::new();
     rejection.envelope.map(|(_, code, _)| code).put("procedure", &mut fields);
@@ -125,24 +125,23 @@ pub(super) fn of_rejected(rejection: &Rejection) -> Fields {
     fields
 }
 
-/// Text of a value: lists by their length, byte strings by their length; absent values give no
-/// text.
+/// Conversion of a value to its text. Lists and byte strings are shown by their length; absent values give no text.
 trait Field {
     fn put(&self, name: &'static str, f: &mut Fields);
 }
 
-macro_rules! told {
-    ($( $t:ty = |$v:ident| $told:expr; )+) => { $(
+macro_rules! field_text {
+    ($( $t:ty = |$v:ident| $text:expr; )+) => { $(
         impl Field for $t {
             fn put(&self, name: &'static str, f: &mut Fields) {
                 let $v = self;
-                f.push((name, $told.to_string()));
+                f.push((name, $text.to_string()));
             }
         }
     )+ };
 }
 
-told! {
+field_text! {
     u8 = |v| v;
     u16 = |v| v;
     Cause = |v| v;
@@ -183,7 +182,7 @@ impl Field for RicSubscriptionDetails {
     }
 }
 
-/// Elements one by one; an empty list gives no field.
+/// List whose elements are shown one by one. An empty list gives no field.
 struct Listed(String);
 
 impl Field for Listed {
@@ -192,7 +191,7 @@ impl Field for Listed {
     }
 }
 
-/// The first few, then the number of the others.
+/// Lists the first [`MAX_LISTED`] items, then the number of further items.
 fn list(items: impl IntoIterator<Item = impl Display, IntoIter: ExactSizeIterator>) -> Listed {
     let items = items.into_iter();
     let more = items.len().saturating_sub(MAX_LISTED);
@@ -219,11 +218,11 @@ mod tests {
     use super::*;
     use ranlab_e2_codec::e2ap::{self, RicSubscriptionResponse, Version};
 
-    /// Requests are listed by request and function, the others by their transaction where the version has
-    /// one.
+    /// Requests are listed by request and function. Other messages are listed by their transaction, in versions that
+    /// have one.
     #[test]
     fn every_message_has_its_key_fields() {
-        let mut told = 0;
+        let mut field_count = 0;
         for version in Version::ALL {
             for name in Message::NAMES {
                 for seed in 0..20 {
@@ -238,11 +237,11 @@ mod tests {
                     } else if version > Version::V1_01 && *name != "ErrorIndication" {
                         assert_eq!(names[0], "transaction", "{name}");
                     }
-                    told += names.len();
+                    field_count += names.len();
                 }
             }
         }
-        assert!(told > 4000, "{told}");
+        assert!(field_count > 4000, "{field_count}");
     }
 
     #[test]

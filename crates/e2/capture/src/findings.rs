@@ -3,12 +3,12 @@
 use super::note::{Note, Notes};
 use super::pdu::Pdu;
 
-/// Results from packets: PDUs in the order in which they became complete, and notes on irregularities.
+/// PDUs found in packets, in the order in which they became complete, and notes on irregularities.
 #[derive(Debug, Default)]
 pub struct Findings {
-    /// PDUs; drain them regularly.
+    /// PDUs found since the last drain. The caller must drain them regularly.
     pub pdus: Vec<Pdu>,
-    /// Notes, which are bounded.
+    /// Notes on irregularities, at most [`MAX_NOTES`](super::note::MAX_NOTES) different ones.
     pub notes: Notes,
 }
 

@@ -39,23 +39,24 @@ pub use trace::{Problem, Summary, Trace, TraceError};
 
 /// Registered port of E2AP.
 pub const E2_PORT: u16 = 36421;
-/// Customary port of E42.
+/// Commonly used port of E42; it is not registered.
 pub const E42_PORT: u16 = 36422;
-/// The longest PDU accepted from a capture or a file, in bytes.
+/// Maximum length of a PDU in a capture or a file, in bytes.
 pub const MAX_PDU_BYTES: usize = 16 << 20;
 
-/// Protocol of a connection. Its setup identifies it. The bytes of other messages do not, because both protocols use the same codes.
+/// Protocol of a connection. The setup procedure identifies the protocol. The bytes of other messages do not identify
+/// it, because E2 and E42 use the same codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
-    /// Between an E2 node and a RIC.
+    /// E2AP between an E2 node and a RIC.
     E2,
-    /// Between an xApp and a RIC.
+    /// E42 between an xApp and a RIC.
     E42,
 }
 
 impl Side {
-    /// Customary port of the protocol.
+    /// Returns the usual port of the protocol.
     pub const fn port(self) -> u16 {
         match self {
             Self::E2 => E2_PORT,
@@ -63,7 +64,7 @@ impl Side {
         }
     }
 
-    /// Name for people.
+    /// Returns the display name of the protocol.
     pub const fn name(self) -> &'static str {
         match self {
             Self::E2 => "E2",

@@ -5,12 +5,12 @@ use super::exported::Exported;
 use super::note::Note;
 use ranlab_packet::pcap::LinkType;
 
-/// Maximum number of further VLAN tags that are skipped.
+/// Maximum number of VLAN tags after the first that are skipped.
 const MAX_VLAN_TAGS: usize = 4;
 
-/// eCPRI 2.0, 3.1.1.
+/// EtherType of eCPRI (eCPRI 2.0, 3.1.1).
 const ECPRI: EtherType = EtherType(0xaefe);
-/// As OpenAirInterface sends IF4p5 over raw Ethernet; the number is not registered for it.
+/// EtherType of IF4p5 over raw Ethernet, as used by OpenAirInterface. It is not registered for IF4p5.
 const IF4P5: EtherType = EtherType(0x080a);
 
 /// Payload of a packet.
@@ -77,7 +77,7 @@ mod tests {
     use ranlab_packet::{Ipv4Header, Protocol};
 
     #[test]
-    fn every_link_layer_gives_its_ip_packet() {
+    fn ip_packet_is_found_in_every_link_layer() {
         let src = [10, 0, 0, 1].into();
         let dst = [10, 0, 0, 2].into();
         let payload_bytes = 2;
@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(unwrap(LinkType::ETHERNET, &frame(&[0xae, 0xfe, 0x10, 2])), Err(Note::Ecpri(2)));
         assert_eq!(unwrap(LinkType::ETHERNET, &frame(&[8, 10, 0])), Err(Note::If4p5));
         assert_eq!(unwrap(LinkType::ETHERNET, &[0; 13]), Err(Note::Malformed("Ethernet")));
-        // As many tags as are skipped, plus one.
+        // The test uses up to one tag more than the limit.
         let tagged = |tags: usize| {
             let frame = with(&[&mac[..], &[0x81, 0, 0, 5].repeat(tags), &[8, 0]].concat());
             matches!(unwrap(LinkType::ETHERNET, &frame), Ok(Content::Ip(_)))

@@ -5,7 +5,7 @@ use ranlab_packet::PacketError;
 use ranlab_packet::pcap::Fault;
 use serde::Serialize;
 
-/// Maximum number of different notes; further ones are counted.
+/// Maximum number of different notes. Further notes are only counted.
 pub const MAX_NOTES: usize = 256;
 
 /// An irregularity that is not a failure.
@@ -15,52 +15,52 @@ pub enum Note {
     /// An irregularity of the file.
     #[error(transparent)]
     Capture(#[from] Fault),
-    /// An unsupported link layer.
+    /// A packet with an unsupported link layer.
     #[error("packets of link type {0} are not decoded")]
     LinkType(u16),
-    /// Invalid headers.
+    /// A packet with invalid headers of the named layer.
     #[error("a packet with a malformed {0} header")]
     Malformed(&'static str),
-    /// IP fragments are not joined.
+    /// An IP fragment. IP fragments are not joined.
     #[error("a fragment of an IP packet is not joined with the others")]
     IpFragment,
-    /// An unknown SCTP payload protocol.
+    /// An SCTP payload protocol that is not E2.
     #[error("SCTP payload protocol {0} is not E2")]
     OtherPayloadProtocol(u32),
-    /// I-DATA (RFC 8260).
+    /// An SCTP I-DATA chunk (RFC 8260), which is not decoded.
     #[error("an SCTP I-DATA chunk is not decoded")]
     InterleavedData,
-    /// A duplicate chunk.
+    /// A duplicate SCTP chunk, which is skipped.
     #[error("an SCTP chunk was sent again and is skipped")]
     SctpDuplicate,
-    /// Fragments of an incomplete message.
+    /// An SCTP message with missing fragments.
     #[error("an SCTP message is incomplete: fragments are missing from the capture")]
     SctpIncomplete,
-    /// The capture does not contain the start of the connection.
+    /// A TCP connection whose start is not in the capture.
     #[error("the capture begins in the middle of the TCP connection {0}")]
     TcpMidway(String),
-    /// Segments are missing.
+    /// A gap in a TCP stream: segments are missing.
     #[error("TCP segments are missing from the capture; reading continues at the next message")]
     TcpGap,
-    /// The capture ends within a message.
+    /// A TCP stream that ends within a message.
     #[error("a TCP stream ends in the middle of a message")]
     TcpIncomplete,
-    /// The stream has no length prefix.
+    /// A TCP stream without length prefixes.
     #[error("the TCP stream {0} is not E2: its messages have no length prefix")]
     TcpUnframed(String),
-    /// A datagram of another protocol.
+    /// A UDP datagram of another protocol.
     #[error("UDP datagrams on other ports than 36421 and 36422 are skipped unless they begin like E2AP")]
     OtherDatagram,
-    /// PFCP, by its message type (TS 29.244 7.3).
+    /// A PFCP message, with its message type (TS 29.244 7.3).
     #[error("PFCP messages {} (UDP port 8805) are skipped: they are N4, not E2", pfcp_name(*.0))]
     Pfcp(u8),
-    /// GTP-U, by its message type (TS 29.281 6.1).
+    /// A GTP-U message, with its message type (TS 29.281 6.1).
     #[error("GTP-U messages {} (UDP port 2152) are skipped: they are N3 or N9, not E2", gtpu_name(*.0))]
     Gtpu(u8),
-    /// eCPRI, by its message type (eCPRI 2.0 3.2.4).
+    /// An eCPRI message, with its message type (eCPRI 2.0 3.2.4).
     #[error("eCPRI messages {} are skipped: they are fronthaul, not E2", ecpri_name(*.0))]
     Ecpri(u8),
-    /// IF4p5 of OpenAirInterface (NGFI).
+    /// An IF4p5 frame of OpenAirInterface (NGFI).
     #[error("IF4p5 frames (EtherType 0x080a) are skipped: they are OpenAirInterface's fronthaul, not E2")]
     If4p5,
     /// An exported PDU of another protocol.
@@ -69,18 +69,18 @@ pub enum Note {
     /// More connections than the limit.
     #[error("too many connections: at most {0} are tracked")]
     TooManyConnections(usize),
-    /// The E2AP version is assumed, because the capture lacks the setup procedure of the connection.
+    /// An assumed E2AP version: the capture lacks the setup procedure of the connection.
     #[error("no setup of {0} in the capture: decoded as {1}")]
     VersionAssumed(String, &'static str),
-    /// The message deviates from the standard.
+    /// A deviation of a message from the standard.
     #[error("{message}: {what}")]
     Deviation {
-        /// The message's name.
+        /// Name of the message.
         message: &'static str,
         /// Description of the deviation.
         what: String,
     },
-    /// More notes than the limit.
+    /// Notes beyond [`MAX_NOTES`].
     #[error("more different notes than the limit; further ones are only counted")]
     Further,
 }
@@ -144,25 +144,25 @@ impl From<PacketError> for Note {
     }
 }
 
-/// A note in a report.
+/// A note in a report, with its number of occurrences.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NoteCount {
-    /// Text.
+    /// Text of the note.
     pub note: String,
-    /// Number of occurrences.
+    /// Number of occurrences of the note.
     pub count: u64,
-    /// First occurrence: `packet 12` or `PDU 12`.
+    /// First occurrence of the note, as `packet 12` or `PDU 12`.
     pub first: String,
 }
 
-/// Notes, with the number of equal ones.
+/// Collection of notes that counts equal notes.
 #[derive(Debug, Default)]
 pub struct Notes {
     counts: BTreeMap<Note, (u64, String)>,
 }
 
 impl Notes {
-    /// Adds a note.
+    /// Adds a note. `place` and `number` locate it, such as `packet` and 12.
     pub fn add(&mut self, note: Note, place: &'static str, number: u64) {
         let known = self.counts.len() < MAX_NOTES || self.counts.contains_key(&note);
         let note = if known { note } else { Note::Further };
@@ -170,7 +170,7 @@ impl Notes {
         entry.0 += 1;
     }
 
-    /// All notes.
+    /// Returns all notes with their counts.
     pub fn list(&self) -> Vec<NoteCount> {
         let shown = |(note, (count, first)): (&Note, &(u64, String))| NoteCount {
             note: note.to_string(),

@@ -1,4 +1,4 @@
-//! Octet strings of service models within a message: read by the model that the connection's setup names.
+//! Octet strings of service models within a message, decoded by the service model that the connection's setup names.
 use std::fmt::Write;
 
 use bytes::Bytes;
@@ -9,22 +9,22 @@ use serde::Serialize;
 
 use super::fields::Fields;
 
-/// Names of measurements in a line before the rest is only counted.
+/// Maximum number of measurement names in a line. Further names are only counted.
 const NAMES_MAX: usize = 8;
-/// Rows of a table in notation.
+/// Maximum number of table rows in value notation.
 const ROWS_MAX: usize = 1_000;
 
-/// An octet string of a service model.
+/// A decoded octet string of a service model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Part {
-    /// `eventTrigger`, `actionDefinition 1`, `indicationHeader`, `indicationMessage`, `controlHeader`, `controlMessage`,
-    /// `controlOutcome`.
+    /// Name of the octet string: `eventTrigger`, `actionDefinition 1`, `indicationHeader`, `indicationMessage`,
+    /// `controlHeader`, `controlMessage` or `controlOutcome`.
     pub part: String,
-    /// Values by the names of the model, in value notation; or a comment with the decoding error.
+    /// Decoded value in ASN.1 value notation, with the names of the model; or a comment with the decoding error.
     pub notation: String,
 }
 
-/// The model of a RAN function, by its OID, else by a definition that names what the function offers.
+/// Returns the model of a RAN function, found by its OID or else by its function definition.
 pub(super) fn model(function: &RanFunctionItem) -> Option<&'static dyn Model> {
     let offers =
         |model: &&&'static dyn Model| model.offers(&function.definition).is_ok_and(|it| !it.is_empty());
@@ -34,7 +34,7 @@ pub(super) fn model(function: &RanFunctionItem) -> Option<&'static dyn Model> {
     }
 }
 
-/// RAN functions that a message announces.
+/// Returns the RAN functions that a message announces.
 pub(super) fn announced(message: &e42::Message) -> Vec<&RanFunctionItem> {
     match message {
         e42::Message::E2(Message::E2SetupRequest(m)) => m.functions.iter().flatten().collect(),
@@ -47,7 +47,7 @@ pub(super) fn announced(message: &e42::Message) -> Vec<&RanFunctionItem> {
     }
 }
 
-/// The RAN function that a message is about.
+/// Returns the RAN function that a message refers to.
 pub(super) fn function(message: &e42::Message) -> Option<RanFunctionId> {
     match message {
         e42::Message::SubscriptionRequest(m) => Some(m.function_id),
@@ -83,7 +83,7 @@ fn of_control<'a>(header: &'a Bytes, message: &'a Bytes) -> Vec<Octets<'a>> {
     ]
 }
 
-/// The octet strings of a message.
+/// Returns the service-model octet strings of a message.
 fn octets(message: &e42::Message) -> Vec<Octets<'_>> {
     let outcome = |outcome: &'_ Option<Bytes>| outcome.is_some();
     match message {
@@ -108,7 +108,7 @@ fn of_outcome(outcome: Option<&Bytes>) -> Vec<Octets<'_>> {
     outcome.map(|it| ("controlOutcome".to_owned(), Payload::Outcome, it)).into_iter().collect()
 }
 
-/// A value in the first encoding of the model that reads it.
+/// Decodes an octet string in the first encoding of the model that accepts it.
 fn read(model: &dyn Model, payload: Payload, octets: &Bytes) -> Result<Form, SmError> {
     let model = inspect(model).ok_or(SmError::Absent("names"))?;
     let mut first = None;
@@ -121,7 +121,7 @@ fn read(model: &dyn Model, payload: Payload, octets: &Bytes) -> Result<Form, SmE
     Err(first.unwrap_or(SmError::Absent("encoding")))
 }
 
-/// The parts of a message in notation.
+/// Returns the decoded octet strings of a message in value notation.
 pub(super) fn parts(model: &dyn Model, message: &e42::Message) -> Vec<Part> {
     let header = octets(message).into_iter().find(|it| it.1 == Payload::Header).map(|it| it.2.clone());
     let part = |(part, payload, octets): Octets<'_>| {
@@ -137,7 +137,7 @@ pub(super) fn parts(model: &dyn Model, message: &e42::Message) -> Vec<Part> {
     octets(message).into_iter().map(part).collect()
 }
 
-/// Rows of an indication whose model has no names for its message.
+/// Returns the rows of an indication whose model does not define field names for the message.
 fn rows(model: &dyn Model, header: Option<&Bytes>, message: &Bytes) -> Option<String> {
     let header = header?;
     let table = model.encodings().iter().find_map(|it| model.table(*it, header, message).ok())?;
@@ -158,7 +158,7 @@ fn rows(model: &dyn Model, header: Option<&Bytes>, message: &Bytes) -> Option<St
     Some(text)
 }
 
-/// A value by names as indented text.
+/// Formats a named value as indented text.
 fn notation(form: &Form) -> String {
     let mut text = String::new();
     put(form, 0, &mut text);
@@ -199,7 +199,7 @@ fn put(form: &Form, depth: usize, text: &mut String) {
     }
 }
 
-/// Key fields of the octet strings: the model, rows of an indication, measurements of KPM, period, style and action.
+/// Returns the key fields of the octet strings: the model, number of rows, KPM measurements, period, style and action.
 pub(super) fn fields(model: &dyn Model, message: &e42::Message) -> Fields {
     let mut fields = vec![("sm", model.name().to_owned())];
     for (_, payload, octets) in octets(message) {
@@ -248,7 +248,7 @@ fn of_message(model: &dyn Model, message: &e42::Message, octets: &Bytes, fields:
     }
 }
 
-/// Each name once, the first few, then how many more.
+/// Returns the first [`NAMES_MAX`] distinct names, then the number of further names.
 fn names(all: Vec<String>) -> Option<(&'static str, String)> {
     let mut once: Vec<String> = Vec::new();
     all.into_iter().for_each(|name| {
@@ -264,7 +264,7 @@ fn names(all: Vec<String>) -> Option<(&'static str, String)> {
     (!once.is_empty()).then(|| ("measurements", once.join(",")))
 }
 
-/// Names of measurements anywhere in an action.
+/// Returns the measurement names at any depth of an action.
 fn measurements(form: &Form) -> Vec<String> {
     match form {
         Form::Fields(fields) => {
@@ -279,14 +279,14 @@ fn measurements(form: &Form) -> Vec<String> {
     }
 }
 
-/// The first number of this name anywhere in a value.
-fn found(form: &Form, wanted: &str) -> Option<String> {
+/// Returns the first integer with the given field name, at any depth of a value.
+fn found(form: &Form, field: &str) -> Option<String> {
     match form {
         Form::Fields(fields) => fields.iter().find_map(|(name, value)| match value {
-            Form::Integer(number) if name == wanted => Some(number.to_string()),
-            value => found(value, wanted),
+            Form::Integer(number) if name == field => Some(number.to_string()),
+            value => found(value, field),
         }),
-        Form::List(items) => items.iter().find_map(|item| found(item, wanted)),
+        Form::List(items) => items.iter().find_map(|item| found(item, field)),
         _ => None,
     }
 }

@@ -1,4 +1,4 @@
-//! A PDU in a capture: endpoints and time.
+//! A PDU in a capture, with its endpoints and capture time.
 use std::fmt;
 use std::net::IpAddr;
 
@@ -10,9 +10,9 @@ use super::{E2_PORT, E42_PORT, Side};
 /// One endpoint of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Endpoint {
-    /// Unknown for recordings of Unix sockets.
+    /// IP address of the endpoint; unknown for recordings of Unix sockets.
     pub address: Option<IpAddr>,
-    /// Port of the transport.
+    /// Transport port of the endpoint.
     pub port: u16,
 }
 
@@ -34,25 +34,25 @@ pub enum Transport {
     Sctp,
     Tcp,
     Udp,
-    /// Unknown: an exported PDU without a port type.
+    /// Unknown transport: an exported PDU without a port type.
     Exported,
-    /// A file that holds one PDU.
+    /// A file that contains a single PDU.
     File,
 }
 
-/// Source and destination.
+/// Transport, source and destination of a PDU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Flow {
     /// Transport of the flow.
     pub transport: Transport,
-    /// Sender.
+    /// Endpoint that sends the PDU.
     pub source: Endpoint,
-    /// Receiver.
+    /// Endpoint that receives the PDU.
     pub destination: Endpoint,
 }
 
 impl Flow {
-    /// The connection: the same for both directions.
+    /// Returns the connection of the flow, which is equal for both directions.
     #[must_use]
     pub fn connection(self) -> Self {
         let source = self.source.min(self.destination);
@@ -60,7 +60,7 @@ impl Flow {
         Self { source, destination, ..self }
     }
 
-    /// Protocol according to the ports: 36422 is E42, anything else E2. A captured setup has precedence.
+    /// Returns the protocol according to the ports: E42 for port 36422, E2 for all others. A captured setup has precedence.
     pub fn side(&self) -> Side {
         if self.has_port(E42_PORT) { Side::E42 } else { Side::E2 }
     }
@@ -86,17 +86,17 @@ impl fmt::Display for Flow {
 /// A PDU as sent on the wire.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pdu {
-    /// Source and destination.
+    /// Transport, source and destination of the PDU.
     pub flow: Flow,
-    /// Capture time of its last byte, in microseconds since the epoch.
+    /// Capture time of the PDU's last byte, in microseconds since the epoch.
     pub time_us: Option<u64>,
-    /// Protocol that the capture itself states, as recordings by this program do.
+    /// Protocol stated in the capture itself, as in recordings by this program.
     pub side: Option<Side>,
-    /// Its bytes.
+    /// Encoded PDU.
     pub bytes: Bytes,
 }
 
-/// The packet being processed.
+/// Origin of the packet that is being processed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
     pub(super) flow: Flow,
@@ -110,7 +110,8 @@ impl Place {
     }
 }
 
-/// Kind, a procedure code of E2AP, E42 or this project's extension, criticality, all with zero padding.
+/// Checks whether bytes begin like an E2AP PDU: PDU kind, procedure code (E2AP, E42 or this project's extension) and
+/// criticality, with zero padding.
 pub(super) fn begins_like_e2ap(octets: &[u8]) -> bool {
     matches!(octets, [0x00 | 0x20 | 0x40, 1..=20 | 200, 0x00 | 0x40 | 0x80, _, ..])
 }

@@ -1,4 +1,4 @@
-//! Report of a trace: as text for people, as JSON (serde) for programs.
+//! Report of a trace, as text for users and as JSON for programs.
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -11,7 +11,7 @@ use super::payload::{self, Part};
 use super::trace::{Problem, Summary};
 use super::{Side, Transport};
 
-/// A PDU with its message.
+/// Report of one PDU and its message.
 #[derive(Debug, Serialize)]
 pub struct Line<'a> {
     pdu: u64,
@@ -32,7 +32,7 @@ pub struct Line<'a> {
     payload: Vec<Part>,
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<&'a Problem>,
-    /// Time since the start of the trace.
+    /// Time between the start of the trace and the PDU, in microseconds.
     #[serde(skip)]
     since_us: Option<i128>,
 }
@@ -42,8 +42,9 @@ fn by_name<S: Serializer>(fields: &Fields, serializer: S) -> Result<S::Ok, S::Er
 }
 
 impl<'a> Line<'a> {
-    /// Report of a PDU in a file. Its text contains the time since `begin_us`; with `notation`, the report includes the
-    /// whole message in ASN.1 value notation, and its payloads by the names of their service model.
+    /// Creates the report of a PDU in a file. Its text contains the time since `begin_us`. With `notation`, the
+    /// report also contains the whole message in ASN.1 value notation, and its payloads with the field names of their
+    /// service model.
     pub fn new(
         file: &'a str,
         dissected: &Dissected,

@@ -1,4 +1,4 @@
-//! SCTP (RFC 9260): DATA chunks in any packets, and messages assembled from their fragments.
+//! SCTP (RFC 9260): messages reassembled from DATA chunks.
 use std::collections::HashMap;
 
 use bytes::Bytes;
@@ -11,19 +11,19 @@ use super::{Flow, MAX_PDU_BYTES};
 
 /// Maximum number of tracked directions of associations.
 const MAX_DIRECTIONS: usize = 65_536;
-/// Number of remembered transmission sequence numbers per direction, to detect duplicates.
+/// Number of transmission sequence numbers that are stored per direction to detect duplicates.
 const REMEMBERED_TSNS: u32 = 8192;
 /// Maximum number of waiting fragments per direction.
 const MAX_FRAGMENTS: usize = 16_384;
-/// Memory of a fragment in addition to its bytes.
+/// Memory overhead per fragment, in bytes.
 const FRAGMENT_BYTES: usize = 64;
-/// Payload protocols of E2AP (70 to 72), and 0 for unspecified.
+/// Accepted payload protocols: E2AP (70 to 72) and unspecified (0).
 const OUR_PAYLOAD_PROTOCOLS: [u32; 4] = [0, 70, 71, 72];
 
-/// All associations of a capture.
+/// State of all associations in a capture.
 #[derive(Debug)]
 pub(super) struct Associations {
-    /// The verification tag distinguishes an association from a later one between the same ports.
+    /// Directions by flow and verification tag. The tag separates an association from a later one between the same ports.
     directions: HashMap<(Flow, u32), Direction>,
     held_bytes: usize,
     max_held_bytes: usize,
@@ -34,7 +34,7 @@ struct Direction {
     seen: ReceivedTsns,
     fragments: HashMap<u32, Fragment>,
     held_bytes: usize,
-    /// Number of the packet with the last fragment.
+    /// Number of the packet with the most recent fragment.
     last: u64,
 }
 
@@ -42,13 +42,13 @@ struct Direction {
 struct Fragment {
     begins: bool,
     ends: bool,
-    /// Stream and number in it.
+    /// Stream identifier, and number of the message in that stream.
     message: (u16, u16),
     octets: Bytes,
 }
 
 impl Associations {
-    /// `max_held_bytes` limits the fragments of all associations together.
+    /// Creates an empty state. `max_held_bytes` limits the total fragments of all associations.
     pub(super) fn new(max_held_bytes: usize) -> Self {
         Self { directions: HashMap::new(), held_bytes: 0, max_held_bytes }
     }
@@ -67,7 +67,7 @@ impl Associations {
     ) -> Result<(), Note> {
         for chunk in packet.chunks() {
             let chunk = chunk.map_err(|error| match error {
-                // Truncated by the capture, which has a separate note; or the length is wrong.
+                // Either the capture truncated the packet, which is noted separately, or the chunk length is wrong.
                 PacketError::Truncated { .. } => Note::SctpIncomplete,
                 other => other.into(),
             })?;
@@ -118,7 +118,7 @@ impl Associations {
             || direction.held_bytes > MAX_PDU_BYTES
             || self.held_bytes + direction.held_bytes > self.max_held_bytes;
         if full {
-            // Their other fragments are not in this capture, or the message is not E2AP.
+            // The other fragments are missing from this capture, or the message is not E2AP.
             direction.fragments.clear();
             direction.held_bytes = 0;
         }
@@ -138,15 +138,16 @@ impl Associations {
 }
 
 impl Direction {
-    /// Stores a fragment, and returns the whole message if it is complete. Fragments of a message have
-    /// consecutive numbers, so the search runs over the neighbours.
+    /// Stores a fragment, and returns the whole message if it is complete. Fragments of a message have consecutive
+    /// numbers, so the search visits only neighboring numbers.
     fn fragment(&mut self, data: &SctpData<'_>, octets: Bytes) -> Option<Bytes> {
         let message = (data.stream_id, data.stream_sequence);
         self.held_bytes += octets.len() + FRAGMENT_BYTES;
         let fragment = Fragment { begins: data.begins, ends: data.ends, message, octets };
         self.fragments.insert(data.tsn, fragment);
         let part = |tsn: u32| self.fragments.get(&tsn).filter(|part| part.message == message);
-        // The end first: it is the missing part of a message whose fragments arrive in order.
+        // The search for the last fragment runs first: in a message that arrives in order, only the last fragment is
+        // missing.
         let mut last = data.tsn;
         while !part(last)?.ends {
             last = last.wrapping_add(1);
@@ -165,7 +166,7 @@ impl Direction {
     }
 }
 
-/// Received ones among the newest transmission sequence numbers: one bit for each.
+/// Set of received numbers among the newest transmission sequence numbers, with one bit per number.
 #[derive(Debug)]
 struct ReceivedTsns {
     newest: u32,
@@ -179,7 +180,7 @@ impl Default for ReceivedTsns {
 }
 
 impl ReceivedTsns {
-    /// Whether the number is new, as far as is remembered; records it.
+    /// Records a number. Returns whether it is new, within the stored window.
     fn is_new(&mut self, tsn: u32) -> bool {
         let ahead = tsn.wrapping_sub(self.newest);
         if ahead < REMEMBERED_TSNS {
@@ -222,7 +223,7 @@ mod tests {
     }
 
     proptest! {
-        /// Within the window, it behaves as a set.
+        /// Within the window, the type behaves as a set.
         #[test]
         fn received_sequence_numbers_are_known(base in any::<u32>(), steps in proptest::collection::vec(0..REMEMBERED_TSNS / 2, 1..200)) {
             let mut seen = ReceivedTsns::default();
@@ -232,7 +233,7 @@ mod tests {
             }
         }
 
-        /// Memory is accounted and bounded, whatever arrives on any number of associations.
+        /// Memory is counted and bounded for any input on any number of associations.
         #[test]
         fn all_associations_together_are_bounded(
             chunks in prop::collection::vec((0..6_u32, any::<u8>(), 0..4_u8, 0..400_usize), 1..200),

@@ -1,6 +1,6 @@
-//! Message sequence as a document for a page (`web/sequence.js`): lanes, messages in order, responses with
-//! their delay, faults, and the bytes and fields of each message. The document is bounded whatever a capture
-//! holds, and states what it omits.
+//! Message sequence as a document for a web page (`web/sequence.js`). It contains lanes, messages in order, responses
+//! with their delay, faults, and the bytes and fields of each message. The document is bounded for every capture, and
+//! states the number of omitted messages.
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use serde::Serialize;
@@ -12,30 +12,30 @@ use super::pdu::{Endpoint, Flow};
 use super::trace::{Problem, Summary};
 use super::{Side, Transport};
 
-/// Maximum messages of a document.
+/// Maximum number of messages in a document.
 pub const MESSAGES_MAX: usize = 1_000;
 /// Number of the oldest messages that are removed together from an endless trace.
 const LEAVE: usize = MESSAGES_MAX / 2;
-/// Maximum number of endpoints; further ones are shown as the last one.
+/// Maximum number of endpoints. Further endpoints are shown as the last one.
 const ENDS_MAX: usize = 4_096;
-/// Maximum lanes; further endpoints share the last one.
+/// Maximum number of lanes. Further endpoints share the last lane.
 pub const LANES_MAX: usize = 24;
-/// Maximum bytes shown of a message.
+/// Maximum number of bytes shown per message.
 pub const OCTETS_MAX: usize = 2_048;
-/// Maximum characters shown of a decoded message.
+/// Maximum number of characters shown per decoded message.
 pub const WORDS_MAX: usize = 16 << 10;
-/// Maximum characters of a single field.
+/// Maximum number of characters per field.
 const FIELD_MAX: usize = 120;
-/// Format name that a page checks first.
+/// Format name that a page checks before reading the document.
 const FORMAT: &str = "ranlab-sequence/1";
-/// Requests of E42, and the procedure of E2AP that their responses use.
+/// Requests of E42, each with the E2AP procedure code of its response.
 const FORMS_OF_E42: [(&str, u8); 3] =
     [("E42RICsubscriptionRequest", 8), ("E42RICsubscriptionDeleteRequest", 9), ("E42RICcontrolRequest", 4)];
-/// Outcome byte of an E2AP PDU: request (0) or kind of response.
+/// First byte of a successful outcome PDU (a request has 0).
 const SUCCESSFUL: u8 = 0x20;
 const UNSUCCESSFUL: u8 = 0x40;
 
-/// The document.
+/// Message sequence of a trace, as read by the page.
 #[derive(Debug, Serialize)]
 pub struct Document {
     format: &'static str,
@@ -44,52 +44,53 @@ pub struct Document {
     notes: Vec<String>,
     lanes: Vec<String>,
     messages: Vec<Message>,
-    /// Number of messages beyond [`MESSAGES_MAX`]: later ones, or earlier ones of an endless trace.
+    /// Number of messages omitted beyond [`MESSAGES_MAX`]: the latest ones, or in an endless trace the earliest ones.
     left_out: u64,
 }
 
 #[derive(Debug, Clone, Serialize)]
 struct Message {
-    /// Its number in the trace, from 1.
+    /// Number of the message in the trace, from 1.
     n: u64,
-    /// Microseconds since the first message.
+    /// Time since the first message, in microseconds.
     at_us: Option<i64>,
     from: usize,
     to: usize,
     side: &'static str,
     name: String,
     fields: Vec<(String, String)>,
-    /// Total bytes; `hex` may have fewer.
+    /// Total bytes of the message; `hex` may contain fewer.
     octets: usize,
     hex: String,
-    /// The message in ASN.1 value notation, a line each.
+    /// Decoded message in ASN.1 value notation.
     words: String,
-    /// Text of the fault.
+    /// Description of the fault, if the message has one.
     fault: Option<String>,
-    /// Index of the request that it answers, and the delay of the response.
+    /// Index of the request to which this message responds.
     answers: Option<usize>,
     took_us: Option<i64>,
 }
 
-/// Key of a request: connection, requester, procedure, and its own identity.
+/// Key of a request: connection, side, requester, procedure code, and identity of the request.
 type Key = (Flow, Side, Endpoint, u8, String);
 
 /// Collects messages into a [`Document`].
 #[derive(Debug, Clone, Default)]
 pub struct Sequence {
-    /// Whether to keep the newest messages instead of the first.
+    /// Whether the newest messages are stored instead of the first ones.
     newest: bool,
     begin_us: Option<u64>,
     endpoints: Vec<(Endpoint, Side)>,
     rics: BTreeSet<Endpoint>,
     messages: Vec<Message>,
     left_out: u64,
-    /// Pending requests: the first request gets the first response.
+    /// Pending requests by key. A response matches the earliest pending request.
     waiting: HashMap<Key, VecDeque<usize>>,
 }
 
 impl Sequence {
-    /// Creates a sequence that keeps the newest messages, for an endless trace; others keep the first ones.
+    /// Creates a sequence that stores the newest messages, for an endless trace. [`Sequence::default`] stores the
+    /// first messages.
     pub fn newest() -> Self {
         Self { newest: true, ..Self::default() }
     }
@@ -105,7 +106,7 @@ impl Sequence {
             }
             self.forget();
         }
-        let (name, mut told) = match message {
+        let (name, mut fields) = match message {
             Ok(decoded) => (decoded.message.name(), fields::from_message(&decoded.message)),
             Err(rejection) => ("(undecodable)", fields::of_rejected(rejection)),
         };
@@ -117,16 +118,16 @@ impl Sequence {
         let from = self.lane(source, *side);
         let to = self.lane(destination, *side);
         let at_us = pdu.time_us.zip(self.begin_us).map(|(time, begin)| time as i64 - begin as i64);
-        let answers = self.answered(dissected, &told);
+        let answers = self.answered(dissected, &fields);
         let mut words = message.as_ref().map_or_else(|_| String::new(), |it| it.message.notation(*version));
         if let (Ok(decoded), Some(model)) = (message, model) {
-            told.extend(payload::fields(*model, &decoded.message));
+            fields.extend(payload::fields(*model, &decoded.message));
             for part in payload::parts(*model, &decoded.message) {
                 words.push_str(&format!("\n{} {}", part.part, part.notation));
             }
         }
         let took_us = answers.and_then(|index| Some(at_us? - self.messages[index].at_us?));
-        let cause = told.iter().find(|(name, _)| *name == "cause").map(|(_, cause)| format!(": {cause}"));
+        let cause = fields.iter().find(|(name, _)| *name == "cause").map(|(_, cause)| format!(": {cause}"));
         let fails = pdu.bytes.first() == Some(&UNSUCCESSFUL) || name == "ErrorIndication";
         let fault = match problem {
             Some(Problem { problem, reason, .. }) => Some(format!("{problem}: {reason}")),
@@ -140,7 +141,7 @@ impl Sequence {
             to,
             side: side.name(),
             name: name.to_owned(),
-            fields: told.into_iter().map(|(name, value)| (name.to_owned(), cut(&value, FIELD_MAX))).collect(),
+            fields: fields.into_iter().map(|(name, value)| (name.to_owned(), cut(&value, FIELD_MAX))).collect(),
             octets: pdu.bytes.len(),
             hex: shown.iter().map(|octet| format!("{octet:02x}")).collect(),
             words: cut(&words, WORDS_MAX),
@@ -157,27 +158,26 @@ impl Sequence {
         for message in &mut self.messages {
             message.answers = message.answers.and_then(|at| at.checked_sub(LEAVE));
         }
-        self.waiting.retain(|_, asked| {
-            asked.retain(|at| *at >= LEAVE);
-            asked.iter_mut().for_each(|at| *at -= LEAVE);
-            !asked.is_empty()
+        self.waiting.retain(|_, indices| {
+            indices.retain(|at| *at >= LEAVE);
+            indices.iter_mut().for_each(|at| *at -= LEAVE);
+            !indices.is_empty()
         });
     }
 
-    /// Returns the request that a message answers; records a request.
-    fn answered(&mut self, dissected: &Dissected, told: &[(&'static str, String)]) -> Option<usize> {
+    /// Returns the request to which a message responds. If the message is a request, stores it as pending.
+    fn answered(&mut self, dissected: &Dissected, fields: &[(&'static str, String)]) -> Option<usize> {
         let Dissected { pdu, side, message, .. } = dissected;
         let [kind, procedure, ..] = pdu.bytes[..] else { return None };
         if message.is_err() || pdu.flow.transport == Transport::File {
             return None;
         }
         let name = message.as_ref().map_or("", |decoded| decoded.message.name());
-        // A request of an xApp in E42 form gets a response in E2AP form, under an identity that the RIC
-        // chose.
+        // A request of an xApp in E42 form gets a response in E2AP form, with an identity that the RIC chose.
         let procedure =
             FORMS_OF_E42.iter().find(|(own, _)| *own == name).map_or(procedure, |(_, code)| *code);
         let renamed = *side == Side::E42 && FORMS_OF_E42.iter().any(|(_, code)| *code == procedure);
-        let own = told.iter().find(|(name, _)| !renamed && matches!(*name, "request" | "transaction"));
+        let own = fields.iter().find(|(name, _)| !renamed && matches!(*name, "request" | "transaction"));
         let identity = own.map_or_else(String::new, |(_, value)| value.clone());
         let asker = if kind == 0 { pdu.flow.source } else { pdu.flow.destination };
         let key = (pdu.flow.connection(), *side, asker, procedure, identity);
@@ -188,7 +188,7 @@ impl Sequence {
         None
     }
 
-    /// Index of an endpoint.
+    /// Returns the index of an endpoint, and adds the endpoint if it is new.
     fn lane(&mut self, endpoint: Endpoint, side: Side) -> usize {
         if let Some(at) = self.endpoints.iter().position(|(own, _)| *own == endpoint) {
             return at;
@@ -203,7 +203,7 @@ impl Sequence {
     pub fn finish(mut self, title: &str, summary: &Summary) -> Document {
         let is_ric =
             |endpoint: &Endpoint, side: Side| self.rics.contains(endpoint) || endpoint.port == side.port();
-        // A RIC's two listeners are one lane, if its address is known.
+        // The two listeners of a RIC share one lane, if the address of the RIC is known.
         let mut lanes: Vec<String> = Vec::new();
         let mut at: BTreeMap<String, usize> = BTreeMap::new();
         let place: Vec<usize> = self
@@ -250,7 +250,7 @@ impl Sequence {
         let counted: Vec<String> = counted.collect();
         let Summary { pdus, undecodable, connections, .. } = summary;
         let of = match connections.len() {
-            // No connection known yet, or files of one PDU each.
+            // No connection is known yet, or each file contains one PDU.
             0 => String::new(),
             count => format!(" of {count} connections"),
         };
@@ -273,18 +273,18 @@ impl Document {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// The file's title, for window names.
+    /// Title of the trace, for the window title.
     pub fn title(&self) -> &str {
         &self.title
     }
 
-    /// Text for browsers that run no scripts.
+    /// Summary text for browsers without scripts.
     pub fn words(&self) -> Vec<String> {
         self.facts.iter().chain(&self.notes).cloned().collect()
     }
 }
 
-/// The beginning of a text, with an ellipsis.
+/// Cuts a text to `most` characters and appends an ellipsis.
 fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -1,4 +1,4 @@
-//! TCP: streams from segments, and length-prefixed messages from streams.
+//! TCP: streams reassembled from segments, and messages read from streams by their length prefix.
 use std::collections::{BTreeMap, HashMap};
 
 use bytes::{Buf, Bytes, BytesMut};
@@ -11,13 +11,13 @@ use super::{Flow, MAX_PDU_BYTES};
 
 /// Maximum number of tracked directions of connections.
 const MAX_DIRECTIONS: usize = 65_536;
-/// Maximum bytes per direction that wait for an earlier segment; beyond it, that segment is given up.
+/// Maximum bytes per direction that wait for a missing segment. Beyond it, the missing segment is given up.
 const MAX_EARLY_BYTES: usize = 4 << 20;
-/// Memory of a waiting segment in addition to its bytes.
+/// Memory overhead per waiting segment, in bytes.
 const SEGMENT_BYTES: usize = 64;
 const LENGTH_BYTES: usize = 4;
 
-/// All connections of a capture.
+/// State of all connections in a capture.
 #[derive(Debug)]
 pub(super) struct Streams {
     directions: HashMap<Flow, Direction>,
@@ -29,12 +29,12 @@ pub(super) struct Streams {
 struct Direction {
     /// Sequence number of the start of the connection, if the capture has it.
     first: Option<u32>,
-    /// Sequence number of the next byte including its wraps, once it is known.
+    /// Sequence number of the next byte, extended to 64 bits across wraps, once it is known.
     next: Option<u64>,
     framing: Framing,
-    /// Bytes in order that are not yet a whole message.
+    /// Bytes in order that do not form a whole message yet.
     stream: BytesMut,
-    /// Bytes ahead of `next`, by their number.
+    /// Bytes ahead of `next`, by their sequence number.
     early: BTreeMap<u64, Bytes>,
     early_bytes: usize,
     last: Place,
@@ -42,18 +42,18 @@ struct Direction {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Framing {
-    /// The stream begins with a length.
+    /// Stream that begins with a length prefix.
     Whole,
-    /// Searches for a segment that starts like a message.
+    /// Stream that began in the middle: the first segment that starts like a message is searched.
     Searching,
-    /// As [`Framing::Whole`], but starting in the middle.
+    /// Stream that began in the middle, and in which the start of a message was found.
     Found,
-    /// Another protocol.
+    /// Stream of another protocol.
     Foreign,
 }
 
 impl Streams {
-    /// `max_held_bytes` limits the unfinished messages and early segments of all connections together.
+    /// Creates an empty state. `max_held_bytes` limits the total unfinished messages and early segments of all connections.
     pub(super) fn new(max_held_bytes: usize) -> Self {
         Self { directions: HashMap::new(), held_bytes: 0, max_held_bytes }
     }
@@ -113,18 +113,18 @@ impl Direction {
     fn segment(&mut self, segment: &Tcp<'_>, found: &mut Findings) {
         let begins = segment.flags & Tcp::SYN != 0;
         if begins && self.first != Some(segment.sequence) {
-            // The ports are reused.
+            // A SYN on known ports means that the ports are reused by a new connection.
             self.give_up(found);
             *self = Self::new(self.last);
             self.first = Some(segment.sequence);
-            // Leaves room for one wrap before it.
+            // The offset of 2^32 leaves room for one wrap before this segment.
             self.next = Some((1 << 32) + u64::from(segment.sequence) + 1);
             self.framing = Framing::Whole;
         }
         if !segment.payload.is_empty() && self.framing != Framing::Foreign {
             self.octets(segment.sequence.wrapping_add(begins.into()), segment.payload, found);
         }
-        // Segments before the end may still arrive.
+        // Earlier segments may still arrive after the FIN.
         let end = segment.sequence.wrapping_add(begins.into()).wrapping_add(segment.payload.len() as u32);
         if segment.flags & (Tcp::FIN | Tcp::RST) != 0 && self.next.is_some_and(|next| next as u32 == end) {
             self.end(found);
@@ -144,7 +144,7 @@ impl Direction {
         if at > next {
             self.keep_early(at, payload, found);
         } else if let Some(fresh) = payload.get((next - at) as usize..).filter(|fresh| !fresh.is_empty()) {
-            // In order, or a retransmission with further data.
+            // The data is in order, or a retransmission that contains further data.
             self.in_order(fresh, found);
             self.join_early(found);
         }
@@ -175,7 +175,7 @@ impl Direction {
         }
     }
 
-    /// Continues after the missing data.
+    /// Skips missing data and continues with the early segments after it.
     fn skip_gap(&mut self, found: &mut Findings) {
         let Some((&at, _)) = self.early.first_key_value() else { return };
         self.note(Note::TcpGap, found);
@@ -203,7 +203,7 @@ impl Direction {
 
     /// Processes the next bytes.
     fn in_order(&mut self, payload: &[u8], found: &mut Findings) {
-        // The number of the next byte advances even if the bytes are useless.
+        // The number of the next byte advances even if the bytes are discarded.
         self.next = self.next.map(|next| next + payload.len() as u64);
         let possible = |length| (1..=MAX_PDU_BYTES).contains(&length);
         if self.framing == Framing::Searching {
@@ -225,7 +225,7 @@ impl Direction {
             found.pdus.push(self.last.pdu(self.stream.split_to(length).freeze()));
         }
         if self.stream.is_empty() {
-            // An idle connection does not keep its buffer.
+            // The buffer is released, so that an idle connection uses no memory.
             self.stream = BytesMut::new();
         }
     }
@@ -256,7 +256,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Memory is accounted and bounded, whatever arrives on any number of connections.
+        /// Memory is counted and bounded for any input on any number of connections.
         #[test]
         fn all_connections_together_are_bounded(
             segments in prop::collection::vec((0..6_u16, any::<u16>(), 0..8_u8, 0..400_usize), 1..200),

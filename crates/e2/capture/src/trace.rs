@@ -1,4 +1,4 @@
-//! Processing of captures: every message to the caller, and a summary at the end.
+//! Processing of captures: passes every message to the caller, and returns a summary at the end.
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 
@@ -13,7 +13,7 @@ use super::pdu::{Endpoint, Flow, Pdu, Transport};
 use super::{MAX_PDU_BYTES, Side, verify};
 use ranlab_packet::pcap;
 
-/// Maximum PDUs with a problem that the summary lists; all are counted.
+/// Maximum number of PDUs with a problem in the summary list. The totals count all of them.
 const MAX_PROBLEMS: usize = 1000;
 
 /// Reason why a file could not be read.
@@ -23,22 +23,22 @@ pub enum TraceError {
     /// An error of the operating system.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// Neither a capture nor a PDU.
+    /// An empty file, which is neither a capture nor a PDU.
     #[error("empty")]
     Empty,
-    /// Not a capture, and too long for a PDU.
-    #[error("no capture, and too long for a PDU: at most {MAX_PDU_BYTES} bytes")]
+    /// A file that is not a capture and is too long for a single PDU.
+    #[error("the file is not a capture and is too long for a PDU: at most {MAX_PDU_BYTES} bytes")]
     TooLong,
 }
 
 /// A fault in a PDU.
 #[derive(Debug, Clone, Serialize)]
 pub struct Problem {
-    /// Its number over all files, from 1.
+    /// Number of the PDU over all files, from 1.
     pub pdu: u64,
-    /// `undecodable` or `differing`.
+    /// Kind of problem: `undecodable` or `differing`.
     pub problem: &'static str,
-    /// Text.
+    /// Description of the problem.
     pub reason: String,
 }
 
@@ -49,7 +49,7 @@ pub struct Summary {
     pub pdus: u64,
     /// Number of PDUs that no decoder accepted.
     pub undecodable: u64,
-    /// Number of PDUs with a different encoding by this program; `None`: not compared.
+    /// Number of PDUs that this program encodes differently; `None` if the encodings were not compared.
     pub differing: Option<u64>,
     /// Number of PDUs by side.
     pub sides: BTreeMap<Side, u64>,
@@ -57,13 +57,13 @@ pub struct Summary {
     pub messages: BTreeMap<&'static str, u64>,
     /// Connections, in the order of their first PDU.
     pub connections: Vec<Connection>,
-    /// Irregularities.
+    /// Irregularities of the captures.
     pub notes: Vec<NoteCount>,
-    /// The first thousand problems.
+    /// Problems, at most the first thousand.
     pub problems: Vec<Problem>,
 }
 
-/// Captures read one after the other; connections continue from one to the next.
+/// Processes captures one after the other. Connections continue from one capture to the next.
 #[derive(Debug)]
 pub struct Trace {
     /// Whether every datagram and payload protocol counts as E2AP.
@@ -74,8 +74,8 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// `known` overrides facts inferred from ports and setups; `verify`: encode each message again and
-    /// compare.
+    /// Creates a trace. `known` overrides facts inferred from ports and setups. With `verify`, each message is
+    /// encoded again and compared.
     pub fn new(known: Known, verify: bool) -> Self {
         let summary = Summary { differing: verify.then_some(0), ..Summary::default() };
         let trusting = known.side.is_some();
@@ -83,9 +83,9 @@ impl Trace {
         Self { trusting, dissector, notes: Notes::default(), summary }
     }
 
-    /// Reads a capture (pcap, pcapng), or a file with one PDU, to its end, and calls `each` for every PDU. A
-    /// growing capture is read incrementally: its source returns [`io::ErrorKind::WouldBlock`] at the current
-    /// end, and waits at the next call.
+    /// Reads a capture (pcap, pcapng), or a file with one PDU, to its end, and calls `each` for every PDU. A growing
+    /// capture is read incrementally: its source returns [`io::ErrorKind::WouldBlock`] at the current end, and the
+    /// next call waits.
     pub fn read(
         &mut self,
         mut source: impl Read + Send,
@@ -120,7 +120,7 @@ impl Trace {
         self.summary
     }
 
-    /// Processes the findings so far.
+    /// Passes the findings so far to the caller and adds them to the totals.
     fn account(&mut self, found: &mut Findings, each: &mut impl FnMut(&Dissected, Option<&Problem>)) {
         for pdu in found.pdus.drain(..) {
             self.pdu(pdu, &mut found.notes, each);

@@ -1,23 +1,23 @@
-//! Comparison of a message's bytes with this program's encoding of it, and the PER rule that differing bytes
-//! break.
+//! Comparison of a message's bytes with this program's encoding of the message. The result names the PER rule that
+//! the differing bytes break.
 use std::fmt;
 
 use ranlab_e2_codec::e2ap::{Decoded, Version};
 use ranlab_e2_codec::e42;
 
-/// Maximum number of enclosing lengths to examine.
+/// Maximum number of enclosing length determinants that are examined.
 const MAX_LENGTHS: usize = 64;
 
 /// Position and reason of the difference between two encodings of one message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Difference {
-    /// First relevant byte of the received bytes.
+    /// Offset of the first relevant byte in the received bytes.
     pub(super) octet: usize,
-    /// The broken rule.
+    /// PER rule that the received bytes break.
     pub(super) rule: Rule,
 }
 
-/// Rule that the received bytes probably break; clauses are of X.691 (02/2021).
+/// PER rule that the received bytes probably break. Clauses refer to X.691 (02/2021).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Rule {
     #[error("a length determinant takes more bytes than its value needs (11.9.3.5 to 11.9.3.7)")]
@@ -40,7 +40,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// `None` if `received` equals this program's encoding.
+/// Compares bytes with this program's encoding of the message. Returns `None` if they are equal.
 pub(super) fn verify(
     decoded: &Decoded<e42::Message>,
     version: Version,
@@ -53,7 +53,7 @@ pub(super) fn verify(
     }
 }
 
-/// The first difference that is not merely an enclosing length of another difference.
+/// Returns the first difference, skipping enclosing lengths that differ only because of a difference inside them.
 fn explain(received: &[u8], ours: &[u8]) -> Difference {
     let mut at = 0;
     let mut our_at = 0;
@@ -62,7 +62,8 @@ fn explain(received: &[u8], ours: &[u8]) -> Difference {
         let mine = &ours[our_at..];
         let same = theirs.iter().zip(mine).take_while(|(a, b)| a == b).count();
         let octet = at + same;
-        // Both forms of a length start at the difference, or it is in the second byte of two.
+        // The length determinant starts at the difference (in either form), or the difference is in the second of its
+        // two bytes.
         let lengths = [same, same.saturating_sub(1)].into_iter().find_map(|start| {
             let (their_value, their_form) = length(&theirs[start..])?;
             let (my_value, my_form) = length(&mine[start..])?;
@@ -85,20 +86,20 @@ fn explain(received: &[u8], ours: &[u8]) -> Difference {
     Difference { octet: at, rule: Rule::Other }
 }
 
-/// Rule inferred from two encodings that differ in their first bytes.
+/// Infers the broken rule from two encodings that differ in their first bytes.
 fn at_octet(theirs: &[u8], mine: &[u8]) -> Rule {
     let extra = theirs.len().saturating_sub(mine.len());
     if extra > 0 && theirs.ends_with(mine) {
         return Rule::ExtraOctets(extra);
     }
     match (theirs.first(), mine.first()) {
-        // The received bytes have bits set that are clear here, and are otherwise equal.
+        // The received byte has bits set that are clear in our encoding, and the lengths are equal.
         (Some(a), Some(b)) if theirs.len() == mine.len() && a & b == *b => Rule::Padding,
         _ => Rule::Other,
     }
 }
 
-/// A length determinant without fragments: its value and its size in bytes.
+/// Reads a length determinant without fragments. Returns its value and its size in bytes.
 fn length(octets: &[u8]) -> Option<(usize, usize)> {
     match octets {
         [n @ 0..0x80, ..] => Some((usize::from(*n), 1)),
@@ -112,7 +113,7 @@ mod tests {
     use super::*;
     use bytes::Bytes;
 
-    /// A subscription delete request: request 1/0, function 142.
+    /// A subscription delete request with request 1/0 and function 142.
     const DELETE: [u8; 23] =
         [0x00, 0x09, 0x00, 0x13, 0, 0, 2, 0, 29, 0, 5, 0, 0, 1, 0, 0, 0, 5, 0, 2, 0, 0x8e, 0];
 
@@ -133,14 +134,14 @@ mod tests {
     }
 
     #[test]
-    fn padding_bits_are_named() {
+    fn nonzero_padding_bits_are_reported() {
         let mut pdu = delete();
         pdu[9] |= 1;
         assert_eq!(difference(&pdu), Some(Difference { octet: 9, rule: Rule::Padding }));
     }
 
     #[test]
-    fn long_length_is_located_exactly() {
+    fn overlong_length_determinant_is_located() {
         let mut pdu = delete();
         pdu.splice(3..4, [0x80, 18]);
         assert_eq!(difference(&pdu), Some(Difference { octet: 3, rule: Rule::NonMinimalLength }));

@@ -1,4 +1,4 @@
-//! Captures as files: written, read, cut, damaged, and read in pieces.
+//! Capture files that are written, read back, truncated, damaged, or read in pieces.
 #![allow(clippy::unwrap_used)] // a test that cannot go on fails
 
 mod common;
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const FLEXRIC: &[u8] =
     include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../codec/tests/vectors/flexric_e2_e42_sctp.pcap"));
 
-/// Link type, interface, time in microseconds, whether cut, and bytes.
+/// Link type, interface, time in microseconds, whether the packet was cut, and bytes.
 type RecordedPacket = (u16, Option<String>, Option<u64>, bool, Vec<u8>);
 
 fn packets(capture: impl Read + Send) -> (Vec<RecordedPacket>, Vec<String>) {
@@ -28,7 +28,7 @@ fn packets(capture: impl Read + Send) -> (Vec<RecordedPacket>, Vec<String>) {
             let interface = p.interface.map(str::to_owned);
             seen.push((p.link_type.0, interface, p.time_us, p.cut, p.data.to_vec()));
         }
-        // A note stands once, however often its fault was seen.
+        // A note is collected once, even if its fault occurs several times.
         Event::Fault(fault, _) if !faults.contains(&fault.to_string()) => faults.push(fault.to_string()),
         Event::Fault(..) => {}
     })
@@ -45,12 +45,12 @@ fn pcap(packets: &[(u64, Vec<u8>)]) -> Vec<u8> {
 }
 
 #[test]
-fn an_empty_file_is_named() {
+fn empty_file_is_reported() {
     assert_eq!(packets(&[][..]), (Vec::new(), vec!["the file is empty".to_owned()]));
 }
 
 #[test]
-fn a_compressed_capture_is_read_as_the_capture() {
+fn compressed_capture_reads_like_uncompressed() {
     let plain = pcap(&[(1_000, vec![0xaa, 0xbb]), (2_000, vec![0xcc])]);
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     io::Write::write_all(&mut encoder, &plain).unwrap();
@@ -58,9 +58,9 @@ fn a_compressed_capture_is_read_as_the_capture() {
 }
 
 #[test]
-fn a_frame_check_sequence_is_cut_off() {
+fn frame_check_sequence_is_removed() {
     let mut capture = pcap(&[(0, vec![1, 2, 3, 4, 5, 6, 7, 8])]);
-    // Bit 26: there is one; bits 28 to 31: of two words of 16 bits.
+    // Bit 26 states that a check sequence is present. Bits 28 to 31 give its length of two 16-bit words.
     capture[20..24].copy_from_slice(&0x2400_0001_u32.to_le_bytes());
     let (seen, notes) = packets(&capture[..]);
     assert_eq!((seen[0].0, seen[0].4.as_slice(), notes.len()), (1, &[1, 2, 3, 4][..], 0));
@@ -69,10 +69,9 @@ fn a_frame_check_sequence_is_cut_off() {
     assert_eq!(packets(&capture[..]).0[0].4.len(), 8);
 }
 
-/// The layout of the formats' specifications (draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng), byte by
-/// byte.
+/// The file layouts match the specifications byte by byte (draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng).
 #[test]
-fn the_formats_are_as_described() {
+fn file_layouts_match_the_specifications() {
     let out = pcap(&[(1_000_000_002, vec![0xaa, 0xbb])]);
     let head = [0x4d, 0x3c, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 101, 0, 0, 0];
     let record = [1, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 0xaa, 0xbb];
@@ -82,7 +81,7 @@ fn the_formats_are_as_described() {
     let section = writer.interface(LinkType::ETHERNET, "up").map(|number| assert_eq!(number, 0));
     section.unwrap();
     writer.packet(0, 0x1_0000_0002, &[0xaa, 0xbb, 0xcc], 9).unwrap();
-    assert!(writer.packet(1, 0, &[], 0).is_err(), "an interface that was not described");
+    assert!(writer.packet(1, 0, &[], 0).is_err(), "a packet of an interface without a description is rejected");
     writer.flush().unwrap();
     let out = writer.into_inner();
     let length = |at: usize| u32::from_le_bytes(out[at..at + 4].try_into().unwrap()) as usize;
@@ -126,11 +125,10 @@ proptest! {
         }
         let (seen, notes) = packets(&writer.into_inner()[..]);
         prop_assert_eq!(seen, expected);
-        prop_assert_eq!(notes.len(), usize::from(packets_in.len() > 1), "packets that were cut: {:?}", notes);
+        prop_assert_eq!(notes.len(), usize::from(packets_in.len() > 1), "notes on truncated packets: {:?}", notes);
     }
 
-    /// A truncated capture gives the packets before its end and a note; a damaged one is handled without a
-    /// failure.
+    /// A truncated capture gives the packets before its end and a note. Reading a damaged capture does not fail.
     #[test]
     fn truncated_capture_is_read_to_its_end(
         sizes in prop::collection::vec(0..200_usize, 1..12),
@@ -154,13 +152,14 @@ proptest! {
 }
 
 #[test]
-fn times_are_read_in_either_order_and_resolution() {
-    // As written by tcpdump on a big-endian machine: microseconds, Ethernet with a frame check sequence.
+fn times_are_read_in_any_byte_order_and_resolution() {
+    // The file has the format that tcpdump writes on a big-endian machine: microseconds, Ethernet with a frame check
+    // sequence.
     let mut big =
         vec![0xa1, 0xb2, 0xc3, 0xd4, 0, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0x40, 0, 0, 1];
     big.extend([0, 0, 0, 5, 0, 0, 0, 6, 0, 0, 0, 1, 0, 0, 0, 1, 0xaa]);
     assert_eq!(packets(&big[..]).0, [(1, None, Some(5_000_006), false, vec![0xaa])]);
-    // A pcapng with milliseconds (10^-3) that count from 1000 s on, and a packet of an unknown interface.
+    // The pcapng has times in milliseconds (10^-3) that count from 1000 s, and a packet of an unknown interface.
     let mut writer = PcapngWriter::new(Vec::new()).unwrap();
     writer.interface(LinkType::RAW, "x").unwrap();
     writer.packet(0, 7, &[1], 1).unwrap();
@@ -175,7 +174,7 @@ fn times_are_read_in_either_order_and_resolution() {
 }
 
 #[test]
-fn recorded_pdus_round_trip_and_cut_ones_do_not() {
+fn recorded_pdus_round_trip_unless_truncated() {
     let huge = vec![0; 300_000];
     let end = |address: [u8; 4], port| Endpoint { address: Some(address.into()), port };
     let source = end([10, 0, 0, 1], 5000);
@@ -206,7 +205,7 @@ fn recorded_pdus_round_trip_and_cut_ones_do_not() {
     assert_eq!(found.notes.list().len(), 1);
 }
 
-/// As read from a pipe: one byte at a time.
+/// Reader that returns one byte per call, like a slow pipe.
 struct Dripping<'a>(&'a [u8]);
 
 impl Read for Dripping<'_> {
@@ -216,8 +215,8 @@ impl Read for Dripping<'_> {
     }
 }
 
-/// A capture that is still being written: after each piece there is no more data for now. Counts the pieces
-/// that were read.
+/// A capture that is still being written: the reader has no further data after each piece. Counts the pieces that
+/// were read.
 struct Growing<'a> {
     rest: &'a [u8],
     piece: usize,
@@ -239,7 +238,7 @@ impl Read for Growing<'_> {
     }
 }
 
-/// A failing disk.
+/// Reader that returns some data and then fails, like a failing disk.
 struct Failing<'a>(&'a [u8]);
 
 impl Read for Failing<'_> {
@@ -258,7 +257,7 @@ fn trace_is_independent_of_read_sizes() {
             assert!(dissected.number == numbers && problem.is_none());
         })
         .unwrap();
-    // A second file continues the state of the first.
+    // A second file continues with the state of the first file.
     trace.read(&DELETE[..], |dissected, _| assert_eq!(dissected.number, 661)).unwrap();
     let summary = trace.finish();
     assert_eq!((summary.pdus, summary.undecodable, summary.differing), (661, 0, Some(0)));

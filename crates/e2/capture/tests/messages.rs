@@ -1,4 +1,4 @@
-//! Reports of messages.
+//! Tests of the reports of messages.
 #![allow(clippy::unwrap_used)] // a test that cannot go on fails
 
 use bytes::Bytes;
@@ -44,9 +44,9 @@ fn setup_determines_connection_version() {
 
 #[test]
 fn port_determines_side_unless_overridden() {
-    let side = |known: Option<Side>, said: Option<Side>, port| {
+    let side = |known: Option<Side>, recorded: Option<Side>, port| {
         let mut dissector = Dissector::new(Known { side: known, ..Known::default() });
-        let pdu = Pdu { side: said, ..pdu(Transport::Sctp, port, Bytes::from_static(&[0; 4])) };
+        let pdu = Pdu { side: recorded, ..pdu(Transport::Sctp, port, Bytes::from_static(&[0; 4])) };
         dissector.take(pdu, &mut Notes::default()).side
     };
     assert_eq!(side(None, None, E2_PORT), Side::E2);
@@ -119,12 +119,12 @@ fn setup_decides_side_on_any_port() {
 }
 
 #[test]
-fn payloads_are_read_by_the_model_of_the_setup() {
+fn payloads_are_decoded_by_model_of_setup() {
     let mut dissector = Dissector::new(Known::default());
     let mut notes = Notes::default();
     let mut take = |bytes| dissector.take(pdu(Transport::Tcp, E2_PORT, bytes), &mut notes);
     let before = take(indication(147));
-    assert!(before.model.is_none(), "no setup names function 147 yet");
+    assert!(before.model.is_none(), "function 147 has no model before a setup");
     take(setup_of(kpm(147)));
     let dissected = take(indication(147));
     let model = dissected.model.unwrap();
@@ -132,7 +132,7 @@ fn payloads_are_read_by_the_model_of_the_setup() {
     let line = Line::new("file", &dissected, None, None, true).to_string();
     assert!(line.contains(" sm=kpm rows="), "{line}");
     assert!(line.contains("indicationHeader {") && line.contains("indicationMessage {"), "{line}");
-    assert!(take(indication(3)).model.is_none(), "another function");
+    assert!(take(indication(3)).model.is_none(), "function 3 has no model");
     let known = Known { model: Some(model), ..Known::default() };
     let mut alone = Dissector::new(known);
     let of_file = alone.take(pdu(Transport::File, 0, indication(9)), &mut Notes::default());

@@ -1,4 +1,4 @@
-//! Messages from packets that arrive in another order, twice, in pieces, or not at all.
+//! Messages reassembled from packets that arrive out of order, twice, in pieces, or not at all.
 #![allow(clippy::unwrap_used)] // a test that cannot go on fails
 
 mod common;
@@ -36,7 +36,7 @@ fn segments_join_in_any_order_across_wrap() {
 }
 
 #[test]
-fn gap_is_noted_and_reading_resumes() {
+fn stream_gap_is_noted_and_reading_resumes() {
     let packets = [tcp(0, SYN, &[]), tcp(1, 0, FIRST), tcp(1000, 0, &[1, 2, 3]), tcp(1003, 0, SECOND)];
     let (found, notes) = assembled(&packets, false);
     assert_eq!((found, notes.len()), (both(), 1), "{notes:?}");
@@ -44,7 +44,7 @@ fn gap_is_noted_and_reading_resumes() {
 }
 
 #[test]
-fn a_capture_may_begin_in_the_middle() {
+fn capture_may_begin_within_a_connection() {
     let (found, notes) = assembled(&[tcp(77, 0, &FIRST[2..]), tcp(84, 0, SECOND)], false);
     assert_eq!(found, both()[1..]);
     assert!(notes[0].contains("in the middle"));
@@ -75,13 +75,13 @@ fn early_fin_does_not_cut_last_bytes() {
     assert!(notes[0].contains("ends in the middle of a message"), "{notes:?}");
 }
 
-/// Waiting segments on both sides of the wrap: the one before the wrap comes first.
+/// Segments wait on both sides of the wrap. The segment before the wrap is processed first.
 #[test]
 fn early_segments_keep_their_order_across_the_wrap() {
     let stream = [FIRST, SECOND].concat();
     let base = u32::MAX - 11;
     let part = |from: usize, to: usize| tcp(base.wrapping_add(1 + from as u32), 0, &stream[from..to]);
-    // Bytes 9 to 13 span the wrap, 16 to 19 follow it.
+    // Bytes 9 to 13 span the wrap; bytes 16 to 19 follow the wrap.
     let packets = [tcp(base, SYN, &[]), part(16, 19), part(9, 16), part(0, 2), part(2, 12)];
     assert_eq!(assembled(&packets, false), (both(), vec![]));
 }
@@ -101,7 +101,7 @@ fn fragments_join_in_any_order_across_wrap() {
 }
 
 #[test]
-fn retransmitted_chunk_is_skipped_but_not_its_packet() {
+fn retransmitted_chunk_is_skipped_but_new_chunks_in_packet_count() {
     let whole = |tsn, octet| data(BEGIN | END, tsn, 0, 70, &[octet]);
     let packets = [sctp(1, &[whole(5, b'x')]), sctp(1, &[whole(5, b'x'), whole(6, b'y')])];
     let (found, notes) = assembled(&packets, false);
@@ -120,7 +120,7 @@ fn other_payload_protocols_count_only_on_request() {
 }
 
 #[test]
-fn datagram_is_a_pdu_by_port_or_start() {
+fn datagram_is_a_pdu_by_port_or_first_bytes() {
     let found = |port, payload: &[u8], trusting| {
         let (found, notes) = assembled(&[udp(port, payload)], trusting);
         assert!(found.iter().all(|pdu| pdu == payload));
@@ -133,7 +133,7 @@ fn datagram_is_a_pdu_by_port_or_start() {
 }
 
 #[test]
-fn half_a_datagram_is_no_pdu() {
+fn truncated_datagram_gives_no_pdu() {
     let whole = udp(E2_PORT, &DELETE);
     let mut assembler = Assembler::new(false);
     let mut found = Findings::default();
@@ -151,7 +151,7 @@ fn ip_fragments_are_reported() {
     assert!(found.is_empty() && notes[0].contains("fragment of an IP packet"), "{notes:?}");
 }
 
-/// Bytes that do not look like the start of a message, after one that does.
+/// Returns a message: bytes like the start of a PDU, then bytes that do not look like a start.
 fn message(size: usize) -> Vec<u8> {
     let mut message = vec![0, 5, 0x40, 1];
     message.extend((0..size).map(|n| 0x80 | n as u8));
@@ -162,7 +162,7 @@ fn framed(messages: &[Vec<u8>]) -> Vec<u8> {
     messages.iter().flat_map(|m| [&(m.len() as u32).to_be_bytes()[..], m].concat()).collect()
 }
 
-/// Every byte at least once, in overlapping pieces of up to 1400, some twice, in any order.
+/// Generates overlapping pieces of up to 1400 bytes, shuffled, some twice, which cover every byte at least once.
 fn pieces(octets: usize) -> impl Strategy<Value = Vec<(usize, usize)>> {
     let cuts = prop::collection::vec(
         (0..=octets, 0..40_usize, 1..=2_usize),
@@ -184,7 +184,7 @@ fn pieces(octets: usize) -> impl Strategy<Value = Vec<(usize, usize)>> {
     pieces.prop_shuffle()
 }
 
-/// Messages, the start of the stream, and its pieces.
+/// Generates messages, the first sequence number of their stream, and the pieces of the stream.
 fn streams() -> impl Strategy<Value = (Vec<Vec<u8>>, u32, Vec<(usize, usize)>)> {
     let base = prop_oneof![any::<u32>(), (0..20_000_u32).prop_map(u32::wrapping_neg)];
     (prop::collection::vec(0..3000_usize, 1..12), base).prop_flat_map(|(sizes, base)| {
@@ -197,10 +197,10 @@ fn streams() -> impl Strategy<Value = (Vec<Vec<u8>>, u32, Vec<(usize, usize)>)> 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
 
-    /// Any order, repetition and overlap of segments, over either version of IP, gives the same messages in
-    /// order, without a note. No data remains in memory.
+    /// Segments in any order, repeated or overlapping, over IPv4 or IPv6, give the same messages in order, without a
+    /// note. No data remains in memory.
     #[test]
-    fn a_stream_does_not_depend_on_its_segments((messages, base, pieces) in streams(), six in any::<bool>()) {
+    fn messages_do_not_depend_on_tcp_segments((messages, base, pieces) in streams(), six in any::<bool>()) {
         let stream = framed(&messages);
         let wrap = |segment: Vec<u8>| {
             if six { v6(Protocol::TCP, &segment) } else { v4(Protocol::TCP, &segment) }
@@ -221,8 +221,8 @@ proptest! {
         prop_assert_eq!(found.pdus.into_iter().map(|pdu| pdu.bytes.to_vec()).collect::<Vec<_>>(), messages);
     }
 
-    /// A loss affects the messages that it was part of, and later ones until one begins a segment. It is
-    /// reported, and no message is invented.
+    /// A loss affects the messages with lost bytes, and later ones until a message begins at a segment start. The
+    /// loss is reported, and no message is invented.
     #[test]
     fn loss_is_reported_and_no_message_invented((messages, base, pieces) in streams(), lost in any::<prop::sample::Index>()) {
         let stream = framed(&messages);
@@ -232,19 +232,19 @@ proptest! {
         let mut packets = vec![tcp(base, SYN, &[])];
         packets.extend(kept.into_iter().map(|&(from, to)| tcp(base.wrapping_add(1 + from as u32), 0, &stream[from..to])));
         let (found, notes) = assembled(&packets, false);
-        // In order, each at most once.
+        // The received messages are a subsequence of the sent ones.
         let mut rest = messages.iter();
         for pdu in &found {
-            prop_assert!(rest.any(|message| message == pdu), "{pdu:?} is none of them, or in another order");
+            prop_assert!(rest.any(|message| message == pdu), "{pdu:?} was not sent, or arrived out of order");
         }
         prop_assert!(found.len() < messages.len());
-        // Bytes after the last received one are not missed.
+        // Missing bytes at the end of the stream are not reported as a gap.
         prop_assert!(!has_end || !notes.is_empty());
     }
 
-    /// Chunks in any packets and order, some twice: every message once, and no data remains in memory.
+    /// Chunks in any packets and order, some repeated, give every message once. No data remains in memory.
     #[test]
-    fn messages_do_not_depend_on_their_chunks(
+    fn messages_do_not_depend_on_sctp_chunks(
         sizes in prop::collection::vec((1..200_usize, 1..6_usize), 1..20),
         base in prop_oneof![any::<u32>(), (0..60_u32).prop_map(u32::wrapping_neg)],
         seeds in prop::collection::vec(any::<u32>(), 200),
@@ -264,7 +264,7 @@ proptest! {
             }
             messages.push(message);
         }
-        // Every third twice, then shuffled by the seeds.
+        // Every third chunk appears twice; then the seeds shuffle the chunks.
         let twice: Vec<_> = chunks.iter().step_by(3).cloned().collect();
         let repeats = twice.len();
         chunks.extend(twice);
@@ -286,7 +286,7 @@ proptest! {
         prop_assert_eq!(notes.iter().map(|note| note.count).collect::<Vec<_>>(), [repeats as u64], "{:?}", notes);
     }
 
-    /// Any bytes, cut and changed, on any link: no panic, and bounded memory.
+    /// Random, cut and changed bytes on any link type cause no panic, and memory stays bounded.
     #[test]
     fn random_packets_do_not_panic(
         which in 0..5_usize,
@@ -321,7 +321,7 @@ proptest! {
     }
 }
 
-/// One connection without its first bytes, and one message without an end: neither is kept forever.
+/// A connection without its first bytes and a message without an end: the data of both is discarded at the memory limit.
 #[test]
 fn incomplete_messages_are_discarded() {
     const ONE: usize = 16 << 20;

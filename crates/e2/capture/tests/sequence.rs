@@ -1,5 +1,4 @@
-//! A capture as lanes and messages: responses match their requests, and the document is bounded whatever it
-//! holds.
+//! Message sequence documents of captures: responses match their requests, and every document is bounded.
 #![allow(clippy::unwrap_used)]
 
 use ranlab_e2_capture::dissect::Known;
@@ -15,7 +14,7 @@ fn document(octets: &[u8]) -> Value {
 }
 
 #[test]
-fn a_recorded_session_has_lanes_answers_and_delays() {
+fn recorded_session_has_lanes_responses_and_delays() {
     let capture = include_bytes!("../../codec/tests/vectors/flexric_e2_e42_sctp.pcap");
     let document = document(capture);
     assert_eq!(
@@ -34,7 +33,7 @@ fn a_recorded_session_has_lanes_answers_and_delays() {
         assert!((asked["n"].as_u64().unwrap() as usize) <= at);
         assert_eq!((&asked["from"], &asked["to"]), (&message["to"], &message["from"]));
         assert!(message["took_us"].as_i64().unwrap() >= 0);
-        // E2setupRequest and E2setupResponse share all but the last word.
+        // The names E2setupRequest and E2setupResponse share all but the last word.
         let stem = |name: &Value| name.as_str().unwrap().trim_end_matches("Request").to_owned();
         let asked = stem(&asked["name"]);
         let answer = message["name"].as_str().unwrap();
@@ -49,12 +48,12 @@ fn a_recorded_session_has_lanes_answers_and_delays() {
         + asked("E42setupRequest")
         + asked("RICsubscriptionRequest")
         + asked("E42RICsubscriptionRequest");
-    assert!(answered >= requests && requests >= 8, "{answered} answers to {requests} requests and deletions");
+    assert!(answered >= requests && requests >= 8, "{answered} responses to {requests} requests and deletions");
     assert!(messages.iter().all(|message| message["words"].as_str().unwrap().contains("procedureCode")));
 }
 
 #[test]
-fn unreadable_pdu_is_a_fault_and_document_bounded() {
+fn undecodable_pdu_is_a_fault_and_document_is_bounded() {
     let mut octets = Vec::new();
     let mut recorder = Recorder::new(&mut octets).unwrap();
     for n in 0..MESSAGES_MAX as u16 + 5 {
@@ -81,7 +80,7 @@ fn endless_trace_keeps_newest_messages_with_responses() {
     let capture = include_bytes!("../../codec/tests/vectors/flexric_e2_e42_sctp.pcap");
     let mut trace = Trace::new(Known::default(), false);
     let mut sequence = Sequence::newest();
-    // The same session three times: more messages than the limit.
+    // The same session is traced three times, which gives more messages than the limit.
     for _ in 0..3 {
         trace.read(&capture[..], |dissected, problem| sequence.take(dissected, problem)).unwrap();
     }

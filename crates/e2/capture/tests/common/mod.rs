@@ -1,4 +1,4 @@
-//! Packets as in a capture, and the resulting PDUs.
+//! Packets of a capture, and the PDUs assembled from them.
 #![allow(dead_code, clippy::unwrap_used)] // each test file uses its part; a test that cannot go on fails
 
 use bytes::Bytes;
@@ -7,7 +7,7 @@ use ranlab_packet::pcap::LinkType;
 use ranlab_packet::pcap::Packet;
 use ranlab_packet::{Ipv4Header, Ipv6Header, Protocol, UdpHeader};
 
-/// A subscription delete request: request 1/0, function 142.
+/// A subscription delete request with request 1/0 and function 142.
 pub(crate) const DELETE: [u8; 22] = [0, 9, 0, 18, 0, 0, 2, 0, 29, 0, 5, 0, 0, 1, 0, 0, 0, 5, 0, 2, 0, 0x8e];
 
 pub(crate) const FIN: u8 = 1;
@@ -51,7 +51,7 @@ pub(crate) fn udp(dst_port: u16, payload: &[u8]) -> Vec<u8> {
     v4(Protocol::UDP, &[&head[..], payload].concat())
 }
 
-/// A DATA chunk of the n-th message of a stream.
+/// Returns a DATA chunk with the n-th message of a stream.
 pub(crate) fn data(flags: u8, tsn: u32, n: u16, payload_protocol: u32, payload: &[u8]) -> Vec<u8> {
     let mut chunk = vec![0, flags];
     chunk.extend((16 + payload.len() as u16).to_be_bytes());
@@ -64,7 +64,7 @@ pub(crate) fn data(flags: u8, tsn: u32, n: u16, payload_protocol: u32, payload: 
     chunk
 }
 
-/// An SCTP packet of an association between other ports than E2AP's, after a SACK.
+/// Returns an SCTP packet with a SACK and then `chunks`, between ports that are not registered for E2AP.
 pub(crate) fn sctp(tag: u32, chunks: &[Vec<u8>]) -> Vec<u8> {
     let mut octets = vec![0x9c, 0x40, 0x13, 0x88];
     octets.extend(tag.to_be_bytes());
@@ -86,7 +86,7 @@ pub(crate) fn packet(number: u64, link_type: LinkType, data: &[u8]) -> Packet<'_
     }
 }
 
-/// The PDUs of bare IP packets, with the notes.
+/// Returns the PDUs and notes that result from bare IP packets.
 pub(crate) fn assembled(packets: &[Vec<u8>], trusting: bool) -> (Vec<Bytes>, Vec<String>) {
     let mut assembler = Assembler::new(trusting);
     let mut found = Findings::default();
