@@ -1,8 +1,12 @@
 //! Counts the messages of several RICs in virtual time, and computes from their cost how far the RICs scale:
-//! `cargo run -p ranlab-sim --example cluster_load -- NODES XAPPS RICS[,RICS...] [US]`. `US` is the cost of a
-//! message, or, with commas, the costs of four kinds: a report read from its base station; a report read from
-//! another RIC (one read has many); a report of its base station written to an xApp, one at a time; a report
-//! of another RIC written to xApps, many at a time.
+//! `cargo run -p ranlab-sim --example cluster_load -- NODES XAPPS RICS[,RICS...] [US]`.
+//!
+//! `US` is the cost of a message in microseconds, or four costs separated by commas:
+//!
+//! - cost of a report read from its base station;
+//! - cost of a report read from another RIC (one read returns many reports);
+//! - cost of a report of the RIC's base station written to an xApp (one report per write);
+//! - cost of a report of another RIC written to xApps (many reports per write).
 use ranlab_campaign::usl;
 use ranlab_sim::cluster::{ClusterLoad, ClusterLoadOutcome};
 use std::process::ExitCode;
@@ -17,7 +21,7 @@ struct LoadArguments {
     us: Option<Kinds>,
 }
 
-/// Of each report: read from base stations, read from RICs, written from base stations, written from RICs.
+/// Messages per report: read from base stations, read from RICs, written from base stations, written from RICs.
 type Kinds = [f64; 4];
 
 fn costs(word: &str) -> Option<Kinds> {
@@ -30,7 +34,7 @@ fn costs(word: &str) -> Option<Kinds> {
     }
 }
 
-fn asked(words: &[String]) -> Option<LoadArguments> {
+fn parse_arguments(words: &[String]) -> Option<LoadArguments> {
     let [nodes, xapps, rics, rest @ ..] = words else { return None };
     let rics: Option<Vec<usize>> =
         rics.split(',').map(|it| it.parse().ok().filter(|n| (1..=16).contains(n))).collect();
@@ -44,7 +48,7 @@ fn asked(words: &[String]) -> Option<LoadArguments> {
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let Some(LoadArguments { nodes, xapps, rics, us }) = asked(&words) else {
+    let Some(LoadArguments { nodes, xapps, rics, us }) = parse_arguments(&words) else {
         eprintln!("usage: cluster_load NODES XAPPS RICS[,RICS...] [US|US,US,US,US]; 1 to 16 RICs");
         return 2.into();
     };
@@ -74,7 +78,7 @@ fn main() -> ExitCode {
     0.into()
 }
 
-/// Prints a line with the counts: messages of each kind per report of a base station.
+/// Prints a line with the counts, and returns the messages of each kind per report of a base station.
 fn print_counts(rics: usize, xapps: usize, outcome: &ClusterLoadOutcome) -> Kinds {
     let reports = outcome.delivered as f64 / xapps as f64;
     let per_report = outcome.messages() as f64 / reports;
@@ -101,11 +105,11 @@ fn law(points: &[(f64, f64)]) {
         Ok(fit) => {
             let usl = fit.usl;
             println!(
-                "law: {:.0} n / (1 + {:.4} (n - 1) + {:.6} n (n - 1)) reports per second of n RICs; R^2 {:.4}",
+                "scaling law: {:.0} n / (1 + {:.4} (n - 1) + {:.6} n (n - 1)) reports per second of n RICs; R^2 {:.4}",
                 usl.lambda, usl.sigma, usl.kappa, fit.r_squared
             );
             fit.flags.iter().for_each(|flag| println!("  {}", flag.sentence()));
         }
-        Err(error) => println!("no law: {error}"),
+        Err(error) => println!("no scaling law fits: {error}"),
     }
 }

@@ -1,4 +1,4 @@
-//! Actions that a machine requests, independent of its kind.
+//! Actions that a machine requests, common to all kinds of machines.
 use ranlab_e2::ric::NorthboundReply;
 use ranlab_e2::ric::directory::StoreRequest;
 use ranlab_e2::xapp::XappEvent;
@@ -9,12 +9,12 @@ pub(crate) enum Action {
     Transmit(u64),
     Close(u64, String),
     Connect(u64, String),
-    /// An xApp's event.
+    /// Event of an xApp for its application.
     Xapp(XappEvent),
-    /// A RIC's reply to a request from outside.
+    /// Reply of a RIC to a northbound request.
     Reply(NorthboundReply),
     /// Request of a RIC to the shared store.
     Bus(StoreRequest),
-    /// An event of another machine, for the trace.
+    /// Text of another event, for the trace.
     Note(String),
 }

@@ -1,9 +1,9 @@
-//! The one heap of planned events, ordered by time, and by the order of planning within a moment.
+//! Heap of all planned events, ordered by time. Events of the same time are ordered by when they were planned.
 use ranlab_e2::Time;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-/// Planned events, the earliest first.
+/// Planned events, earliest first.
 #[derive(Debug)]
 pub struct EventQueue<T> {
     heap: BinaryHeap<Reverse<Entry<T>>>,
@@ -47,14 +47,14 @@ impl<T> Default for EventQueue<T> {
 }
 
 impl<T> EventQueue<T> {
-    /// Plans an event.
+    /// Plans an event at a time.
     pub fn plan(&mut self, at: Time, what: T) {
         let seq = self.next_seq;
         self.next_seq += 1;
         self.heap.push(Reverse(Entry { at, seq, what }));
     }
 
-    /// Time of the next event.
+    /// Returns the time of the next event.
     pub fn next(&self) -> Option<Time> {
         self.heap.peek().map(|Reverse(entry)| entry.at)
     }

@@ -1,30 +1,30 @@
-//! Seeded random numbers and the digest: the same seed gives the same world on any machine.
+//! Seeded random numbers, and the digest of a world. The same seed gives the same world on any machine.
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::time::Duration;
 
-/// The world's only source of random numbers.
+/// Random number generator; a world uses no other source of random numbers.
 #[derive(Debug)]
 pub struct SeededRng(ChaCha8Rng);
 
 impl SeededRng {
-    /// Creates the generator of a seed.
+    /// Creates a generator from a seed.
     pub fn new(seed: u64) -> Self {
         Self(ChaCha8Rng::seed_from_u64(seed))
     }
 
-    /// A number below `bound`; 0 if `bound` is 0.
+    /// Returns a number below `bound`, or 0 if `bound` is 0.
     pub fn below(&mut self, bound: usize) -> usize {
         (self.0.next_u64() % (bound.max(1) as u64)) as usize
     }
 
-    /// A duration from `least` to `most`.
+    /// Returns a duration from `least` to `most`.
     pub fn between(&mut self, least: Duration, most: Duration) -> Duration {
         let span = u64::try_from(most.saturating_sub(least).as_nanos()).unwrap_or(u64::MAX - 1);
         least + Duration::from_nanos(self.0.next_u64() % (span + 1))
     }
 
-    /// True with a probability of `percent` percent.
+    /// Returns true with a probability of `percent` percent.
     pub fn happens(&mut self, percent: u64) -> bool {
         self.0.next_u64() % 100 < percent
     }
@@ -35,7 +35,7 @@ impl SeededRng {
     }
 }
 
-/// FNV-1a of 64 bits, without a secret or process state.
+/// 64-bit FNV-1a hash. It uses no secret and no process state, so it is reproducible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Digest(u64);
 
@@ -46,14 +46,14 @@ impl Default for Digest {
 }
 
 impl Digest {
-    /// Adds bytes.
+    /// Adds bytes to the digest.
     pub fn bytes(&mut self, bytes: &[u8]) {
         for byte in bytes {
             self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
         }
     }
 
-    /// Adds a number.
+    /// Adds a number to the digest.
     pub fn number(&mut self, n: u64) {
         self.bytes(&n.to_le_bytes());
     }
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fnv_matches_a_known_value() {
+    fn fnv_digest_matches_known_value() {
         let mut digest = Digest::default();
         digest.bytes(b"foobar");
         assert_eq!(digest.value(), 0x8594_4171_f739_67e8);

@@ -1,4 +1,4 @@
-//! Invariants of the parties' states: at any time, and after a quiet period.
+//! Invariants of the parties' states, at any time and after a quiet period.
 use crate::host::{Kind, Party};
 use crate::impostor::FORGED;
 use crate::machine::Machine;
@@ -8,36 +8,40 @@ use ranlab_e2::ric::{RicSnapshot, Tenant};
 use ranlab_e2_codec::e2ap::{GlobalE2NodeId, RicRequestId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Losses of one xApp at a moment: its connection, reports dropped by the RIC, gaps caused by the RIC, all
-/// gaps, all gaps by the xApp's own count.
+/// Losses of one xApp: connection, reports dropped by the RIC, gaps caused by the RIC, all gaps, and all gaps by the
+/// xApp's count.
 type Losses = (u64, u64, u64, u64, u64);
 
-/// Losses at a moment; see [`World::losses`].
+/// Losses of all parties at one time; see [`World::losses`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LossReport {
     xapps: BTreeMap<usize, Losses>,
-    /// Per agent and controller: the agent's incarnation, dropped reports, gaps.
+    /// Incarnation of the agent, dropped reports and gaps, by agent and controller.
     agents: BTreeMap<(usize, u64), (u32, u64, u64)>,
 }
 
 impl LossReport {
-    /// Indications dropped by agents and RICs together.
+    /// Number of indications dropped by agents and RICs together.
     pub fn dropped(&self) -> u64 {
         self.xapps.values().map(|x| x.1).chain(self.agents.values().map(|a| a.1)).sum()
     }
 }
 
 impl World {
-    /// Checks the invariants that hold at any time: queues stay within `outbox_bytes`; tenants do not share a
-    /// subscription; a node has no subscription that its owner does not know; each gap is counted; impostors
-    /// get nothing.
+    /// Checks the invariants that hold at any time:
+    ///
+    /// - queues stay within `outbox_bytes`;
+    /// - tenants do not share a subscription;
+    /// - a node has no subscription that its owner does not know;
+    /// - each gap is counted;
+    /// - impostors get nothing.
     pub fn check_always(&mut self, outbox_bytes: usize) -> Result<(), Violation> {
         for party in 0..self.hosts.len() {
             let forged = match &self.hosts[party].kind {
                 Kind::Agent(agent) => agent.logbook.take_controls().iter().any(|c| c == FORGED),
                 _ => false,
             };
-            let wrong = if forged { Err("a forged control reached the node".into()) } else { Ok(()) };
+            let wrong = if forged { Err("a control of an impostor reached the node".into()) } else { Ok(()) };
             let wrong = wrong.and_then(|()| match &self.hosts[party].machine {
                 Some(Machine::Ric(ric)) => self.check_ric(&ric.snapshot(), outbox_bytes),
                 Some(Machine::Impostor(impostor)) => {
@@ -50,7 +54,7 @@ impl World {
         for (&(party, key), &(_, dropped, gaps)) in &self.losses().agents {
             if gaps > dropped {
                 let name = &self.hosts[party].name;
-                let what = format!("{gaps} gaps from {name} to controller {key}, but {dropped} dropped");
+                let what = format!("{name} has {gaps} gaps to controller {key}, but dropped {dropped} reports");
                 return Err(self.violation(what));
             }
         }
@@ -65,7 +69,7 @@ impl World {
             let dropped = c.outbox.dropped_full + c.outbox.dropped_old;
             let gaps = self.ledger.ric_gaps.get(&c.id.0).copied().unwrap_or(0);
             if gaps > dropped {
-                return Err(format!("{gaps} gaps seen by {}, but {dropped} dropped", c.peer));
+                return Err(format!("{} has {gaps} gaps, but its RIC dropped {dropped} reports", c.peer));
             }
         }
         let by_id: BTreeMap<_, _> = ric.xapps.iter().map(|x| (x.info.id, &x.info)).collect();
@@ -101,9 +105,9 @@ impl World {
         self.hosts.iter().find(|h| h.name == name && matches!(h.kind, Kind::Xapp(_)))
     }
 
-    /// Checks the invariants of a quiet world in which all parties run: no state is left over and none is
-    /// missing. Each node has the subscriptions of the RIC's table, which are the union of the xApps'
-    /// requests, and `iapps` more per node and RIC.
+    /// Checks the invariants of a quiet world in which all parties run: no state is left over, and none is missing.
+    /// Each node has the subscriptions of the RIC's table. The table contains the union of the xApps' requests, and
+    /// `iapps` more subscriptions per node and RIC.
     pub fn check_settled(&mut self, iapps: usize) -> Result<(), Violation> {
         let wishes = self.wishes();
         let rics: Vec<_> = self.rics().collect();
@@ -117,20 +121,20 @@ impl World {
         for host in &self.hosts {
             if let Some((agent, machine)) = host.agent() {
                 let has = machine.subscriptions();
-                let wanted = at_nodes.get(&agent.node_id).copied().unwrap_or(0);
-                if has != wanted || agent.logbook.live().len() != wanted {
-                    let what = format!("{} has {has} subscriptions, but the RICs have {wanted}", host.name);
+                let expected = at_nodes.get(&agent.node_id).copied().unwrap_or(0);
+                if has != expected || agent.logbook.live().len() != expected {
+                    let what = format!("{} has {has} subscriptions, but the RICs have {expected}", host.name);
                     result = result.and(Err(what));
                 }
             }
         }
-        for &(party, ref wanted) in &wishes {
+        for &(party, ref expected) in &wishes {
             let has = self.hosts[party].xapp().map(|(_, machine)| machine.subscriptions());
-            if has != Some((wanted.len(), wanted.len())) {
+            if has != Some((expected.len(), expected.len())) {
                 let name = &self.hosts[party].name;
                 let what = format!(
                     "{name} has {has:?} subscriptions (active, total), but requests {}",
-                    wanted.len()
+                    expected.len()
                 );
                 result = result.and(Err(what));
             }
@@ -147,49 +151,49 @@ impl World {
         at_nodes: &mut BTreeMap<GlobalE2NodeId, usize>,
     ) -> Result<(), String> {
         let name = &self.hosts[ric].name;
-        let machine = self.hosts[ric].ric().ok_or("is not running")?;
+        let machine = self.hosts[ric].ric().ok_or("the RIC is not running")?;
         let table = machine.snapshot();
         let agents =
             self.hosts.iter().filter_map(Party::agent).filter(|(a, _)| a.rics.contains(name)).count();
         let clients = self.hosts.iter().filter(|h| client_of(h, name)).count();
         if (table.connections.len(), table.xapps.len()) != (agents + clients, clients) {
             let has = (table.connections.len(), table.xapps.len());
-            return Err(format!("{has:?} connections and xApps for {agents} agents and {clients} xApps"));
+            return Err(format!("has {has:?} (connections, xApps) for {agents} agents and {clients} xApps"));
         }
         for xapp in &table.xapps {
             let of = |p: &usize| *self.hosts[*p].name == *xapp.info.peer;
-            let wanted = wishes.iter().find(|(p, _)| of(p)).map_or(0, |(_, wanted)| wanted.len());
-            if xapp.subscriptions.len() != wanted || xapp.requests > 0 {
+            let expected = wishes.iter().find(|(p, _)| of(p)).map_or(0, |(_, expected)| expected.len());
+            if xapp.subscriptions.len() != expected || xapp.requests > 0 {
                 let has = xapp.subscriptions.len();
                 let under_way = xapp.requests;
                 let peer = &xapp.info.peer;
                 return Err(format!(
-                    "{peer} owns {has} subscriptions, requests {wanted}, {under_way} pending"
+                    "{peer} owns {has} subscriptions, requests {expected}, {under_way} pending"
                 ));
             }
         }
         for node in &table.nodes {
             let id = node.info.id;
             if let Some(odd) = node.subscriptions.iter().find(|s| s.state != "active") {
-                return Err(format!("a subscription at {id} is {}", odd.state));
+                return Err(format!("a subscription at {id} is in state {}", odd.state));
             }
             if node.requests + node.procedures > 0 {
-                return Err(format!("{} requests and {} procedures at {id}", node.requests, node.procedures));
+                return Err(format!("{} requests and {} procedures are pending at {id}", node.requests, node.procedures));
             }
             let here = self.hosts.iter().position(|h| h.agent().is_some_and(|(a, _)| a.node_id == id));
-            let here = here.ok_or_else(|| format!("knows node {id}, which does not exist"))?;
+            let here = here.ok_or_else(|| format!("lists node {id}, which does not exist"))?;
             let mut union: BTreeSet<(Tenant, u32)> = BTreeSet::new();
-            for (party, wanted) in wishes {
+            for (party, expected) in wishes {
                 let Some((xapp, _)) = self.hosts[*party].xapp().filter(|(x, _)| x.config.address == *name)
                 else {
                     continue;
                 };
-                let tags = wanted.iter().filter(|(node, _)| *node as usize == here).map(|(_, tag)| *tag);
+                let tags = expected.iter().filter(|(node, _)| *node as usize == here).map(|(_, tag)| *tag);
                 union.extend(tags.map(|tag| (xapp.grant.tenant.clone(), tag)));
             }
             let has = node.subscriptions.len();
             if has != union.len() + iapps {
-                return Err(format!("{has} subscriptions at {id} for {union:?} and {iapps} of iApps"));
+                return Err(format!("{id} has {has} subscriptions, but xApps request {union:?} and iApps {iapps}"));
             }
             let table: BTreeSet<RicRequestId> = node.subscriptions.iter().map(|s| s.request_id).collect();
             self.check_node(here, name, &table)?;
@@ -206,16 +210,16 @@ impl World {
         let of_ric = live.values().filter(|(c, _)| Some(c.0 as usize) == controller).map(|(_, id)| *id);
         let of_ric: BTreeSet<_> = of_ric.collect();
         if of_ric != *table {
-            return Err(format!("table and {} differ: {table:?}, {of_ric:?}", self.hosts[party].name));
+            return Err(format!("the table of {ric} has {table:?}, but {} has {of_ric:?}", self.hosts[party].name));
         }
         Ok(())
     }
 
-    /// Subscriptions that each xApp requests: nodes (by their parties) and tags.
+    /// Returns the party of each xApp with its requested subscriptions, as pairs of node party and tag.
     fn wishes(&self) -> Vec<(usize, BTreeSet<(u32, u32)>)> {
         let wishes = |party: usize| {
-            let mut wanted = BTreeSet::new();
-            let Some((xapp, _)) = self.hosts[party].xapp() else { return (party, wanted) };
+            let mut tags = BTreeSet::new();
+            let Some((xapp, _)) = self.hosts[party].xapp() else { return (party, tags) };
             for (node, host) in self.hosts.iter().enumerate() {
                 let Some((agent, _)) = host.agent().filter(|(a, _)| a.rics.contains(&xapp.config.address))
                 else {
@@ -224,36 +228,36 @@ impl World {
                 let on = xapp.wishes.iter().filter(|(_, on)| *on).map(|(wish, _)| wish);
                 let on = on.filter(|w| w.node.is_none_or(|n| n == agent.node_id));
                 if xapp.grant.nodes.allows(&agent.node_id) {
-                    wanted.extend(on.map(|w| (node as u32, w.tag)));
+                    tags.extend(on.map(|w| (node as u32, w.tag)));
                 }
             }
-            (party, wanted)
+            (party, tags)
         };
         self.xapps().map(wishes).collect()
     }
 
-    /// Forgets all deliveries so far.
+    /// Discards all recorded deliveries.
     pub fn watch(&mut self) {
         self.ledger.delivered.clear();
     }
 
     /// Checks that since [`watch`](Self::watch) each xApp got the reports that it requested, and no others.
     pub fn check_delivered(&self) -> Result<(), Violation> {
-        for (party, wanted) in self.wishes() {
+        for (party, expected) in self.wishes() {
             let got = self.ledger.delivered.iter().filter(|(p, ..)| *p == party).map(|(_, n, t)| (*n, *t));
             let got: BTreeSet<_> = got.collect();
-            if got != wanted {
-                let missing: Vec<_> = wanted.difference(&got).collect();
-                let odd: Vec<_> = got.difference(&wanted).collect();
+            if got != expected {
+                let missing: Vec<_> = expected.difference(&got).collect();
+                let odd: Vec<_> = got.difference(&expected).collect();
                 let name = &self.hosts[party].name;
-                let what = format!("{name} misses reports (node, tag) {missing:?} and gets unwanted {odd:?}");
+                let what = format!("{name} misses reports (node, tag) {missing:?} and gets unrequested {odd:?}");
                 return Err(self.violation(what));
             }
         }
         Ok(())
     }
 
-    /// Losses so far, by the party that lost the reports.
+    /// Returns the losses so far, by the party that lost the reports.
     pub fn losses(&self) -> LossReport {
         let mut xapps = BTreeMap::new();
         let mut agents = BTreeMap::new();
@@ -283,8 +287,8 @@ impl World {
         LossReport { xapps, agents }
     }
 
-    /// Checks that each gap between `before` and now has a drop, and each drop a gap. Between the two moments
-    /// links may only be slow, and reports must flow at both.
+    /// Checks that each gap between `before` and now has a drop, and each drop a gap. Between the two moments links
+    /// may only be slow, and reports must arrive at both moments.
     pub fn check_losses(&self, before: &LossReport) -> Result<(), Violation> {
         let after = self.losses();
         for (&party, b) in &before.xapps {
@@ -308,12 +312,12 @@ impl World {
         Ok(())
     }
 
-    /// Indications that xApps received.
+    /// Returns the number of indications that xApps received.
     pub fn indications(&self) -> u64 {
         self.ledger.indications
     }
 
-    /// Attacks of an impostor that were refused since it last started.
+    /// Returns the number of an impostor's attacks that were refused since it last started.
     pub fn attacks_refused(&self, impostor: PartyId) -> u64 {
         match &self.hosts[impostor.0].machine {
             Some(Machine::Impostor(machine)) => machine.refused,

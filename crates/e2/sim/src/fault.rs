@@ -1,52 +1,52 @@
-//! Faults that a world can have.
+//! Faults that can occur in a world.
 use crate::party::PartyId;
 use ranlab_e2::Time;
 use std::time::Duration;
 
-/// A fault, or a change.
+/// A fault of a party or connection, or a change of an xApp's requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// The n-th connection of a party breaks (modulo their number). Data in flight is lost, and each endpoint
-    /// detects it at its own time.
+    /// Breaks the n-th connection of a party (modulo the number of its connections). Data in flight is lost, and each
+    /// endpoint detects the loss at a different time.
     Cut(PartyId, usize),
-    /// A party dies with all its state, and restarts. In a polite death the system closes the connections in
-    /// order; otherwise the peers detect it at their own time.
+    /// Stops a party, which loses all its state, and restarts it. In a polite stop, the system closes the connections
+    /// in order. Otherwise each peer detects the loss at a different time.
     Crash {
-        /// The party.
+        /// Party that stops.
         party: PartyId,
         /// Whether connections close in order.
         polite: bool,
         /// Downtime.
         away: Duration,
     },
-    /// A party pauses for a while, and reads nothing.
+    /// Pauses a party for a duration. The paused party reads nothing.
     Freeze(PartyId, Duration),
-    /// All messages of a party are slow for a while.
+    /// Slows all messages of a party for a duration.
     Throttle {
-        /// The party.
+        /// Party whose messages are slow.
         party: PartyId,
-        /// Per connection and direction.
+        /// Rate per connection and direction, in bytes per second.
         bytes_per_second: u64,
-        /// Duration.
+        /// Duration of the fault.
         lasting: Duration,
     },
-    /// All messages of a party are delayed for a while.
+    /// Delays all messages of a party for a duration.
     Delay {
-        /// The party.
+        /// Party whose messages are delayed.
         party: PartyId,
-        /// Additional delay.
+        /// Additional delay per message.
         by: Duration,
-        /// Duration.
+        /// Duration of the fault.
         lasting: Duration,
     },
-    /// A party's clock jumps forward by this time, like the clock of a machine that was suspended: its timers
+    /// Advances a party's clock by a duration, like the clock of a machine that was suspended. The party's timers
     /// expire at once. Its next incarnation has the same clock.
     Jump(PartyId, Duration),
-    /// An xApp turns one of its requests on or off.
+    /// Turns one of an xApp's requests on or off.
     Toggle(PartyId, usize),
 }
 
-/// Rates of random faults.
+/// Number and duration of random faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Disturbance {
     /// Start of the first fault.
@@ -55,8 +55,8 @@ pub struct Disturbance {
     pub until: Time,
     /// Number of faults.
     pub faults: usize,
-    /// Longest absence after a crash.
+    /// Longest downtime after a crash.
     pub away: Duration,
-    /// Longest freeze and throttle.
+    /// Longest duration of a freeze or throttle.
     pub lasting: Duration,
 }

@@ -1,4 +1,4 @@
-//! The parties: their kinds, their start, and the requests of xApps.
+//! The parties of a world: their kinds, their start, and the requests of xApps.
 use crate::impostor::Impostor;
 use crate::machine::Machine;
 use crate::tracer_function::{TracerLog, trigger};
@@ -10,19 +10,19 @@ use ranlab_e2_codec::e2ap::{ActionToBeSetup, GlobalE2NodeId};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Creates an agent at a time, in its n-th life, with beacons that write to a logbook.
+/// Creates the n-th incarnation of an agent at a time, with tracer functions that write to a logbook.
 pub(crate) type MakeAgent = Box<dyn Fn(Time, u32, TracerLog) -> Agent>;
 
-/// Reports that an xApp requests while it is on.
+/// Reports that an xApp requests while the request is turned on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubscriptionGoal {
-    /// Object identifier of the beacon.
+    /// Object identifier of the tracer function.
     pub oid: String,
-    /// Reporting period.
+    /// Reporting period, in milliseconds.
     pub period_ms: u32,
     /// Value repeated in each report; differs among the requests of an xApp.
     pub tag: u32,
-    /// The node; `None`: all nodes that the xApp sees.
+    /// Node that reports; `None`: all nodes that the xApp sees.
     pub node: Option<GlobalE2NodeId>,
 }
 
@@ -44,19 +44,19 @@ pub(crate) struct AgentHost {
     pub(crate) node_id: GlobalE2NodeId,
     pub(crate) rics: Vec<String>,
     pub(crate) logbook: TracerLog,
-    /// Whether all its reports are beats, which the ledger follows.
+    /// Whether all reports of the agent come from tracer functions, so that the ledger checks them.
     pub(crate) judged: bool,
 }
 
-/// Creates an xApp at a time, in its n-th life.
+/// Creates the n-th incarnation of an xApp at a time.
 pub(crate) type MakeXapp = Box<dyn Fn(Time, u32) -> Xapp>;
 
 pub(crate) enum Kind {
     Ric(Box<dyn Fn(u32) -> Ric>),
     Agent(AgentHost),
-    /// An xApp that requests beats and is checked by them.
+    /// An xApp that requests tracer reports; its deliveries are checked.
     Xapp(Box<XappHost>),
-    /// An xApp with events for the caller: [`World::take_heard`](crate::World::take_heard).
+    /// An xApp whose events go to the caller: [`World::take_heard`](crate::World::take_heard).
     Client(MakeXapp),
     Impostor(String, Vec<GlobalE2NodeId>),
 }
@@ -67,24 +67,24 @@ fn scaled(nanos: u64, by: u64, of: u64) -> u64 {
     u64::try_from(u128::from(nanos) * u128::from(by) / u128::from(of.max(1))).unwrap_or(u64::MAX)
 }
 
-/// A party, alive or not.
+/// A party, running or stopped.
 pub(crate) struct Party {
     pub(crate) name: String,
     pub(crate) kind: Kind,
     pub(crate) machine: Option<Machine>,
     pub(crate) life: u32,
-    /// Its open connections, by its own keys.
+    /// Open connections, by the key that the party's machine uses.
     pub(crate) ends: BTreeMap<u64, u64>,
     pub(crate) armed: Option<Time>,
     pub(crate) last_wake: Time,
     pub(crate) wakes: u32,
     pub(crate) frozen_until: Time,
     pub(crate) bytes_per_second: Option<u64>,
-    /// Additional delay of messages that it sends and receives.
+    /// Additional delay of messages that the party sends and receives.
     pub(crate) delay: Duration,
-    /// Time by which its clock is ahead of the world's.
+    /// Time by which the party's clock is ahead of the world's clock.
     pub(crate) ahead: Duration,
-    /// Millionths by which its clock runs faster than the world's.
+    /// Rate difference between the party's clock and the world's clock, in millionths (positive: faster).
     pub(crate) faster_ppm: i32,
 }
 
@@ -107,7 +107,7 @@ impl Party {
         }
     }
 
-    /// Reading of its clock.
+    /// Returns the reading of the party's clock at a time of the world.
     pub(crate) fn clock(&self, now: Time) -> Time {
         if self.faster_ppm == 0 {
             return now + self.ahead;
@@ -119,13 +119,13 @@ impl Party {
         MILLION.saturating_add_signed(self.faster_ppm.into())
     }
 
-    /// Time at which its clock shows this reading.
+    /// Returns the time of the world at which the party's clock shows a reading.
     pub(crate) fn true_time(&self, clock: Time) -> Time {
         let since = Time::ZERO + clock.since(Time::ZERO).saturating_sub(self.ahead);
         if self.faster_ppm == 0 {
             return since;
         }
-        // Rounded up: an event that is due then must not be early.
+        // The time is rounded up, so that an event planned for it is never early.
         Time::from_nanos(scaled(since.as_nanos(), MILLION, self.rate()).saturating_add(1))
     }
 
@@ -185,13 +185,13 @@ impl XappHost {
         xapp
     }
 
-    /// Turns a request on or off.
+    /// Turns one of the xApp's requests on or off.
     pub(crate) fn toggle(&mut self, xapp: &mut Xapp, wish: usize) {
-        let Some((wanted, on)) = self.wishes.get_mut(wish) else { return };
+        let Some((goal, on)) = self.wishes.get_mut(wish) else { return };
         match std::mem::take(&mut self.made[wish]) {
             Some(SubscriptionRef::Standing(handle)) => xapp.unsubscribe_all(handle),
             Some(SubscriptionRef::Single(handle)) => xapp.unsubscribe(handle),
-            None => self.made[wish] = subscribe(xapp, wanted).ok(),
+            None => self.made[wish] = subscribe(xapp, goal).ok(),
         }
         *on = self.made[wish].is_some();
     }

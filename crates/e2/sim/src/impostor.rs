@@ -1,4 +1,4 @@
-//! An xApp that was admitted as one tenant and acts as another: all its attacks must fail.
+//! An xApp that is admitted as one tenant and acts as another. All its attacks must fail.
 use crate::action::Action;
 use bytes::Bytes;
 use ranlab_e2::{Frame, Time};
@@ -7,16 +7,16 @@ use ranlab_e2_codec::e42::{self, XappId};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Time between two attempts to connect, and between two attacks.
+/// Time between two connection attempts, and between two attacks.
 const PACE: Duration = Duration::from_millis(700);
-/// Mark of its controls.
+/// Content of the controls that the impostor sends.
 pub(crate) const FORGED: &[u8] = b"forged";
-/// The first id that a RIC gives an xApp.
+/// First id that a RIC assigns to an xApp.
 const FIRST_XAPP_ID: XappId = 7;
-/// Ids of xApps that it tries to act as.
+/// Number of xApp ids that the impostor uses in its attacks.
 const VICTIMS: u16 = 12;
 
-/// Deletes, subscribes and controls under the ids of others.
+/// Sends delete, subscription and control requests with the ids of other xApps.
 #[derive(Debug)]
 pub(crate) struct Impostor {
     address: String,
@@ -27,9 +27,9 @@ pub(crate) struct Impostor {
     turn: u16,
     outputs: VecDeque<Action>,
     outbox: VecDeque<Frame>,
-    /// Replies that grant a forbidden request.
+    /// Descriptions of replies that grant a forbidden request.
     pub(crate) successes: Vec<String>,
-    /// Attacks that were refused.
+    /// Number of attacks that were refused.
     pub(crate) refused: u64,
 }
 
@@ -70,7 +70,7 @@ impl Impostor {
             Ok(e42::Message::SetupResponse(m)) => {
                 self.own_id = Some(m.xapp_id);
                 if !m.nodes.is_empty() {
-                    self.successes.push(format!("was told of {} nodes", m.nodes.len()));
+                    self.successes.push(format!("was shown {} nodes", m.nodes.len()));
                 }
             }
             Ok(e42::Message::E2(
@@ -81,7 +81,7 @@ impl Impostor {
             )) => self.refused += 1,
             Ok(e42::Message::SetupFailure(_)) => {}
             Ok(other) => self.successes.push(format!("got a {}", other.name())),
-            Err(rejection) => self.successes.push(format!("got what is not a message: {rejection}")),
+            Err(rejection) => self.successes.push(format!("got an undecodable message: {rejection}")),
         }
     }
 
@@ -94,7 +94,7 @@ impl Impostor {
             Some(own) => self.attack(own),
             None if !self.connected => {
                 self.outputs.push_back(Action::Connect(0, self.address.clone()));
-                // The second attempt waits for the reply to the first.
+                // The next attempt waits for the outcome of this one.
                 self.wake_at = now + Duration::from_secs(3_600);
             }
             None => {}
@@ -116,8 +116,8 @@ impl Impostor {
     fn attack(&mut self, own: XappId) {
         self.turn = self.turn.wrapping_add(1);
         let turn = self.turn;
-        // Every second attack uses its own id: then the policy hides the node, or the request belongs to
-        // another xApp.
+        // Every second attack uses the impostor's own id. The RIC must still refuse it: the policy hides the node, or
+        // the request belongs to another xApp.
         let xapp_id = if turn.is_multiple_of(2) { own } else { FIRST_XAPP_ID + turn / 2 % VICTIMS };
         let request_id = RicRequestId { requestor: 1 + turn / 6 % 64, instance: 0 };
         let function_id = 1 + turn % 2;

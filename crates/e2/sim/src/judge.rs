@@ -1,4 +1,4 @@
-//! Checks whether an xApp may receive a report.
+//! Checks of the events and reports that an xApp receives.
 use crate::host::Kind;
 use crate::party::PartyId;
 use crate::tracer_function::{TracerReport, oid_mark};
@@ -25,7 +25,7 @@ impl World {
                 self.ledger.acknowledged += 1;
                 Ok(())
             }
-            XappEvent::NodeAdded { node } if !self.sees(party, &node) => Err(format!("was told of {node}")),
+            XappEvent::NodeAdded { node } if !self.sees(party, &node) => Err(format!("was shown {node}, which its policy hides")),
             other => {
                 if let XappEvent::Subscribed { handle, .. } = other {
                     self.ledger.admitted_anew((party, life), handle);
@@ -44,7 +44,7 @@ impl World {
         self.hosts[party].xapp().is_some_and(|(host, _)| host.grant.nodes.allows(node))
     }
 
-    /// Whether this xApp may get this report from this node for this subscription.
+    /// Checks that an xApp may get this report from this node for this subscription.
     fn judge(
         &mut self,
         party: usize,
@@ -56,7 +56,7 @@ impl World {
         let beat = TracerReport::read(&indication.message).ok_or_else(|| unreadable(&indication.message))?;
         if indication.function != beat.function || indication.sn != Some(beat.count as u16) {
             return Err(format!(
-                "{handle:?} got {beat:?} as function {} number {:?}",
+                "{handle:?} got {beat:?} with function {} and sequence number {:?}",
                 indication.function, indication.sn
             ));
         }
@@ -65,16 +65,16 @@ impl World {
             _ => None,
         });
         if source != Some(*node) {
-            return Err(format!("{handle:?} at {node} got {beat:?}"));
+            return Err(format!("{handle:?} at {node} got {beat:?} of another node"));
         }
         if !self.sees(party, node) {
-            return Err(format!("{beat:?} of {node} crossed to a tenant that does not see it"));
+            return Err(format!("{beat:?} of {node} reached a tenant that may not see the node"));
         }
         let host = &self.hosts[party];
         if !host.xapp().is_some_and(|(x, _)| {
             x.wishes.iter().any(|(w, _)| w.tag == beat.tag && oid_mark(&w.oid) == beat.oid)
         }) {
-            return Err(format!("never wished for {beat:?}"));
+            return Err(format!("got {beat:?} without requesting it"));
         }
         let life = host.life;
         let connection = host.ends.get(&0).copied().unwrap_or(0);

@@ -1,22 +1,22 @@
 //! Record of the observed reports, and its invariants.
 //!
-//! Every report carries the sequence number that its node assigned. The ledger follows it over both hops and
-//! assigns each gap to the queue that dropped the report. A gap on arrival at the RIC belongs to the agent.
-//! An additional gap on arrival at an xApp belongs to the RIC. Links lose no data while they live.
+//! Every report carries the sequence number that its node assigned. The ledger follows it over both hops and assigns
+//! each gap to the queue that dropped the report. A gap on arrival at the RIC belongs to the agent. An additional gap
+//! on arrival at an xApp belongs to the RIC. Links lose no data unless they break.
 use crate::tracer_function::TracerReport;
 use ranlab_e2::xapp::SubscriptionHandle;
 use ranlab_e2_codec::e2ap::fast;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A subscription at an agent: node, life, the agent's number.
+/// A subscription at an agent: node, incarnation, and the agent's subscription number.
 type StreamId = (u32, u32, u64);
 
-/// A stream as received by a RIC.
+/// Reports of a subscription as received by a RIC.
 #[derive(Debug, Default)]
 struct Stream {
     next: u32,
     missing: u64,
-    /// Number of missing reports, keyed by the count at which it grew.
+    /// Total number of missing reports, by the sequence number at which the total grew.
     missing_from: BTreeMap<u32, u64>,
 }
 
@@ -32,7 +32,8 @@ struct SubscriptionRecord {
     node: u32,
     tag: u32,
     last: (u32, u64, u32),
-    /// The subscription was admitted again since then: reports missing before the next one were never due.
+    /// Whether the subscription was admitted again after the last report. Reports missing before the next one are
+    /// then not a gap.
     fresh: bool,
 }
 
@@ -41,9 +42,9 @@ struct SubscriptionRecord {
 pub(crate) struct Ledger {
     violation: Option<String>,
     streams: BTreeMap<StreamId, Stream>,
-    /// Party, life, handle.
+    /// Records by party, incarnation and handle.
     seen: BTreeMap<(usize, u32, SubscriptionHandle), SubscriptionRecord>,
-    /// Gaps on arrival at the RICs, by agent, life and controller.
+    /// Gaps on arrival at the RICs, by agent, incarnation and controller.
     pub(crate) agent_gaps: BTreeMap<(usize, u32, u64), u64>,
     /// Additional gaps on arrival at an xApp, by connection.
     pub(crate) ric_gaps: BTreeMap<u64, u64>,
@@ -65,7 +66,7 @@ impl Ledger {
         self.violation.take()
     }
 
-    /// A PDU of an agent reached its RIC.
+    /// Records that a PDU of an agent reached its RIC.
     pub(crate) fn reached_ric(&mut self, party: usize, controller: u64, pdu: &[u8]) {
         let Some(indication) = fast::Indication::decode(pdu) else { return };
         let Some(beat) = TracerReport::read(indication.message) else {
@@ -74,7 +75,7 @@ impl Ledger {
         let stream = self.streams.entry((beat.node, beat.life, beat.subscription)).or_default();
         if beat.count < stream.next || indication.sn != Some(beat.count as u16) {
             let what = format!(
-                "{beat:?} with number {:?} came to the RIC where {} was next",
+                "{beat:?} with sequence number {:?} reached the RIC, which expected {}",
                 indication.sn, stream.next
             );
             return self.break_rule(what);
@@ -88,7 +89,7 @@ impl Ledger {
         }
     }
 
-    /// A report reached its xApp on a connection.
+    /// Records that a report reached its xApp on a connection.
     pub(crate) fn reached_xapp(
         &mut self,
         xapp: (usize, u32),
@@ -107,7 +108,7 @@ impl Ledger {
         });
         if (seen.node, seen.tag) != (beat.node, beat.tag) {
             return Err(format!(
-                "{handle:?} was of node {} and tag {} and got {beat:?}",
+                "{handle:?} belongs to node {} and tag {}, but got {beat:?}",
                 seen.node, seen.tag
             ));
         }
@@ -115,7 +116,7 @@ impl Ledger {
             return Ok(());
         }
         if now <= seen.last {
-            return Err(format!("{handle:?} got {beat:?} after {:?}: twice or out of order", seen.last));
+            return Err(format!("{handle:?} got {beat:?} after {:?}: a duplicate, or out of order", seen.last));
         }
         let last = std::mem::replace(&mut seen.last, now);
         let fresh = std::mem::take(&mut seen.fresh);
@@ -126,7 +127,7 @@ impl Ledger {
         let stream = self.streams.get(&(beat.node, beat.life, beat.subscription));
         let before = stream.map_or(0, |s| s.missing_at(now.2) - s.missing_at(last.2));
         let Some(at_ric) = gap.checked_sub(before) else {
-            return Err(format!("{handle:?} got {beat:?}, which the RIC never had"));
+            return Err(format!("{handle:?} got {beat:?}, which the RIC never received"));
         };
         *self.xapp_gaps.entry(xapp.0).or_default() += gap;
         *self.ric_gaps.entry(connection).or_default() += at_ric;

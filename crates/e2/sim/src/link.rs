@@ -4,23 +4,24 @@ use ranlab_e2::Time;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Behaviour of undisturbed connections.
+/// Behaviour of connections without faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkProfile {
-    /// Least and greatest one-way latency of a connection; each draws its own.
+    /// Minimum and maximum one-way latency. Each connection draws a random value.
     pub latency: (Duration, Duration),
-    /// Greatest further delay of a PDU; PDUs of a connection never overtake each other.
+    /// Maximum additional delay of a PDU. PDUs of a connection never overtake each other.
     pub jitter: Duration,
-    /// Bytes per second in one direction.
+    /// Rate in one direction, in bytes per second.
     pub bytes_per_second: u64,
-    /// Bytes in flight in one direction; the transport accepts no more.
+    /// Maximum bytes in flight in one direction. At this limit the transport accepts no more data.
     pub window_bytes: usize,
-    /// Least and greatest time until an endpoint detects that its connection is lost.
+    /// Minimum and maximum time until an endpoint detects that its connection is lost.
     pub detection: (Duration, Duration),
 }
 
 impl Default for LinkProfile {
-    /// 1 to 50 ms, jitter of 10 ms, 1 MB/s, a window of 8 KiB, losses detected after 1 ms to 12 s.
+    /// Returns a profile with 1 to 50 ms of latency, 10 ms of jitter, 1 MB/s, a window of 8 KiB, and losses detected
+    /// after 1 ms to 12 s.
     fn default() -> Self {
         let ms = Duration::from_millis;
         Self {
@@ -33,7 +34,7 @@ impl Default for LinkProfile {
     }
 }
 
-/// Item in flight.
+/// An item in flight on a connection.
 #[derive(Debug)]
 pub(crate) enum Item {
     Pdu(Bytes),
@@ -48,9 +49,9 @@ pub(crate) struct Pipe {
     under_way_bytes: usize,
     busy_until: Time,
     last_arrival: Time,
-    /// The sender waits for room.
+    /// Whether the sender waits for room in the window.
     pub(crate) blocked: bool,
-    /// Data that is sent arrives nowhere and is never confirmed.
+    /// Whether the direction is broken: sent data never arrives and is never confirmed.
     pub(crate) dead: bool,
 }
 
@@ -59,7 +60,7 @@ impl Pipe {
         self.under_way_bytes >= window_bytes
     }
 
-    /// Sends an item; returns its arrival time, if it arrives.
+    /// Sends an item. Returns its arrival time, or `None` if it never arrives.
     pub(crate) fn send(
         &mut self,
         now: Time,
@@ -79,7 +80,7 @@ impl Pipe {
         Some(self.last_arrival)
     }
 
-    /// Nothing arrives before `at`.
+    /// Delays all further arrivals until `at` or later.
     pub(crate) fn not_before(&mut self, at: Time) {
         self.last_arrival = self.last_arrival.max(at);
     }
@@ -90,7 +91,7 @@ impl Pipe {
         Some(item)
     }
 
-    /// Breaks the connection: data in flight is lost.
+    /// Breaks the connection. Data in flight is lost.
     pub(crate) fn kill(&mut self) {
         self.dead = true;
         self.queue.clear();
@@ -100,29 +101,29 @@ impl Pipe {
 impl Item {
     fn len(&self) -> usize {
         match self {
-            // The length prefix of the transport.
+            // The transport adds a length prefix of 4 bytes.
             Self::Pdu(pdu) => pdu.len() + 4,
             Self::End => 0,
         }
     }
 }
 
-/// One end of a connection.
+/// One endpoint of a connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct End {
     pub(crate) party: usize,
-    /// Key of the connection at the party's machine.
+    /// Key of the connection in the party's machine.
     pub(crate) key: u64,
     pub(crate) open: bool,
 }
 
-/// A connection; end 0 is the client. `pipes[i]` leads away from end `i`.
+/// A connection between two endpoints. Endpoint 0 is the client. `pipes[i]` carries the data sent by endpoint `i`.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) ends: [End; 2],
     pub(crate) pipes: [Pipe; 2],
     pub(crate) latency: Duration,
-    /// Whether the connection request has reached the RIC's machine, alive or dead.
+    /// Whether the connection request has reached the RIC, running or stopped.
     pub(crate) arrived: bool,
 }
 
@@ -137,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pipe_keeps_order_takes_time_and_fills() {
+    fn pipe_keeps_order_delays_and_fills() {
         let mut pipe = Pipe::default();
         let ms = Duration::from_millis;
         let pdu = || Item::Pdu(Bytes::from_static(&[0; 996]));

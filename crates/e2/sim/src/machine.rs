@@ -1,4 +1,4 @@
-//! The three machines and the impostor behind one interface.
+//! Common interface of RICs, agents, xApps and the impostor.
 use crate::action::Action;
 use crate::impostor::Impostor;
 use bytes::Bytes;
@@ -7,7 +7,8 @@ use ranlab_e2::ric::{ConnId, Ric, RicEvent, RicInput, RicOutput};
 use ranlab_e2::xapp::{Xapp, XappInput, XappOutput};
 use ranlab_e2::{Frame, LinkLoss, Time};
 
-/// A machine; its links have numbers: controllers, connections, or 0.
+/// A machine of a party. The key of a connection is a controller number at an agent, a connection number at a RIC,
+/// and 0 at an xApp.
 #[derive(Debug)]
 pub(crate) enum Machine {
     Agent(Box<Agent>),
@@ -49,7 +50,7 @@ impl Machine {
         }
     }
 
-    /// A connection that the machine closed is gone: only the RIC needs the event.
+    /// Only the RIC needs the event: the other machines discard a connection when they close it.
     pub(crate) fn closed(&mut self, now: Time, key: u64) {
         if let Self::Ric(m) = self {
             m.handle(now, RicInput::Disconnected { conn: ConnId(key), why: LinkLoss::ClosedByPeer });
@@ -92,7 +93,7 @@ impl Machine {
         }
     }
 
-    /// Returns the next action. `noting`: whether events include a text.
+    /// Returns the next action. With `noting`, events include a text for the trace.
     pub(crate) fn poll(&mut self, noting: bool) -> Option<Action> {
         let note = |event: &dyn std::fmt::Debug| {
             Action::Note(if noting { format!("{event:?}") } else { String::new() })

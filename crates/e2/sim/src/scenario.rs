@@ -14,13 +14,13 @@ use ranlab_e2_codec::e2ap::*;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Beacons of each node.
+/// Object identifiers of the tracer functions of each node.
 const OIDS: [&str; 2] = ["1.3.6.1.4.1.53148.7.1", "1.3.6.1.4.1.53148.7.2"];
-/// The xApps of the trial: name, tenant, networks that it sees.
+/// The xApps of the trial: name, tenant, and the networks that the xApp may see.
 const XAPPS: [(&str, &str, &[u16]); 3] =
     [("xapp-0", "north", &[1]), ("xapp-1", "north", &[1, 2]), ("xapp-2", "south", &[2])];
 const IMPOSTOR: &str = "impostor";
-/// Limits of every outbox: small, so that they are reached.
+/// Returns the limits of every outbox. They are small, so that the trial reaches them.
 fn outbox() -> OutboxLimits {
     OutboxLimits::default().with(|it| {
         (it.control_bytes, it.indication_bytes) = (256 << 10, 2 << 10);
@@ -28,21 +28,21 @@ fn outbox() -> OutboxLimits {
     })
 }
 
-/// The size of a trial.
+/// Size of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trial {
-    /// Base stations.
+    /// Number of base stations.
     pub agents: u32,
-    /// Random faults.
+    /// Number of random faults.
     pub faults: usize,
     /// Period in which faults occur.
     pub trouble: Duration,
-    /// Time allowed until all parties have recovered, after the last fault began.
+    /// Time from the start of the last fault until all parties must have recovered.
     pub recovery: Duration,
 }
 
 impl Default for Trial {
-    /// 20 agents, 40 faults in a minute and a half, a minute to recover.
+    /// Returns 20 agents, 40 faults in 90 seconds, and 60 seconds to recover.
     fn default() -> Self {
         let trouble = Duration::from_secs(90);
         let recovery = Duration::from_secs(60);
@@ -53,19 +53,19 @@ impl Default for Trial {
 /// Result of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outcome {
-    /// See [`World::digest`].
+    /// Digest of the world; see [`World::digest`].
     pub digest: u64,
-    /// PDUs delivered.
+    /// Number of delivered PDUs.
     pub delivered: u64,
-    /// Indications that xApps received.
+    /// Number of indications that xApps received.
     pub indications: u64,
-    /// Indications dropped while links were slow at the end.
+    /// Number of indications dropped in the final phase with slow links.
     pub dropped: u64,
-    /// Virtual time.
+    /// Simulated duration of the trial.
     pub lasted: Duration,
 }
 
-/// Peers by name, with their grants.
+/// Peers by name, each with its grant.
 #[derive(Debug, Clone, Default)]
 pub struct Directory(pub BTreeMap<String, XappGrant>);
 
@@ -81,7 +81,7 @@ impl Trial {
         self.run_in(World::new(seed, LinkProfile::default()))
     }
 
-    /// Runs the trial in an empty world of the caller, such as a traced one.
+    /// Runs the trial in an empty world that the caller supplies, such as a traced one.
     pub fn run_in(&self, mut world: World) -> Result<Outcome, Violation> {
         let parties = self.populate(&mut world);
         let from = Time::ZERO;
@@ -102,7 +102,7 @@ impl Trial {
         world.check_settled(1)?;
         let impostor = parties[parties.len() - 1];
         if world.attacks_refused(impostor) == 0 {
-            return Err(world.violation("no attack was refused: the impostor does nothing".into()));
+            return Err(world.violation("no attack was refused, so the impostor did nothing".into()));
         }
         Ok(Outcome {
             digest: world.digest(),
@@ -113,8 +113,7 @@ impl Trial {
         })
     }
 
-    /// Links become slow and nothing else fails: every gap is a counted drop, and every counted drop is a
-    /// gap.
+    /// Slows the links without any other fault. Every gap must be a counted drop, and every counted drop a gap.
     fn squeeze(&self, world: &mut World, parties: &[PartyId]) -> Result<u64, Violation> {
         let before = world.losses();
         for &party in parties {
@@ -124,7 +123,7 @@ impl Trial {
                 world.plan(world.now, Fault::Throttle { party, bytes_per_second, lasting });
             }
         }
-        // Data in flight was sent slowly and takes time to arrive; then each subscription reports once more.
+        // Data in flight arrives at the slow rate. After that, each subscription reports once more.
         let drain = LinkProfile::default().window_bytes as u64 / 30 + 20;
         self.pass(world, Duration::from_secs(10 + drain))?;
         world.check_losses(&before)?;
@@ -141,7 +140,8 @@ impl Trial {
         Ok(())
     }
 
-    /// Adds one RIC, in every fourth world two; the second serves the last xApp. The impostor comes last.
+    /// Adds the parties. One world in four has two RICs, and the second RIC serves the last xApp. The impostor is
+    /// added last.
     fn populate(&self, world: &mut World) -> Vec<PartyId> {
         let rics: &[&str] = if world.chance.happens(25) { &["ric-0", "ric-1"] } else { &["ric-0"] };
         let mut parties = Vec::new();
@@ -182,8 +182,8 @@ fn directory() -> Directory {
     Directory(xapps.chain([(IMPOSTOR.to_owned(), grant("mallory", &[]))]).collect())
 }
 
-/// The first two xApps share subscriptions with the same tag. The tenants share none, though the south
-/// requests the same.
+/// Returns the requests of an xApp. The first two xApps share subscriptions with the same tag. The two tenants share
+/// no subscription, although both request the same reports.
 fn wishes(xapp: usize, nodes: &[GlobalE2NodeId]) -> Vec<SubscriptionGoal> {
     let wish = |oid: usize, period_ms, tag, node| SubscriptionGoal {
         oid: OIDS[oid].to_owned(),
@@ -223,7 +223,7 @@ fn add_agent(world: &mut World, id: GlobalE2NodeId, name: &str, rics: &[&str]) -
         config.limits.outbox = outbox();
         let mut agent = Agent::new(config);
         for (i, oid) in OIDS.iter().enumerate() {
-            // In every third life the functions have each other's ids, so no party may rely on the ids.
+            // In every third incarnation the functions have each other's ids, because no party may rely on the ids.
             let place = if life % 3 == 2 { OIDS.len() - i } else { i + 1 };
             let beacon = TracerFunction::new(oid, party, life, logbook.clone());
             let registered = agent.register(Box::new(beacon), Some(place as RanFunctionId));

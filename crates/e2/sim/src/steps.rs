@@ -1,5 +1,5 @@
-//! Stepping interface for callers that combine a world with other models, such as radios, and with programs
-//! that send requests to a RIC. The world's one heap schedules their calls.
+//! Stepping interface for callers that combine a world with other models, such as radios, or with programs that send
+//! requests to a RIC. The world's event queue also schedules the calls of the caller.
 use crate::host::Kind;
 use crate::machine::Machine;
 use crate::party::PartyId;
@@ -11,23 +11,23 @@ use ranlab_e2::ric::{NorthboundReply, Ric};
 use ranlab_e2::xapp::{Xapp, XappEvent};
 use std::time::Duration;
 
-/// The last event.
+/// Kind of the event that a step processed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// An event among the parties.
+    /// An event of the parties.
     Happened,
-    /// The time of a [`World::call_at`], with its token; no other event.
+    /// The timer of a [`World::call_at`] expired, with its token.
     Called(u64),
 }
 
 impl World {
-    /// Makes [`step`](Self::step) return at this time. Calls of one moment come in the order of the requests.
+    /// Makes [`step`](Self::step) return at this time. Calls with the same time occur in the order of their requests.
     pub fn call_at(&mut self, at: Time, token: u64) {
         self.agenda.plan(at.max(self.now), Happening::Call(token));
     }
 
-    /// Runs `act` on an agent at the time of its clock, then its resulting actions; `None`: it is dead, or
-    /// not an agent.
+    /// Runs `act` on an agent at the time of the agent's clock, and executes the resulting actions. Returns `None` if
+    /// the party has stopped or is not an agent.
     pub fn with_agent<T>(&mut self, party: PartyId, act: impl FnOnce(&mut Agent, Time) -> T) -> Option<T> {
         let mut done = None;
         self.run_machine(party.0, |machine, now| {
@@ -38,7 +38,8 @@ impl World {
         done
     }
 
-    /// Runs `act` on a RIC in the same way.
+    /// Runs `act` on a RIC at the time of the RIC's clock, and executes the resulting actions. Returns `None` if the
+    /// party has stopped or is not a RIC.
     pub fn with_ric<T>(&mut self, party: PartyId, act: impl FnOnce(&mut Ric, Time) -> T) -> Option<T> {
         let mut done = None;
         self.run_machine(party.0, |machine, now| {
@@ -49,22 +50,22 @@ impl World {
         done
     }
 
-    /// Returns a RIC for inspection; `None`: it is dead, or not a RIC.
+    /// Returns a RIC for inspection, or `None` if the party has stopped or is not a RIC.
     pub fn look_at_ric(&self, party: PartyId) -> Option<&Ric> {
         self.hosts.get(party.0)?.ric()
     }
 
-    /// Returns an agent for inspection in the same way.
+    /// Returns an agent for inspection, or `None` if the party has stopped or is not an agent.
     pub fn look_at_agent(&self, party: PartyId) -> Option<&Agent> {
         self.hosts.get(party.0)?.agent().map(|(_, agent)| agent)
     }
 
-    /// Additional delay of a party's messages.
+    /// Returns the additional delay of a party's messages.
     pub fn delay_of(&self, party: PartyId) -> Duration {
         self.hosts.get(party.0).map_or(Duration::ZERO, |host| host.delay)
     }
 
-    /// End of a party's freeze, if it is frozen.
+    /// Returns the end of a party's freeze, if the party is frozen.
     pub fn frozen_until(&self, party: PartyId) -> Option<Time> {
         self.hosts.get(party.0)?.frozen(self.now)
     }
@@ -91,7 +92,8 @@ impl World {
         std::mem::take(&mut self.asks)
     }
 
-    /// Runs `act` on a [client](Self::client) at the time of its clock, then its resulting actions.
+    /// Runs `act` on a [client](Self::client) at the time of the client's clock, and executes the resulting actions.
+    /// Returns `None` if the party has stopped or is not a client.
     pub fn with_client<T>(&mut self, party: PartyId, act: impl FnOnce(&mut Xapp, Time) -> T) -> Option<T> {
         let mut done = None;
         self.run_machine(party.0, |machine, now| {
@@ -102,7 +104,7 @@ impl World {
         done
     }
 
-    /// Number of incarnations of a party so far.
+    /// Returns the number of incarnations of a party so far.
     pub fn life_of(&self, party: PartyId) -> u32 {
         self.hosts.get(party.0).map_or(0, |host| host.life)
     }
@@ -118,12 +120,12 @@ impl World {
         self.run_machine(party.0, Machine::wake);
     }
 
-    /// Time at which a party's clock shows this reading.
+    /// Returns the time at which a party's clock shows this reading.
     pub fn true_time(&self, party: PartyId, clock: Time) -> Time {
         self.hosts.get(party.0).map_or(clock, |host| host.true_time(clock))
     }
 
-    /// Returns a [client](Self::client) for inspection; `None`: it is dead, or not a client.
+    /// Returns a [client](Self::client) for inspection, or `None` if the party has stopped or is not a client.
     pub fn look_at_client(&self, party: PartyId) -> Option<&Xapp> {
         let host = self.hosts.get(party.0)?;
         match (&host.kind, &host.machine) {

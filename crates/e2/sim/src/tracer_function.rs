@@ -1,7 +1,7 @@
-//! A RAN function whose reports contain their origin, so that a receiver can check whether it may receive
-//! them.
+//! A RAN function whose reports contain their origin, so that a receiver can check whether it may receive them.
 //!
-//! Event trigger: period in milliseconds and a tag, two u32 little endian. Indication message: a [`TracerReport`].
+//! The event trigger contains a period in milliseconds and a tag, as two little-endian `u32`. The indication message
+//! is a [`TracerReport`].
 use ranlab_e2::Time;
 use ranlab_e2::agent::*;
 use ranlab_e2::functions::stats;
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Length of a report, bytes.
+/// Length of a report, in bytes.
 pub const BEAT_LEN: usize = 120;
 const MAGIC: u32 = 0x7261_6e73;
 
@@ -23,19 +23,19 @@ pub struct TracerReport {
     pub node: u32,
     /// Number of the node's incarnation.
     pub life: u32,
-    /// Subscription number at the agent.
+    /// Number of the subscription at the agent.
     pub subscription: u64,
-    /// Its sequence number: 0, 1, 2 …
+    /// Sequence number of the report, from 0.
     pub count: u32,
     /// Tag of the event trigger.
     pub tag: u32,
     /// Id under which the function is registered.
     pub function: RanFunctionId,
-    /// [`oid_mark`] of the function.
+    /// Hash of the function's object identifier; see [`oid_mark`].
     pub oid: u32,
 }
 
-/// Hash that distinguishes object identifiers: FNV-1a of 32 bits.
+/// Returns the 32-bit FNV-1a hash of an object identifier.
 pub fn oid_mark(oid: &str) -> u32 {
     oid.bytes().fold(0x811c_9dc5, |h, b| (h ^ u32::from(b)).wrapping_mul(0x0100_0193))
 }
@@ -50,7 +50,7 @@ impl TracerReport {
         out.resize(BEAT_LEN, 0xa5);
     }
 
-    /// Reads a report; `None` if it is not a valid report.
+    /// Decodes a report, or returns `None` if the bytes are not a valid report.
     pub fn read(message: &[u8]) -> Option<Self> {
         let word = |i: usize| Some(u32::from_le_bytes(message.get(4 * i..4 * i + 4)?.try_into().ok()?));
         if message.len() != BEAT_LEN || word(0)? != MAGIC {
@@ -73,12 +73,12 @@ impl TracerReport {
     }
 }
 
-/// The event trigger of a [`TracerFunction`].
+/// Encodes the event trigger of a [`TracerFunction`].
 pub fn trigger(period_ms: u32, tag: u32) -> bytes::Bytes {
     [period_ms.to_le_bytes(), tag.to_le_bytes()].concat().into()
 }
 
-/// State of a node's beacons; stays readable while the agent owns them.
+/// State of a node's tracer functions, readable while the agent owns the functions.
 #[derive(Debug, Clone, Default)]
 pub struct TracerLog(Arc<Mutex<Log>>);
 
@@ -89,12 +89,12 @@ struct Log {
 }
 
 impl TracerLog {
-    /// Active subscriptions of the functions, with their controllers' request ids.
+    /// Returns the active subscriptions of the functions, with their controllers and request ids.
     pub fn live(&self) -> BTreeMap<SubscriptionId, (ControllerId, RicRequestId)> {
         self.log().live.clone()
     }
 
-    /// The messages of the controls that reached the functions since the last call.
+    /// Returns the messages of the controls that the functions received since the last call.
     pub fn take_controls(&self) -> Vec<Vec<u8>> {
         std::mem::take(&mut self.log().controls)
     }
@@ -113,7 +113,7 @@ struct PeriodicReport {
     count: u32,
 }
 
-/// The RAN function.
+/// RAN function whose reports are [`TracerReport`]s.
 #[derive(Debug)]
 pub struct TracerFunction {
     oid: String,
@@ -124,7 +124,7 @@ pub struct TracerFunction {
 }
 
 impl TracerFunction {
-    /// A beacon of party number `node` in its `life`-th life.
+    /// Creates a tracer function of party number `node` in its `life`-th incarnation.
     pub fn new(oid: &str, node: u32, life: u32, logbook: TracerLog) -> Self {
         Self { oid: oid.to_owned(), node, life, logbook, rhythms: BTreeMap::new() }
     }
@@ -202,7 +202,7 @@ impl RanFunction for TracerFunction {
                 let message = &message[..];
                 let indication =
                     Indication { subscription, action, kind, header, message, call_process_id: None };
-                // This cannot fail: a missing subscription would have been deleted here.
+                // The indication cannot fail: if the subscription were missing, the function would have deleted it.
                 let _ = ctx.indicate(indication);
             }
         }

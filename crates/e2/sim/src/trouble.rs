@@ -1,4 +1,4 @@
-//! Faults, planned or random.
+//! Planning and execution of faults.
 use crate::fault::{Disturbance, Fault};
 use crate::host::Kind;
 use crate::machine::Machine;
@@ -13,7 +13,7 @@ impl World {
         self.agenda.plan(at, Happening::Fault(fault));
     }
 
-    /// Plans random faults: cuts, crashes, freezes, slow links and toggled requests, of any party.
+    /// Plans random faults of random parties: cuts, crashes, freezes, slow links and toggled requests.
     pub fn disturb(&mut self, d: Disturbance) {
         for _ in 0..d.faults {
             let at = self.now + self.chance.between(d.from.since(self.now), d.until.since(self.now));
@@ -28,7 +28,7 @@ impl World {
         match self.chance.below(100) {
             0..35 => Fault::Cut(party, self.chance.below(64)),
             35..65 => {
-                // RICs are few, but their death is the most severe fault.
+                // RICs are chosen more often than their number suggests, because their crash is the most severe fault.
                 let rics: Vec<_> = self.rics().collect();
                 let ric = PartyId(rics[self.chance.below(rics.len())]);
                 let party = if self.chance.happens(20) { ric } else { party };
@@ -80,7 +80,7 @@ impl World {
             }
             Fault::Jump(party, by) => {
                 self.hosts[party.0].ahead += by;
-                // Timers that it waits for may be due now.
+                // The jump may have passed the time of a pending timer, so the timer is planned again.
                 self.hosts[party.0].armed = None;
                 self.run_machine(party.0, Machine::wake);
             }

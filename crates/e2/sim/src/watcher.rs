@@ -1,4 +1,4 @@
-//! An iApp that requests one report of every node, under all faults of nodes.
+//! An iApp that requests one report stream of every node, while nodes fail and restart.
 use crate::tracer_function::trigger;
 use ranlab_e2::Time;
 use ranlab_e2::ric::{IApp, IAppInput, IAppOutbox, NodeInfo, SubscriptionHandle};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 const RETRY: Duration = Duration::from_millis(700);
 
-/// Subscribes at every node that connects.
+/// iApp that subscribes at every node that connects.
 #[derive(Debug)]
 pub struct Watcher {
     oid: String,
@@ -18,7 +18,7 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// Requests this beacon's reports.
+    /// Creates an iApp that requests the reports of the tracer function `oid`.
     pub fn new(oid: &str, period_ms: u32, tag: u32) -> Self {
         Self { oid: oid.to_owned(), period_ms, tag, nodes: BTreeMap::new() }
     }

@@ -1,4 +1,4 @@
-//! The driver: selects the next event, delivers it, and executes the resulting actions.
+//! Driver of a world: selects the next event, delivers it, and executes the resulting actions.
 use crate::action::Action;
 use crate::agenda::EventQueue;
 use crate::chance::{Digest, SeededRng};
@@ -16,9 +16,9 @@ use ranlab_e2::xapp::XappEvent;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Wake-ups of one party within one moment, above which it counts as spinning.
+/// Maximum number of wake-ups of a party at one time. A party that exceeds it is in an endless loop.
 const WAKES_PER_MOMENT_MAX: u32 = 10_000;
-/// Percentage of connections to a dead RIC that are not refused but get no response.
+/// Percentage of connection requests to a stopped RIC that get no response. The others are refused.
 const SILENCE_PERCENT: u64 = 25;
 
 /// A violated invariant, with the command that replays it.
@@ -27,10 +27,9 @@ const SILENCE_PERCENT: u64 = 25;
 pub struct Violation {
     /// Seed of the world.
     pub seed: u64,
-    /// Argument of the replay command before the seed: nothing, or `cluster ` for several RICs
-    /// ([`cluster`](crate::cluster)).
+    /// Argument of the replay command before the seed: empty, or `cluster ` for several RICs ([`cluster`](crate::cluster)).
     pub trial: &'static str,
-    /// Time at which it was detected.
+    /// Time at which the violation was detected.
     pub at: Time,
     /// Description of the violation.
     pub what: String,
@@ -51,13 +50,13 @@ pub(crate) enum Happening {
     Restart(usize),
     Unthrottle(usize),
     Undelay(usize),
-    /// A caller's timer expires.
+    /// A timer of the caller expires.
     Call(u64),
 }
 
 type Tracer = Box<dyn FnMut(Time, &str)>;
 
-/// Parties, connections and the agenda. All events are processed here, one after the other.
+/// Parties, connections and planned events. The world processes one event at a time.
 pub struct World {
     pub(crate) seed: u64,
     /// Name of the trial ([`Violation::trial`]).
@@ -80,7 +79,7 @@ pub struct World {
 }
 
 impl World {
-    /// An empty world. The seed determines all its random numbers.
+    /// Creates an empty world. The seed determines all its random numbers.
     pub fn new(seed: u64, profile: LinkProfile) -> Self {
         Self {
             seed,
@@ -108,29 +107,29 @@ impl World {
         self.trace = Some(Box::new(sink));
     }
 
-    /// The current time.
+    /// Returns the current time.
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// FNV-1a over every delivered PDU with its time, parties and connection.
+    /// Returns the FNV-1a digest of every delivered PDU with its time, parties and connection.
     pub fn digest(&self) -> u64 {
         self.digest.value()
     }
 
-    /// PDUs delivered.
+    /// Returns the number of delivered PDUs.
     pub fn delivered(&self) -> u64 {
         self.delivered
     }
 
-    /// Processes all events up to `end`. The error is the first violated invariant.
+    /// Processes all events up to `end`. Returns the first violated invariant as an error.
     pub fn run_until(&mut self, end: Time) -> Result<(), Violation> {
         while self.step(end)?.is_some() {}
         Ok(())
     }
 
-    /// Processes the next event, if it is no later than `end`; `None`: the time is `end` now. The error is a
-    /// violated invariant.
+    /// Processes the next event, if it is no later than `end`. Otherwise sets the time to `end` and returns `None`.
+    /// The error is a violated invariant.
     pub fn step(&mut self, end: Time) -> Result<Option<Step>, Violation> {
         let Some((at, happening)) = self.agenda.pop_until(end) else {
             self.now = self.now.max(end);
@@ -174,7 +173,7 @@ impl World {
         }
     }
 
-    /// The party that handles an event; a frozen party handles it later.
+    /// Returns the party that handles an event. A frozen party handles the event later.
     fn party_of(&self, happening: &Happening) -> Option<usize> {
         let end = |number, end: usize| self.connections.get(number).map(|c: &Connection| c.ends[end].party);
         match happening {
@@ -198,7 +197,7 @@ impl World {
         self.run_machine(party, |machine, now| machine.wake(now));
     }
 
-    /// Runs `act` on a live machine, then its resulting actions.
+    /// Runs `act` on a running machine, and executes the resulting actions.
     pub(crate) fn run_machine(&mut self, party: usize, act: impl FnOnce(&mut Machine, Time)) {
         let now = self.hosts[party].clock(self.now);
         if let Some(machine) = &mut self.hosts[party].machine {
@@ -217,7 +216,7 @@ impl World {
         host.wakes = if host.last_wake == now { host.wakes + 1 } else { 0 };
         host.last_wake = now;
         if host.wakes > WAKES_PER_MOMENT_MAX {
-            let what = format!("{} wants to be woken again and again in the same moment", host.name);
+            let what = format!("{} requests endless wake-ups at the same time", host.name);
             return self.ledger.break_rule(what);
         }
         self.run_machine(party, |machine, now| machine.wake(now));
@@ -260,7 +259,7 @@ impl World {
         }
     }
 
-    /// Sends frames as long as the transport accepts them.
+    /// Sends frames while the transport accepts them.
     fn flush(&mut self, party: usize, key: u64) {
         let Some(&number) = self.hosts[party].ends.get(&key) else { return };
         let Some(connection) = self.connections.get_mut(&number) else { return };
@@ -311,8 +310,8 @@ impl World {
                 self.connections.remove(&number);
                 return;
             }
-            // The connection is refused, or the host does not respond: then the client's or the network's
-            // timeout applies.
+            // The connection is refused, or the host does not respond. Without a response, the timeout of the client
+            // or of the network applies.
             let silent = self.chance.happens(SILENCE_PERCENT);
             let at = if silent { back + self.profile.detection.1 } else { back };
             return self.agenda.plan(at, Happening::Learn(number, 0));
@@ -320,7 +319,7 @@ impl World {
         connection.ends[1].open = true;
         connection.pipes[1].not_before(back);
         if !client.open {
-            // The connection request was already in flight when the party cancelled it, or died.
+            // The party cancelled the connection or stopped while the request was in flight.
             self.agenda.plan(back, Happening::Learn(number, 1));
         }
         self.hosts[ric].ends.insert(number, number);
@@ -387,7 +386,7 @@ impl World {
         self.run_machine(this.party, |machine, now| machine.disconnected(now, this.key));
     }
 
-    /// Closes a connection for a machine; the peer detects it after the data that was sent before.
+    /// Closes a connection for a machine. The peer detects the end after it has received all data sent before.
     fn close(&mut self, party: usize, key: u64) {
         let Some(&number) = self.hosts[party].ends.get(&key) else { return };
         let Some(end) = self.connections.get(&number).map(|c| c.end_of(party)) else { return };
@@ -405,8 +404,7 @@ impl World {
         }
     }
 
-    /// Closes this endpoint; a connection without open endpoints is removed once no more events can refer to
-    /// it.
+    /// Closes this endpoint. A connection without open endpoints is removed when no more events can refer to it.
     pub(crate) fn shut(&mut self, number: u64, end: usize) {
         let Some(connection) = self.connections.get_mut(&number) else { return };
         let this = connection.ends[end];
@@ -415,7 +413,7 @@ impl World {
         if host.ends.get(&this.key) == Some(&number) {
             host.ends.remove(&this.key);
         }
-        // Before its arrival a connection has no second endpoint yet; `arrive` still needs it then.
+        // A connection that has not arrived has no second endpoint yet, and `arrive` still needs it.
         if connection.arrived && connection.ends.iter().all(|e| !e.open) {
             self.connections.remove(&number);
         }

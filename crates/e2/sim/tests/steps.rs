@@ -1,5 +1,4 @@
-//! A world that a caller steps: calls at their times, requests from outside, and the faults that only clocks
-//! and paths have.
+//! Tests of a world that a caller steps: calls at planned times, northbound requests, and faults of clocks and delays.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 use bytes::Bytes;
@@ -16,10 +15,10 @@ use std::time::Duration;
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 const OID: &str = "1.3.6.1.4.1.53148.7.1";
-/// Reporting period: longer than any test.
+/// Reporting period, longer than any single check.
 const PERIOD: Duration = Duration::from_secs(60);
 
-/// Replies to each request with the path of the request.
+/// iApp that replies to each request with the path of the request.
 struct Echo;
 
 impl IApp for Echo {
@@ -40,7 +39,8 @@ struct Lab {
     echo: Rc<Cell<Option<IAppId>>>,
 }
 
-/// A RIC whose watcher requests a report of one base station each minute; the delay per direction is 1 ms.
+/// Creates a world with one RIC and one base station. A watcher requests a report each minute, and the delay per
+/// direction is 1 ms.
 fn lab() -> Lab {
     let profile = LinkProfile {
         latency: (MS, MS),
@@ -83,7 +83,7 @@ impl Lab {
         self.world.run_until(self.world.now() + time).unwrap();
     }
 
-    /// PDUs delivered within this time.
+    /// Advances the world by a duration, and returns the number of PDUs delivered in it.
     fn delivered_in(&mut self, time: Duration) -> u64 {
         let before = self.world.delivered();
         self.pass(time);
@@ -99,7 +99,7 @@ fn calls_occur_at_their_times_in_request_order() {
     for (ms, token) in [(7, 1), (5, 2), (7, 3), (0, 4)] {
         lab.world.call_at(at(ms), token);
     }
-    // A call with a time in the past happens at once.
+    // A call with a time in the past occurs at once.
     lab.world.call_at(Time::ZERO, 5);
     let mut called = Vec::new();
     while let Some(step) = lab.world.step(at(8)).unwrap() {
@@ -112,7 +112,7 @@ fn calls_occur_at_their_times_in_request_order() {
 }
 
 #[test]
-fn outside_requests_are_answered_while_ric_runs() {
+fn northbound_requests_get_replies_while_ric_runs() {
     let mut lab = lab();
     let ask = |lab: &mut Lab| {
         let token = 9;
@@ -141,28 +141,28 @@ fn clock_jump_expires_timers_and_delay_slows_messages() {
     let mut lab = lab();
     let now = lab.world.now();
     let agent = lab.agent;
-    assert_eq!(lab.delivered_in(SECOND * 5), 0, "reports are due each minute");
+    assert_eq!(lab.delivered_in(SECOND * 5), 0, "no report arrives before the end of the period");
     lab.world.plan(lab.world.now(), Fault::Jump(agent, PERIOD));
     assert_eq!(lab.delivered_in(MS * 2), 1);
-    // Only the agent's clock moved.
+    // Only the clock of the agent moved.
     assert_eq!(lab.world.now(), now + SECOND * 5 + MS * 2);
-    let told = lab.world.with_agent(agent, |_, clock| clock).unwrap();
-    assert_eq!(told, lab.world.now() + PERIOD);
+    let agent_time = lab.world.with_agent(agent, |_, clock| clock).unwrap();
+    assert_eq!(agent_time, lab.world.now() + PERIOD);
     lab.world.plan(lab.world.now(), Fault::Delay { party: agent, by: SECOND * 3, lasting: SECOND });
     lab.world.plan(lab.world.now(), Fault::Jump(agent, PERIOD));
     assert_eq!((lab.delivered_in(SECOND * 3), lab.delivered_in(MS * 2)), (0, 1));
     lab.world.plan(lab.world.now(), Fault::Jump(agent, PERIOD));
-    assert_eq!(lab.delivered_in(MS * 2), 1, "the way is short again");
-    // After that, the clock runs like the others.
+    assert_eq!(lab.delivered_in(MS * 2), 1, "the additional delay has ended");
+    // After the delay has ended, the clock runs like the others.
     assert_eq!(lab.delivered_in(PERIOD), 1);
     lab.world.plan(lab.world.now(), Fault::Freeze(agent, SECOND));
     lab.pass(MS);
     assert_eq!(lab.world.frozen_until(agent), Some(lab.world.now() + (SECOND - MS)));
 }
 
-/// An xApp whose reports are not checked: the caller takes each one once, and the xApp survives faults.
+/// An xApp whose reports are not checked delivers each event to the caller once, and survives faults.
 #[test]
-fn client_events_are_taken_by_the_caller() {
+fn caller_takes_client_events_once() {
     let mut lab = lab();
     let client = lab.world.client("client", |_, life| {
         let mut xapp = Xapp::new(XappConfig::new("ric").with(|it| it.seed = life.into()));
@@ -170,13 +170,13 @@ fn client_events_are_taken_by_the_caller() {
         xapp
     });
     lab.pass(SECOND);
-    let heard = lab.world.take_heard();
-    assert!(heard.iter().all(|(party, _)| *party == client));
-    assert!(heard.iter().any(|(_, event)| matches!(event, XappEvent::Ready { .. })), "{heard:?}");
-    let reports = |heard: &[(PartyId, XappEvent)]| {
-        heard.iter().filter(|(_, event)| matches!(event, XappEvent::Indication { .. })).count()
+    let events = lab.world.take_heard();
+    assert!(events.iter().all(|(party, _)| *party == client));
+    assert!(events.iter().any(|(_, event)| matches!(event, XappEvent::Ready { .. })), "{events:?}");
+    let reports = |events: &[(PartyId, XappEvent)]| {
+        events.iter().filter(|(_, event)| matches!(event, XappEvent::Indication { .. })).count()
     };
-    assert!((8..=10).contains(&reports(&heard)), "{heard:?}");
+    assert!((8..=10).contains(&reports(&events)), "{events:?}");
     assert!(lab.world.take_heard().is_empty());
     assert_eq!(lab.world.look_at_client(client).unwrap().subscriptions().0, 1);
     assert!(lab.world.look_at_client(lab.agent).is_none());

@@ -1,10 +1,10 @@
-//! The standard trial over many seeds, and proof that a seed determines everything.
+//! The standard trial with many seeds, and a check that a seed determines the whole world.
 use ranlab_sim::{Outcome, Trial, Violation};
 use std::process::Command;
 
 const SEEDS: u64 = 500;
 const THREADS: u64 = 2;
-/// Environment variable of the process that a test starts: print the digest of this seed.
+/// Environment variable for the child process of a test: prints the digest of the seed in it.
 const CHILD: &str = "RANLAB_SIM_DIGEST_OF";
 
 #[test]
@@ -19,7 +19,7 @@ fn five_hundred_random_worlds_keep_the_invariants() {
     assert!(broken.is_empty(), "{} of {SEEDS} seeds:\n{}", broken.len(), broken.join("\n"));
     let sum = |what: fn(&Outcome) -> u64| results.iter().flatten().map(what).sum::<u64>();
     println!("{} PDUs, {} indications", sum(|o| o.delivered), sum(|o| o.indications));
-    assert!(sum(|o| o.dropped) > SEEDS, "slow links must have cost something, or the trial proves nothing");
+    assert!(sum(|o| o.dropped) > SEEDS, "slow links must drop some indications for the trial to prove anything");
 }
 
 #[test]

@@ -1,25 +1,26 @@
-//! The invariant: ownership intervals of a node are disjoint in every history.
+//! The ownership invariant: the ownership intervals of a node are disjoint in every history.
 use ranlab_e2::Time;
 use ranlab_e2_codec::e2ap::GlobalE2NodeId;
 use std::collections::BTreeMap;
 
-/// A RIC owned a node: from the acceptance of its setup until the connection was closed, or the RIC fenced.
+/// Interval in which a RIC owned a node. It begins when the setup is accepted, and ends when the connection is closed
+/// or the RIC fences itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interval {
-    /// The base station.
+    /// Base station that was owned.
     pub node: GlobalE2NodeId,
-    /// The RIC, and the number of its life.
+    /// Owning RIC and the number of its incarnation.
     pub ric: (usize, u32),
-    /// Start.
+    /// Start of the ownership.
     pub from: Time,
-    /// End.
+    /// End of the ownership.
     pub until: Time,
 }
 
 /// Owners of a node, by RIC and incarnation, with start and end of the ownership.
 type Owners = BTreeMap<(usize, u32), (Time, Time)>;
 
-/// Ownership observed in true time.
+/// Record of ownership in true time, independent of the clocks of the RICs.
 #[derive(Debug, Default)]
 pub struct History {
     open: BTreeMap<GlobalE2NodeId, Owners>,
@@ -27,8 +28,8 @@ pub struct History {
 }
 
 impl History {
-    /// Records that a RIC owns these nodes at `now`, and until then unless a further event ends it. The error
-    /// names two RICs that own one node.
+    /// Records that a RIC owns these nodes from `now` until the given times, unless an event ends the ownership
+    /// earlier. The error names two RICs that own one node.
     pub fn see(
         &mut self,
         now: Time,
@@ -66,13 +67,13 @@ impl History {
         }
     }
 
-    /// The RIC that owns a node, if one does.
+    /// Returns the RIC that owns a node, if any.
     pub fn owner(&self, now: Time, node: &GlobalE2NodeId) -> Option<usize> {
         let by = self.open.get(node)?;
         by.iter().find(|(_, (_, until))| *until > now).map(|(ric, _)| ric.0)
     }
 
-    /// The intervals that have ended.
+    /// Returns the intervals that have ended.
     pub fn intervals(&self) -> &[Interval] {
         &self.closed
     }
@@ -82,7 +83,7 @@ impl History {
         self.closed.push(Interval { node, ric, from, until: until.min(now) });
     }
 
-    /// Ends leases that have expired in the meantime.
+    /// Ends the leases on a node that have expired by `now`.
     fn expire(&mut self, now: Time, node: GlobalE2NodeId) {
         let over = self.open.get(&node).into_iter().flatten().filter(|(_, (_, until))| *until <= now);
         let over: Vec<_> = over.map(|(ric, _)| *ric).collect();
@@ -127,9 +128,9 @@ mod tests {
         let mut history = History::default();
         history.see(at(0), A, &owns(10)).unwrap();
         history.see(at(10), B, &owns(20)).unwrap();
-        assert!(history.see(at(15), A, &owns(25)).is_err(), "whose lease had run out may not have it back");
+        assert!(history.see(at(15), A, &owns(25)).is_err(), "a RIC with an expired lease cannot renew a node that another RIC owns");
         let mut history = History::default();
         history.see(at(0), A, &owns(10)).unwrap();
-        assert!(history.see(at(5), (0, 2), &owns(20)).is_err(), "another life is another owner");
+        assert!(history.see(at(5), (0, 2), &owns(20)).is_err(), "another incarnation of a RIC is another owner");
     }
 }

@@ -1,4 +1,4 @@
-//! An iApp at each RIC that receives orders about nodes and hands them over, and the sender of the orders.
+//! An iApp in each RIC that receives orders about nodes and hands them over to other RICs, and the sender of the orders.
 use super::trial::Run;
 use bytes::Bytes;
 use ranlab_e2::Time;
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const NAME: &str = "ledger";
 
-/// The last order about each node that a RIC's iApp knows, and its new orders.
+/// Latest order about each node that the iApp of a RIC knows, and its new order.
 #[derive(Debug, Default)]
 struct NodeOrder {
     orders: BTreeMap<GlobalE2NodeId, u64>,
@@ -25,7 +25,7 @@ impl OrdersSeen {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An iApp of a RIC that begins a life without state.
+    /// Returns the iApp of a RIC whose incarnation begins without state.
     pub(super) fn ledger(&self, ric: usize) -> Box<dyn IApp> {
         self.open().insert(ric, NodeOrder::default());
         Box::new(Ledger { shelf: self.clone(), ric })
@@ -74,7 +74,7 @@ impl IApp for Ledger {
         snapshot: &Bytes,
         _: &mut IAppOutbox,
     ) -> Result<(), String> {
-        let Some(node) = about else { return Err("of no node".to_owned()) };
+        let Some(node) = about else { return Err("the snapshot names no node".to_owned()) };
         let order = std::str::from_utf8(snapshot).ok().and_then(|text| text.parse().ok());
         let order = order.ok_or_else(|| format!("{snapshot:?} is not an order"))?;
         self.shelf.open().entry(self.ric).or_default().orders.insert(*node, order);
@@ -82,17 +82,17 @@ impl IApp for Ledger {
     }
 }
 
-/// Orders and their invariants.
+/// Orders sent so far, and their invariants.
 #[derive(Debug, Default)]
 pub(super) struct Orders {
     pub(super) shelf: OrdersSeen,
     given: u64,
-    /// The last order about each node, if orders are given one after the other.
+    /// Last order about each node, provided that the orders were sent one after the other.
     last: BTreeMap<GlobalE2NodeId, u64>,
 }
 
 impl Run {
-    /// Gives an order about a node to a RIC, if the RIC is running and knows the node.
+    /// Sends an order about a node to a RIC. Returns whether the RIC is running and knows the node.
     pub(super) fn order(&mut self, ric: usize, station: usize) -> bool {
         let party = self.watcher.rics[ric];
         let node = self.watcher.stations[station].node;

@@ -1,6 +1,6 @@
-//! Messages that several RICs read and write without faults, counted on the same machines. Only a live run
-//! can measure the processor time of a message. The number of messages for a number of RICs needs no measured
-//! network.
+//! Counts the messages that several RICs read and write without faults, with the machines of the product. Only a live
+//! run can measure the processor time per message. The number of messages depends only on the number of RICs, so it
+//! needs no measured network.
 use super::trial::{ClusterTrial, Run};
 use crate::world::Violation;
 use ranlab_e2::Time;
@@ -9,24 +9,24 @@ use std::time::Duration;
 /// A world of several RICs without faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClusterLoad {
-    /// RICs.
+    /// Number of RICs.
     pub rics: usize,
-    /// Base stations, each of which reports twice a second.
+    /// Number of base stations, each of which reports twice per second.
     pub nodes: u32,
-    /// xApps that subscribe to all base stations, distributed over the RICs.
+    /// Number of xApps that subscribe to all base stations. They are distributed over the RICs.
     pub xapps: usize,
     /// Time until all parties have found each other.
     pub settle: Duration,
-    /// Measured period.
+    /// Duration of the measured period.
     pub counted: Duration,
 }
 
 /// Counters of one RIC in the measured period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RicLoad {
-    /// Indications read, from base stations and from other RICs.
+    /// Number of indications read from base stations and other RICs.
     pub read: u64,
-    /// Indications written, to xApps and to other RICs.
+    /// Number of indications written to xApps and other RICs.
     pub written: u64,
 }
 
@@ -35,12 +35,12 @@ pub struct RicLoad {
 pub struct ClusterLoadOutcome {
     /// Counters of each RIC.
     pub rics: Vec<RicLoad>,
-    /// Indications that arrived at xApps.
+    /// Number of indications that arrived at xApps.
     pub delivered: u64,
 }
 
 impl ClusterLoadOutcome {
-    /// Messages read and written by all RICs.
+    /// Returns the number of messages read and written by all RICs.
     pub fn messages(&self) -> u64 {
         self.rics.iter().map(|ric| ric.read + ric.written).sum()
     }
@@ -50,7 +50,8 @@ impl ClusterLoad {
     /// Runs the world of a seed.
     ///
     /// # Errors
-    /// A violated invariant of the world.
+    ///
+    /// Returns the first violated invariant of the world.
     pub fn run(&self, seed: u64) -> Result<ClusterLoadOutcome, Violation> {
         let trial = ClusterTrial {
             rics: self.rics.max(1),
@@ -62,13 +63,13 @@ impl ClusterLoad {
         let mut run = trial.begin(ClusterTrial::world(seed));
         run.pass(Time::ZERO + self.settle)?;
         let before = loads(&run);
-        let heard = run.watcher.indications;
+        let delivered_before = run.watcher.indications;
         run.pass(Time::ZERO + self.settle + self.counted)?;
         let rics = loads(&run)
             .into_iter()
             .zip(before)
             .map(|(now, then)| RicLoad { read: now.read - then.read, written: now.written - then.written });
-        Ok(ClusterLoadOutcome { rics: rics.collect(), delivered: run.watcher.indications - heard })
+        Ok(ClusterLoadOutcome { rics: rics.collect(), delivered: run.watcher.indications - delivered_before })
     }
 }
 

@@ -1,4 +1,4 @@
-//! Several RICs as one in virtual time. Their machines, base stations and xApps are in a
+//! Several RICs that act as one RIC, in virtual time. Their machines, base stations and xApps are in a
 //! [`World`](crate::World). Next to it, a replicated key-value store elects leaders, lags, stalls, and loses
 //! responses.
 //!

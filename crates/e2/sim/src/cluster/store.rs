@@ -1,4 +1,4 @@
-//! A replicated key-value store that behaves as JetStream was measured to behave. It guarantees one order of
+//! A replicated key-value store with the measured behavior of JetStream. It guarantees only one order of
 //! revisions and watches that follow it, and little else.
 //!
 //! * A leader commits with a quorum of three; without a leader there is an election of 4 to 9 s.
@@ -23,12 +23,12 @@ use ranlab_e2::ric::directory::{BusWrite, StoreEvent, StoreRequest, WriteFailure
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Replicas.
+/// Number of replicas.
 const SERVERS: usize = 3;
-/// Time that a client waits for a response.
+/// Timeout of a client for a response.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// One incarnation of a client.
+/// Party of a client and the number of its incarnation.
 type Client = (PartyId, u32);
 
 #[derive(Debug, Clone)]
@@ -39,11 +39,11 @@ struct Proposal {
 
 #[derive(Debug)]
 enum Event {
-    /// A write arrives at a client's server.
+    /// A write arrives at the server of its client.
     Arrive(Proposal),
     Commit(Proposal, usize),
     Answer(Client, WriteId, Result<u64, WriteFailure>),
-    /// A replica has applied this number of entries.
+    /// A replica has applied this number of log entries.
     Apply(usize, usize),
     Watch(Client),
     Elect(u64),
@@ -60,7 +60,7 @@ enum Event {
 struct Server {
     up: bool,
     paused: bool,
-    /// Cut off from the other two.
+    /// Whether the replica is cut off from the other two.
     alone: bool,
     applied: usize,
 }
@@ -73,7 +73,7 @@ struct Watching {
     last: Time,
 }
 
-/// The store and the messages to and from it.
+/// The store, and the messages to and from it.
 #[derive(Debug)]
 pub struct Store {
     now: Time,
@@ -83,7 +83,7 @@ pub struct Store {
     log: Vec<(String, Bytes)>,
     servers: [Server; SERVERS],
     leader: Option<usize>,
-    /// Elections begun.
+    /// Number of elections that have begun.
     elections: u64,
     /// Writes that a leader without a quorum has accepted.
     stuck: Vec<Proposal>,
@@ -103,7 +103,7 @@ fn ms(n: u64) -> Duration {
 }
 
 impl Store {
-    /// An empty store with its first leader.
+    /// Creates an empty store with its first leader.
     pub fn new(seed: u64) -> Self {
         let mut chance = SeededRng::new(seed ^ 0x5704_e000);
         let server = Server { up: true, paused: false, alone: false, applied: 0 };
@@ -128,7 +128,7 @@ impl Store {
         }
     }
 
-    /// Creates a store that commits one write per `pace`; other writes wait in a queue.
+    /// Creates a store that commits one write per `pace`. Concurrent writes wait in a queue.
     pub fn paced(seed: u64, pace: Duration) -> Self {
         Self { pace, ..Self::new(seed) }
     }
@@ -138,7 +138,7 @@ impl Store {
         self.agenda.plan(at, Event::Fault(fault));
     }
 
-    /// Time of the next event.
+    /// Returns the time of the next event.
     pub fn next(&self) -> Option<Time> {
         self.agenda.next().into_iter().chain(self.news.next()).min()
     }
@@ -150,7 +150,7 @@ impl Store {
         match ask {
             StoreRequest::Watch => self.agenda.plan(self.now + delay, Event::Watch(client)),
             StoreRequest::Write(write) => {
-                // The client stops waiting now, whatever the outcome of the write.
+                // The client stops waiting now. The write may still succeed or fail later.
                 let failure = Err(WriteFailure::Unknown);
                 self.agenda.plan(self.now + PATIENCE, Event::Answer(client, write.id, failure));
                 self.agenda.plan(self.now + delay, Event::Arrive(Proposal { client, write }));
@@ -158,30 +158,30 @@ impl Store {
         }
     }
 
-    /// Processes all events up to `now`; returns the resulting events for the RICs, in order.
+    /// Processes all events up to `now`. Returns the resulting events for the RICs, in order.
     pub fn run_until(&mut self, now: Time) -> Vec<(Client, StoreEvent)> {
         while let Some((at, event)) = self.agenda.pop_until(now) {
             self.now = self.now.max(at);
             self.happen(event);
         }
-        let mut heard = Vec::new();
+        let mut events = Vec::new();
         while let Some((at, (client, watch, news))) = self.news.pop_until(now) {
             self.now = self.now.max(at);
             let current = self.watches.get(&client.0).is_some_and(|it| (it.0, it.1) == (client.1, watch));
             if watch == 0 || current {
-                heard.push((client, news));
+                events.push((client, news));
             }
         }
         self.now = self.now.max(now);
-        heard
+        events
     }
 
-    /// Writes committed.
+    /// Returns the number of committed writes.
     pub fn commits(&self) -> usize {
         self.log.len()
     }
 
-    /// Elections that were needed.
+    /// Returns the number of elections so far.
     pub fn elections(&self) -> u64 {
         self.elections
     }
@@ -221,7 +221,7 @@ impl Store {
         self.servers[server].up && !self.servers[server].paused
     }
 
-    /// Whether two replicas can reach each other.
+    /// Returns whether two replicas can reach each other.
     fn linked(&self, a: usize, b: usize) -> bool {
         a == b || (self.runs(a) && self.runs(b) && !self.servers[a].alone && !self.servers[b].alone)
     }
@@ -230,7 +230,7 @@ impl Store {
         self.runs(server) && (0..SERVERS).filter(|other| self.linked(server, *other)).count() >= 2
     }
 
-    /// The server that a client uses; another one when that is down.
+    /// Returns the server that a client uses, or another server if that one is down.
     fn home(&mut self, party: PartyId) -> Option<usize> {
         let home = *self.homes.entry(party).or_insert_with(|| self.chance.below(SERVERS));
         if !self.servers[home].up {
@@ -244,7 +244,7 @@ impl Store {
     fn arrive(&mut self, proposal: Proposal) {
         let party = proposal.client.0;
         if let Some(until) = self.cut.get(&party).copied() {
-            // The client keeps the write until it is connected again, or the write is lost.
+            // The client stores the write until it is connected again, or the write is lost.
             if self.chance.happens(50) {
                 self.agenda.plan(until, Event::Arrive(proposal));
             }
@@ -355,7 +355,7 @@ impl Store {
             let (key, value) = self.log[at].clone();
             self.news.plan(last, (client, number, StoreEvent::Entry { key, revision: at as u64 + 1, value }));
         }
-        // The initial number of values may be wrong for as long as the watch lasts.
+        // The server may announce a wrong number of initial values. The watch then never signals completion.
         if !self.chance.happens(20) {
             self.news.plan(last, (client, number, StoreEvent::Complete));
         }
@@ -363,7 +363,7 @@ impl Store {
         self.watches.insert(party, (client.1, number, watching));
     }
 
-    /// Checks for a leader after replicas stopped or restarted.
+    /// Checks whether there is a leader after replicas stopped or restarted.
     fn changed(&mut self) {
         let leads = self.leader.is_some_and(|leader| self.has_quorum(leader));
         if leads {
@@ -383,7 +383,7 @@ impl Store {
     }
 
     fn elect(&mut self) {
-        // A replica that has all committed entries may lead.
+        // Only a replica that has all committed entries can become the leader.
         let fits = (0..SERVERS).filter(|it| self.has_quorum(*it));
         let Some(leader) = fits.max_by_key(|it| self.servers[*it].applied) else { return };
         if self.leader != Some(leader) {
@@ -439,7 +439,7 @@ impl Store {
         self.agenda.plan(self.now + lasting, Event::Heal(server));
     }
 
-    /// Stops a replica with the watches there; after the restart it has the values that it had applied.
+    /// Stops a replica and the watches on it. After the restart it has the entries that it had applied.
     fn kill(&mut self, server: usize, away: Duration) {
         self.servers[server].up = false;
         self.watches.retain(|_, (.., watching)| watching.server != server);

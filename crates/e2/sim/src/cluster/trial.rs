@@ -20,43 +20,42 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 const OID: &str = "1.3.6.1.4.1.53148.1.1.2.900";
-/// Interval between the control requests of an xApp, and the id of their call.
+/// Interval between the control requests of an xApp, and the call process id of these requests.
 const CONTROLS: Duration = Duration::from_millis(250);
 const CONTROL_CALL: u64 = 1;
 const DRAIN_CALL: u64 = 2;
-/// Maximum drift of clocks in either direction.
+/// Maximum drift of clocks in either direction, in millionths.
 const DRIFT_PPM: usize = 50_000;
-/// Time after which an order is certainly in the store.
+/// Time after which an order is certain to be in the store.
 const ORDERS_APART: Duration = Duration::from_secs(2);
-/// Time after which a report that is due twice a second counts as missing.
+/// Time after which a report counts as missing; reports have a period of half a second.
 const SILENCE: Duration = Duration::from_secs(2);
 
 /// A world of several RICs, its faults, and its invariants.
 #[derive(Debug, Clone)]
 pub struct ClusterTrial {
-    /// RICs.
+    /// Number of RICs.
     pub rics: usize,
-    /// Base stations.
+    /// Number of base stations.
     pub nodes: u32,
-    /// xApps, distributed over the RICs.
+    /// Number of xApps. They are distributed over the RICs.
     pub xapps: usize,
-    /// Faults.
+    /// Number of faults.
     pub faults: usize,
-    /// Time over which they begin.
+    /// Period in which the faults begin.
     pub trouble: Duration,
     /// Time allowed after the end of the last fault until every node is served and every subscription exists.
     pub recovery: Duration,
-    /// The directory's timers, which a test may set to wrong values.
+    /// Timers of the directory. A test may set them to wrong values.
     pub timers: DirectoryTimers,
-    /// Limits of its claims, which a test may set to wrong values.
+    /// Limits of the directory's claims. A test may set them to wrong values.
     pub claims: ClaimLimits,
     /// Maximum backoff of agents that wait for a setup response.
     pub setup_timeout_max: Duration,
     /// Minimum interval between two commits of the store.
     pub pace: Duration,
-    /// Whether an iApp at each RIC receives orders about nodes and hands them over. After the faults each
-    /// node has its last order, the RIC that received the orders dies, and all other RICs must know them in
-    /// the end.
+    /// Whether an iApp at each RIC receives orders about nodes and hands them over. After the faults, one RIC
+    /// receives a last order about each node and then crashes. In the end, all RICs must know these orders.
     pub orders: bool,
 }
 
@@ -81,23 +80,23 @@ impl Default for ClusterTrial {
 /// Result of a world without a violation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClusterOutcome {
-    /// Digest of the world.
+    /// Digest of the world; see [`World::digest`].
     pub digest: u64,
-    /// Faults.
+    /// Number of faults.
     pub faults: usize,
-    /// Ownership intervals that have ended.
+    /// Number of ownership intervals that have ended.
     pub intervals: usize,
-    /// Controls acknowledged, each of which was executed once.
+    /// Number of acknowledged controls, each of which was executed exactly once.
     pub acknowledged: u64,
-    /// Controls that failed, or without a response.
+    /// Number of controls that failed or got no response.
     pub refused: u64,
-    /// Indications that arrived at xApps.
+    /// Number of indications that arrived at xApps.
     pub indications: u64,
-    /// Writes that the store has committed.
+    /// Number of writes that the store has committed.
     pub commits: usize,
-    /// Elections that the store needed.
+    /// Number of elections of the store.
     pub elections: u64,
-    /// Orders that were given.
+    /// Number of orders that were sent.
     pub orders: u64,
 }
 
@@ -106,11 +105,11 @@ pub(super) struct Run {
     store: Store,
     pub(super) watcher: Watcher,
     chance: SeededRng,
-    /// Events for RICs that are frozen.
+    /// Store events that wait for frozen RICs.
     waiting: VecDeque<((PartyId, u32), StoreEvent)>,
     drains: Vec<PartyId>,
     pub(super) orders: Orders,
-    /// Whether orders are given, at any RIC.
+    /// Whether orders are currently sent to random RICs.
     ordering: bool,
 }
 
@@ -118,12 +117,13 @@ impl ClusterTrial {
     /// Runs the world of a seed.
     ///
     /// # Errors
-    /// The first violated invariant.
+    ///
+    /// Returns the first violated invariant.
     pub fn run(&self, seed: u64) -> Result<ClusterOutcome, Violation> {
         self.run_in(Self::world(seed))
     }
 
-    /// The empty world of a seed, for [`run_in`](Self::run_in).
+    /// Returns the empty world of a seed, for [`run_in`](Self::run_in).
     pub fn world(seed: u64) -> World {
         let ms = Duration::from_millis;
         let profile = LinkProfile {
@@ -137,10 +137,11 @@ impl ClusterTrial {
         world
     }
 
-    /// As [`run`](Self::run), in a world that the caller supplies and may trace.
+    /// Runs the trial in a world that the caller supplies and may trace; see [`run`](Self::run).
     ///
     /// # Errors
-    /// The first violated invariant.
+    ///
+    /// Returns the first violated invariant.
     pub fn run_in(&self, world: World) -> Result<ClusterOutcome, Violation> {
         let mut run = self.begin(world);
         let calm = self.disturb(&mut run);
@@ -165,16 +166,16 @@ impl ClusterTrial {
         })
     }
 
-    /// Gives the last order about each node after the faults, all at one RIC, which dies a little later.
+    /// Sends the last order about each node after the faults. All of them go to one RIC, which crashes soon after.
     fn last_orders(&self, run: &mut Run, calm: Time) -> Result<(), Violation> {
         run.pass(calm + self.recovery / 3)?;
         run.ordering = false;
-        // A concurrent order at another RIC would be equally valid.
+        // The pause ensures that no order is in flight at another RIC: a concurrent order there could be the last one.
         run.pass(run.world.now() + ORDERS_APART)?;
         let ric = run.chance.below(self.rics);
         for station in 0..run.watcher.stations.len() {
             if !run.order(ric, station) {
-                return Err(run.violation(format!("ric-{ric} takes no order about node {station}")));
+                return Err(run.violation(format!("ric-{ric} accepts no order about node {station}")));
             }
         }
         run.pass(run.world.now() + ORDERS_APART)?;
@@ -183,7 +184,7 @@ impl ClusterTrial {
         Ok(())
     }
 
-    /// Starts all parties, before any fault.
+    /// Starts all parties. Faults are planned later.
     pub(super) fn begin(&self, world: World) -> Run {
         let seed = world.seed;
         let mut run = Run {
@@ -243,11 +244,11 @@ impl ClusterTrial {
         }
     }
 
-    /// Plans the faults; returns the end of the last one.
+    /// Plans the faults, and returns the end of the last one.
     fn disturb(&self, run: &mut Run) -> Time {
         let ms = Duration::from_millis;
         let mut calm = Time::ZERO + self.trouble;
-        // All parties find each other before the first fault.
+        // The first fault begins after all parties have connected.
         let begin = ms(4_000);
         for _ in 0..self.faults {
             let at = Time::ZERO + run.chance.between(begin, self.trouble);
@@ -361,20 +362,19 @@ impl Run {
         }
     }
 
-    /// Checks that every node is served by one RIC, and that every xApp has reports of every node, at any
-    /// RIC.
+    /// Checks that one RIC serves each node, and that every xApp has recent reports of every node from any RIC.
     fn check_served(&self) -> Result<(), Violation> {
         let now = self.world.now();
         for station in &self.watcher.stations {
             let node = station.node;
             let Some(owner) = self.watcher.history.owner(now, &node) else {
-                return Err(self.violation(format!("{node} is served by nobody")));
+                return Err(self.violation(format!("no RIC serves {node}")));
             };
             for (at, client) in self.watcher.clients.iter().enumerate() {
-                let heard = self.watcher.heard.get(&(*client, node));
-                if heard.is_none_or(|heard| now.since(*heard) > SILENCE) {
+                let last = self.watcher.heard.get(&(*client, node));
+                if last.is_none_or(|last| now.since(*last) > SILENCE) {
                     let what = format!(
-                        "xapp-{at} has heard nothing of {node} since {heard:?}; ric-{owner} serves it"
+                        "xapp-{at} has no report of {node} since {last:?}; ric-{owner} serves it"
                     );
                     return Err(self.violation(what));
                 }
@@ -396,7 +396,7 @@ fn ric(name: &str, life: u32, timers: &DirectoryTimers, claims: ClaimLimits) -> 
     Ric::new(config)
 }
 
-/// An agent that starts at the first of these RICs, with the maximum time that it waits for a response.
+/// Creates an agent that starts at the first of these RICs, with a maximum time to wait for a setup response.
 fn agent(
     now: Time,
     node: GlobalE2NodeId,
@@ -419,7 +419,7 @@ fn agent(
     agent
 }
 
-/// An xApp that starts at the first of these RICs, and connects to the next one when it loses that.
+/// Creates an xApp that starts at the first of these RICs, and connects to the next one when it loses the connection.
 fn xapp(rics: &[String], seed: u64, life: u32) -> Xapp {
     let first = rics.first().cloned().unwrap_or_default();
     let others = rics.get(1..).unwrap_or_default();

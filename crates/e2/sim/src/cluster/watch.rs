@@ -9,7 +9,7 @@ use ranlab_e2::xapp::{ControlHandle, XappEvent};
 use ranlab_e2_codec::e2ap::GlobalE2NodeId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A node of the world and the actions of its functions.
+/// A node of the world, and the controls that its functions executed.
 pub(super) struct Station {
     pub(super) node: GlobalE2NodeId,
     pub(super) logbook: TracerLog,
@@ -22,17 +22,17 @@ impl Station {
     }
 }
 
-/// Observed state of a world of several RICs.
+/// Observed state of a world with several RICs.
 #[derive(Default)]
 pub(super) struct Watcher {
     pub(super) history: History,
     pub(super) rics: Vec<PartyId>,
     pub(super) clients: Vec<PartyId>,
     pub(super) stations: Vec<Station>,
-    /// Pending controls: by client and handle, the station and the number in the message.
+    /// Pending controls by client and handle: the station, and the number in the control message.
     asked: BTreeMap<(PartyId, ControlHandle), (usize, u64)>,
     next_control: u64,
-    /// Time at which a client last received a report from a node.
+    /// Time at which each client last received a report from each node.
     pub(super) heard: BTreeMap<(PartyId, GlobalE2NodeId), Time>,
     pub(super) acknowledged: u64,
     pub(super) refused: u64,
@@ -40,7 +40,7 @@ pub(super) struct Watcher {
 }
 
 impl Watcher {
-    /// Observes all state that may have changed.
+    /// Observes all state that may have changed in the last step.
     pub(super) fn observe(&mut self, world: &mut World) -> Result<(), String> {
         let now = world.now();
         for (at, &party) in self.rics.iter().enumerate() {
@@ -71,7 +71,7 @@ impl Watcher {
                 let station = &self.stations[station];
                 if !station.executed.contains(&number) {
                     return Err(format!(
-                        "control {number} is acknowledged and {} never had it",
+                        "control {number} is acknowledged, but {} never received it",
                         station.node
                     ));
                 }
@@ -93,7 +93,7 @@ impl Watcher {
                 continue;
             };
             if !station.executed.insert(number) {
-                return Err(format!("control {number} came to {} twice", station.node));
+                return Err(format!("control {number} reached {} twice", station.node));
             }
         }
         Ok(())
