@@ -1,4 +1,4 @@
-//! RAN function at the base station.
+//! RAN function on the base station.
 use crate::{CELLS_MAX, Cell, Policy, Reaction, Report, Temperature, Trigger};
 use ranlab_sdk::Bytes;
 use ranlab_sdk::e2::Time;
@@ -16,7 +16,7 @@ use std::time::Duration;
 const TRIGGER: Cause = Cause::RicRequest(CauseRicRequest::EventTriggerNotSupported);
 const ACTION: Cause = Cause::RicRequest(CauseRicRequest::ActionNotSupported);
 
-/// Source of temperatures; the only part that differs between base stations.
+/// Source of temperatures. Only this part differs between base stations.
 pub trait Thermometers: Send {
     /// Returns the temperatures of all cells, in tenths of a kelvin by cell id.
     fn read(&mut self, now: Time) -> Vec<(u16, u16)>;
@@ -24,7 +24,7 @@ pub trait Thermometers: Send {
     fn throttle(&mut self, cell: u16, on: bool);
 }
 
-/// RAN function.
+/// RAN function that reports temperatures and applies policies.
 pub struct CellTemperature<T> {
     thermometers: T,
     listeners: BTreeMap<SubscriptionId, Listener>,
@@ -32,7 +32,7 @@ pub struct CellTemperature<T> {
     throttled: BTreeMap<u16, bool>,
 }
 
-/// Subscription.
+/// Subscription to reports.
 struct Listener {
     period: Duration,
     next: Time,
@@ -48,7 +48,7 @@ impl<T: Thermometers> CellTemperature<T> {
         Self { thermometers, listeners, policies, throttled }
     }
 
-    /// Reads the temperatures and applies the policies; the lowest threshold applies.
+    /// Reads the temperatures and applies the policies. If several policies apply, the lowest threshold counts.
     fn measure(&mut self, now: Time) -> Report {
         let throttling = self.policies.values().filter(|p| p.reaction == Reaction::Throttle);
         let limit_dk = throttling.map(|p| p.threshold_dk).min();
@@ -70,7 +70,7 @@ impl<T: Thermometers> CellTemperature<T> {
     }
 }
 
-/// Returns the policy of an action, if it is one.
+/// Returns the policy of a policy action, or `None` for a report action.
 fn policy(action: &ActionToBeSetup) -> Result<Option<Policy>, Cause> {
     match (action.kind, &action.definition) {
         (RicActionType::Report, None) => Ok(None),
@@ -124,7 +124,7 @@ impl<T: Thermometers> RanFunction for CellTemperature<T> {
     fn on_wake(&mut self, ctx: &mut FunctionContext<'_>) {
         let now = ctx.now();
         let mut message = Vec::new();
-        // Sensors may return invalid values; a report that cannot be encoded is not sent.
+        // Sensors may return values out of range. The report then cannot be encoded and is not sent.
         let encoded = per::encode(&self.measure(now), &mut message).is_ok();
         for (id, listener) in self.listeners.iter_mut().filter(|(_, l)| l.next <= now) {
             listener.next = now + listener.period;
@@ -132,7 +132,7 @@ impl<T: Thermometers> RanFunction for CellTemperature<T> {
                 let kind = RicIndicationType::Report;
                 let header = &[][..];
                 let message = &message[..];
-                // Cannot fail: a missing subscription would have been deleted here.
+                // The indication cannot fail: if the subscription were missing, the function would have deleted it.
                 let _ = ctx.indicate(Indication {
                     subscription: *id,
                     action,

@@ -24,7 +24,7 @@ pub use xapp::hottest;
 use ranlab_sdk::wire::per::{Int, List, SelfCoded, Unconstrained};
 use ranlab_sdk::wire::{enumerated, sequence};
 
-/// Highest temperature that can be reported, in tenths of a kelvin.
+/// Highest temperature in a report, in tenths of a kelvin.
 pub const TEMPERATURE_DK_MAX: u16 = 10_000;
 /// Maximum number of cells in a report.
 pub const CELLS_MAX: usize = 64;
@@ -63,9 +63,9 @@ sequence! {
 enumerated! {
     /// Reaction to a hot cell.
     Reaction "Reaction" {
-        /// Throttles the cell.
+        /// The node throttles the cell.
         Throttle "throttle",
-        /// Does nothing.
+        /// The node does nothing.
         Observe "observe",
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 per_octets!(Trigger, Report, Policy);
 
-/// Service model: `xapp.subscribe_all(Temperature::every(period))`.
+/// Service model of cell temperatures. Usage: `xapp.subscribe_all(Temperature::every(period))`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Temperature;
 
@@ -55,7 +55,7 @@ impl ServiceModel for Temperature {
     }
 
     fn sample(seed: u64) -> ((), Report) {
-        // All constraints have values, so there is always a sample.
+        // Every constraint of a report can be satisfied, so `sample` always returns a report.
         ((), sample(seed).unwrap_or(Report { cells: Vec::new() }))
     }
 }

@@ -1,10 +1,10 @@
-//! xApp.
+//! xApp that finds hot cells.
 use crate::{Cell, Temperature};
 use ranlab_sdk::Malformed;
 use ranlab_sdk::prelude::*;
 
-/// Returns the hottest cell in the next report, with its node; no cell for a node without cells. Returns `None` once
-/// the xApp has ended.
+/// Returns the hottest cell in the next report, with its node. The cell is `None` for a node without cells. Returns
+/// `None` once the xApp has ended.
 pub async fn hottest(
     reports: &ReportStream<Temperature>,
 ) -> Option<Result<(GlobalE2NodeId, Option<Cell>), Box<Malformed>>> {

@@ -1,4 +1,4 @@
-//! Agent, RIC with the iApp, and xApp in one process, each on its own thread.
+//! Runs an agent, a RIC with the iApp, and an xApp in one process, each on its own thread.
 use out_of_tree_sm::{CellTemperature, Guardian, Policy, Reaction, Temperature, Thermometers, hottest};
 use ranlab_sdk::prelude::*;
 use ranlab_sdk::wire::e2sm::{Encoding, Inspect};
@@ -8,7 +8,7 @@ use std::time::Duration;
 const COOL: (u16, u16) = (1, 2_950);
 const HOT: (u16, u16) = (2, 3_600);
 
-/// Two cells, and the throttling applied to them.
+/// Two cells, and a record of the throttling of cells.
 struct Cabinet(Arc<Mutex<Vec<(u16, bool)>>>);
 
 impl Thermometers for Cabinet {
@@ -51,7 +51,7 @@ async fn reports_arrive_and_policy_throttles_the_hot_cell() {
             }
         }
     };
-    tokio::time::timeout(Duration::from_secs(30), ten).await.expect("ten reports in 30 s");
+    tokio::time::timeout(Duration::from_secs(30), ten).await.expect("ten reports did not arrive within 30 s");
     assert_eq!(*throttled.lock().unwrap(), [(HOT.0, true)]);
 }
 

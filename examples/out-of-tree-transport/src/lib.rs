@@ -1,4 +1,4 @@
-//! Third-party transport: ring buffers of whole messages, under `ring://NAME`.
+//! Third-party transport over ring buffers of whole messages, with addresses `ring://NAME`.
 use ranlab_sdk::bytes::{Bytes, BytesMut};
 use ranlab_sdk::transport::{
     Accept, AcceptError, Address, Attempt, BindError, ConnectError, Connection, Framer, Listener,
@@ -9,12 +9,12 @@ use std::io::{self, IoSlice};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-/// Capacity of a ring, in messages; a writer waits when it is full.
+/// Capacity of a ring, in messages. A writer waits while the ring is full.
 const MESSAGES: usize = 32;
-/// Maximum number of connections waiting to be accepted; further ones are refused.
+/// Maximum number of connections that wait to be accepted. Further connections are refused.
 const NEWCOMERS: usize = 64;
 
-/// Transport: listeners by name.
+/// Ring transport, with its listeners by name.
 #[derive(Debug, Clone, Default)]
 pub struct Ring(Arc<Mutex<BTreeMap<String, Arc<Place>>>>);
 
@@ -22,7 +22,7 @@ pub struct Ring(Arc<Mutex<BTreeMap<String, Arc<Place>>>>);
 #[derive(Debug, Default)]
 struct Place(Mutex<(VecDeque<End>, Option<Waker>)>);
 
-/// Accepting side; dropping it frees the name.
+/// Accepting side of a listener. Dropping it frees the name.
 #[derive(Debug)]
 struct Arrivals {
     ring: Ring,
@@ -30,7 +30,7 @@ struct Arrivals {
     place: Arc<Place>,
 }
 
-/// Messages in transit in one direction.
+/// Messages in flight in one direction.
 #[derive(Debug, Default)]
 struct Way {
     messages: VecDeque<Bytes>,
@@ -46,7 +46,7 @@ struct End {
     outgoing: Arc<Mutex<Way>>,
 }
 
-/// The locked data is always consistent, so a panic in another thread does not matter.
+/// Locks a mutex even if a thread panicked while holding it, because the locked data is always consistent.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

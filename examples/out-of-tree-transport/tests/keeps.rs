@@ -1,4 +1,4 @@
-//! Conformance suite of all transports, and E2 and E42 over this transport.
+//! Runs the conformance suite of all transports, and E2 and E42, over the ring transport.
 use out_of_tree_transport::Ring;
 use ranlab_sdk::e2::agent::{Agent, AgentConfig};
 use ranlab_sdk::e2::functions::hw::Hw as HwFunction;
@@ -18,7 +18,7 @@ use std::time::Duration;
 fn ring(name: &str) -> Address {
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| {
-        assert!("ring://early".parse::<Address>().is_err(), "unknown before registration");
+        assert!("ring://early".parse::<Address>().is_err(), "the scheme is unknown before registration");
         register(Ring::default()).unwrap();
         assert_eq!(register(Ring::default()), Err(RegisterError::Taken("ring".to_owned())));
     });
@@ -26,12 +26,12 @@ fn ring(name: &str) -> Address {
 }
 
 #[test]
-fn passes_the_transport_conformance_suite() {
+fn ring_passes_transport_conformance_suite() {
     assert_eq!(run(suite::check(&ring("suite"))), Ok(()));
 }
 
 #[test]
-fn agent_ric_and_xapp_talk_over_it() {
+fn agent_ric_and_xapp_communicate_over_ring() {
     let node = GlobalE2NodeId::gnb(Plmn::new(505, 1, 2), 7, 32);
     let ng = ComponentConfigItem {
         interface: ComponentInterfaceType::Ng,
@@ -53,5 +53,5 @@ fn agent_ric_and_xapp_talk_over_it() {
             assert_eq!(pings.next().await.unwrap().message.seq, seq);
         }
     };
-    run(async { tokio::time::timeout(Duration::from_secs(30), story).await }).expect("100 pings in 30 s");
+    run(async { tokio::time::timeout(Duration::from_secs(30), story).await }).expect("100 pings were not answered within 30 s");
 }

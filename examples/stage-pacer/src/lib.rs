@@ -11,18 +11,17 @@
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Amount that RLC may buffer, as the radio's sending time in ms.
+/// Amount of data that RLC may buffer, as the time in ms that the radio needs to send it.
 const AHEAD_MS: u64 = 4;
-/// Minimum amount that RLC may buffer, in bytes: enough for the start and for a slot with a good channel.
+/// Minimum amount of data that RLC may buffer, in bytes. It suffices for the start and for a slot with a good channel.
 const FLOOR_BYTES: u64 = 22_000;
 /// Interval of updates, in µs.
 const LOOK_US: u64 = 1_000;
 
-/// State of the pacer. A module serves one bearer and is called by one thread, so atomics without locks
-/// suffice.
+/// State of the pacer. A module serves one bearer and is called by one thread, so atomics without locks suffice.
 struct Pacer {
     looked_us: AtomicU64,
-    /// Bytes in RLC at the last update, and bytes sent to RLC since.
+    /// Bytes in RLC at the last update plus bytes sent to RLC since then.
     held: AtomicU64,
     passed: AtomicU64,
     /// Rate of the radio, in bytes per millisecond.
@@ -45,7 +44,8 @@ impl Pacer {
             let sent = (self.held.load(Relaxed) + self.passed.load(Relaxed)).saturating_sub(bearer_bytes);
             let now = sent.saturating_mul(1_000) / elapsed;
             let before = self.rate.load(Relaxed);
-            // Increases immediately and decreases slowly: a little too much is better than an empty slot.
+            // The rate increases immediately and decreases slowly. Buffering slightly too much is better than leaving
+            // a slot empty.
             self.rate.store(if now > before { now } else { (before * 31 + now) / 32 }, Relaxed);
             self.looked_us.store(now_us, Relaxed);
             self.held.store(bearer_bytes, Relaxed);
@@ -62,13 +62,13 @@ impl Pacer {
 
 static PACER: Pacer = Pacer::new();
 
-/// Returns non-zero if a packet may go to RLC, whose buffer of this bearer holds `bearer_bytes`.
+/// Returns non-zero if a packet may be passed to RLC, which buffers `bearer_bytes` for this bearer.
 #[unsafe(no_mangle)]
 pub extern "C" fn admits(packet_bytes: u32, bearer_bytes: u64, now_us: u64) -> i32 {
     i32::from(PACER.admits(packet_bytes.into(), bearer_bytes, now_us))
 }
 
-/// A panic is not reported; the sandbox unloads the module.
+/// The sandbox unloads a module that panics, so the panic is not reported here.
 #[cfg(target_arch = "wasm32")]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
@@ -79,7 +79,7 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
 mod tests {
     use super::*;
 
-    /// A radio with 10,000 bytes per millisecond, and a source that always has packets.
+    /// The test radio sends 10,000 bytes per millisecond, and the source always has packets.
     #[test]
     fn radio_never_idles_and_queue_stays_short() {
         let pacer = Pacer::new();
@@ -90,9 +90,9 @@ mod tests {
             }
             assert!(held >= 10_000, "{held} bytes after {ms} ms");
             held -= 10_000;
-            assert!(held <= 10_000 * AHEAD_MS, "{held} bytes wait after {ms} ms");
+            assert!(held <= 10_000 * AHEAD_MS, "{held} bytes are buffered after {ms} ms");
         }
-        // The pacer follows a decreasing rate.
+        // The rate of the radio decreases, and the pacer follows it.
         for ms in 1_001..=2_000 {
             while pacer.admits(1_500, held, ms * 1_000) {
                 held += 1_500;

@@ -1,5 +1,5 @@
-//! An xApp with two tasks: one prints a ping of every base station each second, the other sends a control to the first
-//! one. `cargo run --example hello_xapp [ADDRESS]`; start `hello_ric` or `ranlab ric` first. Use
+//! An xApp with two tasks: one prints a ping of every base station each second, the other sends a control to the
+//! first base station. Run it with `cargo run --example hello_xapp [ADDRESS]`, after `hello_ric` or `ranlab ric`. Use
 //! `mac::Mac::every(10.ms())` to get the statistics of each UE instead.
 use ranlab_sdk::prelude::*;
 use ranlab_sdk::wire::e2sm::hw::{self, Hw, HwPeriodic, HwTrigger, Ping};

@@ -1,4 +1,4 @@
-//! The same pings as in `hello_xapp` by the handle for one thread, which saves the switch between threads:
+//! Prints the same pings as `hello_xapp`, but uses the handle for one thread, which saves the switch between threads:
 //! `cargo run --example local_xapp [ADDRESS]`.
 use ranlab_sdk::prelude::*;
 use ranlab_sdk::wire::e2sm::hw::{Hw, HwPeriodic, HwTrigger};

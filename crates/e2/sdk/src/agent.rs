@@ -23,8 +23,8 @@ impl AgentHandle {
     }
 
     /// Adds a controller and connects to it. The connection is re-established, with jittered back-off, until the
-    /// controller is removed. Events report the result of each attempt; [`connect`](Self::connect) returns that of
-    /// the first one.
+    /// controller is removed. Events report the result of each attempt. To wait for the result of the first attempt,
+    /// use [`connect`](Self::connect).
     pub fn add_controller(&self, address: &Address) -> Result<ControllerId, ControllerError> {
         self.with(|agent, now| agent.add_controller(now, address.to_string()))
     }
@@ -38,7 +38,7 @@ impl AgentHandle {
         self.with(|agent, now| agent.add_controller_at_one_of(now, addresses))
     }
 
-    /// Adds a controller and waits until it accepts the node. If the first attempt fails, there is no second one.
+    /// Adds a controller and waits until it accepts the node. If the first attempt fails, the controller is not retried.
     pub async fn connect(&self, address: &Address) -> Result<ControllerId, AgentConnectError> {
         let mut events = self.events();
         let controller = self.add_controller(address)?;
@@ -80,7 +80,7 @@ pub enum AgentConnectError {
     /// The controller refused the setup.
     #[error("the controller refuses the node{}", because(*.cause))]
     Refused {
-        /// Cause, if the controller sent one.
+        /// Cause of the refusal, if the controller sent one.
         cause: Option<Cause>,
     },
     /// The agent was closed.

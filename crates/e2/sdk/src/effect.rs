@@ -1,4 +1,4 @@
-//! Controls with measurement of their effect: [`ranlab_e2::effect`] with separate subscriptions.
+//! Controls with measurement of their effect. The measurement of [`ranlab_e2::effect`] uses separate subscriptions.
 use crate::events::EventQueue;
 use crate::xapp::{ControlFailure, RoutedSubscription, SubscriptionError, XappHandle};
 use bytes::Bytes;
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// Time for the base station to admit the subscription and to execute the control, in addition to the periods.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Number of periods that may pass in addition to those that are counted.
+/// Number of additional periods that may pass without counting towards the measurement.
 const PERIODS_BESIDE: u32 = 4;
 
 /// Measurement of a control's effect.
@@ -28,11 +28,11 @@ pub struct EffectQuery {
     pub periods: u32,
     /// Report period.
     pub period: Duration,
-    /// Slices for which KPM values are also reported; the node is asked for the UEs of each.
+    /// Slices for which KPM values are also reported. The node is asked for the UEs of each slice.
     pub slices: Vec<Snssai>,
 }
 
-/// Maximum number of slices of an effect; further ones are reported as `other`.
+/// Maximum number of slices in the result of a measurement. Further slices are reported as `other`.
 const SLICES_MAX: usize = 16;
 
 impl EffectQuery {
@@ -70,7 +70,7 @@ impl EffectQuery {
 pub struct ControlEffect {
     /// Control outcome, if the node sent one.
     pub outcome: Option<Bytes>,
-    /// KPIs before and after the control.
+    /// Changes of the KPIs from before to after the control.
     pub changes: Vec<Change>,
 }
 
@@ -100,11 +100,11 @@ pub enum EffectFailure {
     Silent(Duration),
 }
 
-/// Subscriptions of a measurement. Dropping it ends them.
+/// Subscriptions of a measurement. Dropping the value ends the subscriptions.
 struct EffectSubscription<'a> {
     xapp: &'a XappHandle,
     handles: Vec<SubscriptionHandle>,
-    /// Reports of the UEs of each slice.
+    /// Queue with the reports about the UEs of each slice, by name of the slice.
     members: Vec<(String, Rc<EventQueue<XappEvent>>)>,
 }
 
@@ -126,10 +126,12 @@ struct Control {
 }
 
 impl XappHandle {
-    /// Sends a control like [`control`](Self::control) and measures its effect. It first waits for reports, sends the
-    /// control, and waits for the same number of reports again. This takes somewhat more than two times the periods.
+    /// Sends a control like [`control`](Self::control) and measures its effect. The function first collects `periods`
+    /// reports, then sends the control, and collects the same number of reports again. This takes somewhat longer
+    /// than twice these periods.
     ///
     /// # Errors
+    ///
     /// Returns an error if the control failed or its effect cannot be measured; see [`EffectFailure`].
     pub async fn control_with_effect(
         &self,
@@ -160,7 +162,7 @@ impl XappHandle {
         Ok(ControlEffect { outcome, changes: effect.changes() })
     }
 
-    /// Returns the function with which a node offers the model.
+    /// Returns the RAN function with which a node offers the model.
     fn offered(&self, node: &GlobalE2NodeId, watch: &EffectQuery) -> Option<RanFunctionItem> {
         let is_it = |oid: &Option<String>| oid.as_deref().is_some_and(|oid| watch.model.is_called(oid));
         self.read(|xapp| xapp.node(node)?.functions.iter().find(|function| is_it(&function.oid)).cloned())
@@ -180,7 +182,8 @@ impl XappHandle {
         Ok(routed.map_err(SubscriptionError::from)?)
     }
 
-    /// Subscribes to the UEs of each slice. If the node refuses, its slices are unknown.
+    /// Subscribes to reports about the UEs of each slice. If the node refuses a subscription, the values of that
+    /// slice are unknown.
     fn listen_to_slices(
         &self,
         node: GlobalE2NodeId,
@@ -241,7 +244,7 @@ impl XappHandle {
                 Next::Done => return Ok(outcome),
                 Next::Command => {
                     outcome = self.control(node, function.clone(), header.clone(), message.clone()).await?;
-                    // Reports that arrived while the control was executed belong to neither half.
+                    // Reports that arrived during the execution of the control count neither as before nor as after it.
                     while let Some(event) = inbox.take() {
                         take(effect, &event);
                     }

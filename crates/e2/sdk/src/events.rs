@@ -1,5 +1,5 @@
-//! Bounded event queues from a machine to the application. Unread indications stop the reading from sockets. Of other
-//! unread events, the oldest is dropped and counted.
+//! Bounded event queues from a machine to the application. Unread indications stop the reading from sockets. If too
+//! many other events are unread, the oldest one is dropped and counted.
 use crate::transport::driver::ReadInterest;
 use futures_core::Stream;
 use std::cell::{Cell, RefCell};
@@ -10,27 +10,27 @@ use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker};
 use tokio::sync::oneshot;
 
-/// Number of queued indications at which reading stops. One batch (256 KiB of PDUs) may be added to it.
+/// Number of queued indications at which reading stops. The queue may exceed it by one batch (256 KiB of PDUs).
 const HIGH_WATER: usize = 64;
 /// Number of queued indications at which reading resumes.
 const LOW_WATER: usize = 16;
 /// Maximum number of queued indications. It exceeds a batch, because reading continues while the application awaits a
-/// response. Beyond it, the oldest is dropped.
+/// response. At the limit, the oldest indication is dropped.
 const INDICATIONS_MAX: usize = 16_384;
-/// Maximum number of other queued events. Beyond it, the oldest is dropped.
+/// Maximum number of other queued events. At the limit, the oldest event is dropped.
 pub(crate) const OTHERS_MAX: usize = 1_024;
-/// The same limit for a RIC. Thousands of nodes may connect, disconnect or move in one step, with several events for
-/// each.
+/// Maximum number of other queued events of a RIC. Thousands of nodes may connect, disconnect or move in one step,
+/// with several events for each.
 pub(crate) const OTHERS_MAX_OF_A_RIC: usize = 16_384;
 
 /// Event queue of one listener.
 pub(crate) struct EventQueue<E> {
     items: RefCell<VecDeque<E>>,
-    /// Returns whether an unread event stops the reading.
+    /// Returns whether an event is an indication, so that leaving it unread stops the reading.
     presses: fn(&E) -> bool,
-    /// Maximum number of other events.
+    /// Maximum number of queued events other than indications.
     others_max: usize,
-    /// Number of queued events that stop the reading.
+    /// Number of queued indications.
     pressing: Cell<usize>,
     lagged: Cell<u64>,
     closed: Cell<bool>,
@@ -76,7 +76,7 @@ impl<E> EventQueue<E> {
         woken.drain(..).for_each(Waker::wake);
         let mut waiting = self.waiting.borrow_mut();
         if waiting.is_empty() {
-            // Keeps the allocation for the next waiting tasks.
+            // The allocation is reused for the next waiting tasks.
             *waiting = woken;
         }
     }
@@ -130,7 +130,7 @@ pub(crate) struct EventHub<E> {
 }
 
 impl<E: Clone> EventHub<E> {
-    /// Creates a hub whose queues keep up to `most` other events.
+    /// Creates a hub whose queues store up to `most` events other than indications.
     pub(crate) fn keeping(most: usize) -> Self {
         Self { own: EventQueue::keeping(most, |_| false), others: RefCell::default() }
     }
@@ -150,7 +150,7 @@ impl<E: Clone> EventHub<E> {
         EventStream(inbox)
     }
 
-    /// Returns the next event of the handle's own queue. Only for handles that never end.
+    /// Returns the next event of the handle's own queue. Must only be used by handles whose machine never ends.
     pub(crate) async fn next(&self) -> E {
         poll_fn(|cx| match self.own.poll(cx) {
             Poll::Ready(Some(event)) => Poll::Ready(event),
@@ -166,8 +166,8 @@ impl<E> Drop for EventHub<E> {
     }
 }
 
-/// Events of one listener; each listener gets every event. The stream ends with the machine. A slow listener keeps
-/// the latest 1,024 events (16,384 for a RIC).
+/// Events of one listener; each listener receives every event. The stream ends with the machine. If the listener is
+/// too slow, its latest 1,024 events (16,384 for a RIC) are kept and older ones are dropped.
 pub struct EventStream<E>(Rc<EventQueue<E>>);
 
 impl<E> EventStream<E> {
@@ -189,7 +189,7 @@ impl<E> Stream for EventStream<E> {
     }
 }
 
-/// Pending waits for responses, by request. A dropped wait is removed.
+/// Pending waits for responses, by request. A dropped wait is removed from the map.
 pub(crate) struct PendingReplies<H, T>(Rc<RefCell<BTreeMap<H, oneshot::Sender<T>>>>);
 
 impl<H, T> Default for PendingReplies<H, T> {
@@ -198,7 +198,7 @@ impl<H, T> Default for PendingReplies<H, T> {
     }
 }
 
-/// Removes the wait when dropped.
+/// Guard that removes a pending wait when dropped.
 struct WaiterGuard<H: Ord, T>(PendingReplies<H, T>, H);
 
 impl<H: Ord, T> Drop for WaiterGuard<H, T> {
@@ -219,7 +219,7 @@ impl<H: Ord + Copy, T> PendingReplies<H, T> {
         }
     }
 
-    /// Returns whether the response is still awaited.
+    /// Returns whether a caller still waits for the response.
     pub(crate) fn is_awaited(&self, handle: H) -> bool {
         self.0.borrow().contains_key(&handle)
     }
@@ -227,7 +227,7 @@ impl<H: Ord + Copy, T> PendingReplies<H, T> {
     pub(crate) fn resolve(&self, handle: H, answer: T) {
         let asker = self.0.borrow_mut().remove(&handle);
         if let Some(asker) = asker {
-            // The wait may have been dropped; the response is then discarded.
+            // If the wait has been dropped, the response is discarded.
             let _ = asker.send(answer);
         }
     }

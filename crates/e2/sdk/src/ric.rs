@@ -21,8 +21,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// A running RIC.
 pub type RicHandle = Handle<Ric, RicShared>;
 
-/// Maximum number of queued operations for the shared store. If the queue is full, the oldest operation is dropped.
-/// The machine then receives no result for it.
+/// Maximum number of queued operations for the shared store. If the queue is full, the oldest operation is dropped,
+/// and the machine receives no result for it.
 const ASKS_MAX: usize = 16_384;
 
 /// Queued operations for the shared store.
@@ -43,7 +43,7 @@ impl StoreRequests {
     }
 }
 
-/// State of the RIC handles: northbound replies, operations of the shared store, and threads.
+/// State shared by the RIC handles: northbound replies, operations for the shared store, and threads.
 pub struct RicShared {
     asks: Rc<StoreRequests>,
     /// Pending waits for northbound replies.
@@ -54,7 +54,7 @@ pub struct RicShared {
     threads: Option<Threads>,
 }
 
-/// Returns the kind of link that a listener accepts, for the counts of each thread.
+/// Returns the index of the link kind that a listener accepts, for the link counts of each thread.
 fn kind_of(side: ListenerProtocol) -> usize {
     match side {
         ListenerProtocol::E2 => STATIONS,
@@ -62,36 +62,38 @@ fn kind_of(side: ListenerProtocol) -> usize {
     }
 }
 
-/// Returns an instance derived from the current time in seconds. Processes started in adjacent seconds get distant
-/// instances.
+/// Returns a first instance derived from the current time in seconds. Processes started in adjacent seconds get
+/// distant instances.
 fn instance_of_this_life() -> u16 {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     (seconds as u16).wrapping_mul(0x9e37)
 }
 
 impl RicHandle {
-    /// Starts a RIC. It serves no peers before [`listen`](Self::listen). If `config.first_instance` is 0,
-    /// it is derived from the time, so that it differs from those of earlier processes.
+    /// Starts a RIC. It serves no peers before [`listen`](Self::listen). If `config.first_instance` is 0, a value is
+    /// derived from the current time, so that it differs from the instances of earlier processes.
     pub fn start(config: RicConfig, options: SocketOptions) -> Self {
         Self::start_with(config, options, None)
     }
 
     /// Starts a RIC like [`start`](Self::start), with `threads` threads for its links. The machine runs on the
-    /// calling thread. The others, with one runtime each, transfer bytes between sockets and bounded queues. With one
-    /// thread, this is the same as [`start`](Self::start).
+    /// calling thread. Each other thread has a runtime, and transfers bytes between sockets and bounded queues. One
+    /// thread is equivalent to [`start`](Self::start).
     ///
     /// # Errors
+    ///
     /// Returns an error if the system cannot create another thread or its epoll instance.
     pub fn start_on(threads: NonZeroUsize, config: RicConfig, options: SocketOptions) -> io::Result<Self> {
         Self::start_on_as_loaded(threads, 0.0, config, options)
     }
 
-    /// Starts a RIC like [`start_on`](Self::start_on), but uses as many of the threads as the load requires. Another
-    /// thread is used once the CPU load of each active thread exceeds `above` (1 is a full core). It is released when
-    /// it is no longer needed. Fewer threads cost less at a moderate load. If `above` is 0, links are spread evenly over
-    /// all threads from the start.
+    /// Starts a RIC like [`start_on`](Self::start_on), but uses only as many of the threads as the load requires.
+    /// Another thread is used once the CPU load of each active thread exceeds `above` (1 is a full core). It is
+    /// released when it is no longer needed. Fewer threads cost less at a moderate load. If `above` is 0, links are
+    /// spread evenly over all threads from the start.
     ///
     /// # Errors
+    ///
     /// Returns an error like [`start_on`](Self::start_on).
     pub fn start_on_as_loaded(
         threads: NonZeroUsize,
@@ -105,8 +107,7 @@ impl RicHandle {
         Ok(Self::start_with(config, options, threads))
     }
 
-    /// Returns the load of each thread, starting with that of the machine. The list is empty if there is only one
-    /// thread.
+    /// Returns the load of each thread, starting with the machine's thread. The list is empty if there is only one thread.
     pub fn threads(&self) -> Vec<ThreadReport> {
         self.own().threads.as_ref().map(Threads::report).unwrap_or_default()
     }
@@ -120,12 +121,12 @@ impl RicHandle {
         let sink = Rc::clone(&events);
         let waiting = replies.clone();
         let asks = Rc::new(StoreRequests::default());
-        let asked = Rc::clone(&asks);
+        let store_requests = Rc::clone(&asks);
         let max_pdu = config.limits.pdu_bytes;
         let driver = Driver::start(Ric::new(config), options, max_pdu, move |event| {
             match event {
                 RicEvent::Reply(reply) => waiting.resolve(reply.token, reply),
-                RicEvent::Bus(ask) => asked.push(ask),
+                RicEvent::Bus(ask) => store_requests.push(ask),
                 event => sink.push(event),
             }
             ReadInterest::GoesOn

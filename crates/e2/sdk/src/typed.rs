@@ -14,12 +14,12 @@ use std::time::Duration;
 
 /// Creates subscriptions of a service model: `Mac::every(10.ms())`.
 pub trait TypedSubscribe: ServiceModel + Sized {
-    /// Requests periodic reports.
+    /// Creates a request for periodic reports.
     fn every(period: Duration) -> SubscriptionSpec<Self> {
         SubscriptionSpec::new(Self::periodic(period))
     }
 
-    /// Requests reports for an event trigger.
+    /// Creates a request for the reports of an event trigger.
     fn when(trigger: Self::Trigger) -> SubscriptionSpec<Self> {
         SubscriptionSpec::new(Ok(trigger))
     }
@@ -58,7 +58,7 @@ impl<M: ServiceModel> SubscriptionSpec<M> {
         self
     }
 
-    /// Adds an action. The first one replaces the default report action.
+    /// Adds an action. The first call replaces the default report action.
     pub fn action(mut self, kind: RicActionType, definition: Option<M::Action>) -> Self {
         self.actions.push((kind, definition));
         self
@@ -89,13 +89,13 @@ pub(crate) fn customary<M: ServiceModel>() -> Encoding {
 /// A decoded indication.
 #[derive(Debug)]
 pub struct Report<M: ServiceModel> {
-    /// Node.
+    /// Node that sent the report.
     pub node: GlobalE2NodeId,
-    /// Subscription.
+    /// Subscription to which the report belongs.
     pub subscription: SubscriptionHandle,
-    /// Action.
+    /// Action that caused the report.
     pub action: RicActionId,
-    /// Sequence number, if the agent sends one.
+    /// Sequence number of the indication, if the agent sends one.
     pub sn: Option<u16>,
     /// Indication header.
     pub header: M::Header,
@@ -125,15 +125,15 @@ impl<M: ServiceModel> Report<M> {
 
 /// An indication that cannot be decoded in its service model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{node} sends what is not an indication of {model}: {error}")]
+#[error("{node} sent an invalid indication of {model}: {error}")]
 pub struct Malformed {
-    /// Node.
+    /// Node that sent the indication.
     pub node: GlobalE2NodeId,
     /// Name of the service model.
     pub model: &'static str,
     /// Decoding error.
     pub error: SmError,
-    /// Undecoded indication.
+    /// The indication with encoded contents.
     pub indication: IndicationView,
 }
 
@@ -161,7 +161,7 @@ pub enum TypedControlError {
     Control(#[from] ControlFailure),
 }
 
-/// Decoded reports of every node that offers a service model. Dropping it ends the subscriptions.
+/// Decoded reports of every node that offers a service model. Dropping the value ends the subscriptions.
 ///
 /// If the application does not consume reports, the handle stops reading from the socket ([`XappHandle`]).
 pub struct Reports<M> {
@@ -200,7 +200,7 @@ impl<M: ServiceModel> Reports<M> {
         Poll::Pending
     }
 
-    /// Decodes an indication. Returns `None` for other events, which this queue does not contain.
+    /// Decodes an indication. Returns `None` for other events, which never occur in this queue.
     fn read(&self, event: XappEvent) -> Option<Result<Report<M>, Malformed>> {
         let XappEvent::Indication { handle, node, indication, .. } = event else { return None };
         Some(Report::decode(self.encoding, node, handle, indication).map_err(|malformed| *malformed))
@@ -242,10 +242,10 @@ impl XappHandle {
     /// ```
     pub fn subscribe_all<M: ServiceModel>(
         &self,
-        wanted: SubscriptionSpec<M>,
+        spec: SubscriptionSpec<M>,
     ) -> Result<Reports<M>, WantedError> {
-        let encoding = wanted.encoding;
-        let (trigger, actions) = wanted.octets()?;
+        let encoding = spec.encoding;
+        let (trigger, actions) = spec.octets()?;
         let (standing, inbox) = self.subscribe_routed(M::OID, trigger, actions)?;
         Ok(Reports { xapp: self.clone(), standing, inbox, encoding, model: PhantomData })
     }

@@ -27,10 +27,11 @@ use std::time::Duration;
 ///
 /// If the application does not consume indications, the handle stops reading from the socket (back-pressure). The RIC
 /// then drops the oldest indications, which [`Xapp::lost`] counts. Up to 1,024 other events wait for
-/// [`next`](Self::next); beyond that, the oldest is dropped and counted ([`lagged`](Self::lagged)). An application
-/// that only uses [`Reports`](crate::Reports) need not read them. While a response is awaited, reading continues.
+/// [`next`](Self::next). At this limit the oldest event is dropped and counted ([`lagged`](Self::lagged)). An
+/// application that only uses [`Reports`](crate::Reports) need not call `next`. Reading continues while the
+/// application awaits a response.
 ///
-/// Runs on one thread inside a `tokio::task::LocalSet`; [`run`](crate::run) provides both.
+/// The handle must be used on one thread, inside a `tokio::task::LocalSet`; [`run`](crate::run) provides both.
 #[derive(Clone)]
 pub struct XappHandle {
     driver: Rc<Driver<Xapp>>,
@@ -68,7 +69,7 @@ impl XappHandle {
         }
     }
 
-    /// Starts an xApp that keeps trying to connect, for a RIC that may start later. An event reports the reason of
+    /// Starts an xApp that retries until it connects, for a RIC that may start later. An event reports the reason of
     /// each failure.
     pub fn start(config: XappConfig, options: SocketOptions) -> Self {
         let mail = Rc::new(EventRouter::default());
@@ -80,7 +81,7 @@ impl XappHandle {
     }
 
     /// Subscribes at a node, and waits until the subscription is admitted or refused. If the node is not connected,
-    /// this waits for it without a timeout.
+    /// the call waits for the node without a timeout.
     pub async fn subscribe(
         &self,
         node: GlobalE2NodeId,
@@ -88,7 +89,7 @@ impl XappHandle {
         event_trigger: Bytes,
         actions: Vec<ActionToBeSetup>,
     ) -> Result<Subscription, SubscriptionError> {
-        // Registered before the request is sent, because its result may be among the first events that follow.
+        // The wait is registered before the request is sent, because the result may be among the first events that follow.
         let outcome = self.act(|xapp, _| {
             let handle = xapp.subscribe(node, function, event_trigger, actions)?;
             Ok::<_, SubscribeError>(self.mail.subscriptions.wait(handle))
@@ -108,7 +109,7 @@ impl XappHandle {
     }
 
     /// Subscribes at every node that offers a function, including nodes that are announced later. Indications are
-    /// events with encoded contents; [`subscribe_all`](Self::subscribe_all) decodes them.
+    /// delivered as events with encoded contents; [`subscribe_all`](Self::subscribe_all) decodes them.
     pub fn subscribe_all_raw(
         &self,
         function: impl Into<FunctionRef>,
@@ -118,7 +119,7 @@ impl XappHandle {
         self.act(|xapp, _| xapp.subscribe_all(function, event_trigger, actions))
     }
 
-    /// Subscribes like [`subscribe_all_raw`](Self::subscribe_all_raw), with subscriptions that a planner creates for
+    /// Subscribes like [`subscribe_all_raw`](Self::subscribe_all_raw), but a planner creates the subscriptions for
     /// each node, for example [`KpmPlan`](ranlab_e2::xapp::KpmPlan).
     pub fn subscribe_all_planned(
         &self,
@@ -161,7 +162,7 @@ impl XappHandle {
         header: Bytes,
         message: Bytes,
     ) -> Result<Option<Bytes>, ControlFailure> {
-        // Registered before the request is sent, because its result may be among the first events that follow.
+        // The wait is registered before the request is sent, because the result may be among the first events that follow.
         let outcome = self.act(|xapp, now| {
             let handle = xapp.control(now, node, function, header, message, true)?;
             Ok::<_, ControlError>(self.mail.controls.wait(handle))
@@ -169,10 +170,12 @@ impl XappHandle {
         self.answer(outcome).await.unwrap_or(Err(ControlFailure::Ended))
     }
 
-    /// Sends an order of RC for a UE to a node, and waits for its outcome as [`control`](Self::control).
+    /// Sends an RC order for a UE to a node, and waits for its outcome like [`control`](Self::control).
     ///
     /// # Errors
-    /// [`ControlError::Order`] if the order contradicts itself or the node does not offer it: then nothing was sent.
+    ///
+    /// Returns [`ControlError::Order`] if the order contradicts itself or the node does not offer it. In this case
+    /// nothing was sent.
     pub async fn order(
         &self,
         node: GlobalE2NodeId,
@@ -230,7 +233,7 @@ impl XappHandle {
         }
     }
 
-    /// Resumes reading after an event was consumed.
+    /// Updates the reading after an event was consumed.
     pub(crate) fn taken(&self) {
         if self.mail.may_resume() {
             self.driver.resume();
@@ -342,7 +345,7 @@ impl Stream for XappHandle {
 /// An admitted subscription.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subscription {
-    /// Handle, as used in events.
+    /// Handle of the subscription, as used in events.
     pub handle: SubscriptionHandle,
     /// Actions that were not admitted.
     pub not_admitted: Vec<ActionFailed>,
@@ -361,7 +364,7 @@ pub enum XappConnectError {
     /// The RIC refused the setup.
     #[error("the RIC refuses the xApp{}", because(*.cause))]
     Refused {
-        /// Cause, if the RIC sent one.
+        /// Cause of the refusal, if the RIC sent one.
         cause: Option<Cause>,
     },
 }
@@ -377,9 +380,9 @@ pub enum SubscriptionError {
     /// [`XappHandle::unsubscribe`] is called.
     #[error("the subscription failed: {failure}")]
     Failed {
-        /// Subscription.
+        /// Handle of the failed subscription.
         handle: SubscriptionHandle,
-        /// Reason.
+        /// Reason of the failure.
         failure: Failure,
     },
     /// The subscription was ended before it was admitted.
@@ -397,7 +400,7 @@ pub enum ControlFailure {
     /// The control was refused, or its result is unknown.
     #[error("the control failed: {failure}")]
     Failed {
-        /// Reason.
+        /// Reason of the failure.
         failure: Failure,
         /// Control outcome of the service model.
         outcome: Option<Bytes>,
@@ -411,7 +414,7 @@ pub enum ControlFailure {
 pub(crate) struct RoutedSubscription {
     pub(crate) handle: SubscriptionHandle,
     pub(crate) inbox: Rc<EventQueue<XappEvent>>,
-    /// Result of the request; registered before the request was sent.
+    /// Pending result of the request, registered before the request was sent.
     pub(crate) outcome: SubscriptionOutcome,
 }
 
@@ -444,9 +447,9 @@ impl From<SubscriptionHandle> for Route {
 
 /// Queue for the indications of a subscription.
 enum Sink {
-    /// Queue on this thread. If it is full, the socket is no longer read.
+    /// Queue on this thread. While it is full, the socket is not read.
     Local(Rc<EventQueue<XappEvent>>),
-    /// Queue for another thread. If it is full, the oldest indication is dropped.
+    /// Queue for another thread. While it is full, the oldest indications are dropped.
     Shared(Arc<Queue>),
 }
 
@@ -457,27 +460,26 @@ impl Sink {
             (Self::Shared(queue), XappEvent::Indication { handle, node, indication, .. }) => {
                 queue.push(Item { node, subscription: handle, indication });
             }
-            // Only indications have a route.
+            // Other events never reach this queue, because only indications have a route.
             (Self::Shared(_), _) => {}
         }
     }
 
     fn end(&self) {
         if let Self::Shared(queue) = self {
-            // It may have been ended by its reader.
+            // The reader may have ended the queue before, so the result is ignored.
             let _ = queue.end();
         }
     }
 }
 
-/// Routes the events of the machine: to the waiting call, to the queue of the subscription, or to the handle's own
-/// queue.
+/// Routes the events of the machine to the waiting call, the queue of the subscription, or the handle's own queue.
 struct EventRouter {
     own: EventQueue<XappEvent>,
     routes: RefCell<Vec<(Route, Sink)>>,
     subscriptions: PendingReplies<SubscriptionHandle, Result<Subscription, SubscriptionError>>,
     controls: PendingReplies<ControlHandle, Result<Option<Bytes>, ControlFailure>>,
-    /// Number of responses that are awaited now.
+    /// Number of responses that callers currently await.
     awaited: Cell<usize>,
     paused: Cell<bool>,
 }
@@ -556,7 +558,7 @@ impl Drop for EventRouter {
     }
 }
 
-/// Counts one awaited response until dropped.
+/// Guard that counts one awaited response until dropped.
 struct PendingGuard<'a>(&'a Cell<usize>);
 
 impl<'a> PendingGuard<'a> {

@@ -1,4 +1,5 @@
-//! Guarantees of the handles: immediate errors with reasons, awaited responses, and complete event streams.
+//! Guarantees of the handles: addresses fail immediately with a reason, responses are awaited, and event streams are
+//! complete.
 #![allow(clippy::unwrap_used)] // in a test a panic is the report
 
 mod lab;
@@ -50,12 +51,12 @@ fn wrong_address_is_reported_immediately() {
     within_patience(async {
         let options = SocketOptions::default;
         let connect = |address: &str| XappHandle::connect(XappConfig::new(address), options());
-        let told = connect("tpc://127.0.0.1:36422").await.err().unwrap();
-        assert!(matches!(told, XappConnectError::Address(_)), "{told}");
-        assert!(told.to_string().contains("tcp://host:port"), "{told}");
-        let told = connect("mem://nobody-is-here").await.err().unwrap();
-        let XappConnectError::Unreachable(DisconnectReason::Lost(LinkLoss::NotConnected(why))) = &told else {
-            panic!("{told}");
+        let error = connect("tpc://127.0.0.1:36422").await.err().unwrap();
+        assert!(matches!(error, XappConnectError::Address(_)), "{error}");
+        assert!(error.to_string().contains("tcp://host:port"), "{error}");
+        let error = connect("mem://nobody-is-here").await.err().unwrap();
+        let XappConnectError::Unreachable(DisconnectReason::Lost(LinkLoss::NotConnected(why))) = &error else {
+            panic!("{error}");
         };
         assert_eq!(why, "no program listens at mem://nobody-is-here");
 
@@ -68,10 +69,10 @@ fn wrong_address_is_reported_immediately() {
         }
 
         let agent = AgentHandle::start(agent(), options());
-        let told = agent.connect(&"mem://nobody-is-here".parse().unwrap()).await.unwrap_err();
-        let AgentConnectError::Unreachable(AgentReason::Lost(why)) = told else { panic!("{told}") };
+        let error = agent.connect(&"mem://nobody-is-here".parse().unwrap()).await.unwrap_err();
+        let AgentConnectError::Unreachable(AgentReason::Lost(why)) = error else { panic!("{error}") };
         assert!(matches!(why, LinkLoss::NotConnected(_)), "{why}");
-        assert_eq!(agent.read(|agent| agent.controllers().count()), 0, "there is no second attempt");
+        assert_eq!(agent.read(|agent| agent.controllers().count()), 0, "a failed controller is removed, so there is no second attempt");
     });
 }
 
@@ -98,7 +99,7 @@ fn responses_are_awaited_despite_unread_indications() {
         let report = || vec![ActionToBeSetup::report(0)];
         let first = xapp.subscribe(node, hw::OID, encoded(&flood), report()).await.unwrap();
         assert!(first.not_admitted.is_empty());
-        // More indications than are queued before reading stops; a response would be behind them.
+        // The xApp waits until more indications are queued than stop the reading, so that a response would be behind them.
         while xapp.read(|xapp| xapp.counters().indications) < 64 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
@@ -119,7 +120,7 @@ fn responses_are_awaited_despite_unread_indications() {
         };
         let unknown = xapp.control(node, "1.2.3", Bytes::new(), Bytes::new()).await.unwrap_err();
         assert_eq!(unknown.to_string(), "the node offers no such RAN function");
-        // An awaited response is not an event as well; unread events are still available.
+        // A response returned to a caller is not delivered as an event as well. Unread events are still available.
         while let Some(event) = xapp.try_next() {
             assert!(matches!(event, XappEvent::Indication { .. }), "{event:?}");
         }
@@ -161,7 +162,7 @@ fn request_that_fails_during_send_returns_to_caller() {
 }
 
 #[test]
-fn reports_are_decoded_for_their_own_handle() {
+fn decoded_reports_reach_only_their_handle() {
     within_patience(async {
         let (_ric, _agent, xapp, node) = network("typed").await;
         let mut pings = xapp.subscribe_all(Hw::every(5.ms())).unwrap();
@@ -170,7 +171,7 @@ fn reports_are_decoded_for_their_own_handle() {
             let ping = pings.next().await.unwrap();
             assert_eq!((ping.node, ping.message.seq, ping.sn), (node, seq, Some(seq as u16)));
         }
-        // Dropped reports neither stop the reading nor become events.
+        // Reports dropped by the application neither stop the reading nor become events.
         drop(pings);
         let sent = Ping { seq: 4_711, t_send_ns: 1, payload: Bytes::from_static(b"payload") };
         assert_eq!(xapp.control_model::<Hw>(node, &(), &sent).await, Ok(None));
@@ -207,7 +208,7 @@ fn every_listener_of_ric_gets_every_event() {
 }
 
 #[test]
-fn effect_of_control_is_measured_without_leftovers() {
+fn effect_of_control_is_measured_without_remaining_subscriptions() {
     within_patience(async {
         let (_ric, _agent, xapp, node) = network("effect").await;
         let watch = |model: &str, kpis: &[&str]| EffectQuery {
@@ -222,20 +223,20 @@ fn effect_of_control_is_measured_without_leftovers() {
             let xapp = xapp.clone();
             async move { xapp.control_with_effect(node, hw::OID, Bytes::new(), message, &watch).await }
         };
-        let told = act(ping.clone(), watch("hw", &["seq", "payload_bytes"])).await.unwrap();
+        let result = act(ping.clone(), watch("hw", &["seq", "payload_bytes"])).await.unwrap();
         let totals = |it: &Change| (it.name.clone(), it.total.before, it.total.after);
-        let totals: Vec<_> = told.changes.iter().map(totals).collect();
+        let totals: Vec<_> = result.changes.iter().map(totals).collect();
         // Reports count from zero, one per period.
         let expected =
             [("seq".to_owned(), Some(1.0), Some(1.0)), ("payload_bytes".to_owned(), Some(0.0), Some(0.0))];
         assert_eq!(totals, expected);
 
-        let told = act(Bytes::from_static(b"no ping"), watch("hw", &["seq"])).await.unwrap_err();
-        assert!(matches!(told, EffectFailure::Control(ControlFailure::Failed { .. })), "{told}");
-        let told = act(ping.clone(), watch("mac", &["wb_cqi"])).await.unwrap_err();
-        assert_eq!(told, SubscriptionError::from(SubscribeError::UnknownFunction).into());
-        let told = act(ping, watch("hw", &["speed"])).await.unwrap_err();
-        assert!(matches!(told, EffectFailure::Kpis(_)), "{told}");
+        let result = act(Bytes::from_static(b"no ping"), watch("hw", &["seq"])).await.unwrap_err();
+        assert!(matches!(result, EffectFailure::Control(ControlFailure::Failed { .. })), "{result}");
+        let result = act(ping.clone(), watch("mac", &["wb_cqi"])).await.unwrap_err();
+        assert_eq!(result, SubscriptionError::from(SubscribeError::UnknownFunction).into());
+        let result = act(ping, watch("hw", &["speed"])).await.unwrap_err();
+        assert!(matches!(result, EffectFailure::Kpis(_)), "{result}");
         while xapp.read(|xapp| xapp.subscriptions().1) > 0 {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }

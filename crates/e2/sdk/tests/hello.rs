@@ -1,4 +1,4 @@
-//! The examples are short and work together.
+//! Tests that the examples are short and work together.
 #![allow(clippy::unwrap_used)] // in a test a panic is the report
 
 use std::io::{BufRead, BufReader, Lines};
@@ -26,7 +26,7 @@ impl Example {
         Self { child, lines }
     }
 
-    /// Reads until a line contains `text`. If it never does, the watchdog kills the example.
+    /// Reads until a line contains `text`. If no line does, the watchdog kills the example.
     fn line_with(&mut self, text: &str) -> String {
         let found = self.lines.by_ref().map(Result::unwrap).find(|line| line.contains(text));
         found.unwrap_or_else(|| panic!("no line with \"{text}\""))
@@ -34,7 +34,7 @@ impl Example {
 }
 
 impl Example {
-    /// Reads until there was a line with each text, in any order.
+    /// Reads until each text has occurred in a line, in any order.
     fn lines_with(&mut self, texts: &[&str]) {
         let mut missing = texts.to_vec();
         while !missing.is_empty() {
@@ -44,8 +44,8 @@ impl Example {
     }
 }
 
-/// Returns the folder of the examples. Cargo builds them before running all tests of the crate, but not before
-/// running this one alone.
+/// Returns the folder of the examples. Cargo builds the examples when it runs all tests of the crate, but not when it
+/// runs only this test.
 fn examples() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
@@ -70,7 +70,7 @@ impl Drop for Example {
     }
 }
 
-/// Ends the process if the test takes too long, because a blocking read has no timeout.
+/// Ends the process if the test takes too long. The watchdog is needed because a blocking read has no timeout.
 fn watchdog() {
     std::thread::spawn(|| {
         std::thread::sleep(PATIENCE);
@@ -84,7 +84,7 @@ fn examples_are_short() {
     for name in EXAMPLES {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("examples/{name}.rs"));
         let lines = std::fs::read_to_string(&path).unwrap().lines().count();
-        assert!(lines <= LINES_MAX, "{name} has {lines} lines; {LINES_MAX} are promised");
+        assert!(lines <= LINES_MAX, "{name} has {lines} lines; at most {LINES_MAX} are allowed");
     }
 }
 
@@ -102,6 +102,6 @@ fn examples_work_together() {
     ric.line_with("hello, ");
     agent.line_with("Subscribed");
     xapp.lines_with(&["ping 0 with 5 bytes", "has executed the control", "ping 1 with 5 bytes"]);
-    // The RIC serves equal subscriptions by one, so its first ping is not number 0.
+    // The RIC merges equal subscriptions, so the first ping of this xApp is not number 0.
     Example::start("local_xapp", &[e42]).line_with("with 5 bytes");
 }

@@ -42,12 +42,12 @@ async fn network() -> Network {
 
 fn within_patience(story: impl Future<Output = ()> + Send + 'static) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    // Spawned, so it must be `Send`.
+    // The future is spawned, so it must be `Send`.
     let story = async move { tokio::spawn(async move { timeout(PATIENCE, story).await }).await };
-    runtime.block_on(story).unwrap().expect("the story ends");
+    runtime.block_on(story).unwrap().expect("the test timed out");
 }
 
-/// Waits until a condition holds. Not a function, because futures of asynchronous closures are not always `Send`.
+/// Waits until a condition is true. This is a macro, because futures of asynchronous closures are not always `Send`.
 macro_rules! until {
     ($holds:expr) => {
         while !$holds {
@@ -73,7 +73,8 @@ fn clones_work_in_tasks_of_several_threads() {
                     let ping = Ping { seq, t_send_ns: 0, payload: Bytes::from_static(b"x") };
                     assert_eq!(xapp.control_model::<Hw>(node, &(), &ping).await, Ok(None));
                     let echo = echoes.next().await.unwrap().unwrap();
-                    // Kept until all have their subscription; otherwise others wait for eight without success.
+                    // The subscription is kept until all tasks have subscribed. Otherwise the other tasks would never
+                    // see eight subscriptions.
                     (echo.node, echoes)
                 })
             })
@@ -92,16 +93,16 @@ fn clones_work_in_tasks_of_several_threads() {
 }
 
 #[test]
-fn dropped_call_ends_its_subscription_and_wedges_nothing() {
+fn dropped_call_ends_subscription_and_frees_its_slot() {
     within_patience(async {
         let Network { ric: _ric, agent: _agent, xapp, node } = network().await;
         let absent = NodeIdentity::gnb(Plmn::new(505, 1, 2), 8).build().unwrap();
         let trigger = encoded(&every_5_ms());
         let request = |at| ReportRequest::encoded(hw::DEFAULT_FUNCTION_ID, trigger.clone()).at(at);
-        // More calls than may be pending at a time: each slot is returned.
+        // There are more calls than may be pending at a time, so each dropped call must free its slot.
         for _ in 0..REQUESTS_MAX + 1 {
             let pending = xapp.request(request(absent));
-            assert!(timeout(Duration::ZERO, pending).await.is_err(), "there is no such node");
+            assert!(timeout(Duration::ZERO, pending).await.is_err(), "a request to an absent node stays pending");
         }
         let reports = xapp.request(request(node)).await.unwrap();
         assert_eq!(reports.next().await.unwrap().node, node);
@@ -121,7 +122,7 @@ fn thread_ends_with_last_handle_and_deletes_subscriptions() {
         drop(xapp);
         assert!(reports.next().await.is_some());
         drop(other);
-        assert!(reports.next().await.is_some(), "its subscription keeps the xApp alive");
+        assert!(reports.next().await.is_some(), "the subscription must keep the xApp alive");
         assert_eq!(agent.read(|agent| agent.subscriptions()).await, Ok(1));
         drop(reports);
         while events.next().await.is_some() {}
@@ -159,7 +160,7 @@ fn slow_reader_delays_no_other_request() {
     within_patience(async {
         let Network { ric: _ric, agent: _agent, xapp, node } = network().await;
         let unread = xapp.subscribe(&Hw, 1.ms()).await.unwrap();
-        // Far more than stop the reading of a local handle.
+        // The reader leaves far more indications unread than stop the reading of a local handle.
         until!(unread.counts().waiting > 300);
         let ping = Ping { seq: 1, t_send_ns: 0, payload: Bytes::from_static(b"x") };
         assert_eq!(xapp.control_model::<Hw>(node, &(), &ping).await, Ok(None));
@@ -210,7 +211,7 @@ fn requests_of_an_actor_are_limited() {
             })
             .collect();
         until!(running.load(Ordering::SeqCst) == REQUESTS_MAX);
-        assert_eq!(actor.with(|_| 5).await, Ok(5), "short functions are not requests");
+        assert_eq!(actor.with(|_| 5).await, Ok(5), "short functions do not count as requests");
         actor.close().await;
         for call in calls {
             assert_eq!(call.await.unwrap(), Err(Closed));

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 const PINGS: u32 = 50;
-/// Larger than the first segment of any socket buffer, so that frames arrive in pieces.
+/// Length of the payload. It exceeds the first segment of any socket buffer, so that frames arrive in pieces.
 const PAYLOAD: usize = 60_000;
 
 fn ping(seq: u32) -> Bytes {
@@ -30,8 +30,8 @@ fn echo_of(message: Bytes) -> Option<u32> {
     Some(ping.seq)
 }
 
-/// iApp that sends pings to the node one at a time. The xApp's sequence numbers start at [`PINGS`], those of this
-/// iApp at zero.
+/// iApp that sends pings to the node, one at a time. The sequence numbers of the xApp start at [`PINGS`], and those
+/// of this iApp at zero.
 struct Pinger {
     target: Option<(GlobalE2NodeId, RanFunctionId)>,
     echoed: Arc<Mutex<Vec<u32>>>,

@@ -1,4 +1,4 @@
-//! A thread with a single-threaded runtime and an object on it, which other threads use by commands.
+//! An object on a thread with a single-threaded runtime. Other threads use the object by sending commands.
 use ranlab_machine::lock;
 use std::io;
 use std::rc::Rc;
@@ -16,7 +16,7 @@ type Command<S> = Box<dyn FnOnce(&Rc<S>) + Send>;
 
 /// The object was closed, or its thread has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("it is closed")]
+#[error("the object was closed")]
 pub struct Closed;
 
 /// Reason why an [`Actor`] could not start.
@@ -42,7 +42,8 @@ pub struct Actor<S: 'static>(Arc<Shared<S>>);
 
 struct Shared<S: 'static> {
     commands: mpsc::Sender<Command<S>>,
-    /// Functions that release something. Each follows a request that created it, and requests are limited.
+    /// Channel of functions that release something. It may be unbounded: each release follows a request that created
+    /// something, and requests are limited.
     releases: mpsc::UnboundedSender<Command<S>>,
     requests: Arc<Semaphore>,
     stop: watch::Sender<bool>,
@@ -56,7 +57,7 @@ impl<S> Clone for Actor<S> {
     }
 }
 
-/// Receiving ends, on the thread.
+/// Receivers of an actor's channels, on the thread of the actor.
 struct Inbox<S: 'static> {
     commands: mpsc::Receiver<Command<S>>,
     releases: mpsc::UnboundedReceiver<Command<S>>,
@@ -64,7 +65,7 @@ struct Inbox<S: 'static> {
 }
 
 impl<S> Inbox<S> {
-    /// Runs commands until the handle is closed or dropped.
+    /// Runs commands until the handle is closed, or until all handles are dropped.
     async fn serve(&mut self, object: &Rc<S>) {
         loop {
             tokio::select! {
@@ -81,11 +82,12 @@ impl<S> Inbox<S> {
 }
 
 impl<S: 'static> Actor<S> {
-    /// Starts a thread with this name and creates the object on it by `make`. `end` runs on the thread before it
-    /// ends, for example to say goodbye to a peer. If the call is dropped, the thread ends.
+    /// Starts a thread with this name and creates the object on it with `make`. `end` runs on the thread before it
+    /// ends, for example to deregister from a peer. If the call is dropped, the thread ends.
     ///
     /// # Errors
-    /// Returns an error if there is no thread, or if `make` fails.
+    ///
+    /// Returns an error if the thread cannot be created, or if `make` fails.
     pub async fn start<F, E>(
         name: &str,
         make: impl FnOnce() -> F + Send + 'static,
@@ -133,7 +135,7 @@ impl<S: 'static> Actor<S> {
                 let _permit = permit;
                 tokio::select! {
                     biased;
-                    // The caller has dropped the call.
+                    // If the caller has dropped the call, the function is cancelled.
                     () = report.closed() => {}
                     value = act(object) => drop(report.send(value)),
                 }
@@ -166,10 +168,10 @@ impl<S: 'static> Actor<S> {
         self.0.commands.send(command).await.map_err(|_| Closed)
     }
 
-    /// Runs a function on the thread without waiting, to release something that a request has created. Neither waits
-    /// nor is lost if the channel is full.
+    /// Runs a function on the thread without waiting, to release something that a request has created. The function
+    /// is not lost if the command channel is full.
     pub(crate) fn release(&self, act: impl FnOnce(&Rc<S>) + Send + 'static) {
-        // A thread that has ended has released everything.
+        // If the thread has ended, everything has been released, so the error is ignored.
         let _ = self.0.releases.send(Box::new(act));
     }
 
@@ -177,10 +179,10 @@ impl<S: 'static> Actor<S> {
     pub async fn close(&self) {
         self.0.stop.send_replace(true);
         let mut ended = self.0.ended.clone();
-        // It never changes; an error means that the thread has dropped its end.
+        // The value never changes. An error means that the thread has ended and dropped its sender.
         let _ = ended.changed().await;
         let thread = lock(&self.0.thread).take();
-        // The thread has nothing left to do, so this does not wait. A panic was reported by its hook.
+        // The thread has finished its work, so the join does not block. The panic hook has already reported a panic.
         let _ = thread.map(JoinHandle::join);
     }
 
@@ -190,7 +192,7 @@ impl<S: 'static> Actor<S> {
     }
 }
 
-/// Life of the thread.
+/// Main function of the thread: creates the object, serves commands, and ends.
 async fn live<S: 'static, F, E>(
     mut inbox: Inbox<S>,
     make: impl FnOnce() -> F,
@@ -201,7 +203,7 @@ async fn live<S: 'static, F, E>(
 {
     let made = tokio::select! {
         made = make() => made,
-        // The caller has dropped the call.
+        // If the caller has dropped the call, the thread ends.
         _ = inbox.commands.recv() => return,
     };
     let object = match made {

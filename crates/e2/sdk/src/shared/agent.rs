@@ -23,7 +23,7 @@ pub struct Agent {
 struct State {
     handle: AgentHandle,
     pump: AbortHandle,
-    /// Listeners end when the machine has ended, and not before.
+    /// The sink is stored here so that listeners end together with the machine.
     _events: EventSink<AgentEvent>,
 }
 
@@ -62,7 +62,8 @@ impl AgentBuilder {
     /// Starts the agent.
     ///
     /// # Errors
-    /// Returns an error if a function cannot be registered, or if there is no thread.
+    ///
+    /// Returns an error if a function cannot be registered, or if the thread cannot be created.
     pub async fn start(self) -> Result<Agent, StartError<RegisterError>> {
         let mut machine = Machine::new(self.config);
         for (function, id) in self.functions {
@@ -88,10 +89,11 @@ impl Agent {
         AgentBuilder { config, functions: Vec::new(), options: SocketOptions::default() }
     }
 
-    /// Adds a controller and connects to it. Events report the result of each attempt; [`connect`](Self::connect)
-    /// returns that of the first one.
+    /// Adds a controller and connects to it. Events report the result of each attempt. To wait for the result of the
+    /// first attempt, use [`connect`](Self::connect).
     ///
     /// # Errors
+    ///
     /// Returns an error like [`AgentHandle::add_controller`].
     pub async fn add_controller(&self, address: &Address) -> Result<ControllerId, AgentConnectError> {
         let address = address.clone();
@@ -99,9 +101,10 @@ impl Agent {
         Ok(added.map_err(|Closed| AgentConnectError::Ended)??)
     }
 
-    /// Adds a controller and waits until it accepts the node. If the first attempt fails, there is no second one.
+    /// Adds a controller and waits until it accepts the node. If the first attempt fails, the controller is not retried.
     ///
     /// # Errors
+    ///
     /// Returns an error like [`AgentHandle::connect`].
     pub async fn connect(&self, address: &Address) -> Result<ControllerId, AgentConnectError> {
         let address = address.clone();

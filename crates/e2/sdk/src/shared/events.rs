@@ -3,7 +3,7 @@ use std::sync::Arc;
 use tokio::sync::broadcast::{self, error::RecvError, error::TryRecvError};
 use tokio::task::{AbortHandle, spawn_local};
 
-/// Maximum number of unread events of a listener. Beyond it, the oldest is dropped and counted.
+/// Maximum number of unread events of a listener. At the limit, the oldest event is dropped and counted.
 pub const EVENTS_MAX: usize = 1_024;
 
 /// Events of one listener on another thread; each listener receives every event.
@@ -41,7 +41,7 @@ impl<E> Events<E> {
     }
 }
 
-/// Source of events, for handles. It does not keep the machine alive.
+/// Source of events, stored in handles. The source does not keep the machine alive.
 pub(super) struct EventSource<E>(broadcast::WeakSender<Arc<E>>);
 
 impl<E> Clone for EventSource<E> {
@@ -87,7 +87,7 @@ impl<E: 'static> EventSink<E> {
             loop {
                 let event = next().await;
                 observe(&event);
-                // Fails if there are no listeners: the event is then dropped.
+                // If there are no listeners, sending fails and the event is dropped.
                 let _ = self.0.send(Arc::new(event));
             }
         });

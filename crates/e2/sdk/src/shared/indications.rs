@@ -14,13 +14,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// Indications of one subscription. Dropping it ends the subscription.
+/// Indications of one subscription. Dropping the value ends the subscription.
 ///
-/// Its queue keeps the latest [`UNREAD_MAX`](crate::UNREAD_MAX) unread indications, of at most
-/// [`UNREAD_BYTES_MAX`](crate::UNREAD_BYTES_MAX). Older ones are dropped and counted ([`counts`](Self::counts)). A
-/// slow reader therefore delays no other request.
+/// The queue keeps the latest [`UNREAD_MAX`](crate::UNREAD_MAX) unread indications, with a total size of at most
+/// [`UNREAD_BYTES_MAX`](crate::UNREAD_BYTES_MAX). Older indications are dropped and counted
+/// ([`counts`](Self::counts)). A slow reader therefore delays no other request.
 pub struct Indications {
-    /// Keeps the thread alive.
+    /// Handle that keeps the thread of the xApp alive.
     xapp: Xapp,
     queue: Arc<Queue>,
     route: Route,
@@ -47,9 +47,10 @@ impl Indications {
         self.queue.take()
     }
 
-    /// Decodes an indication to a table. An indication of an unknown model has no table.
+    /// Decodes an indication to a table. Returns `None` if the service model is unknown.
     ///
     /// # Errors
+    ///
     /// Returns an error if the bytes do not belong to the model.
     pub fn table(&self, item: &Item) -> Result<Option<Table>, SmError> {
         let IndicationView { header, message, .. } = &item.indication;
@@ -68,7 +69,7 @@ impl Indications {
 
     /// Ends the subscription. Unread indications can still be read.
     pub fn end(&self) {
-        // An ended queue was released before, or its xApp has ended.
+        // If the queue ended before, its route has already been released, or the xApp has ended.
         if self.queue.end() {
             let route = self.route;
             self.xapp.actor().release(move |state| state.handle.end_route(route));
@@ -99,7 +100,7 @@ impl Drop for Indications {
     }
 }
 
-/// Decoded reports of a service model, on any thread. Dropping it ends the subscription.
+/// Decoded reports of a service model, usable on any thread. Dropping the value ends the subscription.
 pub struct ReportStream<M> {
     indications: Indications,
     encoding: Encoding,

@@ -1,5 +1,5 @@
-//! Handles that are `Send` and `Clone`. The machine stays on its own single-threaded runtime; commands cross a bounded
-//! channel.
+//! Handles that are `Send` and `Clone`. The machine stays on a thread with a single-threaded runtime, and commands
+//! reach it through a bounded channel.
 mod actor;
 mod agent;
 mod events;

@@ -4,16 +4,16 @@ use ranlab_machine::lock;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// Maximum number of stored problems. Beyond it, the oldest is dropped and counted.
+/// Maximum number of stored problems. At the limit, the oldest problem is dropped and counted.
 pub const PROBLEMS_MAX: usize = 64;
 
-/// The latest problems of an xApp: failed connections, refused subscriptions, errors that the RIC reports.
+/// The latest problems of an xApp: failed connections, refused subscriptions, and errors that the RIC reports.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Problems {
-    /// Sentences, the oldest first, at most [`PROBLEMS_MAX`].
+    /// Stored problems as sentences, oldest first, at most [`PROBLEMS_MAX`].
     pub latest: VecDeque<String>,
-    /// Number of older problems.
+    /// Number of older problems that were dropped.
     pub dropped: u64,
 }
 

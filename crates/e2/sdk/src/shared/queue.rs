@@ -1,5 +1,5 @@
-//! Bounded queue of the indications of one subscription, from the thread of an xApp to any other. If it is full, the
-//! oldest indication is dropped and counted.
+//! Bounded queue of the indications of one subscription, from the thread of an xApp to any other thread. If the queue
+//! is full, the oldest indication is dropped and counted.
 use ranlab_e2::xapp::{IndicationView, SubscriptionHandle};
 use ranlab_e2_codec::e2ap::GlobalE2NodeId;
 use ranlab_machine::lock;
@@ -15,15 +15,15 @@ pub const UNREAD_MAX: usize = 4_096;
 /// Maximum size of the unread indications of a subscription, in bytes.
 pub const UNREAD_BYTES_MAX: usize = 16 << 20;
 
-/// An indication.
+/// An indication with its node and subscription.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Item {
-    /// Node.
+    /// Node that sent the indication.
     pub node: GlobalE2NodeId,
-    /// Subscription.
+    /// Subscription to which the indication belongs.
     pub subscription: SubscriptionHandle,
-    /// Contents.
+    /// Header, message and other fields of the indication.
     pub indication: IndicationView,
 }
 
@@ -37,15 +37,15 @@ impl Item {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct QueueCounts {
-    /// Indications received.
+    /// Number of received indications.
     pub received: u64,
-    /// Indications dropped because they were not read in time.
+    /// Number of indications that were dropped because they were not read in time.
     pub dropped: u64,
-    /// Indications that wait to be read.
+    /// Number of indications that wait to be read.
     pub waiting: usize,
 }
 
-/// A pair of sockets for event loops: `near` is readable while the queue has indications, and after its end.
+/// A pair of sockets for event loops. `near` is readable while the queue has indications, and after the queue has ended.
 struct Bell {
     near: UnixStream,
     far: UnixStream,
@@ -87,7 +87,7 @@ impl Inner {
     }
 }
 
-/// The queue of a subscription.
+/// Queue of the indications of a subscription.
 #[derive(Default)]
 pub(crate) struct Queue(Mutex<Inner>);
 
@@ -160,7 +160,7 @@ impl Queue {
         QueueCounts { received: inner.received, dropped: inner.dropped, waiting: inner.items.len() }
     }
 
-    /// Returns a descriptor that is readable while there are indications, or after the end.
+    /// Returns a descriptor that is readable while there are indications, and after the queue has ended.
     pub(crate) fn descriptor(&self) -> io::Result<RawFd> {
         let mut inner = self.lock();
         if let Some(bell) = &inner.bell {
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(counts, QueueCounts { received: UNREAD_MAX as u64 + 5, dropped: 5, waiting: UNREAD_MAX });
         assert_eq!(queue.take().and_then(|item| item.indication.sn), Some(5));
         queue.push(item(9, UNREAD_BYTES_MAX));
-        assert_eq!(queue.counts().waiting, 1, "its bytes replace all others");
+        assert_eq!(queue.counts().waiting, 1, "an indication of the maximum size displaces all others");
     }
 
     #[test]

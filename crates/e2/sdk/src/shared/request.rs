@@ -9,7 +9,7 @@ use ranlab_e2_codec::e2sm::{Encoding, Model, Octets, SmError};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A request for the reports of a RAN function, at every node that offers it, or [`at`](Self::at) one.
+/// A request for the reports of a RAN function, at every node that offers the function, or only [`at`](Self::at) one node.
 #[derive(Debug, Clone)]
 pub struct ReportRequest {
     function: FunctionRef,
@@ -31,7 +31,7 @@ pub enum RequestError {
     /// The node does not offer the selected KPM measurements.
     #[error(transparent)]
     Selection(#[from] SelectionError),
-    /// The subscription cannot be requested, was refused or was ended.
+    /// The subscription could not be requested, was refused, or was ended.
     #[error(transparent)]
     Subscription(#[from] SubscriptionError),
 }
@@ -49,7 +49,7 @@ impl ReportRequest {
         Self { model: Some(model), period, trigger, ..Self::encoded(model.oid(), Bytes::new()) }
     }
 
-    /// Requests the reports of a function by an encoded event trigger. The reports are not decoded.
+    /// Requests the reports of a function with an encoded event trigger. The reports are not decoded.
     pub fn encoded(function: impl Into<FunctionRef>, trigger: Bytes) -> Self {
         Self {
             function: function.into(),
@@ -62,7 +62,7 @@ impl ReportRequest {
         }
     }
 
-    /// Selects the function by this id or OID instead of the model's OID.
+    /// Selects the function by an id or OID instead of the model's OID.
     pub fn function(mut self, function: impl Into<FunctionRef>) -> Self {
         self.function = function.into();
         self
@@ -74,13 +74,13 @@ impl ReportRequest {
         self
     }
 
-    /// Replaces the single report action. An action without definition gets the one that requests all data.
+    /// Replaces the single report action. An action without a definition gets the definition that requests all data.
     pub fn actions(mut self, actions: Vec<ActionToBeSetup>) -> Self {
         self.actions = actions;
         self
     }
 
-    /// Selects KPM measurements, for the model KPM.
+    /// Selects KPM measurements. Applies to the KPM model only.
     pub fn measurements(mut self, selection: Selection) -> Self {
         self.selection = Some(selection);
         self
@@ -96,7 +96,7 @@ impl ReportRequest {
         self.model
     }
 
-    /// Returns the actions for a node whose function has this definition.
+    /// Returns the actions for a node, given the definition of its RAN function.
     fn actions_at(
         &self,
         node: &GlobalE2NodeId,
@@ -118,7 +118,7 @@ impl ReportRequest {
     }
 }
 
-/// Ends its subscription when dropped, except after [`keep`](Self::keep).
+/// Guard that ends a subscription when dropped, except after [`keep`](Self::keep).
 struct Guard<'a> {
     xapp: &'a XappHandle,
     route: Option<Route>,

@@ -25,7 +25,7 @@ pub struct Ric {
 struct State {
     handle: RicHandle,
     pump: AbortHandle,
-    /// Listeners end when the machine has ended, and not before.
+    /// The sink is stored here so that listeners end together with the machine.
     _events: EventSink<RicEvent>,
 }
 
@@ -45,7 +45,8 @@ impl Ric {
     /// Starts a RIC. It serves no peers before [`listen`](Self::listen).
     ///
     /// # Errors
-    /// Returns an error if there is no thread.
+    ///
+    /// Returns an error if the thread cannot be created.
     pub async fn start(config: RicConfig, options: SocketOptions) -> Result<Self, StartError<Infallible>> {
         let (sink, events) = EventSink::new();
         let make = move || async move {
@@ -58,10 +59,11 @@ impl Ric {
         Ok(Self { actor: Actor::start("ranlab-ric", make, end).await?, events })
     }
 
-    /// Opens a listener. Returns its address; port 0 is replaced by the port that the system chose.
+    /// Opens a listener and returns its address, with port 0 replaced by the port that the system chose.
     ///
     /// # Errors
-    /// Returns an error if the address cannot be used; [`ListenError::Closed`] if the RIC has ended.
+    ///
+    /// Returns an error if the address cannot be used, or [`ListenError::Closed`] if the RIC has ended.
     pub async fn listen(&self, side: ListenerProtocol, address: &Address) -> Result<Address, ListenError> {
         self.listen_for(side, address, |_| true).await
     }

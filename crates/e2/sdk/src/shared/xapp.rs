@@ -28,9 +28,9 @@ const LEAVE: Duration = Duration::from_secs(1);
 /// subscriptions.
 ///
 /// The xApp runs on its own thread until the last handle and the last of its [`Indications`] are dropped, or until
-/// [`close`](Self::close). It deletes its subscriptions at the end, because some RICs keep those of a disconnected
-/// xApp. Dropped handles do not wait for this; `close` does. [`XappHandle`] is the handle for programs that run on
-/// one thread.
+/// [`close`](Self::close). At the end it deletes its subscriptions, because some RICs keep the subscriptions of a
+/// disconnected xApp. `close` waits until they are deleted; dropping the last handle does not wait. [`XappHandle`] is
+/// the handle for programs that run on one thread.
 ///
 /// Dropping a pending call cancels it: a subscription that was not admitted yet is ended. A control may already have
 /// been sent.
@@ -41,16 +41,16 @@ pub struct Xapp {
     problems: ProblemLog,
 }
 
-/// State on the thread.
+/// State of an xApp on its thread.
 pub(super) struct State {
     pub(super) handle: XappHandle,
     pump: AbortHandle,
-    /// Listeners end when the machine has ended, and not before.
+    /// The sink is stored here so that listeners end together with the machine.
     _events: EventSink<XappEvent>,
 }
 
 impl State {
-    /// Ends every subscription and waits shortly for the responses.
+    /// Ends every subscription and waits up to [`LEAVE`] for the responses.
     async fn leave(self: Rc<Self>) {
         self.pump.abort();
         if self.handle.read(|xapp| xapp.is_ready() && xapp.subscriptions().1 > 0) {
@@ -63,9 +63,9 @@ impl State {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NodeOffer {
-    /// Node.
+    /// Identity of the node.
     pub node: GlobalE2NodeId,
-    /// RAN functions.
+    /// RAN functions that the node offers.
     pub functions: Vec<RanFunctionItem>,
 }
 
@@ -74,7 +74,7 @@ pub struct NodeOffer {
 #[non_exhaustive]
 pub enum FindNodeError {
     /// There is no node with this name.
-    #[error("there is no node \"{name}\"; there are {}", names(nodes))]
+    #[error("there is no node \"{name}\"; known nodes: {}", names(nodes))]
     Unknown {
         /// Requested name.
         name: String,
@@ -111,11 +111,12 @@ impl Xapp {
         Self::on_thread(async || XappHandle::connect(config, options).await).await
     }
 
-    /// Starts an xApp that keeps trying to connect, for a RIC that may start later. An event reports the reason of
+    /// Starts an xApp that retries until it connects, for a RIC that may start later. An event reports the reason of
     /// each failure.
     ///
     /// # Errors
-    /// Returns an error if there is no thread.
+    ///
+    /// Returns an error if the thread cannot be created.
     pub async fn start(config: XappConfig, options: SocketOptions) -> Result<Self, StartError<Infallible>> {
         Self::on_thread(async || Ok(XappHandle::start(config, options))).await
     }
@@ -141,10 +142,11 @@ impl Xapp {
         &self.actor
     }
 
-    /// Subscribes at every node that offers a service model, including nodes that are announced later, to all its
-    /// data every `period`.
+    /// Subscribes to all data of a service model every `period`, at every node that offers the model, including nodes
+    /// that are announced later.
     ///
     /// # Errors
+    ///
     /// Returns an error if the model has no such period, or at the limit of subscriptions.
     pub async fn subscribe(
         &self,
@@ -165,7 +167,8 @@ impl Xapp {
         let xapp = self.clone();
         let subscribed = self.actor.call(async move |state| {
             let route = state.handle.subscribe_into(request, Arc::clone(&queue)).await?;
-            // Created here: if the caller is gone, dropping it ends the subscription.
+            // The value is created on this thread: if the caller has dropped the call, dropping the value ends the
+            // subscription.
             Ok(Indications::new(xapp, queue, route, model))
         });
         let subscribed: Result<_, RequestError> =
@@ -180,10 +183,10 @@ impl Xapp {
     /// Returns an error like [`subscribe`](Self::subscribe).
     pub async fn subscribe_all<M: ServiceModel>(
         &self,
-        wanted: SubscriptionSpec<M>,
+        spec: SubscriptionSpec<M>,
     ) -> Result<ReportStream<M>, RequestError> {
-        let encoding = wanted.encoding();
-        let (trigger, actions) = wanted.octets()?;
+        let encoding = spec.encoding();
+        let (trigger, actions) = spec.octets()?;
         let request = ReportRequest::encoded(M::OID, trigger).actions(actions);
         Ok(ReportStream::new(self.request(request).await?, encoding))
     }
@@ -240,10 +243,12 @@ impl Xapp {
         Ok(outcome.map(|outcome| M::Outcome::decode_as(encoding, &outcome)).transpose()?)
     }
 
-    /// Sends an order of RC for a UE to a node, and waits for its outcome as [`control`](Self::control).
+    /// Sends an RC order for a UE to a node, and waits for its outcome like [`control`](Self::control).
     ///
     /// # Errors
-    /// [`ControlError::Order`](ranlab_e2::xapp::ControlError::Order) if the order contradicts itself or the node does not offer it: then nothing was sent.
+    ///
+    /// Returns [`ControlError::Order`](ranlab_e2::xapp::ControlError::Order) if the order contradicts itself or the
+    /// node does not offer it. In this case nothing was sent.
     pub async fn order(
         &self,
         node: GlobalE2NodeId,
@@ -288,9 +293,10 @@ impl Xapp {
         .await
     }
 
-    /// Returns the node with this identity, as displayed.
+    /// Returns the node with this name, in the form in which identities are displayed.
     ///
     /// # Errors
+    ///
     /// Returns an error with the known nodes if there is no such node.
     pub async fn node(&self, name: &str) -> Result<GlobalE2NodeId, FindNodeError> {
         let nodes: Vec<_> = self.read(|xapp| xapp.nodes().map(|(node, _)| *node).collect()).await?;
@@ -328,9 +334,10 @@ impl Xapp {
         self.actor.with(|state| state.handle.read(look)).await
     }
 
-    /// Runs an asynchronous function with the local handle on its thread, for everything else.
+    /// Runs an asynchronous function with the local handle on its thread, for operations that this handle does not offer.
     ///
     /// # Errors
+    ///
     /// [`Closed`] if the xApp has ended.
     pub async fn local<T: Send + 'static>(
         &self,
@@ -339,14 +346,15 @@ impl Xapp {
         self.actor.call(async move |state| act(&state.handle).await).await
     }
 
-    /// Returns all events from now on, without the indications of [`Indications`].
+    /// Returns all events from now on, except the indications that belong to [`Indications`] values.
     pub fn events(&self) -> Events<XappEvent> {
         self.events.listen()
     }
 
-    /// Returns the number of events, other than indications, that were lost because the thread was too slow.
+    /// Returns the number of lost events, other than indications. Events are lost if the thread is too slow.
     ///
     /// # Errors
+    ///
     /// [`Closed`] if the xApp has ended.
     pub async fn lagged(&self) -> Result<u64, Closed> {
         self.actor.with(|state| state.handle.lagged()).await
@@ -357,7 +365,7 @@ impl Xapp {
         self.problems.read()
     }
 
-    /// Deletes the subscriptions at the RIC, for at most one second, and ends the thread.
+    /// Deletes the subscriptions at the RIC, which takes at most one second, and ends the thread.
     pub async fn close(&self) {
         self.actor.close().await;
     }

@@ -1,4 +1,4 @@
-//! Worker's end of a link: a task that transfers bytes between a socket and two queues.
+//! Task of a link on a worker thread. It transfers bytes between a socket and two queues.
 use std::cell::RefCell;
 use std::future::Future;
 use std::io::{self, IoSlice};
@@ -22,16 +22,16 @@ use crate::transport::{FrameReader, ReadOutcome, Stream};
 const READ_BYTES: usize = 64 << 10;
 /// Maximum number of transfers of a link before other links of the thread are served.
 const MOVES: usize = 8;
-/// Pause of a link whose receivers accept no more indications. Its data then arrives in fewer reads, and its peer
-/// gets back-pressure.
+/// Pause of a link whose receivers accept no more indications. After the pause, its data arrives in fewer reads, and
+/// the peer gets back-pressure.
 const REST: Duration = Duration::from_millis(1);
 /// Time for the last data to be sent after the machine has closed the link.
 const LINGER: Duration = Duration::from_secs(1);
 
 thread_local! {
-    /// Data of a read for the machine until it is queued; shared by the links of one thread.
+    /// Data of one read until it is queued for the machine. The links of one thread share this buffer.
     static BUFFER: RefCell<BytesMut> = RefCell::new(BytesMut::new());
-    /// The same for data to xApps.
+    /// Indications of one read until they are added to the outboxes of xApps. The links of one thread share this buffer.
     static BATCH: RefCell<Batch> = RefCell::new(Batch::default());
 }
 
@@ -41,17 +41,18 @@ pub(super) struct LinkTask {
     shared: Arc<Shared>,
     /// Counters of the thread.
     counts: Arc<Counts>,
-    /// Place of the link, if it may move to another thread.
+    /// Slot of the link, if the link may move to another thread.
     seat: Option<LinkSlot>,
-    /// Splits data into messages, some of which take the fast path. Without it, all data goes to the machine as it
-    /// arrives.
+    /// Splits data into messages, some of which use the fast path. Without a reader, all data is passed to the
+    /// machine as it arrives.
     reader: Option<FrameReader>,
-    /// Data taken out of the queue but not accepted by the socket; of messages, at most one.
+    /// Data that was removed from the queue but not accepted by the socket. In a queue of messages, this is at most
+    /// one message.
     leaving: BytesMut,
     /// End of the current pause; the allocation is reused.
     rest: Option<Pin<Box<Sleep>>>,
     rests: bool,
-    /// Deadline for the last data, set once the machine has closed the link.
+    /// Deadline for sending the last data, set once the machine has closed the link.
     linger: Option<Pin<Box<Sleep>>>,
     /// Whether the socket has reached its end.
     heard_all: bool,
@@ -61,7 +62,7 @@ pub(super) struct LinkTask {
 /// Location of the link's socket.
 enum Socket {
     Own(Stream),
-    /// In the outbox of the xApp.
+    /// The socket is in the outbox of the xApp.
     Shared,
 }
 
@@ -78,8 +79,8 @@ impl LinkTask {
         self
     }
 
-    /// Moves the link if there is a better place. Returns whether it moved; this task then ends, and another one
-    /// continues.
+    /// Moves the link to a better place, if there is one. Returns whether the link moved. In this case this task
+    /// ends, and a task on the other thread continues.
     fn moves(&mut self) -> bool {
         let Some(place) = self.seat.as_mut().and_then(LinkSlot::better) else { return false };
         if self.ended || self.heard_all || self.linger.is_some() {
@@ -93,7 +94,7 @@ impl LinkTask {
                 let leaving = std::mem::take(&mut self.leaving);
                 let shared = self.shared.clone();
                 counts.pumps.fetch_add(1, Ordering::Relaxed);
-                // A task that has moved must not report the end of the link when dropped.
+                // Marks the task as ended, because a task that has moved must not report the end of the link when dropped.
                 self.ended = true;
                 seat.spawn(place, |seat| Self {
                     socket: Socket::Own(stream),
@@ -111,7 +112,7 @@ impl LinkTask {
                 true
             }
             Err(Ok(stream)) => {
-                // The link cannot be moved.
+                // The link cannot be moved, so this task continues to serve it.
                 self.socket = Socket::Own(stream);
                 false
             }
@@ -180,7 +181,7 @@ impl LinkTask {
                         Delivered::Well => {}
                         Delivered::ToNobody => self.begin_to_rest(),
                         Delivered::Broken => {
-                            // The machine reads the invalid data and detects the fault itself.
+                            // The machine receives the invalid data and detects the error itself.
                             let rest = self.reader.take().map(FrameReader::into_rest).unwrap_or_default();
                             put(&self.shared, &self.counts, &rest);
                         }
@@ -223,8 +224,7 @@ impl LinkTask {
         }
     }
 
-    /// Transfers data to the socket. Returns `Ready(false)` once the machine has closed the link and all data was
-    /// sent.
+    /// Transfers data to the socket. Returns `Ready(false)` once the machine has closed the link and all its data was sent.
     fn outward(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
         let queue = match &self.shared.outward {
             SendPath::Mouth(mouth) => return mouth.poll(cx),
@@ -259,7 +259,7 @@ impl LinkTask {
         }
     }
 
-    /// Returns whether the machine has closed the link; if not, `cx` is woken when it does.
+    /// Returns whether the machine has closed the link. If it has not, `cx` is woken when it does.
     fn is_let_go(&self, cx: &mut Context<'_>) -> bool {
         match &self.shared.outward {
             // A socket that accepts no data does not wake the task, so the end of the link must.
@@ -272,10 +272,10 @@ impl LinkTask {
         }
     }
 
-    /// Reports the reason to the machine and ends the task.
+    /// Reports the reason to the machine and marks the task as ended.
     fn end(&mut self, why: End) {
         self.ended = true;
-        let told = lock(&self.shared.inward).finish(why.clone());
+        let wake_machine = lock(&self.shared.inward).finish(why.clone());
         match &self.shared.outward {
             SendPath::Queue(queue) => {
                 let mut outward = lock(queue);
@@ -290,7 +290,7 @@ impl LinkTask {
                 broken @ End::Broken(..) => broken,
             }),
         }
-        told.wake();
+        wake_machine.wake();
     }
 }
 
@@ -307,7 +307,7 @@ fn stream<'a>(socket: &'a Socket, shared: &'a Shared) -> Option<&'a Stream> {
 enum Delivered {
     /// All messages were delivered.
     Well,
-    /// All messages went to xApps whose outboxes are loaded.
+    /// All messages were indications for xApps with loaded outboxes.
     ToNobody,
     /// A message has invalid framing.
     Broken,
@@ -319,7 +319,7 @@ fn deliver(reader: &mut FrameReader, shared: &Shared, counts: &Counts) -> Delive
         let now = now();
         let delivered = BUFFER.with_borrow_mut(|for_machine| {
             for_machine.clear();
-            // The routes stay locked until all messages are delivered.
+            // The routes stay locked until all messages are delivered, so that a route cannot change between two of them.
             let routes = lock(&shared.routes);
             let goes_past = !routes.is_empty() && !lock(&shared.inward).is_held();
             let mut passed = 0;
@@ -393,7 +393,7 @@ impl Future for LinkTask {
                     this.end(End::Broken(error.kind(), error.to_string()));
                     return Poll::Ready(());
                 }
-                // The machine has closed the link and received all data.
+                // The machine has closed the link, and all data was sent.
                 Poll::Ready(Ok(false)) => {
                     this.end(End::Closed);
                     return Poll::Ready(());
@@ -423,9 +423,9 @@ impl Drop for LinkTask {
         if !self.ended {
             let why = if std::thread::panicking() {
                 count(&self.counts.panics, 1);
-                "the task that serves its socket has panicked"
+                "the task that serves the socket has panicked"
             } else {
-                "the thread that serves its socket has ended"
+                "the thread that serves the socket has ended"
             };
             self.end(End::Broken(io::ErrorKind::ConnectionAborted, why.to_owned()));
         }

@@ -54,31 +54,31 @@ use remote_link::{Counts, LinkCountGuard, Shared, XappOutboxes, lock};
 use worker_pool::{LinkSlot, WorkerPool, WorkerThread};
 use xapp_outbox::XappOutbox;
 
-/// Index of the link kind: base stations. The other kind is xApps.
+/// Index of the link kind for base stations. The other link kind is xApps.
 pub(crate) const STATIONS: usize = 0;
 pub(crate) const XAPPS: usize = 1;
-/// Time for the links of a worker that is shutting down to send their queued data.
+/// Time that a worker grants its links at shutdown to send their queued data.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// Interval at which the shutdown is checked for completion.
+/// Interval at which a worker checks whether its shutdown is complete.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// Load of one thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ThreadReport {
-    /// Number of links.
+    /// Number of links of the thread.
     pub links: usize,
     /// Whether the thread accepts new links. The machine's own thread always does.
     pub alive: bool,
-    /// Bytes read from its sockets.
+    /// Bytes read from the thread's sockets.
     pub inward_bytes: u64,
-    /// Bytes written to its sockets.
+    /// Bytes written to the thread's sockets.
     pub outward_bytes: u64,
-    /// Number of times that the queue to the machine was full. Its socket was then not read until the queue had room.
+    /// Number of times that the queue to the machine was full. A socket is not read while its queue is full.
     pub inward_full: u64,
-    /// Number of times that the queue from the machine was full. Messages then stayed in the machine's outbox.
+    /// Number of times that the queue from the machine was full. Messages stay in the machine's outbox while it is full.
     pub outward_full: u64,
-    /// Indications forwarded from its base stations directly to xApps.
+    /// Number of indications forwarded directly from base stations to xApps.
     pub passed: u64,
     /// Number of times that data was passed to the machine. A batch counts once.
     pub crossings: u64,
@@ -91,7 +91,7 @@ pub struct ThreadReport {
     pub moves: u64,
 }
 
-/// Threads that serve sockets for a machine on another thread. Dropping it ends them.
+/// Threads that serve sockets for a machine on another thread. Dropping the value ends the threads.
 pub(crate) struct Threads {
     hall: Arc<WorkerPool>,
     mouths: XappOutboxes,
@@ -101,7 +101,7 @@ pub(crate) struct Threads {
     looks: Option<JoinHandle<()>>,
 }
 
-/// Marks its thread as ended when dropped, even after a panic.
+/// Guard that marks its thread as ended when dropped, even after a panic.
 struct Last(Arc<Counts>);
 
 impl Drop for Last {
@@ -111,10 +111,10 @@ impl Drop for Last {
 }
 
 impl Threads {
-    /// Starts `workers` threads in addition to the calling one, for PDUs of up to `max_pdu` bytes. Links are served
-    /// by the calling thread until its load exceeds `above` of a core, then by as many threads as needed. With 0,
-    /// they are spread evenly over all threads. Must be called inside a runtime, and with `above` > 0 inside a
-    /// `LocalSet`.
+    /// Starts `workers` threads in addition to the calling thread, for PDUs of up to `max_pdu` bytes. The calling
+    /// thread serves links until its load exceeds `above` of a core; then as many threads as needed serve them. With
+    /// `above` = 0, links are spread evenly over all threads. Must be called inside a runtime, and with `above` > 0
+    /// inside a `LocalSet`.
     pub(crate) fn start(name: &str, workers: usize, max_pdu: usize, above: f64) -> io::Result<Self> {
         let mut benches = Vec::new();
         let mut all_stop = Vec::new();
@@ -188,12 +188,12 @@ impl Threads {
                     tokio::time::sleep(LOOK).await;
                 }
             };
-            // A peer that has not read the data by now will not.
+            // Stops waiting after `LAST_WORDS`: a peer that has not read the data by then is not expected to read it.
             let _ = tokio::time::timeout(LAST_WORDS, over).await;
         });
     }
 
-    /// Opens a listener and assigns each new connection to a thread. Each `kind` is balanced separately.
+    /// Opens a listener and assigns each new connection to a thread. Link kinds are balanced separately.
     pub(crate) async fn listener(
         &self,
         kind: usize,
@@ -209,7 +209,7 @@ impl Threads {
         ThreadChoice { hall: Arc::clone(&self.hall), mouths: Arc::clone(&self.mouths), max_pdu: self.max_pdu }
     }
 
-    /// Returns the load of each thread, starting with the calling one.
+    /// Returns the load of each thread, starting with the calling thread.
     pub(crate) fn report(&self) -> Vec<ThreadReport> {
         let placement = lock(&self.hall.placement);
         let report = |place, counts: &Counts| {
@@ -245,7 +245,7 @@ impl Drop for Threads {
     }
 }
 
-/// Threads that may serve a new connection.
+/// Choice of a thread for each new connection.
 #[derive(Debug)]
 struct ThreadChoice {
     hall: Arc<WorkerPool>,
@@ -266,7 +266,7 @@ impl Accept for Arrivals {
         let crew = &self.crew;
         let place = lock(&crew.hall.placement).next(self.kind, |worker| crew.hall.is_alive(worker));
         let (stream, peer) = {
-            // A socket is registered with the runtime in which it is created, which must be that of the worker.
+            // A socket is registered with the runtime in which it is created, so the worker's runtime must be entered.
             let _entered = crew.hall.bench(place).runtime.enter();
             ready!(self.inner.arrivals().poll_accept(cx))?
         };
@@ -275,7 +275,8 @@ impl Accept for Arrivals {
 }
 
 impl ThreadChoice {
-    /// Assigns a link to a place. Returns the machine's end. If the worker has ended, the link breaks immediately.
+    /// Assigns a link to a place, and returns the machine's end of it. If the worker has ended, the link breaks
+    /// immediately.
     fn cross(&self, stream: Stream, place: Place, kind: usize) -> Stream {
         let hall = &self.hall;
         lock(&hall.placement).add(kind, place);

@@ -1,22 +1,22 @@
-//! Assignment of links to threads, as a rule that needs no threads.
+//! Assignment of links to threads. The rule is independent of real threads.
 //!
-//! Links are served by the machine's thread until it is loaded, and then by as many threads as needed. A message
-//! costs least if its thread is already awake. At a moderate load, two threads would each wake as often as one does,
-//! for half of the messages.
+//! The machine's thread serves the links until it is loaded. Then as many threads as needed serve them. A message
+//! costs least if its thread is already awake. At a moderate load, two threads would each wake as often as one thread
+//! does, for half of the messages.
 use std::time::Duration;
 
-/// Place of a link: the machine's own thread, or a worker by its index from 0.
+/// Place of a link: the machine's thread, or a worker with its index from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Place {
-    /// The machine's thread.
+    /// The machine's own thread.
     Here,
-    /// A worker.
+    /// The worker with this index.
     Worker(usize),
 }
 
 /// Interval at which the load is measured.
 pub(super) const LOOK_AT_LOAD: Duration = Duration::from_millis(200);
-/// Number of measurements in a row with low load after which a thread is released.
+/// Number of consecutive measurements with low load after which a thread is released.
 const CALM_LOOKS: u32 = 15;
 /// Load per remaining thread, relative to the threshold for another thread, below which a thread can be released.
 const CALM: f64 = 0.6;
@@ -24,7 +24,7 @@ const CALM: f64 = 0.6;
 /// Calculates the number of active threads from their load.
 #[derive(Debug)]
 pub(super) struct Load {
-    /// Load per thread, in cores, above which another thread is used; 0 means that all threads are always active.
+    /// Load per thread, in cores, above which another thread is used. If it is 0, all threads are always active.
     above: f64,
     most: usize,
     active: usize,
@@ -41,8 +41,8 @@ impl Load {
         self.active
     }
 
-    /// Adds a measurement: the load of all threads in cores since the last one. Returns whether the number of active
-    /// threads has changed.
+    /// Adds a measurement: the total load of all threads since the last measurement, in cores. Returns whether the
+    /// number of active threads has changed.
     pub(super) fn add_measurement(&mut self, cores: f64) -> bool {
         if self.above <= 0.0 {
             return false;
@@ -69,31 +69,32 @@ impl Load {
 pub(super) struct Placement<const KINDS: usize> {
     here: [usize; KINDS],
     workers: Vec<[usize; KINDS]>,
-    /// Number of active threads: the machine's and `active - 1` workers.
+    /// Number of active threads: the machine's thread and `active - 1` workers.
     active: usize,
 }
 
 impl<const KINDS: usize> Placement<KINDS> {
-    /// Creates a placement with this number of workers, all active, and no links.
+    /// Creates a placement with this number of active workers and no links.
     pub(super) fn new(workers: usize) -> Self {
         Self { here: [0; KINDS], workers: vec![[0; KINDS]; workers], active: workers + 1 }
     }
 
-    /// Sets the number of active threads, starting with the machine's.
+    /// Sets the number of active threads, including the machine's thread.
     pub(super) fn set_active(&mut self, active: usize) {
         self.active = active.clamp(1, self.workers.len() + 1);
     }
 
-    /// Returns the place for a new link: the running active worker with the fewest links of this kind. It is the
-    /// machine's thread if that has no more links than the worker, or if no worker is running.
+    /// Returns the place for a new link. Candidates are the machine's thread and the running active worker with the
+    /// fewest links of this kind. The machine's thread is chosen if it has no more links than the worker, or if no
+    /// worker is running.
     pub(super) fn next(&self, kind: usize, alive: impl Fn(usize) -> bool) -> Place {
         let live = (0..self.active - 1).filter(|&worker| alive(worker));
         let Some(worker) = live.min_by_key(|&worker| self.workers[worker][kind]) else { return Place::Here };
         if self.here[kind] < self.workers[worker][kind] { Place::Here } else { Place::Worker(worker) }
     }
 
-    /// Returns a better place for a link, if its thread is not active any more or has at least two more links than
-    /// another.
+    /// Returns a better place for a link, if its thread is no longer active, or has at least two links more than
+    /// another thread.
     pub(super) fn better(&self, kind: usize, place: Place, alive: impl Fn(usize) -> bool) -> Option<Place> {
         let next = self.next(kind, alive);
         let serves = match place {
@@ -118,7 +119,7 @@ impl<const KINDS: usize> Placement<KINDS> {
         *links = links.saturating_sub(1);
     }
 
-    /// Returns the number of links of all kinds at a place.
+    /// Returns the number of links at a place, over all kinds.
     pub(super) fn links(&self, place: Place) -> usize {
         match place {
             Place::Here => self.here.iter().sum(),
@@ -140,9 +141,9 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// For random arrivals, departures and numbers of active threads, new links go to active running workers
-        /// only. Without departures, the numbers of links per thread differ by at most one, also after links have
-        /// moved.
+        /// With random arrivals, departures and numbers of active threads, new links are placed on running active
+        /// workers only. Without departures, the numbers of links per thread differ by at most one, also after links
+        /// have moved.
         #[test]
         fn links_are_spread_evenly(
             workers in 1_usize..8,
@@ -179,19 +180,19 @@ mod tests {
     }
 
     #[test]
-    fn kinds_are_balanced_separately_and_departures_make_room() {
+    fn link_kinds_are_balanced_separately_after_departures() {
         let mut placement = Placement::<2>::new(2);
         for expected in [Place::Worker(0), Place::Worker(1)] {
             assert_eq!(placement.next(0, |_| true), expected);
             placement.add(0, expected);
         }
-        assert_eq!(placement.next(1, |_| true), Place::Worker(0), "the first of another kind");
+        assert_eq!(placement.next(1, |_| true), Place::Worker(0), "the first link of another kind goes to the first worker");
         placement.remove(0, Place::Worker(1));
         assert_eq!(placement.next(0, |_| true), Place::Worker(1));
         assert_eq!(
             placement.next(0, |worker| worker == 0),
             Place::Here,
-            "the other one has ended: it is this one's turn"
+            "one worker has ended, so the machine's thread takes the link"
         );
         placement.add(0, Place::Here);
         assert_eq!(placement.next(0, |worker| worker == 0), Place::Worker(0));
@@ -212,9 +213,9 @@ mod tests {
         // A load that is slightly higher on two threads does not release one.
         assert_eq!(after(&mut load, 100, 0.35), 2);
         assert_eq!(after(&mut load, CALM_LOOKS - 1, 0.1), 2);
-        assert_eq!(after(&mut load, 1, 0.4), 2, "a pause is no calm");
+        assert_eq!(after(&mut load, 1, 0.4), 2, "measurements before an interruption do not count as low load");
         assert_eq!(after(&mut load, CALM_LOOKS, 0.1), 1);
-        assert_eq!(after(&mut load, 9, 2.8), 3, "no more than there are");
+        assert_eq!(after(&mut load, 9, 2.8), 3, "the number of threads is limited");
         let mut all = Load::new(0.0, 3);
         assert_eq!(after(&mut all, 100, 0.0), 3);
     }

@@ -1,4 +1,5 @@
-//! One direction of a link between two threads: a bounded queue of bytes or whole messages, without clock or thread.
+//! One direction of a link between two threads. It is a bounded queue of bytes or of whole messages, and uses no
+//! clock or thread.
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 use std::task::Waker;
@@ -7,11 +8,11 @@ use bytes::{Buf, BytesMut};
 
 use crate::transport::Framer;
 
-/// Capacity of each queue between two threads, in bytes. A read or message is accepted as a whole if there is any
-/// room, and may exceed the capacity by its own length.
+/// Capacity of each queue between two threads, in bytes. A queue with any room accepts a read or message as a whole,
+/// so it may exceed the capacity by the length of one.
 pub const QUEUE_BYTES: usize = 64 << 10;
 
-/// End of a direction, which the reader gets after all queued data.
+/// Reason why a direction ended. The reader gets it after all queued data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum End {
     /// The writer has closed the direction.
@@ -35,14 +36,14 @@ impl End {
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     bytes: BytesMut,
-    /// Lengths of the messages in `bytes`, if the queue keeps messages apart.
+    /// Lengths of the messages in `bytes`, or `None` for a queue of bytes.
     messages: Option<VecDeque<usize>>,
     end: Option<End>,
-    /// Whether the reader is gone, so that no data is accepted.
+    /// Whether the reader is gone. The queue then accepts no data.
     unread: bool,
-    /// Whether the writer must wait until the reader has handled all data.
+    /// Whether the writer is held until the reader has handled all data.
     held: bool,
-    /// Waker of the task that waits for data, and of the one that waits for room; one task each.
+    /// Wakers of the single task that waits for data, and of the single task that waits for room.
     reader: Option<Waker>,
     writer: Option<Waker>,
 }
@@ -92,7 +93,7 @@ impl Queue {
     }
 
     /// Registers the task to wake when data arrives. The reader calls this after it has handled all earlier data, so
-    /// a held writer continues.
+    /// a held writer may continue.
     pub(super) fn await_octets(&mut self, waker: &Waker) -> Wake {
         store(&mut self.reader, waker);
         Wake(if std::mem::take(&mut self.held) { self.writer.take() } else { None })
@@ -114,8 +115,8 @@ impl Queue {
         store(&mut self.writer, waker);
     }
 
-    /// Writes as many bytes as there is room for, or a whole message. Returns `WouldBlock` without room, and
-    /// `BrokenPipe` (or the reason of the failure) without a reader.
+    /// Writes as many bytes as there is room for, or a whole message. Returns `WouldBlock` if there is no room.
+    /// Returns `BrokenPipe`, or the reason of the failure, if there is no reader.
     pub(super) fn write(&mut self, slices: &[IoSlice<'_>]) -> io::Result<(usize, Wake)> {
         if self.is_over() {
             return Err(match &self.end {
@@ -125,7 +126,8 @@ impl Queue {
         }
         let whole: usize = slices.iter().map(|slice| slice.len()).sum();
         let most = match &self.messages {
-            // A message is accepted as a whole, even one longer than the capacity if the queue is empty.
+            // A message is accepted as a whole if there is any room. An empty queue accepts even a message longer
+            // than the capacity.
             Some(_) if self.has_room() => whole,
             Some(_) => 0,
             None => whole.min(QUEUE_BYTES.saturating_sub(self.bytes.len())),
@@ -142,7 +144,7 @@ impl Queue {
         Ok((most, self.grown(most)))
     }
 
-    /// Frames a message in the format of the queue's reader.
+    /// Appends a message to `into`, framed in the format that the queue's reader expects.
     pub(super) fn frame(framer: &dyn Framer, pdu: &[u8], into: &mut BytesMut) {
         let at = into.len();
         into.resize(at + framer.head_bytes(), 0);
@@ -166,7 +168,8 @@ impl Queue {
         Wake(self.reader.take())
     }
 
-    /// Appends queued data to `buf`: of bytes at most its spare capacity, of messages one.
+    /// Appends queued data to `buf`. A queue of bytes appends at most the spare capacity of `buf`; a queue of
+    /// messages appends one message.
     pub(super) fn read(&mut self, buf: &mut BytesMut) -> io::Result<(usize, Wake)> {
         if self.bytes.is_empty() {
             let ended = self.end.as_ref().map(End::read_result);
@@ -179,7 +182,7 @@ impl Queue {
             None => self.bytes.len().min(buf.spare_capacity_mut().len()),
         };
         if buf.is_empty() && moved == self.bytes.len() && self.messages.is_none() {
-            // The whole buffer is swapped for an empty one.
+            // All queued bytes are requested, so the buffers are swapped instead of copied.
             std::mem::swap(buf, &mut self.bytes);
         } else {
             buf.extend_from_slice(&self.bytes[..moved]);
@@ -204,7 +207,7 @@ impl Queue {
     }
 }
 
-/// Stores a waker.
+/// Stores a waker, unless the stored waker already wakes the same task.
 pub(super) fn store(place: &mut Option<Waker>, waker: &Waker) {
     if place.as_ref().is_none_or(|known| !known.will_wake(waker)) {
         *place = Some(waker.clone());
@@ -219,7 +222,7 @@ mod tests {
     /// Maximum number of bytes per write.
     const SIZE_MAX: usize = 100_000;
 
-    /// Checks that all data is read in order, for any sizes of writes, and that the queue stays within its capacity.
+    /// Checks that all data is read in order for any sizes of writes, and that the queue stays within its capacity.
     fn carried(of_messages: bool, steps: &[(bool, usize)]) {
         let mut queue = Queue::new(of_messages);
         let mut written = Vec::new();
@@ -241,13 +244,13 @@ mod tests {
                     }
                 }
                 let most = if of_messages { QUEUE_BYTES + SIZE_MAX } else { QUEUE_BYTES };
-                assert!(queue.len() <= most, "{} octets wait", queue.len());
+                assert!(queue.len() <= most, "{} bytes are queued", queue.len());
             } else {
                 let mut buf = BytesMut::with_capacity(size.max(1));
                 if let Ok((taken, _)) = queue.read(&mut buf) {
                     assert_eq!(taken, buf.len());
                     if of_messages {
-                        assert_eq!(Some(taken), lengths.pop_front(), "a message is taken as it was given");
+                        assert_eq!(Some(taken), lengths.pop_front(), "a message is read with the length with which it was written");
                     }
                     read.extend_from_slice(&buf);
                 }
@@ -262,8 +265,8 @@ mod tests {
                 Err(why) => break why,
             }
         };
-        assert_eq!(why.to_string(), "over", "what was queued comes first, then why it broke");
-        assert!(read == written, "{} octets written, {} read", written.len(), read.len());
+        assert_eq!(why.to_string(), "over", "the reason is returned after the queued data");
+        assert!(read == written, "{} bytes written, {} read", written.len(), read.len());
     }
 
     proptest! {
@@ -277,12 +280,12 @@ mod tests {
     }
 
     #[test]
-    fn write_without_reader_returns_error() {
+    fn queue_without_reader_rejects_writes() {
         let mut queue = Queue::new(false);
         let _ = queue.put(b"lost with its reader");
         let _ = queue.abandon();
         assert_eq!(queue.len(), 0);
         assert_eq!(queue.write(&[IoSlice::new(b"x")]).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
-        assert!(queue.is_writable(), "a writer that waits for room would wait for ever");
+        assert!(queue.is_writable(), "the queue must be writable, or a waiting writer would never wake");
     }
 }

@@ -26,17 +26,17 @@ pub(super) struct Counts {
     pub(super) dead: AtomicBool,
     /// Number of links whose task is running.
     pub(super) pumps: AtomicUsize,
-    /// Bytes read from its sockets, and bytes written to them.
+    /// Bytes read from the thread's sockets, and bytes written to them.
     pub(super) inward: AtomicU64,
     pub(super) outward: AtomicU64,
-    /// Number of times that a queue to the machine, or from it, was full.
+    /// Number of times that a queue to the machine, or a queue from it, was full.
     pub(super) inward_full: AtomicU64,
     pub(super) outward_full: AtomicU64,
-    /// Indications forwarded directly to xApps.
+    /// Number of indications forwarded directly to xApps.
     pub(super) passed: AtomicU64,
     /// Number of times that data was passed to the machine.
     pub(super) crossings: AtomicU64,
-    /// Number of pauses of a link because no receiver accepted its indications.
+    /// Number of pauses of links because no receiver accepted their indications.
     pub(super) rests: AtomicU64,
     /// Number of links that ended with a panic of their task.
     pub(super) panics: AtomicU64,
@@ -46,7 +46,7 @@ pub(super) struct Counts {
     pub(super) cpu: AtomicU64,
 }
 
-/// Increases a counter.
+/// Increases the counter `of` by `by`.
 pub(super) fn count(of: &AtomicU64, by: usize) {
     of.fetch_add(by as u64, Ordering::Relaxed);
 }
@@ -57,7 +57,7 @@ pub(super) struct Shared {
     /// Queue to the machine.
     pub(super) inward: Mutex<Queue>,
     pub(super) outward: SendPath,
-    /// Routes of the fast path. Locked while the messages of a read are distributed.
+    /// Routes of the fast path. The routes stay locked while the messages of a read are distributed.
     pub(super) routes: Mutex<RouteTable<Arc<XappOutbox>>>,
     /// Time of the last indication on the fast path, in nanoseconds.
     pub(super) passed_at: AtomicU64,
@@ -96,15 +96,15 @@ impl Shared {
     }
 }
 
-/// Outboxes of the xApp links of one RIC, by connection id.
+/// Outboxes of a RIC's xApp links, by connection id.
 pub(super) type XappOutboxes = Arc<Mutex<BTreeMap<ConnId, Weak<XappOutbox>>>>;
 
-/// Entry of a link in the link counts. Dropping it removes the link.
+/// Entry of a link in the link counts. Dropping the entry removes the link from the counts.
 #[derive(Debug)]
 pub(super) struct LinkCountGuard {
     pub(super) placement: Arc<Mutex<Placement<KINDS>>>,
     pub(super) kind: usize,
-    /// Place of the link, or `None` once it is no longer counted. Changed only under the lock of `placement`.
+    /// Place of the link, or `None` once the link is no longer counted. Changed only under the lock of `placement`.
     pub(super) place: Arc<Mutex<Option<Place>>>,
 }
 
@@ -117,7 +117,7 @@ impl Drop for LinkCountGuard {
     }
 }
 
-/// The machine's end of a link whose socket is served by another thread.
+/// Machine's end of a link whose socket is served by another thread.
 #[derive(Debug)]
 pub struct RemoteLink {
     pub(super) shared: Arc<Shared>,
@@ -134,7 +134,7 @@ impl RemoteLink {
         (&**connection as &dyn Any).downcast_ref()
     }
 
-    /// Registers the fast path of this link with the machine.
+    /// Registers the fast path of this link with the RIC.
     pub(crate) fn register_fast_path(&self, ric: &mut Ric, conn: ConnId) {
         match &self.shared.outward {
             SendPath::Mouth(mouth) => {
@@ -171,7 +171,7 @@ impl Bypass for BypassRoutes {
         };
         let mut routes = lock(&self.shared.routes);
         routes.set(route, lanes);
-        // Earlier indications may still be on their way through the machine and must be sent first.
+        // The writer is held, because earlier indications may still be queued for the machine and must be sent first.
         lock(&self.shared.inward).hold();
     }
 
@@ -190,7 +190,7 @@ impl Bypass for BypassRoutes {
 }
 
 impl Drop for BypassRoutes {
-    /// The machine has removed the connection.
+    /// Ends the fast path after the machine has removed the connection.
     fn drop(&mut self) {
         self.clear_all();
     }
@@ -205,7 +205,7 @@ impl Connection for RemoteLink {
 
     fn say(&self, pdu: &Bytes) -> bool {
         let SendPath::Mouth(mouth) = &self.shared.outward else { return false };
-        // If the outbox is full, the peer does not read, and the message is dropped.
+        // If the outbox is full, the peer does not read, so the message is dropped.
         if mouth.say(Frame::whole(pdu.clone())).is_ok() {
             mouth.flush(crate::transport::now());
         }
@@ -240,7 +240,7 @@ impl Connection for RemoteLink {
     }
 
     fn try_write_vectored(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
-        // The outbox of an xApp link frames its messages itself.
+        // The outbox of an xApp link frames its messages itself, so only queues need framing here.
         let SendPath::Queue(queue) = &self.shared.outward else {
             return Err(io::ErrorKind::Unsupported.into());
         };
@@ -265,7 +265,7 @@ impl Connection for RemoteLink {
 }
 
 impl Drop for RemoteLink {
-    /// Written data is still sent; received data is discarded.
+    /// Data that was written is still sent; received data is discarded.
     fn drop(&mut self) {
         if let Some(conn) = self.conn.get() {
             lock(&self.mouths).remove(conn);

@@ -1,5 +1,5 @@
-//! Tests of links between threads on one thread. The executor picks the next task by a seed, and detects tasks that
-//! are never woken.
+//! Tests of links between threads, run on one thread. The executor picks the next task by a seed, and detects tasks
+//! that are never woken.
 mod past;
 
 use super::link_task::LinkTask;
@@ -37,7 +37,7 @@ struct Task {
     flag: Arc<Flag>,
 }
 
-/// Runs tasks in an order determined by a seed, until none is woken.
+/// Executor that runs tasks in an order determined by a seed, until no task is woken.
 struct Executor {
     dice: Random,
     tasks: BTreeMap<usize, Task>,
@@ -56,7 +56,7 @@ impl Executor {
         self.named - 1
     }
 
-    /// Runs at most `steps` steps. Returns whether tasks are still woken.
+    /// Runs at most `steps` steps. Returns whether any task is still woken.
     fn run(&mut self, steps: usize) -> bool {
         for _ in 0..steps {
             let woken: Vec<usize> = self
@@ -159,7 +159,7 @@ type Arrived = BTreeMap<(usize, u8), Vec<u32>>;
 /// the reports at the xApp by agent and subscription, and how each agent's link ended.
 fn forwarded(seed: u64, agents: usize, dead: Option<usize>) -> (Arrived, Vec<bool>) {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-    // Timers are created but never expire, because the time does not advance.
+    // Entering the runtime allows timers to be created. They never expire, because the time does not advance.
     let _entered = runtime.enter();
     let mut world = Executor::new(seed);
     let counts = Arc::<Counts>::default();
@@ -197,8 +197,8 @@ fn forwarded(seed: u64, agents: usize, dead: Option<usize>) -> (Arrived, Vec<boo
                 match receive(&near, &mut reader).await {
                     Ok(Some(pdu)) => {
                         let marked = Bytes::from([&[agent as u8], &pdu[..]].concat());
-                        // One writer at a time, like the machine's thread. A writer that waits for room keeps its
-                        // turn.
+                        // The writer is used by one task at a time, like on the machine's thread. A task that waits
+                        // for room keeps the writer.
                         let mut writer = loop {
                             match turn.take() {
                                 Some(writer) => break writer,
@@ -234,8 +234,8 @@ fn forwarded(seed: u64, agents: usize, dead: Option<usize>) -> (Arrived, Vec<boo
     if let Some(task) = doomed {
         world.tasks.remove(&task);
     }
-    assert!(!world.run(10_000_000), "seed {seed}: it never comes to rest");
-    assert!(world.tasks.is_empty(), "seed {seed}: {} tasks wait for ever", world.tasks.len());
+    assert!(!world.run(10_000_000), "seed {seed}: tasks are still woken after the maximum number of steps");
+    assert!(world.tasks.is_empty(), "seed {seed}: {} tasks are never woken", world.tasks.len());
     assert_eq!((open.get(), counts.pumps.load(Ordering::Relaxed)), (0, 0));
     (got.take(), ends.take())
 }
@@ -271,16 +271,16 @@ fn ended_thread_breaks_only_its_own_links_with_reason() {
     let mut cut = 0;
     for seed in 1..=60 {
         let (got, broken) = forwarded(seed, 3, Some(1));
-        assert!(!broken[0] && !broken[2], "seed {seed}: a neighbour's link broke");
+        assert!(!broken[0] && !broken[2], "seed {seed}: a link of another thread broke");
         for ((agent, _), numbers) in got {
             let whole = numbers.len() == REPORTS as usize;
-            // The data sent before the thread ended arrives without a gap.
+            // The data sent before the thread ended arrives without a gap, but may be incomplete.
             assert!(numbers.iter().copied().eq(0..numbers.len() as u32), "seed {seed}, agent {agent}");
             assert!(whole || (agent == 1 && broken[1]), "seed {seed}, agent {agent}");
             cut += usize::from(!whole);
         }
     }
-    assert!(cut > 20, "the thread dies too late to be noticed: {cut} subscriptions cut");
+    assert!(cut > 20, "the thread ends too late: only {cut} subscriptions are incomplete");
 }
 
 /// A stream that accepts no data, or panics when it is read.
@@ -300,7 +300,7 @@ impl Connection for Odd {
         panic!("bug of a third-party transport")
     }
     fn try_write_vectored(&self, _: &[IoSlice<'_>]) -> io::Result<usize> {
-        assert!(!self.panics, "and in its other direction, too");
+        assert!(!self.panics, "the panicking stream is not used in the other direction");
         Err(io::ErrorKind::WouldBlock.into())
     }
     fn framer(&self) -> &'static dyn Framer {
@@ -325,17 +325,17 @@ async fn panic_ends_one_link_and_stalled_socket_is_released() {
     let why = receive(&near, &mut FrameReader::default()).await.unwrap_err();
     assert!(why.to_string().contains("panicked"), "{why}");
     assert_eq!(threads.report()[1].panics, 1);
-    assert!(threads.report()[1].alive, "the thread still serves its other links");
+    assert!(threads.report()[1].alive, "the thread must still serve its other links");
 
     let near = cross(&threads, odd(false));
-    // Messages are accepted until the queue is full; the next one is not accepted in part.
+    // Messages are accepted until the queue is full. The next message is rejected as a whole.
     let message = Bytes::from(vec![7; 20_000]);
     let mut taken = 0;
     while near.try_write_vectored(&[IoSlice::new(&message)]).is_ok() {
         taken += 1;
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    assert!((4..=9).contains(&taken), "{taken} messages of 20 kB are taken");
+    assert!((4..=9).contains(&taken), "{taken} messages of 20 kB were accepted");
     assert_eq!(threads.report()[1].outward_full, 1);
     assert_eq!(worker.counts.pumps.load(Ordering::Relaxed), 1);
     drop(near);
@@ -344,7 +344,7 @@ async fn panic_ends_one_link_and_stalled_socket_is_released() {
             tokio::time::sleep(LOOK).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(20), gone).await.expect("its task never ends");
+    tokio::time::timeout(Duration::from_secs(20), gone).await.expect("the task did not end in time");
 }
 
 #[tokio::test]
@@ -424,7 +424,7 @@ fn moving_links_neither_lose_nor_repeat_messages() {
             }
         });
         for task in tasks {
-            tokio::time::timeout(Duration::from_secs(60), task).await.expect("a link stands still").unwrap();
+            tokio::time::timeout(Duration::from_secs(60), task).await.expect("a link made no progress in time").unwrap();
         }
         stir.abort();
         let report = threads.report();
@@ -437,7 +437,7 @@ fn moving_links_neither_lose_nor_repeat_messages() {
                 tokio::time::sleep(LOOK).await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(20), gone).await.expect("links are still counted");
+        tokio::time::timeout(Duration::from_secs(20), gone).await.expect("links are still counted after they ended");
         std::fs::remove_dir_all(&folder).unwrap();
     });
 }

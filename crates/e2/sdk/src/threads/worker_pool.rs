@@ -1,5 +1,5 @@
-//! Moving a link from one thread to another. A socket is registered with the runtime in which it is created. It is
-//! therefore created again in the other runtime, with all data that was read but not processed yet.
+//! Moves of links from one thread to another. A socket is registered with the runtime in which it is created. To
+//! move, it is created again in the other runtime, with all data that was read but not processed yet.
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -22,11 +22,11 @@ pub(super) struct WorkerThread {
 /// All threads, and the number of active ones.
 #[derive(Debug)]
 pub(super) struct WorkerPool {
-    /// The machine's own thread.
+    /// The machine's thread.
     pub(super) here: WorkerThread,
     pub(super) workers: Vec<WorkerThread>,
     pub(super) placement: Arc<Mutex<Placement<KINDS>>>,
-    /// Number of changes of the set of active threads.
+    /// Number of times that the set of active threads has changed.
     pub(super) turns: AtomicU64,
 }
 
@@ -42,25 +42,25 @@ impl WorkerPool {
         !self.workers[worker].counts.dead.load(Ordering::Relaxed)
     }
 
-    /// Sets the number of active threads. A link moves the next time it has work to do.
+    /// Sets the number of active threads. A link moves the next time that its task runs.
     pub(super) fn set_active(&self, active: usize) {
         lock(&self.placement).set_active(active);
         self.turns.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// Place of a link among the threads.
+/// Slot of a link: its place among the threads.
 #[derive(Debug)]
 pub(super) struct LinkSlot {
     pub(super) hall: Arc<WorkerPool>,
     pub(super) kind: usize,
     pub(super) place: Arc<Mutex<Option<Place>>>,
-    /// Last change of the active threads that was taken into account.
+    /// Value of [`WorkerPool::turns`] at the last check for a better place.
     pub(super) turn: u64,
 }
 
 impl LinkSlot {
-    /// Returns a better place for the link, checked once after each change.
+    /// Returns a better place for the link. The check runs once after each change of the active threads.
     pub(super) fn better(&mut self) -> Option<Place> {
         let turn = self.hall.turns.load(Ordering::Relaxed);
         if turn == self.turn {
@@ -72,8 +72,8 @@ impl LinkSlot {
         placement.better(self.kind, place, |worker| self.hall.is_alive(worker))
     }
 
-    /// Returns the socket, registered with the runtime of another place, and the counters of that place. `Err(Ok(…))`
-    /// means that this stream cannot be moved.
+    /// Registers the socket with the runtime of another place. Returns the new socket and the counters of that place.
+    /// `Err(Ok(…))` returns the stream, because it cannot be moved.
     pub(super) fn carry(
         &self,
         stream: Stream,

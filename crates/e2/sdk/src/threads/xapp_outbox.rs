@@ -1,9 +1,9 @@
-//! Outbox of an xApp's link, which the machine and all threads that serve base stations write.
+//! Outbox of an xApp's link. The machine and all threads that serve base stations write to it.
 //!
 //! A thread that adds data to an empty outbox writes it to the socket immediately. If another thread is already
-//! writing, it leaves the data to that one. Therefore no thread waits for the system call of another, and no thread
-//! is woken without need. The order of a subscription is that in which its indications were added. Only the link's
-//! task waits for a full socket to become writable.
+//! writing, that thread also writes the new data. Therefore no thread waits for the system call of another thread,
+//! and no thread is woken without need. The messages of a subscription keep the order in which they were added. Only
+//! the link's task waits for a full socket to become writable.
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
@@ -18,7 +18,7 @@ use crate::transport::driver::write_buffer::WriteBuffer;
 use crate::transport::now;
 use crate::transport::{Stream, WriteError};
 
-/// Maximum number of writes that a thread makes on behalf of others before the link's task continues.
+/// Maximum number of writes that a thread makes for data of other threads before the link's task continues.
 const ROUNDS: usize = 16;
 
 /// Outbox of one xApp.
@@ -32,15 +32,15 @@ pub(super) struct XappOutbox {
 #[derive(Debug)]
 struct XappOutboxState {
     outbox: Outbox,
-    /// Frames to write; `None` while a thread is writing.
+    /// Frames to write, or `None` while a thread is writing.
     ahead: Option<Box<WriteBuffer>>,
     /// Whether the socket is full.
     blocked: bool,
-    /// Time since which the socket has accepted nothing.
+    /// Time since which the socket has accepted no data.
     blocked_since: Option<Time>,
     /// Number of queued bytes of indications above which the outbox counts as loaded.
     loaded_at: usize,
-    /// Whether the link's task must continue, because a thread has reached its maximum number of writes.
+    /// Whether the link's task must continue the writing, because a thread has reached its maximum number of writes.
     goes_on: bool,
     end: Option<End>,
     /// Waker of the link's task.
@@ -76,8 +76,8 @@ impl XappOutbox {
         state.loaded_at = limits.indication_bytes / 2;
     }
 
-    /// Adds indications; discards them if the link has ended. The caller then calls [`flush`](Self::flush). Returns
-    /// whether the outbox is loaded, so that further indications would soon cause drops.
+    /// Adds indications, or discards them if the link has ended. The caller must then call [`flush`](Self::flush).
+    /// Returns whether the outbox is loaded, so that further indications would soon be dropped.
     pub(super) fn push(&self, now: Time, frames: &mut Vec<(FlowId, Frame)>) -> bool {
         let mut state = lock(&self.state);
         if state.end.is_some() {
@@ -123,7 +123,7 @@ impl XappOutbox {
                 }
                 Err(_) => {
                     count(&self.counts.panics, 1);
-                    let why = "what writes to its socket has panicked".to_owned();
+                    let why = "the write to the xApp's socket has panicked".to_owned();
                     return Self::broken(&mut state, ahead, io::ErrorKind::Other, why);
                 }
             };
@@ -173,7 +173,7 @@ impl XappOutbox {
         Poll::Ready(Ok(true))
     }
 
-    /// Ends the link, after writing the queued data or immediately. Only the first call has an effect.
+    /// Ends the link, either after writing the queued data or immediately. Only the first call has an effect.
     pub(super) fn finish(&self, end: End) {
         let mut state = lock(&self.state);
         let broken = matches!(end, End::Broken(..));
@@ -181,18 +181,18 @@ impl XappOutbox {
         if broken {
             state.outbox.clear();
         }
-        // Held responses are sent before the link ends.
+        // Held responses are released, so that they are sent before the link ends.
         state.outbox.release();
         state.goes_on = true;
         wake(state.task.take());
     }
 
-    /// Returns whether the link has ended, so that its task may end, too.
+    /// Returns whether the link has ended. Its task may then end as well.
     pub(super) fn is_over(&self) -> bool {
         lock(&self.state).end.is_some()
     }
 
-    /// Adds a message. The caller then calls [`flush`](Self::flush).
+    /// Adds a message. The caller must then call [`flush`](Self::flush).
     pub(super) fn say(&self, frame: Frame) -> Result<(), OutboxFull> {
         self.say_at(frame, Time::ZERO)
     }
@@ -253,7 +253,7 @@ impl ExternalOutbox for ToOutbox {
 /// Indications for one xApp.
 type Frames = Vec<(FlowId, Frame)>;
 
-/// Indications of one read, by receiving xApp.
+/// Indications of one read, grouped by receiving xApp.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     to: Vec<(Arc<XappOutbox>, Frames)>,
@@ -273,8 +273,8 @@ impl Batch {
         }
     }
 
-    /// Adds all indications to their outboxes. The caller then calls [`flush`](Self::flush). Returns whether all of
-    /// these outboxes are loaded.
+    /// Adds all indications to their outboxes. The caller must then call [`flush`](Self::flush). Returns whether all
+    /// of these outboxes are loaded.
     pub(super) fn push(&mut self, now: Time) -> bool {
         let loaded =
             self.to.iter_mut().filter_map(|(mouth, frames)| mouth.push(now, frames).then_some(())).count();

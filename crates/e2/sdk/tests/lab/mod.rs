@@ -1,4 +1,4 @@
-//! Common fixtures of the tests.
+//! Fixtures shared by the tests.
 #![allow(dead_code)] // no test uses all of it
 
 use ranlab_sdk::Bytes;
@@ -24,7 +24,7 @@ pub(crate) fn agent() -> Agent {
     agent
 }
 
-/// Runs a test; fails if it does not end in time.
+/// Runs a test, and fails if it does not end within [`PATIENCE`].
 pub(crate) fn within_patience<T>(story: impl Future<Output = T>) -> T {
-    ranlab_sdk::run(async { tokio::time::timeout(PATIENCE, story).await }).expect("the story ends")
+    ranlab_sdk::run(async { tokio::time::timeout(PATIENCE, story).await }).expect("the test timed out")
 }

@@ -53,7 +53,7 @@ fn limits(octets: usize) -> OutboxLimits {
     })
 }
 
-/// Creates an xApp's link: the xApp's end, the outbox, and the task.
+/// Creates an xApp's link. Returns the xApp's end, the outbox, and the task.
 fn mouth(capacity: usize, octets: usize, counts: &Arc<Counts>) -> (Stream, Arc<XappOutbox>, LinkTask) {
     let (peer, socket) = duplex(capacity);
     let mouth = Arc::new(XappOutbox::new(Stream::Memory(socket), MAX_PDU_BYTES, counts.clone()));
@@ -63,13 +63,13 @@ fn mouth(capacity: usize, octets: usize, counts: &Arc<Counts>) -> (Stream, Arc<X
 }
 
 fn bypass(near: &Stream, mouth: &Arc<XappOutbox>) -> BypassRoutes {
-    let far = RemoteLink::from_stream(near).expect("a link with a thread of its own");
+    let far = RemoteLink::from_stream(near).expect("the link is served by another thread");
     let mouths = XappOutboxes::default();
     lock(&mouths).insert(ConnId(1), Arc::downgrade(mouth));
     BypassRoutes { shared: far.shared.clone(), mouths }
 }
 
-/// Acts as the machine for one agent's link: forwards all its messages, and enables or disables the fast path of a
+/// Acts as the machine for one agent's link: forwards all its messages. It enables or disables the fast path of a
 /// subscription at random, also between two messages that arrived together.
 async fn decide(near: Stream, mouth: Arc<XappOutbox>, agent: usize, dice: Rc<RefCell<Random>>) {
     let mut pass = bypass(&near, &mouth);
@@ -143,7 +143,7 @@ fn subscription_keeps_order_on_both_paths() {
                 taken.borrow_mut().entry(of).or_default().push(number);
             }
         });
-        assert!(!world.run(10_000_000), "seed {seed}: it never comes to rest");
+        assert!(!world.run(10_000_000), "seed {seed}: tasks are still woken after the maximum number of steps");
         assert_eq!(got.borrow().len(), agents * usize::from(SUBSCRIPTIONS), "seed {seed}");
         for (of, numbers) in got.take() {
             assert!(numbers.iter().copied().eq(0..REPORTS), "seed {seed}, {of:?}: {numbers:?}");
@@ -152,7 +152,7 @@ fn subscription_keeps_order_on_both_paths() {
         past += passed;
         through += (agents * usize::from(SUBSCRIPTIONS)) as u64 * u64::from(REPORTS) - passed;
     }
-    assert!(past > 1_000 && through > 1_000, "{past} went past the machine, {through} through it");
+    assert!(past > 1_000 && through > 1_000, "{past} indications used the fast path, {through} the machine");
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn stalled_xapp_drops_oldest_without_delaying_others() {
     }
     let counters = ToOutbox(deaf_mouth.clone()).counters();
     let waits = ToOutbox(deaf_mouth.clone()).queued_bytes();
-    assert!(waits <= 20_000 && counters.dropped_full > 60, "{waits} octets wait, {counters:?}");
+    assert!(waits <= 20_000 && counters.dropped_full > 60, "{waits} bytes are queued, {counters:?}");
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let mut reader = FrameReader::default();
@@ -178,7 +178,7 @@ fn stalled_xapp_drops_oldest_without_delaying_others() {
             assert_eq!(parse_report(&receive(&xapp, &mut reader).await.unwrap().unwrap()).1, number);
         }
         assert_eq!(ToOutbox(mouth.clone()).counters().dropped_full, 0);
-        // No indication of a deleted subscription is left for a slow reader.
+        // Indications of a deleted subscription are removed from the outbox, so a slow reader does not get them.
         ToOutbox(deaf_mouth.clone()).forget(flow(0, 1));
         assert_eq!(ToOutbox(deaf_mouth).queued_bytes(), 0);
         drop(deaf);
@@ -216,12 +216,12 @@ fn several_threads_write_to_same_xapp() {
         let mut reader = FrameReader::default();
         for _ in 0..THREADS as u32 * EACH {
             let next = tokio::time::timeout(Duration::from_secs(20), receive(&xapp, &mut reader));
-            let pdu = next.await.expect("what was put there never leaves").unwrap().unwrap();
+            let pdu = next.await.expect("a queued indication was not sent in time").unwrap().unwrap();
             let (of, number) = parse_report(&pdu);
             got.entry(of).or_default().push(number);
         }
         mouth.finish(End::Closed);
-        tokio::time::timeout(Duration::from_secs(20), task).await.expect("its task never ends").unwrap();
+        tokio::time::timeout(Duration::from_secs(20), task).await.expect("the task did not end in time").unwrap();
         got
     });
     threads.into_iter().for_each(|thread| thread.join().unwrap());
@@ -243,7 +243,7 @@ fn panicking_transport_of_xapp_ends_only_its_link() {
         batch.push(Time::ZERO);
         batch.flush(Time::ZERO);
     }
-    assert_eq!(counts.panics.load(Ordering::Relaxed), 1, "once broken, nothing is written to it");
+    assert_eq!(counts.panics.load(Ordering::Relaxed), 1, "a broken transport is not written again");
     assert!(bad.is_over() && !good.is_over());
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let got = runtime.block_on(receive(&xapp, &mut FrameReader::default())).unwrap().unwrap();
