@@ -1,5 +1,7 @@
-//! Emulated E2 nodes: identities and units of a base station ([`node`]), its RAN functions ([`functions`]), its radio ([`radio`])
-//! and its statistics ([`stats`]). Pure: time is an argument, and nothing waits. Imports the E2 machines and `radio`.
+//! Emulated E2 nodes: identities and units of a base station ([`node`]), its RAN functions ([`functions`]), its radio
+//! ([`radio`]) and its statistics ([`stats`]).
+//!
+//! The crate performs no I/O and reads no clock: time is an argument. It is based on the E2 machines and on `ranlab_radio`.
 #![deny(missing_docs)]
 
 pub mod functions;

@@ -1,4 +1,4 @@
-//! An emulated E2 node: identity, components, RAN functions.
+//! An emulated E2 node: its identity, components and RAN functions.
 use crate::functions::{StationContext, StationFunction, functions};
 use crate::radio::{
     BaseStation, CellPlacement, DUS_MAX, Fidelity, FluidRadio, InterfaceIdentity, Neighbours, Radio,
@@ -20,19 +20,19 @@ use ranlab_radio::{Cell, CellConfig, CellError};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Name of the AMF of every node.
+/// Name of the AMF to which every node is connected.
 const AMF: &str = "amf";
-/// Name of the MME of every node.
+/// Name of the MME to which every node is connected.
 const MME: &str = "mme";
 
-/// The reason why a node cannot be created.
+/// Reason why a node cannot be created.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NodeError {
-    /// Its cell is invalid.
+    /// The cell of the node is invalid.
     #[error(transparent)]
     Cell(#[from] CellError),
-    /// Its radio is invalid.
+    /// The radio of the node is invalid.
     #[error(transparent)]
     Radio(#[from] RadioError),
 }
@@ -49,22 +49,22 @@ pub enum NodeKind {
     NgEnb,
     /// A complete eNB.
     Enb,
-    /// The kinds above in rotation.
+    /// One base station of each kind above, in rotation.
     Mixed,
 }
 
-/// Unit of a split base station that is an E2 node.
+/// Unit of a split base station; each unit is an E2 node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// CU-CP: knows the slices of the UEs.
+    /// CU-CP, which knows the slices of the UEs.
     CuCp,
-    /// CU-UP: PDCP and the tunnels.
+    /// CU-UP, with PDCP and the tunnels.
     CuUp,
-    /// DU: the cell with its scheduler, RLC, and traffic control.
+    /// DU, with the cell, its scheduler, RLC, and traffic control.
     Du,
 }
 
-/// The E2 nodes that make up the base stations of a fleet.
+/// Layout of a fleet: the E2 nodes that form each base station.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct NodeLayout {
     /// Kind of the base stations.
@@ -73,7 +73,7 @@ pub struct NodeLayout {
     pub dus: u32,
 }
 
-/// The usual layout of a kind, with one DU.
+/// Converts a kind to its usual layout, with one DU.
 impl From<NodeKind> for NodeLayout {
     fn from(kind: NodeKind) -> Self {
         Self { kind, dus: 1 }
@@ -91,7 +91,7 @@ impl NodeLayout {
         index / self.parts()
     }
 
-    /// Returns the unit of the `index`th node. `None` if it is a complete base station, or if kinds are mixed.
+    /// Returns the unit of the `index`th node, or `None` if the node is a complete base station or kinds are mixed.
     pub fn unit(self, index: u32) -> Option<Unit> {
         let part = match index % self.parts() {
             0 => Unit::CuCp,
@@ -101,7 +101,7 @@ impl NodeLayout {
         (self.kind == NodeKind::Split).then_some(part)
     }
 
-    /// Returns the number of the DU, from 0. `None` if the `index`th node is not a DU.
+    /// Returns the number of the DU, from 0, or `None` if the `index`th node is not a DU.
     pub fn du(self, index: u32) -> Option<usize> {
         let du = (index % self.parts()).checked_sub(2)?;
         Some(du as usize)
@@ -112,8 +112,8 @@ impl NodeLayout {
         if self.kind == NodeKind::Split { station * self.dus + du } else { station }
     }
 
-    /// Returns identity and components of the `index`th node of a fleet. They are distinct for distinct indices of one
-    /// kind.
+    /// Returns identity and components of the `index`th node of a fleet. Nodes of one kind with different indices
+    /// have different identities.
     pub fn identity(self, plmn: Plmn, index: u32) -> (GlobalE2NodeId, Vec<ComponentConfigItem>) {
         let whole_gnb = |id: u32, cu_up_id, du_id| {
             let gnb = GlobalGnbId { plmn, gnb_id: ShortBits::new(u64::from(id), 32) };
@@ -158,7 +158,8 @@ impl NodeLayout {
                     vec![ComponentConfigItem::s1(MME)],
                 )
             }
-            // Three nodes of a split station, then one of each complete kind. Numbers stay distinct within a kind.
+            // Each group of six nodes has three nodes of a split station, then one of each complete kind. Numbers are
+            // unique within a kind.
             NodeKind::Mixed => match (index / 6, index % 6) {
                 (round, part @ 0..3) => identity(NodeKind::Split, plmn, round * 3 + part),
                 (round, 3) => identity(NodeKind::Gnb, plmn, (1 << 24) + round),
@@ -174,27 +175,27 @@ pub fn identity(kind: NodeKind, plmn: Plmn, index: u32) -> (GlobalE2NodeId, Vec<
     NodeLayout::from(kind).identity(plmn, index)
 }
 
-/// Settings common to all nodes of a fleet.
+/// Settings that all nodes of a fleet share.
 #[derive(Clone)]
 pub struct NodeTemplate {
     /// Kind of the nodes.
     pub kind: NodeKind,
-    /// Network.
+    /// Network of the nodes.
     pub plmn: Plmn,
-    /// UEs per node.
+    /// Number of UEs per node.
     pub ues: u16,
-    /// Configuration of a radio that replaces the light generator and its UEs.
+    /// Configuration of the radio, or `None` for the light generator with its UEs.
     pub radio: Option<RadioConfig>,
-    /// Statistics offered to every controller.
+    /// RAN functions of statistics and control models, offered to every controller.
     pub service_models: Vec<&'static dyn StationFunction>,
-    /// Whether HW and the association control are offered to every controller. Otherwise they are offered to
-    /// controllers of this project only.
+    /// Whether HW and the association function are offered to every controller. Otherwise only controllers of this
+    /// project see them.
     pub own_functions: bool,
-    /// E2AP version.
+    /// E2AP version of the nodes.
     pub version: Version,
-    /// Encoding of E2AP.
+    /// Encoding of E2AP messages.
     pub coding: Coding,
-    /// Preferred encoding of the service models' messages. `None`: the usual encoding of each model.
+    /// Preferred encoding of service-model messages; `None`: the usual encoding of each model.
     pub sm_encoding: Option<Encoding>,
     /// Seed of all random numbers. Each node derives its own seed.
     pub seed: u64,
@@ -204,14 +205,13 @@ pub struct NodeTemplate {
     pub start_us: u64,
     /// Limits of the outbox per controller.
     pub outbox: OutboxLimits,
-    /// Shared counters of all reports.
+    /// Counters of reports, shared by all nodes.
     pub reports: Arc<ReportCounters>,
     /// Called with the send delay of each report.
     pub lateness: Arc<dyn Fn(Duration) + Send + Sync>,
-    /// Radios of gNBs to which UEs can be handed over. Each is added with its agent.
+    /// Registry of gNB radios to which UEs can be handed over. Each radio is added together with its agent.
     pub neighbours: Neighbours,
-    /// Called for each ping that a control request delivered and that was executed, with the node and the number of the
-    /// ping.
+    /// Callback for each executed ping that a control request delivered, with the node and the number of the ping.
     pub pinged: Option<PingCallback>,
 }
 
@@ -219,8 +219,8 @@ pub struct NodeTemplate {
 pub type PingCallback = Arc<dyn Fn(GlobalE2NodeId, u32) + Send + Sync>;
 
 impl Default for NodeTemplate {
-    /// Returns gNBs of network 505.01 without UEs, radio and named functions, which offer their own functions to every
-    /// controller.
+    /// Returns a template of gNBs in network 505.01. They have no UEs, radio or named functions, and offer this
+    /// project's own functions to every controller.
     fn default() -> Self {
         Self {
             kind: NodeKind::Gnb,
@@ -245,16 +245,16 @@ impl Default for NodeTemplate {
 }
 
 impl NodeTemplate {
-    /// Returns the agent of the `index`th node, with registered functions and attached UEs, and its radio if there is
-    /// one. The radio's time begins at `now`; the caller has to drive it.
+    /// Returns the agent of the `index`th node, with registered functions and attached UEs, and its radio if it has
+    /// one. The radio's time begins at `now`, and the caller must drive the radio.
     pub fn agent(&self, index: u32, now: Time) -> Result<(Agent, Option<SharedRadio>), NodeError> {
         let cell = self.cell(index, now)?;
         let agent = self.agent_over(index, &cell);
         Ok((agent, if let CellSource::Radio(radio) = cell { Some(radio) } else { None }))
     }
 
-    /// Returns the source of the `index`th node's statistics: the radio of its base station or of its DUs, whose time
-    /// begins at `now`, or a separate cell if there are no radios.
+    /// Returns the source of the `index`th node's statistics. It is the radio of its base station or of its DUs,
+    /// whose time begins at `now`. Without radios it is a separate cell.
     pub fn cell(&self, index: u32, now: Time) -> Result<CellSource, NodeError> {
         let Some(config) = &self.radio else {
             let ues = self.ues;
@@ -295,7 +295,7 @@ impl NodeTemplate {
         })
     }
 
-    /// Returns the identities of a cell on its base station's interfaces. `None` if the base station is not a gNB.
+    /// Returns the identities of a cell on its base station's interfaces, or `None` if the base station is not a gNB.
     pub(crate) fn called(&self, index: u32, du: u32) -> Option<InterfaceIdentity> {
         let layout = self.layout();
         let GlobalE2NodeId::Gnb(node) = layout.identity(self.plmn, index).0 else { return None };
@@ -308,20 +308,20 @@ impl NodeTemplate {
         })
     }
 
-    /// Returns the layout of its base stations.
+    /// Returns the layout of the base stations.
     pub fn layout(&self) -> NodeLayout {
         let dus = self.radio.as_ref().map_or(1, |radio| radio.dus.clamp(1, DUS_MAX));
         NodeLayout { kind: self.kind, dus }
     }
 
-    /// Returns whether the `index`th node serves the UEs of a cell of its base station, counted from 0.
+    /// Returns whether the `index`th node serves the UEs of a cell of its base station; cells are counted from 0.
     pub fn has_cell(&self, index: u32, cell: usize) -> bool {
         self.layout().du(index).is_none_or(|du| du == cell)
     }
 
-    /// Returns the agent of the `index`th node for a source of statistics. The units of a base station share the
-    /// source; a DU reports about its own cell only. After an agent has crashed, another one may be created while its
-    /// cell continues.
+    /// Returns the agent of the `index`th node, for a source of statistics. The units of a base station share the
+    /// source, but a DU reports about its own cell only. After an agent has crashed, another agent can be created for
+    /// the same source, which continues.
     pub fn agent_over(&self, index: u32, cell: &CellSource) -> Agent {
         let (node_id, components) = self.layout().identity(self.plmn, index);
         let part = self.layout().unit(index).filter(|_| self.radio.is_some());
@@ -337,7 +337,7 @@ impl NodeTemplate {
             it.limits.outbox = self.outbox;
         }));
         let station = StationContext { template: self, node: node_id, index, unit: part, cell };
-        // A setup must contain at least one function.
+        // A setup must contain at least one function, so a node without named functions offers its own ones.
         let is_named = self.service_models.iter().any(|function| station.is_named(*function));
         let open = self.own_functions || (!is_named && part.is_some());
         for offered in functions().filter(|function| station.offers(*function)) {
@@ -353,7 +353,7 @@ impl NodeTemplate {
             }
         }
         for ue in cell.ues() {
-            // A cell has fewer UEs than the maximum of an agent.
+            // Arrival cannot fail: a cell has fewer UEs than an agent's maximum.
             let arrived = agent.ue_arrived(ue);
             debug_assert!(arrived.is_ok());
         }
@@ -365,15 +365,15 @@ impl NodeTemplate {
         self.cell_id_at(node, index, self.layout().du(index).unwrap_or(0))
     }
 
-    /// Returns the identity of the cell of a DU, counted from 0, of the `index`th node.
+    /// Returns the cell identity of a DU of the `index`th node; DUs are counted from 0.
     pub(crate) fn cell_id_at(&self, node: GlobalE2NodeId, index: u32, du: usize) -> Cgi {
         match node {
             GlobalE2NodeId::Gnb(gnb) => {
                 let first = cell_of(self.plmn, gnb.gnb.gnb_id.value as u32);
-                // Each DU has one cell. There are at most eight.
+                // Each DU has one cell, so a base station has at most eight cells.
                 Cgi::Nr(NrCgi { cell: first.cell + du as u64, ..first })
             }
-            // eNBs have one cell each. Their 20-bit numbers are those of the nodes.
+            // Each eNB has one cell. The 20-bit eNB number is the number of the node.
             _ => Cgi::Eutra(EutraCgi { plmn: self.plmn, cell: (index + 1) << 8 }),
         }
     }

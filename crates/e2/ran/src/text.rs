@@ -1,4 +1,4 @@
-//! Text forms of a base station's radio: carrier, channel, and UE behaviour.
+//! Text forms of radio settings: carrier, channel, and UE behaviour.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -14,7 +14,7 @@ use ranlab_radio::user_plane::{Carrier, Channel, jakes};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spelled<T> {
     text: String,
-    /// The value.
+    /// The parsed value.
     pub value: T,
 }
 
@@ -64,21 +64,21 @@ impl Spell for Carrier {
 pub enum Fading {
     /// A constant MCS.
     Mcs(u8),
-    /// Rayleigh fading around this SINR in dB, at walking speed.
+    /// Rayleigh fading at walking speed, around this mean SINR in dB.
     Mean(f32),
 }
 
-/// Speed of the UEs (walking), and carrier frequency (the middle of band n78).
+/// Walking speed of the UEs, in km/h; the carrier frequency is the middle of band n78.
 const SPEED_KMH: f64 = 3.0;
 const CARRIER_GHZ: f64 = 3.5;
 
 impl Fading {
-    /// Returns the default, which published measurements use.
+    /// Returns the default channel, which published measurements use.
     pub fn usual() -> Spelled<Self> {
         Spelled { text: "mcs:20".to_owned(), value: Self::Mcs(20) }
     }
 
-    /// Returns the channel model on a carrier.
+    /// Returns the channel model for a carrier.
     pub fn channel(self, carrier: &Carrier) -> Channel {
         let correlation = || jakes(SPEED_KMH, CARRIER_GHZ, carrier.slot_us() as f64 / 1e6) as f32;
         match self {
@@ -90,7 +90,7 @@ impl Fading {
 
 impl Spell for Fading {
     const ALLOWED: &'static str =
-        "mcs:0 to mcs:28 (always that one) and sinr:-30 to sinr:60 (dB, fading around it)";
+        "mcs:0 to mcs:28 (constant MCS) and sinr:-30 to sinr:60 (mean SINR in dB, with fading)";
 
     fn spell(text: &str) -> Option<Self> {
         match text.split_once(':')? {
@@ -101,7 +101,7 @@ impl Spell for Fading {
     }
 }
 
-/// Units of durations, in nanoseconds; scenario files use the same units.
+/// Units of durations, in nanoseconds. Scenario files accept the same units.
 const UNITS: [(&str, u128); 8] = [
     ("d", 86_400_000_000_000),
     ("h", 3_600_000_000_000),
@@ -113,7 +113,7 @@ const UNITS: [(&str, u128); 8] = [
     ("ns", 1),
 ];
 
-/// A time such as `5s` or `1.5min`, or 0.
+/// Parses a time such as `5s` or `1.5min`, or 0.
 pub fn span(text: &str) -> Option<Duration> {
     let text = text.trim();
     if text == "0" {
@@ -131,7 +131,7 @@ pub fn span(text: &str) -> Option<Duration> {
     u64::try_from(ns).ok().map(Duration::from_nanos)
 }
 
-/// `3` or `1-3`.
+/// Parses a UE number or range, such as `3` or `1-3`.
 fn ues(text: &str) -> Option<RangeInclusive<u32>> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     let first = first.parse().ok()?;
@@ -139,7 +139,7 @@ fn ues(text: &str) -> Option<RangeInclusive<u32>> {
     (1..=last).contains(&first).then_some(first..=last)
 }
 
-/// `5s` or `5s-30s`.
+/// Parses a time or range of times, such as `5s` or `5s-30s`.
 fn times(text: &str) -> Option<(Duration, Option<Duration>)> {
     let Some((from, until)) = text.split_once('-') else { return Some((span(text)?, None)) };
     let from = span(from)?;
@@ -147,7 +147,7 @@ fn times(text: &str) -> Option<(Duration, Option<Duration>)> {
     (from < until).then_some((from, Some(until)))
 }
 
-/// Default receive window of TCP: no loss, and long queues.
+/// Default receive window of TCP, in bytes. It causes long queues without loss.
 const WINDOW_BYTES: u32 = 3_000_000;
 
 impl Spell for FlowPlan {
@@ -184,7 +184,7 @@ fn kbps(mbps: &str) -> Option<u32> {
     (1.0..=1e7).contains(&kbps).then_some(kbps as u32)
 }
 
-/// A public key of Ed25519.
+/// An Ed25519 public key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StageKey(pub [u8; 32]);
 
@@ -223,17 +223,17 @@ impl Spell for PlannedHandover {
 
 /// A base station's radio settings, for any protocol.
 pub struct RadioSettings<'a> {
-    /// Carrier, if there is a radio.
+    /// Carrier, if the base station has a radio.
     pub radio: &'a Option<Spelled<Carrier>>,
     /// Channel of the UEs.
     pub channel: &'a Spelled<Fading>,
     /// Size of the RLC buffer of a bearer, in bytes.
     pub rlc_buffer: u32,
-    /// Traffic.
+    /// Traffic flows of the UEs.
     pub flows: &'a [Spelled<FlowPlan>],
     /// UEs that attach after the start or detach before the end.
     pub stay: &'a [Spelled<UePresence>],
-    /// Handovers.
+    /// Planned handovers.
     pub moves: &'a [Spelled<PlannedHandover>],
     /// Slices that UEs request.
     pub snssai: &'a [Snssai],
@@ -247,9 +247,9 @@ impl RadioSettings<'_> {
     /// Returns the radio's configuration, if there is a radio.
     pub fn config(&self) -> Result<Option<RadioConfig>, String> {
         let Some(Spelled { value: carrier, .. }) = self.radio else {
-            let asked = self.snssai.is_empty() && self.plmn.is_empty();
+            let nothing_requested = self.snssai.is_empty() && self.plmn.is_empty();
             let still = self.stay.is_empty() && self.moves.is_empty();
-            let given = !(self.flows.is_empty() && still && asked);
+            let given = !(self.flows.is_empty() && still && nothing_requested);
             return if given {
                 Err("`flows`, `stay`, `moves`, `snssai` and `plmn` need a `radio`".to_owned())
             } else {

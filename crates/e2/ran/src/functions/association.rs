@@ -1,4 +1,4 @@
-//! Association of UEs to controllers, at every node.
+//! Station function of the UE association model, which every node offers.
 use super::{StationContext, StationFunction};
 use ranlab_e2::agent::RanFunction;
 use ranlab_e2::functions::association::{Association, DEFAULT_FUNCTION_ID};

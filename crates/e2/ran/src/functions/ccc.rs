@@ -1,4 +1,4 @@
-//! CCC over a gNB's radio.
+//! Station function of CCC, over a gNB's radio.
 use super::{Requires, StationContext, StationFunction};
 use crate::node::Unit;
 use crate::radio::CccSource;

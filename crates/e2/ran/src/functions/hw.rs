@@ -1,4 +1,4 @@
-//! HW at every node, with an observer of executed pings.
+//! Station function of HW, which every node offers. An observer is called for executed pings.
 use super::{StationContext, StationFunction};
 use ranlab_e2::agent::RanFunction;
 use ranlab_e2::functions::hw::Hw as Function;

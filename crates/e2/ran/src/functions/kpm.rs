@@ -1,4 +1,4 @@
-//! KPM from the counters of a cell.
+//! Station function of KPM, based on the counters of a cell.
 use super::{StationContext, StationFunction};
 use crate::node::Unit;
 use crate::stats::{CellSource, MeasuredCell};

@@ -1,4 +1,4 @@
-//! RAN functions of emulated nodes: a [`StationFunction`] per service model, and the table of all ([`FUNCTIONS`]).
+//! RAN functions of emulated nodes: a [`StationFunction`] per service model, and the table of all of them ([`FUNCTIONS`]).
 mod association;
 mod ccc;
 mod hw;
@@ -22,27 +22,27 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
-/// The agent's half of a service model: which nodes offer its RAN function, and how it is created.
+/// The agent's half of a service model. It decides which nodes offer the RAN function, and creates the function.
 pub trait StationFunction: Sync {
-    /// Service model; `None` for a function that no monitor knows.
+    /// Returns the service model, or `None` for a function without a table for monitors.
     fn model(&self) -> Option<&'static dyn Model>;
 
-    /// Usual RAN function id.
+    /// Returns the usual RAN function id.
     fn id(&self) -> RanFunctionId {
         self.model().map_or(0, Model::default_function_id)
     }
 
-    /// Unit of a split base station that offers it. `None`: each.
+    /// Returns the unit of a split base station that offers the function, or `None` if each unit offers it.
     fn unit(&self) -> Option<Unit> {
         None
     }
 
-    /// Whether nodes offer it only if it is named.
+    /// Returns whether nodes offer the function only if it is named in the configuration.
     fn is_selectable(&self) -> bool {
         true
     }
 
-    /// Whether every controller may use it. Otherwise unknown controllers do not see it.
+    /// Returns whether every controller may use the function. Otherwise unknown controllers do not see it.
     fn is_open(&self) -> bool {
         true
     }
@@ -52,16 +52,16 @@ pub trait StationFunction: Sync {
         Requires::default()
     }
 
-    /// Whether the node offers it although it is not named, because it belongs to a function that is.
+    /// Returns whether the node offers the function without naming it, because it belongs to a function that is named.
     fn comes_with(&self, station: &StationContext<'_>) -> bool {
         let _ = station;
         false
     }
 
-    /// Creates the function. `None` if this node has nothing that it could work on.
+    /// Creates the function. Returns `None` if this node lacks the radio or cell that the function needs.
     fn function(&self, station: &StationContext<'_>) -> Option<Box<dyn RanFunction>>;
 
-    /// Returns whether the function is woken when it is registered, because it watches the base station from the start.
+    /// Returns whether the function is woken when it is registered, so that it watches the base station from the start.
     fn is_woken(&self) -> bool {
         false
     }
@@ -72,7 +72,7 @@ pub trait StationFunction: Sync {
 pub struct Requires {
     /// A radio that is simulated slot by slot.
     pub radio: bool,
-    /// A base station of NR: a gNB, complete or split.
+    /// An NR base station: a gNB, complete or split.
     pub nr: bool,
 }
 
@@ -80,23 +80,23 @@ pub struct Requires {
 pub struct StationContext<'a> {
     /// Settings of all nodes.
     pub(crate) template: &'a NodeTemplate,
-    /// Identity.
+    /// Identity of the node.
     pub node: GlobalE2NodeId,
     /// Number of the node in the fleet.
     pub index: u32,
     /// Unit of a split base station with a radio. `None` for any other node.
     pub unit: Option<Unit>,
-    /// Origin of its statistics.
+    /// Source of the node's statistics.
     pub cell: &'a CellSource,
 }
 
 impl StationContext<'_> {
-    /// Returns whether the function is named and belongs to this unit.
+    /// Returns whether the configuration names the function and this unit offers it.
     pub fn is_named(&self, function: &dyn StationFunction) -> bool {
         self.has_unit(function) && self.template.service_models.iter().any(|it| it.is(function))
     }
 
-    /// Returns whether this node is the unit that offers the function, or a complete base station.
+    /// Returns whether this node is a complete base station, or the unit that offers the function.
     fn has_unit(&self, function: &dyn StationFunction) -> bool {
         function.unit().is_none() || self.unit.is_none() || function.unit() == self.unit
     }
@@ -113,7 +113,7 @@ impl StationContext<'_> {
     }
 }
 
-/// The functions of this crate, one per line.
+/// Functions of this crate.
 pub static FUNCTIONS: &[&dyn StationFunction] = &[
     &stats::mac::STATION,
     &stats::rlc::STATION,
@@ -134,32 +134,33 @@ pub static FUNCTIONS: &[&dyn StationFunction] = &[
 
 static ADDED: OnceLock<&[&dyn StationFunction]> = OnceLock::new();
 
-/// The functions of other crates can be added only once.
+/// Error of a second call of [`extend`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("RAN functions have already been added; add all of them in one call")]
 pub struct AlreadyExtended;
 
-/// Adds functions of other crates. A program calls this once, before anything else, and
-/// [`e2sm::extend`](ranlab_e2_codec::e2sm::extend) with their models.
+/// Adds functions of other crates. A program must call this at most once, before any other use, and
+/// [`e2sm::extend`](ranlab_e2_codec::e2sm::extend) with the models of the functions.
 ///
 /// # Errors
+///
 /// Returns an error at the second call.
 pub fn extend(functions: &'static [&'static dyn StationFunction]) -> Result<(), AlreadyExtended> {
     ADDED.set(functions).map_err(|_| AlreadyExtended)
 }
 
-/// Returns all functions: [`FUNCTIONS`], and the added ones.
+/// Returns all functions: those in [`FUNCTIONS`], and the added ones.
 pub fn functions() -> impl Iterator<Item = &'static dyn StationFunction> {
     FUNCTIONS.iter().chain(ADDED.get().copied().unwrap_or_default()).copied()
 }
 
-/// Returns the functions that can be named.
+/// Returns the functions that a configuration can name.
 pub fn selectable() -> impl Iterator<Item = &'static dyn StationFunction> {
     functions().filter(|function| function.is_selectable())
 }
 
 impl dyn StationFunction + '_ {
-    /// Returns the name of its service model.
+    /// Returns the name of the function's service model.
     pub fn name(&self) -> &'static str {
         self.model().map_or("", Model::name)
     }

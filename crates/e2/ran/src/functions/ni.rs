@@ -1,4 +1,4 @@
-//! NI over the radios of a gNB.
+//! Station function of NI, over the radios of a gNB.
 use super::{Requires, StationContext, StationFunction};
 use crate::node::{NodeKind, Unit};
 use crate::radio::NiSource;

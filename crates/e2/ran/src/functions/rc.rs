@@ -1,4 +1,4 @@
-//! RC over a radio, and at the CU-CP of a base station with several DUs over the radios of all.
+//! Station function of RC, over a radio. The CU-CP of a base station with several DUs offers it over the radios of all DUs.
 use super::{Requires, StationContext, StationFunction, kpm, ni};
 use crate::node::Unit;
 use crate::radio::{RcSource, SharedRadio, SteeredSite};
@@ -13,14 +13,14 @@ use std::sync::Arc;
 
 pub(super) struct Station;
 
-/// Returns whether complete base stations with these functions hand over UEs, which they do through RC.
+/// Returns whether complete base stations with these functions hand over UEs. They do so through RC.
 pub fn hands_over(named: &[&'static dyn StationFunction]) -> bool {
     let by: [&dyn StationFunction; 3] = [&kpm::Station, &Station, &ni::Station];
     named.iter().any(|it| by.into_iter().any(|function| it.is(function)))
 }
 
-/// Returns whether the node is a CU-CP with RC: RRC terminates there, and it hands over UEs based on its DUs'
-/// measurements.
+/// Returns whether the node is a CU-CP with RC. RRC terminates in the CU-CP, and it hands over UEs based on the
+/// measurements of its DUs.
 fn is_steered_cu_cp(station: &StationContext<'_>) -> bool {
     let measured: [&dyn StationFunction; 2] = [&kpm::Station, &Station];
     let in_fleet = |function: &dyn StationFunction| {
@@ -35,8 +35,8 @@ impl StationContext<'_> {
         self.steered_at(self.template.layout().du(self.index).unwrap_or(0), radio)
     }
 
-    /// Returns the radio of a DU, counted from 0, in the form that RC uses. Registers it as a handover target if it
-    /// belongs to a gNB.
+    /// Returns the radio of a DU in the form that RC uses; DUs are counted from 0. Registers the radio as a handover
+    /// target if it belongs to a gNB.
     fn steered_at(&self, du: usize, radio: &SharedRadio) -> RcSource {
         let template = self.template;
         let cell = template.cell_id_at(self.node, self.index, du);
@@ -66,8 +66,8 @@ impl StationFunction for Station {
         Requires { radio: true, ..Requires::default() }
     }
 
-    /// A node that reports KPM is also steered by RC. So is a complete base station that reports NI, because it hands
-    /// over through RC.
+    /// A node that reports KPM can also be steered with RC. So can a complete base station that reports NI, because
+    /// it hands over UEs through RC.
     fn comes_with(&self, station: &StationContext<'_>) -> bool {
         station.is_named(&kpm::Station)
             || is_steered_cu_cp(station)
@@ -86,7 +86,7 @@ impl StationFunction for Station {
         }
     }
 
-    /// Always true: the function watches for handover decisions of the base station.
+    /// Returns true, because the function watches for handover decisions of the base station.
     fn is_woken(&self) -> bool {
         true
     }

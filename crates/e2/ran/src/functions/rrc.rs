@@ -1,4 +1,4 @@
-//! RRC over the radios of a base station.
+//! Station function of RRC, over the radios of a base station.
 use super::{Requires, StationContext, StationFunction};
 use crate::node::Unit;
 use ranlab_e2::agent::RanFunction;

@@ -1,4 +1,4 @@
-//! SLICE over a radio.
+//! Station function of SLICE, over a radio.
 use super::{Requires, StationContext, StationFunction};
 use crate::node::Unit;
 use crate::radio::RadioTarget;

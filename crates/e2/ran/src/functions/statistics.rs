@@ -1,4 +1,4 @@
-//! Periodic statistics of a cell.
+//! Station functions of the statistics models, which report periodically about a cell.
 use super::{StationContext, StationFunction};
 use crate::node::Unit;
 use crate::stats::{CellStats, FillMessage};
@@ -6,12 +6,12 @@ use ranlab_e2::agent::RanFunction;
 use ranlab_e2::functions::stats::PeriodicReport;
 use ranlab_e2_codec::e2sm::Model;
 
-/// Function of a statistics model.
+/// Station function of a statistics model.
 pub(crate) struct Statistics {
     pub(crate) model: &'static dyn Model,
-    /// Unit that knows the statistics.
+    /// Unit of a split base station that has the statistics.
     pub(crate) unit: Unit,
-    /// Generator of the reports.
+    /// Function that encodes a report.
     pub(crate) fill: FillMessage,
 }
 

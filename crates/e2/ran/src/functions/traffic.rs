@@ -1,4 +1,4 @@
-//! TRAFFIC over a radio.
+//! Station function of TRAFFIC, over a radio.
 use super::{Requires, StationContext, StationFunction};
 use crate::node::Unit;
 use crate::radio::RadioTarget;

@@ -1,5 +1,5 @@
-//! The base station side of CCC: read-only attributes of a radio, and RRM policies that divide its resource blocks
-//! among slices, implemented by RC's quotas.
+//! The base station side of CCC. It reports read-only attributes of a radio, and implements RRM policies, which
+//! divide the resource blocks among slices, with RC's quotas.
 use super::power::Admin;
 use super::rc::RcSource;
 use ranlab_e2::Time;
@@ -36,7 +36,7 @@ fn policy(resource: ResourceType, quota: &SliceQuota) -> RrmPolicyRatio {
     }
 }
 
-/// A valid policy of a control.
+/// A valid policy of a control request.
 struct Policy {
     resource: ResourceType,
     quotas: Vec<SliceQuota>,
@@ -90,7 +90,7 @@ fn supported(name: &str, attributes: &[&str], style: i64, written: bool) -> Supp
     SupportedStructure { name: name.to_owned(), attributes: attributes.iter().map(attribute).collect() }
 }
 
-/// Like [`supported`] for a cell, with one writable attribute.
+/// Returns a cell structure's attributes with the supported services, of which one attribute is writable.
 fn supported_in_part(name: &str, attributes: &[&str], written: &str) -> SupportedStructure {
     let mut structure = supported(name, attributes, CELL_STYLE, false);
     let all = supported(name, attributes, CELL_STYLE, true).attributes;
@@ -117,7 +117,7 @@ impl CccSource {
         };
         NrCellDu {
             cell_local_id: radio.cell_id,
-            // The model has no failures of cells.
+            // The model has no cell failures, so the state is always ENABLED.
             operational_state: "ENABLED".to_owned(),
             administrative_state: radio.power.admin.name().to_owned(),
             cell_state: radio.cell_state().to_owned(),
@@ -139,7 +139,7 @@ impl CccSource {
         }
     }
 
-    /// Sets the writable attribute of a structure. Other attributes are accepted with their present values only.
+    /// Sets the writable attribute of a structure. Other attributes are accepted only with their present values.
     fn switch(
         &self,
         write: &Write,
@@ -155,8 +155,8 @@ impl CccSource {
         if new.iter().any(|(name, value)| name != attribute && differs((name, value))) {
             return Err(Cause::NotSupported);
         }
-        let wanted = new.get(attribute).ok_or(Cause::NotSupported)?;
-        set(wanted.as_str().ok_or(Cause::JsonError)?)?;
+        let new_value = new.get(attribute).ok_or(Cause::NotSupported)?;
+        set(new_value.as_str().ok_or(Cause::JsonError)?)?;
         Ok(before)
     }
 
@@ -175,7 +175,7 @@ impl CccSource {
     fn save_energy(&self, write: &Write) -> Result<(Attributes, Attributes), Cause> {
         let before = Attributes::from_structure(&self.energy_saving());
         let before = self.switch(write, before, "energySavingControl", |control| {
-            // The spellings of E2SM-CCC and of TS 28.541.
+            // E2SM-CCC and TS 28.541 spell the value differently, so both spellings are accepted.
             let saves_energy = match control {
                 "toBeEnergySaving" | "TO_BE_ENERGY_SAVING" => true,
                 "toBeNotEnergySaving" | "TO_BE_NOT_ENERGY_SAVING" => false,
@@ -193,21 +193,21 @@ impl CccSource {
         Bwp {
             bwp_context: "DL".to_owned(),
             is_initial_bwp: "INITIAL".to_owned(),
-            // A slot of 14 symbols lasts 1 ms at 15 kHz, and half as long at twice the spacing.
+            // A slot of 14 symbols lasts 1 ms at 15 kHz. Twice the spacing halves the duration.
             sub_carrier_spacing: 15_000 / u32::try_from(carrier.slot_us()).unwrap_or(1_000).max(1),
             start_rb: 0,
             number_of_rbs: carrier.prbs,
         }
     }
 
-    /// Checks a written policy by itself. Returns its quotas, and its previous and new values.
+    /// Checks a single written policy. Returns its quotas, and its previous and new values.
     fn read_policy(&self, write: &Write) -> Result<Policy, Cause> {
-        let wanted: RrmPolicyRatio = write.new.attributes.meaning().map_err(|_| Cause::JsonError)?;
-        let new = quotas(&wanted)?;
+        let written: RrmPolicyRatio = write.new.attributes.meaning().map_err(|_| Cause::JsonError)?;
+        let new = quotas(&written)?;
         let now = self.steered.quotas_now();
-        let now = if wanted.resource == ResourceType::PrbUl { now.up } else { now.down };
+        let now = if written.resource == ResourceType::PrbUl { now.up } else { now.down };
         let before = now.iter().find(|quota| new.iter().any(|it| it.is_of_same_slice(quota)));
-        let before = before.map(|quota| Attributes::from_structure(&policy(wanted.resource, quota)));
+        let before = before.map(|quota| Attributes::from_structure(&policy(written.resource, quota)));
         let before = before.unwrap_or_default();
         let differs = |(name, value): (&String, _)| before.0.get(name) != Some(value);
         if write.old.attributes.0.iter().any(differs) {
@@ -215,18 +215,18 @@ impl CccSource {
         }
         let alone = CarrierQuotas { down: new.clone(), up: Vec::new() };
         self.steered.could_divide(&alone).map_err(|_| Cause::SemanticError)?;
-        let values = (before, Attributes::from_structure(&wanted));
-        Ok(Policy { resource: wanted.resource, quotas: new, values })
+        let values = (before, Attributes::from_structure(&written));
+        Ok(Policy { resource: written.resource, quotas: new, values })
     }
 
-    /// Applies the policies of a control together: their sums are checked with all of them in force.
+    /// Applies all policies of a control together. The sums of the quotas are checked with all policies in force.
     fn share(&self, policies: &[&Policy]) -> Result<(), Cause> {
         let of = |resource| {
             let of = policies.iter().filter(move |it| it.resource == resource);
             of.flat_map(|it| &it.quotas).copied().collect::<Vec<_>>()
         };
         let [down, up] = [ResourceType::PrbDl, ResourceType::PrbUl].map(of);
-        // A slice has one policy per direction.
+        // A slice has at most one policy per direction.
         [&down, &up]
             .into_iter()
             .try_for_each(|it| SliceQuota::check_sums(it))
@@ -312,7 +312,7 @@ impl CccStation for CccSource {
             Some(cell) if cell.cell() != Some(self.steered.cell) => return refuse(Cause::NotAvailable),
             Some(_) => {}
         }
-        // Policies first: a switch of the cell does not change them.
+        // Policies are checked first, because switching the cell does not change them.
         let read =
             |write: &Write| is_structure(&write.name, RRM_POLICY_RATIO).then(|| self.read_policy(write));
         let read: Vec<_> = writes.iter().map(read).collect();
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn attributes_match_radio() {
+    fn ccc_attributes_match_radio() {
         let mut station = station();
         let [(id, structures)] = &station.cells()[..] else { panic!() };
         assert_eq!(id.cell(), Some(station.steered.cell));
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn policies_divide_carrier_and_invalid_ones_have_no_effect() {
+    fn policies_divide_carrier_and_invalid_policies_change_nothing() {
         let mut station = station();
         let id = station.cell_id();
         let policies = |station: &mut CccSource| station.cells()[0].1.split_off(3);
@@ -416,7 +416,7 @@ mod tests {
         let second = write(RRM_POLICY_RATIO, Attributes::default(), ratio(2, Some("000007"), 20, 100));
         one(&mut station, Some(&id), &second).unwrap();
         let set = station.steered.locked().set.clone();
-        assert_eq!((set.algorithm, set.slices.len()), (SliceAlgorithm::Nvs, 3), "one for the rest");
+        assert_eq!((set.algorithm, set.slices.len()), (SliceAlgorithm::Nvs, 3), "the third slice serves UEs without a policy");
         let before = policies(&mut station);
         assert_eq!(before.len(), 2);
         let elsewhere = Cgi::Nr(cell_of(PLMN, 6)).into();
@@ -459,7 +459,7 @@ mod tests {
         let changed = write(RRM_POLICY_RATIO, ratio(1, None, 60, 100), ratio(1, None, 30, 100));
         one(&mut station, Some(&id), &changed).unwrap();
         assert_eq!(policies(&mut station).len(), 2);
-        // SLICE takes over the carrier, and the policies are removed.
+        // SLICE takes over the division of the carrier, and the policies are removed.
         let mut by_slice = super::super::control::RadioTarget(Arc::clone(&station.steered.radio));
         let none = ranlab_e2_codec::e2sm::slice::SliceSet::default();
         let command = SliceCommand::Configure(none);
@@ -480,18 +480,18 @@ mod tests {
         let both =
             |first, second| [new(ratio(1, None, first, 100)), new(ratio(2, Some("000007"), second, 100))];
         assert!(station.write(Time::ZERO, Some(&id), &both(60, 40)).iter().all(Result::is_ok));
-        // One after the other, either of these would guarantee more than the carrier at first.
+        // Each order of the two policies would exceed the carrier temporarily if they were applied one after the other.
         for order in [both(40, 60), both(70, 30)] {
             let results = station.write(Time::ZERO, Some(&id), &order);
             assert!(results.iter().all(Result::is_ok), "{results:?}");
         }
         let uplink = new(of_resource("PRB_UL", ratio(1, None, 90, 100)));
-        assert!(one(&mut station, Some(&id), &uplink).is_ok(), "another direction");
+        assert!(one(&mut station, Some(&id), &uplink).is_ok(), "the sums of the directions are separate");
         let now = [BTreeMap::from([(1, 70), (2, 30)]), BTreeMap::from([(1, 90)])];
         assert_eq!(minima(&station), now);
         let unknown = new(ratio(3, None, 1, 100));
         for (order, expected) in [
-            // The sum, and a slice with two policies.
+            // Two invalid controls: policies that exceed the carrier in sum, and two policies for one slice.
             (both(70, 31).to_vec(), [Err(Cause::SemanticError), Err(Cause::SemanticError)]),
             (vec![new(ratio(1, None, 1, 100)), new(ratio(1, None, 2, 100))], [Err(Cause::SemanticError); 2]),
             // A policy that is invalid by itself does not affect the others.
@@ -505,7 +505,7 @@ mod tests {
     }
 
     #[test]
-    fn cell_is_switched_off_and_on() {
+    fn ccc_switches_cell_off_and_on() {
         let mut station = station();
         let id = station.cell_id();
         let state = |value: &str| Attributes::from_list([("administrativeState", json!(value))]);
@@ -514,7 +514,7 @@ mod tests {
         assert_eq!((&old.0["cellState"], &now.0["cellState"]), (&json!("ACTIVE"), &json!("IDLE")));
         assert_eq!(now.0["administrativeState"], json!("LOCKED"));
         assert!(station.steered.locked().rntis().is_empty());
-        // A read-only attribute, values that do not exist, and no attribute.
+        // Invalid writes: a read-only attribute, unknown values, and no attribute.
         for (new, cause) in [
             (Attributes::from_list([("cellLocalId", json!(4))]), Cause::NotSupported),
             (state("locked"), Cause::SemanticError),

@@ -27,7 +27,8 @@ impl RadioTarget {
     /// Executes a slice command as a RAN function would.
     ///
     /// # Errors
-    /// The command does not fit the slices or the UEs of the cell.
+    ///
+    /// Returns an error if the command does not fit the slices or the UEs of the cell.
     pub fn command(&mut self, command: &SliceCommand) -> Result<(), Refusal> {
         let next = SliceControl::set(self).after(command, SliceControl::prbs(self))?;
         if let SliceCommand::Associate(ues) = command
@@ -43,7 +44,7 @@ fn sees(ues: UeFilter<'_>, rnti: u16) -> bool {
     ues.is_all() || ues.contains(UeId(rnti.into()))
 }
 
-/// Converts a number, saturating at 32 bits.
+/// Converts a number to 32 bits, saturating.
 pub(super) fn short(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
@@ -54,7 +55,7 @@ impl Radio {
         u64::try_from(self.epoch_us.saturating_add(now_us)).unwrap_or(0)
     }
 
-    /// Collects waiting times from the model, for both kinds of reports.
+    /// Fetches waiting times of packets from the cell, for SLICE and TRAFFIC reports.
     fn gather(&mut self) {
         for rnti in self.cell.rntis().collect::<Vec<_>>() {
             let slice = self.cell.report(rnti).and_then(|ue| convert::slice_id(ue.slice_down));
@@ -68,7 +69,7 @@ impl Radio {
         }
     }
 
-    /// Makes the model divide the downlink according to `next`. If the model rejects it, nothing has changed.
+    /// Divides the model's downlink according to `next`. Changes nothing if the model rejects it.
     fn share(&mut self, next: &SliceSet) -> Result<(), Refusal> {
         let slices = Command::Slices(Direction::Down, convert::slices(next));
         self.cell.command(&slices).map_err(|why| convert::refusal(&why))?;
@@ -88,7 +89,7 @@ impl Radio {
                 up: None,
             };
             let associated = self.cell.command(&Command::Associate(self.homes.iter().map(home).collect()));
-            // Both exist: assignments are removed together with UEs and slices.
+            // Both exist, because assignments are removed together with their UEs and slices.
             debug_assert!(associated.is_ok(), "{associated:?}");
         }
     }
@@ -190,7 +191,7 @@ impl TrafficControl for RadioTarget {
                 QueueState {
                     id: queue.id,
                     bytes: stats.bytes,
-                    // At most 65,536.
+                    // The number is at most 65,536.
                     packets: stats.packets as u32,
                     sent_bytes: stats.forwarded_bytes,
                     sent_packets: stats.forwarded_packets,
@@ -252,7 +253,7 @@ mod tests {
         SliceControl::control(station, Time::ZERO, command, &next).map(|_| ())
     }
 
-    /// A controller that reads the next slot from a report can allocate resource blocks to the UEs of its slice.
+    /// A controller that learns the next slot from a report can allocate resource blocks to the UEs of its slice.
     #[test]
     fn allocation_by_controller_is_applied() {
         let flows = vec![FlowPlan::new(TrafficKind::Full)];
@@ -272,7 +273,7 @@ mod tests {
             let ues = ues.iter().map(|&(rnti, prbs)| UeAllocation { rnti, prbs, mcs: None }).collect();
             SliceCommand::Allocate(SliceAllocation { slice: 4, slot, slots, ues })
         };
-        // With slices, and with one pool under the first slice's scheduler.
+        // The test runs with slices, and with one pool under the first slice's scheduler.
         for (algorithm, from_ms) in [(SliceAlgorithm::Nvs, 0), (SliceAlgorithm::None, 100)] {
             execute(&mut station, &SliceCommand::Configure(SliceSet { algorithm, ..set.clone() })).unwrap();
             let prbs =

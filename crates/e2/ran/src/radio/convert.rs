@@ -1,4 +1,4 @@
-//! Conversions between the controllers' configurations and commands and those of the model.
+//! Conversions between configurations and commands of controllers and those of the radio model.
 use ranlab_e2_codec::e2ap::Plmn;
 use ranlab_e2_codec::e2sm::common::Snssai;
 use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
@@ -10,7 +10,7 @@ use ranlab_e2_codec::e2sm::traffic::{
 };
 use ranlab_radio::user_plane as up;
 
-/// Number of the model's only slice if a controller has configured none. No controller's slice has this number.
+/// Number of the model's only slice while no controller has configured slices. A controller cannot use this number.
 const NO_SLICE: u32 = 1 << 16;
 
 /// Converts a rejection of the model to one for a controller.
@@ -29,7 +29,7 @@ pub fn refusal(why: &up::Refusal) -> Refusal {
     Refusal::new(reason, why.to_string())
 }
 
-/// Converts a slice number of the model to a controller's.
+/// Converts a slice number of the model to a controller's number, or `None` for [`NO_SLICE`].
 pub fn slice_id(slice_down: u32) -> Option<u16> {
     u16::try_from(slice_down).ok()
 }
@@ -39,7 +39,7 @@ pub(super) fn is_sliced(set: &SliceSet) -> bool {
     set.algorithm != SliceAlgorithm::None && !set.slices.is_empty()
 }
 
-/// Converts the division of the downlink. Without an algorithm or without slices there is one pool.
+/// Converts a division of the downlink. Without an algorithm or without slices, the result is one pool.
 pub(super) fn slices(set: &SliceSet) -> up::SliceSet {
     let algorithm = match set.algorithm {
         SliceAlgorithm::Static => up::SliceAlgorithm::Static,
@@ -94,8 +94,8 @@ fn scheduler(slice: &Slice) -> up::UeScheduler {
     }
 }
 
-/// Converts a change of a bearer with configuration `config`. Returns `None` for a stage, which is not part of the
-/// configuration.
+/// Converts a change of a bearer with configuration `config`. Returns `None` for a stage, because stages are not part
+/// of the configuration.
 pub(super) fn traffic(action: &TrafficAction, config: &TrafficConfig) -> Option<up::TcCommand> {
     Some(match action {
         TrafficAction::SetStage(_) => return None,
@@ -129,7 +129,7 @@ pub(super) fn queue(queue: &Queue) -> up::QueueSpec {
             (up::QueueKind::CoDel { target_us, interval_us }, codel.capacity_bytes)
         }
     };
-    // Converts a bucket's depth to a time at its rate, at least the model's minimum.
+    // Converts a bucket's depth to a time at the bucket's rate, with the model's minimum as the lower bound.
     let window_ms = |limit: RateLimit| {
         let ms = u64::from(limit.burst_bytes) * 8 / u64::from(limit.rate_kbps.max(1));
         u32::try_from(ms.max(1)).unwrap_or(u32::MAX)

@@ -1,5 +1,5 @@
-//! A base station's radio in coarse time steps (fluid model). Provides user traffic statistics at the cost of a light
-//! generator, for large fleets. It models bytes instead of packets and has no control functions.
+//! A base station's radio in coarse time steps (fluid model). It provides statistics of user traffic at the cost of
+//! the light generator, for large fleets. It models bytes instead of packets and has no control functions.
 use super::RadioError;
 use super::plan::{RadioConfig, TrafficKind};
 use crate::stats::CellFacts;
@@ -9,16 +9,16 @@ use ranlab_radio::user_plane::{CellConfig, Direction, FluidCell, UeReport};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Time step, in microseconds. As short as the shortest report period, so that steps are not visible.
+/// Time step, in microseconds. It equals the shortest report period, so that steps are not visible in reports.
 const STEP_US: u64 = 10_000;
 
 /// Level of detail of a radio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Fidelity {
-    /// Slots and packets, in real time, with control functions.
+    /// Slots and packets in real time, with control functions.
     #[default]
     Slot,
-    /// Steps of 10 ms, computed on demand. Statistics only.
+    /// Steps of 10 ms that are computed on demand, with statistics only.
     Fluid,
 }
 
@@ -37,7 +37,8 @@ impl FluidRadio {
     /// Creates a radio whose time begins at `start_us`.
     ///
     /// # Errors
-    /// The cell or a UE is invalid, or the plan needs features that the fluid model lacks.
+    ///
+    /// Returns an error if the cell or a UE is invalid, or if the plan needs features that the fluid model lacks.
     pub fn new(
         config: &RadioConfig,
         (cell_id, seed): (u16, u64),
@@ -76,7 +77,7 @@ impl FluidRadio {
         self.cell.reports().collect()
     }
 
-    /// Returns virtual time divided by computing time since it was created. 0 before the first report.
+    /// Returns virtual time divided by computing time since the radio was created, or 0 before the first report.
     pub fn real_time_factor(&self) -> f64 {
         super::meter::factor(self.passed_us, self.busy)
     }
@@ -88,7 +89,7 @@ impl FluidRadio {
     }
 }
 
-/// Returns the first feature of a configuration that the fluid model lacks.
+/// Returns the first feature of a configuration that the fluid model lacks, with the reason.
 fn beyond(config: &RadioConfig) -> Option<&'static str> {
     let flow = config.flows.iter().find_map(|flow| match flow.what {
         TrafficKind::Voip => Some("the flow voip: it has no packets, and so no round trips"),
@@ -98,6 +99,6 @@ fn beyond(config: &RadioConfig) -> Option<&'static str> {
     let keys = (!config.stage_keys.is_empty()).then_some("stages: it has no traffic control");
     let stay = (!config.stays.is_empty()).then_some("a stay: its UEs are present from the start");
     let chosen = !(config.snssais.is_empty() && config.plmns.is_empty());
-    let chosen = chosen.then_some("what UEs choose: it has no RRC");
+    let chosen = chosen.then_some("slices and networks selected by UEs: it has no RRC");
     flow.or(stay).or(chosen).or(keys)
 }

@@ -7,20 +7,21 @@ use ranlab_machine::lock;
 use ranlab_radio::user_plane::{RrcKind, UES_MAX};
 use std::sync::Arc;
 
-/// UE movements at both radios, for their agents.
+/// UE movements that a handover caused at both radios, for their agents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HandedOver {
-    /// The departure at the source.
+    /// Departure of the UE from the source.
     pub source: UeMovement,
-    /// The arrival at the target, and other movements in the meantime.
+    /// Arrival of the UE at the target, after other movements in the meantime.
     pub target: Vec<UeMovement>,
 }
 
-/// Hands a UE over. Controllers of the source receive a release with the target, those of the target a handover with
-/// the source.
+/// Hands a UE over. Controllers of the source receive a release that names the target, and controllers of the target
+/// a handover that names the source.
 ///
 /// # Errors
-/// The UE does not exist, or the target cannot accept it. Nothing has changed then.
+///
+/// Returns an error if the UE does not exist, or the target cannot accept it. In this case nothing changes.
 pub fn hand_over(source: &SharedRadio, target: &SharedRadio, rnti: u16) -> Result<HandedOver, Refusal> {
     if Arc::ptr_eq(source, target) {
         return Err(Refusal::new(Reason::InUse, format!("UE {rnti} is in that cell")));
@@ -30,14 +31,14 @@ pub fn hand_over(source: &SharedRadio, target: &SharedRadio, rnti: u16) -> Resul
     let Some(number) = source.number(rnti) else {
         return Err(Refusal::new(Reason::UnknownUe, format!("there is no UE {rnti}")));
     };
-    // Advance the target, so that nothing arrives before it was sent.
+    // The target is advanced, so that data does not arrive before it was sent.
     let mut moved = target.follow(source.cell.now_us());
     if target.rntis.len() >= UES_MAX || target.rntis.contains_key(&number) {
         return Err(Refusal::new(Reason::TooMany, format!("cell {} has no room", target.cell_id)));
     }
     if !target.power.admits() {
         let state = target.power.admin.name();
-        let why = format!("cell {} takes no UE: it is {state}, or saves energy", target.cell_id);
+        let why = format!("cell {} accepts no UE: it is {state} or saves energy", target.cell_id);
         return Err(Refusal::new(Reason::NotSupported, why));
     }
     let config = source.power.configs.remove(&number);
@@ -48,7 +49,7 @@ pub fn hand_over(source: &SharedRadio, target: &SharedRadio, rnti: u16) -> Resul
     };
     let bearer = source.forget(number, rnti).unwrap_or_default();
     let from = RrcCell { cell_id: source.cell_id, rnti };
-    // Capacity was checked above.
+    // Admission cannot fail for lack of capacity, which was checked above.
     let Ok(there) = target.cell.admit(context) else {
         return Err(Refusal::new(Reason::TooMany, format!("cell {} refuses the UE", target.cell_id)));
     };
@@ -74,7 +75,7 @@ impl Radio {
         self.rntis.iter().find(|(_, known)| **known == rnti).map(|(number, _)| *number)
     }
 
-    /// Advances to at least `until_us`.
+    /// Advances the radio to at least `until_us`, and returns the UE movements.
     fn follow(&mut self, until_us: u64) -> Vec<UeMovement> {
         let mut moved = Vec::new();
         let slot_us = self.cell.config().carrier.slot_us();
@@ -86,7 +87,7 @@ impl Radio {
     }
 }
 
-/// RRC events, with details from `tell`.
+/// Reporting of RRC events; `tell` adds the details of handovers.
 impl Radio {
     pub(super) fn drain_events(&mut self, tell: impl Fn(&mut ranlab_e2_codec::e2sm::rrc::RrcEvent)) {
         let events: Vec<_> = self.cell.take_events().collect();
@@ -132,7 +133,7 @@ mod tests {
 
     #[test]
     fn handover_is_reported_at_both_ends_without_loss() {
-        // The second radio's slots begin half a slot later.
+        // The slots of the second radio begin half a slot later.
         let a = radio(0, 0);
         let b = radio(1, 500);
         pass([&a, &b], 0..1_000);
@@ -142,13 +143,13 @@ mod tests {
         let moved = hand_over(&a, &b, 2).unwrap();
         assert_eq!(moved.source, UeMovement::Went { ue: 2, rnti: 2 });
         assert_eq!(moved.target, [UeMovement::Came { ue: 2, rnti: 3 }]);
-        let told = |radio: &SharedRadio| {
+        let reported = |radio: &SharedRadio| {
             let news = std::mem::take(&mut radio.lock().unwrap().news);
             news.into_iter().map(|event| (event.change, event.rnti, event.other)).collect::<Vec<_>>()
         };
         let cell = |cell_id, rnti| Some(RrcCell { cell_id, rnti });
-        assert_eq!(told(&a), [(RrcChange::Release, 2, cell(1, 3))]);
-        assert_eq!(told(&b), [(RrcChange::Handover, 3, cell(0, 2))]);
+        assert_eq!(reported(&a), [(RrcChange::Release, 2, cell(1, 3))]);
+        assert_eq!(reported(&b), [(RrcChange::Handover, 3, cell(0, 2))]);
         pass([&a, &b], 1_000..3_000);
         let meter = b.lock().unwrap().meter();
         let of_2 = meter.flows.iter().find(|flow| flow.ue == 2).unwrap();
@@ -159,6 +160,6 @@ mod tests {
             assert!(refused.detail.contains(why), "{refused:?}");
         }
         assert!(hand_over(&a, &a, 1).unwrap_err().detail.contains("in that cell"));
-        assert_eq!((told(&a), told(&b)), (vec![], vec![]), "a refusal is no news");
+        assert_eq!((reported(&a), reported(&b)), (vec![], vec![]), "a refused handover causes no event");
     }
 }

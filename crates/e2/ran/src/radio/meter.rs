@@ -1,4 +1,4 @@
-//! Measurements of a radio: throughput of UEs and slices, packet latencies, and delay relative to real time.
+//! Measurements of a radio: throughput of UEs and slices, packet latencies, and delay of the driver relative to real time.
 use super::convert::slice_id;
 use hdrhistogram::Histogram as Hdr;
 use ranlab_radio::user_plane::{Cell, Direction, FlowStats, Histogram};
@@ -9,22 +9,22 @@ use std::time::Duration;
 
 /// Virtual time between two samples, in microseconds.
 pub(super) const SAMPLE_US: u64 = 500_000;
-/// Maximum number of samples: more than one hour.
+/// Maximum number of samples, which cover more than one hour.
 const SAMPLES_MAX: usize = 10_000;
-/// Maximum delay that is recorded, in microseconds: one minute.
+/// Maximum recorded delay, in microseconds: one minute.
 const LATE_US_MAX: u64 = 60_000_000;
-/// Name of the slice of UEs without a slice.
+/// Name of the slice in reports for UEs without a slice.
 const NO_SLICE: &str = "none";
 
-/// Measurements over a time.
+/// Measurements over a period.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RadioMeter {
-    /// Virtual time, in seconds.
+    /// Virtual time of the measurement, in seconds.
     pub seconds: f64,
-    /// Virtual time divided by the driver's computing time. Below 1, the radio cannot keep up. 0 without any computing
-    /// time.
+    /// Virtual time divided by the driver's computing time. Below 1, the radio cannot keep up. It is 0 without any
+    /// computing time.
     pub real_time_factor: f64,
-    /// Delays of slots, as (microseconds, count).
+    /// Distribution of slot delays, as pairs of microseconds and count.
     pub late_us: Vec<(u64, u64)>,
     /// Fraction of downlink PRBs that were used.
     pub prb_use: f64,
@@ -39,33 +39,33 @@ pub struct RadioMeter {
 /// Results of a UE.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct UeMeter {
-    /// Its number.
+    /// Number of the UE.
     pub ue: u32,
-    /// Bytes of IP delivered.
+    /// Bytes of delivered IP packets.
     pub bytes: u64,
-    /// Downlink PRBs.
+    /// Number of downlink PRBs used.
     pub prbs: u64,
-    /// Bytes of its downlink transport blocks, as reports of MAC count them.
+    /// Bytes of the UE's downlink transport blocks, counted as in MAC reports.
     #[serde(default)]
     pub tbs_bytes: u64,
 }
 
-/// Results of a flow. Distributions are (microseconds, count).
+/// Results of a flow. Distributions are pairs of microseconds and count.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowMeter {
     /// Number of the UE.
     pub ue: u32,
-    /// [`TrafficKind::name`](super::TrafficKind::name).
+    /// Name of the flow's kind; see [`TrafficKind::name`](super::TrafficKind::name).
     pub what: String,
-    /// Bytes of IP delivered.
+    /// Bytes of delivered IP packets.
     pub bytes: u64,
-    /// Packets dropped.
+    /// Number of dropped packets.
     pub dropped: u64,
-    /// Round-trip times.
+    /// Distribution of round-trip times.
     pub rtt_us: Vec<(u64, u64)>,
-    /// Waiting times in RLC.
+    /// Distribution of waiting times in RLC.
     pub rlc_us: Vec<(u64, u64)>,
-    /// Waiting times in the queues of traffic control.
+    /// Distribution of waiting times in the queues of traffic control.
     pub tc_us: Vec<(u64, u64)>,
 }
 
@@ -74,9 +74,9 @@ pub struct FlowMeter {
 pub struct Sample {
     /// End of the interval, in seconds.
     pub at_s: f64,
-    /// Values of UEs, by UE number.
+    /// Throughput of each UE, by UE number.
     pub ues: BTreeMap<u32, f64>,
-    /// Values of slices, by slice; the key `none` is for UEs without a slice.
+    /// Throughput of each slice, by slice name. The key `none` is for UEs without a slice.
     pub slices: BTreeMap<String, f64>,
 }
 
@@ -116,7 +116,7 @@ pub(super) struct Meter {
     /// Results of UEs that have detached.
     gone: (Vec<UeMeter>, Vec<FlowMeter>),
     due_us: u64,
-    /// Bytes of each UE at the last sample.
+    /// Bytes delivered to each UE at the last sample.
     sampled: BTreeMap<u32, u64>,
     samples: Vec<Sample>,
     late: Hdr<u64>,
@@ -126,7 +126,7 @@ pub(super) struct Meter {
 
 impl Meter {
     pub(super) fn new(start_us: u64, whats: BTreeMap<u32, Vec<&'static str>>) -> Self {
-        // Bounds and precision are constants that the histogram accepts.
+        // The bounds and the precision are constants that the histogram accepts.
         #[allow(clippy::expect_used)]
         let late = Hdr::new_with_bounds(1, LATE_US_MAX, 2).expect("constant bounds");
         Self {
@@ -155,13 +155,13 @@ impl Meter {
         self.sampled = rntis.iter().map(|(ue, rnti)| (*ue, downloaded(cell, *rnti))).collect();
     }
 
-    /// Records a pass of the driver: simulated time, and the delay of its first slot.
+    /// Records a pass of the driver: the simulated time, and the delay of the first slot.
     pub(super) fn passed(&mut self, simulated_us: u64, late_us: u64) {
         self.simulated_us += simulated_us;
         self.late.saturating_record(late_us.clamp(1, LATE_US_MAX));
     }
 
-    /// Removes a UE. Returns the names of its flows.
+    /// Stores the results of a UE that leaves. Returns the names of its flows.
     pub(super) fn leave(&mut self, cell: &Cell, ue: u32, rnti: u16) -> Vec<&'static str> {
         let (got, flows) = self.report(cell, ue, rnti);
         self.gone.0.push(got);
@@ -171,14 +171,14 @@ impl Meter {
         self.whats.get(&ue).cloned().unwrap_or_default()
     }
 
-    /// Adds a UE from another cell, where its flows were counted so far.
+    /// Adds a UE that arrives from another cell, where its flows were counted until now.
     pub(super) fn arrive(&mut self, cell: &Cell, ue: u32, rnti: u16, whats: Vec<&'static str>) {
         self.whats.insert(ue, whats);
         self.then.insert(ue, Counters::read(cell, rnti));
         self.sampled.insert(ue, downloaded(cell, rnti));
     }
 
-    /// Takes a sample if it is due.
+    /// Takes a sample if the interval has passed.
     pub(super) fn sample(&mut self, cell: &Cell, rntis: &BTreeMap<u32, u16>) {
         if cell.now_us() < self.due_us {
             return;
@@ -203,7 +203,7 @@ impl Meter {
         (cell.now_us() - self.begun_us) as f64 / 1e6
     }
 
-    /// Returns the results of a UE since the begin of the measurement or its arrival.
+    /// Returns the results of a UE since the start of the measurement, or since its arrival.
     fn report(&self, cell: &Cell, ue: u32, rnti: u16) -> (UeMeter, Vec<FlowMeter>) {
         let now = Counters::read(cell, rnti);
         let then = self.then.get(&ue).cloned().unwrap_or_default();
@@ -256,16 +256,16 @@ impl Meter {
     }
 }
 
-/// A short summary.
+/// Summary of a measurement.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct RadioSummary {
-    /// Virtual time, in seconds.
+    /// Virtual time of the measurement, in seconds.
     pub seconds: f64,
-    /// See [`RadioMeter`].
+    /// Virtual time divided by computing time; see [`RadioMeter::real_time_factor`].
     pub real_time_factor: f64,
-    /// Delay of slots, 99th percentile, in microseconds.
+    /// 99th percentile of slot delays, in microseconds.
     pub late_us_p99: u64,
-    /// See [`RadioMeter`].
+    /// Fraction of downlink PRBs that were used.
     pub prb_use: f64,
     /// Results per UE.
     pub ues: Vec<UeMeter>,
@@ -273,7 +273,7 @@ pub struct RadioSummary {
     pub flows: Vec<FlowSummary>,
 }
 
-/// See [`FlowMeter`]. Quantiles are absent if nothing was delivered.
+/// Summary of a flow. Quantiles are absent if no packet was delivered.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct FlowSummary {
     /// Number of the UE.
@@ -282,15 +282,15 @@ pub struct FlowSummary {
     pub what: String,
     /// Throughput of IP, in Mbit/s.
     pub mbps: f64,
-    /// Packets dropped.
+    /// Number of dropped packets.
     pub dropped: u64,
-    /// Median round-trip time.
+    /// Median round-trip time, in microseconds.
     pub rtt_us_p50: Option<u64>,
-    /// 99th percentile of the round-trip time.
+    /// 99th percentile of the round-trip time, in microseconds.
     pub rtt_us_p99: Option<u64>,
-    /// Median waiting time in RLC.
+    /// Median waiting time in RLC, in microseconds.
     pub rlc_us_p50: Option<u64>,
-    /// Median waiting time in the queues of traffic control.
+    /// Median waiting time in the queues of traffic control, in microseconds.
     pub tc_us_p50: Option<u64>,
 }
 

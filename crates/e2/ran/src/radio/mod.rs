@@ -1,7 +1,7 @@
-//! A base station's radio: a cell of [`ranlab_radio::user_plane`] with UEs that attach, send traffic and detach as
-//! planned, and with functions for controllers.
+//! A base station's radio: a cell of [`ranlab_radio::user_plane`] with functions for controllers. UEs attach, send
+//! traffic and detach as planned.
 //!
-//! A [`Radio`] has no clock. The driver passes the time to [`Radio::pass`]. The radio is as late as its driver, or
+//! A [`Radio`] has no clock; the driver passes the time to [`Radio::pass`]. The radio is as late as its driver, or
 //! later if the machine cannot keep up. The delay is measured, and no slot is skipped.
 mod ccc;
 mod control;
@@ -50,7 +50,7 @@ use std::time::Duration;
 /// run.
 pub const CATCH_UP_US: u64 = 20_000;
 
-/// The reason why a radio cannot be created.
+/// Reason why a radio cannot be created.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RadioError {
@@ -63,15 +63,15 @@ pub enum RadioError {
     /// A key for module signatures is invalid.
     #[error("{0}")]
     StageKey(String),
-    /// The fluid model lacks a feature.
+    /// The configuration needs a feature that the fluid model lacks.
     #[error("fidelity fluid cannot do {0}; fidelity slot can")]
     Fluid(&'static str),
     /// A plan names a UE that does not exist.
-    #[error("{what} is about UE {ue}; there are {ues}, counted from 1")]
+    #[error("{what} names UE {ue}; the cell has {ues} UEs, numbered from 1")]
     NoUe {
-        /// `a flow`, `a stay` or `a move`.
+        /// Entry that names the UE: `a flow`, `a stay` or `a move`.
         what: &'static str,
-        /// The named UE.
+        /// Number of the UE that does not exist.
         ue: u32,
         /// Number of UEs in the cell.
         ues: u32,
@@ -81,31 +81,31 @@ pub enum RadioError {
 /// A radio shared by RAN functions and its driver.
 pub type SharedRadio = Arc<Mutex<Radio>>;
 
-/// A UE movement.
+/// Arrival or departure of a UE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UeMovement {
-    /// The UE attached, or came from another cell.
+    /// The UE attached, or arrived from another cell.
     Came {
-        /// Its number.
+        /// Number of the UE.
         ue: u32,
-        /// Its C-RNTI.
+        /// C-RNTI of the UE.
         rnti: u16,
     },
-    /// The UE was released, or went to another cell.
+    /// The UE was released, or left to another cell.
     Went {
-        /// Its number.
+        /// Number of the UE.
         ue: u32,
-        /// Its C-RNTI.
+        /// C-RNTI of the UE.
         rnti: u16,
     },
 }
 
 impl UeMovement {
-    /// Notifies the agent.
+    /// Notifies the agent of the movement.
     pub fn notify(self, agent: &mut Agent) {
         match self {
             Self::Came { rnti, .. } => {
-                // A cell has fewer UEs than the maximum of an agent.
+                // Arrival cannot fail: a cell has fewer UEs than an agent's maximum.
                 let arrived = agent.ue_arrived(UeId(rnti.into()));
                 debug_assert!(arrived.is_ok());
             }
@@ -117,14 +117,14 @@ impl UeMovement {
 /// Waiting times of packets since the last report of each kind.
 #[derive(Debug, Default)]
 struct ReportSojourns {
-    /// Waiting times for SLICE reports, by slice.
+    /// Waiting times for SLICE reports, by slice number.
     slices: BTreeMap<u16, Sojourn>,
     /// Waiting times for TRAFFIC reports: in RLC by C-RNTI, and in each queue.
     rlc: BTreeMap<u16, Sojourn>,
     queues: BTreeMap<(u16, u8), Sojourn>,
 }
 
-/// A cell with its UEs and the configuration by controllers.
+/// A cell with its UEs and the configuration that controllers set.
 #[derive(Debug)]
 pub struct Radio {
     /// The cell.
@@ -144,9 +144,9 @@ pub struct Radio {
     bearers: BTreeMap<u16, TrafficConfig>,
     waits: ReportSojourns,
     stages: stage::Stages,
-    /// RRC events that have not been fetched. The oldest are dropped.
+    /// RRC events that RAN functions have not fetched yet. At the limit, the oldest are dropped.
     news: Vec<RrcEvent>,
-    /// UEs whose planned departure was due here and that are in another cell.
+    /// UEs whose planned departure time has passed here while they are in another cell.
     strays: Vec<u32>,
     divided: quotas::Divided,
     /// Pending reports and handover decisions for RC.
@@ -157,18 +157,19 @@ pub struct Radio {
     meter: meter::Meter,
     /// UEs handed over since the last pass.
     moved: Vec<UeMovement>,
-    /// Virtual time since it was created, and the computing time that it took.
+    /// Virtual time since the radio was created; `busy` is the computing time that it took.
     passed_us: u64,
     busy: Duration,
 }
 
 impl Radio {
     /// Creates a radio whose time begins at `start_us`. `epoch_us` is the time of day at time zero. UEs attach as
-    /// configured, those without a time in the first [`pass`](Self::pass). Their numbers are unique among base
-    /// stations.
+    /// configured; UEs without an attachment time attach in the first [`pass`](Self::pass). UE numbers are unique
+    /// among base stations.
     ///
     /// # Errors
-    /// The cell or a UE is invalid.
+    ///
+    /// Returns an error if the cell or a UE is invalid.
     pub fn new(
         config: &RadioConfig,
         place: impl Into<CellPlacement>,
@@ -182,7 +183,7 @@ impl Radio {
         made.first_rnti = place.first_rnti();
         made.down = convert::slices(&SliceSet::default());
         let plan = config.plan(place, plmn, start_us)?;
-        // Errors of UEs that attach later are reported now.
+        // The trial cell reports errors of UEs that attach later.
         let mut trial = Cell::new(made.clone())?;
         for (_, turn) in &plan {
             if let plan::PlannedEvent::Come(ue) = turn {
@@ -216,7 +217,7 @@ impl Radio {
         })
     }
 
-    /// Advances to `now`, by at most [`CATCH_UP_US`]. Returns UE movements, for the agent.
+    /// Advances to `now`, by at most [`CATCH_UP_US`]. Returns UE movements for the agent.
     pub fn pass(&mut self, now: Time) -> Vec<UeMovement> {
         self.end_failed_stages();
         let from_us = self.cell.now_us();
@@ -252,7 +253,7 @@ impl Radio {
             }
             plan::PlannedEvent::Come(ue) => {
                 let number = ue.id;
-                // It was tried when the radio was created.
+                // The attachment was tried when the radio was created.
                 let rnti = self.cell.attach((*ue).clone()).ok()?;
                 self.rntis.insert(number, rnti);
                 self.power.configs.insert(number, *ue);
@@ -317,7 +318,7 @@ impl Radio {
         self.plan.iter().any(|(_, turn)| matches!(turn, plan::PlannedEvent::Move(..)))
     }
 
-    /// Returns the slices that each UE selected, by C-RNTI.
+    /// Returns the slices that each UE requested, by C-RNTI.
     pub(crate) fn slices(&self) -> BTreeMap<u16, Vec<Snssai>> {
         self.rntis.iter().map(|(ue, rnti)| (*rnti, self.snssais_of(*ue))).collect()
     }
@@ -332,7 +333,7 @@ impl Radio {
         &self.rntis
     }
 
-    /// Begins a measurement.
+    /// Starts a measurement.
     pub fn begin(&mut self) {
         self.meter.begin(&self.cell, &self.rntis);
     }
@@ -343,7 +344,7 @@ impl Radio {
         self.busy += time;
     }
 
-    /// Returns virtual time divided by computing time since it was created. 0 without any computing time.
+    /// Returns virtual time divided by computing time since the radio was created, or 0 without any computing time.
     pub fn real_time_factor(&self) -> f64 {
         meter::factor(self.passed_us, self.busy)
     }
@@ -361,15 +362,15 @@ impl Radio {
     }
 }
 
-/// Returns the number of a base station's first UE. It has at most [`UES_MAX`] UEs.
+/// Returns the number of the first UE of a base station, which has at most [`UES_MAX`] UEs.
 pub const fn first_ue(station: u16) -> u32 {
     station as u32 * UES_MAX as u32 + 1
 }
 
-/// Returns a UE's number as used in the configuration, for any original cell.
+/// Returns a UE's number as used in the configuration, independent of its original cell.
 const fn counted(ue: u32) -> u32 {
     (ue - 1) % UES_MAX as u32 + 1
 }
 
-/// Interval at which radios are driven: a slot of LTE.
+/// Interval at which radios are driven, equal to a slot of LTE.
 pub const TICK: Duration = Duration::from_millis(1);

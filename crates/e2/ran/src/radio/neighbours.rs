@@ -1,8 +1,8 @@
-//! A cell's neighbours as reported by RC: the cells with the nearest identities to which UEs can be handed over.
+//! A cell's neighbours as reported by RC. These are the handover targets with the nearest cell identities.
 //!
-//! Attributes that the model does not depend on are fixed. A cell's physical identity is its base station's number,
-//! modulo the allowed range. All cells are on one carrier, in tracking area 1: in band 1 at 2,140 MHz if slots last 1
-//! ms, and in band 78 at 3,489 MHz otherwise.
+//! Attributes on which the model does not depend have fixed values. The physical cell identity is the base station's
+//! number, modulo the allowed range. All cells are on one carrier in tracking area 1: band 1 at 2,140 MHz if slots
+//! last 1 ms, otherwise band 78 at 3,489 MHz.
 use super::rc::RcSource;
 use ranlab_e2_codec::e2sm::common::{Cgi, NrCgi};
 use ranlab_e2_codec::e2sm::rc::neighbours::{
@@ -12,19 +12,19 @@ use ranlab_machine::lock;
 use std::collections::BTreeSet;
 use std::ops::Bound;
 
-/// Maximum number of neighbours on each side, in the order of identities.
+/// Maximum number of neighbours with lower identities, and of neighbours with higher identities.
 const SIDE_MAX: usize = 16;
-/// Channel of 2,140 MHz, in LTE's numbers (TS 36.101 §5.7.3).
+/// LTE channel number of 2,140 MHz (TS 36.101 §5.7.3).
 const LTE_CHANNEL: u16 = 300;
 
 /// A cell's knowledge of its neighbours.
 #[derive(Debug, Default)]
 pub(super) struct NeighbourTable {
-    /// The neighbours at the last check.
+    /// Neighbours found at the last check.
     near: Option<Vec<NrCgi>>,
     /// Neighbours to which handovers succeeded.
     validated: BTreeSet<NrCgi>,
-    /// Whether something has changed since the last report.
+    /// Whether the table has changed since the last report.
     fresh: bool,
 }
 
@@ -44,7 +44,7 @@ const fn number(cell: &Cgi) -> u64 {
 }
 
 const fn pci(cell: &Cgi, there_are: u64) -> u16 {
-    // Less than 1,008.
+    // The remainder is less than 1,008, so it fits.
     (number(cell) % there_are) as u16
 }
 
@@ -75,7 +75,7 @@ impl RcSource {
     pub(super) fn relations(&self) -> Option<NeighbourRelations> {
         let near = self.near();
         let radio = self.locked();
-        // A slot of 14 symbols lasts 1 ms at 15 kHz.
+        // A slot of 14 symbols lasts 1 ms at 15 kHz, so a shorter slot means a wider spacing.
         let wide = radio.cell().config().carrier.slot_us() < 1_000;
         let (arfcn, band, duplex) = if wide { (632_628, 78, Duplex::Tdd) } else { (428_000, 1, Duplex::Fdd) };
         let neighbour = |cell: NrCgi| {

@@ -1,9 +1,9 @@
 //! The interfaces of a gNB as reported by NI: messages on NG, Xn and F1 when UEs attach, detach and are handed over.
 //!
-//! A radio has neither a core network nor real neighbours. The messages are those that a base station would send and
-//! receive, complete as far as identities, cells and causes suffice for the mandatory elements
-//! ([`ranlab_e2_codec::ap::messages`]). Messages that need keys, RRC messages or sessions are not reported: context setup
-//! at NG, handover preparation, path switch. UEs are identified by C-RNTI, as in KPM and RC.
+//! A radio has neither a core network nor real neighbours. The reported messages are those that a base station would
+//! send and receive. They contain the mandatory elements, as far as identities, cells and causes suffice for them
+//! ([`ranlab_e2_codec::ap::messages`]). Messages that need keys, RRC messages or sessions are not reported: context
+//! setup on NG, handover preparation, and path switch. UEs are identified by C-RNTI, as in KPM and RC.
 use super::{Radio, SharedRadio, SharedSite};
 use ranlab_e2::Time;
 use ranlab_e2::functions::ni::{InterfaceMessage, NiStation};
@@ -21,30 +21,30 @@ const TRACKING_AREA: u32 = 1;
 /// Identities of a cell on its base station's interfaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct InterfaceIdentity {
-    /// The gNB.
+    /// Identity of the gNB.
     pub(crate) station: GlobalNgRanNodeId,
-    /// Its DU, if the gNB is split.
+    /// Identity of the DU, if the gNB is split.
     pub(crate) du: Option<u64>,
-    /// The cell.
+    /// Identity of the cell.
     pub(crate) cell: NrCgi,
 }
 
 /// The other cell of a handover: its identities, and the UE's C-RNTI there.
 pub(super) type PeerCell = (Option<InterfaceIdentity>, u16);
 
-/// An RRC event to be reported on interfaces.
+/// An RRC event that NI reports as messages on the interfaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RrcProcedure {
     at_us: u64,
     kind: RrcKind,
     rnti: u16,
-    /// Number of the UE, and its network.
+    /// Number of the UE; `home` is its network.
     ue: u32,
     home: Plmn,
     other: Option<PeerCell>,
 }
 
-/// Events that have not been reported. At most as many as the cell keeps; the oldest are dropped.
+/// Events that NI has not fetched yet. At the cell's limit of events, the oldest are dropped.
 #[derive(Debug, Default)]
 pub(super) struct InterfaceEvents {
     pub(super) called: Option<InterfaceIdentity>,
@@ -69,13 +69,13 @@ impl InterfaceEvents {
 }
 
 impl Radio {
-    /// Sets the identities of the cell. From then on its events are recorded.
+    /// Sets the identities of the cell. Events are recorded only after this call.
     pub(crate) fn set_identity(&mut self, called: InterfaceIdentity) {
         self.calls.called = Some(called);
     }
 }
 
-/// A gNB or CU-CP with its interfaces.
+/// A gNB or CU-CP whose interfaces NI reports.
 pub(crate) struct NiSource {
     pub(crate) site: SharedSite,
     pub(crate) station: GlobalNgRanNodeId,
@@ -84,7 +84,7 @@ pub(crate) struct NiSource {
     pub(crate) epoch_us: i64,
 }
 
-/// The context of one event's messages.
+/// Context in which the messages of one event are generated.
 struct InterfaceReport<'a> {
     watched: &'a NiSource,
     call: RrcProcedure,
@@ -92,7 +92,7 @@ struct InterfaceReport<'a> {
     out: Vec<InterfaceMessage>,
 }
 
-/// Calls a function with the locked radio, even after a panic of another thread.
+/// Calls a function with the locked radio. Works even after another thread panicked while holding the lock.
 fn with<T>(radio: &SharedRadio, what: impl FnOnce(&mut Radio) -> T) -> T {
     what(&mut lock(radio))
 }
@@ -101,7 +101,7 @@ type Made = Result<ap::Message, ranlab_e2_codec::per::EncodeError>;
 
 impl InterfaceReport<'_> {
     fn push(&mut self, direction: Direction, far: Option<NodeId>, leaves: bool, made: Made) {
-        // Identities are within their ranges, so encoding succeeds.
+        // The identities are within their ranges, so encoding succeeds.
         let Some((interface, octets)) = made.ok().and_then(|it| Some((it.interface, it.to_octets().ok()?)))
         else {
             return;
@@ -133,7 +133,7 @@ impl InterfaceReport<'_> {
         self.push(Direction::Incoming, Some(du), true, messages::f1_release_complete(ids));
     }
 
-    /// Returns the other gNB of a handover and the UE's C-RNTI there. `None` if the UE stayed at this gNB.
+    /// Returns the other gNB of a handover and the UE's C-RNTI there, or `None` if the UE stayed at this gNB.
     fn neighbour(&self) -> Option<(NodeId, u16)> {
         let (called, rnti) = self.call.other?;
         let station = called?.station;
@@ -186,7 +186,7 @@ impl NiStation for NiSource {
         NodeId::NgRan(self.station)
     }
 
-    /// Any other gNB may be a handover target. The core network has no name.
+    /// Any other gNB may be a handover target. The core network has no name and is never a target.
     fn may_reach(&self, interface: Interface, node: &NodeId) -> bool {
         match (interface, node) {
             (Interface::Xn, NodeId::NgRan(GlobalNgRanNodeId::Gnb(_))) => true,
@@ -201,7 +201,7 @@ impl NiStation for NiSource {
     }
 
     fn ues(&mut self) -> Vec<u32> {
-        // Agents number UEs by C-RNTIs, which have 16 bits.
+        // Agents number UEs by their C-RNTIs, which have 16 bits.
         self.site.ues().into_iter().map(|ue| ue.0 as u32).collect()
     }
 
@@ -212,12 +212,12 @@ impl NiStation for NiSource {
             calls.extend(news.into_iter().filter_map(|call| Some((call, called?))));
         }
         calls.sort_by_key(|(call, _)| call.at_us);
-        let told = |(call, called)| {
+        let to_messages = |(call, called)| {
             let mut telling = InterfaceReport { watched: self, call, called, out: Vec::new() };
             telling.report();
             telling.out
         };
-        calls.into_iter().flat_map(told).collect()
+        calls.into_iter().flat_map(to_messages).collect()
     }
 }
 
@@ -239,7 +239,7 @@ mod tests {
         GlobalNgRanNodeId::Gnb(GlobalGnbId { plmn: PLMN, gnb_id })
     }
 
-    /// A gNB with two UEs, the second of which detaches after 20 ms.
+    /// Creates a gNB with two UEs, the second of which detaches after 20 ms.
     fn station(number: u32, split: bool) -> NiSource {
         let until = Some(Duration::from_millis(20));
         let stays = vec![UePresence { ues: 2..=2, from: Duration::ZERO, until }];
@@ -255,7 +255,8 @@ mod tests {
         station.site.pass(Time::from_nanos(ms * 1_000_000));
     }
 
-    /// Returns the messages as text: interface, direction, procedure, kind, C-RNTI, other end, whether the UE leaves.
+    /// Returns the messages as text: interface, direction, procedure, kind, C-RNTI, other endpoint, and whether the
+    /// UE leaves.
     fn messages(station: &mut NiSource) -> Vec<String> {
         let one = |passed: InterfaceMessage| {
             let message = Message::read(passed.interface, &passed.octets).unwrap();

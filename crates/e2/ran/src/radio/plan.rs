@@ -1,4 +1,4 @@
-//! Configuration of a radio, and the plan of its UEs.
+//! Configuration of a radio, and the planned events of its UEs.
 use super::{RadioError, convert};
 use ranlab_e2_codec::e2ap::Plmn;
 use ranlab_e2_codec::e2sm::common::NrCgi;
@@ -13,29 +13,30 @@ use std::time::Duration;
 /// Configuration of a base station's radio.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RadioConfig {
-    /// Level of detail.
+    /// Level of detail of the model.
     pub fidelity: super::Fidelity,
-    /// Carrier.
+    /// Carrier of the cell.
     pub carrier: Carrier,
-    /// Channel of each UE.
+    /// Channel model of each UE.
     pub channel: Channel,
-    /// RLC buffer per UE, in bytes.
+    /// Size of the RLC buffer per UE, in bytes.
     pub rlc_buffer_bytes: u32,
     /// Number of UEs. They are numbered from 1.
     pub ues: u32,
-    /// Number of cells of a split base station, each at a separate DU; at most [`DUS_MAX`]. UEs attach round robin.
+    /// Number of cells of a split base station, each in a separate DU; at most [`DUS_MAX`]. UEs are distributed over
+    /// the cells in rotation.
     pub dus: u32,
     /// Traffic flows.
     pub flows: Vec<FlowPlan>,
-    /// Attachment times of UEs. Other UEs are attached from the start.
+    /// Attachment times of UEs. UEs without an entry are attached from the start.
     pub stays: Vec<UePresence>,
     /// Times at which the base station decides to hand UEs over.
     pub moves: Vec<PlannedHandover>,
-    /// Slices that UEs request, round robin. Empty: none.
+    /// Slices that UEs request, in rotation. If the list is empty, UEs request no slice.
     pub snssais: Vec<Snssai>,
-    /// Ed25519 public keys of those whose traffic control stages the base station accepts.
+    /// Ed25519 public keys. The base station accepts traffic control stages that are signed with one of these keys.
     pub stage_keys: Vec<[u8; 32]>,
-    /// Networks that UEs select, round robin. Empty: that of the base station.
+    /// Networks that UEs select, in rotation. If the list is empty, UEs select the base station's network.
     pub plmns: Vec<Plmn>,
 }
 
@@ -44,15 +45,15 @@ pub const DUS_MAX: u32 = 8;
 /// Number of C-RNTIs per cell of a base station.
 const RNTIS: u16 = 8_000;
 
-/// Identity of a radio's cell.
+/// Identity of a cell, and its place in the base station.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CellPlacement {
     /// Number of the cell.
     pub cell_id: u16,
     /// Seed of all random numbers.
     pub seed: u64,
-    /// Number of the DU, from 0. It serves every n-th UE, and its C-RNTIs are distinct from those of the other DUs of
-    /// the base station.
+    /// Number of the DU, from 0. The DU serves every n-th UE. Its C-RNTIs differ from those of the other DUs of the
+    /// base station.
     pub du: u32,
     /// Number of the base station's first UE.
     pub first_ue: u32,
@@ -60,48 +61,48 @@ pub struct CellPlacement {
 
 impl CellPlacement {
     pub(super) fn first_rnti(self) -> u16 {
-        // At most the last of eight.
+        // The value fits in 16 bits, because the DU number is at most 7.
         1 + self.du.min(DUS_MAX - 1) as u16 * RNTIS
     }
 }
 
-/// A base station's only cell, with its seed.
+/// Converts a cell number and a seed to the placement of a base station's only cell.
 impl From<(u16, u64)> for CellPlacement {
     fn from((cell_id, seed): (u16, u64)) -> Self {
         Self { cell_id, seed, du: 0, first_ue: super::first_ue(cell_id) }
     }
 }
 
-/// A flow of some UEs.
+/// A traffic flow of one or more UEs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FlowPlan {
-    /// The UEs; `None`: all.
+    /// UEs that have the flow; `None`: all UEs.
     pub ues: Option<RangeInclusive<u32>>,
     /// Kind of the flow.
     pub what: TrafficKind,
-    /// Whether the UE sends the data. Calls have data in both directions.
+    /// Whether the UE sends the data. Calls have data in both directions, whatever this value is.
     pub uplink: bool,
-    /// Begin, since the start of the cell.
+    /// Start of the flow, since the start of the cell.
     pub from: Duration,
-    /// End, since the start of the cell.
+    /// End of the flow, since the start of the cell.
     pub until: Option<Duration>,
 }
 
 /// Kind of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrafficKind {
-    /// A call whose packets are echoed: UDP to port 2112, as with irtt.
+    /// A call whose packets are echoed over UDP to port 2112, as with irtt.
     Voip,
-    /// TCP with CUBIC to port 5201 that always has data to send. The value is the receive window, in bytes.
+    /// A TCP connection with CUBIC to port 5201 that always has data to send. The value is the receive window, in bytes.
     Tcp(u32),
-    /// UDP at a constant rate to port 5201: rate in kbit/s, and optional on and off times.
+    /// A UDP flow to port 5201 at a constant rate. The values are the rate in kbit/s, and optionally the on and off times.
     Udp(u32, Option<(Duration, Duration)>),
     /// A buffer that is never empty.
     Full,
 }
 
 impl TrafficKind {
-    /// `voip`, `tcp`, `udp` or `full`.
+    /// Returns the name of the kind: `voip`, `tcp`, `udp` or `full`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Voip => "voip",
@@ -112,10 +113,10 @@ impl TrafficKind {
     }
 }
 
-/// Attachment time of UEs.
+/// Attachment and release times of UEs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UePresence {
-    /// The UEs.
+    /// UEs to which the times apply.
     pub ues: RangeInclusive<u32>,
     /// Time of attachment, since the start of the cell.
     pub from: Duration,
@@ -126,11 +127,11 @@ pub struct UePresence {
 /// A handover decision of a base station.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedHandover {
-    /// The UEs.
+    /// UEs that are handed over.
     pub ues: RangeInclusive<u32>,
-    /// The 36-bit cell identity, within the base station's network.
+    /// 36-bit identity of the target cell, within the base station's network.
     pub cell: u64,
-    /// Time, since the start of the cell.
+    /// Time of the decision, since the start of the cell.
     pub at: Duration,
 }
 
@@ -155,19 +156,19 @@ fn ms(time: Duration) -> u32 {
     u32::try_from(time.as_millis()).unwrap_or(u32::MAX)
 }
 
-/// Returns a UE's entry of a list that is assigned round robin.
+/// Returns the list entry for a UE; entries are assigned in rotation.
 pub(super) fn of_ue<T>(list: &[T], ue: u32) -> Option<&T> {
     let index = (ue.max(1) - 1) as usize;
     list.get(index.checked_rem(list.len())?)
 }
 
 impl FlowPlan {
-    /// Returns a flow of all UEs without an end.
+    /// Returns a flow without an end that applies to all UEs.
     pub const fn new(what: TrafficKind) -> Self {
         Self { ues: None, what, uplink: false, from: Duration::ZERO, until: None }
     }
 
-    /// Returns the name of the kind, with `up-` for data of the UE.
+    /// Returns the name of the flow's kind, with the prefix `up-` if the UE sends the data.
     pub const fn name(&self) -> &'static str {
         match (self.uplink, self.what) {
             (true, TrafficKind::Tcp(_)) => "up-tcp",
@@ -209,7 +210,7 @@ impl FlowPlan {
 }
 
 impl RadioConfig {
-    /// Returns a configuration with MCS 20, no traffic, and the buffers of OpenAirInterface.
+    /// Returns a configuration with MCS 20, no traffic, and buffers of the size that OpenAirInterface uses.
     pub fn new(carrier: Carrier, ues: u32) -> Self {
         Self {
             fidelity: super::Fidelity::Slot,
@@ -255,7 +256,7 @@ impl RadioConfig {
         }
     }
 
-    /// Returns a UE by its number in the configuration. `number` is its number in the network.
+    /// Returns the configuration of a UE. `ue` is its number in the configuration, and `number` its number in the network.
     pub(super) fn ue(&self, ue: u32, number: u32, plmn: Plmn, start_us: u64) -> UeConfig {
         let flows = self.flows.iter().filter(|flow| flow.is_of(ue));
         let mut config = UeConfig::fixed(number, 0, flows.map(|flow| flow.config(start_us)).collect());

@@ -1,10 +1,10 @@
-//! Switches a cell off and on: by its administrative state, or to save energy.
+//! Switches a cell off and on, either with its administrative state or to save energy.
 //!
 //! | state | attached UEs | new UEs |
 //! |---|---|---|
 //! | off (`LOCKED`, energy saving) | handed over to neighbours, or released if no neighbour accepts them | wait for the cell |
-//! | `SHUTTINGDOWN` | stay; `LOCKED` follows the last one | wait for the cell |
-//! | on | | attach, with those that waited |
+//! | `SHUTTINGDOWN` | stay attached; the state becomes `LOCKED` when the last UE has left | wait for the cell |
+//! | on | stay attached | attach, together with the waiting UEs |
 use super::rc::RcSource;
 use super::{Radio, SharedRadio, UeMovement, plan};
 use ranlab_e2_codec::e2sm::common::{Cgi, NrCgi};
@@ -39,7 +39,7 @@ impl Admin {
     }
 }
 
-/// State of a cell, and the UEs that wait until it serves.
+/// Power state of a cell, and the UEs that wait until the cell serves.
 #[derive(Debug, Default)]
 pub(super) struct Power {
     pub(super) admin: Admin,
@@ -51,7 +51,7 @@ pub(super) struct Power {
 }
 
 impl Power {
-    /// Returns whether the cell has no UEs.
+    /// Returns whether the cell is switched off.
     pub(super) fn is_off(&self) -> bool {
         self.saves_energy || self.admin == Admin::Locked
     }
@@ -61,19 +61,19 @@ impl Power {
         !self.saves_energy && self.admin == Admin::Unlocked
     }
 
-    /// Keeps a UE until the cell serves again.
+    /// Stores a UE until the cell serves again.
     pub(super) fn wait(&mut self, ue: UeConfig) {
         self.waiting.insert(ue.id, ue);
     }
 
-    /// Removes a waiting UE. Returns whether it waited.
+    /// Removes a waiting UE. Returns whether the UE was waiting.
     pub(super) fn forget_waiting(&mut self, number: u32) -> bool {
         self.waiting.remove(&number).is_some()
     }
 }
 
 impl Radio {
-    /// Completes a shutdown without UEs; attaches UEs that waited for a cell that serves again.
+    /// Locks a cell in shutdown that has no UEs left. Attaches the waiting UEs to a cell that serves again.
     pub(super) fn follow_power(&mut self) -> Vec<UeMovement> {
         if self.power.admin == Admin::ShuttingDown && self.rntis.is_empty() {
             self.power.admin = Admin::Locked;
@@ -96,13 +96,13 @@ impl Radio {
 }
 
 impl RcSource {
-    /// Sets the administrative state. A locked cell has no UEs afterwards.
+    /// Sets the administrative state. A locked cell has no UEs after this call.
     pub(super) fn set_admin(&self, admin: Admin) {
         self.locked().power.admin = admin;
         self.leave_if_off();
     }
 
-    /// Starts or ends energy saving. A cell that saves energy has no UEs.
+    /// Starts or ends energy saving. A cell has no UEs while it saves energy.
     pub(super) fn set_energy_saving(&self, saves_energy: bool) {
         self.locked().power.saves_energy = saves_energy;
         self.leave_if_off();
@@ -123,7 +123,7 @@ impl RcSource {
         }
     }
 
-    /// Returns the cells that accept UEs, sorted by the distance of their identities.
+    /// Returns the neighbour cells that accept UEs, nearest identity first.
     fn serving_neighbours(&self) -> Vec<NrCgi> {
         let all: Vec<(NrCgi, SharedRadio)> = {
             let neighbours = lock(&self.neighbours);
@@ -142,7 +142,7 @@ impl RcSource {
         serving
     }
 
-    /// Releases a UE, which attaches again when the cell serves.
+    /// Releases a UE, and attaches it again when the cell serves.
     fn release_to_wait(&self, number: u32) {
         let mut radio = self.locked();
         let config = radio.power.configs.get(&number).cloned();
@@ -167,7 +167,7 @@ mod tests {
 
     const PLMN: Plmn = Plmn([0x00, 0xf1, 0x10]);
 
-    /// Creates `count` cells of two UEs each. The second UE of each attaches after 50 ms.
+    /// Creates `count` cells of two UEs each. The second UE of each cell attaches after 50 ms.
     fn cells(count: u16) -> Vec<RcSource> {
         let stays = vec![UePresence { ues: 2..=2, from: Duration::from_millis(50), until: None }];
         let config = RadioConfig { stays, ..RadioConfig::new(Carrier::lte(25), 2) };
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(ues(&cells), [1, 1, 1]);
         cells[0].set_admin(Admin::Locked);
         pass(&cells, 10..100);
-        // Its first UE is at the nearest cell, its second one waits.
+        // The first UE of the cell is at the nearest neighbour, and the second one waits.
         assert_eq!((ues(&cells), cells[0].locked().cell_state()), (vec![0, 3, 2], "IDLE"));
         let here = cell_of(PLMN, 1);
         assert!(cells[1].hand_over(1, &here).is_err(), "a locked cell accepts no UE");

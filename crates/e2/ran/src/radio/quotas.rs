@@ -1,4 +1,4 @@
-//! Slice quotas (style 2 action 6 of RC, O-RRMPolicyRatio of CCC) for the model's scheduler.
+//! Slice quotas (RC style 2 action 6, CCC O-RRMPolicyRatio) for the scheduler of the model.
 use super::rc::RcSource;
 use super::{Radio, convert, plan};
 use ranlab_e2::functions::rc::CarrierQuotas;
@@ -13,14 +13,14 @@ use ranlab_e2_codec::e2sm::slice::{
 use ranlab_radio::user_plane as up;
 use ranlab_radio::user_plane::{Association, Command, Direction};
 
-/// Slice of the UEs without a quota.
+/// Number of the slice for UEs without a quota.
 const REST: u16 = 0;
 
-/// Quotas by which a controller divided the carrier.
+/// Quotas by which a controller has divided the carrier.
 #[derive(Debug, Default)]
 pub(super) struct Divided {
     pub(super) quotas: CarrierQuotas,
-    /// The downlink slices that SLICE reports for them. Quotas apply until SLICE changes these.
+    /// Downlink slices that SLICE reports for the quotas. The quotas apply until SLICE changes these slices.
     shown: SliceSet,
 }
 const PPM_PER_PERCENT: u32 = WHOLE_PPM / 100;
@@ -30,17 +30,17 @@ fn refusal(fault: &OrderFault) -> Refusal {
     Refusal::new(if overcommitted { Reason::Overcommitted } else { Reason::Invalid }, fault.to_string())
 }
 
-/// Returns whether a quota for slice `wanted` applies to slice `has`. A quota without a slice differentiator applies to
-/// all slices of its type.
-fn covers(wanted: Snssai, has: &Snssai) -> bool {
-    has.sst == wanted.sst && wanted.sd.is_none_or(|sd| has.sd == Some(sd))
+/// Returns whether a quota for slice `quota` applies to slice `has`. A quota without a slice differentiator applies
+/// to all slices of its type.
+fn covers(quota: Snssai, has: &Snssai) -> bool {
+    has.sst == quota.sst && quota.sd.is_none_or(|sd| has.sd == Some(sd))
 }
 
 impl Radio {
     /// Returns the effective quotas, or the reason why the cell rejects them.
     ///
-    /// xApps and base stations in the field use a dedicated ratio of 100 % with any minimum. The part above the minimum
-    /// is ignored.
+    /// Existing xApps and base stations use a dedicated ratio of 100 % with any minimum. The dedicated ratio is
+    /// therefore limited to the minimum.
     pub(super) fn check_quotas(&self, quotas: &[SliceQuota]) -> Result<Vec<SliceQuota>, Refusal> {
         let within_min = |it: &SliceQuota| SliceQuota { dedicated: it.dedicated.min(it.min), ..*it };
         let percent = quotas.iter().find(|it| it.dedicated > 100);
@@ -74,7 +74,7 @@ impl Radio {
         Ok(())
     }
 
-    /// Returns a UE's slice by these quotas, those in force of a direction. `None` if they do not divide the carrier.
+    /// Returns a UE's slice according to the quotas of one direction, or `None` if the quotas do not divide the carrier.
     fn slice_by_quota(&self, ue: u32, quotas: &[SliceQuota]) -> Option<u16> {
         if quotas.is_empty() {
             return None;
@@ -84,13 +84,13 @@ impl Radio {
         let chosen = if chosen.is_empty() { &[DEFAULT_SLICE][..] } else { &chosen };
         let applies =
             |quota: &SliceQuota| quota.plmn == plmn && chosen.iter().any(|it| covers(quota.slice, it));
-        // A quota with a slice differentiator takes precedence over one for the whole type.
+        // A quota with a slice differentiator takes precedence over a quota for the whole slice type.
         let mut found = (1..).zip(quotas).filter(|(_, quota)| applies(quota)).collect::<Vec<_>>();
         found.sort_by_key(|(_, quota)| quota.slice.sd.is_none());
         Some(found.first().map_or(REST, |(id, _)| *id))
     }
 
-    /// Returns the quotas in force. `None` if SLICE has divided the carrier since.
+    /// Returns the quotas in force, or `None` if SLICE has divided the carrier in the meantime.
     pub(super) fn quotas_in_force(&self) -> Option<&CarrierQuotas> {
         (self.divided.shown == self.set).then_some(&self.divided.quotas)
     }
@@ -120,11 +120,11 @@ impl Radio {
         }
         let home = Association { rnti, down: down.map(u32::from), up };
         let associated = self.cell.command(&Command::Associate(vec![home]));
-        // Both slices exist: the quotas are in force.
+        // Both slices exist, because the quotas are in force.
         debug_assert!(associated.is_ok(), "{associated:?}");
     }
 
-    /// Ends quotas of both directions, because SLICE divides the carrier.
+    /// Ends the quotas of both directions, because SLICE divides the carrier.
     pub(super) fn end_quotas(&mut self) -> Result<(), Refusal> {
         let CarrierQuotas { up, .. } = std::mem::take(&mut self.divided).quotas;
         if up.is_empty() {
@@ -134,7 +134,7 @@ impl Radio {
         self.cell.command(&pool).map_err(|why| convert::refusal(&why))
     }
 
-    /// Returns the slices of an uplink that is not divided.
+    /// Returns the slices of an undivided uplink.
     fn uplink_pool(&self) -> up::SliceSet {
         up::CellConfig::new(self.cell.config().carrier).up
     }
@@ -155,12 +155,13 @@ impl Radio {
 }
 
 impl RcSource {
-    /// Returns the current quotas. Empty if the carrier is not divided, or was divided by SLICE since.
+    /// Returns the current quotas. They are empty if the carrier is not divided, or if SLICE has divided it in the
+    /// meantime.
     pub(super) fn quotas_now(&self) -> CarrierQuotas {
         self.locked().quotas_in_force().cloned().unwrap_or_default()
     }
 
-    /// Divides the carrier by these quotas only. Without quotas it is not divided.
+    /// Replaces all quotas by these. An empty list ends the division of the carrier.
     pub(super) fn divide(&self, quotas: &CarrierQuotas) -> Result<(), Refusal> {
         let mut radio = self.locked();
         let quotas = radio.check_carrier(quotas)?;
@@ -173,7 +174,7 @@ impl RcSource {
     }
 }
 
-/// Returns the scheduler's slices: the slice of the UEs without a quota, then the quotas in order.
+/// Returns the scheduler's slices: first the slice of UEs without a quota, then one slice per quota.
 fn scheduled(quotas: &[SliceQuota]) -> up::SliceSet {
     let share = |percent: u8| f64::from(percent) / 100.0;
     let slice = |(id, params): (u32, up::SliceParams)| up::SliceSpec {

@@ -1,5 +1,5 @@
-//! The base station side of RC: quotas become slices of the network virtualization substrate; handovers are executed.
-//! RRC states of UEs and handovers decided by the base station are reported.
+//! The base station side of RC. Quotas become slices of the network virtualization substrate, and handovers are
+//! executed. RRC states of UEs and handover decisions of the base station are reported.
 use super::neighbours::NeighbourTable;
 use super::{Radio, SharedRadio, UeMovement, hand_over};
 use crate::stats::UeIdType;
@@ -19,13 +19,13 @@ use ranlab_radio::user_plane::{EVENTS_MAX, RrcKind};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// Number of bits of a cell identity that number the cells of a gNB.
+/// Number of bits in a cell identity that distinguish the cells of a gNB.
 const CELL_BITS: u32 = 4;
 
 /// Radios of a fleet by cell identity: the targets of handovers.
 pub type Neighbours = Arc<Mutex<BTreeMap<NrCgi, SharedRadio>>>;
 
-/// Returns the identity of a gNB's only cell: the 32 bits of the gNB come first.
+/// Returns the identity of a gNB's only cell. Its upper 32 bits are the gNB number.
 pub fn cell_of(plmn: Plmn, gnb: u32) -> NrCgi {
     NrCgi { plmn, cell: u64::from(gnb) << CELL_BITS }
 }
@@ -34,15 +34,15 @@ pub fn cell_of(plmn: Plmn, gnb: u32) -> NrCgi {
 pub(crate) struct RcSource {
     pub(crate) radio: SharedRadio,
     pub(crate) neighbours: Neighbours,
-    /// Its cell.
+    /// Identity of the radio's cell.
     pub(crate) cell: Cgi,
-    /// Type of its UE identifiers.
+    /// Type of the node's UE identifiers.
     pub(crate) names: UeIdType,
-    /// Its network.
+    /// Network of the base station.
     pub(crate) plmn: Plmn,
 }
 
-/// Reports and decisions that RC has not fetched. At most as many as the cell keeps events; the oldest are dropped.
+/// Events and decisions that RC has not fetched yet. At the cell's limit of events, the oldest are dropped.
 #[derive(Debug, Default)]
 pub(super) struct Mobility {
     events: Vec<RcEvent>,
@@ -51,7 +51,7 @@ pub(super) struct Mobility {
 }
 
 impl Mobility {
-    /// Records an RRC event. A UE that changes cells stays connected.
+    /// Records an RRC event. A UE that moves to another cell stays connected.
     pub(super) fn on_rrc_event(&mut self, kind: RrcKind, rnti: u16) {
         let number = rnti.into();
         let (said, state) = match kind {
@@ -81,13 +81,13 @@ impl Mobility {
 impl RcControl for RcSource {
     fn execute(&mut self, _: Time, number: u32, order: &Order) -> Result<(), Refusal> {
         match order {
-            // Quotas replace all others, in both directions.
+            // These quotas replace all earlier quotas, in both directions.
             Order::SliceQuotas(quotas) => {
                 self.divide(&CarrierQuotas { down: quotas.clone(), up: quotas.clone() })
             }
             Order::Handover(cell) => self.hand_over(number, cell),
             Order::QosFlows { .. } => {
-                Err(Refusal::new(Reason::NotSupported, "a UE has one bearer, with all its flows"))
+                Err(Refusal::new(Reason::NotSupported, "a UE has only one bearer, which carries all its flows"))
             }
         }
     }
@@ -111,7 +111,7 @@ impl RcControl for RcSource {
         }
     }
 
-    /// A DU does not know RRC, which terminates in the CU.
+    /// Returns false for a DU, because RRC terminates in the CU.
     fn knows_rrc(&self) -> bool {
         self.names != UeIdType::GnbDu
     }
@@ -155,7 +155,8 @@ impl RcMobility for RcSource {
     fn decisions(&mut self, _: Time) -> Vec<(u32, NrCgi)> {
         let here = self.cell;
         let mut decisions = std::mem::take(&mut self.locked().mobility.decisions);
-        // All base stations of a fleet have the same plan. UEs already in the target cell stay.
+        // All base stations of a fleet have the same plan, so decisions for UEs that are already in the target cell
+        // are dropped.
         decisions.retain(|(_, cell)| Cgi::Nr(*cell) != here);
         decisions
     }
@@ -167,7 +168,7 @@ impl RcMobility for RcSource {
 }
 
 impl RcSource {
-    /// After a panic of another thread the radio is still usable.
+    /// Locks the radio. The radio is still usable after another thread panicked while holding the lock.
     pub(super) fn locked(&self) -> MutexGuard<'_, Radio> {
         lock(&self.radio)
     }
@@ -188,7 +189,7 @@ impl RcSource {
             _ => None,
         });
         if let Some(there) = there {
-            // A handover target is a gNB or a DU of one.
+            // A handover target is a gNB, or a DU of a gNB.
             let names = if self.names == UeIdType::GnbDu { UeIdType::GnbDu } else { UeIdType::Gnb };
             let ue = names.name(cell.plmn, there.into());
             let old = self.name(number);
@@ -202,7 +203,7 @@ impl RcSource {
     }
 }
 
-/// Notifies the agents of a radio with its next pass.
+/// Stores UE movements that the agents of a radio are notified of in the radio's next pass.
 fn notify_agents(radio: &SharedRadio, moved: impl IntoIterator<Item = UeMovement>) {
     lock(radio).moved.extend(moved);
 }
@@ -217,7 +218,8 @@ mod tests {
 
     const PLMN: Plmn = Plmn([0x00, 0xf1, 0x10]);
 
-    /// Two cells with two UEs each that use all available capacity. The first UE is in slice 1, the second in slice 2.
+    /// Creates two cells with two UEs each, whose traffic fills the capacity. The first UE is in slice 1, the second
+    /// in slice 2.
     fn two() -> [RcSource; 2] {
         two_with(Vec::new())
     }
@@ -281,7 +283,7 @@ mod tests {
         pass(&station, 0..3_000);
         let share = share_of_first(&station);
         assert!((share - 80.0).abs() < 1.0, "{share} %");
-        // Without a limit and a guarantee there is no quota.
+        // A quota without a limit and without a guarantee has no effect.
         station.execute(Time::ZERO, 0, &Order::SliceQuotas(vec![quota(2, 0, 100)])).unwrap();
         assert_eq!(station.quotas(), Some(CarrierQuotas::default()));
     }
@@ -323,7 +325,7 @@ mod tests {
             pass(station, 10..25);
         }
         assert_eq!(here.decisions(Time::ZERO), [(1, to), (2, to)]);
-        assert_eq!(there.decisions(Time::ZERO), [], "its UEs are there already");
+        assert_eq!(there.decisions(Time::ZERO), [], "UEs that are already in the target cell are not handed over");
         assert!(!here.decides() && !there.decides());
         there.events(Time::ZERO);
         here.execute(Time::ZERO, 1, &Order::Handover(to)).unwrap();
@@ -331,7 +333,7 @@ mod tests {
         let [RcEvent::HandedOver { number: 1, told }, RcEvent::Neighbours(of)] = &events[..] else {
             panic!("{events:?}")
         };
-        assert_eq!(*of, here.cell, "handovers to the other one work, as is known now");
+        assert_eq!(*of, here.cell, "the successful handover validates the relation to the other cell");
         let table = here.relations().unwrap();
         let [Neighbour::Nr(other)] = &table.neighbours[..] else { panic!("{table:?}") };
         assert_eq!((other.cell, other.pci, other.handover, other.version), (to, 2, Truth::True, 2));
@@ -340,7 +342,7 @@ mod tests {
         assert!(there.ues().contains(&(told.ue.number(), Cgi::Nr(to))));
         let came =
             RcEvent::Message { number: told.ue.number(), said: CopiedMessage::ReconfigurationComplete };
-        assert_eq!(there.events(Time::ZERO), [came], "its state in RRC is what it was");
+        assert_eq!(there.events(Time::ZERO), [came], "the RRC state of the UE does not change");
         let further = cell_of(PLMN, 3);
         there.neighbours.lock().unwrap().insert(further, Arc::clone(&here.radio));
         for station in [&mut here, &mut there] {

@@ -1,5 +1,5 @@
-//! The base station side of RC at the CU-CP of a base station with several DUs: an order for a UE goes to the cell of
-//! the UE, quotas go to all cells.
+//! The base station side of RC at the CU-CP of a base station with several DUs. An order for a UE is executed in the
+//! UE's cell; quotas are executed in all cells.
 use super::rc::RcSource;
 use crate::stats::UeIdType;
 use ranlab_e2::Time;
@@ -12,9 +12,9 @@ use ranlab_e2_codec::e2sm::rc::neighbours::NeighbourRelations;
 
 /// The cells of a base station with several DUs, in the form that RC uses.
 pub(crate) struct SteeredSite {
-    /// Its cells, in the order of its DUs.
+    /// Cells of the base station, in the order of its DUs.
     pub(crate) cells: Vec<RcSource>,
-    /// Its network.
+    /// Network of the base station.
     pub(crate) plmn: Plmn,
 }
 
@@ -110,7 +110,7 @@ mod tests {
     const PLMN: Plmn = Plmn([0x05, 0xf5, 0x10]);
 
     #[test]
-    fn orders_go_to_the_cell_of_the_ue_and_quotas_to_all_cells() {
+    fn ue_orders_reach_ue_cell_and_quotas_reach_all_cells() {
         let neighbours = Neighbours::default();
         let first = cell_of(PLMN, 1);
         let cells = [0_u16, 1].map(|du| {

@@ -25,7 +25,7 @@ use wasmi::{
 
 /// Fuel per call; about one unit per instruction.
 const FUEL_PER_CALL: u64 = 20_000;
-/// Maximum memory: twenty pages of 64 KiB. rustc gives a small module seventeen.
+/// Maximum memory of a module: twenty pages of 64 KiB. A small module built with rustc has seventeen.
 const MEMORY_BYTES_MAX: usize = 20 << 16;
 const TABLE_ELEMENTS_MAX: usize = 256;
 const STACK_BYTES_MAX: usize = 64 << 10;
@@ -33,7 +33,7 @@ const RECURSION_MAX: usize = 64;
 /// Length of a queue in the module's memory, in bytes.
 const QUEUE_BYTES: usize = 32;
 
-/// Validates public keys.
+/// Checks that keys are valid Ed25519 public keys.
 pub(super) fn check_keys(keys: &[[u8; 32]]) -> Result<(), String> {
     let wrong = keys.iter().any(|key| VerifyingKey::from_bytes(key).is_err());
     if wrong { Err("a stage key is not a public key of Ed25519".to_owned()) } else { Ok(()) }
@@ -90,14 +90,14 @@ impl Sandbox {
     fn new(role: StageRole, wasm: &[u8]) -> Result<Self, String> {
         let engine = engine();
         let lacks = |name| move |error: wasmi::Error| format!("the module's export {name}: {error}");
-        let told = |error: wasmi::Error| format!("the module: {error}");
-        let module = Module::new(&engine, wasm).map_err(told)?;
+        let module_error = |error: wasmi::Error| format!("the module: {error}");
+        let module = Module::new(&engine, wasm).map_err(module_error)?;
         let limits =
             StoreLimitsBuilder::new().memory_size(MEMORY_BYTES_MAX).table_elements(TABLE_ELEMENTS_MAX);
         let mut store = Store::new(&engine, limits.memories(1).tables(1).instances(1).build());
         store.limiter(|limits| limits);
-        store.set_fuel(FUEL_PER_CALL).map_err(told)?;
-        let instance = Linker::new(&engine).instantiate_and_start(&mut store, &module).map_err(told)?;
+        store.set_fuel(FUEL_PER_CALL).map_err(module_error)?;
+        let instance = Linker::new(&engine).instantiate_and_start(&mut store, &module).map_err(module_error)?;
         let entry = match role {
             StageRole::Pacer => {
                 Entry::Admits(instance.get_typed_func(&store, "admits").map_err(lacks("admits"))?)
@@ -107,7 +107,7 @@ impl Sandbox {
                 let memory = instance.get_memory(&store, "memory").ok_or("the module exports no memory")?;
                 let queues: TypedFunc<(), u32> =
                     instance.get_typed_func(&store, "queues").map_err(lacks("queues"))?;
-                let at = queues.call(&mut store, ()).map_err(told)? as usize;
+                let at = queues.call(&mut store, ()).map_err(module_error)? as usize;
                 if memory.data_size(&store).saturating_sub(QUEUES_MAX * QUEUE_BYTES) < at {
                     return Err(format!("the module's memory ends before {QUEUES_MAX} queues at {at}"));
                 }
@@ -133,7 +133,7 @@ impl Sandbox {
         match answer {
             Ok(answer) => Some(answer),
             Err(error) => {
-                // Reports contain ASCII only. The first failure is kept.
+                // Reports contain ASCII only, so other characters are replaced. Only the first failure is stored.
                 let why =
                     error.to_string().chars().map(|c| if c.is_ascii_graphic() { c } else { ' ' }).collect();
                 let _ = self.meter.failed.set(why);
@@ -152,8 +152,7 @@ fn first(queues: &[QueueView]) -> Option<usize> {
     queues.iter().position(|queue| queue.head_bytes.is_some())
 }
 
-/// A stage that has failed behaves like the simplest one until it is removed: all packets pass, and the first queue is
-/// next.
+/// A failed stage passes all packets and selects the first queue, until it is removed.
 impl TcStage for Sandbox {
     fn pick(&mut self, queues: &[QueueView], now_us: u64) -> Option<usize> {
         let picked = self.call(|store, entry| {
@@ -166,11 +165,11 @@ impl TcStage for Sandbox {
                 octets[16..24].copy_from_slice(&queue.stats.packets.to_le_bytes());
                 octets[24..].copy_from_slice(&queue.stats.forwarded_bytes.to_le_bytes());
                 memory.write(&mut *store, at + index * QUEUE_BYTES, &octets).map_err(|error| {
-                    // Memory cannot shrink, and was large enough when the module was loaded.
+                    // The write cannot fail: memory cannot shrink, and its size was checked when the module was loaded.
                     wasmi::Error::new(error.to_string())
                 })?;
             }
-            // At most 16.
+            // There are at most 16 queues.
             function.call(store, (queues.len() as u32, now_us))
         });
         let Some(picked) = picked else { return first(queues) };

@@ -1,5 +1,5 @@
-//! A base station's cells: a single one, or those of a CU's DUs. Contains what concerns all of them: UEs that change
-//! cells, RRC, and the driver.
+//! The cells of a base station: a single cell, or the cells of a CU's DUs. Handles UEs that move between the cells,
+//! RRC, and the driver.
 use super::{Radio, SharedRadio, UeMovement, hand_over};
 use crate::stats::CellFacts;
 use ranlab_e2::Time;
@@ -13,22 +13,22 @@ use ranlab_radio::user_plane::{RrcKind, UeReport};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-/// A base station's cells, shared by its agents and their driver.
+/// A base station's cells, shared by the base station's agents and their driver.
 pub type SharedSite = Arc<BaseStation>;
 
-/// The cells of a base station, numbered like its DUs. Their C-RNTIs are distinct.
+/// The cells of a base station, numbered like its DUs. C-RNTIs are unique over all cells.
 #[derive(Debug)]
 pub struct BaseStation {
     cells: Vec<SharedRadio>,
-    told: Mutex<UnreportedEvents>,
+    unreported: Mutex<UnreportedEvents>,
 }
 
-/// Pending notifications.
+/// Events that agents or controllers have not been notified of.
 #[derive(Debug, Default)]
 struct UnreportedEvents {
     /// RRC events, oldest first.
     news: Vec<RrcEvent>,
-    /// Handed over UEs with their cells. Controllers are notified after the agents.
+    /// Handed over UEs with their cells. Agents are notified first, then controllers.
     moved: Vec<(usize, UeMovement)>,
     later: Vec<RrcEvent>,
 }
@@ -36,15 +36,15 @@ struct UnreportedEvents {
 impl BaseStation {
     /// Creates a base station from at least one cell.
     pub fn new(cells: Vec<SharedRadio>) -> SharedSite {
-        Arc::new(Self { cells, told: Mutex::default() })
+        Arc::new(Self { cells, unreported: Mutex::default() })
     }
 
-    /// Returns its cells.
+    /// Returns the cells of the base station.
     pub fn cells(&self) -> &[SharedRadio] {
         &self.cells
     }
 
-    /// Returns its attached UEs, as agents number them.
+    /// Returns the attached UEs, as agents number them.
     pub fn ues(&self) -> Vec<UeId> {
         let of = |radio: &SharedRadio| lock(radio).rntis().values().copied().collect::<Vec<_>>();
         self.cells.iter().flat_map(of).map(|rnti| UeId(rnti.into())).collect()
@@ -60,26 +60,27 @@ impl BaseStation {
         self.cells.iter().flat_map(|radio| lock(radio).slices()).collect()
     }
 
-    /// Returns the number of the cell in which the UE with this C-RNTI is.
+    /// Returns the number of the cell that serves the UE with this C-RNTI.
     pub fn cell_of(&self, rnti: u16) -> Option<u16> {
         let cells = self.cells.iter().map(|radio| lock(radio));
         cells.into_iter().find(|radio| radio.cell().report(rnti).is_some()).map(|radio| radio.cell_id)
     }
 
-    /// Advances each cell to `now`, as far as a radio catches up in one call. Returns UE movements with their cells,
-    /// including handovers since the last call. A UE whose planned departure is due is released in whichever cell it
-    /// is.
+    /// Advances each cell to `now`, as far as a radio can catch up in one call. Returns UE movements with their
+    /// cells, including handovers since the last call. A UE is released at its planned departure time, in its current
+    /// cell.
     pub fn pass(&self, now: Time) -> Vec<(usize, UeMovement)> {
         self.pass_each(|radio| radio.pass(now))
     }
 
-    /// Advances each radio by `step`, and settles handovers between them. Returns the UE movements with their cells.
+    /// Advances each radio by `step`, and completes handovers between the radios. Returns the UE movements with their
+    /// cells.
     pub fn pass_each(&self, step: impl Fn(&mut Radio) -> Vec<UeMovement>) -> Vec<(usize, UeMovement)> {
-        let mut told = lock(&self.told);
-        let mut moved = std::mem::take(&mut told.moved);
-        let later = std::mem::take(&mut told.later);
-        told.news.extend(later);
-        drop(told);
+        let mut unreported = lock(&self.unreported);
+        let mut moved = std::mem::take(&mut unreported.moved);
+        let later = std::mem::take(&mut unreported.later);
+        unreported.news.extend(later);
+        drop(unreported);
         let mut strays = Vec::new();
         for (cell, radio) in self.cells.iter().enumerate() {
             let mut radio = lock(radio);
@@ -93,22 +94,23 @@ impl BaseStation {
         moved
     }
 
-    /// Hands a UE over between two cells, named by number. Agents are notified with the next [`pass`](Self::pass),
-    /// controllers afterwards: a release with the target, a handover with the source.
+    /// Hands a UE over between two cells, given by number. The next [`pass`](Self::pass) notifies the agents; then
+    /// controllers receive a release that names the target, and a handover that names the source.
     ///
     /// # Errors
-    /// A cell or the UE does not exist, or the target is full. Nothing has changed then.
+    ///
+    /// Returns an error if a cell or the UE does not exist, or the target is full. In this case nothing changes.
     pub fn hand_over(&self, rnti: u16, cell_id: u16, target_cell_id: u16) -> Result<(), Refusal> {
         let source = self.index(cell_id)?;
         let target = self.index(target_cell_id)?;
         self.gather();
         let handed_over = hand_over(&self.cells[source], &self.cells[target], rnti)?;
-        let mut told = lock(&self.told);
+        let mut unreported = lock(&self.unreported);
         for at in [source, target] {
-            told.later.append(&mut lock(&self.cells[at]).news);
+            unreported.later.append(&mut lock(&self.cells[at]).news);
         }
-        told.moved.push((source, handed_over.source));
-        told.moved.extend(handed_over.target.into_iter().map(|moved| (target, moved)));
+        unreported.moved.push((source, handed_over.source));
+        unreported.moved.extend(handed_over.target.into_iter().map(|moved| (target, moved)));
         Ok(())
     }
 
@@ -127,17 +129,17 @@ impl BaseStation {
         })
     }
 
-    /// Fetches the RRC events of the cells.
+    /// Moves the RRC events of the cells to the events of the base station.
     fn gather(&self) {
-        let mut told = lock(&self.told);
+        let mut unreported = lock(&self.unreported);
         for radio in &self.cells {
-            told.news.append(&mut lock(radio).news);
+            unreported.news.append(&mut lock(radio).news);
         }
-        let beyond = told.news.len().saturating_sub(ranlab_radio::user_plane::EVENTS_MAX);
-        told.news.drain(..beyond);
+        let beyond = unreported.news.len().saturating_sub(ranlab_radio::user_plane::EVENTS_MAX);
+        unreported.news.drain(..beyond);
     }
 
-    /// Returns the RRC function over all cells.
+    /// Returns the RRC function for all cells.
     pub(crate) fn rrc(self: &Arc<Self>) -> Box<dyn RanFunction> {
         rrc::function(Rrc(Arc::clone(self)))
     }
@@ -157,7 +159,7 @@ impl RrcSource for Rrc {
 
     fn events(&mut self, _: Time) -> Vec<RrcEvent> {
         self.0.gather();
-        std::mem::take(&mut lock(&self.0.told).news)
+        std::mem::take(&mut lock(&self.0.unreported).news)
     }
 
     fn hand_over(&mut self, _: Time, it: &RrcHandover) -> Result<Progress, Refusal> {
@@ -170,7 +172,7 @@ impl RrcSource for Rrc {
 }
 
 impl Radio {
-    /// Returns and removes UEs whose planned departure was due here and that are in another cell.
+    /// Removes and returns UEs whose planned departure time has passed here while they are in another cell.
     fn take_strays(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.strays)
     }
@@ -194,7 +196,7 @@ mod tests {
     use ranlab_radio::user_plane::Carrier;
     use std::time::Duration;
 
-    /// Two cells with two UEs each. Those of the second have the numbers 1025 and 1026.
+    /// Creates two cells with two UEs each. The UEs of the second cell have the numbers 1025 and 1026.
     fn site(stays: Vec<UePresence>) -> SharedSite {
         let config = RadioConfig { stays, ..RadioConfig::new(Carrier::lte(25), 2) };
         let plmn = Plmn::new(1, 1, 2);
@@ -207,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn agents_learn_of_handover_before_controllers() {
+    fn agents_are_notified_of_handover_before_controllers() {
         let site = site(Vec::new());
         let mut rrc = Rrc(Arc::clone(&site));
         assert_eq!(pass(&site, 0..10).len(), 4);
@@ -223,12 +225,12 @@ mod tests {
         }
         assert_eq!((pass(&site, 10..11), rrc.events(Time::ZERO)), (vec![], vec![]));
         site.hand_over(2, 1, 0).unwrap();
-        assert_eq!(rrc.events(Time::ZERO), [], "the agents do not know yet");
+        assert_eq!(rrc.events(Time::ZERO), [], "controllers are not notified before the agents");
         let went = UeMovement::Went { ue: 1026, rnti: 2 };
         let came = UeMovement::Came { ue: 1026, rnti: 3 };
         assert_eq!(pass(&site, 11..12), [(1, went), (0, came)]);
-        let told: Vec<_> = rrc.events(Time::ZERO).iter().map(|it| (it.change, it.cell_id, it.rnti)).collect();
-        assert_eq!(told, [(RrcChange::Release, 1, 2), (RrcChange::Handover, 0, 3)]);
+        let reported: Vec<_> = rrc.events(Time::ZERO).iter().map(|it| (it.change, it.cell_id, it.rnti)).collect();
+        assert_eq!(reported, [(RrcChange::Release, 1, 2), (RrcChange::Handover, 0, 3)]);
         assert_eq!((rrc.connected(Time::ZERO).len(), site.ues().len()), (4, 4));
         assert_eq!((site.cell_of(3), site.reports().len()), (Some(0), 4));
     }
@@ -240,7 +242,7 @@ mod tests {
         pass(&site, 0..10);
         site.hand_over(1, 0, 1).unwrap();
         let moved = pass(&site, 10..30);
-        // The second cell's own first UE is released, too.
+        // The first UE of the second cell is released at the same time.
         assert!(moved.contains(&(1, UeMovement::Went { ue: 1, rnti: 3 })), "{moved:?}");
         assert_eq!((moved.len(), site.ues().len()), (4, 2), "{moved:?}");
     }

@@ -1,5 +1,5 @@
-//! User-defined traffic control stages at bearers. They are loaded as signed modules, run in a sandbox, and are removed
-//! when they fail.
+//! User-defined traffic control stages of bearers. Stages are loaded as signed modules, run in a sandbox, and are
+//! removed when they fail.
 use super::{Radio, RadioError};
 use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
 #[cfg(not(feature = "wasm"))]
@@ -19,11 +19,11 @@ pub(super) struct StageMeter {
     pub(super) calls: AtomicU64,
     pub(super) refusals: AtomicU64,
     pub(super) fuel: AtomicU64,
-    /// The reason why the stage has failed.
+    /// Reason of the failure, if the stage has failed.
     pub(super) failed: OnceLock<String>,
 }
 
-/// A stage at a bearer.
+/// A stage that is loaded at a bearer.
 #[derive(Debug)]
 struct Loaded {
     bytes: u32,
@@ -38,7 +38,7 @@ pub(super) struct Stages {
     loaded: BTreeMap<(u16, StageRole), Loaded>,
 }
 
-/// A stage created from its module, with its counters.
+/// A stage created from a module, with its counters.
 pub(super) type StageFactory = (Box<dyn TcStage>, Arc<StageMeter>);
 
 #[cfg(feature = "wasm")]
@@ -90,7 +90,7 @@ fn model(role: StageRole) -> up::StageRole {
 }
 
 impl Radio {
-    /// Loads a stage at a bearer, or removes it. If it is rejected, nothing has changed.
+    /// Loads a stage at a bearer, or removes it. Changes nothing if the stage is rejected.
     pub(super) fn set_stage(&mut self, rnti: u16, stage: &Stage) -> Result<(), Refusal> {
         let place = (rnti, stage.role);
         let Some(module) = &stage.module else {
@@ -101,27 +101,27 @@ impl Radio {
         if self.stages.loaded.len() >= STAGES_MAX && !self.stages.loaded.contains_key(&place) {
             return Err(Refusal::new(
                 Reason::TooMany,
-                format!("at most {STAGES_MAX} stages of a base station"),
+                format!("a base station has at most {STAGES_MAX} stages"),
             ));
         }
         let (made, meter) = made(&self.stages.keys, stage.role, module)?;
         if !self.cell.load_stage(rnti, model(stage.role), Some(made)) {
             return Err(Refusal::new(Reason::UnknownUe, format!("there is no UE {rnti}")));
         }
-        // At most 16,000, as checked before.
+        // The module has at most 16,000 bytes, as checked before.
         let bytes = module.wasm.len() as u32;
         self.stages.loaded.insert(place, Loaded { bytes, meter, at_work: true });
         Ok(())
     }
 
-    /// Unloads the stages of a UE. Modules stay at the base station that trusts their keys.
+    /// Unloads the stages of a UE. The configuration of trusted keys does not change.
     pub(super) fn take_out_stages(&mut self, rnti: u16) {
         for (_, role) in self.stages.loaded.keys().filter(|(of, _)| *of == rnti) {
             self.cell.load_stage(rnti, model(*role), None);
         }
     }
 
-    /// Unloads stages that have failed. The default behaviour applies again. They stay in reports.
+    /// Unloads failed stages, so that the default behaviour applies again. Failed stages still appear in reports.
     pub(super) fn end_failed_stages(&mut self) {
         for ((rnti, role), loaded) in &mut self.stages.loaded {
             if loaded.at_work && loaded.meter.failed.get().is_some() {

@@ -1,4 +1,4 @@
-//! CELL statistics of a node's only cell.
+//! CELL statistics of a node with one cell.
 use super::{CellSnapshot, UeFacts};
 use crate::functions::Statistics;
 use crate::node::Unit;
@@ -22,7 +22,7 @@ fn load(moment: &CellSnapshot<'_>) -> CellLoad {
         ul_queue_bytes: sum(|ue| ue.ul().queue_bytes),
         prb: moment.cell.prbs,
         cell_id: moment.cell.cell_id,
-        // A cell holds at most 65,519 UEs.
+        // The number fits, because a cell has at most 65,519 UEs.
         ues: moment.ues.len() as u16,
     }
 }
@@ -33,7 +33,7 @@ mod tests {
     use ranlab_radio::{Cell, CellConfig};
 
     #[test]
-    fn cell_totals_are_bounded_and_controllers_see_their_ues() {
+    fn cell_totals_are_bounded_and_limited_to_visible_ues() {
         let mut cell = Cell::new(CellConfig { ues: 4, cell_id: 9, ..CellConfig::default() }).unwrap();
         cell.advance(5_000_000);
         let of = |ues: usize| {

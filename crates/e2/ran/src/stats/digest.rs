@@ -46,14 +46,14 @@ mod tests {
     use ranlab_radio::{Cell, CellConfig};
 
     #[test]
-    fn digest_equals_state_of_ue() {
+    fn digest_report_equals_state_of_ue() {
         let mut cell = Cell::new(CellConfig { ues: 3, ..CellConfig::default() }).unwrap();
         cell.advance(5_000_000);
         for ue in cell.ues() {
-            let told = digest(ue);
-            assert_eq!((told.rnti, told.cqi), (ue.identity().rnti, ue.radio().wb_cqi));
-            assert_eq!(told.dl_aggr_bytes, ue.dl().rlc_sdu_bytes_out);
-            assert!(told.dl_aggr_bytes > 0 && told.dl_aggr_prb > 0 && (0.0..1.0).contains(&told.dl_bler));
+            let report = digest(ue);
+            assert_eq!((report.rnti, report.cqi), (ue.identity().rnti, ue.radio().wb_cqi));
+            assert_eq!(report.dl_aggr_bytes, ue.dl().rlc_sdu_bytes_out);
+            assert!(report.dl_aggr_bytes > 0 && report.dl_aggr_prb > 0 && (0.0..1.0).contains(&report.dl_bler));
         }
         assert_eq!(saturated(1 << 40), u32::MAX);
     }

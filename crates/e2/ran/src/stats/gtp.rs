@@ -12,6 +12,6 @@ pub(crate) static STATION: Statistics = Statistics {
 
 fn gtp_tunnel(ue: &dyn UeFacts) -> GtpTunnel {
     let id = ue.identity();
-    // The service model's field for the UPF's TEID is eight bits wide.
+    // The service model's field for the UPF's TEID has only eight bits, so higher bits are lost.
     GtpTunnel { rnti: u32::from(id.rnti), teid_gnb: id.teid_gnb, qfi: id.qfi, teid_upf: id.teid_upf as u8 }
 }

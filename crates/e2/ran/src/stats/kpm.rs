@@ -11,7 +11,7 @@ use ranlab_radio::user_plane::UeReport;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Type of UE identifiers, by type of node.
+/// Type of a node's UE identifiers, which depends on the type of node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UeIdType {
     /// A gNB, or its CU-CP.
@@ -25,7 +25,7 @@ pub enum UeIdType {
 }
 
 impl UeIdType {
-    /// Returns the identifier of a UE in such a node of a network, by UE number.
+    /// Returns the identifier of a UE, given its number and the network.
     pub(crate) fn name(self, plmn: Plmn, number: u32) -> UeId {
         let amf_ue_ngap_id = number.into();
         let guami = Guami { plmn, region: 1, set: 1, pointer: 0 };
@@ -60,13 +60,13 @@ impl UeIdType {
     }
 }
 
-/// A cell as measured by KPM.
+/// Data of a cell from which KPM computes measurements.
 pub struct MeasuredCell {
-    /// The cell.
+    /// Source of the cell's counters.
     pub cell: CellSource,
-    /// Type of its node.
+    /// Type of the node's UE identifiers.
     pub names: UeIdType,
-    /// Its network.
+    /// Network of the node.
     pub plmn: Plmn,
     /// Identity of the cell, if the node has exactly one.
     pub cell_id: Option<Cgi>,
@@ -125,7 +125,7 @@ impl KpmSource for MeasuredCell {
     }
 }
 
-/// Returns the counters of a UE. A UE without slices has [`DEFAULT_SLICE`].
+/// Returns the counters of a UE. A UE without slices counts for [`DEFAULT_SLICE`].
 fn counters(ue: &dyn UeFacts, slices: Option<&Vec<Snssai>>) -> UeReading {
     let dl = ue.dl();
     let ul = ue.ul();

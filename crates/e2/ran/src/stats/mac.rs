@@ -21,7 +21,8 @@ fn harq(link: &LinkStats) -> [u32; mac::HARQ_ROUNDS] {
     rounds
 }
 
-/// FlexRIC's database accepts no ratio below 0 dB, and an xApp that uses it exits at the first one.
+/// Returns an SNR of at least 0 dB. FlexRIC's database accepts no negative ratio, and an xApp that uses the database
+/// exits at the first one.
 fn reported(snr: Snr) -> f32 {
     snr.db().max(0.0)
 }
@@ -75,7 +76,7 @@ mod tests {
     use super::*;
     use ranlab_radio::{Cell, CellConfig};
 
-    /// Checks the ranges that FlexRIC's database requires for each UE. Its xApp exits at a value outside.
+    /// Checks the ranges that FlexRIC's database requires for each UE. The xApp exits at a value outside these ranges.
     fn is_stored(ue: &MacUe) -> bool {
         let snr = |snr: f32| (0.0..4_294_967_296.0).contains(&snr);
         (snr(ue.pusch_snr) && snr(ue.pucch_snr))
@@ -86,18 +87,18 @@ mod tests {
     }
 
     #[test]
-    fn mac_statistics_are_in_the_ranges_that_readers_store() {
+    fn mac_statistics_are_in_ranges_of_flexric_database() {
         let mut cell = Cell::new(CellConfig { ues: 100, ..CellConfig::default() }).unwrap();
         let mut worst = f32::MAX;
         for second in 1..=20 {
             cell.advance(second * 1_000_000);
             for ue in cell.ues() {
-                let told = mac_ue(ue, 0, 0);
-                assert!(is_stored(&told), "{told:?}");
-                assert_eq!((told.dl_num_harq, told.ul_num_harq), (4, 4));
+                let report = mac_ue(ue, 0, 0);
+                assert!(is_stored(&report), "{report:?}");
+                assert_eq!((report.dl_num_harq, report.ul_num_harq), (4, 4));
                 worst = worst.min(ue.radio().pusch_snr.db());
             }
         }
-        assert!(worst < 0.0, "no UE was ever below 0 dB: the test says nothing");
+        assert!(worst < 0.0, "no UE was ever below 0 dB, so the test proves nothing");
     }
 }

@@ -1,4 +1,4 @@
-//! Payloads of the statistics service models from a cell of the model.
+//! Payloads of the statistics service models, generated from a cell of the model.
 pub(crate) mod cell;
 pub(crate) mod digest;
 pub(crate) mod gtp;
@@ -20,10 +20,10 @@ use ranlab_radio::{Cell, LinkStats, PdcpStats, RadioStats, RlcReceptionStats, Ue
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Appends an indication message about a cell at one point in time.
+/// Function that appends an encoded indication message about a cell.
 pub(crate) type FillMessage = fn(Encoding, &CellSnapshot<'_>, &mut Vec<u8>) -> Result<(), SmError>;
 
-/// A cell at one point in time, as one controller may see it.
+/// State of a cell at one point in time, limited to the UEs that one controller may see.
 pub(crate) struct CellSnapshot<'a> {
     cell: CellFacts,
     /// The UEs that the controller may see.
@@ -32,7 +32,7 @@ pub(crate) struct CellSnapshot<'a> {
     tstamp_us: i64,
 }
 
-/// A name that is not allowed.
+/// Error: a name that is not allowed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} {given:?} is not one of {allowed}")]
 pub struct UnknownName {
@@ -46,7 +46,7 @@ pub struct UnknownName {
 pub(crate) struct CellFacts {
     pub(crate) cell_id: u16,
     pub(crate) prbs: u16,
-    /// PRBs of the downlink and of the uplink since the start.
+    /// Numbers of PRBs offered since the start, in downlink and uplink.
     pub(crate) prbs_offered: [u64; 2],
     pub(crate) frame: u16,
     pub(crate) slot: u16,
@@ -55,7 +55,7 @@ pub(crate) struct CellFacts {
 impl CellFacts {
     /// Returns the attributes of a cell of the user-plane model, at a slot.
     pub(crate) fn from_carrier(cell_id: u16, carrier: &Carrier, slot: u64, prbs_offered: [u64; 2]) -> Self {
-        // A radio frame lasts 10 ms.
+        // A radio frame lasts 10 ms, which gives the number of slots.
         let slots = 10_000 / carrier.slot_us();
         let frame = (slot / slots % 1024) as u16;
         let slot = (slot % slots) as u16;
@@ -127,21 +127,21 @@ impl CellSnapshot<'_> {
 /// A cell shared by several RAN functions of a node.
 pub type SharedCell = Arc<Mutex<Cell>>;
 
-/// The origin of a node's statistics.
+/// Source of a node's statistics.
 #[derive(Clone)]
 pub enum CellSource {
-    /// The light generator, which is advanced on demand.
+    /// The light generator, advanced on demand.
     Cell(SharedCell),
-    /// A radio, which is driven in real time.
+    /// A radio, driven in real time.
     Radio(SharedRadio),
-    /// A fluid radio, which is advanced on demand.
+    /// A fluid radio, advanced on demand.
     Fluid(SharedFluid),
-    /// The radios of several DUs, with the UEs of all of them.
+    /// The radios of several DUs and all their UEs.
     Site(SharedSite),
 }
 
 impl CellSource {
-    /// Returns the base station of these radios. `None` without a driven radio.
+    /// Returns the base station of the radios, or `None` if there is no driven radio.
     pub fn site(&self) -> Option<SharedSite> {
         match self {
             Self::Radio(radio) => Some(BaseStation::new(vec![Arc::clone(radio)])),
@@ -171,15 +171,15 @@ impl CellSource {
     }
 }
 
-/// A statistics function over a cell.
+/// RAN function that reports statistics of a cell.
 pub struct CellStats {
-    /// The origin of the statistics.
+    /// Source of the statistics.
     pub cell: CellSource,
-    /// Generates the reports.
+    /// Function that encodes a report.
     pub(crate) fill: FillMessage,
     /// Encoding of the reports.
     pub encoding: Encoding,
-    /// Time of day at [`Time::ZERO`], in microseconds since the Unix epoch. Payloads contain the time of day.
+    /// Time of day at [`Time::ZERO`], in microseconds since the Unix epoch. Payloads contain times of day.
     pub epoch_us: i64,
     /// Called with the send delay of each report.
     pub lateness: Arc<dyn Fn(Duration) + Send + Sync>,
@@ -220,7 +220,7 @@ impl StatsSource for CellStats {
                 (self.fill)(self.encoding, &CellSnapshot { cell: radio.facts(), ues, tstamp_us }, out)
             }
         };
-        // A cell holds at most 65,519 UEs, so the count fits; the encoding is supported by the model.
+        // Encoding cannot fail: a cell has at most 65,519 UEs, so the count fits, and the model supports the encoding.
         debug_assert!(encoded.is_ok(), "{encoded:?}");
     }
 
@@ -229,7 +229,7 @@ impl StatsSource for CellStats {
     }
 }
 
-/// Returns a UE's number in the agent: its RNTI.
+/// Returns the number that the agent uses for a UE, which is its RNTI.
 pub fn ue_id(ue: UeIdentity) -> UeId {
     UeId(u64::from(ue.rnti))
 }

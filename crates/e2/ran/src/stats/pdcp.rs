@@ -1,4 +1,4 @@
-//! PDCP, per bearer.
+//! PDCP statistics, per bearer.
 use super::UeFacts;
 use crate::functions::Statistics;
 use crate::node::Unit;

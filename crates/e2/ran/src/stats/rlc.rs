@@ -1,4 +1,4 @@
-//! RLC, per bearer.
+//! RLC statistics, per bearer.
 use super::UeFacts;
 use crate::functions::Statistics;
 use crate::node::Unit;

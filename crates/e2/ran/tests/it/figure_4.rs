@@ -26,8 +26,8 @@ use std::time::Duration;
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 const GUEST: Plmn = Plmn([0x00, 0xf1, 0x10]);
-/// Addressees of requests: the infrastructure's iApps, and the operator's controllers.
-const WHO_SEES: (usize, usize) = (0, 0);
+/// Addressees of requests, as (controller, iApp): the infrastructure's iApps, and the operator's controllers.
+const ASSOCIATION: (usize, usize) = (0, 0);
 const CARRIER: (usize, usize) = (0, 1);
 const SLICES: (usize, usize) = (1, 0);
 const TRAFFIC: (usize, usize) = (2, 0);
@@ -44,18 +44,18 @@ impl Bus for RecordedReports {
 struct World {
     lab: Lab,
     radio: SharedRadio,
-    heard: RecordedReports,
-    /// The DU.
+    recorded: RecordedReports,
+    /// Path of the DU in the REST API.
     cell: String,
 }
 
 impl World {
     fn new(radio: RadioConfig) -> Self {
-        let heard = RecordedReports::default();
+        let recorded = RecordedReports::default();
         let mut lab = Lab::new(Box::new(Association::new().unwrap()));
         lab.iapp(0, Box::new(Slicing::new(50 * MS).unwrap()));
         lab.controller("mem://slices", Box::new(Slicing::new(50 * MS).unwrap()));
-        lab.controller("mem://traffic", Box::new(Traffic::new(50 * MS, Box::new(heard.clone())).unwrap()));
+        lab.controller("mem://traffic", Box::new(Traffic::new(50 * MS, Box::new(recorded.clone())).unwrap()));
         let template = template(NodeKind::Split, radio);
         let shared = template.cell(0, lab.now).unwrap();
         for part in 0..3 {
@@ -66,11 +66,11 @@ impl World {
             );
         }
         let CellSource::Radio(radio) = shared else {
-            panic!("a radio is slot by slot unless configured otherwise")
+            panic!("the default fidelity of a radio is slot")
         };
         assert_eq!(NodeLayout::from(NodeKind::Split).unit(2), Some(Unit::Du));
         let cell = format!("nodes/{}", escaped(&lab.stations[2].id));
-        Self { lab, radio, heard, cell }
+        Self { lab, radio, recorded, cell }
     }
 
     fn pass(&mut self, time: Duration) {
@@ -87,7 +87,7 @@ impl World {
         self.radio.lock().unwrap().rntis()[&ue]
     }
 
-    /// Sends a request that is rejected. Returns status and reason.
+    /// Sends a request that must be rejected. Returns the status and the reason.
     fn refused(&mut self, whom: (usize, usize), path: &str, body: &str) -> (u16, Json) {
         let (status, answer) = self.lab.ask_at(whom, Method::Put, &format!("{}/{path}", self.cell), body);
         (status, answer["reason"].clone())
@@ -106,7 +106,7 @@ impl World {
     }
 }
 
-/// The second UE selects another network, one second after the first.
+/// Returns a radio with two UEs. The second UE selects another network, one second after the first UE.
 fn two_networks() -> RadioConfig {
     RadioConfig {
         plmns: vec![HOME, GUEST],
@@ -121,10 +121,10 @@ fn two_networks() -> RadioConfig {
 fn operator_sees_and_steers_only_its_ue() {
     let mut world = World::new(two_networks());
     let rules = json!({ "rules": [{ "plmn": "001.01", "controllers": ["mem://slices", "mem://traffic"] }] });
-    order(&mut world.lab, WHO_SEES, "policy", &rules.to_string());
+    order(&mut world.lab, ASSOCIATION, "policy", &rules.to_string());
     let cell = world.cell.clone();
     world.pass(500 * MS);
-    // The infrastructure's slice, in which all UEs are at first.
+    // All UEs are in the infrastructure's slice at first.
     let pool = r#"{"algorithm": "nvs", "slices": [{"id": 0, "label": "pool", "capacity": 0.25}]}"#;
     order(&mut world.lab, CARRIER, &format!("{cell}/slices"), pool);
     assert_eq!(get_json(&mut world.lab, TRAFFIC, "nodes")["nodes"], json!([]));
@@ -132,8 +132,9 @@ fn operator_sees_and_steers_only_its_ue() {
     let own = world.rnti(2);
     let other = world.rnti(1);
 
-    // All units have been configured. The operator's controllers receive reports about its UE only, in every model.
-    let parts = get_json(&mut world.lab, WHO_SEES, "nodes");
+    // All units have been configured. The operator's controllers receive reports about the operator's UE only, in
+    // every model.
+    let parts = get_json(&mut world.lab, ASSOCIATION, "nodes");
     for part in parts["nodes"].as_array().unwrap() {
         let controllers = |ue: usize| part["ues"][ue]["controllers"].as_array().unwrap().len();
         assert_eq!((controllers(0), controllers(1)), (0, 2), "{part}");
@@ -141,7 +142,7 @@ fn operator_sees_and_steers_only_its_ue() {
     let slices = get_json(&mut world.lab, SLICES, &cell);
     let rntis: Vec<_> = slices["ues"].as_array().unwrap().iter().map(|ue| ue["rnti"].clone()).collect();
     assert_eq!(rntis, [json!(own)], "{slices}");
-    let messages = world.heard.0.lock().unwrap().clone();
+    let messages = world.recorded.0.lock().unwrap().clone();
     let bearers: Vec<_> = messages.iter().flat_map(|it| it["bearers"].as_array().unwrap().clone()).collect();
     assert!(bearers.len() > 10 && bearers.iter().all(|it| it["rnti"] == json!(own)), "{bearers:?}");
 
@@ -165,8 +166,8 @@ fn operator_sees_and_steers_only_its_ue() {
     }
     let rates = world.rates();
     let share = rates[1] / (rates[0] + rates[1]);
-    assert!((share - 0.75).abs() < 0.02, "its UE has {share} of {rates:?}");
-    assert!(before > 1.8 * rates[0], "the other had {before}, and has {rates:?}");
+    assert!((share - 0.75).abs() < 0.02, "the operator's UE has a share of {share} in {rates:?}");
+    assert!(before > 1.8 * rates[0], "the other UE had {before} Mbit/s, the rates are now {rates:?}");
     let paced = |world: &World, rnti| world.radio.lock().unwrap().cell().tc(rnti).unwrap().paced_kbps > 0;
     assert_eq!((paced(&world, own), paced(&world, other)), (true, false));
 }
@@ -176,7 +177,7 @@ fn detached_ue_belongs_to_no_operator() {
     let stays = vec![UePresence { ues: 2..=2, from: SECOND, until: Some(2 * SECOND) }];
     let mut world = World::new(RadioConfig { stays, ..two_networks() });
     let rules = r#"{"rules": [{"plmn": "001.01", "controllers": ["mem://slices"]}]}"#;
-    order(&mut world.lab, WHO_SEES, "policy", rules);
+    order(&mut world.lab, ASSOCIATION, "policy", rules);
     let cell = world.cell.clone();
     let seen = |world: &mut World| get_json(&mut world.lab, SLICES, &cell)["ues"].as_array().unwrap().len();
     world.pass(1_500 * MS);

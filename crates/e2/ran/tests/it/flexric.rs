@@ -1,5 +1,5 @@
-//! An emulated base station with a model of FlexRIC's RIC: the RIC accepts it, and the requests of its xApps are
-//! executed.
+//! An emulated base station with a model of FlexRIC's RIC. The RIC model accepts the base station, and its xApps'
+//! requests are executed.
 #![allow(clippy::unwrap_used)]
 use crate::flexric_models;
 
@@ -28,8 +28,8 @@ fn station(kind: NodeKind, own_functions: bool) -> Agent {
     agent
 }
 
-/// Returns the agent's next messages.
-fn said(agent: &mut Agent) -> Vec<Bytes> {
+/// Returns the messages that the agent sends next.
+fn next_messages(agent: &mut Agent) -> Vec<Bytes> {
     agent.handle(Time::ZERO, AgentInput::Wake);
     while let Some(output) = agent.poll() {
         assert!(!matches!(output, AgentOutput::Close { .. }), "{output:?}");
@@ -42,14 +42,14 @@ fn deliver(agent: &mut Agent, message: &Message) {
     agent.handle(Time::ZERO, AgentInput::Received { controller: C0, pdu });
 }
 
-/// Exchanges messages between the model of FlexRIC's RIC and the agent until neither sends any.
+/// Exchanges messages between the model of FlexRIC's RIC and the agent, until neither has a message to send.
 fn talk(agent: &mut Agent, ric: &mut flexric_models::Ric) {
     loop {
-        let said = said(agent);
-        if said.is_empty() {
+        let messages = next_messages(agent);
+        if messages.is_empty() {
             return;
         }
-        for pdu in said {
+        for pdu in messages {
             if let Some(answer) = ric.take(decode(&pdu, Version::V2_03).unwrap().message) {
                 deliver(agent, &answer);
             }
@@ -101,7 +101,7 @@ fn flexric_monitor_gets_subscription() {
     assert_eq!((ric.acknowledged, ric.subscribed), (1, 1));
 }
 
-/// Returns the RAN functions that our RIC knows after a while.
+/// Returns the RAN functions that this project's RIC knows after a few message exchanges.
 fn known_to_our_ric(agent: &mut Agent) -> Vec<RanFunctionId> {
     let mut ric = Ric::new(RicConfig::default());
     let conn = ConnId(1);
@@ -110,7 +110,7 @@ fn known_to_our_ric(agent: &mut Agent) -> Vec<RanFunctionId> {
         RicInput::Connected { conn, side: ListenerProtocol::E2, peer: "station:1".into() },
     );
     for _ in 0..10 {
-        for pdu in said(agent) {
+        for pdu in next_messages(agent) {
             ric.handle(Time::ZERO + Duration::from_millis(1), RicInput::Received { conn, pdu });
         }
         while let Some(output) = ric.poll() {
@@ -127,7 +127,7 @@ fn known_to_our_ric(agent: &mut Agent) -> Vec<RanFunctionId> {
 fn own_functions_are_offered_to_our_ric_after_setup() {
     let mut agent = station(NodeKind::Gnb, false);
     assert_eq!(known_to_our_ric(&mut agent), [139, 140, 142, 143, 144, 148]);
-    // On another connection the setup must again be harmless.
+    // The agent must not offer its own functions at setup on another connection, either.
     agent.handle(
         Time::ZERO,
         AgentInput::Disconnected { controller: C0, why: ranlab_e2::LinkLoss::ClosedByPeer },
@@ -141,7 +141,7 @@ fn own_functions_are_offered_to_our_ric_after_setup() {
 #[test]
 fn own_functions_are_offered_at_setup_if_configured() {
     let mut agent = station(NodeKind::Gnb, true);
-    let setup = decode(&said(&mut agent)[0], Version::V2_03).unwrap().message;
+    let setup = decode(&next_messages(&mut agent)[0], Version::V2_03).unwrap().message;
     let Message::E2SetupRequest(setup) = setup else { panic!("{setup:?}") };
     let offered: Vec<_> = setup.functions.unwrap().iter().map(|f| f.id).collect();
     assert!(fingerprint::OWN_FUNCTIONS.iter().all(|own| offered.contains(&own.id)), "{offered:?}");

@@ -1,4 +1,4 @@
-//! A base station's fluid radio: its reports and its limits.
+//! Tests of a base station's fluid radio: its reports and its limits.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 use crate::lab;
@@ -20,7 +20,7 @@ use std::time::Duration;
 
 const MS: Duration = Duration::from_millis(1);
 
-/// Collects RLC reports.
+/// Bus that collects RLC reports.
 #[derive(Clone, Default)]
 struct RecordedReports(Arc<Mutex<Vec<Json>>>);
 
@@ -44,24 +44,24 @@ fn sent(report: &Json) -> Vec<u64> {
 
 #[test]
 fn fluid_radio_reports_traffic_without_control() {
-    let heard = RecordedReports::default();
-    let mut lab = Lab::new(Box::new(Traffic::new(100 * MS, Box::new(heard.clone())).unwrap()));
+    let recorded = RecordedReports::default();
+    let mut lab = Lab::new(Box::new(Traffic::new(100 * MS, Box::new(recorded.clone())).unwrap()));
     let (agent, driven) =
         template(NodeKind::Gnb, fluid(3, TrafficKind::Udp(4_000, None))).agent(0, lab.now).unwrap();
-    assert!(driven.is_none(), "it needs no driver");
+    assert!(driven.is_none(), "a fluid radio needs no driver");
     let id = identity(NodeKind::Gnb, HOME, 0).0;
     lab.adopt(agent, MockCell::default(), id);
     lab.pass(10_300 * MS);
-    let reports = heard.0.lock().unwrap().clone();
+    let reports = recorded.0.lock().unwrap().clone();
     let first = &reports[0];
     let last = &reports[100];
     for (before, after) in sent(first).iter().zip(sent(last)) {
         let mbps = (after - before) as f64 * 8e-6 / 10.0;
-        // Bytes of IP; with PDCP and RLC headers it is 0.4 % more.
+        // The rate counts bytes of IP; PDCP and RLC headers add 0.4 %.
         assert!((mbps / 4.0 - 1.0).abs() < 0.02, "{mbps} Mbit/s");
     }
     assert_eq!((sent(last).len(), reports.len() >= 101), (3, true));
-    // It offers neither SLICE nor TRAFFIC.
+    // The base station offers neither SLICE nor TRAFFIC.
     let pacer = format!("nodes/{}/bearers/1/1/pacer", escaped(&id));
     let (status, answer) = lab.ask(Method::Put, &pacer, r#"{"type": "5g-bdp"}"#);
     assert!(status == 503 && answer["detail"].as_str().unwrap().contains("does not offer TRAFFIC"), "{answer}");

@@ -1,4 +1,5 @@
-//! Emulated E2 nodes with agents, RICs and iApps, in virtual time. One program, because each costs CI time to link.
+//! Tests of emulated E2 nodes with agents, RICs and iApps, in virtual time. All tests are one program, because
+//! linking each program costs CI time.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests are tests")]
 
 #[allow(dead_code, reason = "shared with tests that use more of it")]

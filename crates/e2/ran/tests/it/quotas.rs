@@ -1,5 +1,5 @@
-//! Slice quotas at a base station: a table of orders, sent by a controller over RC and CCC, and the shares of UEs in
-//! virtual time. `tests/e2e/quotas.sh` sends the same table to `ranlab emulate`.
+//! Slice quotas at a base station. A controller sends a table of orders over RC and CCC, and the shares of the UEs
+//! are measured in virtual time. `tests/e2e/quotas.sh` sends the same table to `ranlab emulate`.
 use crate::driver::{ACK, AgentDriver, C0, request_id};
 use crate::station::{HOME, template};
 use bytes::Bytes;
@@ -22,10 +22,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 const MS: Duration = Duration::from_millis(1);
-/// Time for the shares to settle, and the measured time after it.
+/// Time in which the shares settle after an order; `MEASURE_MS` is the measured time after it.
 const SETTLE_MS: u32 = 300;
 const MEASURE_MS: u32 = 1_500;
-/// Allowed difference between a measured and a computed share, in % of the carrier.
+/// Allowed difference between a measured and a computed share, in percent of the carrier.
 const TOLERANCE: f64 = 1.0;
 
 #[derive(Deserialize)]
@@ -34,36 +34,36 @@ struct Table {
     orders: Vec<OrderCase>,
 }
 
-/// A base station. UEs select the slices and networks in rotation.
+/// A base station with its UEs. UEs select the slices and networks in rotation.
 #[derive(Deserialize)]
 struct CellCase {
     ues: u32,
     snssai: Vec<String>,
     plmn: Vec<String>,
     flows: Vec<String>,
-    /// Share of the carrier that each UE can use, in %.
+    /// Share of the carrier that each UE can use, in percent.
     demand: Vec<f64>,
 }
 
-/// Orders in sequence, and the resulting share of each UE, in %.
+/// Orders in sequence, and the resulting share of each UE, in percent.
 #[derive(Deserialize)]
 struct OrderCase {
     name: String,
     cell: String,
     send: Vec<Sent>,
     down: Vec<f64>,
-    /// Uplink shares; default: those of the downlink.
+    /// Uplink shares; `None`: equal to the downlink shares.
     up: Option<Vec<f64>>,
 }
 
-/// An order: quotas as in `ranlab xapp control --rc-quota`.
+/// An order, with quotas in the format of `ranlab xapp control --rc-quota`.
 #[derive(Deserialize)]
 struct Sent {
     rc: Option<String>,
     ccc: Option<String>,
     plmn: Option<String>,
     resource: Option<ResourceType>,
-    /// Words of the expected refusal.
+    /// Words that the expected refusal contains.
     refused: Option<String>,
 }
 
@@ -121,7 +121,7 @@ impl Sent {
     }
 }
 
-/// Returns a CCC control with a policy per quota.
+/// Returns a CCC control with one policy per quota.
 fn policies(resource: ResourceType, quotas: &[SliceQuota]) -> ccc::ControlMessage {
     let write = |quota: &SliceQuota| {
         let &SliceQuota { plmn, slice, min, max, dedicated } = quota;
@@ -163,7 +163,7 @@ impl World {
         }
     }
 
-    /// Sends an order. Returns the base station's text if it refuses.
+    /// Sends an order. Returns the base station's reason if it refuses the order.
     fn send(&mut self, sent: &Sent) -> Option<String> {
         let answers = self.bench.ask(C0, &Message::RicControlRequest(sent.request()));
         match &answers[..] {
@@ -173,7 +173,7 @@ impl World {
         }
     }
 
-    /// Returns the resource blocks offered in a direction, and those that each UE used.
+    /// Returns the resource blocks offered in a direction, and the resource blocks that each UE used.
     fn prbs(&self, direction: Direction) -> (u64, Vec<u64>) {
         let radio = self.radio.lock().unwrap();
         let of = |ue: UeReport| if direction == Direction::Down { ue.dl.prbs } else { ue.ul.prbs };
@@ -181,7 +181,7 @@ impl World {
         (radio.cell().prbs_offered(direction), used)
     }
 
-    /// Returns the share of each UE in a direction, in %, downlink first.
+    /// Returns the share of each UE in percent, for downlink and uplink.
     fn shares(&mut self) -> [Vec<f64>; 2] {
         self.pass(SETTLE_MS);
         let directions = [Direction::Down, Direction::Up];
@@ -203,7 +203,7 @@ fn words(outcome: &Bytes) -> String {
     of_rc.unwrap_or_else(|| String::from_utf8_lossy(outcome).into_owned())
 }
 
-/// Share of a slice in the making.
+/// Share of a slice while it is computed.
 struct Share {
     ues: Vec<usize>,
     dedicated: f64,
@@ -212,12 +212,12 @@ struct Share {
     demand: f64,
 }
 
-/// Shares of UEs, in %, as TS 28.541 §4.3.36 and §4.4.1 describe ratios.
+/// Computes the shares of UEs in percent, as TS 28.541 §4.3.36 and §4.4.1 define ratios.
 ///
-/// - The dedicated resources of a slice are for its members, used or not.
-/// - Its prioritized resources, up to the minimum, are used by its members first, and by others if it does not need them.
-/// - Its shared resources, up to the maximum, are shared with others. Here the slice with the fewest resources per UE
-///   gets them, in steps of a hundredth of a percent.
+/// - Dedicated resources of a slice are reserved for its members, used or not.
+/// - Prioritized resources, up to the minimum, are used by the slice's members first. Other slices use the remainder.
+/// - Shared resources, up to the maximum, are used by all slices. Here each step of a hundredth of a percent goes to
+///   the slice with the fewest resources per UE.
 fn computed(cell: &CellCase, quotas: &[SliceQuota]) -> Vec<f64> {
     const STEP: f64 = 0.01;
     let networks: Vec<Plmn> = cell.plmn.iter().map(|it| it.parse().unwrap()).collect();
@@ -267,13 +267,13 @@ impl OrderCase {
 }
 
 #[test]
-fn expected_shares_are_those_of_the_standard() {
+fn expected_shares_match_computation_of_standard() {
     let table = table();
     assert!(table.orders.len() >= 20);
     for case in &table.orders {
         for (direction, expected) in [Direction::Down, Direction::Up].into_iter().zip(case.expected()) {
             let sent = case.send.iter().filter(|sent| sent.is_of(direction) && sent.refused.is_none());
-            // An order replaces the quotas of its slices.
+            // An order replaces the quotas of the slices that it names.
             let mut quotas: Vec<SliceQuota> = Vec::new();
             for quota in sent.flat_map(Sent::quotas) {
                 quotas.retain(|it| (it.plmn, it.slice) != (quota.plmn, quota.slice));

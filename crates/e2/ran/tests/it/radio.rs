@@ -1,5 +1,5 @@
-//! A radio under the slicing and traffic controllers: figures 11 and 13 of FlexRIC (CoNEXT 2021) over E2 and REST, in
-//! virtual time.
+//! A radio under the slicing and traffic controllers, over E2 and REST in virtual time. Reproduces figures 11 and 13
+//! of FlexRIC (CoNEXT 2021).
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 use crate::lab;
@@ -23,7 +23,7 @@ use std::time::Duration;
 
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
-/// Each measurement of a figure: one second to settle, four to measure.
+/// Time to settle before each measurement of a figure; four seconds are measured after it.
 const SETTLE: Duration = SECOND;
 const LOOK: Duration = Duration::from_secs(4);
 
@@ -56,7 +56,7 @@ impl World {
         }
     }
 
-    /// Returns the radio measurements, after it has settled.
+    /// Returns the radio measurements after a time to settle.
     fn measure(&mut self) -> RadioMeter {
         self.pass(SETTLE);
         self.radio.lock().unwrap().begin();
@@ -88,7 +88,7 @@ fn flow(ues: Option<u32>, what: TrafficKind) -> FlowPlan {
     FlowPlan { ues: ues.map(|ue| ue..=ue), ..FlowPlan::new(what) }
 }
 
-/// More than the capacity of the cell.
+/// Load of a saturating UDP flow, more than the capacity of the cell.
 const UDP: TrafficKind = TrafficKind::Udp(80_000, None);
 
 fn mbps(meter: &RadioMeter) -> Vec<f64> {
@@ -122,7 +122,7 @@ fn figure_13a_keeps_share_of_first_ue() {
     look(&mut world);
     world.pass(SECOND);
     look(&mut world);
-    // The controller has received reports of the third UE, too.
+    // The controller has received reports of the third UE as well.
     let node = world.node.clone();
     assert_eq!(world.lab.get(&node)["ues"].as_array().unwrap().len(), 3);
     world.put("slices", &halves(true, [0.5, 0.5]));
@@ -132,12 +132,12 @@ fn figure_13a_keeps_share_of_first_ue() {
     world.put("slices/1", r#"{"capacity": 0.66}"#);
     look(&mut world);
     for (found, published) in found.iter().zip([50.0, 33.3, 50.0, 66.0]) {
-        assert!((found - published).abs() <= 2.0, "white has {found} %, published are {published} %");
+        assert!((found - published).abs() <= 2.0, "the first UE has {found} %, the paper reports {published} %");
     }
     // The reported state equals the actual state.
-    let told = world.lab.get(&node);
+    let state = world.lab.get(&node);
     assert_eq!(
-        (&told["slicing"]["slices"][0]["capacity"], &told["ues"][0]["slice"]),
+        (&state["slicing"]["slices"][0]["capacity"], &state["ues"][0]["slice"]),
         (&json!(0.66), &json!(1))
     );
 }
@@ -154,9 +154,9 @@ fn figure_13b_shares_idle_slice_if_configured() {
         world.pass(SECOND);
         let idle = mbps(&world.measure());
         assert!((busy[1] / (busy[0] + busy[1]) - 0.34).abs() < 0.02, "{busy:?}");
-        assert!(idle[1] < 0.01 * busy[1], "black is not idle: {idle:?}");
+        assert!(idle[1] < 0.01 * busy[1], "the second UE is not idle: {idle:?}");
         let found = 100.0 * (idle[0] / busy[0] - 1.0);
-        assert!((found - gain).abs() <= 5.0, "gray gains {found} %, published are {gain} %");
+        assert!((found - gain).abs() <= 5.0, "the first UE gains {found} %, the paper reports {gain} %");
     }
 }
 
@@ -177,21 +177,21 @@ fn p50(counts: &[(u64, u64)]) -> u64 {
 
 #[test]
 fn figure_11_reduces_voice_delay_at_full_load() {
-    let heard = RecordedReports::default();
+    let recorded = RecordedReports::default();
     let tcp = FlowPlan { from: 2 * SECOND, ..FlowPlan::new(TrafficKind::Tcp(3_000_000)) };
     let radio =
         RadioConfig { rlc_buffer_bytes: 10_000_000, ..n78(1, vec![FlowPlan::new(TrafficKind::Voip), tcp]) };
-    let mut world = World::new(Traffic::new(10 * MS, Box::new(heard.clone())).unwrap(), radio);
+    let mut world = World::new(Traffic::new(10 * MS, Box::new(recorded.clone())).unwrap(), radio);
     // CUBIC takes time to fill its window.
     world.pass(20 * SECOND);
-    heard.0.lock().unwrap().clear();
+    recorded.0.lock().unwrap().clear();
     let transparent = world.measure();
-    // The published values equal the actual ones, and far exceed the xApp's limit.
-    let messages = std::mem::take(&mut *heard.0.lock().unwrap());
+    // The published values equal the measured ones, and far exceed the limit of the xApp.
+    let messages = std::mem::take(&mut *recorded.0.lock().unwrap());
     let last = &messages.last().unwrap()["bearers"][0];
     assert!(last["rlc_sojourn_us"].as_u64().unwrap() > 200_000, "{last}");
     let bearer = format!("bearers/{}/{}", last["rnti"], last["rbid"]);
-    // The steps of `ranlab xapp traffic`, in the same order.
+    // These are the steps of `ranlab xapp traffic`, in the same order.
     world.put(&format!("{bearer}/queues/1"), r#"{"capacity_bytes": 100000}"#);
     world.put(&format!("{bearer}/filters/1"), r#"{"protocol": 17, "destination_port": 2112, "queue": 1}"#);
     world.put(&format!("{bearer}/pacer"), r#"{"type": "5g-bdp"}"#);
@@ -206,35 +206,36 @@ fn figure_11_reduces_voice_delay_at_full_load() {
     assert!(ratio >= 4.0, "{} us became {} us", p50(&before.rtt_us), p50(&after.rtt_us));
     assert!(freed.prb_use >= 0.95, "{} of the PRBs are used", freed.prb_use);
     assert_eq!((before.dropped, after.dropped), (0, 0));
-    // The greedy flow is reported to wait in its queue, not in RLC.
-    let told = &heard.0.lock().unwrap().last().unwrap()["bearers"][0].clone();
-    assert!(told["rlc_sojourn_us"].as_u64().unwrap() < 10_000, "{told}");
-    assert!(told["queues"][0]["sojourn_us"].as_u64().unwrap() > 100_000, "{told}");
-    assert!((30_000..130_000).contains(&told["paced_kbps"].as_u64().unwrap()), "{told}");
+    // According to the report, the greedy flow waits in its queue and not in RLC.
+    let report = &recorded.0.lock().unwrap().last().unwrap()["bearers"][0].clone();
+    assert!(report["rlc_sojourn_us"].as_u64().unwrap() < 10_000, "{report}");
+    assert!(report["queues"][0]["sojourn_us"].as_u64().unwrap() > 100_000, "{report}");
+    assert!((30_000..130_000).contains(&report["paced_kbps"].as_u64().unwrap()), "{report}");
 }
 
-/// Configurations that only the model can reject are rejected with its reason, without a change.
+/// Configurations that only the model can reject are rejected with the model's reason, and change nothing.
 #[test]
 fn model_rejections_have_reasons() {
-    let heard = RecordedReports::default();
+    let recorded = RecordedReports::default();
     let radio = n78(1, vec![FlowPlan::new(TrafficKind::Voip)]);
-    let mut world = World::new(Traffic::new(10 * MS, Box::new(heard)).unwrap(), radio);
+    let mut world = World::new(Traffic::new(10 * MS, Box::new(recorded)).unwrap(), radio);
     let queue = format!("{}/bearers/{}/1/queues/1", world.node, world.rnti(1));
-    for (body, said) in [
+    for (body, words) in [
         (r#"{"capacity_bytes": 50000001}"#, "50000000 bytes"),
         (r#"{"codel": {"target_us": 2000000}}"#, "the target"),
         (r#"{"shaper": {"rate_kbps": 20000000}}"#, "the rate"),
     ] {
         let (status, problem) = world.lab.ask(Method::Put, &queue, body);
         assert_eq!((status, &problem["reason"]), (409, &json!("invalid")), "{problem}");
-        assert!(problem["detail"].as_str().unwrap().contains(said), "{problem}");
+        assert!(problem["detail"].as_str().unwrap().contains(words), "{problem}");
     }
     world.pass(50 * MS);
-    let told = world.lab.get(&format!("{}/bearers", world.node));
-    assert_eq!(told["bearers"][0]["queues"].as_array().unwrap().len(), 1, "{told}");
+    let state = world.lab.get(&format!("{}/bearers", world.node));
+    assert_eq!(state["bearers"][0]["queues"].as_array().unwrap().len(), 1, "{state}");
 }
 
-/// Slices that are removed and added again, UEs that detach and attach again, and policies by requested slice.
+/// The allocation still applies after slices are removed and added again, after UEs detach and attach again, and with
+/// policies by requested slice.
 #[test]
 fn controller_slot_allocation_is_applied() {
     let lte = RadioConfig { carrier: Carrier::lte(100), ..n78(2, vec![flow(None, UDP)]) };
@@ -245,9 +246,9 @@ fn controller_slot_allocation_is_applied() {
     );
     world.pass(300 * MS);
     let node = world.node.clone();
-    let told = world.lab.get(&node)["slicing"].clone();
-    assert_eq!(told["slot_us"], 1_000);
-    let slot = told["slot"].as_u64().unwrap();
+    let state = world.lab.get(&node)["slicing"].clone();
+    assert_eq!(state["slot_us"], 1_000);
+    let slot = state["slot"].as_u64().unwrap();
     let of = |slot: u64, prbs: u16| {
         let ues = [1, 2].map(|rnti| json!({ "rnti": rnti, "prbs": prbs }));
         json!({ "slot": slot, "slots": 40, "ues": ues }).to_string()
@@ -290,9 +291,9 @@ fn reattached_ues_return_to_their_slices() {
     let node = world.node.clone();
     let ues = |world: &mut World, time| {
         world.pass(time);
-        let told = world.lab.get(&node);
+        let state = world.lab.get(&node);
         let ue = |ue: &Json| (ue["rnti"].as_u64().unwrap(), ue["slice"].as_u64());
-        told["ues"].as_array().unwrap().iter().map(ue).collect::<Vec<_>>()
+        state["ues"].as_array().unwrap().iter().map(ue).collect::<Vec<_>>()
     };
     assert_eq!(ues(&mut world, 400 * MS), [(1, Some(8)), (2, Some(8))]);
     assert_eq!(ues(&mut world, SECOND), [(1, Some(8)), (2, Some(8)), (3, Some(7))]);
@@ -304,7 +305,7 @@ fn reattached_ues_return_to_their_slices() {
     };
     assert_eq!((slice(&world, 1), slice(&world, 2)), (8, 7));
     world.lab.put("policy", r#"{"rules": []}"#);
-    // Without slicing all UEs share one pool; afterwards they return to their slices.
+    // Without slicing, all UEs share one pool. When slicing is enabled again, they return to their slices.
     let set = |algorithm: &str| json!({ "algorithm": algorithm, "slices": [{ "id": 7, "capacity": 0.25 }, { "id": 8, "capacity": 0.5 }] });
     world.put("slices", &set("none").to_string());
     assert_eq!(slice(&world, 1), slice(&world, 2));
@@ -329,13 +330,13 @@ fn invalid_radio_is_rejected_at_creation() {
 
 /// Statistics are those of the radio. A cell that was suspended catches up in bounded steps.
 #[test]
-fn missed_time_is_caught_up_in_steps_and_counted() {
+fn suspended_radio_catches_up_in_bounded_steps() {
     let world = World::new(slicing(), n78(1, vec![flow(None, UDP)]));
     world.radio.lock().unwrap().begin();
     let standstill = world.lab.now + SECOND;
     let behind = |world: &World| standstill.as_nanos() / 1_000 - world.radio.lock().unwrap().cell().now_us();
     for pieces in 1..=50 {
-        assert!(behind(&world) >= 1_000_000 - 20_000 * (pieces - 1), "more than a piece at once");
+        assert!(behind(&world) >= 1_000_000 - 20_000 * (pieces - 1), "one call caught up more than a step");
         world.radio.lock().unwrap().pass(standstill);
     }
     assert!(behind(&world) < 1_000);

@@ -1,4 +1,4 @@
-//! A radio under RC policies and reports: a base station's agent with messages of a controller, in virtual time.
+//! A radio under RC policies and reports: a controller exchanges messages with a base station's agent, in virtual time.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 use crate::driver;
@@ -49,8 +49,8 @@ impl World {
         radio.rntis().iter().map(of).collect()
     }
 
-    /// Returns UE 1's share of the resource blocks in the second half of the next second, in percent, before any UE
-    /// attaches or detaches at its end.
+    /// Returns UE 1's share of the resource blocks in the second half of the next second, in percent. The measurement
+    /// ends before UEs attach or detach at the end of that second.
     fn share(&mut self) -> f64 {
         self.pass(SECOND / 2);
         let before = self.prbs();
@@ -79,7 +79,8 @@ impl World {
     }
 }
 
-/// Two UEs of slices 1 and 2 that use all available capacity. The second is attached from 2 s to 4 s and from 6 s on.
+/// Creates a cell with two UEs, in slices 1 and 2, whose traffic fills the capacity. The second UE is attached from 2
+/// s to 4 s, and from 6 s on.
 fn two() -> World {
     let stay = |from: u32, until: Option<u32>| UePresence {
         ues: 2..=2,
@@ -101,7 +102,7 @@ fn quotas(first: u8, second: u8) -> PolicyEffect {
         slice: Snssai { sst, sd: None },
         min: 0,
         max,
-        // As oran-sc-ric's xApp sends it. The station limits it to the minimum.
+        // oran-sc-ric's xApp sends a dedicated ratio of 100. The base station limits it to the minimum.
         dedicated: 100,
     };
     PolicyEffect::Obey(Order::SliceQuotas([(1, first), (2, second)].map(quota).to_vec()))
@@ -116,7 +117,7 @@ fn policy_applies_while_slice_has_ues_and_subscription_exists() {
     for _ in 1..8 {
         shares.push(world.share());
     }
-    // Seconds 1 to 8: alone, then both, alone, both again.
+    // Shares in seconds 1 to 7; the second UE is attached in four of them.
     let expected = [100.0, 20.0, 20.0, 100.0, 100.0, 20.0, 20.0];
     let close = |(share, expected): (&f64, &f64)| (share - expected).abs() < 3.0;
     assert!(shares.iter().zip(&expected).all(close), "{shares:?}");
@@ -134,7 +135,7 @@ fn policy_on_ue_count_falls_back_to_second_rule() {
     let [alone, both] = [world.share(), world.share()];
     assert!(alone > 99.0, "{alone}");
     assert!((both - 70.0).abs() < 3.0, "{both}");
-    // Half of the carrier although no other UE needs the rest: not more than its quota.
+    // UE 1 has half of the carrier although no other UE needs the other half: a quota is an upper limit.
     let before = world.prbs()[&1];
     world.pass(2 * SECOND);
     let used = world.prbs()[&1] - before;

@@ -1,4 +1,4 @@
-//! A base station of CU-CP, CU-UP and two DUs over E2: each agent with messages of a controller, in virtual time.
+//! A base station of CU-CP, CU-UP and two DUs over E2: a controller exchanges messages with each agent, in virtual time.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 use crate::driver;
@@ -63,11 +63,11 @@ impl World {
         });
         let answer = self.parts[part].ask(C0, &request);
         assert!(matches!(answer[0], Message::RicSubscriptionResponse(_)), "{part}: {answer:?}");
-        // Further messages are handled by the caller that needs them.
+        // The remaining messages are stored for the caller that needs them.
         self.parts[part].sent.entry(C0).or_default().extend(answer.into_iter().skip(1));
     }
 
-    /// Returns the UEs in the last report of a statistics model.
+    /// Returns the UEs in the last report that a unit sent for a statistics model.
     fn reported(&mut self, part: usize, oid: &str) -> BTreeSet<u32> {
         let sent = self.parts[part].take(C0);
         let Some(Message::RicIndication(last)) = sent.last() else { panic!("{part}: {sent:?}") };
@@ -117,7 +117,7 @@ fn cu_controller_hands_ue_over_between_dus() {
     let events = RrcTrigger::EVENTS.to_octets(Encoding::Per).unwrap();
     world.subscribe(CU_CP, rrc::DEFAULT_FUNCTION_ID, events);
     world.pass(1_000);
-    // UEs attached alternately: the CU has all of them, a DU its own.
+    // The two cells are attached to alternately: the CU has all UEs, and a DU has the UEs of its cell.
     assert_eq!(world.rrc_events().len(), 4);
     assert_eq!(world.reported(CU_UP, pdcp::OID), [1, 2, 8_001, 8_002].into());
     assert_eq!(world.reported(DU_1, mac::OID), [1, 2].into());
@@ -138,7 +138,7 @@ fn cu_controller_hands_ue_over_between_dus() {
     assert_eq!(world.reported(DU_2, mac::OID), [8_001, 8_002, 8_003].into());
     let has = [CU_CP, CU_UP, DU_1, DU_2].map(|part| (world.has(part, 1), world.has(part, 8_003)));
     assert_eq!(has, [(false, true), (false, true), (false, false), (false, true)]);
-    // Its flow continues there.
+    // The flow of the UE continues in the new cell.
     let meter = world.site.cells()[1].lock().unwrap().meter();
     let flow = meter.flows.iter().find(|flow| flow.ue == 1).unwrap();
     assert!(flow.bytes > 100_000 && flow.dropped == 0, "{flow:?}");

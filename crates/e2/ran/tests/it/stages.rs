@@ -1,4 +1,4 @@
-//! User-defined pacers and schedulers: signed modules that are loaded by TRAFFIC control over REST and run in a
+//! User-defined pacers and schedulers. They are signed modules that TRAFFIC control loads over REST and that run in a
 //! sandbox.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
@@ -22,10 +22,10 @@ use std::time::Duration;
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Keeps at most 30,000 bytes in RLC.
+/// Pacer that keeps at most 30,000 bytes in RLC.
 const PACER: &str = r#"(module (func (export "admits") (param i32 i64 i64) (result i32)
     (i64.lt_u (local.get 1) (i64.const 30000))))"#;
-/// Selects the last queue that has a packet.
+/// Scheduler that selects the last queue with a packet.
 const SCHEDULER: &str = r#"(module (memory (export "memory") 1)
     (func (export "queues") (result i32) (i32.const 64))
     (func (export "pick") (param i32 i64) (result i32)
@@ -34,7 +34,7 @@ const SCHEDULER: &str = r#"(module (memory (export "memory") 1)
             (br_if $next (i32.and (i32.ge_s (local.get 0) (i32.const 0))
                 (i32.eqz (i32.load offset=68 (i32.mul (local.get 0) (i32.const 32)))))))
         (local.get 0)))"#;
-/// Passes packets, and after a while enters an endless loop.
+/// Pacer that passes packets, and enters an endless loop after a while.
 const ENDLESS: &str = r#"(module (global $calls (mut i32) (i32.const 0))
     (func (export "admits") (param i32 i64 i64) (result i32)
         (global.set $calls (i32.add (global.get $calls) (i32.const 1)))
@@ -55,7 +55,7 @@ fn hex(octets: &[u8]) -> String {
     octets.iter().map(|octet| format!("{octet:02x}")).collect()
 }
 
-/// Returns a module in the form of the REST API.
+/// Returns a signed module in the form that the REST API expects.
 fn signed(wasm: &[u8], by: &SigningKey) -> String {
     json!({ "wasm": hex(wasm), "signature": hex(&by.sign(wasm).to_bytes()) }).to_string()
 }
@@ -67,7 +67,7 @@ struct World {
 }
 
 impl World {
-    /// Creates a call in parallel with a download.
+    /// Creates a base station whose UE has a call in parallel with a download.
     fn new(trusted: &[SigningKey]) -> Self {
         let mut lab = Lab::new(Box::new(Traffic::new(10 * MS, Box::new(Nobody)).unwrap()));
         let flows = vec![FlowPlan::new(TrafficKind::Voip), FlowPlan::new(TrafficKind::Tcp(3_000_000))];
@@ -131,15 +131,15 @@ fn custom_pacer_and_scheduler_reduce_voice_delay() {
     let (rlc, queue) = world.voice();
     assert!(rlc < 10_000 && queue < 3_000, "{rlc} us in RLC, {queue} us in its queue");
     // Their counters are reported.
-    let told = world.stages();
-    for (stage, role) in told.as_array().unwrap().iter().zip(["pacer", "scheduler"]) {
+    let states = world.stages();
+    for (stage, role) in states.as_array().unwrap().iter().zip(["pacer", "scheduler"]) {
         let number = |name: &str| stage[name].as_u64().unwrap();
         assert_eq!((&stage["role"], &stage["failed"]), (&json!(role), &Json::Null), "{stage}");
         let instructions = number("fuel") / number("calls");
         assert!(number("calls") > 1_000 && (2..500).contains(&instructions), "{stage}");
     }
-    assert!(told[0]["refusals"].as_u64().unwrap() > 100, "{told}");
-    // Without them, delays are as before.
+    assert!(states[0]["refusals"].as_u64().unwrap() > 100, "{states}");
+    // After the stages are removed, the delays are as long as before.
     for role in ["pacer", "scheduler"] {
         let path = format!("{}/stages/{role}", world.bearer);
         assert_eq!(world.lab.ask(Method::Delete, &path, "").0, 200);
@@ -154,10 +154,10 @@ fn endless_stage_is_unloaded_and_reported() {
     let mut world = World::new(&[key()]);
     assert_eq!(world.put("pacer", &signed(&wat::parse_str(ENDLESS).unwrap(), &key())).0, 200);
     world.pass(2 * SECOND);
-    let told = world.stages();
-    assert!(told[0]["failed"].as_str().is_some_and(|why| why.contains("fuel")), "{told}");
-    assert_eq!(told[0]["calls"], json!(101), "it is not asked again");
-    // The configured pacer (none) applies again, and the download continues.
+    let states = world.stages();
+    assert!(states[0]["failed"].as_str().is_some_and(|why| why.contains("fuel")), "{states}");
+    assert_eq!(states[0]["calls"], json!(101), "a failed stage is not called again");
+    // No pacer is configured, so packets pass again, and the download continues.
     let rate = world.radio.lock().unwrap().cell().flows(1).unwrap()[1].delivered.1;
     world.pass(SECOND);
     let bytes = world.radio.lock().unwrap().cell().flows(1).unwrap()[1].delivered.1 - rate;
@@ -178,10 +178,10 @@ fn invalid_module_is_rejected_without_change() {
         signed(&wat::parse_str(text).unwrap(), &key())
     };
     let long = format!(r#"(memory 1) (data (i32.const 0) "{}")"#, "a".repeat(16_000));
-    let stranger = signed(&pacer, &SigningKey::from_bytes(&[8; 32]));
+    let other_key = signed(&pacer, &SigningKey::from_bytes(&[8; 32]));
     let changed = json!({ "wasm": hex(&pacer[..8]), "signature": hex(&key().sign(&pacer).to_bytes()) });
-    for (role, body, status, reason, said) in [
-        ("pacer", stranger, 403, "untrusted", "none of the 1 keys"),
+    for (role, body, status, reason, words) in [
+        ("pacer", other_key, 403, "untrusted", "none of the 1 keys"),
         ("pacer", changed.to_string(), 403, "untrusted", "none of the 1 keys"),
         ("pacer", signed(b"(module)", &key()), 409, "invalid", "the module"),
         ("pacer", signed(&pacer[..8], &key()), 409, "invalid", "admits"),
@@ -194,16 +194,16 @@ fn invalid_module_is_rejected_without_change() {
         ("pacer", admits(&long), 409, "invalid", "16000"),
     ] {
         let (answered, answer) = world.put(role, &body);
-        assert_eq!((answered, &answer["reason"]), (status, &json!(reason)), "{said}: {answer}");
-        assert!(answer["detail"].as_str().unwrap().contains(said), "{said}: {answer}");
+        assert_eq!((answered, &answer["reason"]), (status, &json!(reason)), "{words}: {answer}");
+        assert!(answer["detail"].as_str().unwrap().contains(words), "{words}: {answer}");
     }
     for body in ["{}", r#"{"wasm": "0", "signature": ""}"#, r#"{"wasm": "zz", "signature": "00"}"#] {
         assert_eq!(world.put("pacer", body).0, 422, "{body}");
     }
     assert_eq!(world.put("shaper", &signed(&pacer, &key())).0, 404);
-    let told = world.stages();
-    assert_eq!((told.as_array().unwrap().len(), &told[0]["bytes"]), (1, &json!(pacer.len())), "{told}");
-    // Without a configured key no module is trusted.
+    let states = world.stages();
+    assert_eq!((states.as_array().unwrap().len(), &states[0]["bytes"]), (1, &json!(pacer.len())), "{states}");
+    // Without a configured key, every module is rejected.
     let (status, answer) = World::new(&[]).put("pacer", &signed(&pacer, &key()));
     assert_eq!((status, &answer["reason"]), (403, &json!("untrusted")), "{answer}");
 }
