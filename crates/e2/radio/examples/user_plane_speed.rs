@@ -1,6 +1,5 @@
-//! Measures the speed of the user plane against real time: cells x UEs on two threads, and the fluid fidelity
-//! over a day. On a machine with other load, read the CPU time: half of it is the wall-clock time on two idle
-//! cores.
+//! Measures the speed of the user plane relative to real time: slot by slot on two threads, and with the fluid model
+//! over a day. On a machine with other load, use the CPU time: half of it is the wall-clock time on two idle cores.
 //!
 //! `cargo run --release -p ranlab-radio --example user_plane_speed [slot|fleet|day|hour [HOURS]]`
 #![allow(clippy::disallowed_methods, reason = "a stopwatch around the model, not in it")]
@@ -19,28 +18,28 @@ const THREADS: u64 = 2;
 
 fn main() -> Result<(), Failure> {
     let only = std::env::args().nth(1);
-    let wanted = |name: &str| only.as_deref().is_none_or(|only| only == name);
-    if wanted("slot") {
+    let selected = |name: &str| only.as_deref().is_none_or(|only| only == name);
+    if selected("slot") {
         for (name, kbps) in [("1 Mbit/s each", 1000), ("full buffer", 0)] {
             slots(name, kbps)?;
         }
     }
-    if wanted("fleet") {
+    if selected("fleet") {
         for (name, kbps) in [("1 Mbit/s each", 1000), ("full buffer", 0)] {
             fleet(name, kbps)?;
         }
     }
     let hours = std::env::args().nth(2).map(|hours| hours.parse()).transpose()?;
-    if wanted("day") {
+    if selected("day") {
         day(hours.unwrap_or(24))?;
     }
-    if wanted("hour") {
+    if selected("hour") {
         hour(hours.unwrap_or(1))?;
     }
     Ok(())
 }
 
-/// Wall-clock and CPU time since the start of a measurement.
+/// Measures wall-clock and CPU time since its creation.
 struct Stopwatch {
     start: Instant,
     cpu: f64,
@@ -51,13 +50,13 @@ impl Stopwatch {
         Self { start: Instant::now(), cpu: cpu_s() }
     }
 
-    /// Seconds of the clock, and of the CPU.
+    /// Returns the elapsed wall-clock time and CPU time, in seconds.
     fn stop(&self) -> (f64, f64) {
         (self.start.elapsed().as_secs_f64(), cpu_s() - self.cpu)
     }
 }
 
-/// User and system time of this process, s; NaN if the kernel does not report it.
+/// Returns user and system time of this process, in seconds, or NaN if the kernel does not report it.
 fn cpu_s() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let after = stat.rsplit(')').next().unwrap_or_default();
@@ -79,7 +78,7 @@ fn ue(id: u32, kbps: u32, correlation: f32) -> UeConfig {
     UeConfig { channel, ..UeConfig::fixed(id, 0, vec![FlowConfig::new(traffic(kbps))]) }
 }
 
-/// LTE of 5 MHz, and a second of it.
+/// Measures some seconds of LTE cells of 5 MHz, slot by slot.
 fn slots(name: &str, kbps: u32) -> Result<(), Failure> {
     const SECONDS: u64 = 2;
     let mut shards = Vec::new();
@@ -98,7 +97,7 @@ fn slots(name: &str, kbps: u32) -> Result<(), Failure> {
     let watch = Stopwatch::start();
     let shards: Vec<Vec<Cell>> = std::thread::scope(|scope| {
         let run = |mut cells: Vec<Cell>| {
-            // A tenth of a second of one cell after the other: a cell's state stays near.
+            // Each cell is advanced by a tenth of a second before the next one, so that its state stays in the CPU cache.
             for tenth in 1..=SECONDS * 10 {
                 cells.iter_mut().for_each(|cell| cell.advance(tenth * 100_000));
             }
@@ -120,7 +119,8 @@ fn slots(name: &str, kbps: u32) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A fleet of NR cells of 106 PRBs on one thread, reported each 100 ms, slot by slot and in steps of 10 ms.
+/// Measures a fleet of NR cells with 106 PRBs on one thread, with reports every 100 ms, both slot by slot and in
+/// steps of 10 ms.
 fn fleet(name: &str, kbps: u32) -> Result<(), Failure> {
     const STATIONS: u64 = 200;
     const TENTHS: [u64; 2] = [10, 300];
@@ -137,17 +137,17 @@ fn fleet(name: &str, kbps: u32) -> Result<(), Failure> {
         slots.push(exact);
         fluid.push(coarse);
     }
-    let told = |tenths: u64, cells: &mut dyn FnMut(u64) -> u64| {
+    let measure = |tenths: u64, cells: &mut dyn FnMut(u64) -> u64| {
         let watch = Stopwatch::start();
         let reports: u64 = (1..=tenths).map(|tenth| cells(tenth * 100_000)).sum();
         (tenths as f64 / 10.0 / watch.stop().1, reports)
     };
     let mut pass =
         |now_us| slots.iter_mut().map(|cell| (cell.advance(now_us), cell.reports().count() as u64).1).sum();
-    let (exact, one) = told(TENTHS[0], &mut pass);
+    let (exact, one) = measure(TENTHS[0], &mut pass);
     let mut pass =
         |now_us| fluid.iter_mut().map(|cell| (cell.advance(now_us), cell.reports().count() as u64).1).sum();
-    let (coarse, other) = told(TENTHS[1], &mut pass);
+    let (coarse, other) = measure(TENTHS[1], &mut pass);
     println!(
         "fleet, {STATIONS} cells x {UES} UEs, {name}: {exact:.2} times real time by slots, {coarse:.0} in steps, by CPU time of one thread ({} reports)",
         one + other
@@ -155,7 +155,7 @@ fn fleet(name: &str, kbps: u32) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A day, or fewer hours, of 50 cells x 20 UEs, steps of 100 ms.
+/// Measures a day (or `hours`) of 50 cells x 20 UEs, in steps of 100 ms.
 fn day(hours: u64) -> Result<(), Failure> {
     let seconds = hours as f64 * 3600.0;
     for (name, kbps) in [("1 Mbit/s each", 1000), ("full buffer", 0)] {
@@ -190,7 +190,7 @@ fn day(hours: u64) -> Result<(), Failure> {
     Ok(())
 }
 
-/// An hour or more in both fidelities.
+/// Compares slot model and fluid model over one or more hours.
 fn hour(hours: u64) -> Result<(), Failure> {
     let end = hours * 3_600_000_000;
     for (name, kbps, correlation, ues) in [

@@ -8,18 +8,19 @@ use crate::link::{Budget, Span};
 use crate::radio::ChannelStep;
 use crate::ue::{RNTI_MAX, UeIdentity, UeState};
 
-/// UEs of a cell: one for each C-RNTI.
+/// Maximum number of UEs of a cell, one for each C-RNTI.
 pub const CELL_UES_MAX: u16 = RNTI_MAX;
-/// PRBs of a carrier (TS 38.331 §6.4, maxNrofPhysicalResourceBlocks).
+/// Maximum number of PRBs of a carrier (TS 38.331 §6.4, maxNrofPhysicalResourceBlocks).
 pub const PRBS_MAX: u16 = 275;
-/// Mean rate of a UE, kbit/s: 10 Gbit/s divided by the largest activity of a UE, two.
+/// Maximum mean rate of a UE, in kbit/s. It is 10 Gbit/s divided by two, the largest activity factor of a UE.
 pub const RATE_KBPS_MAX: u32 = 5_000_000;
-/// Slot durations of the numerologies 0 to 3, µs.
+/// Slot durations of the numerologies 0 to 3, in µs.
 pub const SLOTS_US: [u32; 4] = [1000, 500, 250, 125];
 
-/// Maximum slots of one step; a longer time takes several. Limits the intermediate products, not the caller.
+/// Maximum slots of one step. A longer time is divided into several steps. The limit keeps intermediate products
+/// small; callers need not observe it.
 const STEP_SLOTS_MAX: u64 = 1 << 16;
-/// The smallest share of a UE: headers would use up a smaller one.
+/// Minimum share of a UE, in PRBs. The headers would use up a smaller share.
 const SHARE_PRBS_MIN: u64 = 8;
 const FRAME_US: u64 = 10_000;
 const FRAMES: u64 = 1024;
@@ -27,26 +28,29 @@ const FRAMES: u64 = 1024;
 /// Configuration of a cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CellConfig {
-    /// Identity of the cell, the upper half of its UEs' tunnel endpoint identifiers.
+    /// Identity of the cell, and upper half of its UEs' tunnel endpoint identifiers.
     pub cell_id: u16,
-    /// Connected UEs, 0 to [`CELL_UES_MAX`].
+    /// Number of connected UEs, 0 to [`CELL_UES_MAX`].
     pub ues: u16,
-    /// PRBs in each direction, 1 to [`PRBS_MAX`].
+    /// Number of PRBs in each direction, 1 to [`PRBS_MAX`].
     pub prbs: u16,
     /// Duration of a slot, one of [`SLOTS_US`].
     pub slot_us: u32,
-    /// Mean downlink traffic of a UE, kbit/s, at most [`RATE_KBPS_MAX`]; UEs have a quarter to two times of it.
+    /// Mean downlink traffic per UE in kbit/s, at most [`RATE_KBPS_MAX`]. The traffic of a single UE is a quarter to
+    /// two times this value.
     pub dl_kbps: u32,
-    /// Mean uplink traffic of a UE, kbit/s; range as for the downlink.
+    /// Mean uplink traffic per UE in kbit/s, at most [`RATE_KBPS_MAX`]. The traffic of a single UE is a quarter to
+    /// two times this value.
     pub ul_kbps: u32,
-    /// Seed of everything random.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// The time at which the cell starts, on the caller's clock, µs.
+    /// Start time of the cell on the caller's clock, in µs.
     pub start_us: u64,
 }
 
 impl Default for CellConfig {
-    /// 32 UEs on 40 MHz at 30 kHz subcarrier spacing, 1 Mbit/s down and 250 kbit/s up each, from time zero.
+    /// Returns 32 UEs on 40 MHz at 30 kHz subcarrier spacing, with 1 Mbit/s down and 250 kbit/s up each, starting at
+    /// time zero.
     fn default() -> Self {
         Self {
             cell_id: 0,
@@ -61,37 +65,37 @@ impl Default for CellConfig {
     }
 }
 
-/// Reason why a configuration is invalid: an error of the caller.
+/// Reason why a cell configuration is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CellError {
-    /// More UEs than C-RNTIs.
+    /// The number of UEs exceeds the number of C-RNTIs.
     #[error("a cell holds 0 to {CELL_UES_MAX} UEs, not {0}")]
     Ues(u16),
-    /// No PRBs, or more than a carrier has.
+    /// The number of PRBs is zero, or exceeds that of a carrier.
     #[error("a cell has 1 to {PRBS_MAX} PRBs, not {0}")]
     Prbs(u16),
     /// No numerology has this slot duration.
     #[error("a slot lasts 1000, 500, 250 or 125 us, not {0}")]
     Slot(u32),
-    /// More traffic than the model supports.
+    /// The traffic exceeds the maximum of the model.
     #[error("a UE's mean rate is 0 to {RATE_KBPS_MAX} kbit/s, not {0}")]
     Rate(u32),
 }
 
-/// A cell and its UEs at one moment.
+/// A cell and its UEs at one time.
 ///
-/// A round robin shares the PRBs: each UE gets the PRBs that it requests, at most an equal share of the
-/// remaining ones. The UE that is served first rotates. [`advance`](Self::advance) costs a constant time per
-/// UE, independent of the number of slots.
+/// A round robin shares the PRBs: each UE gets the PRBs that it requests, at most an equal share of the remaining
+/// ones. The UE that is served first rotates. [`advance`](Self::advance) costs a constant time per UE, independent of
+/// the number of slots.
 ///
-/// The sum of `prbs` over the UEs is at most [`prbs_offered`](Self::prbs_offered) in each direction, and the
-/// sum of `sched_prbs` at most the cell's PRBs.
+/// The sum of `prbs` over the UEs is at most [`prbs_offered`](Self::prbs_offered) in each direction, and the sum of
+/// `sched_prbs` is at most the cell's PRBs.
 #[derive(Debug, Clone)]
 pub struct Cell {
     config: CellConfig,
     ues: Vec<UeState>,
-    /// Reciprocals, indexed by the number of UEs that share; the first two are not used.
+    /// Reciprocals of the number of UEs that share PRBs, indexed by that number. The first two entries are not used.
     shares: Vec<Reciprocal>,
     random: ChaCha8Rng,
     now_us: u64,
@@ -100,7 +104,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// A cell with all its UEs connected and nothing counted yet.
+    /// Creates a cell with all its UEs connected and all counters zero.
     pub fn new(config: CellConfig) -> Result<Self, CellError> {
         config.check()?;
         let mut random = ChaCha8Rng::seed_from_u64(config.seed);
@@ -116,8 +120,8 @@ impl Cell {
         Ok(Self { ues, shares, random, now_us: config.start_us, slots: 0, first: 0, config })
     }
 
-    /// Advances virtual time to `now_us`, in whole slots; the rest counts next time. An earlier time is
-    /// ignored.
+    /// Advances virtual time to `now_us`, in whole slots. A remaining fraction of a slot counts at the next call. An
+    /// earlier time is ignored.
     pub fn advance(&mut self, now_us: u64) {
         let slot_us = u64::from(self.config.slot_us);
         let mut left = now_us.saturating_sub(self.now_us) / slot_us;
@@ -128,32 +132,32 @@ impl Cell {
         }
     }
 
-    /// The UEs, in an order that never changes.
+    /// Returns the UEs, always in the same order.
     pub fn ues(&self) -> &[UeState] {
         &self.ues
     }
 
-    /// Configuration that the cell was created with.
+    /// Returns the configuration with which the cell was created.
     pub fn config(&self) -> &CellConfig {
         &self.config
     }
 
-    /// The time up to which slots have passed, on the caller's clock, µs.
+    /// Returns the end of the last processed slot on the caller's clock, in µs.
     pub fn now_us(&self) -> u64 {
         self.now_us
     }
 
-    /// System frame number, 0 to 1023.
+    /// Returns the system frame number, 0 to 1023.
     pub fn frame(&self) -> u16 {
         (self.slots / self.frame_slots() % FRAMES) as u16
     }
 
-    /// Slot within the frame.
+    /// Returns the number of the slot within the frame.
     pub fn slot(&self) -> u16 {
         (self.slots % self.frame_slots()) as u16
     }
 
-    /// PRBs that each direction has had since the start.
+    /// Returns the number of PRBs offered in each direction since the start.
     pub fn prbs_offered(&self) -> u64 {
         self.slots * u64::from(self.config.prbs)
     }
@@ -187,8 +191,7 @@ impl Cell {
         self.now_us += span.duration_us;
     }
 
-    /// Rotates the order of service. A UE that got no PRBs is first in the next step; if there were enough
-    /// PRBs, the order moves by one.
+    /// Rotates the order of service. If a UE got no PRBs, it is first in the next step; otherwise the order moves by one.
     fn rotate(&mut self, served: usize) {
         if self.ues.is_empty() {
             return;
@@ -198,7 +201,7 @@ impl Cell {
     }
 }
 
-/// An equal share of `prbs` for each of `sharers` UEs, but not a uselessly small one.
+/// Returns an equal share of `prbs` for each of `sharers` UEs, or the minimum share if that is larger.
 fn share(reciprocals: &[Reciprocal], sharers: usize, prbs: u64) -> u64 {
     match sharers {
         0 | 1 => prbs,
@@ -224,7 +227,7 @@ impl CellConfig {
     }
 }
 
-/// A random order of all C-RNTIs. Their number is prime, so every stride visits each of them once.
+/// A random order of all C-RNTIs. The number of C-RNTIs is prime, so every stride visits each of them once.
 struct Rntis {
     start: u64,
     stride: u64,

@@ -1,17 +1,17 @@
-//! Division by an invariant number as one multiplication: the model divides often and always by the same few numbers.
+//! Division by a fixed divisor as one multiplication. The model divides often, and always by the same few numbers.
 
-/// `floor(2^64 / divisor) + 1`: quotients are exact while `dividend * divisor < 2^64`.
+/// Reciprocal of a divisor, as `floor(2^64 / divisor) + 1`. Quotients are exact while `dividend * divisor < 2^64`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Reciprocal(u64);
 
 impl Reciprocal {
-    /// The reciprocal of `divisor`, which must be at least two; smaller values count as two.
+    /// Creates the reciprocal of `divisor`, which must be at least two; smaller values count as two.
     pub(crate) const fn new(divisor: u64) -> Self {
         let divisor = if divisor < 2 { 2 } else { divisor };
         Self(u64::MAX / divisor + 1)
     }
 
-    /// `dividend / divisor`.
+    /// Returns `dividend / divisor`.
     pub(crate) const fn quotient(self, dividend: u64) -> u64 {
         ((dividend as u128 * self.0 as u128) >> 64) as u64
     }
@@ -24,7 +24,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn equals_division(divisor in 2_u64..70_000, dividend in 0_u64..1 << 47) {
+        fn reciprocal_equals_division(divisor in 2_u64..70_000, dividend in 0_u64..1 << 47) {
             let reciprocal = Reciprocal::new(divisor);
             prop_assert_eq!(reciprocal.quotient(dividend), dividend / divisor);
             let multiple = dividend - dividend % divisor;

@@ -1,8 +1,8 @@
-//! The world in virtual time: the same seed gives the same result on any machine.
+//! Radio model in virtual time: the same seed gives the same result on any machine.
 //!
-//! A [`Cell`] holds its UEs ([`UeState`]) and advances to a time that the caller gives; no type here has a
-//! clock. All arithmetic is on integers, and all randomness comes from one seeded ChaCha generator per cell.
-//! A cell is thus a function of its configuration and of the times it was advanced to.
+//! A [`Cell`] contains its UEs ([`UeState`]) and advances to a time that the caller gives; no type here has a clock.
+//! All arithmetic of this model uses integers, and all randomness comes from one seeded ChaCha generator per cell. A
+//! cell is therefore a function of its configuration and of the times to which it was advanced.
 #![deny(missing_docs)]
 
 mod cell;

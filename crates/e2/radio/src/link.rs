@@ -1,126 +1,126 @@
 //! One direction of a UE's bearer: packets arrive, wait in RLC, are scheduled, retransmitted by HARQ and delivered.
 //!
-//! Fluid: a step covers any number of slots at the same cost. PRBs, transport blocks and bytes are whole numbers;
-//! fractions are carried over, so that long-run rates do not depend on the length of the steps.
+//! The model is fluid: a step covers any number of slots at the same cost. PRBs, transport blocks and bytes are whole
+//! numbers. Fractions are carried over, so that long-run rates do not depend on the length of the steps.
 
 use crate::fixed::Reciprocal;
 use crate::radio::Quality;
 
-/// HARQ transmissions of a transport block, the first included.
+/// Number of HARQ transmissions of a transport block, including the first.
 pub const HARQ_ROUNDS: usize = 4;
-/// RLC header of each PDU, bytes (TS 38.322 §6.2.2.4, 18-bit sequence number).
+/// Size of the RLC header of each PDU, in bytes (TS 38.322 §6.2.2.4, 18-bit sequence number).
 pub const RLC_HEADER_BYTES: u64 = 3;
-/// MAC subheader of each SDU, bytes (TS 38.321 §6.1.2, 16-bit length).
+/// Size of the MAC subheader of each SDU, in bytes (TS 38.321 §6.1.2, 16-bit length).
 pub const MAC_HEADER_BYTES: u64 = 3;
-/// An RLC status PDU without NACKs, bytes.
+/// Size of an RLC status PDU without NACKs, in bytes.
 pub const RLC_STATUS_BYTES: u64 = 3;
-/// Capacity of a bearer's transmit buffer, bytes; RLC discards further SDUs.
+/// Capacity of a bearer's transmit buffer, in bytes. RLC discards further SDUs.
 pub const QUEUE_BYTES_MAX: u64 = 1 << 20;
 
-/// PRBs of a transport block while slots suffice.
+/// Size of a transport block in PRBs, as long as there are enough slots.
 const TB_PRBS: u64 = 8;
-/// Transmitted PDUs per poll, and so per status PDU of the other side, as a power of two.
+/// Number of transmitted PDUs per poll, as a power of two. The peer sends one status PDU per poll.
 const POLL_PDUS_LOG2: u32 = 4;
-/// The target of link adaptation, 10 % of transport blocks, 1/65536.
+/// Target error rate of link adaptation, in units of 1/65536: 10 % of transport blocks.
 const BLER_TARGET_Q16: i32 = 6554;
 const BLER_MIN_Q16: i32 = 655;
 const BLER_MAX_Q16: i32 = 19_660;
-/// Maximum head-of-line delay, µs: 10 s.
+/// Maximum head-of-line delay, in µs: 10 s.
 const DELAY_US_MAX: u64 = 10_000_000;
 const HEADERS: u64 = RLC_HEADER_BYTES + MAC_HEADER_BYTES;
 
-/// Counters and present values of one direction. Counters run since the UE was created and never fall.
+/// Counters and present values of one direction. Counters run from the creation of the UE and never decrease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LinkStats {
-    /// MAC: bytes of all transport blocks, first transmissions.
+    /// MAC: total bytes of transport blocks, first transmissions only.
     pub tbs_bytes: u64,
-    /// MAC: transport block of the most recent slot, bytes; zero if the UE was not scheduled in it.
+    /// MAC: size of the transport block in the most recent slot, in bytes; zero if the UE was not scheduled in it.
     pub curr_tbs_bytes: u64,
-    /// MAC: PRBs of the most recent slot.
+    /// MAC: PRBs used in the most recent slot.
     pub sched_prbs: u64,
-    /// MAC: PRBs of all transmissions.
+    /// MAC: PRBs used by all transmissions.
     pub prbs: u64,
-    /// MAC: PRBs of retransmissions, contained in `prbs`.
+    /// MAC: PRBs used by retransmissions, contained in `prbs`.
     pub retx_prbs: u64,
-    /// MAC: transport blocks by HARQ round; the first entry counts first transmissions.
+    /// MAC: number of transport blocks by HARQ round. The first entry counts first transmissions.
     pub harq: [u64; HARQ_ROUNDS],
-    /// MAC: block error rate of each round, 1/65536.
+    /// MAC: block error rate of each round, in units of 1/65536.
     pub bler_q16: u32,
-    /// RLC: SDUs handed over by PDCP.
+    /// RLC: number of SDUs handed over by PDCP.
     pub rlc_sdus_in: u64,
     /// RLC: bytes of SDUs handed over by PDCP.
     pub rlc_sdu_bytes_in: u64,
-    /// RLC: SDUs transmitted completely.
+    /// RLC: number of SDUs transmitted completely.
     pub rlc_sdus_out: u64,
     /// RLC: bytes of SDUs transmitted completely.
     pub rlc_sdu_bytes_out: u64,
-    /// RLC: SDUs discarded because the buffer was full.
+    /// RLC: number of SDUs discarded because the buffer was full.
     pub rlc_dropped_sdus: u64,
-    /// RLC: bytes of SDUs discarded.
+    /// RLC: bytes of discarded SDUs.
     pub rlc_dropped_bytes: u64,
-    /// RLC: data PDUs, retransmissions included.
+    /// RLC: number of data PDUs, including retransmissions.
     pub rlc_pdus: u64,
-    /// RLC: bytes of data PDUs, headers included.
+    /// RLC: bytes of data PDUs, including headers.
     pub rlc_pdu_bytes: u64,
-    /// RLC: data PDUs that carried a segment of an SDU.
+    /// RLC: number of data PDUs that carried a segment of an SDU.
     pub rlc_segmented_pdus: u64,
-    /// RLC: retransmitted PDUs, contained in `rlc_pdus`.
+    /// RLC: number of retransmitted PDUs, contained in `rlc_pdus`.
     pub rlc_retx_pdus: u64,
     /// RLC: bytes of retransmitted PDUs, contained in `rlc_pdu_bytes`.
     pub rlc_retx_bytes: u64,
-    /// RLC: status PDUs sent in this direction (they answer polls of the other).
+    /// RLC: number of status PDUs sent in this direction. They respond to polls of the other direction.
     pub rlc_status_pdus: u64,
     /// RLC: bytes of status PDUs.
     pub rlc_status_bytes: u64,
-    /// RLC: SDUs that wait, a partly transmitted one included.
+    /// RLC: number of waiting SDUs, including a partly transmitted one.
     pub queue_sdus: u64,
-    /// RLC: bytes that wait.
+    /// RLC: bytes of waiting SDUs.
     pub queue_bytes: u64,
-    /// RLC: bytes of the first waiting SDU that were transmitted already.
+    /// RLC: bytes of the first waiting SDU that were already transmitted.
     pub partial_bytes: u64,
     /// RLC: waiting time of the first SDU in the queue, µs, at most 10 s; zero if the queue is empty.
     pub head_delay_us: u64,
-    /// RLC: moving average of the time from arrival to transmission, 1/16 µs.
+    /// RLC: moving average of the time from arrival to transmission, in units of 1/16 µs.
     pub time_to_tx_us_q4: u64,
-    /// PDCP: PDUs received out of order.
+    /// PDCP: number of PDUs received out of order.
     pub out_of_order_pdus: u64,
     /// PDCP: bytes of PDUs received out of order.
     pub out_of_order_bytes: u64,
-    /// PDCP: PDUs that wait for reordering.
+    /// PDCP: number of PDUs that wait for reordering.
     pub reordering_pdus: u64,
 }
 
 impl LinkStats {
-    /// MAC: SDUs, that is RLC data and status PDUs.
+    /// Returns the number of MAC SDUs, which are RLC data and status PDUs.
     pub fn mac_sdus(&self) -> u64 {
         self.rlc_pdus + self.rlc_status_pdus
     }
 
-    /// MAC: bytes of SDUs.
+    /// Returns the bytes of MAC SDUs.
     pub fn mac_sdu_bytes(&self) -> u64 {
         self.rlc_pdu_bytes + self.rlc_status_bytes
     }
 }
 
-/// A step's length; the same for all UEs of a cell.
+/// Length of a step, the same for all UEs of a cell.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Span {
     pub(crate) slots: u64,
     pub(crate) duration_us: u64,
     pub(crate) slot_us: u64,
-    /// `2^32 / slots`.
+    /// Reciprocal of the number of slots, as `2^32 / slots`.
     pub(crate) per_slot_q32: u64,
 }
 
-/// One direction's resources that are left in a step.
+/// Resources of one direction that are left in a step.
 #[derive(Debug)]
 pub(crate) struct Budget {
     pub(crate) prbs: u64,
-    /// PRBs of the step's last slot.
+    /// PRBs left in the step's last slot.
     pub(crate) last_slot_prbs: u64,
 }
 
-/// One direction's machinery.
+/// State of one direction of a bearer.
 #[derive(Debug, Clone)]
 pub(crate) struct Link {
     packet: &'static Packet,
@@ -132,19 +132,19 @@ pub(crate) struct Link {
     unpolled_pdus: u64,
 }
 
-/// A bearer's packet size, and derived values. Sizes are of RLC SDUs.
+/// Packet size of a bearer, and derived values. Sizes are those of RLC SDUs.
 #[derive(Debug)]
 pub(crate) struct Packet {
     bytes: u64,
     reciprocal: Reciprocal,
-    /// Bytes with headers per byte without, 1/65536, rounded up.
+    /// Ratio of bytes with headers to bytes without headers, in units of 1/65536, rounded up.
     gross_q16: u64,
-    /// Bytes without headers per byte with, 1/65536, rounded down.
+    /// Ratio of bytes without headers to bytes with headers, in units of 1/65536, rounded down.
     net_q16: u64,
 }
 
 impl Packet {
-    /// Packets of `bytes`.
+    /// Returns the values for packets of `bytes`.
     pub(crate) const fn new(bytes: u64) -> Self {
         let gross = bytes + HEADERS;
         Self {
@@ -163,9 +163,9 @@ struct Arrivals {
 }
 
 impl Link {
-    /// A link with packets of one size at a mean of `kbps` kilobits per second.
+    /// Creates a link with packets of one size at a mean rate of `kbps` kilobits per second.
     pub(crate) fn new(packet: &'static Packet, kbps: u64, slot_us: u64) -> Self {
-        // kbit/s x µs / 8000 is bytes per slot. At most 10^7 x 10^3 x 2^24 = 2^58.
+        // kbit/s x µs / 8000 gives bytes per slot. The product is at most 10^7 x 10^3 x 2^24 = 2^58, so it fits.
         let packets_per_slot_q24 = ((kbps * slot_us) << 24) / (8000 * packet.bytes);
         Self {
             packet,
@@ -178,7 +178,7 @@ impl Link {
         }
     }
 
-    /// The counters of an unused link.
+    /// Returns the counters of an unused link.
     pub(crate) fn fresh_stats() -> LinkStats {
         LinkStats { bler_q16: BLER_TARGET_Q16 as u32, ..LinkStats::default() }
     }
@@ -219,7 +219,7 @@ impl Link {
         let lost_blocks = self.harq(&blocks, stats);
         let room = self.send_control(tbs, stats);
         let sent = self.send_data(room, blocks.count, stats);
-        // A block that HARQ gives up loses a PDU, if it carried one.
+        // A block for which HARQ gives up loses one PDU, if the block carried any.
         let lost = lost_blocks.min(sent.pdus);
         self.lost_pdus += lost;
         stats.reordering_pdus = sent.sdus.min(2 * lost);
@@ -234,14 +234,14 @@ impl Link {
         owed
     }
 
-    /// Adds `count` status PDUs of the other direction's receiver, to be sent in this direction.
+    /// Adds `count` status PDUs, which the receiver of the other direction sends in this direction.
     pub(crate) fn owe_status(&mut self, count: u64) {
         self.pending_status += count;
     }
 
-    /// Packets arrive at 0 to 2 times the mean rate, by the random `burst` of nine bits.
+    /// Adds arriving packets, at 0 to 2 times the mean rate according to nine random bits in `burst`.
     fn arrive(&mut self, span: Span, burst: u64, stats: &mut LinkStats) {
-        // At most 2^38 packets/slot x 2^16 slots x 2^9 = 2^63.
+        // The product is at most 2^38 packets/slot x 2^16 slots x 2^9 = 2^63, so it fits.
         let expected = (self.arrivals.packets_per_slot_q24 * span.slots * burst) >> 8;
         let arrivals_q24 = self.arrivals.carry_q24 + expected;
         self.arrivals.carry_q24 = arrivals_q24 & 0xff_ffff;
@@ -253,12 +253,12 @@ impl Link {
         stats.queue_bytes += bytes;
     }
 
-    /// No data to send, as in most steps of a millisecond.
+    /// Returns whether there is no data to send, as in most steps of a millisecond.
     fn is_idle(&self, stats: &LinkStats) -> bool {
         stats.queue_bytes + self.pending_retx_prbs + self.pending_status + self.lost_pdus == 0
     }
 
-    /// PRBs for new data and control that would empty the queue.
+    /// Returns the PRBs that new data and control data need to empty the queue.
     fn demand(&self, quality: Quality, stats: &LinkStats) -> u64 {
         let control =
             self.pending_status * (RLC_STATUS_BYTES + MAC_HEADER_BYTES) + self.lost_pdus * self.retx_cost();
@@ -269,7 +269,7 @@ impl Link {
         quality.net_bytes_per_prb_q8.quotient((gross + control + 3 * HEADERS) << 8) + 1
     }
 
-    /// Counts transmissions by round; returns the number of blocks that were given up after the last.
+    /// Counts transmissions by round. Returns the number of blocks that were given up after the last round.
     fn harq(&mut self, blocks: &Blocks, stats: &mut LinkStats) -> u64 {
         let mut failed = blocks.count;
         let mut retransmitted = 0;
@@ -281,7 +281,7 @@ impl Link {
             if round > 0 {
                 retransmitted += failed;
             }
-            // The cumulative floor: failures of a round never exceed its transmissions.
+            // Failures are rounded down cumulatively, so the failures of a round never exceed its transmissions.
             let failed_q16 = u64::from(*carry) + failed * u64::from(stats.bler_q16);
             *carry = (failed_q16 & 0xffff) as u16;
             failed = failed_q16 >> 16;
@@ -290,7 +290,7 @@ impl Link {
         failed
     }
 
-    /// Sends status PDUs and RLC retransmissions first; returns the room that is left for data, bytes.
+    /// Sends status PDUs and RLC retransmissions first. Returns the room that is left for data, in bytes.
     fn send_control(&mut self, tbs: u64, stats: &mut LinkStats) -> u64 {
         let status = self.pending_status.min(tbs / (RLC_STATUS_BYTES + MAC_HEADER_BYTES));
         self.pending_status -= status;
@@ -311,10 +311,10 @@ impl Link {
         room
     }
 
-    /// Sends data from the queue that fits into `room` bytes of `blocks` transport blocks, headers included.
+    /// Sends data from the queue that fits into `room` bytes of `blocks` transport blocks, including headers.
     fn send_data(&self, room: u64, blocks: u64, stats: &mut LinkStats) -> Sent {
-        // At most one PDU per packet, one per block boundary and one for a partly sent packet: s bytes take
-        // at most s / packet + blocks + 1 PDUs, whose headers are subtracted here.
+        // There is at most one PDU per packet, one per block boundary, and one for a partly sent packet. Therefore s
+        // bytes need at most s / packet + blocks + 1 PDUs, whose headers are subtracted here.
         let net = ((room * self.packet.net_q16) >> 16).saturating_sub(HEADERS * (blocks + 1));
         let bytes = net.min(stats.queue_bytes);
         if bytes == 0 {
@@ -337,7 +337,7 @@ impl Link {
         Sent { bytes, sdus, pdus }
     }
 
-    /// Discards whole SDUs from the end of an overlong queue; a partly sent SDU stays.
+    /// Discards whole SDUs from the end of a queue that exceeds the capacity. A partly sent SDU stays.
     fn discard_excess(&self, stats: &mut LinkStats) {
         if stats.queue_bytes <= QUEUE_BYTES_MAX {
             return;
@@ -356,20 +356,20 @@ impl Link {
         let head_delay_us = if stats.queue_bytes == 0 {
             0
         } else {
-            // Little's law: queued bytes at the rate of this step; at most 2^20 bytes x 2^26 µs. A step
-            // without transmission adds its length.
+            // The delay follows from Little's law, with the queued bytes and the rate of this step; the product is at
+            // most 2^20 bytes x 2^26 µs. A step without transmission adds its length.
             let waiting = stats.queue_bytes * span.duration_us;
             waiting.checked_div(sent.bytes).unwrap_or(stats.head_delay_us + span.duration_us).max(1)
         };
         stats.head_delay_us = head_delay_us.min(DELAY_US_MAX);
         if sent.sdus > 0 {
             let sample = (stats.head_delay_us + span.slot_us + jitter_us) << 4;
-            // An exponential average with weight 1/8; it stays between its old value and the sample.
+            // The exponential average has weight 1/8, so it stays between its old value and the sample.
             stats.time_to_tx_us_q4 = stats.time_to_tx_us_q4 - (stats.time_to_tx_us_q4 >> 3) + (sample >> 3);
         }
     }
 
-    /// Bytes of a retransmitted PDU with its headers: a whole packet.
+    /// Returns the bytes of a retransmitted PDU with its headers, which contains a whole packet.
     fn retx_cost(&self) -> u64 {
         self.packet.bytes + HEADERS
     }
@@ -391,26 +391,28 @@ struct Blocks {
 }
 
 impl Blocks {
-    /// Blocks of [`TB_PRBS`] if there are enough slots, larger ones otherwise; at most one block per slot.
+    /// Divides PRBs into blocks of [`TB_PRBS`] if there are enough slots, and into larger blocks otherwise. There is
+    /// at most one block per slot.
     fn new(prbs: u64, span: Span) -> Self {
-        let wanted = prbs / TB_PRBS;
-        let (count, prbs_each) = if wanted >= span.slots {
+        let full_blocks = prbs / TB_PRBS;
+        let (count, prbs_each) = if full_blocks >= span.slots {
             (span.slots, (prbs * span.per_slot_q32) >> 32)
         } else {
-            (wanted.max(u64::from(prbs > 0)), prbs.min(TB_PRBS))
+            (full_blocks.max(u64::from(prbs > 0)), prbs.min(TB_PRBS))
         };
         Self { prbs, count, prbs_each }
     }
 }
 
-/// Outer-loop link adaptation: the error rate hovers about its target, by nine random bits.
+/// Outer-loop link adaptation: moves the error rate randomly around its target, using nine random bits.
 fn adapt(noise: i32, stats: &mut LinkStats) {
     let bler = stats.bler_q16 as i32;
     let moved = bler + ((BLER_TARGET_Q16 - bler) >> 4) + (noise - 0x100) * 2;
     stats.bler_q16 = moved.clamp(BLER_MIN_Q16, BLER_MAX_Q16) as u32;
 }
 
-/// The step's last slot: the UE is in it as likely as in any other slot of the step, by the random `draw` of 14 bits.
+/// Sets the values of the step's last slot. The UE is scheduled in it with the same probability as in any other slot
+/// of the step, decided by 14 random bits in `draw`.
 fn report_last_slot(
     blocks: &Blocks,
     span: Span,

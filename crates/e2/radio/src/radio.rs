@@ -1,19 +1,18 @@
-//! The radio channel of one UE: a mean-reverting random walk of the signal-to-noise ratio, and derived
-//! values.
+//! Radio channel of one UE: a mean-reverting random walk of the signal-to-noise ratio, and values derived from it.
 
 use crate::fixed::Reciprocal;
 
-/// A signal-to-noise ratio in 1/256 dB.
+/// A signal-to-noise ratio, in units of 1/256 dB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Snr(pub i32);
 
 impl Snr {
-    /// The ratio in dB; exact, because 256 is a power of two.
+    /// Returns the ratio in dB. The conversion is exact, because 256 is a power of two.
     pub fn db(self) -> f32 {
         self.0 as f32 / 256.0
     }
 
-    /// The nearest ratio to one in dB.
+    /// Returns the ratio that is nearest to a value in dB.
     pub(crate) fn nearest(db: f64) -> Self {
         Self((db * 256.0).round() as i32)
     }
@@ -22,15 +21,15 @@ impl Snr {
         Self(db * 256)
     }
 
-    /// Wideband CQI 1 to 15: about 2.1 dB per step from -6.7 dB on, according to link-level curves for 10 %
-    /// BLER.
+    /// Returns the wideband CQI, 1 to 15. It increases every 2.1 dB from -6.7 dB on, according to link-level curves
+    /// for 10 % BLER.
     fn cqi(self) -> u8 {
         // 122 / 65536 is 1 / 2.1 dB in units of 1/256 dB; the offset puts CQI 1 at -6.7 dB.
         (((self.0 + 2240) * 122) >> 16).clamp(1, 15) as u8
     }
 }
 
-/// The channel of a UE as its base station reports it.
+/// Channel of a UE as reported by its base station.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RadioStats {
     /// Signal-to-noise ratio of the PUSCH.
@@ -51,26 +50,27 @@ pub struct RadioStats {
     pub phr_db: i8,
 }
 
-/// The random walk and its present value.
+/// Random walk of a channel, and its present value.
 #[derive(Debug, Clone)]
 pub(crate) struct Radio {
     mean: Snr,
     dl: Snr,
-    /// Loss of the uplink compared with the downlink, 1/256 dB.
+    /// Additional loss of the uplink compared with the downlink, in units of 1/256 dB.
     ul_loss: i32,
 }
 
-/// Change of a channel in one step; the same for all UEs of a cell.
+/// Change of a channel in one step, the same for all UEs of a cell.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ChannelStep {
-    /// Share of the way back to the mean, 1/1024.
+    /// Share by which the channel returns to its mean, in units of 1/1024.
     reversion: i32,
-    /// Largest excursion, 1/256 dB.
+    /// Maximum random change, in units of 1/256 dB.
     excursion: i32,
 }
 
 impl ChannelStep {
-    /// The drift over `slots`: diffusion grows with the root of time until the walk has forgotten its past.
+    /// Returns the change over `slots`. The random part grows with the root of time until the walk no longer depends
+    /// on its past.
     pub(crate) fn over(slots: u64) -> Self {
         let slots = slots.min(1024) as u32;
         Self { reversion: slots as i32, excursion: (48 * slots.isqrt() as i32).min(1024) }
@@ -80,9 +80,9 @@ impl ChannelStep {
 /// Channel quality of one direction, as the scheduler uses it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Quality {
-    /// Bytes that one PRB carries in one slot, 1/256 byte.
+    /// Bytes that one PRB carries in one slot, in units of 1/256 byte.
     pub(crate) bytes_per_prb_q8: u64,
-    /// Reciprocal of the bytes per PRB that are left when each transport block of eight pays its headers.
+    /// Reciprocal of the bytes per PRB that remain after the headers of transport blocks of eight PRBs.
     pub(crate) net_bytes_per_prb_q8: Reciprocal,
 }
 
@@ -90,7 +90,7 @@ const WORST: Snr = Snr::from_db(-8);
 const BEST: Snr = Snr::from_db(30);
 
 impl Radio {
-    /// A channel whose mean lies between 2 and 24 dB and whose uplink is 1 to 7 dB worse, by the random `bits`.
+    /// Creates a channel from random `bits`. Its mean is between 2 and 24 dB, and its uplink is 1 to 7 dB worse.
     pub(crate) fn new(bits: u64) -> Self {
         let mean = Snr(2 * 256 + (bits & 0xffff) as i32 * (22 * 256) / 0x1_0000);
         Self { mean, dl: mean, ul_loss: 256 + ((bits >> 16) & 0x5ff) as i32 }
@@ -103,7 +103,7 @@ impl Radio {
         bits: u64,
         stats: &mut RadioStats,
     ) -> (Quality, Quality) {
-        // The sum of two uniform numbers: symmetric around zero, -4095 to 4095.
+        // The noise is the sum of two uniform numbers. It is symmetric around zero, from -4095 to 4095.
         let noise = (bits & 0xfff) as i32 + ((bits >> 12) & 0xfff) as i32 - 0xfff;
         let pull = ((self.mean.0 - self.dl.0) * drift.reversion) >> 10;
         let moved = Snr(self.dl.0 + pull + ((noise * drift.excursion) >> 12));
@@ -134,8 +134,9 @@ struct Row {
     quality: Quality,
 }
 
-/// Link adaptation by CQI: MCS of both tables with about the CQI's efficiency, and bytes per PRB = efficiency x 144
-/// resource elements (12 subcarriers x 12 symbols) / 8, the efficiency being that of TS 38.214 table 5.2.2.1-2.
+/// Link adaptation by CQI: the MCS of both tables with about the efficiency of the CQI, and the bytes per PRB. The
+/// bytes are efficiency x 144 resource elements (12 subcarriers x 12 symbols) / 8, with the efficiency of TS 38.214
+/// table 5.2.2.1-2.
 const ROWS: [Row; 16] = [
     row(0, 0, 702), // CQI 0 is out of range; the walk never gives it
     row(0, 0, 702),
@@ -155,7 +156,7 @@ const ROWS: [Row; 16] = [
     row(28, 20, 25596),
 ];
 
-/// Headers of one transport block of eight PRBs, per PRB, 1/256 byte.
+/// Headers of a transport block of eight PRBs, per PRB, in units of 1/256 byte.
 const HEADERS_PER_PRB_Q8: u64 = 192;
 
 const fn row(mcs1: u8, mcs2: u8, bytes_per_prb_q8: u64) -> Row {
@@ -177,17 +178,17 @@ mod tests {
     }
 
     #[test]
-    fn better_cqi_carries_more() {
+    fn higher_cqi_carries_more_bytes() {
         assert!(ROWS[1..].is_sorted_by(|a, b| a.quality.bytes_per_prb_q8 < b.quality.bytes_per_prb_q8));
         assert!(ROWS.is_sorted_by(|a, b| a.mcs1 <= b.mcs1 && a.mcs2 <= b.mcs2));
     }
 
     #[test]
-    fn the_walk_returns_to_its_mean() {
+    fn random_walk_returns_to_its_mean() {
         let mut radio = Radio::new(0);
         radio.dl = BEST;
         let mut stats = RadioStats::default();
-        // These bits give no noise: both halves sum to the centre.
+        // These bits give no noise, because both halves sum to the centre.
         for _ in 0..100 {
             radio.advance(ChannelStep::over(100), 0xfff, &mut stats);
         }

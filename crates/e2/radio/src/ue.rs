@@ -1,14 +1,14 @@
-//! A UE as its cell sees it: identities, radio, both directions of its bearer.
+//! A UE as seen by its cell: identities, radio channel, and both directions of its bearer.
 //!
-//! One data radio bearer in RLC acknowledged mode, one QoS flow, one tunnel. Fixed-width fields of a protocol take the
-//! low bits of the counters here, which are 64 bits wide.
+//! The UE has one data radio bearer in RLC acknowledged mode, one QoS flow and one tunnel. The counters here are 64
+//! bits wide; narrower protocol fields use their low bits.
 
 use crate::link::{Budget, Link, LinkStats, Packet, Span};
 use crate::radio::{ChannelStep, Radio, RadioStats};
 
-/// PDCP header of each PDU, bytes (TS 38.323 §6.2.2.3, 18-bit sequence number).
+/// Size of the PDCP header of each PDU, in bytes (TS 38.323 §6.2.2.3, 18-bit sequence number).
 pub const PDCP_HEADER_BYTES: u64 = 3;
-/// The largest C-RNTI (TS 38.321 table 7.1-1); zero is not a valid C-RNTI.
+/// Largest C-RNTI (TS 38.321 table 7.1-1). Zero is not a valid C-RNTI.
 pub const RNTI_MAX: u16 = 0xffef;
 
 const PDCP_SN_MASK: u64 = (1 << 18) - 1;
@@ -20,9 +20,9 @@ static UL_PACKETS: [Packet; 4] = [Packet::new(1400), Packet::new(600), Packet::n
 pub struct UeIdentity {
     /// C-RNTI: 1 to [`RNTI_MAX`], unique in the cell.
     pub rnti: u16,
-    /// Tunnel endpoint identifier at the base station: not zero, unique among cells with different `cell_id`.
+    /// Tunnel endpoint identifier at the base station. It is not zero, and unique among cells with different `cell_id`.
     pub teid_gnb: u32,
-    /// Tunnel endpoint identifier at the UPF: not zero, unique in the same way.
+    /// Tunnel endpoint identifier at the UPF. It is not zero, and unique among cells with different `cell_id`.
     pub teid_upf: u32,
     /// QoS flow identifier of the only flow.
     pub qfi: u8,
@@ -31,67 +31,67 @@ pub struct UeIdentity {
 }
 
 impl UeIdentity {
-    /// The UE that holds `rnti` in the cell `cell_id`.
+    /// Returns the identity of the UE with `rnti` in the cell `cell_id`.
     pub(crate) fn new(cell_id: u16, rnti: u16) -> Self {
         let teid_gnb = u32::from(cell_id) << 16 | u32::from(rnti);
-        // An odd factor permutes the 32-bit numbers and keeps zero, so these are unique and not zero either.
+        // Multiplication by an odd factor permutes the 32-bit numbers and maps only zero to zero. The result is
+        // therefore unique and not zero.
         let teid_upf = teid_gnb.wrapping_mul(0x9e37_79b1);
         Self { rnti, teid_gnb, teid_upf, qfi: 1, drb_id: 1 }
     }
 }
 
 /// PDCP counters of both directions; `tx` is the downlink. RLC in acknowledged mode delivers each PDU once, so PDCP
-/// discards none.
+/// discards no PDUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PdcpStats {
-    /// SDUs handed over by the upper layer.
+    /// Number of downlink SDUs handed over by the upper layer.
     pub tx_sdus: u64,
-    /// Bytes of these SDUs.
+    /// Bytes of downlink SDUs handed over by the upper layer.
     pub tx_sdu_bytes: u64,
-    /// PDUs handed to RLC.
+    /// Number of PDUs handed to RLC.
     pub tx_pdus: u64,
-    /// Bytes of these PDUs.
+    /// Bytes of PDUs handed to RLC.
     pub tx_pdu_bytes: u64,
     /// Sequence number of the last PDU handed to RLC, 18 bits; zero before the first.
     pub tx_sn: u32,
-    /// PDUs received from RLC.
+    /// Number of PDUs received from RLC.
     pub rx_pdus: u64,
-    /// Bytes of these PDUs.
+    /// Bytes of PDUs received from RLC.
     pub rx_pdu_bytes: u64,
     /// Sequence number of the last PDU received, 18 bits; zero before the first.
     pub rx_sn: u32,
-    /// PDUs received out of order.
+    /// Number of PDUs received out of order.
     pub rx_out_of_order_pdus: u64,
-    /// Bytes of these PDUs.
+    /// Bytes of PDUs received out of order.
     pub rx_out_of_order_bytes: u64,
-    /// PDUs that wait for reordering.
+    /// Number of PDUs that wait for reordering.
     pub rx_reordering_pdus: u64,
-    /// SDUs delivered to the upper layer.
+    /// Number of SDUs delivered to the upper layer.
     pub rx_sdus: u64,
-    /// Bytes of these SDUs.
+    /// Bytes of SDUs delivered to the upper layer.
     pub rx_sdu_bytes: u64,
 }
 
-/// Counters of the base station's RLC receiver in addition to the PDUs and SDUs of the uplink.
+/// Counters of the base station's RLC receiver, in addition to those of uplink PDUs and SDUs.
 ///
-/// A UE retransmits a PDU when HARQ gives up. In one of four cases the first copy did arrive and the
-/// retransmission is a duplicate. One in four duplicates falls outside the receive window. RLC discards all
-/// of them.
+/// A UE retransmits a PDU when HARQ gives up. In one of four cases the first copy did arrive, so the retransmission
+/// is a duplicate. One in four duplicates falls outside the receive window. RLC discards all duplicates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RlcReceptionStats {
-    /// PDUs received twice.
+    /// Number of duplicate PDUs.
     pub duplicate_pdus: u64,
-    /// Bytes of these PDUs.
+    /// Bytes of duplicate PDUs.
     pub duplicate_bytes: u64,
-    /// PDUs received out of the window, contained in the duplicates.
+    /// Number of PDUs received outside the window, contained in the duplicates.
     pub out_of_window_pdus: u64,
-    /// Bytes of these PDUs.
+    /// Bytes of PDUs received outside the window.
     pub out_of_window_bytes: u64,
-    /// PDUs discarded: the duplicates.
+    /// Number of discarded PDUs; equals the number of duplicates.
     pub discarded_pdus: u64,
-    /// Bytes of these PDUs.
+    /// Bytes of discarded PDUs.
     pub discarded_bytes: u64,
-    /// PDUs in the receive buffer: segments of an incomplete SDU count as one.
+    /// Number of PDUs in the receive buffer. Segments of an incomplete SDU count as one PDU.
     pub buffered_pdus: u64,
     /// Bytes in the receive buffer.
     pub buffered_bytes: u64,
@@ -122,9 +122,9 @@ pub struct UeState {
 }
 
 impl UeState {
-    /// A UE with the mean rates given, its channel and traffic varied by the random `bits`.
+    /// Creates a UE with the given mean rates. Random `bits` vary its channel and its traffic.
     pub(crate) fn new(identity: UeIdentity, dl_kbps: u64, ul_kbps: u64, slot_us: u64, bits: u64) -> Self {
-        // A quarter to two times the cell's mean rate.
+        // The UE's rate is a quarter to two times the cell's mean rate.
         let activity_q8 = 64 + ((bits >> 32) & 0x1ff) * 7 / 8;
         let dl_packet = &DL_PACKETS[(bits >> 48) as usize % DL_PACKETS.len()];
         let ul_packet = &UL_PACKETS[(bits >> 50) as usize % UL_PACKETS.len()];
@@ -137,12 +137,12 @@ impl UeState {
             dl_link: Link::new(dl_packet, (dl_kbps * activity_q8) >> 8, slot_us),
             ul_link: Link::new(ul_packet, (ul_kbps * activity_q8) >> 8, slot_us),
         };
-        // Before the first step the channel is known already: no noise, no time.
+        // Without noise and without elapsed time, this step only computes the values of the channel before the first step.
         ue.channel.advance(ChannelStep::over(0), 0xfff | 0x80 << 24, &mut ue.radio);
         ue
     }
 
-    /// Lets one step pass within the `shares` (downlink, uplink) of the budgets.
+    /// Advances one step within the `shares` (downlink, uplink) of the budgets.
     pub(crate) fn advance(
         &mut self,
         span: Span,
@@ -159,32 +159,33 @@ impl UeState {
         self.dl_link.owe_status(owed_by_cell);
     }
 
-    /// Identifiers of the UE.
+    /// Returns the identifiers of the UE.
     pub fn identity(&self) -> UeIdentity {
         self.identity
     }
 
-    /// Its radio channel.
+    /// Returns the radio channel of the UE.
     pub fn radio(&self) -> &RadioStats {
         &self.radio
     }
 
-    /// Its downlink.
+    /// Returns the downlink of the UE.
     pub fn dl(&self) -> &LinkStats {
         &self.dl
     }
 
-    /// Its uplink. The UE's buffer status report is `queue_bytes`; RLC's receive buffer holds `partial_bytes`.
+    /// Returns the uplink of the UE. The UE's buffer status report is `queue_bytes`; RLC's receive buffer contains
+    /// `partial_bytes`.
     pub fn ul(&self) -> &LinkStats {
         &self.ul
     }
 
-    /// Further counters of the UE's RLC receiver at the base station.
+    /// Returns further counters of the UE's RLC receiver at the base station.
     pub fn rlc_reception(&self) -> RlcReceptionStats {
         RlcReceptionStats::from_link(&self.ul)
     }
 
-    /// Its PDCP counters, which follow from RLC's.
+    /// Returns the PDCP counters of the UE, which follow from the RLC counters.
     pub fn pdcp(&self) -> PdcpStats {
         PdcpStats::from_links(&self.dl, &self.ul)
     }

@@ -1,4 +1,5 @@
-//! The cell's invariants as properties, its determinism as a table, its plausibility as a few orders of magnitude.
+//! Tests of the cell: its invariants as properties, its determinism with recorded values, and the plausibility of a
+//! few orders of magnitude.
 
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
@@ -109,7 +110,7 @@ fn check_growth(before: &Cell, after: &Cell) {
         assert_eq!(before.identity(), after.identity());
         for (before, after) in [(before.dl(), after.dl()), (before.ul(), after.ul())] {
             assert!(counters(before).iter().zip(counters(after)).all(|(before, after)| *before <= after));
-            // This step's values are part of this step's growth.
+            // The values of the last slot are part of the growth in this step.
             assert!(after.curr_tbs_bytes <= after.tbs_bytes - before.tbs_bytes);
             assert!(after.sched_prbs <= after.prbs - before.prbs);
         }
@@ -149,7 +150,7 @@ proptest! {
             check_cell(&cell);
             prop_assert!(cell.now_us() <= now_us);
             prop_assert!(now_us - cell.now_us() < u64::from(cell.config().slot_us));
-            // One step of the model, so that its present values belong to this step alone.
+            // The model advances by one internal step here, so the present values belong to this step only.
             if cell.now_us() > before.now_us() && step_us < 8_000_000 {
                 check_growth(&before, &cell);
             }
@@ -181,14 +182,14 @@ fn run(config: CellConfig, period_us: u64, steps: u64) -> Cell {
 }
 
 #[test]
-fn every_rnti_can_be_in_use() {
+fn cell_can_use_every_rnti() {
     let cell = Cell::new(CellConfig { ues: RNTI_MAX, ..CellConfig::default() }).unwrap();
     let rntis: HashSet<u16> = cell.ues().iter().map(|ue| ue.identity().rnti).collect();
     assert_eq!((rntis.len(), rntis.contains(&0)), (usize::from(RNTI_MAX), false));
 }
 
 #[test]
-fn nothing_happens_before_a_slot_has_passed() {
+fn counters_stay_zero_before_first_slot() {
     let mut cell = Cell::new(CellConfig { start_us: 1_000, ..CellConfig::default() }).unwrap();
     cell.advance(1_499);
     assert_eq!((cell.now_us(), cell.prbs_offered()), (1_000, 0));
@@ -201,7 +202,7 @@ fn nothing_happens_before_a_slot_has_passed() {
 }
 
 #[test]
-fn light_load_is_carried_at_any_period() {
+fn light_load_is_delivered_for_any_step_length() {
     for (period_us, steps) in [(1_000, 10_000), (50_000, 200), (1_000_000, 10), (10_000_000, 1)] {
         let config = CellConfig { ues: 10, dl_kbps: 1_000, ul_kbps: 250, seed: 3, ..CellConfig::default() };
         let cell = run(config, period_us, steps);
@@ -213,7 +214,7 @@ fn light_load_is_carried_at_any_period() {
 }
 
 #[test]
-fn an_overload_uses_all_prbs_and_drops() {
+fn overload_uses_all_prbs_and_drops_packets() {
     let config = CellConfig { ues: 40, dl_kbps: 50_000, ul_kbps: 50_000, ..CellConfig::default() };
     for (period_us, steps) in [(1_000, 10_000), (100_000, 100)] {
         let cell = run(config.clone(), period_us, steps);
@@ -221,12 +222,12 @@ fn an_overload_uses_all_prbs_and_drops() {
         assert!(used * 100 >= cell.prbs_offered() * 99, "{used} of {}", cell.prbs_offered());
         let dropped = cell.ues().iter().filter(|ue| ue.dl().rlc_dropped_sdus > 0).count();
         assert!(dropped > 30, "{dropped}");
-        assert!(cell.ues().iter().all(|ue| ue.dl().rlc_sdus_out > 0), "a UE starves");
+        assert!(cell.ues().iter().all(|ue| ue.dl().rlc_sdus_out > 0), "every UE must get some throughput");
     }
 }
 
 #[test]
-fn values_move() {
+fn reported_values_change_over_time() {
     let cell = run(CellConfig::default(), 10_000, 10_000);
     for link in cell.ues().iter().flat_map(|ue| [ue.dl(), ue.ul()]) {
         assert!(link.harq[0] > 100 && link.harq[1] > 0, "{link:?}");
@@ -242,7 +243,7 @@ fn values_move() {
 }
 
 #[test]
-fn configurations_that_are_no_cell_are_refused() {
+fn invalid_cell_configurations_are_rejected() {
     let refused = |change: fn(&mut CellConfig)| {
         let mut config = CellConfig::default();
         change(&mut config);
@@ -256,7 +257,7 @@ fn configurations_that_are_no_cell_are_refused() {
     assert_eq!(refused(|config| config.ul_kbps = 5_000_001), CellError::Rate(5_000_001));
 }
 
-/// The same on every machine: the test shows a change of the model, which must be intended.
+/// The values are the same on every machine. If this test fails, the model has changed, and the change must be intended.
 #[test]
 fn same_seed_same_cell() {
     let config = CellConfig { ues: 4, seed: 42, ..CellConfig::default() };

@@ -1,4 +1,5 @@
-//! A cell of the user plane: conservation, loss, uplink, commands and refusals, handover, repetition.
+//! Tests of a cell of the user plane: conservation, loss, uplink, commands and their rejection, handover, and
+//! reproducibility.
 #![allow(clippy::unwrap_used, reason = "a test's helpers")]
 use std::sync::Arc;
 
@@ -28,7 +29,7 @@ fn delivered(cell: &Cell, rnti: u16, flow: usize) -> u64 {
 
 #[test]
 fn full_buffer_uses_whole_carrier() {
-    // 18.336, 36.696, 75.376 Mbit/s of transport blocks; n78: 1400 slots of 46104 bits.
+    // Transport blocks carry 18.336, 36.696 and 75.376 Mbit/s; n78 has 1400 slots of 46104 bits.
     for (carrier, mcs, bits) in [
         (Carrier::lte(25), 28, 18_336_000.0),
         (Carrier::lte(50), 28, 36_696_000.0),
@@ -70,11 +71,11 @@ fn every_lost_packet_is_counted() {
         assert!(used(|ue| ue.ul.prbs) <= cell.prbs_offered(Direction::Up));
     }
     let all = cell.reports().all(|ue| ue.dl.prbs > 0 && ue.ul.prbs > 0 && ue.dl.harq[1] > 0);
-    assert!(all, "a UE had no throughput: the test proves little");
+    assert!(all, "every UE must have throughput and retransmissions for the test to prove anything");
 }
 
 #[test]
-fn one_block_in_ten_is_retransmitted_all_arrive() {
+fn retransmitted_blocks_all_arrive() {
     let mut cell = cell(Carrier::lte(25));
     let ue = UeConfig {
         channel: Channel::Fixed { mcs: 20, bler: 0.1 },
@@ -85,13 +86,13 @@ fn one_block_in_ten_is_retransmitted_all_arrive() {
     let report = cell.report(rnti).unwrap();
     let share = report.dl.harq[1] as f64 / report.dl.harq[0] as f64;
     assert!((0.09..0.11).contains(&share), "{share}");
-    assert_eq!(report.dl.harq[2], 0, "3 dB more by combining");
+    assert_eq!(report.dl.harq[2], 0, "combining adds 3 dB, so no second retransmission is needed");
     let flow = cell.flows(rnti).unwrap()[0].clone();
     assert_eq!(flow.dropped, 0);
     assert!(flow.sent.0 - flow.delivered.0 < 20, "{flow:?}");
 }
 
-/// A channel that is good at each report and unusable between reports.
+/// Runs a flow over a channel that is good in each reported slot and unusable between reports.
 fn treacherous(mode: RlcMode) -> FlowStats {
     let config = CellConfig { cqi_slots: 1000, seed: 1, ..CellConfig::new(Carrier::lte(25)) };
     let mut cell = Cell::new(config).unwrap();
@@ -103,13 +104,13 @@ fn treacherous(mode: RlcMode) -> FlowStats {
     let rnti = cell.attach(ue).unwrap();
     cell.advance(10 * SECOND);
     let report = cell.report(rnti).unwrap();
-    assert!(report.dl.harq[3] > 0, "HARQ never gave up");
+    assert!(report.dl.harq[3] > 0, "HARQ must give up at least once");
     assert_eq!(report.dl.rlc_retx_pdus > 0, mode == RlcMode::Am);
     cell.flows(rnti).unwrap()[0].clone()
 }
 
 #[test]
-fn harq_failure_is_lost_in_um_delayed_in_am() {
+fn harq_failure_loses_data_in_um_and_delays_it_in_am() {
     let um = treacherous(RlcMode::Um);
     assert!(um.dropped > 0 && um.dropped + um.delivered.0 == um.sent.0, "{um:?}");
     let am = treacherous(RlcMode::Am);
@@ -123,7 +124,7 @@ fn rlc_keeps_its_limits_and_counts_drops() {
         (RlcConfig { buffer_bytes: 20_000, ..unlimited }, 20_000),
         (RlcConfig { buffer_sdus: 10, ..unlimited }, 10 * 1003),
     ] {
-        // 20 Mbit/s for a carrier of 7.
+        // The flow sends 20 Mbit/s on a carrier with 7 Mbit/s.
         let mut cell = cell(Carrier::lte(25));
         let flow = FlowConfig { measured: true, ..constant(20_000) };
         let rnti = cell.attach(UeConfig { rlc_down, ..UeConfig::fixed(1, 10, vec![flow]) }).unwrap();
@@ -140,7 +141,7 @@ fn rlc_keeps_its_limits_and_counts_drops() {
 }
 
 #[test]
-fn an_idle_uplink_waits_for_its_scheduling_request() {
+fn idle_uplink_waits_for_scheduling_request() {
     let mut means = Vec::new();
     for sr_slots in [1, 20] {
         let mut cell = Cell::new(CellConfig { sr_slots, ..CellConfig::new(Carrier::lte(25)) }).unwrap();
@@ -235,7 +236,7 @@ fn unused_prbs_are_shared_only_if_enabled() {
 }
 
 #[test]
-fn remote_scheduler_decides_and_missing_allocations_count() {
+fn remote_allocations_apply_and_missing_ones_are_counted() {
     let mut cell = cell(Carrier::lte(25));
     let mut set = cell.config().down.clone();
     set.slices[0].scheduler = UeScheduler::Remote;
@@ -257,9 +258,9 @@ fn remote_scheduler_decides_and_missing_allocations_count() {
     assert_eq!(late, Refusal::Deadline { slot: 99, now: 100 });
 }
 
-/// Two slices, each with half of the slots, scheduled by two independent controllers.
+/// Two slices have half of the slots each, and two independent controllers schedule them.
 #[test]
-fn allocations_to_one_slice_leave_the_other_alone() {
+fn allocations_to_one_slice_do_not_affect_the_other() {
     let mut cell = cell(Carrier::lte(50));
     let slice = |id| SliceSpec {
         id,
@@ -292,9 +293,10 @@ fn allocations_to_one_slice_leave_the_other_alone() {
     ] {
         let before = format!("{cell:?}");
         let reason = cell.command(&refused).unwrap_err().to_string();
-        assert!(before == format!("{cell:?}"), "{refused:?} was refused ({reason}) and left a trace");
+        assert!(before == format!("{cell:?}"), "{refused:?} was refused ({reason}) but changed the cell");
     }
-    // One names its slots, the other continues where it ended; the slots of one are free for the other.
+    // The first controller names its slots, and the second continues after its last slot. Slots allocated to one
+    // slice are free for the other.
     for _ in 0..10 {
         let slot = cell.slot();
         cell.command(&allocate(1, Some(slot), 32, a, 40)).unwrap();
@@ -312,7 +314,7 @@ fn allocations_to_one_slice_leave_the_other_alone() {
 }
 
 #[test]
-fn a_refused_command_changes_nothing() {
+fn rejected_command_changes_nothing() {
     let mut cell = cell(Carrier::lte(50));
     let set = |share| {
         let slice = |id, share| SliceSpec {
@@ -369,14 +371,14 @@ fn a_refused_command_changes_nothing() {
     for command in refused {
         let reason = cell.command(&command).unwrap_err().to_string();
         assert!(!reason.is_empty());
-        assert!(before == format!("{cell:?}"), "{command:?} was refused ({reason}) and left a trace");
+        assert!(before == format!("{cell:?}"), "{command:?} was refused ({reason}) but changed the cell");
     }
     cell.command(&join(rnti, 2)).unwrap();
-    assert!(before != format!("{cell:?}"), "the comparison sees nothing");
+    assert!(before != format!("{cell:?}"), "the comparison must detect an executed command");
 }
 
 #[test]
-fn removed_slices_leave_ues_to_first() {
+fn ues_of_removed_slices_join_first_slice() {
     let mut cell = cell(Carrier::lte(50));
     let slice = |id, share| SliceSpec {
         id,
@@ -401,7 +403,7 @@ fn removed_slices_leave_ues_to_first() {
 }
 
 #[test]
-fn a_handover_takes_flows_and_waiting_data_along() {
+fn handover_moves_flows_and_waiting_data() {
     let snssai = Snssai { sst: 2, sd: Some(7) };
     let mut cells = [1, 2].map(|cell_id| {
         Cell::new(CellConfig { cell_id, seed: 1, ..CellConfig::new(Carrier::lte(25)) }).unwrap()
@@ -426,7 +428,7 @@ fn a_handover_takes_flows_and_waiting_data_along() {
     assert_eq!(
         (flows[1].dropped, flows[1].delivered.0),
         (0, flows[1].sent.0),
-        "acknowledged mode forwards all"
+        "acknowledged mode must forward all data"
     );
     assert!(flows[0].delivered.1 > 8_000_000, "TCP lives: {:?}", flows[0].delivered);
     let kinds: Vec<RrcKind> = cells[0].take_events().map(|event| event.kind).collect();
@@ -464,7 +466,7 @@ fn shapers_limit_rate_and_codel_limits_delay() {
     assert!(kbps > 0.8 * bloated_kbps, "{kbps} of {bloated_kbps} kbit/s");
 }
 
-/// A faulty third-party stage: never sends from queue 0, and returns invalid choices for it.
+/// A faulty third-party stage that never sends from queue 0, and returns invalid choices for it.
 #[derive(Debug)]
 struct Stubborn;
 
@@ -498,7 +500,7 @@ fn custom_stage_decides_without_breaking_the_cell() {
     assert!(!cell.load_stage(99, StageRole::Pacer, None));
 }
 
-/// A bit of everything, and its numbers.
+/// Runs a cell with many kinds of flows, slices and traffic control.
 fn mixed(seed: u64, until_us: u64) -> Cell {
     let mut cell = Cell::new(CellConfig { seed, ..CellConfig::new(Carrier::n78(51)) }).unwrap();
     for id in 0..6 {
@@ -546,7 +548,7 @@ const RECORDED: [[u64; 4]; 6] = [
 
 #[test]
 fn on_off_flow_sends_at_mean_rate() {
-    // A burst is 42 packets long; or one packet takes five bursts.
+    // A burst is 42 packets long, or one packet needs five bursts.
     for (kbps, on_ms, off_ms, random) in
         [(2_000, 200, 600, true), (2_000, 200, 600, false), (960, 2, 18, true), (960, 2, 18, false)]
     {
@@ -560,7 +562,7 @@ fn on_off_flow_sends_at_mean_rate() {
     }
 }
 
-/// Difference in percent between fluid and slots, in the data of ten minutes for UEs 2 dB apart.
+/// Returns the difference in percent between fluid and slot model, in the data of ten minutes for UEs 2 dB apart.
 fn fluid_against_slots(
     ues: u32,
     traffic: &Traffic,
@@ -586,9 +588,9 @@ fn fluid_against_slots(
 }
 
 #[test]
-fn fluid_carries_what_slots_carry() {
+fn fluid_throughput_matches_slot_model() {
     let on_off = |kbps| Traffic::OnOff { kbps, packet_bytes: 1200, on_ms: 200, off_ms: 600, random: true };
-    // Nearly idle, mostly overloaded, always full.
+    // Traffic with a nearly idle, a mostly overloaded and an always full cell.
     for (traffic, correlations) in [
         (on_off(2_000), &[0.9, 0.999][..]),
         (on_off(8_000), &[0.9, 0.99, 0.999]),
@@ -599,8 +601,7 @@ fn fluid_carries_what_slots_carry() {
             assert!(off.abs() < 2.0, "{traffic:?}, {correlation}: {off:+.2} %");
         }
     }
-    // No UE to choose, many UEs to choose from, reports that are old, a window so short that each slot is
-    // decided.
+    // Cases: a single UE, many UEs, old reports, and a window so short that each slot has a decision.
     for (ues, cqi_slots, window_slots) in [(1, 5, 1000), (20, 5, 1000), (6, 10, 1000), (6, 5, 100)] {
         let off = fluid_against_slots(ues, &Traffic::FullBuffer, 0.97, cqi_slots, window_slots);
         assert!(off.abs() < 2.0, "{ues} UEs, a report in {cqi_slots} slots, {window_slots}: {off:+.2} %");

@@ -1,4 +1,4 @@
-//! Figures 11 and 13 of FlexRIC (CoNEXT 2021) on the model: NR band n78, 106 PRBs, MCS 20.
+//! Reproduces figures 11 and 13 of FlexRIC (CoNEXT 2021) with the model: NR band n78, 106 PRBs, MCS 20.
 #![allow(clippy::unwrap_used, reason = "a test's helpers")]
 use ranlab_radio::user_plane::{
     Association, Carrier, Cell, CellConfig, Command, Direction, Filter, FiveTuple, FlowConfig, Pacer,
@@ -12,7 +12,7 @@ fn cell(seed: u64) -> Cell {
     Cell::new(CellConfig { seed, ..CellConfig::new(Carrier::n78(106)) }).unwrap()
 }
 
-/// iperf's UDP, above the capacity of the cell, into a buffer of 1 MB.
+/// Returns a UE with iperf's UDP traffic, above the capacity of the cell, and a buffer of 1 MB.
 fn saturated(id: u32, on_ms: u32, off_ms: u32) -> UeConfig {
     let traffic = Traffic::OnOff { kbps: 80_000, packet_bytes: 1500, on_ms, off_ms, random: false };
     let mut ue = UeConfig::fixed(id, 20, vec![FlowConfig::new(traffic)]);
@@ -39,7 +39,7 @@ fn delivered(cell: &Cell, rnti: u16) -> u64 {
     cell.flows(rnti).unwrap()[0].delivered.1
 }
 
-/// Bytes that each UE gets in the last of `seconds` seconds, after one second of warm-up.
+/// Returns the bytes that each UE gets in the last of `seconds` seconds, after one second of warm-up.
 fn rates(cell: &mut Cell, rntis: &[u16], seconds: u64) -> Vec<f64> {
     let start = cell.now_us();
     cell.advance(start + SECOND);
@@ -78,7 +78,7 @@ fn figure_13a_slices_keep_white_ue_share() {
         cell.command(&shares(true, [0.66, 0.34])).unwrap();
         look(&mut cell, &rntis);
         for (found, published) in found.iter().zip([50.0, 33.3, 50.0, 66.0]) {
-            assert!((found - published).abs() <= 2.0, "white has {found} %, published are {published} %");
+            assert!((found - published).abs() <= 2.0, "the white UE has {found} %, the paper reports {published} %");
         }
     }
 }
@@ -95,9 +95,9 @@ fn figure_13b_sharing_reuses_idle_slice() {
         let busy = rates(&mut cell, &[gray, black], 10);
         let idle = rates(&mut cell, &[gray, black], 10);
         assert!((busy[1] / (busy[0] + busy[1]) - 0.34).abs() < 0.01, "{busy:?}");
-        assert!(idle[1] < 0.01 * busy[1], "black is not idle: {idle:?}");
+        assert!(idle[1] < 0.01 * busy[1], "the black UE is not idle: {idle:?}");
         let found = 100.0 * (idle[0] / busy[0] - 1.0);
-        assert!((found - gain).abs() <= 5.0, "gray gains {found} %, published are {gain} %");
+        assert!((found - gain).abs() <= 5.0, "the gray UE gains {found} %, the paper reports {gain} %");
         let wasted: u64 = cell.slice_stats(Direction::Down).1.iter().map(|slice| slice.wasted_prbs).sum();
         let share = wasted as f64 / cell.prbs_offered(Direction::Down) as f64;
         assert!(
@@ -107,7 +107,7 @@ fn figure_13b_sharing_reuses_idle_slice() {
     }
 }
 
-/// Commands of the xApp of figure 11: a second queue, a filter that puts the voice into it, a pacer.
+/// Sends the commands of the xApp of figure 11: a second queue, a filter for voice packets, and a pacer.
 fn segregate(cell: &mut Cell, rnti: u16) {
     let filter = Filter { destination_port: Some(2112), protocol: Some(17), ..Filter::default() };
     for command in [
@@ -128,7 +128,7 @@ struct Figure11 {
     greedy_mbps: f64,
 }
 
-/// Voice from the start and TCP from 5 s; from 7 s on it is measured, for half a minute.
+/// Runs voice from the start and TCP from 5 s on. The measurement covers half a minute from 7 s on.
 fn figure_11(seed: u64, greedy: bool, xapp: bool) -> Figure11 {
     let mut cell = cell(seed);
     let tuple = FiveTuple { destination_port: 2112, protocol: 17, ..FiveTuple::default() };
@@ -167,7 +167,7 @@ fn figure_11(seed: u64, greedy: bool, xapp: bool) -> Figure11 {
 }
 
 #[test]
-fn figure_11_queue_filter_pacer_free_voice() {
+fn figure_11_queue_filter_and_pacer_reduce_voice_delay() {
     for seed in [1, 2] {
         let alone = figure_11(seed, false, false);
         assert!((12_000..=40_000).contains(&alone.voice_rtt_us), "idle: {} us", alone.voice_rtt_us);
@@ -182,7 +182,7 @@ fn figure_11_queue_filter_pacer_free_voice() {
         assert!(freed.prbs_used >= 0.95, "{} of the PRBs are used", freed.prbs_used);
         assert!(
             freed.greedy_mbps >= 0.95 * transparent.greedy_mbps,
-            "TCP had {}, has {}",
+            "TCP had {} before the commands, and has {}",
             transparent.greedy_mbps,
             freed.greedy_mbps
         );

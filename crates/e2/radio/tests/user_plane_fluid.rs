@@ -1,4 +1,4 @@
-//! Statistics of a cell in coarse steps: consistent with each other, and close to those in slots.
+//! Statistics of a fluid cell are consistent, and close to those of the slot model.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use ranlab_radio::user_plane::*;
@@ -19,7 +19,7 @@ fn cells(traffic: &Traffic, ues: u32) -> (Cell, FluidCell) {
     (slots, fluid)
 }
 
-/// The relations that hold in every cell.
+/// Checks the relations that apply in every cell.
 fn check(link: &LinkStats) {
     assert!(link.mac_sdu_bytes() + link.mac_sdus() * MAC_HEADER_BYTES <= link.tbs_bytes, "{link:?}");
     assert!(link.curr_tbs_bytes <= link.tbs_bytes && link.sched_prbs <= link.prbs, "{link:?}");
@@ -39,7 +39,7 @@ fn counters(link: &LinkStats) -> [u64; 8] {
 }
 
 #[test]
-fn statistics_hold_together_and_counters_only_grow() {
+fn fluid_statistics_are_consistent_and_counters_only_grow() {
     for traffic in [
         Traffic::FullBuffer,
         Traffic::OnOff { kbps: 40_000, packet_bytes: 1500, on_ms: 200, off_ms: 300, random: true },
@@ -62,9 +62,9 @@ fn statistics_hold_together_and_counters_only_grow() {
     }
 }
 
-/// Sum over all UEs in a minute: blocks, PRBs, packets, and retransmissions.
+/// The sums over all UEs in a minute agree with the slot model: blocks, PRBs, packets, and retransmissions.
 #[test]
-fn statistics_are_those_of_slots() {
+fn fluid_statistics_match_slot_model() {
     for (traffic, name) in [
         (Traffic::FullBuffer, "full"),
         (

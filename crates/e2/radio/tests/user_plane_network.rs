@@ -1,4 +1,4 @@
-//! UEs that move among cells.
+//! Tests of UEs that move between cells.
 #![allow(clippy::unwrap_used, reason = "a test's helpers")]
 use ranlab_radio::user_plane::*;
 
@@ -48,7 +48,7 @@ fn ues_are_handed_over_to_strongest_cell() {
 }
 
 #[test]
-fn path_does_not_depend_on_commands() {
+fn ue_path_does_not_depend_on_commands() {
     let mut one = network(2, 4);
     let mut other = network(2, 4);
     let target = (one.measured().next().unwrap().cell + 1) % 3;
@@ -61,7 +61,7 @@ fn path_does_not_depend_on_commands() {
 }
 
 #[test]
-fn networks_and_handovers_that_cannot_be_are_refused() {
+fn invalid_networks_and_handovers_are_rejected() {
     for wrong in [
         NetworkConfig { ghz: f64::NAN, ..config(1) },
         NetworkConfig { sites: vec![], ..config(1) },

@@ -1,14 +1,14 @@
-//! Transport blocks and channel quality compared with independent values; each table names its source.
+//! Transport block sizes and channel quality compared with independent values. Each table names its source.
 #![allow(clippy::unwrap_used, reason = "a test's helpers")]
 use ranlab_radio::user_plane::{
     Carrier, Direction, LTE_PRBS_MAX, McsTable, NrBlock, block_error_rate, lte_i_tbs_up, lte_tbs, nr_tbs,
 };
 
-/// Table, MCS, PRBs, symbols, DMRS elements, overhead, layers; the size.
+/// Table, MCS, PRBs, symbols, DMRS elements, overhead, layers, and the resulting size.
 type Drawn = (u8, u8, u16, u8, u8, u8, u8, u32);
-/// NR by table, MCS, PRBs, symbols, DMRS elements, layers. py3gpp 0.6.0, NeoRadium 0.5.3 and exact rational
-/// arithmetic agree on all but the last four rows. Those are exact ties (TS 38.214 §5.1.3.2 rounds upwards),
-/// where both libraries round to even and give 94248.
+/// NR sizes by table, MCS, PRBs, symbols, DMRS elements and layers. py3gpp 0.6.0, NeoRadium 0.5.3 and exact rational
+/// arithmetic agree on all but the last four rows. Those are exact ties, which TS 38.214 §5.1.3.2 rounds upwards;
+/// both libraries round them to even and give 94248.
 #[rustfmt::skip]
 const NR: [(u8, u8, u16, u8, u8, u8, u32); 27] = [
     (1, 0, 1, 2, 12, 1, 24), (1, 0, 25, 12, 12, 1, 768), (1, 3, 6, 4, 6, 1, 120),
@@ -22,7 +22,7 @@ const NR: [(u8, u8, u16, u8, u8, u8, u32); 27] = [
     (1, 11, 224, 13, 12, 2, 96264), (1, 11, 112, 13, 12, 4, 96264), (1, 11, 192, 8, 12, 4, 96264),
 ];
 
-/// NR, drawn at random and computed by py3gpp 0.6.0.
+/// NR sizes for random inputs, computed by py3gpp 0.6.0.
 #[rustfmt::skip]
 const PY3GPP: [Drawn; 39] = [
     (2, 15, 273, 6, 12, 12, 2, 102416), (1, 13, 79, 5, 6, 6, 1, 7296), (2, 26, 133, 12, 6, 0, 3, 393272),
@@ -40,8 +40,8 @@ const PY3GPP: [Drawn; 39] = [
     (2, 11, 245, 2, 12, 0, 2, 16136), (1, 12, 245, 14, 6, 12, 2, 125016), (2, 1, 217, 7, 6, 12, 2, 10752),
 ];
 
-/// NR from MATLAB by way of srsRAN's unit test: code rate (1/10240), PRBs, symbols, DMRS elements, overhead, size, and
-/// size with a scaling of a quarter; QPSK, one layer.
+/// NR sizes from MATLAB, taken from srsRAN's unit test: code rate (in units of 1/10240), PRBs, symbols, DMRS
+/// elements, overhead, size, and size with a scaling of a quarter. All rows have QPSK and one layer.
 #[rustfmt::skip]
 const MATLAB: [(u32, u16, u8, u8, u8, u32, u32); 8] = [
     (1024, 6, 12, 6, 0, 160, 40), (1024, 6, 12, 6, 12, 144, 32), (1024, 6, 12, 36, 0, 128, 32),
@@ -49,8 +49,8 @@ const MATLAB: [(u32, u16, u8, u8, u8, u32, u32); 8] = [
     (1024, 11, 12, 6, 0, 304, 72), (9216, 11, 12, 6, 0, 2728, 0),
 ];
 
-/// LTE by I_TBS at 1, 8, 25, 50 and 100 PRBs: TS 36.213 Table 7.1.7.2.1-1 as srsRAN 4G and ns-3 have it (ns-3 has 88
-/// for I_TBS 6 at one PRB, on purpose).
+/// LTE sizes by I_TBS at 1, 8, 25, 50 and 100 PRBs (TS 36.213 Table 7.1.7.2.1-1), taken from srsRAN 4G and ns-3. For
+/// I_TBS 6 at one PRB, ns-3 intentionally differs (88).
 #[rustfmt::skip]
 const LTE: [(u8, [u32; 5]); 27] = [
     (0, [16, 208, 680, 1384, 2792]), (1, [24, 256, 904, 1800, 3624]),
@@ -69,7 +69,7 @@ const LTE: [(u8, [u32; 5]); 27] = [
     (26, [712, 5992, 18336, 36696, 75376]),
 ];
 
-/// Sums over 1 to 110 PRBs of I_TBS 0 to 26, the same two sources.
+/// Sums of the LTE sizes over 1 to 110 PRBs for I_TBS 0 to 26, from srsRAN 4G and ns-3.
 #[rustfmt::skip]
 const LTE_SUMS: [u32; 27] = [
     169000, 222136, 273496, 356104, 436944, 537504, 637456, 746320, 855240,
@@ -87,7 +87,7 @@ fn block(number: u8, mcs: u8, prbs: u16, symbols: u8, dmrs: u8, overhead: u8, la
 }
 
 #[test]
-fn nr_blocks_have_the_sizes_that_others_compute() {
+fn nr_block_sizes_match_independent_libraries() {
     for (number, mcs, prbs, symbols, dmrs, layers, bits) in NR {
         let block = block(number, mcs, prbs, symbols, dmrs, 0, layers);
         assert_eq!(nr_tbs(&block), bits, "{block:?}");
@@ -99,9 +99,9 @@ fn nr_blocks_have_the_sizes_that_others_compute() {
 }
 
 #[test]
-fn nr_blocks_have_the_sizes_that_matlab_computes() {
+fn nr_block_sizes_match_matlab() {
     for (rate, prbs, symbols, dmrs, overhead, whole, quarter) in MATLAB {
-        // 102.4 and 921.6 of 1024 are no multiples of half a unit; no size here depends on the difference.
+        // 102.4 and 921.6 of 1024 are not multiples of half a unit. No size here depends on the difference.
         let rate_q11 = (rate * 2).div_ceil(10) as u16;
         let block =
             NrBlock { prbs, symbols, dmrs, overhead, modulation: 2, rate_q11, layers: 1, scaling_log2: 0 };
@@ -124,7 +124,7 @@ fn nr_sizes_match_exact_arithmetic() {
 }
 
 #[test]
-fn lte_blocks_have_the_sizes_of_the_standard() {
+fn lte_block_sizes_match_standard() {
     for (i_tbs, bits) in LTE {
         assert_eq!([1, 8, 25, 50, 100].map(|prbs| lte_tbs(i_tbs, prbs)), bits, "I_TBS {i_tbs}");
     }
@@ -141,7 +141,7 @@ fn lte_blocks_have_the_sizes_of_the_standard() {
 }
 
 #[test]
-fn lte_schemes_share_sizes_where_the_modulation_changes() {
+fn lte_sizes_are_equal_where_modulation_changes() {
     let down = McsTable::Qam64;
     assert_eq!([9, 10, 16, 17, 28].map(|mcs| down.lte_i_tbs_down(mcs)), [9, 9, 15, 15, 26]);
     assert_eq!([10, 11, 20, 21, 28].map(lte_i_tbs_up), [10, 10, 19, 19, 26]);
@@ -175,7 +175,7 @@ fn one_block_in_ten_fails_at_required_sinr() {
 }
 
 #[test]
-fn carriers_that_no_table_has_are_refused() {
+fn carriers_without_table_entry_are_rejected() {
     for carrier in
         [Carrier::lte(25), Carrier::lte(50), Carrier::lte(100), Carrier::nr(1, 106), Carrier::n78(273)]
     {

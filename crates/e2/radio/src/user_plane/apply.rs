@@ -1,4 +1,4 @@
-//! Execution of commands to a cell; a rejected command has no effect.
+//! Execution of commands in a cell. A rejected command changes nothing.
 
 use super::carrier::Direction;
 use super::cell::Cell;
@@ -10,7 +10,7 @@ use super::ue_scheduler::UeScheduler;
 use std::ops::RangeInclusive;
 
 impl Cell {
-    /// Carries out a command, or refuses it and stays as it was.
+    /// Executes a command, or rejects it without a change.
     pub fn command(&mut self, command: &Command) -> Result<(), Refusal> {
         match command {
             Command::Slices(direction, set) => self.set_slices(*direction, set.clone()),
@@ -27,7 +27,7 @@ impl Cell {
             Command::Allocate(direction, slot, allocations) => {
                 self.allocate(*direction, *slot..=*slot, None, allocations)
             }
-            Command::AllocateSlice(wanted) => self.allocate_slice(wanted),
+            Command::AllocateSlice(allocation) => self.allocate_slice(allocation),
         }
     }
 
@@ -52,9 +52,9 @@ impl Cell {
         let place = |leg: &BearerDirection, id: Option<u32>| {
             id.map(|id| leg.slices.index(id).ok_or(SliceError::NoSlice(id))).transpose()
         };
-        let places = associations.iter().map(|wanted| {
-            let ue = self.index(wanted.rnti).ok_or(Refusal::NoUe(wanted.rnti))?;
-            Ok((ue, place(&self.down, wanted.down)?, place(&self.up, wanted.up)?))
+        let places = associations.iter().map(|association| {
+            let ue = self.index(association.rnti).ok_or(Refusal::NoUe(association.rnti))?;
+            Ok((ue, place(&self.down, association.down)?, place(&self.up, association.up)?))
         });
         let places: Vec<_> = places.collect::<Result<_, Refusal>>()?;
         for (ue, down, up) in places {
@@ -68,7 +68,7 @@ impl Cell {
         let now_us = self.now_us();
         let only = rnti.map(|rnti| self.index(rnti).ok_or(Refusal::NoUe(rnti))).transpose()?;
         let is_meant = |index: usize| only.is_none_or(|only| only == index);
-        // All of them accept it, or none.
+        // The command is checked for all UEs first, so that it applies to all of them or to none.
         for ue in self
             .ues
             .iter()
@@ -88,33 +88,33 @@ impl Cell {
         Ok(())
     }
 
-    fn allocate_slice(&mut self, wanted: &SliceAllocation) -> Result<(), Refusal> {
-        let leg = self.leg(wanted.direction);
-        let id = wanted.slice;
+    fn allocate_slice(&mut self, request: &SliceAllocation) -> Result<(), Refusal> {
+        let leg = self.leg(request.direction);
+        let id = request.slice;
         let now = self.slot();
         let slice = leg.slices.index(id).ok_or(SliceError::NoSlice(id))?;
         if leg.slices.set.slices[usize::from(slice)].scheduler != UeScheduler::Remote {
             return Err(Refusal::NotRemote(id));
         }
-        for one in &wanted.allocations {
+        for one in &request.allocations {
             let ue = self.index(one.rnti).ok_or(Refusal::NoUe(one.rnti))?;
             if leg.hot[ue].slice != slice {
                 return Err(Refusal::NotIn { rnti: one.rnti, slice: id });
             }
         }
         let free = || (now..).find(|slot| leg.decided(*slot, Some(id)).is_none());
-        let first = wanted.slot.or_else(free).unwrap_or(now);
-        let last = first.saturating_add(u64::from(wanted.slots.max(1)) - 1);
-        self.allocate(wanted.direction, first..=last, Some(id), &wanted.allocations)
+        let first = request.slot.or_else(free).unwrap_or(now);
+        let last = first.saturating_add(u64::from(request.slots.max(1)) - 1);
+        self.allocate(request.direction, first..=last, Some(id), &request.allocations)
     }
 
-    /// Decides on some slots, of one slice or of all.
+    /// Stores a controller's decision for a range of slots, for one slice or for all slices.
     fn allocate(
         &mut self,
         direction: Direction,
         slots: RangeInclusive<u64>,
         slice: Option<u32>,
-        wanted: &[Allocation],
+        requested: &[Allocation],
     ) -> Result<(), Refusal> {
         let now = self.slot();
         let prbs = self.config.carrier.prbs;
@@ -123,9 +123,9 @@ impl Cell {
         if let Some(&slot) = [slots.start(), slots.end()].into_iter().find(|slot| !ahead.contains(slot)) {
             return Err(Refusal::Deadline { slot, now });
         }
-        let sum: u64 = wanted.iter().map(|one| u64::from(one.prbs)).sum();
+        let sum: u64 = requested.iter().map(|one| u64::from(one.prbs)).sum();
         let is_wrong = |one: &Allocation| one.prbs == 0 || one.mcs.is_some_and(|index| index > mcs);
-        if sum > u64::from(prbs) || wanted.iter().any(is_wrong) {
+        if sum > u64::from(prbs) || requested.iter().any(is_wrong) {
             return Err(Refusal::Allocation { prbs, mcs });
         }
         let leg = self.leg(direction);
@@ -136,7 +136,7 @@ impl Cell {
             let ue = self.index(one.rnti).ok_or(Refusal::NoUe(one.rnti))?;
             Ok((ue as u32, one.prbs, one.mcs))
         };
-        let allocations: Vec<_> = wanted.iter().map(place).collect::<Result<_, Refusal>>()?;
+        let allocations: Vec<_> = requested.iter().map(place).collect::<Result<_, Refusal>>()?;
         let decisions = slots.map(|slot| Decision { slot, slice, allocations: allocations.clone() });
         self.leg_mut(direction).decisions.extend(decisions);
         Ok(())

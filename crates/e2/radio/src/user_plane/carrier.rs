@@ -1,4 +1,4 @@
-//! Carriers: bandwidth, numerology, duplex, and the size of transport blocks on them.
+//! Carriers: bandwidth, numerology, duplex mode, and transport block sizes.
 
 use super::mcs::{McsTable, lte_i_tbs_up};
 use super::tbs_lte::lte_tbs;
@@ -7,9 +7,9 @@ use super::tbs_nr::{NrBlock, nr_tbs};
 /// Radio access technology.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Rat {
-    /// LTE: 15 kHz, TTIs of 1 ms.
+    /// LTE, with subcarriers of 15 kHz and TTIs of 1 ms.
     Lte,
-    /// NR.
+    /// NR, with the numerologies 0 to 2.
     Nr,
 }
 
@@ -25,18 +25,17 @@ pub enum Direction {
 /// Duplex mode: how the two directions share the spectrum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Duplex {
-    /// Each slot has both directions.
+    /// Both directions in each slot.
     Fdd,
-    /// Slots alternate: `down` downlink slots, one mixed, then `up` uplink slots (TS 38.331
-    /// TDD-UL-DL-Pattern).
+    /// Alternating slots: `down` downlink slots, one mixed slot, then `up` uplink slots (TS 38.331 TDD-UL-DL-Pattern).
     Tdd {
-        /// Downlink slots of a period.
+        /// Number of downlink slots per period.
         down: u8,
-        /// Data symbols of the mixed slot in the downlink, 0 to 12, without control symbols.
+        /// Downlink data symbols of the mixed slot, 0 to 12, without control symbols.
         mixed_down_symbols: u8,
-        /// Data symbols of the mixed slot in the uplink, 0 to 12.
+        /// Uplink data symbols of the mixed slot, 0 to 12.
         mixed_up_symbols: u8,
-        /// Uplink slots of a period.
+        /// Number of uplink slots per period.
         up: u8,
     },
 }
@@ -44,53 +43,53 @@ pub enum Duplex {
 /// A carrier. Create one with [`lte`](Self::lte) or [`nr`](Self::nr) and change fields as needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Carrier {
-    /// Technology.
+    /// Radio access technology.
     pub rat: Rat,
-    /// Numerology μ: subcarriers of 15·2^μ kHz, slots of 1 ms / 2^μ; 0 for LTE, 0 to 2 for NR below 6 GHz.
+    /// Numerology μ: subcarriers of 15·2^μ kHz and slots of 1 ms / 2^μ. It is 0 for LTE, and 0 to 2 for NR below 6 GHz.
     pub numerology: u8,
-    /// PRBs, the same in both directions.
+    /// Number of PRBs, the same in both directions.
     pub prbs: u16,
-    /// Duplex; TDD needs NR.
+    /// Duplex mode; TDD requires NR.
     pub duplex: Duplex,
     /// MCS table.
     pub table: McsTable,
-    /// Layers of the downlink, 1 to 4 (NR); the uplink and LTE have one.
+    /// Number of downlink layers, 1 to 4 (NR). The uplink and LTE have one layer.
     pub layers: u8,
-    /// Data symbols of a full slot in either direction (NR), 1 to 14; the others are control.
+    /// Data symbols of a full slot in either direction (NR), 1 to 14. The other symbols are control symbols.
     pub symbols: u8,
-    /// Resource elements of DMRS per PRB and slot (NR).
+    /// Number of DMRS resource elements per PRB and slot (NR).
     pub dmrs: u8,
 }
 
-/// Reason why a carrier is invalid: an error of the caller.
+/// Reason why a carrier is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CarrierError {
     /// No bandwidth has this number of PRBs.
     #[error("no {rat:?} bandwidth of numerology {numerology} has {prbs} PRBs; allowed are {allowed:?}")]
     Prbs {
-        /// Technology.
+        /// Radio access technology of the carrier.
         rat: Rat,
-        /// Numerology.
+        /// Numerology of the carrier.
         numerology: u8,
-        /// Requested PRBs.
+        /// Requested number of PRBs.
         prbs: u16,
-        /// PRBs that a bandwidth has.
+        /// Numbers of PRBs that bandwidths have.
         allowed: &'static [u16],
     },
-    /// A numerology the technology does not have.
+    /// The technology does not have this numerology.
     #[error("LTE has numerology 0, NR below 6 GHz 0 to 2, not {0}")]
     Numerology(u8),
-    /// LTE with TDD, or a pattern that does not fit into 5 ms or has no slot of a direction.
+    /// TDD was requested for LTE, or the pattern exceeds 5 ms or has no slot of a direction.
     #[error("TDD is modelled for NR, with 1 or more slots each way and 1 to 20 in a period")]
     Tdd,
-    /// Layers, symbols or reference signals out of bounds.
+    /// Layers, symbols or reference signals are out of bounds.
     #[error("a carrier has 1 to 4 layers (LTE: 1), 1 to 14 data symbols and 0 to 24 DMRS elements per PRB")]
     Shape,
 }
 
 const LTE_PRBS: &[u16] = &[6, 15, 25, 50, 75, 100];
-/// TS 38.101-1 Table 5.3.2-1, frequency range 1: 5 to 100 MHz.
+/// Numbers of PRBs in frequency range 1, from 5 to 100 MHz, by numerology (TS 38.101-1 Table 5.3.2-1).
 const NR_PRBS: [&[u16]; 3] = [
     &[25, 52, 79, 106, 133, 160, 188, 216, 242, 270],
     &[11, 24, 38, 51, 65, 78, 92, 106, 119, 133, 162, 189, 217, 245, 273],
@@ -98,13 +97,13 @@ const NR_PRBS: [&[u16]; 3] = [
 ];
 /// Maximum slots of a TDD period.
 const TDD_SLOTS_MAX: u32 = 20;
-/// HARQ round trip of the downlink, slots: data in n, feedback in n + 4, retransmission in n + 8 at the earliest.
+/// Slots from data to its HARQ feedback. A downlink retransmission follows in slot n + 8 at the earliest.
 pub(crate) const HARQ_FEEDBACK_SLOTS: u64 = 4;
 /// Time from a grant to its data, in slots: K2 of NR, n + 4 of LTE.
 pub(crate) const K2_SLOTS: u64 = 4;
 
 impl Carrier {
-    /// LTE FDD with 25, 50 or 100 PRBs (5, 10, 20 MHz), among others.
+    /// Returns an LTE FDD carrier, for example with 25, 50 or 100 PRBs (5, 10, 20 MHz).
     pub const fn lte(prbs: u16) -> Self {
         Self {
             rat: Rat::Lte,
@@ -118,24 +117,25 @@ impl Carrier {
         }
     }
 
-    /// NR FDD.
+    /// Returns an NR FDD carrier.
     pub const fn nr(numerology: u8, prbs: u16) -> Self {
         Self { rat: Rat::Nr, numerology, ..Self::lte(prbs) }
     }
 
-    /// NR in band n78 as in OpenAirInterface: 30 kHz, 5 ms of 7 downlink slots, one mixed and 2 uplink. The
-    /// mixed slot carries no downlink data, so 106 PRBs at MCS 20 give 64.5 Mbit/s.
+    /// Returns an NR carrier in band n78 as in OpenAirInterface: 30 kHz, and periods of 5 ms with 7 downlink slots,
+    /// one mixed slot and 2 uplink slots. The mixed slot carries no downlink data, so 106 PRBs at MCS 20 give 64.5
+    /// Mbit/s.
     pub const fn n78(prbs: u16) -> Self {
         let duplex = Duplex::Tdd { down: 7, mixed_down_symbols: 0, mixed_up_symbols: 0, up: 2 };
         Self { duplex, ..Self::nr(1, prbs) }
     }
 
-    /// Duration of a slot, µs.
+    /// Returns the duration of a slot, in µs.
     pub const fn slot_us(&self) -> u64 {
         1000 >> self.numerology
     }
 
-    /// HARQ processes of a UE in each direction.
+    /// Returns the number of HARQ processes of a UE in each direction.
     pub const fn harq_processes(&self) -> u8 {
         match self.rat {
             Rat::Lte => 8,
@@ -143,7 +143,7 @@ impl Carrier {
         }
     }
 
-    /// Kind of a slot in a direction.
+    /// Returns the kind of a slot in a direction.
     pub(crate) fn kind(&self, slot: u64, direction: Direction) -> SlotKind {
         let Duplex::Tdd { down, mixed_down_symbols, mixed_up_symbols, up } = self.duplex else {
             return SlotKind::Full;
@@ -159,7 +159,7 @@ impl Carrier {
         }
     }
 
-    /// Share of the slots that carry data in a direction, mixed ones by their symbols.
+    /// Returns the share of slots that carry data in a direction. A mixed slot counts by its share of symbols.
     pub(crate) fn share(&self, direction: Direction) -> f64 {
         let Duplex::Tdd { down, mixed_down_symbols, mixed_up_symbols, up } = self.duplex else {
             return 1.0;
@@ -172,14 +172,14 @@ impl Carrier {
         slots / f64::from(down + 1 + up)
     }
 
-    /// The first slot from `slot` on in which a HARQ feedback or a grant can be sent in a direction.
+    /// Returns the first slot from `slot` on in which HARQ feedback or a grant can be sent in a direction.
     pub(crate) fn next(&self, slot: u64, direction: Direction) -> u64 {
         let control =
             |slot: &u64| self.duplex == Duplex::Fdd || self.kind(*slot, direction) == SlotKind::Full;
         (slot..slot + u64::from(TDD_SLOTS_MAX)).find(control).unwrap_or(slot)
     }
 
-    /// Bits of a transport block; zero for no PRBs.
+    /// Returns the size of a transport block in bits, or zero for no PRBs.
     pub fn tbs(&self, direction: Direction, symbols: u8, mcs: u8, prbs: u16) -> u32 {
         match self.rat {
             Rat::Lte => {
@@ -234,7 +234,7 @@ pub(crate) enum SlotKind {
     Full,
 }
 
-/// Transport blocks of a carrier in bytes, computed once.
+/// Transport block sizes of a carrier in bytes, computed once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Blocks {
     down: [Sizes; 2],
@@ -262,10 +262,10 @@ impl Blocks {
     }
 }
 
-/// Bytes by MCS and PRBs, one kind of slot.
+/// Sizes in bytes for one kind of slot, by MCS and PRBs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sizes {
-    /// `prbs + 1` entries for each MCS.
+    /// Sizes in bytes, with `prbs + 1` entries for each MCS.
     bytes: Vec<u32>,
     prbs: u16,
 }
@@ -287,12 +287,13 @@ impl Sizes {
         self.row(mcs).get(usize::from(prbs)).copied().unwrap_or(0)
     }
 
-    /// All PRBs.
+    /// Returns the size of a block with all PRBs.
     pub(crate) fn whole(&self, mcs: u8) -> u32 {
         self.bytes(mcs, self.prbs)
     }
 
-    /// The fewest PRBs, at most `limit`, that carry `need` bytes, and the bytes that they carry.
+    /// Returns the smallest number of PRBs, at most `limit`, that carries `need` bytes, and the bytes that these PRBs
+    /// carry.
     pub(crate) fn fit(&self, mcs: u8, need: u32, limit: u16) -> (u16, u32) {
         let row = self.row(mcs);
         let limit = usize::from(limit.min(self.prbs));
@@ -300,7 +301,7 @@ impl Sizes {
         if need >= most {
             return (limit as u16, most);
         }
-        // Sizes are nearly proportional to the PRBs: the estimate is off by one or two.
+        // Sizes are nearly proportional to the number of PRBs, so the estimate is off by one or two PRBs.
         let mut prbs = (u64::from(need) * limit as u64 / u64::from(most)) as usize;
         while row[prbs] < need {
             prbs += 1;

@@ -1,4 +1,4 @@
-//! A cell, slot by slot.
+//! A cell of the user plane, simulated slot by slot.
 
 use std::sync::Arc;
 
@@ -15,31 +15,31 @@ use super::tc::{StageRole, Tc, TcStage};
 use super::ue::{AttachError, RrcEvent, RrcKind, Ue, UeConfig, UeContext};
 use crate::{PDCP_HEADER_BYTES, UeIdentity};
 
-/// Maximum UEs of a cell.
+/// Maximum number of UEs of a cell.
 pub const UES_MAX: usize = 1024;
-/// Maximum unread RRC events; beyond it, the oldest are dropped and counted.
+/// Maximum number of unread RRC events. At the limit, the oldest are dropped and counted.
 pub const EVENTS_MAX: usize = 4096;
 
 /// Configuration of a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellConfig {
-    /// Identity, the upper half of its UEs' tunnel endpoint identifiers.
+    /// Identity of the cell, and upper half of its UEs' tunnel endpoint identifiers.
     pub cell_id: u16,
-    /// The first C-RNTI of the cell's UEs, 1 to 64,495. Cells of one base station use disjoint ranges.
+    /// First C-RNTI of the cell's UEs, 1 to 64,495. Cells of one base station use disjoint ranges.
     pub first_rnti: u16,
-    /// Carrier.
+    /// Carrier of the cell.
     pub carrier: Carrier,
-    /// Seed of everything random.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// Start time, µs.
+    /// Start time of the cell, in µs.
     pub start_us: u64,
-    /// Round trip between the base station and the servers, µs, at most [`WIRE_US_MAX`].
+    /// Round-trip time between the base station and the servers, in µs, at most [`WIRE_US_MAX`].
     pub wire_us: u64,
-    /// Slots between two reports of channel quality, 1 to 1000.
+    /// Number of slots between two channel quality reports, 1 to 1000.
     pub cqi_slots: u16,
-    /// Slots between two chances of a UE to send a scheduling request, 1 to 100.
+    /// Number of slots between two scheduling request opportunities of a UE, 1 to 100.
     pub sr_slots: u16,
-    /// Reduction of the uplink SINR compared with the downlink, dB, 0 to 40.
+    /// Reduction of the uplink SINR compared with the downlink, in dB, 0 to 40.
     pub uplink_loss_db: f32,
     /// Slices of the downlink.
     pub down: SliceSet,
@@ -47,11 +47,11 @@ pub struct CellConfig {
     pub up: SliceSet,
 }
 
-/// Longest round trip to a server, µs.
+/// Maximum round-trip time to a server, in µs.
 pub const WIRE_US_MAX: u64 = 1_000_000;
 
 impl CellConfig {
-    /// A cell without slices, proportional fair down and round robin up, with servers 10 ms away.
+    /// Returns a cell without slices, with proportional fair downlink, round robin uplink, and servers at 10 ms.
     pub fn new(carrier: Carrier) -> Self {
         let mut up = SliceSet::default();
         up.slices[0].scheduler = super::UeScheduler::RoundRobin;
@@ -88,20 +88,20 @@ impl CellConfig {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CellError {
-    /// Its carrier.
+    /// The carrier is invalid.
     #[error(transparent)]
     Carrier(#[from] CarrierError),
-    /// Its slices.
+    /// The slices are invalid.
     #[error(transparent)]
     Slices(#[from] SliceError),
-    /// Its periods.
+    /// A period, the round-trip time or the uplink loss is out of bounds.
     #[error(
-        "reports of channel quality come each 1 to 1000 slots, requests each 1 to 100; a wire of at most {WIRE_US_MAX} us, an uplink 0 to 40 dB worse"
+        "allowed are cqi_slots 1 to 1000, sr_slots 1 to 100, wire_us up to {WIRE_US_MAX} and uplink_loss_db 0 to 40"
     )]
     Times,
 }
 
-/// Tables shared by cells of the same carrier.
+/// Tables that cells with the same carrier share.
 #[derive(Debug, Clone)]
 pub(crate) struct Common {
     pub(crate) carrier: Carrier,
@@ -117,10 +117,11 @@ impl Common {
     }
 }
 
-/// A cell and its UEs, advanced slot by slot to a time that the caller names.
+/// A cell and its UEs, advanced slot by slot to a time that the caller gives.
 ///
-/// A slot: flows send, traffic control hands on, channels move, channel quality is reported, and each direction is
-/// scheduled. The same configuration, commands and times give the same cell on every machine.
+/// In each slot, flows send packets, traffic control forwards packets to RLC, channels change, channel quality is
+/// reported, and each direction is scheduled. The same configuration, commands and times give the same result on
+/// every machine.
 #[derive(Debug)]
 pub struct Cell {
     pub(super) config: CellConfig,
@@ -139,13 +140,13 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// A cell without UEs.
+    /// Creates a cell without UEs.
     pub fn new(config: CellConfig) -> Result<Self, CellError> {
         config.check()?;
         Ok(Self::with(Common::new(&config.carrier), config))
     }
 
-    /// A cell of a configuration that was checked.
+    /// Creates a cell from a checked configuration.
     pub(crate) fn with(common: Common, config: CellConfig) -> Self {
         let slices = |set: &SliceSet, direction| slices(&config.carrier, set.clone(), direction);
         Self {
@@ -165,22 +166,22 @@ impl Cell {
         }
     }
 
-    /// Configuration that the cell was created with; its slices are the current ones.
+    /// Returns the configuration of the cell, with the current slices.
     pub fn config(&self) -> &CellConfig {
         &self.config
     }
 
-    /// The next slot, counted from the start.
+    /// Returns the number of the next slot, counted from the start.
     pub fn slot(&self) -> u64 {
         self.slot
     }
 
-    /// Start of the next slot, µs.
+    /// Returns the start time of the next slot, in µs.
     pub fn now_us(&self) -> u64 {
         self.config.start_us + self.slot * self.config.carrier.slot_us()
     }
 
-    /// Attaches a UE; returns its C-RNTI.
+    /// Attaches a UE, and returns its C-RNTI.
     pub fn attach(&mut self, config: UeConfig) -> Result<u16, AttachError> {
         config.check(self.config.carrier.table.highest())?;
         let now_us = self.now_us();
@@ -192,17 +193,17 @@ impl Cell {
         self.place(context, RrcKind::Attach)
     }
 
-    /// Attaches a UE from another cell with its state from there.
+    /// Attaches a UE from another cell, with its state from that cell.
     pub fn admit(&mut self, context: UeContext) -> Result<u16, AttachError> {
         self.place(context, RrcKind::HandoverIn)
     }
 
-    /// A UE leaves for another cell: its bearers are suspended until it is admitted there.
+    /// Removes a UE that moves to another cell. Its bearers are suspended until the other cell admits it.
     pub fn hand_over(&mut self, rnti: u16) -> Option<UeContext> {
         self.remove(rnti, RrcKind::HandoverOut)
     }
 
-    /// A UE leaves.
+    /// Releases a UE. Returns whether the UE existed.
     pub fn release(&mut self, rnti: u16) -> bool {
         self.remove(rnti, RrcKind::Release).is_some()
     }
@@ -212,12 +213,12 @@ impl Cell {
         self.events.drain(..)
     }
 
-    /// Number of RRC events that were dropped because they were not read in time.
+    /// Returns the number of RRC events that were dropped because they were not read in time.
     pub fn events_lost(&self) -> u64 {
         self.events_lost
     }
 
-    /// Loads a custom stage into a UE's traffic control, or removes it; false if there is no such UE.
+    /// Loads a custom stage into a UE's traffic control, or removes it. Returns whether the UE exists.
     pub fn load_stage(&mut self, rnti: u16, role: StageRole, stage: Option<Box<dyn TcStage>>) -> bool {
         let now_us = self.now_us();
         let Some(ue) = self.index(rnti).and_then(|ue| self.ues[ue].as_mut()) else { return false };
@@ -225,7 +226,7 @@ impl Cell {
         true
     }
 
-    /// Moves the mean of a fading UE's SINR; false if there is no such UE.
+    /// Changes the mean SINR of a fading UE. Returns whether the UE exists.
     pub fn set_mean_sinr(&mut self, rnti: u16, mean_db: f64) -> bool {
         let found = self.index(rnti);
         if let Some(ue) = found {
@@ -234,7 +235,7 @@ impl Cell {
         found.is_some()
     }
 
-    /// Lets virtual time pass until `now_us`, in whole slots.
+    /// Advances virtual time to `now_us`, in whole slots.
     pub fn advance(&mut self, now_us: u64) {
         let slot_us = self.config.carrier.slot_us();
         let end = now_us.saturating_sub(self.config.start_us) / slot_us;
@@ -272,7 +273,7 @@ impl Cell {
         self.process_outcomes(Direction::Up, end_us);
     }
 
-    /// Sends the packets of flows that are due.
+    /// Sends the packets whose flow has reached their time.
     fn send_due(&mut self, now_us: u64) {
         let mut packets = std::mem::take(&mut self.scratch);
         for index in 0..self.due.len() {
@@ -300,7 +301,7 @@ impl Cell {
         self.due_first = self.due.iter().copied().min().unwrap_or(u64::MAX);
     }
 
-    /// A packet enters the bearer.
+    /// Processes a packet that enters the bearer.
     fn enter(&mut self, index: usize, way: Direction, mut packet: Packet, now_us: u64) {
         packet.queued_us = packet.queued_us.max(now_us);
         let Some(ue) = &mut self.ues[index] else { return };
@@ -333,7 +334,7 @@ impl Cell {
         self.due_first = self.due_first.min(due);
     }
 
-    /// Passes the packets on that the pacers of traffic control admit.
+    /// Passes packets to RLC while the pacers of traffic control admit them.
     fn pull(&mut self, now_us: u64) {
         let mut dropped = Vec::new();
         for (index, ue) in self.ues.iter_mut().enumerate() {
@@ -358,7 +359,7 @@ impl Cell {
         }
     }
 
-    /// Reports the channel quality of the UEs that are due.
+    /// Reports the channel quality of the UEs whose report period ends.
     fn report_quality(&mut self, slot: u64) {
         let period = usize::from(self.config.cqi_slots);
         let first = (slot % period as u64) as usize;
@@ -367,7 +368,7 @@ impl Cell {
         }
     }
 
-    /// Link adaptation of a UE, both directions.
+    /// Performs the link adaptation of a UE for both directions.
     fn adapt(&mut self, ue: usize) {
         let link = &self.links[ue];
         let decoder = &self.common.decoder;
@@ -404,7 +405,7 @@ impl Cell {
         for (ue, packet) in &delivered {
             self.arrive(*ue as usize, way, sdu(*packet), end_us);
         }
-        // TCP acknowledges a slot's segments of a flow by one packet.
+        // TCP sends one acknowledgement for all segments of a flow in a slot.
         for (ue, packet) in delivered.drain(..) {
             if !packet.answer {
                 self.acknowledge(ue as usize, way, packet.flow, end_us);
@@ -414,7 +415,7 @@ impl Cell {
         (leg.delivered, leg.lost) = (delivered, lost);
     }
 
-    /// A packet is at the other side of the air.
+    /// Processes a packet that has crossed the air interface.
     fn arrive(&mut self, index: usize, way: Direction, packet: Packet, now_us: u64) {
         let wire_us = self.config.wire_us;
         let Some(ue) = &mut self.ues[index] else { return };
@@ -440,7 +441,7 @@ impl Cell {
         }
     }
 
-    /// Sends a response to data that went `way`.
+    /// Sends a response to data of direction `way`.
     fn answer(&mut self, index: usize, way: Direction, answer: Packet, now_us: u64) {
         if way == Direction::Down {
             return self.enter(index, Direction::Up, answer, now_us);
@@ -467,7 +468,7 @@ impl Cell {
             return Err(AttachError::Full(UES_MAX));
         }
         let taken = |rnti: &u16| self.ues.iter().flatten().any(|ue| ue.identity.rnti == *rnti);
-        // Enough C-RNTIs for all UEs follow the first one.
+        // The range leaves enough C-RNTIs for all UEs after the first one.
         let first = self.config.first_rnti.clamp(1, crate::RNTI_MAX - UES_MAX as u16);
         let rnti = (first..=crate::RNTI_MAX).find(|rnti| !taken(rnti)).unwrap_or(crate::RNTI_MAX);
         let seed = self.config.seed;
@@ -495,7 +496,7 @@ impl Cell {
         self.due_first = self.due_first.min(due);
         self.adapt(index);
         self.push_event(index, kind);
-        // Forwarded data precedes the packets in traffic control.
+        // Data forwarded from the other cell precedes the packets in traffic control.
         let sr_slots = u64::from(self.config.sr_slots);
         for (packets, leg) in [(down, &mut self.down), (up, &mut self.up)] {
             for packet in packets {
@@ -544,18 +545,18 @@ impl Cell {
         });
     }
 
-    /// Slices as a direction of this cell needs them.
+    /// Returns the scheduler state of slices for a direction of this cell.
     pub(super) fn slices(&self, set: SliceSet, direction: Direction) -> Slices {
         slices(&self.config.carrier, set, direction)
     }
 
-    /// Whether no data is queued and no transport block is in flight.
+    /// Returns whether no data is queued and no transport block is in flight.
     pub fn is_idle(&self) -> bool {
         self.down.is_idle() && self.up.is_idle()
     }
 }
 
-/// With PDCP's header, as seen by RLC.
+/// Returns a packet with its PDCP header, as seen by RLC.
 fn pdu(packet: Packet) -> Packet {
     Packet { bytes: packet.bytes + PDCP_HEADER_BYTES as u32, ..packet }
 }
@@ -570,7 +571,7 @@ fn first_due(flows: &[Flow]) -> u64 {
 }
 
 pub(super) fn slices(carrier: &Carrier, set: SliceSet, direction: Direction) -> Slices {
-    // Bytes of a slot that has the direction, as a rate over all slots.
+    // The factor converts bytes of a slot that has the direction to a rate over all slots.
     let mbps_per_byte = 8.0 / carrier.slot_us() as f64 * carrier.share(direction);
     Slices::new(set, carrier.prbs, mbps_per_byte)
 }

@@ -9,30 +9,32 @@ use super::random::{Purpose, Stream};
 /// Behaviour of a UE's SINR over time.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Channel {
-    /// Link adaptation is off: always this MCS.
+    /// A constant MCS without link adaptation.
     Fixed {
-        /// The MCS, in both directions.
+        /// MCS of both directions.
         mcs: u8,
-        /// Share of first transmissions that fail, 0 to 0.99; retransmissions have chase combining.
+        /// Share of first transmissions that fail, 0 to 0.99. Retransmissions are combined with earlier ones (chase
+        /// combining).
         bler: f32,
     },
-    /// Rayleigh fading around a mean: an autoregressive process of order one.
+    /// Rayleigh fading around a mean, as an autoregressive process of order one.
     Fading {
-        /// Mean SINR of the downlink, dB, -30 to 60.
+        /// Mean SINR of the downlink in dB, -30 to 60.
         mean_db: f32,
-        /// Correlation of the amplitude from slot to slot, 0 to 1, one excluded; see [`jakes`].
+        /// Correlation of the amplitude from slot to slot, from 0 to less than 1; see [`jakes`].
         correlation: f32,
     },
-    /// SINR values, each of which holds for some slots; repeats itself.
+    /// A repeated sequence of SINR values, each of which applies to a number of slots.
     Trace {
-        /// dB, at least one, each -30 to 60.
+        /// SINR values in dB, each -30 to 60; at least one value.
         sinr_db: Arc<[f32]>,
-        /// Slots per value, at least one.
+        /// Number of slots per value, at least one.
         slots: u32,
     },
 }
 
-/// Correlation of the amplitude after `seconds` at a speed, in Jakes' model: J0(2π·v·fc/c·t), not below zero.
+/// Returns the correlation of the amplitude after `seconds` at a speed, in Jakes' model: J0(2π·v·fc/c·t), but at
+/// least zero.
 pub fn jakes(speed_kmh: f64, carrier_ghz: f64, seconds: f64) -> f64 {
     let doppler_hz = speed_kmh / 3.6 * carrier_ghz * 1e9 / 2.997_924_58e8;
     let argument = core::f64::consts::TAU * doppler_hz * seconds;
@@ -40,29 +42,29 @@ pub fn jakes(speed_kmh: f64, carrier_ghz: f64, seconds: f64) -> f64 {
     if argument < 2.4 { bessel_j0(argument).max(0.0) } else { 0.0 }
 }
 
-/// Error in a channel that the caller supplied.
+/// Reason why a channel is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChannelError {
-    /// An MCS that the table has not.
+    /// The carrier's MCS table does not contain the MCS.
     #[error("the MCS is {given}; 0 to {highest} is allowed")]
     Mcs {
-        /// The given value.
+        /// Given MCS.
         given: u8,
-        /// Highest of the carrier's table.
+        /// Highest MCS of the carrier's table.
         highest: u8,
     },
-    /// A parameter that is not a number or is out of bounds.
+    /// A parameter is not a number, or is out of bounds.
     #[error("{what} is {given}; {allowed} is allowed")]
     Number {
         /// Name of the parameter.
         what: &'static str,
-        /// The given value.
+        /// Given value.
         given: f32,
-        /// Allowed.
+        /// Allowed range.
         allowed: &'static str,
     },
-    /// An empty trace.
+    /// The trace is empty.
     #[error("a trace of SINR has one value or more, each for one slot or more")]
     EmptyTrace,
 }
@@ -95,12 +97,12 @@ impl Channel {
     }
 }
 
-/// State of a channel. Values are factors, not dB.
+/// State of a channel. SINR values are factors, not dB.
 #[derive(Debug, Clone)]
 pub(crate) struct Link {
-    /// SINR of the downlink now.
+    /// Current SINR of the downlink.
     pub(crate) sinr: f32,
-    /// Set if link adaptation is off.
+    /// MCS if link adaptation is off.
     pub(crate) fixed_mcs: Option<u8>,
     mean: f32,
     amplitude: (f32, f32),
@@ -111,7 +113,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// The channel of the entity `ue`; the decoder gives the SINR of a fixed MCS.
+    /// Creates the channel of the UE `ue`. The decoder gives the SINR that belongs to a fixed MCS.
     pub(crate) fn new(channel: &Channel, decoder: &Decoder, seed: u64, ue: u64) -> Self {
         let stream = Stream::new(seed, Purpose::Fading, ue);
         let mut link = Self {
@@ -148,12 +150,13 @@ impl Link {
         link
     }
 
-    /// The SINR of a slot. Slots must be processed one by one: skipping would draw other numbers.
+    /// Computes the SINR of a slot. Slots must be processed one by one, because skipping a slot would use other
+    /// random numbers.
     pub(crate) fn advance(&mut self, slot: u64) {
         self.advance_by(slot, (self.correlation, self.innovation));
     }
 
-    /// The SINR of a slot, by correlation and innovation since the previous requested slot.
+    /// Computes the SINR of a slot, given the correlation and innovation since the previous requested slot.
     pub(crate) fn advance_by(&mut self, slot: u64, since: (f32, f32)) {
         if self.innovation > 0.0 {
             (self.amplitude, self.sinr) = self.aged(self.amplitude, since, self.stream.normals(slot));
@@ -162,12 +165,13 @@ impl Link {
         }
     }
 
-    /// Amplitude now, for [`aged`](Self::aged).
+    /// Returns the current amplitude, for [`aged`](Self::aged).
     pub(crate) fn amplitude(&self) -> (f32, f32) {
         self.amplitude
     }
 
-    /// Amplitude and SINR some slots after `amplitude`, by the correlation and innovation over them and fresh numbers.
+    /// Returns amplitude and SINR some slots after `amplitude`, given the correlation and innovation over these slots
+    /// and new random numbers.
     pub(crate) fn aged(
         &self,
         amplitude: (f32, f32),
@@ -182,7 +186,7 @@ impl Link {
         ((re, im), self.mean * (re * re + im * im))
     }
 
-    /// Moves the mean, as path loss and interference change.
+    /// Sets the mean SINR, which depends on path loss and interference.
     pub(crate) fn set_mean(&mut self, mean: f32) {
         self.mean = mean;
     }
@@ -237,6 +241,6 @@ mod tests {
         assert!((9_500..10_500).contains(&failed), "{failed} of 100000");
         let second =
             (0..100_000).filter(|slot| !decoder.decodes(20, 2.0 * link.sinr, stream.bits(*slot))).count();
-        assert_eq!(second, 0, "3 dB more and nothing fails");
+        assert_eq!(second, 0, "with 3 dB more, no block fails");
     }
 }

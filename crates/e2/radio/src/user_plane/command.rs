@@ -8,76 +8,76 @@ use super::tc::{TcCommand, TcError};
 /// A command to a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
-    /// Replaces algorithm, sharing and slices of a direction. UEs of removed slices join the first.
+    /// Replaces algorithm, sharing and slices of a direction. UEs of removed slices join the first slice.
     Slices(Direction, SliceSet),
-    /// Adds slices or replaces those of the same identity.
+    /// Adds slices, or replaces slices with the same identity.
     AddSlices(Direction, Vec<SliceSpec>),
-    /// Removes slices; their UEs join the first.
+    /// Removes slices. Their UEs join the first slice.
     DeleteSlices(Direction, Vec<u32>),
-    /// Moves UEs to slices.
+    /// Moves UEs to other slices.
     Associate(Vec<Association>),
-    /// Changes the traffic control of a UE (by C-RNTI), or of all of them.
+    /// Changes the traffic control of one UE (by C-RNTI), or of all UEs.
     Tc(Option<u16>, TcCommand),
-    /// Sets the allocations of a slot, if the UE scheduler is `Remote`.
+    /// Sets the allocations of a slot, for slices whose UE scheduler is `Remote`.
     Allocate(Direction, u64, Vec<Allocation>),
-    /// Allocations for one slice and some slots. Allocations of other slices stay as they are.
+    /// Sets allocations for one slice in some slots. Allocations of other slices do not change.
     AllocateSlice(SliceAllocation),
 }
 
 /// Allocations in a slice whose UE scheduler is `Remote`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SliceAllocation {
-    /// Direction.
+    /// Direction of the allocation.
     pub direction: Direction,
-    /// Slice.
+    /// Identity of the slice.
     pub slice: u32,
-    /// The first slot; `None`: the next one without an allocation for the slice.
+    /// First slot; `None`: the next slot in which the slice has no allocation.
     pub slot: Option<u64>,
     /// Number of consecutive slots.
     pub slots: u16,
-    /// UEs of the slice; others get no PRBs.
+    /// Allocations to UEs of the slice. Other UEs get no PRBs.
     pub allocations: Vec<Allocation>,
 }
 
-/// A UE and its slices; `None` leaves a direction unchanged.
+/// Slices of a UE; `None` leaves a direction unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Association {
-    /// C-RNTI.
+    /// C-RNTI of the UE.
     pub rnti: u16,
-    /// Slice of the downlink.
+    /// New slice in the downlink.
     pub down: Option<u32>,
-    /// Slice of the uplink.
+    /// New slice in the uplink.
     pub up: Option<u32>,
 }
 
 /// PRBs for a UE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Allocation {
-    /// C-RNTI.
+    /// C-RNTI of the UE.
     pub rnti: u16,
-    /// PRBs, 1 to the carrier's.
+    /// Number of PRBs, from 1 to the number of the carrier.
     pub prbs: u16,
-    /// MCS; `None` leaves it to the cell's link adaptation.
+    /// MCS; `None`: chosen by the cell's link adaptation.
     pub mcs: Option<u8>,
 }
 
-/// Maximum number of slots between the present and an allocation.
+/// Maximum number of slots between the next slot and an allocation.
 pub const ALLOCATE_AHEAD_MAX: u64 = 64;
 
 /// Reason why a command was refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// Invalid slices.
+    /// The slices are invalid.
     #[error(transparent)]
     Slices(#[from] SliceError),
-    /// Invalid traffic control.
+    /// The traffic control is invalid.
     #[error(transparent)]
     Tc(#[from] TcError),
-    /// No such UE in the cell.
+    /// The UE is not in the cell.
     #[error("there is no UE with C-RNTI {0}")]
     NoUe(u16),
-    /// A decision that is too late, or too early.
+    /// The allocation is too late or too early.
     #[error(
         "slot {slot} cannot be allocated at slot {now}: 0 to {ALLOCATE_AHEAD_MAX} slots ahead are allowed"
     )]
@@ -87,26 +87,26 @@ pub enum Refusal {
         /// The next slot of the cell.
         now: u64,
     },
-    /// Its UEs are scheduled by the cell.
+    /// The slice's UEs are scheduled by the cell.
     #[error("slice {0} is not scheduled from outside: its UE scheduler is not remote")]
     NotRemote(u32),
     /// The UE is in another slice.
     #[error("UE {rnti} is not in slice {slice}")]
     NotIn {
-        /// C-RNTI.
+        /// C-RNTI of the UE.
         rnti: u16,
-        /// Slice.
+        /// Slice in which the UE is not.
         slice: u32,
     },
-    /// Allocated already.
+    /// The slot already has an allocation.
     #[error("slot {0} has its allocation already")]
     Allocated(u64),
-    /// Too many PRBs, no PRBs, or an invalid MCS.
+    /// The allocation has too many PRBs, no PRBs, or an invalid MCS.
     #[error("an allocation has 1 to {prbs} PRBs in all and MCS 0 to {mcs}")]
     Allocation {
-        /// PRBs of the carrier.
+        /// Number of PRBs of the carrier.
         prbs: u16,
-        /// Highest MCS of the table.
+        /// Highest MCS of the carrier's table.
         mcs: u8,
     },
 }

@@ -1,10 +1,10 @@
-//! A cell in coarse steps: the same carrier, channels, slices and UE schedulers, but bytes instead of packets, and one
-//! decision for many slots. Used for days of network time and for fleets.
+//! A cell in coarse steps. It has the same carrier, channels, slices and UE schedulers as the slot model, but bytes
+//! instead of packets, and one decision for many slots. It is used for days of network time and for fleets.
 //!
-//! Bytes arrive once per step. A decision lasts a hundredth of the proportional fair scheduler's window (less with more
-//! than ten UEs), so that the means on which it is based hardly change. It uses the channels and reports of one slot,
-//! drawn at random from the slots that it covers. The winner gets the PRBs of all of them. Greedy TCP counts as always
-//! full: its buffers, losses and round trips are not modelled.
+//! Bytes arrive once per step. A decision applies to a hundredth of the proportional fair scheduler's window (less
+//! with more than ten UEs), so that the means on which it is based hardly change. It uses the channels and reports of
+//! one slot, drawn at random from the slots that it covers. The winner gets the PRBs of all these slots. TCP flows
+//! that always have data count as full buffers: their losses and round trips are not modelled.
 
 use super::carrier::{Direction, SlotKind};
 use super::cell::{CellConfig, CellError, Common, UES_MAX, slices};
@@ -22,36 +22,38 @@ use crate::link::HARQ_ROUNDS;
 
 /// Maximum slots of a step.
 pub const STEP_SLOTS_MAX: u64 = 4096;
-/// Maximum weights of a decision in its winner's mean: of a slot's bytes, and of the mean (with `n` UEs, a winner
-/// gets `n` means). Higher ones overshoot, and the means are noisy if few decisions fill the window.
+/// Maximum weights of a decision in the mean of its winner: of a slot's bytes, and of the mean (with `n` UEs, a
+/// winner gets `n` means). With higher weights the means would overshoot, and they would be noisy if few decisions
+/// filled the window.
 const DECISION_WEIGHT: f64 = 0.01;
 const WINNER_WEIGHT: f64 = 0.1;
 /// Maximum slots of a decision.
 const HOLD_MAX: f64 = 64.0;
-/// Maximum waiting bytes of a UE, those of its RLC buffer; greedy ones always have them.
+/// Waiting bytes of a UE that always has data. Other UEs wait with at most the bytes of their RLC buffer.
 const ALWAYS: f64 = 1e12;
-/// Share of 1500 bytes of IP with the headers of PDCP, RLC and MAC; and bytes of a segment's header in a block.
+/// Share of 1500 bytes of IP in a packet with the headers of PDCP, RLC and MAC.
 const PACKET_SHARE: f64 = 1500.0 / 1509.0;
+/// Size of a segment's headers in a transport block, in bytes.
 const SEGMENT_BYTES: f64 = 8.0;
 
-/// Data that a UE received or sent in one direction, bytes of IP.
+/// Data of a UE in one direction, in bytes of IP.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct FluidStats {
-    /// Bytes offered by its flows, without greedy ones.
+    /// Bytes offered by the UE's flows, except flows that always have data.
     pub offered: f64,
-    /// Delivered.
+    /// Bytes delivered.
     pub delivered: f64,
     /// Bytes dropped because the buffer was full, or given up by HARQ in unacknowledged mode.
     pub dropped: f64,
-    /// Waiting; greedy flows not counted.
+    /// Bytes waiting, without those of flows that always have data.
     pub waiting: f64,
-    /// PRBs used, retransmissions included.
+    /// PRBs used, including retransmissions.
     pub prbs: f64,
-    /// PRBs of retransmissions.
+    /// PRBs used by retransmissions.
     pub retx_prbs: f64,
-    /// Transport blocks, first transmissions: bytes.
+    /// Bytes of transport blocks, first transmissions only.
     pub blocks: f64,
-    /// Transport blocks by HARQ round.
+    /// Number of transport blocks by HARQ round.
     pub harq: [f64; HARQ_ROUNDS],
 }
 
@@ -61,16 +63,16 @@ pub(super) struct FluidUe {
     pub(super) plmn: Plmn,
     pub(super) snssai: Snssai,
     pub(super) rlc: RlcConfig,
-    /// Slots over which its fading power is one draw.
+    /// Number of slots over which the UE's fading power counts as one random draw.
     coherence: f64,
     sources: Vec<FluidSource>,
     pub(super) waiting: f64,
     pub(super) stats: FluidStats,
-    /// The decision that it last won: its number, bytes and PRBs of a slot.
+    /// Last decision that the UE won: number of the decision, and bytes and PRBs per slot.
     pub(super) latest: (usize, f64, f64),
 }
 
-/// One direction.
+/// One direction of a fluid cell.
 #[derive(Debug)]
 pub(super) struct FluidLeg {
     direction: Direction,
@@ -78,12 +80,13 @@ pub(super) struct FluidLeg {
     pub(super) ues: Vec<FluidUe>,
     pub(super) slices: Slices,
     grants: Vec<Grant>,
-    /// Slots for which a decision holds, and the number of those that carry data.
+    /// Number of slots to which a decision applies.
     hold: f64,
+    /// Number of slots with data to which a decision applies.
     slots: f64,
-    /// PRBs per slot of a decision that retransmissions still need, by slice: they precede new data.
+    /// PRBs per slot that pending retransmissions need, by slice. They precede new data.
     debts: [f64; SLICES_MAX],
-    /// PRBs for retransmissions that are due with later decisions, by number of the decision.
+    /// PRBs for retransmissions in later decisions, by number of the decision.
     later: Vec<[f64; SLICES_MAX]>,
     pub(super) decision: usize,
 }
@@ -98,13 +101,13 @@ pub struct FluidCell {
     moments: Stream,
     pub(super) legs: [FluidLeg; 2],
     pub(super) step_slots: u64,
-    /// Decisions of a step.
+    /// Number of decisions per step.
     decisions: u64,
     pub(super) step: u64,
 }
 
 impl FluidCell {
-    /// A cell that takes `step_slots` (1 to [`STEP_SLOTS_MAX`], cut to it) at once.
+    /// Creates a cell with steps of `step_slots`, limited to 1 to [`STEP_SLOTS_MAX`].
     pub fn new(config: CellConfig, step_slots: u64) -> Result<Self, CellError> {
         config.check()?;
         let leg = |direction, set: &SliceSet| FluidLeg {
@@ -130,7 +133,7 @@ impl FluidCell {
         Ok(cell)
     }
 
-    /// Attaches a UE; returns its index.
+    /// Attaches a UE, and returns its index.
     pub fn attach(&mut self, config: &UeConfig) -> Result<usize, AttachError> {
         config.check(self.config.carrier.table.highest())?;
         if self.paths.len() >= UES_MAX {
@@ -188,7 +191,7 @@ impl FluidCell {
         Ok(())
     }
 
-    /// Lets time pass until `now_us`, in whole steps.
+    /// Advances virtual time to `now_us`, in whole steps.
     pub fn advance(&mut self, now_us: u64) {
         let step_us = self.step_slots * self.config.carrier.slot_us();
         let end = now_us.saturating_sub(self.config.start_us) / step_us;
@@ -199,18 +202,18 @@ impl FluidCell {
         }
     }
 
-    /// Statistics of a UE in one direction.
+    /// Returns the statistics of a UE in one direction.
     pub fn stats(&self, ue: usize, direction: Direction) -> Option<FluidStats> {
         let ue = self.legs[usize::from(direction == Direction::Up)].ues.get(ue)?;
         Some(FluidStats { waiting: ue.waiting, ..ue.stats })
     }
 
-    /// Statistics of the slices of a direction; PRBs of data slots.
+    /// Returns the statistics of the slices of a direction. They count the PRBs of slots with data.
     pub fn slice_stats(&self, direction: Direction) -> &[SliceStats] {
         &self.legs[usize::from(direction == Direction::Up)].slices.stats
     }
 
-    /// Sets how long decisions hold, from the shortest memory of the UE schedulers.
+    /// Sets the number of decisions per step, based on the shortest memory of the UE schedulers.
     fn set_decisions(&mut self) {
         let weight = self.legs.iter().map(FluidLeg::weight).fold(f64::MIN_POSITIVE, f64::max);
         let longest = (DECISION_WEIGHT / weight).clamp(1.0, HOLD_MAX);
@@ -241,13 +244,13 @@ impl FluidCell {
         }
     }
 
-    /// Factor by which base stations receive worse than UEs.
+    /// Returns the factor by which the uplink SINR is lower than the downlink SINR.
     pub(super) fn uplink_factor(&self) -> f32 {
         from_db(f64::from(-self.config.uplink_loss_db)) as f32
     }
 
     fn decide(&mut self, slot: u64) {
-        // One division for all UEs.
+        // The division is made once for all UEs.
         let period = u64::from(self.config.cqi_slots);
         let rest = slot % period;
         let [down, up] = &self.legs;
@@ -291,7 +294,7 @@ impl FluidLeg {
         self.ues.push(FluidUe { id, plmn, snssai, rlc, coherence, sources, waiting: 0.0, stats, latest });
     }
 
-    /// Share of itself by which a winner's mean moves in a slot, at the scale of [`DECISION_WEIGHT`].
+    /// Returns the share by which a winner's mean changes in a slot, scaled to [`DECISION_WEIGHT`].
     fn weight(&self) -> f64 {
         let ues = self.ues.iter().filter(|ue| !ue.sources.is_empty()).count() as f64;
         let of = |spec: &SliceSpec| {
@@ -302,8 +305,8 @@ impl FluidLeg {
         self.slices.set.slices.iter().map(of).fold(0.0, f64::max)
     }
 
-    /// Sets the weights of a decision in the means: the window contains as many independent fades as in
-    /// single slots.
+    /// Sets the weights of a decision in the means. The window then contains as many independent fades as in the slot
+    /// model.
     fn weigh(&mut self) {
         for (hot, ue) in self.hot.iter_mut().zip(&self.ues) {
             let of_slot = self.slices.set.slices[usize::from(hot.slice)].scheduler.forgetting();
@@ -352,7 +355,7 @@ impl FluidLeg {
             self.slices.served(*grant, (used.round() as u16).min(granted), bytes);
             rest += f64::from(granted) - used;
         }
-        // Other slices use the rest, as they would in a simulation of single slots.
+        // Other slices use the remaining PRBs, as in the slot model.
         if self.slices.set.sharing {
             for slice in 0..self.slices.set.slices.len() as u8 {
                 let (used, bytes) = self.serve(slice, rest, air);
@@ -363,7 +366,7 @@ impl FluidLeg {
         self.grants = grants;
     }
 
-    /// PRBs for a slice in each slot of the decision; returns PRBs used and bytes of blocks, per slot.
+    /// Allocates PRBs to a slice in each slot of the decision. Returns the used PRBs and the bytes of blocks, per slot.
     fn serve(&mut self, slice: u8, prbs: f64, air: &FluidAir<'_>) -> (f64, u32) {
         let debt = &mut self.debts[usize::from(slice)];
         let paid = debt.min(prbs);
@@ -384,7 +387,7 @@ impl FluidLeg {
         (prbs - left, bytes)
     }
 
-    /// Sends data of a UE within the PRBs, once per decision.
+    /// Sends data of a UE within the PRBs, once per decision. Returns the used PRBs and the bytes of blocks, per slot.
     fn send(&mut self, ue: usize, prbs: f64, air: &FluidAir<'_>) -> (f64, u32) {
         let hot = &mut self.hot[ue];
         let fluid = &mut self.ues[ue];
@@ -392,7 +395,7 @@ impl FluidLeg {
         let block = f64::from(hot.rate) * prbs / f64::from(air.prbs);
         let (rounds, decoded) = air.rounds(&air.paths[ue], hot.mcs);
         let net = (1.0 - SEGMENT_BYTES / f64::from(hot.rate).max(16.0)) * PACKET_SHARE;
-        // Bytes of IP that these PRBs carry in all slots of the decision.
+        // Bytes of IP that these PRBs can carry in all slots of the decision.
         let most = block * self.slots * net;
         let sent = most.min(fluid.waiting);
         let share = if most > 0.0 { sent / most } else { 1.0 };
@@ -407,7 +410,7 @@ impl FluidLeg {
             }
             (false, RlcMode::Am) => {}
         }
-        // Retransmissions use the same amount again, later.
+        // Each retransmission uses the same number of PRBs again, in a later decision.
         for round in 1..rounds {
             let decisions = ((HARQ_SLOTS * round) as f64 / self.hold).ceil() as usize;
             self.later[(self.decision + decisions) % LATER][usize::from(hot.slice)] += prbs * share;
@@ -423,18 +426,18 @@ impl FluidLeg {
     }
 }
 
-/// Inputs of the decisions of one direction.
+/// Inputs for the decisions of one direction.
 struct FluidAir<'a> {
     decoder: &'a Decoder,
     paths: &'a [Path],
-    /// Index of the decision's random numbers.
+    /// Index of the decision in the random stream.
     draws: u64,
     factor: f32,
     prbs: u16,
 }
 
 impl FluidAir<'_> {
-    /// Number of transmissions of a block, with chase combining, and whether it is decoded in the end.
+    /// Returns the number of transmissions of a block, with chase combining, and whether the block is decoded in the end.
     fn rounds(&self, path: &Path, mcs: u8) -> (usize, bool) {
         let Path { link, aging, noise, .. } = path;
         let mut amplitude = link.amplitude();
@@ -454,23 +457,23 @@ impl FluidAir<'_> {
     }
 }
 
-/// Random numbers of a decision and UE.
+/// Random numbers per decision and UE.
 const DRAWS: u64 = 16;
-/// Slots to a retransmission.
+/// Number of slots until a retransmission.
 const HARQ_SLOTS: usize = 8;
-/// Decisions to the last retransmission, and one.
+/// Number of decisions until the last retransmission, plus one.
 const LATER: usize = HARQ_SLOTS * (HARQ_ROUNDS - 1) + 1;
 
-/// A UE's channel, sampled at some slots.
+/// Channel of a UE, sampled in some slots.
 #[derive(Debug)]
 pub(super) struct Path {
     pub(super) link: Link,
-    /// SINR of the last report, not the current one.
+    /// SINR of the last report, which differs from the current SINR.
     reported: f32,
     noise: Stream,
-    /// Slot of a report within their period.
+    /// Position of the UE's reporting slot within the report period.
     phase: u64,
-    /// The slot after that of the link.
+    /// Slot after the last computed slot of the link.
     next: u64,
     /// Correlation of the amplitude from slot to slot.
     correlation: f64,
@@ -479,7 +482,8 @@ pub(super) struct Path {
 }
 
 impl Path {
-    /// Precomputes the aging for frequent slot distances. Two decisions are less than two holds apart.
+    /// Precomputes the aging for frequent slot distances. Two successive decisions are less than two decision lengths
+    /// apart.
     fn age(&mut self, hold: f64) {
         let last = HARQ_SLOTS.max(2 * hold.ceil() as usize);
         self.aging = (0..=last).map(|slots| self.over(slots as u64)).collect();
@@ -490,7 +494,7 @@ impl Path {
         (then as f32, ((1.0 - then * then).max(0.0) / 2.0).sqrt() as f32)
     }
 
-    /// Advances to a slot, via the last report, `since` slots before.
+    /// Advances to a slot, via the slot of the last report, which is `since` slots earlier.
     fn pass_to(&mut self, slot: u64, since: u64) {
         if since <= slot && slot - since >= self.next {
             self.go(slot - since);
@@ -510,7 +514,7 @@ impl Path {
 }
 
 impl FluidUe {
-    /// Adds arriving bytes.
+    /// Adds the bytes that arrive in a step.
     fn arrive(&mut self, from_us: u64, step_us: u64) {
         let mut greedy = false;
         for source in &mut self.sources {
@@ -532,7 +536,7 @@ impl FluidUe {
     }
 }
 
-/// Slots over which fading power is one draw.
+/// Returns the number of slots over which fading power counts as one random draw.
 fn coherence(correlation: f64) -> f64 {
     let square = correlation * correlation;
     if square < 1.0 { (1.0 + square) / (1.0 - square) } else { f64::MAX }

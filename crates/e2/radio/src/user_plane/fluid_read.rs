@@ -1,4 +1,4 @@
-//! Statistics of a cell in coarse steps: those of the slot model that exist without packets.
+//! Statistics of a fluid cell: the statistics of the slot model that do not depend on packets.
 
 use super::carrier::Direction;
 use super::cell::CellConfig;
@@ -9,34 +9,34 @@ use crate::UeIdentity;
 use crate::link::{HARQ_ROUNDS, LinkStats, RLC_HEADER_BYTES};
 use crate::ue::PDCP_HEADER_BYTES;
 
-/// Assumed size of an IP packet, bytes.
+/// Assumed size of an IP packet, in bytes.
 const PACKET_BYTES: u64 = 1500;
 
 impl FluidCell {
-    /// Configuration of the cell, with the slices that it was created with.
+    /// Returns the configuration of the cell, with the slices at its creation.
     pub fn config(&self) -> &CellConfig {
         &self.config
     }
 
-    /// The next slot that is not decided, counted from the start.
+    /// Returns the number of the next slot without a decision, counted from the start.
     pub fn slot(&self) -> u64 {
         self.step * self.step_slots
     }
 
-    /// Until when it was advanced, µs.
+    /// Returns the time to which the cell was advanced, in µs.
     pub fn now_us(&self) -> u64 {
         self.config.start_us + self.slot() * self.config.carrier.slot_us()
     }
 
-    /// PRBs that a direction has had since the start.
+    /// Returns the number of PRBs offered in a direction since the start.
     pub fn prbs_offered(&self, direction: Direction) -> u64 {
         prbs_offered(&self.config.carrier, self.slot(), direction)
     }
 
-    /// All UEs in the order of arrival; C-RNTIs count from 1.
+    /// Returns reports of all UEs in the order of arrival, with C-RNTIs from 1.
     ///
-    /// Packets are counted as 1500 bytes of IP. Counters of single packets and blocks stay zero: segments,
-    /// retransmissions by RLC, status PDUs, PDUs out of order, times in the queue.
+    /// Packets are counted as 1500 bytes of IP. Counters that need packets or blocks stay zero: segments, RLC
+    /// retransmissions, status PDUs, PDUs out of order, and times in the queue.
     pub fn reports(&self) -> impl Iterator<Item = UeReport> {
         (0..self.paths.len()).map(|index| self.report_at(index))
     }
@@ -46,7 +46,7 @@ impl FluidCell {
         let ue = &down.ues[index];
         let path = &self.paths[index];
         let slice = |leg: &FluidLeg| leg.slices.set.slices[usize::from(leg.hot[index].slice)].id;
-        // A cell has fewer UEs than there are C-RNTIs.
+        // The number fits, because a cell has fewer UEs than there are C-RNTIs.
         let identity = UeIdentity::new(self.config.cell_id, index as u16 + 1);
         UeReport {
             identity,
@@ -63,12 +63,12 @@ impl FluidCell {
     }
 }
 
-/// A direction of a UE.
+/// Returns the statistics of a UE in one direction.
 fn link(leg: &FluidLeg, index: usize) -> LinkStats {
     let ue = &leg.ues[index];
     let stats = &ue.stats;
     let packets = |bytes: f64| (bytes / PACKET_BYTES as f64) as u64;
-    // A greedy flow keeps the buffer full.
+    // A flow that always has data keeps the buffer full.
     let waiting = ue.waiting.min(f64::from(ue.rlc.buffer_bytes));
     let out = packets(stats.delivered);
     let dropped = packets(stats.dropped);
@@ -82,7 +82,7 @@ fn link(leg: &FluidLeg, index: usize) -> LinkStats {
     let (curr_tbs_bytes, sched_prbs) = if decision == leg.decision { (block, prbs) } else { (0.0, 0.0) };
     LinkStats {
         tbs_bytes: stats.blocks as u64,
-        // In a slot that carries both directions, this direction has only a part of the block and the PRBs.
+        // A slot with both directions has only a part of the block and the PRBs for this direction.
         curr_tbs_bytes: curr_tbs_bytes.min(stats.blocks) as u64,
         sched_prbs: sched_prbs.min(stats.prbs) as u64,
         prbs: stats.prbs as u64,

@@ -1,12 +1,12 @@
-//! Traffic sources of the fluid cell: a flow as a rate, always on or alternately on and off.
+//! Traffic sources of the fluid cell. A flow is a rate that is always on, or alternately on and off.
 
 use super::flow::{FlowConfig, Traffic};
 use super::random::{Purpose, Stream};
 
-/// A flow as a rate.
+/// A flow as a rate over time.
 #[derive(Debug)]
 pub(super) struct FluidSource {
-    /// Bytes per second; `None` for greedy.
+    /// Rate in bytes per second; `None` for a flow that always has data.
     rate: Option<f64>,
     start_us: u64,
     stop_us: u64,
@@ -39,7 +39,7 @@ impl FluidSource {
         Self { rate, start_us: flow.start_us, stop_us: flow.stop_us, on_off }
     }
 
-    /// Bytes within a time; `None` for a greedy source.
+    /// Returns the bytes sent in a period, or `None` for a flow that always has data.
     pub(super) fn bytes(&mut self, from_us: u64, to_us: u64) -> Option<f64> {
         let from = from_us.max(self.start_us);
         let to = to_us.min(self.stop_us);
@@ -56,7 +56,7 @@ impl FluidSource {
 }
 
 impl OnOffState {
-    /// Time for which the source is on between two times, µs. Callers pass times in ascending order.
+    /// Returns the time during which the source is on in a period, in µs. Callers must pass ascending times.
     fn on_time(&mut self, from: f64, to: f64) -> f64 {
         let mut at = from;
         let mut sum = 0.0;

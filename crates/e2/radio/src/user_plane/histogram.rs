@@ -1,6 +1,6 @@
 //! Distribution of durations with a bounded relative error.
 
-/// Values in µs: exact below 64, within 1/32 above.
+/// Histogram of values in µs. Values below 64 are exact, and higher values are within 1/32.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Histogram {
     counts: Vec<u32>,
@@ -8,9 +8,9 @@ pub struct Histogram {
     sum: u64,
 }
 
-/// Linear steps per power of two.
+/// Number of linear steps per power of two.
 const STEPS: u64 = 32;
-/// Values from 2^32 µs on are counted in the last bucket.
+/// Number of powers of two. Values from 2^32 µs on are counted in the last bucket.
 const POWERS: u64 = 32;
 
 impl Default for Histogram {
@@ -35,7 +35,7 @@ impl Histogram {
         ((power - 4) * STEPS + ((value >> (power - 5)) - STEPS)) as usize
     }
 
-    /// Middle of a bucket.
+    /// Returns the middle of a bucket.
     fn middle(bucket: usize) -> u64 {
         let power = bucket as u64 / STEPS;
         let step = bucket as u64 % STEPS;
@@ -45,17 +45,17 @@ impl Histogram {
         }
     }
 
-    /// Values counted.
+    /// Returns the number of values.
     pub fn count(&self) -> u64 {
         self.total
     }
 
-    /// Mean of the values, µs; `None` if there are no values.
+    /// Returns the mean of the values in µs, or `None` if there are no values.
     pub fn mean_us(&self) -> Option<u64> {
         self.sum.checked_div(self.total)
     }
 
-    /// The values counted since `earlier`, an older copy of this histogram.
+    /// Returns the values that were added since `earlier`, an older copy of this histogram.
     pub fn since(&self, earlier: &Self) -> Self {
         let counts = self.counts.iter().zip(&earlier.counts).map(|(now, then)| now.saturating_sub(*then));
         let total = self.total - earlier.total.min(self.total);
@@ -63,13 +63,13 @@ impl Histogram {
         Self { counts: counts.collect(), total, sum }
     }
 
-    /// Values and how often each was counted, ascending.
+    /// Returns the values in ascending order, each with its count.
     pub fn counted(&self) -> impl Iterator<Item = (u64, u64)> {
         let counts = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
         counts.map(|(bucket, count)| (Self::middle(bucket), u64::from(*count)))
     }
 
-    /// The value, in µs, that a share (0 to 1) of the values does not exceed; `None` if there are no values.
+    /// Returns the quantile at `share` (0 to 1) in µs, or `None` if there are no values.
     pub fn quantile_us(&self, share: f64) -> Option<u64> {
         let rank = ((self.total as f64 * share).ceil() as u64).clamp(1, self.total.max(1));
         let mut seen = 0;
@@ -83,11 +83,11 @@ impl Histogram {
 /// Waiting times of packets in one queue since the last read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sojourn {
-    /// Packets that left.
+    /// Number of packets that left the queue.
     pub packets: u64,
-    /// Sum of their times, µs.
+    /// Sum of the waiting times, in µs.
     pub sum_us: u64,
-    /// The longest, µs.
+    /// Longest waiting time, in µs.
     pub max_us: u64,
 }
 
@@ -96,14 +96,14 @@ impl Sojourn {
         self.add(Self { packets: 1, sum_us: us, max_us: us });
     }
 
-    /// Adds the times of another queue.
+    /// Adds the waiting times of another queue.
     pub fn add(&mut self, other: Self) {
         self.packets += other.packets;
         self.sum_us += other.sum_us;
         self.max_us = self.max_us.max(other.max_us);
     }
 
-    /// Mean of their times, µs; zero without packets.
+    /// Returns the mean waiting time in µs, or zero without packets.
     pub fn mean_us(&self) -> u64 {
         self.sum_us.checked_div(self.packets).unwrap_or(0)
     }
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_are_those_of_the_values() {
+    fn quantiles_match_sorted_values() {
         let mut histogram = Histogram::default();
         assert_eq!((histogram.quantile_us(0.5), histogram.mean_us()), (None, None));
         (1..=1000).for_each(|value| histogram.record(value * 100));

@@ -1,4 +1,4 @@
-//! One direction of a cell's air: bearers, HARQ, and a slot's schedule.
+//! One direction of a cell's air interface: bearers, HARQ, and the schedule of a slot.
 
 use super::carrier::{Carrier, Direction, HARQ_FEEDBACK_SLOTS, K2_SLOTS, Sizes, SlotKind};
 use super::channel::Link;
@@ -9,20 +9,20 @@ use super::slice::{Grant, Slices};
 use super::ue_scheduler::{SchedulerState, UeScheduler, demands};
 use crate::link::HARQ_ROUNDS;
 
-/// A UE's bearer in this direction.
+/// Bearer of a UE in one direction.
 #[derive(Debug)]
 pub(crate) struct Bearer {
     serial: u32,
     pub(crate) rlc: Rlc,
     processes: [Process; PROCESSES_MAX],
     decode: Stream,
-    /// Uplink: bytes granted since the start, and whether the base station knows (or will know) that more
-    /// data waits.
+    /// Uplink: bytes granted since the start.
     granted: u64,
+    /// Uplink: whether the base station knows, or will soon know, that more data waits.
     asked: bool,
-    /// Uplink: the slot of the scheduling request within its period.
+    /// Uplink: position of the scheduling request slot within its period.
     phase: u64,
-    /// The last transport block: slot, bytes, PRBs.
+    /// Last transport block: slot, bytes and PRBs.
     pub(crate) last: (u64, u32, u16),
 }
 
@@ -42,7 +42,7 @@ impl Process {
     const IDLE: Self = Self { piece: None, kind: SlotKind::None, mcs: 0, tries: 0, prbs: 0, sinr: 0.0 };
 }
 
-/// Something that happens in a later slot.
+/// Event in a later slot.
 #[derive(Debug, Clone, Copy)]
 struct Event {
     ue: u32,
@@ -52,53 +52,53 @@ struct Event {
 
 #[derive(Debug, Clone, Copy)]
 enum SlotEventKind {
-    /// A block is acknowledged.
+    /// A block was acknowledged, so its HARQ process is free.
     Free(u8),
-    /// A block is not acknowledged.
+    /// A block was not acknowledged, so it is retransmitted.
     Again(u8),
-    /// HARQ's last try has failed.
+    /// The last HARQ transmission of a block failed.
     GaveUp(u8),
-    /// The receiver's status requests a piece.
+    /// The receiver's status report requests a retransmission of a piece.
     Missing(Piece),
     /// Uplink: a buffer status report, and the bytes granted when it was created.
     Report(u32, u64),
-    /// Uplink: the answer to a scheduling request.
+    /// Uplink: the grant for a scheduling request.
     Requested,
 }
 
-/// Maximum number of slots between the present and a scheduled event.
+/// Maximum number of slots between the current slot and a scheduled event.
 const WHEEL: u64 = 128;
-/// Minimum time from HARQ feedback to the retransmission, in slots: together with [`HARQ_FEEDBACK_SLOTS`] eight.
+/// Minimum number of slots from HARQ feedback to the retransmission. Together with [`HARQ_FEEDBACK_SLOTS`] it is eight.
 const FEEDBACK_TO_RETRANSMISSION: u64 = 4;
-/// Delay from the end of HARQ to RLC's status report, µs.
+/// Delay from the last failed HARQ transmission to RLC's status report, in µs.
 const STATUS_US: u64 = 10_000;
-/// Time from a scheduling request to the grant, in slots.
+/// Number of slots from a scheduling request to the grant.
 const REQUEST_TO_GRANT: u64 = 3;
-/// Size of the grant that answers a scheduling request, bytes.
+/// Size of the grant for a scheduling request, in bytes.
 const REQUEST_BYTES: u32 = 96;
-/// Maximum UEs with a transport block in one slot: the capacity of the control channel.
+/// Maximum number of UEs with a transport block in one slot, which is the capacity of the control channel.
 const BLOCKS_MAX: u32 = 16;
 
-/// A slot, for one direction.
+/// A slot and its resources in one direction.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SlotContext<'a> {
     pub(crate) slot: u64,
-    /// End of the slot, µs.
+    /// End time of the slot, in µs.
     pub(crate) end_us: u64,
     pub(crate) carrier: &'a Carrier,
     pub(crate) kind: SlotKind,
     pub(crate) sizes: &'a Sizes,
     pub(crate) decoder: &'a Decoder,
     pub(crate) links: &'a [Link],
-    /// Factor on the SINR of the downlink.
+    /// Factor that converts the SINR of the downlink to that of this direction.
     pub(crate) factor: f32,
 }
 
-/// A controller's decision for a slot: UE (index), PRBs, and MCS unless the cell chooses it.
+/// A controller's decision for a slot: index of the UE, PRBs, and MCS unless the cell chooses it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Decision {
     pub(crate) slot: u64,
-    /// The slice; `None`: all slices.
+    /// Identity of the slice; `None`: all slices.
     pub(crate) slice: Option<u32>,
     pub(crate) allocations: Vec<(u32, u16, Option<u8>)>,
 }
@@ -112,11 +112,13 @@ pub(crate) struct BearerDirection {
     pub(crate) decisions: Vec<Decision>,
     wheel: Vec<Vec<Event>>,
     grants: Vec<Grant>,
-    /// UEs that have blocks to be sent again.
+    /// Number of UEs with blocks to retransmit.
     pending: u32,
-    /// Results of the slot, for the cell.
+    /// Packets delivered in the slot, with the index of the UE.
     pub(crate) delivered: Vec<(u32, Packet)>,
+    /// Packets lost in the slot, with the index of the UE.
     pub(crate) lost: Vec<(u32, Packet)>,
+    /// Indices of the UEs whose transmitter polled in the slot.
     pub(crate) polled: Vec<u32>,
 }
 
@@ -137,10 +139,10 @@ impl BearerDirection {
         }
     }
 
-    /// Stores a UE at an index that is free or the next.
+    /// Stores a UE at a free index or at the end.
     pub(crate) fn insert(&mut self, ue: usize, rlc: Rlc, processes: u8, decode: Stream, phase: u64) {
         let live = self.hot.iter().filter(|hot| hot.live);
-        // A new UE starts with the mean of the others: it neither takes all PRBs nor waits.
+        // A new UE starts with the mean rate of the other UEs, so that it neither gets all PRBs nor starves.
         let (sum, count) = live.fold((0.0, 0), |(sum, count), hot| (sum + hot.mean, count + 1));
         let mean = if count > 0 { sum / count as f32 } else { 0.0 };
         let free = (u32::from(u16::MAX) >> (16 - processes.min(16))) as u16;
@@ -172,7 +174,7 @@ impl BearerDirection {
         }
     }
 
-    /// Removes a UE; returns the content of its RLC buffer.
+    /// Removes a UE, and returns the packets in its RLC buffer.
     pub(crate) fn remove(&mut self, ue: usize) -> Vec<Packet> {
         let hot = &mut self.hot[ue];
         self.pending -= u32::from(hot.again != 0);
@@ -182,7 +184,7 @@ impl BearerDirection {
         self.bearers[ue].rlc.reestablish(|packet| lost.push((ue as u32, packet)))
     }
 
-    /// Applies slices; those of the same identity keep their UEs, UEs of others join the first.
+    /// Applies slices. Slices with the same identity keep their UEs, and UEs of removed slices join the first slice.
     pub(crate) fn set_slices(&mut self, mut slices: Slices) {
         slices.keep(&self.slices);
         for hot in &mut self.hot {
@@ -198,7 +200,7 @@ impl BearerDirection {
         self.hot[ue].forgetting = self.slices.set.slices[usize::from(slice)].scheduler.forgetting();
     }
 
-    /// Adds a packet to RLC; returns it if there is no room.
+    /// Adds a packet to RLC. Returns false if there is no room.
     pub(crate) fn enqueue(&mut self, ue: usize, packet: Packet, slot: u64, sr_slots: u64) -> bool {
         let bearer = &mut self.bearers[ue];
         if !bearer.rlc.enqueue(packet) {
@@ -211,7 +213,7 @@ impl BearerDirection {
         true
     }
 
-    /// The UE sends a scheduling request if the base station does not know of its data.
+    /// Schedules a scheduling request, if the base station does not know of the UE's data.
     fn request(&mut self, ue: usize, slot: u64, sr_slots: u64) {
         let bearer = &mut self.bearers[ue];
         if bearer.asked {
@@ -230,7 +232,7 @@ impl BearerDirection {
         self.wheel[(at % WHEEL) as usize].push(Event { ue: ue as u32, serial, what });
     }
 
-    /// Lets a slot pass.
+    /// Processes a slot.
     pub(crate) fn pass(&mut self, air: &SlotContext<'_>, sr_slots: u64) {
         self.events(air, sr_slots);
         if air.kind == SlotKind::None {
@@ -247,13 +249,13 @@ impl BearerDirection {
         self.decisions.retain(|decision| decision.slot > air.slot);
     }
 
-    /// Index of the decision for a slot of a slice, or of any slice if `slice` is `None`.
+    /// Returns the index of the decision for a slot of a slice, or of any slice if `slice` is `None`.
     pub(crate) fn decided(&self, slot: u64, slice: Option<u32>) -> Option<usize> {
         let overlaps = |of: Option<u32>| of.is_none() || slice.is_none() || of == slice;
         self.decisions.iter().position(|decision| decision.slot == slot && overlaps(decision.slice))
     }
 
-    /// Slices with something to send, as bits.
+    /// Returns the slices with data to send, as bits.
     fn active(&self) -> u32 {
         self.hot.iter().fold(0, |active, hot| active | u32::from(hot.wants()) << hot.slice)
     }
@@ -281,7 +283,7 @@ impl BearerDirection {
             rest += granted - used;
         }
         if rest > 0 && self.slices.shares_rest() {
-            // A UE has one transport block per slot, so this covers UEs without one.
+            // A UE has at most one transport block per slot, so only UEs without a block are served here.
             for slice in 0..self.slices.set.slices.len() as u8 {
                 let (used, bytes) =
                     if active & (1 << slice) != 0 { self.serve(slice, rest, air) } else { (0, 0) };
@@ -292,7 +294,7 @@ impl BearerDirection {
         self.grants = grants;
     }
 
-    /// Allocates PRBs to the UEs of a slice; returns the used PRBs and the bytes.
+    /// Allocates PRBs to the UEs of a slice. Returns the used PRBs and the bytes.
     fn serve(&mut self, slice: u8, prbs: u16, air: &SlotContext<'_>) -> (u16, u32) {
         let mut left = prbs;
         let mut bytes = 0;
@@ -330,7 +332,7 @@ impl BearerDirection {
         (prbs - left, bytes)
     }
 
-    /// Applies a controller's allocations for this slot.
+    /// Applies a controller's allocations for this slot. Returns the used PRBs and the bytes.
     fn serve_remote(&mut self, slice: u8, mut left: u16, air: &SlotContext<'_>, prbs: u16) -> (u16, u32) {
         let id = self.slices.set.slices[usize::from(slice)].id;
         let Some(at) = self.decided(air.slot, Some(id)) else {
@@ -339,9 +341,9 @@ impl BearerDirection {
         };
         let allocations = std::mem::take(&mut self.decisions[at].allocations);
         let mut bytes = 0;
-        for (ue, wanted, mcs) in &allocations {
+        for (ue, requested, mcs) in &allocations {
             let Some(hot) = self.hot.get_mut(*ue as usize) else { continue };
-            let granted = left.min(*wanted);
+            let granted = left.min(*requested);
             let is_ready =
                 hot.slice == slice && hot.stamp != air.slot as u32 && hot.free != 0 && hot.is_ready();
             let mcs = mcs.unwrap_or(hot.mcs);
@@ -358,7 +360,7 @@ impl BearerDirection {
         (prbs - left, bytes)
     }
 
-    /// Sends a new transport block; false if no data fits into it.
+    /// Sends a new transport block. Returns false if no data fits into it.
     fn send(&mut self, ue: usize, mcs: u8, prbs: u16, bytes: u32, air: &SlotContext<'_>) -> bool {
         let hot = &mut self.hot[ue];
         let bearer = &mut self.bearers[ue];
@@ -392,7 +394,7 @@ impl BearerDirection {
         true
     }
 
-    /// Retransmits a block if it fits; returns its PRBs.
+    /// Retransmits a block if it fits. Returns the used PRBs.
     fn retransmit(&mut self, ue: usize, left: u16, air: &SlotContext<'_>) -> u16 {
         let hot = &mut self.hot[ue];
         let process = hot.again.trailing_zeros() as u8;
@@ -411,11 +413,11 @@ impl BearerDirection {
         prbs
     }
 
-    /// Transmits a block and decides on its reception; the base station or the UE gets the result later.
+    /// Transmits a block and decides whether it is received. The base station or the UE learns the result in a later slot.
     fn transmit(&mut self, ue: usize, process: u8, air: &SlotContext<'_>) {
         let bearer = &mut self.bearers[ue];
         let block = &mut bearer.processes[usize::from(process)];
-        // Chase combining: the ratios add up.
+        // In chase combining, the SINR values of all transmissions add up.
         block.sinr += air.links[ue].sinr * air.factor;
         let decoded = air.decoder.decodes(block.mcs, block.sinr, bearer.decode.bits(air.slot));
         let stats = &mut bearer.rlc.stats;
@@ -441,8 +443,8 @@ impl BearerDirection {
             }
         }
         let other = if self.direction == Direction::Down { Direction::Up } else { Direction::Down };
-        let heard = air.carrier.next(air.slot + HARQ_FEEDBACK_SLOTS, other);
-        self.later(air.slot, ue, heard + FEEDBACK_TO_RETRANSMISSION - air.slot, what);
+        let feedback = air.carrier.next(air.slot + HARQ_FEEDBACK_SLOTS, other);
+        self.later(air.slot, ue, feedback + FEEDBACK_TO_RETRANSMISSION - air.slot, what);
     }
 
     fn events(&mut self, air: &SlotContext<'_>, sr_slots: u64) {
@@ -456,7 +458,7 @@ impl BearerDirection {
                 self.happen(event.ue as usize, event.what, air, sr_slots);
             }
         }
-        // The slot is still empty: events lie at least one slot ahead.
+        // The slot is still empty, because events are scheduled at least one slot ahead.
         self.wheel[place] = events;
     }
 
@@ -525,13 +527,13 @@ impl BearerDirection {
         }
     }
 
-    /// Schedules a status of the base station's RLC.
+    /// Schedules a status report of the base station's RLC.
     pub(crate) fn owe_status(&mut self, ue: u32) {
         let owed = &mut self.bearers[ue as usize].rlc.owed_status;
         *owed = (*owed + 1).min(4);
     }
 
-    /// Whether no data is in flight or queued.
+    /// Returns whether no data is in flight or queued.
     pub(crate) fn is_idle(&self) -> bool {
         self.pending == 0 && self.hot.iter().all(|hot| hot.demand == 0)
     }

@@ -1,11 +1,12 @@
-//! The user plane of a cell, slot by slot: radio, scheduler, RLC, traffic control and the flows above.
+//! The user plane of a cell, simulated slot by slot: radio, scheduler, RLC, traffic control and flows.
 //!
-//! A [`Cell`] has a [`Carrier`] and UEs, each with a [`Channel`], an RLC bearer in each direction and flows. Slices
-//! divide the carrier ([`SliceSet`]), a [`UeScheduler`] divides a slice, [`TcCommand`]s shape what enters the bearer.
-//! Controllers receive [`UeReport`], [`SliceStats`] and [`TcStats`], and send [`Command`]s.
+//! A [`Cell`] has a [`Carrier`] and UEs. Each UE has a [`Channel`], an RLC bearer in each direction, and flows.
+//! Slices divide the carrier ([`SliceSet`]), a [`UeScheduler`] divides a slice, and [`TcCommand`]s shape the traffic
+//! of a bearer. Controllers receive [`UeReport`], [`SliceStats`] and [`TcStats`], and send [`Command`]s.
 //!
-//! Slots are simulated one by one, packets one by one. Random numbers are counted, not drawn in turn (`random`), and
-//! functions that differ between machines are not used (`math`), so a run repeats to the last bit anywhere.
+//! Slots and packets are simulated one by one. Random numbers depend on a counter instead of the order of draws
+//! (`random`), and functions that differ between machines are not used (`math`). A run is therefore reproducible to
+//! the last bit on any machine.
 mod apply;
 mod carrier;
 mod cell;

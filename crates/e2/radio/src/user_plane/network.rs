@@ -1,4 +1,4 @@
-//! Cells in a plane and UEs that move among them: path loss, interference by load, and handover.
+//! Cells in a plane, and UEs that move between them: path loss, interference by load, and handover.
 
 use super::Direction;
 use super::cell::{Cell, CellConfig, CellError, Common};
@@ -8,15 +8,15 @@ use super::path_loss::Environment;
 use super::random::{Purpose, Stream};
 use super::ue::{AttachError, UeConfig};
 
-/// Maximum cells of a network.
+/// Maximum number of cells of a network.
 pub const CELLS_MAX: usize = 256;
-/// Time between two measurements of a UE, µs; also the step in which cells advance together.
+/// Time between two measurements of a UE, in µs. Cells advance together in steps of this length.
 pub const MEASURE_US: u64 = 100_000;
-/// Distance after which the line of sight to a site is drawn again, m.
+/// Distance after which the line of sight to a site is drawn again, in m.
 const SIGHT_M: f64 = 50.0;
-/// Height of a UE, m.
+/// Height of a UE, in m.
 const UE_M: f64 = 1.5;
-/// Control channels are always on the air.
+/// Minimum load of a cell, because its control channels always transmit.
 const LOAD_MIN: f64 = 0.05;
 
 /// Configuration of a network of cells.
@@ -24,50 +24,50 @@ const LOAD_MIN: f64 = 0.05;
 pub struct NetworkConfig {
     /// Environment of all sites.
     pub environment: Environment,
-    /// Carrier frequency, GHz, 0.5 to 6.
+    /// Carrier frequency in GHz, 0.5 to 6.
     pub ghz: f64,
-    /// Power of a cell with antenna gain, dBm, 0 to 80.
+    /// Power of a cell including antenna gain, in dBm, 0 to 80.
     pub power_dbm: f64,
-    /// Noise figure of a UE, dB, 0 to 20.
+    /// Noise figure of a UE in dB, 0 to 20.
     pub noise_figure_db: f64,
-    /// Sites with one cell each, m, 1 to [`CELLS_MAX`].
+    /// Positions of the sites in m, 1 to [`CELLS_MAX`]. Each site has one cell.
     pub sites: Vec<(f64, f64)>,
-    /// UEs move between the origin and this corner, m.
+    /// Corner of the area opposite to the origin, in m. UEs move within this area.
     pub area_m: (f64, f64),
-    /// Their speed, km/h, 0 to 500.
+    /// Speed of the UEs in km/h, 0 to 500.
     pub speed_kmh: f64,
-    /// Margin by which a neighbour must be stronger (event A3), dB, 0 to 30.
+    /// Hysteresis of event A3: margin by which a neighbour must be stronger, in dB, 0 to 30.
     pub hysteresis_db: f64,
-    /// Time for which the condition must hold, ms; a multiple of the measurement period.
+    /// Time for which event A3 must hold, in ms; a multiple of the measurement period.
     pub time_to_trigger_ms: u32,
-    /// Configuration of each cell; the identities count upwards from this one.
+    /// Configuration of each cell. Cell identities count upwards from this one.
     pub cell: CellConfig,
 }
 
-/// Error of a network or of a handover.
+/// Reason why a network is invalid, or a handover is impossible.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NetworkError {
-    /// The cells.
+    /// A cell is invalid.
     #[error(transparent)]
     Cell(#[from] CellError),
-    /// A UE.
+    /// A UE is invalid.
     #[error(transparent)]
     Attach(#[from] AttachError),
-    /// A number out of bounds.
+    /// A number is out of bounds.
     #[error("{what} is {given}; {allowed} is allowed")]
     Number {
         /// Name of the parameter.
         what: &'static str,
-        /// The given value.
+        /// Given value.
         given: f64,
-        /// Allowed.
+        /// Allowed range.
         allowed: &'static str,
     },
-    /// No such UE.
+    /// The UE does not exist.
     #[error("there is no UE {0}")]
     NoUe(u32),
-    /// No such cell.
+    /// The cell does not exist.
     #[error("there is no cell {0}")]
     NoCell(usize),
 }
@@ -90,30 +90,30 @@ impl NetworkConfig {
     }
 }
 
-/// A UE as it is measured.
+/// Position and measurements of a UE.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measured {
-    /// Its identity for records.
+    /// Identity of the UE for records.
     pub ue: u32,
-    /// Position of the site, m.
+    /// Position of the UE, in m.
     pub place_m: (f64, f64),
-    /// Index of its cell, and its C-RNTI there.
+    /// Index of the serving cell.
     pub cell: usize,
-    /// See [`cell`](Self::cell).
+    /// C-RNTI in the serving cell.
     pub rnti: u16,
-    /// Mean SINR of the downlink, dB.
+    /// Mean SINR of the downlink, in dB.
     pub sinr_db: f64,
     /// Number of handovers so far.
     pub handovers: u32,
 }
 
-/// Cells and UEs.
+/// Cells and moving UEs.
 #[derive(Debug)]
 pub struct Network {
     config: NetworkConfig,
     cells: Vec<Cell>,
     mobiles: Vec<Mobile>,
-    /// PRBs used in the downlink at the last measurement, and the load since the previous one.
+    /// Downlink PRBs used until the last measurement, and the load since the previous measurement, by cell.
     used: Vec<(u64, f64)>,
     noise_mw: f64,
     measured: u64,
@@ -121,20 +121,20 @@ pub struct Network {
 
 #[derive(Debug)]
 struct Mobile {
-    told: Measured,
+    measurement: Measured,
     target_m: (f64, f64),
     waypoints: u64,
     travelled_m: f64,
-    /// Shadowing in standard deviations, by site.
+    /// Shadowing by site, in standard deviations.
     shadows: Vec<f64>,
-    /// Received power, mW, by site.
+    /// Received power by site, in mW.
     received: Vec<f64>,
-    /// Measurements for which a neighbour was stronger, and which.
+    /// Stronger neighbour cell, and number of measurements for which it was stronger.
     stronger: (usize, u32),
 }
 
 impl Network {
-    /// A network without UEs.
+    /// Creates a network without UEs.
     pub fn new(config: NetworkConfig) -> Result<Self, NetworkError> {
         config.check()?;
         config.cell.check()?;
@@ -155,15 +155,15 @@ impl Network {
         })
     }
 
-    /// Attaches a UE at a random position, in its strongest cell. Its channel fades around a mean that
-    /// follows its path.
+    /// Attaches a UE at a random position, in its strongest cell. Its channel fades around a mean that follows its
+    /// position.
     pub fn attach(&mut self, ue: UeConfig) -> Result<usize, NetworkError> {
         let stream = Stream::new(self.config.cell.seed, Purpose::Place, u64::from(ue.id));
         let place_m = (self.config.area_m.0 * stream.unit(0), self.config.area_m.1 * stream.unit(1));
         let sites = self.config.sites.len();
-        let told = Measured { ue: ue.id, place_m, cell: 0, rnti: 0, sinr_db: 0.0, handovers: 0 };
+        let measurement = Measured { ue: ue.id, place_m, cell: 0, rnti: 0, sinr_db: 0.0, handovers: 0 };
         let mut mobile = Mobile {
-            told,
+            measurement,
             target_m: place_m,
             waypoints: 0,
             travelled_m: 0.0,
@@ -173,31 +173,31 @@ impl Network {
         };
         self.listen(&mut mobile);
         let cell = best(&mobile.received);
-        mobile.told.cell = cell;
-        mobile.told.sinr_db = self.sinr_db(&mobile);
+        mobile.measurement.cell = cell;
+        mobile.measurement.sinr_db = self.sinr_db(&mobile);
         let seconds = self.config.cell.carrier.slot_us() as f64 / 1e6;
         let correlation =
             jakes(self.config.speed_kmh.max(0.1), self.config.ghz, seconds).min(0.999_99) as f32;
-        let channel = Channel::Fading { mean_db: mobile.told.sinr_db.clamp(-30.0, 60.0) as f32, correlation };
-        mobile.told.rnti = self.cells[cell].attach(UeConfig { channel, ..ue })?;
+        let channel = Channel::Fading { mean_db: mobile.measurement.sinr_db.clamp(-30.0, 60.0) as f32, correlation };
+        mobile.measurement.rnti = self.cells[cell].attach(UeConfig { channel, ..ue })?;
         self.mobiles.push(mobile);
         Ok(cell)
     }
 
-    /// Hands a UE over to a cell, as ordered by a controller.
+    /// Hands a UE over to a cell, as requested by a controller.
     pub fn hand_over(&mut self, ue: u32, target: usize) -> Result<(), NetworkError> {
         if target >= self.cells.len() {
             return Err(NetworkError::NoCell(target));
         }
         let index =
-            self.mobiles.iter().position(|mobile| mobile.told.ue == ue).ok_or(NetworkError::NoUe(ue))?;
-        if self.mobiles[index].told.cell != target {
+            self.mobiles.iter().position(|mobile| mobile.measurement.ue == ue).ok_or(NetworkError::NoUe(ue))?;
+        if self.mobiles[index].measurement.cell != target {
             self.move_to(index, target)?;
         }
         Ok(())
     }
 
-    /// Advances time to `now_us`: cells advance together from measurement to measurement.
+    /// Advances virtual time to `now_us`. Cells advance together from measurement to measurement.
     pub fn advance(&mut self, now_us: u64) {
         loop {
             let next = self.config.cell.start_us + (self.measured + 1) * MEASURE_US;
@@ -211,19 +211,19 @@ impl Network {
         }
     }
 
-    /// Cells, in the order of the sites.
+    /// Returns the cells, in the order of the sites.
     pub fn cells(&self) -> &[Cell] {
         &self.cells
     }
 
-    /// A cell, for commands. Time passes by [`advance`](Self::advance) only.
+    /// Returns a cell, for commands. Only [`advance`](Self::advance) may advance its time.
     pub fn cell_mut(&mut self, index: usize) -> Option<&mut Cell> {
         self.cells.get_mut(index)
     }
 
-    /// Positions and measurements of the UEs, in the order of arrival.
+    /// Returns positions and measurements of the UEs, in the order of arrival.
     pub fn measured(&self) -> impl Iterator<Item = &Measured> {
-        self.mobiles.iter().map(|mobile| &mobile.told)
+        self.mobiles.iter().map(|mobile| &mobile.measurement)
     }
 
     fn measure(&mut self) {
@@ -232,7 +232,7 @@ impl Network {
             let slots = MEASURE_US as f64 / cell.config().carrier.slot_us() as f64;
             let offered =
                 slots * f64::from(cell.config().carrier.prbs) * cell.config().carrier.share(Direction::Down);
-            // Replaced slices start at zero again.
+            // Replaced slices restart their counters at zero, so the difference saturates.
             let load = now.saturating_sub(used.0) as f64 / offered;
             *used = (now, load.clamp(LOAD_MIN, 1.0));
         }
@@ -240,25 +240,25 @@ impl Network {
         for mobile in &mut mobiles {
             self.travel(mobile);
             self.listen(mobile);
-            mobile.told.sinr_db = self.sinr_db(mobile);
-            self.cells[mobile.told.cell].set_mean_sinr(mobile.told.rnti, mobile.told.sinr_db);
+            mobile.measurement.sinr_db = self.sinr_db(mobile);
+            self.cells[mobile.measurement.cell].set_mean_sinr(mobile.measurement.rnti, mobile.measurement.sinr_db);
         }
         self.mobiles = mobiles;
         for index in 0..self.mobiles.len() {
             if let Some(target) = self.wants(index) {
-                // A full neighbour refuses; the UE stays and tries again.
+                // A full neighbour refuses the UE. The UE stays in its cell and tries again later.
                 let _ = self.move_to(index, target);
             }
         }
     }
 
-    /// Event A3.
+    /// Evaluates event A3 for a UE, and returns the target cell of a handover.
     fn wants(&mut self, index: usize) -> Option<usize> {
         let hysteresis = from_db(self.config.hysteresis_db);
         let patience = self.config.time_to_trigger_ms;
         let mobile = &mut self.mobiles[index];
         let target = best(&mobile.received);
-        if mobile.received[target] <= mobile.received[mobile.told.cell] * hysteresis {
+        if mobile.received[target] <= mobile.received[mobile.measurement.cell] * hysteresis {
             mobile.stronger = (0, 0);
             return None;
         }
@@ -268,37 +268,37 @@ impl Network {
     }
 
     fn move_to(&mut self, index: usize, target: usize) -> Result<(), NetworkError> {
-        let Measured { ue, cell, rnti, .. } = self.mobiles[index].told;
+        let Measured { ue, cell, rnti, .. } = self.mobiles[index].measurement;
         if self.cells[target].rntis().count() >= super::UES_MAX {
             return Err(AttachError::Full(super::UES_MAX).into());
         }
         let context = self.cells[cell].hand_over(rnti).ok_or(NetworkError::NoUe(ue))?;
         let rnti = self.cells[target].admit(context)?;
         let mobile = &mut self.mobiles[index];
-        mobile.told = Measured { cell: target, rnti, handovers: mobile.told.handovers + 1, ..mobile.told };
+        mobile.measurement = Measured { cell: target, rnti, handovers: mobile.measurement.handovers + 1, ..mobile.measurement };
         mobile.stronger = (0, 0);
         let sinr_db = self.sinr_db(&self.mobiles[index]);
-        self.mobiles[index].told.sinr_db = sinr_db;
+        self.mobiles[index].measurement.sinr_db = sinr_db;
         self.cells[target].set_mean_sinr(rnti, sinr_db);
         Ok(())
     }
 
-    /// A step of a random way: straight on to a random place, then to another one.
+    /// Moves a UE by one step: straight to a random position, then to another one.
     fn travel(&self, mobile: &mut Mobile) {
         let mut step = self.config.speed_kmh / 3.6 * MEASURE_US as f64 / 1e6;
         mobile.travelled_m += step;
-        let stream = Stream::new(self.config.cell.seed, Purpose::Waypoint, u64::from(mobile.told.ue));
+        let stream = Stream::new(self.config.cell.seed, Purpose::Waypoint, u64::from(mobile.measurement.ue));
         while step > 0.0 {
-            let (x, y) = mobile.told.place_m;
+            let (x, y) = mobile.measurement.place_m;
             let dx = mobile.target_m.0 - x;
             let dy = mobile.target_m.1 - y;
             let far = (dx * dx + dy * dy).sqrt();
             if far > step {
-                mobile.told.place_m = (x + dx / far * step, y + dy / far * step);
+                mobile.measurement.place_m = (x + dx / far * step, y + dy / far * step);
                 break;
             }
             step -= far;
-            mobile.told.place_m = mobile.target_m;
+            mobile.measurement.place_m = mobile.target_m;
             let next = (stream.unit(2 * mobile.waypoints), stream.unit(2 * mobile.waypoints + 1));
             mobile.target_m = (self.config.area_m.0 * next.0, self.config.area_m.1 * next.1);
             mobile.waypoints += 1;
@@ -310,7 +310,7 @@ impl Network {
         for site in 0..mobile.shadows.len() {
             let sight = self.sees(mobile, site);
             let memory = exp(-moved / self.config.environment.correlation_m(sight));
-            let draw = f64::from(self.shadow(mobile.told.ue, site).normals(self.measured).0);
+            let draw = f64::from(self.shadow(mobile.measurement.ue, site).normals(self.measured).0);
             mobile.shadows[site] =
                 memory * mobile.shadows[site] + (1.0 - memory * memory).max(0.0).sqrt() * draw;
         }
@@ -321,19 +321,19 @@ impl Network {
     }
 
     fn distance_m(&self, mobile: &Mobile, site: usize) -> f64 {
-        let dx = self.config.sites[site].0 - mobile.told.place_m.0;
-        let dy = self.config.sites[site].1 - mobile.told.place_m.1;
+        let dx = self.config.sites[site].0 - mobile.measurement.place_m.0;
+        let dy = self.config.sites[site].1 - mobile.measurement.place_m.1;
         (dx * dx + dy * dy).sqrt()
     }
 
     fn sees(&self, mobile: &Mobile, site: usize) -> bool {
-        let entity = u64::from(mobile.told.ue) << 16 | site as u64;
+        let entity = u64::from(mobile.measurement.ue) << 16 | site as u64;
         let stream = Stream::new(self.config.cell.seed, Purpose::LineOfSight, entity);
         let probability = self.config.environment.line_of_sight(self.distance_m(mobile, site).max(1.0));
         stream.unit((mobile.travelled_m / SIGHT_M) as u64) < probability
     }
 
-    /// Received powers where the UE is.
+    /// Computes the powers that the UE receives at its position.
     fn listen(&self, mobile: &mut Mobile) {
         for site in 0..self.config.sites.len() {
             let sight = self.sees(mobile, site);
@@ -345,7 +345,7 @@ impl Network {
     }
 
     fn sinr_db(&self, mobile: &Mobile) -> f64 {
-        let serving = mobile.told.cell;
+        let serving = mobile.measurement.cell;
         let others = mobile.received.iter().zip(&self.used).enumerate().filter(|(site, _)| *site != serving);
         let interference: f64 = others.map(|(_, (received, used))| received * used.1).sum();
         to_db(mobile.received[serving] / (self.noise_mw + interference))

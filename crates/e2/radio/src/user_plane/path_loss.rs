@@ -1,28 +1,29 @@
-//! Path loss, line of sight and shadowing of TR 38.901 §7.4, for frequencies of 0.5 to 6 GHz.
+//! Path loss, line of sight and shadowing according to TR 38.901 §7.4, for frequencies of 0.5 to 6 GHz.
 
 use super::math::{exp, log10};
 
 /// Environment of a site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Environment {
-    /// Urban macro: antennas above the roofs, at 25 m.
+    /// Urban macro, with antennas above the roofs at 25 m.
     Uma,
-    /// Urban micro, street canyon: antennas at 10 m.
+    /// Urban micro street canyon, with antennas at 10 m.
     Umi,
-    /// Rural macro: antennas at 35 m, buildings of 5 m, streets of 20 m.
+    /// Rural macro, with antennas at 35 m, buildings of 5 m and streets of 20 m.
     Rma,
 }
 
-/// Speed of light as the report rounds it, m/s.
+/// Speed of light as rounded in TR 38.901, in m/s.
 const LIGHT: f64 = 3.0e8;
-/// Building height and street width of rural macro, m.
+/// Building height of rural macro, in m.
 const RMA_BUILDING: f64 = 5.0;
+/// Street width of rural macro, in m.
 const RMA_STREET: f64 = 20.0;
-/// Minimum distance of the model, m.
+/// Minimum distance of the model, in m.
 const DISTANCE_MIN: f64 = 10.0;
 
 impl Environment {
-    /// Height of the base station's antenna, m.
+    /// Returns the height of the base station's antenna, in m.
     pub fn antenna_m(self) -> f64 {
         match self {
             Self::Uma => 25.0,
@@ -31,7 +32,7 @@ impl Environment {
         }
     }
 
-    /// Probability of line of sight, outdoor UE at most 13 m high, at a horizontal distance in m.
+    /// Returns the probability of line of sight at a horizontal distance in m, for an outdoor UE at most 13 m high.
     pub fn line_of_sight(self, distance_m: f64) -> f64 {
         let urban = |decay: f64| {
             let near = (18.0 / distance_m).min(1.0);
@@ -45,7 +46,7 @@ impl Environment {
         }
     }
 
-    /// Standard deviation of the shadowing, dB.
+    /// Returns the standard deviation of the shadowing, in dB.
     pub fn shadowing_db(self, sight: bool) -> f64 {
         match (self, sight) {
             (_, true) => 4.0,
@@ -55,7 +56,7 @@ impl Environment {
         }
     }
 
-    /// Distance over which shadowing loses its memory, m.
+    /// Returns the correlation distance of the shadowing, in m.
     pub fn correlation_m(self, sight: bool) -> f64 {
         match (self, sight) {
             (Self::Uma, true) | (Self::Rma, true) => 37.0,
@@ -66,7 +67,8 @@ impl Environment {
         }
     }
 
-    /// Path loss in dB at a horizontal distance (m, at least 10), for a UE at a height (m), in GHz.
+    /// Returns the path loss in dB at a horizontal distance (in m, at least 10), for a UE height in m and a frequency
+    /// in GHz.
     pub fn path_loss_db(self, distance_m: f64, ue_m: f64, ghz: f64, sight: bool) -> f64 {
         let flat = distance_m.max(DISTANCE_MIN);
         let height = self.antenna_m() - ue_m;
@@ -88,7 +90,8 @@ impl Environment {
     }
 }
 
-/// Line of sight of the urban environments, with the break point at effective heights one metre less.
+/// Returns the path loss with line of sight in urban environments. The break point uses effective heights that are
+/// one metre less.
 fn urban_sight(
     constant: f64,
     slope: f64,
@@ -106,7 +109,7 @@ fn urban_sight(
     }
 }
 
-/// 5^1.72: the building height to the power of the report.
+/// Returns 5^1.72, the power of the building height in TR 38.901.
 fn rural_power() -> f64 {
     exp(1.72 * super::math::ln(RMA_BUILDING))
 }
@@ -139,8 +142,9 @@ mod tests {
 
     type Row = (f64, [(f64, f64, f64); 3]);
 
-    /// Distance; then for UMa and UMi at 3.5 GHz and RMa at 0.7 GHz: loss in sight, without, probability of sight.
-    /// UMa is `aimm-simulator` 2.0.3's to 0.02 dB, the rest of a second implementation of the formulas.
+    /// Rows of distance, then for UMa and UMi at 3.5 GHz and RMa at 0.7 GHz: loss with line of sight, loss without
+    /// it, and probability of line of sight. The UMa values agree with `aimm-simulator` 2.0.3 to 0.02 dB. The other
+    /// values are from a second implementation of the formulas.
     const ROWS: [Row; 4] = [
         (50.0, [(77.21, 92.51, 0.6494), (79.09, 94.18, 0.5196), (65.17, 69.28, 0.9608)]),
         (100.0, [(83.14, 103.04, 0.3477), (85.31, 104.64, 0.2310), (70.22, 78.69, 0.9139)]),
@@ -149,7 +153,7 @@ mod tests {
     ];
 
     #[test]
-    fn losses_are_those_of_the_report() {
+    fn path_losses_match_tr_38_901() {
         for (distance, columns) in ROWS {
             for ((environment, ghz), (sight, none, probability)) in
                 [(Uma, 3.5), (Umi, 3.5), (Rma, 0.7)].into_iter().zip(columns)

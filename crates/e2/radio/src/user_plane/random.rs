@@ -1,5 +1,5 @@
-//! Counter-based random numbers: each is a function of seed, purpose, entity and index, so an additional draw
-//! in one place changes no other. Two runs that differ in one command have all other numbers in common.
+//! Counter-based random numbers. Each number is a function of seed, purpose, entity and index, so an additional draw
+//! in one place changes no other number. Two runs that differ in one command have all other random numbers in common.
 
 /// Purpose of a random number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub(crate) enum Purpose {
     Mixed = 10,
 }
 
-/// The numbers of one purpose and entity.
+/// Stream of random numbers for one purpose and entity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stream(u64);
 
@@ -26,39 +26,39 @@ impl Stream {
             ^ mix(entity ^ 0x5851_f42d_4c95_7f2d)))
     }
 
-    /// 64 random bits.
+    /// Returns 64 random bits.
     pub(crate) fn bits(self, index: u64) -> u64 {
         mix(self.0.wrapping_add(index.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
     }
 
-    /// Evenly from zero to one, one excluded.
+    /// Returns a uniform number from zero to less than one.
     pub(crate) fn unit(self, index: u64) -> f64 {
         (self.bits(index) >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
     }
 
-    /// Two numbers, nearly normal with mean zero and variance one: see [`normal`].
+    /// Returns two nearly normal numbers with mean zero and variance one; see [`normal`].
     pub(crate) fn normals(self, index: u64) -> (f32, f32) {
         let first = self.bits(index);
         (normal(first), normal(mix(first)))
     }
 
-    /// Exponentially distributed with mean one.
+    /// Returns an exponentially distributed number with mean one.
     pub(crate) fn exponential(self, index: u64) -> f64 {
         -super::math::ln(1.0 - self.unit(index))
     }
 }
 
-/// The number of ones among 64 bits and a uniform remainder: binomial, with an excess kurtosis of -0.03. It
-/// needs few instructions and no logarithm.
+/// Returns a nearly normal number: the number of ones among 64 bits plus a uniform remainder. The distribution is
+/// binomial, with an excess kurtosis of -0.03. The computation needs few instructions and no logarithm.
 fn normal(bits: u64) -> f32 {
-    // Standard deviation of binomial (16) plus uniform (1/12).
+    // Reciprocal of the standard deviation of binomial (variance 16) plus uniform (variance 1/12).
     const SCALE: f32 = 0.249_351_6;
-    // The remainder comes from a product whose upper bits depend on all bits but not on the number of ones.
+    // The remainder is taken from a product whose upper bits depend on all bits, but not on the number of ones.
     let rest = (bits.wrapping_mul(0xff51_afd7_ed55_8ccd) >> 40) as f32 * (1.0 / (1_u32 << 24) as f32);
     (bits.count_ones() as f32 - 32.5 + rest) * SCALE
 }
 
-/// The finalizer of SplitMix64: every bit of the result depends on every bit given.
+/// Mixes bits with the finalizer of SplitMix64: every bit of the result depends on every given bit.
 fn mix(mut bits: u64) -> u64 {
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -1,4 +1,4 @@
-//! Statistics that can be read of a cell.
+//! Statistics of a cell.
 
 use super::carrier::{Carrier, Direction, Duplex, SlotKind};
 use super::cell::Cell;
@@ -13,17 +13,17 @@ use super::ue_scheduler::SchedulerState;
 use crate::{LinkStats, RadioStats, Snr};
 
 impl Cell {
-    /// C-RNTIs of the UEs, in an order that does not change while they stay.
+    /// Returns the C-RNTIs of the UEs. Their order does not change while they stay.
     pub fn rntis(&self) -> impl Iterator<Item = u16> {
         self.ues.iter().flatten().map(|ue| ue.identity.rnti)
     }
 
-    /// All UEs.
+    /// Returns the reports of all UEs.
     pub fn reports(&self) -> impl Iterator<Item = UeReport> {
         (0..self.ues.len()).filter_map(|index| self.report_at(index))
     }
 
-    /// A UE.
+    /// Returns the report of a UE.
     pub fn report(&self, rnti: u16) -> Option<UeReport> {
         self.index(rnti).and_then(|index| self.report_at(index))
     }
@@ -35,7 +35,7 @@ impl Cell {
         let stats = |leg: &BearerDirection, direction| {
             let bearer = &leg.bearers[index];
             let (slot, bytes, prbs) = bearer.last;
-            // The most recent slot that had this direction.
+            // Most recent slot with this direction.
             let recent = (0..20)
                 .map(|back| now.wrapping_sub(1 + back))
                 .find(|slot| self.config.carrier.kind(*slot, direction) != SlotKind::None);
@@ -63,13 +63,13 @@ impl Cell {
         radio_stats(self.links[index].sinr, self.uplink_factor, &self.down.hot[index], &self.up.hot[index])
     }
 
-    /// Flows of a UE, in the order of its configuration.
+    /// Returns the statistics of a UE's flows, in the order of its configuration.
     pub fn flows(&self, rnti: u16) -> Option<Vec<&FlowStats>> {
         let ue = self.ues[self.index(rnti)?].as_ref()?;
         Some(ue.flows.iter().map(|flow| &flow.stats).collect())
     }
 
-    /// Traffic control of a UE.
+    /// Returns configuration and statistics of a UE's traffic control.
     pub fn tc(&self, rnti: u16) -> Option<TcStats> {
         let ue = self.ues[self.index(rnti)?].as_ref()?;
         Some(ue.tc.as_ref().map_or_else(|| Tc::new(0).stats(), |tc| tc.stats()))
@@ -83,19 +83,19 @@ impl Cell {
         Some(Sojourns { rlc, whole, queues: tc.map_or_else(Vec::new, |tc| tc.take_sojourns()) })
     }
 
-    /// The slices of a direction with their statistics.
+    /// Returns the slices of a direction with their statistics.
     pub fn slice_stats(&self, direction: Direction) -> (&SliceSet, &[SliceStats]) {
         let leg = if direction == Direction::Down { &self.down } else { &self.up };
         (&leg.slices.set, &leg.slices.stats)
     }
 
-    /// PRBs that a direction has had since the start.
+    /// Returns the number of PRBs offered in a direction since the start.
     pub fn prbs_offered(&self, direction: Direction) -> u64 {
         prbs_offered(&self.config.carrier, self.slot(), direction)
     }
 }
 
-/// PRBs that a direction has in the first slots.
+/// Returns the number of PRBs that a direction has in the first `slots` slots.
 pub(super) fn prbs_offered(carrier: &Carrier, slots: u64, direction: Direction) -> u64 {
     let kinds = |slots: std::ops::Range<u64>| {
         slots.filter(|slot| carrier.kind(*slot, direction) != SlotKind::None).count() as u64
@@ -108,7 +108,7 @@ pub(super) fn prbs_offered(carrier: &Carrier, slots: u64, direction: Direction) 
     (whole * kinds(0..period) + kinds(0..slots % period)) * u64::from(carrier.prbs)
 }
 
-/// Channel quality of a UE and the MCS that it is assigned.
+/// Returns the channel quality of a UE and its assigned MCS.
 pub(super) fn radio_stats(
     sinr: f32,
     uplink_factor: f32,

@@ -1,9 +1,9 @@
-//! RLC of a bearer, one direction: transmit buffer, segmentation, and in-order delivery at the other side.
+//! RLC of a bearer in one direction: transmit buffer, segmentation, and in-order delivery at the receiver.
 //!
-//! The SDUs of a bearer are a stream of bytes. A transport block carries a piece of it, HARQ decides on the
-//! piece, and an SDU is delivered when all pieces before its end are decided. In acknowledged mode each piece
-//! arrives in the end; in unacknowledged mode an SDU with a lost piece is dropped. This includes PDCP's
-//! reordering.
+//! The SDUs of a bearer form a stream of bytes. A transport block carries a piece of this stream, and HARQ decides
+//! whether the piece arrives. An SDU is delivered when all pieces before its end are decided. In acknowledged mode
+//! each piece arrives in the end. In unacknowledged mode an SDU with a lost piece is dropped. In-order delivery
+//! includes PDCP's reordering.
 
 use std::collections::VecDeque;
 
@@ -13,55 +13,55 @@ use crate::link::{LinkStats, MAC_HEADER_BYTES, RLC_HEADER_BYTES, RLC_STATUS_BYTE
 /// RLC mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum RlcMode {
-    /// Unacknowledged: data that HARQ gives up is lost.
+    /// Unacknowledged mode: data for which HARQ gives up is lost.
     Um,
-    /// Acknowledged: data that HARQ gives up is retransmitted after the receiver's status.
+    /// Acknowledged mode: data for which HARQ gives up is retransmitted after the receiver's status report.
     #[default]
     Am,
 }
 
-/// A bearer's RLC.
+/// RLC configuration of a bearer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RlcConfig {
-    /// Mode.
+    /// Mode of the bearer.
     pub mode: RlcMode,
-    /// Maximum bytes that wait for transmission; further SDUs are dropped. 1500 to [`BUFFER_BYTES_MAX`].
+    /// Maximum bytes that wait for transmission, 1500 to [`BUFFER_BYTES_MAX`]. Further SDUs are dropped.
     pub buffer_bytes: u32,
-    /// Maximum SDUs that wait: 1 to [`BUFFER_SDUS_MAX`].
+    /// Maximum number of SDUs that wait, 1 to [`BUFFER_SDUS_MAX`].
     pub buffer_sdus: u32,
-    /// Acknowledged mode: retransmissions of a piece before it is given up, 1 to 32.
+    /// Maximum retransmissions of a piece in acknowledged mode, 1 to 32.
     pub retransmissions: u8,
 }
 
-/// Largest transmit buffer, bytes: five times OpenAirInterface's.
+/// Maximum size of the transmit buffer in bytes, five times that of OpenAirInterface.
 pub const BUFFER_BYTES_MAX: u32 = 50_000_000;
-/// Largest transmit buffer, SDUs.
+/// Maximum size of the transmit buffer in SDUs.
 pub const BUFFER_SDUS_MAX: u32 = 1 << 16;
 
 impl Default for RlcConfig {
-    /// Acknowledged mode with the 10 MB of OpenAirInterface.
+    /// Returns acknowledged mode with the 10 MB buffer of OpenAirInterface.
     fn default() -> Self {
         Self { mode: RlcMode::Am, buffer_bytes: 10_000_000, buffer_sdus: 1 << 14, retransmissions: 16 }
     }
 }
 
-/// A packet on its way. `flow` counts within the UE.
+/// A packet in transit. `flow` is the index of the flow in its UE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Packet {
     pub(crate) flow: u16,
-    /// It answers another one: an acknowledgement or an echo.
+    /// Whether the packet is a response: an acknowledgement or an echo.
     pub(crate) answer: bool,
     pub(crate) bytes: u32,
     pub(crate) seq: u32,
-    /// An answer's number of packets answered.
+    /// Number of packets to which the response responds.
     pub(crate) count: u32,
-    /// Time at which its sender sent it, µs; for a response, the time at which the request was sent.
+    /// Send time in µs. For a response, it is the send time of the data to which it responds.
     pub(crate) sent_us: u64,
-    /// Time at which it entered the current queue, µs.
+    /// Time at which the packet entered its current queue, in µs.
     pub(crate) queued_us: u64,
-    /// Waiting time in the queues of traffic control, µs.
+    /// Waiting time in the queues of traffic control, in µs.
     pub(crate) tc_us: u32,
-    /// Waiting time in RLC until its last byte was sent, µs.
+    /// Waiting time in RLC until the last byte was sent, in µs.
     pub(crate) rlc_us: u32,
 }
 
@@ -72,16 +72,16 @@ struct Sdu {
     packet: Packet,
 }
 
-/// A piece of the stream in a transport block.
+/// A piece of the byte stream, carried in a transport block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Piece {
-    /// The transmission it belongs to, counted since the start.
+    /// Number of the transmission to which the piece belongs, counted from the start.
     flight: u64,
     bytes: u32,
     retransmissions: u8,
 }
 
-/// A transmission of new data whose pieces are not all decided.
+/// A transmission of new data for which HARQ has not decided all pieces yet.
 #[derive(Debug, Clone, Copy)]
 struct Flight {
     to: u64,
@@ -89,24 +89,24 @@ struct Flight {
     lost: bool,
 }
 
-/// Maximum undecided transmissions; beyond it, new data waits, as with a full transmit window.
+/// Maximum number of undecided transmissions. At the limit, new data waits as with a full transmit window.
 const FLIGHTS_MAX: usize = 256;
 const HEADERS: u32 = (MAC_HEADER_BYTES + RLC_HEADER_BYTES) as u32;
-/// Segments carry their offset too (TS 38.322 §6.2.2.4).
+/// Additional header size of a segment with an offset, in bytes (TS 38.322 §6.2.2.4).
 const OFFSET_BYTES: u32 = 2;
-/// Shorter segments are not worth their headers.
+/// Minimum size of a segment in bytes. Shorter segments are not worth their headers.
 const SEGMENT_MIN: u32 = 8;
-/// Transmitted PDUs per poll.
+/// Number of transmitted PDUs per poll.
 const POLL_PDUS: u64 = 16;
 
 #[derive(Debug)]
 pub(crate) struct Rlc {
     config: RlcConfig,
-    /// Not yet delivered, those that wait for transmission last.
+    /// SDUs that are not delivered yet. Those that wait for transmission are last.
     sdus: VecDeque<Sdu>,
     /// Index of the first SDU that is not transmitted completely.
     unsent: usize,
-    /// Stream positions: end of the transmitted data, end of the stream.
+    /// End of the transmitted data in the stream, followed by the end of the stream.
     sent: u64,
     end: u64,
     flights: VecDeque<Flight>,
@@ -116,9 +116,9 @@ pub(crate) struct Rlc {
     pub(crate) owed_status: u32,
     unpolled: u64,
     pub(crate) stats: LinkStats,
-    /// Sojourn times in RLC, and in RLC and traffic control.
+    /// Sojourn times in RLC, and in RLC and traffic control together.
     pub(crate) sojourns: [Sojourn; 2],
-    /// Acknowledged mode gave up a piece: radio link failures.
+    /// Number of pieces for which acknowledged mode gave up, which are radio link failures.
     pub(crate) failures: u64,
 }
 
@@ -146,12 +146,12 @@ impl Rlc {
         self.config
     }
 
-    /// Bytes that wait for their first transmission.
+    /// Returns the bytes that wait for their first transmission.
     pub(crate) fn backlog(&self) -> u32 {
         (self.end - self.sent) as u32
     }
 
-    /// Bytes of transport blocks that would empty the buffer, nearly.
+    /// Returns approximately the bytes of transport blocks that would empty the buffer.
     pub(crate) fn demand(&self) -> u32 {
         if let Some(piece) = self.again.front() {
             return piece.bytes + HEADERS + OFFSET_BYTES;
@@ -167,7 +167,7 @@ impl Rlc {
         self.owed_status * (RLC_STATUS_BYTES + MAC_HEADER_BYTES) as u32
     }
 
-    /// Adds a PDCP PDU, or drops it because the buffer is full.
+    /// Adds a PDCP PDU, or drops it if the buffer is full. Returns whether it was added.
     pub(crate) fn enqueue(&mut self, packet: Packet) -> bool {
         self.stats.rlc_sdus_in += 1;
         self.stats.rlc_sdu_bytes_in += u64::from(packet.bytes);
@@ -182,7 +182,7 @@ impl Rlc {
         true
     }
 
-    /// Fills a transport block of `grant` bytes that ends at `now_us`; `None` if no data fits.
+    /// Fills a transport block of `grant` bytes that ends at `now_us`. Returns `None` if no data fits.
     pub(crate) fn transmit(&mut self, grant: u32, now_us: u64) -> Option<Piece> {
         if let Some(piece) = self.again.pop_front() {
             return self.transmit_again(piece, grant);
@@ -209,14 +209,14 @@ impl Rlc {
         Some(Piece { flight, bytes, retransmissions: 0 })
     }
 
-    /// One SDU or a segment; returns the room that is left.
+    /// Transmits one SDU or a segment of it. Returns the room that is left.
     fn transmit_sdu(&mut self, room: u32, now_us: u64) -> u32 {
         let Some(sdu) = self.sdus.get_mut(self.unsent) else { return 0 };
         let rest = (sdu.end - self.sent) as u32;
         let is_tail = rest < sdu.packet.bytes;
         let headers = HEADERS + if is_tail { OFFSET_BYTES } else { 0 };
         let whole = rest + headers <= room;
-        // The rest of an SDU's header budget may be smaller than the minimum segment.
+        // A rest that fits completely may be smaller than the minimum segment; a partial segment may not.
         if !whole && room < HEADERS + OFFSET_BYTES + SEGMENT_MIN {
             return 0;
         }
@@ -235,7 +235,7 @@ impl Rlc {
             self.sojourns[1].record(waited + u64::from(sdu.packet.tc_us));
             stats.rlc_sdus_out += 1;
             stats.rlc_sdu_bytes_out += u64::from(sdu.packet.bytes);
-            // An exponential average over about 16 SDUs, in 1/16 µs.
+            // The exponential average covers about 16 SDUs, in units of 1/16 µs.
             stats.time_to_tx_us_q4 += waited;
             stats.time_to_tx_us_q4 -= stats.time_to_tx_us_q4 / 16;
             self.unsent += 1;
@@ -262,7 +262,7 @@ impl Rlc {
         Some(piece)
     }
 
-    /// Whether a poll is due; the receiver then has to send a status report.
+    /// Returns whether the transmitter polls now. The receiver then sends a status report.
     pub(crate) fn polls(&mut self) -> bool {
         let due = self.config.mode == RlcMode::Am && self.unpolled >= POLL_PDUS;
         if due {
@@ -271,13 +271,13 @@ impl Rlc {
         due
     }
 
-    /// Records that a piece arrived; complete SDUs in order go to `delivered`.
+    /// Records that a piece arrived. Complete SDUs are passed to `delivered` in order.
     pub(crate) fn arrived(&mut self, piece: Piece, delivered: impl FnMut(Packet)) {
         self.decide(piece, false, delivered, |_| ());
     }
 
-    /// Records that HARQ gave up a piece. In acknowledged mode it is transmitted again; otherwise, or after
-    /// too many retransmissions, its SDUs are lost.
+    /// Records that HARQ gave up a piece. Acknowledged mode transmits the piece again, up to the maximum number of
+    /// retransmissions. Otherwise the SDUs of the piece are lost.
     pub(crate) fn gave_up(
         &mut self,
         mut piece: Piece,
@@ -300,7 +300,7 @@ impl Rlc {
         mut delivered: impl FnMut(Packet),
         mut lost: impl FnMut(Packet),
     ) {
-        // A piece from before a re-establishment belongs to a flight that no longer exists.
+        // A piece from before a re-establishment belongs to a transmission that no longer exists, so it is ignored.
         let Some(index) = piece.flight.checked_sub(self.first_flight) else { return };
         let Some(flight) = self.flights.get_mut(index as usize) else { return };
         flight.missing = flight.missing.saturating_sub(piece.bytes);
@@ -325,8 +325,8 @@ impl Rlc {
         }
     }
 
-    /// Empties the buffers, as at a handover. Returns the data to send again: undelivered (acknowledged mode)
-    /// or untransmitted (unacknowledged mode) data; the rest is lost.
+    /// Empties the buffers, as at a handover. Returns the data to send again: undelivered data in acknowledged mode,
+    /// untransmitted data in unacknowledged mode. Other data is lost.
     pub(crate) fn reestablish(&mut self, mut lost: impl FnMut(Packet)) -> Vec<Packet> {
         let sent = if self.config.mode == RlcMode::Am { 0 } else { self.unsent };
         self.sdus.drain(..sent).for_each(|sdu| lost(sdu.packet));
@@ -339,7 +339,7 @@ impl Rlc {
         self.sdus.drain(..).map(|sdu| sdu.packet).collect()
     }
 
-    /// Counters, with the present state of the buffer at `now_us` filled in.
+    /// Returns the counters and the state of the buffer at `now_us`.
     pub(crate) fn stats(&self, now_us: u64) -> LinkStats {
         let head = self.sdus.get(self.unsent);
         let waited = head.map_or(0, |sdu| now_us.saturating_sub(sdu.packet.queued_us));

@@ -1,11 +1,12 @@
-//! LTE transport block sizes: TS 36.213 §7.1.7. The table has no closed form, so it is included here.
+//! LTE transport block sizes (TS 36.213 §7.1.7). The table has no closed form, so it is included here.
 
-/// PRBs of the table's columns.
+/// Number of PRB columns in the table.
 pub const LTE_PRBS_MAX: u16 = 110;
 
-/// Bits of a transport block, one layer (TS 36.213 Table 7.1.7.2.1-1): `i_tbs` 0 to 33, `prbs` 1 to 110.
+/// Returns the bits of a transport block with one layer (TS 36.213 Table 7.1.7.2.1-1), for `i_tbs` 0 to 33 and `prbs`
+/// 1 to 110.
 ///
-/// Arguments outside are taken as the nearest inside; zero PRBs carry nothing.
+/// Arguments out of range are replaced by the nearest allowed value. Zero PRBs carry zero bits.
 pub fn lte_tbs(i_tbs: u8, prbs: u16) -> u32 {
     let row = &TABLE[usize::from(i_tbs).min(TABLE.len() - 1)];
     match prbs {

@@ -1,36 +1,36 @@
-//! NR transport block sizes: TS 38.214 §5.1.3.2, in integers.
+//! NR transport block sizes (TS 38.214 §5.1.3.2), computed with integers.
 
 /// Inputs of the transport block size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NrBlock {
-    /// Allocated PRBs.
+    /// Number of allocated PRBs.
     pub prbs: u16,
-    /// Symbols of the allocation, 1 to 14.
+    /// Number of symbols in the allocation, 1 to 14.
     pub symbols: u8,
-    /// Resource elements of DMRS per PRB, with the CDM groups without data.
+    /// Number of DMRS resource elements per PRB, including the CDM groups without data.
     pub dmrs: u8,
-    /// xOverhead per PRB: 0, 6, 12 or 18.
+    /// Overhead per PRB (xOverhead): 0, 6, 12 or 18.
     pub overhead: u8,
     /// Bits per symbol: 2, 4, 6 or 8.
     pub modulation: u8,
-    /// Target code rate, 1/2048 (table 2 has half units of 1/1024).
+    /// Target code rate in units of 1/2048, because table 2 has half units of 1/1024.
     pub rate_q11: u16,
-    /// Layers, 1 to 4.
+    /// Number of layers, 1 to 4.
     pub layers: u8,
-    /// The scaling factor of the information bits as a power of two: 0 for 1, 1 for ½, 2 for ¼.
+    /// Scaling factor of the information bits, as a power of two: 0 for 1, 1 for ½, 2 for ¼.
     pub scaling_log2: u8,
 }
 
-/// Maximum number of counted resource elements of a PRB.
+/// Maximum number of resource elements that are counted per PRB.
 const RE_PER_PRB_MAX: u64 = 156;
 
-/// Bits of the transport block; zero without an allocation.
+/// Returns the bits of the transport block, or zero without an allocation.
 pub fn nr_tbs(block: &NrBlock) -> u32 {
     let overhead = u64::from(block.dmrs) + u64::from(block.overhead);
     let per_prb = (12 * u64::from(block.symbols)).saturating_sub(overhead).min(RE_PER_PRB_MAX);
     let elements = per_prb * u64::from(block.prbs);
     let scaled = elements * u64::from(block.rate_q11) * u64::from(block.modulation) * u64::from(block.layers);
-    // Information bits in units of 2^-fraction.
+    // Information bits, in units of 2^-fraction.
     let fraction = 11 + u32::from(block.scaling_log2.min(2));
     if scaled == 0 {
         0
@@ -41,20 +41,20 @@ pub fn nr_tbs(block: &NrBlock) -> u32 {
     }
 }
 
-/// Step 3, of the floor of the information bits: only whole multiples of 2^n count.
+/// Performs step 3 with the floor of the information bits, because only whole multiples of 2^n count.
 fn small(bits: u64) -> u32 {
     let n = log2(bits).saturating_sub(6).max(3);
     let quantised = ((bits >> n) << n).max(24) as u16;
     let index = SIZES.partition_point(|size| *size < quantised);
-    // 2^n times a whole number is never beyond the last entry: 3824 >> 5 << 5 is 3808.
+    // The index cannot exceed the last entry, because quantised values are multiples of 2^n: 3824 >> 5 << 5 is 3808.
     u32::from(SIZES[index.min(SIZES.len() - 1)])
 }
 
-/// Step 4, of bits in units of 2^-fraction.
+/// Performs step 4, with bits in units of 2^-fraction.
 fn large(scaled: u64, fraction: u32, rate_q11: u16) -> u32 {
     let above = scaled - (24 << fraction);
     let n = log2(above >> fraction) - 5;
-    // Half a unit is added before the cut: ties are rounded up, as in the standard.
+    // Half a unit is added before the cut, so that ties are rounded up as in the standard.
     let quantised = (((above + (1 << (n + fraction - 1))) >> (n + fraction)) << n).max(3840);
     let blocks = if rate_q11 <= 2048 / 4 {
         (quantised + 24).div_ceil(3816)
@@ -63,7 +63,7 @@ fn large(scaled: u64, fraction: u32, rate_q11: u16) -> u32 {
     } else {
         1
     };
-    // At most 8 bits x 4 layers x 156 elements x 275 PRBs: fits.
+    // The value fits: it is at most 8 bits x 4 layers x 156 elements x 275 PRBs.
     (8 * blocks * (quantised + 24).div_ceil(8 * blocks) - 24) as u32
 }
 
@@ -71,7 +71,7 @@ fn log2(bits: u64) -> u32 {
     bits.max(1).ilog2()
 }
 
-/// TS 38.214 Table 5.1.3.2-1.
+/// Transport block sizes of TS 38.214 Table 5.1.3.2-1.
 #[rustfmt::skip]
 static SIZES: [u16; 93] = [
     24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120, 128, 136, 144, 152, 160, 168, 176, 184, 192,

@@ -1,4 +1,4 @@
-//! A UE of a cell: its identifiers, its state, and its reports.
+//! A UE of a cell: identifiers, state and reports.
 
 use super::channel::{Channel, ChannelError};
 use super::flow::{Flow, FlowConfig, FlowError};
@@ -14,23 +14,23 @@ pub struct Plmn {
     pub mcc: u16,
     /// Mobile network code, 0 to 999.
     pub mnc: u16,
-    /// Digits of the network code, 2 or 3.
+    /// Number of digits of the network code, 2 or 3.
     pub mnc_digits: u8,
 }
 
 impl Default for Plmn {
-    /// The test network 001/01.
+    /// Returns the test network 001/01.
     fn default() -> Self {
         Self { mcc: 1, mnc: 1, mnc_digits: 2 }
     }
 }
 
-/// Single network slice selection assistance information.
+/// Identifier of a slice: single network slice selection assistance information.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Snssai {
-    /// Slice and service type; 1 is eMBB.
+    /// Slice/service type; 1 is eMBB.
     pub sst: u8,
-    /// Slice differentiator, 24 bits.
+    /// Slice differentiator of 24 bits, if the slice has one.
     pub sd: Option<u32>,
 }
 
@@ -40,30 +40,30 @@ impl Default for Snssai {
     }
 }
 
-/// A UE that attaches.
+/// Configuration of a UE that attaches.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UeConfig {
-    /// Identity for random numbers and records: the same in all runs that are to be compared, unique.
+    /// Unique identity for random numbers and records. It must be the same in all runs that are compared.
     pub id: u32,
-    /// Network selected.
+    /// Network that the UE selects.
     pub plmn: Plmn,
-    /// Slice requested.
+    /// Slice that the UE requests.
     pub snssai: Snssai,
-    /// Channel.
+    /// Channel model of the UE.
     pub channel: Channel,
-    /// RLC of the downlink.
+    /// RLC configuration of the downlink.
     pub rlc_down: RlcConfig,
-    /// RLC of the uplink.
+    /// RLC configuration of the uplink.
     pub rlc_up: RlcConfig,
-    /// Flows, at most [`FLOWS_MAX`].
+    /// Traffic flows, at most [`FLOWS_MAX`].
     pub flows: Vec<FlowConfig>,
 }
 
-/// Maximum flows of a UE.
+/// Maximum number of flows of a UE.
 pub const FLOWS_MAX: usize = 64;
 
 impl UeConfig {
-    /// A UE with MCS 20 in every slot, OpenAirInterface's buffers and these flows.
+    /// Returns a UE with a constant MCS, OpenAirInterface's buffers and these flows.
     pub fn fixed(id: u32, mcs: u8, flows: Vec<FlowConfig>) -> Self {
         Self {
             id,
@@ -100,21 +100,21 @@ impl UeConfig {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AttachError {
-    /// Its channel is invalid.
+    /// The channel is invalid.
     #[error(transparent)]
     Channel(#[from] ChannelError),
     /// A flow is invalid.
     #[error(transparent)]
     Flow(#[from] FlowError),
-    /// Too many flows.
+    /// There are too many flows.
     #[error("a UE has at most {FLOWS_MAX} flows, not {0}")]
     Flows(usize),
-    /// RLC's limits.
+    /// The RLC configuration is out of bounds.
     #[error(
         "RLC buffers 1500 to {BUFFER_BYTES_MAX} bytes and 1 to {BUFFER_SDUS_MAX} SDUs, with 1 to 32 retransmissions"
     )]
     Rlc,
-    /// PLMN or S-NSSAI.
+    /// The PLMN or the S-NSSAI is invalid.
     #[error("a PLMN has codes of 0 to 999 (2 or 3 digits), a slice differentiator 24 bits")]
     Network,
     /// The cell is full.
@@ -125,24 +125,24 @@ pub enum AttachError {
     Here(u32),
 }
 
-/// An RRC event, for controllers.
+/// An RRC event, reported to controllers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RrcEvent {
-    /// Time of the event, µs.
+    /// Time of the event, in µs.
     pub at_us: u64,
     /// Kind of the event.
     pub kind: RrcKind,
     /// Identity of the UE for records.
     pub ue: u32,
-    /// C-RNTI in this cell.
+    /// C-RNTI of the UE in this cell.
     pub rnti: u16,
-    /// Network selected.
+    /// Network that the UE selected.
     pub plmn: Plmn,
-    /// Slice requested.
+    /// Slice that the UE requested.
     pub snssai: Snssai,
 }
 
-/// See [`RrcEvent`].
+/// Kind of an [`RrcEvent`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RrcKind {
     /// A UE has attached.
@@ -155,38 +155,38 @@ pub enum RrcKind {
     HandoverOut,
 }
 
-/// Report of a cell about a UE. The relations that [`crate::UeState`] names hold here too.
+/// Report of a cell about a UE. The relations listed at [`crate::UeState`] apply here as well.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UeReport {
-    /// Identifiers at the radio and the tunnel.
+    /// Identifiers of the UE at the radio interface and at the tunnel.
     pub identity: UeIdentity,
-    /// Identity for records.
+    /// Identity of the UE for records.
     pub id: u32,
-    /// Network selected.
+    /// Network that the UE selected.
     pub plmn: Plmn,
-    /// Slice requested.
+    /// Slice that the UE requested.
     pub snssai: Snssai,
-    /// Slice of the downlink.
+    /// Identity of the slice in the downlink.
     pub slice_down: u32,
-    /// Slice of the uplink.
+    /// Identity of the slice in the uplink.
     pub slice_up: u32,
-    /// Channel.
+    /// Channel quality and MCS.
     pub radio: RadioStats,
-    /// Downlink.
+    /// Statistics of the downlink.
     pub dl: LinkStats,
-    /// Uplink.
+    /// Statistics of the uplink.
     pub ul: LinkStats,
-    /// Pieces that RLC gave up in acknowledged mode, both directions: radio link failures.
+    /// Number of pieces for which RLC in acknowledged mode gave up, in both directions. Each is a radio link failure.
     pub rlc_failures: u64,
 }
 
 impl UeReport {
-    /// PDCP's counters.
+    /// Returns the PDCP counters of the UE.
     pub fn pdcp(&self) -> PdcpStats {
         PdcpStats::from_links(&self.dl, &self.ul)
     }
 
-    /// Further counters of the base station's RLC receiver.
+    /// Returns further counters of the base station's RLC receiver.
     pub fn rlc_reception(&self) -> RlcReceptionStats {
         RlcReceptionStats::from_link(&self.ul)
     }
@@ -195,15 +195,15 @@ impl UeReport {
 /// Waiting times of a UE's packets since the last read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sojourns {
-    /// Times in RLC until the last byte is sent, downlink.
+    /// Downlink times in RLC until the last byte is sent.
     pub rlc: Sojourn,
-    /// Times in traffic control and RLC together.
+    /// Downlink times in traffic control and RLC together.
     pub whole: Sojourn,
     /// Times in each queue of traffic control, by queue id.
     pub queues: Vec<(u32, Sojourn)>,
 }
 
-/// A UE in a cell.
+/// State of a UE in a cell.
 #[derive(Debug)]
 pub(crate) struct Ue {
     pub(crate) config: UeConfig,
@@ -212,24 +212,24 @@ pub(crate) struct Ue {
     pub(crate) tc: Option<Box<Tc>>,
 }
 
-/// A UE on its way to another cell.
+/// State of a UE that moves to another cell.
 #[derive(Debug)]
 pub struct UeContext {
     pub(crate) config: UeConfig,
     pub(crate) flows: Vec<Flow>,
     pub(crate) tc: Option<Box<Tc>>,
-    /// Content of the RLC buffer, which PDCP forwards to the new cell.
+    /// Packets of the RLC buffer, which PDCP forwards to the new cell.
     pub(crate) down: Vec<Packet>,
     pub(crate) up: Vec<Packet>,
 }
 
 impl UeContext {
-    /// Its identity for records.
+    /// Returns the identity of the UE for records.
     pub fn id(&self) -> u32 {
         self.config.id
     }
 
-    /// Replaces the channel before it arrives in the new cell.
+    /// Replaces the channel before the UE arrives in the new cell.
     pub fn set_channel(&mut self, channel: Channel) {
         self.config.channel = channel;
     }

@@ -1,4 +1,4 @@
-//! The UE scheduler: the order of UEs within a slice's PRBs.
+//! The UE scheduler, which orders the UEs within a slice's PRBs.
 
 use super::slice::SLICES_MAX;
 
@@ -7,34 +7,35 @@ use super::slice::SLICES_MAX;
 pub enum UeScheduler {
     /// Round robin.
     RoundRobin,
-    /// Proportional fair: highest ratio of the current rate to the recent mean rate.
+    /// Proportional fair: the highest ratio of the current rate to the recent mean rate.
     ProportionalFair {
-        /// Memory of the mean, slots, 2 to 1,000,000.
+        /// Memory of the mean rate in slots, 2 to 1,000,000.
         window_slots: u32,
     },
-    /// Maximum throughput: highest current rate.
+    /// Maximum throughput: the highest current rate.
     MaxThroughput,
-    /// A controller allocates each slot; a slot without an allocation stays unused.
+    /// Allocation of each slot by a controller. A slot without an allocation stays unused.
     Remote,
 }
 
 /// State that the scheduler reads in each slot, stored contiguously for all UEs.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SchedulerState {
-    /// Bytes of transport blocks that the UE needs, as known to the base station.
+    /// Bytes of transport blocks that the UE needs, as far as the base station knows.
     pub(crate) demand: u32,
     /// Bytes of a slot with all PRBs; zero if the channel carries no data.
     pub(crate) rate: f32,
-    /// Recent mean, in bytes per slot.
+    /// Recent mean rate, in bytes per slot.
     pub(crate) mean: f32,
-    /// Bytes of this slot.
+    /// Bytes sent in this slot.
     pub(crate) served: u32,
-    /// Weight of a slot in the mean.
+    /// Weight of a slot in the mean rate.
     pub(crate) forgetting: f32,
-    /// The slot of the last transport block, its lower bits.
+    /// Lower bits of the slot of the last transport block.
     pub(crate) stamp: u32,
-    /// Free HARQ processes, and those with a block to retransmit.
+    /// Free HARQ processes, as bits.
     pub(crate) free: u16,
+    /// HARQ processes with a block to retransmit, as bits.
     pub(crate) again: u16,
     /// Index of the slice.
     pub(crate) slice: u8,
@@ -59,17 +60,17 @@ impl UeScheduler {
         }
     }
 
-    /// Weight of a slot in the mean rates of its UEs.
+    /// Returns the weight of a slot in the mean rates of the UEs.
     pub(crate) fn forgetting(self) -> f32 {
         match self {
             Self::ProportionalFair { window_slots } => 1.0 / window_slots as f32,
-            // The mean breaks ties, so other schedulers keep one too.
+            // Other schedulers also keep a mean, because it breaks ties.
             _ => 1.0 / 1000.0,
         }
     }
 
-    /// The next of the ready UEs; `turn`: end of the last round robin. Ties: the lower mean, then the lower
-    /// index.
+    /// Returns the next ready UE; `turn` is the end of the last round robin. Of equal UEs, the one with the lower
+    /// mean is chosen, then the one with the lower index.
     pub(crate) fn pick(
         self,
         ues: &[SchedulerState],
@@ -107,7 +108,7 @@ fn best(
     best.map(|(index, ..)| index)
 }
 
-/// UEs of each slice that `counts` accepts.
+/// Returns the number of UEs of each slice that `counts` accepts.
 pub(crate) fn demands(hot: &[SchedulerState], counts: impl Fn(&SchedulerState) -> bool) -> [u16; SLICES_MAX] {
     let mut demands = [0; SLICES_MAX];
     for hot in hot.iter().filter(|hot| counts(hot)) {
@@ -121,7 +122,7 @@ mod tests {
     use super::*;
     use crate::user_plane::random::{Purpose, Stream};
 
-    /// Mean rates and slot shares of UEs with independent exponential rates of these means.
+    /// Returns the mean rates and slot shares of UEs with independent exponential rates of these means.
     fn run(scheduler: UeScheduler, means: &[f64], slots: u64) -> Vec<(f64, f64)> {
         let streams: Vec<Stream> =
             (0..means.len()).map(|ue| Stream::new(5, Purpose::Fading, ue as u64)).collect();
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn maximum_rate_starves_far_ues_round_robin_none() {
+    fn maximum_rate_starves_far_ues_but_round_robin_does_not() {
         let greedy = run(UeScheduler::MaxThroughput, &[1.0, 10.0], 200_000);
         assert!((greedy[0].1 - 1.0 / 11.0).abs() < 0.005, "{greedy:?}");
         let fair = run(UeScheduler::RoundRobin, &[1.0, 10.0], 200_000);

@@ -157,8 +157,9 @@ pub struct Radio {
     meter: meter::Meter,
     /// UEs handed over since the last pass.
     moved: Vec<UeMovement>,
-    /// Virtual time since the radio was created; `busy` is the computing time that it took.
+    /// Virtual time since the radio was created, in µs.
     passed_us: u64,
+    /// Computing time since the radio was created.
     busy: Duration,
 }
 

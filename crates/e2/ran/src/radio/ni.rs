@@ -38,8 +38,9 @@ pub(super) struct RrcProcedure {
     at_us: u64,
     kind: RrcKind,
     rnti: u16,
-    /// Number of the UE; `home` is its network.
+    /// Number of the UE.
     ue: u32,
+    /// Network of the UE.
     home: Plmn,
     other: Option<PeerCell>,
 }

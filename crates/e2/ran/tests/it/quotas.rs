@@ -22,8 +22,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 const MS: Duration = Duration::from_millis(1);
-/// Time in which the shares settle after an order; `MEASURE_MS` is the measured time after it.
+/// Time in which the shares settle after an order, in ms.
 const SETTLE_MS: u32 = 300;
+/// Duration of the measurement after the shares have settled, in ms.
 const MEASURE_MS: u32 = 1_500;
 /// Allowed difference between a measured and a computed share, in percent of the carrier.
 const TOLERANCE: f64 = 1.0;

@@ -1,14 +1,14 @@
-//! A greedy TCP sender with CUBIC (RFC 9438) and selective acknowledgement, in segments.
+//! A TCP sender that always has data, with CUBIC (RFC 9438) and selective acknowledgement. All quantities are in segments.
 
 use std::collections::VecDeque;
 
 use crate::user_plane::math::cbrt;
 
-/// Payload of a segment, bytes.
+/// Payload of a segment, in bytes.
 pub(crate) const SEGMENT_BYTES: u32 = 1448;
-/// With IP, TCP and its timestamps.
+/// Size of a segment with IP and TCP headers and the timestamp option, in bytes.
 pub(crate) const SEGMENT_IP_BYTES: u32 = 1500;
-/// An acknowledgement, bytes.
+/// Size of an acknowledgement, in bytes.
 pub(crate) const ACK_IP_BYTES: u32 = 52;
 
 const C: f64 = 0.4;
@@ -16,10 +16,10 @@ const BETA: f64 = 0.7;
 const INITIAL_WINDOW: f64 = 10.0;
 /// Number of later acknowledgements after which a segment counts as lost.
 const REORDERING: u32 = 3;
-/// The retransmission timeout is not shorter, µs (Linux).
+/// Minimum retransmission timeout, in µs (as in Linux).
 const RTO_MIN_US: u64 = 200_000;
 const RTO_FIRST_US: u64 = 1_000_000;
-/// Maximum segments of a burst, even if the window allows more.
+/// Maximum number of segments in a burst, even if the window allows more.
 const BURST_MAX: u32 = 256;
 
 #[derive(Debug, Clone)]
@@ -29,12 +29,12 @@ pub(crate) struct Cubic {
     receive_window: f64,
     w_max: f64,
     k: f64,
-    /// Reno's window in the same place, for the friendly region.
+    /// Window that Reno would have, for the Reno-friendly region.
     reno: f64,
     epoch_us: Option<u64>,
     next: u32,
     flying: u32,
-    /// Dropped, not noticed yet; ascending.
+    /// Dropped segments whose loss has not been detected yet, in ascending order.
     lost: VecDeque<u32>,
     recover: u32,
     srtt_us: u64,
@@ -47,7 +47,7 @@ pub(crate) struct Cubic {
     pub(crate) timeouts: u64,
 }
 
-/// A round trip of slow start, for HyStart.
+/// A round trip of slow start, as used by HyStart.
 #[derive(Debug, Clone, Copy, Default)]
 struct Round {
     end: u32,
@@ -94,15 +94,15 @@ impl Cubic {
         first..first.wrapping_add(count)
     }
 
-    /// A segment was dropped on its way.
+    /// Records that a segment was dropped.
     pub(crate) fn dropped(&mut self, seq: u32) {
-        // Queues drop at the tail and the air drops in order, so the list is nearly sorted; the insertion
+        // Queues drop at the tail and the air interface drops in order, so the list is nearly sorted. The insertion
         // keeps it sorted.
         let place = self.lost.partition_point(|other| *other < seq);
         self.lost.insert(place, seq);
     }
 
-    /// An acknowledgement of `count` segments up to `highest`, of a segment sent at `sent_us`.
+    /// Processes an acknowledgement of `count` segments up to `highest`. It belongs to a segment sent at `sent_us`.
     pub(crate) fn acknowledged(&mut self, highest: u32, count: u32, sent_us: u64, now_us: u64) {
         self.flying = self.flying.saturating_sub(count);
         self.last_us = now_us;
@@ -111,7 +111,7 @@ impl Cubic {
         let mut reduced = false;
         while self.lost.front().is_some_and(|seq| seq.saturating_add(REORDERING) <= highest) {
             let Some(seq) = self.lost.pop_front() else { break };
-            // A retransmission counts as a new segment, because the flow is greedy.
+            // A retransmission counts as a new segment, because the flow always has data.
             self.flying = self.flying.saturating_sub(1);
             if seq >= self.recover {
                 self.reduce();
@@ -123,7 +123,7 @@ impl Cubic {
         }
     }
 
-    /// Time of the retransmission timeout.
+    /// Returns the time of the retransmission timeout.
     pub(crate) fn deadline(&self) -> u64 {
         if self.flying == 0 {
             return u64::MAX;
@@ -132,7 +132,7 @@ impl Cubic {
         self.last_us + (rto.max(RTO_MIN_US) << self.backoff.min(6))
     }
 
-    /// No acknowledgement for too long: all data in flight is lost.
+    /// Handles the retransmission timeout: all data in flight is lost.
     pub(crate) fn timeout(&mut self, now_us: u64) {
         self.timeouts += 1;
         self.backoff += 1;
@@ -157,7 +157,7 @@ impl Cubic {
         if self.window >= self.threshold {
             return;
         }
-        // HyStart: leave slow start when a round's first samples are clearly above the last round's.
+        // HyStart leaves slow start when a round's first samples are clearly higher than those of the previous round.
         let round = &mut self.round;
         if highest >= round.end {
             *round = Round { end: self.next, samples: 0, min_us: u64::MAX, last_min_us: round.min_us };
@@ -175,7 +175,7 @@ impl Cubic {
 
     fn reduce(&mut self) {
         self.reductions += 1;
-        // Fast convergence: reduces the maximum if the last one was not reached.
+        // Fast convergence reduces the maximum if the window did not reach the previous maximum.
         self.w_max = if self.window < self.w_max { self.window * (1.0 + BETA) / 2.0 } else { self.window };
         self.window = (self.window * BETA).max(2.0);
         self.threshold = self.window;
@@ -184,7 +184,7 @@ impl Cubic {
     }
 
     fn grow(&mut self, segments: f64, now_us: u64) {
-        // A window that the receiver limits does not grow beyond it.
+        // The window does not grow further while the receive window is the limit.
         if self.window >= 2.0 * self.receive_window {
             return;
         }
@@ -212,7 +212,7 @@ impl Cubic {
     }
 }
 
-/// Seconds until the window is `w_max` again.
+/// Returns the seconds until the window is `w_max` again.
 fn cubic_k(w_max: f64, window: f64) -> f64 {
     cbrt((w_max - window) / C)
 }
@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_window_follows_the_cubic_of_the_standard() {
+    fn cubic_window_matches_rfc_formula() {
         for (w_max, k, start, half) in [(100.0, 4.2172, 70.0, 96.25), (1000.0, 9.0856, 700.0, 962.5)] {
             let found = cubic_k(w_max, BETA * w_max);
             assert!((found - k).abs() < 1e-4, "K is {found}");
@@ -238,14 +238,14 @@ mod tests {
     }
 
     #[test]
-    fn losses_of_one_window_reduce_it_once() {
+    fn losses_within_one_window_reduce_it_once() {
         let mut sender = Cubic::new(1 << 24);
         let sent = sender.send(0);
         assert_eq!(sent, 0..10);
         sender.dropped(4);
         sender.dropped(5);
         sender.acknowledged(3, 4, 0, 30_000);
-        assert_eq!(sender.reductions, 0, "nobody can know yet");
+        assert_eq!(sender.reductions, 0, "the loss cannot be detected yet");
         sender.acknowledged(9, 4, 0, 31_000);
         assert_eq!((sender.reductions, sender.flying), (1, 0));
         assert!((sender.window - 14.0 * BETA).abs() < 1e-9, "{}", sender.window);

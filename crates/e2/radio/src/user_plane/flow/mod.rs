@@ -11,7 +11,7 @@ use super::random::{Purpose, Stream};
 use super::rlc::Packet;
 use cubic::{ACK_IP_BYTES, Cubic, SEGMENT_IP_BYTES};
 
-/// Source and destination of a flow's packets, as a classifier sees them.
+/// Source and destination of a flow's packets, used by classifiers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct FiveTuple {
     /// IPv4 source address.
@@ -22,54 +22,55 @@ pub struct FiveTuple {
     pub source_port: u16,
     /// Destination port.
     pub destination_port: u16,
-    /// Protocol: 6 TCP, 17 UDP.
+    /// IP protocol number: 6 for TCP, 17 for UDP.
     pub protocol: u8,
 }
 
 /// Kind of traffic that a flow sends.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Traffic {
-    /// G.711 as irtt sends it: 172 bytes of UDP payload each 20 ms, echoed by the other side.
+    /// A G.711 call as sent by irtt: 172 bytes of UDP payload every 20 ms, echoed by the receiver.
     Voip,
-    /// TCP with CUBIC that always has something to send.
+    /// A TCP connection with CUBIC that always has data to send.
     GreedyTcp {
-        /// Receive window, bytes, 3000 to [`RECEIVE_WINDOW_MAX`].
+        /// Receive window in bytes, 3000 to [`RECEIVE_WINDOW_MAX`].
         receive_window_bytes: u32,
     },
-    /// The buffer is never empty; for carriers at their limit without a flow's cost.
+    /// A buffer that is never empty. It saturates a carrier without the cost of simulating a flow.
     FullBuffer,
-    /// Packets of one size at a constant rate, on and off in turns.
+    /// Packets of one size at a constant rate, alternating between on and off times.
     OnOff {
-        /// Rate while on, kbit/s of IP, 1 to 10,000,000.
+        /// Rate during on times, in kbit/s of IP, 1 to 10,000,000.
         kbps: u32,
-        /// Size of an IP packet, bytes, 40 to 9000.
+        /// Size of an IP packet in bytes, 40 to 9000.
         packet_bytes: u32,
-        /// Mean time on, ms, 1 at least.
+        /// Mean on time in ms, at least 1.
         on_ms: u32,
-        /// Mean time off, ms; zero for always on.
+        /// Mean off time in ms; zero for a flow that is always on.
         off_ms: u32,
-        /// Whether times are exponential with these means, or exactly these.
+        /// Whether on and off times are exponentially distributed. Otherwise each time equals the mean.
         random: bool,
     },
-    /// Packets at given times.
+    /// Packets at the times of a trace.
     Trace {
-        /// Times from the start of the flow, µs, ascending, and sizes of IP packets, bytes.
+        /// Send times since the start of the flow in µs, ascending, and sizes of IP packets in bytes.
         packets: Arc<[(u64, u32)]>,
-        /// Start again this many µs after the last packet; zero: send once.
+        /// Time from the last packet to the next repetition of the trace, in µs; zero: no repetition.
         repeat_us: u64,
     },
 }
 
-/// Largest receive window of TCP, bytes.
+/// Maximum receive window of TCP, in bytes.
 pub const RECEIVE_WINDOW_MAX: u32 = 64_000_000;
-/// Largest IP packet, bytes.
+/// Maximum size of an IP packet, in bytes.
 pub const PACKET_BYTES_MAX: u32 = 9000;
-/// VoIP: IP, UDP and 172 bytes, and the interval.
+/// Size of a VoIP packet with IP and UDP headers, in bytes.
 const VOIP_IP_BYTES: u32 = 200;
+/// Interval between two VoIP packets, in µs.
 const VOIP_INTERVAL_US: u64 = 20_000;
-/// Full buffer: number of packets kept in the queue.
+/// Number of packets that a full buffer keeps in the queue.
 const FULL_PACKETS: u32 = 256;
-/// Maximum packets of a flow per visit, so that an endless burst does not block other flows.
+/// Maximum number of packets that a flow sends at once, so that an endless burst does not block other flows.
 const BURST_MAX: usize = 256;
 
 /// A flow of a UE.
@@ -77,20 +78,20 @@ const BURST_MAX: usize = 256;
 pub struct FlowConfig {
     /// Direction of the data; responses travel in the other direction.
     pub direction: Direction,
-    /// Addresses of the data's packets.
+    /// Addresses and ports of the data packets.
     pub tuple: FiveTuple,
-    /// Kind of traffic.
+    /// Kind of traffic that the flow sends.
     pub traffic: Traffic,
-    /// First packet, µs on the cell's clock.
+    /// Time of the first packet on the cell's clock, in µs.
     pub start_us: u64,
-    /// No packet at or after this time, µs.
+    /// End of the flow, in µs; no packet is sent at or after this time.
     pub stop_us: u64,
-    /// Whether to keep distributions of round trips and sojourn times.
+    /// Whether distributions of round trips and sojourn times are recorded.
     pub measured: bool,
 }
 
 impl FlowConfig {
-    /// A downlink flow that never ends, from time zero.
+    /// Returns a downlink flow that starts at time zero and never ends.
     pub fn new(traffic: Traffic) -> Self {
         let direction = Direction::Down;
         let tuple = FiveTuple::default();
@@ -98,22 +99,22 @@ impl FlowConfig {
     }
 }
 
-/// Reason why a flow is invalid: an error of the caller.
+/// Reason why a flow is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FlowError {
-    /// A number out of bounds.
+    /// A number is out of bounds.
     #[error("{what} is {given}; {allowed} is allowed")]
     Number {
         /// Name of the parameter.
         what: &'static str,
-        /// The given value.
+        /// Given value.
         given: u64,
-        /// Allowed.
+        /// Allowed range.
         allowed: &'static str,
     },
-    /// A trace that is not ascending, is empty or repeats before its end.
-    #[error("a trace has packets at ascending times, and repeats after the last of them or not")]
+    /// The trace is empty or not ascending, or repeats before its end.
+    #[error("a trace needs packets at ascending times; a repetition must start after the last packet")]
     Trace,
 }
 
@@ -151,8 +152,8 @@ impl FlowConfig {
         }
     }
 
-    /// Mean rate of IP in the flow's direction while it is active, bytes per second; `None` for a greedy
-    /// flow.
+    /// Returns the mean rate of IP in the flow's direction during its activity, in bytes per second, or `None` for a
+    /// flow that always has data.
     pub(crate) fn mean_rate(&self) -> Option<f64> {
         match &self.traffic {
             Traffic::Voip => Some(f64::from(VOIP_IP_BYTES) * 1e6 / VOIP_INTERVAL_US as f64),
@@ -175,19 +176,19 @@ impl FlowConfig {
 /// Counters of a flow. Bytes include the IP header.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FlowStats {
-    /// Packets and bytes sent.
+    /// Number of packets and bytes sent.
     pub sent: (u64, u64),
-    /// Packets and bytes that arrived at the other side.
+    /// Number of packets and bytes that arrived at the receiver.
     pub delivered: (u64, u64),
-    /// Packets dropped by a queue, a policer or the air.
+    /// Number of packets dropped by a queue, a policer or the air interface.
     pub dropped: u64,
-    /// Number of window reductions and of timeouts of TCP.
+    /// Number of TCP window reductions, and number of TCP timeouts.
     pub reductions: (u64, u64),
-    /// Round trips, if the flow is measured.
+    /// Distribution of round trips, if the flow is measured.
     pub rtt: Option<Box<Histogram>>,
-    /// Sojourn times in the queues of traffic control, recorded under the same condition.
+    /// Distribution of sojourn times in the queues of traffic control, if the flow is measured.
     pub tc_sojourn: Option<Box<Histogram>>,
-    /// Sojourn times in RLC until the last byte was sent, recorded under the same condition.
+    /// Distribution of sojourn times in RLC until the last byte was sent, if the flow is measured.
     pub rlc_sojourn: Option<Box<Histogram>>,
 }
 
@@ -200,16 +201,16 @@ pub(crate) struct Flow {
     next_us: u64,
     seq: u32,
     sender: Option<Box<Cubic>>,
-    /// Answers between the base station and the server, by the time they arrive.
+    /// Responses in transit between the base station and the server, by arrival time.
     wire: VecDeque<(u64, Packet)>,
-    /// TCP: segments received and not acknowledged, and the last of them.
+    /// TCP: number of received segments without an acknowledgement, and the last of these segments.
     received: (u32, Option<Packet>),
-    /// Full buffer: packets in the queue.
+    /// Full buffer: number of packets in the queue.
     queued: u32,
     turns: OnOffState,
 }
 
-/// On and off.
+/// State of an on/off flow.
 #[derive(Debug, Clone, Copy)]
 struct OnOffState {
     stream: Stream,
@@ -251,7 +252,7 @@ impl Flow {
         flow
     }
 
-    /// Time of the next event that the flow triggers itself.
+    /// Returns the time of the next packet or timeout of the flow.
     pub(crate) fn due(&self) -> u64 {
         let wire = self.wire.front().map_or(u64::MAX, |(at, _)| *at);
         self.next_us.min(wire)
@@ -272,7 +273,7 @@ impl Flow {
         }
     }
 
-    /// Appends the packets that are due by `now_us`, including responses from the server.
+    /// Appends the packets to be sent by `now_us`, including responses from the server.
     pub(crate) fn poll(&mut self, now_us: u64, out: &mut Vec<Packet>) {
         while self.wire.front().is_some_and(|(at, _)| *at <= now_us) {
             let Some((at, packet)) = self.wire.pop_front() else { break };
@@ -351,7 +352,8 @@ impl Flow {
         out.extend(seqs.map(|seq| self.packet(seq, SEGMENT_IP_BYTES, now_us)));
     }
 
-    /// A packet arrived at its destination. TCP collects; see [`flush`](Self::flush). VoIP echoes at once.
+    /// Processes a packet that arrived at its destination. TCP collects segments until [`flush`](Self::flush); VoIP
+    /// echoes the packet at once.
     pub(crate) fn delivered(&mut self, packet: Packet, now_us: u64) -> Option<Packet> {
         self.stats.delivered.0 += 1;
         self.stats.delivered.1 += u64::from(packet.bytes);
@@ -373,19 +375,19 @@ impl Flow {
         }
     }
 
-    /// One acknowledgement for all that arrived since the last one.
+    /// Returns one acknowledgement for all segments that arrived since the last one.
     pub(crate) fn flush(&mut self, now_us: u64) -> Option<Packet> {
         let packet = self.received.1.take()?;
         let count = std::mem::take(&mut self.received.0);
         Some(Packet { answer: true, bytes: ACK_IP_BYTES, count, queued_us: now_us, ..packet })
     }
 
-    /// A packet from the base station to the server, which responds to data or receives a response.
+    /// Sends a packet from the base station to the server. The server responds to data, or receives a response.
     pub(crate) fn send_on(&mut self, packet: Packet, at_us: u64) {
         self.wire.push_back((at_us, Packet { queued_us: at_us, ..packet }));
     }
 
-    /// An answer is back at the sender.
+    /// Processes a response that has returned to the sender.
     pub(crate) fn answered(&mut self, packet: &Packet, now_us: u64) {
         if let Some(rtt) = &mut self.stats.rtt {
             rtt.record(now_us.saturating_sub(packet.sent_us));
@@ -396,13 +398,13 @@ impl Flow {
         }
     }
 
-    /// A packet was lost.
+    /// Processes the loss of a packet.
     pub(crate) fn dropped(&mut self, packet: &Packet, now_us: u64) {
         self.stats.dropped += 1;
         match (&mut self.sender, packet.answer) {
             (Some(sender), false) => sender.dropped(packet.seq),
             (None, false) => self.leaves(now_us),
-            // The next acknowledgement covers a lost one.
+            // The next acknowledgement also covers the segments of a lost acknowledgement.
             (Some(_), true) => self.received.0 += packet.count,
             (None, true) => {}
         }
@@ -420,8 +422,8 @@ impl Flow {
         self.turns.off_at_us = now_us + self.draw(on_ms, random);
     }
 
-    /// Packets are sent at equal intervals of the on time, so that the mean rate is exact: the rest of an
-    /// interval continues in the next on time.
+    /// Skips off times. Packets have equal intervals of on time, and the rest of an interval continues in the next on
+    /// time, so the mean rate is exact.
     fn pass_off(&mut self) {
         let Traffic::OnOff { on_ms, off_ms, random, .. } = self.config.traffic else { return };
         while off_ms > 0 && self.next_us >= self.turns.off_at_us {

@@ -1,4 +1,5 @@
-//! Earliest deadline first: each slice has a quota of PRBs until its deadline, and the nearest deadline is first.
+//! Earliest deadline first: each slice has a quota of PRBs until its deadline, and the slice with the nearest
+//! deadline is served first.
 
 use super::{Grant, SliceParams, SliceSpec};
 
@@ -14,7 +15,7 @@ struct Period {
     deadline: u32,
     guaranteed: u32,
     replenish: u32,
-    /// Slots to the deadline; `None` while idle.
+    /// Number of slots until the deadline; `None` while the slice is idle.
     left: Option<u32>,
     quota: u32,
     suspended: bool,
@@ -81,7 +82,8 @@ impl Period {
         if left == 0 {
             (self.left, self.quota) = (Some(self.deadline), self.guaranteed);
         } else if self.suspended {
-            // Returned before the deadline: a new period, with the rest and the elapsed part of a quota.
+            // A slice that becomes active again before its deadline gets a new period. Its quota consists of the
+            // unused rest and a part for the elapsed time.
             let passed =
                 u64::from(self.guaranteed) * u64::from(self.deadline - left) / u64::from(self.deadline);
             let replenished = (passed as u32).min(self.replenish);

@@ -1,4 +1,4 @@
-//! The slice scheduler: which slice gets how many PRBs of a slot.
+//! The slice scheduler, which divides the PRBs of a slot among slices.
 
 mod edf;
 mod nvs;
@@ -12,84 +12,84 @@ use quota::Quota;
 /// Algorithm that shares a direction of the carrier among slices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum SliceAlgorithm {
-    /// One slice that has everything.
+    /// A single slice with all PRBs.
     #[default]
     None,
-    /// Each slice has its range of PRBs.
+    /// A fixed range of PRBs per slice.
     Static,
-    /// Network virtualization substrate (Kokku et al.): the slice that lags most has the whole slot.
+    /// Network virtualization substrate (Kokku et al.): the slice with the largest lag gets the whole slot.
     Nvs,
-    /// Earliest deadline first: each slice has its PRBs before its deadline.
+    /// Earliest deadline first: each slice gets its PRBs before its deadline.
     Edf,
-    /// RRM policy ratios: resources follow demand, within each slice's guarantee and limit.
+    /// RRM policy ratios: resources follow demand, within the guarantee and the limit of each slice.
     Quota,
 }
 
-/// Guarantee of a slice; the kind must fit the algorithm.
+/// Guarantee of a slice. Its kind must match the algorithm.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SliceParams {
-    /// NVS (and none): a share of the slots, above 0 up to 1.
+    /// For NVS and no algorithm: share of the slots, above 0 and at most 1.
     Capacity(f64),
-    /// NVS: a rate, as far as the channel is as good as the reference.
+    /// For NVS: a rate, which is guaranteed while the channel is at least as good as the reference.
     Rate {
-        /// Reserved, Mbit/s, above 0.
+        /// Reserved rate in Mbit/s, above 0.
         required_mbps: f64,
-        /// Rate of the whole carrier on the agreed channel, Mbit/s, not below the required rate.
+        /// Rate of the whole carrier on the reference channel in Mbit/s, at least the required rate.
         reference_mbps: f64,
     },
-    /// Static: PRBs from the first to the last, both included, counted from 0.
+    /// For the static algorithm: PRBs from the first to the last, both included, counted from 0.
     Static {
         /// First PRB.
         first: u16,
         /// Last PRB.
         last: u16,
     },
-    /// EDF: a number of PRBs in each period.
+    /// For EDF: number of PRBs in each period.
     Edf {
-        /// Period and deadline, slots, 1 to [`DEADLINE_MAX`].
+        /// Period and deadline in slots, 1 to [`DEADLINE_MAX`].
         deadline_slots: u32,
-        /// PRBs guaranteed in it.
+        /// Number of PRBs guaranteed per period.
         guaranteed_prbs: u32,
-        /// Maximum PRBs that a return before the deadline restores.
+        /// Maximum number of PRBs that a slice gets back when it becomes active again before the deadline.
         max_replenish: u32,
     },
-    /// Quota: shares of the PRBs, 0 to 1, in rising order (TS 28.541 §4.3.36).
+    /// For quotas: shares of the PRBs, each 0 to 1, in ascending order (TS 28.541 §4.3.36).
     Quota {
-        /// Part reserved for the slice, used or not.
+        /// Share that is reserved for the slice, used or not.
         dedicated: f64,
-        /// Guaranteed part; other slices may use the unused rest, except for the dedicated part.
+        /// Guaranteed share. Other slices may use the unused rest, except for the dedicated share.
         min: f64,
-        /// Limit.
+        /// Maximum share.
         max: f64,
     },
 }
 
-/// A slice.
+/// Configuration of a slice.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SliceSpec {
-    /// Identity, unique in its direction.
+    /// Identity of the slice, unique in its direction.
     pub id: u32,
-    /// Name.
+    /// Display name of the slice.
     pub label: String,
-    /// Promise.
+    /// Guarantee of the slice.
     pub params: SliceParams,
     /// Scheduler of the UEs in the slice.
     pub scheduler: UeScheduler,
 }
 
-/// The slices of a direction.
+/// Slices of a direction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SliceSet {
-    /// Algorithm.
+    /// Algorithm that divides the carrier.
     pub algorithm: SliceAlgorithm,
     /// Whether other slices may use unused PRBs of a slice; otherwise these are wasted.
     pub sharing: bool,
-    /// The slices; UEs join the first.
+    /// Slices. New UEs join the first slice.
     pub slices: Vec<SliceSpec>,
 }
 
 impl Default for SliceSet {
-    /// No slicing, proportional fair.
+    /// Returns a single slice with proportional fair scheduling.
     fn default() -> Self {
         let params = SliceParams::Capacity(1.0);
         let scheduler = UeScheduler::default();
@@ -98,58 +98,58 @@ impl Default for SliceSet {
     }
 }
 
-/// Maximum slices of a direction.
+/// Maximum number of slices in a direction.
 pub const SLICES_MAX: usize = 16;
-/// Longest deadline, slots.
+/// Maximum deadline, in slots.
 pub const DEADLINE_MAX: u32 = 10_000;
-/// Longest label, bytes.
+/// Maximum length of a label, in bytes.
 pub const LABEL_MAX: usize = 64;
-/// Sums of shares may be above one by rounding.
+/// Tolerance for a sum of shares that exceeds one due to rounding.
 const TOLERANCE: f64 = 1e-6;
 
-/// Reason to reject slices. The configuration has not changed.
+/// Reason why slices are invalid. The configuration does not change.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SliceError {
-    /// No slices, or too many.
+    /// There are no slices, or too many.
     #[error("a direction has 1 to {SLICES_MAX} slices (without an algorithm 1), not {0}")]
     Count(usize),
-    /// Two of the same identity.
+    /// Two slices have the same identity.
     #[error("slice {0} occurs twice")]
     Twice(u32),
-    /// No such slice.
+    /// The slice does not exist.
     #[error("there is no slice {0}")]
     NoSlice(u32),
-    /// The last one cannot go.
+    /// The last slice cannot be removed.
     #[error("a direction keeps at least one slice")]
     Last,
-    /// Parameters of another algorithm.
+    /// The parameters belong to another algorithm.
     #[error("slice {id}: these parameters are not of the algorithm {algorithm:?}")]
     Kind {
-        /// Slice.
+        /// Identity of the slice.
         id: u32,
-        /// Algorithm in force.
+        /// Algorithm of the direction.
         algorithm: SliceAlgorithm,
     },
-    /// A parameter that is not a number or is out of bounds.
+    /// A parameter is not a number, or is out of bounds.
     #[error("slice {id}: {what} is {given}; {allowed} is allowed")]
     Number {
-        /// Slice.
+        /// Identity of the slice.
         id: u32,
         /// Name of the parameter.
         what: &'static str,
-        /// The given value.
+        /// Given value.
         given: f64,
-        /// Allowed.
+        /// Allowed range.
         allowed: &'static str,
     },
-    /// More than the carrier.
+    /// The slices reserve more than the carrier.
     #[error("the slices reserve {:.2} % of the carrier; at most 100 % is allowed", .0 * 100.0)]
     Sum(f64),
     /// PRBs of two slices overlap.
     #[error("slices {0} and {1} have PRBs in common")]
     Overlap(u32, u32),
-    /// A label that is too long.
+    /// A label is too long.
     #[error("slice {0}: a label has at most {LABEL_MAX} bytes")]
     Label(u32),
 }
@@ -194,7 +194,7 @@ impl SliceSet {
         Ok(())
     }
 
-    /// The set with slices added; those of the same identity are replaced.
+    /// Returns the set with slices added. Slices with the same identity are replaced.
     pub fn with(&self, slices: &[SliceSpec]) -> Self {
         let mut set = self.clone();
         for slice in slices {
@@ -206,7 +206,7 @@ impl SliceSet {
         set
     }
 
-    /// The set without some slices.
+    /// Returns the set without some slices.
     pub fn without(&self, ids: &[u32]) -> Result<Self, SliceError> {
         if let Some(id) = ids.iter().find(|id| self.slices.iter().all(|slice| slice.id != **id)) {
             return Err(SliceError::NoSlice(*id));
@@ -222,7 +222,7 @@ impl SliceSpec {
         SliceError::Number { id: self.id, what, given, allowed }
     }
 
-    /// Share of the carrier that the slice reserves.
+    /// Returns the share of the carrier that the slice reserves.
     fn share(&self, algorithm: SliceAlgorithm, prbs: u16) -> Result<f64, SliceError> {
         match (algorithm, self.params) {
             (SliceAlgorithm::None | SliceAlgorithm::Nvs, SliceParams::Capacity(share)) => {
@@ -287,36 +287,36 @@ impl SliceSpec {
 /// Resources that a slice received since it was created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SliceStats {
-    /// PRBs used.
+    /// Number of PRBs used.
     pub prbs: u64,
-    /// PRBs reserved for it that it did not use; with static and EDF slices that share, other slices may have
-    /// used them.
+    /// Number of PRBs that were reserved for the slice and that it did not use. With static and EDF slices that
+    /// share, other slices may have used them.
     pub wasted_prbs: u64,
-    /// Slots in which it was granted PRBs.
+    /// Number of slots in which the slice was granted PRBs.
     pub slots: u64,
-    /// Bytes of transport blocks.
+    /// Bytes of the slice's transport blocks.
     pub bytes: u64,
-    /// Slots with data but without an allocation (scheduler `Remote`).
+    /// Number of slots in which the slice had data but no allocation (scheduler `Remote`).
     pub deadline_misses: u64,
 }
 
-/// PRBs for a slice in a slot.
+/// PRBs granted to a slice in a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Grant {
     pub(crate) slice: u8,
     pub(crate) prbs: u16,
-    /// PRBs left over by other slices.
+    /// Number of PRBs that other slices left unused.
     pub(crate) extra: u16,
 }
 
-/// The slices at work.
+/// Slices with the state of their scheduler.
 #[derive(Debug)]
 pub(crate) struct Slices {
     pub(crate) set: SliceSet,
     pub(crate) stats: Vec<SliceStats>,
-    /// Next UE (index) of the round robin, by slice.
+    /// Index of the next UE in the round robin, by slice.
     pub(crate) turns: Vec<u32>,
-    /// PRBs of a slot.
+    /// Number of PRBs per slot.
     pub(crate) prbs: u16,
     state: State,
 }
@@ -331,7 +331,7 @@ enum State {
 }
 
 impl Slices {
-    /// A set that was checked. `mbps_per_byte` turns bytes of a slot into Mbit/s.
+    /// Creates the state for a checked set. `mbps_per_byte` converts bytes of a slot to Mbit/s.
     pub(crate) fn new(set: SliceSet, prbs: u16, mbps_per_byte: f64) -> Self {
         let state = match set.algorithm {
             SliceAlgorithm::None => State::None,
@@ -344,20 +344,21 @@ impl Slices {
         Self { set, stats: vec![SliceStats::default(); count], turns: vec![0; count], prbs, state }
     }
 
-    /// Sets the number of slots for which each grant holds.
+    /// Sets the number of slots to which each grant applies.
     pub(crate) fn hold(&mut self, slots: f64) {
         if let State::Nvs(nvs) = &mut self.state {
             nvs.hold(slots);
         }
     }
 
-    /// Whether each slice of a slot gets the PRBs that the earlier ones left, and the scheduler needs the
-    /// number of UEs with data.
+    /// Returns whether each slice gets the PRBs that the earlier ones left. The scheduler then needs the number of
+    /// UEs with data.
     pub(crate) fn follows_demand(&self) -> bool {
         matches!(self.state, State::Quota(_))
     }
 
-    /// The slices of a slot, into `out`, in the order of service; `demands`: UEs with data, by slice.
+    /// Writes the slices of a slot into `out`, in the order of service. `demands` are the numbers of UEs with data,
+    /// by slice.
     pub(crate) fn grant_by_demand(&mut self, demands: &[u16; SLICES_MAX], out: &mut Vec<Grant>) {
         out.clear();
         if let State::Quota(quota) = &mut self.state {
@@ -366,7 +367,8 @@ impl Slices {
         }
     }
 
-    /// The grants of a slot, into `out`, in the order of service; bit n of `active`: slice n has something to send.
+    /// Writes the grants of a slot into `out`, in the order of service. Bit n of `active` states that slice n has
+    /// data to send.
     pub(crate) fn grant(&mut self, active: u32, out: &mut Vec<Grant>) {
         out.clear();
         match &mut self.state {
@@ -396,7 +398,7 @@ impl Slices {
         }
     }
 
-    /// Whether other slices may use the unused rest of a grant.
+    /// Returns whether other slices may use the unused rest of a grant.
     pub(crate) fn shares_rest(&self) -> bool {
         self.set.sharing && matches!(self.state, State::Static | State::Edf(_))
     }
@@ -416,19 +418,19 @@ impl Slices {
         }
     }
 
-    /// PRBs that others left were used.
+    /// Records the use of PRBs that other slices left unused.
     pub(crate) fn served_rest(&mut self, slice: u8, used: u16, bytes: u32) {
         let stats = &mut self.stats[usize::from(slice)];
         stats.prbs += u64::from(used);
         stats.bytes += u64::from(bytes);
     }
 
-    /// The index of a slice.
+    /// Returns the index of a slice.
     pub(crate) fn index(&self, id: u32) -> Option<u8> {
         self.set.slices.iter().position(|slice| slice.id == id).map(|index| index as u8)
     }
 
-    /// Copies counters (and round-robin positions) of slices with the same identity.
+    /// Copies counters and round-robin positions of slices with the same identity.
     pub(crate) fn keep(&mut self, old: &Self) {
         for (index, slice) in self.set.slices.iter().enumerate() {
             if let Some(from) = old.index(slice.id) {

@@ -1,12 +1,13 @@
-//! NVS as in FlexRIC: exponential averages of the slices' shares; the slot goes to the slice that lags most.
+//! NVS as in FlexRIC: exponential averages of the slices' shares are compared with the reserved shares. The slot goes
+//! to the slice with the largest lag.
 
 use super::{SliceParams, SliceSpec};
 
 /// Weight of a slot in the averages.
 const BETA: f64 = 0.001;
-/// Minimum lead in lag over the best slice so far.
+/// Minimum difference in lag by which a slice must exceed the best slice so far.
 const MARGIN: f64 = 0.001;
-/// Coarse steps have a higher weight, but the averages keep some memory.
+/// Maximum weight of a coarse step in the averages, so that they do not lose all memory.
 const BETA_MAX: f64 = 0.05;
 
 #[derive(Debug)]
@@ -14,24 +15,25 @@ pub(super) struct Nvs {
     slices: Vec<Lag>,
     beta: f64,
     mbps_per_byte: f64,
-    /// Slices considered in this slot.
+    /// Slices considered in this slot, as bits.
     considered: u32,
 }
 
 #[derive(Debug)]
 struct Lag {
     params: SliceParams,
-    /// Average share (capacity) or rate in Mbit/s.
+    /// Average share (capacity slices), or average rate in Mbit/s (rate slices).
     average: f64,
-    /// Rate slices: Mbit/s in the slots they had, and its weight.
+    /// Rate slices: average rate in the slots that the slice had, in Mbit/s.
     effective: f64,
+    /// Rate slices: weight of a slot in `effective`.
     beta_effective: f64,
 }
 
 impl Nvs {
     pub(super) fn new(slices: &[SliceSpec], mbps_per_byte: f64) -> Self {
         let lag = |slice: &SliceSpec| match slice.params {
-            // The average starts at its target: no transient.
+            // The average starts at its target, so that there is no transient.
             params @ SliceParams::Rate { required_mbps, reference_mbps } => Lag {
                 params,
                 average: required_mbps,
@@ -46,7 +48,7 @@ impl Nvs {
         Self { slices: slices.iter().map(lag).collect(), beta: BETA, mbps_per_byte, considered: 0 }
     }
 
-    /// Sets the number of slots for which a choice holds.
+    /// Sets the number of slots to which a choice applies.
     pub(super) fn hold(&mut self, slots: f64) {
         self.beta = (BETA * slots).min(BETA_MAX);
         for slice in &mut self.slices {
@@ -56,8 +58,9 @@ impl Nvs {
         }
     }
 
-    /// The slice that gets the slot. With sharing, slices without data are skipped and their averages frozen.
-    /// Without sharing, only rate slices are skipped, and a capacity slice wins slots and wastes them.
+    /// Returns the slice that gets the slot. With sharing, slices without data are skipped and their averages are
+    /// frozen. Without sharing, only rate slices are skipped, and a capacity slice without data wins slots and wastes
+    /// them.
     pub(super) fn choose(&mut self, active: u32, sharing: bool) -> Option<u8> {
         self.considered = 0;
         let mut best: Option<(usize, f64)> = None;

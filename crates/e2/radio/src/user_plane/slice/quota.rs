@@ -1,27 +1,26 @@
-//! RRM policy ratios (TS 28.541 §4.3.36): a guarantee, a dedicated part of it that no other slice may use,
-//! and a limit.
+//! RRM policy ratios (TS 28.541 §4.3.36). Each slice has a guarantee, a dedicated part of the guarantee that no other
+//! slice may use, and a limit.
 //!
-//! Resources follow demand (UEs with data) within the guarantees and the limits of the slices that have data.
-//! The dedicated part of a slice stays empty when the slice does not use it.
+//! Resources follow demand (the number of UEs with data), within the guarantees and limits of the slices that have
+//! data. The dedicated part of a slice stays empty if the slice does not use it.
 
 use super::{SLICES_MAX, SliceParams, SliceSpec};
 
-/// Bounds of the scheduler's memory, in slots.
+/// Maximum credit of a slice in either direction, in slots.
 const CREDIT_MAX: f64 = 4.0;
 /// Maximum slots by which a slice may run ahead of its dedicated part.
 const AHEAD_MAX: f64 = 8.0;
-/// Bisection steps for the common share of a UE: more than the digits of an f64.
+/// Number of bisection steps for the common share per UE. It exceeds the digits of an f64.
 const HALVINGS: usize = 60;
 
 #[derive(Debug)]
 pub(super) struct Quota {
     slices: Vec<Entry>,
-    /// Demands that the targets were computed for.
+    /// Demands for which the targets were computed.
     demands: [u16; SLICES_MAX],
-    /// Slices of this slot, the one with the most credit first; empty if the slot is reserved for an idle
-    /// slice.
+    /// Slices of this slot, highest credit first. Empty if the slot is reserved for an idle slice.
     pub(super) order: Vec<u8>,
-    /// The slice that the slot is reserved for.
+    /// Slice for which the slot is reserved.
     owner: Option<u8>,
     prbs: f64,
 }
@@ -31,13 +30,13 @@ struct Entry {
     dedicated: f64,
     min: f64,
     max: f64,
-    /// Share of the slots that is due now.
+    /// Share of the slots that the slice should get now.
     target: f64,
-    /// Slots due and not served.
+    /// Number of slots that the slice should have got but did not get.
     credit: f64,
-    /// Slots that the limit still allows.
+    /// Number of slots that the limit still allows.
     allowance: f64,
-    /// Dedicated slots not yet used or left empty.
+    /// Number of dedicated slots that were neither used nor left empty yet.
     reserve: f64,
 }
 
@@ -50,7 +49,7 @@ impl Entry {
         Self { dedicated, min, max, target: 0.0, credit: 0.0, allowance: 0.0, reserve: 0.0 }
     }
 
-    /// Whether the slice is below its limit.
+    /// Returns whether the slice is below its limit.
     fn may_send(&self) -> bool {
         self.max >= 1.0 || self.allowance > 0.0
     }
@@ -67,7 +66,7 @@ impl Quota {
         }
     }
 
-    /// Orders the slices of a slot. `demands`: UEs with data, by slice.
+    /// Determines the order of the slices in a slot. `demands` are the numbers of UEs with data, by slice.
     pub(super) fn begin(&mut self, demands: &[u16; SLICES_MAX]) {
         if self.demands != *demands {
             self.demands = *demands;
@@ -96,14 +95,14 @@ impl Quota {
         self.order.sort_by(|a, b| credit(b).total_cmp(&credit(a)));
     }
 
-    /// The slice that gets the slot exclusively, because its dedicated part lags by a whole slot.
+    /// Returns the slice that gets the slot exclusively, because its dedicated part lags by a whole slot.
     fn reserved(&self) -> Option<usize> {
         let due = |slice: &usize| self.slices[*slice].reserve >= 1.0;
         let reserve = |slice: &usize| self.slices[*slice].reserve;
         (0..self.slices.len()).filter(due).max_by(|a, b| reserve(a).total_cmp(&reserve(b)))
     }
 
-    /// A slice has used PRBs of the slot. A reserved slot has been counted as dedicated already.
+    /// Records that a slice has used PRBs of the slot. A reserved slot was already counted as dedicated.
     pub(super) fn served(&mut self, slice: u8, used: u16) {
         let share = f64::from(used) / self.prbs;
         let entry = &mut self.slices[usize::from(slice)];
@@ -114,7 +113,8 @@ impl Quota {
         }
     }
 
-    /// Sets the target of each slice with data: the same for each UE, within the guarantees and the limits.
+    /// Sets the target of each slice with data. The share per UE is the same in all slices, within the guarantees and
+    /// limits.
     fn set_targets(&mut self) {
         let demands = self.demands;
         let idle = self.slices.iter().zip(demands).filter(|(_, demand)| *demand == 0);

@@ -9,7 +9,7 @@ fn nvs(params: &[SliceParams], sharing: bool) -> SliceSet {
     SliceSet { algorithm: SliceAlgorithm::Nvs, sharing, slices }
 }
 
-/// The slice of each slot; `None` if the slot is unused. The link carries `mbps`; `active` returns the slices
+/// Returns the slice of each slot, or `None` for an unused slot. The link carries `mbps`; `active` returns the slices
 /// with data as bits.
 fn run(set: &SliceSet, mbps: f64, slots: u64, active: impl Fn(u64) -> u32) -> Vec<Option<u8>> {
     set.check(100).unwrap();
@@ -35,14 +35,14 @@ fn shares(chosen: &[Option<u8>]) -> Vec<f64> {
 fn assert_shares(set: &SliceSet, mbps: f64, expected: &[f64]) {
     let found = shares(&run(set, mbps, 60_000, |_| u32::MAX));
     for (found, expected) in found.iter().zip(expected) {
-        assert!((found - expected).abs() < 0.005, "{found} instead of {expected} of the slots: {set:?}");
+        assert!((found - expected).abs() < 0.005, "a share of {found} of the slots instead of {expected}: {set:?}");
     }
 }
 
 use SliceParams::{Capacity, Rate};
 
 #[test]
-fn backlogged_slices_share_the_slots_as_reserved() {
+fn backlogged_slices_get_their_reserved_share() {
     for sharing in [true, false] {
         assert_shares(&nvs(&[Capacity(0.66), Capacity(0.34)], sharing), 50.0, &[0.66, 0.34]);
         assert_shares(&nvs(&[Capacity(0.1), Capacity(0.2), Capacity(0.7)], sharing), 50.0, &[0.1, 0.2, 0.7]);
@@ -51,12 +51,12 @@ fn backlogged_slices_share_the_slots_as_reserved() {
 }
 
 #[test]
-fn rate_is_reached_on_agreed_channel() {
+fn rate_slice_reaches_rate_on_reference_channel() {
     let rate = |required_mbps, reference_mbps| Rate { required_mbps, reference_mbps };
     assert_shares(&nvs(&[rate(5.0, 50.0), Capacity(0.9)], true), 50.0, &[0.1, 0.9]);
-    // A worse channel: the share of the slots, not the rate.
+    // On a worse channel, the slice gets its share of the slots instead of its rate.
     assert_shares(&nvs(&[rate(20.0, 100.0), Capacity(0.8)], true), 50.0, &[0.2, 0.8]);
-    // A better channel: the rate, with fewer slots; the other slice gets the rest.
+    // On a better channel, the slice gets its rate with fewer slots. The other slice gets the rest.
     assert_shares(&nvs(&[rate(20.0, 100.0), Capacity(0.8)], true), 200.0, &[0.112, 0.888]);
 }
 
@@ -69,22 +69,22 @@ fn idle_share_is_lost_or_redistributed() {
 }
 
 #[test]
-fn returning_slice_has_carrier_alone_at_first() {
+fn returning_slice_gets_all_slots_at_first() {
     let set = nvs(&[Capacity(0.66), Capacity(0.34)], true);
     let chosen = run(&set, 50.0, 40_000, |slot| if (10_000..20_000).contains(&slot) { 0b01 } else { 0b11 });
     let alone = chosen[20_000..].iter().take_while(|slice| **slice == Some(1)).count();
-    // ln(a / (b + a²)) / ln(1 - β) with a = 0.66 and b = 0.34.
+    // The number of slots is ln(a / (b + a²)) / ln(1 - β), with a = 0.66 and b = 0.34.
     assert!((160..=162).contains(&alone), "{alone} slots");
     let after = shares(&chosen[21_000..]);
     assert!((after[0] - 0.66).abs() < 0.01, "{after:?}");
 }
 
 #[test]
-fn no_window_is_far_from_the_share() {
+fn every_window_of_slots_is_close_to_share() {
     let chosen = run(&nvs(&[Capacity(0.66), Capacity(0.34)], true), 50.0, 20_000, |_| u32::MAX);
     for window in chosen.chunks(100) {
         let count = window.iter().filter(|slice| **slice == Some(1)).count();
-        assert!((32..=36).contains(&count), "{count} of 100");
+        assert!((32..=36).contains(&count), "the slice got {count} of 100 slots");
     }
 }
 
@@ -147,7 +147,8 @@ fn invalid_sets_are_refused_with_reason() {
 fn unused_guarantee_goes_to_other_slices() {
     let quota = |dedicated, min, max| SliceParams::Quota { dedicated, min, max };
     for (first, second, expected) in [
-        // 10 % of data, the rest for the other slice; less the unused dedicated part; up to the limit.
+        // The first slice has data for 10 % of the carrier, and the second slice gets the rest. The rest is reduced
+        // by the unused dedicated part, or by the limit of the second slice.
         (quota(0.0, 0.6, 1.0), quota(0.0, 0.0, 1.0), [10.0, 90.0]),
         (quota(0.3, 0.6, 1.0), quota(0.0, 0.0, 1.0), [10.0, 70.0]),
         (quota(0.0, 0.6, 1.0), quota(0.0, 0.0, 0.4), [10.0, 40.0]),

@@ -13,15 +13,15 @@ pub struct Filter {
     pub source_port: Option<u16>,
     /// Destination port.
     pub destination_port: Option<u16>,
-    /// Protocol: 6 TCP, 17 UDP.
+    /// IP protocol number: 6 for TCP, 17 for UDP.
     pub protocol: Option<u8>,
 }
 
 impl Filter {
-    /// Whether a packet matches all fields.
+    /// Returns whether a packet matches all fields.
     pub fn matches(&self, tuple: &FiveTuple) -> bool {
-        fn fits<T: PartialEq>(wanted: Option<T>, is: T) -> bool {
-            wanted.is_none_or(|wanted| wanted == is)
+        fn fits<T: PartialEq>(field: Option<T>, is: T) -> bool {
+            field.is_none_or(|field| field == is)
         }
         fits(self.source, tuple.source)
             && fits(self.destination, tuple.destination)
@@ -31,13 +31,13 @@ impl Filter {
     }
 }
 
-/// A filter and the queue of the packets that it matches; the first that matches decides.
+/// A filter, and the queue for packets that match it. The first matching rule applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rule {
-    /// Identity, unique.
+    /// Identity of the rule, unique in the bearer.
     pub id: u32,
-    /// Fields to match.
+    /// Fields that a packet must match.
     pub filter: Filter,
-    /// Identity of the queue.
+    /// Identity of the queue for matching packets.
     pub queue: u32,
 }

@@ -1,5 +1,5 @@
 //! Traffic control between SDAP and RLC: packets are classified into queues, policed, scheduled, shaped and paced.
-//! Everything can be changed while packets wait.
+//! The configuration can change while packets wait.
 
 mod classify;
 mod pacer;
@@ -17,188 +17,188 @@ pub use queue::{QUEUE_BYTES_MAX, QUEUE_PACKETS_MAX, QueueKind, QueueStats};
 use rate::Bucket;
 pub use rate::{Policer, RATE_KBPS_MAX, Shaper};
 
-/// Maximum queues of a bearer.
+/// Maximum number of queues of a bearer.
 pub const QUEUES_MAX: usize = 16;
-/// Maximum rules of a bearer's classifier.
+/// Maximum number of rules in a bearer's classifier.
 pub const RULES_MAX: usize = 64;
-/// Maximum packets handed to RLC in one slot.
+/// Maximum number of packets passed to RLC in one slot.
 const PULL_MAX: usize = 512;
 
-/// A queue as it is to be.
+/// Configuration of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueSpec {
-    /// Identity.
+    /// Identity of the queue.
     pub id: u32,
-    /// Management.
+    /// Queue management algorithm.
     pub kind: QueueKind,
-    /// Size above which packets are dropped, bytes, 1 to [`QUEUE_BYTES_MAX`].
+    /// Size in bytes above which packets are dropped, 1 to [`QUEUE_BYTES_MAX`].
     pub capacity_bytes: u64,
-    /// Shaper.
+    /// Shaper, which limits the rate of packets that leave the queue.
     pub shaper: Option<Shaper>,
-    /// Policer.
+    /// Policer, which limits the rate of packets that enter the queue.
     pub policer: Option<Policer>,
 }
 
 impl QueueSpec {
-    /// First in, first out, with the maximum size.
+    /// Returns a first-in, first-out queue with the maximum size.
     pub const fn fifo(id: u32) -> Self {
         Self { id, kind: QueueKind::Fifo, capacity_bytes: QUEUE_BYTES_MAX, shaper: None, policer: None }
     }
 }
 
-/// Choice of the queue that sends next.
+/// Algorithm that selects the queue that sends next.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum TcScheduler {
-    /// A packet of each in turn.
+    /// Round robin: one packet of each queue.
     #[default]
     RoundRobin,
-    /// The first queue with a packet in this order; unnamed queues come last, by identity.
+    /// Strict priority: the first queue with a packet in this order. Unnamed queues follow, ordered by identity.
     Priority(Vec<u32>),
 }
 
 /// A change of a bearer's traffic control.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TcCommand {
-    /// A new queue.
+    /// Adds a queue.
     AddQueue {
-        /// A new identity.
+        /// Identity of the new queue.
         id: u32,
-        /// Management.
+        /// Queue management algorithm.
         kind: QueueKind,
     },
-    /// Creates a queue, or reconfigures the one of this identity, which keeps its packets.
+    /// Creates a queue, or reconfigures the queue with this identity, which keeps its packets.
     PutQueue(QueueSpec),
-    /// Another management for a queue; its packets stay.
+    /// Changes the management of a queue. Its packets stay.
     ModifyQueue {
-        /// Which.
+        /// Identity of the queue.
         id: u32,
-        /// Management.
+        /// New queue management algorithm.
         kind: QueueKind,
     },
-    /// Removes a queue; its packets and the rules towards it move to queue 0, which cannot be removed.
+    /// Removes a queue. Its packets and its rules move to queue 0, which cannot be removed.
     DeleteQueue(u32),
     /// Adds a rule at the end of the classifier.
     AddRule(Rule),
-    /// Replaces the rule of the same identity.
+    /// Replaces the rule with the same identity.
     ModifyRule(Rule),
     /// Removes a rule.
     DeleteRule(u32),
     /// Sets the scheduler of the queues.
     Scheduler(TcScheduler),
-    /// Sets or (`None`) removes a queue's shaper.
+    /// Sets a queue's shaper, or removes it (`None`).
     Shaper(u32, Option<Shaper>),
-    /// Sets or (`None`) removes a queue's policer.
+    /// Sets a queue's policer, or removes it (`None`).
     Policer(u32, Option<Policer>),
-    /// Sets the pacer, which limits the amount handed to RLC.
+    /// Sets the pacer, which limits the amount of data passed to RLC.
     Pacer(Pacer),
 }
 
-/// Reason to reject a change. The configuration has not changed.
+/// Reason why a change was rejected. The configuration does not change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TcError {
-    /// There is no such queue.
+    /// The queue does not exist.
     #[error("there is no queue {0}")]
     NoQueue(u32),
-    /// There is such a queue already.
-    #[error("there is a queue {0} already")]
+    /// The queue already exists.
+    #[error("queue {0} already exists")]
     QueueExists(u32),
-    /// Queue 0 is where unclassified packets go.
-    #[error("queue 0 takes what no rule matches and cannot be deleted")]
+    /// Queue 0 cannot be removed, because it receives unclassified packets.
+    #[error("queue 0 receives packets that match no rule and cannot be deleted")]
     DefaultQueue,
-    /// There is no such rule.
+    /// The rule does not exist.
     #[error("there is no rule {0}")]
     NoRule(u32),
-    /// There is such a rule already.
-    #[error("there is a rule {0} already")]
+    /// The rule already exists.
+    #[error("rule {0} already exists")]
     RuleExists(u32),
-    /// Too many.
+    /// There are too many queues or rules.
     #[error("a bearer has at most {QUEUES_MAX} queues and {RULES_MAX} rules")]
     TooMany,
-    /// A number out of bounds.
+    /// A number is out of bounds.
     #[error("{what} is {given}; {allowed} is allowed")]
     Number {
         /// Name of the parameter.
         what: &'static str,
-        /// The given value.
+        /// Given value.
         given: u32,
-        /// Allowed.
+        /// Allowed range.
         allowed: &'static str,
     },
-    /// A queue that is named twice.
+    /// A queue occurs twice in the order of priority.
     #[error("queue {0} occurs twice in the order of priority")]
     Twice(u32),
 }
 
-/// State of a queue for a stage.
+/// State of a queue, as shown to a custom stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueView {
-    /// Identity.
+    /// Identity of the queue.
     pub id: u32,
-    /// Counters.
+    /// Counters of the queue.
     pub stats: QueueStats,
-    /// Size of the first waiting packet, bytes; `None` if no packet waits or a shaper delays it.
+    /// Size of the first waiting packet in bytes. `None` if no packet waits, or if a shaper delays it.
     pub head_bytes: Option<u32>,
 }
 
-/// A custom pacer or scheduler. It gets counters and sizes and returns a decision; an invalid one (a queue
-/// without packets) counts as no.
+/// A custom pacer or scheduler. It gets counters and sizes, and returns a decision. An invalid decision (a queue
+/// without packets) counts as no decision.
 pub trait TcStage: std::fmt::Debug + Send {
-    /// As scheduler: index of the queue that sends next; `None`: no queue sends in this slot.
+    /// Returns the index of the queue that sends next, or `None` if no queue sends in this slot. Called on schedulers.
     fn pick(&mut self, queues: &[QueueView], now_us: u64) -> Option<usize> {
         let _ = now_us;
         queues.iter().position(|queue| queue.head_bytes.is_some())
     }
 
-    /// As pacer: whether a packet may go to RLC, whose bearer holds `bearer_bytes`.
+    /// Returns whether a packet may be passed to RLC, which buffers `bearer_bytes` for the bearer. Called on pacers.
     fn admits(&mut self, packet_bytes: u32, bearer_bytes: u64, now_us: u64) -> bool {
         let _ = (packet_bytes, bearer_bytes, now_us);
         true
     }
 }
 
-/// Function that a custom stage replaces.
+/// Function of traffic control that a custom stage replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StageRole {
-    /// The choice among queues.
+    /// Selection of the next queue.
     Scheduler,
-    /// The amount handed to RLC.
+    /// Limit of the amount of data passed to RLC.
     Pacer,
 }
 
 /// Configuration of traffic control, and statistics of its queues.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TcStats {
-    /// Classifier.
+    /// Rules of the classifier, in order.
     pub rules: Vec<Rule>,
-    /// Queues, queue 0 first.
+    /// Queues, with queue 0 first.
     pub queues: Vec<QueueReport>,
-    /// Scheduler.
+    /// Scheduler of the queues.
     pub scheduler: TcScheduler,
-    /// Pacer.
+    /// Pacer of the bearer.
     pub pacer: Pacer,
-    /// Packets that policers dropped.
+    /// Number of packets that policers dropped.
     pub policed_packets: u64,
-    /// The rate that the pacer expects of the bearer, kbit/s; zero without a pacer.
+    /// Rate that the pacer estimates for the bearer in kbit/s; zero without a pacer.
     pub paced_kbps: u64,
 }
 
 /// Configuration and statistics of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueReport {
-    /// Identity.
+    /// Identity of the queue.
     pub id: u32,
-    /// Management.
+    /// Queue management algorithm.
     pub kind: QueueKind,
-    /// Shaper.
+    /// Shaper of the queue.
     pub shaper: Option<Shaper>,
-    /// Policer.
+    /// Policer of the queue.
     pub policer: Option<Policer>,
-    /// Counters.
+    /// Counters of the queue.
     pub stats: QueueStats,
 }
 
-/// Limits of a queue.
+/// Shaper and policer of a queue, with their state.
 #[derive(Debug, Default)]
 struct Limits {
     shaper: Option<(Shaper, Bucket)>,
@@ -206,14 +206,14 @@ struct Limits {
 }
 
 impl Limits {
-    /// An unchanged limit keeps its state.
+    /// Sets the shaper. An unchanged shaper keeps its state.
     fn shape(&mut self, shaper: Option<Shaper>, now_us: u64) {
         if self.shaper.map(|known| known.0) != shaper {
             self.shaper = shaper.map(|it| (it, Bucket::new(it.kbps, it.window_ms, now_us)));
         }
     }
 
-    /// See [`shape`](Self::shape).
+    /// Sets the policer. An unchanged policer keeps its state.
     fn police(&mut self, policer: Option<Policer>, now_us: u64) {
         if self.policer.map(|known| known.0) != policer {
             self.policer = policer.map(|it| {
@@ -224,7 +224,7 @@ impl Limits {
     }
 }
 
-/// A bearer's traffic control.
+/// Traffic control of a bearer.
 #[derive(Debug)]
 pub(crate) struct Tc {
     rules: Vec<Rule>,
@@ -240,7 +240,7 @@ pub(crate) struct Tc {
 }
 
 impl Tc {
-    /// One FIFO queue, no rule, no pacing: packets pass as if it were not there.
+    /// Creates one FIFO queue without rules and pacing, which passes packets unchanged.
     pub(crate) fn new(now_us: u64) -> Self {
         Self {
             rules: Vec::new(),
@@ -256,7 +256,7 @@ impl Tc {
         }
     }
 
-    /// Whether packets are queued.
+    /// Returns whether packets are queued.
     pub(crate) fn waits(&self) -> bool {
         self.waiting > 0
     }
@@ -285,7 +285,7 @@ impl Tc {
         self.queues.iter_mut().map(|(queue, _)| (queue.id, std::mem::take(&mut queue.sojourn))).collect()
     }
 
-    /// Adds a packet; false if it was dropped.
+    /// Adds a packet. Returns false if the packet was dropped.
     pub(crate) fn push(&mut self, tuple: &FiveTuple, packet: Packet, now_us: u64) -> bool {
         let rule = self.rules.iter().find(|rule| rule.filter.matches(tuple));
         let Some(mut index) = self.place(rule.map_or(0, |rule| rule.queue)) else { return false };
@@ -305,7 +305,7 @@ impl Tc {
         taken
     }
 
-    /// Hands packets on while the pacer admits them; `held`: bytes in the bearer.
+    /// Passes packets to RLC while the pacer admits them; `held` is the number of bytes in the bearer.
     pub(crate) fn pull(
         &mut self,
         mut held: u64,
@@ -353,7 +353,7 @@ impl Tc {
         }
     }
 
-    /// A queue with a packet that no shaper delays.
+    /// Returns the next queue with a packet that no shaper delays.
     fn pick(&mut self, now_us: u64) -> Option<usize> {
         fn ready((queue, limits): &mut (Queue, Limits), now_us: u64) -> Option<u32> {
             let bytes = queue.head()?.bytes;
@@ -497,7 +497,7 @@ impl Tc {
         let Some(index) = self.place(id) else { return };
         let (mut queue, _) = self.queues.remove(index);
         for packet in queue.drain() {
-            // Packets that do not fit into queue 0 are dropped there and counted there.
+            // Packets that do not fit into queue 0 are dropped and counted there.
             self.waiting -= usize::from(!self.queues[0].0.push(packet));
         }
         for rule in self.rules.iter_mut().filter(|rule| rule.queue == id) {

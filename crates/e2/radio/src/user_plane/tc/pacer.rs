@@ -1,38 +1,38 @@
-//! The amount that traffic control hands to RLC: all packets at once, or just enough to keep the bearer busy.
+//! Limits of the amount that traffic control passes to RLC: all packets at once, or just enough to keep the bearer busy.
 
-/// A pacer.
+/// Pacer of a bearer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Pacer {
-    /// Everything at once.
+    /// Passes all packets at once.
     #[default]
     Dummy,
-    /// 5G-BDP (Irazabal et al.): by the bearer's measured rate and its current bytes.
+    /// 5G-BDP (Irazabal et al.): limits by the bearer's measured rate and its current bytes.
     Bdp {
         /// Maximum bytes in the bearer, 1500 to 10,000,000.
         cap_bytes: u32,
-        /// Amount that it may always hold, bytes, 1500 to the cap.
+        /// Amount that the bearer may always contain in bytes, 1500 to the cap.
         floor_bytes: u32,
     },
 }
 
 impl Pacer {
-    /// The pacer as its authors set it for 106 PRBs.
+    /// 5G-BDP with the settings that its authors use for 106 PRBs.
     pub const BDP: Self = Self::Bdp { cap_bytes: 46_000, floor_bytes: 22_000 };
 }
 
-/// Initial rate, bytes per µs.
+/// Initial rate estimate, in bytes per µs.
 const START_RATE: f64 = 40.0;
-/// Weights of the last four rates in the new one. Their sum is 1.117, so the estimate is slightly too high.
+/// Weights of the last four rates in the new estimate. Their sum is 1.117, so the estimate is slightly too high.
 const WEIGHTS: [f64; 4] = [0.7, 0.3, 0.09, 0.027];
-/// Interval between two measurements of the bearer, µs.
+/// Interval between two measurements of the bearer, in µs.
 const REPORT_US: u64 = 1000;
-/// Upper limit of the elapsed time in a measurement, µs.
+/// Upper limit of the elapsed time in a measurement, in µs.
 const ELAPSED_MAX_US: u64 = 1200;
 const ELAPSED_CUT_US: f64 = 1000.0;
-/// Bytes allowed in addition to the product.
+/// Bytes allowed in addition to the bandwidth-delay product.
 const SLACK_BYTES: f64 = 2800.0;
 
-/// The state of 5G-BDP. It uses additions and products only, so it is the same on every machine.
+/// State of 5G-BDP. It uses only additions and products, so it is the same on every machine.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Bdp {
     rates: [f64; 3],
@@ -59,7 +59,7 @@ impl Bdp {
         *self = Self { rates: [mixed, a, b], passed: 0, held, at_us: now_us };
     }
 
-    /// Whether a packet may go to RLC now.
+    /// Returns whether a packet may be passed to RLC now.
     pub(super) fn admits(&self, bytes: u32, cap: u32, floor: u32, now_us: u64) -> bool {
         let present = self.passed + self.held;
         if present > u64::from(cap) {
@@ -73,7 +73,7 @@ impl Bdp {
         (present + u64::from(bytes) / part) as f64 <= budget
     }
 
-    /// The rate that it expects of the bearer, kbit/s.
+    /// Returns the rate that the pacer estimates for the bearer, in kbit/s.
     pub(super) fn kbps(&self) -> u64 {
         (self.rates[0] * 8000.0) as u64
     }

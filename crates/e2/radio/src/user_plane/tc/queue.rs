@@ -1,4 +1,4 @@
-//! A queue of traffic control: FIFO, or CoDel (RFC 8289).
+//! A queue of traffic control, managed by FIFO or CoDel (RFC 8289).
 
 use std::collections::VecDeque;
 
@@ -8,15 +8,14 @@ use crate::user_plane::rlc::Packet;
 /// Queue management algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum QueueKind {
-    /// First in, first out; drops at the tail when full.
+    /// First in, first out. Packets are dropped at the tail when the queue is full.
     #[default]
     Fifo,
-    /// Controlled delay: drops at the head while packets wait too long.
+    /// Controlled delay. Packets are dropped at the head while packets wait too long.
     CoDel {
-        /// Sojourn time that is fine, µs, 1 to 1,000,000; RFC 8289 has 5000.
+        /// Accepted sojourn time in µs, 1 to 1,000,000. RFC 8289 recommends 5000.
         target_us: u32,
-        /// Time for which the target may be exceeded, µs, in the same range and not below the target; RFC
-        /// 8289 has 100,000.
+        /// Time in µs for which the target may be exceeded, from the target to 1,000,000. RFC 8289 recommends 100,000.
         interval_us: u32,
     },
 }
@@ -24,29 +23,29 @@ pub enum QueueKind {
 /// Counters of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct QueueStats {
-    /// Bytes that wait.
+    /// Bytes of waiting packets.
     pub bytes: u64,
-    /// Packets that wait.
+    /// Number of waiting packets.
     pub packets: u64,
-    /// Bytes that left towards RLC.
+    /// Bytes passed to RLC.
     pub forwarded_bytes: u64,
-    /// Packets that left towards RLC.
+    /// Number of packets passed to RLC.
     pub forwarded_packets: u64,
-    /// Packets dropped: queue full, or CoDel.
+    /// Number of packets dropped because the queue was full, or by CoDel.
     pub dropped_packets: u64,
-    /// Packets that its policer dropped.
+    /// Number of packets that the queue's policer dropped.
     pub policed_packets: u64,
-    /// Moving average of the sojourn time, µs.
+    /// Moving average of the sojourn time, in µs.
     pub sojourn_us_mean: u32,
-    /// Sojourn time of the last packet that left, µs.
+    /// Sojourn time of the last packet that left, in µs.
     pub sojourn_us_last: u32,
 }
 
-/// Maximum bytes and packets of a queue.
+/// Maximum size of a queue, in bytes.
 pub const QUEUE_BYTES_MAX: u64 = 50_000_000;
-/// See [`QUEUE_BYTES_MAX`].
+/// Maximum number of packets in a queue.
 pub const QUEUE_PACKETS_MAX: usize = 1 << 16;
-/// With this much or less queued CoDel does not drop.
+/// Number of queued bytes up to which CoDel does not drop packets.
 const MTU_BYTES: u64 = 1514;
 
 #[derive(Debug)]
@@ -58,7 +57,7 @@ pub(super) struct Queue {
     packets: VecDeque<Packet>,
     pub(super) stats: QueueStats,
     codel: CoDel,
-    /// 1/16 µs.
+    /// Moving average of the sojourn time, in units of 1/16 µs.
     mean_q4: u64,
 }
 
@@ -96,7 +95,7 @@ impl Queue {
         self.packets.front()
     }
 
-    /// Adds a packet; false if the queue is full.
+    /// Adds a packet. Returns false if the queue is full.
     pub(super) fn push(&mut self, packet: Packet) -> bool {
         let bytes = self.stats.bytes + u64::from(packet.bytes);
         if bytes > self.capacity_bytes || self.packets.len() >= QUEUE_PACKETS_MAX {
@@ -109,7 +108,7 @@ impl Queue {
         true
     }
 
-    /// The next packet that is not dropped.
+    /// Returns the next packet that is not dropped.
     pub(super) fn pop(&mut self, now_us: u64, mut dropped: impl FnMut(Packet)) -> Option<Packet> {
         let mut packet = self.take()?;
         if let QueueKind::CoDel { target_us, interval_us } = self.kind {
@@ -149,7 +148,7 @@ impl Queue {
         Some(packet)
     }
 
-    /// All packets, for another queue.
+    /// Removes all packets, for another queue.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = Packet> {
         self.stats.bytes = 0;
         self.stats.packets = 0;
@@ -158,7 +157,7 @@ impl Queue {
 }
 
 impl CoDel {
-    /// Whether CoDel drops the packet just taken, given its sojourn time and the bytes left in the queue.
+    /// Returns whether CoDel drops the packet just removed, given its sojourn time and the bytes left in the queue.
     fn drops(&mut self, now_us: u64, sojourn: u64, left: u64, target: u64, interval: u64) -> bool {
         let above = self.above(now_us, sojourn, left, target, interval);
         if self.dropping {
@@ -175,7 +174,8 @@ impl CoDel {
         }
         if above {
             self.dropping = true;
-            // Shortly after the last time, go on from where that ended (RFC 8289 §5.5).
+            // Shortly after the previous dropping period, CoDel continues with the drop rate of that period (RFC 8289
+            // §5.5).
             let delta = self.count - self.last_count;
             let recent = now_us.saturating_sub(self.drop_next_us) < 16 * interval;
             self.count = if delta > 1 && recent { delta } else { 1 };
@@ -185,7 +185,7 @@ impl CoDel {
         above
     }
 
-    /// Whether sojourn times exceeded the target for a whole interval.
+    /// Returns whether sojourn times exceeded the target for a whole interval.
     fn above(&mut self, now_us: u64, sojourn: u64, left: u64, target: u64, interval: u64) -> bool {
         if sojourn < target || left <= MTU_BYTES {
             self.first_above_us = None;
@@ -201,8 +201,8 @@ impl CoDel {
     }
 }
 
-/// The time of the next drop: earlier and earlier with their number.
+/// Returns the time of the next drop. The interval shrinks as the number of drops grows.
 fn control(from_us: u64, count: u32, interval: u64) -> u64 {
-    // The square root is exact on every machine.
+    // The square root is exact on every machine, so the result is reproducible.
     from_us + (interval as f64 / f64::from(count).sqrt()) as u64
 }

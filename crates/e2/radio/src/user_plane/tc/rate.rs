@@ -1,29 +1,29 @@
-//! Limits on a queue's rate: a shaper delays, a policer drops or sends elsewhere.
+//! Limits on a queue's rate. A shaper delays packets; a policer drops them or sends them to another queue.
 
-/// Rates are 1 kbit/s to this.
+/// Maximum rate in kbit/s; the minimum is 1.
 pub const RATE_KBPS_MAX: u32 = 10_000_000;
 
-/// Delays packets that leave a queue.
+/// Shaper, which delays packets that leave a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shaper {
-    /// Rate, kbit/s, 1 to [`RATE_KBPS_MAX`].
+    /// Rate in kbit/s, 1 to [`RATE_KBPS_MAX`].
     pub kbps: u32,
-    /// Burst size as a time at the rate, ms, 1 to 10,000.
+    /// Burst size as a time at the rate, in ms, 1 to 10,000.
     pub window_ms: u32,
 }
 
-/// Drops or redirects packets that enter a queue.
+/// Policer, which drops or redirects packets that enter a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policer {
-    /// Rate above which packets are dropped, kbit/s, 1 to [`RATE_KBPS_MAX`].
+    /// Rate above which packets are dropped, in kbit/s, 1 to [`RATE_KBPS_MAX`].
     pub drop_kbps: u32,
-    /// Burst size as a time at the rates, ms, 1 to 10,000.
+    /// Burst size as a time at the rates, in ms, 1 to 10,000.
     pub window_ms: u32,
-    /// Rate above which packets go to that queue instead.
+    /// Identity of another queue, and the rate in kbit/s above which packets are sent to it.
     pub deviate: Option<(u32, u32)>,
 }
 
-/// Tokens for bytes, in bits times 1000 µs, so that kbit/s times µs is an integer.
+/// Token bucket. A token is a bit times 1000 µs, so that kbit/s times µs is an integer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Bucket {
     kbps: u64,
@@ -32,9 +32,9 @@ pub(super) struct Bucket {
     at_us: u64,
 }
 
-/// kbit/s times µs of one byte.
+/// Tokens of one byte, as kbit/s times µs.
 const BYTE: u64 = 8 * 1000;
-/// The largest packet passes a full bucket.
+/// Minimum depth of a bucket. The largest packet can pass a full bucket.
 const DEPTH_MIN: u64 = 9_000 * BYTE;
 
 impl Bucket {
@@ -49,7 +49,7 @@ impl Bucket {
         self.at_us = self.at_us.max(now_us);
     }
 
-    /// Whether this number of bytes may pass.
+    /// Returns whether this number of bytes may pass.
     pub(super) fn allows(&mut self, bytes: u32, now_us: u64) -> bool {
         self.refill(now_us);
         self.tokens >= u64::from(bytes) * BYTE
@@ -60,7 +60,7 @@ impl Bucket {
         self.tokens = self.tokens.saturating_sub(u64::from(bytes) * BYTE);
     }
 
-    /// Spends tokens for these bytes if they may pass; returns whether they may.
+    /// Spends tokens for these bytes if they may pass. Returns whether they may pass.
     pub(super) fn take(&mut self, bytes: u32, now_us: u64) -> bool {
         let allowed = self.allows(bytes, now_us);
         if allowed {
