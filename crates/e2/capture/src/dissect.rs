@@ -65,7 +65,7 @@ struct State {
     pdus: u64,
     /// Position of the connection in the order of first PDUs.
     rank: usize,
-    told: bool,
+    version_known: bool,
     /// Service models of RAN functions; `None` where nodes of an E42 connection differ.
     models: HashMap<RanFunctionId, Option<&'static dyn Model>>,
 }
@@ -115,7 +115,7 @@ impl Dissector {
             version: self.known.version.unwrap_or_default(),
             pdus: 0,
             rank,
-            told: self.known.version.is_some() || pdu.flow.transport == Transport::File,
+            version_known: self.known.version.is_some() || pdu.flow.transport == Transport::File,
             models: HashMap::new(),
         });
         connection.pdus += 1;
@@ -124,8 +124,8 @@ impl Dissector {
             connection.version = self.known.version.unwrap_or_default();
         }
         let message = connection.decode(&pdu, self.known.version.is_some());
-        if !connection.told {
-            connection.told = true;
+        if !connection.version_known {
+            connection.version_known = true;
             let assumed = Note::VersionAssumed(connection.flow.to_string(), connection.version.name());
             notes.add(assumed, "PDU", self.pdus);
         }
@@ -187,12 +187,12 @@ impl State {
             && pdu.flow.transport != Transport::File
         {
             // A connection that was upgraded to v3.01 stays at v3.01 when the same node sends another setup.
-            let stays = self.told
+            let stays = self.version_known
                 && self.version == Version::V3_01
                 && version == Version::V2_03
                 && self.side == Side::E2;
             self.version = if stays { self.version } else { version };
-            self.told = true;
+            self.version_known = true;
         }
         if self.side == Side::E42 {
             return e42::decode(&pdu.bytes, self.version);

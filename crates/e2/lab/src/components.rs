@@ -1,4 +1,4 @@
-//! Components of E2: RICs, controllers, base stations, xApps and relays.
+//! Component tables of E2: RICs, controllers, base stations, xApps and relays.
 
 use crate::{
     AssociationComponent, FleetComponent, MonitorComponent, PingComponent, RelayComponent, Ric, RicComponent,
@@ -10,7 +10,7 @@ use ranlab_lab::divide::stations;
 use ranlab_lab::experiment::harness::RunningExperiment;
 use ranlab_lab::worker::{ComponentError, WorkerTrust};
 
-/// RICs, controllers and xApps.
+/// Components for RICs, controllers and xApps.
 pub static RIC: Domain = Domain {
     name: "ric",
     components: &[
@@ -28,11 +28,11 @@ pub static RIC: Domain = Domain {
     rigs: &[],
 };
 
-/// Base stations.
+/// Components for base stations.
 pub static RAN: Domain =
     Domain { name: "ran", components: &[ComponentType::new::<FleetComponent>()], rigs: &[] };
 
-/// Experiments with RICs and base stations.
+/// Rigs for experiments with RICs and base stations.
 pub static E2: Domain = Domain {
     name: "e2",
     components: &[],

@@ -1,4 +1,4 @@
-//! Text forms of types of E2, and the names of service models.
+//! Text forms of E2 types, and the names of service models.
 
 use ranlab_campaign::schema::Kind;
 use ranlab_campaign::value::Value;
@@ -26,7 +26,7 @@ pub fn statistics() -> Vec<&'static str> {
     selectable().map(|function| function.name()).collect()
 }
 
-/// Returns the names of the service models that are offered and watched by default.
+/// Returns the names of the service models that base stations offer, and monitors watch, by default.
 pub fn customary_models() -> Vec<String> {
     e2sm::customary().map(|model| model.name().to_owned()).collect()
 }
@@ -36,7 +36,7 @@ pub const E2_PORT: u16 = 36421;
 /// Default port for xApps.
 pub const E42_PORT: u16 = 36422;
 
-/// Text form of the closed sets (enums) of E2.
+/// Namespace for the text forms of E2's enums.
 #[derive(Debug)]
 pub enum E2Names {}
 
@@ -94,7 +94,7 @@ mod tests {
     use ranlab_lab::field::testing::reads;
 
     #[test]
-    fn e2_names_round_trip_and_errors_name_allowed_values() {
+    fn e2_enum_names_round_trip_and_errors_list_allowed_values() {
         reads::<E2Names, NodeKind>(&["gnb", "split", "ng-enb", "enb", "mixed"], &[("bts", "ng-enb")]);
         reads::<E2Names, Coding>(&["per", "flat"], &[("xml", "flat")]);
         reads::<E2Names, Encoding>(&["plain", "per", "flat"], &[("xml", "flat")]);

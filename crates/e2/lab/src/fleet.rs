@@ -28,7 +28,7 @@ use ranlab_lab::{RunningComponent, Seed, config, counts, environment, parse, rig
 use ranlab_ran::text::{RadioSettings, StageKey};
 use ranlab_ran::{Fading, Spelled};
 
-/// Name of the HW service model, which every controller may use.
+/// Name of the HW service model, which every controller may use by default.
 pub const HW: &str = <Hw as ServiceModel>::NAME;
 
 config! {
@@ -99,7 +99,7 @@ config! {
     }
 }
 
-/// Keys that require a radio.
+/// Configuration keys that require a radio.
 pub const RADIO_KEYS: [&str; 11] = [
     "radio",
     "fidelity",
@@ -118,11 +118,11 @@ impl FleetComponent {
     fn radio(&self) -> Result<Option<RadioConfig>, ComponentError> {
         let fluid = self.fidelity == Fidelity::Fluid;
         if self.radio.is_some() && self.kind == NodeKind::Mixed {
-            return Err(rig("base stations with a radio are of one kind: gnb, split, ng-enb or enb"));
+            return Err(rig("`radio` requires one kind of base stations: gnb, split, ng-enb or enb"));
         }
         if self.radio.is_some() && self.kind == NodeKind::Split && fluid {
             return Err(rig(
-                "the parts of a base station share a radio slot by slot: fidelity fluid is of whole ones",
+                "the kind split requires fidelity slot: fidelity fluid supports only complete base stations",
             ));
         }
         if self.dus != 1 && (self.radio.is_none() || self.kind != NodeKind::Split) {
@@ -130,8 +130,8 @@ impl FleetComponent {
         }
         let parts = NodeLayout { kind: self.kind, dus: self.dus }.parts();
         if self.dus != 1 && (!self.nodes.is_multiple_of(parts) || !self.first.is_multiple_of(parts)) {
-            let what = "a base station of CU-CP, CU-UP and";
-            return Err(rig(format!("{what} {} DUs is {parts} nodes, and not a part of it", self.dus)));
+            let what = "`nodes` and `first` must be multiples of";
+            return Err(rig(format!("{what} {parts}, the nodes of a base station with {} DUs", self.dus)));
         }
         self.check_functions(fluid)?;
         let Self { radio, channel, rlc_buffer, flows, stay, moves, snssai, plmn, ues, .. } = self;
@@ -141,7 +141,7 @@ impl FleetComponent {
         let config = settings.config().map_err(rig)?;
         match config {
             None if fluid || !self.stage_key.is_empty() => {
-                Err(rig("`fidelity` and `stage_key` need a `radio`"))
+                Err(rig("`fidelity` and `stage_key` require a `radio`"))
             }
             config => Ok(config.map(|config| RadioConfig {
                 fidelity: self.fidelity,
@@ -152,14 +152,14 @@ impl FleetComponent {
         }
     }
 
-    /// Returns the named functions. Those that every base station offers are left out.
+    /// Returns the named functions, except those that every base station offers.
     fn functions(&self) -> Result<Vec<&'static dyn StationFunction>, ComponentError> {
         let is_everywhere = |name: &str| functions().any(|it| !it.is_selectable() && it.name() == name);
         self.sm.iter().filter(|name| !is_everywhere(name)).map(|name| parse(name)).collect()
     }
 
-    /// Checks what the named functions require, and that handovers by the base station itself have a function that
-    /// executes them.
+    /// Checks the requirements of the named functions, and that a function exists to execute handovers started by the
+    /// base station.
     fn check_functions(&self, fluid: bool) -> Result<(), ComponentError> {
         let named = self.functions()?;
         let steered = self.radio.is_some() && !fluid;
@@ -215,7 +215,7 @@ impl FleetComponent {
 pub struct RunningFleet {
     fleet: Fleet,
     at_begin: FleetReport,
-    /// Time from the first start until all base stations were up, in microseconds. 0 until then.
+    /// Time from the start of the first base station until all were set up, in microseconds; 0 until then.
     set_up_us: u64,
     started: Instant,
     nodes: u32,
@@ -226,33 +226,37 @@ impl RunningFleet {
     /// Prepares base stations, which [`ramp_up`](Self::ramp_up) starts.
     ///
     /// # Errors
-    /// The configuration names something that the emulator does not support.
+    ///
+    /// Returns an error if the configuration names something that the emulator does not support.
     pub fn new(part: &FleetComponent) -> Result<Self, ComponentError> {
         let fleet = Fleet::new(part.fleet()?);
         let at_begin = FleetReport::default();
         Ok(Self { fleet, at_begin, set_up_us: 0, started: Instant::now(), nodes: part.nodes, ues: part.ues })
     }
 
-    /// Writes a line `NODE NUMBER` to this file for each HW ping that a base station executed, for comparison with the
-    /// acknowledgements.
+    /// Writes a line `NODE NUMBER` to a file for each HW ping that a base station executed. The lines can be compared
+    /// with the acknowledgements.
     ///
     /// # Errors
-    /// The file cannot be created.
+    ///
+    /// Returns an error if the file cannot be created.
     pub fn log_pings(&mut self, file: &Path) -> Result<(), ComponentError> {
         let wrong = |error: std::io::Error| environment(format!("{}: {error}", file.display()));
         let lines = Mutex::new(LineWriter::new(File::create(file).map_err(wrong)?));
         self.fleet.hear_pings(Arc::new(move |node: GlobalE2NodeId, number: u32| {
             let mut lines = lock(&lines);
-            // If the disk is full, lines are missing; the base stations continue.
+            // If the disk is full, lines are missing, but the base stations continue.
             let _ = writeln!(lines, "{node} {number}");
         }));
         Ok(())
     }
 
-    /// Starts the base stations over the configured ramp. If the call is cancelled, those already started keep running.
+    /// Starts the base stations over the configured ramp. If the call is cancelled, base stations that have started
+    /// keep running.
     ///
     /// # Errors
-    /// The first base station cannot reach a controller.
+    ///
+    /// Returns an error if the first base station cannot reach a controller.
     pub async fn ramp_up(&mut self) -> Result<(), ComponentError> {
         self.started = Instant::now();
         self.fleet.ramp_up().await.map_err(|error| match error {
@@ -266,12 +270,12 @@ impl RunningFleet {
         self.fleet.report()
     }
 
-    /// Returns the reasons of failed setups, for base stations that are not set up.
+    /// Returns the base stations whose setup failed and that are not set up, with the reason.
     pub fn setup_failures(&self) -> Vec<(GlobalE2NodeId, SetupFailure)> {
         self.fleet.setup_failures()
     }
 
-    /// Returns the radio statistics since the last call.
+    /// Returns the radio measurements since the last call.
     pub fn take_radios(&mut self) -> Vec<RadioMeter> {
         let radios = self.fleet.radios();
         self.fleet.begin_radios();
@@ -300,7 +304,7 @@ impl RunningComponent for RunningFleet {
     fn begin(&mut self) {
         self.at_begin = self.fleet.report();
         self.fleet.begin_radios();
-        // Send delays before the window do not count.
+        // The call discards send delays from before the window.
         drop(self.fleet.take_lateness());
     }
 

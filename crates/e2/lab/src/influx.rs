@@ -1,4 +1,4 @@
-//! Reports of a monitor, written to InfluxDB in line protocol over HTTP by a separate thread.
+//! Writes the reports of a monitor to InfluxDB, in line protocol over HTTP. A separate thread sends the requests.
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{environment, rig};
 use ranlab_machine::routes::encode;
 
-/// Reports per request.
+/// Maximum number of reports per request.
 const BATCH: u64 = 1_000;
 /// Maximum time for which reports are collected for one request.
 const COLLECT: Duration = Duration::from_millis(500);
@@ -23,14 +23,14 @@ const TOKEN_BYTES: usize = 4 << 10;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Influx {
     place: String,
-    /// A database (InfluxDB 1), or an organization and a bucket (InfluxDB 2 and 3).
+    /// Path elements of the target: a database (InfluxDB 1), or an organization and a bucket (InfluxDB 2 and 3).
     path: Vec<String>,
 }
 
 impl FromStr for Influx {
     type Err = String;
 
-    /// `influx://HOST:PORT/DATABASE` or `influx://HOST:PORT/ORG/BUCKET`.
+    /// Parses `influx://HOST:PORT/DATABASE` or `influx://HOST:PORT/ORG/BUCKET`.
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
             format!(
@@ -64,10 +64,11 @@ impl Influx {
         }
     }
 
-    /// Writes lines.
+    /// Writes lines to the database.
     ///
     /// # Errors
-    /// The server is unreachable, or its status is not 2xx.
+    ///
+    /// Returns an error if the server is unreachable, or its status is not 2xx.
     fn write(&self, token: Option<&str>, lines: &str) -> Result<(), ureq::Error> {
         let agent: ureq::Agent = ureq::Agent::config_builder().timeout_global(Some(PATIENCE)).build().into();
         let url = format!("http://{}{}", self.place, self.target());
@@ -83,7 +84,8 @@ impl Influx {
 /// use stays bounded while the server is unreachable.
 ///
 /// # Errors
-/// The token file cannot be read, or the thread cannot be created.
+///
+/// Returns an error if the token file cannot be read, or the thread cannot be created.
 pub(crate) fn start(
     server: &Influx,
     token_file: Option<&Path>,
@@ -100,7 +102,7 @@ pub(crate) fn start(
             if let Err(error) = &written
                 && !is_away
             {
-                tracing::warn!(%server, %error, "InfluxDB does not take reports");
+                tracing::warn!(%server, %error, "cannot write reports to InfluxDB");
             }
             is_away = written.is_err();
         }
@@ -109,7 +111,7 @@ pub(crate) fn start(
         .name("influx".to_owned())
         .spawn(serve)
         .map(drop)
-        .map_err(|error| environment(format!("no thread for InfluxDB: {error}")))
+        .map_err(|error| environment(format!("cannot start a thread for InfluxDB: {error}")))
 }
 
 fn token(file: &Path) -> Result<String, ComponentError> {
@@ -130,7 +132,7 @@ mod tests {
     use std::net::TcpListener;
 
     #[test]
-    fn addresses_name_a_database_or_a_bucket() {
+    fn influx_addresses_name_a_database_or_a_bucket() {
         for (text, target) in [
             ("influx://127.0.0.1:8086/ranlab", "/write?db=ranlab&precision=ns"),
             ("influx://[::1]:8086/my org/kpi", "/api/v2/write?org=my%20org&bucket=kpi&precision=ns"),
@@ -153,7 +155,7 @@ mod tests {
         }
     }
 
-    /// A server that answers one request with a status. Returns the received request.
+    /// Starts a server that answers one request with a status. The thread returns the received request.
     fn server(status: &'static str) -> (Influx, std::thread::JoinHandle<Vec<String>>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let influx = format!("influx://{}/db", listener.local_addr().unwrap()).parse().unwrap();
@@ -169,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_posted_with_the_token() {
+    fn influx_lines_are_posted_with_token() {
         let (influx, served) = server("204 No Content");
         influx.write(Some("secret"), "ranlab_mac,node=a ues=1 7000\n").unwrap();
         let read = served.join().unwrap();
@@ -179,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn refused_lines_are_an_error() {
+    fn rejected_influx_lines_return_an_error() {
         let (influx, served) = server("401 Unauthorized");
         assert!(influx.write(None, "m f=1\n").unwrap_err().to_string().contains("401"));
         served.join().unwrap();

@@ -1,5 +1,5 @@
-//! E2 in experiments: RICs, base stations, xApps, controllers and relays as components, checks by clauses, rigs, and networks in
-//! virtual time. Imports the base and the crates of the domain.
+//! E2 in experiments: components for RICs, base stations, xApps, controllers and relays, conformance checks, rigs,
+//! and networks in virtual time. The crate is based on the base crates and on the other crates of the E2 domain.
 
 pub mod check;
 mod components;

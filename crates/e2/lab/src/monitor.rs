@@ -39,7 +39,7 @@ use ranlab_lab::{LEAVE_WAIT, RunningComponent, Task, config, counts, loopback, n
 const LATENCY_US_MAX: u64 = AGE_MAX_US as u64;
 /// Polling interval while waiting for the setup.
 const JOINING: Duration = Duration::from_millis(10);
-/// Maximum number of events handled before other tasks get the CPU.
+/// Maximum number of events handled before other tasks can run.
 const BATCH: usize = 256;
 
 config! {
@@ -109,8 +109,8 @@ impl MonitorComponent {
         })
     }
 
-    /// Returns the xApp as a state machine, with its subscriptions, for the RIC named `ric`. `life` seeds its random
-    /// choices.
+    /// Returns the xApp as a state machine with its subscriptions, for the RIC named `ric`. `life` is the seed of its
+    /// random choices.
     pub(crate) fn machine(&self, ric: &str, life: u32) -> Result<Xapp, ComponentError> {
         let mut config = self.config();
         (config.address, config.seed) = (ric.to_owned(), life.into());
@@ -129,74 +129,76 @@ impl MonitorComponent {
     /// Returns the service models from the registry.
     ///
     /// # Errors
-    /// A name is not a known service model.
+    ///
+    /// Returns an error if a name is not a known service model.
     pub fn models(&self) -> Result<Vec<&'static dyn Model>, ComponentError> {
         self.sm.iter().map(|name| parse(name)).collect()
     }
 
-    /// Returns what to subscribe to: the object identifiers and event triggers of the service models.
+    /// Returns the requested subscriptions: object identifiers and event triggers of the service models.
     ///
     /// # Errors
-    /// A name is not a known service model, or a model cannot encode the period.
+    ///
+    /// Returns an error if a name is not a known service model, or a model cannot encode the period.
     pub fn wanted(&self) -> Result<Vec<(&'static str, Bytes)>, ComponentError> {
-        let mut wanted = Vec::new();
+        let mut subscriptions = Vec::new();
         for model in self.models()? {
             let encoding = model.encoding_or(self.sm_encoding);
             if model.oid() == rc::OID {
                 for name in &self.rc {
                     let trigger = EventTrigger::named(name)
                         .ok_or_else(|| rig(format!("\"{name}\" is not one of {}", TRIGGERS.join(", "))))?;
-                    wanted.push((model.oid(), trigger.to_octets(encoding).map_err(rig)?));
+                    subscriptions.push((model.oid(), trigger.to_octets(encoding).map_err(rig)?));
                 }
             } else {
                 let triggers = model.triggers(encoding, self.period).map_err(rig)?;
-                wanted.extend(triggers.into_iter().map(|trigger| (model.oid(), trigger)));
+                subscriptions.extend(triggers.into_iter().map(|trigger| (model.oid(), trigger)));
             }
         }
-        Ok(wanted)
+        Ok(subscriptions)
     }
 }
 
 /// Counters of a monitor.
 #[derive(Debug, Clone, Serialize)]
 pub struct MonitorReport {
-    /// Base stations known.
+    /// Number of known base stations.
     pub nodes: usize,
-    /// Subscriptions admitted.
+    /// Number of admitted subscriptions.
     pub subscriptions: usize,
-    /// Indications received.
+    /// Number of received indications.
     pub indications: u64,
-    /// Bytes of their messages.
+    /// Bytes of the indication messages.
     pub bytes: u64,
-    /// Gaps in the sequence numbers. `None` if a base station does not number its indications.
+    /// Number of gaps in the sequence numbers, or `None` if a base station does not number its indications.
     pub lost: Option<u64>,
-    /// Sequence numbers received twice.
+    /// Number of sequence numbers that were received twice.
     pub repeated: u64,
-    /// Age of the statistics on arrival, in microseconds. Null in JSON if no report had a usable time stamp. Includes
-    /// the offset between the clocks of both machines.
+    /// Age of the statistics on arrival, in microseconds. Null in JSON if no report had a usable time stamp. The age
+    /// includes the offset between the clocks of both machines.
     #[serde(serialize_with = "known")]
     pub latency_us: Latency,
-    /// Reports whose time stamp gives no age: whole seconds, another epoch, or another clock.
+    /// Number of reports whose time stamp gives no age, because it has whole seconds, another epoch, or another clock.
     pub without_age: u64,
     /// Classification of the time stamps.
     pub times: Times,
-    /// Connections that were lost and restored.
+    /// Number of connections that were lost and restored.
     pub restored: u64,
 }
 
-/// Summary of a distribution.
+/// Summary of a distribution, in microseconds.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Latency {
-    /// Median.
+    /// Median of the distribution.
     pub p50: u64,
-    /// 99th percentile.
+    /// 99th percentile of the distribution.
     pub p99: u64,
-    /// Maximum.
+    /// Maximum of the distribution.
     pub max: u64,
 }
 
 impl fmt::Display for Latency {
-    /// `p50 9 us, p99 20 us, max 31 us`, or `unknown` without a sample.
+    /// Formats as `p50 9 us, p99 20 us, max 31 us`, or as `unknown` without a sample.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { p50, p99, max } = self;
         if *max == 0 { f.write_str("unknown") } else { write!(f, "p50 {p50} us, p99 {p99} us, max {max} us") }
@@ -208,7 +210,7 @@ fn known<S: serde::Serializer>(latency: &Latency, serializer: S) -> Result<S::Ok
     (latency.max > 0).then_some(latency).serialize(serializer)
 }
 
-/// Called for every report with the time of its arrival, in microseconds since the Unix epoch on this machine's clock.
+/// Callback for every report, with the time of its arrival in microseconds since the Unix epoch on this machine's clock.
 pub type Listener = Box<dyn FnMut(&ReceivedReport<'_>, i64)>;
 
 /// A running monitoring xApp.
@@ -220,7 +222,7 @@ pub struct RunningMonitor {
     messages_at_begin: (u64, u64),
     stranger: bool,
     part_models: Vec<&'static dyn Model>,
-    /// Names of the base stations; none: all.
+    /// Names of the base stations; empty for all base stations.
     names: Vec<String>,
     task: Task,
 }
@@ -232,33 +234,38 @@ pub(crate) struct MonitorCounters {
     indications: u64,
     bytes: u64,
     disconnects: u64,
-    /// Reports with a time stamp from which no age follows.
+    /// Number of reports with a time stamp from which no age follows.
     without_age: u64,
     ahead_us: i64,
     arrived: Option<Result<(), String>>,
     arrival: Arrival,
     speaks: Option<Dialect>,
     listener: Option<Listener>,
-    /// UEs that subscriptions name and base stations have not reported.
+    /// UEs that subscriptions name and that base stations have not reported.
     missing: missing::MissingUes,
     /// Reasons why base stations have no subscription or do not report UEs, oldest first.
     troubles: VecDeque<String>,
 }
 
-/// Maximum number of reasons that are kept.
+/// Maximum number of stored reasons.
 const TROUBLES_MAX: usize = 64;
 
 impl RunningMonitor {
-    /// Subscribes and counts indications. Needs a `LocalSet`.
+    /// Subscribes and counts indications. Must be called inside a `LocalSet`.
     ///
     /// # Errors
-    /// A service model cannot encode the period.
+    ///
+    /// Returns an error if a service model cannot encode the period.
     pub fn start(part: &MonitorComponent) -> Result<Self, ComponentError> {
         Self::with(part, Values::passing(&part.models()?, part.sm_encoding), None)
     }
 
-    /// Like [`start`](Self::start), with the same errors. In addition keeps the latest values (of a single UE if `ue`
-    /// is set) for [`values`](Self::values), and calls `listener` for each report.
+    /// Subscribes and counts indications like [`start`](Self::start). In addition it stores the latest values (of a
+    /// single UE if `ue` is set) for [`values`](Self::values), and calls `listener` for each report.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error like [`start`](Self::start).
     pub fn showing(
         part: &MonitorComponent,
         ue: Option<u32>,
@@ -273,12 +280,12 @@ impl RunningMonitor {
         values: Values,
         listener: Option<Listener>,
     ) -> Result<Self, ComponentError> {
-        let wanted = part.wanted()?;
+        let subscriptions = part.wanted()?;
         let config = part.config();
         let dialect = config.dialect;
         let counted = Rc::new(RefCell::new(MonitorCounters::new(part, values, listener)?));
         let xapp = XappHandle::start(config, SocketOptions::default());
-        for (oid, trigger) in wanted {
+        for (oid, trigger) in subscriptions {
             match part.plan(oid)? {
                 Some(plan) => xapp.subscribe_all_planned(oid, plan),
                 None => xapp.subscribe_all_raw(oid, trigger, vec![ActionToBeSetup::report(0)]),
@@ -306,13 +313,13 @@ impl RunningMonitor {
         look(&counted.values)
     }
 
-    /// Returns the E42 dialect of the RIC, if it was to be detected and is known.
+    /// Returns the E42 dialect of the RIC, if the configuration requests detection and the dialect is known.
     pub fn speaks(&self) -> Option<Dialect> {
         self.counted.borrow().speaks
     }
 
-    /// Returns the next reason why a base station has no subscription or does not report a UE. Recorded only by a
-    /// watcher started with [`showing`](Self::showing).
+    /// Returns the next reason why a base station has no subscription or does not report a UE. Reasons are recorded
+    /// only by a watcher started with [`showing`](Self::showing).
     pub fn trouble(&self) -> Option<String> {
         let mut counted = self.counted.borrow_mut();
         let overdue = counted.missing.overdue(Instant::now());
@@ -323,7 +330,8 @@ impl RunningMonitor {
     /// Waits for the setup.
     ///
     /// # Errors
-    /// No RIC listens at the address. Later disconnects are retried without a limit.
+    ///
+    /// Returns an error if no RIC listens at the address. Later disconnects are retried without a limit.
     pub async fn joined(&self) -> Result<(), String> {
         loop {
             if let Some(outcome) = self.counted.borrow().arrived.clone() {
@@ -344,7 +352,7 @@ async fn take(xapp: XappHandle, counted: Rc<RefCell<MonitorCounters>>, mut pace:
     loop {
         let event = xapp.next().await;
         counted.borrow_mut().take(&xapp, &event, unix_us);
-        // Events that are already queued need no wait.
+        // Events that are already queued are handled without waiting.
         for _ in 0..BATCH {
             let Some(event) = xapp.try_next() else { break };
             counted.borrow_mut().take(&xapp, &event, unix_us);
@@ -409,7 +417,7 @@ impl MonitorCounters {
         }
     }
 
-    /// Returns how often each age occurred, as (microseconds, count).
+    /// Returns the distribution of ages, as pairs of microseconds and count.
     pub(crate) fn ages(&self) -> Vec<(u64, u64)> {
         counts(&self.latency_us)
     }
@@ -419,22 +427,22 @@ impl MonitorCounters {
         self.arrived = self.arrived.take().or_else(|| self.arrival.on_event(event));
         let is_indication = matches!(event, XappEvent::Indication { .. });
         let received_us = if is_indication { now_us() } else { 0 };
-        let heard = self.values.take_of(xapp, event, received_us.saturating_sub(self.ahead_us));
+        let received = self.values.take_of(xapp, event, received_us.saturating_sub(self.ahead_us));
         match event {
             XappEvent::Indication { handle, indication, .. } => {
                 self.indications += 1;
                 self.bytes += indication.message.len() as u64;
                 self.missing.on_report(*handle, &indication.message);
-                let Some(heard) = heard else { return };
-                if let Some((_, time)) = heard.stamp() {
+                let Some(received) = received else { return };
+                if let Some((_, time)) = received.stamp() {
                     match time.age_us {
-                        // The histogram begins at 1.
+                        // The histogram has no values below 1.
                         Some(age_us) => self.latency_us.saturating_record(age_us.max(1)),
                         None => self.without_age += 1,
                     }
                 }
                 if let Some(listener) = &mut self.listener {
-                    listener(&heard, received_us);
+                    listener(&received, received_us);
                 }
             }
             XappEvent::Speaks { dialect } => self.speaks = Some(*dialect),
@@ -472,14 +480,15 @@ pub async fn joined(xapp: &XappHandle) -> Result<(), String> {
 
 /// Progress of an xApp's setup.
 struct Arrival {
-    /// Whether a RIC accepted a connection and closed it.
+    /// Whether a RIC has accepted a connection and closed it.
     closed: bool,
     /// Number of RICs that have not been tried yet.
     others: usize,
 }
 
 impl Arrival {
-    /// Returns the outcome of the setup. `None` if the event does not decide it, or another RIC may accept the xApp.
+    /// Returns the outcome of the setup, or `None` if the event does not decide it, or another RIC may still accept
+    /// the xApp.
     fn on_event(&mut self, event: &XappEvent) -> Option<Result<(), String>> {
         let outcome = self.outcome(event)?;
         if outcome.is_err() && self.others > 0 {
@@ -565,7 +574,7 @@ impl RunningComponent for RunningMonitor {
         self.task.0.abort();
         Box::pin(async {
             if self.stranger {
-                // A third-party RIC keeps serving the subscriptions of an xApp that just disconnects, which would slow
+                // A third-party RIC keeps serving the subscriptions of an xApp that only disconnects. This would slow
                 // down the next repetition.
                 self.xapp.leave(LEAVE_WAIT).await;
             }
@@ -586,13 +595,13 @@ mod tests {
             let listener = Listener::bind(&at("tcp://127.0.0.1:0".to_owned()), &options).await.unwrap();
             let place = listener.address().to_string();
             let xapp = XappHandle::start(XappConfig::new(place.clone()), options.clone());
-            // Behaves like a FlexRIC that crashes: reads the setup request and exits.
+            // The server behaves like a FlexRIC that crashes: it reads the setup request and exits.
             let (stream, _) = listener.accept().await.unwrap();
             stream.readable().await.unwrap();
             drop((stream, listener));
-            let told = joined(&xapp).await.unwrap_err();
-            assert!(told.contains(&place) && told.ends_with("--dialect flexric"), "{told}");
-            // No RIC was ever there, so the error says no more than that.
+            let error = joined(&xapp).await.unwrap_err();
+            assert!(error.contains(&place) && error.ends_with("--dialect flexric"), "{error}");
+            // No RIC ever accepted a connection here, so the error has no hint about the dialect.
             let xapp = XappHandle::start(XappConfig::new(place.clone()), options);
             assert_eq!(joined(&xapp).await.unwrap_err(), format!("no program listens at {place}"));
         });

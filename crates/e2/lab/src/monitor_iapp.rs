@@ -1,4 +1,4 @@
-//! The iApp `monitor` with the wall clock, by which it finds what the time stamps of reports mean.
+//! The iApp `monitor` with the wall clock, which it needs to interpret the time stamps of reports.
 use std::time::Duration;
 
 use ranlab_ric::monitor::{Monitor, MonitorConfig, MonitorHandle};
@@ -7,13 +7,14 @@ use ranlab_sdk::wire::e2sm::Model;
 use ranlab_lab::rig;
 use ranlab_lab::worker::ComponentError;
 
-/// Time between two settings of the clock: the wall clock may be adjusted.
+/// Interval at which the iApp's clock is set, because the wall clock may be adjusted.
 const CLOCK_EVERY: Duration = Duration::from_secs(1);
 
-/// A monitor whose clock is set as long as it is used; needs a `LocalSet`.
+/// Starts a monitor iApp whose clock is set as long as the monitor is used. Must be called inside a `LocalSet`.
 ///
 /// # Errors
-/// A model does not report at this period.
+///
+/// Returns an error if a model does not report with this period.
 pub(crate) fn start(
     models: Vec<&'static dyn Model>,
     period: Duration,

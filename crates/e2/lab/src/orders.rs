@@ -1,5 +1,5 @@
-//! An xApp that sends numbered control requests to all base stations in rotation and records the outcome of each. It is
-//! load and observer in runs in which RICs crash, are partitioned or are restarted.
+//! An xApp that sends numbered control requests to all base stations in rotation and records the outcome of each
+//! request. It creates load and observes outcomes in runs in which RICs crash, are partitioned or are restarted.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -27,40 +27,41 @@ pub struct OrdersPlan {
     pub or_at: Vec<Address>,
     /// Orders per second, 1 to [`RATE_MAX`].
     pub rate: u32,
-    /// Number of the first order. Orders are numbered consecutively.
+    /// Number of the first order. Further orders are numbered consecutively.
     pub first: u32,
 }
 
 /// The outcome of an order.
 #[derive(Debug, Clone, Serialize)]
 pub struct OrderOutcome {
-    /// Its number.
+    /// Number of the order.
     pub order: u32,
-    /// Base station to which it was sent.
+    /// Base station to which the order was sent.
     pub node: String,
-    /// Whether the base station has acknowledged it.
+    /// Whether the base station has acknowledged the order.
     pub acknowledged: bool,
-    /// The reason of a missing acknowledgement. The order may still have been executed, unless it was rejected.
+    /// Reason of a missing acknowledgement. The order may have been executed nevertheless, unless it was rejected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// Time until the response, in milliseconds.
+    /// Time from the order to its response, in milliseconds.
     pub ms: f64,
 }
 
 /// Outcomes of all orders.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct OrdersReport {
-    /// Orders sent.
+    /// Number of orders sent.
     pub sent: u64,
-    /// Orders acknowledged.
+    /// Number of orders acknowledged.
     pub acknowledged: u64,
-    /// Orders that failed: rejected, or with an unknown outcome.
+    /// Number of orders that were rejected, or whose outcome is unknown.
     pub failed: u64,
-    /// Orders that were due while no base station was connected or too many were pending.
+    /// Number of orders that were not sent at their time, because no base station was connected or too many orders
+    /// were pending.
     pub unsent: u64,
 }
 
-/// A running xApp.
+/// A running order sender.
 pub struct RunningControlLoad {
     xapp: XappHandle,
     next: u32,
@@ -74,10 +75,11 @@ impl RunningControlLoad {
     /// Connects, and waits until a RIC has accepted the setup.
     ///
     /// # Errors
-    /// The rate is invalid, or no RIC accepts the setup.
+    ///
+    /// Returns an error if the rate is invalid, or no RIC accepts the setup.
     pub async fn start(plan: &OrdersPlan) -> Result<Self, ComponentError> {
         if plan.rate == 0 || plan.rate > RATE_MAX {
-            return Err(rig(format!("orders are sent 1 to {RATE_MAX} times a second, not {}", plan.rate)));
+            return Err(rig(format!("the rate must be 1 to {RATE_MAX} orders per second, not {}", plan.rate)));
         }
         let config = XappConfig::new(plan.connect.to_string())
             .with(|it| it.or_at = plan.or_at.iter().map(ToString::to_string).collect());
@@ -89,20 +91,20 @@ impl RunningControlLoad {
         Ok(Self { xapp, next: plan.first, period, last: None, under_way, report })
     }
 
-    /// Sends orders when they are due, independent of earlier outcomes, and calls `tell` with each outcome. Runs until
-    /// this is dropped.
+    /// Sends orders at their scheduled times, independent of earlier outcomes, and calls `tell` with each outcome.
+    /// The future never completes; drop it to stop.
     pub async fn run(&mut self, mut tell: impl FnMut(&OrderOutcome)) {
-        let mut due = tokio::time::interval(self.period);
-        due.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut timer = tokio::time::interval(self.period);
+        timer.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             tokio::select! {
-                _ = due.tick() => self.send(),
+                _ = timer.tick() => self.send(),
                 event = self.xapp.next() => self.on_event(&event, &mut tell),
             }
         }
     }
 
-    /// Waits for pending outcomes until the timeout. Orders that are still pending then have failed.
+    /// Waits for pending outcomes until the timeout. Orders that are still pending at the timeout have failed.
     pub async fn conclude(
         &mut self,
         patience: Duration,
@@ -116,13 +118,13 @@ impl RunningControlLoad {
         };
         if tokio::time::timeout(patience, rest).await.is_err() {
             for handle in self.under_way.keys().copied().collect::<Vec<_>>() {
-                self.finish(handle, Some("ended before a response".to_owned()), &mut tell);
+                self.finish(handle, Some("the xApp ended before the response".to_owned()), &mut tell);
             }
         }
         self.report
     }
 
-    /// Returns the next base station, in the order of identities.
+    /// Returns the next base station of the rotation, in the order of identities.
     fn next_node(&self) -> Option<GlobalE2NodeId> {
         self.xapp.read(|xapp| {
             let with_hw =

@@ -21,7 +21,7 @@ use ranlab_lab::worker::{ComponentError, Counters, Report};
 use ranlab_lab::{RunningComponent, Task, config, loopback, rig, sut};
 use ranlab_machine::lock;
 
-/// Timeout until a base station with HW appears, accepts the subscription, or reconnects.
+/// Time limit for a base station with HW to appear, accept the subscription, or reconnect.
 const NODE_WAIT: Duration = Duration::from_secs(30);
 /// Retry interval while the RIC or the base station is unreachable.
 const RETRY: Duration = Duration::from_millis(50);
@@ -57,9 +57,9 @@ config! {
     }
 }
 
-/// A running xApp.
+/// A running ping xApp.
 pub struct RunningPing {
-    /// The base station.
+    /// Base station that is pinged.
     pub node: GlobalE2NodeId,
     xapp: XappHandle,
     messages_at_begin: (u64, u64),
@@ -69,10 +69,12 @@ pub struct RunningPing {
 }
 
 impl RunningPing {
-    /// Finds a base station with HW, subscribes to its echoes, and pings until the count is reached or this is dropped.
+    /// Finds a base station with HW, subscribes to its echoes, and pings until the count is reached or this value is
+    /// dropped.
     ///
     /// # Errors
-    /// No such base station appears in time, or it rejects the subscription.
+    ///
+    /// Returns an error if no such base station appears in time, or it rejects the subscription.
     pub async fn start(part: &PingComponent) -> Result<Self, ComponentError> {
         let dialect = if part.flexric { Dialect::FlexRic } else { part.dialect };
         let config = XappConfig::new(part.connect.to_string()).with(|it| {
@@ -89,10 +91,10 @@ impl RunningPing {
         let sender = Sender { xapp: xapp.clone(), node, subscription, pinger: pinger.clone() };
         let ended: Rc<RefCell<_>> = Rc::default();
         let part = part.clone();
-        let told = ended.clone();
+        let outcome = ended.clone();
         let task = Task::spawn(async move {
             let result = sender.run(&part).await;
-            told.replace(Some(result));
+            outcome.replace(Some(result));
         });
         Ok(Self { node, xapp, messages_at_begin: (0, 0), pinger, ended, task })
     }
@@ -100,9 +102,10 @@ impl RunningPing {
     /// Waits until all pings are sent and their results are known.
     ///
     /// # Errors
-    /// The RIC or the base station did not return in time.
+    ///
+    /// Returns an error if the RIC or the base station did not return in time.
     pub async fn done(&mut self) -> Result<(), ComponentError> {
-        // An error here is a panic, which the runtime has logged.
+        // An error means that the task panicked, which the runtime has logged.
         let _ = (&mut self.task.0).await;
         self.check()
     }
@@ -168,7 +171,7 @@ impl Sender {
         }
     }
 
-    /// Open loop. A ping that is due while the RIC is unreachable counts as lost.
+    /// Sends pings in an open loop. A ping scheduled while the RIC is unreachable counts as lost.
     async fn when_due(&self) -> Result<(), ComponentError> {
         let mut times = Times::new(&self.pinger);
         loop {
@@ -192,7 +195,8 @@ impl Sender {
         }
     }
 
-    /// Closed loop: each ping follows an echo or a lost ping, at least one interval after the previous ping.
+    /// Sends pings in a closed loop. Each ping follows an echo or a lost ping, at least one interval after the
+    /// previous ping.
     async fn after_echoes(&self, part: &PingComponent) -> Result<(), ComponentError> {
         let window = part.window as usize;
         let mut free = window;
@@ -216,7 +220,8 @@ impl Sender {
         Ok(())
     }
 
-    /// Sends a ping as soon as RIC and base station are reachable. Returns the number of echoes received meanwhile.
+    /// Sends a ping as soon as the RIC and the base station are reachable. Returns the number of echoes received in
+    /// the meantime.
     async fn send(&self) -> Result<usize, ComponentError> {
         let deadline = Instant::now() + NODE_WAIT;
         let mut echoes = 0;

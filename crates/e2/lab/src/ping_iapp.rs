@@ -1,5 +1,5 @@
-//! An iApp that pings a base station: one hop in each direction. It shares a process with the RIC under test, as every
-//! iApp does.
+//! An iApp that pings a base station, over one hop in each direction. Like every iApp, it shares a process with the
+//! RIC under test.
 
 use std::time::Instant;
 
@@ -19,7 +19,7 @@ use ranlab_lab::Task;
 use ranlab_lab::worker::ComponentError;
 use ranlab_machine::lock;
 
-/// Adds the iApp to a RIC. It pings as long as the task exists.
+/// Adds the iApp to a RIC. The iApp pings as long as the returned task exists.
 pub(crate) fn start(ric: &RicHandle, pace: Pace) -> Result<(Shared, Task), ComponentError> {
     let pinger = Pinger::new(pace)?;
     let iapp = PingIApp { pinger: pinger.clone(), target: None, subscribed: false };
@@ -28,7 +28,7 @@ pub(crate) fn start(ric: &RicHandle, pace: Pace) -> Result<(Shared, Task), Compo
     Ok((pinger, task))
 }
 
-/// Notifies the iApp when a ping is due.
+/// Notifies the iApp when a ping is scheduled to be sent.
 async fn tell_when_due(ric: RicHandle, iapp: IAppId, pinger: Shared) {
     let tell = |path: &str| {
         let request = NorthboundRequest {
@@ -69,7 +69,7 @@ impl PingIApp {
             return;
         }
         let mut event_trigger = Vec::new();
-        // A constant that always encodes.
+        // The event trigger is a constant, so encoding cannot fail.
         if per::encode(&HwTrigger::OnControl, &mut event_trigger).is_err() {
             return;
         }

@@ -24,30 +24,30 @@ pub const GIVE_UP: Duration = Duration::from_millis(100);
 const LEVELS_MAX: usize = 36_000;
 /// Maximum round-trip time that is recorded, in nanoseconds.
 const RTT_NS_MAX: u64 = 60_000_000_000;
-/// Maximum number of pending pings. Beyond it, pings are not sent, and counted.
+/// Maximum number of pending pings. Pings beyond it are counted but not sent.
 const UNDER_WAY_MAX: usize = 65_536;
-/// Maximum number of queued ticks. Further ones are skipped, and counted.
+/// Maximum number of queued ticks. Ticks beyond it are counted but skipped.
 const TICKS_MAX: usize = 1_024;
-/// A sleeping thread wakes up tens of microseconds late. It wakes up earlier by this time and then spins until the
-/// scheduled time.
+/// Time by which the thread wakes up early and then spins until the scheduled time. A sleeping thread wakes up tens
+/// of microseconds late.
 const LEAD: Duration = Duration::from_micros(200);
-/// Minimum interval.
+/// Minimum interval between two pings.
 const INTERVAL_MIN: Duration = Duration::from_micros(100);
 
 /// Timing and format of pings.
 #[derive(Debug, Clone, Copy)]
 pub struct Pace {
-    /// Payload, in bytes.
+    /// Size of the payload, in bytes.
     pub size: u32,
-    /// Interval between two pings. Zero: each ping follows an echo.
+    /// Interval between two pings. If it is zero, each ping follows an echo.
     pub interval: Duration,
-    /// Number of pending pings if each ping follows an echo.
+    /// Maximum number of pending pings if each ping follows an echo.
     pub window: u32,
     /// Encoding of pings.
     pub coding: Coding,
 }
 
-/// Pings of one sender, shared with an iApp, which has to be `Send`.
+/// Pings of one sender, shared with an iApp, which must be `Send`.
 pub type Shared = Arc<Mutex<Pinger>>;
 
 pub struct Pinger {
@@ -55,7 +55,7 @@ pub struct Pinger {
     payload: Bytes,
     next: u32,
     under_way: BTreeMap<u32, UnderWay>,
-    /// Scheduled time of the ping that an iApp is about to send.
+    /// Scheduled time of the ping that an iApp sends next.
     pub next_due: Option<Instant>,
     window: Option<Instant>,
     rtt_ns: Histogram<u64>,
@@ -66,33 +66,33 @@ pub struct Pinger {
     lost: u64,
     late: u64,
     unsent: u64,
-    /// Pings of this window that were given up. Their echoes count as late, not as lost.
+    /// Pings of this window that were given up. If their echoes arrive, these count as late and not as lost.
     given_up: BTreeSet<u32>,
     /// Number of pending pings at each [`GIVE_UP`] interval.
     levels: Vec<u32>,
 }
 
-/// Results of pings.
+/// Results of pings in a window.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct PingReport {
     /// Number of pings that were answered or given up.
     pub sent: u64,
     /// Number of pings that were answered.
     pub received: u64,
-    /// Their round-trip times.
+    /// Round-trip times of the answered pings.
     pub rtt_us: RoundTrip,
 }
 
-/// Round-trip times from sending, in microseconds. 0 without any echo.
+/// Round-trip times from sending to the echo, in microseconds; 0 without any echo.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct RoundTrip {
-    /// Minimum.
+    /// Minimum round-trip time.
     pub min: f64,
-    /// Median.
+    /// Median round-trip time.
     pub p50: f64,
-    /// 99th percentile.
+    /// 99th percentile of the round-trip time.
     pub p99: f64,
-    /// Maximum.
+    /// Maximum round-trip time.
     pub max: f64,
 }
 
@@ -109,7 +109,7 @@ impl Pinger {
         }
         if !pace.interval.is_zero() && pace.interval < INTERVAL_MIN {
             let least = INTERVAL_MIN.as_micros();
-            return Err(rig(format!("pings are paced from {least} us up; 0s: each follows an echo")));
+            return Err(rig(format!("the interval must be 0s (each ping follows an echo) or at least {least} us")));
         }
         let histogram = || Histogram::new_with_bounds(1, RTT_NS_MAX, 3).map_err(rig);
         Ok(Arc::new(Mutex::new(Self {
@@ -141,7 +141,7 @@ impl Pinger {
         let seq = self.number(intended)?;
         let t_send_ns = ranlab_sdk::now().as_nanos();
         let ping = hw::Ping { seq, t_send_ns, payload: self.payload() };
-        // Payloads up to PAYLOAD_SIZE_MAX always encode.
+        // Encoding cannot fail, because the payload is at most PAYLOAD_SIZE_MAX.
         Some((seq, ping.to_octets(self.pace.coding.into()).ok()?))
     }
 
@@ -150,7 +150,7 @@ impl Pinger {
         self.payload.clone()
     }
 
-    /// Registers a ping that is sent now. Returns its number, or `None` if too many are pending.
+    /// Registers a ping that is sent now. Returns the number of the ping, or `None` if too many pings are pending.
     pub fn number(&mut self, intended: Instant) -> Option<u32> {
         if self.under_way.len() >= UNDER_WAY_MAX {
             self.unsent += 1;
@@ -209,7 +209,7 @@ impl Pinger {
             .collect();
         for seq in &late {
             if let Some(ping) = self.under_way.remove(seq).filter(|ping| self.inside(ping.intended)) {
-                // The round trip took at least this long.
+                // The recorded time is a lower bound of the round trip.
                 self.rtt_ns.saturating_record(nanos(now.saturating_duration_since(ping.intended)));
             }
             self.given_up.insert(*seq);
@@ -226,7 +226,7 @@ impl Pinger {
         self.sent -= u64::from(self.under_way.remove(&number).is_some());
     }
 
-    /// Returns the results since the window began. Pending pings count neither as received nor as lost.
+    /// Returns the results since the start of the window. Pending pings count neither as received nor as lost.
     pub fn report(&self) -> PingReport {
         let us = |quantile: f64| match self.service_ns.len() {
             0 => 0.0,
@@ -261,8 +261,9 @@ impl Pinger {
         self.levels.clear();
     }
 
-    /// Returns the growth of pending pings in the second half of the window: the minimum of the last quarter minus that
-    /// of the second quarter. A system that keeps up returns to a low level, however long a single ping takes.
+    /// Returns the growth of pending pings in the second half of the window: the minimum of the last quarter minus
+    /// the minimum of the second quarter. A system that keeps up returns to a low number of pending pings, even if a
+    /// single ping takes long.
     fn backlog(&self) -> u64 {
         let quarter = self.levels.len() / 4;
         let least = |from: usize| self.levels[from..from + quarter].iter().min().copied();
@@ -312,7 +313,7 @@ fn octets(pdu: Vec<u8>, version: Version, coding: Coding) -> usize {
     }
 }
 
-/// Returns the length in bytes of the RICcontrolRequest that carries a ping, for the codecs of E2AP and of the ping.
+/// Returns the length of the RICcontrolRequest that carries a ping in bytes, for the codecs of E2AP and of the ping.
 pub fn control_bytes(size: u32, version: Version, [e2ap, sm]: [Coding; 2]) -> Option<usize> {
     let message = some_ping(size, sm)?;
     let control = fast::Control {
@@ -328,7 +329,7 @@ pub fn control_bytes(size: u32, version: Version, [e2ap, sm]: [Coding; 2]) -> Op
     Some(octets(pdu, version, e2ap))
 }
 
-/// Returns the length in bytes of the RICindication that carries the echo, for the same codecs.
+/// Returns the length of the RICindication that carries the echo in bytes, for the codecs of E2AP and of the ping.
 pub fn indication_bytes(size: u32, [e2ap, sm]: [Coding; 2]) -> Option<usize> {
     let message = some_ping(size, sm)?;
     let indication = fast::Indication {
@@ -343,19 +344,19 @@ pub fn indication_bytes(size: u32, [e2ap, sm]: [Coding; 2]) -> Option<usize> {
     };
     let mut pdu = Vec::new();
     indication.encode(&mut pdu).ok()?;
-    // The length is the same in all versions.
+    // The length is the same in all E2AP versions.
     Some(octets(pdu, Version::V2_03, e2ap))
 }
 
 /// An event of a ping sender.
 pub enum Tick {
-    /// A ping is due at this time, which has just come.
+    /// A ping is scheduled for this time, which has been reached.
     Due(Instant),
-    /// Overdue echoes have to be given up.
+    /// Overdue echoes must be given up.
     GiveUp,
 }
 
-/// Timer of pings: due at the configured interval, or never if each ping follows an echo.
+/// Timer of pings. It ticks at the configured interval, or never if each ping follows an echo.
 pub struct Times {
     due: Option<mpsc::Receiver<Instant>>,
     give_up: tokio::time::Interval,
@@ -379,7 +380,7 @@ impl Times {
         tokio::select! {
             biased;
             Some(due) = due => {
-                // Less than the lead time away: spin.
+                // Less than the lead time remains, so the thread spins.
                 let end = due.min(Instant::now() + LEAD);
                 while Instant::now() < end {
                     std::hint::spin_loop();
@@ -430,13 +431,13 @@ mod tests {
         let long_ago = Instant::now().checked_sub(ECHO_WAIT * 2).unwrap();
         pinger.under_way.values_mut().for_each(|ping| ping.sent = long_ago);
         assert_eq!(pinger.give_up(), 2);
-        assert!(!pinger.returned(numbers[0]), "nothing waits for it any more");
+        assert!(!pinger.returned(numbers[0]), "a ping that was given up is not expected any more");
         let mut report = Report::default();
         pinger.end(&mut report);
         let [sent, received, lost, late] =
             ["sent", "received", "lost", "late"].map(|name| report.numbers[name]);
         assert_eq!([sent, received, lost, late], [2.0, 0.0, 1.0, 1.0]);
-        // Both count in the distribution with at least the timeout.
+        // Late echoes are recorded in the distribution with at least the timeout.
         assert_eq!(report.distributions["rtt_us"].iter().map(|(_, count)| count).sum::<u64>(), 2);
     }
 
@@ -521,7 +522,7 @@ mod tests {
         let large = control(1_500, per);
         assert!(small > 100 && large - small >= 1_400, "{small} {large}");
         assert!(indication_bytes(100, per).unwrap() > 100);
-        // FlatBuffers need more bytes, by an amount that does not depend on the payload.
+        // FlatBuffers need more bytes than PER, by an amount that does not depend on the payload.
         let more = |size| control(size, flat) - control(size, per);
         assert!(more(100) > 30 && more(100).abs_diff(more(1_500)) < 8, "{} {}", more(100), more(1_500));
     }

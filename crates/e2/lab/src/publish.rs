@@ -11,7 +11,7 @@ use ranlab_lab::worker::ComponentError;
 /// Servers to which statistics are published.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Broker {
-    /// NATS servers: `nats://HOST:PORT` or `tls://HOST:PORT`, with commas between several.
+    /// NATS servers: `nats://HOST:PORT` or `tls://HOST:PORT`; several servers are separated by commas.
     Nats(String),
     /// A Redis server: `redis://HOST:PORT`.
     Redis(String),
@@ -48,13 +48,14 @@ impl fmt::Display for Broker {
 /// Publishes the monitor's measurements to a server. Unreachable servers are retried.
 ///
 /// # Errors
-/// This build lacks the client, the address is invalid, or the server rejects this RIC.
+///
+/// Returns an error if this build lacks the client, the address is invalid, or the server rejects this RIC.
 pub(crate) async fn start(
     broker: &Broker,
     part: &RicComponent,
     messages: Messages,
 ) -> Result<PublicationHandle, ComponentError> {
-    // Checked only here, because the address of a Redis server would otherwise be shown as it was written.
+    // The check is made only here, because the error message shows the address of a Redis server as it was written.
     if broker.to_string().contains('@') {
         return Err(ranlab_lab::rig(
             "--publish takes no password: everybody on this machine would see it; for NATS, --bus-password-file, \
@@ -78,7 +79,7 @@ fn redis(url: &str, messages: Messages) -> Result<(), ComponentError> {
 #[cfg(not(feature = "redis"))]
 fn redis(url: &str, _: Messages) -> Result<(), ComponentError> {
     Err(ranlab_lab::environment(format!(
-        "{url} needs a Redis client, which this build lacks: build it with --features redis, or take nats://"
+        "{url} needs a Redis client, which this build lacks: build it with --features redis, or use nats://"
     )))
 }
 

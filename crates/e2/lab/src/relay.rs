@@ -1,10 +1,11 @@
-//! A relay that decodes every message with its payload, and encodes it again before it forwards it; or forwards it as it
-//! is, for comparison.
+//! A relay between peers and a RIC. It decodes every message with its payload and encodes it again before it forwards
+//! the message. For comparison it can also forward messages unchanged.
 //!
-//! Two relays around a RIC (towards the base stations and towards the xApps) are the reference for an architecture that
-//! decodes every message twice: an E2 termination and an xApp side, in separate processes, that both decode and encode
-//! the whole message, as in the O-RAN reference platform (FlexRIC, CoNEXT 2021, section 5.4). The relay uses this
-//! project's codec, so the measured cost is that of the architecture and not of a slow codec.
+//! Two relays around a RIC (towards the base stations and towards the xApps) are the reference for an architecture
+//! that decodes every message twice. In this architecture, an E2 termination and an xApp side are separate processes
+//! that both decode and encode the whole message, as in the O-RAN reference platform (FlexRIC, CoNEXT 2021, section
+//! 5.4). The relay uses this project's codec, so the measured cost is that of the architecture and not that of a slow
+//! codec.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -29,9 +30,9 @@ choices! {
     pub enum Language {
         /// E2, between base stations and a RIC.
         E2 = "e2",
-        /// xApps and a RIC.
+        /// E42, between xApps and a RIC.
         E42 = "e42",
-        /// Any protocol. Messages are forwarded as they are.
+        /// Any protocol; messages are forwarded unchanged.
         Any = "any",
     }
 }
@@ -58,7 +59,7 @@ pub(crate) struct Relay {
     _task: Task,
 }
 
-/// Decodes and encodes messages.
+/// Decodes and re-encodes messages.
 struct Codec {
     language: Language,
     version: Version,
@@ -99,7 +100,7 @@ impl Codec {
         Self { language, version, passed: Cell::default(), undecoded: Cell::default() }
     }
 
-    /// Decodes and encodes a message with its payload. Returns `None` if it cannot be decoded.
+    /// Decodes and re-encodes a message with its payload. Returns `None` if the message cannot be decoded.
     fn again(&self, pdu: &Bytes) -> Option<Bytes> {
         match self.language {
             Language::Any => Some(pdu.clone()),
@@ -119,7 +120,7 @@ impl Codec {
     }
 }
 
-/// Decodes and encodes the payload of an indication.
+/// Decodes and re-encodes the payload of an indication.
 fn take_apart(message: &mut Message) {
     if let Message::RicIndication(indication) = message
         && let Some(payload) = payload_again(indication.function_id, &indication.message)
@@ -128,7 +129,7 @@ fn take_apart(message: &mut Message) {
     }
 }
 
-/// Decodes a statistics payload and encodes it again. Function ids are those of our base stations.
+/// Decodes and re-encodes a statistics payload. Function ids are those of this project's base stations.
 fn payload_again(function: u16, payload: &Bytes) -> Option<Bytes> {
     let mut models = selectable().filter_map(|it| it.model());
     let model = models.find(|model| model.default_function_id() == function)?;

@@ -1,4 +1,4 @@
-//! A minimal HTTP client for the REST API of our controllers.
+//! A minimal HTTP client for the REST API of this project's controllers.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -24,18 +24,18 @@ pub struct RestUrl {
     is_secure: bool,
     host: String,
     port: u16,
-    /// File with the token of the requests.
+    /// File with the token that requests carry, if any.
     token_file: Option<PathBuf>,
 }
 setting_by_text!(RestUrl);
 
 impl RestUrl {
-    /// Returns an address on this machine.
+    /// Returns the address of a port on this machine.
     pub fn loopback(port: u16) -> Self {
         Self { is_secure: false, host: "127.0.0.1".to_owned(), port, token_file: None }
     }
 
-    /// Sends the token of a file with each request. The file is read each time, because the token may be replaced.
+    /// Sends the token in a file with each request. The file is read for each request, because the token may be replaced.
     #[must_use]
     pub fn with_token(self, token_file: Option<PathBuf>) -> Self {
         Self { token_file, ..self }
@@ -68,7 +68,7 @@ impl fmt::Display for RestUrl {
     }
 }
 
-/// The reason why a request failed.
+/// Reason why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RestError {
     /// The controller is unreachable or does not respond.
@@ -80,7 +80,7 @@ pub enum RestError {
     /// The controller rejected the request.
     #[error("{detail}")]
     Refused {
-        /// HTTP status.
+        /// HTTP status of the response.
         status: u16,
         /// Description of the error.
         detail: String,
@@ -91,7 +91,8 @@ impl RestUrl {
     /// Sends a request. Returns the body of the response.
     ///
     /// # Errors
-    /// The controller is unreachable, or rejects the request.
+    ///
+    /// Returns an error if the controller is unreachable or rejects the request.
     pub async fn ask(&self, method: &str, path: &str, body: Option<&Json>) -> Result<Json, RestError> {
         let away = |error| RestError::Away(self.clone(), error);
         let exchange = async {
@@ -107,10 +108,11 @@ impl RestUrl {
         judged(status, body)
     }
 
-    /// Subscribes to the controller's bus: a stream of JSON objects, one per line.
+    /// Subscribes to the controller's bus, a stream of JSON objects with one object per line.
     ///
     /// # Errors
-    /// The controller is unreachable, or has no bus.
+    ///
+    /// Returns an error if the controller is unreachable or has no bus.
     pub async fn events(&self) -> Result<Events, RestError> {
         let away = |error| RestError::Away(self.clone(), error);
         let begun = async {
@@ -131,7 +133,7 @@ impl RestUrl {
         }
     }
 
-    /// Sends an HTTP/1.0 request, whose response ends with the connection.
+    /// Sends an HTTP/1.0 request, so that the response ends with the connection.
     async fn request(&self, method: &str, path: &str, body: Option<&Json>) -> std::io::Result<Connection> {
         let Self { host, port, .. } = self;
         let mut stream: Connection = match self.is_secure {
@@ -154,7 +156,7 @@ impl RestUrl {
     }
 }
 
-/// Converts a response to a result.
+/// Converts status and body of a response to a result.
 pub(crate) fn judged(status: u16, body: Json) -> Result<Json, RestError> {
     if (200..300).contains(&status) {
         return Ok(body);
@@ -175,7 +177,7 @@ fn parsed(answer: &[u8]) -> Option<(u16, Json)> {
 pub struct Events(Lines<BufReader<Connection>>);
 
 impl Events {
-    /// Returns the next message, or `None` at the end. Cancel-safe.
+    /// Returns the next message, or `None` at the end of the stream. Cancel-safe.
     pub async fn next(&mut self) -> Option<Json> {
         while let Ok(Some(line)) = self.0.next_line().await {
             if let Some(message) = line.strip_prefix("data: ") {
@@ -191,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_of_a_controller_has_a_host_and_a_port() {
+    fn controller_address_requires_host_and_port() {
         for text in ["http://127.0.0.1:8091", "https://[::1]:8091", "http://ric.lab:80"] {
             assert_eq!(text.parse::<RestUrl>().unwrap().to_string(), text);
         }
@@ -202,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_a_status_and_a_body() {
+    fn http_response_is_parsed_into_status_and_body() {
         let answer = b"HTTP/1.0 409 Conflict\r\ncontent-type: x\r\n\r\n{\"detail\":\"120 %\"}";
         assert_eq!(parsed(answer), Some((409, json!({ "detail": "120 %" }))));
         assert_eq!(parsed(b"HTTP/1.1 200 OK\r\n\r\n"), Some((200, json!({}))));

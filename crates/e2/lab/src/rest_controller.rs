@@ -1,5 +1,5 @@
-//! The association, slicing and traffic controllers as components: a RIC with the respective iApp, and its REST API
-//! over HTTP.
+//! The association, slicing and traffic controllers as components. Each is a RIC with the respective iApp, and serves
+//! a REST API over HTTP.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -115,7 +115,7 @@ impl FromStr for BusUrl {
         match text {
             "local" => Ok(Self::Local),
             url if url.starts_with("redis://") => Ok(Self::Redis(url.to_owned())),
-            // An address without a scheme is that of a Redis server.
+            // An address without a scheme is the address of a Redis server.
             place if !place.contains("://") && place.contains(':') => {
                 Ok(Self::Redis(format!("redis://{place}")))
             }
@@ -136,10 +136,12 @@ impl fmt::Display for BusUrl {
 }
 
 impl AssociationComponent {
-    /// Listens and serves. Needs a `LocalSet`. The RIC's `bound` also contains `http` and, if configured, `slicing`.
+    /// Listens and serves. Must be called inside a `LocalSet`. The RIC's `bound` also contains `http` and, if
+    /// configured, `slicing`.
     ///
     /// # Errors
-    /// An address cannot be bound, or the period is not supported.
+    ///
+    /// Returns an error if an address cannot be bound, or the period is not supported.
     pub async fn serve(&self) -> Result<Ric, ComponentError> {
         let door = |address| HttpListener::new(address, &self.host, self.http_token_file.as_deref());
         let iapp = Association::new().map_err(rig)?;
@@ -162,7 +164,7 @@ impl AssociationComponent {
 }
 
 impl SlicingComponent {
-    /// Returns the settings of its RIC.
+    /// Returns the settings of the controller's RIC.
     pub(crate) fn ric(&self) -> RicComponent {
         RicComponent {
             e2: self.e2.clone(),
@@ -172,18 +174,20 @@ impl SlicingComponent {
         }
     }
 
-    /// Returns the iApp.
+    /// Returns the slicing iApp of the controller.
     ///
     /// # Errors
-    /// The period is not supported.
+    ///
+    /// Returns an error if the period is not supported.
     pub(crate) fn iapp(&self) -> Result<Slicing, ComponentError> {
         Slicing::new(self.period).map_err(rig)
     }
 
-    /// Listens and serves. Needs a `LocalSet`. The RIC's `bound` also contains `http`.
+    /// Listens and serves. Must be called inside a `LocalSet`. The RIC's `bound` also contains `http`.
     ///
     /// # Errors
-    /// An address cannot be bound, or the period is not supported.
+    ///
+    /// Returns an error if an address cannot be bound, or the period is not supported.
     pub async fn serve(&self) -> Result<Ric, ComponentError> {
         let iapp = self.iapp()?;
         let resources = Resources { iapp: slicing::NAME, document: slicing::DOCUMENT, events: None };
@@ -193,7 +197,7 @@ impl SlicingComponent {
 }
 
 impl TrafficComponent {
-    /// Returns the settings of its RIC.
+    /// Returns the settings of the controller's RIC.
     pub(crate) fn ric(&self) -> RicComponent {
         RicComponent {
             e2: self.e2.clone(),
@@ -203,18 +207,20 @@ impl TrafficComponent {
         }
     }
 
-    /// Returns the iApp, which publishes on this bus.
+    /// Returns the traffic iApp of the controller, which publishes on this bus.
     ///
     /// # Errors
-    /// The period is not supported.
+    ///
+    /// Returns an error if the period is not supported.
     pub(crate) fn iapp(&self, bus: Box<dyn Bus>) -> Result<Traffic, ComponentError> {
         Traffic::new(self.period, bus).map_err(rig)
     }
 
-    /// Listens and serves. Needs a `LocalSet`. The RIC's `bound` also contains `http`.
+    /// Listens and serves. Must be called inside a `LocalSet`. The RIC's `bound` also contains `http`.
     ///
     /// # Errors
-    /// An address cannot be bound, the period is not supported, or the bus is unreachable.
+    ///
+    /// Returns an error if an address cannot be bound, the period is not supported, or the bus is unreachable.
     pub async fn serve(&self) -> Result<Ric, ComponentError> {
         let local = LocalBus::default();
         let (bus, events): (Box<dyn Bus>, _) = match &self.bus {
@@ -266,6 +272,6 @@ pub(crate) fn sdl(url: &str, _: Option<String>) -> Result<Box<dyn IApp>, Compone
 #[cfg(not(feature = "redis"))]
 pub(crate) fn no_redis(url: &str) -> String {
     format!(
-        "{url} needs a Redis client, which this build lacks: build it with --features redis, or take --bus local"
+        "{url} needs a Redis client, which this build lacks: build it with --features redis, or use --bus local"
     )
 }

@@ -1,5 +1,5 @@
 //! xApps that use only a controller's REST API, as state machines without sockets or clocks. [`drive`] runs them over
-//! HTTP, [`virtual_time`](crate::virtual_time) in a simulated network.
+//! HTTP, and [`virtual_time`](crate::virtual_time) in a simulated network.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::rest_client::RestError;
 use crate::{BusEvents, RestUrl};
 use ranlab_lab::worker::ComponentError;
 
-/// A request for a resource.
+/// A request for a REST resource.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Ask {
     /// HTTP method.
@@ -34,7 +34,7 @@ impl Ask {
 /// The next action of an xApp.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Want {
-    /// Send this request and wait for its response. One at a time.
+    /// Send this request and wait for its response. At most one request is pending.
     Ask(Ask),
     /// Wait for a bus message or for this age, whichever comes first.
     Wait(Option<Duration>),
@@ -42,31 +42,32 @@ pub(crate) enum Want {
     Done,
 }
 
-/// An xApp over REST. Times are relative to its start.
+/// State machine of an xApp over REST. Times are relative to the start of the xApp.
 pub(crate) trait RestXapp {
-    /// Returns the next action. After a wait has expired, it returns another action.
+    /// Returns the next action. When a wait has expired, it returns another action.
     fn want(&mut self, age: Duration) -> Want;
 
-    /// Handles the response to its request. Returns a message for the user, if there is one.
+    /// Handles the response to the pending request. Returns a message for the user, if there is one.
     ///
     /// # Errors
-    /// The xApp cannot continue.
+    ///
+    /// Returns an error if the xApp cannot continue.
     fn answered(
         &mut self,
         age: Duration,
         answer: Result<Json, RestError>,
     ) -> Result<Option<String>, ComponentError>;
 
-    /// Returns whether it needs the controller's bus.
+    /// Returns whether the xApp needs the controller's bus.
     fn listens(&self) -> bool {
         false
     }
 
-    /// Handles a bus message while it waits.
+    /// Handles a bus message that arrived while the xApp waits.
     fn on_bus_message(&mut self, _message: &Json) {}
 }
 
-/// The messages of a bus of any kind.
+/// Source of bus messages, of any kind.
 pub(crate) enum Messages {
     /// No bus is used.
     None,
@@ -89,7 +90,8 @@ impl Messages {
 /// Runs an xApp over HTTP until it has finished or the bus closes.
 ///
 /// # Errors
-/// The xApp cannot continue.
+///
+/// Returns an error if the xApp cannot continue.
 pub(crate) async fn drive(
     xapp: &RefCell<impl RestXapp>,
     rest: &RestUrl,
@@ -101,8 +103,8 @@ pub(crate) async fn drive(
         match want {
             Want::Ask(Ask { method, path, body }) => {
                 let answer = rest.ask(method, &path, body.as_ref()).await;
-                let said = xapp.borrow_mut().answered(begin.elapsed(), answer)?;
-                said.into_iter().for_each(|words| eprintln!("ranlab: {words}"));
+                let message = xapp.borrow_mut().answered(begin.elapsed(), answer)?;
+                message.into_iter().for_each(|words| eprintln!("ranlab: {words}"));
             }
             Want::Wait(until) => {
                 let late = async {
@@ -114,7 +116,7 @@ pub(crate) async fn drive(
                 tokio::select! {
                     message = messages.next() => match message {
                         Some(message) => xapp.borrow_mut().on_bus_message(&message),
-                        None => return Err(ranlab_lab::sut("the bus has ended")),
+                        None => return Err(ranlab_lab::sut("the controller's bus has closed")),
                     },
                     () = late => {}
                 }

@@ -1,4 +1,4 @@
-//! Our near-RT RIC as a component, with or without iApps.
+//! The near-RT RIC of this project as a component, with or without iApps.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -42,17 +42,17 @@ use ranlab_machine::lock;
 mod doors;
 pub(crate) use doors::HttpListener;
 
-/// Maximum number of base stations in a configuration. Memory and file descriptors run out earlier.
+/// Maximum number of base stations in a configuration. Memory and file descriptors are exhausted earlier.
 const NODES_MAX: i64 = 1_000_000;
-/// Timeout for handing base stations over to other RICs on shutdown.
+/// Time limit for handing base stations over to other RICs on shutdown.
 const LEAVE: Duration = Duration::from_secs(30);
-/// Timeout for the last message to the bus.
+/// Time limit for the last message to the bus.
 const LAST_WORD: Duration = Duration::from_millis(200);
 /// Maximum number of threads.
 const THREADS_MAX: i64 = 64;
 
 choices! {
-    /// Controller logic (iApps) that runs inside a RIC. The list of xApps, `xapps`, is always available.
+    /// Controller logic (iApps) that can run inside a RIC. The iApp `xapps`, which lists the xApps, is always available.
     pub enum HostedIApp {
         /// Keeps the latest statistics of every base station and UE.
         Monitor = "monitor",
@@ -161,10 +161,11 @@ config! {
 }
 
 impl RicComponent {
-    /// Returns the configuration of its state machine.
+    /// Returns the configuration of the RIC's state machine.
     ///
     /// # Errors
-    /// The file of xApp rules is invalid.
+    ///
+    /// Returns an error if the file of xApp rules is invalid.
     pub(crate) fn machine(&self) -> Result<RicConfig, ComponentError> {
         self.machine_for(None)
     }
@@ -191,7 +192,8 @@ impl RicComponent {
 }
 
 impl RicComponent {
-    /// Returns the monitor's service models: those of `--kpi` first, so that the limit on series affects the others.
+    /// Returns the service models that the monitor watches. The models of `--kpi` are first, so that the limit on
+    /// series affects the other models.
     fn monitored(&self) -> impl Iterator<Item = &String> {
         let is_asked = self.iapp.contains(&HostedIApp::Monitor) || self.publish.is_some();
         let others = self.sm.iter().filter(move |name| is_asked && !self.kpi.contains(name));
@@ -205,14 +207,14 @@ impl RicComponent {
         let above = self.thread_load as f64 / 100.0;
         let handle = RicHandle::start_on_as_loaded(threads, above, config, SocketOptions::default());
         handle
-            .map_err(|error| environment(format!("this machine gives no {} threads: {error}", self.threads)))
+            .map_err(|error| environment(format!("cannot start {} threads: {error}", self.threads)))
     }
 
     /// Reads the installed xApps, if hosting is configured.
     fn installation(&self) -> Result<Option<Installation>, ComponentError> {
         let Some(from) = &self.manifests else { return Ok(None) };
         if !cfg!(feature = "hosting") {
-            return Err(rig("this build hosts no xApps; build with --features hosting"));
+            return Err(rig("this build cannot host xApps; build it with --features hosting"));
         }
         if self.xapps.is_none() {
             return Err(rig(
@@ -226,7 +228,7 @@ impl RicComponent {
             ));
         }
         if let Some(token) = &self.http_token_file {
-            // Knowledge of the token grants operator rights, so it must be secret.
+            // A client that knows the token has operator rights, so the token must be secret.
             trusted::is_secret(token).map_err(rig)?;
         }
         Installation::read(from).map(Some)
@@ -236,19 +238,19 @@ impl RicComponent {
 /// Counters of a RIC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct RicReport {
-    /// Base stations connected now.
+    /// Number of base stations that are connected now.
     pub nodes: usize,
-    /// Setups accepted.
+    /// Number of accepted setups.
     pub setups: u64,
-    /// Setups and connections rejected, for any reason.
+    /// Number of setups and connections that were rejected, for any reason.
     pub refused: u64,
-    /// Indications received.
+    /// Number of received indications.
     pub indications: u64,
-    /// Indications forwarded to xApps.
+    /// Number of indications forwarded to xApps.
     pub forwarded: u64,
-    /// Indications dropped because an xApp did not read them in time.
+    /// Number of indications dropped because an xApp did not read them in time.
     pub dropped: u64,
-    /// Messages that could not be decoded or were not allowed.
+    /// Number of messages that could not be decoded or were not allowed.
     pub faults: u64,
     /// Minimum time from a request of an xApp without ranlab's extension to its response, in microseconds.
     pub e42_hold_us: u64,
@@ -263,16 +265,16 @@ pub struct Ric {
     inside: Vec<HostedHandle>,
     at_begin: RicReport,
     e42_hold: Duration,
-    /// The HTTP server, if enabled.
+    /// HTTP server, if enabled.
     console: Option<ConsoleHandle>,
-    /// Address for RMR messages.
+    /// Address for RMR messages, if enabled.
     rmr: Option<String>,
     bus: Option<crate::ric_bus::ClusterMembership>,
     _shared: Option<crate::ric_bus::Shared>,
-    /// The shared store of xApps.
+    /// Store that the xApps share.
     commons: SharedData,
     a1: Option<A1>,
-    /// Starts hosted xApps, which end when this is dropped.
+    /// Supervisor of hosted xApps. Dropping it ends the xApps.
     _hands: Option<ProcessSupervisor>,
     _folder: Folder,
 }
@@ -292,10 +294,11 @@ enum HostedHandle {
 }
 
 impl Ric {
-    /// Listens and serves. Needs a `LocalSet`.
+    /// Listens and serves. Must be called inside a `LocalSet`.
     ///
     /// # Errors
-    /// An address cannot be bound, or an iApp is misconfigured.
+    ///
+    /// Returns an error if an address cannot be bound, or an iApp is misconfigured.
     pub async fn start(part: &RicComponent) -> Result<Self, ComponentError> {
         let mut installation = part.installation()?;
         let mut config = part.machine_for(installation.as_mut())?;
@@ -303,7 +306,7 @@ impl Ric {
         let handle = part.on_threads(config)?;
         handle.add_iapp(Box::new(Registry::new().0));
         if let Some(url) = &part.sdl {
-            // A port that the system chooses is not known yet.
+            // A port that the system chooses is not known at this point, so such an address is not passed on.
             let termination = part.rmr.filter(|address| address.port() != 0);
             handle.add_iapp(crate::rest_controller::sdl(url, termination.map(|it| it.to_string()))?);
         }
@@ -350,12 +353,12 @@ impl Ric {
         if let (Some(installation), Some(supervisor), Some((desk, _))) = (installation, supervisor, desk) {
             let http = ric.bound.iter().find(|(name, _)| *name == "http").map(|(_, address)| address.clone());
             let hands = ProcessSupervisor::start(installation, supervisor, desk, http);
-            ric._hands = Some(hands.map_err(|error| environment(format!("no thread for xApps: {error}")))?);
+            ric._hands = Some(hands.map_err(|error| environment(format!("cannot start a thread for xApps: {error}")))?);
         }
         Ok(ric)
     }
 
-    /// Leaves the bus: hands its base stations over to other RICs and announces its end. Takes 30 s at most.
+    /// Leaves the bus: hands the base stations over to other RICs and announces the end of this RIC. Takes at most 30 s.
     pub async fn leave(&self) {
         if self.bus.is_none() {
             return;
@@ -376,7 +379,7 @@ impl Ric {
             }
         };
         if others && tokio::time::timeout(LEAVE, drained).await.is_err() {
-            eprintln!("ranlab: not all base stations are with other RICs yet; they find them by themselves");
+            eprintln!("ranlab: not all base stations have moved to other RICs; the remaining ones reconnect themselves");
         }
         self.handle.with(|ric, now| ric.leave(now));
         tokio::time::sleep(LAST_WORD).await;
@@ -417,7 +420,7 @@ fn policy_types(from: &Path) -> Result<BTreeMap<String, PolicyType>, ComponentEr
         };
         if !a1::is_id(name) || types.len() >= TYPES_MAX {
             let why = format!(
-                "a type is called by up to 60 of A-Z, a-z, 0-9, '-', '_' and '.', and {TYPES_MAX} are allowed"
+                "the name of a policy type has 1 to 60 characters of A-Z, a-z, 0-9, '-', '_' and '.'; at most {TYPES_MAX} types are allowed"
             );
             return Err(wrong(&path, why));
         }
@@ -439,7 +442,7 @@ fn rules(file: &Path) -> Result<XappRules, ComponentError> {
 impl HostedHandle {
     async fn all(part: &RicComponent, ric: &RicHandle) -> Result<Vec<Self>, ComponentError> {
         let mut inside = Vec::new();
-        // The monitor collects what is published.
+        // The monitor provides the values that are published and exported.
         let is_monitored = part.publish.is_some() || !part.kpi.is_empty();
         let publishes = is_monitored && !part.iapp.contains(&HostedIApp::Monitor);
         for iapp in part.iapp.iter().copied().chain(publishes.then_some(HostedIApp::Monitor)) {
@@ -495,7 +498,7 @@ impl HostedHandle {
         match self {
             Self::Monitor { handle, at_begin, .. } => {
                 let now = handle.totals();
-                // Reading all reports is expensive, so it is done after the window.
+                // Reading all reports is expensive, so it is done after the measurement window.
                 let ues: usize = handle.snapshot().iter().map(|node| node.ues().len()).sum();
                 report.put([
                     ("processed", now.reports - at_begin.reports),

@@ -1,4 +1,4 @@
-//! A RIC that shares a bus with other RICs: connects a component's configuration to NATS.
+//! Connection of a RIC to the bus that several RICs share: applies a component's configuration to NATS.
 use std::collections::BTreeMap;
 
 use ranlab_ric::commons::Access;
@@ -16,34 +16,35 @@ pub(crate) use ranlab_ric_server::nats::ClusterMembership;
 #[cfg(feature = "bus")]
 pub(crate) use ranlab_ric_server::nats_commons::Shared;
 
-/// Bus membership in a build without NATS; never created.
+/// Bus membership in a build without NATS. It is never created.
 #[cfg(not(feature = "bus"))]
 pub(crate) enum ClusterMembership {}
-/// Shared store in a build without NATS; never created.
+/// Shared store in a build without NATS. It is never created.
 #[cfg(not(feature = "bus"))]
 pub(crate) enum Shared {}
 
 /// Returns the configuration of the directory of RICs, or `None` without a bus.
 ///
 /// # Errors
-/// The name is invalid, or another bus setting is used without `bus`.
+///
+/// Returns an error if the name is invalid, or another bus setting is used without `bus`.
 pub(crate) fn directory(part: &RicComponent) -> Result<Option<DirectoryConfig>, ComponentError> {
     if part.bus.is_none() {
-        let said = part.bus_name.is_some() || part.advertise_e2.is_some() || part.advertise_e42.is_some();
-        return if said {
-            Err(rig("--bus-name and --advertise-… are for one of several RICs: they take --bus"))
+        let given = part.bus_name.is_some() || part.advertise_e2.is_some() || part.advertise_e42.is_some();
+        return if given {
+            Err(rig("--bus-name and --advertise-… require --bus"))
         } else {
             Ok(None)
         };
     }
     if !cfg!(feature = "bus") {
-        return Err(rig("this build has no NATS; `cargo build -p ranlab --features bus` has"));
+        return Err(rig("this build lacks NATS; build it with `cargo build -p ranlab --features bus`"));
     }
     if part.bus_certificate_file.is_some() != part.bus_key_file.is_some() {
-        return Err(rig("--bus-certificate-file and --bus-key-file go together"));
+        return Err(rig("--bus-certificate-file and --bus-key-file require each other"));
     }
     let Some(name) = &part.bus_name else {
-        return Err(rig("--bus takes --bus-name as well: each RIC has its own"));
+        return Err(rig("--bus requires --bus-name, a unique name for each RIC"));
     };
     let config = DirectoryConfig::new(name, life()).map_err(rig)?;
     Ok(Some(config))
@@ -56,17 +57,18 @@ fn life() -> u64 {
     u64::try_from(since.as_micros()).unwrap_or(u64::MAX) ^ u64::from(std::process::id()).rotate_right(16)
 }
 
-/// Returns the address under which other RICs reach a listener: the configured one, or the first that is not local to
-/// this machine.
-fn advertised(said: Option<&Address>, bound: &[(&'static str, String)], name: &str) -> String {
+/// Returns the address under which other RICs reach a listener: the configured address, or the first one that is not
+/// local to this machine.
+fn advertised(configured: Option<&Address>, bound: &[(&'static str, String)], name: &str) -> String {
     let first = || bound.iter().find(|(it, at)| *it == name && !at.starts_with("unix://"));
-    said.map(ToString::to_string).or_else(|| first().map(|(_, at)| at.clone())).unwrap_or_default()
+    configured.map(ToString::to_string).or_else(|| first().map(|(_, at)| at.clone())).unwrap_or_default()
 }
 
 /// Joins the bus once the RIC's addresses are known. Unreachable servers are retried.
 ///
 /// # Errors
-/// An address or a credential file is invalid, or the servers reject this RIC.
+///
+/// Returns an error if an address or a credential file is invalid, or the servers reject this RIC.
 #[cfg(feature = "bus")]
 pub(crate) async fn join(
     part: &RicComponent,
@@ -89,8 +91,8 @@ fn from_nats(error: ranlab_ric_server::nats::NatsError) -> ComponentError {
     }
 }
 
-/// Returns the configuration of a NATS client, if servers are configured. `what` distinguishes this client from the
-/// RIC's others.
+/// Returns the configuration of a NATS client, if servers are configured. `what` distinguishes this client from other
+/// clients of the same RIC.
 #[cfg(feature = "bus")]
 fn config(part: &RicComponent, what: &str) -> Option<ranlab_ric_server::nats::NatsConfig> {
     let (servers, name) = part.bus.as_ref().zip(part.bus_name.as_ref())?;
@@ -113,10 +115,11 @@ fn client(part: &RicComponent, servers: &str, name: String) -> ranlab_ric_server
     }
 }
 
-/// Publishes the monitor's measurements at these servers.
+/// Publishes the monitor's measurements to these servers.
 ///
 /// # Errors
-/// An address or a credential file is invalid, or the servers reject this RIC.
+///
+/// Returns an error if an address or a credential file is invalid, or the servers reject this RIC.
 #[cfg(feature = "bus")]
 pub(crate) async fn publish(
     servers: &str,
@@ -127,7 +130,7 @@ pub(crate) async fn publish(
     ranlab_ric_server::nats::publish(client(part, servers, name), messages).await.map_err(from_nats)
 }
 
-/// Without NATS, nothing is published.
+/// Returns an error, because a build without NATS cannot publish.
 #[cfg(not(feature = "bus"))]
 #[allow(clippy::unused_async, reason = "as with NATS")]
 pub(crate) async fn publish(
@@ -135,14 +138,15 @@ pub(crate) async fn publish(
     _: &RicComponent,
     _: ranlab_ric::monitor::Messages,
 ) -> Result<(), ComponentError> {
-    Err(rig("this build has no NATS; `cargo build -p ranlab --features bus` has"))
+    Err(rig("this build lacks NATS; build it with `cargo build -p ranlab --features bus`"))
 }
 
-/// Returns the shared store for this RIC's xApps, with its limits. Several RICs share it over the bus. A RIC without
-/// HTTP has none.
+/// Returns the shared store for this RIC's xApps, with its limits. Several RICs share the store over the bus. A RIC
+/// without HTTP has no store.
 ///
 /// # Errors
-/// The servers are unreachable or reject this RIC.
+///
+/// Returns an error if the servers are unreachable or reject this RIC.
 #[cfg(feature = "bus")]
 pub(crate) async fn commons(
     part: &RicComponent,
@@ -157,7 +161,7 @@ pub(crate) async fn commons(
     Ok((commons, Some(shared)))
 }
 
-/// Without NATS, the store is local to this process.
+/// Returns a store that is local to this process, because this build lacks NATS.
 #[cfg(not(feature = "bus"))]
 #[allow(clippy::unused_async, reason = "as with NATS")]
 pub(crate) async fn commons(
@@ -167,7 +171,7 @@ pub(crate) async fn commons(
     Ok((SharedData::local(access), None))
 }
 
-/// Without NATS, there is no bus to join.
+/// Does nothing, because a build without NATS has no bus to join.
 #[cfg(not(feature = "bus"))]
 #[allow(clippy::unused_async, reason = "as with NATS")]
 pub(crate) async fn join(

@@ -1,4 +1,4 @@
-//! Sockets of a RIC for other programs: HTTP, and RMR next to it.
+//! Sockets of a RIC for other programs: HTTP and RMR.
 use super::*;
 use ranlab_http::guard::Access;
 use ranlab_http::token::TrustedNetworks;
@@ -6,7 +6,7 @@ use ranlab_ric_server::hosted::Hosted;
 use ranlab_ric_server::rest::{self, Resources, RestConfig};
 use ranlab_ric_server::rmr::{self, RmrConfig};
 
-/// Address of an HTTP server, and who may use it.
+/// Address of an HTTP server, and the peers that may use it.
 pub(crate) struct HttpListener {
     address: SocketAddr,
     access: Access,
@@ -14,8 +14,11 @@ pub(crate) struct HttpListener {
 }
 
 impl HttpListener {
+    /// Reads the token and creates the listener settings.
+    ///
     /// # Errors
-    /// The file contains no token.
+    ///
+    /// Returns an error if the file contains no token.
     pub(crate) fn new(
         address: SocketAddr,
         hosts: &[String],
@@ -34,18 +37,19 @@ impl Ric {
     /// Listens for HTTP and RMR according to the settings.
     ///
     /// # Errors
-    /// An address cannot be bound, or RMR is asked for without HTTP.
+    ///
+    /// Returns an error if an address cannot be bound, or RMR is requested without HTTP.
     pub(super) async fn listen(
         &mut self,
         part: &RicComponent,
         hosted: Option<Hosted>,
     ) -> Result<(), ComponentError> {
         if part.rmr.is_some() && part.http.is_none() {
-            return Err(rig("xApps that speak RMR subscribe over HTTP: --rmr takes --http as well"));
+            return Err(rig("--rmr requires --http, because RMR xApps subscribe over HTTP"));
         }
         let trust = || AllowedPeer::any_of(&part.trust).map(TrustedNetworks::new);
         if let Some(address) = part.rmr {
-            // Before HTTP, which states its address.
+            // RMR is served before HTTP, because the HTTP API returns the RMR address.
             self.rmr = Some(self.serve_rmr(address, trust()).await?);
         }
         if let Some(address) = part.http {
@@ -61,7 +65,8 @@ impl Ric {
     /// Serves the REST API over HTTP, with an iApp's resources. `name` is the name of the address in `bound`.
     ///
     /// # Errors
-    /// The address cannot be bound.
+    ///
+    /// Returns an error if the address cannot be bound.
     pub(crate) async fn serve(
         &mut self,
         name: &'static str,

@@ -1,4 +1,4 @@
-//! Fleets: division, radio settings.
+//! Tests of fleets: division over workers, and radio settings.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use std::time::Duration;
@@ -18,7 +18,7 @@ fn base_stations_are_numbered_consecutively_over_one_ramp() {
     for share in &shares {
         let Some(share) = share.get::<FleetComponent>() else { panic!("{share:?}") };
         assert_eq!((share.first, share.ramp), (next, Some(Duration::from_millis(10))));
-        // All shares have the same seed. A base station's seed follows from its index, independent of its location.
+        // All parts have the same seed, because a base station's seed follows from its index and not from its location.
         assert_eq!((share.seed, share.ues), (Seed(1), fleet.ues));
         next += share.nodes;
     }
@@ -29,14 +29,14 @@ fn base_stations_are_numbered_consecutively_over_one_ramp() {
 fn indivisible_load_is_rejected() {
     let why = |part: AnyComponent, places| part.divide(places).unwrap_err().what;
     let two = FleetComponent { nodes: 2, ..FleetComponent::default() };
-    let told = why(AnyComponent::from(two.clone()), 3);
-    assert_eq!(told, "2 base stations cannot be divided among 3 places; at least 3 are needed");
+    let error = why(AnyComponent::from(two.clone()), 3);
+    assert_eq!(error, "2 base stations cannot be divided among 3 places; at least 3 are needed");
     assert!(why(AnyComponent::from(PingComponent::default()), 2).contains("is one and cannot be divided"));
     assert!(why(AnyComponent::from(two), PLACES_MAX + 1).contains("1 to 128 places"));
 }
 
 #[test]
-fn radio_survives_message_and_is_required_by_its_settings() {
+fn radio_settings_survive_serialization_and_require_a_radio() {
     let mut part = FleetComponent { sm: vec!["kpm".to_owned()], ..FleetComponent::default() };
     for (name, text) in [
         ("radio", "lte:25"),
@@ -51,8 +51,8 @@ fn radio_survives_message_and_is_required_by_its_settings() {
     ] {
         part.set(name, &text.into()).unwrap();
     }
-    let told = serde_json::to_string(&part).unwrap();
-    assert_eq!(serde_json::from_str::<FleetComponent>(&told).unwrap(), part, "{told}");
+    let json = serde_json::to_string(&part).unwrap();
+    assert_eq!(serde_json::from_str::<FleetComponent>(&json).unwrap(), part, "{json}");
     let slots = FleetComponent { fidelity: Fidelity::Slot, ..part.clone() };
     for wrong in [
         FleetComponent { radio: None, ..slots.clone() },
@@ -62,7 +62,7 @@ fn radio_survives_message_and_is_required_by_its_settings() {
         FleetComponent { dus: 2, nodes: 4, ..slots.clone() },
         FleetComponent { kind: NodeKind::Split, dus: 2, nodes: 6, ..slots.clone() },
         FleetComponent { kind: NodeKind::Split, dus: 2, nodes: 4, ..FleetComponent::default() },
-        // Mobility in the fluid model.
+        // Mobility is not supported by the fluid model.
         part,
         FleetComponent { sm: vec!["mac".to_owned()], ..slots.clone() },
         FleetComponent { sm: vec!["rc".to_owned()], ..FleetComponent::default() },
@@ -71,7 +71,7 @@ fn radio_survives_message_and_is_required_by_its_settings() {
         FleetComponent { sm: vec!["kpm".to_owned(), "ni".to_owned()], kind: NodeKind::Enb, ..slots.clone() },
         FleetComponent { sm: vec!["kpm".to_owned(), "ccc".to_owned()], kind: NodeKind::Enb, ..slots.clone() },
     ] {
-        let trouble = RunningFleet::new(&wrong).err().unwrap_or_else(|| panic!("{wrong:?} is taken"));
+        let trouble = RunningFleet::new(&wrong).err().unwrap_or_else(|| panic!("{wrong:?} must be rejected"));
         assert_eq!(trouble.fault, FaultOwner::Rig);
     }
     assert!(RunningFleet::new(&FleetComponent { kind: NodeKind::Enb, ..slots.clone() }).is_ok());
@@ -79,9 +79,9 @@ fn radio_survives_message_and_is_required_by_its_settings() {
     assert!(RunningFleet::new(&FleetComponent { kind: NodeKind::Split, moves: Vec::new(), ..slots }).is_ok());
 }
 
-/// The units of the radio's texts are those of scenarios.
+/// The texts of radio settings and scenario files have the same units of time.
 #[test]
-fn times_of_radio_texts_are_those_of_scenarios() {
+fn radio_texts_use_time_units_of_scenarios() {
     for text in
         ["0", "5s", "1.5 ms", "2min", "3m", "1h", "1d", "7us", "9ns", "", "5", "s", "1.2.3s", ".5s", "1e9s"]
     {

@@ -1,5 +1,5 @@
-//! The virtualization controller as a component: a RIC towards base stations, and an agent for each base station and
-//! operator.
+//! The virtualization controller as a component: a RIC towards base stations, and an agent towards each operator for
+//! each base station.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -63,11 +63,11 @@ config! {
 pub struct TenantPlan {
     /// Display name.
     pub name: String,
-    /// Share of every carrier, 0 to 1.
+    /// Share of every carrier that the operator gets, 0 to 1.
     pub share: f64,
-    /// Networks and slices whose UEs belong to it.
+    /// Networks and slices whose UEs belong to the operator.
     pub subscribers: Vec<String>,
-    /// Address of its controller. In virtual time, the name of its RIC.
+    /// Address of the operator's controller. In virtual time, it is the name of the operator's RIC.
     pub controller: String,
 }
 
@@ -91,7 +91,7 @@ impl Spell for TenantPlan {
 }
 
 impl VirtComponent {
-    /// Returns the settings of the underlying RIC.
+    /// Returns the settings of the RIC towards base stations.
     pub(crate) fn ric(&self) -> RicComponent {
         RicComponent {
             e2: self.e2.clone(),
@@ -104,7 +104,8 @@ impl VirtComponent {
     /// Returns the iApp, and its mailbox towards the operators' agents.
     ///
     /// # Errors
-    /// The operators' shares are invalid.
+    ///
+    /// Returns an error if the operators' shares are invalid.
     pub(crate) fn iapp(&self) -> Result<(Virt, TenantBroker), ComponentError> {
         let tenant = |plan: &Spelled<TenantPlan>| {
             let TenantPlan { name, share, subscribers, .. } = &plan.value;
@@ -120,10 +121,12 @@ impl VirtComponent {
         self.tenant.iter().map(|plan| plan.value.controller.clone()).collect()
     }
 
-    /// Listens, serves and connects to the operators. Needs a `LocalSet`. The RIC's `bound` also contains `http`.
+    /// Listens, serves and connects to the operators. Must be called inside a `LocalSet`. The RIC's `bound` also
+    /// contains `http`.
     ///
     /// # Errors
-    /// An address cannot be bound, the operators' shares are invalid, or an operator's address is invalid.
+    ///
+    /// Returns an error if an address cannot be bound, or the shares or an address of an operator are invalid.
     pub async fn serve(&self) -> Result<Shared, ComponentError> {
         let address = |plan: &Spelled<TenantPlan>| {
             let wrong = |error| rig(format!("`tenant` {}: its controller: {error}", plan.value.name));
@@ -143,12 +146,12 @@ impl VirtComponent {
     }
 }
 
-/// Agents of an operator's base stations.
+/// Agents towards operators, by base station and operator.
 type Faces = Rc<RefCell<BTreeMap<TenantNodeId, AgentHandle>>>;
 
 /// A running virtualization controller.
 pub struct Shared {
-    /// Its RIC, to which the base stations connect.
+    /// RIC to which the base stations connect.
     pub ric: Ric,
     faces: Faces,
     _task: Task,
@@ -187,7 +190,7 @@ impl Runner {
                 });
                 let operator = self.desk.face(face).and_then(|(_, tenant)| self.operators.get(tenant));
                 if let (Some(agent), Some(operator)) = (agent, operator) {
-                    // The agent has no other controller, so this cannot be a duplicate.
+                    // Adding the controller cannot fail, because the agent has no other controller.
                     let _ = agent.add_controller(operator);
                 }
             }

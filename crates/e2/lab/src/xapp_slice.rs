@@ -1,4 +1,4 @@
-//! The sample xApp of the slicing controller: configures slices and assigns UEs to them, over REST only.
+//! Sample xApp of the slicing controller. It configures slices and assigns UEs to them, over REST only.
 
 use ranlab_machine::routes::encode;
 use std::cell::RefCell;
@@ -21,9 +21,9 @@ use ranlab_lab::worker::{ComponentError, Counters};
 use ranlab_lab::{RunningComponent, Task, config, environment, numbers, rig, sut};
 use ranlab_ran::{Spell, Spelled};
 
-/// Timeout until the first base station appears.
+/// Time limit for the first base station to appear.
 const NODE_WAIT: Duration = Duration::from_secs(30);
-/// Timeout while base stations are there, none of which can be configured.
+/// Time limit while base stations are connected but none of them can be configured.
 const REASON_WAIT: Duration = Duration::from_secs(3);
 /// Polling interval.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -75,19 +75,19 @@ impl Spell for Step {
 /// Results of the xApp.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct SliceXappReport {
-    /// Number of base stations with the requested slices.
+    /// Number of base stations that have the requested slices.
     pub nodes: usize,
     /// Number of UEs that are in the requested slices.
     pub ues: usize,
 }
 
-/// `LEFT=RIGHT`.
+/// Parses `LEFT=RIGHT`.
 fn pair<A: FromStr, B: FromStr>(text: &str, form: &str) -> Result<(A, B), ComponentError> {
     let pair = text.split_once('=').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
     pair.ok_or_else(|| rig(format!("\"{text}\" is not {form}")))
 }
 
-/// Maximum number of base stations whose reasons are reported.
+/// Maximum number of base stations whose reasons are listed.
 const REASONS_MAX: usize = 8;
 
 /// Parses `SST[-SD]=MIN:MAX[:DEDICATED]` into a quota of the controller's REST API.
@@ -114,10 +114,11 @@ fn trouble(error: RestError) -> ComponentError {
 
 impl SliceXappComponent {
     /// Configures the slices, then assigns the UEs. Afterwards applies each step at its time, counted from now. If a
-    /// base station rejects a request, nothing is changed there.
+    /// base station rejects a request, its configuration does not change.
     ///
     /// # Errors
-    /// The controller is unreachable, has no base station, or rejects a request.
+    ///
+    /// Returns an error if the controller is unreachable, has no base station, or rejects a request.
     pub async fn run(&self) -> Result<SliceXappReport, ComponentError> {
         let slicer = RefCell::new(SliceXappMachine::new(self)?);
         let rest = self.rest.clone().with_token(self.rest_token_file.clone());
@@ -126,14 +127,14 @@ impl SliceXappComponent {
     }
 }
 
-/// The current activity.
+/// Current activity of the xApp.
 #[derive(Debug)]
 enum SliceXappState {
     /// Waits for the next step.
     Nothing,
-    /// Polls for base stations: next time, and deadline.
+    /// Polls for base stations; the values are the time of the next poll and the deadline.
     Looking(Duration, Duration),
-    /// Sends these requests one after the other, then has this result.
+    /// Sends these requests one after the other, and then has this result.
     Asking(VecDeque<Ask>, SliceXappReport),
 }
 
@@ -144,15 +145,18 @@ pub(crate) struct SliceXappMachine {
     sharing: bool,
     /// Quotas for base stations without SLICE.
     quotas: Vec<Json>,
-    /// The current step is the first one.
+    /// Remaining steps, beginning with the current one.
     steps: VecDeque<Step>,
     doing: SliceXappState,
     report: SliceXappReport,
 }
 
 impl SliceXappMachine {
+    /// Creates the state machine.
+    ///
     /// # Errors
-    /// A slice or a UE has an invalid text form.
+    ///
+    /// Returns an error if a slice or a UE has an invalid text form.
     pub(crate) fn new(part: &SliceXappComponent) -> Result<Self, ComponentError> {
         let slices = part.slice.iter().map(|text| pair(text, "ID=SHARE, e.g. 1=0.66"));
         let ues = part.ue.iter().map(|text| pair(text, "RNTI=ID, e.g. 17921=1"));
@@ -168,14 +172,14 @@ impl SliceXappMachine {
         Ok(Self { node, sharing, quotas, steps: steps.into(), doing: SliceXappState::Nothing, report })
     }
 
-    /// Returns the selected base stations, by name.
+    /// Returns the selected base stations with their names.
     fn named<'a>(&self, nodes: &'a Json) -> impl Iterator<Item = (&'a str, &'a Json)> {
         let nodes = nodes["nodes"].as_array().into_iter().flatten();
         let names = nodes.filter_map(|node| Some((node["node"].as_str()?, node)));
         names.filter(|(name, _)| self.node.as_ref().is_none_or(|node| node == name))
     }
 
-    /// Returns the selected base stations with slices, and those that get quotas, if there are quotas.
+    /// Returns the selected base stations that support slices, and those that get quotas instead.
     fn meant(&self, nodes: &Json) -> (Vec<String>, Vec<String>) {
         let names = |is_meant: &dyn Fn(&Json) -> bool| {
             let meant = self.named(nodes).filter(|(_, node)| is_meant(node));
@@ -268,7 +272,7 @@ impl RestXapp for SliceXappMachine {
     }
 }
 
-/// An xApp that has finished, or still has steps ahead.
+/// A slicing xApp that has finished, or still has steps to apply.
 pub(crate) struct SliceXapp {
     done: Rc<RefCell<Option<Result<SliceXappReport, ComponentError>>>>,
     _task: Option<Task>,
@@ -278,7 +282,8 @@ impl SliceXapp {
     /// Configures the slices. Later steps run in a background task.
     ///
     /// # Errors
-    /// See [`SliceXappComponent::run`]. Errors of later steps are reported by the next check.
+    ///
+    /// Returns an error like [`SliceXappComponent::run`]. The next check returns errors of later steps.
     pub(crate) async fn start(part: SliceXappComponent) -> Result<Self, ComponentError> {
         if part.step.is_empty() {
             return Ok(Self { done: Rc::new(RefCell::new(Some(Ok(part.run().await?)))), _task: None });
@@ -376,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn known_reasons_end_the_search_sooner() {
+    fn known_reasons_end_the_search_early() {
         let other = json!({ "nodes": [{ "node": "gnb 1", "slicing": null, "reason": "no SLICE" }] });
         let mut slicer = slicer(&[]);
         let (_, want) = asked(&mut slicer, Duration::ZERO, &other);
@@ -410,15 +415,15 @@ mod tests {
     }
 
     #[test]
-    fn rejection_and_unreachable_controller_differ() {
+    fn rejection_and_unreachable_controller_have_different_fault_owners() {
         let refused = RestError::Refused { status: 409, detail: "150 % of 100 %".to_owned() };
         let away = RestError::Away(RestUrl::loopback(1), std::io::ErrorKind::ConnectionRefused.into());
-        for (error, fault, said) in [
+        for (error, fault, words) in [
             (refused, ranlab_lab::worker::FaultOwner::Sut, "150 %"),
             (away, ranlab_lab::worker::FaultOwner::Environment, "does not answer"),
         ] {
             let why = slicer(&[]).answered(SECOND, Err(error)).unwrap_err();
-            assert!(why.fault == fault && why.what.contains(said), "{why:?}");
+            assert!(why.fault == fault && why.what.contains(words), "{why:?}");
         }
         for wrong in ["1", "1=x", "x=1"] {
             let part = SliceXappComponent { slice: vec![wrong.to_owned()], ..SliceXappComponent::default() };

@@ -1,6 +1,5 @@
-//! The sample xApp of the traffic controller (FlexRIC §6.1.1). When packets wait too long in RLC, it creates a separate
-//! queue for the low-latency flow, a filter that selects the flow, and a pacer that keeps RLC's buffer short, in this
-//! order.
+//! Sample xApp of the traffic controller (FlexRIC §6.1.1). When packets wait too long in RLC, it creates a separate
+//! queue for the low-latency flow, then a filter that selects the flow, then a pacer that keeps RLC's buffer short.
 
 use ranlab_machine::routes::encode;
 use std::cell::RefCell;
@@ -21,7 +20,7 @@ use ranlab_lab::{RunningComponent, config, environment, numbers, rig, since};
 
 /// Maximum number of tracked bearers.
 const BEARERS_MAX: usize = 65_536;
-/// Number of attempts per bearer.
+/// Maximum number of attempts to configure a bearer.
 const TRIES: u32 = 3;
 
 config! {
@@ -55,11 +54,11 @@ config! {
 /// Counters of the xApp.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct TrafficXappReport {
-    /// Bus messages received.
+    /// Number of received bus messages.
     pub heard: u64,
-    /// Bearers that were configured.
+    /// Number of configured bearers.
     pub helped: u64,
-    /// Failed attempts.
+    /// Number of failed attempts.
     pub failed: u64,
     /// Longest waiting time in RLC before a bearer was configured, in microseconds.
     pub before_us_max: u64,
@@ -67,19 +66,19 @@ pub struct TrafficXappReport {
     pub after_us_max: u64,
 }
 
-/// Base station, RNTI and radio bearer identity.
+/// Key of a bearer: base station, RNTI and radio bearer identity.
 type Bearer = (String, u64, u64);
 
-/// State of the bearers. Decides which bearers need to be configured, independent of sockets.
+/// State of the bearers. It decides which bearers need to be configured, and is independent of sockets.
 #[derive(Debug, Default)]
 struct BearerWatch {
     report: TrafficXappReport,
-    /// Number of attempts so far; `None` if the bearer is configured.
+    /// Number of attempts so far by bearer; `None` if the bearer is configured.
     known: BTreeMap<Bearer, Option<u32>>,
 }
 
 impl BearerWatch {
-    /// Handles a message. Returns the bearers to configure now.
+    /// Handles a bus message. Returns the bearers to configure now.
     fn on_message(&mut self, message: &Json, limit_us: u64) -> Vec<Bearer> {
         self.report.heard += 1;
         let Some(node) = message["node"].as_str() else { return Vec::new() };
@@ -118,7 +117,7 @@ impl BearerWatch {
 }
 
 impl TrafficXappComponent {
-    /// Returns the three requests for one bearer.
+    /// Returns the three requests that configure a bearer.
     fn steps(&self, (node, rnti, rbid): &Bearer) -> VecDeque<Ask> {
         let bearer = format!("/v1/nodes/{}/bearers/{rnti}/{rbid}", encode(node));
         let mut filter = json!({ "protocol": self.protocol, "queue": self.queue });
@@ -161,14 +160,17 @@ pub(crate) struct TrafficXappMachine {
     part: TrafficXappComponent,
     limit_us: u64,
     patients: BearerWatch,
-    /// Bearers to configure. The pending requests belong to the first one.
+    /// Bearers to configure. The pending requests belong to the first bearer.
     ill: VecDeque<Bearer>,
     asks: VecDeque<Ask>,
 }
 
 impl TrafficXappMachine {
+    /// Creates the state machine.
+    ///
     /// # Errors
-    /// An address is not a valid IPv4 address.
+    ///
+    /// Returns an error if an address is not a valid IPv4 address.
     pub(crate) fn new(part: &TrafficXappComponent) -> Result<Self, ComponentError> {
         for address in [&part.source, &part.destination].into_iter().flatten() {
             address.parse::<Ipv4Addr>().map_err(|_| rig(format!("\"{address}\" is not an IPv4 address")))?;
@@ -208,12 +210,12 @@ impl RestXapp for TrafficXappMachine {
             }
             return Ok(None);
         };
-        let said = self
+        let message = self
             .ill
             .front()
             .map(|(node, rnti, rbid)| format!("bearer {rbid} of UE {rnti} at {node}: {error}"));
         self.treated(false);
-        Ok(said)
+        Ok(message)
     }
 
     fn listens(&self) -> bool {
@@ -233,7 +235,7 @@ fn redis(url: &str) -> Result<Messages, ComponentError> {
 #[cfg(feature = "redis")]
 fn redis(url: &str) -> Result<Messages, ComponentError> {
     use ranlab_ric::traffic::{RLC_SUBJECT, TRAFFIC_SUBJECT};
-    /// Messages that wait; beyond, they are lost.
+    /// Maximum number of waiting messages. Further messages are lost.
     const WAITING_MAX: usize = 1_024;
     let (sender, messages) = tokio::sync::mpsc::channel(WAITING_MAX);
     let subjects = [RLC_SUBJECT, TRAFFIC_SUBJECT];
@@ -245,7 +247,7 @@ fn redis(url: &str) -> Result<Messages, ComponentError> {
     Ok(Messages::Redis(messages))
 }
 
-/// A running xApp.
+/// A running traffic xApp.
 pub struct TrafficXapp {
     helper: Rc<RefCell<TrafficXappMachine>>,
     at_begin: TrafficXappReport,
@@ -254,10 +256,11 @@ pub struct TrafficXapp {
 }
 
 impl TrafficXapp {
-    /// Listens to the bus and configures bearers. Needs a `LocalSet`.
+    /// Listens to the bus and configures bearers. Must be called inside a `LocalSet`.
     ///
     /// # Errors
-    /// The bus is unreachable.
+    ///
+    /// Returns an error if the bus is unreachable.
     pub async fn start(part: &TrafficXappComponent) -> Result<Self, ComponentError> {
         let helper = Rc::new(RefCell::new(TrafficXappMachine::new(part)?));
         let messages = part.messages().await?;

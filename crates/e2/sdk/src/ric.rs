@@ -29,7 +29,7 @@ const ASKS_MAX: usize = 16_384;
 #[derive(Default)]
 struct StoreRequests {
     waiting: RefCell<VecDeque<StoreRequest>>,
-    told: tokio::sync::Notify,
+    arrival: tokio::sync::Notify,
 }
 
 impl StoreRequests {
@@ -39,7 +39,7 @@ impl StoreRequests {
             waiting.pop_front();
         }
         waiting.push_back(ask);
-        self.told.notify_one();
+        self.arrival.notify_one();
     }
 }
 
@@ -199,7 +199,7 @@ impl RicHandle {
             if let Some(ask) = asks.waiting.borrow_mut().pop_front() {
                 return ask;
             }
-            asks.told.notified().await;
+            asks.arrival.notified().await;
         }
     }
 

@@ -20,9 +20,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 const CONTACT_WAIT: Duration = Duration::from_secs(6);
 /// Polling interval for the first node.
 const CONTACT_POLL: Duration = Duration::from_millis(2);
-/// Maximum time a node waits for the setup of the previous node, and number of consecutive timeouts after which nodes
-/// no longer wait.
+/// Maximum time that a node waits for the setup of the previous node.
 const SETUP_WAIT: Duration = Duration::from_millis(250);
+/// Number of consecutive timeouts after which nodes no longer wait for the setup of the previous node.
 const UNANSWERED_MAX: u32 = 8;
 /// Maximum send delay that is recorded, in microseconds: one minute.
 const LATENESS_US_MAX: u64 = 60_000_000;
@@ -32,35 +32,36 @@ const LATENESS_US_MAX: u64 = 60_000_000;
 pub struct FleetConfig {
     /// Controllers of every node. The first one is the default.
     pub controllers: Vec<Address>,
-    /// Whether the controllers are addresses of a single controller. Each node then uses one address at a time, and
-    /// switches to the next when the connection is lost or the setup is rejected.
+    /// Whether the addresses belong to a single controller. Each node then uses one address at a time, and switches
+    /// to the next when the connection is lost or the setup is rejected.
     pub one_of: bool,
     /// Number of nodes.
     pub nodes: u32,
     /// Settings common to all nodes.
     pub stations: NodeTemplate,
-    /// Time over which the nodes start, evenly spaced. Zero: all at once.
+    /// Time over which the nodes start, evenly spaced. Zero starts all nodes at once.
     pub ramp: Duration,
     /// Whether each node waits a short time for the setup of the previous node, because third-party controllers may
-    /// accept one association at a time. Has no effect once the first node's controllers have identified themselves as
-    /// this project's.
+    /// accept only one association at a time. This has no effect once the first node's controllers have identified
+    /// themselves as controllers of this project.
     pub gentle: bool,
     /// Index of the first node. Allows several processes to share a network.
     pub first: u32,
-    /// Offset of this machine's clock to the reference clock of the statistics, in microseconds. Positive if it is
-    /// ahead.
+    /// Offset between this machine's clock and the reference clock of the statistics, in microseconds. Positive if
+    /// this machine is ahead.
     pub ahead_us: i64,
     /// Options of the sockets.
     pub sockets: SocketOptions,
 }
 
 impl FleetConfig {
-    /// Returns what its nodes have in common if they start at `now`. `epoch_us` is the time of day at time zero.
+    /// Returns the settings that all nodes share, for nodes that start at `now`. `epoch_us` is the time of day at
+    /// time zero.
     pub fn template(&self, now: Time, epoch_us: i64) -> NodeTemplate {
         NodeTemplate {
             epoch_us,
             start_us: now.as_nanos() / 1_000,
-            // Separate for each start.
+            // Each start has separate counters.
             reports: Arc::default(),
             neighbours: Neighbours::default(),
             ..self.stations.clone()
@@ -68,7 +69,7 @@ impl FleetConfig {
     }
 }
 
-/// The reason why a fleet did not start.
+/// Reason why a fleet did not start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FleetError {
@@ -86,7 +87,7 @@ pub enum FleetError {
 /// Ability of radios to keep up with real time.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Pace {
-    /// Virtual time divided by computing time, of the slowest radio. Below 1, it cannot keep up.
+    /// Virtual time divided by computing time, of the slowest radio. Below 1, the radio cannot keep up.
     pub real_time_factor: f64,
     /// Current delay of the slowest radio, in microseconds.
     pub behind_us: u64,
@@ -95,47 +96,47 @@ pub struct Pace {
 /// Counters of a fleet.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct FleetReport {
-    /// Nodes started.
+    /// Number of started nodes.
     pub nodes: u32,
-    /// Nodes that are connected and set up with every controller.
+    /// Number of nodes that are connected and set up with every controller.
     pub alive: u32,
-    /// Reconnections after a loss.
+    /// Number of reconnections after a loss.
     pub reconnects: u64,
-    /// Connection attempts.
+    /// Number of connection attempts.
     pub connects: u64,
-    /// Setups that controllers accepted.
+    /// Number of setups that controllers accepted.
     pub setups: u64,
-    /// Nodes that at least one controller has never accepted.
+    /// Number of nodes that at least one controller has never accepted.
     pub never_set_up: u32,
-    /// Setups that controllers rejected or did not answer.
+    /// Number of setups that controllers rejected or did not answer.
     pub setups_failed: u64,
-    /// Current subscriptions.
+    /// Number of current subscriptions.
     pub subscriptions: u64,
-    /// Indications passed to the transport.
+    /// Number of indications passed to the transport.
     pub sent: u64,
     /// Bytes passed to the transport.
     pub sent_bytes: u64,
-    /// Messages passed to the transport, including indications.
+    /// Number of messages passed to the transport, including indications.
     pub sent_messages: u64,
-    /// Messages received.
+    /// Number of messages received.
     pub received_messages: u64,
-    /// Indications dropped because a controller did not read them in time.
+    /// Number of indications dropped because a controller did not read them in time.
     pub dropped: u64,
-    /// Reports skipped because the emulator was late.
+    /// Number of reports skipped because the emulator was late.
     pub skipped: u64,
     /// Send delay of reports, 99th percentile, in microseconds.
     pub lateness_us_p99: u64,
-    /// Pace of the radios, if there are any.
+    /// Pace of the radios, if the nodes have radios.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pace: Option<Pace>,
 }
 
-/// Running nodes, which end when this is dropped.
+/// A fleet of running nodes. Dropping it ends the nodes.
 pub struct Fleet {
     config: FleetConfig,
     template: NodeTemplate,
     nodes: Vec<(AgentHandle, Vec<ControllerId>)>,
-    /// Base stations with radios at slot level.
+    /// Base stations with slot-level radios.
     stations: Vec<Station>,
     /// Radios of the fluid model.
     fluid: Vec<SharedFluid>,
@@ -145,11 +146,11 @@ pub struct Fleet {
 impl Fleet {
     /// Creates a fleet without nodes; see [`ramp_up`](Self::ramp_up).
     pub fn new(config: FleetConfig) -> Self {
-        // Bounds and precision are constants that the histogram accepts.
+        // The bounds and the precision are constants that the histogram accepts.
         #[allow(clippy::expect_used)]
         let histogram = Histogram::new_with_bounds(1, LATENESS_US_MAX, 2).expect("constant bounds");
         let lateness = Arc::new(Mutex::new(histogram));
-        let heard = lateness.clone();
+        let recorded = lateness.clone();
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let now = ranlab_sdk::now();
         let epoch_us = i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX)
@@ -158,7 +159,7 @@ impl Fleet {
         let mut template = config.template(now, epoch_us);
         template.lateness = Arc::new(move |late: Duration| {
             let us = u64::try_from(late.as_micros()).unwrap_or(u64::MAX).clamp(1, LATENESS_US_MAX);
-            lock(&heard).saturating_record(us);
+            lock(&recorded).saturating_record(us);
         });
         Self { config, template, nodes: Vec::new(), stations: Vec::new(), fluid: Vec::new(), lateness }
     }
@@ -169,7 +170,7 @@ impl Fleet {
         self.template.pinged = Some(pinged);
     }
 
-    /// Starts the nodes, spread over the ramp. Nodes retry without a limit, except that the first node must reach a
+    /// Starts the nodes, spread over the ramp. Nodes retry without a limit. Only the first node must reach a
     /// controller, because an unreachable address is probably a typing error.
     pub async fn ramp_up(&mut self) -> Result<(), FleetError> {
         let begin = tokio::time::Instant::now();
@@ -207,18 +208,18 @@ impl Fleet {
         Ok(())
     }
 
-    /// Returns the source of a node's statistics. The first node of a base station creates its radios, whose agents are
-    /// notified about mobility; the radios run from then on.
+    /// Returns the source of a node's statistics. The first node of a base station creates the radios, which run from
+    /// then on, and whose agents are notified about mobility.
     fn cell_of(&mut self, number: u32) -> Result<(CellSource, Option<Agents>), FleetError> {
         let station = self.template.layout().station(number);
         if let Some(shared) = self.stations.last().filter(|last| last.number == station) {
-            return Ok((shared.told.clone(), Some(Rc::clone(&shared.agents))));
+            return Ok((shared.source.clone(), Some(Rc::clone(&shared.agents))));
         }
-        let told = self.template.cell(number, ranlab_sdk::now())?;
-        if let CellSource::Fluid(radio) = &told {
+        let source = self.template.cell(number, ranlab_sdk::now())?;
+        if let CellSource::Fluid(radio) = &source {
             self.fluid.push(Arc::clone(radio));
         }
-        let Some(site) = told.site() else { return Ok((told, None)) };
+        let Some(site) = source.site() else { return Ok((source, None)) };
         let agents = Agents::default();
         let hearing = Rc::clone(&agents);
         let template = self.template.clone();
@@ -231,11 +232,11 @@ impl Fleet {
             }
         });
         let driver = AbortOnDrop(tokio::task::spawn_local(driver));
-        let shared = told.clone();
+        let shared = source.clone();
         let of_driver = Rc::clone(&agents);
-        let station = Station { number: station, told: shared, site, agents: of_driver, _driver: driver };
+        let station = Station { number: station, source: shared, site, agents: of_driver, _driver: driver };
         self.stations.push(station);
-        Ok((told, Some(agents)))
+        Ok((source, Some(agents)))
     }
 
     fn cells(&self) -> impl Iterator<Item = &SharedRadio> {
@@ -243,8 +244,8 @@ impl Fleet {
     }
 
     /// Waits until the first node has connected to its controllers or has failed. A test connection without messages
-    /// would also show reachability, but FlexRIC's RIC exits when it is closed. Therefore one is opened only after a
-    /// failed attempt.
+    /// would also show reachability, but FlexRIC's RIC exits when such a connection is closed. Therefore a test
+    /// connection is opened only after a failed attempt.
     async fn first_contact(&self) -> Result<(), FleetError> {
         let Some((node, controllers)) = self.nodes.first() else { return Ok(()) };
         let until = tokio::time::Instant::now() + CONTACT_WAIT;
@@ -259,7 +260,7 @@ impl Fleet {
                 return Ok(());
             }
             if tried_again && self.config.one_of {
-                // The next address may be reachable.
+                // A further address of the same controller may be reachable.
                 return Ok(());
             }
             if tried_again {
@@ -273,7 +274,7 @@ impl Fleet {
         Ok(())
     }
 
-    /// Waits until the setup of the latest node is answered or its connection is lost. Returns false on timeout.
+    /// Waits until the setup of the latest node is answered or the node's connection is lost. Returns false on timeout.
     async fn is_latest_settled(&self) -> bool {
         let Some((node, controllers)) = self.nodes.last() else { return true };
         let is_ours = self.nodes.first().is_some_and(|(first, of_first)| {
@@ -294,7 +295,7 @@ impl Fleet {
         is_ours
     }
 
-    /// Returns the reasons of failed setups for nodes that are not set up, in the order of nodes.
+    /// Returns the nodes whose setup failed and that are not set up, with the reason, in the order of nodes.
     pub fn setup_failures(&self) -> Vec<(GlobalE2NodeId, SetupFailure)> {
         let failures = self.nodes.iter().flat_map(|(node, controllers)| {
             node.read(|agent| {
@@ -353,14 +354,14 @@ impl Fleet {
         })
     }
 
-    /// Resets the radio statistics.
+    /// Restarts the radio measurements.
     pub fn begin_radios(&self) {
         for radio in self.cells() {
             lock(radio).begin();
         }
     }
 
-    /// Returns the radio statistics since the last reset.
+    /// Returns the radio measurements since the last restart.
     pub fn radios(&self) -> Vec<RadioMeter> {
         let read = |radio: &SharedRadio| lock(radio).meter();
         self.cells().map(read).collect()
@@ -375,13 +376,13 @@ impl Fleet {
     }
 }
 
-/// Agents of a base station, by their number in the fleet.
+/// Agents of a base station, by the number of the node in the fleet.
 type Agents = Rc<RefCell<Vec<(u32, AgentHandle)>>>;
 
 /// A base station whose radios follow real time, with its agents.
 struct Station {
     number: u32,
-    told: CellSource,
+    source: CellSource,
     site: SharedSite,
     agents: Agents,
     _driver: AbortOnDrop,
@@ -396,8 +397,8 @@ impl Drop for AbortOnDrop {
     }
 }
 
-/// Returns the order in which a node tries the addresses of one controller. Each node begins at a different address,
-/// and nodes with the same first address continue at different ones. If an address fails, its nodes spread over all
+/// Returns the order in which a node tries the addresses of one controller. Each node begins at a different address.
+/// Nodes with the same first address continue at different ones, so the nodes of a failed address spread over all
 /// others.
 fn around(node: usize, addresses: usize) -> impl Iterator<Item = usize> {
     let others = addresses.saturating_sub(1);
@@ -407,14 +408,14 @@ fn around(node: usize, addresses: usize) -> impl Iterator<Item = usize> {
     std::iter::once(first).take(addresses).chain((0..others).map(next))
 }
 
-/// Advances a base station in real time, without end. `told` is called after each step with UE movements and their
+/// Advances a base station in real time, without end. `on_step` is called after each step with UE movements and their
 /// cells.
-async fn drive_site(site: SharedSite, mut told: impl FnMut(Vec<(usize, UeMovement)>)) {
+async fn drive_site(site: SharedSite, mut on_step: impl FnMut(Vec<(usize, UeMovement)>)) {
     let mut tick = tokio::time::interval(RADIO_TICK);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         tick.tick().await;
-        told(site.pass_each(|radio| {
+        on_step(site.pass_each(|radio| {
             let begin = Instant::now();
             let moved = radio.pass(ranlab_sdk::now());
             radio.was_busy(begin.elapsed());

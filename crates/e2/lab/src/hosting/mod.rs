@@ -1,5 +1,5 @@
-//! Resources of xApps that the RIC starts itself: reads the installed manifests, opens private sockets for each xApp, and
-//! starts, watches and ends processes as [`ranlab_ric::hosting::Supervisor`] decides.
+//! Resources of xApps that the RIC starts. The module reads the installed manifests and opens private sockets for
+//! each xApp. It starts, watches and ends processes as [`ranlab_ric::hosting::Supervisor`] decides.
 mod supervisor_thread;
 
 use std::collections::BTreeMap;
@@ -32,21 +32,22 @@ pub(crate) use supervisor_thread::ProcessSupervisor;
 const ENTRIES_MAX: usize = 1_024;
 /// Maximum number of E42 connections per xApp. 64 xApps at this limit leave half of the RIC's connections to others.
 const CONNECTIONS_MAX: usize = 8;
-/// Output lines of an xApp that the REST API shows, and maximum number of characters per line.
+/// Number of output lines of an xApp that the REST API shows.
 const TAIL_LINES: usize = 100;
+/// Maximum number of characters per output line that the REST API shows.
 const TAIL_CHARS: usize = 4_096;
 
 /// An installed xApp and its resources.
 pub(crate) struct Installed {
     manifest: Manifest,
     user: User,
-    /// Folder of the xApp at the RIC, with sockets that only this xApp may open.
+    /// Folder of the xApp at the RIC, with sockets that only this xApp can open.
     folder: PathBuf,
     token: (Token, String),
     output: Arc<Output>,
 }
 
-/// All installed xApps. None is running yet.
+/// All installed xApps, none of which has been started yet.
 pub(crate) struct Installation {
     xapps: Vec<Installed>,
     /// Access rights of each xApp outside its own namespace.
@@ -55,10 +56,13 @@ pub(crate) struct Installation {
 }
 
 impl Installation {
-    /// Reads the folder and creates each xApp's own folder. Only the operator may have write access to the files.
+    /// Reads the manifests in a folder and creates a folder for each xApp. Only the operator may have write access to
+    /// the files.
     ///
     /// # Errors
-    /// Another user has write access, a manifest is invalid, or this process may not start processes as other users.
+    ///
+    /// Returns an error if another user has write access, a manifest is invalid, or this process may not start
+    /// processes as other users.
     pub(crate) fn read(from: &Path) -> Result<Self, ComponentError> {
         if trusted::own_uid() != 0 {
             return Err(environment(
@@ -101,7 +105,8 @@ impl Installation {
     /// Assigns to each xApp the rule that its manifest names.
     ///
     /// # Errors
-    /// There is no such rule.
+    ///
+    /// Returns an error if the rule does not exist.
     pub(crate) fn bind(&mut self, rules: &mut XappRules) -> Result<(), ComponentError> {
         for xapp in &self.xapps {
             let address = Address::Unix(xapp.e42()).to_string();
@@ -119,10 +124,11 @@ impl Installation {
         self.access.clone()
     }
 
-    /// Opens each xApp's private E42 socket at the RIC.
+    /// Opens the private E42 socket of each xApp at the RIC.
     ///
     /// # Errors
-    /// A socket cannot be bound.
+    ///
+    /// Returns an error if a socket cannot be bound.
     pub(crate) async fn listen(&self, ric: &RicHandle) -> Result<(), ComponentError> {
         for xapp in &self.xapps {
             let address = Address::Unix(xapp.e42());
@@ -133,10 +139,11 @@ impl Installation {
         Ok(())
     }
 
-    /// Returns the control mailbox of all xApps, with its iApp at the RIC, and their private HTTP sockets.
+    /// Creates the control mailbox of all xApps with its iApp at the RIC, and the private HTTP socket of each xApp.
     ///
     /// # Errors
-    /// A socket cannot be created.
+    ///
+    /// Returns an error if a socket cannot be created.
     pub(crate) fn doors(
         &self,
         ric: &RicHandle,
@@ -159,7 +166,7 @@ impl Installation {
         Ok((desk.clone(), Hosted::new(desk, doors)))
     }
 
-    /// Returns the supervisor, which decides when they run.
+    /// Returns the supervisor, which decides when xApps run.
     pub(crate) fn supervisor(&self) -> Supervisor {
         let spec = |xapp: &Installed| XappSpec {
             name: xapp.manifest.name.clone(),
@@ -189,10 +196,11 @@ impl Installed {
         use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
         let name = &manifest.name;
         let cannot = |path: &Path, error: &dyn std::fmt::Display| {
-            environment(format!("cannot make {}: {error}", path.display()))
+            environment(format!("cannot create {}: {error}", path.display()))
         };
         let folder = place.join(name);
-        // Owned by this process, so that an xApp cannot replace its sockets. The group may enter the folder.
+        // The folder belongs to this process, so that an xApp cannot replace the sockets in it. The group of the xApp
+        // may enter the folder.
         std::fs::DirBuilder::new()
             .mode(0o700)
             .create(&folder)
@@ -209,7 +217,7 @@ impl Installed {
             bytes_per_s: Some(log.kib_per_s << 10),
         };
         let output = Output::keeping(path.clone(), file, keep).map_err(|error| cannot(&path, &error))?;
-        let token = Token::made().map_err(|error| environment(format!("no token can be made: {error}")))?;
+        let token = Token::made().map_err(|error| environment(format!("cannot create a token: {error}")))?;
         Ok(Self { manifest, user, folder, token, output: Arc::new(output) })
     }
 
@@ -221,34 +229,34 @@ impl Installed {
         self.folder.join("http.sock")
     }
 
-    /// Changes the owner of a socket to the xApp's user. Only that user and root may use it.
+    /// Changes the owner of a socket to the xApp's user. Then only that user and root can use the socket.
     fn give(&self, path: &Path) -> Result<(), ComponentError> {
         use std::os::unix::fs::PermissionsExt;
         let given = std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))
             .and_then(|()| chown(path, Some(self.user.uid), Some(self.user.gid)));
-        given.map_err(|error| environment(format!("cannot give {} away: {error}", path.display())))
+        given.map_err(|error| environment(format!("cannot change the owner of {}: {error}", path.display())))
     }
 
     fn confinement(&self) -> Confinement {
-        let said = &self.manifest.said;
+        let settings = &self.manifest.said;
         let bounds = ResourceLimits {
-            memory_bytes: said.limits.memory_mib << 20,
-            cpus: said.limits.cpus,
-            processes: said.limits.processes,
+            memory_bytes: settings.limits.memory_mib << 20,
+            cpus: settings.limits.cpus,
+            processes: settings.limits.processes,
         };
-        Confinement { user: self.user, bounds, open_files: said.limits.open_files, network: said.network }
+        Confinement { user: self.user, bounds, open_files: settings.limits.open_files, network: settings.network }
     }
 
-    /// Returns its environment variables: those that the manifest allows and sets, and the RIC's addresses.
+    /// Returns the environment variables of the xApp: those that the manifest allows and sets, and the RIC's addresses.
     fn environment(&self, http: Option<&str>) -> Vec<(String, String)> {
-        let said = &self.manifest.said;
+        let settings = &self.manifest.said;
         let mut all = vec![
             ("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned()),
-            ("HOME".to_owned(), said.folder.display().to_string()),
+            ("HOME".to_owned(), settings.folder.display().to_string()),
         ];
-        let own = said.environment.iter().filter_map(|name| Some((name.clone(), std::env::var(name).ok()?)));
+        let own = settings.environment.iter().filter_map(|name| Some((name.clone(), std::env::var(name).ok()?)));
         all.extend(own);
-        all.extend(said.set.iter().map(|(name, value)| (name.clone(), value.clone())));
+        all.extend(settings.set.iter().map(|(name, value)| (name.clone(), value.clone())));
         all.extend([
             ("RANLAB_XAPP".to_owned(), self.manifest.name.clone()),
             ("RANLAB_E42".to_owned(), Address::Unix(self.e42()).to_string()),

@@ -1,4 +1,4 @@
-//! The thread that starts and ends hosted xApps. They end with the thread.
+//! Thread that starts and ends hosted xApps. When the thread ends, it ends the xApps.
 
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
@@ -12,14 +12,14 @@ use ranlab_ric::hosting::{Action, ExitReason, HostingHandle, ProcessAction, Supe
 use super::{Installation, Installed};
 use ranlab_lab::child::Child;
 
-/// Polling interval for commands, exits and deadlines.
+/// Polling interval for commands, process exits and deadlines.
 const POLL: Duration = Duration::from_millis(20);
-/// Timeout until killed processes are gone.
+/// Time limit for killed processes to disappear.
 const GONE_WAIT: Duration = Duration::from_secs(2);
 /// Environment variable that marks processes started by a host.
 const MARK: &str = "RANLAB_XAPP=";
 
-/// Starts and ends hosted xApps. They end when this value is dropped.
+/// Starts and ends hosted xApps. Dropping it ends the xApps.
 pub(crate) struct ProcessSupervisor {
     end: Option<SyncSender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -29,7 +29,8 @@ impl ProcessSupervisor {
     /// Starts the thread. `http` is the address of the RIC's HTTP server.
     ///
     /// # Errors
-    /// The thread cannot be created.
+    ///
+    /// Returns an error if the thread cannot be created.
     pub(crate) fn start(
         installation: Installation,
         supervisor: Supervisor,
@@ -37,7 +38,7 @@ impl ProcessSupervisor {
         http: Option<String>,
     ) -> std::io::Result<Self> {
         let (end, ended) = sync_channel(1);
-        // The parent-death signal of the xApps refers to this thread, which runs as long as the RIC.
+        // The parent-death signal of the xApps refers to this thread, which therefore runs as long as the RIC.
         let thread = std::thread::Builder::new().name("xapp-host".to_owned()).spawn(move || {
             let running = installation.xapps.iter().map(|_| None).collect();
             let mut work = SupervisorJob { installation, supervisor, desk, http, running };
@@ -82,7 +83,7 @@ struct SupervisorJob {
 impl SupervisorJob {
     fn step(&mut self) {
         while let Some((name, verb)) = self.desk.next_order() {
-            // The mailbox uses the same names.
+            // The order cannot fail, because the mailbox uses the names of the same xApps.
             let _ = self.supervisor.order(ranlab_sdk::now(), &name, verb);
         }
         self.handle_exits();
@@ -93,7 +94,7 @@ impl SupervisorJob {
         self.desk.show(self.supervisor.statuses());
     }
 
-    /// Asks all xApps to end, and waits until they have.
+    /// Requests all xApps to end, and waits until they have ended.
     fn end(mut self) {
         self.supervisor.end_all(ranlab_sdk::now());
         loop {
@@ -119,7 +120,7 @@ impl SupervisorJob {
             let how = match (struck.memory, struck.processes) {
                 (0, 0) => how,
                 (memory, processes) => format!(
-                    "{how}; its bounds were met: {memory} processes ended for memory, {processes} not made"
+                    "{how}; limits were reached: {memory} processes were killed for memory, {processes} could not be created"
                 ),
             };
             self.supervisor.ended(ranlab_sdk::now(), place, ExitReason { success, how });
@@ -140,7 +141,8 @@ impl SupervisorJob {
             self.supervisor.started(ranlab_sdk::now(), place, started);
         } else if let Some(running) = slot {
             let pid = running.child.id();
-            // An exit in the meantime is noticed by the next poll. Its child processes are killed after its exit.
+            // If the process has exited in the meantime, the next poll detects it. Child processes are killed after
+            // the exit.
             let _ = if what == ProcessAction::Ask {
                 ranlab_host::ask_to_end(pid)
             } else {
@@ -150,12 +152,12 @@ impl SupervisorJob {
     }
 }
 
-/// Kills everything that an xApp has left behind.
+/// Kills all processes that an xApp has left.
 fn clear(xapp: &Installed, group: Option<Group>) {
     if let Some(group) = &group {
         group.kill();
     }
-    // Without a control group, all processes of the xApp's dedicated user belong to it.
+    // Without a control group, all processes of the xApp's dedicated user belong to the xApp.
     let _ = xapp.user.end_all();
     let until = Instant::now() + GONE_WAIT;
     while !xapp.user.processes().is_empty() && Instant::now() < until {
@@ -165,9 +167,9 @@ fn clear(xapp: &Installed, group: Option<Group>) {
 
 /// Starts an xApp. Returns how its limits are enforced, or the reason why it did not start.
 fn start(xapp: &Installed, http: Option<&str>) -> Result<(Running, String), String> {
-    let said = &xapp.manifest.said;
-    // The file may have changed since the manifest was read.
-    let program = trusted::program(&said.command).map_err(|why| why.to_string())?;
+    let settings = &xapp.manifest.said;
+    // The program is checked again, because the file may have changed since the manifest was read.
+    let program = trusted::program(&settings.command).map_err(|why| why.to_string())?;
     alone(xapp)?;
     let to = xapp.confinement();
     let (group, why) = match Group::new(&to.bounds) {
@@ -175,16 +177,16 @@ fn start(xapp: &Installed, http: Option<&str>) -> Result<(Running, String), Stri
         Err(why) => (None, why.to_string()),
     };
     let mut command = Command::new(program);
-    command.args(&said.arguments).env_clear().envs(xapp.environment(http));
-    command.current_dir(&said.folder).stdin(Stdio::null());
-    let cannot = |error: std::io::Error| format!("it cannot be started: {error}");
+    command.args(&settings.arguments).env_clear().envs(xapp.environment(http));
+    command.current_dir(&settings.folder).stdin(Stdio::null());
+    let cannot = |error: std::io::Error| format!("the program cannot be started: {error}");
     confine::confine(&mut command, to, group.as_ref()).map_err(cannot)?;
     let child = xapp.output.spawn_as_one(command).map_err(cannot)?;
     let held_by = confine::described(group.as_ref(), &why);
     Ok((Running { child: Child::apart(child), group }, held_by))
 }
 
-/// Checks that no other process runs as the xApp's user. Ends leftovers of an earlier RIC that was killed.
+/// Checks that no other process runs as the xApp's user. Ends processes that remain from an earlier RIC that was killed.
 fn alone(xapp: &Installed) -> Result<(), String> {
     let others = xapp.user.processes();
     let is_ours = |pid: &u32| {
@@ -194,7 +196,7 @@ fn alone(xapp: &Installed) -> Result<(), String> {
     };
     match others.iter().find(|pid| !is_ours(pid)) {
         Some(pid) => Err(format!(
-            "user {} has processes already (pid {pid}); an xApp takes a user that nothing else runs as",
+            "user {} already runs processes (pid {pid}); an xApp requires a user without other processes",
             xapp.user.uid
         )),
         None if others.is_empty() => Ok(()),

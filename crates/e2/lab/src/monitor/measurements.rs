@@ -11,7 +11,7 @@ use ranlab_lab::rig;
 use ranlab_lab::worker::ComponentError;
 
 impl MonitorComponent {
-    /// Returns the plan of KPM's subscriptions, or `None` for other models.
+    /// Returns the subscription plan for KPM, or `None` for other models.
     pub(super) fn plan(&self, oid: &str) -> Result<Option<Arc<dyn Planner>>, ComponentError> {
         if oid != kpm::OID {
             return Ok(None);
@@ -23,7 +23,8 @@ impl MonitorComponent {
     /// Returns the selected KPM measurements.
     ///
     /// # Errors
-    /// The text of a UE, slice or cell is invalid, or a granularity is not a number of milliseconds.
+    ///
+    /// Returns an error if the text of a UE, slice or cell is invalid, or a granularity is not a number of milliseconds.
     pub fn selection(&self) -> Result<Selection, ComponentError> {
         let ue = |it: &String| it.parse().map_err(rig);
         let slice = |it: &String| it.parse::<Snssai>().map_err(rig);
@@ -48,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flags_become_a_selection() {
+    fn flags_become_a_kpm_selection() {
         let part = MonitorComponent {
             kpm_style: Some(5),
             kpm_measure: vec!["DRB.UEThpDl".to_owned()],
@@ -69,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_values_are_refused() {
+    fn invalid_kpm_flags_are_rejected() {
         let slice = MonitorComponent { kpm_snssai: Some("gold".to_owned()), ..MonitorComponent::default() };
         let ue = MonitorComponent { kpm_ue: vec!["first".to_owned()], ..MonitorComponent::default() };
         let granularity = Some(Duration::from_micros(500));

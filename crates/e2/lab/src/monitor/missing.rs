@@ -1,4 +1,4 @@
-//! UEs that KPM subscriptions name (report styles 2 and 5) and base stations do not report.
+//! Detects UEs that KPM subscriptions name (report styles 2 and 5) but base stations do not report.
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -9,9 +9,9 @@ use ranlab_sdk::wire::e2sm::common::UeId;
 use ranlab_sdk::wire::e2sm::kpm::{ActionDefinition, ActionFormat, IndicationMessage, MessageFormat};
 use ranlab_sdk::wire::e2sm::per::decode_either;
 
-/// Number of periods without a report of a UE after which it is missing ...
+/// Number of report periods without a report of a UE after which the UE counts as missing.
 const PERIODS: u32 = 3;
-/// ... but at least this time.
+/// Minimum time without a report of a UE before the UE counts as missing.
 const PATIENCE_MIN: Duration = Duration::from_secs(1);
 
 /// UEs of subscriptions that have not been reported yet.
@@ -21,7 +21,7 @@ pub(super) struct MissingUes {
     subscriptions: BTreeMap<SubscriptionHandle, Named>,
 }
 
-/// UEs that a subscription names.
+/// UEs that a subscription names and that were not reported yet.
 #[derive(Debug)]
 struct Named {
     node: GlobalE2NodeId,
@@ -30,7 +30,7 @@ struct Named {
 }
 
 impl MissingUes {
-    /// Watches subscriptions with this report period.
+    /// Creates a watch for subscriptions with this report period.
     pub(super) fn new(period: Duration) -> Self {
         let patience = period.saturating_mul(PERIODS).max(PATIENCE_MIN);
         Self { patience, subscriptions: BTreeMap::new() }
@@ -52,7 +52,7 @@ impl MissingUes {
         self.subscriptions.insert(of.0, Named { node: of.1, ues, since: now });
     }
 
-    /// Removes the UEs of a report. A report of one UE does not name it.
+    /// Removes the UEs of a report from the missing UEs. A report about a single UE does not contain its name.
     pub(super) fn on_report(&mut self, handle: SubscriptionHandle, message: &Bytes) {
         let Some(named) = self.subscriptions.get_mut(&handle) else { return };
         match decode_either::<IndicationMessage>(message).map(|(it, _)| it.format) {
@@ -67,12 +67,12 @@ impl MissingUes {
         }
     }
 
-    /// Forgets a subscription that has ended.
+    /// Removes a subscription that has ended.
     pub(super) fn on_end(&mut self, handle: SubscriptionHandle) {
         self.subscriptions.remove(&handle);
     }
 
-    /// Returns a sentence for each subscription with overdue UEs, once.
+    /// Returns a sentence for each subscription with overdue UEs. Each subscription is reported once.
     pub(super) fn overdue(&mut self, now: Instant) -> Vec<String> {
         let patience = self.patience;
         let is_overdue = |named: &Named| now.saturating_duration_since(named.since) >= patience;
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn absent_ues_are_named_once_after_three_periods() {
+    fn absent_ues_are_reported_once_after_three_periods() {
         let begin = Instant::now();
         let [some, silent, one, all] = [1, 2, 3, 4].map(SubscriptionHandle);
         let mut missing = MissingUes::new(PERIOD);

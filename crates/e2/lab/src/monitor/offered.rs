@@ -1,15 +1,15 @@
-//! Detects service models that a monitor watches and that no base station supports.
+//! Detects service models that a monitor watches but no base station supports.
 use ranlab_sdk::e2::xapp::{NodeInfo, Xapp};
 use ranlab_sdk::wire::e2ap::GlobalE2NodeId;
 use ranlab_sdk::wire::e2sm::{Model, by_oid, hw, kpm, third_party};
 
 use super::RunningMonitor;
 
-/// Maximum number of base stations that a sentence names.
+/// Maximum number of base stations that a sentence lists.
 const NAMES_MAX: usize = 8;
 
-/// Models to watch instead of the default ones: KPM if it is offered, otherwise all that report by themselves. HW
-/// reports nothing but the pings that an xApp sends.
+/// Returns the models to watch instead of the default ones: KPM if it is offered, otherwise all models with
+/// unsolicited reports. HW reports only the pings that an xApp sends.
 fn instead(offered: &[&'static dyn Model]) -> Vec<String> {
     let named = |model: &&dyn Model| model.name().to_owned();
     match offered.iter().find(|model| model.oid() == kpm::OID) {
@@ -19,14 +19,15 @@ fn instead(offered: &[&'static dyn Model]) -> Vec<String> {
 }
 
 impl RunningMonitor {
-    /// Returns the nodes that the monitor subscribes at.
+    /// Returns the nodes at which the monitor subscribes.
     fn nodes<'a>(&'a self, xapp: &'a Xapp) -> impl Iterator<Item = &'a NodeInfo> {
         let is_meant =
             |id: &GlobalE2NodeId| self.names.is_empty() || self.names.iter().any(|it| id.is_named(it));
         xapp.nodes().filter_map(move |(id, info)| is_meant(id).then_some(info))
     }
 
-    /// Returns a sentence about the first name that no base station has. `None` as long as no base station is known.
+    /// Returns a sentence about the first configured name that no base station has. Returns `None` as long as no base
+    /// station is known.
     fn unknown_name(&self, xapp: &Xapp) -> Option<String> {
         let ids: Vec<_> = xapp.nodes().map(|(id, _)| id).collect();
         let name = self.names.iter().find(|name| !ids.iter().any(|id| id.is_named(name)))?;
@@ -35,8 +36,8 @@ impl RunningMonitor {
             .then(|| format!("no base station is named \"{name}\"; connected: {}", shown.join(", ")))
     }
 
-    /// Returns the models to watch instead, if base stations offer none of the watched ones. `None` as long as one of
-    /// them is offered, or no base station is known.
+    /// Returns the models to watch instead if base stations offer none of the watched models. Returns `None` as long
+    /// as a watched model is offered, or no base station is known.
     pub fn alternatives(&self) -> Option<Vec<String>> {
         let mut offered: Vec<&'static dyn Model> = Vec::new();
         self.xapp.read(|xapp| {
@@ -50,8 +51,8 @@ impl RunningMonitor {
         (!offered.iter().any(watched) && !models.is_empty()).then_some(models)
     }
 
-    /// Returns a sentence about the base stations' names or models that none has, and what there is. `None` if no
-    /// base station is known yet, or nothing is missing.
+    /// Returns a sentence about configured names or models that no base station has, with the available ones. Returns
+    /// `None` if no base station is known yet, or nothing is missing.
     pub fn unoffered(&self) -> Option<String> {
         let models = self.part_models.iter();
         self.xapp.read(|xapp| {
@@ -88,13 +89,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flexrics_slice_is_not_ours() {
+    fn slice_model_of_flexric_is_not_recognized_as_ours() {
         let slice = ranlab_sdk::wire::e2sm::slice::OID;
         assert!(third_party("0.0.0.0.0.0.0.0.1.145.0").is_some() && third_party(slice).is_none());
     }
 
     #[test]
-    fn kpm_is_watched_before_other_models() {
+    fn kpm_is_preferred_to_other_models() {
         let models = |names: &[&str]| names.iter().filter_map(|name| name.parse().ok()).collect::<Vec<_>>();
         assert_eq!(instead(&models(&["rc", "kpm", "ccc"])), ["kpm"]);
         assert_eq!(instead(&models(&["hw", "rc", "ccc"])), ["rc", "ccc"]);

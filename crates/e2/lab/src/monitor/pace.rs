@@ -2,7 +2,7 @@
 use super::MonitorComponent;
 use std::time::{Duration, Instant};
 
-/// Rate limit of a monitor that reads slowly on purpose.
+/// Rate limit of a monitor that intentionally reads slowly.
 pub(super) struct SlowReader {
     at_most: Option<u32>,
     from: Duration,
@@ -18,7 +18,7 @@ impl SlowReader {
         Self { at_most: part.at_most, from, until, begin: Instant::now(), taken: 0 }
     }
 
-    /// Returns how long to pause after an indication.
+    /// Returns the pause after an indication, if the rate limit requires one.
     pub(super) fn rest(&mut self) -> Option<Duration> {
         let at_most = f64::from(self.at_most?);
         let elapsed = self.begin.elapsed();
@@ -26,7 +26,7 @@ impl SlowReader {
             return None;
         }
         self.taken += 1;
-        let due = self.from + Duration::from_secs_f64(f64::from(self.taken) / at_most);
-        due.checked_sub(elapsed)
+        let scheduled = self.from + Duration::from_secs_f64(f64::from(self.taken) / at_most);
+        scheduled.checked_sub(elapsed)
     }
 }

@@ -22,14 +22,14 @@ use ranlab_lab::experiment::{keys, noise, readback, wire};
 
 /// Time limit, in addition to the ramp, for the setup of all base stations and subscriptions.
 const SET_UP: Duration = Duration::from_secs(20);
-/// Share of delivered reports below which a controller is overloaded.
+/// Ratio of delivered to sent reports below which a controller counts as overloaded.
 const OVERLOADED_BELOW: f64 = 0.5;
 
-/// Roles of the components.
+/// Role name of the base stations.
 const FLEET: &str = "base stations";
 const XAPP: &str = "xApp";
 
-/// Rig.
+/// The rig `e2-statistics`.
 pub struct Controller;
 
 impl Experiment for Controller {
@@ -104,7 +104,7 @@ impl Experiment for Controller {
         })
     }
 
-    /// A report that is delayed by more than a period belongs to the next one.
+    /// A report that is delayed by more than a period falls into the next one, so the period is the limit.
     fn send_delay_at_most(&self, run: &Run<'_>) -> Option<Duration> {
         run.span("load.period").map(|period| period.max(harness::SEND_DELAY))
     }
@@ -114,7 +114,7 @@ impl Experiment for Controller {
         let monitor = window.report(XAPP)?;
         let clocks = [XAPP, FLEET].map(|role| window.find(role));
         if let [Some(xapp), Some(fleet)] = clocks {
-            // Each clock has its own error, and the difference has both.
+            // Each clock has an error, and a latency between two machines has the error of both clocks.
             recorder.scalar("clock_error_us", fleet.clock_error_us + xapp.clock_error_us);
             recorder.scalar("clock_drift_us", xapp.clock_drift_us - fleet.clock_drift_us);
         }
@@ -155,13 +155,13 @@ fn metrics() -> Vec<Metric> {
     metrics
 }
 
-/// Share of the sent indications that are still in transit at the end. Those of one period are excluded: the
-/// windows of base stations and xApp begin and end at slightly different times, and the indications of a
-/// period are sent together.
+/// Returns the share of the sent indications that are still in transit at the end. The indications of one period are
+/// excluded, for two reasons: the windows of base stations and xApp begin and end at slightly different times, and
+/// the indications of a period are sent together.
 fn backlog_share(run: &Run<'_>, sent_per_s: f64, accounted: f64, seconds: f64) -> f64 {
     let period_s = run.span("load.period").map_or(0.0, |period| period.as_secs_f64());
-    let due = sent_per_s * seconds;
-    ((due - accounted - sent_per_s * period_s) / due.max(1.0)).max(0.0)
+    let expected = sent_per_s * seconds;
+    ((expected - accounted - sent_per_s * period_s) / expected.max(1.0)).max(0.0)
 }
 
 /// Records the results of base stations and xApp, and determines the outcome of the repeat.
@@ -177,7 +177,7 @@ fn record(
     let sent = fleet.number("sent")?;
     let dropped = fleet.number("dropped")?;
     let skipped = fleet.number("skipped")?;
-    // Without sequence numbers, losses are unknown.
+    // Without sequence numbers, the number of losses is unknown.
     let lost = monitor.numbers.get("lost").copied();
     recorder.scalar("indications_per_s", arrived / seconds);
     recorder.scalar("payload_mbps", monitor.number("bytes")? * 8e-6 / seconds);
@@ -201,8 +201,8 @@ fn record(
     let nodes: u32 = keys::int(run, "load.nodes")?;
     let nodes_lost = (f64::from(nodes) - fleet.number("alive")?).max(0.0);
     recorder.scalar("nodes_lost", nodes_lost);
-    let due = sent + dropped + skipped;
-    recorder.scalar("tool.skipped_ratio", if due > 0.0 { skipped / due } else { 0.0 });
+    let scheduled = sent + dropped + skipped;
+    recorder.scalar("tool.skipped_ratio", if scheduled > 0.0 { skipped / scheduled } else { 0.0 });
     let reconnects = fleet.number("reconnects")? + monitor.number("disconnects")?;
     Ok(recorder.judge([
         (Outcome::Overloaded, LimitViolation::said(arrived == 0.0, "no indication arrived")),

@@ -1,4 +1,4 @@
-//! Keys of E2 base stations, and functions to read them.
+//! Scenario keys of E2 base stations, and functions to read them.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ pub fn statistics() -> Kind {
     Kind::List(Box::new(Kind::choice(&crate::statistics())))
 }
 
-/// Returns the keys of E2 base stations, except the version, which is the controller's.
+/// Returns the keys of E2 base stations. The E2AP version is not among them, because it is a key of the controller.
 pub fn of_fleet() -> Section {
     let ramp =
-        |key: Key| Key { comment: "time over which they start; 0s: one per millisecond".to_owned(), ..key };
+        |key: Key| Key { comment: "time over which the base stations start; 0s: one per millisecond".to_owned(), ..key };
     FleetComponent::keys("load")
         .without(&["e2ap", "encoding"])
         .without(&RADIO_KEYS)

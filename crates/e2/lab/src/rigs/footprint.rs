@@ -1,4 +1,4 @@
-//! Rig `footprint`: disk space and idle memory.
+//! Rig `footprint`: disk space of a deployment, and memory of an idle RIC.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::rigs::sut;
 use ranlab_lab::experiment::harness::{Deployment, Experiment, Judged, Window};
 use ranlab_lab::experiment::keys;
 
-/// Rig.
+/// The rig `footprint`.
 pub struct Footprint;
 
 impl Experiment for Footprint {
@@ -27,10 +27,10 @@ impl Experiment for Footprint {
                 ("sut.path", Kind::Text, "path of the file or folder").when("sut.component", &["file", "folder"]);
             },
             metrics: metrics! {
-                // File size is independent of the location.
+                // The size of files does not vary between repeats, so it is exact.
                 Scalar Lower "size_mb" "MB" "bytes on disk" .exact();
                 Scalar Lower "idle_rss_mb" "MB" "resident memory of an idle RIC";
-                Scalar Lower "idle_pss_mb" "MB" "the same, with shared pages counted proportionally";
+                Scalar Lower "idle_pss_mb" "MB" "memory of an idle RIC, with shared pages counted proportionally";
             },
             needs: Vec::new(),
             set_up: Duration::from_millis(100),

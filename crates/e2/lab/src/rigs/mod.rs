@@ -1,4 +1,4 @@
-//! The rigs of E2, and what they share.
+//! The rigs of E2, and functions that several rigs use.
 
 pub mod controller;
 pub mod e2_keys;

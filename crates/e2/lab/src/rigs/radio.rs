@@ -1,9 +1,8 @@
-//! Rig `radio`: a base station with a radio (the user-plane model) under the slicing or traffic controller
-//! and its sample xApp, or under a bare RIC with an xApp that subscribes over E42.
+//! Rig `radio`: a base station with a radio (the user-plane model) under the slicing or traffic controller and its
+//! sample xApp. Alternatively it runs under a RIC without controller, with an xApp that subscribes over E42.
 //!
-//! UE metrics are counted in the radio's own time: a machine that is too slow makes a repeat longer and
-//! controllers late, but does not distort shares. The same components also run in virtual time
-//! ([`crate::rigs::virtual_time`]).
+//! UE metrics are counted in the radio's own time. A machine that is too slow makes a repeat longer and controllers
+//! late, but does not distort shares. The same components also run in virtual time ([`crate::rigs::virtual_time`]).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -39,18 +38,19 @@ pub const SET_UP: Duration = Duration::from_secs(20);
 const COUNTED: u32 = 4;
 /// Maximum number of phases in a window.
 const PHASES_MAX: i64 = 4;
-/// Time excluded at both ends of a phase: until its change takes effect, and from when the next change may.
+/// Time excluded at both ends of a phase: at the start until the change takes effect, and at the end because the next
+/// change may come early.
 const SETTLE: Duration = Duration::from_secs(2);
 const UNSETTLE: Duration = Duration::from_secs(3);
 
-/// Keys used only in virtual time.
+/// Key of the message latency, used only in virtual time.
 pub const LATENCY: &str = "sim.latency";
 pub const FAULTS: &str = "sim.faults";
 
-/// Rig.
+/// The rig `radio`.
 pub struct Radio;
 
-/// Components before they are connected.
+/// Components of a run before they are connected.
 pub struct Parts {
     pub controller: AnyComponent,
     pub fleet: FleetComponent,
@@ -92,15 +92,15 @@ impl Parts {
     }
 }
 
-/// Checks whether this xApp works with this controller.
+/// Checks that an xApp works with a controller.
 fn together(controller: &str, xapp: &str) -> Result<(), String> {
     match (controller, xapp) {
         (_, "none") | ("ric", "monitor") => Ok(()),
         (_, "monitor") => {
-            Err(format!("`xapp.type` = monitor is over E42, which `sut.type` = ric serves, not {controller}"))
+            Err(format!("`xapp.type` = monitor uses E42 and requires `sut.type` = ric, not {controller}"))
         }
         ("ric", _) => {
-            Err(format!("`xapp.type` = {xapp} is over a controller's REST, which `sut.type` = ric has not"))
+            Err(format!("`xapp.type` = {xapp} uses a controller's REST API, which `sut.type` = ric lacks"))
         }
         _ => Ok(()),
     }
@@ -110,17 +110,17 @@ fn together(controller: &str, xapp: &str) -> Result<(), String> {
 #[derive(Debug, Clone)]
 pub struct Monitored {
     pub indications: f64,
-    /// `None` if a base station sends no sequence numbers.
+    /// Number of lost indications, or `None` if a base station sends no sequence numbers.
     pub lost: Option<f64>,
-    /// Distribution of the age of statistics: age in us, and count.
+    /// Distribution of the age of statistics, as pairs of age in microseconds and count.
     pub ages_us: Vec<(u64, u64)>,
 }
 
 impl Monitored {
-    pub fn from_report(heard: &ClientReport) -> Self {
-        let indications = heard.report.indications as f64;
-        let lost = heard.report.lost.map(|it| it as f64);
-        Self { indications, lost, ages_us: heard.ages_us.clone() }
+    pub fn from_report(client: &ClientReport) -> Self {
+        let indications = client.report.indications as f64;
+        let lost = client.report.lost.map(|it| it as f64);
+        Self { indications, lost, ages_us: client.ages_us.clone() }
     }
 
     pub fn record(&self, recorder: &mut Recorder) {
@@ -142,7 +142,7 @@ pub fn sim_keys() -> Vec<Key> {
 pub fn faultless(faults: Option<&Value>) -> Result<(), String> {
     match faults {
         Some(Value::List(all)) if !all.is_empty() => {
-            Err(format!("`{FAULTS}` are for virtual time: `ranlab sim` runs this file"))
+            Err(format!("`{FAULTS}` requires virtual time: run this file with `ranlab sim`"))
         }
         _ => Ok(()),
     }
@@ -150,14 +150,14 @@ pub fn faultless(faults: Option<&Value>) -> Result<(), String> {
 
 impl Experiment for Radio {
     fn describe(&self) -> RigDescription {
-        // Controllers need a slot-level radio, and the xApps here load no stages.
+        // Controllers need a slot-level radio, and the xApps here load no stages, so these keys are omitted.
         let keys = RADIO_KEYS.into_iter().filter(|key| !["fidelity", "stage_key", "dus"].contains(key));
         let ours: Vec<_> = keys.chain(["ues"]).collect();
         let load = FleetComponent::keys("load").only(&ours).or("radio", "nr:106").or("ues", 2_i64);
         let mut keys = keys! {
             ("sut.type", Kind::choice(&["slicing", "traffic", "ric"]), "controller; ric: a RIC without controller iApp").or("slicing");
             ("xapp.type", Kind::choice(&["none", "slices", "traffic", "monitor"]), "xApp: slices applies xapp.steps, traffic gives UDP to port 2112 its own queue, monitor subscribes to statistics over E42 (with sut.type ric)").or("none");
-            ("xapp.steps", Kind::List(Box::new(Kind::Text)), "its requests, AT:SLICE=SHARE+…[:RNTI=SLICE+…], with AT relative to the window's begin").or(Value::List(Vec::new())).when("xapp.type", &["slices"]);
+            ("xapp.steps", Kind::List(Box::new(Kind::Text)), "requests of the xApp, AT:SLICE=SHARE+…[:RNTI=SLICE+…], with AT relative to the window's begin").or(Value::List(Vec::new())).when("xapp.type", &["slices"]);
             ("xapp.sharing", Kind::Bool, "whether resources that a slice leaves idle go to the other slices").or(true).when("xapp.type", &["slices"]);
             ("xapp.limit", Kind::Span, "maximum delay of packets in RLC").or(Duration::from_millis(10)).when("xapp.type", &["traffic"]);
             ("record.phases", Kind::Int { min: 1, max: PHASES_MAX }, "number of equal phases of a window; the first UE's share is recorded for each phase, without its first 2 s and last 3 s").or(1_i64);
@@ -264,12 +264,12 @@ fn metrics() -> Vec<Metric> {
         Scalar Higher "ue1_gain" "" "relative change of the first UE's share from the first to the last phase" .signed();
         Scalar Lower "voip_lost" "" "dropped packets of calls";
         Histogram Lower "voip_rtt_us" "us" "round-trip time of calls";
-        Histogram Lower "voip_rlc_us" "us" "their delay in RLC";
-        Histogram Lower "voip_tc_us" "us" "their delay in queues of traffic control";
+        Histogram Lower "voip_rlc_us" "us" "delay of call packets in RLC";
+        Histogram Lower "voip_tc_us" "us" "delay of call packets in queues of traffic control";
         Histogram Lower "greedy_rlc_us" "us" "delay of TCP packets in RLC";
         Histogram Lower "greedy_tc_us" "us" "delay of TCP packets in queues of traffic control";
         Scalar Neither "xapp_indications" "" "reports received by the xApp over E42";
-        Scalar Lower "xapp_lost" "" "gaps in their sequence numbers";
+        Scalar Lower "xapp_lost" "" "gaps in the sequence numbers of the reports";
         Histogram Lower "xapp_age_us" "us" "age of statistics on arrival at the xApp";
         Series Neither "unsliced_mbps" "Mbit/s" "data received by UEs outside all slices";
     };
@@ -356,11 +356,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn phases_exclude_their_ends() {
+    fn phases_exclude_time_at_both_ends() {
         let sample = |half: u32| {
             let at_s = f64::from(half) / 2.0;
             let second = half / 2;
-            // The first UE has 50 %, then 75 % of 40 Mbit/s; values around the change are arbitrary.
+            // The first UE has 50 %, then 75 % of 40 Mbit/s. The values around the change are arbitrary.
             let one = if (18..=22).contains(&half) {
                 0.0
             } else if second < 10 {

@@ -1,4 +1,4 @@
-//! Controllers under test: ranlab's RIC, the reference that decodes twice, or a running third-party one.
+//! Controllers under test: ranlab's RIC, the reference that decodes twice, or a running third-party controller.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use ranlab_lab::experiment::harness::Deployment;
 use ranlab_lab::experiment::profile::SystemProfile;
 use ranlab_lab::experiment::{keys, third_party};
 
-/// Returns the keys for the system between base stations and xApps.
+/// Returns the keys of the system between base stations and xApps.
 pub fn keys() -> Vec<Key> {
     let own = &["ranlab", "double-decode", "forward"];
     let external = &["external"];
@@ -32,9 +32,9 @@ pub fn keys() -> Vec<Key> {
         ("sut.type", Kind::choice(&["ranlab", "double-decode", "forward", "external"]), "ranlab: the built-in RIC in a process; double-decode: the same between two relays that decode and encode every message, like an E2 termination and an xApp framework; forward: the same with relays that forward the bytes, so the difference to double-decode is the cost of decoding; external: a RIC that already runs").or("ranlab");
         ("sut.encoding", <E2Names as As<Coding>>::kind(), "encoding of E2AP on all links; flat: FlatBuffers, which no third-party controller supports").or("per");
         ("sut.transport", Kind::choice(&["tcp", "unix"]), "transport of E2 and E42").or("tcp").when("sut.type", own);
-        ("sut.listen", Kind::Text, "IP address that it listens on; must not be loopback if peers are on other machines").or("127.0.0.1").when("sut.type", own);
-        ("sut.e2", Kind::Text, "its address for base stations, if its profile does not contain it").optional().when("sut.type", external);
-        ("sut.e42", Kind::Text, "its address for xApps, if its profile does not contain it").optional().when("sut.type", external);
+        ("sut.listen", Kind::Text, "IP address on which the controller listens; must not be loopback if peers are on other machines").or("127.0.0.1").when("sut.type", own);
+        ("sut.e2", Kind::Text, "address of the controller for base stations, if the peer profile does not contain it").optional().when("sut.type", external);
+        ("sut.e42", Kind::Text, "address of the controller for xApps, if the peer profile does not contain it").optional().when("sut.type", external);
     };
     keys.insert(4, keys::place("sut.at", "the controller"));
     keys.splice(1..1, e2ap.keys());
@@ -48,23 +48,23 @@ pub fn keys() -> Vec<Key> {
 
 /// Addresses of a controller.
 pub struct Sut {
-    /// Address for base stations.
+    /// Address to which base stations connect.
     pub e2: Address,
-    /// Address for xApps.
+    /// Address to which xApps connect.
     pub e42: Address,
-    /// E42 dialect.
+    /// E42 dialect of the controller.
     pub dialect: Dialect,
 }
 
 /// Role of ranlab's RIC.
 pub const RIC: &str = "RIC";
 
-/// Starts the controller that the point names.
+/// Starts the controller that the scenario point names.
 pub fn place(run: &Run<'_>, stage: &mut Deployment<'_>) -> Result<Sut, RigError> {
     let kind = keys::text(run, "sut.type")?;
     if language(run)?.1 == Coding::Flat && !matches!(kind, "ranlab" | "forward") {
         let why =
-            "E2AP in FlatBuffers has no standard: our RIC alone takes ours, without relays that decode PER";
+            "`sut.encoding` = flat requires `sut.type` = ranlab or forward: FlatBuffers are not standardized for E2AP";
         return Err(RigError::Environment(why.to_owned()));
     }
     if kind == "double-decode" && run.text("load.sm_encoding").is_some() {
@@ -88,7 +88,7 @@ pub fn language(run: &Run<'_>) -> Result<(Version, Coding), RigError> {
     ))
 }
 
-/// Returns ranlab's RIC as the point configures it, not yet complete.
+/// Returns ranlab's RIC as configured in the point. Callers may complete the settings.
 pub fn ric_part(run: &Run<'_>) -> Result<RicComponent, RigError> {
     Ok(RicComponent { e2: vec![listen(run)?], ..RicComponent::read(run, "sut")? })
 }
@@ -96,10 +96,10 @@ pub fn ric_part(run: &Run<'_>) -> Result<RicComponent, RigError> {
 fn ric(run: &Run<'_>, stage: &mut Deployment<'_>) -> Result<Sut, RigError> {
     let part = ric_part(run)?;
     let part = RicComponent { e42: part.e2.clone(), ..part };
-    let told = &stage.sut(RIC, "sut.at", AnyComponent::from(part))?.ready.addresses;
+    let addresses = &stage.sut(RIC, "sut.at", AnyComponent::from(part))?.ready.addresses;
     Ok(Sut {
-        e2: account::address(told, "e2")?,
-        e42: account::address(told, "e42")?,
+        e2: account::address(addresses, "e2")?,
+        e42: account::address(addresses, "e42")?,
         dialect: Dialect::Ranlab,
     })
 }
@@ -145,7 +145,7 @@ fn doors(run: &Run<'_>) -> Result<Sut, RigError> {
     Ok(Sut { e2, e42, dialect })
 }
 
-/// Returns the reason why a point cannot run: its controller does not support such addresses.
+/// Returns the reason why a point cannot run, if its controller does not support the configured addresses.
 pub fn preview(settings: &BTreeMap<String, Value>) -> Option<Result<String, String>> {
     let point = Point { index: 0, axes: Vec::new(), settings: settings.clone() };
     let run = Run::new(&point, 0, 0, Duration::ZERO);
@@ -153,7 +153,7 @@ pub fn preview(settings: &BTreeMap<String, Value>) -> Option<Result<String, Stri
     external.then(|| doors(&run).err()).flatten().map(|error| Err(error.to_string()))
 }
 
-/// Returns the addresses that the controller is to listen on.
+/// Returns the addresses on which the controller must listen.
 fn listen(run: &Run<'_>) -> Result<Listen, RigError> {
     if keys::text(run, "sut.transport")? == "unix" {
         return Ok(Listen::Own);

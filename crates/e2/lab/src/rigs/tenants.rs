@@ -1,7 +1,7 @@
-//! Rig `tenants`: operators that share a base station through the virtualization controller, or have one base
-//! station each with their share of the carrier.
+//! Rig `tenants`: operators that share a base station through the virtualization controller, or that have separate
+//! base stations with their share of the carrier.
 //!
-//! Each operator has a slicing controller, one of them with an xApp. Runs live and in virtual time
+//! Each operator has a slicing controller, and one operator has an xApp. The rig runs live and in virtual time
 //! ([`crate::rigs::virtual_time`]). Base stations and UEs are those of rig `radio`.
 
 use std::collections::BTreeMap;
@@ -34,31 +34,31 @@ use ranlab_lab::experiment::keys;
 
 /// Key that selects shared or separate base stations.
 pub const INFRASTRUCTURE: &str = "sut.infrastructure";
-/// Name of the lowest RIC in virtual time.
+/// Name of the RIC that serves the base stations in virtual time.
 const RIC: &str = "ric";
 const VIRT: &str = "virtualization controller";
-/// Roles and metrics of the operators' controllers.
+/// Role names of the operators' controllers.
 const CONTROLLERS: [&str; 4] = [
     "first operator's controller",
     "second operator's controller",
-    "third's controller",
-    "fourth's controller",
+    "third operator's controller",
+    "fourth operator's controller",
 ];
 const FLEETS: [&str; 4] =
-    ["base station", "second operator's base station", "third's base station", "fourth's base station"];
+    ["base station", "second operator's base station", "third operator's base station", "fourth operator's base station"];
 const XAPP: &str = "xApp";
 /// Number of UEs with individual metrics.
 const UES: u32 = 8;
 const PHASES: usize = 6;
 
-/// Rig.
+/// The rig `tenants`.
 pub struct Tenants;
 
-/// Components before they are connected.
+/// Components of a run before they are connected.
 struct Parts {
     tenants: Vec<TenantPlan>,
     virt: VirtComponent,
-    /// One fleet with all UEs, or one per operator.
+    /// A single fleet with all UEs, or one fleet per operator.
     fleets: Vec<FleetComponent>,
     xapp: SliceXappComponent,
     /// Index of the operator with the xApp.
@@ -81,8 +81,8 @@ fn list(texts: impl IntoIterator<Item = String>) -> Value {
     Value::List(texts.into_iter().map(Value::Text).collect())
 }
 
-/// Returns the part of a text `UES=SETTING` or `UES@TIME` that concerns the UEs `of`, renumbered from 1;
-/// `None` if it concerns none of them.
+/// Returns the part of a text `UES=SETTING` or `UES@TIME` that applies to the UEs `of`, with UEs renumbered from 1.
+/// Returns `None` if it applies to none of them.
 fn about(text: &str, mark: char, of: &Range<u32>) -> Option<String> {
     let Some((ues, rest)) =
         text.split_once(mark).filter(|(ues, _)| ues.starts_with(|c: char| c.is_ascii_digit()))
@@ -90,7 +90,7 @@ fn about(text: &str, mark: char, of: &Range<u32>) -> Option<String> {
         return Some(text.to_owned());
     };
     let (first, last) = ues.split_once('-').unwrap_or((ues, ues));
-    // An invalid text is reported by its reader.
+    // An invalid text is kept, so that its parser reports the error.
     let (Ok(first), Ok(last)) = (first.parse::<u32>(), last.parse::<u32>()) else {
         return Some(text.to_owned());
     };
@@ -111,11 +111,11 @@ impl Parts {
         let plans: Vec<Spelled<TenantPlan>> = keys::setting_as::<Each<Text>, _>(run, "sut.tenants")?;
         let tenants: Vec<_> = plans.into_iter().map(|plan| plan.value).collect();
         if !(1..=CONTROLLERS.len()).contains(&tenants.len()) {
-            return Err(wrong(format!("`sut.tenants`: 1 to {} of them", CONTROLLERS.len())));
+            return Err(wrong(format!("`sut.tenants`: 1 to {} operators are allowed", CONTROLLERS.len())));
         }
         let name = keys::text(run, "xapp.tenant")?;
         let asks = tenants.iter().position(|tenant| tenant.name == name);
-        let asks = asks.ok_or_else(|| wrong(format!("`xapp.tenant`: no operator is called {name}")))?;
+        let asks = asks.ok_or_else(|| wrong(format!("`xapp.tenant`: no operator has the name {name}")))?;
         let shared = keys::text(run, INFRASTRUCTURE)? == "shared";
         let sharing = keys::setting(run, "sut.sharing")?;
         let each: u32 = keys::int(run, "load.ues")?;
@@ -124,11 +124,11 @@ impl Parts {
                 FleetComponent { seed: Seed(run.seed), first, ..FleetComponent::read(run, "load")? };
             let kept =
                 |path: &str, mark| list(texts(run, path).iter().filter_map(|text| about(text, mark, &of)));
-            // The UEs of each operator have consecutive numbers and select the first PLMN of its subscribers.
+            // The UEs of an operator have consecutive numbers, and select the first PLMN of the operator's subscribers.
             let network =
                 |tenant: &TenantPlan| tenant.subscribers.iter().find(|it| it.contains('.')).cloned();
             let networks: Option<Vec<_>> = owners.iter().map(network).collect();
-            let networks = networks.ok_or_else(|| wrong("`sut.tenants`: each has a network, e.g. 001.01"))?;
+            let networks = networks.ok_or_else(|| wrong("`sut.tenants`: each operator requires a network, e.g. 001.01"))?;
             let plmns = networks.iter().flat_map(|it| std::iter::repeat_n(it.clone(), each as usize));
             for (field, value) in [
                 ("radio", Value::Text(radio)),
@@ -169,14 +169,14 @@ impl Parts {
     }
 }
 
-/// Returns the operators' names, where configured.
+/// Returns the names of the configured operators.
 pub fn operators(settings: &BTreeMap<String, Value>) -> Vec<String> {
     let Some(Value::List(all)) = settings.get("sut.tenants") else { return Vec::new() };
     let name = |text: &str| text.split(':').next().unwrap_or_default().to_owned();
     all.iter().filter_map(Value::text).map(name).collect()
 }
 
-/// Returns the machines in virtual time, except the one that is left out.
+/// Returns the components in virtual time, except the omitted one.
 pub fn cast(run: &Run<'_>, without: Omitted, latency: Duration) -> Result<NetworkSpec, RigError> {
     let parts = Parts::from_run(run)?;
     let own = |tenant: &TenantPlan| format!("ric of {}", tenant.name);
@@ -196,7 +196,7 @@ pub fn cast(run: &Run<'_>, without: Omitted, latency: Duration) -> Result<Networ
     let fleets = parts.fleets.iter().enumerate().map(|(n, fleet)| (fleet.clone(), above(n))).collect();
     let xapp =
         ("xapp.slices".to_owned(), AnyComponent::from(parts.xapp.clone()), own(&parts.tenants[parts.asks]));
-    // An xApp that still has its controller sends its requests to it.
+    // The xApp runs only if its controller does, because it sends its requests to this controller.
     let works = without == Omitted::Nobody || matches!(without, Omitted::Operator(n) if n != parts.asks);
     let xapps = Some(xapp).filter(|_| works).into_iter().collect();
     Ok(NetworkSpec { controllers, fleets, xapps, latency })
@@ -210,11 +210,11 @@ fn phase(text: &str) -> Option<Range<Duration>> {
     (from < until).then_some(from..until)
 }
 
-/// Records the meters of the radios, with UEs numbered over all of them.
+/// Records the measurements of the radios, with UEs numbered over all radios.
 pub fn record_radios(run: &Run<'_>, radios: &[RadioMeter], recorder: &mut Recorder) -> Judged {
     let each: u32 = keys::int(run, "load.ues")?;
     let tenants = texts(run, "sut.tenants").len();
-    // Each base station numbers its UEs from its own offset.
+    // Each base station numbers its UEs from a different offset.
     let number = |n: usize, ue: u32| ue - first_ue(n as u16) + 1 + n as u32 * each;
     let mut samples: BTreeMap<u64, BTreeMap<u32, f64>> = BTreeMap::new();
     for (n, radio) in radios.iter().enumerate() {
@@ -246,7 +246,7 @@ pub fn record_radios(run: &Run<'_>, radios: &[RadioMeter], recorder: &mut Record
             let inside = samples.iter().filter(|(at, _)| span.contains(&Duration::from_millis(**at)));
             let got: Vec<f64> = inside.map(|(_, ues)| of_tenant(ues, n)).collect();
             if got.is_empty() {
-                // A quick run ends earlier.
+                // A quick run ends before this phase.
                 continue;
             }
             let mean = got.iter().sum::<f64>() / got.len() as f64;
@@ -319,7 +319,7 @@ impl Experiment for Tenants {
             ("sut.tenants", Kind::List(Box::new(Kind::Text)), "operators, NAME:SHARE:SUBSCRIBERS, with a PLMN as the first subscriber entry").or(tenants);
             ("sut.sharing", Kind::Bool, "whether resources that one operator leaves idle go to the others, if they share").or(true);
             ("xapp.tenant", Kind::Text, "operator whose slicing controller receives the xApp's requests").or("A");
-            ("xapp.steps", Kind::List(Box::new(Kind::Text)), "its requests, AT:SLICE=SHARE+…[:RNTI=SLICE+…], with AT relative to the window's begin").or(Value::List(Vec::new()));
+            ("xapp.steps", Kind::List(Box::new(Kind::Text)), "requests of the xApp, AT:SLICE=SHARE+…[:RNTI=SLICE+…], with AT relative to the window's begin").or(Value::List(Vec::new()));
             ("record.phases", Kind::List(Box::new(Kind::Text)), "periods of the window for which operators' rates are reported, e.g. 0s-8s; the first is the reference of the others").or(Value::List(Vec::new()));
         };
         keys.push(keys::place("sut.at", "the controllers"));

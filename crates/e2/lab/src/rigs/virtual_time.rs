@@ -1,5 +1,5 @@
-//! Rig `radio` in virtual time: the components of one repeat in one thread, as fast as the machine allows,
-//! with the same metrics as live.
+//! Rigs `radio` and `tenants` in virtual time. All components of a repeat run in one thread, as fast as the machine
+//! allows, with the same metrics as live.
 
 pub mod ablation;
 pub mod record;
@@ -26,65 +26,65 @@ use ranlab_lab::experiment::keys;
 
 /// Rigs that support virtual time.
 const RIGS: [&str; 2] = ["radio", "tenants"];
-/// Windows begin at a multiple of this time after the start.
+/// Interval of virtual time: windows begin at a multiple of it.
 const STEP: Duration = Duration::from_millis(100);
-/// Virtual time between two recorded states, and between two checks for a stop request.
+/// Virtual time between two recorded states. Stop requests are checked at the same interval.
 pub const PERIOD: Duration = Duration::from_millis(500);
 /// Time after the last fault within which all base stations must be set up again.
 pub const RECOVERY: Duration = Duration::from_secs(15);
 
-/// Component that is left out.
+/// Component that is omitted from a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Omitted {
-    /// None.
+    /// No component.
     #[default]
     Nobody,
     /// The xApp.
     Xapp,
-    /// The controller, and the xApp that works through it, so that the RIC is bare. If operators share a base
-    /// station: all their controllers and the virtualization controller.
+    /// The controller, and the xApp that works through it, so that only the RIC remains. If operators share a base
+    /// station, all their controllers and the virtualization controller are omitted.
     Controller,
-    /// The controller of the operator with this index (from 0), and the xApp that works through it, so that
-    /// its RIC is bare.
+    /// The controller of the operator with this index (from 0), and the xApp that works through it, so that only the
+    /// operator's RIC remains.
     Operator(usize),
 }
 
 /// Options of a repeat.
 #[derive(Default)]
 pub struct RepeatOptions {
-    /// Component that is left out.
+    /// Component that is omitted.
     pub without: Omitted,
-    /// Observer of events.
+    /// Observer of events, if any.
     pub witness: Option<EventObserver>,
     /// Whether to record states and controls.
     pub record: bool,
 }
 
-/// Recorded states and controls; times are relative to the window's begin.
+/// Recorded states and controls. Times are relative to the start of the window.
 #[derive(Debug, Clone, Default)]
 pub struct KeptRecords {
-    /// States of the UEs at the window's begin, and at the end of each [`PERIOD`].
+    /// States of the UEs at the start of the window, and at the end of each [`PERIOD`].
     pub states: Vec<(Duration, Vec<UeState>)>,
-    /// Changes that the xApp requested from the controller.
+    /// Changes that the xApp has requested from the controller.
     pub controls: Vec<(Duration, Control)>,
 }
 
-/// Completed repeat.
+/// Result of a completed repeat.
 #[derive(Debug, Clone)]
 pub struct RepeatResult {
-    /// Outcome.
+    /// Outcome of the repeat.
     pub outcome: Outcome,
-    /// Metrics of the rig.
+    /// Recorded metrics of the rig.
     pub recording: Recording,
-    /// Meters of the radios.
+    /// Measurements of the radios.
     pub radios: Vec<RadioMeter>,
-    /// Digest of the run; the same for the same repeat in any process.
+    /// Digest of the run. The same repeat has the same digest in any process.
     pub digest: u64,
-    /// Virtual time.
+    /// Duration of the repeat in virtual time.
     pub passed: Duration,
-    /// Wall-clock time.
+    /// Wall-clock time that the repeat took.
     pub took: Duration,
-    /// Recorded states and controls.
+    /// Recorded states and controls, if requested.
     pub kept: KeptRecords,
 }
 
@@ -95,40 +95,43 @@ impl RepeatResult {
     }
 }
 
-/// Checks whether a rig supports virtual time.
+/// Checks that a rig supports virtual time.
 ///
 /// # Errors
-/// Names the rigs that do.
+///
+/// Returns an error that names the rigs with support.
 pub fn runs(rig: &str) -> Result<(), String> {
     if RIGS.contains(&rig) {
         return Ok(());
     }
     let those = RIGS.join(" and ");
     Err(format!(
-        "rig \"{rig}\" does not run in virtual time: its parts are programs, sockets or time itself; {those} do"
+        "rig \"{rig}\" does not run in virtual time, because it needs programs, sockets or the clock; supported rigs: {those}"
     ))
 }
 
-/// Checks whether a point can run in virtual time.
+/// Checks that a point can run in virtual time.
 ///
 /// # Errors
-/// Fails if a component has the location of a worker.
+///
+/// Returns an error if a component is located at a worker.
 pub fn placed(settings: &BTreeMap<String, Value>) -> Result<(), String> {
     let away = |(path, value): (&String, &Value)| {
         let place = value.to_string();
         (path.ends_with(".at") && place != "local").then(|| {
-            format!("`{path}` = {place} does not run in virtual time: everything is in this process, and `{path}` local")
+            format!("`{path}` = {place} does not run in virtual time: all components run in this process, so `{path}` must be local")
         })
     };
     settings.iter().find_map(away).map_or(Ok(()), Err)
 }
 
 impl Omitted {
-    /// Parses a name as in the scenario's keys: `xapp`, `xapp.slices`, `sut`, `sut.traffic`; for operators
-    /// with their name, `sut.A`.
+    /// Parses the name of a component, as in the scenario's keys: `xapp`, `xapp.slices`, `sut`, `sut.traffic`, or
+    /// `sut.A` for the operator A.
     ///
     /// # Errors
-    /// Names the available components.
+    ///
+    /// Returns an error that names the available components.
     pub fn named(name: &str, settings: &BTreeMap<String, Value>) -> Result<Self, String> {
         let kind = |key: &str| settings.get(key).and_then(Value::text).unwrap_or_default().to_owned();
         let mut there = vec![("sut".to_owned(), Self::Controller)];
@@ -143,7 +146,7 @@ impl Omitted {
         if xapp != "none" {
             there.extend([("xapp".to_owned(), Self::Xapp), (format!("xapp.{xapp}"), Self::Xapp)]);
         }
-        // The verb is `xapp slice`, the key's value `slices`.
+        // The verb is `xapp slice`, but the value of the key is `slices`.
         let meant = if name == "xapp.slice" { "xapp.slices" } else { name };
         there.iter().find(|(known, _)| known == meant).map(|(_, without)| *without).ok_or_else(|| {
             let names: Vec<_> = there.iter().map(|(known, _)| known.as_str()).collect();
@@ -187,11 +190,11 @@ fn faults(run: &Run<'_>) -> Result<Vec<FaultPlan>, RigError> {
     Ok(all.into_iter().map(|spelled| spelled.value).collect())
 }
 
-/// Runs one repeat of a point like live (components start, the window begins, the xApp starts), without
-/// waiting.
+/// Runs one repeat of a point like a live run, but without waiting: components start, the window begins, the xApp starts.
 ///
 /// # Errors
-/// Fails if something does not support virtual time, does not start, or does not recover from faults.
+///
+/// Returns an error if something does not support virtual time, does not start, or does not recover from faults.
 pub fn run(run: &Run<'_>, wish: RepeatOptions) -> Result<RepeatResult, RigError> {
     let RepeatOptions { without, witness, record } = wish;
     placed(&run.point.settings).map_err(RigError::Rig)?;
@@ -238,7 +241,7 @@ pub fn run(run: &Run<'_>, wish: RepeatOptions) -> Result<RepeatResult, RigError>
     Ok(RepeatResult { outcome, recording: recorder.finish(), radios, digest, passed, took, kept })
 }
 
-/// Checks that all temporary faults have been recovered from.
+/// Checks that the network has recovered from all temporary faults.
 fn recovered(network: &Network, faults: &[FaultPlan], window: Duration) -> Result<(), RigError> {
     let in_time = faults.iter().all(|fault| fault.end() + RECOVERY <= window);
     if in_time && !network.is_up() {

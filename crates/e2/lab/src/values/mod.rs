@@ -1,8 +1,8 @@
 //! The latest statistics of each base station, for any service model: as a table ([`Screen`]), row by row ([`Line`]),
 //! or in a file ([`Recorder`]).
 //!
-//! The bytes of each report overwrite those of the previous one and are decoded only on display. An indication thus
-//! costs one copy; only a recorder or a stream of rows decodes every report.
+//! The bytes of each report overwrite those of the previous report, and are decoded only when they are displayed. An
+//! indication therefore costs one copy. Only a recorder or a stream of rows decodes every report.
 
 mod node;
 mod record;
@@ -30,22 +30,23 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use self::node::{ActionKey, Function, Node, Report};
 use crate::monitor::unix_us;
 
-/// Maximum number of base stations whose latest reports are kept for display. Others are only streamed and recorded.
+/// Maximum number of base stations whose latest reports are stored for display. Reports of other base stations are
+/// only streamed and recorded.
 const NODES_MAX: usize = 256;
-/// Maximum length of a report that is kept for display, in bytes.
+/// Maximum length of a report that is stored for display, in bytes.
 const REPORT_BYTES: usize = 256 << 10;
 
-/// Periods of reports after which values are stale ...
+/// Number of report periods after which a value is stale.
 const STALE_PERIODS: u32 = 3;
-/// ... unless this is longer.
+/// Minimum age of a stale value.
 const STALE_LEAST: Duration = Duration::from_secs(3);
 
 /// Index of a service model.
 type ModelIndex = usize;
-/// Maximum number of subscriptions per base station whose latest reports are kept.
+/// Maximum number of subscriptions per base station whose latest reports are stored.
 const SOURCES_MAX: usize = 64;
 
-/// An xApp's view of base stations and of its subscriptions.
+/// Information of an xApp about base stations and about its subscriptions.
 pub(crate) trait Knowledge {
     /// Returns the RAN functions of a base station.
     fn functions(&self, node: &GlobalE2NodeId) -> Option<Vec<RanFunctionItem>>;
@@ -73,21 +74,21 @@ impl Knowledge for XappHandle {
     }
 }
 
-/// Latest values received by an xApp.
+/// Latest values that an xApp received.
 pub struct Values {
     models: Vec<Watched>,
-    /// Restricts the values to this UE.
+    /// UE to which the values are restricted, if any.
     ue: Option<u32>,
-    /// Base stations, with their RAN functions of the watched models.
+    /// Base stations, each with its RAN functions of the watched models.
     nodes: HashMap<GlobalE2NodeId, Node>,
     latest: BTreeMap<GlobalE2NodeId, BTreeMap<(ModelIndex, ActionKey), Latest>>,
-    /// Whether more base stations reported than can be kept.
+    /// Whether more base stations reported than can be stored.
     beyond: bool,
-    /// Whether reports are kept at all.
+    /// Whether reports are stored for display.
     keeps: bool,
-    /// Age from which a value is stale, microseconds.
+    /// Age from which a value is stale, in microseconds.
     stale_after_us: i64,
-    /// Reports lost on the way from each base station.
+    /// Number of reports lost on the way from each base station.
     lost: BTreeMap<GlobalE2NodeId, u64>,
 }
 
@@ -98,11 +99,11 @@ struct Watched {
     columns: Vec<Column>,
 }
 
-/// Column with the whole identity of a row's UE.
+/// Name of the column with the complete identity of a row's UE.
 const UE_IDS: &str = "ue_ids";
 
 impl Watched {
-    /// Returns the table of a stored report; empty if it does not belong to the model.
+    /// Returns the table of a stored report. The table is empty if the report does not belong to the model.
     fn read(&self, kept: &Latest) -> Table {
         let bytes = |kept: &[u8]| Bytes::copy_from_slice(kept);
         let header = bytes(&kept.header);
@@ -111,7 +112,7 @@ impl Watched {
         table.unwrap_or_default()
     }
 
-    /// Returns the identity of a row's UE; `None` for a model without identities.
+    /// Returns the identity of a row's UE, or `None` if the model has no identities.
     fn ids<'a>(&self, row: &'a [Value]) -> Option<&'a str> {
         let at = self.columns.iter().position(|column| column.name == UE_IDS)?;
         match row.get(at) {
@@ -120,13 +121,13 @@ impl Watched {
         }
     }
 
-    /// Adds the identities of a table's UEs.
+    /// Adds the UE identities of a table.
     fn add_ids(&self, node: &GlobalE2NodeId, table: &Table, join: &mut UeJoin) {
         table.rows().filter_map(|(_, row)| self.ids(row)).for_each(|ids| join.add(node, ids));
     }
 }
 
-/// The bytes of a report, and its subscription.
+/// Stored bytes of a report, and its subscription.
 #[derive(Default)]
 struct Latest {
     header: Vec<u8>,
@@ -136,11 +137,11 @@ struct Latest {
     received_us: i64,
 }
 
-/// An encoded report. [`table`](Self::table) decodes it.
+/// An encoded report; [`table`](Self::table) decodes it.
 pub struct ReceivedReport<'a> {
-    /// The base station.
+    /// Base station that sent the report.
     pub node: GlobalE2NodeId,
-    /// Its service model.
+    /// Service model of the report.
     pub model: &'static dyn Model,
     encoding: Encoding,
     columns: &'a [Column],
@@ -154,8 +155,8 @@ pub struct ReceivedReport<'a> {
 }
 
 impl Values {
-    /// Creates a store for values of some models. Uses this encoding for models that support it, and keeps a single UE
-    /// if `ue` is set.
+    /// Creates a store for values of some models. `encoding` applies to models that support it. If `ue` is set, only
+    /// values of this UE are stored.
     pub fn new(models: &[&'static dyn Model], encoding: Option<Encoding>, ue: Option<u32>) -> Self {
         let watched = |&model: &&'static dyn Model| Watched {
             model,
@@ -181,7 +182,7 @@ impl Values {
         Self { stale_after_us: i64::try_from(after.as_micros()).unwrap_or(i64::MAX), ..self }
     }
 
-    /// Stores the losses of each subscription whose reports are kept.
+    /// Stores the losses of each subscription whose reports are stored.
     pub(crate) fn take_losses(&mut self, lost: impl Fn(SubscriptionHandle) -> Option<u64>) {
         let of_node = |(node, reports): (&GlobalE2NodeId, &BTreeMap<(ModelIndex, ActionKey), Latest>)| {
             let handles: BTreeSet<_> = reports.keys().map(|(_, (handle, _))| *handle).collect();
@@ -190,7 +191,7 @@ impl Values {
         self.lost = self.latest.iter().map(of_node).collect();
     }
 
-    /// Returns the UEs of all latest reports. Identities at several nodes of one base station are joined.
+    /// Returns the UEs of all latest reports. Identities of a UE at several nodes of one base station are joined.
     pub fn ues(&self) -> Vec<JoinedUe> {
         let mut join = UeJoin::default();
         for (node, reports) in &self.latest {
@@ -202,7 +203,7 @@ impl Values {
         join.ues()
     }
 
-    /// Creates a store without display: reports are recognized and passed on, and none is kept.
+    /// Creates a store without display: reports are recognized and passed on, but not stored.
     pub(crate) fn passing(models: &[&'static dyn Model], encoding: Option<Encoding>) -> Self {
         Self { keeps: false, ..Self::new(models, encoding, None) }
     }
@@ -212,8 +213,8 @@ impl Values {
         self.take_of(xapp, event, unix_us())
     }
 
-    /// Like [`take`](Self::take), for an xApp in any driver. `received_us` is the time of arrival, in microseconds
-    /// since the Unix epoch.
+    /// Handles an event like [`take`](Self::take), for an xApp in any driver. `received_us` is the time of arrival,
+    /// in microseconds since the Unix epoch.
     pub(crate) fn take_of<'a>(
         &'a mut self,
         xapp: &dyn Knowledge,
@@ -230,8 +231,8 @@ impl Values {
                 None
             }
             XappEvent::Indication { handle, node, indication, .. } => {
-                // With many base stations, their connection events may be dropped; an indication also shows that a base
-                // station exists.
+                // With many base stations, their connection events may be dropped. An indication also shows that a
+                // base station exists.
                 if !self.nodes.contains_key(node) {
                     self.ask(xapp, node);
                 }
@@ -281,7 +282,7 @@ impl Values {
         let stamp = subscription.stamp(function.context(&action), *model, *encoding, &report);
         let Report { header, message, received_us, .. } = report;
         if !self.keeps {
-            // No display.
+            // Without display, the report is not stored.
         } else if self.latest.len() < NODES_MAX || self.latest.contains_key(&node) {
             let reports = self.latest.entry(node).or_default();
             let key = (index, report.of);
@@ -312,7 +313,7 @@ impl Values {
         })
     }
 
-    /// Returns the reasons why latest reports have no rows or only some.
+    /// Returns the reasons why latest reports have no rows, or only some.
     pub fn unreadable(&self) -> Vec<String> {
         let mut reasons = Vec::new();
         for (node, reports) in &self.latest {
@@ -333,14 +334,14 @@ impl Values {
 }
 
 impl ReceivedReport<'_> {
-    /// Returns when the base station measured the statistics, in microseconds since the Unix epoch, or `None` if
-    /// unknown.
+    /// Returns the time at which the base station measured the statistics, in microseconds since the Unix epoch, or
+    /// `None` if the time is unknown.
     pub fn tstamp_us(&self) -> Option<i64> {
         let (stamp, time) = self.stamp?;
         if stamp.is_start { time.end_us } else { Some(stamp.at_us) }
     }
 
-    /// Returns the time stamp of the report and its age. `None` if the model has no time stamp.
+    /// Returns the time stamp of the report and its interpretation, or `None` if the model has no time stamp.
     pub fn stamp(&self) -> Option<(Stamp, ReportTime)> {
         self.stamp
     }
@@ -348,7 +349,8 @@ impl ReceivedReport<'_> {
     /// Decodes the report.
     ///
     /// # Errors
-    /// It is not a valid report of its model.
+    ///
+    /// Returns an error if the report is not valid for its model.
     pub fn table(&self) -> Result<Table, SmError> {
         let mut context = self.function.context(&self.action);
         let table = self.model.table_in(self.encoding, &mut context, self.header, self.message);
@@ -376,12 +378,12 @@ impl ReceivedReport<'_> {
     }
 }
 
-/// A row of a report with its identity. Its JSON form is an object with `node`, `sm`, `tstamp_us`, `received_us`, `ue`,
-/// `bearer` and `tunnel` (where present), followed by one field per column.
+/// A row of a report with its identity. Its JSON form is an object with `node`, `sm`, `tstamp_us`, `received_us`,
+/// `ue`, `bearer` and `tunnel` (where present), followed by one field per column.
 pub struct Line<'a> {
-    /// The base station.
+    /// Name of the base station.
     pub node: String,
-    /// The service model.
+    /// Service model of the report.
     pub model: &'static dyn Model,
     /// Time at which the base station measured the statistics, in microseconds since the Unix epoch.
     pub tstamp_us: Option<i64>,

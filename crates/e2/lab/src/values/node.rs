@@ -12,22 +12,22 @@ use serde::Serialize;
 
 use super::ModelIndex;
 
-/// Maximum number of subscriptions per base station. The latest are kept.
+/// Maximum number of subscriptions per base station. At the limit, the latest subscriptions are kept.
 const SUBSCRIPTIONS_MAX: usize = 64;
 
-/// A subscription and one of its actions.
+/// Key of a subscription and one of its actions.
 pub(super) type ActionKey = (SubscriptionHandle, RicActionId);
 
-/// A base station.
+/// Decoding state of a base station.
 #[derive(Default)]
 pub(super) struct Node {
     pub(super) functions: Vec<Function>,
     subscriptions: VecDeque<Subscription>,
-    /// Statistics of subscriptions that were removed.
+    /// Time stamp statistics of subscriptions that were removed.
     before: Times,
 }
 
-/// An indication in encoded form.
+/// An indication with encoded contents.
 pub(super) struct Report<'a> {
     pub(super) of: ActionKey,
     pub(super) header: &'a Bytes,
@@ -38,12 +38,12 @@ pub(super) struct Report<'a> {
 /// A subscription whose reports are decoded.
 pub(super) struct Subscription {
     of: ActionKey,
-    /// Action definition. Empty if the subscription has none.
+    /// Action definition of the subscription, empty if it has none.
     pub(super) action: Bytes,
     timing: Timing,
-    /// Coarsest resolution of the time stamps, in microseconds.
+    /// Coarsest resolution of the time stamps so far, in microseconds.
     step_us: i64,
-    /// Hash of the latest message.
+    /// Hash of the latest message, if there was one.
     latest: Option<u64>,
     /// Number of reports with the same values as the previous report.
     unchanged: u64,
@@ -54,17 +54,17 @@ pub(super) struct Function {
     pub(super) id: RanFunctionId,
     pub(super) model: ModelIndex,
     definition: Bytes,
-    /// Format of ASN.1 text that the base station uses.
+    /// ASN.1 text encoding that the base station uses.
     text: Cell<Text>,
 }
 
-/// Statistics of the reports' time stamps.
+/// Statistics of time stamps.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Times {
     /// Number of missing reports, derived from the time stamps of the others.
     pub missing: u64,
-    /// Number of reports with the same values as the previous one. The period may be shorter than the base station's
-    /// own.
+    /// Number of reports with the same values as the previous report. The requested period may be shorter than the
+    /// base station's internal period.
     pub unchanged: u64,
     /// Longest interval between the time stamps of two successive reports, in microseconds.
     pub longest_pause_us: i64,
@@ -77,7 +77,7 @@ impl Node {
         Self { functions, ..Self::default() }
     }
 
-    /// Adds a subscription unless it exists.
+    /// Adds a subscription, unless it is known.
     pub(super) fn add_subscription(&mut self, of: ActionKey, action: impl FnOnce() -> Option<Bytes>) {
         if self.subscriptions.iter().any(|it| it.of == of) {
             return;
@@ -126,7 +126,7 @@ impl Function {
         context
     }
 
-    /// Records the text format that the node uses, as seen in its messages.
+    /// Records the ASN.1 text encoding that the node uses, as detected in its messages.
     pub(super) fn learn_text(&self, node: &GlobalE2NodeId, model: &dyn Model, text: Text) {
         if self.text.replace(text) != text {
             tracing::info!(%node, model = model.name(), "reports follow {text}");
@@ -166,7 +166,7 @@ impl Times {
         })
     }
 
-    /// Combines two statistics.
+    /// Returns the sum of two statistics.
     pub(super) fn and(self, other: Self) -> Self {
         Self {
             missing: self.missing + other.missing,

@@ -9,29 +9,29 @@ use ranlab_sdk::wire::e2sm::{Model, Type, Value};
 
 use super::{Line, identity};
 
-/// Number of columns common to all rows. They precede those of the models.
+/// Number of columns that all rows have. They precede the columns of the models.
 const COMMON: usize = 7;
 
-/// The reason why statistics cannot be recorded.
+/// Reason why statistics cannot be recorded.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {
     /// The file name's extension is not supported.
-    #[error("{} ends in no form of file that is written; allowed are .csv and .parquet", .0.display())]
+    #[error("{} has an unsupported extension; allowed are .csv and .parquet", .0.display())]
     Form(PathBuf),
     /// The file cannot be written.
     #[error("cannot write {}: {source}", path.display())]
     Medium {
         /// Path of the file.
         path: PathBuf,
-        /// The system's error.
+        /// Error of the system.
         source: io::Error,
     },
 }
 
-/// Writes a row for each UE, bearer or tunnel of each report. Columns are `time_us` (when the base station measured
-/// it), `received_us`, `node`, `sm`, `ue`, `bearer`, `tunnel`, then the columns of each model as `MODEL_COLUMN`, which
-/// are empty in rows of other models.
+/// Recorder that writes a row for each UE, bearer or tunnel of each report. The columns are `time_us` (time at which
+/// the base station measured), `received_us`, `node`, `sm`, `ue`, `bearer` and `tunnel`. They are followed by the
+/// columns of each model as `MODEL_COLUMN`, which are empty in rows of other models.
 ///
 /// A CSV file can be read at any time. A Parquet file is readable only after [`finish`](Self::finish) has written its
 /// footer.
@@ -46,7 +46,8 @@ impl Recorder {
     /// Creates the file, `.csv` or `.parquet`. An existing file is overwritten.
     ///
     /// # Errors
-    /// The extension is not supported, or the file cannot be created.
+    ///
+    /// Returns an error if the extension is not supported, or the file cannot be created.
     pub fn create(path: &Path, models: &[&'static dyn Model]) -> Result<Self, RecordError> {
         let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
         let kind = FileKind::from_name(&ending.to_ascii_lowercase());
@@ -80,7 +81,8 @@ impl Recorder {
     /// Appends a row. Rows of models that are not recorded are ignored.
     ///
     /// # Errors
-    /// The file cannot be written.
+    ///
+    /// Returns an error if the file cannot be written.
     pub fn row(&mut self, line: &Line<'_>) -> Result<(), RecordError> {
         let Some((_, first)) = self.models.iter().find(|(model, _)| *model == line.model) else {
             return Ok(());
@@ -106,15 +108,17 @@ impl Recorder {
     /// Flushes buffered rows.
     ///
     /// # Errors
-    /// The file cannot be written.
+    ///
+    /// Returns an error if the file cannot be written.
     pub fn flush(&mut self) -> Result<(), RecordError> {
         self.rows.flush().map_err(medium(&self.path))
     }
 
-    /// Completes the file. Returns its number of rows.
+    /// Completes the file. Returns the number of rows.
     ///
     /// # Errors
-    /// The file cannot be written.
+    ///
+    /// Returns an error if the file cannot be written.
     pub fn finish(self) -> Result<u64, RecordError> {
         self.rows.finish().map_err(medium(&self.path))?;
         Ok(self.written)
@@ -134,7 +138,7 @@ fn export_type(of: Type) -> export::Type {
     }
 }
 
-/// Converts a value to a cell. Returns `None` if the sender has no value.
+/// Converts a value to a cell, or returns `None` for a missing value.
 fn cell(value: &Value) -> Option<Cell<'_>> {
     Some(match value {
         Value::Single(value) if value.is_nan() => return None,

@@ -8,7 +8,7 @@ use ranlab_sdk::wire::e2sm::{Column, Kind, RowKey, Table, Value};
 
 use super::{ActionKey, Latest, ModelIndex, NODES_MAX, Values, Watched};
 
-/// Default maximum number of lines.
+/// Maximum number of lines without a terminal.
 const LINES_MAX: usize = 200;
 /// Minimum width of a column of values.
 const WIDTH_MIN: usize = 6;
@@ -20,13 +20,13 @@ const UNKNOWN: &str = "-";
 /// Available space for a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
-    /// Lines.
+    /// Number of available lines.
     pub lines: usize,
-    /// Characters per line.
+    /// Number of available characters per line.
     pub columns: usize,
 }
 
-/// The last displayed values. Counters are displayed as growth per second.
+/// State of the display. Counters are displayed as growth per second since the last displayed value.
 #[derive(Default)]
 pub struct Screen {
     before: HashMap<Shown, Counted>,
@@ -37,8 +37,8 @@ pub struct Screen {
 /// Identity of a displayed row.
 type Shown = (GlobalE2NodeId, ModelIndex, RowKey);
 
-/// Its time, its numbers, and their growth per second. The growth is `None` if the value is new or decreased (wrapped
-/// or restarted).
+/// Time of a row, its numbers, and their growth per second. The growth is `None` if the value is new or has decreased
+/// (wrapped or restarted).
 #[derive(Clone)]
 struct Counted {
     tstamp_us: i64,
@@ -50,7 +50,7 @@ impl Counted {
     fn new(tstamp_us: i64, row: &[Value], before: Option<&Self>) -> Self {
         let numbers: Vec<f64> = row.iter().filter_map(Value::number).collect();
         let growth = match before {
-            // No new report; the displayed values are still valid.
+            // There is no new report, so the displayed growth is still valid.
             Some(before) if before.tstamp_us == tstamp_us => before.growth.clone(),
             Some(before) => {
                 let seconds = (tstamp_us - before.tstamp_us) as f64 / 1e6;
@@ -65,16 +65,16 @@ impl Counted {
     }
 }
 
-/// A line before layout: its identity, and a text for each column.
+/// A line before layout: its identity, and the text of each column.
 struct ScreenLine {
     node: String,
     ue: String,
-    /// Notes on the reliability of its values: age if stale, lost reports.
+    /// Notes on the reliability of the values: age if stale, and lost reports.
     marks: String,
     cells: Vec<String>,
 }
 
-/// Number by which each identity is shown: the same for all identities of a UE.
+/// Displayed number of each UE identity. All identities of a UE have the same number.
 type Numbers = BTreeMap<(GlobalE2NodeId, String), u32>;
 
 impl Screen {
@@ -83,25 +83,25 @@ impl Screen {
         self.now_us = Some(now_us);
     }
 
-    /// Returns a table for a terminal: three header lines, then UEs as far as there is space, then the number of
-    /// omitted lines. Columns that do not fit are omitted from the right. Empty before the first report.
+    /// Returns a table for a terminal: three header lines, then as many UEs as fit, then the number of omitted lines.
+    /// Columns that do not fit are omitted from the right. The table is empty before the first report.
     pub fn table(&mut self, values: &Values, room: Room) -> Vec<String> {
-        let (told, left_out) = self.visible_lines(values, room.lines.saturating_sub(4));
-        if told.is_empty() {
+        let (visible, left_out) = self.visible_lines(values, room.lines.saturating_sub(4));
+        if visible.is_empty() {
             return Vec::new();
         }
         let mut columns = headings(values);
         for (at, column) in columns.iter_mut().enumerate() {
-            let cells = told.iter().filter_map(|line| line.cells.get(at)).map(String::len);
+            let cells = visible.iter().filter_map(|line| line.cells.get(at)).map(String::len);
             column.width = cells.chain([column.name.len(), column.unit.len(), WIDTH_MIN]).max().unwrap_or(0);
         }
         let width = |of: fn(&ScreenLine) -> &String, least: usize| {
-            told.iter().map(|line| of(line).len()).max().unwrap_or(0).max(least)
+            visible.iter().map(|line| of(line).len()).max().unwrap_or(0).max(least)
         };
         let node = width(|line| &line.node, 4);
         let ue = width(|line| &line.ue, 2);
         let marks = width(|line| &line.marks, 0);
-        // A column that is there only while a value is doubtful.
+        // The column for notes is shown only while a value is doubtful.
         let marks = if marks == 0 { 0 } else { marks.max(MARKS.len()) };
         let mut used = node + ue + 1 + if marks == 0 { 0 } else { marks + 1 };
         let fit = columns.iter().take_while(|column| {
@@ -125,10 +125,10 @@ impl Screen {
         }
         lines.iter_mut().for_each(|line| line.truncate(line.trim_end().len()));
         let mut last = "";
-        for told in &told {
-            let mut line = start(if told.node == last { "" } else { &told.node }, &told.ue, &told.marks);
-            last = &told.node;
-            for (column, cell) in columns[..fit].iter().zip(&told.cells) {
+        for row in &visible {
+            let mut line = start(if row.node == last { "" } else { &row.node }, &row.ue, &row.marks);
+            last = &row.node;
+            for (column, cell) in columns[..fit].iter().zip(&row.cells) {
                 line.push_str(&format!(" {cell:>width$}", width = column.width));
             }
             lines.push(line);
@@ -139,15 +139,15 @@ impl Screen {
 
     /// Returns self-contained lines for a file or a pipe.
     pub fn lines(&mut self, values: &Values) -> Vec<String> {
-        let (told, left_out) = self.visible_lines(values, LINES_MAX);
+        let (visible, left_out) = self.visible_lines(values, LINES_MAX);
         let columns = headings(values);
-        let line = |told: ScreenLine| {
-            let mut line = format!("{}  ue {}", told.node, told.ue);
-            if !told.marks.is_empty() {
-                line.push_str(&format!("  ({})", told.marks));
+        let line = |row: ScreenLine| {
+            let mut line = format!("{}  ue {}", row.node, row.ue);
+            if !row.marks.is_empty() {
+                line.push_str(&format!("  ({})", row.marks));
             }
             let mut model = "";
-            for (column, cell) in columns.iter().zip(&told.cells).filter(|(_, cell)| *cell != UNKNOWN) {
+            for (column, cell) in columns.iter().zip(&row.cells).filter(|(_, cell)| *cell != UNKNOWN) {
                 if column.model != model {
                     line.push_str(&format!("  {}", column.model));
                     model = column.model;
@@ -157,16 +157,16 @@ impl Screen {
             }
             line
         };
-        told.into_iter().map(line).chain(rest(values.beyond, left_out, 0)).collect()
+        visible.into_iter().map(line).chain(rest(values.beyond, left_out, 0)).collect()
     }
 
-    /// Decodes the latest reports as far as there is space. Returns the lines, and the number of omitted ones.
+    /// Decodes as many of the latest reports as fit. Returns the lines, and the number of omitted lines.
     fn visible_lines(&mut self, values: &Values, room: usize) -> (Vec<ScreenLine>, usize) {
         let before = std::mem::take(&mut self.before);
         let read: BTreeMap<&GlobalE2NodeId, Vec<Vec<Read>>> =
             values.latest.iter().map(|(node, reports)| (node, tables(values, reports))).collect();
         let numbers = numbers(values, &read);
-        let mut told = Vec::new();
+        let mut visible = Vec::new();
         let mut left_out = 0;
         for (node, tables) in &read {
             let rows: Vec<_> = tables.iter().map(|tables| by_ue(tables, values.ue)).collect();
@@ -176,7 +176,7 @@ impl Screen {
                 let of_ue = |model: ModelIndex| rows[model].get(&ue).map_or(&[][..], Vec::as_slice);
                 let lines = (0..rows.len()).map(|model| of_ue(model).len()).max().unwrap_or(0);
                 for line in 0..lines {
-                    if told.len() >= room {
+                    if visible.len() >= room {
                         left_out += 1;
                         continue;
                     }
@@ -184,11 +184,11 @@ impl Screen {
                     let cells = self.cells(values, node, tables, &of_line, &before);
                     let ue = label(values, node, ue, &of_line[..], lines, &numbers);
                     let marks = self.marks(values, node, &of_line);
-                    told.push(ScreenLine { node: node.to_string(), ue, marks, cells });
+                    visible.push(ScreenLine { node: node.to_string(), ue, marks, cells });
                 }
             }
         }
-        (told, left_out)
+        (visible, left_out)
     }
 
     /// Returns the texts of a line, one for each headline column of all models.
@@ -226,7 +226,7 @@ impl Screen {
     }
 }
 
-/// A table, and when its report arrived.
+/// Arrival time of a report, and its table.
 type Read = (i64, Table);
 
 /// Returns the tables of a base station's latest reports, by model.
@@ -253,8 +253,8 @@ fn numbers(values: &Values, read: &BTreeMap<&GlobalE2NodeId, Vec<Vec<Read>>>) ->
     numbers
 }
 
-/// Returns the label of a UE: the number that all nodes of its base station share, and the bearer or tunnel if there
-/// are several lines.
+/// Returns the label of a UE: the number that the UE has at all nodes of its base station, and the bearer or tunnel
+/// if the UE has several lines.
 fn label(
     values: &Values,
     node: &GlobalE2NodeId,
@@ -275,7 +275,7 @@ fn label(
     label
 }
 
-/// A displayed column.
+/// Heading and width of a displayed column.
 struct Shape {
     model: &'static str,
     name: String,
@@ -297,7 +297,7 @@ fn headings(values: &Values) -> Vec<Shape> {
     values.models.iter().flat_map(of).collect()
 }
 
-/// A row, and when its report arrived.
+/// A row with the arrival time of its report.
 struct RowOf<'a> {
     key: RowKey,
     row: &'a [Value],

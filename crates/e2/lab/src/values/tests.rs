@@ -28,7 +28,7 @@ fn values(models: &[&'static dyn Model], ue: Option<u32>) -> Values {
     values
 }
 
-/// Passes a report to the store, and its rows to `each`.
+/// Passes a report to the store, and the rows of the report to `each`.
 fn apply_report<M: ServiceModel>(
     values: &mut Values,
     from: u32,
@@ -39,10 +39,10 @@ fn apply_report<M: ServiceModel>(
     let of = (SubscriptionHandle(u64::from(M::DEFAULT_FUNCTION_ID)), 0);
     values.nodes.get_mut(&node(from)).unwrap().add_subscription(of, || None);
     let report = Report { of, header: &header, message, received_us: EPOCH_US };
-    let heard = values.on_report(node(from), M::DEFAULT_FUNCTION_ID, report).unwrap();
-    let table = heard.table().unwrap();
+    let received = values.on_report(node(from), M::DEFAULT_FUNCTION_ID, report).unwrap();
+    let table = received.table().unwrap();
     let received_us = table.tstamp_us.unwrap() + 250;
-    heard.lines(&table, received_us).collect::<Vec<_>>().iter().for_each(each);
+    received.lines(&table, received_us).collect::<Vec<_>>().iter().for_each(each);
 }
 
 fn report<E: PlainElement>(second: i64, elements: Vec<E>) -> Bytes {
@@ -60,7 +60,8 @@ fn bearer(rnti: u32, rbid: u8, waiting: u32) -> RlcBearer {
     RlcBearer { rnti, rbid, txbuf_occ_bytes: waiting, mode, ..RlcBearer::default() }
 }
 
-/// Two base stations with two reports each, one second apart. UE 2 of the first has two bearers.
+/// Creates a store and screen for two base stations with two reports each, one second apart. UE 2 of the first base
+/// station has two bearers.
 fn watched(ue_alone: Option<u32>) -> (Values, Screen) {
     let mut values = values(&[&Mac, &Rlc], ue_alone);
     let mut screen = Screen::default();
@@ -74,7 +75,7 @@ fn watched(ue_alone: Option<u32>) -> (Values, Screen) {
         );
         apply_report::<Mac>(&mut values, 3, &report(second, vec![ue(7, 1_000 - sent.min(1_000))]), |_| {});
         if second == 0 {
-            // Growth needs a previous reading.
+            // The growth of a counter needs a previous value.
             let _ = screen.lines(&values);
         }
     }
@@ -96,7 +97,7 @@ fn terminal_table_is_laid_out() {
         "… 5 columns more: they need a wider terminal",
     ];
     assert_eq!(table, expected, "{}", table.join("\n"));
-    // No new report; the table is unchanged.
+    // Without a new report, the table is unchanged.
     assert_eq!(screen.table(&values, Room { lines: 20, columns: 78 }), expected);
     let wide = screen.table(&values, Room { lines: 20, columns: 160 });
     assert!(
@@ -147,10 +148,10 @@ fn every_model_becomes_json_and_file_rows() {
             let of = (SubscriptionHandle(model.default_function_id().into()), 0);
             values.nodes.get_mut(&node(1)).unwrap().add_subscription(of, || None);
             let report = Report { of, header: &header, message: &message, received_us: EPOCH_US };
-            let heard = values.on_report(node(1), model.default_function_id(), report).unwrap();
-            let heard_table = heard.table().unwrap();
+            let received = values.on_report(node(1), model.default_function_id(), report).unwrap();
+            let heard_table = received.table().unwrap();
             assert!(heard_table.rows().eq(table.rows()), "{}", model.name());
-            for line in heard.lines(&table, 5) {
+            for line in received.lines(&table, 5) {
                 recorder.row(&line).unwrap();
                 let json = serde_json::to_value(&line).unwrap();
                 let object = json.as_object().unwrap();
@@ -170,7 +171,7 @@ fn every_model_becomes_json_and_file_rows() {
     let lines: Vec<_> = text.lines().collect();
     assert_eq!(lines.len() as u64, rows + 2);
     let columns = 7 + MODELS.iter().map(|model| model.columns().len()).sum::<usize>();
-    // Text that contains commas is quoted.
+    // Text with commas is quoted in CSV.
     let fields =
         |line: &str| 1 + line.split('"').step_by(2).map(|bare| bare.matches(',').count()).sum::<usize>();
     let odd = lines[1..].iter().find(|line| fields(line) != columns);
@@ -245,7 +246,7 @@ fn store_is_bounded_and_forgets_disconnected_nodes() {
     let report_of = |message| Report { of, header: &header, message, received_us: EPOCH_US };
     assert!(values.on_report(node(5), Mac::DEFAULT_FUNCTION_ID, report_of(&message)).is_none());
     assert!(values.on_report(node(6), Hw::DEFAULT_FUNCTION_ID, report_of(&message)).is_none());
-    // A report too long to be kept is still streamed and recorded.
+    // A report that is too long to be stored is still streamed and recorded.
     let long = report(0, vec![ue(1, 10); 2_000]);
     let mut rows = 0;
     apply_report::<Mac>(&mut values, 6, &long, |_| rows += 1);
@@ -259,19 +260,19 @@ fn stale_values_and_lost_reports_are_marked() {
     let mut values = values.with_period(Duration::from_millis(100));
     let second = |seconds: i64| EPOCH_US + seconds * 1_000_000;
     screen.set_now(second(3));
-    assert!(!screen.lines(&values)[0].contains('('), "three seconds are no age");
+    assert!(!screen.lines(&values)[0].contains('('), "a value is not stale at three seconds");
     screen.set_now(second(5));
     values.take_losses(|_| Some(12));
     let line = screen.lines(&values).remove(0);
     assert!(line.starts_with("gnb 505.01 3  ue 7  (stale 5 s, 12 lost)  mac"), "{line}");
     let table = screen.table(&values, Room { lines: 20, columns: 120 });
     assert!(table[1].contains(" note ") && table[3].contains("stale 5 s, 12 lost"), "{}", table.join("\n"));
-    // Periods of 10 s: three of them may pass.
+    // With a report period of 10 s, values become stale after three periods.
     let values = values.with_period(Duration::from_secs(10));
     assert!(!screen.lines(&values)[0].contains("stale"));
 }
 
-/// Reports of KPM from the CU-CP, the CU-UP and the DU of a base station.
+/// KPM reports of the CU-CP, the CU-UP and the DU of a base station show the same UE number.
 #[test]
 fn nodes_of_a_base_station_share_ue_number() {
     use ranlab_sdk::wire::e2ap::E2NodeGnb;

@@ -1,4 +1,4 @@
-//! `ranlab controller`: specialised controllers over E2.
+//! `ranlab controller`: specialized controllers over E2.
 use std::time::Duration;
 
 use ranlab_command::args;

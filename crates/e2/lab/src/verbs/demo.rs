@@ -19,11 +19,11 @@ use ranlab_command::verb::{Context, Run};
 
 use crate::{FleetComponent, MonitorComponent, PingComponent, RicComponent};
 
-/// Interval of snapshots.
+/// Interval at which the processes are measured.
 const LOOK: Duration = Duration::from_millis(500);
 /// Interval of lines if stdout is not a terminal.
 const LINE: Duration = Duration::from_secs(2);
-/// Interval of pings, if responses arrive within it.
+/// Interval of pings, as long as responses arrive within it.
 const PING: Duration = Duration::from_millis(10);
 /// Time limit for the start of a component, even if only a tenth of a CPU is available.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -51,7 +51,7 @@ pub struct Arguments {
     web: bool,
 }
 
-/// Process and its last snapshot.
+/// A process and its last snapshot.
 struct Actor {
     worker: Worker,
     meter: Option<ProcessMeter>,
@@ -65,8 +65,7 @@ struct Actor {
     rss_mb: f64,
 }
 
-/// All processes. They are stopped in this order, xApps first, so that no process loses the one it depends
-/// on.
+/// All processes. They are stopped in this order, xApps first, so that no process loses a process on which it depends.
 struct Scene {
     ping: Actor,
     monitor: Actor,
@@ -106,14 +105,14 @@ impl Run for Arguments {
     }
 }
 
-/// Runs the demo; fails with code 1 if no indications arrived or some were lost unintentionally.
+/// Runs the demo. Fails with code 1 if no indications arrived, or if indications were lost unintentionally.
 fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
     let summary = show(arguments, format).map_err(failure)?;
     print(&summary, format)?;
     match summary.lost {
-        // Indications lost with a connection are not counted.
+        // Indications that are lost because a connection broke are not counted.
         Some(lost) if lost > summary.dropped && summary.reconnects == 0 => Err(Failure::Check(format!(
-            "{lost} indications are lost, only {} were dropped on purpose",
+            "{lost} indications are lost, but only {} were dropped intentionally",
             summary.dropped
         ))),
         _ => Ok(()),
@@ -140,7 +139,7 @@ fn show(arguments: &Arguments, format: Format) -> Result<Summary, RigError> {
 }
 
 impl Scene {
-    /// Starts the processes one after the other; returns when statistics arrive.
+    /// Starts the processes one after the other. Returns when statistics arrive.
     fn start(arguments: &Arguments, talk: bool) -> Result<Self, RigError> {
         let lacking =
             |error| RigError::Environment(format!("cannot determine the path of this program: {error}"));
@@ -159,9 +158,9 @@ impl Scene {
             AnyComponent::from(RicComponent { e2, e42, http, ..RicComponent::default() }),
         )?;
         if let Some(page) = ric.worker.ready.addresses.get("http") {
-            // Printed even if a program reads stdout, because the address of the page is needed.
-            let told = format!("  the page: {page}/");
-            if talk { println!("{told}") } else { eprintln!("{told}") }
+            // The address is printed even if a program reads stdout, because the user needs it.
+            let line = format!("  the page: {page}/");
+            if talk { println!("{line}") } else { eprintln!("{line}") }
         }
         let e2 = ric.address("e2")?;
         let e42 = ric.address("e42")?;
@@ -203,11 +202,11 @@ impl Actor {
     }
 
     fn address(&self, name: &str) -> Result<Address, RigError> {
-        let told = self.worker.ready.addresses.get(name).and_then(|address| address.parse().ok());
-        told.ok_or_else(|| RigError::Rig(format!("the {} does not report its address", self.worker.role)))
+        let found = self.worker.ready.addresses.get(name).and_then(|address| address.parse().ok());
+        found.ok_or_else(|| RigError::Rig(format!("the {} does not report its address", self.worker.role)))
     }
 
-    /// Waits up to [`PATIENCE`] until a number is at least `least`.
+    /// Waits up to [`PATIENCE`] until a value is at least `least`.
     fn wait_until(&mut self, what: &str, name: &str, least: f64) -> Result<(), RigError> {
         let enough = |numbers: &Counters| numbers.get(name).is_some_and(|number| *number >= least);
         self.latest = self.worker.wait_until(what, PATIENCE, &Stop::never(), enough)?;
@@ -215,14 +214,14 @@ impl Actor {
         Ok(())
     }
 
-    /// Takes a snapshot; a process that has exited is an error.
+    /// Takes a snapshot. Returns an error if a process has exited.
     fn ask(&mut self) -> Result<(), RigError> {
         self.latest = self.worker.counters(&Stop::never())?;
         self.at = Instant::now();
         Ok(())
     }
 
-    /// Reads the meters.
+    /// Reads the CPU and memory use of the processes.
     fn sample(&mut self, since: Duration) {
         if let Some(Ok(sample)) = self.meter.as_ref().map(ProcessMeter::sample) {
             self.cpu_share = (sample.cpu_s() - self.cpu_s) / since.as_secs_f64().max(1e-3);
@@ -237,7 +236,7 @@ impl Actor {
 }
 
 impl Scene {
-    /// Shows the activity until the time is over: in place on a terminal, otherwise line by line.
+    /// Shows the activity until the duration is over: in place on a terminal, otherwise line by line.
     fn watch(&mut self, duration: Duration, talk: bool) -> Result<(), RigError> {
         let begin = Instant::now();
         let terminal = std::io::stdout().is_terminal();
@@ -272,7 +271,7 @@ impl Scene {
                 }
                 None => println!("{}", one_line(self, begin.elapsed(), rate)?),
             }
-            // If the terminal is closed, the demo continues and reports at its end.
+            // If the terminal is closed, the demo continues and prints its summary at the end.
             let _ = std::io::stdout().flush();
         }
         Ok(())
@@ -313,7 +312,7 @@ impl Scene {
         })
     }
 
-    /// Formats the losses; unknown if a base station sends no sequence numbers.
+    /// Formats the losses, which are unknown if a base station sends no sequence numbers.
     fn lost(&self) -> String {
         self.monitor.number("lost").map_or_else(|_| "unknown".to_owned(), |lost| lost.to_string())
     }
@@ -336,7 +335,7 @@ fn one_line(scene: &Scene, elapsed: Duration, rate: f64) -> Result<String, RigEr
 fn numbers(scene: &Scene, rate: f64) -> Result<[String; 4], RigError> {
     let Scene { ric, fleet, monitor, ping } = scene;
     let dropped = ric.number("dropped")? + fleet.number("dropped")?;
-    // No ping may have returned yet.
+    // The value is missing as long as no ping has returned.
     let trip = |name: &str| ping.number(name).map_or_else(|_| "-".to_owned(), |us| format!("{us:.0}"));
     Ok([
         format!("{} nodes", monitor.number("nodes")?),

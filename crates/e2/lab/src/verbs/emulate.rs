@@ -41,7 +41,7 @@ impl Emulate for Arguments {
         "ranlab emulate --radio nr:106 --ues 2 --flows voip,tcp@5s",
     ];
     const OWN: &'static [(&'static str, &'static str)] =
-        &[("log_pings", "--log-pings is of base stations of E2")];
+        &[("log_pings", "--log-pings applies only to base stations of E2")];
 
     fn emulate(self, request: Request, context: &Context) -> Result<(), Failure> {
         live::raise_limits();
@@ -110,7 +110,7 @@ async fn emulate(mut arguments: Arguments, request: Request, format: Format) -> 
     verdict(&report, arguments.fleet.config.nodes)
 }
 
-/// Returns the base stations, not yet started.
+/// Returns the base stations, which are not started yet.
 fn stations(arguments: &Arguments) -> Result<RunningFleet, Failure> {
     let mut fleet = RunningFleet::new(&arguments.fleet.config)?;
     if let Some(file) = &arguments.log_pings {
@@ -119,8 +119,8 @@ fn stations(arguments: &Arguments) -> Result<RunningFleet, Failure> {
     Ok(fleet)
 }
 
-/// Starts the base stations; retries while no controller is reached and `--wait` allows. `waiting` contains
-/// the reason in the meantime.
+/// Starts the base stations. Retries while no controller is reached and `--wait` allows it. While it retries,
+/// `waiting` contains the reason.
 async fn start(
     fleet: &mut RunningFleet,
     arguments: &Arguments,
@@ -141,7 +141,7 @@ async fn start(
             eprintln!("ranlab: {trouble}; trying again until it is reached (--wait 0s: once)");
         }
         tokio::time::sleep(TRY_AGAIN).await;
-        // Remains of the failed attempt must not be counted.
+        // The base stations are created again, because the counters of the failed attempt must not count.
         *fleet = stations(arguments)?;
     }
 }
@@ -153,7 +153,7 @@ const TRY_AGAIN: Duration = Duration::from_millis(500);
 fn verdict(report: &FleetReport, requested: u32) -> Result<(), Failure> {
     if report.alive > 0 && report.never_set_up > 0 {
         return Err(Failure::Check(format!(
-            "{} of {} base stations are set up at the end; {} never were: {} setups were refused or unanswered",
+            "{} of {} base stations are set up at the end; {} were never set up: {} setups were refused or unanswered",
             report.alive, requested, report.never_set_up, report.setups_failed
         )));
     }
@@ -170,11 +170,10 @@ fn verdict(report: &FleetReport, requested: u32) -> Result<(), Failure> {
     )))
 }
 
-/// Number of consecutive unanswered setups that is reported; a single one may be lost while a controller
-/// starts.
+/// Number of consecutive unanswered setups that is reported. A single one may be lost while a controller starts.
 const UNANSWERED_REPORTED: u32 = 2;
 
-/// Reports on stderr why setups fail, once per cause; `reported` contains the causes so far.
+/// Reports on stderr why setups fail, once per cause. `reported` contains the causes that were already reported.
 fn report_setup_failures(failures: &[(GlobalE2NodeId, SetupFailure)], reported: &mut BTreeSet<String>) {
     let mut causes = BTreeMap::<String, (GlobalE2NodeId, Duration, usize)>::new();
     for (node, failure) in failures {

@@ -6,7 +6,7 @@ use ranlab_transport::Address;
 
 use crate::FleetReport;
 
-/// Figures of E2 base stations.
+/// Charts of E2 base stations.
 const E2: [OverTime; 5] = [
     OverTime {
         title: "Base stations",
@@ -34,10 +34,11 @@ const E2: [OverTime; 5] = [
 pub(super) struct Page(FleetPage);
 
 impl Page {
-    /// Opens the page; `None` if no page is requested.
+    /// Opens the page, or returns `None` if no page is requested.
     ///
     /// # Errors
-    /// See [`Web::open`].
+    ///
+    /// Returns an error like [`Web::open`].
     pub(super) fn open(web: &WebArguments, connect: &[Address]) -> Result<Option<Self>, Failure> {
         let towards = connect.iter().map(Address::to_string);
         Ok(FleetPage::open(web, "Emulated base stations", towards, &E2)?.map(Self))
@@ -58,7 +59,7 @@ impl Page {
         self.0.running(words, now.alive, now.nodes, tiles(now));
     }
 
-    /// Reports the end to connected pages.
+    /// Publishes the final state to connected pages.
     pub(super) fn end(&self, report: &FleetReport) {
         let words = format!("Done: {} indications sent, {} dropped.", report.sent, report.dropped);
         self.0.end(&words, tiles(report));

@@ -1,4 +1,5 @@
-//! The verbs of E2, in four tables, so that a program can have RICs without base stations and the other way round.
+//! The verbs of E2, in four tables, so that a program can include RICs without base stations, or base stations
+//! without RICs.
 
 pub mod check;
 pub mod controller;
@@ -13,7 +14,7 @@ pub mod xapp;
 use ranlab_command::emulate::Protocols;
 use ranlab_command::verb::{Domain, Verb};
 
-/// RICs, controllers and xApps.
+/// Verbs of RICs, controllers and xApps.
 pub static RIC: Domain = Domain {
     verbs: &[
         Verb::new::<ric::Arguments>(&["ric"], 20, "Run a near-real-time RIC for base stations and xApps"),
@@ -47,7 +48,7 @@ pub static RIC: Domain = Domain {
     ..Domain::new(&crate::RIC)
 };
 
-/// Base stations.
+/// Verbs of base stations.
 pub static RAN: Domain = Domain {
     verbs: &[Verb::new::<check::AgentArguments>(
         &["check", "agent"],
@@ -65,11 +66,11 @@ pub static E2: Domain = Domain {
     ..Domain::new(&crate::E2)
 };
 
-/// Captures of E2, for RICs and for base stations.
+/// Verbs for captures of E2, useful with RICs and with base stations.
 pub static CAPTURE: Domain = Domain {
     verbs: &[Verb::new::<pcap::Arguments>(&["pcap"], 130, "Read and write captures of E2 and E42")],
     ..Domain::new(&NOTHING)
 };
 
-/// A domain without components and rigs.
+/// Empty table of components and rigs.
 static NOTHING: ranlab_lab::Domain = ranlab_lab::Domain { name: "capture", components: &[], rigs: &[] };

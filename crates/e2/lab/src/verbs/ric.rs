@@ -16,7 +16,7 @@ use ranlab_command::live;
 use ranlab_command::output::{Format, Output};
 use ranlab_command::verb::{Context, Run};
 
-/// Time without an event after which the code of setups and subscriptions is unmapped, as that of the start is.
+/// Time without an event after which the code pages for setups and subscriptions are unmapped, like those of the start.
 const CALM: Duration = Duration::from_secs(2);
 
 /// Arguments of `ric`.
@@ -67,14 +67,14 @@ async fn serve(arguments: Arguments, format: Format) -> Result<(), Failure> {
             let refused = report.refused;
             let most = part.max_nodes;
             eprintln!(
-                "ranlab: {refused} attempts of base stations were refused, for {most} are connected: --max-nodes allows more"
+                "ranlab: {refused} connection attempts of base stations were refused, because {most} base stations are connected; --max-nodes sets the limit"
             );
         }
     })
     .await
 }
 
-/// Prints where a RIC listens and its events, until the end.
+/// Prints the listeners and events of a RIC, until the end.
 pub async fn attend(
     ric: &Ric,
     duration: Option<Duration>,
@@ -127,7 +127,7 @@ pub async fn attend(
 fn defaults(name: &str, port: u16) -> Result<Vec<Listen>, Failure> {
     let folder = live::runtime_folder().map_err(|error| {
         Failure::Environment(format!(
-            "cannot make a folder for the Unix sockets: {error}; name one with --{name}"
+            "cannot create a folder for the Unix sockets: {error}; specify a socket with --{name}"
         ))
     })?;
     Ok([loopback(port), Address::Unix(folder.join(format!("{name}.sock")))].map(Listen::At).to_vec())
@@ -145,7 +145,7 @@ fn tell_missed(output: &mut Output, before: u64, missed: u64) -> Result<u64, Fai
     Ok(missed)
 }
 
-/// Returns the time of events that are compared between several RICs.
+/// Returns the time of an event that users compare between several RICs.
 fn time_of(event: &RicEvent) -> Option<Time> {
     match event {
         RicEvent::Owned { at, .. } | RicEvent::Disowned { at, .. } | RicEvent::Lawful { at, .. } => Some(*at),

@@ -21,7 +21,8 @@ pub(crate) enum Peer {
     OranSc,
 }
 
-/// Snippets: `{ip}` and `{port}` are the RIC's; lines with `#` or `//` are explanations.
+/// Configuration of OpenAirInterface. In all snippets, `{ip}` and `{port}` are those of the RIC, and lines with `#`
+/// or `//` are explanations.
 const OAI: &str = "\
 // In the configuration file (-O FILE), at the top level of both CU and DU; or as flags:
 //   --e2_agent.near_ric_ip_addr {ip} --e2_agent.sm_dir /usr/local/lib/flexric/
@@ -111,8 +112,8 @@ pub(crate) fn text(peer: Peer, e2: &[Listen]) -> String {
     }
     let (ip, port) = reached(e2);
     let open = matches!(ip.as_str(), "0.0.0.0" | "::");
-    let told = if open { "THIS-MACHINE'S-ADDRESS".to_owned() } else { ip.clone() };
-    // A peer on loopback binds there; elsewhere its address is unknown.
+    let shown = if open { "THIS-MACHINE'S-ADDRESS".to_owned() } else { ip.clone() };
+    // A peer on loopback binds to the same address. The address of any other peer is unknown.
     let bind = if ip.starts_with("127.") { ip.clone() } else { "ITS-OWN-ADDRESS".to_owned() };
     let (template, comment) = match peer {
         Peer::Oai => (OAI, "//"),
@@ -126,7 +127,7 @@ pub(crate) fn text(peer: Peer, e2: &[Listen]) -> String {
          {comment} ranlab ric --e2 shim:///tmp/e2/{ip}:{port}, and the peer with the library of docs/how-to/gateway.md.\n"
     );
     let fill = |text: &str| {
-        text.replace("{ip}", &told).replace("{bind}", &bind).replace("{port}", &port.to_string())
+        text.replace("{ip}", &shown).replace("{bind}", &bind).replace("{port}", &port.to_string())
     };
     head + &fill(template)
 }
@@ -136,7 +137,8 @@ fn reached(e2: &[Listen]) -> (String, u16) {
     let place = |listen: &Listen| match listen {
         Listen::At(Address::Tcp { host, port }) => Some((host.clone(), *port)),
         other => {
-            // sctp://HOST:PORT and similar, depending on the features of this build.
+            // The text is parsed, because the address types (sctp://HOST:PORT and similar) depend on the features of
+            // this build.
             let text = other.to_string();
             let (host, port) = text.split_once("://")?.1.rsplit_once(':')?;
             let host = host.rsplit('/').next()?.trim_matches(['[', ']']);

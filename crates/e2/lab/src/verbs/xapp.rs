@@ -1,4 +1,4 @@
-//! `ranlab xapp`: xApps for measurement, and sample xApps that control.
+//! `ranlab xapp`: xApps for measurement, and sample xApps that send controls.
 
 use ranlab_command::exit::Failure;
 use ranlab_command::output::Format;
@@ -58,12 +58,12 @@ fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
     result.map_err(with_remedy)
 }
 
-/// Adds what to do if no RIC listens at the address.
+/// Adds a remedy to the error if no RIC listens at the address.
 fn with_remedy(failure: Failure) -> Failure {
     match failure {
         Failure::Environment(text) if text.starts_with("no program listens at ") && !text.contains(';') => {
             Failure::Environment(format!(
-                "{text}; start a RIC there (`ranlab ric`), or name the address of another with --connect"
+                "{text}; start a RIC there (`ranlab ric`), or specify the address of another one with --connect"
             ))
         }
         other => other,

@@ -1,5 +1,5 @@
 //! xApps over E42 in virtual time. Like agents and RICs, they are parties of the simulated world: their messages use
-//! links and are subject to the planned faults.
+//! links, and planned faults affect them.
 
 use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::xapp::{Xapp, XappConfig};
@@ -16,23 +16,24 @@ use ranlab_lab::{AnyComponent, Component, rig, sut};
 pub struct ClientReport {
     /// Name of the xApp.
     pub name: String,
-    /// Its counters. Indications and ages are counted since the begin of the window, gaps since the start of the xApp.
+    /// Counters of the xApp. Indications and ages are counted since the start of the window, gaps since the start of
+    /// the xApp.
     pub report: MonitorReport,
-    /// Number of occurrences of each age of statistics, as (microseconds, count).
+    /// Distribution of the age of statistics, as pairs of microseconds and count.
     pub ages_us: Vec<(u64, u64)>,
 }
 
 struct Client {
     name: String,
     part: MonitorComponent,
-    /// Name of its RIC.
+    /// Name of the xApp's RIC.
     ric: String,
     party: Option<PartyId>,
     counted: MonitorCounters,
     lost_at_begin: u64,
 }
 
-/// The xApps over E42.
+/// All xApps over E42 of a network.
 #[derive(Default)]
 pub(super) struct Clients(Vec<Client>);
 
@@ -45,12 +46,12 @@ impl Clients {
             let Some(part) = part.get::<MonitorComponent>() else { return Ok(None) };
             if part.at_most.is_some() {
                 let why = format!(
-                    "`at_most` of component `{}`: no xApp reads slowly in virtual time",
+                    "`at_most` of component `{}` is not supported in virtual time",
                     MonitorComponent::TYPE
                 );
-                return Err(rig(format!("{why}; a fault `slow:agent:…` is a slow peer")));
+                return Err(rig(format!("{why}; use a fault `slow:agent:…` for a slow peer")));
             }
-            // Validates the configuration; each restart uses the same one.
+            // The configuration is validated here, because each restart uses it again.
             part.machine(ric, 0)?;
             let counted =
                 MonitorCounters::new(part, Values::passing(&part.models()?, part.sm_encoding), None)?;
@@ -67,7 +68,7 @@ impl Clients {
             let part = client.part.clone();
             let ric = client.ric.clone();
             let make = move |_: Time, life| {
-                // The configuration was valid before, so this does not fail.
+                // The configuration was validated before, so creation cannot fail.
                 part.machine(&ric, life).unwrap_or_else(|_| Xapp::new(XappConfig::new(ric.clone())))
             };
             client.party = Some(world.client(&client.name, make));
@@ -84,7 +85,7 @@ impl Clients {
         }
     }
 
-    /// Begins a window.
+    /// Starts a measurement window.
     pub(super) fn begin(&mut self, world: &World) {
         for client in &mut self.0 {
             client.counted.begin();
@@ -102,10 +103,10 @@ impl Clients {
         self.0.iter().filter_map(one).collect()
     }
 
-    /// Returns an error if an xApp was started and never set up.
+    /// Returns an error if an xApp was started but never set up.
     pub(super) fn check(&self) -> Result<(), ComponentError> {
         match self.0.iter().find(|it| it.party.is_some() && !it.counted.has_joined()) {
-            Some(client) => Err(sut(format!("{} was never set up at {}", client.name, client.ric))),
+            Some(client) => Err(sut(format!("the RIC of xApp {} never accepted its setup: {}", client.name, client.ric))),
             None => Ok(()),
         }
     }

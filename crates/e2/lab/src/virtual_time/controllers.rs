@@ -1,4 +1,4 @@
-//! RICs with their controllers, and a virtualization controller's agents towards its operators.
+//! RICs with their controllers, and the agents of a virtualization controller towards its operators.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use crate::{BusUrl, RicComponent, SlicingComponent, TrafficComponent, VirtCompon
 use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{AnyComponent, rig};
 
-/// Messages published by a controller, until the network delivers them.
+/// Messages that a controller has published, stored until the network delivers them.
 #[derive(Clone, Default)]
 pub(super) struct ControllerOutbox(Arc<Mutex<Vec<Bytes>>>);
 
@@ -35,14 +35,14 @@ impl Bus for ControllerOutbox {
     }
 }
 
-/// Builds the RIC's configuration and its iApp. Called for each restart.
+/// Creates the RIC's configuration and its iApp. Called for each restart.
 fn brain(
     controller: &AnyComponent,
     post: &ControllerOutbox,
     desk: Option<&TenantBroker>,
 ) -> Result<(RicConfig, Option<Box<dyn IApp>>), ComponentError> {
     if let Some(part) = controller.get::<VirtComponent>() {
-        let desk = desk.ok_or_else(|| refused(controller, "controller", "one with a desk"))?;
+        let desk = desk.ok_or_else(|| refused(controller, "controller", "`virt` with a tenant broker"))?;
         return Ok((part.ric().machine()?, Some(Box::new(Virt::behind(desk, part.period).map_err(rig)?))));
     }
     if let Some(part) = controller.get::<SlicingComponent>() {
@@ -56,10 +56,10 @@ fn brain(
     }
     match controller.get::<RicComponent>() {
         Some(part) if part.threads != 1 => {
-            Err(rig(format!("{} threads have no meaning in virtual time; 1 has", part.threads)))
+            Err(rig(format!("`threads` must be 1 in virtual time, not {}", part.threads)))
         }
         Some(part) if part.manifests.is_some() => Err(rig(
-            "xApps that the RIC starts are processes, which have no form in virtual time: no `manifests`",
+            "`manifests` is not supported in virtual time, because hosted xApps are processes",
         )),
         Some(part) if part.iapp.is_empty() => Ok((part.machine()?, None)),
         _ => Err(refused(controller, "controller", "`slicing`, `traffic`, `virt` or `ric` without iApps")),
@@ -70,7 +70,7 @@ fn brain(
 pub(super) struct Controller {
     pub(super) name: String,
     pub(super) ric: PartyId,
-    /// The iApp that serves REST since the last restart.
+    /// The iApp that serves REST, renewed at each restart.
     pub(super) iapp: Rc<Cell<Option<IAppId>>>,
     pub(super) post: ControllerOutbox,
     shared: Option<Shared>,
@@ -90,7 +90,7 @@ impl Shared {
         Ok(Self { desk, operators: part.controllers(), faces: BTreeMap::new() })
     }
 
-    /// Starts the agent of a face. It restarts together with its controller.
+    /// Starts an agent towards an operator. The agent restarts together with its controller.
     fn start(&self, world: &mut World, name: &str, face: TenantNodeId) -> Option<PartyId> {
         let (id, tenant) = self.desk.face(face)?;
         let operator = self.operators.get(tenant)?.clone();
@@ -100,7 +100,7 @@ impl Shared {
         let first = Cell::new(Some(first));
         let make = move |now, _| {
             let born = first.take().or_else(|| desk.agent(face));
-            // A face is never removed, so it exists.
+            // Agents towards operators are never removed, so the agent exists.
             let mut agent = born.unwrap_or_else(|| Agent::new(AgentConfig::new(id, Vec::new())));
             desk.tend(face, &mut agent, now);
             if desk.is_open(face) {
@@ -120,7 +120,7 @@ impl Controller {
         let iapp = Rc::new(Cell::new(None));
         let shared = part.get::<VirtComponent>().map(Shared::new).transpose()?;
         let desk = shared.as_ref().map(|shared| shared.desk.clone());
-        // Validates the configuration; each restart uses the same one.
+        // The configuration is validated here, because each restart uses it again.
         brain(part, &post, desk.as_ref())?;
         let part = part.clone();
         let letters = post.clone();
@@ -136,7 +136,7 @@ impl Controller {
         Ok(Self { name: name.to_owned(), ric, iapp, post, shared })
     }
 
-    /// Returns its agents towards operators for connected base stations, or `None` if it has no operators.
+    /// Returns the agents towards operators for connected base stations, or `None` if the controller has no operators.
     pub(super) fn faces(&self) -> Option<impl ExactSizeIterator<Item = PartyId> + use<>> {
         let shared = self.shared.as_ref()?;
         let open = shared.faces.iter().filter(|(face, _)| shared.desk.is_open(**face));
@@ -152,7 +152,7 @@ impl Controller {
                     Some(party) => {
                         let operator = shared.desk.face(face).and_then(|(_, it)| shared.operators.get(it));
                         let operator = operator.cloned().unwrap_or_default();
-                        // A restarted agent already has this connection.
+                        // A restarted agent already has this connection, so the error is ignored.
                         world.with_agent(*party, |agent, now| drop(agent.add_controller(now, operator)));
                     }
                     None => {

@@ -1,4 +1,4 @@
-//! Fault plans as users write them.
+//! Fault plans in the text form that users write.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,10 +16,10 @@ const RANDOM_MAX: usize = 1_000;
 /// Maximum duration of a random absence, freeze, delay or slowdown.
 const RANDOM_LASTING: Duration = Duration::from_secs(5);
 
-/// The party that a fault affects.
+/// Party that a fault affects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
-    /// The RIC with this number (from 1) and its controller.
+    /// The RIC with this number (from 1), together with its controller.
     Ric(u32),
     /// The agent of the base station with this number (from 1). Its cell keeps running.
     Agent(u32),
@@ -48,7 +48,7 @@ impl FromStr for Target {
     }
 }
 
-/// The kind of fault.
+/// Kind of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FaultKind {
     Crash { polite: bool },
@@ -59,7 +59,7 @@ enum FaultKind {
     Jump(Duration),
 }
 
-/// A planned fault. Times are relative to the begin of the window.
+/// A planned fault. Times are relative to the start of the window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FaultPlan {
     kind: PlanKind,
@@ -70,7 +70,7 @@ pub struct FaultPlan {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PlanKind {
     One(Target, FaultKind),
-    /// This number of faults of random kinds, between two times.
+    /// A number of faults of random kinds, between two times.
     Random(usize),
 }
 
@@ -124,7 +124,7 @@ impl Spell for FaultPlan {
     }
 }
 
-/// Converts it to a fault of the simulated world.
+/// Converts a fault kind to a fault of the simulated world.
 fn fault(what: FaultKind, party: PartyId, lasting: Duration) -> Fault {
     match what {
         FaultKind::Crash { polite } => Fault::Crash { party, polite, away: lasting },
@@ -136,7 +136,7 @@ fn fault(what: FaultKind, party: PartyId, lasting: Duration) -> Fault {
     }
 }
 
-/// A RIC, and the agents that run in its process.
+/// A RIC, and the agents that run in the RIC's process.
 pub(super) type Process = (PartyId, Vec<PartyId>);
 
 /// Returns the faults with their times and parties. Random choices depend on the seed only.
@@ -165,7 +165,7 @@ pub(super) fn faults(
                     Target::Agent(n) => agents.get(n as usize - 1).copied(),
                 };
                 let party =
-                    party.ok_or_else(|| rig(format!("a fault is about {target}, which is not there")))?;
+                    party.ok_or_else(|| rig(format!("a fault names {target}, which does not exist")))?;
                 befall(plan.from, what, party, until - plan.from);
             }
             PlanKind::Random(count) => {

@@ -36,27 +36,27 @@ pub use clients::ClientReport;
 pub use faults::{FaultPlan, Target};
 pub use programs::Control;
 
-/// Time until a peer notices a connection that broke without being closed.
+/// Time until a peer detects a connection that broke without being closed.
 const DETECTION: Duration = Duration::from_secs(1);
-/// Token of the call that advances the radios. Tokens of programs are larger.
+/// Token of the call that advances the radios. Tokens of programs are larger numbers.
 const TICK: u64 = 0;
 
-/// The members of a network.
+/// Members of a network.
 #[derive(Debug, Clone)]
 pub struct NetworkSpec {
-    /// RICs, with or without a controller, and the names under which the others find them.
+    /// RICs, with or without a controller, each with the name by which the other members find it.
     pub controllers: Vec<(String, AnyComponent)>,
-    /// Base stations, each with a radio, and the name of their RIC.
+    /// Base stations, each with a radio, and the name of the RIC to which they connect.
     pub fleets: Vec<(FleetComponent, String)>,
-    /// xApps over a controller's REST or a RIC's E42: name, configuration, name of the RIC. Started with
-    /// [`Network::start_xapps`].
+    /// xApps over a controller's REST or a RIC's E42, as name, configuration and name of the RIC.
+    /// [`Network::start_xapps`] starts them.
     pub xapps: Vec<(String, AnyComponent, String)>,
     /// One-way latency of every message.
     pub latency: Duration,
 }
 
 impl NetworkSpec {
-    /// Returns a network with a single RIC, named `ric`, to which all others connect.
+    /// Returns a network with a single RIC named `ric`, to which all other members connect.
     pub fn of_one(
         controller: AnyComponent,
         fleet: FleetComponent,
@@ -72,23 +72,23 @@ impl NetworkSpec {
 /// State of a UE at one point in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UeState {
-    /// Base station, from 1.
+    /// Number of the base station, from 1.
     pub station: usize,
-    /// Its number, from 1.
+    /// Number of the UE, from 1.
     pub ue: u32,
-    /// Its C-RNTI.
+    /// C-RNTI of the UE.
     pub rnti: u16,
-    /// The slice to which a controller assigned it.
+    /// Slice to which a controller assigned the UE, if any.
     pub slice: Option<u16>,
-    /// Bytes of IP delivered since it attached.
+    /// Bytes of IP delivered since the UE attached.
     pub bytes: u64,
-    /// Downlink PRBs used since it attached.
+    /// Downlink PRBs used since the UE attached.
     pub prbs: u64,
-    /// Bytes queued for it in RLC.
+    /// Bytes queued for the UE in RLC.
     pub backlog_bytes: u64,
 }
 
-/// Called with a description of each event.
+/// Callback for each event, with a description.
 pub type EventObserver = Box<dyn FnMut(Time, &str)>;
 
 /// Returns the error for a component that does not run in virtual time.
@@ -96,10 +96,10 @@ fn refused(part: &AnyComponent, role: &str, allowed: &str) -> ComponentError {
     rig(format!("part `{}` does not run in virtual time as {role}; {allowed} does", part.name()))
 }
 
-/// A base station: its radios, and its agents in order with the cells of their UEs.
+/// A base station: its radios, and its agents in order, each with the cells of its UEs.
 struct Station {
     number: u32,
-    told: CellSource,
+    source: CellSource,
     site: SharedSite,
     agents: Vec<(PartyId, Vec<usize>)>,
 }
@@ -114,11 +114,12 @@ pub struct Network {
 }
 
 impl Network {
-    /// Creates all members but the xApps at time zero. Base stations connect over their configured ramp. A `witness` is
-    /// called for every event except single messages.
+    /// Creates all members except the xApps at time zero. Base stations connect over their configured ramp. A
+    /// `witness` is called for every event except single messages.
     ///
     /// # Errors
-    /// A component does not run in virtual time, or its configuration is invalid.
+    ///
+    /// Returns an error if a component does not run in virtual time, or its configuration is invalid.
     pub fn new(
         cast: &NetworkSpec,
         seed: u64,
@@ -139,7 +140,7 @@ impl Network {
         let mut controllers = Vec::new();
         for (name, part) in &cast.controllers {
             if controllers.iter().any(|known: &Controller| known.name == *name) {
-                return Err(rig(format!("two controllers are called {name}")));
+                return Err(rig(format!("two controllers have the name {name}")));
             }
             controllers.push(Controller::new(&mut world, name, part)?);
         }
@@ -168,9 +169,9 @@ impl Network {
             let template = fleet.template(now, 0);
             let number = template.layout().station(index);
             if self.stations.last().is_none_or(|last| last.number != number) {
-                let told = template.cell(index, now).map_err(rig)?;
-                let site = told.site().ok_or_else(|| rig("the base station has no radio"))?;
-                self.stations.push(Station { number, told, site, agents: Vec::new() });
+                let source = template.cell(index, now).map_err(rig)?;
+                let site = source.site().ok_or_else(|| rig("the base station has no radio"))?;
+                self.stations.push(Station { number, source, site, agents: Vec::new() });
             }
             let name = match self.agents().count() {
                 0 => "agent".to_owned(),
@@ -179,14 +180,14 @@ impl Network {
             let Some(station) = self.stations.last_mut() else { continue };
             let count = station.site.cells().len();
             let cells = (0..count).filter(|cell| template.has_cell(index, *cell)).collect();
-            let told = station.told.clone();
-            let first = RefCell::new(Some(template.agent_over(index, &told)));
+            let source = station.source.clone();
+            let first = RefCell::new(Some(template.agent_over(index, &source)));
             let node_id = template.layout().identity(fleet.stations.plmn, index).0;
             let address = ric.to_owned();
             let make = move |now, _| {
                 let born = first.borrow_mut().take();
-                // A restarted agent is connected to its cell, which kept running.
-                let mut agent = born.unwrap_or_else(|| template.agent_over(index, &told));
+                // A restarted agent is connected to its cell, which continued to run.
+                let mut agent = born.unwrap_or_else(|| template.agent_over(index, &source));
                 let added = agent.add_controller(now, address.clone());
                 debug_assert!(added.is_ok(), "{added:?}");
                 agent
@@ -205,7 +206,8 @@ impl Network {
     /// Advances the time.
     ///
     /// # Errors
-    /// A party violated the rules of the simulation, or an xApp failed.
+    ///
+    /// Returns an error if a party violated the rules of the simulation, or an xApp failed.
     pub fn pass(&mut self, time: Duration) -> Result<(), ComponentError> {
         self.pass_until(self.world.now() + time)
     }
@@ -254,10 +256,10 @@ impl Network {
                         ProgramEvent::Request { token, at, request },
                     );
                 }
-                let asked = controller.iapp.get().and_then(|iapp| {
+                let accepted = controller.iapp.get().and_then(|iapp| {
                     self.world.with_ric(controller.ric, |ric, now| ric.northbound(now, iapp, request))
                 });
-                match asked {
+                match accepted {
                     Some(()) => self.programs.taken(at, token),
                     None => self.programs.gone(&mut self.world, at, token),
                 }
@@ -266,7 +268,7 @@ impl Network {
         }
     }
 
-    /// Delivers controllers' messages and executes their requests.
+    /// Delivers the messages of controllers and executes their requests.
     fn carry(&mut self) {
         self.clients.count_events(&mut self.world);
         for (_, reply) in self.world.take_replies() {
@@ -293,7 +295,7 @@ impl Network {
         cells.map(|radio| lock(radio))
     }
 
-    /// Returns whether each base station is set up with its RIC, and with its operators if it has any.
+    /// Returns whether each base station is set up with its RIC, and with all its operators.
     pub fn is_up(&self) -> bool {
         let up = |party| {
             let agent = self.world.look_at_agent(party)?;
@@ -308,12 +310,13 @@ impl Network {
     /// Advances the time in steps until all base stations are set up.
     ///
     /// # Errors
-    /// The timeout expired.
+    ///
+    /// Returns an error if the timeout expired.
     pub fn pass_until_up(&mut self, step: Duration, patience: Duration) -> Result<(), ComponentError> {
         let end = self.world.now() + patience;
         while !self.is_up() {
             if self.world.now() >= end {
-                return Err(sut(format!("base stations are not up within {} s", patience.as_secs())));
+                return Err(sut(format!("not all base stations were set up within {} s", patience.as_secs())));
             }
             self.pass(step)?;
         }
@@ -326,13 +329,14 @@ impl Network {
         self.clients.start(&mut self.world);
     }
 
-    /// Schedules faults, relative to now.
+    /// Schedules faults, with times relative to now.
     ///
     /// # Errors
-    /// A fault affects an unknown party.
+    ///
+    /// Returns an error if a fault affects an unknown party.
     pub fn plan(&mut self, faults: &[FaultPlan], seed: u64) -> Result<(), ComponentError> {
         let agents: Vec<_> = self.agents().collect();
-        // A controller and its agents towards operators are one process.
+        // A controller and its agents towards operators run in one process.
         let process = |it: &Controller| (it.ric, it.faces().into_iter().flatten().collect());
         let rics: Vec<_> = self.controllers.iter().map(process).collect();
         for (at, fault) in faults::faults(faults, seed, &rics, &agents)? {
@@ -341,18 +345,18 @@ impl Network {
         Ok(())
     }
 
-    /// Begins a window.
+    /// Starts a measurement window.
     pub fn begin(&mut self) {
         self.cells().for_each(|mut radio| radio.begin());
         self.clients.begin(&self.world);
     }
 
-    /// Returns the results of xApps over E42 since the window began.
+    /// Returns the results of xApps over E42 since the start of the window.
     pub fn heard(&self) -> Vec<ClientReport> {
         self.clients.heard(&self.world)
     }
 
-    /// Returns the radio statistics since the window began. `busy` is the computing time.
+    /// Returns the radio measurements since the start of the window. `busy` is the computing time.
     pub fn radios(&mut self, busy: Duration) -> Vec<RadioMeter> {
         let read = |mut radio: MutexGuard<'_, Radio>| {
             radio.was_busy(busy);
@@ -394,7 +398,8 @@ impl Network {
     /// Checks that all xApps run or have finished.
     ///
     /// # Errors
-    /// An xApp failed.
+    ///
+    /// Returns an error if an xApp failed.
     pub fn check(&self) -> Result<(), ComponentError> {
         self.programs.check()?;
         self.clients.check()
@@ -405,7 +410,7 @@ impl Network {
         let mut digest = Digest::default();
         digest.number(self.world.digest());
         for mut meter in self.radios(Duration::ZERO) {
-            // The computing time depends on the machine.
+            // The computing time depends on the machine, so it is excluded from the digest.
             meter.real_time_factor = 0.0;
             digest.bytes(&serde_json::to_vec(&meter).unwrap_or_default());
         }

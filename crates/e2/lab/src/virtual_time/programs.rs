@@ -19,7 +19,7 @@ use crate::{MonitorComponent, RestUrl, SLICING_PORT, SliceXappComponent, Traffic
 use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{AnyComponent, rig};
 
-/// Maximum number of bus messages queued for an xApp. Further ones are lost, as over HTTP.
+/// Maximum number of bus messages queued for an xApp. Further messages are lost, as over HTTP.
 const INBOX_MAX: usize = 1_024;
 
 /// Maximum number of recorded control requests.
@@ -28,23 +28,23 @@ const CONTROLS_MAX: usize = 100_000;
 /// A change that an xApp requested, and its outcome.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Control {
-    /// Time of the request.
+    /// Time at which the xApp sent the request.
     pub at: Time,
     /// Name of the xApp.
     pub by: String,
     /// HTTP method.
     pub method: &'static str,
-    /// The resource.
+    /// Path of the resource.
     pub path: String,
-    /// The requested state, as JSON.
+    /// Requested state, as JSON.
     pub body: String,
-    /// Error of a rejected request. `None` if it was accepted or is pending.
+    /// Error of a rejected request; `None` if the request was accepted or is pending.
     pub refused: Option<String>,
 }
 
 /// A scheduled event of a program.
 pub(super) enum ProgramEvent {
-    /// A request arrives at the RIC with this number.
+    /// A request arrives at a RIC, given by its number.
     Request { token: u64, at: usize, request: NorthboundRequest },
     /// The response to a request arrives at the xApp.
     Answer { token: u64, answer: Result<Json, RestError> },
@@ -52,42 +52,42 @@ pub(super) enum ProgramEvent {
     Late { token: u64 },
     /// A bus message arrives at an xApp.
     Message { xapp: usize, message: Json },
-    /// The waiting time of an xApp is over.
+    /// The waiting time of an xApp has expired.
     Wake { xapp: usize },
 }
 
 struct Program {
     name: String,
-    /// Number of its RIC.
+    /// Number of the xApp's RIC.
     at: usize,
     machine: Box<dyn RestXapp>,
     begun: Option<Time>,
-    /// The pending request.
+    /// Token of the pending request, if any.
     asking: Option<u64>,
     inbox: VecDeque<Json>,
     missed: u64,
     ended: Option<Result<(), ComponentError>>,
 }
 
-/// The xApps and their pending events.
+/// All xApps over REST, and their pending events.
 pub(super) struct Programs {
     all: Vec<Program>,
     latency: Duration,
     rics: Vec<PartyId>,
-    /// Time of the last arrival at a RIC and at an xApp. Messages do not overtake each other.
+    /// Times of the last arrival at a RIC and at an xApp, because messages do not overtake each other.
     last: [Time; 2],
     turns: BTreeMap<u64, ProgramEvent>,
-    /// Last token. Calls of the simulation and requests share the numbers.
+    /// Last assigned token. Calls of the simulation and requests share the numbers.
     last_token: u64,
-    /// Requests that a RIC has accepted and not answered, with the number of the RIC.
+    /// Requests that a RIC has accepted but not answered, with the number of the RIC.
     requests: BTreeMap<u64, usize>,
-    /// The first control requests, up to the maximum.
+    /// The first control requests, up to [`CONTROLS_MAX`].
     pub(super) controls: Vec<Control>,
-    /// Indexes of pending control requests, by request.
+    /// Indices of pending control requests, by token.
     open: BTreeMap<u64, usize>,
 }
 
-/// Returns its state machine. `None` if it uses E42 and is a party of the simulated world.
+/// Returns the state machine of an xApp, or `None` if the xApp uses E42 and is a party of the simulated world.
 fn machine(part: &AnyComponent) -> Result<Option<Box<dyn RestXapp>>, ComponentError> {
     if let Some(part) = part.get::<SliceXappComponent>() {
         return Ok(Some(Box::new(SliceXappMachine::new(part)?)));
@@ -107,7 +107,7 @@ fn away(why: ErrorKind) -> RestError {
 }
 
 impl Programs {
-    /// Creates xApps, each at one of the RICs with these names.
+    /// Creates xApps, each at the RIC that it names.
     pub(super) fn new(
         xapps: &[(String, AnyComponent, String)],
         latency: Duration,
@@ -115,7 +115,7 @@ impl Programs {
     ) -> Result<Self, ComponentError> {
         let program = |(name, part, ric): &(String, AnyComponent, String)| {
             let at = rics.iter().position(|(known, _)| known == ric);
-            let at = at.ok_or_else(|| rig(format!("{name} is at a RIC {ric} that is not there")))?;
+            let at = at.ok_or_else(|| rig(format!("xApp {name} names the unknown RIC {ric}")))?;
             Ok(machine(part)?.map(|machine| Program {
                 name: name.clone(),
                 at,
@@ -180,7 +180,7 @@ impl Programs {
 
     pub(super) fn take(&mut self, world: &mut World, turn: ProgramEvent) {
         match turn {
-            // Handled by the network.
+            // The network handles requests.
             ProgramEvent::Request { .. } => {}
             ProgramEvent::Answer { token, answer } => self.answered(world, token, answer),
             ProgramEvent::Late { token } => self.answered(world, token, Err(away(ErrorKind::TimedOut))),
@@ -236,7 +236,7 @@ impl Programs {
                     return;
                 }
                 Want::Done => {
-                    world.remark(|| format!("{} has done its work", program.name));
+                    world.remark(|| format!("{} has finished", program.name));
                     program.ended = Some(Ok(()));
                 }
             }
@@ -269,7 +269,7 @@ impl Programs {
         self.again(world, world.now() + PATIENCE, ProgramEvent::Late { token });
     }
 
-    /// A RIC has responded.
+    /// Handles the response of a RIC.
     pub(super) fn replied(&mut self, world: &mut World, reply: NorthboundReply) {
         if let Some(at) = self.requests.remove(&reply.token) {
             let body = serde_json::from_slice(&reply.body).unwrap_or_else(|_| json!({}));
@@ -278,12 +278,12 @@ impl Programs {
         }
     }
 
-    /// A request found no running RIC.
+    /// Handles a request that found no running RIC.
     pub(super) fn gone(&mut self, world: &mut World, at: usize, token: u64) {
         self.soon(world, at, ProgramEvent::Answer { token, answer: Err(away(ErrorKind::ConnectionRefused)) });
     }
 
-    /// A RIC has accepted a request. Its response may follow immediately.
+    /// Records that a RIC has accepted a request. The response may follow immediately.
     pub(super) fn taken(&mut self, at: usize, token: u64) {
         self.requests.insert(token, at);
     }
@@ -293,7 +293,7 @@ impl Programs {
         self.requests.values().any(|of| *of == at)
     }
 
-    /// A RIC has crashed. Its pending requests get no response.
+    /// Handles the crash of a RIC. Its pending requests get no response.
     pub(super) fn all_gone(&mut self, world: &mut World, at: usize) {
         let gone: Vec<_> = self.requests.iter().filter(|(_, of)| **of == at).map(|(it, _)| *it).collect();
         for token in gone {
@@ -306,7 +306,7 @@ impl Programs {
         }
     }
 
-    /// A controller has published a message.
+    /// Handles a message that a controller has published.
     pub(super) fn publish(&mut self, world: &mut World, at: usize, message: &Bytes) {
         for xapp in 0..self.all.len() {
             let program = &self.all[xapp];

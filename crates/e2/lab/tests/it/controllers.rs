@@ -28,7 +28,7 @@ use ranlab_sdk::wire::e2sm::traffic::{BearerId, Pacer};
 use serde_json::{Value as Json, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// Timeout of tests.
+/// Time limit of a wait in the tests.
 const PATIENCE: Duration = Duration::from_secs(60);
 const NODE: &str = "gnb%20505.01%205";
 
@@ -62,7 +62,7 @@ fn http(bound: &[(&'static str, String)]) -> String {
     bound.iter().find(|(name, _)| *name == "http").unwrap().1.clone()
 }
 
-/// Polls a resource until its state is as expected.
+/// Polls a resource until its state satisfies `is`.
 async fn until(rest: &RestUrl, path: &str, is: impl Fn(&Json) -> bool) -> Json {
     let end = tokio::time::Instant::now() + PATIENCE;
     loop {
@@ -82,7 +82,7 @@ async fn raw(url: &str, head: &str, body: &str) -> (u16, String) {
     let request = format!("{head}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}");
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
-    // The server may close the connection before it has read a rejected body.
+    // The server may close the connection before it has read a rejected body, so the result is ignored.
     let _ = stream.read_to_string(&mut answer).await;
     (answer.split(' ').nth(1).unwrap().parse().unwrap(), answer)
 }
@@ -108,14 +108,14 @@ fn slices_are_set_over_http_but_not_cross_origin() {
         assert_eq!(xapp.run().await.unwrap(), SliceXappReport { nodes: 1, ues: 1 });
         let state = cell.state().clone();
         assert_eq!((state.set.slices.len(), state.slices[&1]), (2, 2));
-        // Later steps, each at its time.
+        // Later steps are applied at their times.
         let step = vec!["10ms:1=0.34+2=0.66:1=1".parse().unwrap()];
         let later = SliceXappComponent { step, ..xapp.clone() };
         assert_eq!(later.run().await.unwrap(), SliceXappReport { nodes: 1, ues: 1 });
         assert_eq!(cell.state().slices[&1], 1);
         assert_eq!(xapp.run().await.unwrap(), SliceXappReport { nodes: 1, ues: 1 });
         let state = cell.state().clone();
-        // A rejected request; the error gives the reason.
+        // The error of a rejected request contains the reason.
         let greedy = SliceXappComponent { slice: vec!["1=0.7".into(), "2=0.7".into()], ..xapp };
         let trouble = greedy.run().await.unwrap_err().to_string();
         assert!(trouble.contains("140"), "{trouble}");
@@ -199,7 +199,7 @@ fn every_openapi_path_accepts_its_example() {
                 places.iter().fold(path.to_owned(), |path, (name, with)| path.replace(name, with))
             };
             let rest: RestUrl = http(&ric.bound).parse().unwrap();
-            // In addition to the RIC's own description.
+            // The paths of the controller are served in addition to the RIC's own description.
             let served = rest.ask("GET", "/openapi.json", None).await.unwrap();
             let own = openapi(&[document]);
             for (path, item) in own["paths"].as_object().unwrap() {
@@ -207,8 +207,8 @@ fn every_openapi_path_accepts_its_example() {
             }
             let is_there = |node: &Json| node["tstamp_us"].is_u64() || node["associates"] == true;
             until(&rest, "/v1/nodes", |nodes| is_there(&nodes["nodes"][0])).await;
-            let mut asked = 0;
-            // Resources are created before they are read and deleted; a filter is created after its queue.
+            let mut requests = 0;
+            // Resources are created before they are read and deleted, and a filter is created after its queue.
             for (round, method) in ["put", "put", "get", "delete"].into_iter().enumerate() {
                 for (path, item) in own["paths"].as_object().unwrap() {
                     let operation = &item[method];
@@ -220,18 +220,18 @@ fn every_openapi_path_accepts_its_example() {
                     let answer = rest.ask(&method.to_uppercase(), &named(path), body).await;
                     let is = |word: &str| matches!(&answer, Err(error) if error.to_string().contains(word));
                     let in_use = method == "delete" && (is("queue 1") || is("has no controller"));
-                    // The slice of the example is scheduled by the cell.
+                    // The cell schedules the slice of the example, so allocations are rejected.
                     let not_remote = path.ends_with("/allocation") && is("require the scheduler remote");
-                    // RRC has not reported yet that the UE is already there.
+                    // RRC has not reported yet that the UE is already in the target cell.
                     let moved = path.ends_with("/cell") && is("no such cell");
                     // Base stations with SLICE have slices instead of quotas.
                     let sliced = path.ends_with("/quotas") && is("has SLICE");
-                    let told = in_use || not_remote || moved || sliced;
-                    assert!(round == 0 || answer.is_ok() || told, "{method} {path}: {answer:?}");
-                    asked += 1;
+                    let is_expected = in_use || not_remote || moved || sliced;
+                    assert!(round == 0 || answer.is_ok() || is_expected, "{method} {path}: {answer:?}");
+                    requests += 1;
                 }
             }
-            assert!(asked > least, "{asked}");
+            assert!(requests > least, "{requests}");
         }
         drop(stations);
     });
@@ -261,15 +261,15 @@ fn delayed_flow_gets_queue_filter_and_pacer() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         assert_eq!((xapp.report().helped, cell.state().bearers[&bearer].queues.len()), (0, 1));
-        // The greedy flow begins.
+        // The greedy flow begins to delay the packets.
         cell.state().rlc_sojourn_us = 300_000;
         let path = format!("/v1/nodes/{NODE}/bearers/1/1");
-        let told = until(&rest, &path, |told| told["pacer"]["type"] == "5g-bdp").await;
-        assert_eq!(told["filters"][0]["destination_port"], json!(2_112));
+        let state = until(&rest, &path, |state| state["pacer"]["type"] == "5g-bdp").await;
+        assert_eq!(state["filters"][0]["destination_port"], json!(2_112));
         let config = cell.state().bearers[&bearer].clone();
         assert_eq!((config.queues.len(), config.filters[0].queue, config.pacer), (2, 1, Pacer::bdp()));
-        let heard = xapp.report().heard;
-        while xapp.report().heard < heard + 10 {
+        let before = xapp.report().heard;
+        while xapp.report().heard < before + 10 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         let report = xapp.report();

@@ -1,4 +1,5 @@
-//! Components of E2 over loopback and in virtual time. One program, because each costs CI time to link.
+//! Tests of E2 components over loopback and in virtual time. All tests are one program, because linking each program
+//! costs CI time.
 
 mod controllers;
 mod network;

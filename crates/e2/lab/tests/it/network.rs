@@ -1,4 +1,4 @@
-//! A network in virtual time: allowed members, effects of xApps, and the consequences of crashes.
+//! Tests of a network in virtual time: allowed members, effects of xApps, and consequences of crashes.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 use std::cell::RefCell;
@@ -17,10 +17,10 @@ use ranlab_ran::node::NodeKind;
 
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
-/// Longer than one second, so that measurements cover whole reports.
+/// Duration of a measurement. It exceeds one second, so that measurements cover whole reports.
 const SOON: Duration = Duration::from_millis(1_500);
 
-/// Base stations with a radio and `ues` UEs, each of which has more data than it can get.
+/// Returns base stations with a radio and `ues` UEs. Each UE always has more data than can be sent.
 fn fleet(ues: i64) -> FleetComponent {
     let mut part = FleetComponent::default();
     part.set("radio", &"nr:106".into()).unwrap();
@@ -45,7 +45,7 @@ fn cast(xapps: Vec<(String, AnyComponent)>) -> NetworkSpec {
     NetworkSpec::of_one(slicing(), fleet(2), xapps, MS / 10)
 }
 
-/// Returns the cast with other base stations or another controller.
+/// Returns the network with other base stations or another controller.
 fn with(cast: &NetworkSpec, fleet: Option<FleetComponent>, controller: Option<AnyComponent>) -> NetworkSpec {
     let mut cast = cast.clone();
     cast.fleets[0].0 = fleet.unwrap_or_else(|| cast.fleets[0].0.clone());
@@ -57,7 +57,7 @@ fn with(cast: &NetworkSpec, fleet: Option<FleetComponent>, controller: Option<An
 fn begun(cast: &NetworkSpec, seed: u64) -> Network {
     let mut network = Network::new(cast, seed, None).unwrap();
     network.pass_until_up(100 * MS, 20 * SECOND).unwrap();
-    // The controller has received reports from them.
+    // After this second, the controller has received reports from the base stations.
     network.pass(SECOND).unwrap();
     network.begin();
     network.start_xapps();
@@ -77,7 +77,7 @@ fn fault(text: &str) -> FaultPlan {
     text.parse::<Spelled<FaultPlan>>().unwrap().value
 }
 
-/// Returns the error of an invalid network.
+/// Returns the error that an invalid network causes.
 fn why(cast: &NetworkSpec) -> String {
     let trouble = Network::new(cast, 1, None).err().unwrap();
     assert_eq!(trouble.fault, FaultOwner::Rig, "{trouble:?}");
@@ -94,8 +94,8 @@ fn xapp_changes_throughput_and_requests_are_recorded() {
     let slices: Vec<_> = network.ues().iter().map(|ue| (ue.station, ue.ue, ue.slice)).collect();
     assert_eq!(slices, [(1, 1, Some(1)), (1, 2, Some(2))]);
     let controls = network.controls();
-    let asked: Vec<_> = controls.iter().map(|control| (control.method, control.refused.clone())).collect();
-    assert_eq!(asked, [("PUT", None), ("PUT", None), ("PUT", None)]);
+    let outcomes: Vec<_> = controls.iter().map(|control| (control.method, control.refused.clone())).collect();
+    assert_eq!(outcomes, [("PUT", None), ("PUT", None), ("PUT", None)]);
     assert!(controls[0].path.ends_with("/slices") && controls[2].path.ends_with("/ues/2"), "{controls:?}");
     assert!(controls.windows(2).all(|two| two[0].at < two[1].at && two[0].by == "xapp"), "{controls:?}");
     network.check().unwrap();
@@ -153,14 +153,14 @@ fn bus_messages_trigger_traffic_control() {
         (middle.unwrap().0, network.controls().len())
     };
     let (transparent, nothing) = p50(&with(Vec::new()));
-    let (freed, asked) = p50(&with(vec![("xapp".to_owned(), AnyComponent::from(xapp))]));
-    // A queue, a filter and a pacer, once.
-    assert_eq!((nothing, asked), (0, 3));
+    let (freed, requests) = p50(&with(vec![("xapp".to_owned(), AnyComponent::from(xapp))]));
+    // The xApp sends three requests: a queue, a filter and a pacer.
+    assert_eq!((nothing, requests), (0, 3));
     assert!(freed * 4 < transparent, "{transparent} us and {freed} us");
 }
 
 #[test]
-fn unsupported_components_are_rejected_by_name() {
+fn unsupported_components_are_rejected_with_their_name() {
     let fine = cast(Vec::new());
     Network::new(&fine, 1, None).unwrap();
     let bare = FleetComponent { radio: None, flows: Vec::new(), ..fleet(2) };
@@ -169,7 +169,7 @@ fn unsupported_components_are_rejected_by_name() {
         ..TrafficComponent::default()
     };
     let hosting = RicComponent { iapp: vec![HostedIApp::Monitor], ..RicComponent::default() };
-    for (cast, said) in [
+    for (cast, words) in [
         (with(&fine, Some(bare), None), "without a `radio`"),
         (with(&fine, None, Some(AnyComponent::from(redis))), "redis://127.0.0.1:6379"),
         (with(&fine, None, Some(AnyComponent::from(hosting))), "`ric` without iApps"),
@@ -178,14 +178,14 @@ fn unsupported_components_are_rejected_by_name() {
         (cast(vec![xapp(&["one"], &[], &[])]), "ID=SHARE"),
     ] {
         let why = why(&cast);
-        assert!(why.contains(said), "{why}");
+        assert!(why.contains(words), "{why}");
     }
     let mut network = begun(&fine, 1);
     let nobody = network.plan(&[fault("cut:agent2@1s")], 1).unwrap_err();
     assert!(nobody.what.contains("agent2"), "{nobody:?}");
 }
 
-/// Two base stations, each with CU-CP, CU-UP and two DUs. An xApp shares a DU's carrier among its UEs.
+/// Two base stations have a CU-CP, a CU-UP and two DUs each. An xApp divides a DU's carrier among the UEs of the DU.
 #[test]
 fn split_base_stations_use_radios_of_their_dus() {
     let split = |nodes| FleetComponent { kind: NodeKind::Split, dus: 2, nodes, ..fleet(4) };
@@ -200,13 +200,13 @@ fn split_base_stations_use_radios_of_their_dus() {
     network.check().unwrap();
     let ues: Vec<_> = network.ues().iter().map(|ue| (ue.station, ue.ue, ue.rnti)).collect();
     let first = [(1, 1, 1), (1, 3, 2), (1, 2, 8_001), (1, 4, 8_002)];
-    assert_eq!(ues[..4], first, "UEs attach in turn");
+    assert_eq!(ues[..4], first, "UEs attach to the cells in rotation");
     assert_eq!(ues[4..], first.map(|(_, ue, rnti)| (2, 1_024 + ue, rnti)));
     let share = |a: usize| got[a] / (got[a] + got[a + 1]);
     assert!((share(0) - 0.75).abs() < 0.01, "{got:?}");
     assert!((share(2) - 0.5).abs() < 0.01 && (share(4) - 0.5).abs() < 0.01, "{got:?}");
     assert_eq!(network.radios(Duration::ZERO).len(), 4);
-    // The units are separate agents. One of them crashes, and the others are not affected.
+    // The units are separate agents, so a crash of one agent does not affect the others.
     network.plan(&[fault("crash:agent4@1s-3s")], 1).unwrap();
     network.pass(2 * SECOND).unwrap();
     assert!(!network.is_up());
@@ -233,9 +233,9 @@ fn cell_keeps_running_while_agent_restarts() {
 
 #[test]
 fn xapp_fails_when_its_controller_crashes() {
-    let said: Rc<RefCell<Vec<String>>> = Rc::default();
-    let heard = Rc::clone(&said);
-    let witness: EventObserver = Box::new(move |_, words| heard.borrow_mut().push(words.to_owned()));
+    let events: Rc<RefCell<Vec<String>>> = Rc::default();
+    let recorder = Rc::clone(&events);
+    let witness: EventObserver = Box::new(move |_, words| recorder.borrow_mut().push(words.to_owned()));
     let cast = cast(vec![xapp(&["1=0.5", "2=0.5"], &[], &["2s:1=0.6+2=0.4"])]);
     let mut network = Network::new(&cast, 1, Some(witness)).unwrap();
     network.pass_until_up(100 * MS, 20 * SECOND).unwrap();
@@ -246,10 +246,10 @@ fn xapp_fails_when_its_controller_crashes() {
     let trouble = network.check().unwrap_err();
     assert!(trouble.what.contains("does not answer"), "{trouble:?}");
     network.pass(20 * SECOND).unwrap();
-    assert!(network.is_up(), "base stations find the RIC again");
-    let said = said.borrow();
+    assert!(network.is_up(), "base stations must reconnect to the RIC");
+    let events = events.borrow();
     for words in ["xapp starts", "xapp ends"] {
-        assert_eq!(said.iter().filter(|told| told.contains(words)).count(), 1, "{words}: {said:?}");
+        assert_eq!(events.iter().filter(|event| event.contains(words)).count(), 1, "{words}: {events:?}");
     }
 }
 
@@ -266,5 +266,5 @@ fn run_is_determined_by_seed() {
     assert_eq!(digest(&faded, 3), digest(&faded, 3));
     assert_ne!(digest(&faded, 3), digest(&faded, 4));
     let slower = NetworkSpec { latency: 2 * MS, ..faded.clone() };
-    assert_ne!(digest(&faded, 3), digest(&slower, 3), "the way is part of it");
+    assert_ne!(digest(&faded, 3), digest(&slower, 3), "the latency must affect the digest");
 }

@@ -1,4 +1,4 @@
-//! A controller that accepts one association per edge of its listener, like O-RAN SC's E2 termination.
+//! Test with a controller that accepts one association per edge of its listener, like O-RAN SC's E2 termination.
 #![allow(clippy::unwrap_used)] // in a test a panic is the report
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -13,20 +13,20 @@ use ranlab_sdk::wire::per::ShortBits;
 use tokio::io::unix::AsyncFd;
 
 const NODES: u32 = 20;
-/// Time between an edge and the accept call. Further associations cause no further edge in this time.
+/// Time between an edge and the accept call. Associations that arrive in this time cause no further edge.
 const SLOW: Duration = Duration::from_millis(5);
-/// Nodes whose setup was not answered at first reconnect after 3 s.
+/// Time limit of the test. Nodes whose setup was not answered reconnect after 3 s.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Accepts one connection per edge, even if others are pending.
+/// Accepts one connection per edge, even if more connections are pending.
 async fn accept_one_per_edge(listener: TcpListener) {
     listener.set_nonblocking(true).unwrap();
-    // `AsyncFd::register` would need unsafe code; a std listener keeps its descriptor.
+    // `AsyncFd::register` would need unsafe code. A std listener keeps its descriptor, so it is used here.
     #[allow(deprecated)]
     let listener = AsyncFd::new(listener).unwrap();
     loop {
         let mut edge = listener.readable().await.unwrap();
-        // Before the accept call, so that a new connection causes another edge.
+        // The flag is cleared before the accept call, so that a new connection causes another edge.
         edge.clear_ready();
         drop(edge);
         tokio::time::sleep(SLOW).await;

@@ -1,5 +1,5 @@
-//! Operators that share infrastructure, in virtual time, with the same controllers, agents and radios that run on
-//! sockets.
+//! Tests of operators that share infrastructure, in virtual time. Controllers, agents and radios are the same as
+//! those that run on sockets.
 #![allow(clippy::unwrap_used, reason = "a test's set-up that fails is a failed test")]
 
 use std::time::Duration;
@@ -12,7 +12,8 @@ use ranlab_ran::node::NodeKind;
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Base stations where UEs 1 and 3 belong to A, 2 and 4 to B. All have more data than they can get.
+/// Returns base stations whose UEs 1 and 3 belong to operator A, and whose UEs 2 and 4 belong to B. Each UE always
+/// has more data than can be sent.
 fn fleet(ues: i64) -> FleetComponent {
     let mut fleet = FleetComponent { ramp: Some(Duration::ZERO), ..FleetComponent::default() };
     fleet.set("radio", &"lte:50".into()).unwrap();
@@ -41,7 +42,7 @@ fn xapp(slices: &[&str], ues: &[&str], steps: &[&str]) -> AnyComponent {
     })
 }
 
-/// A and B share everything equally. A's xApp is `xapp`.
+/// Returns a network in which A and B share everything equally. A's xApp is `xapp`.
 fn shared(fleet: FleetComponent, xapp: AnyComponent) -> NetworkSpec {
     let slicing = || AnyComponent::from(SlicingComponent::default());
     NetworkSpec {
@@ -57,13 +58,13 @@ fn shared(fleet: FleetComponent, xapp: AnyComponent) -> NetworkSpec {
 }
 
 fn begun(cast: &NetworkSpec, seed: u64) -> Network {
-    // Prints the events of a seed: `SEED=5 SEEDS=1 EVENTS=1 cargo test …`.
-    let told: Option<EventObserver> = std::env::var_os("EVENTS").map(|_| {
+    // The events of a seed can be printed: `SEED=5 SEEDS=1 EVENTS=1 cargo test …`.
+    let observer: Option<EventObserver> = std::env::var_os("EVENTS").map(|_| {
         let tell: EventObserver =
             Box::new(|at, words| eprintln!("{:>12} us  {words}", at.as_nanos() / 1_000));
         tell
     });
-    let mut network = Network::new(cast, seed, told).unwrap();
+    let mut network = Network::new(cast, seed, observer).unwrap();
     network.pass_until_up(100 * MS, 20 * SECOND).unwrap();
     network.pass(SECOND).unwrap();
     network.start_xapps();
@@ -92,15 +93,15 @@ fn operators_are_isolated() {
     network.check().unwrap();
     let b = |got: &[f64]| got[1] + got[3];
     assert!((b(&after) / b(&before) - 1.0).abs() < 0.01, "{before:?} {after:?}");
-    assert!((after[0] / after[2] - 2.0).abs() < 0.05, "two thirds and one: {after:?}");
+    assert!((after[0] / after[2] - 2.0).abs() < 0.05, "the first UE must get twice the rate of the third: {after:?}");
     assert!((after.iter().sum::<f64>() / whole - 1.0).abs() < 0.005, "{after:?}");
 }
 
 #[test]
-fn nested_operators_share_their_operators_part() {
+fn nested_operators_share_the_part_of_their_operator() {
     let slicing = || AnyComponent::from(SlicingComponent::default());
     let mut cast = shared(fleet(4), xapp(&["1=0.5"], &["1=1"], &[]));
-    // A's controller shares A's half between a1 (UE 1) and a2, which has no UE.
+    // A's controller divides A's half between a1 (UE 1) and a2, which has no UE.
     cast.controllers[0].1 = virt(&["A:0.5:001.01@a", "B:0.5:001.02@b"], 40);
     cast.controllers[1].1 = virt(&["a1:0.4:001.01@a1", "a2:0.6:001.03@a2"], 10);
     cast.controllers.push(("a1".to_owned(), slicing()));
@@ -110,8 +111,9 @@ fn nested_operators_share_their_operators_part() {
     network.pass(3 * SECOND).unwrap();
     network.check().unwrap();
     let ues: Vec<_> = network.ues().iter().map(|ue| (ue.ue, ue.slice)).collect();
-    // At the base stations, ids 1 to 41 belong to A and ids from 42 on to B. Of A's ids 0 to 39, a1 has 1 for the whole
-    // and 2 to 11 for its ids 0 to 9. Its slice 1 is A's slice 3, which is slice 5.
+    // At the base stations, ids 1 to 41 belong to A, and ids from 42 on belong to B. Of A's ids 0 to 39, a1 has 1 for
+    // its whole share, and 2 to 11 for its ids 0 to 9. The slice 1 of a1 is therefore slice 3 of A, which is slice 5
+    // of the base station.
     assert_eq!(ues, [(1, Some(5)), (2, Some(42)), (3, Some(5)), (4, Some(42))]);
     let got = mbps(&mut network, 6 * SECOND);
     let whole: f64 = got.iter().sum();
@@ -128,14 +130,14 @@ fn cu_and_dus_appear_as_base_stations_to_operators() {
     let network = &mut begun(&shared(split, AnyComponent::from(xapp)), 1);
     network.pass(3 * SECOND).unwrap();
     network.check().unwrap();
-    // UEs 1 and 3 are in the first DU's cell, 2 and 4 in the second DU's. So all of A's UEs are in one cell, and all of
-    // B's in the other.
+    // UEs 1 and 3 are in the cell of the first DU, UEs 2 and 4 in the cell of the second DU. All of A's UEs are
+    // therefore in one cell, and all of B's UEs in the other.
     let ues: Vec<_> = network.ues().iter().map(|ue| (ue.ue, ue.slice)).collect();
     assert_eq!(ues, [(1, Some(3)), (3, Some(3)), (2, Some(12)), (4, Some(12))]);
 }
 
-/// Faults between base station, virtualization controller and operators are recovered, and no operator gets more than
-/// its share.
+/// The network recovers from faults between base station, virtualization controller and operators, and no operator
+/// gets more than its share.
 #[test]
 fn operators_keep_shares_after_seeded_faults() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());

@@ -1,4 +1,4 @@
-//! From the cells of emulated base stations to rows of a file, over a RIC in memory.
+//! Statistics from the cells of emulated base stations, over a RIC in memory, to rows of a file.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,7 @@ use ranlab_sdk::{RicHandle, XappHandle};
 const NODES: u32 = 2;
 const UES: u16 = 3;
 const PERIOD: Duration = Duration::from_millis(10);
-/// Timeout of tests.
+/// Time limit of a wait in the tests.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn fleet(controller: Address, sm_encoding: Option<Encoding>) -> Fleet {
@@ -43,13 +43,13 @@ fn fleet(controller: Address, sm_encoding: Option<Encoding>) -> Fleet {
     })
 }
 
-/// Returns the statistics that base stations without a radio report.
+/// Returns the station functions that report statistics without a radio.
 fn reported_without_radio() -> impl Iterator<Item = &'static dyn StationFunction> {
     selectable().filter(|function| !function.requires().radio)
 }
 
-/// Subscribes to every model that base stations offer, including HW's periodic pings. The values of all UEs arrive, and
-/// the recorded file contains the received values. Repeated for every encoding.
+/// An xApp subscribes to every model that base stations offer, including HW's periodic pings. The values of all UEs
+/// arrive, and the recorded file contains the received values. The test is repeated for every encoding.
 #[test]
 fn every_model_yields_rows_for_all_ues() {
     for encoding in [None, Some(Encoding::Per), Some(Encoding::Flat)] {
@@ -63,7 +63,7 @@ fn ends_as_rows(encoding: Option<Encoding>) {
     let offered: Vec<_> = reported_without_radio().filter_map(|it| it.model()).chain([hw]).collect();
     let mut recorder = Recorder::create(&path, &offered).unwrap();
     let mut values = Values::new(&offered, encoding, None);
-    let mut heard = BTreeMap::<(String, String), BTreeSet<u32>>::new();
+    let mut received = BTreeMap::<(String, String), BTreeSet<u32>>::new();
     ranlab_sdk::run(async {
         let address = |name: &str| Address::Memory(format!("values-{encoding:?}-{name}"));
         let ric = RicHandle::start(RicConfig::default(), SocketOptions::default());
@@ -77,35 +77,35 @@ fn ends_as_rows(encoding: Option<Encoding>) {
             let trigger = model.periodic(model.encoding_or(encoding), PERIOD).unwrap();
             xapp.subscribe_all_raw(model.oid(), trigger, vec![ActionToBeSetup::report(0)]).unwrap();
         }
-        let wanted = NODES as usize * offered.len();
+        let expected = NODES as usize * offered.len();
         let until = tokio::time::Instant::now() + PATIENCE;
-        while heard.len() < wanted {
+        while received.len() < expected {
             let event = tokio::time::timeout_at(until, xapp.next()).await;
-            let event = event.unwrap_or_else(|_| panic!("only {heard:?} was heard"));
+            let event = event.unwrap_or_else(|_| panic!("only {received:?} was received"));
             let Some(report) = values.take(&xapp, &event) else { continue };
             let table = report.table().unwrap();
-            let told = heard.entry((report.node.to_string(), report.model.name().to_owned())).or_default();
+            let ues = received.entry((report.node.to_string(), report.model.name().to_owned())).or_default();
             for line in report.lines(&table, 0) {
-                told.extend(line.key.ue());
+                ues.extend(line.key.ue());
                 recorder.row(&line).unwrap();
             }
         }
     });
     let rows = recorder.finish().unwrap();
-    for node in heard.keys().map(|(node, _)| node.clone()).collect::<BTreeSet<_>>() {
-        let of = |model: &dyn Model| &heard[&(node.clone(), model.name().to_owned())];
+    for node in received.keys().map(|(node, _)| node.clone()).collect::<BTreeSet<_>>() {
+        let of = |model: &dyn Model| &received[&(node.clone(), model.name().to_owned())];
         let ues = of(&Mac);
         assert_eq!(ues.len(), usize::from(UES));
-        // The other models report about the node.
+        // The other models report about the node and not about UEs.
         assert!(
             reported_without_radio()
                 .filter_map(|it| it.model())
                 .all(|model| of(model) == ues || of(model).is_empty()),
-            "{heard:?}"
+            "{received:?}"
         );
     }
-    // One line for the node, and for each UE one line per KPM measurement. The other models' values are in the first of
-    // them.
+    // There is one line for the node, and for each UE one line per KPM measurement. The first line of a UE contains
+    // the values of the other models.
     let shown = Screen::default().lines(&values);
     assert_eq!(shown.len(), NODES as usize * (usize::from(UES) * UE_MEASUREMENTS.len() + 1), "{shown:#?}");
     let text = std::fs::read_to_string(&path).unwrap();

@@ -1,5 +1,6 @@
-//! A service model of another crate, which neither the codec nor the emulator names: in emulated base stations, a
-//! monitor, REST and metrics. In its own process, because models are added once.
+//! Test of a service model of another crate, which neither the codec nor the emulator names. It works in emulated
+//! base stations, a monitor, REST and metrics. The test is a separate program, because models can be added only once
+//! per process.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 use std::cell::RefCell;
@@ -23,7 +24,7 @@ use tokio::time::{sleep, timeout};
 const PATIENCE: Duration = Duration::from_secs(60);
 const PERIOD: Duration = Duration::from_millis(20);
 
-/// A cell with a temperature in tenths of a kelvin.
+/// Test model: a cell with a temperature in tenths of a kelvin.
 struct Cabinet;
 
 impl Thermometers for Cabinet {
@@ -33,7 +34,7 @@ impl Thermometers for Cabinet {
     fn throttle(&mut self, _: u16, _: bool) {}
 }
 
-/// The agent's half of the model.
+/// Agent's half of the test model.
 struct Station;
 
 impl StationFunction for Station {
@@ -53,7 +54,7 @@ fn get(address: String, path: &str) -> String {
     answer
 }
 
-/// Repeats a request until the answer contains all words.
+/// Repeats a request until the response contains all words.
 async fn until_contains(address: &str, path: &'static str, words: &[&str]) {
     loop {
         let address = address.to_owned();
@@ -82,13 +83,13 @@ async fn network() {
     let at = |name: &str| ric.bound.iter().find(|(it, _)| *it == name).unwrap().1.clone();
     let mut fleet = FleetComponent { nodes: 1, ues: 2, ..FleetComponent::default() };
     fleet.connect = vec![at("e2").parse().unwrap()];
-    // As a scenario or the flag --sm sets it.
+    // The model is set by name, as in a scenario or with the flag --sm.
     fleet.set("sm", &Setting::List(vec!["temperature".into(), "mac".into()])).unwrap();
     let mut stations = RunningFleet::new(&fleet).unwrap();
     stations.ramp_up().await.unwrap();
 
     let rows = Rc::new(RefCell::new(Vec::new()));
-    let heard = Rc::clone(&rows);
+    let recorder = Rc::clone(&rows);
     let part = MonitorComponent {
         connect: at("e42").parse().unwrap(),
         sm: named(),
@@ -97,7 +98,7 @@ async fn network() {
     };
     let listener = move |report: &ranlab_e2_lab::values::ReceivedReport<'_>, _: i64| {
         let table = report.table().unwrap();
-        heard.borrow_mut().extend(table.rows().map(|(key, row)| (key, row.to_vec())));
+        recorder.borrow_mut().extend(table.rows().map(|(key, row)| (key, row.to_vec())));
     };
     let watcher = RunningMonitor::showing(&part, None, Box::new(listener)).unwrap();
     while rows.borrow().len() < 3 {
@@ -123,5 +124,5 @@ fn added_model_works_in_stations_monitor_rest_and_metrics() {
     e2sm::extend(&[&Temperature]).unwrap();
     functions::extend(&[&Station]).unwrap();
     assert!(e2sm::extend(&[]).is_err() && functions::extend(&[]).is_err());
-    ranlab_sdk::run(async { timeout(PATIENCE, network()).await }).expect("the test ends in time");
+    ranlab_sdk::run(async { timeout(PATIENCE, network()).await }).expect("the test timed out");
 }

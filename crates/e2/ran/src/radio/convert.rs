@@ -29,7 +29,7 @@ pub fn refusal(why: &up::Refusal) -> Refusal {
     Refusal::new(reason, why.to_string())
 }
 
-/// Converts a slice number of the model to a controller's number, or `None` for [`NO_SLICE`].
+/// Converts a slice number of the model to a controller's number, or `None` for the model's only slice.
 pub fn slice_id(slice_down: u32) -> Option<u16> {
     u16::try_from(slice_down).ok()
 }

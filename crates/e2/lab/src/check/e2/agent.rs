@@ -1,4 +1,4 @@
-//! Checks the E2 agent of a base station: we act as its RIC, and it connects to us.
+//! Checks of a base station's E2 agent. The check acts as the agent's RIC, and the agent connects to it.
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -49,16 +49,18 @@ pub fn agent_checks() -> Vec<(&'static str, &'static str)> {
     listed(CASES)
 }
 
-/// Checks the agent that connects to `address`, where we listen, clause by clause. `listening` is called with the
-/// address, `told` with each verdict.
+/// Checks the agent that connects to `address`, clause by clause. `listening` is called with the address, and
+/// `report` with each verdict.
 ///
 /// # Errors
-/// The address cannot be bound, no agent connects, no check has the given name, or `told` returned an error.
+///
+/// Returns an error if the address cannot be bound, no agent connects, no check has the given name, or `report`
+/// returns an error.
 pub fn check_agent<E: From<ComponentError>>(
     address: &Address,
     config: &AgentCheck,
     listening: impl FnOnce(&Address) -> Result<(), E>,
-    told: impl FnMut(&Verdict) -> Result<(), E>,
+    report: impl FnMut(&Verdict) -> Result<(), E>,
 ) -> Result<Vec<Verdict>, E> {
     let cases = chosen(CASES, &config.only)?;
     folder(&config.captures)?;
@@ -76,26 +78,26 @@ pub fn check_agent<E: From<ComponentError>>(
         others: RefCell::default(),
         lost: Cell::new(false),
     }));
-    run(&rig, cases, &config.captures, told)
+    run(&rig, cases, &config.captures, report)
 }
 
 pub(super) struct AgentRun {
     listener: Listener,
     pub(super) config: AgentCheck,
     runtime: Rc<Runtime>,
-    /// Number of connections so far. Captures refer to connections by number.
+    /// Number of connections so far. Captures name connections by this number.
     connections: Cell<u16>,
-    /// An established connection that the previous check left in a clean state.
+    /// Established connection that the previous check left in a clean state.
     held: RefCell<Option<(Link, E2SetupRequest)>>,
-    /// The checked E2 node, after it has connected.
+    /// The checked E2 node, set when it has connected.
     node: RefCell<Option<GlobalE2NodeId>>,
-    /// Connections of other nodes. They stay open, because a base station may depend on them.
+    /// Connections of other nodes. They are kept open, because a base station may depend on them.
     others: RefCell<Vec<Link>>,
     /// Whether the agent connected once and no longer reconnects.
     lost: Cell<bool>,
 }
 
-/// The run, shared with its controllers.
+/// State of a run, shared with its controllers.
 struct SharedRun(Rc<AgentRun>);
 
 impl CheckTarget for SharedRun {
@@ -103,7 +105,7 @@ impl CheckTarget for SharedRun {
     const CAPTURE: (&'static str, &'static str) = ("check-agent", "pcapng");
 
     fn ended(&self) -> Option<&'static str> {
-        self.0.lost.get().then_some("the agent does not come back")
+        self.0.lost.get().then_some("the agent does not reconnect")
     }
 
     fn node(&self) -> Option<String> {
@@ -123,7 +125,7 @@ impl CheckTarget for SharedRun {
     }
 }
 
-/// Request id of the checks' subscriptions.
+/// Request id of the subscriptions that checks create.
 pub(super) const REQUEST: RicRequestId = RicRequestId { requestor: 5, instance: 21 };
 
 /// A RIC that sends the messages of a check.
@@ -136,7 +138,7 @@ pub(super) struct Controller {
 const OTHERS_MAX: usize = 64;
 
 impl AgentRun {
-    /// Returns whether an E2 node is the checked one: the configured node, or the first one.
+    /// Returns whether an E2 node is the checked node: the configured node, or the first one that connected.
     fn is_checked(&self, node: &GlobalE2NodeId) -> bool {
         let whole = node.to_string();
         let without_kind = whole.split_once(' ').map(|(_, rest)| rest);
@@ -153,8 +155,8 @@ impl AgentRun {
 }
 
 impl Controller {
-    /// Waits for a new connection of the agent. Returns it with its setup request, which is not answered yet.
-    /// Connections of other nodes are set up and kept.
+    /// Waits for a new connection of the checked agent. Returns the connection with its setup request, to which no
+    /// response was sent yet. Connections of other nodes are set up and kept.
     pub(super) fn fresh(&self) -> Result<(Link, E2SetupRequest), CaseFailure> {
         // Closes the kept connection, so that the agent reconnects.
         drop(self.run.held.take());
@@ -171,7 +173,7 @@ impl Controller {
         }
     }
 
-    /// Waits for the next connection of any node. Returns it with its setup request.
+    /// Waits for the next connection of any node. Returns the connection with its setup request.
     fn accept(&self, until: Instant) -> Result<(Link, E2SetupRequest), CaseFailure> {
         let run = &self.run;
         let came = run
@@ -180,7 +182,7 @@ impl Controller {
         let Ok(came) = came else {
             if run.node.borrow().is_some() {
                 run.lost.set(true);
-                return fails("the agent does not come back");
+                return fails("the agent does not reconnect");
             }
             let at = run.listener.address();
             let arrival = run.config.arrival;
@@ -202,19 +204,19 @@ impl Controller {
         Ok((link, setup))
     }
 
-    /// Reads the setup request, in the version of the agent.
+    /// Reads the setup request, and adopts the E2AP version of the agent.
     pub(super) fn setup_of(&self, link: &mut Link) -> Result<E2SetupRequest, CaseFailure> {
         let until = Instant::now() + link.patience.max(Duration::from_secs(5));
         match link.hear_pdu(until) {
-            None => fails("the agent connects and sends nothing"),
-            Some(Err(why)) => fails(format!("before its setup: {why}")),
+            None => fails("the agent connects but sends nothing"),
+            Some(Err(why)) => fails(format!("before the setup: {why}")),
             Some(Ok(pdu)) => {
                 link.version = Version::of_setup(&pdu).unwrap_or(link.version);
                 match decode(&pdu, link.version) {
                     Ok(Decoded { message: Message::E2SetupRequest(m), .. }) => Ok(m),
-                    Ok(other) => fails(format!("its first message is {}", other.message.name())),
+                    Ok(other) => fails(format!("the agent's first message is {}, not a setup request", other.message.name())),
                     Err(why) => {
-                        fails(format!("its setup is not a message of {}: {why}", link.version.name()))
+                        fails(format!("the setup request is not a message of {}: {why}", link.version.name()))
                     }
                 }
             }
@@ -239,12 +241,13 @@ impl Controller {
         })
     }
 
-    /// Returns an established connection: that of the previous check, if it is usable.
+    /// Returns an established connection. The connection of the previous check is reused if possible.
     pub(super) fn set_up(&self) -> Result<(Link, E2SetupRequest), CaseFailure> {
         if let Some((mut link, setup)) = self.run.held.take() {
-            // Messages since the last check are discarded; one may be the end of the connection.
-            while let Some(heard) = link.receive(Instant::now()) {
-                if let PeerMessage::End(_) = heard {
+            // Messages that arrived since the last check are discarded. If one is the end of the connection, the
+            // connection is not usable.
+            while let Some(input) = link.receive(Instant::now()) {
+                if let PeerMessage::End(_) = input {
                     break;
                 }
             }
@@ -266,9 +269,9 @@ impl Controller {
         }
     }
 
-    /// Deletes the subscription of a check, whether or not it exists. Any response shows that the agent is alive, also
-    /// one with another request id: OCUDU writes 0/0 into its failure. A reset is not used, because agents may lack it
-    /// (OCUDU, srsRAN).
+    /// Deletes the subscription of a check, whether or not it exists. Any response shows that the agent works, also a
+    /// response with another request id: OCUDU writes 0/0 into its failure message. A reset is not used here, because
+    /// OCUDU and srsRAN do not support it.
     pub(super) fn serves(&self, link: &mut Link, setup: &E2SetupRequest) -> Outcome {
         let first = setup.functions.iter().flatten().next().map_or(2, |function| function.id);
         let function_id = self.reporting(setup).map_or(first, |(function, _)| function);
@@ -288,14 +291,14 @@ impl Controller {
         let cause = Cause::Misc(CauseMisc::OmIntervention);
         let transaction_id = transaction(link, number);
         link.say(&Message::ResetRequest(ResetRequest { transaction_id, cause }))?;
-        let told = link.expect("a reset", |_, message| match message {
+        let response_id = link.expect("a reset", |_, message| match message {
             Message::ResetResponse(m) => Some(m.transaction_id),
             _ => None,
         })?;
-        same_run(link, "a reset", number, told)
+        same_run(link, "a reset", number, response_id)
     }
 
-    /// Checks that the agent is still connected, or reconnects, after an input that may have ended its connection.
+    /// Checks that the agent is still connected or reconnects, after an input that may have ended the connection.
     pub(super) fn comes_again(&self, mut link: Link, setup: E2SetupRequest) -> Outcome {
         if !link.over && self.serves(&mut link, &setup).is_ok() {
             self.keep(link, setup);
@@ -307,7 +310,7 @@ impl Controller {
         Ok(())
     }
 
-    /// Returns the action of KPM that reports without any UE, if a function offers it.
+    /// Returns the KPM action that needs no UE to report, if a function offers it.
     fn node_report(&self, node: &GlobalE2NodeId, function: &RanFunctionItem) -> Option<Bytes> {
         function.oid.as_deref().filter(|oid| *oid == kpm::OID)?;
         let period_ms = u32::try_from(self.run.config.period.as_millis()).ok()?;
@@ -315,7 +318,7 @@ impl Controller {
         selection.action(node, &function.definition, period_ms).ok()?.to_octets(Encoding::Per).ok()
     }
 
-    /// Returns a RAN function with periodic reports, and a subscription to it: action 1 with the definition that the
+    /// Returns a RAN function with periodic reports, and a subscription to it. Action 1 has the definition that the
     /// model needs.
     pub(super) fn reporting(
         &self,

@@ -1,4 +1,4 @@
-//! E2AP checks of an agent. Clauses are those of O-RAN.WG3.E2AP; clause 10 refers to TS 36.423.
+//! E2AP checks of an agent. Clause numbers refer to O-RAN.WG3.E2AP; the clauses of chapter 10 also refer to TS 36.423.
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -40,7 +40,7 @@ pub(super) const CASES: &[Case<Controller>] = &[
     ("bytes that are not a message: transfer syntax error", "E2AP 10.2", malformed),
     ("cut messages", "E2AP 10.2", cut),
     ("a frame of 4 GiB closes the connection", "the framing of TCP and Unix sockets", oversized),
-    // Last, because they may crash the agent.
+    // These checks are last, because they may crash the agent.
     ("a repeated subscription request is answered twice", "E2AP 8.2.1", same_subscription),
     ("hundreds of truncated and random messages are survived", "E2AP 10.2", random),
     ("removal by the RIC", "E2AP 8.3, E2 Removal", removal),
@@ -52,13 +52,13 @@ fn setup(it: &mut Controller) -> Outcome {
     let functions = setup.functions.as_deref().unwrap_or_default();
     let doubled = |(at, f): (usize, &RanFunctionItem)| functions[..at].iter().any(|other| other.id == f.id);
     if functions.is_empty() && !v1 {
-        return fails("it offers no function");
+        return fails("the agent offers no function");
     }
     if functions.iter().enumerate().any(doubled) {
         return fails("two functions have the same number");
     }
     if setup.components.as_ref().is_none_or(Vec::is_empty) && !v1 {
-        return fails("it names no component");
+        return fails("the agent names no component");
     }
     link.say(&Controller::acceptance(&link, &setup))?;
     it.serves(&mut link, &setup)?;
@@ -67,7 +67,8 @@ fn setup(it: &mut Controller) -> Outcome {
 }
 
 fn refused_setup(it: &mut Controller) -> Outcome {
-    // Time to wait as sent. The agent may start counting when it has read the message.
+    // Time to wait in the failure message, and the minimum measured wait. The measured wait may be shorter, because
+    // the agent starts it when it has read the message.
     const WAIT: (TimeToWait, Duration) = (TimeToWait::V1s, Duration::from_millis(950));
     let (mut link, setup) = it.fresh()?;
     let refused = Instant::now();
@@ -83,7 +84,7 @@ fn refused_setup(it: &mut Controller) -> Outcome {
         Message::E2SetupRequest(m) => Some(m),
         _ => None,
     });
-    // The agent may also retry on another connection.
+    // The agent may retry on the same connection or on another one.
     let (mut link, again) = match again {
         Ok(again) => (link, again),
         Err(CaseFailure::Fails(_)) if link.over => it.fresh()?,
@@ -94,19 +95,19 @@ fn refused_setup(it: &mut Controller) -> Outcome {
     link.say(&Controller::acceptance(&link, &again))?;
     it.serves(&mut link, &again)?;
     it.keep(link, again);
-    if waited < WAIT.1 { fails(format!("it waits {waited:?} instead of 1 s")) } else { Ok(()) }
+    if waited < WAIT.1 { fails(format!("the agent waits {waited:?} instead of 1 s")) } else { Ok(()) }
 }
 
 fn other_answer(it: &mut Controller) -> Outcome {
     let (mut link, mut setup) = it.fresh()?;
     let Some(run) = setup.transaction_id else {
-        return Err(CaseFailure::Skipped("1.01 has no numbers of runs"));
+        return Err(CaseFailure::Skipped("E2AP 1.01 has no transaction ids"));
     };
     setup.transaction_id = Some((run + 1) % 256);
     link.say(&Controller::acceptance(&link, &setup))?;
     let function_id = 4_095;
     let request_id = RicRequestId { requestor: 9, instance: 9 };
-    // An agent that took the message for its setup response is set up, and responds.
+    // If the agent mistook the message for its setup response, it is set up and responds to this request.
     link.say(&Message::RicSubscriptionDeleteRequest(RicSubscriptionDeleteRequest {
         request_id,
         function_id,
@@ -141,9 +142,9 @@ fn admitted(link: &mut Link, request: &Message) -> Outcome {
     })?;
     match answer {
         Ok(actions) if actions == [1] => Ok(()),
-        Ok(actions) => fails(format!("actions {actions:?} are admitted, not 1")),
-        Err(Some(cause)) => fails(format!("it is refused: {cause}")),
-        Err(None) => fails("it is refused"),
+        Ok(actions) => fails(format!("actions {actions:?} are admitted instead of action 1")),
+        Err(Some(cause)) => fails(format!("the subscription is refused: {cause}")),
+        Err(None) => fails("the subscription is refused"),
     }
 }
 
@@ -162,7 +163,7 @@ fn subscribed(it: &Controller) -> Result<(Link, E2SetupRequest, u16), CaseFailur
     Ok((link, setup, function))
 }
 
-/// Deletes the subscription of a check.
+/// Deletes the subscription of a check and keeps the connection.
 fn tidy(it: &Controller, mut link: Link, setup: E2SetupRequest) -> Outcome {
     it.serves(&mut link, &setup)?;
     it.keep(link, setup);
@@ -190,18 +191,18 @@ fn indications(it: &mut Controller) -> Outcome {
     }
     link.patience = it.run.config.patience;
     if numbers.windows(2).any(|pair| pair[1] != pair[0].wrapping_add(1)) {
-        return fails(format!("the indications' numbers are {numbers:?}"));
+        return fails(format!("the indications have the sequence numbers {numbers:?}"));
     }
     tidy(it, link, setup)
 }
 
-/// Checks that no indication arrives for several periods.
+/// Checks that no indication arrives for several report periods.
 fn quiet(it: &Controller, link: &mut Link, after: &str) -> Outcome {
     let until = Instant::now() + it.run.config.period * 4;
-    while let Some(heard) = link.receive(until) {
-        match heard {
-            PeerMessage::Said(said) if matches!(said.message, Message::RicIndication(_)) => {
-                return fails(format!("indications go on after {after}"));
+    while let Some(input) = link.receive(until) {
+        match input {
+            PeerMessage::Said(decoded) if matches!(decoded.message, Message::RicIndication(_)) => {
+                return fails(format!("indications continue after {after}"));
             }
             PeerMessage::End(why) => return fails(why),
             _ => {}
@@ -224,7 +225,7 @@ fn subscription_delete(it: &mut Controller) -> Outcome {
 }
 
 fn same_subscription(it: &mut Controller) -> Outcome {
-    // OCUDU crashes: it replaces the subscription while it runs.
+    // OCUDU crashes, because it replaces the subscription while the subscription is active.
     hostile_only(it)?;
     let (mut link, setup, function) = subscribed(it)?;
     let (_, details) = it.reporting(&setup)?;
@@ -236,11 +237,11 @@ fn same_subscription(it: &mut Controller) -> Outcome {
     tidy(it, link, setup)
 }
 
-/// Checks that a request is rejected with one of these causes, and the connection stays up.
-fn refused(it: &Controller, what: &str, message: &Message, wanted: &[Cause]) -> Outcome {
+/// Checks that a request is rejected with one of these causes, and that the connection stays up.
+fn refused(it: &Controller, what: &str, message: &Message, causes: &[Cause]) -> Outcome {
     let (mut link, setup) = it.set_up()?;
     link.say(message)?;
-    objected(&mut link, what, wanted)?;
+    objected(&mut link, what, causes)?;
     tidy(it, link, setup)
 }
 
@@ -250,7 +251,7 @@ fn absent(setup: &E2SetupRequest) -> u16 {
     (0..4_096).rev().find(|id| !taken(id)).unwrap_or(4_095)
 }
 
-/// Returns the agent's setup request, to build other requests from.
+/// Returns the agent's setup request, as a source of values for other requests.
 fn offered(it: &Controller) -> Result<E2SetupRequest, CaseFailure> {
     let (link, setup) = it.set_up()?;
     it.keep(link, setup.clone());
@@ -269,8 +270,8 @@ fn duplicate_action(it: &mut Controller) -> Outcome {
     let (function, mut details) = it.reporting(&offered(it)?)?;
     details.actions.extend(details.actions.clone());
     let request = asking(function, details);
-    let wanted = [Cause::RicRequest(CauseRicRequest::DuplicateAction)];
-    refused(it, "an action twice", &request, &wanted)
+    let causes = [Cause::RicRequest(CauseRicRequest::DuplicateAction)];
+    refused(it, "an action twice", &request, &causes)
 }
 
 /// Causes with which a RAN function may reject a payload that it cannot decode.
@@ -287,8 +288,8 @@ fn senseless_trigger(it: &mut Controller) -> Outcome {
     let (function, mut details) = it.reporting(&offered(it)?)?;
     details.event_trigger = Bytes::from_static(&[0xff; 33]);
     let request = asking(function, details);
-    let wanted = [&SENSELESS[..], &[TRANSFER_SYNTAX, Cause::Misc(CauseMisc::Unspecified)]].concat();
-    refused(it, "an invalid event trigger", &request, &wanted)
+    let causes = [&SENSELESS[..], &[TRANSFER_SYNTAX, Cause::Misc(CauseMisc::Unspecified)]].concat();
+    refused(it, "an invalid event trigger", &request, &causes)
 }
 
 fn unknown_request(it: &mut Controller) -> Outcome {
@@ -320,9 +321,9 @@ fn senseless_control(it: &mut Controller) -> Outcome {
     let Some(function) = setup.functions.iter().flatten().next().map(|function| function.id) else {
         return Err(CaseFailure::Skipped("the agent offers no function"));
     };
-    let wanted =
+    let causes =
         [&SENSELESS[..], &[TRANSFER_SYNTAX, NO_FUNCTION, Cause::Misc(CauseMisc::Unspecified)]].concat();
-    refused(it, "an invalid control", &controlling(function), &wanted)
+    refused(it, "an invalid control", &controlling(function), &causes)
 }
 
 fn reset(it: &mut Controller) -> Outcome {
@@ -335,7 +336,7 @@ fn reset(it: &mut Controller) -> Outcome {
 
 fn service_query(it: &mut Controller) -> Outcome {
     let (mut link, setup) = it.set_up()?;
-    // The query lists no RAN functions, so all functions are new to us.
+    // The query lists no RAN functions, so the agent must report all its functions as added.
     link.say(&Message::RicServiceQuery(RicServiceQuery {
         transaction_id: transaction(&link, 31),
         accepted: None,
@@ -353,12 +354,12 @@ fn service_query(it: &mut Controller) -> Outcome {
         rejected: None,
     }))?;
     tidy(it, link, setup)?;
-    if all { Ok(()) } else { fails("the update lacks functions of the setup, of which the query knew none") }
+    if all { Ok(()) } else { fails("the update lacks functions of the setup, although the query listed none") }
 }
 
 fn connection_update(it: &mut Controller) -> Outcome {
     let (mut link, setup) = it.set_up()?;
-    // The first address of TEST-NET-1 (RFC 5737) is never reachable. The agent may respond before it has tried.
+    // The address is in TEST-NET-1 (RFC 5737) and never reachable. The agent may respond before it has tried to connect.
     let address = BitString::from_octets(&[192, 0, 2, 1]);
     let tnl = TnlInformation { address, port: Some(ShortBits::new(36_421, 16)) };
     let add = Some(vec![E2ConnectionUpdateItem { tnl: tnl.clone(), usage: TnlUsage::Both }]);
@@ -383,15 +384,15 @@ fn connection_update(it: &mut Controller) -> Outcome {
 fn query(it: &mut Controller) -> Outcome {
     let (mut link, setup) = it.set_up()?;
     let spoken = std::mem::replace(&mut link.version, Version::V3_01);
-    let said = link.say(&Message::RicQueryRequest(RicQueryRequest {
+    let sent = link.say(&Message::RicQueryRequest(RicQueryRequest {
         request_id: REQUEST,
         function_id: absent(&setup),
         header: Bytes::from_static(&[0]),
         definition: Bytes::from_static(&[0]),
     }));
-    said?;
-    let wanted = [NO_FUNCTION, NOT_UNDERSTOOD];
-    objected(&mut link, "a query of nothing", &wanted)?;
+    sent?;
+    let causes = [NO_FUNCTION, NOT_UNDERSTOOD];
+    objected(&mut link, "a query of nothing", &causes)?;
     link.version = spoken;
     tidy(it, link, setup)
 }
@@ -444,13 +445,13 @@ fn deletion() -> Message {
 fn wrong_deletion(
     it: &Controller,
     what: &str,
-    wanted: &[Cause],
+    causes: &[Cause],
     spoil: impl Fn(&[u8]) -> Option<Vec<u8>>,
 ) -> Outcome {
     let (mut link, setup) = it.set_up()?;
     let pdu = spoiled(&link, &deletion(), spoil)?;
     link.say_pdu(&pdu);
-    objected(&mut link, what, wanted)?;
+    objected(&mut link, what, causes)?;
     tidy(it, link, setup)
 }
 
@@ -459,9 +460,9 @@ fn unknown_element(it: &mut Controller) -> Outcome {
 }
 
 fn ignored_element(it: &mut Controller) -> Outcome {
-    // Without the element, the request deletes a subscription that does not exist.
-    let wanted = [NO_REQUEST, NO_FUNCTION];
-    wrong_deletion(it, "an unknown element that may be ignored", &wanted, |pdu| {
+    // Without the unknown element, the request deletes a subscription that does not exist.
+    let causes = [NO_REQUEST, NO_FUNCTION];
+    wrong_deletion(it, "an unknown element that may be ignored", &causes, |pdu| {
         malformed::with_unknown(pdu, 1)
     })
 }
@@ -478,7 +479,7 @@ fn element_twice(it: &mut Controller) -> Outcome {
 
 fn malformed(it: &mut Controller) -> Outcome {
     let (mut link, setup) = it.set_up()?;
-    // The PDU type (CHOICE E2AP-PDU) does not exist.
+    // The bytes have a PDU type (CHOICE E2AP-PDU) that does not exist.
     link.say_pdu(&[0x60, 0x01, 0x00, 0x03, 0, 0, 0]);
     objected(&mut link, "bytes that are not a message", &[TRANSFER_SYNTAX])?;
     tidy(it, link, setup)
@@ -495,10 +496,10 @@ fn cut(it: &mut Controller) -> Outcome {
         link.say_pdu(&whole[..len]);
     }
     let until = Instant::now() + link.patience;
-    while let Some(heard) = link.receive(until) {
-        match heard {
-            PeerMessage::Said(said) if matches!(said.message, Message::RicSubscriptionResponse(_)) => {
-                return fails("a part of a subscription is admitted");
+    while let Some(input) = link.receive(until) {
+        match input {
+            PeerMessage::Said(decoded) if matches!(decoded.message, Message::RicSubscriptionResponse(_)) => {
+                return fails("a truncated subscription request is admitted");
             }
             PeerMessage::End(_) => break,
             _ => {}
@@ -511,24 +512,24 @@ fn oversized(it: &mut Controller) -> Outcome {
     let (mut link, setup) = it.set_up()?;
     if !link.is_stream() {
         it.keep(link, setup);
-        return Err(CaseFailure::Skipped("this transport keeps messages apart by itself"));
+        return Err(CaseFailure::Skipped("this transport preserves message boundaries, so there are no frames"));
     }
     link.say_octets(&OVERSIZED);
     let until = Instant::now() + link.patience;
-    while let Some(heard) = link.receive(until) {
-        if let PeerMessage::End(_) = heard {
+    while let Some(input) = link.receive(until) {
+        if let PeerMessage::End(_) = input {
             return it.comes_again(link, setup);
         }
     }
     fails("the agent waits for 4 GiB instead of closing the connection")
 }
 
-/// Skips a check that has ended agents, unless the user wants it.
+/// Skips a check that has crashed agents, unless the user requests such checks.
 fn hostile_only(it: &Controller) -> Outcome {
     if it.run.config.hostile {
         return Ok(());
     }
-    Err(CaseFailure::Skipped("it has ended agents: --hostile tries it"))
+    Err(CaseFailure::Skipped("this check has crashed agents: use --hostile to run it"))
 }
 
 fn random(it: &mut Controller) -> Outcome {
@@ -549,7 +550,7 @@ fn removal(it: &mut Controller) -> Outcome {
     let (mut link, setup) = it.set_up()?;
     if link.version == Version::V1_01 {
         it.keep(link, setup);
-        return Err(CaseFailure::Skipped("1.01 has no removal"));
+        return Err(CaseFailure::Skipped("E2AP 1.01 has no removal procedure"));
     }
     let transaction_id = transaction(&link, 40);
     link.say(&Message::E2RemovalRequest(E2RemovalRequest { transaction_id }))?;

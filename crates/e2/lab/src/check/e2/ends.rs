@@ -1,4 +1,4 @@
-//! Helpers for the checks of both ends: expected error responses, and inputs that both ends get.
+//! Helpers for the checks of agents and RICs: expected error responses, and invalid inputs for both.
 use std::time::Instant;
 
 use ranlab_e2_codec::e2ap::*;
@@ -6,10 +6,10 @@ use ranlab_e2_codec::e2ap::*;
 use super::link::{Link, PeerMessage};
 use ranlab_lab::check::{CaseFailure, Outcome, fails};
 
-/// The header of a frame of 4 GiB (`docs/decisions/0005-length-prefix.md`).
+/// Header of a frame of 4 GiB (`docs/decisions/0005-length-prefix.md`).
 pub(super) const OVERSIZED: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 1, 0, 0];
 
-/// Returns the cause if a message rejects something.
+/// Returns the cause if a message rejects a request. The inner value is `None` if the rejection has no cause.
 fn refusal(message: &Message) -> Option<Option<Cause>> {
     Some(match message {
         Message::ErrorIndication(m) => m.cause,
@@ -28,12 +28,12 @@ fn refusal(message: &Message) -> Option<Option<Cause>> {
 }
 
 /// Expects an error indication or a failure with one of these causes.
-pub(super) fn objected(link: &mut Link, what: &str, wanted: &[Cause]) -> Outcome {
+pub(super) fn objected(link: &mut Link, what: &str, causes: &[Cause]) -> Outcome {
     let cause = link.expect(what, |_, message| refusal(&message))?;
     match cause {
-        Some(cause) if wanted.contains(&cause) => Ok(()),
-        Some(cause) => fails(format!("{what}: cause {cause} instead of {}", names(wanted))),
-        None => fails(format!("{what}: no cause instead of {}", names(wanted))),
+        Some(cause) if causes.contains(&cause) => Ok(()),
+        Some(cause) => fails(format!("{what}: cause {cause} instead of {}", names(causes))),
+        None => fails(format!("{what}: no cause instead of {}", names(causes))),
     }
 }
 
@@ -44,16 +44,16 @@ fn names(causes: &[Cause]) -> String {
 /// Expects no error and no disconnect until the timeout.
 pub(super) fn silently(link: &mut Link, what: &str) -> Outcome {
     let until = Instant::now() + link.patience;
-    while let Some(heard) = link.receive(until) {
-        match heard {
-            PeerMessage::Said(said) => {
-                if let Some(cause) = refusal(&said.message) {
+    while let Some(input) = link.receive(until) {
+        match input {
+            PeerMessage::Said(decoded) => {
+                if let Some(cause) = refusal(&decoded.message) {
                     let cause = cause.map_or_else(|| "no cause".to_owned(), |cause| cause.name());
-                    return fails(format!("{what}: {} with {cause}", said.message.name()));
+                    return fails(format!("{what}: {} with {cause}", decoded.message.name()));
                 }
             }
             PeerMessage::Odd(rejection) => {
-                return fails(format!("{what}: bytes that are not a message: {rejection}"));
+                return fails(format!("{what}: received bytes that are not a message: {rejection}"));
             }
             PeerMessage::End(why) => return fails(format!("{what}: {why}")),
         }
@@ -61,16 +61,16 @@ pub(super) fn silently(link: &mut Link, what: &str) -> Outcome {
     Ok(())
 }
 
-/// Returns a transaction id, if the version has one.
+/// Returns a transaction id, if the E2AP version of the link has one.
 pub(super) fn transaction(link: &Link, number: u16) -> Option<TransactionId> {
     (link.version != Version::V1_01).then_some(number)
 }
 
 /// Checks that a response has the transaction id of its request.
-pub(super) fn same_run(link: &Link, what: &str, asked: u16, told: Option<TransactionId>) -> Outcome {
-    match told {
-        told if told == transaction(link, asked) => Ok(()),
-        told => fails(format!("{what}: transaction {told:?} instead of {asked}")),
+pub(super) fn same_run(link: &Link, what: &str, number: u16, response_id: Option<TransactionId>) -> Outcome {
+    match response_id {
+        response_id if response_id == transaction(link, number) => Ok(()),
+        response_id => fails(format!("{what}: transaction {response_id:?} instead of {number}")),
     }
 }
 

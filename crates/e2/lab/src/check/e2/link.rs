@@ -1,4 +1,4 @@
-//! A connection that sends valid or invalid messages as requested, and records the traffic.
+//! A connection that sends valid or invalid messages, and records the traffic.
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, BufWriter, IoSlice};
@@ -15,10 +15,10 @@ use tokio::runtime::Runtime;
 
 use ranlab_lab::check::{CaseFailure, fails};
 
-/// Maximum number of PDUs recorded per check, so that a peer that reports endlessly does not exhaust the memory.
+/// Maximum number of PDUs recorded per check, so that a peer that sends endless reports does not exhaust the memory.
 const TRACED_MAX: usize = 100_000;
 
-/// The recorded traffic on all connections of a check.
+/// Recorded traffic on all connections of a check.
 #[derive(Clone, Default)]
 pub(super) struct CheckTrace(Rc<RefCell<Vec<(u64, Flow, Bytes)>>>);
 
@@ -46,9 +46,9 @@ impl CheckTrace {
 pub(super) enum PeerMessage {
     /// A valid message.
     Said(Box<Decoded>),
-    /// Bytes that are not a valid message.
+    /// Bytes that are not a valid message, with the reason.
     Odd(Box<Rejection>),
-    /// End of the connection, with the reason.
+    /// End of the connection, with its reason.
     End(String),
 }
 
@@ -58,7 +58,7 @@ pub(super) struct Link {
     stream: Stream,
     reader: FrameReader,
     trace: CheckTrace,
-    /// Direction from us to the peer.
+    /// Flow from the check to the peer.
     flow: Flow,
     pub(super) patience: Duration,
     pub(super) version: Version,
@@ -86,7 +86,7 @@ impl Link {
         Self { runtime, stream, reader, trace, flow, patience, version, over: false }
     }
 
-    /// Records further traffic for another check.
+    /// Records the further traffic of the link for another check.
     pub(super) fn traced_by(&mut self, trace: &CheckTrace) {
         self.trace = trace.clone();
     }
@@ -166,31 +166,31 @@ impl Link {
                 }
                 match reader.fill(stream) {
                     Ok(ReadOutcome::Bytes(_)) => {}
-                    Ok(ReadOutcome::Closed) => return Err("it closed the connection".to_owned()),
+                    Ok(ReadOutcome::Closed) => return Err("the peer closed the connection".to_owned()),
                     Ok(ReadOutcome::WouldBlock) => {
                         stream.readable().await.map_err(|error| error.to_string())?;
                     }
-                    Err(error) => return Err(format!("it ended the connection: {error}")),
+                    Err(error) => return Err(format!("the connection ended: {error}")),
                 }
             }
         };
         self.runtime.block_on(async { tokio::time::timeout_at(until.into(), next).await.ok() })
     }
 
-    /// Returns the first message that `wanted` accepts before the timeout. Other messages are skipped and named in the
-    /// error.
+    /// Returns the first message that `accept` accepts before the timeout. Other messages are skipped and named in
+    /// the error.
     pub(super) fn expect<T>(
         &mut self,
         what: &str,
-        mut wanted: impl FnMut(&mut Self, Message) -> Option<T>,
+        mut accept: impl FnMut(&mut Self, Message) -> Option<T>,
     ) -> Result<T, CaseFailure> {
         let until = Instant::now() + self.patience;
         let mut other = None;
         loop {
             match self.receive(until) {
-                Some(PeerMessage::Said(said)) => {
-                    let name = said.message.name();
-                    if let Some(found) = wanted(self, said.message) {
+                Some(PeerMessage::Said(decoded)) => {
+                    let name = decoded.message.name();
+                    if let Some(found) = accept(self, decoded.message) {
                         return Ok(found);
                     }
                     if name != "RICindication" {
@@ -204,7 +204,7 @@ impl Link {
                 None => {
                     return fails(match other {
                         Some(name) => format!("{what} is not answered; received {name}"),
-                        None => format!("{what} goes unanswered"),
+                        None => format!("{what} is not answered"),
                     });
                 }
             }
@@ -212,7 +212,7 @@ impl Link {
     }
 }
 
-/// Describes an unreachable peer.
+/// Formats the error for an unreachable peer.
 pub(super) fn unreachable(address: &Address, error: &dyn std::fmt::Display) -> String {
     format!("{address}: {error}")
 }

@@ -1,4 +1,4 @@
-//! Builds invalid messages by changing one element of a valid one.
+//! Invalid messages, built by changing one element of a valid message.
 
 /// An information element: id, criticality (0 reject, 1 ignore, 2 notify) and value.
 type IeTriple = (u16, u8, Vec<u8>);
@@ -8,7 +8,7 @@ pub(super) const UNKNOWN_ELEMENT: u16 = 60_001;
 /// A procedure code that no version defines.
 const UNKNOWN_PROCEDURE: u8 = 199;
 
-/// Returns a message that initiates an unknown procedure with this criticality.
+/// Returns a message that initiates an unknown procedure with the given criticality.
 pub(super) fn unknown_procedure(criticality: u8) -> Vec<u8> {
     built([0x00, UNKNOWN_PROCEDURE, criticality << 6], &[])
 }
@@ -63,7 +63,7 @@ fn built(head: [u8; 3], elements: &[IeTriple]) -> Vec<u8> {
     pdu
 }
 
-/// Reads an open type shorter than 16,384 octets (X.691 11.9). Returns its value and the rest.
+/// Reads an open type shorter than 16,384 octets (X.691 11.9). Returns its value and the remaining bytes.
 fn open(octets: &[u8]) -> Option<(&[u8], &[u8])> {
     let (len, rest) = match octets {
         [len @ 0..0x80, rest @ ..] => (usize::from(*len), rest),

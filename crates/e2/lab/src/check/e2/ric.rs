@@ -1,4 +1,4 @@
-//! Checks a RIC: we act as base stations and, if the RIC supports E42, also as an xApp.
+//! Checks of a RIC. The check acts as base stations and, if the RIC supports E42, also as an xApp.
 use std::cell::Cell;
 use std::io;
 use std::net::SocketAddr;
@@ -46,17 +46,18 @@ pub(super) struct RicRun {
     address: Address,
     pub(super) config: RicCheck,
     runtime: Rc<Runtime>,
-    /// Number of connections so far. Captures refer to connections by number.
+    /// Number of connections so far. Captures name connections by this number.
     connections: Cell<u16>,
     /// Whether the RIC has responded at least once. Until then, an unreachable RIC is not a failure of the RIC.
     met: Cell<bool>,
 }
 
 impl RicRun {
-    /// Creates the run for the RIC whose base stations connect to `address`.
+    /// Creates the run for the RIC at `address`, to which base stations connect.
     ///
     /// # Errors
-    /// The runtime cannot be created.
+    ///
+    /// Returns an error if the runtime cannot be created.
     pub(super) fn new(address: &Address, config: &RicCheck) -> Result<Rc<Self>, ComponentError> {
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(environment)?;
@@ -70,7 +71,7 @@ impl RicRun {
     }
 }
 
-/// The run, shared with its base stations.
+/// State of a run, shared with its base stations.
 pub(super) struct SharedRun(pub(super) Rc<RicRun>);
 
 impl CheckTarget for SharedRun {
@@ -101,7 +102,7 @@ pub(super) struct ScriptedNodes {
     pub(super) run: Rc<RicRun>,
     pub(super) node: GlobalE2NodeId,
     trace: CheckTrace,
-    /// Connections that were set up, to be closed at the end.
+    /// Established connections, to be closed at the end of the check.
     links: Vec<Link>,
 }
 
@@ -127,7 +128,7 @@ impl ScriptedNodes {
         }
     }
 
-    /// Returns the RAN functions of our base stations, which all controllers support.
+    /// Returns the RAN functions of the emulated base stations, which all controllers support.
     pub(super) fn functions() -> Vec<RanFunctionItem> {
         let item = |model: &dyn e2sm::Model| RanFunctionItem {
             id: model.default_function_id(),
@@ -138,7 +139,7 @@ impl ScriptedNodes {
         e2sm::customary().map(item).collect()
     }
 
-    /// Returns our base station's setup request in the version of a connection.
+    /// Returns the setup request of the emulated base station, in the E2AP version of a connection.
     pub(super) fn setup_request(&self, link: &Link, number: u16) -> Message {
         let v1 = link.version == Version::V1_01;
         Message::E2SetupRequest(E2SetupRequest {
@@ -157,7 +158,7 @@ impl ScriptedNodes {
         Ok(link)
     }
 
-    /// Sends our setup request. Returns the response.
+    /// Sends the setup request on a connection. Returns the response.
     pub(super) fn set_up_on(&self, link: &mut Link, number: u16) -> Result<E2SetupResponse, CaseFailure> {
         let request = self.setup_request(link, number);
         link.say(&request)?;
@@ -181,11 +182,12 @@ impl ScriptedNodes {
         }
     }
 
-    /// Checks that the RIC still serves: on this connection or, if `may_end` is set and it has ended, on another.
+    /// Checks that the RIC still responds on this connection. If `may_end` is set and the connection has ended,
+    /// checks on a new connection.
     pub(super) fn serves(&self, link: &mut Link, may_end: bool) -> Outcome {
         let until = Instant::now() + Duration::from_millis(50);
-        while let Some(heard) = link.receive(until) {
-            if let PeerMessage::End(why) = heard {
+        while let Some(input) = link.receive(until) {
+            if let PeerMessage::End(why) = input {
                 return if may_end { self.set_up().map(drop) } else { fails(why) };
             }
         }
@@ -197,7 +199,7 @@ impl ScriptedNodes {
         });
         match answer {
             Err(CaseFailure::Fails(_)) if may_end && link.over => self.set_up().map(drop),
-            other => other.and_then(|told| same_run(link, "a reset afterwards", number, told)),
+            other => other.and_then(|response_id| same_run(link, "a reset afterwards", number, response_id)),
         }
     }
 
@@ -215,7 +217,7 @@ impl ScriptedNodes {
                         matches!(message, Message::E2RemovalResponse(_)).then_some(())
                     })
                 });
-                // The response is not part of the check.
+                // The result is ignored, because closing the connections is not part of the check.
                 drop(parted);
             }
         }
@@ -224,7 +226,7 @@ impl ScriptedNodes {
     /// Connects an xApp in addition to the base station.
     pub(super) fn xapp(&self) -> Result<Xapp, CaseFailure> {
         const NONE: CaseFailure =
-            CaseFailure::Skipped("nothing triggers it: give the RIC's listener for xApps, --e42");
+            CaseFailure::Skipped("the check needs an xApp: specify the RIC's listener for xApps with --e42");
         let Some(Listen::At(address)) = &self.run.config.e42 else { return Err(NONE) };
         let mut link = self.link(address)?;
         let request = e42::SetupRequest { functions: Self::functions(), wants_node_events: false };
@@ -238,7 +240,7 @@ impl ScriptedNodes {
                 return Ok(Xapp { id: m.xapp_id, link, node: self.node });
             }
         }
-        fails("the xApp's setup goes unanswered")
+        fails("the xApp's setup is not answered")
     }
 }
 

@@ -12,7 +12,7 @@ use super::malformed;
 use super::ric::{ScriptedNodes, reset};
 use ranlab_lab::check::{CaseFailure, Outcome, fails};
 
-/// Returns the first RAN function, and the details of a subscription to it.
+/// Returns the id of the first RAN function, and the details of a subscription to it.
 pub(super) fn wanted() -> (u16, RicSubscriptionDetails) {
     let action = ActionToBeSetup {
         id: 3,
@@ -26,7 +26,7 @@ pub(super) fn wanted() -> (u16, RicSubscriptionDetails) {
     (ScriptedNodes::functions()[0].id, details)
 }
 
-/// Sends an indication of that function.
+/// Sends an indication of the RAN function returned by [`wanted`].
 pub(super) fn indicated(link: &mut Link, request_id: RicRequestId, message: &'static [u8]) -> Outcome {
     link.say(&Message::RicIndication(RicIndication {
         request_id,
@@ -96,17 +96,17 @@ pub(super) fn unknown_ignored(it: &mut ScriptedNodes) -> Outcome {
     Ok(())
 }
 
-/// Sends an invalid reset request on an established connection.
+/// Checks that an invalid reset request on an established connection is rejected.
 fn wrong_reset(
     it: &mut ScriptedNodes,
     what: &str,
-    wanted: &[Cause],
+    causes: &[Cause],
     spoil: impl Fn(&[u8]) -> Option<Vec<u8>>,
 ) -> Outcome {
     let mut link = it.set_up()?;
     let pdu = spoiled(&link, &reset(&link, 19), spoil)?;
     link.say_pdu(&pdu);
-    objected(&mut link, what, wanted)?;
+    objected(&mut link, what, causes)?;
     it.serves(&mut link, false)?;
     it.keep(link);
     Ok(())
@@ -120,13 +120,13 @@ pub(super) fn ignored_element(it: &mut ScriptedNodes) -> Outcome {
     let mut link = it.set_up()?;
     let pdu = spoiled(&link, &reset(&link, 20), |pdu| malformed::with_unknown(pdu, 1))?;
     link.say_pdu(&pdu);
-    let told = link.expect("a reset with an unknown element", |_, message| match message {
+    let response_id = link.expect("a reset with an unknown element", |_, message| match message {
         Message::ResetResponse(m) => Some(m.transaction_id),
         _ => None,
     })?;
     it.keep(link);
     let link = it.connect()?;
-    same_run(&link, "the reset's answer", 20, told)
+    same_run(&link, "the reset's answer", 20, response_id)
 }
 
 pub(super) fn missing_element(it: &mut ScriptedNodes) -> Outcome {
@@ -143,7 +143,7 @@ pub(super) fn element_twice(it: &mut ScriptedNodes) -> Outcome {
 
 pub(super) fn malformed(it: &mut ScriptedNodes) -> Outcome {
     let mut link = it.set_up()?;
-    // The PDU type (CHOICE E2AP-PDU) does not exist.
+    // The bytes have a PDU type (CHOICE E2AP-PDU) that does not exist.
     link.say_pdu(&[0x60, 0x01, 0x00, 0x03, 0, 0, 0]);
     objected(&mut link, "bytes that are not a message", &[TRANSFER_SYNTAX])?;
     it.serves(&mut link, false)?;
@@ -151,7 +151,7 @@ pub(super) fn malformed(it: &mut ScriptedNodes) -> Outcome {
     Ok(())
 }
 
-/// Checks that a well-behaved base station is not affected by a misbehaving one.
+/// Checks that a misbehaving base station does not affect a well-behaved one.
 fn with_sound_station(it: &mut ScriptedNodes, disturb: impl FnOnce(&ScriptedNodes) -> Outcome) -> Outcome {
     let mut good = it.set_up()?;
     it.node = GlobalE2NodeId::gnb(Plmn::new(1, 1, 2), it.run.config.first + 1_000, 22);
@@ -174,8 +174,8 @@ pub(super) fn cut(it: &mut ScriptedNodes) -> Outcome {
             let mut link = it.connect()?;
             link.say_pdu(&whole[..len]);
             let until = Instant::now() + Duration::from_millis(20);
-            if let Some(PeerMessage::Said(said)) = link.receive(until)
-                && matches!(said.message, Message::E2SetupResponse(_))
+            if let Some(PeerMessage::Said(decoded)) = link.receive(until)
+                && matches!(decoded.message, Message::E2SetupResponse(_))
             {
                 return fails(format!("{len} of {} bytes are accepted as a setup", whole.len()));
             }
@@ -184,7 +184,7 @@ pub(super) fn cut(it: &mut ScriptedNodes) -> Outcome {
     })
 }
 
-const NO_FRAMES: CaseFailure = CaseFailure::Skipped("this transport keeps messages apart by itself");
+const NO_FRAMES: CaseFailure = CaseFailure::Skipped("this transport preserves message boundaries, so there are no frames");
 
 pub(super) fn oversized(it: &mut ScriptedNodes) -> Outcome {
     with_sound_station(it, |it| {
@@ -194,8 +194,8 @@ pub(super) fn oversized(it: &mut ScriptedNodes) -> Outcome {
         }
         link.say_octets(&OVERSIZED);
         let until = Instant::now() + link.patience;
-        while let Some(heard) = link.receive(until) {
-            if let PeerMessage::End(_) = heard {
+        while let Some(input) = link.receive(until) {
+            if let PeerMessage::End(_) = input {
                 return Ok(());
             }
         }
@@ -221,7 +221,7 @@ pub(super) fn identifiers(it: &mut ScriptedNodes) -> Outcome {
         let pdu = spoiled(&link, &it.setup_request(&link, 23), |pdu| Some(pdu.to_vec()))?;
         drop(link);
         if !set_up_as(place, ppid, &pdu, it.run.config.patience) {
-            return fails(format!("a setup with identifier {ppid} goes unanswered"));
+            return fails(format!("a setup with payload protocol identifier {ppid} is not answered"));
         }
     }
     Ok(())
@@ -233,11 +233,11 @@ fn set_up_as(place: SocketAddr, ppid: u32, pdu: &[u8], patience: Duration) -> bo
     let Ok(link) = sctp::Association::connect(&[place]) else { return false };
     let until = Instant::now() + patience;
     let mut buffer = vec![0; 1 << 16];
-    let mut said = false;
+    let mut sent = false;
     while Instant::now() < until {
-        said = said || link.send(pdu, sctp::MessageInfo { stream: 0, ppid }).is_ok();
+        sent = sent || link.send(pdu, sctp::MessageInfo { stream: 0, ppid }).is_ok();
         match link.receive(&mut buffer) {
-            // Successful outcome of procedure E2 setup.
+            // The response must be the successful outcome of the E2 setup procedure.
             Ok(came) if came.notification.is_none() => return buffer[..came.bytes].starts_with(&[0x20, 1]),
             _ => std::thread::sleep(PAUSE),
         }
@@ -247,7 +247,7 @@ fn set_up_as(place: SocketAddr, ppid: u32, pdu: &[u8], patience: Duration) -> bo
 
 pub(super) fn random(it: &mut ScriptedNodes) -> Outcome {
     if !it.run.config.hostile {
-        return Err(CaseFailure::Skipped("it has ended RICs: --hostile tries it"));
+        return Err(CaseFailure::Skipped("this check has crashed RICs: use --hostile to run it"));
     }
     let whole = {
         let link = it.connect()?;

@@ -1,4 +1,4 @@
-//! E2AP checks of a RIC. Clauses are those of O-RAN.WG3.E2AP; clause 10 refers to TS 36.423.
+//! E2AP checks of a RIC. Clause numbers refer to O-RAN.WG3.E2AP; the clauses of chapter 10 also refer to TS 36.423.
 use bytes::Bytes;
 use ranlab_e2_codec::e2ap::*;
 
@@ -16,18 +16,19 @@ pub fn ric_checks() -> Vec<(&'static str, &'static str)> {
     listed(CASES)
 }
 
-/// Checks the RIC whose base stations connect to `address`, clause by clause. `told` is called with each verdict.
+/// Checks the RIC at `address`, to which base stations connect, clause by clause. `report` is called with each verdict.
 ///
 /// # Errors
-/// No RIC listens at the address, no check has the given name, or `told` returned an error.
+///
+/// Returns an error if no RIC listens at the address, no check has the given name, or `report` returns an error.
 pub fn check_ric<E: From<ComponentError>>(
     address: &Address,
     config: &RicCheck,
-    told: impl FnMut(&Verdict) -> Result<(), E>,
+    report: impl FnMut(&Verdict) -> Result<(), E>,
 ) -> Result<Vec<Verdict>, E> {
     let cases = chosen(CASES, &config.only)?;
     folder(&config.captures)?;
-    run(&SharedRun(RicRun::new(address, config)?), cases, &config.captures, told)
+    run(&SharedRun(RicRun::new(address, config)?), cases, &config.captures, report)
 }
 
 /// All checks, in order of execution.
@@ -81,7 +82,7 @@ const CASES: &[Case<ScriptedNodes>] = &[
     ),
     ("half a frame does not disturb other base stations", "the framing of TCP and Unix sockets", half),
     ("payload protocol identifiers 0, 70 and 71", "E2AP 8, TS 36.422's for SCTP", identifiers),
-    // Last, because it may crash the RIC.
+    // This check is last, because it may crash the RIC.
     ("hundreds of truncated and random messages are survived", "E2AP 10.2", random),
 ];
 
@@ -92,10 +93,10 @@ fn setup_in(it: &mut ScriptedNodes, version: Version) -> Outcome {
     let offered = ScriptedNodes::functions();
     let taken = answer.accepted.iter().flatten().map(|function| function.id);
     let refused = answer.rejected.iter().flatten().map(|function| function.id);
-    // A RIC of this project identifies itself by accepting a function that was not offered, but only towards peers that
-    // identify themselves.
+    // A RIC of this project identifies itself by accepting a function that was not offered. It does so only towards
+    // peers that identify themselves, which this check does not.
     if let Some(odd) = taken.chain(refused).find(|id| !offered.iter().any(|function| function.id == *id)) {
-        return fails(format!("function {odd} was never offered"));
+        return fails(format!("the response names function {odd}, which was not offered"));
     }
     it.keep(link);
     Ok(())
@@ -104,16 +105,16 @@ fn setup_in(it: &mut ScriptedNodes, version: Version) -> Outcome {
 fn setup_components(it: &mut ScriptedNodes) -> Outcome {
     let mut link = it.connect()?;
     if link.version == Version::V1_01 {
-        return Err(CaseFailure::Skipped("1.01 has no such list"));
+        return Err(CaseFailure::Skipped("E2AP 1.01 does not list components in the response"));
     }
     let answer = it.set_up_on(&mut link, 8)?;
-    let told: Vec<_> = answer.components.iter().flatten().map(|component| &component.id).collect();
-    let wanted = component("amf-1").id;
+    let acknowledged: Vec<_> = answer.components.iter().flatten().map(|component| &component.id).collect();
+    let expected = component("amf-1").id;
     it.keep(link);
-    if told == [&wanted] {
+    if acknowledged == [&expected] {
         Ok(())
     } else {
-        fails(format!("{} components are answered, not the one", told.len()))
+        fails(format!("{} components are acknowledged instead of the one in the request", acknowledged.len()))
     }
 }
 
@@ -126,11 +127,11 @@ fn second_setup(it: &mut ScriptedNodes) -> Outcome {
 fn reset_by_node(it: &mut ScriptedNodes) -> Outcome {
     let mut link = it.set_up()?;
     link.say(&reset(&link, 10))?;
-    let told = link.expect("a reset", |_, message| match message {
+    let response_id = link.expect("a reset", |_, message| match message {
         Message::ResetResponse(m) => Some(m.transaction_id),
         _ => None,
     })?;
-    same_run(&link, "the reset's answer", 10, told)?;
+    same_run(&link, "the reset's answer", 10, response_id)?;
     it.keep(link);
     Ok(())
 }
@@ -164,7 +165,7 @@ fn service_update(it: &mut ScriptedNodes) -> Outcome {
     it.keep(link);
     match (acknowledged, named.as_slice()) {
         (true, [901]) => Ok(()),
-        (true, others) => fails(format!("the new function is not acknowledged; {others:?} are")),
+        (true, others) => fails(format!("the new function is not acknowledged, but {others:?}")),
         (false, _) => fails("the update is refused"),
     }
 }
@@ -188,7 +189,7 @@ fn configure(
     removed: Option<ComponentRemovalItem>,
 ) -> Result<Result<E2NodeConfigurationUpdateAcknowledge, Cause>, CaseFailure> {
     if link.version == Version::V1_01 {
-        return Err(CaseFailure::Skipped("1.01 has other lists of components"));
+        return Err(CaseFailure::Skipped("E2AP 1.01 has other lists of components"));
     }
     link.say(&Message::E2NodeConfigurationUpdate(E2NodeConfigurationUpdate {
         transaction_id: transaction(link, number),
@@ -213,8 +214,8 @@ fn configuration(it: &mut ScriptedNodes) -> Outcome {
     it.keep(link);
     match answer {
         Ok(m) if m.added.iter().flatten().map(|ack| &ack.id).eq([&component("amf-2").id]) => Ok(()),
-        Ok(_) => fails("it is acknowledged, without the new component"),
-        Err(cause) => fails(format!("it is refused: {cause}")),
+        Ok(_) => fails("the update is acknowledged without the new component"),
+        Err(cause) => fails(format!("the update is refused: {cause}")),
     }
 }
 
@@ -229,7 +230,7 @@ fn unknown_component(it: &mut ScriptedNodes) -> Outcome {
     match answer {
         Err(_) => Ok(()),
         Ok(m) if outcomes(&m) && m.removed.is_some() => Ok(()),
-        Ok(_) => fails("the removal of what is not there succeeds"),
+        Ok(_) => fails("the removal of an unknown component succeeds"),
     }
 }
 
@@ -237,7 +238,7 @@ fn same_transaction(it: &mut ScriptedNodes) -> Outcome {
     let mut link = it.set_up()?;
     for _ in 0..2 {
         if let Err(cause) = configure(&mut link, 15, Some(component("amf-3")), None)? {
-            return fails(format!("the same update, sent twice, is refused: {cause}"));
+            return fails(format!("the second copy of an update is refused: {cause}"));
         }
     }
     it.serves(&mut link, false)?;
@@ -248,15 +249,15 @@ fn same_transaction(it: &mut ScriptedNodes) -> Outcome {
 fn removal(it: &mut ScriptedNodes) -> Outcome {
     let mut link = it.set_up()?;
     if link.version == Version::V1_01 {
-        return Err(CaseFailure::Skipped("1.01 has no removal"));
+        return Err(CaseFailure::Skipped("E2AP 1.01 has no removal procedure"));
     }
     link.say(&Message::E2RemovalRequest(E2RemovalRequest { transaction_id: transaction(&link, 16) }))?;
-    let told = link.expect("a removal", |_, message| match message {
+    let response_id = link.expect("a removal", |_, message| match message {
         Message::E2RemovalResponse(m) => Some(m.transaction_id),
         _ => None,
     })?;
-    same_run(&link, "the removal's answer", 16, told)?;
-    // A base station that has left may return.
+    same_run(&link, "the removal's answer", 16, response_id)?;
+    // A base station that has been removed may set up again.
     let again = it.set_up()?;
     it.keep(again);
     Ok(())
@@ -286,7 +287,8 @@ fn asked(link: &mut Link) -> Result<RicSubscriptionRequest, CaseFailure> {
     })
 }
 
-/// Connects a base station and an xApp with a subscription. Returns both, and the subscription's ids at both ends.
+/// Connects a base station and an xApp with a subscription. Returns both, and the request id of the subscription at
+/// the base station and at the xApp.
 fn subscribed(
     it: &ScriptedNodes,
 ) -> Result<(Link, super::ric::Xapp, RicRequestId, RicRequestId), CaseFailure> {
@@ -301,11 +303,11 @@ fn subscribed(
         admitted: vec![3],
         not_admitted: Some(Vec::new()),
     }))?;
-    let told = xapp.link.expect("the subscription's response", |_, message| match message {
+    let at_xapp = xapp.link.expect("the subscription's response", |_, message| match message {
         Message::RicSubscriptionResponse(m) if m.admitted == [3] => Some(m.request_id),
         _ => None,
     })?;
-    Ok((link, xapp, request.request_id, told))
+    Ok((link, xapp, request.request_id, at_xapp))
 }
 
 fn subscription(it: &mut ScriptedNodes) -> Outcome {
@@ -344,7 +346,7 @@ fn indication(it: &mut ScriptedNodes) -> Outcome {
     it.keep(link);
     match (request == at_xapp, &header[..], &body[..]) {
         (true, b"header", b"as it was") => Ok(()),
-        (false, ..) => fails("the indication has another request's number"),
+        (false, ..) => fails("the indication has the id of another request"),
         _ => fails("the indication's bytes have changed"),
     }
 }
@@ -353,21 +355,21 @@ fn subscription_delete(it: &mut ScriptedNodes) -> Outcome {
     let (mut link, mut xapp, at_node, at_xapp) = subscribed(it)?;
     let function_id = wanted().0;
     xapp.delete(at_xapp, function_id)?;
-    let asked = link.expect("the xApp's end of its subscription", |_, message| match message {
+    let deleted = link.expect("the xApp's end of its subscription", |_, message| match message {
         Message::RicSubscriptionDeleteRequest(m) => Some(m.request_id),
         _ => None,
     })?;
-    if asked != at_node {
+    if deleted != at_node {
         return fails("another subscription is deleted");
     }
     let answer = RicSubscriptionDeleteResponse { request_id: at_node, function_id };
     link.say(&Message::RicSubscriptionDeleteResponse(answer))?;
-    let told = xapp.link.expect("the deletion's response", |_, message| match message {
+    let response_id = xapp.link.expect("the deletion's response", |_, message| match message {
         Message::RicSubscriptionDeleteResponse(m) => Some(m.request_id),
         _ => None,
     })?;
     it.keep(link);
-    if told == at_xapp { Ok(()) } else { fails("the response is another request's") }
+    if response_id == at_xapp { Ok(()) } else { fails("the response has the id of another request") }
 }
 
 /// Sends a control request of an xApp. Returns the request as the base station receives it.

@@ -1,8 +1,7 @@
-//! Paired runs: the same seed twice, with and without a component.
+//! Paired runs: runs the same seed twice, with and without a component.
 //!
-//! The model draws each random number by its purpose (UE, flow, slot), independent of the order of draws.
-//! Both runs are therefore identical except for the effects of the component, and the difference is exactly
-//! its effect.
+//! The model draws each random number by its purpose (UE, flow, slot), independent of the order of draws. Both runs
+//! are therefore identical except for the effects of the component, and their difference is exactly this effect.
 
 use std::collections::BTreeMap;
 
@@ -13,23 +12,23 @@ use serde::Serialize;
 
 use super::{Omitted, RepeatOptions, RepeatResult};
 
-/// Paired run of one seed.
+/// Paired runs of one seed.
 #[derive(Debug, Clone)]
 pub struct SeedPair {
-    /// With all components.
+    /// Result with all components.
     pub with: RepeatResult,
-    /// Without the component.
+    /// Result without the component.
     pub without: RepeatResult,
 }
 
-/// Compared value: base station, UE and KPI.
+/// A compared value, identified by base station, UE and KPI.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Kpi {
     /// Number of the base station, from 1.
     pub station: usize,
     /// Number of the UE, from 1.
     pub ue: u32,
-    /// `mbps`, or a flow's KPI such as `voip_rtt_us_p99`.
+    /// Name of the KPI: `mbps`, or a flow's KPI such as `voip_rtt_us_p99`.
     pub kpi: String,
 }
 
@@ -37,13 +36,13 @@ pub struct Kpi {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EffectVerdict {
-    /// Better with it, over the whole confidence interval.
+    /// The value is better with the component, over the whole confidence interval.
     Gains,
-    /// Worse with it.
+    /// The value is worse with the component, over the whole confidence interval.
     Loses,
-    /// Exactly the same in every seed.
+    /// The value is exactly the same in every seed.
     Same,
-    /// The confidence interval includes 0, or there is only one seed.
+    /// The effect is unclear: the confidence interval includes 0, or there is only one seed.
     Unclear,
 }
 
@@ -57,21 +56,21 @@ pub struct Difference {
     pub with: f64,
     /// Mean without the component.
     pub without: f64,
-    /// Difference (with minus without) of each seed that has both values.
+    /// Differences (with minus without) of the seeds that have both values.
     pub differences: Vec<f64>,
     /// Mean of the differences, and Student's confidence interval for paired samples.
     pub summary: Summary,
-    /// Correlation between the values with and without, over the seeds. Near 0 the pairing does not reduce
-    /// variance. Absent if there is no variation or there are fewer than three seeds.
+    /// Correlation between the values with and without the component, over the seeds. Near 0, pairing does not reduce
+    /// the variance. Absent without variation or with fewer than three seeds.
     pub correlation: Option<f64>,
-    /// Effect.
+    /// Effect of the component on the value.
     pub verdict: EffectVerdict,
 }
 
 /// Distribution of a KPI's effects over the UEs.
 #[derive(Debug, Clone, Serialize)]
 pub struct Spread {
-    /// KPI.
+    /// Name of the KPI.
     pub kpi: String,
     /// Number of UEs with a better value.
     pub gains: usize,
@@ -85,10 +84,11 @@ pub struct Spread {
     pub quartiles: [f64; 5],
 }
 
-/// Runs a repeat twice; `record`: see [`RepeatOptions`].
+/// Runs a repeat twice, with and without a component. For `record`, see [`RepeatOptions`].
 ///
 /// # Errors
-/// See [`super::run`].
+///
+/// Returns an error like [`super::run`].
 pub fn pair(run: &Run<'_>, without: Omitted, record: bool) -> Result<SeedPair, InWorld> {
     let one = |without| {
         let passed = super::run(run, RepeatOptions { without, record, ..RepeatOptions::default() });
@@ -100,9 +100,9 @@ pub fn pair(run: &Run<'_>, without: Omitted, record: bool) -> Result<SeedPair, I
 /// Error in one of the two runs.
 #[derive(Debug)]
 pub struct InWorld {
-    /// Component that was left out in this run.
+    /// Component that was omitted in the failed run.
     pub without: Omitted,
-    /// Error.
+    /// Error of the run.
     pub error: RigError,
 }
 
@@ -118,14 +118,14 @@ fn numbers(radios: &[RadioMeter]) -> BTreeMap<Kpi, f64> {
         let seconds = radio.seconds.max(1e-6);
         for ue in &radio.ues {
             let of = Kpi { station, ue: ue.ue, kpi: "mbps".to_owned() };
-            // A UE that returned has several entries.
+            // A UE that left and returned has several entries.
             *all.entry(of).or_default() += ue.bytes as f64 * 8e-6 / seconds;
         }
         for flow in radio.flows.iter().filter(|flow| !flow.rtt_us.is_empty()) {
             let dropped = Some(flow.dropped as f64);
             let rtt = |share| quantile(&flow.rtt_us, share).map(|us| us as f64);
-            let told = [("rtt_us_p50", rtt(0.5)), ("rtt_us_p99", rtt(0.99)), ("dropped", dropped)];
-            for (name, value) in told {
+            let kpis = [("rtt_us_p50", rtt(0.5)), ("rtt_us_p99", rtt(0.99)), ("dropped", dropped)];
+            for (name, value) in kpis {
                 let kpi = format!("{}_{name}", flow.what);
                 all.extend(value.map(|value| (Kpi { station, ue: flow.ue, kpi }, value)));
             }
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn paired_seeds_show_gains_and_losses() {
-        // The second UE loses what the first one's round trip gains; the first one's throughput is exactly
+        // The second UE loses what the first UE gains in round-trip time. The throughput of the first UE is exactly
         // the same.
         let pair = |seed: u64| SeedPair {
             with: passed([seed * 500_000, 1_000_000 + 100 * seed], 20_000 + seed),
@@ -252,7 +252,7 @@ mod tests {
         assert!(gained.summary.half_width.unwrap() > 0.0 && gained.correlation.unwrap() > 0.999);
         let mbps = spreads(&all).into_iter().find(|spread| spread.kpi == "mbps").unwrap();
         assert_eq!((mbps.gains, mbps.loses, mbps.same, mbps.unclear), (0, 1, 1, 0));
-        // One seed has no confidence interval: different values are unclear, identical ones are the same.
+        // With one seed there is no confidence interval, so different values are unclear and identical values are the same.
         let one = differences(&pairs[..1], 0.95);
         let verdict: Vec<_> = one.iter().map(|it| it.verdict).collect();
         assert_eq!(

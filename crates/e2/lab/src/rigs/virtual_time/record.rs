@@ -1,5 +1,5 @@
-//! Tables of a repeat: states of UEs, and controls with their effects. docs/explanation/virtual-time.md
-//! describes the columns.
+//! Tables of a repeat: states of UEs, and controls with their effects. docs/explanation/virtual-time.md describes the
+//! columns.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use ranlab_campaign::export::{Column, Table};
 
 use super::{KeptRecords, PERIOD, RepeatResult};
 
-/// Base station and UE.
+/// Number of a base station, and number of a UE.
 type UeKey = (usize, u32);
 
 /// Activity of a UE in a period.
@@ -25,7 +25,7 @@ struct UePeriod {
 /// States of the UEs at a time.
 type State = (Duration, Vec<UeState>);
 
-/// End of a period, and each UE's activity in it.
+/// End of a period, and the activity of each UE in it.
 type Period = (Duration, BTreeMap<UeKey, UePeriod>);
 
 fn periods(kept: &KeptRecords) -> Vec<Period> {
@@ -33,7 +33,7 @@ fn periods(kept: &KeptRecords) -> Vec<Period> {
     let one = |((from, then), (until, now)): (&State, &State)| {
         let seconds = until.saturating_sub(*from).as_secs_f64().max(1e-9);
         let did = |it: &UeState| {
-            // A UE that arrived in the meantime, or returned with another RNTI, starts at 0.
+            // The counters of a UE that arrived in the meantime, or returned with another RNTI, start at 0.
             let same = |old: &&UeState| (old.station, old.ue, old.rnti) == (it.station, it.ue, it.rnti);
             let (bytes, prbs) = then.iter().find(same).map_or((0, 0), |old| (old.bytes, old.prbs));
             let did = UePeriod {
@@ -50,7 +50,7 @@ fn periods(kept: &KeptRecords) -> Vec<Period> {
     pairs.map(one).collect()
 }
 
-/// Returns mean throughput, PRBs and backlog of a UE over some periods; `None` if it was absent.
+/// Returns mean throughput, PRBs and backlog of a UE over some periods, or `None` values if the UE was absent.
 fn means<'a>(periods: impl Iterator<Item = &'a Period>, who: UeKey) -> [Option<f64>; 3] {
     let there: Vec<&UePeriod> = periods.filter_map(|(_, ues)| ues.get(&who)).collect();
     let mean = |of: fn(&UePeriod) -> f64| {
@@ -81,7 +81,7 @@ const INT: Column = Column::Int(Vec::new());
 const FLOAT: Column = Column::Float(Vec::new());
 const TEXT: Column = Column::Text(Vec::new());
 
-/// Columns of the states; seeds are texts, because they have 64 bits and table numbers do not.
+/// Columns of the states. Seeds are texts, because seeds have 64 bits and table numbers have fewer.
 const STATES: [(&str, Column); 11] = [
     ("point", INT),
     ("seed", TEXT),
@@ -134,12 +134,12 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// Returns empty tables; effects are means over `span` periods.
+    /// Returns empty tables. Effects are means over `span` periods.
     pub fn new(span: usize) -> Self {
         Self { span, states: table(&STATES), controls: table(&CONTROLS) }
     }
 
-    /// Adds a recorded repeat, and its counterpart without the left-out component, if any.
+    /// Adds a recorded repeat, and its paired run without the omitted component, if there is one.
     pub fn take(&mut self, point: usize, seed: u64, with: &RepeatResult, without: Option<&RepeatResult>) {
         let own = periods(&with.kept);
         let other = without.map(|without| periods(&without.kept));
@@ -158,7 +158,7 @@ impl Tables {
             periods.iter().flat_map(|(at, ues)| ues.iter().map(move |ue| (at, ue)))
         {
             let mut columns = self.states.columns.iter_mut().map(|(_, column)| column);
-            // In the order of the columns, all of which exist.
+            // Values are added in the order of the columns, all of which exist.
             let mut next = |put: &mut dyn FnMut(&mut Column)| columns.next().map_or((), put);
             next(&mut |c| put_int(c, Some(point)));
             next(&mut |c| put_text(c, Some(seed)));
@@ -208,7 +208,7 @@ impl Tables {
         }
     }
 
-    /// Returns both tables with their names.
+    /// Returns both tables, each with its name.
     pub fn named(&self) -> [(&'static str, &Table); 2] {
         [("states", &self.states), ("controls", &self.controls)]
     }

@@ -1,4 +1,4 @@
-//! `ranlab pcap decode`: messages as lines, and as a sequence diagram in a file or on a page.
+//! `ranlab pcap decode`: prints messages as lines, and draws a sequence diagram in a file or on a page.
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -57,7 +57,7 @@ pub(super) struct Arguments {
     files: Vec<PathBuf>,
 }
 
-/// Prints the messages of files; fails with code 1 if one cannot be decoded or is not encoded identically.
+/// Prints the messages of files. Fails with code 1 if a message cannot be decoded or is encoded differently.
 pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
     let mut trace = Trace::new(
         Known { side: arguments.side, version: arguments.version, model: arguments.sm },
@@ -87,7 +87,7 @@ pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
             if shown.is_ok() {
                 let line = Line::new(&name, dissected, problem, begin_us, arguments.notation);
                 let written = output.text(&line).and_then(|()| output.item(&line));
-                // A growing capture is shown message by message.
+                // The messages of a growing capture are flushed one by one.
                 shown = if growing.is_some() { written.and_then(|()| output.flush()) } else { written };
             }
         };
@@ -124,7 +124,7 @@ fn growing(arguments: &Arguments) -> Result<Option<Growing>, Failure> {
     match &arguments.files[..] {
         _ if !arguments.follow => Ok(None),
         [_] => Growing::open(&arguments.web, &title(arguments)).map(Some),
-        _ => Err(Failure::Usage("--follow is for one capture at a time".to_owned())),
+        _ => Err(Failure::Usage("--follow requires exactly one capture".to_owned())),
     }
 }
 
@@ -148,7 +148,7 @@ fn write(arguments: &Arguments, sequence: Sequence, summary: &Summary) -> Result
         let page = ranlab_page::saved(document.title(), &document.json(), &document.words());
         std::fs::write(file, page)
             .map_err(|error| Failure::Usage(format!("cannot write {}: {error}", file.display())))?;
-        eprintln!("ranlab: the sequence: {}", file.display());
+        eprintln!("ranlab: wrote the sequence diagram to {}", file.display());
     }
     Ok(document)
 }

@@ -1,4 +1,4 @@
-//! Reader of a growing capture: waits for more data at its end.
+//! Reader of a growing capture. It waits for more data at the end of the file.
 use std::fs::File;
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,27 +15,29 @@ use ranlab_command::exit::Failure;
 use ranlab_command::live;
 use ranlab_command::web::{CurrentValues, WebArguments, introduce, publish_finished};
 
-/// Interval of checks whether the file has grown.
+/// Interval at which the reader checks whether the file has grown.
 const LOOK: Duration = Duration::from_millis(100);
 /// Interval of page updates.
 const TELL: Duration = Duration::from_secs(1);
-/// Number of bytes that identify the capture format; reading starts when they exist.
+/// Number of bytes that identify the capture format. Reading starts when the file has this size.
 const BEGINNING: u64 = 28;
 
-/// Growing file. At its current end it returns [`io::ErrorKind::WouldBlock`] once, then waits for more data.
+/// Reader of a growing file. At the current end of the file it returns [`io::ErrorKind::WouldBlock`] once, then waits
+/// for more data.
 pub(super) struct Follow<F> {
     file: File,
     over: Arc<AtomicBool>,
-    /// Called between two checks.
+    /// Callback that runs between two checks.
     idle: F,
-    /// Whether data was read since the end was last reported.
+    /// Whether data was read since the reader last returned `WouldBlock`.
     fresh: bool,
 }
 
 impl<F: FnMut()> Follow<F> {
-    /// Waits until the capture has begun; once `over` is set, the end of the file is the end of the capture.
+    /// Waits until the capture has begun. Once `over` is set, the end of the file is the end of the capture.
     ///
     /// # Errors
+    ///
     /// Returns the system's error.
     pub(super) fn begin(file: File, over: Arc<AtomicBool>, mut idle: F) -> io::Result<Self> {
         while file.metadata()?.len() < BEGINNING && !over.load(Ordering::Relaxed) {
@@ -52,7 +54,7 @@ impl<F: FnMut()> Read for Follow<F> {
             return Ok(0);
         }
         loop {
-            // Read in this order, so that data written before the end is not missed.
+            // The flag is read before the data, so that data written before the end is not missed.
             let over = self.over.load(Ordering::Relaxed);
             let read = self.file.read(buf)?;
             if read > 0 || over {
@@ -68,7 +70,7 @@ impl<F: FnMut()> Read for Follow<F> {
     }
 }
 
-/// Growing capture, with its page if requested.
+/// A growing capture, with its page if requested.
 #[derive(Clone)]
 pub(super) struct Growing {
     seen: Arc<Mutex<(Sequence, Summary)>>,
@@ -77,14 +79,15 @@ pub(super) struct Growing {
     /// Whether messages arrived since the last page update.
     fresh: Arc<AtomicBool>,
     over: Arc<AtomicBool>,
-    told: Arc<Mutex<Instant>>,
+    last_update: Arc<Mutex<Instant>>,
 }
 
 impl Growing {
-    /// Opens the page, if requested; runs until Ctrl-C or SIGTERM.
+    /// Opens the page, if requested. Runs until Ctrl-C or SIGTERM.
     ///
     /// # Errors
-    /// See [`Web::open`].
+    ///
+    /// Returns an error like [`Web::open`].
     pub(super) fn open(web: &WebArguments, title: &str) -> Result<Self, Failure> {
         let over = Arc::new(AtomicBool::new(false));
         let ends = Arc::clone(&over);
@@ -98,7 +101,7 @@ impl Growing {
             board: web.open()?,
             fresh: Arc::new(AtomicBool::new(true)),
             over,
-            told: Arc::new(Mutex::new(Instant::now())),
+            last_update: Arc::new(Mutex::new(Instant::now())),
         };
         if let Some(board) = &growing.board {
             introduce(board, title, "Capture", &[], &[], "");
@@ -145,11 +148,11 @@ impl Growing {
 
     /// Updates the page, at most once per second.
     pub(super) fn tell_at_times(&self) {
-        let mut told = lock(&self.told);
-        if told.elapsed() < TELL || !self.fresh.swap(false, Ordering::Relaxed) {
+        let mut last_update = lock(&self.last_update);
+        if last_update.elapsed() < TELL || !self.fresh.swap(false, Ordering::Relaxed) {
             return;
         }
-        *told = Instant::now();
+        *last_update = Instant::now();
         self.publish();
         if let Some(board) = &self.board {
             board.document_again();
@@ -173,8 +176,7 @@ impl Growing {
         ]
     }
 
-    /// Ends the capture with its summary: connected pages receive the final state. Returns the whole
-    /// sequence.
+    /// Ends the capture with its summary. Connected pages receive the final state. Returns the whole sequence.
     pub(super) fn end(self, summary: &Summary) -> Sequence {
         let sequence = self.seen().0.clone();
         if let Some(board) = &self.board {
@@ -201,7 +203,7 @@ mod tests {
         let reader = File::open(&path).unwrap();
         let ends = Arc::clone(&over);
         let mut looks = 0;
-        // The data is written while the reader waits, so the test does not depend on timing.
+        // The data is written in the reader's idle callback, so the test does not depend on timing.
         let idle = move || {
             looks += 1;
             match looks {

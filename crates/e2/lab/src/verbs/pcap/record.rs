@@ -44,7 +44,7 @@ pub(super) struct Arguments {
     duration: Option<Duration>,
 }
 
-/// Final summary.
+/// Final summary of a recording.
 #[derive(Debug, Default, Clone, Serialize)]
 struct Summary {
     out: String,
@@ -60,7 +60,7 @@ struct Summary {
 pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
     for address in [&arguments.listen, &arguments.connect] {
         if matches!(address, Address::Memory(_)) {
-            return Err(Failure::Usage(format!("{address} is within one process; use tcp:// or unix://")));
+            return Err(Failure::Usage(format!("{address} is reachable only within one process; use tcp:// or unix://")));
         }
     }
     let summary = ranlab_sdk::run(record(arguments))?;
@@ -110,7 +110,7 @@ fn side_of(listen: &Address, connect: &Address) -> Side {
     if is_e42(listen) || is_e42(connect) { Side::E42 } else { Side::E2 }
 }
 
-/// Flushes the file periodically; ends when it cannot be written.
+/// Flushes the file periodically. Returns when the file cannot be written.
 async fn keep(recording: &Recording) {
     let mut flush = tokio::time::interval(FLUSH_PERIOD);
     while recording.state.borrow().failed.is_none() {
@@ -124,7 +124,7 @@ async fn keep(recording: &Recording) {
 /// Writer of the recording.
 struct Recording {
     side: Side,
-    /// Never borrowed across an await.
+    /// State of the recording. It is never borrowed across an await.
     state: RefCell<State>,
 }
 
@@ -138,7 +138,8 @@ struct State {
 impl ProxyObserver for Recording {
     fn pass(&self, passage: &ProxyDirection, batch: &mut Vec<Bytes>) {
         let mut state = self.state.borrow_mut();
-        // Unix sockets have no ports: the default port identifies the RIC, the connection's number its peer.
+        // Unix sockets have no ports. The default port therefore identifies the RIC, and the number of the connection
+        // identifies the peer.
         let peer = Endpoint { address: None, port: passage.connection as u16 };
         let ric = Endpoint { address: None, port: self.side.port() };
         let (from, to) = if passage.forth { (peer, ric) } else { (ric, peer) };
@@ -162,7 +163,7 @@ impl ProxyObserver for Recording {
         }
     }
 
-    /// Prints a problem to stderr, without immediate repetitions.
+    /// Prints a problem to stderr, unless the previous line reported the same problem.
     fn trouble(&self, peer: Option<&str>, why: &ProxyError) {
         let what = peer.map_or_else(|| why.to_string(), |peer| format!("{peer}: {why}"));
         let mut state = self.state.borrow_mut();

@@ -138,12 +138,12 @@ impl Arguments {
         Order::SliceQuotas(self.rc_quota.iter().map(quota).collect())
     }
 
-    /// Returns the UE for the header. A quota concerns no UE, but the header requires one.
+    /// Returns the UE for the control header. A quota does not concern a UE, but the header requires one.
     fn ue(&self) -> Result<UeNumbers, Failure> {
         let number = self.rc_handover.and_then(|it| it.ue);
         match (&self.ue, number, self.rc_handover) {
             (Some(_), Some(_), _) => {
-                Err(Failure::Usage("the UE is named twice: by --ue and by UE=CELL".to_owned()))
+                Err(Failure::Usage("the UE is specified twice: by --ue and by UE=CELL".to_owned()))
             }
             (Some(ue), None, _) => Ok(ue.clone()),
             (None, Some(number), _) => Ok(UeNumbers::from_number(number)),
@@ -154,17 +154,17 @@ impl Arguments {
         }
     }
 
-    /// Adds to the reason of a refusal that the control named UE 0, the default.
+    /// Adds to the reason of a refusal that the control named the default UE 0.
     fn explained(&self, why: String) -> String {
         let is_default = self.ue.is_none() && self.rc_handover.is_none();
         if is_default {
-            format!("{why}; without --ue the control names UE 0: OCUDU refuses UEs that it does not have")
+            format!("{why}; without --ue the control names UE 0, and OCUDU refuses unknown UEs")
         } else {
             why
         }
     }
 
-    /// The control request of the order for a base station.
+    /// Returns the control request that executes the order at a base station.
     fn request(&self, xapp: &XappHandle, node: &GlobalE2NodeId) -> Result<OrderRequest, Failure> {
         let order = self.order(node.plmn());
         let ue = self.ue()?;
@@ -187,16 +187,16 @@ struct Summary {
     refused: usize,
 }
 
-/// Base stations that offer the order, as soon as there is one.
+/// Waits for base stations that offer the order, and returns them.
 async fn nodes(
     xapp: &XappHandle,
-    wanted: Option<&str>,
+    requested: Option<&str>,
     action: (i64, u16),
 ) -> Result<Vec<GlobalE2NodeId>, Failure> {
     let begin = Instant::now();
     loop {
         let (found, others) = xapp.read(|xapp| {
-            let named = |(id, _): &(&GlobalE2NodeId, _)| wanted.is_none_or(|name| id.is_named(name));
+            let named = |(id, _): &(&GlobalE2NodeId, _)| requested.is_none_or(|name| id.is_named(name));
             let offered = |(id, info): (&GlobalE2NodeId, &NodeInfo)| {
                 let recipient = Recipient { node: id, functions: &info.functions };
                 recipient.check(action).is_ok().then_some(*id)
@@ -212,14 +212,14 @@ async fn nodes(
             let others = if others.is_empty() { "none".to_owned() } else { others.join(", ") };
             return Err(Failure::Environment(format!(
                 "no base station {} offers RC style {style} action {number}; connected: {others}",
-                wanted.unwrap_or("of any name")
+                requested.unwrap_or("of any name")
             )));
         }
         tokio::time::sleep(LOOK_EVERY).await;
     }
 }
 
-/// Sends the control; returns its effect if requested, or the reason why it was not executed.
+/// Sends the control. Returns its effect if requested, or the reason why it was not executed.
 async fn give(
     xapp: &XappHandle,
     node: GlobalE2NodeId,
@@ -248,7 +248,7 @@ fn said(why: &ControlFailure) -> String {
 }
 
 pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
-    // A missing UE is an input error, whatever nodes there are.
+    // A missing UE is an input error, whether or not base stations are connected.
     arguments.ue()?;
     let order = arguments.order(arguments.plmn.unwrap_or_default());
     order.check().map_err(|fault| Failure::Usage(fault.to_string()))?;
@@ -272,8 +272,8 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
             None => summary.accepted += 1,
             Some(_) => summary.refused += 1,
         }
-        let said = answer.refused.as_deref().unwrap_or("accepted");
-        output.text(format_args!("{}: {said}", answer.node))?;
+        let outcome = answer.refused.as_deref().unwrap_or("accepted");
+        output.text(format_args!("{}: {outcome}", answer.node))?;
         for line in answer.effect.as_ref().map(effect::lines).unwrap_or_default() {
             output.text(line)?;
         }

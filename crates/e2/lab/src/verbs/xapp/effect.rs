@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use ranlab_sdk::e2::effect::{Change, Halves};
 use serde::Serialize;
 
-/// Maximum number of UEs per KPI in text; ndjson has all.
+/// Maximum number of UEs per KPI in text output. The ndjson format has all UEs.
 const UES_SHOWN: usize = 32;
 
 /// Value before and after the control.
@@ -32,7 +32,7 @@ pub(super) struct Kpi {
     left_out: u64,
 }
 
-/// KPIs by name.
+/// KPIs of an effect, by name.
 pub(super) type Effect = BTreeMap<String, Kpi>;
 
 /// Converts an effect to the printed form.

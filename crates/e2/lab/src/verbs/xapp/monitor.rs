@@ -1,4 +1,4 @@
-//! `ranlab xapp monitor`: statistics with rates, losses and age.
+//! `ranlab xapp monitor`: shows statistics with rates, losses and age.
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IsTerminal};
@@ -18,7 +18,7 @@ use ranlab_command::flags::Flags;
 use ranlab_command::live;
 use ranlab_command::output::{Format, Output};
 
-/// Time in seconds after which models that no base station offers are reported.
+/// Number of seconds after which models that no base station offers are reported.
 const UNOFFERED_AFTER: u32 = 3;
 /// Time limit for the deletion of subscriptions at the RIC.
 const LEAVE_WAIT: Duration = Duration::from_secs(10);
@@ -50,11 +50,11 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
     let part = &arguments.monitor.config;
     part.wanted().map_err(|trouble| Failure::Usage(trouble.to_string()))?;
     part.selection().map_err(|trouble| Failure::Usage(trouble.to_string()))?;
-    let told = Rc::new(RefCell::new(ValueSink::new(&arguments, format)?));
-    let mut watch = Watch::start(&arguments, &told)?;
+    let sink = Rc::new(RefCell::new(ValueSink::new(&arguments, format)?));
+    let mut watch = Watch::start(&arguments, &sink)?;
     tokio::select! {
         joined = watch.watcher.joined() => joined.map_err(Failure::Environment)?,
-        () = live::end(arguments.duration) => return Err(Failure::Environment("the RIC has not answered".to_owned())),
+        () = live::end(arguments.duration) => return Err(Failure::Environment("the RIC has not answered the setup".to_owned())),
     }
     let watched = live::each_second(arguments.duration, |seconds| watch.print_update(seconds)).await;
     let watcher = watch.watcher;
@@ -62,19 +62,19 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
     let xapp = watcher.xapp.clone();
     let ues = watcher.values(Values::ues).iter().take(UES_MAX).map(Ue::from).collect();
     drop(watcher);
-    // Saves the recording first, because leaving takes time and may be interrupted by a second Ctrl-C.
-    let recorded = told.borrow_mut().finish()?;
+    // The recording is saved first, because leaving takes time and a second Ctrl-C may interrupt it.
+    let recorded = sink.borrow_mut().finish()?;
     watched?;
-    // FlexRIC keeps processing subscriptions that an xApp leaves behind.
+    // The subscriptions are deleted, because FlexRIC keeps processing those of a disconnected xApp.
     let left = tokio::select! {
         left = xapp.leave(LEAVE_WAIT) => left,
-        // A second Ctrl-C.
+        // A second Ctrl-C ends the wait.
         () = live::end(None) => xapp.read(|xapp| xapp.subscriptions().1),
     };
     if left > 0 {
-        eprintln!("ranlab: {left} subscriptions are left behind: the RIC has not confirmed their deletion");
+        eprintln!("ranlab: {left} subscriptions may remain, because the RIC has not confirmed their deletion");
     }
-    let output = &mut told.borrow_mut().output;
+    let output = &mut sink.borrow_mut().output;
     if let Some((file, rows)) = recorded {
         output.text(format_args!("{rows} rows in {}", file.display()))?;
     }
@@ -85,7 +85,7 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
         "{} nodes, {} subscriptions, {} indications, {lost} lost, latency {age}",
         report.nodes, report.subscriptions, report.indications
     ))?;
-    // A script with a time limit reads the exit code.
+    // A script with a time limit reads the exit code, so a run without any subscription is an error.
     let nothing = arguments.duration.is_some() && report.subscriptions == 0 && report.indications == 0;
     output.finish(&Summary { report, ues })?;
     if nothing {
@@ -95,25 +95,25 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
     }
 }
 
-/// A running monitor, looked at each second.
+/// A running monitor, which is read once per second.
 struct Watch<'a> {
     watcher: RunningMonitor,
-    told: &'a Rc<RefCell<ValueSink>>,
+    sink: &'a Rc<RefCell<ValueSink>>,
     arguments: &'a Arguments,
-    /// Whether other models are watched if no base station offers these: without --sm.
+    /// Whether other models may be watched if no base station offers the default ones. True without --sm.
     may_change: bool,
     looks: u32,
-    /// Indications at the last look.
+    /// Number of indications at the previous update.
     before: u64,
     dialect_shown: bool,
 }
 
 impl<'a> Watch<'a> {
-    fn start(arguments: &'a Arguments, told: &'a Rc<RefCell<ValueSink>>) -> Result<Self, Failure> {
+    fn start(arguments: &'a Arguments, sink: &'a Rc<RefCell<ValueSink>>) -> Result<Self, Failure> {
         let part = &arguments.monitor.config;
-        let watcher = watcher(part, arguments.ue, told)?;
+        let watcher = watcher(part, arguments.ue, sink)?;
         let may_change = part.sm == MonitorComponent::default().sm;
-        Ok(Self { watcher, told, arguments, may_change, looks: 0, before: 0, dialect_shown: false })
+        Ok(Self { watcher, sink, arguments, may_change, looks: 0, before: 0, dialect_shown: false })
     }
 
     fn print_update(&mut self, seconds: f64) -> Result<(), Failure> {
@@ -123,7 +123,7 @@ impl<'a> Watch<'a> {
         if let Some(Dialect::FlexRic) =
             self.watcher.speaks().filter(|_| !std::mem::replace(&mut self.dialect_shown, true))
         {
-            eprintln!("ranlab: this RIC speaks as FlexRIC 2.0 does; using --dialect flexric");
+            eprintln!("ranlab: this RIC uses the dialect of FlexRIC 2.0; continuing with --dialect flexric");
         }
         self.looks += 1;
         if let Some(sentence) = self.watcher.unoffered().filter(|_| self.looks == UNOFFERED_AFTER) {
@@ -132,48 +132,48 @@ impl<'a> Watch<'a> {
         while let Some(reason) = self.watcher.trouble() {
             eprintln!("ranlab: {reason}");
         }
-        self.watcher.values(|values| self.told.borrow_mut().show(values, &report, rate))?;
+        self.watcher.values(|values| self.sink.borrow_mut().show(values, &report, rate))?;
         match self.watcher.alternatives().filter(|_| self.may_change) {
             Some(models) => self.change(models),
             None => Ok(()),
         }
     }
 
-    /// Watches other models.
+    /// Starts to watch other models.
     fn change(&mut self, models: Vec<String>) -> Result<(), Failure> {
         let part = &self.arguments.monitor.config;
         let missing = part.sm.join(", ");
         let shown = models.join(", ");
         eprintln!("ranlab: no base station offers {missing}; showing {shown}");
         let part = MonitorComponent { sm: models, ..part.clone() };
-        self.told.borrow_mut().watch(&part)?;
-        self.watcher = watcher(&part, self.arguments.ue, self.told)?;
+        self.sink.borrow_mut().watch(&part)?;
+        self.watcher = watcher(&part, self.arguments.ue, self.sink)?;
         self.may_change = false;
         self.before = 0;
         Ok(())
     }
 }
 
-/// Starts a watcher whose reports go to `told`.
+/// Starts a watcher whose reports are passed to `sink`.
 fn watcher(
     part: &MonitorComponent,
     ue: Option<u32>,
-    told: &Rc<RefCell<ValueSink>>,
+    sink: &Rc<RefCell<ValueSink>>,
 ) -> Result<RunningMonitor, Failure> {
-    let told = told.clone();
-    let hear = move |heard: &ReceivedReport<'_>, received_us| told.borrow_mut().on_report(heard, received_us);
+    let sink = sink.clone();
+    let hear = move |report: &ReceivedReport<'_>, received_us| sink.borrow_mut().on_report(report, received_us);
     Ok(RunningMonitor::showing(part, ue, Box::new(hear))?)
 }
 
-/// UEs in the last object of `--format json` at most.
+/// Maximum number of UEs in the final object of `--format json`.
 const UES_MAX: usize = 4_096;
 
-/// The last object of `--format json`.
+/// Final object of `--format json`.
 #[derive(Debug, Serialize)]
 struct Summary {
     #[serde(flatten)]
     report: MonitorReport,
-    /// UEs of the latest reports; the identities at CU-CP, CU-UPs and DUs of a base station are one UE.
+    /// UEs of the latest reports. The identities of a UE at the CU-CP, CU-UPs and DUs of a base station are joined.
     ues: Vec<Ue>,
 }
 
@@ -182,9 +182,9 @@ struct Summary {
 struct Ue {
     base_station: String,
     number: u32,
-    /// All its numbers, as `--ue` of `xapp control` takes them.
+    /// All numbers of the UE, in the format that `--ue` of `xapp control` accepts.
     ids: String,
-    /// Its identity at each node.
+    /// Identity of the UE at each node.
     nodes: BTreeMap<String, String>,
 }
 
@@ -199,19 +199,19 @@ impl From<&JoinedUe> for Ue {
     }
 }
 
-/// Destination of the values.
+/// Destination of the received values.
 struct ValueSink {
     output: Output,
     screen: Screen,
     recorder: Option<(PathBuf, Recorder)>,
-    /// Whether values are shown: a table per second in text format, every row in a stream.
+    /// Whether values are shown: as a table per second in text format, or as a stream of all rows.
     shown: bool,
     format: Format,
     /// Lines on the terminal that the next update replaces.
     on_terminal: live::LiveView,
-    /// Seconds without indications, after some had arrived.
+    /// Number of consecutive seconds without indications, after some had arrived.
     silent_s: u64,
-    /// Number of such seconds that is reported: the maximum of [`SILENT_S`] and three periods.
+    /// Number of seconds without indications that is reported: the maximum of [`SILENT_S`] and three periods.
     silence_reported_s: u64,
     /// First reason why a report could not be decoded, and the number of such reports.
     malformed: Option<(String, u64)>,
@@ -219,7 +219,7 @@ struct ValueSink {
     left_out: Option<(String, u64)>,
     /// Decoding errors that have been reported.
     reported: BTreeSet<String>,
-    /// First error of writing.
+    /// First error while writing.
     failed: Option<Failure>,
 }
 
@@ -246,7 +246,7 @@ impl ValueSink {
         })
     }
 
-    /// Shows and records other models.
+    /// Prepares to show and record other models.
     fn watch(&mut self, part: &MonitorComponent) -> Result<(), Failure> {
         if let Some((path, recorder)) = &mut self.recorder {
             *recorder = Recorder::create(path, &part.models()?).map_err(of_recording)?;
@@ -255,23 +255,23 @@ impl ValueSink {
         Ok(())
     }
 
-    /// Handles a report; errors are reported with the next update.
-    fn on_report(&mut self, heard: &ReceivedReport<'_>, received_us: i64) {
+    /// Handles a report. Errors are reported with the next update.
+    fn on_report(&mut self, report: &ReceivedReport<'_>, received_us: i64) {
         if self.failed.is_none() {
-            self.failed = self.rows(heard, received_us).err();
+            self.failed = self.rows(report, received_us).err();
         }
     }
 
     /// Prints and records a report's rows.
-    fn rows(&mut self, heard: &ReceivedReport<'_>, received_us: i64) -> Result<(), Failure> {
+    fn rows(&mut self, report: &ReceivedReport<'_>, received_us: i64) -> Result<(), Failure> {
         let streamed = self.shown && self.format == Format::Ndjson;
         if !streamed && self.recorder.is_none() {
             return Ok(());
         }
-        let table = match heard.table() {
+        let table = match report.table() {
             Ok(table) => table,
             Err(error) => {
-                let reason = || (format!("{} of {}: {error}", heard.model.name(), heard.node), 0);
+                let reason = || (format!("{} of {}: {error}", report.model.name(), report.node), 0);
                 self.malformed.get_or_insert_with(reason).1 += 1;
                 return Ok(());
             }
@@ -279,7 +279,7 @@ impl ValueSink {
         if let Some(reason) = &table.left_out {
             self.left_out.get_or_insert_with(|| (reason.clone(), 0)).1 += 1;
         }
-        for line in heard.lines(&table, received_us) {
+        for line in report.lines(&table, received_us) {
             if let Some((_, recorder)) = &mut self.recorder {
                 recorder.row(&line).map_err(of_recording)?;
             }
@@ -290,7 +290,7 @@ impl ValueSink {
         Ok(())
     }
 
-    /// Shows the values of a second; on a terminal they replace the previous ones.
+    /// Shows the values of a second. On a terminal they replace the previous values.
     fn show(&mut self, values: &Values, report: &MonitorReport, rate: f64) -> Result<(), Failure> {
         self.failed.take().map_or(Ok(()), Err)?;
         if let Some((_, recorder)) = &mut self.recorder {
@@ -332,17 +332,17 @@ impl ValueSink {
             self.output.text(summary)?;
             return self.screen.lines(values).into_iter().try_for_each(|line| self.output.text(line));
         };
-        // One line for the summary, and one for the cursor.
+        // One line is reserved for the summary, and one for the cursor.
         let table = self.screen.table(values, Room { lines: lines.saturating_sub(2), columns });
         let lines: Vec<String> = std::iter::once(summary.to_owned()).chain(table).collect();
         let drawn = self.on_terminal.render(&lines, columns);
         self.output.text(drawn)
     }
 
-    /// Closes the recording; returns its path and number of rows.
+    /// Closes the recording. Returns its path and number of rows.
     fn finish(&mut self) -> Result<Option<(PathBuf, u64)>, Failure> {
         if let Some((reason, reports)) = &self.malformed {
-            eprintln!("ranlab: {reports} reports cannot be read and are left out; the first: {reason}");
+            eprintln!("ranlab: {reports} reports cannot be decoded and are omitted; reason of the first: {reason}");
         }
         if let Some((reason, reports)) = &self.left_out {
             eprintln!("ranlab: {reports} reports are only partly in rows: {reason}");
@@ -352,7 +352,7 @@ impl ValueSink {
     }
 }
 
-/// Maximum number of decoding errors reported.
+/// Maximum number of decoding errors that are reported.
 const REASONS_MAX: usize = 32;
 /// Minimum number of duplicate reports for a warning.
 const REPEATED_MIN: u64 = 4;
@@ -362,8 +362,8 @@ const WHOLE_SECONDS: i64 = 1_000_000;
 /// Minimum number of seconds without an indication that is reported.
 const SILENT_S: u64 = 3;
 
-/// Warns of a link without indications: losses are detected by sequence numbers, so they are not counted in
-/// the meantime.
+/// Formats a warning about a connection without indications. Losses are detected by sequence numbers, so they are not
+/// counted in the meantime.
 fn silence(seconds: u64, report: &MonitorReport) -> String {
     format!(
         "ranlab: no indication for {seconds} s from any of {} subscriptions, after {} indications; losses are not counted meanwhile",
@@ -390,8 +390,8 @@ fn warnings(report: &MonitorReport) -> Vec<String> {
     }
     if report.without_age > 0 {
         let reason = match times.step_us {
-            WHOLE_SECONDS.. => "their time stamps are whole seconds",
-            _ => "their time stamps do not agree with this machine's clock",
+            WHOLE_SECONDS.. => "the time stamps have a resolution of one second",
+            _ => "the time stamps do not agree with this machine's clock",
         };
         warnings.push(format!("{} reports have no age: {reason}", report.without_age));
     }
@@ -416,7 +416,7 @@ fn line(report: &MonitorReport, rate: f64) -> String {
     )
 }
 
-/// Formats the losses; unknown if a base station sends no sequence numbers.
+/// Formats the losses, which are unknown if a base station sends no sequence numbers.
 fn lost(report: &MonitorReport) -> String {
     report.lost.map_or_else(|| "unknown".to_owned(), |lost| lost.to_string())
 }

@@ -14,7 +14,7 @@ use ranlab_command::output::{Format, Output};
 
 /// Time limit for the first base station.
 const NODE_WAIT: Duration = Duration::from_secs(10);
-/// Time between two checks.
+/// Interval at which the list of base stations is checked.
 const CHECK_EVERY: Duration = Duration::from_millis(50);
 /// Number of names per line of text.
 const NAMES_PER_LINE: usize = 6;
@@ -65,7 +65,7 @@ struct OfferItem {
     items: Vec<String>,
 }
 
-/// All base stations, for JSON.
+/// All base stations, for JSON output.
 #[derive(Debug, Serialize)]
 struct Summary {
     nodes: Vec<Node>,
@@ -96,7 +96,7 @@ impl Function {
         let name = self.sm.or(self.oid.as_deref()).unwrap_or("no OID");
         let mut lines = vec![format!("  {} {name}", self.id)];
         if let Some(reason) = &self.malformed {
-            lines.push(format!("    the definition cannot be read: {reason}"));
+            lines.push(format!("    the function definition cannot be decoded: {reason}"));
         }
         for offer in &self.offers {
             let space = if offer.number.is_empty() { "" } else { " " };
@@ -114,7 +114,7 @@ impl Node {
         let functions = info.functions.iter().map(Function::new);
         let is_wanted = |it: &Function| {
             sm.is_empty()
-                || it.sm.is_some_and(|name| sm.iter().any(|wanted| wanted.eq_ignore_ascii_case(name)))
+                || it.sm.is_some_and(|name| sm.iter().any(|listed| listed.eq_ignore_ascii_case(name)))
         };
         Self { node: id.to_string(), functions: functions.filter(is_wanted).collect() }
     }

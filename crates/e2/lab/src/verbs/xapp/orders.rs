@@ -9,7 +9,7 @@ use ranlab_command::exit::Failure;
 use ranlab_command::live;
 use ranlab_command::output::{Format, Output};
 
-/// Time limit for responses after the last control; longer than the timeout of a single control.
+/// Time limit for responses after the last control. It exceeds the timeout of a single control.
 const LAST_WAIT: Duration = Duration::from_secs(6);
 
 /// Arguments of `xapp orders`.
@@ -67,8 +67,8 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
 }
 
 fn write(output: &mut Output, outcome: &OrderOutcome) -> Result<(), Failure> {
-    let said = outcome.why.as_deref().unwrap_or("acknowledged");
-    output.text(format_args!("{} at {}: {said}, {:.1} ms", outcome.order, outcome.node, outcome.ms))?;
+    let result = outcome.why.as_deref().unwrap_or("acknowledged");
+    output.text(format_args!("{} at {}: {result}, {:.1} ms", outcome.order, outcome.node, outcome.ms))?;
     output.item(outcome)?;
     output.flush()
 }

@@ -1,4 +1,4 @@
-//! `ranlab xapp ping`: round trips of a control and the echo that returns as an indication.
+//! `ranlab xapp ping`: measures round trips of a control and the echo that returns as an indication.
 use std::time::Duration;
 
 use crate::{PingComponent, PingReport, RunningPing};
@@ -54,13 +54,13 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
     ))?;
     output.finish(&summary)?;
     if received == 0 {
-        return Err(Failure::Check("no ping came back".to_owned()));
+        return Err(Failure::Check("no ping was answered".to_owned()));
     }
     ended.map_err(away)
 }
 
-/// For a manual start, a missing RIC or base station is a fault of the environment; only a campaign
-/// attributes it to the system under test.
+/// Converts an error of a manually started xApp. A missing RIC or base station is then an error of the environment;
+/// only a campaign attributes it to the system under test.
 fn away(trouble: ComponentError) -> Failure {
     match trouble.fault {
         FaultOwner::Sut => Failure::Environment(trouble.what),

@@ -19,7 +19,7 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
     let report = arguments.slice.config.run().await?;
     let mut output = Output::new(format);
     output.text(format_args!(
-        "{} base stations share so, {} UEs are in their slices",
+        "{} base stations have the requested slices, {} UEs are in their slices",
         report.nodes, report.ues
     ))?;
     output.finish(&report)
