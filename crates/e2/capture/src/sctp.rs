@@ -225,7 +225,7 @@ mod tests {
     proptest! {
         /// Within the window, the type behaves as a set.
         #[test]
-        fn received_sequence_numbers_are_known(base in any::<u32>(), steps in proptest::collection::vec(0..REMEMBERED_TSNS / 2, 1..200)) {
+        fn received_sequence_numbers_are_remembered(base in any::<u32>(), steps in proptest::collection::vec(0..REMEMBERED_TSNS / 2, 1..200)) {
             let mut seen = ReceivedTsns::default();
             let mut known = BTreeSet::new();
             for step in steps {

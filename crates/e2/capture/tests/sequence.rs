@@ -28,26 +28,26 @@ fn recorded_session_has_lanes_responses_and_delays() {
     let messages = document["messages"].as_array().unwrap();
     let mut answered = 0;
     for (at, message) in messages.iter().enumerate() {
-        let Some(asked) = message["answers"].as_u64() else { continue };
-        let asked = &messages[asked as usize];
-        assert!((asked["n"].as_u64().unwrap() as usize) <= at);
-        assert_eq!((&asked["from"], &asked["to"]), (&message["to"], &message["from"]));
+        let Some(index) = message["answers"].as_u64() else { continue };
+        let request = &messages[index as usize];
+        assert!((request["n"].as_u64().unwrap() as usize) <= at);
+        assert_eq!((&request["from"], &request["to"]), (&message["to"], &message["from"]));
         assert!(message["took_us"].as_i64().unwrap() >= 0);
         // The names E2setupRequest and E2setupResponse share all but the last word.
         let stem = |name: &Value| name.as_str().unwrap().trim_end_matches("Request").to_owned();
-        let asked = stem(&asked["name"]);
+        let stem = stem(&request["name"]);
         let answer = message["name"].as_str().unwrap();
         assert!(
-            answer.starts_with(&asked) || answer.contains("ubscription") || answer.contains("ontrol"),
-            "{asked} {answer}"
+            answer.starts_with(&stem) || answer.contains("ubscription") || answer.contains("ontrol"),
+            "{stem} {answer}"
         );
         answered += 1;
     }
-    let asked = |name: &str| messages.iter().filter(|message| message["name"].as_str() == Some(name)).count();
-    let requests = asked("E2setupRequest")
-        + asked("E42setupRequest")
-        + asked("RICsubscriptionRequest")
-        + asked("E42RICsubscriptionRequest");
+    let count_of = |name: &str| messages.iter().filter(|message| message["name"].as_str() == Some(name)).count();
+    let requests = count_of("E2setupRequest")
+        + count_of("E42setupRequest")
+        + count_of("RICsubscriptionRequest")
+        + count_of("E42RICsubscriptionRequest");
     assert!(answered >= requests && requests >= 8, "{answered} responses to {requests} requests and deletions");
     assert!(messages.iter().all(|message| message["words"].as_str().unwrap().contains("procedureCode")));
 }
@@ -95,10 +95,10 @@ fn endless_trace_keeps_newest_messages_with_responses() {
     );
     let mut answered = 0;
     for (at, message) in messages.iter().enumerate() {
-        let Some(asked) = message["answers"].as_u64() else { continue };
-        let asked = &messages[asked as usize];
-        assert!((asked["n"].as_u64().unwrap() - left_out - 1) as usize <= at);
-        assert_eq!((&asked["from"], &asked["to"]), (&message["to"], &message["from"]));
+        let Some(index) = message["answers"].as_u64() else { continue };
+        let request = &messages[index as usize];
+        assert!((request["n"].as_u64().unwrap() - left_out - 1) as usize <= at);
+        assert_eq!((&request["from"], &request["to"]), (&message["to"], &message["from"]));
         answered += 1;
     }
     assert!(answered > 8, "{answered}");

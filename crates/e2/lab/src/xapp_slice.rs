@@ -335,7 +335,7 @@ mod tests {
     }
 
     /// Simulates successful responses until the xApp waits or ends. Returns the requested paths.
-    fn asked(slicer: &mut SliceXappMachine, age: Duration, answer: &Json) -> (Vec<String>, Want) {
+    fn run_until_wait(slicer: &mut SliceXappMachine, age: Duration, answer: &Json) -> (Vec<String>, Want) {
         let mut paths = Vec::new();
         loop {
             match slicer.want(age) {
@@ -352,7 +352,7 @@ mod tests {
     fn slices_precede_ues_and_steps_run_on_time() {
         let mut slicer = slicer(&["5s:1=0.6"]);
         let there = nodes(&["gnb 1/du 1", "enb 2"]);
-        let (paths, want) = asked(&mut slicer, SECOND, &there);
+        let (paths, want) = run_until_wait(&mut slicer, SECOND, &there);
         let first = [
             "GET /v1/nodes",
             "PUT /v1/nodes/gnb%201%2Fdu%201/slices",
@@ -362,7 +362,7 @@ mod tests {
         ];
         assert_eq!((paths, want), (first.map(str::to_owned).to_vec(), Want::Wait(Some(5 * SECOND))));
         assert_eq!(slicer.report, SliceXappReport { nodes: 2, ues: 2 });
-        let (paths, want) = asked(&mut slicer, 5 * SECOND, &nodes(&["enb 2"]));
+        let (paths, want) = run_until_wait(&mut slicer, 5 * SECOND, &nodes(&["enb 2"]));
         assert_eq!((paths.len(), want), (2, Want::Done));
     }
 
@@ -370,7 +370,7 @@ mod tests {
     fn search_for_base_stations_times_out() {
         let mut slicer = slicer(&[]);
         let nobody = nodes(&[]);
-        let (paths, want) = asked(&mut slicer, Duration::ZERO, &nobody);
+        let (paths, want) = run_until_wait(&mut slicer, Duration::ZERO, &nobody);
         assert_eq!((paths.len(), want), (1, Want::Wait(Some(LOOK_EVERY))));
         assert!(matches!(slicer.want(NODE_WAIT), Want::Ask(_)));
         let why = slicer.answered(NODE_WAIT, Ok(nobody)).unwrap_err();
@@ -384,7 +384,7 @@ mod tests {
     fn known_reasons_end_the_search_early() {
         let other = json!({ "nodes": [{ "node": "gnb 1", "slicing": null, "reason": "no SLICE" }] });
         let mut slicer = slicer(&[]);
-        let (_, want) = asked(&mut slicer, Duration::ZERO, &other);
+        let (_, want) = run_until_wait(&mut slicer, Duration::ZERO, &other);
         assert_eq!(want, Want::Wait(Some(LOOK_EVERY)));
         assert!(matches!(slicer.want(REASON_WAIT), Want::Ask(_)));
         assert!(slicer.answered(REASON_WAIT, Ok(other)).unwrap_err().what.contains("no SLICE"));
@@ -396,14 +396,14 @@ mod tests {
         let part =
             SliceXappComponent { quota: vec!["1-010203=20:60".to_owned()], ..SliceXappComponent::default() };
         let mut with_quotas = SliceXappMachine::new(&part).unwrap();
-        let (paths, want) = asked(&mut with_quotas, SECOND, &other);
+        let (paths, want) = run_until_wait(&mut with_quotas, SECOND, &other);
         assert_eq!(
             (paths, want),
             (vec!["GET /v1/nodes".into(), "PUT /v1/nodes/gnb%201/quotas".into()], Want::Done)
         );
         assert_eq!(with_quotas.report.nodes, 1);
         let mut without = slicer(&[]);
-        let (paths, _) = asked(&mut without, Duration::ZERO, &other);
+        let (paths, _) = run_until_wait(&mut without, Duration::ZERO, &other);
         assert_eq!(paths.len(), 1);
         assert!(matches!(without.want(NODE_WAIT), Want::Ask(_)));
         let why = without.answered(NODE_WAIT, Ok(other)).unwrap_err();

@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cqi_follows_the_snr() {
+    fn cqi_increases_with_snr() {
         assert_eq!(WORST.cqi(), 1);
         assert_eq!(BEST.cqi(), 15);
         let cqis: Vec<u8> = (-8..=30).map(|db| Snr::from_db(db).cqi()).collect();

@@ -259,7 +259,7 @@ fn invalid_cell_configurations_are_rejected() {
 
 /// The values are the same on every machine. If this test fails, the model has changed, and the change must be intended.
 #[test]
-fn same_seed_same_cell() {
+fn same_seed_gives_same_cell() {
     let config = CellConfig { ues: 4, seed: 42, ..CellConfig::default() };
     let mut cell = Cell::new(config.clone()).unwrap();
     let mut table = String::new();

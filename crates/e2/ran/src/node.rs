@@ -337,7 +337,7 @@ impl NodeTemplate {
             it.limits.outbox = self.outbox;
         }));
         let station = StationContext { template: self, node: node_id, index, unit: part, cell };
-        // A setup must contain at least one function, so a node without named functions offers its own ones.
+        // A setup must contain at least one function, so a unit without named functions offers all functions openly.
         let is_named = self.service_models.iter().any(|function| station.is_named(*function));
         let open = self.own_functions || (!is_named && part.is_some());
         for offered in functions().filter(|function| station.offers(*function)) {

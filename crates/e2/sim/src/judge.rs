@@ -14,7 +14,7 @@ impl World {
             if !matches!(event, XappEvent::Indication { .. }) {
                 self.note(|w| format!("{}: {event:?}", w.hosts[party].name));
             }
-            return self.heard.push((PartyId(party), event));
+            return self.client_events.push((PartyId(party), event));
         }
         let life = self.hosts[party].life;
         let result = match event {

@@ -83,7 +83,7 @@ impl World {
     /// Returns the events that [clients](Self::client) received since the last call, in order. Call it after
     /// each [`step`](Self::step).
     pub fn take_heard(&mut self) -> Vec<(PartyId, XappEvent)> {
-        std::mem::take(&mut self.heard)
+        std::mem::take(&mut self.client_events)
     }
 
     /// Returns the requests of clustered RICs to their store since the last call, for callers that simulate a

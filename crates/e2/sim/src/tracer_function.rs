@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn beat_round_trips() {
+    fn tracer_report_round_trips() {
         let beat =
             TracerReport { node: 1, life: 2, subscription: 3 << 33, count: 4, tag: 5, function: 6, oid: 7 };
         let mut out = Vec::new();

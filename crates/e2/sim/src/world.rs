@@ -74,7 +74,7 @@ pub struct World {
     trace: Option<Tracer>,
     pub(crate) trace_pdus: bool,
     pub(crate) replies: Vec<(PartyId, NorthboundReply)>,
-    pub(crate) heard: Vec<(PartyId, XappEvent)>,
+    pub(crate) client_events: Vec<(PartyId, XappEvent)>,
     pub(crate) asks: Vec<(PartyId, StoreRequest)>,
 }
 
@@ -97,7 +97,7 @@ impl World {
             trace: None,
             trace_pdus: true,
             replies: Vec::new(),
-            heard: Vec::new(),
+            client_events: Vec::new(),
             asks: Vec::new(),
         }
     }

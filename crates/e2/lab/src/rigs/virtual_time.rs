@@ -231,7 +231,7 @@ pub fn run(run: &Run<'_>, wish: RepeatOptions) -> Result<RepeatResult, RigError>
     let outcome = match is_shared(&run.point.settings) {
         true => tenants::record_radios(run, &radios, &mut recorder)?,
         false => {
-            network.heard().iter().for_each(|heard| Monitored::from_report(heard).record(&mut recorder));
+            network.heard().iter().for_each(|client| Monitored::from_report(client).record(&mut recorder));
             record_radios(run, &radios, &mut recorder)?
         }
     };

@@ -83,7 +83,7 @@ fn watched(ue_alone: Option<u32>) -> (Values, Screen) {
 }
 
 #[test]
-fn terminal_table_is_laid_out() {
+fn terminal_table_has_expected_layout() {
     let (values, mut screen) = watched(None);
     let table = screen.table(&values, Room { lines: 20, columns: 78 });
     let expected = [

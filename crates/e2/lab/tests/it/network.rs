@@ -115,7 +115,7 @@ fn rejected_xapp_ends_with_reason_and_no_effect() {
 }
 
 #[test]
-fn steps_run_at_their_times() {
+fn slice_steps_run_at_their_times() {
     let network = &mut begun(&cast(vec![xapp(&["1=0.5", "2=0.5"], &["1=1", "2=2"], &["3s:1=0.8+2=0.2"])]), 1);
     network.pass(SECOND).unwrap();
     let halves = mbps(network, SECOND);

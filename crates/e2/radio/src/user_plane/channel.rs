@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn fixed_scheme_fails_at_configured_rate() {
+    fn fixed_mcs_blocks_fail_at_configured_rate() {
         let decoder = Decoder::new(McsTable::Qam64);
         let link = Link::new(&Channel::Fixed { mcs: 20, bler: 0.1 }, &decoder, 1, 1);
         let stream = Stream::new(1, Purpose::DecodeDown, 1);

@@ -19,7 +19,7 @@ pub(crate) struct Bearer {
     /// Uplink: bytes granted since the start.
     granted: u64,
     /// Uplink: whether the base station knows, or will soon know, that more data waits.
-    asked: bool,
+    data_known: bool,
     /// Uplink: position of the scheduling request slot within its period.
     phase: u64,
     /// Last transport block: slot, bytes and PRBs.
@@ -162,7 +162,7 @@ impl BearerDirection {
             processes: [Process::IDLE; PROCESSES_MAX],
             decode,
             granted: 0,
-            asked: false,
+            data_known: false,
             phase,
             last: (u64::MAX, 0, 0),
         };
@@ -216,10 +216,10 @@ impl BearerDirection {
     /// Schedules a scheduling request, if the base station does not know of the UE's data.
     fn request(&mut self, ue: usize, slot: u64, sr_slots: u64) {
         let bearer = &mut self.bearers[ue];
-        if bearer.asked {
+        if bearer.data_known {
             return;
         }
-        bearer.asked = true;
+        bearer.data_known = true;
         let sr_slots = sr_slots.max(1);
         let next = slot + 1;
         let wait = (bearer.phase % sr_slots + sr_slots - next % sr_slots) % sr_slots;
@@ -496,8 +496,8 @@ impl BearerDirection {
             SlotEventKind::Report(bytes, granted) => {
                 let since = (bearer.granted - granted).min(u64::from(u32::MAX)) as u32;
                 hot.demand = bytes.saturating_sub(since);
-                bearer.asked = hot.demand > 0;
-                if !bearer.asked {
+                bearer.data_known = hot.demand > 0;
+                if !bearer.data_known {
                     self.ask_again(ue, air.slot, sr_slots);
                 }
             }
@@ -522,7 +522,7 @@ impl BearerDirection {
     /// Sends a scheduling request if the UE has data that the base station does not know of.
     fn ask_again(&mut self, ue: usize, slot: u64, sr_slots: u64) {
         if self.bearers[ue].rlc.demand() > 0 && self.hot[ue].demand == 0 {
-            self.bearers[ue].asked = false;
+            self.bearers[ue].data_known = false;
             self.request(ue, slot, sr_slots);
         }
     }

@@ -24,7 +24,7 @@ use std::sync::OnceLock;
 
 /// The agent's half of a service model. It decides which nodes offer the RAN function, and creates the function.
 pub trait StationFunction: Sync {
-    /// Returns the service model, or `None` for a function without a table for monitors.
+    /// Returns the service model, or `None` for a function that monitors do not support.
     fn model(&self) -> Option<&'static dyn Model>;
 
     /// Returns the usual RAN function id.

@@ -396,9 +396,9 @@ mod tests {
         assert_eq!((cell.cell_local_id, cell.plmn_info_list.len()), (3, 2));
         assert_eq!(station.node()[0].1.0["gnbId"], json!(5));
         let names = |name: &str| {
-            let wanted =
+            let structure =
                 WantedStructure { report: Default::default(), name: name.to_owned(), attributes: vec![] };
-            ActionFormat::Cells { cells: vec![WantedCell { cell: None, structures: vec![wanted] }] }
+            ActionFormat::Cells { cells: vec![WantedCell { cell: None, structures: vec![structure] }] }
         };
         let definition = station.definition();
         assert!(definition.offers(&names("O-NrCellDu")) && definition.offers(&names("O-Bwp")));
@@ -416,7 +416,7 @@ mod tests {
         let second = write(RRM_POLICY_RATIO, Attributes::default(), ratio(2, Some("000007"), 20, 100));
         one(&mut station, Some(&id), &second).unwrap();
         let set = station.steered.locked().set.clone();
-        assert_eq!((set.algorithm, set.slices.len()), (SliceAlgorithm::Nvs, 3), "the third slice serves UEs without a policy");
+        assert_eq!((set.algorithm, set.slices.len()), (SliceAlgorithm::Nvs, 3), "one slice serves UEs without a policy");
         let before = policies(&mut station);
         assert_eq!(before.len(), 2);
         let elsewhere = Cgi::Nr(cell_of(PLMN, 6)).into();
@@ -480,7 +480,7 @@ mod tests {
         let both =
             |first, second| [new(ratio(1, None, first, 100)), new(ratio(2, Some("000007"), second, 100))];
         assert!(station.write(Time::ZERO, Some(&id), &both(60, 40)).iter().all(Result::is_ok));
-        // Each order of the two policies would exceed the carrier temporarily if they were applied one after the other.
+        // If the policies of a control were applied one after the other, the carrier would be exceeded at first.
         for order in [both(40, 60), both(70, 30)] {
             let results = station.write(Time::ZERO, Some(&id), &order);
             assert!(results.iter().all(Result::is_ok), "{results:?}");

@@ -54,13 +54,13 @@ impl Mobility {
     /// Records an RRC event. A UE that moves to another cell stays connected.
     pub(super) fn on_rrc_event(&mut self, kind: RrcKind, rnti: u16) {
         let number = rnti.into();
-        let (said, state) = match kind {
+        let (message, state) = match kind {
             RrcKind::Attach => (CopiedMessage::SetupComplete, Some(RrcState::Connected)),
             RrcKind::Release => (CopiedMessage::Release, Some(RrcState::Idle)),
             RrcKind::HandoverIn => (CopiedMessage::ReconfigurationComplete, None),
             RrcKind::HandoverOut => return,
         };
-        self.push_event(RcEvent::Message { number, said });
+        self.push_event(RcEvent::Message { number, said: message });
         state.into_iter().for_each(|state| self.push_event(RcEvent::State { number, state }));
     }
 
@@ -193,8 +193,8 @@ impl RcSource {
             let names = if self.names == UeIdType::GnbDu { UeIdType::GnbDu } else { UeIdType::Gnb };
             let ue = names.name(cell.plmn, there.into());
             let old = self.name(number);
-            let told = HandedOver { ue, old, cell: Cgi::Nr(*cell) };
-            self.locked().mobility.push_event(RcEvent::HandedOver { number, told: Box::new(told) });
+            let handed_over = HandedOver { ue, old, cell: Cgi::Nr(*cell) };
+            self.locked().mobility.push_event(RcEvent::HandedOver { number, told: Box::new(handed_over) });
         }
         self.locked().mobility.known.validate(*cell);
         notify_agents(&self.radio, [moved.source]);
@@ -315,8 +315,8 @@ mod tests {
             pass(station, 0..10);
         }
         let attached = |number| {
-            let said = RcEvent::Message { number, said: CopiedMessage::SetupComplete };
-            [said, RcEvent::State { number, state: RrcState::Connected }]
+            let message = RcEvent::Message { number, said: CopiedMessage::SetupComplete };
+            [message, RcEvent::State { number, state: RrcState::Connected }]
         };
         assert_eq!(here.events(Time::ZERO), [attached(1), attached(2)].concat());
         assert_eq!((here.events(Time::ZERO), here.decisions(Time::ZERO)), (vec![], vec![]));

@@ -35,10 +35,10 @@ impl World {
         let flows = vec![FlowPlan::new(TrafficKind::Udp(1_000, None))];
         let radio = RadioConfig { dus: 2, flows, ..RadioConfig::new(Carrier::lte(25), 4) };
         let template = NodeTemplate { own_functions: true, ..station::template(NodeKind::Split, radio) };
-        let told = template.cell(0, Time::ZERO).unwrap();
-        let parts = (0..4).map(|part| AgentDriver::up(template.agent_over(part, &told), Version::V2_03));
+        let source = template.cell(0, Time::ZERO).unwrap();
+        let parts = (0..4).map(|part| AgentDriver::up(template.agent_over(part, &source), Version::V2_03));
         let parts = parts.collect();
-        Self { site: told.site().unwrap(), parts, template }
+        Self { site: source.site().unwrap(), parts, template }
     }
 
     fn pass(&mut self, ms: u32) {
@@ -117,7 +117,7 @@ fn cu_controller_hands_ue_over_between_dus() {
     let events = RrcTrigger::EVENTS.to_octets(Encoding::Per).unwrap();
     world.subscribe(CU_CP, rrc::DEFAULT_FUNCTION_ID, events);
     world.pass(1_000);
-    // The two cells are attached to alternately: the CU has all UEs, and a DU has the UEs of its cell.
+    // UEs attach to the two cells alternately. The CU has all UEs, and a DU has the UEs of its cell.
     assert_eq!(world.rrc_events().len(), 4);
     assert_eq!(world.reported(CU_UP, pdcp::OID), [1, 2, 8_001, 8_002].into());
     assert_eq!(world.reported(DU_1, mac::OID), [1, 2].into());

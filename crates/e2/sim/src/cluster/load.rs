@@ -1,6 +1,6 @@
-//! Counts the messages that several RICs read and write without faults, with the machines of the product. Only a live
-//! run can measure the processor time per message. The number of messages depends only on the number of RICs, so it
-//! needs no measured network.
+//! Counts the messages that several RICs read and write without faults. The state machines are those that run on
+//! sockets. Only a live run can measure the processor time per message. The number of messages depends only on the
+//! number of RICs, so it needs no measured network.
 use super::trial::{ClusterTrial, Run};
 use crate::world::Violation;
 use ranlab_e2::Time;

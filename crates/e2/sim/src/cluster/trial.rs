@@ -371,7 +371,7 @@ impl Run {
                 return Err(self.violation(format!("no RIC serves {node}")));
             };
             for (at, client) in self.watcher.clients.iter().enumerate() {
-                let last = self.watcher.heard.get(&(*client, node));
+                let last = self.watcher.last_report.get(&(*client, node));
                 if last.is_none_or(|last| now.since(*last) > SILENCE) {
                     let what = format!(
                         "xapp-{at} has no report of {node} since {last:?}; ric-{owner} serves it"

@@ -30,10 +30,10 @@ pub(super) struct Watcher {
     pub(super) clients: Vec<PartyId>,
     pub(super) stations: Vec<Station>,
     /// Pending controls by client and handle: the station, and the number in the control message.
-    asked: BTreeMap<(PartyId, ControlHandle), (usize, u64)>,
+    pending: BTreeMap<(PartyId, ControlHandle), (usize, u64)>,
     next_control: u64,
     /// Time at which each client last received a report from each node.
-    pub(super) heard: BTreeMap<(PartyId, GlobalE2NodeId), Time>,
+    pub(super) last_report: BTreeMap<(PartyId, GlobalE2NodeId), Time>,
     pub(super) acknowledged: u64,
     pub(super) refused: u64,
     pub(super) indications: u64,
@@ -62,10 +62,10 @@ impl Watcher {
         match event {
             XappEvent::Indication { node, .. } => {
                 self.indications += 1;
-                self.heard.insert((client, node), now);
+                self.last_report.insert((client, node), now);
             }
             XappEvent::ControlAcknowledged { handle, .. } => {
-                let Some((station, number)) = self.asked.remove(&(client, handle)) else { return Ok(()) };
+                let Some((station, number)) = self.pending.remove(&(client, handle)) else { return Ok(()) };
                 self.acknowledged += 1;
                 self.read(station)?;
                 let station = &self.stations[station];
@@ -77,7 +77,7 @@ impl Watcher {
                 }
             }
             XappEvent::ControlFailed { handle, .. } => {
-                self.refused += u64::from(self.asked.remove(&(client, handle)).is_some());
+                self.refused += u64::from(self.pending.remove(&(client, handle)).is_some());
             }
             _ => {}
         }
@@ -111,7 +111,7 @@ impl Watcher {
             sent
         });
         if let Some(Ok(handle)) = sent {
-            self.asked.insert((client, handle), (station, number));
+            self.pending.insert((client, handle), (station, number));
         }
     }
 }

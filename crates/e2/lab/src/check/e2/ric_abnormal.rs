@@ -13,7 +13,7 @@ use super::ric::{ScriptedNodes, reset};
 use ranlab_lab::check::{CaseFailure, Outcome, fails};
 
 /// Returns the id of the first RAN function, and the details of a subscription to it.
-pub(super) fn wanted() -> (u16, RicSubscriptionDetails) {
+pub(super) fn test_subscription() -> (u16, RicSubscriptionDetails) {
     let action = ActionToBeSetup {
         id: 3,
         kind: RicActionType::Report,
@@ -26,11 +26,11 @@ pub(super) fn wanted() -> (u16, RicSubscriptionDetails) {
     (ScriptedNodes::functions()[0].id, details)
 }
 
-/// Sends an indication of the RAN function returned by [`wanted`].
+/// Sends an indication of the RAN function returned by [`test_subscription`].
 pub(super) fn indicated(link: &mut Link, request_id: RicRequestId, message: &'static [u8]) -> Outcome {
     link.say(&Message::RicIndication(RicIndication {
         request_id,
-        function_id: wanted().0,
+        function_id: test_subscription().0,
         action_id: 3,
         sn: Some(1),
         kind: RicIndicationType::Report,
@@ -52,7 +52,7 @@ pub(super) fn unknown_indication(it: &mut ScriptedNodes) -> Outcome {
 
 pub(super) fn unknown_answer(it: &mut ScriptedNodes) -> Outcome {
     let mut link = it.set_up()?;
-    let function_id = wanted().0;
+    let function_id = test_subscription().0;
     let response = RicSubscriptionResponse {
         request_id: UNKNOWN_REQUEST,
         function_id,

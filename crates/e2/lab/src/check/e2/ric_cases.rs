@@ -279,8 +279,8 @@ fn error_indication(it: &mut ScriptedNodes) -> Outcome {
 }
 
 /// Returns the subscription request that the RIC forwards for an xApp.
-fn asked(link: &mut Link) -> Result<RicSubscriptionRequest, CaseFailure> {
-    let (function, details) = wanted();
+fn forwarded_subscription(link: &mut Link) -> Result<RicSubscriptionRequest, CaseFailure> {
+    let (function, details) = test_subscription();
     link.expect("the xApp's subscription", |_, message| match message {
         Message::RicSubscriptionRequest(m) if m.function_id == function && m.details == details => Some(m),
         _ => None,
@@ -294,9 +294,9 @@ fn subscribed(
 ) -> Result<(Link, super::ric::Xapp, RicRequestId, RicRequestId), CaseFailure> {
     let mut link = it.set_up()?;
     let mut xapp = it.xapp()?;
-    let (function, details) = wanted();
+    let (function, details) = test_subscription();
     xapp.subscribe(details, function)?;
-    let request = asked(&mut link)?;
+    let request = forwarded_subscription(&mut link)?;
     link.say(&Message::RicSubscriptionResponse(RicSubscriptionResponse {
         request_id: request.request_id,
         function_id: function,
@@ -319,9 +319,9 @@ fn subscription(it: &mut ScriptedNodes) -> Outcome {
 fn subscription_failure(it: &mut ScriptedNodes) -> Outcome {
     let mut link = it.set_up()?;
     let mut xapp = it.xapp()?;
-    let (function, details) = wanted();
+    let (function, details) = test_subscription();
     xapp.subscribe(details, function)?;
-    let request = asked(&mut link)?;
+    let request = forwarded_subscription(&mut link)?;
     let v1 = link.version == Version::V1_01;
     let cause = Cause::RicRequest(CauseRicRequest::FunctionResourceLimit);
     link.say(&Message::RicSubscriptionFailure(RicSubscriptionFailure {
@@ -353,7 +353,7 @@ fn indication(it: &mut ScriptedNodes) -> Outcome {
 
 fn subscription_delete(it: &mut ScriptedNodes) -> Outcome {
     let (mut link, mut xapp, at_node, at_xapp) = subscribed(it)?;
-    let function_id = wanted().0;
+    let function_id = test_subscription().0;
     xapp.delete(at_xapp, function_id)?;
     let deleted = link.expect("the xApp's end of its subscription", |_, message| match message {
         Message::RicSubscriptionDeleteRequest(m) => Some(m.request_id),
@@ -376,7 +376,7 @@ fn subscription_delete(it: &mut ScriptedNodes) -> Outcome {
 fn controlled(it: &ScriptedNodes) -> Result<(Link, super::ric::Xapp, RicControlRequest), CaseFailure> {
     let mut link = it.set_up()?;
     let mut xapp = it.xapp()?;
-    xapp.control(wanted().0, Bytes::from_static(b"head"), Bytes::from_static(b"do it"))?;
+    xapp.control(test_subscription().0, Bytes::from_static(b"head"), Bytes::from_static(b"do it"))?;
     let request = link.expect("the xApp's control", |_, message| match message {
         Message::RicControlRequest(m) => Some(m),
         _ => None,

@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn paired_seeds_show_gains_and_losses() {
-        // The second UE loses what the first UE gains in round-trip time. The throughput of the first UE is exactly
+        // The round-trip time of the first UE improves by the amount by which the value of the second UE worsens. The throughput of the first UE is exactly
         // the same.
         let pair = |seed: u64| SeedPair {
             with: passed([seed * 500_000, 1_000_000 + 100 * seed], 20_000 + seed),

@@ -229,17 +229,17 @@ async fn give(
     let OrderRequest { function, header, message } = request;
     let Some(watch) = watch else {
         let given = xapp.control(node, function, header, message).await;
-        return given.map(|_| None).map_err(|why| said(&why));
+        return given.map(|_| None).map_err(|why| failure_text(&why));
     };
     let given = xapp.control_with_effect(node, function, header, message, &watch).await;
     given.map(|it| Some(effect::effect(it.changes))).map_err(|failure| match failure {
-        EffectFailure::Control(failure) => said(&failure),
+        EffectFailure::Control(failure) => failure_text(&failure),
         other => other.to_string(),
     })
 }
 
 /// Returns the reason of a failed control: the text of the RIC (refusal) or of the base station (RC outcome).
-fn said(why: &ControlFailure) -> String {
+fn failure_text(why: &ControlFailure) -> String {
     let ControlFailure::Failed { outcome: Some(octets), .. } = why else { return why.to_string() };
     let of_ric = || Refusal::decode_as(Encoding::Per, octets).ok().map(|refusal| refusal.detail);
     let of_station = || ControlOutcome::decode_as(Encoding::Per, octets).ok().and_then(|it| it.sentence());

@@ -92,7 +92,7 @@ mod tests {
     use ranlab_sdk::wire::e2sm::kpm::Summary;
 
     #[test]
-    fn text_has_totals_slices_ues_and_units() {
+    fn effect_text_has_totals_slices_ues_and_units() {
         let halves = |before, after| Halves { before: Some(before), after: Some(after) };
         let change = Change {
             name: "RRU.PrbTotDl".to_owned(),
