@@ -14,7 +14,7 @@ ric_refuses "is not a name of a RIC" --bus nats://127.0.0.1:4222 --bus-name "a b
 ric_refuses "takes no password" --bus nats://me:hush@127.0.0.1:4222 --bus-name a
 ! grep -q hush refused.txt
 ric_refuses "nats://HOST:PORT" --bus redis://127.0.0.1:4222 --bus-name a
-ric_refuses "they take --bus" --bus-name a
+ric_refuses "require --bus" --bus-name a
 
 # A RIC that starts before its server, which requires a password from a file. The RIC reports this once and
 # keeps trying.

@@ -26,4 +26,4 @@ refused 'the flow voip' --flows voip
 refused 'the flow tcp' --flows tcp
 refused 'a stay' --stay 1@1s
 refused 'has no RRC' --plmn 001.01
-refused 'whole ones' --kind split
+refused 'complete base stations' --kind split

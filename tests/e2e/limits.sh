@@ -16,6 +16,6 @@ done
 [[ $(grep -c '"+ gnb' ric.txt) == 3 ]] || { echo "not three base stations"; cat ric.txt; exit 1; }
 kill -INT $ric
 wait $ric
-grep -q 'were refused, for 3 are connected: --max-nodes allows more' ric.err || { cat ric.txt ric.err; exit 1; }
+grep -q 'were refused, because 3 base stations are connected; --max-nodes sets the limit' ric.err || { cat ric.txt ric.err; exit 1; }
 tail -n 1 ric.txt | grep -q '"nodes":3,"setups":3,"refused":[1-9]' || { tail -n 1 ric.txt; exit 1; }
 echo "the limit is kept and reported to all base stations"

@@ -182,7 +182,7 @@ class Network(unittest.TestCase):
     def test_invalid_subscriptions_raise_reason(self) -> None:
         with self.assertRaisesRegex(ranlab.ConfigError, '"mack" is not a known service model; allowed are hw, mac'):
             self.xapp.subscribe("mack")
-        with self.assertRaisesRegex(ranlab.ConfigError, 'no node "x"; there are "gnb 505.01 1"'):
+        with self.assertRaisesRegex(ranlab.ConfigError, 'no node "x"; known nodes: "gnb 505.01 1"'):
             self.xapp.subscribe("mac", node="x")
         with self.assertRaisesRegex(ranlab.ConfigError, "report period"):
             self.xapp.subscribe("mac", period_ms=1e9)

@@ -180,7 +180,7 @@ fn e42_xapp_receives_all_reports_and_has_zero_effect() {
     assert!((180.0..290.0).contains(&heard), "{heard}");
     // Unsupported combinations are rejected with a reason.
     for (path, value, why) in
-        [("sut.type", "slicing", "over E42"), ("xapp.type", "traffic", "over a controller's REST")]
+        [("sut.type", "slicing", "uses E42"), ("xapp.type", "traffic", "uses a controller's REST API")]
     {
         let mut point = all[0].clone();
         point.settings.insert(path.to_owned(), value.into());
@@ -317,7 +317,7 @@ fn injected_faults_are_reported_and_recovered() {
         "*** Throttle",
         "*** Jump",
         "xapp.slices: PUT /v1/nodes/gnb%20505.01%201/ues/1 {\"slice\":1}",
-        "xapp.slices has done its work",
+        "xapp.slices has finished",
     ] {
         assert!(told.contains(said), "no {said:?} in\n{told}");
     }
@@ -363,7 +363,7 @@ fn unsupported_settings_are_named() {
         assert!(refused(&[place]).contains(&format!("`{path}` = ")), "{}", refused(&[place]));
     }
     assert!(refused(&["sim.faults=[\"crash:ue@1s\"]"]).contains("crash:WHO@FROM-UNTIL"));
-    assert!(refused(&["sim.faults=[\"cut:agent2@1s\"]"]).contains("agent2, which is not there"));
+    assert!(refused(&["sim.faults=[\"cut:agent2@1s\"]"]).contains("agent2, which does not exist"));
     assert!(virtual_time::runs("upf").unwrap_err().contains("\"upf\""));
     assert!(virtual_time::runs("radio").is_ok());
     // Keys for virtual time are rejected in a live run.

@@ -232,8 +232,8 @@ mod tests {
 
     #[test]
     fn paired_seeds_show_gains_and_losses() {
-        // The round-trip time of the first UE improves by the amount by which the value of the second UE worsens. The throughput of the first UE is exactly
-        // the same.
+        // The round-trip time of the first UE improves by the amount by which the value of the second UE worsens. The
+        // throughput of the first UE is exactly the same.
         let pair = |seed: u64| SeedPair {
             with: passed([seed * 500_000, 1_000_000 + 100 * seed], 20_000 + seed),
             without: passed([seed * 500_000, 1_250_000 + 100 * seed], 200_000 + 2 * seed),
