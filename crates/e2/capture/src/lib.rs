@@ -1,5 +1,5 @@
-//! Packet captures as bytes: packets read from and written to a capture, messages read from packets; no
-//! files, sockets or clocks.
+//! Reads and writes packet captures as bytes, and reads the messages in their packets. The crate uses no files,
+//! sockets or clocks.
 //!
 //! ```text
 //!  bytes --packets--> packets --link--> IP packets --assemble (sctp, tcp, udp, exported)--> PDUs

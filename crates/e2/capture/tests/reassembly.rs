@@ -107,7 +107,7 @@ fn retransmitted_chunk_is_skipped_but_new_chunks_in_packet_count() {
     let (found, notes) = assembled(&packets, false);
     assert_eq!(found, [&b"x"[..], b"y"]);
     assert!(notes.len() == 1 && notes[0].contains("sent again"), "{notes:?}");
-    // Another association between the same ports.
+    // Another association uses the same ports.
     assert_eq!(assembled(&[sctp(1, &[whole(5, b'x')]), sctp(2, &[whole(5, b'x')])], false).0.len(), 2);
 }
 

@@ -61,7 +61,7 @@ config! {
 /// The text form of an operator.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TenantPlan {
-    /// Display name.
+    /// Display name of the operator.
     pub name: String,
     /// Share of every carrier that the operator gets, 0 to 1.
     pub share: f64,

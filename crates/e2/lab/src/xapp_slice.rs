@@ -25,7 +25,7 @@ use ranlab_ran::{Spell, Spelled};
 const NODE_WAIT: Duration = Duration::from_secs(30);
 /// Time limit while base stations are connected but none of them can be configured.
 const REASON_WAIT: Duration = Duration::from_secs(3);
-/// Polling interval.
+/// Interval between two checks for a base station.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 config! {

@@ -207,7 +207,7 @@ pub struct NodeTemplate {
     pub outbox: OutboxLimits,
     /// Counters of reports, shared by all nodes.
     pub reports: Arc<ReportCounters>,
-    /// Called with the send delay of each report.
+    /// Callback that receives the send delay of each report.
     pub lateness: Arc<dyn Fn(Duration) + Send + Sync>,
     /// Registry of gNB radios to which UEs can be handed over. Each radio is added together with its agent.
     pub neighbours: Neighbours,

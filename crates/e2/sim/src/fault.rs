@@ -16,7 +16,7 @@ pub enum Fault {
         party: PartyId,
         /// Whether connections close in order.
         polite: bool,
-        /// Downtime.
+        /// Downtime of the party.
         away: Duration,
     },
     /// Pauses a party for a duration. The paused party reads nothing.

@@ -1,4 +1,5 @@
-//! The second driver: virtual time over the same machines, without tokio, wall clock or hash order.
+//! Second driver of the RIC, agent and xApp state machines. It runs them in virtual time, without tokio, a wall clock or
+//! a dependence on hash order.
 //!
 //! A [`World`] holds RICs, agents and xApps, the connections between them, and one heap of planned events,
 //! ordered by time and by the order of planning. The same seed gives the same world, which [`World::digest`]

@@ -149,8 +149,8 @@ fn every_model_becomes_json_and_file_rows() {
             values.nodes.get_mut(&node(1)).unwrap().add_subscription(of, || None);
             let report = Report { of, header: &header, message: &message, received_us: EPOCH_US };
             let received = values.on_report(node(1), model.default_function_id(), report).unwrap();
-            let heard_table = received.table().unwrap();
-            assert!(heard_table.rows().eq(table.rows()), "{}", model.name());
+            let received_table = received.table().unwrap();
+            assert!(received_table.rows().eq(table.rows()), "{}", model.name());
             for line in received.lines(&table, 5) {
                 recorder.row(&line).unwrap();
                 let json = serde_json::to_value(&line).unwrap();

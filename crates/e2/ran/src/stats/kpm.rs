@@ -14,13 +14,13 @@ use std::time::Duration;
 /// Type of a node's UE identifiers, which depends on the type of node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UeIdType {
-    /// A gNB, or its CU-CP.
+    /// Identifier of a UE at a gNB or at its CU-CP.
     Gnb,
-    /// A gNB-DU.
+    /// Identifier of a UE at a gNB-DU.
     GnbDu,
-    /// An ng-eNB.
+    /// Identifier of a UE at an ng-eNB.
     NgEnb,
-    /// An eNB.
+    /// Identifier of a UE at an eNB.
     Enb,
 }
 
@@ -72,7 +72,7 @@ pub struct MeasuredCell {
     pub cell_id: Option<Cgi>,
     /// Time of day at [`Time::ZERO`], in microseconds since the Unix epoch.
     pub epoch_us: i64,
-    /// Called with the send delay of each report.
+    /// Callback that receives the send delay of each report.
     pub lateness: Arc<dyn Fn(Duration) + Send + Sync>,
 }
 

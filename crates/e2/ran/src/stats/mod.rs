@@ -181,7 +181,7 @@ pub struct CellStats {
     pub encoding: Encoding,
     /// Time of day at [`Time::ZERO`], in microseconds since the Unix epoch. Payloads contain times of day.
     pub epoch_us: i64,
-    /// Called with the send delay of each report.
+    /// Callback that receives the send delay of each report.
     pub lateness: Arc<dyn Fn(Duration) + Send + Sync>,
 }
 

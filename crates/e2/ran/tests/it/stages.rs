@@ -130,7 +130,7 @@ fn custom_pacer_and_scheduler_reduce_voice_delay() {
     }
     let (rlc, queue) = world.voice();
     assert!(rlc < 10_000 && queue < 3_000, "{rlc} us in RLC, {queue} us in its queue");
-    // Their counters are reported.
+    // The counters of the pacer and of the scheduler are reported.
     let states = world.stages();
     for (stage, role) in states.as_array().unwrap().iter().zip(["pacer", "scheduler"]) {
         let number = |name: &str| stage[name].as_u64().unwrap();

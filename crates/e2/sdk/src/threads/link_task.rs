@@ -39,7 +39,7 @@ thread_local! {
 pub(super) struct LinkTask {
     socket: Socket,
     shared: Arc<Shared>,
-    /// Counters of the thread.
+    /// Counters of the thread that runs the link.
     counts: Arc<Counts>,
     /// Slot of the link, if the link may move to another thread.
     seat: Option<LinkSlot>,

@@ -21,7 +21,7 @@ use ranlab_command::output::{Format, Output};
 
 /// Time limit for the first base station with RC.
 const NODE_WAIT: Duration = Duration::from_secs(10);
-/// Interval of checks.
+/// Interval between two checks for a base station.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Arguments of `xapp control`.
