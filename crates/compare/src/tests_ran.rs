@@ -222,7 +222,10 @@ fn unsupported_pings_are_rejected_with_a_reason() {
             &[("load.path", "iapp"), ("sut.encoding", "flexran"), ("load.encoding", "flat")],
             "no service model inside",
         ),
-        (&[("sut.type", "double-decode"), ("sut.encoding", "flat")], "requires `sut.type` = ranlab or forward"),
+        (
+            &[("sut.type", "double-decode"), ("sut.encoding", "flat")],
+            "requires `sut.type` = ranlab or forward",
+        ),
         (&[("sut.listen", "here")], "`sut.listen`: \"here\" is not an IP address"),
     ] {
         let set: Vec<_> = set.iter().map(|(path, text)| (*path, Value::from(*text))).collect();

@@ -53,5 +53,6 @@ fn agent_ric_and_xapp_communicate_over_ring() {
             assert_eq!(pings.next().await.unwrap().message.seq, seq);
         }
     };
-    run(async { tokio::time::timeout(Duration::from_secs(30), story).await }).expect("100 pings were not answered within 30 s");
+    run(async { tokio::time::timeout(Duration::from_secs(30), story).await })
+        .expect("100 pings were not answered within 30 s");
 }

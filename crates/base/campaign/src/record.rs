@@ -320,7 +320,11 @@ mod tests {
             ]
         };
         assert_eq!(recorder.judge(limits(0.25)), Outcome::Degraded);
-        assert_eq!(recorder.judge([(Outcome::Invalid, None)]), Outcome::Ok, "does not replace the first reason");
+        assert_eq!(
+            recorder.judge([(Outcome::Invalid, None)]),
+            Outcome::Ok,
+            "does not replace the first reason"
+        );
         assert_eq!(recorder.reason, "loss_ratio is 0.25, more than 0; nodes_lost is 2, more than 0");
         assert_eq!(recorder.judge(limits(0.75)), Outcome::Overloaded);
         assert_eq!(recorder.finish().reason, "loss_ratio is 0.75, more than 0.5");

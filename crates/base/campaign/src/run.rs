@@ -240,7 +240,8 @@ struct Reply {
 
 impl Reply {
     fn lost(timeout: Duration) -> Self {
-        let reason = format!("the repeat did not end within {} s, nor after a request to stop", timeout.as_secs());
+        let reason =
+            format!("the repeat did not end within {} s, nor after a request to stop", timeout.as_secs());
         Self { outcome: Outcome::Timeout, reason, recording: Recording::default(), stopped: true }
     }
 }

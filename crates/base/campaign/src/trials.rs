@@ -75,7 +75,11 @@ mod tests {
         let mut recording = Recording::default();
         keep(&mut recording, &tried);
         assert_eq!(from_recording(&recording), tried);
-        assert_eq!(recording.series[TRIED].len(), 3, "the series keeps the name that earlier campaigns store");
+        assert_eq!(
+            recording.series[TRIED].len(),
+            3,
+            "the series keeps the name that earlier campaigns store"
+        );
         assert!(from_recording(&Recording::default()).is_empty());
     }
 }

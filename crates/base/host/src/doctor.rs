@@ -185,8 +185,7 @@ fn idle_states(facts: &Facts) -> Check {
         |state| format!("deepest is {}, exit latency {} us", state.name, state.exit_latency_us),
     );
     let deep = deepest.is_some_and(|state| state.exit_latency_us > IDLE_EXIT_US);
-    let advice =
-        "waking a CPU adds to latency at low load: `cpupower idle-set -D 20`, or hold /dev/cpu_dma_latency at 0";
+    let advice = "waking a CPU adds to latency at low load: `cpupower idle-set -D 20`, or hold /dev/cpu_dma_latency at 0";
     check("idle states", found, deep.then_some((Status::Fair, advice)))
 }
 

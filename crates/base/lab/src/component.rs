@@ -337,7 +337,8 @@ impl Registry {
         let name = name.as_ref().and_then(Json::as_str).ok_or("a component needs a `type`")?;
         let known = || self.components().map(|component| component.name).collect::<Vec<_>>().join(", ");
         let found = self.components().find(|component| component.name == name);
-        let found = found.ok_or_else(|| format!("this program has no component `{name}`; it has {}", known()))?;
+        let found =
+            found.ok_or_else(|| format!("this program has no component `{name}`; it has {}", known()))?;
         (found.read)(message).map_err(|error| error.to_string())
     }
 

@@ -175,7 +175,9 @@ fn log_rejection(event: &async_nats::Event, before: &AtomicBool) {
     let (async_nats::Event::ServerError(_) | async_nats::Event::ClientError(_)) = event else { return };
     let why = event.to_string();
     if why.contains("authorization") && !before.swap(true, Ordering::Relaxed) {
-        eprintln!("ranlab worker: campaigns cannot find this worker, because the NATS server rejects it ({why})");
+        eprintln!(
+            "ranlab worker: campaigns cannot find this worker, because the NATS server rejects it ({why})"
+        );
     }
 }
 

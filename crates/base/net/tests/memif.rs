@@ -300,7 +300,11 @@ fn chained_buffers_form_one_packet_endless_chain_fails() {
     describe(1, true, 4, 4100);
     head(2);
     let mut into = [0; 64];
-    assert_eq!(receiver.take(&mut into).unwrap(), TakeOutcome::Nothing, "the last descriptor of the chain is missing");
+    assert_eq!(
+        receiver.take(&mut into).unwrap(),
+        TakeOutcome::Nothing,
+        "the last descriptor of the chain is missing"
+    );
     describe(2, false, 5, 4104);
     head(3);
     assert_eq!(receiver.take(&mut into).unwrap(), TakeOutcome::Packet(13));

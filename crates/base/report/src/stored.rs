@@ -314,7 +314,11 @@ mod tests {
         // Without the values of the repeats, it is unknown which repeats form a pair.
         assert_eq!(verdict_of(["", ""]), Ok(Verdict::Inconclusive));
         assert_eq!(verdict_of([one, ""]), Ok(Verdict::Inconclusive));
-        assert!(verdict_of([", \"values\": [2.0]", ""]).unwrap_err().contains("has 1 values and claims 3 repeats"));
+        assert!(
+            verdict_of([", \"values\": [2.0]", ""])
+                .unwrap_err()
+                .contains("has 1 values and claims 3 repeats")
+        );
     }
 
     #[test]

@@ -250,7 +250,9 @@ mod tests {
             message(&unix, io::ErrorKind::PermissionDenied),
             "no permission to connect to unix:///run/ric"
         );
-        assert!(message(&tcp, io::ErrorKind::HostUnreachable).starts_with("tcp://ric:36421 is unreachable: "));
+        assert!(
+            message(&tcp, io::ErrorKind::HostUnreachable).starts_with("tcp://ric:36421 is unreachable: ")
+        );
         assert!(message(&tcp, io::ErrorKind::Other).starts_with("cannot connect to tcp://ric:36421: "));
         let late = ConnectError::TimedOut { address: tcp, after: Duration::from_millis(1500) };
         assert_eq!(late.to_string(), "tcp://ric:36421 did not answer within 1.5 s");

@@ -298,7 +298,10 @@ impl Association for KernelAssociation {
             (bytes, whole) => {
                 part.extend_from_slice(&buffer[..bytes]);
                 if part.len() > MAX_PDU_BYTES {
-                    return Err(io::Error::new(io::ErrorKind::InvalidData, "the peer's message exceeds the longest allowed message"));
+                    return Err(io::Error::new(
+                        io::ErrorKind::InvalidData,
+                        "the peer's message exceeds the longest allowed message",
+                    ));
                 }
                 if !whole {
                     return Ok(SctpRead::Other);

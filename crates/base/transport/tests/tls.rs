@@ -82,7 +82,8 @@ fn only_valid_certificates_are_accepted() {
         let listener = Listener::bind(&address, &options).await.unwrap();
         let bound = listener.address().clone();
         // An accepted peer is named by its certificate.
-        let ((), arrived) = tokio::join!(async { client_error(node(), &bound).await.unwrap() }, listener.accept());
+        let ((), arrived) =
+            tokio::join!(async { client_error(node(), &bound).await.unwrap() }, listener.accept());
         let (_stream, peer) = arrived.unwrap();
         assert!(peer.starts_with("tls://127.0.0.1:") && peer.ends_with(" as gnb-1.lab"), "{peer}");
 
@@ -96,7 +97,8 @@ fn only_valid_certificates_are_accepted() {
             };
             assert_refused(ours.identity(&["late.lab"], true, &ours), "calls our certificate expired").await;
             assert_refused(others.identity(&["gnb-2.lab"], false, &ours), "is unknown to the peer").await;
-            assert_refused(ours.identity(&["gnb-3.lab"], false, &others), "signed by an unknown authority").await;
+            assert_refused(ours.identity(&["gnb-3.lab"], false, &others), "signed by an unknown authority")
+                .await;
             // A peer without TLS shows no certificate; the listener keeps working.
             let Address::Tls { port, .. } = bound else { unreachable!() };
             let plain: Address = format!("tcp://127.0.0.1:{port}").parse().unwrap();

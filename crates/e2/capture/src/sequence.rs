@@ -141,7 +141,10 @@ impl Sequence {
             to,
             side: side.name(),
             name: name.to_owned(),
-            fields: fields.into_iter().map(|(name, value)| (name.to_owned(), cut(&value, FIELD_MAX))).collect(),
+            fields: fields
+                .into_iter()
+                .map(|(name, value)| (name.to_owned(), cut(&value, FIELD_MAX)))
+                .collect(),
             octets: pdu.bytes.len(),
             hex: shown.iter().map(|octet| format!("{octet:02x}")).collect(),
             words: cut(&words, WORDS_MAX),

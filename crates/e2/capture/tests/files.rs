@@ -81,7 +81,10 @@ fn file_layouts_match_the_specifications() {
     let section = writer.interface(LinkType::ETHERNET, "up").map(|number| assert_eq!(number, 0));
     section.unwrap();
     writer.packet(0, 0x1_0000_0002, &[0xaa, 0xbb, 0xcc], 9).unwrap();
-    assert!(writer.packet(1, 0, &[], 0).is_err(), "a packet of an interface without a description is rejected");
+    assert!(
+        writer.packet(1, 0, &[], 0).is_err(),
+        "a packet of an interface without a description is rejected"
+    );
     writer.flush().unwrap();
     let out = writer.into_inner();
     let length = |at: usize| u32::from_le_bytes(out[at..at + 4].try_into().unwrap()) as usize;

@@ -43,12 +43,16 @@ fn recorded_session_has_lanes_responses_and_delays() {
         );
         answered += 1;
     }
-    let count_of = |name: &str| messages.iter().filter(|message| message["name"].as_str() == Some(name)).count();
+    let count_of =
+        |name: &str| messages.iter().filter(|message| message["name"].as_str() == Some(name)).count();
     let requests = count_of("E2setupRequest")
         + count_of("E42setupRequest")
         + count_of("RICsubscriptionRequest")
         + count_of("E42RICsubscriptionRequest");
-    assert!(answered >= requests && requests >= 8, "{answered} responses to {requests} requests and deletions");
+    assert!(
+        answered >= requests && requests >= 8,
+        "{answered} responses to {requests} requests and deletions"
+    );
     assert!(messages.iter().all(|message| message["words"].as_str().unwrap().contains("procedureCode")));
 }
 

@@ -121,7 +121,10 @@ fn monitor_subscribes_to_the_interfaces_of_each_node() {
         subscriptions(station(None), &[Interface::Xn, Interface::Ng]),
         [named(Interface::Ng, "gnb 505.01 5"), named(Interface::Xn, "gnb 505.01 5")]
     );
-    assert_eq!(subscriptions(station(Some(2)), &[Interface::F1]), [named(Interface::F1, "gnb 505.01 5/du 2")]);
+    assert_eq!(
+        subscriptions(station(Some(2)), &[Interface::F1]),
+        [named(Interface::F1, "gnb 505.01 5/du 2")]
+    );
     assert_eq!(subscriptions(station(None), &[]), []);
     // A trigger that names a node stays unchanged.
     let GlobalE2NodeId::Gnb(E2NodeGnb { gnb, .. }) = station(None) else { panic!() };

@@ -132,7 +132,10 @@ fn triggers_round_trip_with_their_period() {
         let encoding = model.encoding();
         let trigger = model.periodic(encoding, Duration::from_millis(1)).unwrap();
         if model.period(encoding, &trigger) == Ok(None) {
-            assert!(["rc", "ni"].contains(&model.name()), "{model}: only RC and NI report events as they occur");
+            assert!(
+                ["rc", "ni"].contains(&model.name()),
+                "{model}: only RC and NI report events as they occur"
+            );
             continue;
         }
         for ms in [1, 10, 1_000, 60_000] {

@@ -79,7 +79,10 @@ impl RunningControlLoad {
     /// Returns an error if the rate is invalid, or no RIC accepts the setup.
     pub async fn start(plan: &OrdersPlan) -> Result<Self, ComponentError> {
         if plan.rate == 0 || plan.rate > RATE_MAX {
-            return Err(rig(format!("the rate must be 1 to {RATE_MAX} orders per second, not {}", plan.rate)));
+            return Err(rig(format!(
+                "the rate must be 1 to {RATE_MAX} orders per second, not {}",
+                plan.rate
+            )));
         }
         let config = XappConfig::new(plan.connect.to_string())
             .with(|it| it.or_at = plan.or_at.iter().map(ToString::to_string).collect());

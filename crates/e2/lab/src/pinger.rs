@@ -109,7 +109,9 @@ impl Pinger {
         }
         if !pace.interval.is_zero() && pace.interval < INTERVAL_MIN {
             let least = INTERVAL_MIN.as_micros();
-            return Err(rig(format!("the interval must be 0s (each ping follows an echo) or at least {least} us")));
+            return Err(rig(format!(
+                "the interval must be 0s (each ping follows an echo) or at least {least} us"
+            )));
         }
         let histogram = || Histogram::new_with_bounds(1, RTT_NS_MAX, 3).map_err(rig);
         Ok(Arc::new(Mutex::new(Self {

@@ -206,8 +206,7 @@ impl RicComponent {
             usize::try_from(self.threads).ok().and_then(NonZeroUsize::new).unwrap_or(NonZeroUsize::MIN);
         let above = self.thread_load as f64 / 100.0;
         let handle = RicHandle::start_on_as_loaded(threads, above, config, SocketOptions::default());
-        handle
-            .map_err(|error| environment(format!("cannot start {} threads: {error}", self.threads)))
+        handle.map_err(|error| environment(format!("cannot start {} threads: {error}", self.threads)))
     }
 
     /// Reads the installed xApps, if hosting is configured.
@@ -353,7 +352,9 @@ impl Ric {
         if let (Some(installation), Some(supervisor), Some((desk, _))) = (installation, supervisor, desk) {
             let http = ric.bound.iter().find(|(name, _)| *name == "http").map(|(_, address)| address.clone());
             let hands = ProcessSupervisor::start(installation, supervisor, desk, http);
-            ric._hands = Some(hands.map_err(|error| environment(format!("cannot start a thread for xApps: {error}")))?);
+            ric._hands = Some(
+                hands.map_err(|error| environment(format!("cannot start a thread for xApps: {error}")))?,
+            );
         }
         Ok(ric)
     }
@@ -379,7 +380,9 @@ impl Ric {
             }
         };
         if others && tokio::time::timeout(LEAVE, drained).await.is_err() {
-            eprintln!("ranlab: not all base stations have moved to other RICs; the remaining ones reconnect themselves");
+            eprintln!(
+                "ranlab: not all base stations have moved to other RICs; the remaining ones reconnect themselves"
+            );
         }
         self.handle.with(|ric, now| ric.leave(now));
         tokio::time::sleep(LAST_WORD).await;

@@ -31,11 +31,7 @@ pub(crate) enum Shared {}
 pub(crate) fn directory(part: &RicComponent) -> Result<Option<DirectoryConfig>, ComponentError> {
     if part.bus.is_none() {
         let given = part.bus_name.is_some() || part.advertise_e2.is_some() || part.advertise_e42.is_some();
-        return if given {
-            Err(rig("--bus-name and --advertise-… require --bus"))
-        } else {
-            Ok(None)
-        };
+        return if given { Err(rig("--bus-name and --advertise-… require --bus")) } else { Ok(None) };
     }
     if !cfg!(feature = "bus") {
         return Err(rig("this build lacks NATS; build it with `cargo build -p ranlab --features bus`"));

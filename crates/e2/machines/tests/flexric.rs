@@ -519,7 +519,8 @@ fn unmodified_xapp_gets_only_nodes_that_fit_its_buffer() {
         _ => None,
     });
     assert!(
-        fault.unwrap()
+        fault
+            .unwrap()
             .starts_with(&format!("the xApp receives {nodes} base stations; {} more do not", 300 - nodes))
     );
     assert_eq!(listed(&mut w, true).0, 300);

@@ -185,7 +185,9 @@ fn refused_subscription_gets_hint_with_probable_cause() {
     let xapp = world.xapp();
     world.raw(conn);
     // A function id that only a different base station has.
-    let e42::Message::SubscriptionRequest(mut subscription) = subscribe(xapp.1, 5, 1, 10) else { unreachable!() };
+    let e42::Message::SubscriptionRequest(mut subscription) = subscribe(xapp.1, 5, 1, 10) else {
+        unreachable!()
+    };
     subscription.function_id = 2;
     world.send42(xapp.0, e42::Message::SubscriptionRequest(subscription));
     world.send42(xapp.0, subscribe(xapp.1, 5, 2, 10));
@@ -200,7 +202,10 @@ fn refused_subscription_gets_hint_with_probable_cause() {
     };
     world.send(conn, Message::RicSubscriptionFailure(refused));
     let sentences = hints(&world);
-    assert!(sentences.len() == 2 && sentences[0].contains("2 with some and 147 with others"), "{sentences:?}");
+    assert!(
+        sentences.len() == 2 && sentences[0].contains("2 with some and 147 with others"),
+        "{sentences:?}"
+    );
     assert!(sentences[1].contains("style 5 requires two UE ids"), "{sentences:?}");
     let hint = &world.ric.snapshot().hints[1];
     assert_eq!((hint.node, hint.function), (Some(node(5)), Some(142)));

@@ -262,7 +262,11 @@ fn external_clients_iapps_and_xapps_conflict_with_each_other() {
     let refused = ask(&mut f, Some("rmr://1"), "slice 2").unwrap();
     assert!(refused.starts_with("slice 2 is set by http://2 of priority 2, yours is 1"), "{refused}");
     assert!(ask(&mut f, Some("rmr://none"), "slice 9").is_some());
-    assert_eq!(ask(&mut f, Some("xapp://4"), "slice 2"), None, "the client with the higher priority takes the parameter");
+    assert_eq!(
+        ask(&mut f, Some("xapp://4"), "slice 2"),
+        None,
+        "the client with the higher priority takes the parameter"
+    );
     assert_eq!(ask(&mut f, None, "slice *"), None, "the iApp has the operator's permissions");
     assert!(f.w.events.iter().any(|event| {
         let RicEvent::Conflict { winner, loser, .. } = event else { return false };

@@ -78,7 +78,10 @@ fn figure_13a_slices_keep_white_ue_share() {
         cell.command(&shares(true, [0.66, 0.34])).unwrap();
         look(&mut cell, &rntis);
         for (found, published) in found.iter().zip([50.0, 33.3, 50.0, 66.0]) {
-            assert!((found - published).abs() <= 2.0, "the white UE has {found} %, the paper reports {published} %");
+            assert!(
+                (found - published).abs() <= 2.0,
+                "the white UE has {found} %, the paper reports {published} %"
+            );
         }
     }
 }

@@ -229,7 +229,10 @@ impl SharedData {
                 stays
             });
             if buses.len() >= TOPICS_MAX {
-                return Err(failed(503, format!("{TOPICS_MAX} topics have listeners, which is the maximum; try again")));
+                return Err(failed(
+                    503,
+                    format!("{TOPICS_MAX} topics have listeners, which is the maximum; try again"),
+                ));
             }
         }
         events(topics.buses.entry(name).or_default(), TOPICS_MAX, kept)

@@ -381,7 +381,8 @@ mod tests {
         let mut config = RicConfig::default();
         config.directory = Some(DirectoryConfig::new("a", 1).unwrap());
         let mut ric = Ric::new(config);
-        let metrics_of = |ric: &Ric| text(&ric.snapshot(), &[FeedCounts::default(); 2], &RmrCounts::default());
+        let metrics_of =
+            |ric: &Ric| text(&ric.snapshot(), &[FeedCounts::default(); 2], &RmrCounts::default());
         ric.bus(Time::ZERO, StoreEvent::Away { why: "nobody listens".to_owned() });
         let away = metrics_of(&ric);
         lint(&away);

@@ -151,7 +151,10 @@ fn peers_of_interfaces_have_their_identities() {
     let xn = (ComponentInterfaceType::Xn, ComponentId::Xn(InterfaceXn { node: GlobalNgRanNodeId::Gnb(gnb) }));
     let id = GlobalE2NodeId::EnGnb(E2NodeEnGnb { en_gnb, cu_up_id: None, du_id: None });
     let description = described(&node(id, vec![x2(Some(enb), None), x2(Some(enb), Some(en_gnb)), xn]));
-    assert_eq!((&description["gnb"]["gnbType"], &description["gnbNodeType"]), (&json!("EN_GNB"), &json!("gNB")));
+    assert_eq!(
+        (&description["gnb"]["gnbType"], &description["gnbNodeType"]),
+        (&json!("EN_GNB"), &json!("gNB"))
+    );
     let peer = |at: usize, kind: &str| {
         description["gnb"]["nodeConfigs"][at][format!("e2nodeComponentInterfaceType{kind}")].clone()
     };

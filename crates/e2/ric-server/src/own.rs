@@ -160,7 +160,9 @@ impl Own {
         let after = decode(after).unwrap_or_else(|| after.to_owned());
         let look = move |ric: &RicHandle| ric.read(|ric| cluster::cluster(ric, ranlab_sdk::now(), &after));
         let overview = self.desk.ask(look).await?;
-        overview.map(|overview| json_response(&overview)).ok_or_else(|| refused_drain(&cluster::NotDrained::Alone))
+        overview
+            .map(|overview| json_response(&overview))
+            .ok_or_else(|| refused_drain(&cluster::NotDrained::Alone))
     }
 
     /// Starts draining a cluster member.

@@ -65,9 +65,7 @@ fn parameters(uri: &Uri, headers: &HeaderMap) -> Result<(Filter, Framing), Strin
             "format" if value == "sse" => framing = Framing::Events,
             "format" => return Err(format!("{value:?} is not a valid format; allowed: ndjson, sse")),
             _ => {
-                return Err(format!(
-                    "unknown parameter {name:?}; allowed: node, sm, subscription, format"
-                ));
+                return Err(format!("unknown parameter {name:?}; allowed: node, sm, subscription, format"));
             }
         }
     }

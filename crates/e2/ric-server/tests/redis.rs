@@ -65,7 +65,10 @@ fn bus_recovers_after_a_server_restart() {
         patiently(|| {
             bus.publish("ranlab.rlc", "another subject".into());
             bus.publish("ranlab.traffic", text.into());
-            received.recv_timeout(Duration::from_millis(200)).ok().filter(|message| message == text.as_bytes())
+            received
+                .recv_timeout(Duration::from_millis(200))
+                .ok()
+                .filter(|message| message == text.as_bytes())
         });
     };
     hears(&mut bus, "{\"n\":1}");

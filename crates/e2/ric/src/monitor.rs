@@ -398,7 +398,10 @@ mod tests {
             monitor.handle(Time::ZERO, ended, &mut out);
             assert_eq!(monitor.watch.subscriptions.len(), nodes as usize - 1);
             monitor.handle(Time::ZERO + RETRY, IAppInput::Timer(RETRY_TIMER), &mut out);
-            assert_eq!(monitor.watch.nodes_looked_at, 3, "only nodes with an ended subscription are examined, of {nodes} nodes");
+            assert_eq!(
+                monitor.watch.nodes_looked_at, 3,
+                "only nodes with an ended subscription are examined, of {nodes} nodes"
+            );
             assert_eq!(monitor.watch.subscriptions.len(), nodes as usize);
         }
     }
@@ -431,6 +434,10 @@ mod tests {
         let cause = Cause::RicRequest(CauseRicRequest::RanFunctionIdInvalid);
         let ended = IAppInput::SubscriptionEnded { subscription: first, cause };
         monitor.handle(Time::ZERO, ended, &mut out);
-        assert_eq!(monitor.watch.nodes[&node(0, true).id].offers[0].subscription, Some(second), "the subscription is unchanged");
+        assert_eq!(
+            monitor.watch.nodes[&node(0, true).id].offers[0].subscription,
+            Some(second),
+            "the subscription is unchanged"
+        );
     }
 }

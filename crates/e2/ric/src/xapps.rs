@@ -95,7 +95,9 @@ pub enum XappRuleError {
         text: String,
     },
     /// The rule has neither `peer` nor `name`.
-    #[error("rule {0} has neither `peer` (address of the xApps) nor `name` (for the manifest of a hosted xApp)")]
+    #[error(
+        "rule {0} has neither `peer` (address of the xApps) nor `name` (for the manifest of a hosted xApp)"
+    )]
     Nobody(usize),
     /// Two rules have the same name.
     #[error("rule {rule} has the name {name:?} of an earlier rule; names must be unique")]

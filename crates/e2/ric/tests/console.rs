@@ -97,7 +97,11 @@ fn rejected_subscriptions_name_the_reason() {
         (json!({ "node": NODE, "sm": "slice", "period_ms": 0 }), 409, "a report period is from"),
         (json!({ "node": NODE, "sm": "slice", "period_ms": 1, "event_trigger": "00" }), 422, "not both"),
         (json!({ "node": NODE, "sm": "slice", "event_trigger": "0" }), 422, "hexadecimal"),
-        (json!({ "node": NODE, "sm": "slice", "event_trigger": "ffffffffff" }), 409, "the request was refused: "),
+        (
+            json!({ "node": NODE, "sm": "slice", "event_trigger": "ffffffffff" }),
+            409,
+            "the request was refused: ",
+        ),
         (json!({ "node": NODE, "sm": "slice", "periods": 1 }), 422, "unknown field"),
     ] {
         let (got, reply) = post(&mut lab, "subscriptions", &body);
@@ -163,7 +167,11 @@ fn oran_sc_subscriptions_are_answered_then_notified() {
     let (status, made) = post(&mut lab, "oran/subscriptions/127.0.0.1", &oran(8_091, &trigger()));
     assert_eq!((status, &made["SubscriptionId"]), (201, &json!("1")), "{made}");
     let notification = notified(&handle).unwrap();
-    assert_eq!(notification.to.to_string(), "127.0.0.1:8091", "the response goes to the address of the request");
+    assert_eq!(
+        notification.to.to_string(),
+        "127.0.0.1:8091",
+        "the response goes to the address of the request"
+    );
     let ours = notification.body["SubscriptionInstances"][0]["E2EventInstanceId"].clone();
     let expected = json!({ "XappEventInstanceId": 7, "E2EventInstanceId": ours });
     assert_eq!(notification.body, json!({ "SubscriptionId": "1", "SubscriptionInstances": [expected] }));
@@ -277,7 +285,10 @@ fn effect_compares_before_and_after_a_control() {
     body["effect"]["columns"] = json!([column]);
     lab.begin(Method::Post, "control", &body.to_string());
     lab.pass(Duration::from_millis(450));
-    assert!(lab.stations[0].cell.state().set.slices.is_empty(), "the periods before the control are measured first");
+    assert!(
+        lab.stations[0].cell.state().set.slices.is_empty(),
+        "the periods before the control are measured first"
+    );
     lab.pass(Duration::from_millis(300));
     assert_eq!(lab.stations[0].cell.state().set.slices.len(), 2, "the control is sent after these periods");
     lab.pass(Duration::from_millis(600));
@@ -291,7 +302,11 @@ fn effect_compares_before_and_after_a_control() {
     assert!(column["before"].is_number() && column["after"].is_number(), "{reply}");
     assert_eq!((&column["unit"], &column["total"]), (&json!("kbit/s"), &json!("sum")), "{reply}");
     assert!(column["ues"].as_object().is_some_and(|ues| !ues.is_empty()), "{reply}");
-    assert_eq!(lab.get("subscriptions"), json!({ "subscriptions": [] }), "the measurement leaves no subscription");
+    assert_eq!(
+        lab.get("subscriptions"),
+        json!({ "subscriptions": [] }),
+        "the measurement leaves no subscription"
+    );
     body["effect"]["periods"] = json!(0);
     assert_eq!(post(&mut lab, "control", &body).0, 409);
     // A silent base station.

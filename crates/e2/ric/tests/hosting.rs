@@ -70,7 +70,10 @@ fn unknown_parties_act_as_the_operator() {
     assert_eq!(priority("rmr://127.0.0.1"), None);
     let all = XappRules::from_toml("[[rule]]\npeer = \"*\"\npriority = 7\n").unwrap();
     assert_eq!(all.party("rmr://127.0.0.1").unwrap().priority, 7);
-    assert!(all.party("http://127.0.0.1").unwrap().is_operator(), "a pattern of only * matches xApps, not other clients");
+    assert!(
+        all.party("http://127.0.0.1").unwrap().is_operator(),
+        "a pattern of only * matches xApps, not other clients"
+    );
 }
 
 #[test]

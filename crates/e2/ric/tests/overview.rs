@@ -73,7 +73,12 @@ fn listener_receives_everything_then_changes() {
         refresh(&lab, &handle);
     }
     let changes = lines(&mut page);
-    assert_eq!(changes[0]["set"].as_array().unwrap().len(), 1, "only the node that reports has changed: {}", changes[0]);
+    assert_eq!(
+        changes[0]["set"].as_array().unwrap().len(),
+        1,
+        "only the node that reports has changed: {}",
+        changes[0]
+    );
     let row = &changes[0]["set"][0];
     assert_eq!((&row[0], &row[1], &row[3]), (&new[1][0], &json!(2), &json!(1)));
     assert!((9.0..=11.0).contains(&row[2].as_f64().unwrap()), "{row}");

@@ -92,7 +92,11 @@ fn controls_are_scaled_and_confirmed_by_the_base_station() {
     assert_eq!(lab.ask_at((1, 0), Put, &slices, two).0, 200);
     assert_eq!(lab.ask_at((1, 0), Put, &format!("{NODE}/ues/1"), r#"{"slice": 7}"#).0, 200);
     let state = lab.stations[0].cell.state().clone();
-    assert_eq!((ppm(&state.set, 2), ppm(&state.set, 12)), (450_000, 500_000), "66 % of the half, and the unreserved remainder");
+    assert_eq!(
+        (ppm(&state.set, 2), ppm(&state.set, 12)),
+        (450_000, 500_000),
+        "66 % of the half, and the unreserved remainder"
+    );
     let SliceParameters::Rate(rate) = state.set.slice(9).unwrap().parameters.clone() else { panic!() };
     assert_eq!((rate.reserved_kbps, rate.reference_kbps), (5_000, 100_000), "the paper's example");
     assert_eq!(state.slices, [(1, 9), (2, 12)].into());

@@ -55,7 +55,8 @@ fn wrong_address_is_reported_immediately() {
         assert!(matches!(error, XappConnectError::Address(_)), "{error}");
         assert!(error.to_string().contains("tcp://host:port"), "{error}");
         let error = connect("mem://nobody-is-here").await.err().unwrap();
-        let XappConnectError::Unreachable(DisconnectReason::Lost(LinkLoss::NotConnected(why))) = &error else {
+        let XappConnectError::Unreachable(DisconnectReason::Lost(LinkLoss::NotConnected(why))) = &error
+        else {
             panic!("{error}");
         };
         assert_eq!(why, "no program listens at mem://nobody-is-here");
@@ -72,7 +73,11 @@ fn wrong_address_is_reported_immediately() {
         let error = agent.connect(&"mem://nobody-is-here".parse().unwrap()).await.unwrap_err();
         let AgentConnectError::Unreachable(AgentReason::Lost(why)) = error else { panic!("{error}") };
         assert!(matches!(why, LinkLoss::NotConnected(_)), "{why}");
-        assert_eq!(agent.read(|agent| agent.controllers().count()), 0, "a failed controller is removed, so there is no second attempt");
+        assert_eq!(
+            agent.read(|agent| agent.controllers().count()),
+            0,
+            "a failed controller is removed, so there is no second attempt"
+        );
     });
 }
 

@@ -102,7 +102,10 @@ fn dropped_call_ends_subscription_and_frees_its_slot() {
         // There are more calls than may be pending at a time, so each dropped call must free its slot.
         for _ in 0..REQUESTS_MAX + 1 {
             let pending = xapp.request(request(absent));
-            assert!(timeout(Duration::ZERO, pending).await.is_err(), "a request to an absent node stays pending");
+            assert!(
+                timeout(Duration::ZERO, pending).await.is_err(),
+                "a request to an absent node stays pending"
+            );
         }
         let reports = xapp.request(request(node)).await.unwrap();
         assert_eq!(reports.next().await.unwrap().node, node);

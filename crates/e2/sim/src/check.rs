@@ -54,7 +54,8 @@ impl World {
         for (&(party, key), &(_, dropped, gaps)) in &self.losses().agents {
             if gaps > dropped {
                 let name = &self.hosts[party].name;
-                let what = format!("{name} has {gaps} gaps to controller {key}, but dropped {dropped} reports");
+                let what =
+                    format!("{name} has {gaps} gaps to controller {key}, but dropped {dropped} reports");
                 return Err(self.violation(what));
             }
         }
@@ -178,7 +179,10 @@ impl World {
                 return Err(format!("a subscription at {id} is in state {}", odd.state));
             }
             if node.requests + node.procedures > 0 {
-                return Err(format!("{} requests and {} procedures are pending at {id}", node.requests, node.procedures));
+                return Err(format!(
+                    "{} requests and {} procedures are pending at {id}",
+                    node.requests, node.procedures
+                ));
             }
             let here = self.hosts.iter().position(|h| h.agent().is_some_and(|(a, _)| a.node_id == id));
             let here = here.ok_or_else(|| format!("lists node {id}, which does not exist"))?;
@@ -193,7 +197,9 @@ impl World {
             }
             let has = node.subscriptions.len();
             if has != union.len() + iapps {
-                return Err(format!("{id} has {has} subscriptions, but xApps request {union:?} and iApps {iapps}"));
+                return Err(format!(
+                    "{id} has {has} subscriptions, but xApps request {union:?} and iApps {iapps}"
+                ));
             }
             let table: BTreeSet<RicRequestId> = node.subscriptions.iter().map(|s| s.request_id).collect();
             self.check_node(here, name, &table)?;
@@ -210,7 +216,10 @@ impl World {
         let of_ric = live.values().filter(|(c, _)| Some(c.0 as usize) == controller).map(|(_, id)| *id);
         let of_ric: BTreeSet<_> = of_ric.collect();
         if of_ric != *table {
-            return Err(format!("the table of {ric} has {table:?}, but {} has {of_ric:?}", self.hosts[party].name));
+            return Err(format!(
+                "the table of {ric} has {table:?}, but {} has {of_ric:?}",
+                self.hosts[party].name
+            ));
         }
         Ok(())
     }
@@ -250,7 +259,8 @@ impl World {
                 let missing: Vec<_> = expected.difference(&got).collect();
                 let odd: Vec<_> = got.difference(&expected).collect();
                 let name = &self.hosts[party].name;
-                let what = format!("{name} misses reports (node, tag) {missing:?} and gets unrequested {odd:?}");
+                let what =
+                    format!("{name} misses reports (node, tag) {missing:?} and gets unrequested {odd:?}");
                 return Err(self.violation(what));
             }
         }

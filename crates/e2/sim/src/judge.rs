@@ -25,7 +25,9 @@ impl World {
                 self.ledger.acknowledged += 1;
                 Ok(())
             }
-            XappEvent::NodeAdded { node } if !self.sees(party, &node) => Err(format!("was shown {node}, which its policy hides")),
+            XappEvent::NodeAdded { node } if !self.sees(party, &node) => {
+                Err(format!("was shown {node}, which its policy hides"))
+            }
             other => {
                 if let XappEvent::Subscribed { handle, .. } = other {
                     self.ledger.admitted_anew((party, life), handle);

@@ -116,7 +116,10 @@ impl Ledger {
             return Ok(());
         }
         if now <= seen.last {
-            return Err(format!("{handle:?} got {beat:?} after {:?}: a duplicate, or out of order", seen.last));
+            return Err(format!(
+                "{handle:?} got {beat:?} after {:?}: a duplicate, or out of order",
+                seen.last
+            ));
         }
         let last = std::mem::replace(&mut seen.last, now);
         let fresh = std::mem::take(&mut seen.fresh);

@@ -34,7 +34,10 @@ fn thousand_faults_leave_one_owner_per_node() {
         sum(|it| it.indications)
     );
     assert!(faults >= 1_000);
-    assert!(sum(|it| it.intervals as u64) > SEEDS, "some nodes must change their owner for the trial to prove anything");
+    assert!(
+        sum(|it| it.intervals as u64) > SEEDS,
+        "some nodes must change their owner for the trial to prove anything"
+    );
     assert!(acknowledged > SEEDS && sum(|it| it.elections) > SEEDS / 4);
 }
 
@@ -87,7 +90,10 @@ fn messages_of_several_rics_are_counted() {
         );
         let per_report = outcome.messages() as f64 / reports;
         let expected = (rics + xapps + rics - 1) as f64;
-        assert!((per_report / expected - 1.0).abs() < 0.02, "{rics} RICs needed {per_report} messages per report");
+        assert!(
+            (per_report / expected - 1.0).abs() < 0.02,
+            "{rics} RICs needed {per_report} messages per report"
+        );
     }
 }
 

@@ -19,7 +19,10 @@ fn five_hundred_random_worlds_keep_the_invariants() {
     assert!(broken.is_empty(), "{} of {SEEDS} seeds:\n{}", broken.len(), broken.join("\n"));
     let sum = |what: fn(&Outcome) -> u64| results.iter().flatten().map(what).sum::<u64>();
     println!("{} PDUs, {} indications", sum(|o| o.delivered), sum(|o| o.indications));
-    assert!(sum(|o| o.dropped) > SEEDS, "slow links must drop some indications for the trial to prove anything");
+    assert!(
+        sum(|o| o.dropped) > SEEDS,
+        "slow links must drop some indications for the trial to prove anything"
+    );
 }
 
 #[test]

@@ -146,7 +146,10 @@ fn mlrsearch_meets_several_goals_despite_outlier_trials() {
     assert!(reason.contains("the load generator, not the system, gave up at"), "{reason}");
     for (budget, says) in [
         ("18min", "loss_ratio ≤ 0: trials of 18min in all did not reach the precision"),
-        ("4min", "trials of 4min in all decided about no load: `search.budget` is too small for 21 of 10s each"),
+        (
+            "4min",
+            "trials of 4min in all decided about no load: `search.budget` is too small for 21 of 10s each",
+        ),
     ] {
         let (results, ..) = run_all(&format!("{sut}[measure]\nrepeats = 1\n{search}budget = \"{budget}\""));
         assert_eq!(results.points[0].reason(), says);

@@ -324,7 +324,10 @@ mod tests {
         let fine = device("7", "0");
         assert_eq!(create(&mut testbed, Some(fine.clone()), 1), Ok(vec![fine.join("virtfn0")]));
         let requested = || std::fs::read_to_string(fine.join("sriov_numvfs")).unwrap();
-        assert_eq!((requested().as_str(), interface_of(&fine.join("virtfn0")).as_deref()), ("1", Some("vf0")));
+        assert_eq!(
+            (requested().as_str(), interface_of(&fine.join("virtfn0")).as_deref()),
+            ("1", Some("vf0"))
+        );
         assert!(std::fs::read_to_string(&testbed.run_file).unwrap().contains("\nfunctions /"));
         let others = device("7", "2");
         for (device, count, word) in [

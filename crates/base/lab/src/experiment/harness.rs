@@ -48,11 +48,8 @@ fn stood_still(
     let tools = || window.reports(Account::Tool).filter(|report| report.wall_s > 0.0);
     recorder.scalar(noise::STALLED, tools().map(|report| report.stood_still_s).reduce(f64::max)?);
     let share = tools().map(|report| report.stood_still_s / report.wall_s).fold(0.0, f64::max);
-    let breach = LimitViolation::above(
-        "share of the window in which the load stalled",
-        share,
-        STOOD_STILL_AT_MOST,
-    )?;
+    let breach =
+        LimitViolation::above("share of the window in which the load stalled", share, STOOD_STILL_AT_MOST)?;
     let outcome = recorder.judge([(Outcome::Invalid, Some(breach))]);
     recorder.also("the load generator was stopped, or had no CPU");
     Some(outcome)
@@ -155,7 +152,9 @@ impl<E: Experiment> RunningExperiment<E> {
             return Ok(());
         }
         let load = self.experiment.load(&run)?.ok_or_else(|| {
-            RigError::Rig(format!("this rig's load cannot be divided: `{LOAD_AT}` must be one place, not {places}"))
+            RigError::Rig(format!(
+                "this rig's load cannot be divided: `{LOAD_AT}` must be one place, not {places}"
+            ))
         })?;
         divided(&load, places).map(drop)
     }

@@ -266,7 +266,11 @@ mod tests {
         assert_eq!(judged("invalid", &[(&WorkerLocation::Local, &sut), (&beyond, &load)]).0, None);
         load.boot = Some("b".to_owned());
         let outcome = judged("invalid", &[(&WorkerLocation::Local, &sut), (&beyond, &load)]).0;
-        assert_eq!(outcome, Some(Outcome::Invalid), "on two machines, each component counts on its own machine only");
+        assert_eq!(
+            outcome,
+            Some(Outcome::Invalid),
+            "on two machines, each component counts on its own machine only"
+        );
     }
 
     #[test]

@@ -180,9 +180,10 @@ impl WorkerSession {
                 let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
                 ok(ClockReading { unix_ns: u64::try_from(now.as_nanos()).unwrap_or(u64::MAX) })
             }
-            Request::Start { .. } if self.part.is_some() => {
-                Err(ComponentError { fault: FaultOwner::Rig, what: "a worker runs only one component".to_owned() })
-            }
+            Request::Start { .. } if self.part.is_some() => Err(ComponentError {
+                fault: FaultOwner::Rig,
+                what: "a worker runs only one component".to_owned(),
+            }),
             Request::Start { part } => {
                 let part = self.registry.component(part).map_err(|what| ComponentError {
                     fault: FaultOwner::Rig,
@@ -241,9 +242,10 @@ impl WorkerSession {
     }
 
     fn held(&mut self) -> Result<&mut HeldComponent, ComponentError> {
-        self.part
-            .as_mut()
-            .ok_or_else(|| ComponentError { fault: FaultOwner::Rig, what: "no component was started".to_owned() })
+        self.part.as_mut().ok_or_else(|| ComponentError {
+            fault: FaultOwner::Rig,
+            what: "no component was started".to_owned(),
+        })
     }
 }
 

@@ -403,7 +403,8 @@ fn rings(socket: &OwnedFd, size: u32) -> Result<Rings, XskError> {
     }
     // SAFETY: integers, for which all zeroes is a valid value.
     let mut offsets: libc::xdp_mmap_offsets = unsafe { std::mem::zeroed() };
-    let written = get(socket, libc::XDP_MMAP_OFFSETS, &mut offsets).map_err(step("asking where rings are"))?;
+    let written =
+        get(socket, libc::XDP_MMAP_OFFSETS, &mut offsets).map_err(step("asking where rings are"))?;
     if written != size_of_val(&offsets) {
         // Before Linux 5.4 there are no flags and no wake-up request.
         return Err(XskError::Absent);

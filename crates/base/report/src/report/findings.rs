@@ -200,32 +200,33 @@ fn noise(results: &Results) -> Option<String> {
 /// Lists the points without numbers or with a warning, with the broken limit.
 fn outcomes(results: &Results) -> Vec<String> {
     let shown = results.outcomes().into_iter().filter(|(outcome, _)| *outcome != Outcome::Ok);
-    shown.map(|(outcome, count)| {
-        let all = results.points.len();
-        let what = match outcome {
-            Outcome::Ok | Outcome::Degraded => {
-                "the system did less than was asked but kept working (degraded)"
-            }
-            Outcome::MissesBudget => "a budget is missed (misses_budget)",
-            Outcome::Overloaded => "the system could not follow the load (overloaded)",
-            Outcome::SutFailed => "the system failed, so there are no numbers",
-            Outcome::Timeout => "the repeats did not end in time, so there are no numbers",
-            Outcome::Invalid => "the measurement is invalid and its numbers are not used",
-            Outcome::Unmeasurable => "nothing could be measured here",
-        };
-        let points = || results.points.iter().filter(|point| point.outcome() == Some(outcome));
-        // Results of earlier versions repeat the words of the outcome as the reason.
-        let first = points().find(|point| !what.contains(point.reason()));
-        let differ = points().any(|point| first.is_some_and(|first| first.reason() != point.reason()));
-        let why = first.map_or_else(String::new, |point| match differ {
-            true => format!(
-                ": {} at {}, and at other points (see the table of points)",
-                point.reason(),
-                point.point.label()
-            ),
-            false => format!(": {}", point.reason()),
-        });
-        format!("At {count} of {all} points {what}{why}.")
-    })
-    .collect()
+    shown
+        .map(|(outcome, count)| {
+            let all = results.points.len();
+            let what = match outcome {
+                Outcome::Ok | Outcome::Degraded => {
+                    "the system did less than was asked but kept working (degraded)"
+                }
+                Outcome::MissesBudget => "a budget is missed (misses_budget)",
+                Outcome::Overloaded => "the system could not follow the load (overloaded)",
+                Outcome::SutFailed => "the system failed, so there are no numbers",
+                Outcome::Timeout => "the repeats did not end in time, so there are no numbers",
+                Outcome::Invalid => "the measurement is invalid and its numbers are not used",
+                Outcome::Unmeasurable => "nothing could be measured here",
+            };
+            let points = || results.points.iter().filter(|point| point.outcome() == Some(outcome));
+            // Results of earlier versions repeat the words of the outcome as the reason.
+            let first = points().find(|point| !what.contains(point.reason()));
+            let differ = points().any(|point| first.is_some_and(|first| first.reason() != point.reason()));
+            let why = first.map_or_else(String::new, |point| match differ {
+                true => format!(
+                    ": {} at {}, and at other points (see the table of points)",
+                    point.reason(),
+                    point.point.label()
+                ),
+                false => format!(": {}", point.reason()),
+            });
+            format!("At {count} of {all} points {what}{why}.")
+        })
+        .collect()
 }

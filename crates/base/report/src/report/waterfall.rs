@@ -165,7 +165,9 @@ mod tests {
         };
         assert!(error("send_delay_us_p50", "throughput").contains("in another unit than `y`"));
         assert!(error("send_delay_us_p50", "rtt_us_p50").contains("occurs twice"));
-        assert!(error("send_delay_us_p50", "send_dlay_us_p50").contains("`send_delay_us_p50` is the nearest"));
+        assert!(
+            error("send_delay_us_p50", "send_dlay_us_p50").contains("`send_delay_us_p50` is the nearest")
+        );
         assert!(error("\"rtt_us_p99\"", "\"loss_ratio\"").contains("`z`: `loss_ratio` is in another unit"));
     }
 

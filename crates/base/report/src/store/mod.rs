@@ -116,7 +116,9 @@ pub enum StoreError {
         found: i64,
     },
     /// The scenario differs from the one that the file was created with.
-    #[error("the file contains another scenario ({0}): use another file name, or run that scenario to resume it")]
+    #[error(
+        "the file contains another scenario ({0}): use another file name, or run that scenario to resume it"
+    )]
     OtherScenario(String),
     /// The file's content contradicts itself.
     #[error("the campaign's file is damaged: {0}")]

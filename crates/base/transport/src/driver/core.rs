@@ -63,7 +63,11 @@ impl RefusalLog {
         }
         let before = std::mem::take(&mut self.unlogged);
         self.logged_at = Some(now());
-        tracing::warn!(peer, before, "connection refused: the peer is not allowed, or the limit of connections is reached");
+        tracing::warn!(
+            peer,
+            before,
+            "connection refused: the peer is not allowed, or the limit of connections is reached"
+        );
     }
 }
 

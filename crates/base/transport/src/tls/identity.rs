@@ -132,8 +132,10 @@ fn roots(authority: &Path) -> Result<RootCertStore, IdentityError> {
 }
 
 fn private_key(file: &Path) -> Result<PrivateKeyDer<'static>, IdentityError> {
-    PrivateKeyDer::from_pem_file(file)
-        .map_err(|error| IdentityError::File { file: file.to_owned(), what: format!("the file contains no private key: {error}") })
+    PrivateKeyDer::from_pem_file(file).map_err(|error| IdentityError::File {
+        file: file.to_owned(),
+        what: format!("the file contains no private key: {error}"),
+    })
 }
 
 /// Sets the identity of this process from now on.

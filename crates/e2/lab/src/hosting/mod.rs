@@ -244,7 +244,12 @@ impl Installed {
             cpus: settings.limits.cpus,
             processes: settings.limits.processes,
         };
-        Confinement { user: self.user, bounds, open_files: settings.limits.open_files, network: settings.network }
+        Confinement {
+            user: self.user,
+            bounds,
+            open_files: settings.limits.open_files,
+            network: settings.network,
+        }
     }
 
     /// Returns the environment variables of the xApp: those that the manifest allows and sets, and the RIC's addresses.
@@ -254,7 +259,8 @@ impl Installed {
             ("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned()),
             ("HOME".to_owned(), settings.folder.display().to_string()),
         ];
-        let own = settings.environment.iter().filter_map(|name| Some((name.clone(), std::env::var(name).ok()?)));
+        let own =
+            settings.environment.iter().filter_map(|name| Some((name.clone(), std::env::var(name).ok()?)));
         all.extend(own);
         all.extend(settings.set.iter().map(|(name, value)| (name.clone(), value.clone())));
         all.extend([

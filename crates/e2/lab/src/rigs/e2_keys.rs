@@ -17,8 +17,10 @@ pub fn statistics() -> Kind {
 
 /// Returns the keys of E2 base stations. The E2AP version is not among them, because it is a key of the controller.
 pub fn of_fleet() -> Section {
-    let ramp =
-        |key: Key| Key { comment: "time over which the base stations start; 0s: one per millisecond".to_owned(), ..key };
+    let ramp = |key: Key| Key {
+        comment: "time over which the base stations start; 0s: one per millisecond".to_owned(),
+        ..key
+    };
     FleetComponent::keys("load")
         .without(&["e2ap", "encoding"])
         .without(&RADIO_KEYS)

@@ -63,8 +63,7 @@ pub const RIC: &str = "RIC";
 pub fn place(run: &Run<'_>, stage: &mut Deployment<'_>) -> Result<Sut, RigError> {
     let kind = keys::text(run, "sut.type")?;
     if language(run)?.1 == Coding::Flat && !matches!(kind, "ranlab" | "forward") {
-        let why =
-            "`sut.encoding` = flat requires `sut.type` = ranlab or forward: FlatBuffers are not standardized for E2AP";
+        let why = "`sut.encoding` = flat requires `sut.type` = ranlab or forward: FlatBuffers are not standardized for E2AP";
         return Err(RigError::Environment(why.to_owned()));
     }
     if kind == "double-decode" && run.text("load.sm_encoding").is_some() {

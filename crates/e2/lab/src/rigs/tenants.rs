@@ -44,8 +44,12 @@ const CONTROLLERS: [&str; 4] = [
     "third operator's controller",
     "fourth operator's controller",
 ];
-const FLEETS: [&str; 4] =
-    ["base station", "second operator's base station", "third operator's base station", "fourth operator's base station"];
+const FLEETS: [&str; 4] = [
+    "base station",
+    "second operator's base station",
+    "third operator's base station",
+    "fourth operator's base station",
+];
 const XAPP: &str = "xApp";
 /// Number of UEs with individual metrics.
 const UES: u32 = 8;
@@ -128,7 +132,8 @@ impl Parts {
             let network =
                 |tenant: &TenantPlan| tenant.subscribers.iter().find(|it| it.contains('.')).cloned();
             let networks: Option<Vec<_>> = owners.iter().map(network).collect();
-            let networks = networks.ok_or_else(|| wrong("`sut.tenants`: each operator requires a network, e.g. 001.01"))?;
+            let networks = networks
+                .ok_or_else(|| wrong("`sut.tenants`: each operator requires a network, e.g. 001.01"))?;
             let plmns = networks.iter().flat_map(|it| std::iter::repeat_n(it.clone(), each as usize));
             for (field, value) in [
                 ("radio", Value::Text(radio)),

@@ -106,7 +106,9 @@ impl Clients {
     /// Returns an error if an xApp was started but never set up.
     pub(super) fn check(&self) -> Result<(), ComponentError> {
         match self.0.iter().find(|it| it.party.is_some() && !it.counted.has_joined()) {
-            Some(client) => Err(sut(format!("the RIC of xApp {} never accepted its setup: {}", client.name, client.ric))),
+            Some(client) => {
+                Err(sut(format!("the RIC of xApp {} never accepted its setup: {}", client.name, client.ric)))
+            }
             None => Ok(()),
         }
     }

@@ -58,9 +58,9 @@ fn brain(
         Some(part) if part.threads != 1 => {
             Err(rig(format!("`threads` must be 1 in virtual time, not {}", part.threads)))
         }
-        Some(part) if part.manifests.is_some() => Err(rig(
-            "`manifests` is not supported in virtual time, because hosted xApps are processes",
-        )),
+        Some(part) if part.manifests.is_some() => {
+            Err(rig("`manifests` is not supported in virtual time, because hosted xApps are processes"))
+        }
         Some(part) if part.iapp.is_empty() => Ok((part.machine()?, None)),
         _ => Err(refused(controller, "controller", "`slicing`, `traffic`, `virt` or `ric` without iApps")),
     }

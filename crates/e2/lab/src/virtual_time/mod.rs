@@ -316,7 +316,10 @@ impl Network {
         let end = self.world.now() + patience;
         while !self.is_up() {
             if self.world.now() >= end {
-                return Err(sut(format!("not all base stations were set up within {} s", patience.as_secs())));
+                return Err(sut(format!(
+                    "not all base stations were set up within {} s",
+                    patience.as_secs()
+                )));
             }
             self.pass(step)?;
         }

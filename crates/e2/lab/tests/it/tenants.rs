@@ -93,7 +93,10 @@ fn operators_are_isolated() {
     network.check().unwrap();
     let b = |got: &[f64]| got[1] + got[3];
     assert!((b(&after) / b(&before) - 1.0).abs() < 0.01, "{before:?} {after:?}");
-    assert!((after[0] / after[2] - 2.0).abs() < 0.05, "the first UE must get twice the rate of the third: {after:?}");
+    assert!(
+        (after[0] / after[2] - 2.0).abs() < 0.05,
+        "the first UE must get twice the rate of the third: {after:?}"
+    );
     assert!((after.iter().sum::<f64>() / whole - 1.0).abs() < 0.005, "{after:?}");
 }
 

@@ -273,7 +273,8 @@ impl Core {
         let deleted: Vec<_> = gone.map(|(&id, &revision)| RanFunctionIdItem { id, revision }).collect();
         link.told = items.iter().map(|f| (f.id, f.revision)).collect();
         let (known, added): (Vec<_>, Vec<_>) = items.into_iter().partition(|f| announced.contains_key(&f.id));
-        let modified: Vec<_> = known.into_iter().filter(|f| announced.get(&f.id) != Some(&f.revision)).collect();
+        let modified: Vec<_> =
+            known.into_iter().filter(|f| announced.get(&f.id) != Some(&f.revision)).collect();
         let nothing = added.is_empty() && modified.is_empty() && deleted.is_empty();
         link.functions_changed = false;
         if nothing && !std::mem::replace(&mut link.query_open, false) {

@@ -394,7 +394,9 @@ impl<S: CccStation> RanFunction for Function<S> {
             for (id, subscribed) in &mut self.subscriptions {
                 let Some(watched) = &subscribed.watched else { continue };
                 if std::mem::take(&mut subscribed.fresh) {
-                    Self::send_indications(ctx, *id, subscribed, &begun, |requested| there.report(requested, None));
+                    Self::send_indications(ctx, *id, subscribed, &begun, |requested| {
+                        there.report(requested, None)
+                    });
                 } else if there.meets(watched, &self.last) {
                     let last = &self.last;
                     Self::send_indications(ctx, *id, subscribed, &changed, |requested| {

@@ -269,7 +269,9 @@ impl Ric {
             return Ok(());
         };
         let passed = self.links.conn(rival).and_then(|it| it.bypass.as_ref()?.last());
-        if now.since(passed.map_or(last_message, |passed| passed.max(last_message))) < self.config.timers.node_silent {
+        if now.since(passed.map_or(last_message, |passed| passed.max(last_message)))
+            < self.config.timers.node_silent
+        {
             let what = format!("{} is alive on another connection", request.node_id);
             let cause = Cause::Misc(CauseMisc::Unspecified);
             return refuse(SetupRefused::SameId, cause, TimeToWait::V10s, what);

@@ -347,7 +347,10 @@ fn labels_and_cells_select_values() {
     let of_ue: Vec<_> = report.records[0].values.iter().map(|value| value.number()).collect();
     assert_eq!(of_ue, [Some(3_000.0), Some(3_000.0), None, None, Some(3_000.0)]);
     let answers = located().ask(C0, &asking([ActionFormat::Node(requested(Some(cell(0x20))))]));
-    assert!(matches!(&answers[..], [Message::RicSubscriptionFailure(_)]), "measurements of another cell are refused: {answers:?}");
+    assert!(
+        matches!(&answers[..], [Message::RicSubscriptionFailure(_)]),
+        "measurements of another cell are refused: {answers:?}"
+    );
 }
 
 #[test]

@@ -380,7 +380,11 @@ fn handover_waits_for_response_with_other_cell_or_rejection() {
         assert_eq!(cause(&bench.ask(C0, &answer(1, 1, decision, to))), None);
         assert_eq!(station.0.lock().unwrap().handed_over, expected);
         let late = bench.ask(C0, &answer(1, 1, decision, to));
-        assert_eq!(cause(&late), Some(CauseRicRequest::RicCallProcessIdInvalid), "the handover does not wait any longer");
+        assert_eq!(
+            cause(&late),
+            Some(CauseRicRequest::RicCallProcessIdInvalid),
+            "the handover does not wait any longer"
+        );
         bench.pass(2_000 * MS);
         assert_eq!(station.0.lock().unwrap().handed_over, expected, "the handover is executed only once");
     }

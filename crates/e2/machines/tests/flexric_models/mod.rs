@@ -217,7 +217,10 @@ impl IApp {
     fn take(&mut self, message: e42::Message) -> Option<e42::Message> {
         match message {
             e42::Message::SetupRequest(m) => {
-                assert!(!m.wants_node_events, "FlexRIC's iApp aborts: the setup request has an unexpected element");
+                assert!(
+                    !m.wants_node_events,
+                    "FlexRIC's iApp aborts: the setup request has an unexpected element"
+                );
                 self.setups += 1;
                 let xapp_id = self.next_xapp_id;
                 self.next_xapp_id = xapp_id.checked_add(1).expect("FlexRIC's iApp aborts: id registered");
@@ -243,7 +246,11 @@ impl IApp {
                 Some(e42::Message::E2(Message::RicSubscriptionDeleteResponse(response)))
             }
             e42::Message::ControlRequest(m) => {
-                assert_eq!(m.ack_request, Some(RicControlAckRequest::Ack), "FlexRIC's agent aborts without an acknowledgement request");
+                assert_eq!(
+                    m.ack_request,
+                    Some(RicControlAckRequest::Ack),
+                    "FlexRIC's agent aborts without an acknowledgement request"
+                );
                 Some(e42::Message::E2(Message::RicControlAcknowledge(RicControlAcknowledge {
                     request_id: m.request_id,
                     function_id: m.function_id,

@@ -178,7 +178,8 @@ impl Network {
         let seconds = self.config.cell.carrier.slot_us() as f64 / 1e6;
         let correlation =
             jakes(self.config.speed_kmh.max(0.1), self.config.ghz, seconds).min(0.999_99) as f32;
-        let channel = Channel::Fading { mean_db: mobile.measurement.sinr_db.clamp(-30.0, 60.0) as f32, correlation };
+        let channel =
+            Channel::Fading { mean_db: mobile.measurement.sinr_db.clamp(-30.0, 60.0) as f32, correlation };
         mobile.measurement.rnti = self.cells[cell].attach(UeConfig { channel, ..ue })?;
         self.mobiles.push(mobile);
         Ok(cell)
@@ -189,8 +190,11 @@ impl Network {
         if target >= self.cells.len() {
             return Err(NetworkError::NoCell(target));
         }
-        let index =
-            self.mobiles.iter().position(|mobile| mobile.measurement.ue == ue).ok_or(NetworkError::NoUe(ue))?;
+        let index = self
+            .mobiles
+            .iter()
+            .position(|mobile| mobile.measurement.ue == ue)
+            .ok_or(NetworkError::NoUe(ue))?;
         if self.mobiles[index].measurement.cell != target {
             self.move_to(index, target)?;
         }
@@ -241,7 +245,8 @@ impl Network {
             self.travel(mobile);
             self.listen(mobile);
             mobile.measurement.sinr_db = self.sinr_db(mobile);
-            self.cells[mobile.measurement.cell].set_mean_sinr(mobile.measurement.rnti, mobile.measurement.sinr_db);
+            self.cells[mobile.measurement.cell]
+                .set_mean_sinr(mobile.measurement.rnti, mobile.measurement.sinr_db);
         }
         self.mobiles = mobiles;
         for index in 0..self.mobiles.len() {
@@ -275,7 +280,12 @@ impl Network {
         let context = self.cells[cell].hand_over(rnti).ok_or(NetworkError::NoUe(ue))?;
         let rnti = self.cells[target].admit(context)?;
         let mobile = &mut self.mobiles[index];
-        mobile.measurement = Measured { cell: target, rnti, handovers: mobile.measurement.handovers + 1, ..mobile.measurement };
+        mobile.measurement = Measured {
+            cell: target,
+            rnti,
+            handovers: mobile.measurement.handovers + 1,
+            ..mobile.measurement
+        };
         mobile.stronger = (0, 0);
         let sinr_db = self.sinr_db(&self.mobiles[index]);
         self.mobiles[index].measurement.sinr_db = sinr_db;

@@ -416,7 +416,11 @@ mod tests {
         let second = write(RRM_POLICY_RATIO, Attributes::default(), ratio(2, Some("000007"), 20, 100));
         one(&mut station, Some(&id), &second).unwrap();
         let set = station.steered.locked().set.clone();
-        assert_eq!((set.algorithm, set.slices.len()), (SliceAlgorithm::Nvs, 3), "one slice serves UEs without a policy");
+        assert_eq!(
+            (set.algorithm, set.slices.len()),
+            (SliceAlgorithm::Nvs, 3),
+            "one slice serves UEs without a policy"
+        );
         let before = policies(&mut station);
         assert_eq!(before.len(), 2);
         let elsewhere = Cgi::Nr(cell_of(PLMN, 6)).into();

@@ -86,9 +86,10 @@ impl RcControl for RcSource {
                 self.divide(&CarrierQuotas { down: quotas.clone(), up: quotas.clone() })
             }
             Order::Handover(cell) => self.hand_over(number, cell),
-            Order::QosFlows { .. } => {
-                Err(Refusal::new(Reason::NotSupported, "a UE has only one bearer, which carries all its flows"))
-            }
+            Order::QosFlows { .. } => Err(Refusal::new(
+                Reason::NotSupported,
+                "a UE has only one bearer, which carries all its flows",
+            )),
         }
     }
 
@@ -325,7 +326,11 @@ mod tests {
             pass(station, 10..25);
         }
         assert_eq!(here.decisions(Time::ZERO), [(1, to), (2, to)]);
-        assert_eq!(there.decisions(Time::ZERO), [], "UEs that are already in the target cell are not handed over");
+        assert_eq!(
+            there.decisions(Time::ZERO),
+            [],
+            "UEs that are already in the target cell are not handed over"
+        );
         assert!(!here.decides() && !there.decides());
         there.events(Time::ZERO);
         here.execute(Time::ZERO, 1, &Order::Handover(to)).unwrap();

@@ -97,7 +97,8 @@ impl Sandbox {
         let mut store = Store::new(&engine, limits.memories(1).tables(1).instances(1).build());
         store.limiter(|limits| limits);
         store.set_fuel(FUEL_PER_CALL).map_err(module_error)?;
-        let instance = Linker::new(&engine).instantiate_and_start(&mut store, &module).map_err(module_error)?;
+        let instance =
+            Linker::new(&engine).instantiate_and_start(&mut store, &module).map_err(module_error)?;
         let entry = match role {
             StageRole::Pacer => {
                 Entry::Admits(instance.get_typed_func(&store, "admits").map_err(lacks("admits"))?)

@@ -229,7 +229,8 @@ mod tests {
         let went = UeMovement::Went { ue: 1026, rnti: 2 };
         let came = UeMovement::Came { ue: 1026, rnti: 3 };
         assert_eq!(pass(&site, 11..12), [(1, went), (0, came)]);
-        let reported: Vec<_> = rrc.events(Time::ZERO).iter().map(|it| (it.change, it.cell_id, it.rnti)).collect();
+        let reported: Vec<_> =
+            rrc.events(Time::ZERO).iter().map(|it| (it.change, it.cell_id, it.rnti)).collect();
         assert_eq!(reported, [(RrcChange::Release, 1, 2), (RrcChange::Handover, 0, 3)]);
         assert_eq!((rrc.connected(Time::ZERO).len(), site.ues().len()), (4, 4));
         assert_eq!((site.cell_of(3), site.reports().len()), (Some(0), 4));

@@ -53,7 +53,9 @@ mod tests {
             let report = digest(ue);
             assert_eq!((report.rnti, report.cqi), (ue.identity().rnti, ue.radio().wb_cqi));
             assert_eq!(report.dl_aggr_bytes, ue.dl().rlc_sdu_bytes_out);
-            assert!(report.dl_aggr_bytes > 0 && report.dl_aggr_prb > 0 && (0.0..1.0).contains(&report.dl_bler));
+            assert!(
+                report.dl_aggr_bytes > 0 && report.dl_aggr_prb > 0 && (0.0..1.0).contains(&report.dl_bler)
+            );
         }
         assert_eq!(saturated(1 << 40), u32::MAX);
     }

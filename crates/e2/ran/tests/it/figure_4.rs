@@ -65,9 +65,7 @@ impl World {
                 identity(NodeKind::Split, HOME, part).0,
             );
         }
-        let CellSource::Radio(radio) = shared else {
-            panic!("the default fidelity of a radio is slot")
-        };
+        let CellSource::Radio(radio) = shared else { panic!("the default fidelity of a radio is slot") };
         assert_eq!(NodeLayout::from(NodeKind::Split).unit(2), Some(Unit::Du));
         let cell = format!("nodes/{}", escaped(&lab.stations[2].id));
         Self { lab, radio, recorded, cell }

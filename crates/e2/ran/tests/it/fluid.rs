@@ -64,7 +64,10 @@ fn fluid_radio_reports_traffic_without_control() {
     // The base station offers neither SLICE nor TRAFFIC.
     let pacer = format!("nodes/{}/bearers/1/1/pacer", escaped(&id));
     let (status, answer) = lab.ask(Method::Put, &pacer, r#"{"type": "5g-bdp"}"#);
-    assert!(status == 503 && answer["detail"].as_str().unwrap().contains("does not offer TRAFFIC"), "{answer}");
+    assert!(
+        status == 503 && answer["detail"].as_str().unwrap().contains("does not offer TRAFFIC"),
+        "{answer}"
+    );
 }
 
 #[test]

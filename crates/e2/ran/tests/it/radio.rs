@@ -132,7 +132,10 @@ fn figure_13a_keeps_share_of_first_ue() {
     world.put("slices/1", r#"{"capacity": 0.66}"#);
     look(&mut world);
     for (found, published) in found.iter().zip([50.0, 33.3, 50.0, 66.0]) {
-        assert!((found - published).abs() <= 2.0, "the first UE has {found} %, the paper reports {published} %");
+        assert!(
+            (found - published).abs() <= 2.0,
+            "the first UE has {found} %, the paper reports {published} %"
+        );
     }
     // The reported state equals the actual state.
     let state = world.lab.get(&node);

@@ -203,7 +203,9 @@ impl Check<'_> {
                 let twice =
                     || all.iter().enumerate().any(|(i, it)| all[..i].iter().any(|other| same(it, other)));
                 match name {
-                    "uniqueItems" if constraint == &Json::Bool(true) && twice() => refuse("an item occurs twice"),
+                    "uniqueItems" if constraint == &Json::Bool(true) && twice() => {
+                        refuse("an item occurs twice")
+                    }
                     _ => counted(name, "Items", constraint, all.len()).map_or(Ok(()), |why| refuse(&why)),
                 }
             }
@@ -278,7 +280,8 @@ impl Check<'_> {
             "additionalProperties" => {
                 let is_known = |name: &str| properties.is_some_and(|all| all.contains_key(name));
                 let mut others = value.iter().filter(|(name, _)| !is_known(name));
-                others.try_for_each(|(name, it)| self.value(constraint, it, &format!("{at}/{name}"), depth + 1))
+                others
+                    .try_for_each(|(name, it)| self.value(constraint, it, &format!("{at}/{name}"), depth + 1))
             }
             _ => match counted(name, "Properties", constraint, value.len()) {
                 Some(why) => Err(format!("{at}: {why}")),
@@ -369,7 +372,8 @@ mod tests {
             assert_eq!(check(schema.clone(), right), Ok(()), "{schema}");
             assert!(schema == json!(true) || check(schema.clone(), wrong).is_err(), "{schema}");
         }
-        let error = check(json!({"properties": {"a": {"items": {"type": "string"}}}}), json!({"a": ["x", 1]}));
+        let error =
+            check(json!({"properties": {"a": {"items": {"type": "string"}}}}), json!({"a": ["x", 1]}));
         assert_eq!(error.unwrap_err(), "/a/1: \"string\" is expected");
     }
 

@@ -85,10 +85,16 @@ fn errors_name_the_cause() {
             .contains("/scope/ueId: ")
     );
     assert!(detail("policytypes/other/policies/p", POLICY).contains("there are: qos_1.0.0"));
-    assert!(detail("policytypes/qos_1.0.0/policies/a:b", POLICY).contains("is not a valid policy identifier"));
+    assert!(
+        detail("policytypes/qos_1.0.0/policies/a:b", POLICY).contains("is not a valid policy identifier")
+    );
     let elsewhere = "policytypes/qos_1.0.0/policies/p?notificationDestination=http://10.0.0.1/x";
     assert!(detail(elsewhere, POLICY).contains("notifications are not supported"));
-    assert_eq!(ask(&a1, Method::Get, "policytypes/qos_1.0.0/policies", "").1, "[]", "no policy exists before the first PUT");
+    assert_eq!(
+        ask(&a1, Method::Get, "policytypes/qos_1.0.0/policies", "").1,
+        "[]",
+        "no policy exists before the first PUT"
+    );
     let unknown = PolicyType::read(r#"{"policySchema": {"pattern": "x"}}"#).unwrap_err();
     assert!(unknown.starts_with("policySchema #/pattern: this keyword is not checked here"), "{unknown}");
 }

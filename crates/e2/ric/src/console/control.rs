@@ -51,7 +51,10 @@ impl Console {
         }
         if let Some(effect) = body.effect {
             if !body.ack {
-                return Err(Fault::new(409, "measuring an effect requires the response to the command: ack must be true"));
+                return Err(Fault::new(
+                    409,
+                    "measuring an effect requires the response to the command: ack must be true",
+                ));
             }
             self.begin_effect(call, target, &body.node, details, effect)?;
             return Ok(Completion::Later);

@@ -172,7 +172,9 @@ impl Console {
             let most = TIME_MAX.as_secs();
             return Err(Fault::new(
                 409,
-                format!("periods must be at least 1, and the measurement (2 * periods + 2 report periods) must take at most {most} s"),
+                format!(
+                    "periods must be at least 1, and the measurement (2 * periods + 2 report periods) must take at most {most} s"
+                ),
             ));
         }
         if self.effects.len() >= EFFECTS_MAX {

@@ -102,8 +102,7 @@ impl WantedKpm {
         const NOTE: &str = "reports of 64 UEs exceed 9,100 bytes, and OCUDU and srsRAN drop longer reports: select fewer measurements";
         let selection = Selection { granularity_ms: None, ..self.selection()? };
         let actions = selection.actions(&target.node, definition, 1).unwrap_or_default();
-        const FIRST: &str =
-            "OCUDU and srsRAN report only the first measurement of style 3: subscribe to each measurement separately";
+        const FIRST: &str = "OCUDU and srsRAN report only the first measurement of style 3: subscribe to each measurement separately";
         let by_ue = actions.iter().filter(|it| it.format.number() > 2).count();
         let is_conditional = actions.iter().any(|it| it.format.number() == 3);
         Ok((by_ue > 1).then_some(if is_conditional { FIRST } else { NOTE }))
@@ -560,7 +559,10 @@ fn details(
             trigger.ok_or_else(nothing)?
         }
         (None, None) => {
-            return Err(Fault::new(409, "the service model of this function is unknown: event_trigger is needed"));
+            return Err(Fault::new(
+                409,
+                "the service model of this function is unknown: event_trigger is needed",
+            ));
         }
     };
     if body.actions.len() > ACTIONS_MAX {

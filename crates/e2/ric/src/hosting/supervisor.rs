@@ -408,7 +408,11 @@ mod tests {
         assert_eq!((s.wake_at(), s.is_idle()), (None, true));
         s.order(at(now), "mon", ProcessRequest::Start).unwrap();
         up(&mut s, now);
-        assert_eq!(s.statuses()[0].phase, Phase::Running, "an explicit order starts an xApp that was given up");
+        assert_eq!(
+            s.statuses()[0].phase,
+            Phase::Running,
+            "an explicit order starts an xApp that was given up"
+        );
     }
 
     #[test]

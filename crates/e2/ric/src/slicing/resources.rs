@@ -151,7 +151,10 @@ impl SliceResource {
     /// Converts to the service model's slice with this id.
     pub(super) fn slice(&self, id: u16) -> Result<Slice, Fault> {
         if self.id.is_some_and(|own| own != id) {
-            return Err(Fault::new(409, format!("the path names slice {id}, the body names a different slice")));
+            return Err(Fault::new(
+                409,
+                format!("the path names slice {id}, the body names a different slice"),
+            ));
         }
         if self.label.len() > LABEL_MAX || self.label.chars().any(|c| !(' '..='~').contains(&c)) {
             return Err(Fault::new(422, format!("a label must have at most {LABEL_MAX} ASCII characters")));
@@ -167,8 +170,9 @@ impl SliceResource {
             }
             (None, None, None, Some(DeadlineResource { slots, prbs, max_replenish })) => {
                 if !(1..=DEADLINE_MAX).contains(&slots) || prbs == 0 {
-                    let what =
-                        format!("a deadline must be 1 to {DEADLINE_MAX} slots, with 1 or more resource blocks");
+                    let what = format!(
+                        "a deadline must be 1 to {DEADLINE_MAX} slots, with 1 or more resource blocks"
+                    );
                     return Err(Fault::new(422, what));
                 }
                 SliceParameters::Deadline(DeadlineReservation {

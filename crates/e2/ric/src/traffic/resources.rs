@@ -267,7 +267,8 @@ fn octets(what: &str, digits: &str) -> Result<Vec<u8>, Fault> {
 impl StageResource {
     pub(super) fn module(&self) -> Result<StageModule, Fault> {
         let signature = octets("the signature", &self.signature)?;
-        let signature = signature.try_into().map_err(|_| Fault::new(422, "a signature must have 64 bytes"))?;
+        let signature =
+            signature.try_into().map_err(|_| Fault::new(422, "a signature must have 64 bytes"))?;
         Ok(StageModule { wasm: octets("the module", &self.wasm)?.into(), signature })
     }
 }

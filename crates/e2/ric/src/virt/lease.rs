@@ -92,8 +92,10 @@ impl TenantShare {
     /// Returns a [`Refusal`] in the operator's terms if the configuration is invalid.
     pub fn outer(&self, set: &SliceSet, sharing: bool, prbs: u16) -> Result<Vec<Slice>, Refusal> {
         if !matches!(set.algorithm, SliceAlgorithm::Nvs | SliceAlgorithm::None) {
-            let what =
-                format!("slices of the algorithm {} cannot share a carrier with other operators; use nvs", set.algorithm.name());
+            let what = format!(
+                "slices of the algorithm {} cannot share a carrier with other operators; use nvs",
+                set.algorithm.name()
+            );
             return refuse(Reason::NotSupported, what);
         }
         if set.sharing != sharing {
@@ -123,7 +125,8 @@ impl TenantShare {
         let left = u32::try_from(keep(&mut slices, left)).unwrap_or_default();
         if left > 0 && !slices.is_empty() {
             if slices.len() == self.slices {
-                let what = format!("at most {} slices are allowed if all of them have rates", self.slices - 1);
+                let what =
+                    format!("at most {} slices are allowed if all of them have rates", self.slices - 1);
                 return refuse(Reason::TooMany, what);
             }
             slices.push(Slice { parameters: SliceParameters::Capacity(left), ..self.whole("left") });
@@ -139,7 +142,12 @@ impl TenantShare {
         let whole = u64::from(WHOLE_PPM);
         let parameters = match slice.parameters {
             SliceParameters::Capacity(ppm) => match u64::from(ppm) * share / whole {
-                0 => return refuse(Reason::Invalid, format!("slice {}: the share is too small for this base station", slice.id)),
+                0 => {
+                    return refuse(
+                        Reason::Invalid,
+                        format!("slice {}: the share is too small for this base station", slice.id),
+                    );
+                }
                 scaled => SliceParameters::Capacity(u32::try_from(scaled).unwrap_or(WHOLE_PPM)),
             },
             SliceParameters::Rate(rate) => {
@@ -258,7 +266,11 @@ mod tests {
         let ue = |rnti, prbs| UeAllocation { rnti, prbs, mcs: None };
         let of = |ues| SliceAllocation { slice: 3, slot: None, slots: 2, ues };
         let outer = lease(250_000).allocation(&of(vec![ue(1, 10), ue(2, 3)]), 50).unwrap();
-        assert_eq!((outer.slice, outer.ues), (15, vec![ue(1, 38), ue(2, 11)]), "of 13 and of 50 resource blocks");
+        assert_eq!(
+            (outer.slice, outer.ues),
+            (15, vec![ue(1, 38), ue(2, 11)]),
+            "of 13 and of 50 resource blocks"
+        );
         assert_eq!(lease(1).allocation(&of(vec![ue(1, 1)]), 50).unwrap().ues, [ue(1, 50)]);
     }
 

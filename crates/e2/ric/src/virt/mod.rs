@@ -213,8 +213,9 @@ ranlab_machine::routes! {
 
 /// Converts the outcome of a control sent by this controller.
 fn end(outcome: &Outcome) -> Result<(), Refusal> {
-    let refusal =
-        |cause: &Cause| Refusal::new(Reason::NotSupported, format!("the base station gives only this reason: {cause}"));
+    let refusal = |cause: &Cause| {
+        Refusal::new(Reason::NotSupported, format!("the base station gives only this reason: {cause}"))
+    };
     match outcome {
         Outcome::Done(_) => Ok(()),
         Outcome::Failed { outcome: Some(words), cause } => {

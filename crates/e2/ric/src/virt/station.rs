@@ -203,7 +203,10 @@ impl SharedBaseStation {
         }
         for view in &mut self.views {
             for order in std::mem::take(&mut view.orders) {
-                view.end(&order, Err(Refusal::new(Reason::NotSupported, "the base station is not connected")));
+                view.end(
+                    &order,
+                    Err(Refusal::new(Reason::NotSupported, "the base station is not connected")),
+                );
             }
         }
     }

@@ -186,7 +186,11 @@ mod tests {
             assert_eq!(placement.next(0, |_| true), expected);
             placement.add(0, expected);
         }
-        assert_eq!(placement.next(1, |_| true), Place::Worker(0), "the first link of another kind goes to the first worker");
+        assert_eq!(
+            placement.next(1, |_| true),
+            Place::Worker(0),
+            "the first link of another kind goes to the first worker"
+        );
         placement.remove(0, Place::Worker(1));
         assert_eq!(placement.next(0, |_| true), Place::Worker(1));
         assert_eq!(
@@ -213,7 +217,11 @@ mod tests {
         // A load that is slightly higher on two threads does not release one.
         assert_eq!(after(&mut load, 100, 0.35), 2);
         assert_eq!(after(&mut load, CALM_LOOKS - 1, 0.1), 2);
-        assert_eq!(after(&mut load, 1, 0.4), 2, "measurements before an interruption do not count as low load");
+        assert_eq!(
+            after(&mut load, 1, 0.4),
+            2,
+            "measurements before an interruption do not count as low load"
+        );
         assert_eq!(after(&mut load, CALM_LOOKS, 0.1), 1);
         assert_eq!(after(&mut load, 9, 2.8), 3, "the number of threads is limited");
         let mut all = Load::new(0.0, 3);

@@ -250,7 +250,11 @@ mod tests {
                 if let Ok((taken, _)) = queue.read(&mut buf) {
                     assert_eq!(taken, buf.len());
                     if of_messages {
-                        assert_eq!(Some(taken), lengths.pop_front(), "a message is read with the length with which it was written");
+                        assert_eq!(
+                            Some(taken),
+                            lengths.pop_front(),
+                            "a message is read with the length with which it was written"
+                        );
                     }
                     read.extend_from_slice(&buf);
                 }

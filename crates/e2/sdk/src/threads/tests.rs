@@ -424,7 +424,10 @@ fn moving_links_neither_lose_nor_repeat_messages() {
             }
         });
         for task in tasks {
-            tokio::time::timeout(Duration::from_secs(60), task).await.expect("a link made no progress in time").unwrap();
+            tokio::time::timeout(Duration::from_secs(60), task)
+                .await
+                .expect("a link made no progress in time")
+                .unwrap();
         }
         stir.abort();
         let report = threads.report();
@@ -437,7 +440,9 @@ fn moving_links_neither_lose_nor_repeat_messages() {
                 tokio::time::sleep(LOOK).await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(20), gone).await.expect("links are still counted after they ended");
+        tokio::time::timeout(Duration::from_secs(20), gone)
+            .await
+            .expect("links are still counted after they ended");
         std::fs::remove_dir_all(&folder).unwrap();
     });
 }

@@ -373,9 +373,8 @@ impl Run {
             for (at, client) in self.watcher.clients.iter().enumerate() {
                 let last = self.watcher.last_report.get(&(*client, node));
                 if last.is_none_or(|last| now.since(*last) > SILENCE) {
-                    let what = format!(
-                        "xapp-{at} has no report of {node} since {last:?}; ric-{owner} serves it"
-                    );
+                    let what =
+                        format!("xapp-{at} has no report of {node} since {last:?}; ric-{owner} serves it");
                     return Err(self.violation(what));
                 }
             }

@@ -58,8 +58,9 @@ impl Trials<'_, '_> {
         let within = format!("trials of {} in all", format_span(*budget));
         if bounds.iter().all(|own| own.lower.or(own.upper).is_none()) && machine.unsent().is_none() {
             let full = format_span(self.run.duration);
-            let reason =
-                format!("{within} decided about no load: `search.budget` is too small for {sum} of {full} each");
+            let reason = format!(
+                "{within} decided about no load: `search.budget` is too small for {sum} of {full} each"
+            );
             let (_, _, recording) = unfound(search, &found(first), &unsent, &tried);
             return Ok((Outcome::Invalid, reason, recording));
         }

@@ -205,10 +205,7 @@ fn component_failure_at_window_end_is_an_error() {
 fn failed_start_is_an_error_of_the_system() {
     let (mut rig, point, log) = two(FakeBehaviour { look: [("alive", 0.0)].into(), ..up() }, up());
     let error = rig.prepare(&fake::run(&point)).unwrap_err();
-    assert!(
-        matches!(&error, RigError::Sut(why) if why.contains("waiting for the system up")),
-        "{error}"
-    );
+    assert!(matches!(&error, RigError::Sut(why) if why.contains("waiting for the system up")), "{error}");
     drop(rig);
     assert_eq!(requests(&log), ["system start", "system stop"]);
 }

@@ -92,7 +92,8 @@ impl WorkerGroup {
         let several = self.workers.len() > 1;
         let named = |worker: &Worker, error| if several { of_place(worker, error) } else { error };
         for worker in &mut self.workers {
-            let request = request().ok_or_else(|| RigError::Rig("a worker has no share of the load".to_owned()))?;
+            let request =
+                request().ok_or_else(|| RigError::Rig("a worker has no share of the load".to_owned()))?;
             worker.send_request(&request).map_err(|error| named(worker, error))?;
         }
         let mut answers = Vec::with_capacity(self.workers.len());

@@ -57,9 +57,7 @@ pub enum OrderFault {
         max: u8,
     },
     /// The dedicated share exceeds the minimum, of which it is a part.
-    #[error(
-        "slice {slice}: the dedicated ratio of {dedicated} % exceeds the minimum of {min} %"
-    )]
+    #[error("slice {slice}: the dedicated ratio of {dedicated} % exceeds the minimum of {min} %")]
     DedicatedAboveMin {
         /// Slice.
         slice: Snssai,

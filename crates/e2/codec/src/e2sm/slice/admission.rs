@@ -58,7 +58,8 @@ impl SliceSet {
                 return refuse(Reason::Exists, format!("slice {} occurs twice", slice.id));
             }
             if slice.label.len() > LABEL_MAX || slice.label.chars().any(|c| !(' '..='~').contains(&c)) {
-                let what = format!("slice {}: a label must have at most {LABEL_MAX} ASCII characters", slice.id);
+                let what =
+                    format!("slice {}: a label must have at most {LABEL_MAX} ASCII characters", slice.id);
                 return refuse(Reason::Invalid, what);
             }
         }
@@ -87,7 +88,9 @@ impl SliceSet {
         }
         let requested: u64 = allocation.ues.iter().map(|ue| u64::from(ue.prbs)).sum();
         if requested > u64::from(prbs) || allocation.ues.iter().any(|ue| ue.prbs == 0) {
-            return invalid(format!("the UEs get {requested} resource blocks in a slot; each UE needs 1 or more, all UEs at most {prbs}"));
+            return invalid(format!(
+                "the UEs get {requested} resource blocks in a slot; each UE needs 1 or more, all UEs at most {prbs}"
+            ));
         }
         let mut rntis: Vec<u16> = allocation.ues.iter().map(|ue| ue.rnti).collect();
         rntis.sort_unstable();

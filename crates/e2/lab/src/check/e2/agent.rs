@@ -214,7 +214,10 @@ impl Controller {
                 link.version = Version::of_setup(&pdu).unwrap_or(link.version);
                 match decode(&pdu, link.version) {
                     Ok(Decoded { message: Message::E2SetupRequest(m), .. }) => Ok(m),
-                    Ok(other) => fails(format!("the agent's first message is {}, not a setup request", other.message.name())),
+                    Ok(other) => fails(format!(
+                        "the agent's first message is {}, not a setup request",
+                        other.message.name()
+                    )),
                     Err(why) => {
                         fails(format!("the setup request is not a message of {}: {why}", link.version.name()))
                     }

@@ -354,7 +354,11 @@ fn service_query(it: &mut Controller) -> Outcome {
         rejected: None,
     }))?;
     tidy(it, link, setup)?;
-    if all { Ok(()) } else { fails("the update lacks functions of the setup, although the query listed none") }
+    if all {
+        Ok(())
+    } else {
+        fails("the update lacks functions of the setup, although the query listed none")
+    }
 }
 
 fn connection_update(it: &mut Controller) -> Outcome {
@@ -512,7 +516,9 @@ fn oversized(it: &mut Controller) -> Outcome {
     let (mut link, setup) = it.set_up()?;
     if !link.is_stream() {
         it.keep(link, setup);
-        return Err(CaseFailure::Skipped("this transport preserves message boundaries, so there are no frames"));
+        return Err(CaseFailure::Skipped(
+            "this transport preserves message boundaries, so there are no frames",
+        ));
     }
     link.say_octets(&OVERSIZED);
     let until = Instant::now() + link.patience;

@@ -184,7 +184,8 @@ pub(super) fn cut(it: &mut ScriptedNodes) -> Outcome {
     })
 }
 
-const NO_FRAMES: CaseFailure = CaseFailure::Skipped("this transport preserves message boundaries, so there are no frames");
+const NO_FRAMES: CaseFailure =
+    CaseFailure::Skipped("this transport preserves message boundaries, so there are no frames");
 
 pub(super) fn oversized(it: &mut ScriptedNodes) -> Outcome {
     with_sound_station(it, |it| {

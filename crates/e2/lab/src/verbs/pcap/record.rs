@@ -60,7 +60,9 @@ struct Summary {
 pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
     for address in [&arguments.listen, &arguments.connect] {
         if matches!(address, Address::Memory(_)) {
-            return Err(Failure::Usage(format!("{address} is reachable only within one process; use tcp:// or unix://")));
+            return Err(Failure::Usage(format!(
+                "{address} is reachable only within one process; use tcp:// or unix://"
+            )));
         }
     }
     let summary = ranlab_sdk::run(record(arguments))?;

@@ -72,7 +72,9 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
         () = live::end(None) => xapp.read(|xapp| xapp.subscriptions().1),
     };
     if left > 0 {
-        eprintln!("ranlab: {left} subscriptions may remain, because the RIC has not confirmed their deletion");
+        eprintln!(
+            "ranlab: {left} subscriptions may remain, because the RIC has not confirmed their deletion"
+        );
     }
     let output = &mut sink.borrow_mut().output;
     if let Some((file, rows)) = recorded {
@@ -161,7 +163,8 @@ fn watcher(
     sink: &Rc<RefCell<ValueSink>>,
 ) -> Result<RunningMonitor, Failure> {
     let sink = sink.clone();
-    let hear = move |report: &ReceivedReport<'_>, received_us| sink.borrow_mut().on_report(report, received_us);
+    let hear =
+        move |report: &ReceivedReport<'_>, received_us| sink.borrow_mut().on_report(report, received_us);
     Ok(RunningMonitor::showing(part, ue, Box::new(hear))?)
 }
 
@@ -342,7 +345,9 @@ impl ValueSink {
     /// Closes the recording. Returns its path and number of rows.
     fn finish(&mut self) -> Result<Option<(PathBuf, u64)>, Failure> {
         if let Some((reason, reports)) = &self.malformed {
-            eprintln!("ranlab: {reports} reports cannot be decoded and are omitted; reason of the first: {reason}");
+            eprintln!(
+                "ranlab: {reports} reports cannot be decoded and are omitted; reason of the first: {reason}"
+            );
         }
         if let Some((reason, reports)) = &self.left_out {
             eprintln!("ranlab: {reports} reports are only partly in rows: {reason}");

@@ -72,7 +72,8 @@ impl Conditional {
         for period in 0..periods {
             let mut record = collected.record();
             for (place, requested) in self.wanted.iter().enumerate() {
-                let of = collected.each().filter(|(number, ..)| requested.matched.binary_search(number).is_ok());
+                let of =
+                    collected.each().filter(|(number, ..)| requested.matched.binary_search(number).is_ok());
                 let value = |records: &[Record]| records.get(period)?.values.get(place).copied();
                 record.values.extend(of.map(|(.., records)| value(records).unwrap_or(Measured::NoValue(()))));
             }

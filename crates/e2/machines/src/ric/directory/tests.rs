@@ -209,7 +209,11 @@ fn silent_ric_delays_takeover() {
     assert_eq!(lab.admitted(1, 1), None);
     lab.pass(300);
     assert_eq!(lab.admitted(1, 1), Some(2));
-    assert_eq!(lab.rics[0].held().count(), 1, "the fenced RIC keeps the connection without controlling the node");
+    assert_eq!(
+        lab.rics[0].held().count(),
+        1,
+        "the fenced RIC keeps the connection without controlling the node"
+    );
 }
 
 #[test]

@@ -184,7 +184,11 @@ fn later_of_two_concurrent_writes_prevails() {
             }
             lab.store_entry(6, &by("south", 2, "south's"));
             if !first {
-                assert_eq!(lab.knows().as_deref(), Some("north's"), "a RIC accepts no value while its own write is outstanding");
+                assert_eq!(
+                    lab.knows().as_deref(),
+                    Some("north's"),
+                    "a RIC accepts no value while its own write is outstanding"
+                );
                 lab.bus(written);
             }
             lab.store_entry(own, std::str::from_utf8(&write.value).unwrap());

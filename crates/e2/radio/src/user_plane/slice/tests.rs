@@ -35,7 +35,10 @@ fn shares(chosen: &[Option<u8>]) -> Vec<f64> {
 fn assert_shares(set: &SliceSet, mbps: f64, expected: &[f64]) {
     let found = shares(&run(set, mbps, 60_000, |_| u32::MAX));
     for (found, expected) in found.iter().zip(expected) {
-        assert!((found - expected).abs() < 0.005, "a share of {found} of the slots instead of {expected}: {set:?}");
+        assert!(
+            (found - expected).abs() < 0.005,
+            "a share of {found} of the slots instead of {expected}: {set:?}"
+        );
     }
 }
 

@@ -143,7 +143,10 @@ fn subscription_keeps_order_on_both_paths() {
                 taken.borrow_mut().entry(of).or_default().push(number);
             }
         });
-        assert!(!world.run(10_000_000), "seed {seed}: tasks are still woken after the maximum number of steps");
+        assert!(
+            !world.run(10_000_000),
+            "seed {seed}: tasks are still woken after the maximum number of steps"
+        );
         assert_eq!(got.borrow().len(), agents * usize::from(SUBSCRIPTIONS), "seed {seed}");
         for (of, numbers) in got.take() {
             assert!(numbers.iter().copied().eq(0..REPORTS), "seed {seed}, {of:?}: {numbers:?}");
@@ -221,7 +224,10 @@ fn several_threads_write_to_same_xapp() {
             got.entry(of).or_default().push(number);
         }
         mouth.finish(End::Closed);
-        tokio::time::timeout(Duration::from_secs(20), task).await.expect("the task did not end in time").unwrap();
+        tokio::time::timeout(Duration::from_secs(20), task)
+            .await
+            .expect("the task did not end in time")
+            .unwrap();
         got
     });
     threads.into_iter().for_each(|thread| thread.join().unwrap());
