@@ -1,4 +1,4 @@
-//! Provides the commit of a checkout to `ranlab --version`, and makes the program smaller where the system permits.
+//! Passes the commit of the checkout to `ranlab --version`, and reduces the size of the binary on systems that allow it.
 use std::path::Path;
 use std::process::Command;
 
@@ -21,8 +21,8 @@ fn main() {
     }
 }
 
-/// Returns whether programs built here may have packed relocations (`DT_RELR`): a twentieth of the program less. The
-/// dynamic linker of glibc has them since 2.36, and refuses them before.
+/// Returns whether programs built here may have packed relocations (`DT_RELR`), which make the binary 5 % smaller. The dynamic linker of
+/// glibc supports packed relocations since version 2.36 and refuses to load such a binary before.
 fn packs_relocations() -> bool {
     let variable = |name| std::env::var(name).unwrap_or_default();
     if variable("HOST") != variable("TARGET") || variable("CARGO_CFG_TARGET_ENV") != "gnu" {

@@ -31,7 +31,7 @@ pub struct Arguments {
 struct RigReady {
     rig: String,
     ready: bool,
-    /// Missing programs or features, why they are needed, and how to install them.
+    /// Missing programs or features, with their purpose and the way to install them.
     lacks: Vec<String>,
 }
 
@@ -113,7 +113,7 @@ fn report(facts: &Facts, checks: &[Check]) -> String {
     text
 }
 
-/// Returns the requirements of each rig; none in a build that runs no campaigns.
+/// Returns the readiness of each rig. The list is empty in a build that cannot run campaigns.
 fn rigs(context: &Context) -> Vec<RigReady> {
     if !cfg!(feature = "bench") {
         return Vec::new();
@@ -130,7 +130,7 @@ fn rigs(context: &Context) -> Vec<RigReady> {
     context.registry.descriptions(&ranlab_lab::RigContext::new(program)).into_iter().map(ready).collect()
 }
 
-/// Watches the machine; `None` if `period` is 0, or the kernel does not permit it.
+/// Watches the machine. Returns `None` if `period` is 0 or the kernel does not permit it.
 pub(crate) fn watch(period: Duration) -> Option<ranlab_host::MachineInterval> {
     if period.is_zero() {
         return None;

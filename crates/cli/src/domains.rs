@@ -33,7 +33,7 @@ pub use behaviour::behaviour;
 use crate::tls;
 use crate::{doctor, gateway, manual, worker};
 
-/// The verbs and components of no domain.
+/// Verbs and components that belong to no domain.
 static PROGRAM: Domain = Domain {
     verbs: &[
         Verb::new::<gateway::Arguments>(
@@ -69,11 +69,11 @@ static PROGRAM: Domain = Domain {
     ..Domain::new(&BASE)
 };
 
-/// Rigs of two domains.
+/// Rigs that need two domains.
 #[cfg(feature = "compare")]
 static COMPARE: Domain = Domain::new(&ranlab_compare::COMPARE);
 
-/// Campaigns, and the mock.
+/// Verbs of campaigns, and the mock rig.
 #[cfg(feature = "bench")]
 static BENCH: Domain = Domain { verbs: crate::bench::VERBS, ..Domain::new(&MOCK) };
 
@@ -87,7 +87,7 @@ static MOCK: ranlab_lab::Domain = ranlab_lab::Domain {
     }],
 };
 
-/// Simulations of E2 in virtual time, which report as campaigns do.
+/// Simulations of E2 in virtual time, with the same reports as campaigns.
 #[cfg(all(feature = "ric", feature = "ran", feature = "bench"))]
 static SIM: Domain = Domain { verbs: crate::sim::VERBS, ..Domain::new(&NOTHING) };
 
@@ -152,11 +152,11 @@ pub fn by_name(lab: &RigContext, name: &str) -> Option<Box<dyn Rig>> {
 /// Returns the findings of a campaign in words ([`Rig::verdict`]); empty for an unknown rig.
 #[cfg(feature = "bench")]
 pub fn verdict(results: &ranlab_campaign::results::Results) -> Vec<String> {
-    // No component is started, so an empty context suffices.
+    // No component is started, so an empty executable path suffices.
     by_name(&RigContext::new(""), &results.scenario.rig).map_or_else(Vec::new, |rig| rig.verdict(results))
 }
 
-/// Returns the drawing of a campaign's first point ([`Rig::picture`]), if the rig has one.
+/// Returns the drawing of a campaign's first point ([`Rig::picture`]), if the rig provides one.
 #[cfg(feature = "bench")]
 pub fn pictures(results: &ranlab_campaign::results::Results) -> Vec<String> {
     let rig = by_name(&RigContext::new(""), &results.scenario.rig);
@@ -189,7 +189,7 @@ mod tests {
             assert_eq!(by_name(&lab, before).unwrap().describe().name, now);
             let text = format!("title = \"t\"\nrig = \"{before}\"\n");
             let scenario = Scenario::parse(&text, "old.toml", &Overrides::default(), &rigs).unwrap();
-            // Unchanged, so that an older campaign can be continued.
+            // The name remains unchanged in the scenario, so that an older campaign can be continued.
             assert_eq!(scenario.rig, before);
         }
         assert!(by_name(&lab, "controler").is_none());
@@ -225,8 +225,7 @@ mod tests {
             .unwrap_or_else(|errors| panic!("{name}: {errors}\n{text}"))
     }
 
-    /// `bench new RIG` followed by `bench check`, the first steps of a new user. With every key written out,
-    /// the scenario is the same.
+    /// A new user starts with `bench new RIG` and `bench check`. With every key written out, the scenario has the same meaning.
     #[test]
     fn starter_scenarios_run_within_two_minutes() {
         let lab = RigContext::new(std::path::PathBuf::from("ranlab"));
@@ -254,11 +253,11 @@ mod tests {
         }
     }
 
-    /// The commented `[search]` of each starter, used instead of its axes, is valid.
+    /// The search that each starter scenario contains as a comment is valid when it replaces the axes.
     #[test]
     fn starter_searches_are_valid() {
         let rigs = descriptions(&RigContext::new(std::path::PathBuf::from("ranlab")));
-        // A rig without load has no search.
+        // A rig without keys for load has no search.
         for rig in rigs.iter().filter(|rig| rig.keys.iter().any(|key| key.section() == "load")) {
             let text = rig.starter;
             let (settings, rest) = text.split_once("[sweep.axes]").unwrap();

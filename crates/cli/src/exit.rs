@@ -1,4 +1,4 @@
-//! Errors of the command line, as one sentence with an example.
+//! Errors of the command line, each as one sentence with an example.
 use std::ffi::OsString;
 
 use clap::Command;
@@ -33,7 +33,7 @@ pub fn of_clap(error: &clap::Error, arguments: &[OsString]) -> Result<(), Failur
                 text.push_str(&format!("; did you mean `{near}`?"));
             }
             if let Some(hint) = misplaced(error, command) {
-                // clap's own proposal is to pass the flag as a value.
+                // clap proposes to pass the flag as a value, which would be misleading.
                 text.truncate(text.find("; to pass ").unwrap_or(text.len()));
                 text.push_str(&format!("; {hint}"));
             }
@@ -44,7 +44,7 @@ pub fn of_clap(error: &clap::Error, arguments: &[OsString]) -> Result<(), Failur
     }
 }
 
-/// Returns the error for a verb or protocol that this build lacks.
+/// Returns the error for a verb or protocol that other builds have.
 fn missing_verb(arguments: &[OsString]) -> Option<Failure> {
     let words = arguments.iter().skip(1).filter_map(|word| word.to_str());
     features::missing_verb(&words.flat_map(|word| word.split('=')).collect::<Vec<_>>())
@@ -55,8 +55,8 @@ fn is_protocol(error: &clap::Error) -> bool {
     matches!(argument, Some(ContextValue::String(argument)) if argument.starts_with("--protocol"))
 }
 
-/// Returns an example that helps with an error: one with the flag that the error names, if it names one. None if the error
-/// contains the right form.
+/// Returns an example that helps with an error. If the error names a flag, the example contains this flag. Returns `None` if the error
+/// already contains the correct form.
 fn example(command: &Command, text: &str) -> Option<String> {
     if ["a similar", "did you mean", "; write "].iter().any(|words| text.contains(words)) {
         return None;
@@ -80,10 +80,10 @@ fn nearest_value(error: &clap::Error) -> Option<&str> {
     nearest(given, valid.iter().map(String::as_str))
 }
 
-/// Commands whose peer is the argument, and commands whose peer is the value of a flag.
+/// Flags that name the peer of a command. Other commands take their peer as an argument.
 const PEER_FLAGS: [&str; 2] = ["--n4", "--connect"];
 
-/// Returns the right form if an address was given without its flag, or a flag was given where the address is an argument.
+/// Returns the correct form if an address lacks its flag, or if a flag precedes an address that is an argument.
 fn misplaced(error: &clap::Error, command: &Command) -> Option<String> {
     let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) else { return None };
     let has = |flag: &str| command.get_arguments().any(|it| it.get_long() == flag.strip_prefix("--"));
@@ -127,7 +127,7 @@ fn unknown_command(error: &clap::Error, arguments: &[OsString]) -> String {
     if let Some(near) = nearest(word, names()) {
         return format!("there is no command `{path} {word}`; did you mean `{path} {near}`?");
     }
-    // Subcommand without its parent command.
+    // The user wrote the subcommand without its parent command.
     let holder = command.get_subcommands().find(|below| below.find_subcommand(word).is_some());
     if let Some(holder) = holder {
         return format!(
@@ -142,7 +142,7 @@ fn unknown_command(error: &clap::Error, arguments: &[OsString]) -> String {
     format!("there is no command `{path} {word}`; commands: {}", names.join(", "))
 }
 
-/// Commands that users expect, and the commands that do it.
+/// Command, subcommand that users expect there, and the command to use instead.
 const ELSEWHERE: [(&str, &str, &str); 6] = [
     ("ranlab", "version", "ranlab --version"),
     ("ranlab load", "ric", "ranlab emulate --connect tcp://127.0.0.1:36421 --nodes 100 --ues 32"),

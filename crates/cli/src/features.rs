@@ -1,4 +1,4 @@
-//! Features of this crate. A build may leave out domains; it answers their verbs by naming the feature.
+//! Features of this crate. For a verb of an omitted domain, a build reports the feature that provides it.
 use crate::domains::DOMAINS;
 use crate::exit::Failure;
 
@@ -22,7 +22,7 @@ pub fn built() -> Vec<&'static str> {
     FEATURES.iter().filter(|(_, is_built)| *is_built).map(|(name, _)| *name).collect()
 }
 
-/// Verbs that a build may lack, and the features that they need. Those of a group precede the group.
+/// Verbs that a build may lack, and the features that they need. The subcommands of a group precede the group.
 const VERBS: &[(&str, &[&str])] = &[
     ("demo", &["ric", "ran"]),
     ("ric", &["ric"]),
@@ -84,7 +84,7 @@ const RIGS: &[(&str, &[&str])] = &[
     ("xhaul", &["xhaul"]),
 ];
 
-/// Returns the error for a verb that another build has; `None` if no build has it. `words`: the words after the program's name.
+/// Returns the error for a verb that another build has, or `None` if no build has it. `words` are the words after the program's name.
 pub fn missing_verb(words: &[&str]) -> Option<Failure> {
     let is_named = |verb: &str| {
         let mut words_of_verb = verb.split(' ');
@@ -92,14 +92,14 @@ pub fn missing_verb(words: &[&str]) -> Option<Failure> {
     };
     let (verb, features) = VERBS.iter().find(|(verb, _)| is_named(verb))?;
     let mut built_verbs = ranlab_command::verb::verbs(DOMAINS);
-    // The subcommand of a group that this build has is wrong, not missing.
+    // This build has the group, so the subcommand is wrong and not missing.
     if !verb.contains(' ') && built_verbs.any(|it| it.path.first() == Some(verb)) {
         return None;
     }
     not_built((*verb).to_owned(), features)
 }
 
-/// Returns the error for a rig that another build has; `None` if no build has it.
+/// Returns the error for a rig that another build has, or `None` if no build has it.
 pub fn missing_rig(name: &str) -> Option<Failure> {
     let (_, features) = RIGS.iter().find(|(rig, _)| *rig == name)?;
     not_built(format!("rig {name}"), features)
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn every_rig_is_of_a_feature() {
+    fn every_rig_belongs_to_a_feature() {
         for rig in crate::domains::descriptions(&ranlab_lab::RigContext::new("")) {
             for name in rig.aliases.iter().chain([&rig.name]).filter(|name| *name != "mock") {
                 assert!(RIGS.iter().any(|(own, _)| own == name), "{name} has no feature");

@@ -7,11 +7,11 @@ pub const COLUMNS: usize = 80;
 const BORROWED: usize = 3;
 /// Options with addresses that may be `tls://`.
 const ADDRESSES: [&str; 3] = ["connect", "e2", "e42"];
-/// The options of TLS, which are the same for all commands.
+/// Reference to the TLS options, which are the same for all commands.
 const TLS: &str = "\n\nWith tls:// addresses: --tls-certificate, --tls-key, --tls-authority\n(ranlab tls init makes these files)";
-/// The options of HTTPS, which are the same for all commands that listen for HTTP.
+/// Reference to the HTTPS options, which are the same for all commands that listen for HTTP.
 const HTTPS: &str = "\n\nHTTPS instead of HTTP: --https-certificate, --https-key\n(ranlab tls init makes these files; a public authority's are possible, too)";
-/// The option of HTTPS clients.
+/// Reference to the option of HTTPS clients.
 const HTTPS_CLIENT: &str = "\n\nWith https:// addresses: --https-authority";
 /// Indentation of the continuation lines of an example.
 const CONTINUED: &str = "      ";
@@ -78,7 +78,7 @@ pub fn examples(command: &Command) -> Vec<String> {
     examples
 }
 
-/// Returns the heading of an option, by its name; `None`: "Options". Some names mean something else in an xApp.
+/// Returns the heading for an option by its name, or `None` for the heading "Options". In an xApp, some names have another meaning.
 fn heading(command: &str, id: &str) -> Option<&'static str> {
     Some(match id {
         "dialect" if matches!(command, "ping" | "monitor") => "Protocol version",
@@ -109,7 +109,7 @@ fn heading(command: &str, id: &str) -> Option<&'static str> {
     })
 }
 
-/// Returns the placeholder for an option's value, by the option's name; `None`: the option's own.
+/// Returns the placeholder for an option's value by the option's name, or `None` to use the declared placeholder.
 fn placeholder(command: &str, id: &str) -> Option<&'static str> {
     Some(match id {
         "ue" if command == "monitor" => "RNTI",
@@ -142,7 +142,7 @@ fn placeholder(command: &str, id: &str) -> Option<&'static str> {
     })
 }
 
-/// Wraps examples to the width: longer commands continue on the next line.
+/// Wraps examples to the width of help texts. A longer command continues on the next line.
 fn fit(text: &str) -> String {
     let lines = text.lines().map(|line| {
         let is_command = line.starts_with("  ") && line.chars().count() > COLUMNS;
@@ -208,7 +208,7 @@ mod tests {
     fn every_help_fits_80_columns() {
         let mut wide = Vec::new();
         let mut all = crate::verbs::command();
-        // Copies the flags that parents share to each command.
+        // `build` copies the flags that parents share to each command.
         all.build();
         each(&all, "ranlab", &mut |command, path| {
             for text in [command.clone().render_long_help(), command.clone().render_help()] {
@@ -227,7 +227,7 @@ mod tests {
             None if path != "ranlab help" => wrong.push(format!("{path} has no example")),
             None => {}
             Some(line) => {
-                // Shell operators end the command.
+                // A shell operator ends the command of an example.
                 let words = words(&line).into_iter().map(|word| word.replace(['\'', '"'], ""));
                 let words: Vec<String> =
                     words.take_while(|word| !["&&", "&", ">", "|", "#"].contains(&word.as_str())).collect();

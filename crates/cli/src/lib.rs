@@ -1,10 +1,11 @@
-//! Implementation of the binary `ranlab`: joins the verbs of all domains, and has those of no domain.
+//! Implementation of the binary `ranlab`: joins the verbs of all domains, and implements the verbs that belong to no domain.
 //!
 //! ```text
 //!  domains::DOMAINS --verbs::command--> clap --verbs::run--> Run::run --> Result<(), Failure> --exit::report--> exit code
 //! ```
 //!
-//! Verbs of a domain are in its crate; what verbs share is in `ranlab_command`. [`features`] has what a build may leave out.
+//! Each verb of a domain is in the domain's crate. Code shared by verbs is in `ranlab_command`. [`features`] lists the domains that a build
+//! may leave out.
 #[cfg(feature = "bench")]
 pub mod bench;
 pub mod doctor;

@@ -31,8 +31,7 @@ use crate::output::{Format, Output};
 
 /// Maximum number of lines that `--events` prints per repeat.
 const EVENTS_MAX: usize = 100_000;
-/// Ratio of virtual time to wall-clock time for a cell with a few UEs, used for the first estimate of the
-/// duration.
+/// Assumed ratio of virtual time to wall-clock time for a cell with a few UEs, used for the first estimate of the duration.
 const USUAL_FACTOR: f64 = 100.0;
 
 /// Arguments of `sim`.
@@ -79,7 +78,7 @@ struct Job {
     scenario: Scenario,
     plan: Plan,
     results: Results,
-    /// Point, repeat within the point, and seed, in order.
+    /// Index of the point, repeat within the point, and seed of each run, in order.
     runs: Vec<(usize, u32, u64)>,
     command: String,
 }
@@ -144,7 +143,7 @@ impl Job {
     }
 
     fn point(&self, index: usize) -> &Point {
-        // All runs belong to points of the plan.
+        // Every run belongs to a point of the plan.
         self.plan.points.iter().find(|point| point.index == index).unwrap_or(&self.plan.points[0])
     }
 
@@ -192,7 +191,7 @@ impl Job {
                         let at = next.fetch_add(1, Ordering::Relaxed);
                         run(at).map(|(index, run)| (at, work(index, &run)))
                     });
-                    // After a failure the receiver is gone.
+                    // The receiver is gone after a failure.
                     all.map(|result| sender.send(result)).take_while(Result::is_ok).for_each(drop);
                 });
             }
@@ -211,7 +210,7 @@ impl Job {
                 if stop.stop_requested() {
                     return Err(Failure::Interrupted("stopped before the end".to_owned()));
                 }
-                // If a thread panicked, the scope reports it at its end.
+                // The result is missing only if a thread panicked. The scope reports that panic when it ends.
                 let Some(taken) = taken else { return Ok(()) };
                 let (outcome, reason) = taken.inspect_err(|_| stop.request_stop())?;
                 let left = total - at - 1;
@@ -228,7 +227,7 @@ impl Job {
     }
 }
 
-/// The verb.
+/// The verb `sim`.
 pub(crate) const VERBS: &[Verb] = &[Verb::new::<Arguments>(
     &["sim"],
     110,
@@ -252,7 +251,7 @@ fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
     }
 }
 
-/// Events of a repeat as text, and the number of further ones that were dropped.
+/// Events of a repeat as text, and the number of further events that were dropped.
 type EventLog = (Vec<(f64, String)>, u64);
 
 fn witness(told: &Rc<RefCell<EventLog>>) -> virtual_time::EventObserver {
@@ -278,7 +277,7 @@ fn tell_events(output: &mut Output, (lines, more): &EventLog) -> Result<(), Fail
     output.flush()
 }
 
-/// Runs every point and seed once, optionally without a component.
+/// Runs every point and seed once, optionally without a component. (`twin::run` runs each seed twice.)
 fn alone(
     mut job: Job,
     arguments: &Arguments,
@@ -309,7 +308,7 @@ fn alone(
     job.each(work, |index, run, (told, mut passed)| {
         if let (Some(record), Ok(passed)) = (&mut record, &mut passed) {
             record.tables.take(index, run.seed, passed, None);
-            // The tables contain it now.
+            // The tables have copied these records.
             passed.kept = Default::default();
         }
         if events {
@@ -350,7 +349,7 @@ fn tables_of(files: &[PathBuf]) -> Vec<&PathBuf> {
     files.iter().filter(|file| !is_page(file)).collect()
 }
 
-/// Returns the page, if any.
+/// Returns the report page, if one was written.
 fn report_of(files: &[PathBuf]) -> Option<&PathBuf> {
     files.iter().find(|file| is_page(file))
 }
@@ -394,7 +393,7 @@ fn conclude(
     }
 }
 
-/// Converts a run to a campaign's repeat.
+/// Converts a run to a finished repeat of a campaign.
 fn of_run(point: usize, run: &Run<'_>, position: usize, passed: &Result<RepeatResult, RigError>) -> Finished {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let (outcome, reason, recording, elapsed) = match passed {
@@ -415,7 +414,7 @@ fn of_run(point: usize, run: &Run<'_>, position: usize, passed: &Result<RepeatRe
     }
 }
 
-/// Returns the attributes of a repeat other than its metrics.
+/// Returns the attributes of a repeat, without its metrics.
 fn run_json(point: usize, run: &Run<'_>, passed: &Result<RepeatResult, RigError>) -> Json {
     match passed {
         Ok(passed) => json!({

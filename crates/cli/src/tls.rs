@@ -14,15 +14,15 @@ use time::{Duration, OffsetDateTime};
 use crate::exit::Failure;
 use crate::output::Output;
 
-/// Common name of the authority. The beginning of its public key follows, so that two authorities have different names.
+/// Common name of the authority. The first bytes of its public key are appended, so that two authorities have different names.
 const AUTHORITY: &str = "ranlab authority";
 /// File name of the authority's certificate and key, without extension.
 const AUTHORITY_FILE: &str = "authority";
-/// Names of the RIC's certificate without --name: a RIC on this machine.
+/// Names in the RIC's certificate without --name: the loopback names of this machine.
 const LOCAL: [&str; 3] = ["127.0.0.1", "::1", "localhost"];
 /// Validity of the authority, in days.
 const AUTHORITY_DAYS: i64 = 3_650;
-/// A certificate is valid from this time before its creation, because clocks of two machines differ.
+/// Time by which the validity of a certificate starts before its creation, because the clocks of two machines differ.
 const CLOCK_MARGIN: Duration = Duration::hours(1);
 
 /// Arguments of `tls init`.
@@ -100,7 +100,7 @@ impl Run for IssueArguments {
     }
 }
 
-/// Returns the content of the certificate of an authority with this key, without dates.
+/// Returns the content of the certificate of an authority with this key, without the validity dates.
 fn authority(key: &KeyPair) -> Result<CertificateParams, rcgen::Error> {
     let mut params = CertificateParams::new(Vec::new())?;
     let beginning: String =
@@ -117,7 +117,7 @@ fn valid(params: &mut CertificateParams, days: i64) {
     (params.not_before, params.not_after) = (now - CLOCK_MARGIN, now + Duration::days(days));
 }
 
-/// Creates a certificate that serves and connects.
+/// Creates a certificate for both a TLS server and a TLS client.
 fn issue(
     issuer: &Issuer<'_, KeyPair>,
     folder: &Path,
@@ -140,7 +140,7 @@ fn issue(
     write(folder, file, &certificate.pem(), &key, names)
 }
 
-/// Writes a certificate and its key, which only this user may read. Existing files are not replaced.
+/// Writes a certificate and its key. Only this user may read the key. Existing files are not replaced.
 fn write(
     folder: &Path,
     file: &str,

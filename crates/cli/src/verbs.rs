@@ -1,4 +1,4 @@
-//! Verbs and the command line.
+//! Verbs of all domains, and the command line that selects one.
 use std::ffi::OsString;
 
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, ValueEnum};
@@ -49,7 +49,7 @@ struct CommandLine {
 }
 
 impl CommandLine {
-    /// Applies the options of every verb.
+    /// Applies the options that every verb has.
     fn prepare(&self) -> Result<(), Failure> {
         #[cfg(feature = "tls")]
         self.tls.identify()?;
@@ -57,7 +57,7 @@ impl CommandLine {
     }
 }
 
-/// Returns the command line for clap: for completions, manual pages and tests.
+/// Returns clap's command line, which completions, manual pages and tests also use.
 pub fn command() -> clap::Command {
     help::arrange(verb::attach(CommandLine::command().after_help(examples()), DOMAINS))
 }
@@ -94,7 +94,7 @@ pub fn run(arguments: impl IntoIterator<Item: Into<OsString> + Clone>) -> Result
         .inspect_err(|failure| output::error_object(format, failure))
 }
 
-/// Returns the format requested by a command line that could not be parsed.
+/// Returns the format that an unparsable command line requests.
 fn written_format(arguments: &[OsString]) -> Format {
     let words: Vec<&str> = arguments.iter().filter_map(|word| word.to_str()).collect();
     let value = words.iter().enumerate().find_map(|(index, word)| match word.strip_prefix("--format") {

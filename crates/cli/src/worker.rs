@@ -49,12 +49,13 @@ pub struct Arguments {
     socket: bool,
 }
 
-/// Time for a component to end after the campaign has disconnected, unless it has its own [`grace`].
+/// Time limit for a component to end after the campaign has disconnected, unless the component has a longer limit ([`grace`]).
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Input from a campaign. When it ends, this process exits within [`GRACE`] or the component's own time, and
-/// with it all processes that it started (by the kernel's parent-death signal). This is needed because a
-/// component that is starting may wait much longer for a program without reading the input.
+/// Input from a campaign. After the input ends, this process exits within [`GRACE`] or the component's time limit. All processes that it
+/// started end with it (by the kernel's parent-death signal).
+///
+/// The time limit is needed because a starting component may wait much longer for a program without reading the input.
 struct ParentWatch<R>(R);
 
 impl<R: Read> Read for ParentWatch<R> {
@@ -114,7 +115,7 @@ fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
     }
 }
 
-/// Starts a process per connection, as ssh does, so that the component ends with the connection.
+/// Starts a process per connection, as ssh does. The component therefore ends with its connection.
 fn listen(address: SocketAddr, arguments: &Arguments, format: Format) -> Result<(), Failure> {
     let allow = &arguments.allow;
     if allow.is_empty() && !address.ip().is_loopback() {
@@ -170,7 +171,7 @@ fn listen(address: SocketAddr, arguments: &Arguments, format: Format) -> Result<
     }
 }
 
-/// Lists the workers that respond, their features, and their clock errors.
+/// Lists the workers that respond, with their features and clock errors.
 fn find(bus: &WorkerGroupAddress, format: Format) -> Result<(), Failure> {
     let hosts = discovery::workers(&bus.server, &bus.group)
         .map_err(|error| Failure::Environment(error.to_string()))?;

@@ -30,7 +30,7 @@ fn help_of_every_verb_has_an_example() {
         for word in &words {
             verb = verb.find_subcommand(word).unwrap();
         }
-        // Commands with subcommands show these instead.
+        // A command with subcommands lists these instead of an example.
         if verb.has_subcommands() && !words.is_empty() {
             continue;
         }
@@ -58,7 +58,7 @@ fn completions_and_man_pages_cover_every_verb() {
     let page = std::fs::read_to_string(folder.join("ranlab-bench-run.1")).unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
     assert!(page.contains(".TH ranlab-bench-run 1") && page.contains("dry"), "{page}");
-    // A file at the path of the folder.
+    // The path of the folder is an existing file.
     let output = ranlab(&["man", "/dev/null"]);
     assert_eq!(output.status.code(), Some(3));
     assert!(stderr(&output).contains("/dev/null"));
@@ -143,8 +143,8 @@ fn missing_environment_is_exit_code_3() {
 fn unanswered_setup_is_reported_without_empty_connections() {
     let controller = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let connect = format!("tcp://{}", controller.local_addr().unwrap());
-    // This controller reads but never responds. FlexRIC's RIC exits when a connection without a setup is
-    // closed.
+    // This controller reads but never responds. An empty connection would be harmful: FlexRIC's RIC exits when a connection without a setup
+    // closes.
     let first = std::thread::spawn(move || {
         let (mut stream, _) = controller.accept().unwrap();
         stream.set_read_timeout(Some(std::time::Duration::from_secs(30))).unwrap();
@@ -171,7 +171,7 @@ fn doctor_ends_with_one_object() {
 }
 
 #[test]
-fn closed_pipe_is_no_error() {
+fn closed_pipe_is_not_an_error() {
     let vector = concat!(env!("CARGO_MANIFEST_DIR"), "/../e2/codec/tests/vectors/flexric_e2_e42_sctp.pcap");
     let mut child = Command::new(env!("CARGO_BIN_EXE_ranlab"))
         .args(["pcap", "decode", "--notation", vector])

@@ -1,8 +1,8 @@
 //! No input of a peer crashes the RIC or disturbs another peer.
 //!
-//! While a witness node reports to a witness xApp every 5 ms, misbehaving peers send malformed input on both
-//! interfaces over both transports. The sender must receive a response that names the fault, or be
-//! disconnected; the witness must not lose a message.
+//! A witness node reports to a witness xApp every 5 ms. Meanwhile, misbehaving peers send malformed input on both interfaces over both
+//! transports. The RIC must respond to each malformed input with the name of the fault, or disconnect its sender. The witness xApp must not
+//! lose a message.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // in a test a panic is the report
 mod common;
 use bytes::Bytes;
@@ -21,7 +21,7 @@ const V2: Version = Version::V2_03;
 const MAC: u16 = 142;
 const WITNESS: u32 = 4_000_000;
 
-/// Well-behaved node and xApp, and what the xApp has received.
+/// Well-behaved node and xApp, and the counters of the messages that the xApp has received.
 struct Witness {
     stop: Arc<AtomicBool>,
     seen: Arc<AtomicU64>,
@@ -152,7 +152,7 @@ fn abnormal() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Returns the RIC's reaction to a PDU: the name of its response, or that it closed the connection.
+/// Returns the RIC's reaction to a PDU: the name of the response, or that the RIC closed the connection.
 fn reaction(peer: &mut Peer) -> String {
     match peer.receive() {
         Ok(Some(pdu)) => match e2ap::decode(&pdu, V2) {
@@ -208,7 +208,7 @@ fn repeated_setup_restarts_the_node() {
     let answer = e2ap::decode(&thief.receive().unwrap().unwrap(), V2).unwrap().message;
     let Message::E2SetupFailure(failure) = answer else { panic!("{answer:?}") };
     assert!(failure.time_to_wait.is_some());
-    // The response to an E2 Setup on the xApp port names the fault.
+    // The response to an E2 Setup on the xApp port names the error.
     let mut lost = ric.e42[0].connect().unwrap();
     lost.send_message(&setup_request(78), V2).unwrap();
     assert_eq!(reaction(&mut lost), "ErrorIndication");

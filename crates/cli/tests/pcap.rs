@@ -73,7 +73,7 @@ fn every_vector_round_trips() {
 }
 
 #[test]
-fn lines_contain_key_fields_and_notation_the_whole_value() {
+fn line_shows_key_fields_and_notation_shows_whole_value() {
     let setup = format!("{VECTORS}/flexric_e2setup_request_v2_03.bin");
     let text = |options: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ranlab"));
@@ -121,7 +121,7 @@ fn damaged_captures_are_read_as_far_as_possible() {
             "{keep}: {summary}"
         );
     }
-    // A fixed generator, for the same damage in every run.
+    // A fixed seed gives the same damage in every run.
     let mut random = 12345_u64;
     for _ in 0..40 {
         let mut bytes = whole.clone();
@@ -172,7 +172,7 @@ impl Recording {
 
     /// Stops the recording like Ctrl-C.
     fn stop(self) -> Value {
-        // The shell's own `kill`: the program of this name is not everywhere.
+        // `kill` is run by the shell because not every system has a program of this name.
         let kill = format!("kill -INT {}", self.child.id());
         let status = Command::new("sh").args(["-c", &kill]).status().unwrap();
         assert!(status.success());
@@ -221,7 +221,7 @@ fn protocols_of_tshark(file: &Path, packets: usize) {
 }
 
 #[test]
-fn a_recording_of_unix_sockets_keeps_the_side() {
+fn unix_socket_recording_contains_the_direction() {
     let socket = scratch("e42.sock");
     let out = scratch("unix.pcapng");
     let recording = Recording::start(&format!("unix://{}", socket.display()), echo(), "e42", &out);

@@ -1,4 +1,4 @@
-//! Results of a campaign for CI: thresholds, one number, a JUnit file, an exit code.
+//! Pass or fail of a campaign for CI: thresholds, a headline number, a JUnit file and the exit code.
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -90,7 +90,7 @@ impl Gate {
     /// Returns the reason why the run fails, if it does.
     pub(crate) fn decide(&self, results: &Results, judged: &[Judged]) -> Result<(), Failure> {
         let failed: Vec<&Judged> = judged.iter().filter(|row| self.is_failure(row.verdict)).collect();
-        // A failed required expectation is named first.
+        // The message names a failed required expectation before the others.
         if let Some(first) =
             failed.iter().find(|row| row.verdict == Verdict::Fails).or_else(|| failed.first())
         {
@@ -130,7 +130,7 @@ fn measured(results: &Results) -> Result<(), Failure> {
     }
     let why = results.points.first().map_or("the campaign has no point", |point| point.reason());
     let invalid = outcomes.iter().all(|outcome| *outcome == Outcome::Invalid);
-    // Only disturbances by other processes are relaxed.
+    // `host.when_noisy` relaxes only limits for disturbances by other processes.
     let excused = invalid && EXCUSED.iter().any(|metric| why.contains(metric));
     let hint = if excused && results.scenario.settings.contains_key(ranlab_lab::experiment::keys::WHEN_NOISY)
     {
@@ -168,7 +168,7 @@ pub(super) fn headline(results: &Results, metric: &str) -> Option<(String, serde
     let best = |first: f64, second: f64| match better {
         Better::Lower => second.total_cmp(&first),
         Better::Higher => first.total_cmp(&second),
-        // Without a better direction: the last point of the plan.
+        // The metric has no better direction, so the last point of the plan is used.
         Better::Neither => std::cmp::Ordering::Less,
     };
     let (point, answer) = answers.iter().max_by(|(_, first), (_, second)| best(first.value, second.value))?;

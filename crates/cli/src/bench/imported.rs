@@ -12,7 +12,7 @@ pub(super) fn is_table(path: &Path) -> bool {
     path.is_file() && path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csv"))
 }
 
-/// Reads a table. `axes`: columns that are settings regardless of their content.
+/// Reads a CSV table as results. The columns in `axes` are settings regardless of their content.
 pub(super) fn table(path: &Path, axes: &[String]) -> Result<Results, Failure> {
     import::csv(&text_of(path)?, &title(path), axes)
         .map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))
@@ -24,7 +24,7 @@ pub(super) fn hyperfine(path: &Path, text: &str) -> Result<Results, Failure> {
         .map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))
 }
 
-/// Returns whether results were imported.
+/// Returns whether results were imported from another tool.
 pub(super) fn is(results: &Results) -> bool {
     results.scenario.rig == import::RIG
 }

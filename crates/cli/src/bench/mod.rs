@@ -27,7 +27,7 @@ mod tables;
 /// File name of a campaign in its folder.
 const STORE: &str = "campaign.sqlite";
 
-/// Subcommands of `bench`; those of a domain are in its crate.
+/// Subcommands of `bench` that belong to no domain. The crate of a domain defines that domain's subcommands.
 pub(crate) const VERBS: &[Verb] = &[
     Verb::new::<scenario::New>(
         &["bench", "new"],
@@ -116,7 +116,7 @@ fn open(path: &Path) -> Result<Store, Failure> {
     store.map_err(|error| Failure::Usage(error.to_string()))
 }
 
-/// Opens a campaign for SQL. The tables of a campaign with earlier names are copied with the current ones.
+/// Opens a campaign for SQL queries. If the campaign uses earlier names, its tables are copied with the current names.
 fn open_for_sql(path: &Path) -> Result<Store, Failure> {
     let store = open(path)?;
     let results = store.results(Load::Metrics).map_err(|error| Failure::Usage(error.to_string()))?;
@@ -128,7 +128,7 @@ fn open_for_sql(path: &Path) -> Result<Store, Failure> {
     Store::in_memory(&results).map_err(|error| Failure::Environment(error.to_string()))
 }
 
-/// Returns the earlier names of a campaign's rig.
+/// Returns the earlier names that the rig of a campaign declares.
 fn renames_of(results: &Results) -> Result<Renames, Failure> {
     let rigs = crate::domains::descriptions(&lab()?);
     let rig = rigs.iter().find(|rig| rig.is(&results.scenario.rig));

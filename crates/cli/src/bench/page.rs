@@ -16,9 +16,9 @@ use ranlab_report::store::{Load, Store};
 use super::{STORE, about};
 use crate::web::{self, CurrentValues, Sampler};
 
-/// Time that a campaign stopped from its page waits to be resumed; then it ends and can be resumed later.
+/// Maximum time that a campaign stopped from its page waits for a resume. After this time the command ends, and can be repeated later.
 const PAUSE_MAX: Duration = Duration::from_secs(1_800);
-/// Interval of checks for Ctrl-C in the meantime.
+/// Interval of checks for Ctrl-C while the campaign is stopped.
 const LOOK: Duration = Duration::from_millis(200);
 /// Number of values of the last window that the page shows.
 const NUMBERS_MAX: usize = 8;
@@ -53,7 +53,7 @@ pub(super) struct Page {
     remaining: Duration,
     latest: Vec<String>,
     windows: usize,
-    /// Stops with the page.
+    /// Sampler of the page, which stops when the page is dropped.
     _sampler: Sampler,
 }
 
@@ -77,7 +77,7 @@ impl Page {
         let command = command.to_owned();
         let make = move || match Store::read(&file).and_then(|store| store.results(Load::All)) {
             Ok(results) => report::document(&results, &super::run::context(&results, command.clone())).json(),
-            // The page marks such a document as an error.
+            // The page displays a document with `error` as an error.
             Err(error) => serde_json::json!({ "error": error.to_string() }).to_string(),
         };
         let now: Arc<Mutex<CurrentValues>> = Arc::default();
@@ -87,7 +87,7 @@ impl Page {
         let own = board.clone();
         let hear = move |what| {
             if what != "stop" {
-                // The waiting campaign receives the action.
+                // The action is received by the campaign while it waits.
                 let _ = wish.send(what);
                 return;
             }
@@ -127,7 +127,7 @@ impl Page {
         page
     }
 
-    /// Applies an event of the campaign; with `changed`, the figures have new data.
+    /// Applies an event of the campaign. `changed`: the event brought new data for the figures.
     pub(super) fn take(&mut self, event: &Event, watched: &LiveCampaign, changed: bool) {
         match event {
             Event::Started { to_do, done_before, expected } => {
@@ -158,7 +158,7 @@ impl Page {
             self.latest = watched.numbers(event, NUMBERS_MAX);
         }
         if changed {
-            // Figures are not drawn without a page; a later page receives them with the next window.
+            // Figures are drawn only while a page is connected. A page that connects later receives them with the next window.
             if self.board.pages() > 0 {
                 self.board.set("figures", &watched.figures());
             }
@@ -200,7 +200,7 @@ impl Page {
         now.publish(&self.board);
     }
 
-    /// Waits until the campaign is resumed or ended from the page; returns whether it continues.
+    /// Waits until the campaign is resumed or ended from the page. Returns whether the campaign continues.
     pub(super) fn paused(&mut self, stop: &Stop) -> bool {
         let minutes = PAUSE_MAX.as_secs() / 60;
         {
@@ -233,7 +233,7 @@ impl Page {
         }
     }
 
-    /// Reports the end, and gives connected pages time to fetch the report.
+    /// Reports the end of the campaign, and gives connected pages time to fetch the report.
     pub(super) fn end(self, stopped: Result<bool, String>, report: &Path) {
         self.board.document_again();
         let words = match stopped {

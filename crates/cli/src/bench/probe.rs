@@ -13,15 +13,15 @@ use ranlab_lab::{WorkerLocation, experiment::third_party::PlannedCommand};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum number of points checked; larger sweeps repeat the same addresses.
 const POINTS_MAX: usize = 1_000;
-/// Keys of UDP addresses that a rig's own processes bind, unless the system under test is external.
+/// Keys of UDP addresses that a rig's processes bind, unless the system under test is external.
 const BOUND: [&str; 5] = ["sut.n4", "sut.n3", "load.smf", "load.gnb", "load.network"];
-/// Keys of addresses of an external system.
+/// Keys of addresses at which an external system must be reachable.
 const REACHED: [&str; 4] = ["sut.e2", "sut.e42", "sut.address", "sut.rest"];
-/// Keys that name a program of a rig, or that are true if one is needed.
+/// Keys whose value is a program, followed by switches and the program that each of them needs.
 const PROGRAMS: [&str; 2] = ["sut.plugin", "load.plugin"];
 const PROGRAMS_IF: [(&str, &str); 2] = [("live.ping", "ping"), ("live.iperf3", "iperf3")];
 
-/// Returns what a scenario lacks on this machine, one line each.
+/// Returns the requirements of a scenario that this machine does not meet, one line each.
 pub(super) fn missing(plan: &Plan, rig: &RigDescription, commands: &[PlannedCommand]) -> Vec<String> {
     let mut found: Vec<String> = rig
         .needs
@@ -34,7 +34,7 @@ pub(super) fn missing(plan: &Plan, rig: &RigDescription, commands: &[PlannedComm
             if !tried.insert((path.clone(), value.to_string(), is_external(point))) {
                 continue;
             }
-            // A system that a profile's commands start does not accept connections yet.
+            // If a profile's commands start the system, it does not accept connections yet.
             let reached = if commands.is_empty() { connection(point, path, value) } else { None };
             let why = address(point, path, value).or(reached).or_else(|| program(point, path, value));
             found.extend(why.map(|why| format!("{path} = {value}: {why}")));
@@ -50,14 +50,14 @@ pub(super) fn missing(plan: &Plan, rig: &RigDescription, commands: &[PlannedComm
     found
 }
 
-/// Returns whether the system under test already runs.
+/// Returns whether the system under test already runs and is not started by the rig.
 fn is_external(point: &Point) -> bool {
     ["sut.design", "sut.type"].iter().any(|path| {
         point.settings.get(*path).and_then(Value::text).is_some_and(|design| design == "external")
     })
 }
 
-/// Returns the reason why an address cannot be used here; `None` if it can, or the value is not an address.
+/// Returns the reason why an address cannot be used here. Returns `None` if the address is usable, or if the value is not an address.
 fn address(point: &Point, path: &str, value: &Value) -> Option<String> {
     if path.ends_with(".at") {
         let text = value.to_string();
@@ -90,7 +90,7 @@ fn address(point: &Point, path: &str, value: &Value) -> Option<String> {
     tried.err().map(|(verb, error)| format!("cannot be {verb}: {error}"))
 }
 
-/// Returns whether a side's processes run on this machine, in this network namespace.
+/// Returns whether the processes of a side (`sut`, `load`) run on this machine, in this network namespace.
 fn is_here(point: &Point, side: &str) -> bool {
     let at = point.settings.get(&format!("{side}.at"));
     let is_local = at.is_none_or(|at| matches!(at.to_string().trim_matches(['[', ']']), "local" | ""));

@@ -10,18 +10,19 @@ use ranlab_host::MachineInterval;
 use crate::doctor;
 use crate::exit::Failure;
 
-/// Duration of the check; for a short campaign, a tenth of its expected duration.
+/// Duration of the check. A short campaign is checked for a tenth of its expected duration.
 const WATCH: Duration = Duration::from_secs(2);
-/// Time to answer the question. Without an answer the campaign continues, as it does without a terminal.
+/// Time limit for the user's response. Without a response the campaign continues, as it does without a terminal.
 const TO_ANSWER: Duration = Duration::from_secs(30);
-/// Default limit of a scenario.
+/// Default limits of a scenario: shares of the machine that are stolen, and that are used by other processes.
 const STEAL_AT_MOST: f64 = 0.02;
 const BUSY_AT_MOST: f64 = 0.1;
 
-/// Watches the machine and reports what it saw. On a terminal, asks for [`TO_ANSWER`] whether to continue on a busy
-/// machine; elsewhere, and without an answer, the campaign continues.
+/// Watches the machine and reports other activity. On a busy machine with a terminal, asks for [`TO_ANSWER`] whether to continue. Without a
+/// terminal or a response, the campaign continues.
 ///
 /// # Errors
+///
 /// The machine is busy and the user does not want to continue.
 pub(super) fn check(scenario: &Scenario, expected: Duration) -> Result<(), Failure> {
     // A rig without time measurements has no limits for noise.
@@ -48,12 +49,12 @@ pub(super) fn check(scenario: &Scenario, expected: Duration) -> Result<(), Failu
     Err(Failure::Environment("the machine is busy, and nothing was measured".to_owned()))
 }
 
-/// Asks whether to continue. Returns `None` after [`TO_ANSWER`].
+/// Asks the user whether to continue, and returns the response, or `None` after [`TO_ANSWER`].
 fn answer() -> Option<String> {
     eprint!("Continue? [y/N; without an answer it continues in {} s] ", TO_ANSWER.as_secs());
     let _ = std::io::stderr().flush();
     let (send, receive) = channel();
-    // A thread, because reading a line cannot be interrupted. Without input it stays.
+    // Reading a line cannot be interrupted, so a separate thread reads it. Without input, this thread remains blocked.
     std::thread::spawn(move || {
         let mut line = String::new();
         let _ = std::io::stdin().read_line(&mut line);

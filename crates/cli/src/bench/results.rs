@@ -119,7 +119,7 @@ pub(super) fn report(arguments: &Report, context: &Context) -> Result<(), Failur
         None => file.parent().map(PathBuf::from).unwrap_or_default(),
     };
     let folder = arguments.out.clone().unwrap_or(beside);
-    // The command that measured the results, not the one that draws them.
+    // The report shows the command that measured the results, not the command that draws them.
     let command = match results.versions["command"].as_str() {
         Some(command) => command.to_owned(),
         None => format!("ranlab bench report {}", arguments.campaign.display()),
@@ -221,7 +221,7 @@ pub(super) fn compare(arguments: &Compare, context: &Context) -> Result<(), Fail
             "the first campaign has no metric \"{unknown}\"; it has {listed}"
         )));
     }
-    // Two sides of one campaign are compared for the setting in which they differ.
+    // `--first` and `--second` select two sides of one campaign, which differ intentionally in these settings.
     let sides = [&arguments.first, &arguments.second].into_iter().flatten();
     let sides = sides.filter_map(|setting| Some(setting.split_once('=')?.0.to_owned()));
     let intended = arguments.differ.iter().cloned().chain(sides).collect();
@@ -236,7 +236,7 @@ pub(super) fn compare(arguments: &Compare, context: &Context) -> Result<(), Fail
     failed_thresholds(&comparison)
 }
 
-/// Fails with exit code 1 if a change exceeds a threshold, with 2 if settings differ unintentionally.
+/// Fails with exit code 1 if a change exceeds a threshold, or with exit code 2 if settings differ unintentionally.
 fn failed_thresholds(comparison: &Comparison) -> Result<(), Failure> {
     let failed: Vec<String> = comparison
         .thresholds
@@ -308,7 +308,7 @@ fn probability(p: f64) -> String {
     if p > 0.0 && p < 1e-3 { format!("{p:.2e}") } else { format!("{p:.3}") }
 }
 
-/// Returns the points with a setting such as `sut.engine=native`; all points without one.
+/// Returns the points that have a setting such as `sut.engine=native`, or all points if `setting` is `None`.
 fn one_side(results: Results, setting: Option<&str>) -> Result<Results, Failure> {
     let Some(setting) = setting else { return Ok(results) };
     let wrong = |what: &str| Failure::Usage(format!("`{setting}` {what}"));

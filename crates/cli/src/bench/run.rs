@@ -134,8 +134,7 @@ pub(crate) fn run(arguments: &Arguments, context: &verb::Context) -> Result<(), 
     decided
 }
 
-/// Measures until all points are done or the campaign is stopped. While it is stopped from the page, no
-/// component runs.
+/// Measures until all points are done or the campaign is stopped. While a campaign is stopped from its page, no component runs.
 fn measure(
     mut rig: Box<dyn Rig>,
     (lab, scenario, plan): (&RigContext, &Scenario, &Plan),
@@ -167,7 +166,7 @@ fn measure(
     }
 }
 
-/// Opens or creates the campaign's file; with `fresh`, the old one is renamed.
+/// Opens or creates the campaign's file. With `fresh`, an existing file is renamed.
 fn open(
     folder: &Path,
     fresh: bool,
@@ -367,7 +366,7 @@ pub(crate) fn tell_points(output: &mut Output, results: &Results) -> Result<(), 
         match is_measured {
             true if qualified.is_empty() => {}
             true => row.push(format!("[{}]", qualified.join(", "))),
-            // Without values, the reason is shown instead.
+            // A point without values shows its reason instead.
             false => row.splice(2.., [point.reason().to_owned()]).for_each(drop),
         }
         rows.push(row);
@@ -399,9 +398,9 @@ fn aligned(rows: &[Vec<String>], columns: usize) -> Vec<String> {
     rows.iter().map(line).collect()
 }
 
-/// Returns the metrics in the plots, else the first metrics of the rig, as many as fit a line.
+/// Returns the metrics of the plots. Without plots, returns the first metrics of the rig, as many as fit on a line.
 fn shown_metrics(results: &Results) -> Vec<String> {
-    // Results of a search come first.
+    // Results of a search precede the other metrics.
     let found = ["search.load", "search.best"].into_iter().filter(|name| results.metric(name).is_some());
     let mut names: Vec<String> =
         if results.scenario.search.is_some() { found.map(str::to_owned).collect() } else { Vec::new() };
@@ -431,7 +430,7 @@ pub(crate) fn points(results: &Results) -> Vec<serde_json::Value> {
             .into_iter()
             .filter_map(|name| {
                 let mut value = results.answer(point, name)?.json(results.unit(name));
-                // Comparisons and the A/A variation need the values of each repeat, if all have them.
+                // Comparisons and the A/A variation need the value of each repeat, provided that all repeats have one.
                 let whole = point.runs.iter().all(|run| run.outcome.counts());
                 let several = results.scenario.measure.paired || point.runs.len() > 1;
                 if several && whole && point.values(name).len() == point.runs.len() {
@@ -460,7 +459,7 @@ pub(crate) fn points(results: &Results) -> Vec<serde_json::Value> {
     results.points.iter().map(one).collect()
 }
 
-/// Returns the metrics whose complete distribution is drawn: boxes and cumulative curves.
+/// Returns the metrics whose complete distribution is drawn, as boxes and cumulative curves.
 fn whole_metrics(results: &Results) -> impl Iterator<Item = &str> {
     let whole = |kind| matches!(kind, PlotKind::Box | PlotKind::Cdf);
     let names: std::collections::BTreeSet<&str> =
@@ -517,8 +516,7 @@ mod tests {
         entries.flat_map(of).filter(|path| path.extension().is_some_and(|ending| ending == "toml")).collect()
     }
 
-    /// In JSON, the choice `"100ms"` and that duration are the same text; a campaign with such a setting must
-    /// still be resumable.
+    /// In JSON, the choice `"100ms"` and a duration of 100 ms are the same text. A campaign with such a setting must still be resumable.
     #[test]
     fn same_command_resumes_and_other_settings_are_refused() {
         let rigs = crate::domains::descriptions(&lab().unwrap());
@@ -539,7 +537,7 @@ mod tests {
             drop(opened(&begun).unwrap_or_else(|why| panic!("{}: {why:?}", file.display())));
             let store =
                 opened(&read(&[])).unwrap_or_else(|why| panic!("{} goes on: {why:?}", file.display()));
-            // The stored settings equal the written ones.
+            // The stored settings equal the settings of the file.
             let kept = store.results(Load::Metrics).unwrap().scenario.settings;
             assert!(kept.keys().eq(begun.settings.keys()), "{}", file.display());
             let same = |(path, value): (&String, &Value)| value.same(&kept[path]);

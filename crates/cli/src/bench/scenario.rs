@@ -138,18 +138,18 @@ fn picture(plan: &Plan, rig: &str, scenario: &Path) -> Result<Option<PathBuf>, F
     Ok(Some(file))
 }
 
-/// Returns the expectations that no point answers, one line each.
+/// Returns the expectations that no point can answer, one line each.
 fn in_lines(questions: &[Unanswered]) -> String {
     let lines: Vec<String> = questions.iter().take(SHOWN_MAX).map(Unanswered::to_string).collect();
     lines.join("\n")
 }
 
-/// Returns the commands of third-party profiles in a plan; fails if the scenario or a profile is invalid.
+/// Returns the commands that third-party profiles in a plan run. Fails if the scenario or a profile is invalid.
 pub(super) fn commands(plan: &Plan) -> Result<Vec<PlannedCommand>, Failure> {
     ranlab_lab::experiment::third_party::commands(plan).map_err(|error| Failure::Usage(error.to_string()))
 }
 
-/// Prints these commands.
+/// Prints the commands of third-party profiles.
 pub(super) fn tell_commands(output: &mut Output, commands: &[PlannedCommand]) -> Result<(), Failure> {
     if !commands.is_empty() {
         output.text("commands, run only with --allow-commands:")?;
@@ -157,7 +157,7 @@ pub(super) fn tell_commands(output: &mut Output, commands: &[PlannedCommand]) ->
     commands.iter().try_for_each(|command| output.text(format_args!("  {command}")))
 }
 
-/// Prints the points and the expected duration.
+/// Prints the points of the plan and the expected duration.
 pub(super) fn tell_plan(output: &mut Output, plan: &Plan) -> Result<(), Failure> {
     for point in plan.points.iter().take(SHOWN_MAX) {
         output.text(format_args!("  point {:<4} {}", point.index, point.label()))?;

@@ -1,5 +1,5 @@
-//! Progress of a campaign: on a terminal a bar with the remaining time and the latest values, otherwise a
-//! line per repeat; handling of Ctrl-C.
+//! Progress of a campaign, and handling of Ctrl-C. On a terminal, a bar shows the remaining time and the latest values. Elsewhere, each
+//! repeat prints a line.
 use std::io::IsTerminal;
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use ranlab_campaign::run::Event;
 use super::about;
 use crate::web::HostMeters;
 
-/// Interval at which the bar is redrawn without events.
+/// Interval at which the bar is redrawn if no event occurs.
 const TICK: Duration = Duration::from_millis(200);
 
 /// Progress display on stderr; stdout is reserved for results.
@@ -64,7 +64,7 @@ impl Progress {
             Event::Measured { .. } => {
                 let numbers = self.numbers(numbers);
                 if let Some(bar) = &self.bar {
-                    // A line wider than the terminal wraps and would not be erased.
+                    // A line wider than the terminal wraps, and its wrapped part would not be erased.
                     let columns =
                         ranlab_host::terminal_size(std::io::stderr()).map_or(80, |(_, columns)| columns);
                     bar.set_prefix(numbers.chars().take(columns.saturating_sub(3)).collect::<String>());
@@ -107,7 +107,7 @@ impl Progress {
         numbers.iter().cloned().chain(machine.into_iter().flatten()).collect::<Vec<_>>().join("  ")
     }
 
-    /// The remaining time comes first, because a narrow terminal cuts off the end.
+    /// Shows the remaining time, the label and the repeat. The time is first because a narrow terminal cuts off the end of the line.
     fn show(&self, repeat: u32) {
         if let Some(bar) = &self.bar {
             let left = about(self.remaining);
@@ -129,8 +129,8 @@ impl Progress {
     }
 }
 
-/// Converts Ctrl-C and SIGTERM to a stop request and prints what happens then; a second signal ends the
-/// process immediately. Workers end with this process in both cases.
+/// Converts Ctrl-C and SIGTERM to a stop request and prints the consequence. A second signal ends the process immediately. In both cases,
+/// workers end with this process.
 pub(crate) fn stop_at_signal(what: &'static str) -> Stop {
     let stop = Stop::never();
     let wish = stop.clone();

@@ -127,13 +127,13 @@ fn at_point(at: &CapacityPoint, profile: &Path, output: &mut Output) -> Result<M
     Ok(measured)
 }
 
-/// Resolves a campaign's path relative to the profile, or to the working directory.
+/// Returns the path of a campaign below the profile's folder if it exists, else the path as given (relative to the working directory).
 fn beside(campaign: &Path, profile: &Path) -> PathBuf {
     let beside = profile.parent().map(|folder| folder.join(campaign)).filter(|path| path.exists());
     beside.unwrap_or_else(|| campaign.to_owned())
 }
 
-/// Returns the result of a campaign, whose path is relative to the profile.
+/// Returns the load served in a campaign, whose path is relative to the profile.
 fn measured(from: &SloCapacity, profile: &Path) -> Result<ServedLoad, Failure> {
     let results = super::results_of(&beside(&from.campaign, profile), Load::Metrics)?;
     let served = match (&from.axis, &from.metric, from.at_most) {
@@ -185,7 +185,7 @@ fn number_or_dash(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), short)
 }
 
-/// Returns the price, and marks for values that were not measured.
+/// Formats the price, and marks the values that were not measured.
 fn marks(deployment: &Deployment) -> String {
     let price = deployment.price.zip(deployment.price_per_user);
     [

@@ -18,7 +18,7 @@ pub(super) fn is(path: &Path) -> bool {
     path.is_file() && path.extension().is_some_and(|ending| ending == "json")
 }
 
-/// Reads a stored result. Output of `bench run --format json` refers to its campaign.
+/// Reads a stored result. For output of `bench run --format json`, reads the campaign that the output refers to.
 pub(super) fn results(path: &Path, load: Load) -> Result<Results, Failure> {
     let fault = |what: String| Failure::Usage(format!("{}: {what}", path.display()));
     let text = text_of(path)?;
@@ -59,8 +59,7 @@ pub(super) fn text_of(path: &Path) -> Result<String, Failure> {
     std::fs::read_to_string(path).map_err(|error| fault(error.to_string()))
 }
 
-/// Finds the scenario that a result names: relative to one of its parent folders, or to the working
-/// directory.
+/// Finds the scenario that a stored result names, relative to a parent folder of the result or to the working directory.
 fn scenario_of(path: &Path, name: &str) -> Option<PathBuf> {
     let path = path.canonicalize().ok()?;
     let here = std::env::current_dir().ok();

@@ -14,7 +14,7 @@ use ranlab_lab::RigContext;
 
 use super::by_name;
 
-/// Rig: name, behaviour version, components.
+/// Name of a rig, its behaviour version, and the components that it measures with.
 type Entry = (&'static str, u32, &'static [&'static str]);
 
 /// All rigs.
@@ -32,7 +32,7 @@ const RIGS: &[Entry] = &[
     ("mock", 1, &[]),
 ];
 
-/// Components: name, behaviour version, and its folders.
+/// Name of a component, its behaviour version, and the folders with its code.
 pub(crate) const COMPONENTS: &[(&str, u32, &[&str])] = &[
     ("model", 1, &["crates/e2/radio/src", "crates/xhaul/xhaul/src"]),
     ("agent", 1, &["crates/e2/machines/src/agent"]),
@@ -46,7 +46,7 @@ pub(crate) const COMPONENTS: &[(&str, u32, &[&str])] = &[
 
 /// Returns the behaviour versions for a scenario; `None` if its rig is unknown.
 pub fn behaviour(scenario: &Scenario) -> Option<Behaviour> {
-    // No component is started, so an empty context suffices.
+    // No component is started, so an empty executable path suffices.
     let description = by_name(&RigContext::new(""), &scenario.rig)?.describe();
     let (_, rig, components) = RIGS.iter().find(|(rig, ..)| *rig == description.name)?;
     let with = |name: &&str| {

@@ -58,7 +58,7 @@ fn message(part: &AnyComponent) -> Map<String, Json> {
     message
 }
 
-/// Returns candidate values for a field, other than its default.
+/// Returns candidate values for a field that differ from its default.
 fn others(field: &Field) -> Vec<Json> {
     let texts = [
         "x",
@@ -146,7 +146,8 @@ fn every_field_survives_the_worker_message() {
     }
 }
 
-/// A worker of another version reads the same `type` and keys, so the messages with the default of each field must not change by accident.
+/// A worker of another version reads the same `type` and keys. Therefore the message with the default of each field must not change by
+/// accident.
 #[test]
 fn messages_to_workers_are_unchanged() {
     let now: String = parts().iter().map(|part| Json::Object(message(part)).to_string() + "\n").collect();
@@ -168,8 +169,8 @@ fn structured_values_are_json_and_report_errors() {
     assert_eq!(part.get("flows"), Some(Value::Text("[]".to_owned())));
 }
 
-/// Components that need a process, a third-party program or a socket do not run in virtual time. They are rejected by
-/// name in every role.
+/// Components that need a process, a third-party program or a socket do not run in virtual time. In every role, such a component is
+/// rejected by its name.
 #[test]
 fn components_without_virtual_time_are_rejected_by_name() {
     let mut all = parts();
@@ -199,7 +200,7 @@ fn components_without_virtual_time_are_rejected_by_name() {
             let refusal = format!("part `{name}` does not run in virtual time as {role}");
             match Network::new(&cast, 1, None) {
                 Err(trouble) if trouble.what.starts_with(&refusal) => {}
-                // With default settings a component may be invalid for another reason.
+                // A component with default settings may be invalid for another reason.
                 _ => here.push(name.clone()),
             }
         }

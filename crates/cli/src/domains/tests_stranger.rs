@@ -22,7 +22,7 @@ use ranlab_lab::experiment::third_party::{STOPPED_S, admit, commands, said};
 use ranlab_lab::{AnyComponent, As, Each};
 use ranlab_sdran_lab::{Protocol, SdranNames};
 
-/// Experiment that only starts a program, per repeat or once.
+/// Experiment that only starts a program, either for each repeat or once.
 struct Program(Each);
 
 impl Experiment for Program {
@@ -144,7 +144,7 @@ fn tcp_worker_rejects_commands() {
     assert!(error.contains("`start` names a resource of the worker's machine"), "{error}");
 }
 
-/// Returns the commands of a scenario with this profile.
+/// Returns the commands of a scenario in which `rig` measures the profile `sut`.
 fn planned(rig: &str, sut: &str) -> Result<Vec<String>, PeerError> {
     let rigs = super::descriptions(&RigContext::new("x"));
     let text = format!("title = 't'\nrig = '{rig}'\n[sut]\n{sut}\n");
@@ -184,7 +184,7 @@ fn rig_without_third_party_support_gives_a_reason() {
     ] {
         let rig = super::by_name(&RigContext::new("x"), name).unwrap();
         let mut point = fake::point(&*rig, &[("sut.peer", "ranlab".into())]);
-        // The other tiers run no programs.
+        // The tier `live` runs no programs of a profile.
         point.settings.insert("sut.tier".to_owned(), "live".into());
         let why = rig.preview(&point.settings).unwrap().unwrap_err();
         assert!(why.contains(said), "{name}: {why}");

@@ -21,7 +21,7 @@ td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}.gains{color:#1f7a4
 figure{margin:14px 0;padding:12px;border:1px solid #d8dde2;border-radius:8px}svg{width:100%;height:auto}figcaption{color:#5d6670;font-size:14px}\
 pre{background:#f4f6f8;padding:12px;white-space:pre-wrap;overflow-wrap:anywhere}";
 
-/// Point, number of seeds, and the effects found.
+/// Label of a point, number of seeds, and the effects found.
 pub(super) type Found = (String, usize, Vec<Difference>);
 
 fn unit(kpi: &str) -> &'static str {
@@ -32,12 +32,12 @@ fn unit(kpi: &str) -> &'static str {
     }
 }
 
-/// Formats a point's label, if there are axes.
+/// Formats a point's label. The result is empty for a scenario without axes.
 fn at(label: &str) -> String {
     if label.starts_with('(') { String::new() } else { format!(", {label}") }
 }
 
-/// Returns a figure of a KPI's effects, UE by UE.
+/// Returns a figure of the effects on a KPI, one row per UE.
 fn figure(kpi: &str, (label, seeds, found): &Found, name: &str, confidence: f64) -> Figure {
     let all: Vec<_> = found.iter().filter(|it| it.of.kpi == kpi).take(DRAWN_MAX).collect();
     let sample = |(x, it): (usize, &&Difference)| {
@@ -125,10 +125,11 @@ fn rows(page: &mut String, (_, _, found): &Found) {
     }
 }
 
-/// Writes `report.html`, `differences.csv`, and each figure as SVG and PNG to a folder, which is created;
-/// returns the paths of page and table.
+/// Writes `report.html`, `differences.csv`, and each figure as SVG and PNG to a folder. Creates the folder if it is missing. Returns the
+/// paths of the page and the table.
 ///
 /// # Errors
+///
 /// Fails if a file cannot be written or a figure cannot be drawn.
 pub(super) fn write(
     folder: &Path,

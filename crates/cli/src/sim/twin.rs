@@ -1,4 +1,4 @@
-//! `ranlab sim --without`: effect of an xApp or a controller.
+//! `ranlab sim --without`: effect of an xApp or a controller, from paired runs.
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use crate::output::{Format, Output};
 /// Maximum number of UEs in text; `--format json` has all.
 const SHOWN_MAX: usize = 60;
 
-/// Runs each seed twice.
+/// Runs each seed twice, with and without a component.
 pub(super) fn run(
     job: &Job,
     name: &str,
@@ -26,7 +26,7 @@ pub(super) fn run(
     format: Format,
 ) -> Result<(), Failure> {
     let mut left_out = BTreeMap::new();
-    // Some points may lack the component; at least one must have it.
+    // Some points may lack the component, but at least one point must have it.
     let mut why = String::new();
     for point in &job.plan.points {
         match Omitted::named(name, &point.settings) {
@@ -46,7 +46,7 @@ pub(super) fn run(
             Some(Ok(mut pair)) => {
                 if let Some(record) = &mut record {
                     record.tables.take(index, run.seed, &pair.with, Some(&pair.without));
-                    // The tables contain it now.
+                    // The tables have copied these records.
                     (pair.with.kept, pair.without.kept) = Default::default();
                 }
                 let outcome = pair.with.outcome;
@@ -156,7 +156,7 @@ pub(super) fn effect_word(verdict: EffectVerdict) -> &'static str {
     }
 }
 
-/// Formats base station and UE of a value.
+/// Formats the base station and the UE of a difference.
 pub(super) fn who(it: &Difference) -> String {
     let station = if it.of.station > 1 { format!("station {} ", it.of.station) } else { String::new() };
     format!("{station}UE {}", it.of.ue)

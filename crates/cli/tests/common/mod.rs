@@ -1,4 +1,4 @@
-//! RIC as a real process, and peers with blocking sockets that control every byte.
+//! A RIC as a real process, and peers with blocking sockets that control every byte.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::expect_used)] // in a test a panic is the report; not every test uses all
 use bytes::Bytes;
 use ranlab_e2_codec::e2ap::{self, GlobalE2NodeId, Message, Plmn, RicRequestId, Version};
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Time limit for a response; a RIC closes a silent connection after 5 s, or later on a busy machine.
+/// Time limit for a response. A RIC closes a silent connection after 5 s, or later on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Returns the binary under test: `$RANLAB` (the release binary in end-to-end tests) or the one just built.
@@ -20,7 +20,7 @@ pub fn ranlab() -> Command {
     command
 }
 
-/// Returns a port that was free a moment ago.
+/// Returns a port that was free at the time of the call.
 pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
@@ -178,7 +178,7 @@ impl Peer {
     }
 }
 
-/// Returns a valid E2 Setup Request of FlexRIC's emulator, with another node id.
+/// Returns a valid E2 Setup Request of FlexRIC's emulator with the node id `gnb_id`.
 pub fn setup_request(gnb_id: u32) -> Message {
     let vectors = concat!(env!("CARGO_MANIFEST_DIR"), "/../e2/codec/tests/vectors/");
     let bytes = std::fs::read(format!("{vectors}flexric_e2setup_request_v2_03.bin")).unwrap();
@@ -189,7 +189,7 @@ pub fn setup_request(gnb_id: u32) -> Message {
     message
 }
 
-/// Connects a node and sets it up.
+/// Connects a node and completes its E2 setup.
 pub fn set_up_node(door: &RicListener, gnb_id: u32) -> Peer {
     let mut peer = door.connect().unwrap();
     peer.send_message(&setup_request(gnb_id), Version::V2_03).unwrap();

@@ -1,5 +1,5 @@
-//! Golden test of scenario meanings: `points.txt` contains what each scenario resolves to beyond the
-//! defaults, which are in docs/scenario.schema.json.
+//! Golden test of the meanings of scenarios. `points.txt` contains the values that each scenario resolves to, other than defaults. The
+//! defaults are in docs/scenario.schema.json.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests are tests")]
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -60,8 +60,7 @@ fn published_schema_is_current() {
     if std::env::var_os("RANLAB_WRITE_SCHEMA").is_some() {
         std::fs::write(&file, serde_json::to_string_pretty(&schema()).unwrap() + "\n").unwrap();
     }
-    // Compared as values: the order of members depends on other crates in the build (serde_json's
-    // `preserve_order`).
+    // The order of members depends on other crates in the build (serde_json's `preserve_order`), so values are compared instead of text.
     let published: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     assert!(
         published == schema(),
@@ -128,9 +127,8 @@ fn earlier_keys_conform_to_the_schema() {
     }
 }
 
-/// Returns the positions at which a value violates a schema, for the JSON Schema keywords used here. An
-/// independent validator gives the same result for every scenario; this function avoids the need for network
-/// access in tests.
+/// Returns the positions at which a value violates a schema, for the JSON Schema keywords used here. An independent validator gives the
+/// same result for every scenario. This function avoids the need for network access in tests.
 fn offences(root: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String> {
     let mut found = Vec::new();
     let object = schema.as_object().unwrap();

@@ -1,5 +1,5 @@
-//! Tests of rig `radio` in virtual time: FlexRIC's figures from the scenarios of live networks,
-//! reproducibility across processes, paired runs, and fault injection.
+//! Tests of rig `radio` in virtual time: FlexRIC's figures from the scenarios of live networks, reproducibility across processes, paired
+//! runs, and fault injection.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 use std::collections::BTreeMap;
@@ -34,8 +34,8 @@ fn passed(point: &Point, seed: u64, window: Duration) -> RepeatResult {
     virtual_time::run(&run, RepeatOptions::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Returns a cell with fading for three UEs under the slicing controller, whose xApp sends no requests;
-/// further settings as `PATH=JSON`.
+/// Returns a cell with fading for three UEs under the slicing controller, whose xApp sends no requests. `sets` are further settings as
+/// `PATH=JSON`.
 fn cell(sets: &[&str]) -> Point {
     let ours =
         ["load.channel=\"sinr:12\"", "load.flows=[\"udp:80\", \"1=voip\"]", "load.stay=[]", "xapp.steps=[]"];
@@ -72,7 +72,7 @@ fn figures_11_and_13_use_the_live_scenarios() {
     assert!(transparent > 100_000.0 && freed < transparent / 4.0, "{transparent} us and {freed} us");
 }
 
-/// Environment variable of a child process of this test: print the digests.
+/// Environment variable that makes a child process of this test print its digests.
 const CHILD: &str = "RANLAB_VIRTUAL_DIGESTS";
 
 /// Returns the digests of a run with faults and of a paired run.
@@ -117,8 +117,7 @@ fn twin(point: &Point, without: Omitted, seeds: u64, window: Duration) -> Vec<Di
 
 #[test]
 fn noop_xapp_has_zero_effect() {
-    // The controller observes three UEs with fading, one of which arrives later, and its xApp never sends a
-    // request.
+    // The controller observes three UEs with fading, one of which arrives later. Its xApp never sends a request.
     for (without, sets) in [
         (Omitted::Controller, &["xapp.type=\"none\""][..]),
         (Omitted::Xapp, &[][..]),
@@ -137,7 +136,7 @@ fn noop_xapp_has_zero_effect() {
 
 #[test]
 fn paired_run_shows_gains_and_losses_of_an_xapp() {
-    // A slice of 60 % for the first UE, which otherwise has a third.
+    // The first UE receives a slice of 60 %. Without the slice it has a third.
     let slices = cell(&["xapp.steps=[\"1s:1=0.6+2=0.4:1=1+2=2+3=2\"]"]);
     let all = twin(&slices, Omitted::Xapp, 3, SECOND * 6);
     let told: BTreeMap<_, _> =
@@ -160,7 +159,7 @@ fn paired_run_shows_gains_and_losses_of_an_xapp() {
 fn e42_xapp_receives_all_reports_and_has_zero_effect() {
     let (all, window) = points("sim/watched.toml", &[]);
     let with = passed(&all[0], 1, window).recording;
-    // Four models with ten reports per second; each hop, E2 and E42, takes `sim.latency` (100 us).
+    // Four models with ten reports per second. Each hop (E2 and E42) takes `sim.latency` (100 us).
     assert!((396.0..=404.0).contains(&with.metrics["xapp_indications"]), "{:?}", with.metrics);
     assert_eq!(with.metrics["xapp_lost"], 0.0);
     let age = |name: &str| with.metrics[&format!("xapp_age_us_{name}")];
@@ -190,7 +189,7 @@ fn e42_xapp_receives_all_reports_and_has_zero_effect() {
 }
 
 #[test]
-fn operators_controllers_can_be_left_out() {
+fn controller_of_one_operator_can_be_disabled() {
     let (all, _) = points("flexric/fig15.toml", &["load.channel=sinr:15"]);
     for (point, mode) in all.iter().zip(["dedicated", "shared"]) {
         let of = |name: &str| {
@@ -198,7 +197,7 @@ fn operators_controllers_can_be_left_out() {
             let all = twin(point, without, 2, SECOND * 15);
             all.into_iter().filter(|it| it.of.kpi == "mbps").collect::<Vec<_>>()
         };
-        // B's controller only observes.
+        // B's controller sends no controls, so it has no effect.
         let b = of("sut.B");
         assert!(
             b.len() == 4 && b.iter().all(|it| it.verdict == EffectVerdict::Same && it.with > 1.0),
@@ -213,7 +212,7 @@ fn operators_controllers_can_be_left_out() {
         let b: f64 = means(&a)[2..].iter().sum();
         let had: f64 = a[2..].iter().map(|it| it.without).sum();
         assert!((b / had).abs() < 0.01, "{mode}: {b} of {had}: {a:?}");
-        // Without all controllers, the sharing operators are not separated.
+        // With all controllers disabled, the sharing operators are not separated.
         assert!(of("sut").iter().any(|it| it.verdict != EffectVerdict::Same), "{mode}");
     }
     let why = Omitted::named("sut.C", &all[0].settings).unwrap_err();
@@ -278,7 +277,7 @@ fn recorded_controls_and_states_match_the_radio() {
     close(of("prbs_before"), mean(&prbs[..4]));
     close(of("prbs_after"), mean(&prbs[5..9]));
     close(of("prbs_without"), mean(&prbs[17..21]));
-    // An associated UE is in its slice; the run without the xApp has no slices.
+    // A UE with an association is in its slice. The run without the xApp has no slices.
     let slice = where_is(states, "slice", "ue", 1.0);
     assert_eq!((slice[3], slice[4], slice[11], slice[23]), (None, Some(1.0), Some(1.0), None));
     let mut alone = record::Tables::new(4);
@@ -328,10 +327,10 @@ fn injected_faults_are_reported_and_recovered() {
     assert!(matches!(&error, RigError::Environment(why) if why.contains("refused")), "{error}");
 }
 
-/// Number of seeds, each with a cell, a controller and random faults.
+/// Number of seeds. Each seed runs a cell and a controller with random faults.
 const SEEDS: u64 = 200;
 
-/// After random faults of all kinds, all components recover in time, for every seed.
+/// For every seed, all components recover from random faults of all kinds before the end of the run.
 #[test]
 fn networks_recover_from_random_faults() {
     // Without an xApp, because one that sends a request to a crashed controller would exit.
@@ -366,7 +365,7 @@ fn unsupported_settings_are_named() {
     assert!(refused(&["sim.faults=[\"cut:agent2@1s\"]"]).contains("agent2, which does not exist"));
     assert!(virtual_time::runs("upf").unwrap_err().contains("\"upf\""));
     assert!(virtual_time::runs("radio").is_ok());
-    // Keys for virtual time are rejected in a live run.
+    // A live run rejects keys that only apply to virtual time.
     let lab = RigContext::new("ranlab");
     let rig = ranlab_cli::domains::by_name(&lab, "radio").unwrap();
     let faulty = cell(&["sim.faults=[\"cut:agent@1s\"]"]);
@@ -375,7 +374,7 @@ fn unsupported_settings_are_named() {
 }
 
 #[test]
-fn left_out_component_has_the_scenarios_name() {
+fn omitted_component_is_named_as_in_the_scenario() {
     let settings = cell(&[]).settings;
     for (name, without) in [
         ("xapp", Omitted::Xapp),

@@ -6,7 +6,7 @@ use ranlab_campaign::scenario::{Overrides, Scenario};
 
 use super::*;
 
-/// Returns the results of a mock that fails in this way, with this expectation.
+/// Returns the results of a mock rig with the failure mode `fails` and the expectation `expect`.
 fn results(fails: &str, expect: &str) -> Results {
     let text = format!(
         "title = \"<t>\"\nrig = \"mock\"\n[sut]\nnoise = 0.0\n[load]\nfails = \"{fails}\"\n[measure]\nrepeats = 1\n{expect}"
@@ -33,7 +33,7 @@ fn fail_on(names: &[&str]) -> Gate {
 const MISSED: &str = "[[expect]]\nmetric = \"throughput\"\nat_least = 1e9\n";
 
 #[test]
-fn exit_codes_distinguish_system_and_machine() {
+fn exit_codes_distinguish_failures_of_system_and_machine() {
     let required = format!("{MISSED}required = true\n");
     for (fails, expect, wanted) in [
         ("never", "", 0),
@@ -58,7 +58,7 @@ fn fail_on_adds_verdicts_and_outcomes() {
 }
 
 #[test]
-fn junit_has_a_case_for_each_expectation_and_each_failing_point() {
+fn junit_has_a_case_per_expectation_and_failing_point() {
     let results = results("never", MISSED);
     let judged = ranlab_campaign::expect::judge(&results);
     let cases = Gate::default().cases(&results, &judged);
