@@ -1,8 +1,8 @@
 //! Rig `base-station`: cost of an agent for the base station that contains it.
 //!
-//! The base station is the user-plane model in real time, in its own process: without agent, with ranlab's
-//! agent under its RIC, or with FlexRAN's agent under a FlexRAN-style controller. There is no physical layer,
-//! so the agent's cost is absolute and not a share of a complete base station.
+//! The base station is the user-plane model in real time, in its own process. It runs without agent, with ranlab's
+//! agent under its RIC, or with FlexRAN's agent under a FlexRAN-style controller. There is no physical layer, so the
+//! agent's cost is absolute and not a share of a complete base station.
 
 use std::time::Duration;
 
@@ -25,13 +25,13 @@ const XAPP: &str = "xApp";
 /// Time limit for the setup of the base station and the subscription of its reports.
 const SET_UP: Duration = Duration::from_secs(20);
 
-/// Rig.
+/// Rig `base-station`.
 pub(crate) struct BaseStation;
 
 impl Experiment for BaseStation {
     fn describe(&self) -> RigDescription {
-        // A coarse radio model would not consume time; the other excluded keys do not exist for FlexRAN base
-        // stations.
+        // `fidelity` is excluded because a coarse radio model consumes no time. The other excluded keys do not exist
+        // for FlexRAN base stations.
         let of_both = |key: &&str| !["fidelity", "plmn", "stage_key", "dus"].contains(key);
         let ours: Vec<_> = RADIO_KEYS.into_iter().filter(of_both).chain(["ues", "sm"]).collect();
         let load = FleetComponent::keys("load").only(&ours).or("radio", "nr:106").or("ues", 3_i64);
@@ -92,7 +92,7 @@ impl Experiment for BaseStation {
                 stage.sut(STATION, "sut.at", AnyComponent::from(part))?;
                 stage.wait(STATION, "the base station up", SET_UP, |n| n.get("alive") == Some(&1.0))
             }
-            // Base station without agent.
+            // The base station has no agent.
             _ => {
                 stage.sut(
                     STATION,
@@ -128,7 +128,7 @@ impl Experiment for BaseStation {
     }
 }
 
-/// ranlab's agent, under its RIC, and an xApp that subscribes to everything the agent offers.
+/// Starts ranlab's agent, its RIC, and an xApp that subscribes to everything that the agent offers.
 fn e2(run: &Run<'_>, stage: &mut Deployment<'_>, fleet: FleetComponent) -> Result<(), RigError> {
     let listen = || vec![Listen::At(loopback(0))];
     let ric = RicComponent { e2: listen(), e42: listen(), ..RicComponent::default() };
@@ -146,8 +146,8 @@ fn e2(run: &Run<'_>, stage: &mut Deployment<'_>, fleet: FleetComponent) -> Resul
 }
 
 fn metrics() -> Vec<Metric> {
-    // CPU metrics that other rigs measure for the controller are those of the base station with its agent
-    // here.
+    // Other rigs measure CPU metrics for the controller. In this rig, these metrics describe the base station with its
+    // agent.
     let of_station = |metric: Metric| {
         let comment = metric.comment.replace("the controller", "the base station with its agent");
         Metric { comment, ..metric }

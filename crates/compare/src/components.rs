@@ -6,7 +6,7 @@ use ranlab_lab::worker::WorkerTrust;
 
 use crate::{PingFlexranPart, base_station, e2_rtt, ping_flexran, southbound};
 
-/// Components and rigs that need E2 and FlexRAN.
+/// Components and rigs that need the E2 and FlexRAN domains.
 pub static COMPARE: Domain = Domain {
     name: "compare",
     components: &[ComponentType::new::<PingFlexranPart>()],

@@ -40,7 +40,7 @@ const CONTROLLER: &str = "FlexRAN controller";
 const NODE: &str = "base station";
 const XAPP: &str = "xApp";
 
-/// Rig.
+/// Rig `e2-rtt`.
 pub(crate) struct E2Rtt;
 
 /// Component that sends the pings.
@@ -86,7 +86,7 @@ impl Pinging {
     }
 }
 
-/// Starts the RIC with a pinging iApp; returns its address for base stations.
+/// Starts the RIC with a pinging iApp. Returns its address for base stations.
 fn ric_with_iapp(
     run: &Run<'_>,
     stage: &mut Deployment<'_>,
@@ -101,7 +101,7 @@ fn ric_with_iapp(
     account::address(&stage.sut(sut::RIC, "sut.at", AnyComponent::from(part))?.ready.addresses, "e2")
 }
 
-/// Starts a FlexRAN controller that sends pings; returns its address for agents.
+/// Starts a FlexRAN controller that sends pings. Returns its address for agents.
 fn flexran(run: &Run<'_>, stage: &mut Deployment<'_>) -> Result<Address, RigError> {
     if keys::text(run, "sut.transport")? != "tcp" {
         return Err(RigError::Rig("FlexRAN runs over TCP: `sut.transport` must be \"tcp\"".to_owned()));
@@ -112,7 +112,7 @@ fn flexran(run: &Run<'_>, stage: &mut Deployment<'_>) -> Result<Address, RigErro
     account::address(&controller.ready.addresses, "southbound")
 }
 
-/// Returns the E2 base station; echoes need no UEs.
+/// Returns the E2 base station. It has no UEs, because echoes do not need them.
 fn base_station(run: &Run<'_>, connect: &Address) -> Result<AnyComponent, RigError> {
     let (e2ap, encoding) = sut::language(run)?;
     let part = e2_keys::fleet(run, connect, e2ap, encoding)?;
@@ -145,7 +145,7 @@ impl Experiment for E2Rtt {
             ("load.encoding", <E2Names as As<Coding>>::kind(), "encoding of the service model").or("per");
         });
         keys.extend([
-            // Several locations are rejected by the rig, with a reason.
+            // The rig rejects several locations and gives a reason.
             Key { kind: Kind::OneOrMore(Box::new(Kind::Text)), ..keys::place("load.at", "the base station") },
             keys::place("xapp.at", "the xApp"),
         ]);
@@ -250,7 +250,7 @@ fn metrics() -> Vec<Metric> {
     metrics
 }
 
-/// Bytes of signalling, without transport headers.
+/// Bytes of signalling in total and per message, without transport headers.
 struct Octets {
     down: f64,
     up: f64,
@@ -273,8 +273,8 @@ impl Octets {
         let codings = [encoding, keys::setting_as::<E2Names, _>(run, "load.encoding")?];
         let each_down = control_bytes(size, e2ap, codings).ok_or_else(odd)? as f64;
         let each_up = indication_bytes(size, codings).ok_or_else(odd)? as f64;
-        // The base station counts the bytes that it sends. The received bytes are the number of messages
-        // times the size computed by the codec.
+        // The base station counts the bytes that it sends. The bytes that it receives are the number of pings,
+        // multiplied by the size that the codec computes.
         Ok(Self { down: each_down * sent, up: node.number("sent_bytes")?, each_down, each_up })
     }
 }

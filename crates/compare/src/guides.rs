@@ -24,7 +24,7 @@ struct Guide {
     section: &'static str,
 }
 
-/// In order of importance for the reader: losses first, costs last.
+/// Guides in order of importance for the reader: losses first, costs last.
 const GUIDES: [Guide; 7] = [
     Guide {
         metric: "overload_drops",
@@ -89,7 +89,7 @@ const GUIDES: [Guide; 7] = [
     },
 ];
 
-/// Returns one to three sentences per symptom found, or one sentence that there is no symptom.
+/// Returns one to three sentences per symptom, or a single sentence if there is no symptom.
 pub(crate) fn sentences(results: &Results) -> Vec<String> {
     let seen: Vec<String> = GUIDES.iter().filter_map(|guide| guide.sentence(results)).collect();
     if !seen.is_empty() || results.points.iter().all(|point| point.runs.is_empty()) {
@@ -118,7 +118,7 @@ impl Guide {
         let with_value = |point| Some((point, self.seen(point, confidence)?));
         let seen: Vec<(&PointResult, f64)> = results.points.iter().filter_map(with_value).collect();
         let (first, value) = seen.first()?;
-        // A yes/no metric has no unit, and its value adds nothing.
+        // The value of a yes/no metric has no unit and adds no information.
         let value = match results.unit(self.metric) {
             "" => String::new(),
             unit => format!(", {} {unit} of {}", short(*value), self.metric),
@@ -157,7 +157,7 @@ mod tests {
         results_with(metric, values, &[])
     }
 
-    /// Like `results`, with further metrics at both points.
+    /// Returns the same results as [`results`], with further metrics at both points.
     fn results_with(metric: &str, values: [f64; 2], others: &[(&str, f64)]) -> Results {
         let text = "title = \"t\"\nrig = \"southbound\"\n[sweep.axes]\n\"load.nodes\" = [10, 50]\n[measure]\nrepeats = 1";
         let over = Overrides { sets: Vec::new(), quick: false };
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn every_symptom_is_a_metric_of_the_rig() {
+    fn every_guide_uses_a_metric_of_the_rig() {
         for guide in &GUIDES {
             assert!(rig().metric(guide.metric).is_some(), "{}", guide.metric);
             assert!(
@@ -206,7 +206,8 @@ mod tests {
             "{}",
             told[0]
         );
-        // Small messages alone are no symptom, and neither are unrequested reports without a delay.
+        // Small messages are only a symptom together with another condition. The same applies to unrequested reports
+        // without a delay.
         for (metric, values, others) in [
             ("rx_bytes_per_message", [60.0, 60.0], &[("sut.cpu_cores", 0.01)][..]),
             ("rx_bytes_per_message", [60.0, 60.0], &[]),

@@ -1,5 +1,5 @@
-//! Experiments that compare E2 with FlexRAN and 5G-EmPOWER: rigs `sd-ran` and `base-station`, and the round trips of `e2-rtt`. The
-//! only crate that imports two domains.
+//! Experiments that compare E2 with FlexRAN and 5G-EmPOWER: rigs `sd-ran` and `base-station`, and the round trips of
+//! `e2-rtt`. Only this crate imports two domains.
 
 mod base_station;
 mod components;

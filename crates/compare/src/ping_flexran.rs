@@ -1,6 +1,7 @@
-//! A FlexRAN controller that pings its agent with echoes: one message in each direction, encoded once. A round trip
-//! ends when the controller reads the reply; an application of the published controller gets it up to one cycle (1 ms)
-//! later.
+//! A FlexRAN controller that pings its agent with echoes. Each direction has one message, which is encoded once.
+//!
+//! A round trip ends when the controller reads the reply. An application of the published controller receives the reply
+//! up to one cycle (1 ms) later.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -36,15 +37,15 @@ config! {
     }
 }
 
-/// The agent and its echoes.
+/// Connection to one agent, and the echoes exchanged with it.
 struct Echoes {
     pinger: Shared,
-    /// Whether each ping follows an echo.
+    /// Whether each ping follows an echo, instead of an interval.
     flat_out: bool,
     agent: Option<Agent>,
     agents: u64,
     actions: VecDeque<Action<u64, ()>>,
-    /// Bytes of echoes sent and received, without their length prefix.
+    /// Bytes of echoes sent, and bytes received, without their length prefix.
     octets: (u64, u64),
 }
 
@@ -75,7 +76,7 @@ impl Echoes {
         self.again(pings);
     }
 
-    /// Sends as many pings as echoes were received, if each ping follows an echo.
+    /// If each ping follows an echo, sends `pings` pings, the number of received echoes.
     fn again(&mut self, pings: usize) {
         for _ in 0..if self.flat_out { pings } else { 0 } {
             self.ping(Instant::now());
@@ -137,7 +138,7 @@ impl Machine for Echoes {
 
     fn received(&mut self, now: Time, key: u64, octets: Bytes) {
         let Some(agent) = self.agent.take_if(|agent| agent.key == key) else { return };
-        // Without UEs and report requests, an agent sends echoes only.
+        // An agent without UEs and report requests sends only echoes.
         if agent.session.is_known() {
             self.octets.1 += octets.len() as u64;
         }
@@ -161,7 +162,7 @@ impl Machine for Echoes {
     }
 }
 
-/// A running controller.
+/// A running controller that sends pings.
 pub(crate) struct PingingFlexran {
     address: Address,
     driver: Rc<Driver<Echoes>>,
@@ -193,7 +194,7 @@ impl PingingFlexran {
     }
 }
 
-/// Sends pings when they are due, and gives up overdue ones.
+/// Sends each ping at its scheduled time, and counts pings without a reply as lost after their timeout.
 async fn pace(driver: Rc<Driver<Echoes>>, pinger: Shared) {
     let mut times = Times::new(&pinger);
     loop {
@@ -254,7 +255,8 @@ mod tests {
             let received = report.numbers["received"];
             let up = report.numbers["octets_up"];
             assert!(received >= 200.0 && report.numbers["lost"] == 0.0, "{:?}", report.numbers);
-            // Echoes in flight at the begin or end of the window count in one direction only: four of two hundred.
+            // Echoes in flight at the beginning or end of the window count in one direction only. These are at most
+            // four of two hundred.
             let each = up / received;
             assert!((1_450.0..1_600.0).contains(&each), "{each} octets an echo");
             assert!((each / (report.numbers["octets_down"] / report.numbers["sent"]) - 1.0).abs() < 0.05);

@@ -1,6 +1,8 @@
-//! Rig `sd-ran`: base stations of FlexRAN or 5G-EmPOWER at a controller, i.e. the benchmark of the MARC paper
-//! without its defects; and the same over E2 at ranlab's RIC, with its monitoring iApp as the counterpart of
-//! their monitoring application.
+//! Rig `sd-ran`: base stations of FlexRAN or 5G-EmPOWER at a controller. This is the benchmark of the MARC paper
+//! without its defects.
+//!
+//! The rig also measures the same load over E2 at ranlab's RIC, with its monitoring iApp as the counterpart of the
+//! monitoring application.
 
 mod outcome;
 
@@ -47,7 +49,7 @@ const HOLDING: &str = "constant:500s";
 const CONTROLLER: &str = "controller";
 const FLEET: &str = "base stations";
 
-/// Rig.
+/// Rig `sd-ran`.
 pub(crate) struct SdRan;
 
 /// Returns whether the controller is ranlab's RIC, over E2.
@@ -67,7 +69,7 @@ fn protocol(run: &Run<'_>) -> Result<Protocol, RigError> {
     })
 }
 
-/// Returns the reporting period; `None`: as requested by the controller.
+/// Returns the reporting period, or `None` if the controller selects it.
 fn period(run: &Run<'_>) -> Result<Option<Duration>, RigError> {
     if keys::setting(run, "load.use_requested_period")? {
         return Ok(None);
@@ -92,9 +94,9 @@ fn controller(run: &Run<'_>) -> Result<AnyComponent, RigError> {
                 e2ap: E2AP,
                 iapp: vec![HostedIApp::Monitor],
                 sm: fleet.sm,
-                // E2 statistics support no shorter period, and the RIC always requests one.
+                // E2 statistics support no period below 1 ms, and the RIC always requests a period.
                 period: period(run)?.unwrap_or_default().max(Duration::from_millis(1)),
-                // Room for the additional base station.
+                // The limit leaves room for the additional base station.
                 max_nodes: part.max_nodes.max(u64::from(fleet.nodes) + 1),
                 ..part
             })
@@ -115,7 +117,7 @@ fn base_stations(run: &Run<'_>, connect: &Address) -> Result<AnyComponent, RigEr
         return e2_keys::fleet(run, connect, E2AP, Coding::Per).map(AnyComponent::from);
     }
     let part = SouthFleetComponent::read_but(run, "load", &["period", "taken_back"])?;
-    // The UE laws of the MARC paper, which are the defaults of every scenario, apply to its own service only.
+    // The UE laws of the MARC paper are the defaults of every scenario, but apply only to the paper's service.
     let marc = part.service == Profile::Marc;
     let of_service = |law: Option<Law>, of_marc: &str| law.filter(|law| marc || of_marc.parse() != Ok(*law));
     let taken_back =
@@ -156,7 +158,7 @@ fn address(run: &Run<'_>, told: &BTreeMap<String, String>) -> Result<Address, Ri
     }
 }
 
-/// Starts one more base station without UEs, the (m+1)th of the MARC paper; `None` if the protocol does not
+/// Starts one more base station without UEs, the (m+1)th of the MARC paper. Returns `None` if the protocol does not
 /// support it.
 fn probe(
     run: &Run<'_>,
@@ -187,7 +189,7 @@ fn probe(
     }
 }
 
-/// Returns a key with another comment.
+/// Returns a function that replaces the comment of a key.
 fn said(comment: &str) -> impl FnOnce(Key) -> Key {
     let comment = comment.to_owned();
     |key| Key { comment, ..key }
@@ -213,7 +215,7 @@ fn reference_keys() -> Vec<Key> {
 }
 
 fn sut_keys() -> Vec<Key> {
-    // Keys that a type does not use are ignored, so that one sweep can cover several types.
+    // A type ignores keys that it does not use, so that one sweep can cover several types.
     let external = &["external"][..];
     let mut keys = keys! {
         ("sut.type", Kind::choice(&["flexran", "alt-flexran", "empower", "ric", "external"]), "reference implementations of the published controllers (alt-flexran: flexran with a RIB share of 0.8); ric: ranlab's RIC with its monitoring iApp, over E2 and with all UEs from the start; external: a controller that already runs").or("flexran");
@@ -299,7 +301,7 @@ impl Experiment for SdRan {
             numbers.get("alive").is_some_and(|alive| *alive >= f64::from(nodes))
         });
         match up {
-            // A controller that does not get all base stations up is a result, not an error.
+            // If not all base stations connect to the controller, this is a result and not an error.
             Ok(()) | Err(RigError::Sut(_)) => {}
             Err(error) => return Err(error),
         }
@@ -317,7 +319,7 @@ impl Experiment for SdRan {
             _ => ControllerCounters::Reference,
         };
         let probe = match window.find(CONTROLLER) {
-            // The time of an E2 base station is not measured here: the snapshots of the fleet are too
+            // The setup time of an E2 base station is not measured here, because the snapshots of the fleet are too
             // infrequent.
             Some(controller) if told != ControllerCounters::Ric && !patience.is_zero() => {
                 probe(run, window, &address(run, &controller.addresses)?, patience)?

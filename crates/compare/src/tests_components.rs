@@ -37,7 +37,7 @@ fn stations(ric: &dyn RunningComponent, nodes: u32) -> AnyComponent {
     })
 }
 
-/// Polls a number until `enough` is true, with a timeout for slow machines. Returns the number.
+/// Polls a number until `enough` is true, and returns it. The timeout allows for slow machines.
 async fn until(part: &mut dyn RunningComponent, name: &str, enough: impl Fn(f64) -> bool) -> f64 {
     let begin = Instant::now();
     loop {
@@ -116,7 +116,7 @@ fn listener_gets_all_reports_and_slow_reader_fewer() {
         let heard = std::rc::Rc::new(std::cell::Cell::new(0));
         let hears = heard.clone();
         let listener: Listener = Box::new(move |heard, received_us| {
-            // Base stations use this machine's clock.
+            // Base stations and xApp use the same clock.
             assert!(heard.tstamp_us().unwrap() <= received_us);
             hears.set(hears.get() + 1);
         });
@@ -262,14 +262,14 @@ fn open_loop_ping_is_sent_when_due() {
         let report = ended(&mut *ping);
         let of = |name: &str| report.number(name).unwrap();
         assert!(of("sent") >= of("received") + of("lost") && of("messages_sent") >= 30.0, "{report:?}");
-        // Round trips from the scheduled time are never shorter than those from the sending time.
+        // A round trip measured from the scheduled time is never shorter than from the actual send time.
         let sum = |name: &str| report.distributions[name].iter().map(|(us, n)| us * n).sum::<u64>();
         assert!(sum("rtt_us") >= sum("rtt_us_service") && counted(&report, "lateness_us") >= 30.0);
     });
 }
 
 #[test]
-fn ping_waits_for_ric_to_return() {
+fn ping_resumes_when_the_ric_returns() {
     ranlab_transport::run(async {
         let folder = std::env::temp_dir().join(format!("ranlab-test-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
@@ -285,7 +285,7 @@ fn ping_waits_for_ric_to_return() {
         until(&mut *fleet, "alive", |alive| alive == 0.0).await;
         let away = ping.counters();
         tokio::time::sleep(Duration::from_millis(300)).await;
-        // One ping may be in flight. Pings that cannot be sent are delayed, not lost.
+        // One ping may be in flight. Pings that cannot be sent are delayed and not lost.
         assert!(ping.counters()["sent"] <= away["sent"] + 1.0, "{away:?}");
         let _ric = up(AnyComponent::from(part)).await;
         until(&mut ping, "received", |received| received >= away["received"] + 20.0).await;

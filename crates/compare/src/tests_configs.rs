@@ -1,4 +1,4 @@
-//! Configurations of RAN components are the same from flags, scenario keys and worker messages.
+//! Tests that flags, scenario keys and worker messages give the same configuration of a RAN component.
 
 use std::time::Duration;
 
@@ -35,11 +35,11 @@ where
         json.insert((*name).to_owned(), serde_json::to_value(value(name, text)).unwrap());
         assert_ne!(set.get(name), C::default().get(name), "{name} is not another value than the default");
     }
-    // As a message, in both directions.
+    // Check of the worker message, in both directions.
     assert_eq!(serde_json::from_value::<C>(json.into()).unwrap(), set);
     let text = serde_json::to_string(&set).unwrap();
     assert_eq!(serde_json::from_str::<C>(&text).unwrap(), set, "{text}");
-    // As a scenario point: all fields except those that a rig sets.
+    // Check of a scenario point with all fields except those that a rig sets.
     let keys: Vec<String> = C::keys("load").keys().into_iter().map(|key| key.path).collect();
     let settings = fields.iter().map(|(name, text)| (format!("load.{name}"), value(name, text)));
     let point = Point { index: 0, axes: Vec::new(), settings: settings.collect() };

@@ -15,7 +15,7 @@ use ranlab_lab::experiment::harness::RunningExperiment;
 
 const ONLY_E2: Registry = Registry(&[&RIC, &RAN, &E2]);
 
-/// Two workers over TCP, each with its share of real base stations.
+/// Each of two workers over TCP emulates its share of real base stations.
 #[test]
 fn divided_base_stations_are_complete_and_unique() {
     let mut rig = RunningExperiment::new(&RigContext::new("no-such-program"), controller::Controller);
@@ -35,7 +35,8 @@ fn divided_base_stations_are_complete_and_unique() {
     let outcome = rig.measure(&run, &mut recorder);
     let metrics = recorder.finish().metrics;
     assert!(matches!(outcome, Ok(Outcome::Ok)), "{outcome:?} {metrics:?}");
-    // If two had the same identity, the RIC would refuse one, and not all subscriptions would be admitted.
+    // If two base stations had the same identity, the RIC would refuse one of them, and not all subscriptions would be
+    // admitted.
     assert_eq!((metrics["nodes_lost"], metrics["lost"]), (0.0, 0.0));
     assert!(metrics["indications_per_s"] > 0.0);
 }

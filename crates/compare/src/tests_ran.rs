@@ -1,4 +1,4 @@
-//! Tests of the RAN rigs with test workers: which components they start where, and how they interpret the
+//! Tests of the RAN rigs with test workers. They check where a rig starts each component and how it interprets the
 //! reports.
 
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ const ADDRESSES: [(&str, &str); 4] = [
     ("relay", "tcp://10.0.0.1:4"),
 ];
 
-/// Returns a component with these snapshot and report values.
+/// Returns a component that reports the values `look` in snapshots and `report` at the end.
 fn acts(look: &[(&'static str, f64)], report: &[(&str, f64)]) -> FakeBehaviour {
     FakeBehaviour {
         look: look.iter().copied().collect(),
@@ -32,7 +32,8 @@ fn acts(look: &[(&'static str, f64)], report: &[(&str, f64)]) -> FakeBehaviour {
     }
 }
 
-/// Measures a point with test workers at `places`; returns outcome, metrics, and requests.
+/// Measures a point with test workers at `places`. Returns outcome, metrics, and the requests that the workers
+/// received.
 fn measured<E: Experiment>(
     experiment: E,
     places: &[(&str, FakeBehaviour)],
@@ -65,8 +66,8 @@ fn measured<E: Experiment>(
     (outcome, metrics, asked)
 }
 
-/// Returns ten base stations that sent 1,000 indications, and the xApp that received them, with these
-/// changes.
+/// Returns a RIC, ten base stations that sent 1,000 indications, and the xApp that received them. `fleet` and `xapp`
+/// replace some of their numbers.
 fn statistics(fleet: &[(&str, f64)], xapp: &[(&str, f64)]) -> [(&'static str, FakeBehaviour); 3] {
     let sent = [
         ("alive", 10.0),
@@ -94,7 +95,7 @@ fn missing_statistics_determine_the_outcome() {
     assert_eq!(values.map(|name| metrics[name]), [1_000.0, 1.0, 5e4 * 8e-6, 900.0, 1.0]);
     assert_eq!((metrics["sut.cpu_us_per_indication"], metrics["tool.cpu_cores"]), (100.0, 0.2));
     assert_eq!((metrics["e2_rx_messages_per_s"], metrics["e2_tx_messages_per_s"]), (1_001.0, 4.0));
-    // The xApp is stopped first, so that the controller loses its subscriber before its base stations.
+    // The xApp is stopped before the base stations, because the controller must lose its subscriber first.
     assert_eq!(asked[..3], ["sut start", "load start", "xapp start"]);
     assert_eq!(asked[asked.len() - 3..], ["xapp stop", "load stop", "sut stop"]);
     for (fleet, xapp, expected) in [
@@ -120,7 +121,7 @@ fn missing_statistics_determine_the_outcome() {
 }
 
 #[test]
-fn uncounted_losses_are_absent() {
+fn losses_without_a_counter_are_not_recorded() {
     let mut places = statistics(&[], &[]);
     places[2].1.report.numbers.remove("lost");
     let (outcome, metrics, _) = measured(controller::Controller, &places, &[]);
@@ -161,7 +162,7 @@ fn external_controller_follows_its_profile() {
     assert!(nowhere.contains("`sut.e2` is not set"), "{nowhere}");
 }
 
-/// Returns the component that sends pings, and the base station.
+/// Returns the component that sends pings, and the base station. `but` replaces some of the numbers of the pings.
 fn pings(pinging: &str, but: &[(&str, f64)]) -> Vec<(&'static str, FakeBehaviour)> {
     let all = [
         ("sent", 100.0),
@@ -194,7 +195,7 @@ fn round_trips_are_recorded_for_each_sender() {
     assert_eq!((metrics["sut.cpu_us_per_ping"], metrics["tool.cpu_cores"]), (1_000.0, 0.2));
     assert!(metrics["e2_bytes_per_control"] > 1_500.0 && metrics["e2_bytes_per_indication"] > 1_500.0);
     assert_eq!(asked[..3], ["sut start", "load start", "xapp start"]);
-    // Pings of the iApp belong to the RIC, so only the base station counts as tool.
+    // Pings of the iApp are part of the RIC, so only the base station counts as tool.
     let iapp = [("load.path", Value::from("iapp"))];
     let (outcome, metrics, asked) = one(&pings("iapp", &[]), &iapp);
     assert_eq!((outcome, metrics["tool.cpu_cores"], asked[1].as_str()), (Ok(Outcome::Ok), 0.1, "load start"));
@@ -244,7 +245,7 @@ fn footprint_measures_size_and_idle_memory() {
     assert_eq!(outcome, Ok(Outcome::Ok));
     assert_eq!((metrics["idle_rss_mb"], metrics["idle_pss_mb"]), (7.0, 3.0));
     assert!(metrics["size_mb"] > 0.1);
-    // Noise does not matter, because no time is measured.
+    // Noise on the machine is irrelevant, because no time is measured.
     assert!(!metrics.keys().any(|name| name.starts_with("host.")), "{metrics:?}");
     let folder = std::env::temp_dir().join(format!("ranlab-test-{}-image", std::process::id()));
     std::fs::create_dir_all(folder.join("lib")).unwrap();
@@ -263,8 +264,7 @@ fn footprint_measures_size_and_idle_memory() {
     assert!(matches!(of("file", path).0, Err(RigError::Environment(why)) if why.contains(path)));
 }
 
-/// Returns a FlexRAN fleet with two base stations and a controller, with these changes of the fleet's
-/// numbers.
+/// Returns a FlexRAN fleet with two base stations, and a controller. `but` replaces some of the fleet's numbers.
 fn sd_ran(but: &[(&str, f64)]) -> [(&'static str, FakeBehaviour); 2] {
     let numbers = [
         ("alive", 2.0),
@@ -298,7 +298,7 @@ fn sd_ran(but: &[(&str, f64)]) -> [(&'static str, FakeBehaviour); 2] {
 }
 
 #[test]
-fn one_more_base_station_is_timed_after_the_window() {
+fn additional_base_station_is_timed_after_the_window() {
     let nodes = ("load.nodes", Value::Int(2));
     for (kind, ours) in [("flexran", true), ("alt-flexran", true), ("empower", true), ("external", false)] {
         let mut set = vec![nodes.clone(), ("sut.type", kind.into())];
@@ -315,9 +315,9 @@ fn one_more_base_station_is_timed_after_the_window() {
     assert!(!measured(southbound::SdRan, &sd_ran(&[]), &none).1.contains_key("init_delay_ms"));
 }
 
-/// Two locations with half of the load each; a fault at either is a fault of the repeat.
+/// Two locations have half of the load each. A fault at one location makes the repeat faulty.
 #[test]
-fn divided_sd_ran_load_acts_as_one() {
+fn sd_ran_load_at_two_locations_is_summed() {
     let log = Log::default();
     let [(_, controller), (_, mut half)] = sd_ran(&[]);
     half.look.insert("alive", 1.0);
@@ -360,7 +360,7 @@ fn divided_sd_ran_load_acts_as_one() {
 }
 
 #[test]
-fn incomplete_start_of_base_stations_is_a_result() {
+fn base_stations_that_fail_to_start_determine_the_outcome() {
     let set = [
         ("load.nodes", Value::Int(4)),
         ("load.init_timeout", Value::Span(Duration::from_millis(30))),
@@ -373,7 +373,7 @@ fn incomplete_start_of_base_stations_is_a_result() {
 }
 
 #[test]
-fn over_e2_the_monitoring_iapp_provides_the_counters() {
+fn monitoring_iapp_provides_the_counters_over_e2() {
     let mut places = sd_ran(&[]);
     let fleet: Report =
         fake::report(0.1, 0.3, &["alive", "ues", "sent", "sent_bytes", "reports"].map(|name| (name, 2.0)));
@@ -391,7 +391,7 @@ fn over_e2_the_monitoring_iapp_provides_the_counters() {
 }
 
 #[test]
-fn a_soak_can_be_stopped() {
+fn stop_request_ends_a_soak() {
     let log = Log::default();
     let mut rig = RunningExperiment::new(&RigContext::new("no-such-program"), southbound::SdRan);
     let mut set = vec![("load.nodes", Value::Int(2)), ("load.soak", Value::Span(Duration::from_secs(3_600)))];

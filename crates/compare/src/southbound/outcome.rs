@@ -1,4 +1,4 @@
-//! Metrics of the rig, and the outcome of a repeat.
+//! Metrics of the rig `sd-ran`, and the outcome of a repeat.
 
 use std::time::Duration;
 
@@ -77,7 +77,7 @@ pub(super) fn metrics() -> Vec<Metric> {
 /// Counters that a controller provides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ControllerCounters {
-    /// None: a third-party controller.
+    /// No counters: a third-party controller.
     Nothing,
     /// Counters of the monitoring iApp.
     Ric,
@@ -98,27 +98,26 @@ pub(super) struct WindowObservation<'a> {
     pub(super) radios: Vec<RadioMeter>,
 }
 
-/// Limits that were kept (`None`) or broken.
+/// Outcome for each checked limit, with the violation (`None`: the limit was kept).
 type Limits = Vec<(Outcome, Option<LimitViolation>)>;
 
 fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 1.0 }
 }
 
-/// Result of one more base station.
+/// Result of the additional base station.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum ExtraStation {
-    /// Time until its reports were requested, and until the last configuration request, in us.
+    /// Time until the controller requested reports, and time until its last configuration request, both in us.
     Served(f64, f64),
     /// The controller requested no reports of the base station.
     Unserved,
-    /// The controller closed its connections.
+    /// The controller closed the connection of the base station.
     HungUp,
 }
 
 impl ExtraStation {
-    /// Records the result and returns the violated limit, if any. Without load a controller is not
-    /// overloaded.
+    /// Records the result and returns the violated limit, if any. A controller without load is not overloaded.
     pub(super) fn record(self, recorder: &mut Recorder, patience: Duration) -> Option<LimitViolation> {
         let patience_us = patience.as_secs_f64() * 1e6;
         let (reporting_us, requests_us) = match self {
@@ -146,15 +145,15 @@ impl WindowObservation<'_> {
         self.load.number(name)
     }
 
-    /// Returns whether the controller had load: enough base stations received a request for reports once. A
-    /// controller that never sent them did not know the base stations, or does not repeat requests after a
+    /// Returns whether the controller had load, i.e. whether enough base stations received a request for reports once.
+    /// Without requests, the controller did not know the base stations, or it does not repeat requests after a
     /// reconnect.
     fn had_load(&self) -> Result<bool, RigError> {
         Ok(!self.tells_shortfall() || self.number("served")? >= self.nodes * ALIVE_AT_LEAST)
     }
 
-    /// Returns whether the base stations report the part of the load that is in transit; E2 base stations do
-    /// not.
+    /// Returns whether the base stations report the part of the load that is still in transit. E2 base stations do not
+    /// report it.
     fn tells_shortfall(&self) -> bool {
         self.told != ControllerCounters::Ric
     }
@@ -189,7 +188,7 @@ impl WindowObservation<'_> {
         self.record_shortfall(recorder)?;
         limits.push((Outcome::Degraded, self.record_radios(recorder)?));
         self.record_told(recorder, &mut limits)?;
-        // E2 base stations only know when the kernel accepted a report.
+        // An E2 base station only knows when the kernel accepted a report.
         let taken = if self.tells_shortfall() { "taken_us" } else { "lateness_us" };
         recorder.scalar("tool.send_delay_us_p99", self.p99(taken)?);
         let skipped = self.number("skipped")?;
@@ -201,7 +200,7 @@ impl WindowObservation<'_> {
         })
     }
 
-    /// Records the part of the load that did not reach the controller, and what it sent back.
+    /// Records the part of the load that did not reach the controller, and the part that the controller returned.
     fn record_shortfall(&self, recorder: &mut Recorder) -> Result<(), RigError> {
         if !self.tells_shortfall() {
             return Ok(());
@@ -263,7 +262,7 @@ impl WindowObservation<'_> {
         Ok(LimitViolation::below("real_time_factor", slowest, 1.0))
     }
 
-    /// Records counters of ranlab's controllers, and the limits that they violate.
+    /// Records the counters of ranlab's controllers, and the limits that they violate.
     fn record_told(&self, recorder: &mut Recorder, limits: &mut Limits) -> Result<(), RigError> {
         let its = |name: &str| self.controller.number(name);
         let sign = |shown: bool| f64::from(u8::from(shown));
@@ -297,8 +296,8 @@ impl WindowObservation<'_> {
         Ok(())
     }
 
-    /// Returns the 99th percentile of a distribution over all locations of the load, or else of the count at
-    /// one location.
+    /// Returns the 99th percentile of a distribution over all locations of the load. Without a distribution, returns
+    /// the value reported by the only location.
     fn p99(&self, name: &str) -> Result<f64, RigError> {
         let Some(counts) = self.load.distributions.get(name) else {
             return self.number(&format!("{name}_p99"));
@@ -311,7 +310,8 @@ impl WindowObservation<'_> {
         Ok(reached.map_or(0.0, |(value, _)| *value as f64))
     }
 
-    /// Returns the limits violated because less load, or fewer base stations, were present than configured.
+    /// Returns the violated limits for the amount of load and the number of base stations, both of which may be below
+    /// the configured values.
     fn short(&self, alive: f64) -> Result<[Option<LimitViolation>; 6], RigError> {
         let (faults, unannounced) = if self.tells_shortfall() {
             let told = self.number("announced_ues")?;
@@ -335,8 +335,8 @@ impl WindowObservation<'_> {
         ])
     }
 
-    /// Returns an outcome if nothing reached the controller: it read nothing, refused all base stations, or
-    /// there was no load.
+    /// Returns an outcome if no load reached the controller: it read nothing, it refused all base stations, or no load
+    /// was generated.
     fn unloaded(&self) -> Result<Option<(Outcome, &'static str)>, RigError> {
         let sent = self.number("sent")?;
         let alive = self.number("alive")?;

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Returns a successful report of FlexRAN base stations, with these changes.
+/// Returns a successful report of FlexRAN base stations. `but` replaces some of its numbers.
 fn load(but: &[(&str, f64)]) -> Report {
     let mut report = Report { wall_s: 2.0, ..Report::default() };
     for (name, value) in [
@@ -42,7 +42,7 @@ fn load(but: &[(&str, f64)]) -> Report {
     report
 }
 
-/// Returns a successful report of a reference controller, with these changes.
+/// Returns a successful report of a reference controller. `but` replaces some of its numbers.
 fn reference(but: &[(&str, f64)]) -> Report {
     let mut report = Report::default();
     for name in ["dropped", "lost_at_batch_end", "leaked_bytes", "declared_dead", "throttled"] {
@@ -76,16 +76,16 @@ fn of_controller(but: &[(&str, f64)]) -> Outcome {
 }
 
 #[test]
-fn run_without_load_at_the_controller_is_not_ok() {
+fn outcome_is_not_ok_without_load_at_the_controller() {
     assert_eq!(of_load(&[]), Outcome::Ok);
-    // Refused connections; a controller that does not read; reports that exceed the message size, as with
-    // 3,000 UEs.
+    // The cases are refused connections, a controller that does not read, and reports above the message size limit (as
+    // with 3,000 UEs).
     let none = [("connected", 0.0), ("alive", 0.0), ("sent", 0.0), ("offered", 0.0), ("reports", 0.0)];
     assert_eq!(of_load(&[&none[..], &[("refused", 12.0)]].concat()), Outcome::SutFailed);
     let unread = [("sent", 0.0), ("offered", 9.0), ("waiting", 5.0), ("dropped", 4.0)];
     assert_eq!(of_load(&unread), Outcome::Overloaded);
     assert_eq!(of_load(&[("sent", 0.0), ("offered", 0.0), ("faults", 160.0)]), Outcome::Invalid);
-    // The controller stalls from before the window until after it, and its kernel buffers everything.
+    // The controller stalls during the whole window, and its kernel buffers all reports.
     assert_eq!(of_load(&[("read", 0.0)]), Outcome::SutFailed);
     assert_eq!(of_load(&[("read", 0.0), ("readers_seen", 0.0)]), Outcome::Ok);
     assert_eq!(of_load(&[("sent", 2.0), ("reports", 0.0)]), Outcome::Invalid);
@@ -101,7 +101,8 @@ fn incomplete_delivery_is_degraded() {
     }
 }
 
-/// 5G-EmPOWER does not repeat requests after a reconnect: only hellos, and 1.2 % of a core.
+/// 5G-EmPOWER does not repeat requests after a reconnect. Then the controller receives only hellos and uses 1.2 % of a
+/// core.
 #[test]
 fn controller_without_load_is_not_overloaded() {
     assert_eq!(of_load(&[("alive", 0.0)]), Outcome::Overloaded, "it had both");
@@ -168,7 +169,7 @@ fn overload_symptoms_come_from_the_controller() {
     assert_eq!(of_controller(&[]), Outcome::Ok);
     assert_eq!(of_controller(&[("dropped", 3.0)]), Outcome::Overloaded);
     assert_eq!(of_controller(&[("declared_dead", 1.0)]), Outcome::Overloaded);
-    // Delayed applications and leaked memory are symptoms that do not affect the outcome.
+    // Delayed applications and leaked memory are symptoms, but do not change the outcome.
     let but = [("throttled", 3_000.0), ("leaked_bytes", 2e6)];
     let (outcome, metrics) = judged(&load(&[]), &reference(&but), ControllerCounters::Reference);
     assert_eq!(outcome, Ok(Outcome::Ok));
