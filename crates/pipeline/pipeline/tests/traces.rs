@@ -18,7 +18,7 @@ fn traffic(thread: usize) -> Traffic {
 }
 
 #[test]
-fn one_and_two_threads_make_the_same_bytes() {
+fn trace_is_the_same_for_any_number_of_threads() {
     for pipeline in Pipeline::all() {
         let [one, two, five] = [1, 2, 5].map(|n| Trace::generate(&pipeline, &traffic(n)).unwrap());
         assert_eq!(one.len(), 5000);
@@ -29,7 +29,7 @@ fn one_and_two_threads_make_the_same_bytes() {
 }
 
 #[test]
-fn rules_come_from_their_seed() {
+fn rules_depend_only_on_rule_seed() {
     let rules = |json: &str| {
         let pipeline: Pipeline = serde_json::from_str(json).unwrap();
         format!("{:?}", pipeline.build().unwrap().tables.acls)
@@ -40,7 +40,7 @@ fn rules_come_from_their_seed() {
 }
 
 #[test]
-fn active_flows_do_not_depend_on_the_table() {
+fn number_of_active_flows_is_independent_of_table_size() {
     let pipeline: Pipeline =
         serde_json::from_str(r#"{"name":"l3fwd","upstream-l3-table-size":10000}"#).unwrap();
     let distinct = |flows| {

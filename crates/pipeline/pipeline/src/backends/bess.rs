@@ -1,8 +1,8 @@
 //! BESS: a Python script for `bessctl run file` that builds the pipeline from BESS modules and connects their gates.
 //! Ports are pairs of interfaces named by [`super::port_name`]. This version generates the configuration and does not
-//! run BESS. Modules are those of NetSys/bess, which omec-project/bess has, too.
+//! run BESS. The script uses only modules of NetSys/bess, which omec-project/bess also contains.
 //!
-//! A module has 8,192 gates, and matches select gates, so that is the maximum number of users or next hops.
+//! A match selects one of the 8,192 gates of a module. This is therefore the maximum number of users or next hops.
 
 use std::fmt::Write;
 use std::net::Ipv4Addr;
@@ -19,7 +19,7 @@ use crate::declare::{
     User,
 };
 
-/// The backend.
+/// Backend for BESS.
 #[derive(Debug)]
 pub struct Bess;
 
@@ -81,7 +81,7 @@ impl Backend for Bess {
     }
 }
 
-/// An element that uses the gates of a match must follow it directly.
+/// Reports an element that uses the gates of a match but does not follow the match directly.
 fn apart(elements: &[&Element], at: usize) -> Option<UnsupportedElement> {
     let before = at.checked_sub(1).map(|before| elements[before]);
     let follows = match elements[at] {
@@ -254,7 +254,7 @@ impl Script<'_> {
     }
 
     fn decap(&mut self, local: Ipv4Addr, name: &str, way: &str, ends: &Ends) -> Ends {
-        // Address, protocol and port of the outer headers, which are then removed.
+        // The match covers the address, protocol and port of the outer headers. These headers are then removed.
         let fields =
             "{'offset': 30, 'num_bytes': 4}, {'offset': 23, 'num_bytes': 1}, {'offset': 36, 'num_bytes': 2}";
         self.line(&format!("{name}_is = ExactMatch(fields=[{fields}])"));
@@ -311,7 +311,7 @@ impl Script<'_> {
         gates.into_iter().map(|gate| (name.to_owned(), gate)).collect()
     }
 
-    /// Writes the next hop's addresses for each gate, then sends to its port.
+    /// For each gate, writes the addresses of its next hop and sends the packet to the next hop's port.
     fn deliver(&mut self, name: &str, ends: Ends, spends: bool) -> Ends {
         for port in [Port::Access, Port::Core] {
             let out = format!("{}_out", port_name(port));
@@ -338,7 +338,7 @@ impl Script<'_> {
         Vec::new()
     }
 
-    /// Adds the user's tunnel for each gate.
+    /// For each gate, adds the tunnel of its user.
     fn encap(&mut self, name: &str, ends: Ends) -> Ends {
         let tables = &self.asked.declaration.tables;
         let _ = writeln!(

@@ -1,6 +1,8 @@
-//! Compares the output of a switch with the oracle's: the frames that left by each port, byte by byte, up to the
-//! equivalences that a backend declares. Switches do not guarantee the order between flows (they sort bursts by flow),
-//! so frames are counted regardless of order.
+//! Compares the output of a switch with the oracle's output: the frames sent by each port, byte by byte, except for the
+//! equivalences that a backend declares.
+//!
+//! Switches do not guarantee the order between flows (they sort bursts by flow), so frames are counted regardless of
+//! order.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,8 +24,8 @@ pub enum Equivalence {
     /// The outer headers of a tunnel that the switch adds: UDP source port (a hash of the payload), UDP checksum, IPv4
     /// identification, don't-fragment flag, TTL.
     OuterHeaders,
-    /// Meters count in steps of 1 kbit/s and in whole frames, and use the switch's clock. Rates above the maximum of a
-    /// field are replaced by it. Packets that the oracle's meter would drop are not compared.
+    /// Meters count in steps of 1 kbit/s and in whole frames, and use the switch's clock. A rate above the maximum of
+    /// its field is reduced to that maximum. Packets that the oracle's meter would drop are not compared.
     Meters,
     /// Malformed frames (lengths, checksums, tags) are not handled like in the oracle. Traces contain none.
     Soundness,
@@ -32,7 +34,7 @@ pub enum Equivalence {
     /// IPv4 headers with options, and GTP-U with more than two extension headers, are dropped. Traces contain none.
     Options,
     /// Unmatched packets are dropped even if the pipeline would forward them (`fakedrop`). Traces contain none. No
-    /// switch that can be run has this, so it needs no normalisation.
+    /// switch that can be run has this difference, so it needs no normalisation.
     Unmatched,
     /// Frames leave with their port's address as source, whatever the next hop specifies. Source addresses are not
     /// compared.
@@ -60,7 +62,7 @@ impl Equivalence {
         Self::Fragments,
     ];
 
-    /// A short name.
+    /// Returns the short name of the equivalence.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -77,7 +79,7 @@ impl Equivalence {
         }
     }
 
-    /// Returns its meaning, as half a sentence.
+    /// Returns the meaning of the equivalence, as half a sentence.
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
@@ -130,7 +132,7 @@ pub fn normalise(frame: &mut Vec<u8>, equivalences: &[Equivalence]) {
         cut_container(frame);
     }
     if equivalences.contains(&Equivalence::OuterHeaders) {
-        // Identification, flags (the sender of a tunnel chooses don't-fragment), TTL.
+        // These bytes are the identification, the flags (a tunnel's sender chooses don't-fragment) and the TTL.
         frame[ETHERNET_BYTES + 4..ETHERNET_BYTES + 8].fill(0);
         frame[ETHERNET_BYTES + 8] = TUNNEL_TTL;
         if tunnel != Outer::Gre {
@@ -155,7 +157,7 @@ enum Outer {
 }
 
 impl Outer {
-    /// Returns the tunnel type of a frame: complete IPv4 without options.
+    /// Returns the tunnel type of a frame with complete IPv4 headers without options.
     fn from_frame(frame: &[u8]) -> Option<Self> {
         let half = |at: usize| Some(u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?]));
         let fragment = half(ETHERNET_BYTES + 6)? & 0x3fff != 0;
@@ -241,7 +243,7 @@ fn cut_container(frame: &mut Vec<u8>) {
     }
 }
 
-/// Frames that left, by port, normalised.
+/// Normalised frames that a switch sent, by port, and the packets that it dropped.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outcomes {
     left: [BTreeMap<Vec<u8>, u64>; 2],
@@ -250,10 +252,12 @@ pub struct Outcomes {
 }
 
 impl Outcomes {
-    /// Returns the oracle's output for the first packets of a trace, at one point in time.
+    /// Returns the oracle's output for the first packets of a trace, all at the same time.
     ///
     /// # Errors
-    /// The pipeline is invalid, or a meter would drop packets; two clocks do not drop the same packets.
+    ///
+    /// The pipeline is invalid, or a meter would drop packets. The meters of two clocks drop different packets, so such
+    /// a trace cannot be compared.
     pub fn expected(
         pipeline: &Pipeline,
         trace: &Trace,
@@ -274,13 +278,13 @@ impl Outcomes {
         Ok(outcomes)
     }
 
-    /// Adds a frame that left.
+    /// Adds a sent frame after its normalisation.
     pub fn sent(&mut self, port: Port, mut frame: Vec<u8>, equivalences: &[Equivalence]) {
         normalise(&mut frame, equivalences);
         *self.left[port as usize].entry(frame).or_default() += 1;
     }
 
-    /// Returns the number of frames that left by a port.
+    /// Returns the number of frames sent by a port.
     #[must_use]
     pub fn count(&self, port: Port) -> u64 {
         self.left[port as usize].values().sum()
@@ -300,7 +304,7 @@ pub enum NotComparable {
     /// The pipeline is invalid.
     #[error(transparent)]
     Pipeline(#[from] ParameterError),
-    /// A meter decides, and the two clocks differ.
+    /// A meter would drop a packet, and the clocks of switch and oracle differ.
     #[error(
         "packet {index} of the trace is beyond its user's rate, and a switch's clock is not the oracle's: \
          raise `pipeline.rate-burst` until the verified part of the trace passes, or lower `load.verify`"
@@ -317,11 +321,11 @@ const SHOWN_BYTES: usize = 96;
 /// A difference between a switch's output and the oracle's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct Mismatch {
-    /// Port.
+    /// Egress port with the difference.
     pub port: Port,
-    /// Number of expected frames that did not leave.
+    /// Number of expected frames that the switch did not send.
     pub missing: u64,
-    /// Number of frames that left unexpectedly.
+    /// Number of frames that the switch sent unexpectedly.
     pub extra: u64,
     /// One of the missing frames.
     pub missing_example: Option<Vec<u8>>,
@@ -348,10 +352,11 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// Compares the actual with the expected output. Returns the number of equal frames.
+/// Compares the actual output with the expected output. Returns the number of equal frames.
 ///
 /// # Errors
-/// They differ.
+///
+/// The outputs differ.
 pub fn compare(expected: &Outcomes, found: &Outcomes) -> Result<u64, Mismatch> {
     let mut equal = 0;
     for port in [Port::Access, Port::Core] {

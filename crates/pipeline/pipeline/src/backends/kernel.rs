@@ -1,8 +1,9 @@
 //! The Linux kernel without additional programs: nftables at the ingress of each port (family `netdev`). Each element
-//! is a chain, tables are maps, and next hops are chains that rewrite addresses and forward to the other port.
+//! is a chain, and each table is a map. Each next hop is a chain that rewrites the addresses and forwards to the other
+//! port.
 //!
-//! The kernel's routing is not used, because it always decrements the TTL, and a router has one MAC address per port
-//! where pipelines have one per next hop.
+//! The kernel's routing is not used for two reasons. It always decrements the TTL. A router also has one MAC address
+//! per port, where pipelines have one per next hop.
 
 use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -18,11 +19,12 @@ use crate::declare::{
     TcpFlags, User,
 };
 
-/// The backend.
+/// Backend for the Linux kernel.
 #[derive(Debug)]
 pub struct Kernel;
 
-/// Maximum of rate plus burst of a limit, in bytes. The kernel keeps their product with nanoseconds in 64 bits.
+/// Maximum of rate plus burst of a limit, in bytes. The kernel multiplies this value by nanoseconds per second in 64
+/// bits.
 const LIMIT_BYTES_MAX: u64 = u64::MAX / 1_000_000_000;
 
 impl Backend for Kernel {
@@ -121,7 +123,8 @@ fn map(maps: &mut String, name: &str, kind: &str, elements: Vec<String>) {
     let _ = writeln!(maps, "; }}");
 }
 
-/// Writes the chains of a direction, last element first, because a chain must be defined before another jumps to it.
+/// Writes the chains of a direction. The last element is first, because a chain must be defined before another chain
+/// jumps to it.
 fn path(asked: &BackendRequest<'_>, direction: Direction, maps: &mut String, chains: &mut String) {
     let way = name(direction);
     let ingress = direction.ingress();
@@ -226,7 +229,7 @@ impl Place<'_> {
             Element::Emit { port, source } => {
                 return deliver(&NextHop { dst: None, src: *source, port: *port });
             }
-            // A next hop's chain has sent the packet; other elements are rejected before.
+            // The chain of a next hop has already sent the packet. Other elements are rejected earlier.
             _ => {}
         }
         let _ = writeln!(out, "    {}", self.unmatched());

@@ -1,9 +1,12 @@
-//! Third-party switches: what each can express of a declared pipeline, and its configuration.
+//! Third-party switches: the parts of a declared pipeline that each switch can express, and the configuration of the
+//! switch.
 //!
 //! A [`Backend`] is pure: it generates texts and programs from declarations and changes. Its user runs processes,
-//! sockets and maps. A backend is one file here and one line of [`all`]. It reports elements that it cannot express
-//! with a typed reason ([`UnsupportedElement`]), and intended differences of its packets to the oracle's ([`Equivalence`]). Both are
-//! printed in `docs/reference/backends.md`, which a test keeps up to date.
+//! sockets and maps.
+//!
+//! A backend is one file here and one line of [`all`]. For each element that it cannot express, it returns a typed
+//! reason ([`UnsupportedElement`]). It also returns the intended differences between its packets and the oracle's
+//! ([`Equivalence`]). Both are printed in `docs/reference/backends.md`, which a test keeps up to date.
 mod bess;
 mod equivalence;
 mod kernel;
@@ -34,7 +37,8 @@ use crate::declare::{Change, Declaration, Direction, Element, Encapsulation};
 /// Source and destination of packets in a measurement. Rates of different tiers are not comparable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Tier {
-    /// The forwarding process replays a trace from memory; output is counted and discarded. One core, no network card.
+    /// Packets in memory: the forwarding process replays a trace, and its output is counted and discarded. Uses one
+    /// core and no network card.
     Mem,
     /// Rings of shared memory between a tester and a switch, with a core each.
     Ring,
@@ -45,10 +49,10 @@ pub enum Tier {
 }
 
 impl Tier {
-    /// All tiers.
+    /// All tiers in the order of their declaration.
     pub const ALL: [Self; 4] = [Self::Mem, Self::Ring, Self::Veth, Self::Nic];
 
-    /// Returns its name in scenarios.
+    /// Returns the name of the tier in scenarios.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -60,11 +64,11 @@ impl Tier {
     }
 }
 
-/// A request to a backend: a pipeline, and the directions in which packets arrive. Directions without traffic need not
-/// be expressed.
+/// A request to a backend: a pipeline, and the directions in which packets arrive. A direction without traffic need not
+/// be expressible.
 #[derive(Debug, Clone, Copy)]
 pub struct BackendRequest<'a> {
-    /// The pipeline.
+    /// Pipeline to express.
     pub declaration: &'a Declaration,
     /// Directions in which packets arrive.
     pub directions: &'a [Direction],
@@ -86,17 +90,17 @@ impl<'a> BackendRequest<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Reason {
-    /// It has no such match.
+    /// The backend has no such match.
     NoMatch(&'static str),
-    /// It has no such action.
+    /// The backend has no such action.
     NoAction(&'static str),
-    /// Its limit is too small.
+    /// A limit of the backend is too small.
     TooMany {
         /// The limited quantity.
         what: &'static str,
-        /// Number in the pipeline.
+        /// Number that the pipeline needs.
         asked: u64,
-        /// Maximum of the backend.
+        /// Maximum that the backend supports.
         most: u64,
     },
     /// The switch supports it, but this version does not generate the configuration.
@@ -121,7 +125,7 @@ impl fmt::Display for Reason {
 pub struct UnsupportedElement {
     /// Name of the element ([`element_name`]).
     pub element: &'static str,
-    /// The reason.
+    /// Reason why the backend cannot express the element.
     pub reason: Reason,
 }
 
@@ -137,11 +141,11 @@ impl fmt::Display for UnsupportedElement {
 pub struct UnsupportedPipeline {
     /// Name of the backend.
     pub backend: &'static str,
-    /// The reasons, without duplicates.
+    /// Elements that the backend cannot express, without duplicates.
     pub lacks: Vec<UnsupportedElement>,
 }
 
-/// The program that reads a text.
+/// The program that reads a configuration text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum TextConsumer {
@@ -159,7 +163,7 @@ pub enum TextConsumer {
     IpBatch,
     /// `nft -f`.
     Nft,
-    /// For display only: the kernel gets the [`xdp::Object`].
+    /// Text for display only. The kernel receives the [`xdp::Object`] instead.
     Bpf,
     /// `sysctl -w`: one setting per line.
     Sysctl,
@@ -196,35 +200,36 @@ impl fmt::Display for TextConsumer {
     }
 }
 
-/// One part of a configuration.
+/// One file or command list of a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Text {
-    /// Its name, used as file name if it is written to a file.
+    /// Name of the text, used as file name if the text is written to a file.
     pub name: &'static str,
-    /// The program that reads it.
+    /// Program that reads the text.
     pub reader: TextConsumer,
-    /// The text. Every line ends with `\n`.
+    /// Content of the text. Every line ends with `
+    /// `.
     pub text: String,
 }
 
-/// The configuration of a switch for a pipeline or for a change of it, to be applied in order.
+/// The configuration of a switch for a pipeline, or for a change of a running pipeline. It is applied in order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Translation {
-    /// Its texts.
+    /// Texts of the configuration, in order.
     pub texts: Vec<Text>,
     /// Maps and programs, for backends that use these instead of texts.
     pub object: Option<xdp::Object>,
 }
 
 impl Translation {
-    /// Appends a text, unless it is empty.
+    /// Appends a configuration text, unless it is empty.
     pub fn push(&mut self, name: &'static str, reader: TextConsumer, text: String) {
         if !text.is_empty() {
             self.texts.push(Text { name, reader, text });
         }
     }
 
-    /// Returns all texts as one, with headings, for people and golden files.
+    /// Returns all texts as one text with headings, for people and golden files.
     #[must_use]
     pub fn whole(&self) -> String {
         let piece = |text: &Text| format!("== {} ({:?})\n{}", text.name, text.reader, text.text);
@@ -232,7 +237,7 @@ impl Translation {
     }
 }
 
-/// Constant properties of a backend, returned by [`Backend`].
+/// Constant properties of a backend, as returned by [`Backend::facts`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BackendInfo {
     /// See [`Backend::name`].
@@ -247,44 +252,48 @@ pub struct BackendInfo {
     pub tiers: &'static [Tier],
 }
 
-/// A third-party switch, as far as it is known without running it.
+/// A third-party switch: its properties and its configurations. Implementations do not run the switch.
 pub trait Backend: Sync {
-    /// Returns its constant properties.
+    /// Returns the constant properties of the backend.
     fn facts(&self) -> &'static BackendInfo;
-    /// Returns its name in `sut.engine`.
+    /// Returns the backend's name, which is a value of `sut.engine`.
     fn name(&self) -> &'static str {
         self.facts().name
     }
-    /// Returns its display name.
+    /// Returns the display name of the backend.
     fn title(&self) -> &'static str {
         self.facts().title
     }
-    /// Returns the command that installs it on Debian, or its source.
+    /// Returns the command that installs the switch on Debian, or the location of its source.
     fn install(&self) -> &'static str {
         self.facts().install
     }
-    /// Returns the programs that are needed to run it: names, or paths if they are not in `PATH`.
+    /// Returns the programs that running the switch requires. A program is a name, or a path if it is not in `PATH`.
     fn programs(&self) -> &'static [&'static str] {
         self.facts().programs
     }
-    /// Returns the tiers in which this version can run it. Empty: its configuration is generated, but it cannot be run.
+    /// Returns the tiers in which this version can run the switch. Without tiers, this version generates the
+    /// configuration but cannot run the switch.
     fn tiers(&self) -> &'static [Tier] {
         self.facts().tiers
     }
-    /// Returns what it cannot express, without duplicates. Empty if it can express everything.
+    /// Returns the elements that the backend cannot express, without duplicates. The list is empty if all elements are
+    /// supported.
     fn lacks(&self, asked: &BackendRequest<'_>) -> Vec<UnsupportedElement>;
-    /// Returns the intended differences of its packets to the oracle's for this pipeline.
+    /// Returns the intended differences between the backend's packets and the oracle's for this pipeline.
     fn equivalences(&self, asked: &BackendRequest<'_>) -> Vec<Equivalence>;
-    /// Returns its configuration for a pipeline. Ports have the OpenFlow numbers of [`port_number`], or the names of
-    /// [`port_name`].
+    /// Returns the switch's configuration for a pipeline. Ports have the OpenFlow numbers of [`port_number`], or the
+    /// names of [`port_name`].
     ///
     /// # Errors
-    /// It cannot express the pipeline.
+    ///
+    /// The backend cannot express the pipeline.
     fn translate(&self, asked: &BackendRequest<'_>) -> Result<Translation, UnsupportedPipeline>;
-    /// Returns its configuration for changes of a running pipeline.
+    /// Returns the switch's configuration for changes of a running pipeline.
     ///
     /// # Errors
-    /// It cannot express the change.
+    ///
+    /// The backend cannot express a change.
     fn update(
         &self,
         asked: &BackendRequest<'_>,
@@ -292,7 +301,7 @@ pub trait Backend: Sync {
     ) -> Result<Translation, UnsupportedPipeline>;
 }
 
-/// Returns all backends, one per line.
+/// Returns all backends.
 #[must_use]
 pub fn all() -> &'static [&'static dyn Backend] {
     &[&Testpmd, &Ovs, &OvsDpdk, &OpenFlow, &Kernel, &Xdp, &Vpp, &Bess, &P4]
@@ -307,7 +316,8 @@ pub fn named(name: &str) -> Option<&'static dyn Backend> {
 /// Checks that a backend can express a pipeline.
 ///
 /// # Errors
-/// The backend lacks something.
+///
+/// The backend cannot express an element.
 pub fn permitted(backend: &dyn Backend, asked: &BackendRequest<'_>) -> Result<(), UnsupportedPipeline> {
     let mut lacks = backend.lacks(asked);
     lacks.sort();

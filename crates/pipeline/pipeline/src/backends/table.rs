@@ -1,4 +1,4 @@
-//! The documentation table of what each backend can express.
+//! The table in the documentation that shows the elements that each backend can express.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -7,8 +7,8 @@ use super::{Backend, BackendRequest, Equivalence, all, permitted};
 use crate::declare::Direction;
 use crate::pipelines::Pipeline;
 
-/// Returns the content of `docs/reference/backends.md`: every backend with every pipeline, default parameters, both
-/// directions.
+/// Returns the content of `docs/reference/backends.md`: every backend with every pipeline, in both directions and with
+/// default parameters.
 #[must_use]
 pub fn document() -> String {
     let pipelines = Pipeline::all();
@@ -34,9 +34,9 @@ pub fn document() -> String {
 /// A backend's results for all pipelines.
 #[derive(Default)]
 struct BackendRow {
-    /// Elements, and pipelines with directions, by reason.
+    /// For each reason, the unsupported elements, and the pipelines with their directions.
     lacks: BTreeMap<String, (BTreeSet<&'static str>, BTreeSet<String>)>,
-    /// Pipelines, by equivalence.
+    /// For each equivalence, the pipelines to which it applies.
     differs: BTreeMap<Equivalence, BTreeSet<&'static str>>,
 }
 

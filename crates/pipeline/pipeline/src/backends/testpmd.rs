@@ -1,5 +1,5 @@
-//! DPDK's `dpdk-testpmd`. It has no pipelines, but shows the cost of moving packets between two ports with the same
-//! drivers: the baseline of all other DPDK programs.
+//! DPDK's `dpdk-testpmd`, which has no pipelines. It shows the cost of moving packets between two ports with the same
+//! drivers, and is therefore the baseline of all other DPDK programs.
 
 use super::{
     Backend, BackendInfo, BackendRequest, Equivalence, Reason, TextConsumer, Tier, Translation,
@@ -8,7 +8,7 @@ use super::{
 use super::{permitted, refuse_changes};
 use crate::declare::{Change, Element};
 
-/// The backend.
+/// Backend for `dpdk-testpmd`.
 #[derive(Debug)]
 pub struct Testpmd;
 

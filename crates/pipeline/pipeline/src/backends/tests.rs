@@ -55,10 +55,10 @@ fn outer_headers_may_differ_but_payload_may_not() {
         compare(&expected, &found)
     };
     assert_eq!(found(&|_| {}), Ok(64));
-    // Identification, TTL, UDP source port and checksum of the outer headers.
+    // Offsets of the identification, TTL, UDP source port and checksum of the outer headers.
     let forgiven = [18, 19, 22, 34, 35, 40, 41];
     assert_eq!(found(&|frame| forgiven.iter().for_each(|at| frame[*at] ^= 0x15)), Ok(64));
-    // MAC address and IP address of a base station, TEID, and the inner packet.
+    // Offsets within the MAC address and IP address of a base station, the TEID, and the inner packet.
     for at in [5, 33, 49, 70] {
         let wrong = found(&|frame| frame[at] ^= 1).unwrap_err();
         assert_eq!((wrong.missing, wrong.extra, wrong.port), (1, 1, Port::Access), "octet {at}");
@@ -66,9 +66,9 @@ fn outer_headers_may_differ_but_payload_may_not() {
     }
 }
 
-/// A router spends a hop of a packet that it routes into a tunnel; nothing else of the packet may differ.
+/// A router decrements the TTL of a packet that it routes into a tunnel. All other bytes must be equal.
 #[test]
-fn inner_hop_is_forgotten_and_nothing_else() {
+fn normalisation_clears_only_hop_limits_of_inner_packets() {
     for json in [
         r#"{"name":"mgw","user":3,"rate-limit":1000000000000,"rate-burst":4000000000}"#,
         r#"{"name":"mgw","user":3,"tunneling-method":"vxlan","rate-limit":1000000000000,"rate-burst":4000000000}"#,
@@ -84,7 +84,7 @@ fn inner_hop_is_forgotten_and_nothing_else() {
             normalise(&mut frame, &[Equivalence::InnerHop]);
             frame
         };
-        // The last IPv4 header is that of the carried packet.
+        // The last IPv4 header belongs to the inner packet.
         let inner =
             (34..frame.len() - 20).rev().find(|at| frame[*at] == 0x45 && frame[at + 8] == 64).unwrap();
         let mut later = frame.clone();
@@ -100,7 +100,7 @@ fn inner_hop_is_forgotten_and_nothing_else() {
 fn frames_without_tunnel_are_compared_unchanged() {
     let l3fwd = pipeline(r#"{"name":"l3fwd"}"#);
     for (_, frame) in trace(&l3fwd, Directions::Bidir).iter() {
-        // Only the source MAC of the port is forgotten.
+        // `PortMac` is left out, because it clears the source MAC of every frame.
         let others: Vec<_> =
             Equivalence::ALL.into_iter().filter(|one| *one != Equivalence::PortMac).collect();
         let mut same = frame.to_vec();

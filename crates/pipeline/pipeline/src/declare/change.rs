@@ -11,7 +11,7 @@ pub enum Change {
         table: ExactId,
         /// The key.
         key: u64,
-        /// The new value; `None` removes the key.
+        /// New value, or `None` to remove the key.
         value: Option<u32>,
     },
     /// Sets or removes an IPv4 prefix.
@@ -20,7 +20,7 @@ pub enum Change {
         table: RouteId,
         /// The prefix.
         prefix: Prefix4,
-        /// The new next hop; `None` removes the prefix.
+        /// New next hop, or `None` to remove the prefix.
         next_hop: Option<NextHopId>,
     },
     /// Sets or removes an IPv6 prefix.
@@ -29,37 +29,37 @@ pub enum Change {
         table: RouteId,
         /// The prefix.
         prefix: Prefix6,
-        /// The new next hop; `None` removes the prefix.
+        /// New next hop, or `None` to remove the prefix.
         next_hop: Option<NextHopId>,
     },
     /// Sets or removes a translation.
     Translation {
         /// The table.
         table: NatId,
-        /// Original side.
+        /// Original address, protocol and port.
         key: NatKey,
-        /// Translated side; `None` removes the key.
+        /// Translated address and port, or `None` to remove the key.
         value: Option<Nat>,
     },
-    /// Sets an entry of the group table. The next free id adds an entry.
+    /// Sets an entry of the group table. The first unused id adds an entry.
     NextHop {
         /// The entry.
         id: NextHopId,
-        /// The new value.
+        /// New value of the entry.
         value: NextHop,
     },
-    /// Sets a user with a full token bucket. The next free id adds a user.
+    /// Sets a user with a full token bucket. The first unused id adds a user.
     User {
         /// The user.
         id: UserId,
-        /// The new value.
+        /// New value of the user.
         value: User,
     },
     /// Moves a user to another tunnel. Its meter continues.
     Attach {
         /// The user.
         user: UserId,
-        /// Its new tunnel.
+        /// New tunnel of the user.
         tunnel: TunnelId,
     },
 }

@@ -1,7 +1,8 @@
-//! Declarations of pipelines, independent of any switch: tables, and the elements that packets pass in each direction.
+//! Declarations of pipelines, independent of any switch. A declaration has tables, and the elements that packets pass
+//! in each direction.
 //!
 //! The vocabulary is that of telco gateways (admit, decapsulate, find the user, meter, route). It is coarse enough that
-//! a backend may choose its own implementation, and exact enough that the result is unique: each element defines the
+//! a backend may choose its implementation. It is also exact enough that the result is unique: each element defines the
 //! order of its checks and the resulting [`DropReason`].
 mod change;
 mod tables;
@@ -40,14 +41,14 @@ impl Port {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
-    /// Enters at [`Port::Access`].
+    /// Packets that enter at [`Port::Access`].
     Uplink,
-    /// Enters at [`Port::Core`].
+    /// Packets that enter at [`Port::Core`].
     Downlink,
 }
 
 impl Direction {
-    /// Returns the port where its packets enter.
+    /// Returns the port where packets of the direction enter.
     #[must_use]
     pub const fn ingress(self) -> Port {
         match self {
@@ -81,8 +82,8 @@ impl Declaration {
     }
 }
 
-/// The elements of one direction. A scheduler may place blocks separately: an engine may merge elements within a block,
-/// but not across blocks. The division does not affect forwarding.
+/// The elements of one direction, divided into blocks. An engine may merge elements within a block, but not across
+/// blocks. A scheduler may place each block separately. The division does not affect forwarding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path {
     /// The blocks, in the order packets pass them.
@@ -101,7 +102,7 @@ pub enum Decomposition {
 }
 
 impl Decomposition {
-    /// Divides `elements`.
+    /// Divides `elements` into blocks.
     #[must_use]
     pub fn divide(self, elements: Vec<Element>) -> Path {
         let blocks = match self {
@@ -119,7 +120,7 @@ pub enum Element {
     /// ([`DropReason::NotForUs`]), the EtherType ([`DropReason::NotIp`]; also for tagged frames), then version, header
     /// length and total length ([`DropReason::Malformed`]) and the IPv4 header checksum ([`DropReason::Checksum`]).
     Admit {
-        /// The required destination MAC; `None`: any.
+        /// Required destination MAC, or `None` for any.
         mac: Option<Mac>,
         /// Whether IPv6 is accepted. Otherwise it is dropped as [`DropReason::NotIp`].
         ipv6: bool,
@@ -147,7 +148,7 @@ pub enum Element {
     FindUserByTunnelKey(ExactId),
     /// Finds the user by source: an IPv4 address, or the /64 prefix of an IPv6 address ([`DropReason::Miss`]).
     FindUserBySource(ExactId),
-    /// Finds the user by destination, in the same way ([`DropReason::Miss`]).
+    /// Finds the user by destination: an IPv4 address, or the /64 prefix of an IPv6 address ([`DropReason::Miss`]).
     FindUserByDestination(ExactId),
     /// Charges the total length of the IP packet to the user's token bucket ([`DropReason::Metered`]).
     Meter,
@@ -156,7 +157,8 @@ pub enum Element {
     /// Rewrites source address and port by the mapping of (source, protocol, source port) ([`DropReason::Miss`]).
     /// Checksums are updated; a wrong or absent checksum stays wrong or absent.
     NatSource(NatId),
-    /// Rewrites destination address and port, in the same way ([`DropReason::Miss`]).
+    /// Rewrites destination address and port by the mapping of (destination, protocol, destination port)
+    /// ([`DropReason::Miss`]). Checksums are updated; a wrong or absent checksum stays wrong or absent.
     NatDestination(NatId),
     /// Finds the next hop by the longest prefix of the destination ([`DropReason::Miss`]).
     Route(RouteId),
@@ -182,32 +184,32 @@ pub enum Element {
 pub enum DropReason {
     /// Headers are inconsistent with each other or with the frame's length.
     Malformed,
-    /// Addressed to another station.
+    /// The frame is addressed to another station.
     NotForUs,
-    /// Not a protocol of this pipeline.
+    /// The frame has a protocol that this pipeline does not accept.
     NotIp,
-    /// Invalid IPv4 header checksum.
+    /// The IPv4 header checksum is invalid.
     Checksum,
-    /// Fragment of a tunnel packet; reassembly is not supported.
+    /// The packet is a fragment of a tunnel packet; reassembly is not supported.
     Fragment,
-    /// Not a packet of the expected tunnel.
+    /// The packet does not belong to the expected tunnel.
     NotTunnel,
     /// No entry matches.
     Miss,
-    /// Denied by a rule.
+    /// A rule denies the packet.
     Denied,
     /// The packet exceeds the user's rate.
     Metered,
-    /// TTL or hop limit exceeded.
+    /// The TTL or hop limit is exceeded.
     HopLimit,
     /// The path ended without sending (an incomplete declaration).
     PathEnd,
 }
 
 impl DropReason {
-    /// Number of reasons.
+    /// Number of drop reasons.
     pub const COUNT: usize = 11;
-    /// All reasons, indexed by number.
+    /// All drop reasons, indexed by number.
     pub const ALL: [Self; Self::COUNT] = [
         Self::Malformed,
         Self::NotForUs,
@@ -222,7 +224,7 @@ impl DropReason {
         Self::PathEnd,
     ];
 
-    /// Returns its meaning, for people.
+    /// Returns the meaning of the reason, for people.
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
@@ -240,7 +242,7 @@ impl DropReason {
         }
     }
 
-    /// Returns its short name in reports.
+    /// Returns the short name of the reason in reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -258,7 +260,8 @@ impl DropReason {
         }
     }
 
-    /// Returns whether fakedrop forwards such packets: well-formed packets that match nothing.
+    /// Returns whether `fakedrop` forwards packets with this reason. This applies to well-formed packets that match
+    /// nothing.
     #[must_use]
     pub const fn is_unmatched(self) -> bool {
         matches!(self, Self::NotForUs | Self::NotTunnel | Self::Miss | Self::Denied)

@@ -8,7 +8,7 @@ macro_rules! ids {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub struct $name(pub u32);
         impl $name {
-            /// Index in the table.
+            /// Returns the index of the entry in its table.
             #[must_use]
             pub const fn index(self) -> usize {
                 self.0 as usize
@@ -59,14 +59,14 @@ pub struct Tables {
 /// hops or users.
 #[derive(Debug, Clone, Default)]
 pub struct ExactTable {
-    /// Keys and values. Of equal keys, the last counts.
+    /// Keys and values. If a key occurs several times, the last entry is used.
     pub entries: Vec<(u64, u32)>,
 }
 
 /// An IPv4 prefix. Bits beyond the length are ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Prefix4 {
-    /// The address.
+    /// Address of the prefix.
     pub address: Ipv4Addr,
     /// Number of relevant leading bits, 0 to 32.
     pub length: u8,
@@ -89,7 +89,7 @@ impl Prefix4 {
 /// An IPv6 prefix. Bits beyond the length are ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Prefix6 {
-    /// The address.
+    /// Address of the prefix.
     pub address: Ipv6Addr,
     /// Number of relevant leading bits, 0 to 128.
     pub length: u8,
@@ -116,9 +116,9 @@ impl Prefix6 {
 /// A forwarding table: the longest matching prefix wins.
 #[derive(Debug, Clone, Default)]
 pub struct RouteTable {
-    /// IPv4 prefixes. Of equal prefixes, the last counts.
+    /// IPv4 prefixes with their next hops. If a prefix occurs several times, the last entry is used.
     pub ipv4: Vec<(Prefix4, NextHopId)>,
-    /// IPv6 prefixes. Of equal prefixes, the last counts.
+    /// IPv6 prefixes with their next hops. If a prefix occurs several times, the last entry is used.
     pub ipv6: Vec<(Prefix6, NextHopId)>,
 }
 
@@ -136,21 +136,21 @@ pub enum Action {
 /// extension headers are not skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FiveTuple<A = Ipv4Addr> {
-    /// Source.
+    /// Source address.
     pub src: A,
-    /// Destination.
+    /// Destination address.
     pub dst: A,
     /// IPv4 protocol, or IPv6 next header.
     pub protocol: u8,
     /// Source and destination port, if the packet has ports.
     pub ports: Option<(u16, u16)>,
-    /// TCP only: the 16 bits from the data offset to the flags (RFC 9293 §3.1, bytes 12 and 13).
+    /// The 16 bits from the data offset to the flags (RFC 9293 §3.1, bytes 12 and 13). Only for TCP.
     pub tcp_flags: Option<u16>,
 }
 
 /// A prefix of either IP version.
 pub trait Prefix: Copy {
-    /// Type of its addresses.
+    /// Type of the addresses in the prefix.
     type Address: Copy;
     /// Returns whether the prefix contains the address.
     fn holds(self, address: Self::Address) -> bool;
@@ -170,18 +170,18 @@ impl Prefix for Prefix6 {
     }
 }
 
-/// Value and mask of TCP's data offset, reserved bits and flags: bytes 12 and 13 of its header. The default requires
-/// nothing.
+/// Value and mask of TCP's data offset, reserved bits and flags: bytes 12 and 13 of the TCP header. The default
+/// requires no bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct TcpFlags {
     /// Required value. Bits outside the mask are ignored.
     pub value: u16,
-    /// Compared bits. 0: none, and the rule applies to any packet.
+    /// Mask of the compared bits. With mask 0, the rule applies to any packet.
     pub mask: u16,
 }
 
 impl TcpFlags {
-    /// Returns whether a packet has the required bits. A packet that is not TCP has none.
+    /// Returns whether a packet has the required bits. A packet that is not TCP has no flags.
     #[must_use]
     pub fn hold(self, flags: Option<u16>) -> bool {
         self.mask == 0 || flags.is_some_and(|flags| (flags ^ self.value) & self.mask == 0)
@@ -203,7 +203,7 @@ pub struct AclRule<P = Prefix4> {
     pub src_ports: (u16, u16),
     /// Range of destination ports, inclusive.
     pub dst_ports: (u16, u16),
-    /// Protocol; `None`: any.
+    /// Protocol, or `None` for any.
     pub protocol: Option<u8>,
     /// TCP flags.
     pub flags: TcpFlags,
@@ -252,7 +252,7 @@ impl AclTable {
         self.flag_rules() > 0
     }
 
-    /// Returns whether a rule requires other TCP flags than those of a mask.
+    /// Returns whether a rule requires TCP flags outside the mask.
     #[must_use]
     pub fn flags_beyond(&self, mask: u16) -> bool {
         self.rules.iter().any(|(rule, _)| rule.flags.mask & !mask != 0)
@@ -267,10 +267,10 @@ impl AclTable {
     }
 }
 
-/// One side of a translation.
+/// Original side of a translation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct NatKey {
-    /// Address of either version.
+    /// Address of either IP version.
     pub address: IpAddr,
     /// TCP or UDP.
     pub protocol: u8,
@@ -278,7 +278,7 @@ pub struct NatKey {
     pub port: u16,
 }
 
-/// The translated side.
+/// Translated side of a translation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Nat {
     /// Address of the same version as the key's.
@@ -287,21 +287,23 @@ pub struct Nat {
     pub port: u16,
 }
 
-/// A statically populated translation table, as published: the traffic of the other direction is known in advance. IPv6
-/// addresses and ports are translated like those of IPv4 (NAPT66, called `snat` and `dnat` in Linux and Open vSwitch;
+/// A statically populated translation table, as published. The traffic of the other direction is
+/// known in advance, so packets create no entries.
+///
+/// IPv6 addresses and ports are translated like IPv4 ones (NAPT66, called `snat` and `dnat` in Linux and Open vSwitch;
 /// RFC 6296 translates prefixes only, without a table). The transport header of IPv6 must follow the fixed header.
 #[derive(Debug, Clone, Default)]
 pub struct NatTable {
-    /// Original and translated sides. Of equal keys, the last counts.
+    /// Original and translated sides. If a key occurs several times, the last entry is used.
     pub entries: Vec<(NatKey, Nat)>,
 }
 
 /// An entry of the group table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NextHop {
-    /// Destination MAC to write; `None`: unchanged.
+    /// Destination MAC to write, or `None` to leave it unchanged.
     pub dst: Option<Mac>,
-    /// Source MAC to write; `None`: unchanged.
+    /// Source MAC to write, or `None` to leave it unchanged.
     pub src: Option<Mac>,
     /// Egress port.
     pub port: Port,
@@ -334,7 +336,7 @@ pub enum Encapsulation {
     Gre,
 }
 
-/// A tunnel. Routing to the remote end is resolved: the tunnel contains the MAC addresses and the port.
+/// A tunnel. The route to its remote end is already resolved, so the tunnel contains the MAC addresses and the port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tunnel {
     /// Encapsulation.

@@ -13,9 +13,9 @@ use super::prune::{Ports, RulePruning, SHARED};
 use crate::declare::{AclRule, AclTable, Action, Prefix4, Prefix6, TcpFlags};
 use std::collections::{BTreeMap, HashMap};
 
-/// Maximum number of rules per key after merging.
+/// Maximum number of rules with the same key after merging.
 const LIST_MAX: usize = 6;
-/// Number of target groups that a merge tries, to limit its duration.
+/// Maximum number of target groups that a merge tries, which limits its duration.
 const HOSTS_MAX: usize = 8;
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -27,7 +27,7 @@ pub(super) struct Packet<A = u32> {
     /// Source port in the upper half, destination port in the lower half.
     pub(super) ports: u32,
     pub(super) protocol: u32,
-    /// [`HAS_PORTS`], [`HAS_FLAGS`], and in the lower half TCP's data offset and flags.
+    /// [`HAS_PORTS`] and [`HAS_FLAGS`] in the upper half, TCP's data offset and flags in the lower half.
     pub(super) traits: u32,
 }
 
@@ -36,7 +36,7 @@ pub(super) const HAS_PORTS: u32 = 1 << 16;
 /// The packet has TCP flags.
 pub(super) const HAS_FLAGS: u32 = 1 << 17;
 
-/// A rule in a form that is fast to compare. Two IPv4 rules fit into a cache line.
+/// A rule in a form that is fast to compare. Two IPv4 rules fit into one cache line.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(32))]
 struct Rule<A> {
@@ -51,7 +51,7 @@ struct Rule<A> {
     protocol_mask: u8,
     /// See [`DENY`], [`MORE`], [`PORTS`] and [`FLAGS`].
     flags: u8,
-    /// Number of tables whose best rule precedes this one.
+    /// Number of tables whose best rule precedes this rule.
     before: u8,
     /// Position in the configured order.
     order: u32,
@@ -64,7 +64,7 @@ const DENY: u8 = 1;
 const MORE: u8 = 2;
 /// The rule matches only packets with ports. Equals [`HAS_PORTS`] shifted to the lowest byte.
 const PORTS: u8 = 4;
-/// The rule requires TCP flags, which are listed by its position.
+/// The rule requires TCP flags, which [`Acl::tcp_flags`] contains by the rule's position.
 const FLAGS: u8 = 8;
 /// Distance between [`PORTS`] and [`HAS_PORTS`].
 const PORTS_SHIFT: u32 = HAS_PORTS.trailing_zeros() - PORTS.trailing_zeros();
@@ -74,7 +74,8 @@ impl<A: Address> Rule<A> {
     fn matches(&self, p: &Packet<A>) -> bool {
         let src_port = (p.ports >> 16) as u16;
         let dst_port = p.ports as u16;
-        // One expression without short-circuiting, because the processor cannot predict which condition fails.
+        // All conditions are in one expression without short-circuiting, because the processor cannot predict which
+        // condition fails.
         ((p.src ^ self.src) & self.src_mask == A::default())
             & ((p.dst ^ self.dst) & self.dst_mask == A::default())
             & (src_port.wrapping_sub(self.src_ports.0) <= self.src_ports.1)
@@ -133,7 +134,7 @@ impl<A: Address> Mask<A> {
     }
 }
 
-/// One cache line of keys: tags, and for each tag the number of its first rule plus one.
+/// One cache line of keys. For each tag, it contains the number of the key's first rule plus one.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(64))]
 struct Bucket {
@@ -155,7 +156,7 @@ impl Bucket {
 }
 
 const WAYS: usize = 8;
-/// A free slot. No tag is 0.
+/// Tag of a free slot. No key has tag 0.
 const FREE: u32 = 0;
 const EMPTY: Bucket = Bucket { tags: [FREE; WAYS], rules: [0; WAYS] };
 
@@ -167,12 +168,12 @@ struct Tuple<A> {
     mask: Mask<A>,
     first: u32,
     shift: u32,
-    /// Position of its best rule.
+    /// Position of the table's best rule.
     best: u32,
 }
 
 impl<A: Address> Tuple<A> {
-    /// Returns bucket and tag of a key.
+    /// Returns the bucket and the tag of a key.
     #[inline(always)]
     fn place(&self, hash: u64) -> (usize, u32) {
         (self.first as usize + (hash >> self.shift) as usize, hash as u32 | 1)
@@ -186,13 +187,13 @@ pub(super) struct Acl<A = u32> {
     buckets: Vec<Bucket>,
     /// Rules with the same key are consecutive and in order.
     rules: Vec<Rule<A>>,
-    /// TCP flags of rules that require some, by position. Empty for most lists.
+    /// TCP flags of the rules that require some, by the rule's position. Most lists have no such rules.
     tcp_flags: HashMap<u32, TcpFlags>,
     prune: Pruning,
     default_denies: bool,
 }
 
-/// Candidate tables by each field.
+/// Candidate tables of a packet, by each of its fields.
 struct Pruning {
     src: RulePruning,
     dst: RulePruning,
@@ -220,11 +221,11 @@ struct Search<'a, A> {
     candidates: [u64; BURST],
     /// Position of the best rule found.
     best: [u32; BURST],
-    /// Packets that this rule denies.
+    /// Packets whose best rule denies them, one bit each.
     denied: u64,
     /// Packets with remaining candidates.
     work: [u8; BURST],
-    /// Packets, with the number plus one of a rule to compare.
+    /// Each entry is a packet, and the number of a rule to compare plus one.
     hits: [(u32, u32); BURST],
 }
 
@@ -233,7 +234,7 @@ impl<A: Address> Search<'_, A> {
     #[inline(always)]
     fn compare(&mut self, i: usize, rule: &Rule<A>) -> bool {
         let mut matches = rule.matches(&self.packets[i]);
-        // Never taken in lists without such rules.
+        // This branch is never taken in a list whose rules require no flags.
         if matches && rule.flags & FLAGS != 0 {
             matches = flags_hold(self.tcp_flags, rule.order, self.packets[i].traits);
         }
@@ -255,7 +256,7 @@ fn flags_hold(all: &HashMap<u32, TcpFlags>, order: u32, traits: u32) -> bool {
     all.get(&order).is_none_or(|required| required.hold(flags))
 }
 
-/// Returns the bit set of the first `count` tables.
+/// Returns a bit set that contains the first `count` tables.
 #[inline(always)]
 fn up_to(count: u8) -> u64 {
     if count > 63 { u64::MAX } else { (1 << count) - 1 }
@@ -271,7 +272,7 @@ impl Acl {
 }
 
 impl<A: Address> Acl<A> {
-    /// `bits` returns value and mask of a prefix.
+    /// Compiles the rules of one IP version. `bits` returns value and mask of a prefix.
     fn new<P: Copy>(rules: &[(AclRule<P>, Action)], bits: impl Fn(P) -> (A, A), default: Action) -> Self {
         let mut groups: Vec<(Mask<A>, Vec<Rule<A>>)> = group(rules, bits);
         merge(&mut groups);
@@ -306,7 +307,7 @@ impl<A: Address> Acl<A> {
         };
         let shift = 64 - buckets.trailing_zeros().max(1);
         let first = self.buckets.len();
-        // A shift by 64 is not valid, so the smallest table has two buckets.
+        // The smallest table has two buckets, because a shift by 64 is not valid.
         self.buckets.resize(first + buckets.max(2), EMPTY);
         let best = rules.iter().map(|r| r.order).min().unwrap_or(u32::MAX);
         self.tuples.push(Tuple { mask, first: first as u32, shift, best });
@@ -340,7 +341,7 @@ impl<A: Address> Acl<A> {
             work: [0; BURST],
             hits: [(0, 0); BURST],
         };
-        // Tables that share a bit are searched at the end.
+        // Tables that share a bit are searched after all other tables.
         let shared = if self.tuples.len() > SHARED + 1 { 1 << SHARED } else { 0 };
         let mut rest = 0;
         let mut count = 0;
@@ -360,8 +361,8 @@ impl<A: Address> Acl<A> {
         search.denied
     }
 
-    /// Searches the next table of each packet in `work`. Returns the number of packets with remaining candidates, which
-    /// come first in `work`.
+    /// Searches the next table of each packet in `work`. Returns the number of packets with remaining candidates. These
+    /// are moved to the front of `work`.
     #[inline(always)]
     fn round(&self, search: &mut Search<A>, count: usize) -> usize {
         let count = count.min(BURST);
@@ -421,7 +422,8 @@ impl<A: Address> Acl<A> {
     }
 }
 
-/// Returns the rules by bucket and tag, in the order of their best rules. `None` if a bucket has more keys than slots.
+/// Returns the rules by bucket and tag, in the order of their best rules. Returns `None` if a bucket has more keys than
+/// slots.
 #[allow(clippy::type_complexity)]
 fn distribute<A: Address>(
     mask: Mask<A>,
@@ -476,7 +478,7 @@ fn group<A: Address, P: Copy>(
 ) -> Vec<(Mask<A>, Vec<Rule<A>>)> {
     let mut groups: HashMap<Mask<A>, Vec<Rule<A>>> = HashMap::new();
     for ((rule, action), order) in rules.iter().zip(0..) {
-        // A reversed range matches nothing; wrapping arithmetic would make it match.
+        // A rule with a reversed range matches nothing. Without this check, wrapping arithmetic would make it match.
         if rule.src_ports.0 > rule.src_ports.1 || rule.dst_ports.0 > rule.dst_ports.1 {
             continue;
         }
@@ -504,7 +506,8 @@ fn group<A: Address, P: Copy>(
     groups
 }
 
-/// Merges the smallest group into the group whose mask is the closest subset, until no merge is possible.
+/// Merges the smallest group into the group whose mask is the closest subset of its mask. Repeats this until no merge
+/// is possible.
 fn merge<A: Address>(groups: &mut Vec<(Mask<A>, Vec<Rule<A>>)>) {
     let mut at = 0;
     while at < groups.len() {

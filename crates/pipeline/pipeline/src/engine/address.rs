@@ -6,9 +6,9 @@ use std::ops::{BitAnd, BitXor, Not};
 pub(super) trait Address:
     Copy + Default + Eq + Ord + Hash + BitAnd<Output = Self> + BitXor<Output = Self> + Not<Output = Self>
 {
-    /// Returns the bits of an address or mask that are used for pruning. Preceding bits count as matching.
+    /// Returns the bits of an address or mask that are used for pruning. All preceding bits are assumed to match.
     fn window(self) -> u32;
-    /// Combines two addresses into a hash.
+    /// Combines two addresses into a hash value.
     fn mix(src: Self, dst: Self) -> u64;
     /// Rounds a mask down to one of a few lengths.
     fn round(mask: Self) -> Self;
@@ -44,7 +44,7 @@ impl Address for u32 {
 }
 
 impl Address for u128 {
-    /// The bits after the first /32, in which operators' and customers' prefixes differ.
+    /// The window contains the bits after the first /32, because the prefixes of operators and customers differ there.
     #[inline(always)]
     fn window(self) -> u32 {
         (self >> 64) as u32

@@ -4,7 +4,7 @@ use super::exact::Macs;
 use super::loops::{PacketStep, Step};
 use crate::declare::DropReason;
 
-/// Returns the destination MAC as a key.
+/// Returns the destination MAC of a frame as a lookup key.
 #[inline(always)]
 fn mac_key(slot: &Slot, meta: &Meta) -> u64 {
     let [a, b, c, d, e, f] = *slot.window::<6>(meta.start as usize);

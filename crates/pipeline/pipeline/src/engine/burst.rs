@@ -1,6 +1,6 @@
 use crate::declare::{DropReason, Port, Verdict};
 
-/// Number of packets processed together: one bit of a word for each.
+/// Number of packets processed together. Each packet has one bit of a word.
 pub const BURST: usize = 64;
 /// Maximum frame length without FCS, in bytes.
 pub const FRAME_MAX: usize = REACH - HEADROOM;
@@ -8,7 +8,7 @@ pub const FRAME_MAX: usize = REACH - HEADROOM;
 const REACH: usize = 2048;
 /// Bytes before a frame, for tunnel headers.
 const HEADROOM: usize = 128;
-/// Size of a slot: an odd number of cache lines. Slots with a size of a power of two would compete for the same few
+/// Size of a slot: an odd number of cache lines. If the size were a power of two, slots would compete for the same few
 /// sets of the cache.
 pub(super) const SLOT: usize = 35 * LINE;
 const LINE: usize = 64;
@@ -16,13 +16,13 @@ const LINE: usize = 64;
 const WINDOW: usize = SLOT - REACH;
 const _: () = assert!(WINDOW >= 2 * LINE && (SLOT / LINE) % 2 == 1);
 
-/// Memory of one packet.
+/// Memory of one packet in a burst.
 #[repr(align(64))]
 pub(super) struct Slot([u8; SLOT]);
 
 impl Slot {
-    /// Returns the bytes from `at` on. An offset beyond [`REACH`] (which never occurs) would read elsewhere in the
-    /// slot, because a branch for it would cost more than the mask.
+    /// Returns the bytes from `at` on. An offset beyond [`REACH`] never occurs; it would read elsewhere in the slot.
+    /// The mask is used instead of a check, because a branch would cost more.
     #[inline(always)]
     pub(super) fn window<const N: usize>(&self, at: usize) -> &[u8; N] {
         const { assert!(N <= WINDOW) };
@@ -30,7 +30,7 @@ impl Slot {
         self.0[at..].first_chunk().unwrap_or(&[0; N])
     }
 
-    /// Like [`window`](Self::window), mutable.
+    /// Returns the bytes from `at` on, mutable. See [`window`](Self::window).
     #[inline(always)]
     pub(super) fn window_mut<const N: usize>(&mut self, at: usize) -> &mut [u8; N] {
         const { assert!(N <= WINDOW) };
@@ -69,7 +69,7 @@ impl Slot {
     /// Writes a frame that fits after the headroom.
     #[inline(always)]
     fn write(&mut self, frame: &[u8]) {
-        // Fast path for minimum-length frames, which are the most frequent, and for their tunnelled forms.
+        // Fast path for frames of minimum length, which are the most frequent, and for their tunnelled forms.
         if let Ok(line) = <&[u8; LINE]>::try_from(frame) {
             *self.window_mut(HEADROOM) = *line;
             return;
@@ -86,7 +86,7 @@ impl Slot {
 
     #[inline(never)]
     fn write_any(&mut self, frame: &[u8]) {
-        // Full lines are copied without a function call, a remainder with one.
+        // Full lines are copied without a function call, and the remainder with one call.
         let (lines, rest) = frame.as_chunks::<LINE>();
         let mut at = HEADROOM;
         for line in lines {

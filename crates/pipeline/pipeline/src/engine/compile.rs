@@ -1,4 +1,4 @@
-//! Compiles a declaration for the engine: tables specialised by their content, elements as stages.
+//! Compiles a declaration for the engine: tables are specialised by their content, and elements become stages.
 use super::acl::Acl;
 use super::burst::{Meta, Slot};
 use super::exact::{Key6, Macs, Narrow, Side6, Translations, Translations6};
@@ -19,22 +19,22 @@ use std::net::IpAddr;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CompileError {
-    /// An element refers to a missing table.
+    /// An element refers to a table that does not exist.
     #[error("an element uses {kind} table {index}, the declaration has {count}")]
     Table {
         /// Kind of the table.
         kind: &'static str,
-        /// Its index.
+        /// Index of the table.
         index: usize,
-        /// Number of such tables.
+        /// Number of tables of this kind.
         count: usize,
     },
     /// A key of a tunnel table has more than 32 bits.
     #[error("exact table {table} has the key {key:#x}; tunnel keys have 32 bits")]
     Key {
-        /// The table.
+        /// Index of the table.
         table: usize,
-        /// The key.
+        /// Key with more than 32 bits.
         key: u64,
     },
     /// The number of a next hop exceeds the maximum of a forwarding entry.
@@ -46,27 +46,27 @@ pub enum CompileError {
     /// Too many /24 networks contain longer prefixes.
     #[error("more than {GROUPS_MAX} networks of 24 bits have longer prefixes inside")]
     LongPrefixes,
-    /// A translation between IP versions.
+    /// A translation has addresses of different IP versions.
     #[error("a translation of {0} leads to the other IP version; both sides must have the same")]
     Version(IpAddr),
 }
 
 /// Tables in the form that the stages read.
 pub(super) struct Compiled {
-    /// One per exact table. Used by elements that read MAC addresses, and for IPv6 users of elements that read
-    /// addresses.
+    /// One table per exact table, with wide keys. Used by elements that read MAC addresses, and for IPv6 users of
+    /// elements that read addresses.
     pub(super) macs: Vec<Macs>,
-    /// One per exact table. Used by elements that read 32 bits.
+    /// One table per exact table, with keys of 32 bits. Used by elements that read IPv4 addresses or tunnel keys.
     pub(super) narrow: Vec<Narrow>,
     pub(super) routes: Vec<(Lpm4, Lpm6)>,
-    /// For IPv4 and for IPv6.
+    /// Access control lists, for IPv4 and for IPv6.
     pub(super) acls: Vec<(Acl, Acl<u128>)>,
-    /// For IPv4 and for IPv6.
+    /// Translations, for IPv4 and for IPv6.
     pub(super) nats: Vec<(Translations, Translations6)>,
     pub(super) users: Vec<UserLine>,
     pub(super) tunnels: Vec<Template>,
     pub(super) next_hops: Vec<Rewrite>,
-    /// The elements that read each exact table.
+    /// The kind of keys by which elements read each exact table.
     readers: Vec<Reader>,
 }
 
@@ -75,12 +75,12 @@ pub(super) struct Compiled {
 enum Reader {
     Mac,
     Address,
-    /// Also used for tables without a reader.
+    /// Tunnel keys. Also used for tables that no element reads.
     TunnelKey,
 }
 
 impl Reader {
-    /// Returns whether a key belongs to the wide table. `None` if it is not a valid key of this kind.
+    /// Returns whether a key belongs to the table of wide keys, or `None` if the key is not valid for this kind.
     fn is_wide(self, key: u64) -> Option<bool> {
         match (self, u32::try_from(key).is_ok()) {
             (Self::Mac, _) | (Self::Address, false) => Some(true),
@@ -90,11 +90,11 @@ impl Reader {
     }
 }
 
-/// A compiled next hop; 16 bytes, so that its address is computed by a shift.
+/// A compiled next hop. Its size of 16 bytes allows the address to be computed by a shift.
 #[derive(Clone, Copy)]
 #[repr(align(16))]
 pub(super) struct Rewrite {
-    /// Destination and source.
+    /// Destination and source MAC address.
     macs: [u8; 12],
     /// Whether both addresses are written.
     both: bool,
@@ -242,7 +242,7 @@ impl Compiled {
         Ok(self.next_hop(meta.next_hop).ok_or(DropReason::Miss)?.write(slot, meta))
     }
 
-    /// Applies a change. Returns false if it refers to something missing or does not fit.
+    /// Applies a change. Returns false if the change refers to a missing entry or does not fit.
     pub(super) fn apply(&mut self, change: &Change) -> bool {
         self.try_apply(change).is_some()
     }
@@ -285,11 +285,12 @@ impl Compiled {
     }
 }
 
-/// Space for additional users beyond half of the configured ones, so that new users do not move the others.
+/// Space for additional users, in addition to half of the configured number. New users then do not move existing ones
+/// in memory.
 const USERS_SPARE: usize = 1024;
 
-/// Returns the reader of each exact table. With several readers, MAC addresses have the highest priority and tunnel
-/// keys the lowest.
+/// Returns the kind of keys of each exact table. If elements read a table by several kinds, MAC addresses have the
+/// highest priority and tunnel keys the lowest.
 fn readers(declaration: &Declaration) -> Result<Vec<Reader>, CompileError> {
     let count = declaration.tables.exact.len();
     let mut readers = vec![Reader::TunnelKey; count];
@@ -324,7 +325,7 @@ where
     Some(())
 }
 
-/// Sets an element, or appends one.
+/// Sets an existing element, or appends a new one.
 fn put<T>(list: &mut Vec<T>, index: usize, value: T) -> Option<()> {
     if index == list.len() {
         list.push(value);
@@ -359,7 +360,7 @@ enum Translation {
     V6(Key6, Option<Side6>),
 }
 
-/// Returns `None` if the sides have different versions.
+/// Converts a translation to the form of its table. Returns `None` if its sides have different IP versions.
 fn translation(key: NatKey, value: Option<Nat>) -> Option<Translation> {
     Some(match (key.address, value.map(|v| (v.address, v.port))) {
         (IpAddr::V4(from), to) => {

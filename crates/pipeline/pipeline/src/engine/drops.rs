@@ -1,4 +1,4 @@
-//! Counts drops by place. The cost arises only for dropped packets.
+//! Counts drops by element. Only dropped packets incur the cost.
 use super::burst::{Meta, Slot};
 use super::parse;
 use super::plan::Stage;
@@ -9,7 +9,7 @@ use crate::declare::{Declaration, Direction, DropReason, Element, Path};
 pub struct Dropped {
     /// Direction of the packets.
     pub direction: Direction,
-    /// The element and its table, such as "route table 0".
+    /// Name of the element with its table, such as "route table 0".
     pub element: String,
     /// The reason.
     pub reason: DropReason,
@@ -20,7 +20,7 @@ pub struct Dropped {
 /// Counters of a direction's elements, by position.
 struct Counted {
     names: Vec<String>,
-    /// One more than the number of elements, for the end of the path.
+    /// Counters by element and reason. The additional last element is the end of the path.
     packets: Vec<[u64; DropReason::COUNT]>,
 }
 
@@ -47,7 +47,7 @@ impl Drops {
         packets[element.min(last)][reason as usize] += 1;
     }
 
-    /// Returns the counters, in the order in which packets pass the elements.
+    /// Returns the counters of all elements, in the order in which packets pass them.
     pub(super) fn all(&self) -> Vec<Dropped> {
         let mut all = Vec::new();
         for (direction, counted) in [Direction::Uplink, Direction::Downlink].into_iter().zip(&self.0) {
@@ -86,11 +86,11 @@ fn name(element: &Element) -> String {
     }
 }
 
-/// Returns which element of a merged stage dropped a packet, counted from its first one. A route to a missing next hop
-/// counts as no route.
+/// Returns which element of a merged stage dropped a packet, counted from the first element of the stage. A route to a
+/// missing next hop counts as a missing route.
 pub(super) fn element(stage: Stage, reason: DropReason, slot: &Slot, meta: &Meta) -> usize {
     match (stage, reason) {
-        // The failed check has changed nothing, so it can be repeated.
+        // The failed check has not changed the packet, so it can be repeated.
         (Stage::AdmitDecap { mac, ipv6, .. }, _) => {
             let mut again = *meta;
             usize::from(parse::admit(slot, &mut again, mac, ipv6).is_ok())
@@ -116,7 +116,8 @@ mod tests {
 
     type Places = BTreeMap<(bool, String, DropReason), u64>;
 
-    /// Flips a random bit. For half of the IPv4 packets the header checksum stays valid, and some get an expired TTL.
+    /// Flips a random bit of a frame. In half of the IPv4 packets, the header checksum is corrected, and some of these
+    /// get an expired TTL.
     fn damage(frame: &mut [u8], random: &mut Random) {
         let at = random.next() as usize % frame.len().min(96);
         frame[at] ^= 1 << (random.next() % 8);
@@ -131,7 +132,8 @@ mod tests {
         }
     }
 
-    /// Runs an engine with traffic of which half is damaged. Returns its drops by place, and its counters.
+    /// Runs an engine with traffic of which half is damaged. Returns the drops by element and reason, the drops by
+    /// reason, and the number of packets with the verdict "dropped".
     fn places(json: &str) -> (Places, [u64; DropReason::COUNT], u64) {
         let pipeline: Pipeline = serde_json::from_str(json).unwrap();
         let (mut engines, _control) = Engine::start(&pipeline.build().unwrap(), 1, Isa::detect()).unwrap();
@@ -198,7 +200,7 @@ mod tests {
         let trace = Trace::generate(&pipeline, &Traffic { pkt_num: 1, ..Traffic::default() }).unwrap();
         let (_, frame) = trace.packet(0).unwrap();
         let mut unrouted = frame.to_vec();
-        // Another destination, and the resulting change of the header checksum.
+        // The destination changes, and the header checksum is updated.
         let sum = u16::from_be_bytes([frame[24], frame[25]]);
         let was = u16::from_be_bytes([frame[30], frame[31]]);
         unrouted[30..32].copy_from_slice(&[255, 255]);

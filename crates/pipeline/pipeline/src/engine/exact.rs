@@ -1,7 +1,8 @@
-//! Exact matches: a few entries are compared directly, more entries are in a hash table of one-line buckets.
+//! Exact matches. A table with a few entries compares them directly; a table with more entries is a hash table with
+//! buckets of one cache line.
 use super::hot::{Memory, prefetch, request_huge_pages};
 
-/// Number of entries up to which comparing all is faster than hashing.
+/// Maximum number of entries for which comparing all is faster than hashing.
 const DIRECT_MAX: usize = 4;
 /// 2^64 divided by the golden ratio (Knuth's multiplicative hashing): the upper bits of the product are well mixed.
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -28,12 +29,12 @@ impl Word for u64 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub(super) struct Key6 {
     pub(super) address: u128,
-    /// Protocol above the port.
+    /// Protocol in the upper half, port in the lower half.
     pub(super) rest: u32,
 }
 
 impl Word for Key6 {
-    /// Folded after a multiplication, because the halves of real addresses are similar.
+    /// The word is folded after a multiplication, because the halves of real addresses are similar.
     #[inline(always)]
     fn word(self) -> u64 {
         let lower = (self.address as u64 ^ u64::from(self.rest) << 24).wrapping_mul(FOLD);
@@ -48,7 +49,7 @@ const FOLD: u64 = 0xd6e8_feb8_6659_fd93;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Side6 {
     pub(super) address: u128,
-    /// A 16-bit number.
+    /// Port, a 16-bit number.
     pub(super) port: u32,
 }
 
@@ -66,7 +67,8 @@ impl Content for Side6 {
     const FREE: Self = Self { address: u128::MAX, port: u32::MAX };
 }
 
-/// One cache line. Slots are filled from the first; a lookup continues in the next bucket only if all are in use.
+/// One cache line of keys and values. Slots are filled from the first one. A lookup continues in the next bucket only
+/// if all slots are in use.
 #[repr(align(64))]
 #[derive(Clone, Copy)]
 struct Bucket<K, V, const W: usize> {
@@ -86,7 +88,7 @@ impl<K: Word, V: Content, const W: usize> Bucket<K, V, W> {
         for place in 0..W {
             hits |= u32::from(self.keys[place] == key) << place;
         }
-        // A free slot contains key 0, which must not be found.
+        // A free slot contains key 0, so a match in a free slot is ignored.
         while hits != 0 {
             let place = hits.trailing_zeros() as usize;
             if self.values[place] != V::FREE {
@@ -124,7 +126,7 @@ pub(super) type Translations6 = Exact<Key6, Side6, 1>;
 const _: () = assert!(size_of::<Bucket<Key6, Side6, 1>>() == 64);
 
 impl<K: Word, V: Content, const W: usize> Exact<K, V, W> {
-    /// Creates a table. Of equal keys, the last counts.
+    /// Creates a table. If a key occurs several times, the last entry is used.
     pub(super) fn new(entries: impl ExactSizeIterator<Item = (K, V)>) -> Self {
         let mut table = if entries.len() <= DIRECT_MAX {
             Self::Direct { keys: [K::default(); DIRECT_MAX], values: [V::FREE; DIRECT_MAX] }
@@ -203,7 +205,7 @@ pub(super) struct Hash<K, V, const W: usize> {
 
 impl<K: Word, V: Content, const W: usize> Hash<K, V, W> {
     fn with_capacity(entries: usize) -> Self {
-        // 50 % spare space, so that new users do not make the table grow while packets wait.
+        // 50 % of the space is free, because a table that grows makes packets wait.
         let buckets =
             (entries + entries / 2).div_ceil(W).saturating_mul(4).div_ceil(3).next_power_of_two().max(2);
         Self { buckets: vec![Bucket::empty(); buckets], shift: 64 - buckets.trailing_zeros(), entries: 0 }
@@ -297,7 +299,7 @@ impl<K: Word, V: Content, const W: usize> Hash<K, V, W> {
         }
     }
 
-    /// Fills the slot with the bucket's last entry.
+    /// Removes an entry from a bucket by replacing it with the bucket's last entry.
     fn take_out(&mut self, bucket: usize, place: usize) {
         let bucket = &mut self.buckets[bucket];
         let last = bucket.used() - 1;
@@ -332,7 +334,7 @@ mod tests {
     use ranlab_machine::Random;
     use std::collections::HashMap;
 
-    /// Compares with std's map. There are few keys, so that removal and overflow coincide.
+    /// Compares the table with std's map. The range of keys is small, so that removals and overflows coincide.
     fn behaves<K: Word + std::hash::Hash + Eq, const W: usize>(key: impl Fn(u64) -> K, range: u64) {
         let mut random = Random::stream(5, range);
         let mut table: Exact<K, u32, W> =
@@ -359,7 +361,7 @@ mod tests {
         behaves::<u32, 8>(|k| k as u32, 4);
         behaves::<u32, 8>(|k| k as u32, 3000);
         behaves::<u64, 5>(|k| k << 40, 3000);
-        // Multiples of 2^60 share sixteen buckets, which form chains.
+        // These keys differ only in their upper 8 bits.
         behaves::<u64, 4>(|k| k << 56, 200);
         behaves::<Key6, 1>(|k| Key6 { address: u128::from(k) << 64, rest: (k % 7) as u32 }, 3);
         behaves::<Key6, 1>(|k| Key6 { address: u128::from(k) << (k % 90), rest: 6 << 16 }, 1000);

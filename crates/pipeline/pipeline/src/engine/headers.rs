@@ -21,7 +21,7 @@ pub(super) fn spend_hop(slot: &mut Slot, meta: &Meta) -> Result<(), DropReason> 
         return Ok(());
     }
     let frame = slot.window_mut::<34>(meta.start as usize);
-    // Read and written as one word; from separate bytes the compiler would assemble a word.
+    // The bytes are read and written as one word. The compiler would otherwise assemble the word from single bytes.
     let Some(field) = frame[IP + 8..].first_chunk_mut::<4>() else { return Err(DropReason::Malformed) };
     let word = u32::from_le_bytes(*field);
     if word & 0xff <= 1 {
@@ -31,9 +31,11 @@ pub(super) fn spend_hop(slot: &mut Slot, meta: &Meta) -> Result<(), DropReason> 
     Ok(())
 }
 
-/// Returns TTL, protocol and checksum of an IPv4 header as a little-endian word after a decrement of the TTL, which is
-/// at least one. The checksum grows by 0x0100 with end-around carry (RFC 1624 equation 3). In this byte order it is the
-/// upper half of the word and grows by one. Two values would overflow or become 0xffff, and grow by one more.
+/// Returns TTL, protocol and checksum of an IPv4 header as a little-endian word, after a decrement of the TTL. The TTL
+/// must be at least one.
+///
+/// The checksum grows by 0x0100 with end-around carry (RFC 1624 equation 3). In this byte order the checksum is the
+/// upper half of the word, and grows by one. Two values would overflow or become 0xffff; these grow by one more.
 #[inline(always)]
 const fn fewer_hops(word: u32) -> u32 {
     let carry = if word >= 0xfffe_0000 { 0x1_0000 } else { 0 };
@@ -72,7 +74,8 @@ pub(super) fn rewrite(
     *field = if udp && sum == 0 { [0xff; 2] } else { sum.to_be_bytes() };
 }
 
-/// Like [`rewrite`], for an IPv6 packet whose transport header follows the fixed header. IPv6 has no header checksum.
+/// Writes another address and port into an IPv6 packet whose transport header follows the fixed header. Updates the
+/// transport checksum; IPv6 has no header checksum. See [`rewrite`].
 pub(super) fn rewrite6(
     slot: &mut Slot,
     meta: &Meta,
@@ -99,13 +102,13 @@ pub(super) fn rewrite6(
     *field = if udp && sum == 0 { [0xff; 2] } else { sum.to_be_bytes() };
 }
 
-/// Returns address, protocol and port in one word.
+/// Returns address, protocol and port combined in one word.
 #[inline(always)]
 pub(super) fn nat_key(address: u32, protocol: u8, port: u16) -> u64 {
     u64::from(address) << 24 | u64::from(protocol) << 16 | u64::from(port)
 }
 
-/// Returns address and port in one word.
+/// Returns address and port combined in one word.
 pub(super) fn nat_value(address: u32, port: u16) -> u64 {
     u64::from(address) << 16 | u64::from(port)
 }
@@ -127,7 +130,7 @@ mod tests {
     use ranlab_packet::Protocol;
     use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-    /// Both protocols, versions and sides, including wrong and absent checksums.
+    /// Covers both protocols, IP versions and sides, with wrong and absent checksums.
     #[test]
     fn translated_packet_equals_reference() {
         let mut random = Random::stream(8, 0);
@@ -180,7 +183,7 @@ mod tests {
         }
     }
 
-    /// Every checksum, for the smallest and largest TTL values.
+    /// Covers every checksum, with the smallest and the largest TTL values.
     #[test]
     fn decremented_ttl_updates_checksum() {
         for field in 0..=u16::MAX {

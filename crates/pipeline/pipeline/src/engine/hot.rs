@@ -34,7 +34,7 @@ fn has(feature: &str) -> bool {
     }
 }
 
-/// Instruction sets that were detected.
+/// Proof that the instruction set of a loop was detected.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct IsaToken {
     #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "other machines have one way"))]
@@ -42,7 +42,7 @@ pub(super) struct IsaToken {
 }
 
 impl IsaToken {
-    /// Returns the choice, limited to what this machine supports.
+    /// Returns the requested instruction set, limited to the support of this machine.
     pub(super) fn for_isa(isa: Isa) -> Self {
         Self { wide: isa == Isa::Wide && Isa::detect() == Isa::Wide }
     }
@@ -50,8 +50,10 @@ impl IsaToken {
 
 /// A loop over the packets of a burst.
 pub(super) trait Loop {
-    /// Processes the packets in `live`. Returns those that continue. Must be `#[inline(always)]`, like everything that
-    /// it calls per packet, because it is compiled with the caller's instruction set. Closures cannot be marked so.
+    /// Processes the packets in `live`. Returns the packets that continue.
+    ///
+    /// The implementation must be `#[inline(always)]`, like every function that it calls per packet, because it is
+    /// compiled with the caller's instruction set. Closures cannot have this attribute.
     fn run(self, burst: &mut Burst, live: u64) -> u64;
 }
 
@@ -92,7 +94,7 @@ pub(crate) fn prefetch<T>(value: &T) {
     let _ = value;
 }
 
-/// Memory size of tables, and how much of it is on huge pages.
+/// Memory size of tables, and the part of it that is on huge pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Memory {
     /// Total size of tables for which huge pages were requested, in bytes.
@@ -104,8 +106,8 @@ pub struct Memory {
 /// Size of a huge page on x86-64, and on 64-bit ARM with 4-KiB pages.
 const HUGE_PAGE: usize = 2 << 20;
 
-/// Requests huge pages for a filled table, so that a random lookup costs a cache miss without a page table walk in
-/// addition. Transparent huge pages need neither privileges nor a reserve made at boot. If the kernel refuses, the
+/// Requests huge pages for a filled table. A random lookup then costs only a cache miss, without an additional page
+/// table walk. Transparent huge pages need neither privileges nor a reservation at boot. If the kernel refuses, the
 /// table is unchanged.
 pub(super) fn request_huge_pages<T>(memory: &mut Memory, table: &[T]) {
     let first = (table.as_ptr() as usize).next_multiple_of(HUGE_PAGE);
@@ -118,7 +120,7 @@ pub(super) fn request_huge_pages<T>(memory: &mut Memory, table: &[T]) {
     }
 }
 
-/// Of linux/mman.h; musl's headers lack it.
+/// Constant of linux/mman.h, which musl's headers lack.
 #[cfg(all(target_os = "linux", not(miri)))]
 const MADV_COLLAPSE: libc::c_int = 25;
 
@@ -144,7 +146,7 @@ mod tests {
     use super::*;
     use crate::declare::Port;
 
-    /// Counts its calls, with either instruction set.
+    /// Loop that counts its calls, for either instruction set.
     struct Count<'a>(&'a mut u32);
 
     impl Loop for Count<'_> {
@@ -167,7 +169,7 @@ mod tests {
         assert_eq!((count, burst.len()), (6, 1));
     }
 
-    /// Only huge pages that are completely inside the table are requested, and its content is preserved.
+    /// Only huge pages that are completely inside the table are requested. The content of the table is preserved.
     #[test]
     fn table_content_survives_huge_pages() {
         let table: Vec<u64> = (0..3 * HUGE_PAGE as u64 / 8 / if cfg!(miri) { 64 } else { 1 }).collect();

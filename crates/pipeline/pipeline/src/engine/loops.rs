@@ -1,5 +1,5 @@
-//! The loops over a burst. Each is compiled separately for every instruction set, because loops that share a function
-//! run out of registers.
+//! The loops over a burst. Each loop is compiled separately for every instruction set, because loops that share a
+//! function need more registers than available.
 use super::acl::{Acl, Packet};
 use super::burst::{BURST, Bits, Burst, Meta, Slot};
 use super::compile::{Compiled, Rewrite};
@@ -31,7 +31,7 @@ pub(super) struct LookUser<'a> {
     by: LookupKey,
 }
 
-/// Users by IPv4 address or tunnel key, and by the upper half of an IPv6 address.
+/// Users of both IP versions: by IPv4 address or tunnel key, and by the upper half of an IPv6 address.
 #[derive(Clone, Copy)]
 pub(super) struct Users<'a> {
     narrow: &'a Narrow,
@@ -93,7 +93,7 @@ impl Prefetch for LookUser<'_> {
     }
 }
 
-/// Returns the table to prefetch from: routes or users.
+/// Returns the table from which the next stage will read: routes or users.
 pub(super) fn prefetch_tables(c: &Compiled, ahead: PrefetchPlan) -> (Option<&Tables4>, Option<LookUser<'_>>) {
     match ahead {
         // A small route table needs no prefetching.
@@ -120,7 +120,7 @@ impl<E: PacketStep> Loop for E {
     }
 }
 
-/// Like [`PacketStep`], for steps that send packets.
+/// A step that sends each packet and ends its path. Must be `#[inline(always)]`; see [`Loop::run`].
 pub(super) trait FinalStep {
     /// Processes a packet. Returns its egress port, or an error to drop it.
     fn step(&mut self, slot: &mut Slot, meta: &mut Meta) -> Result<Port, DropReason>;
@@ -139,7 +139,7 @@ pub(super) fn each(burst: &mut Burst, live: u64, mut packets: impl PacketStep) -
     live & !gone
 }
 
-/// Records a dropped packet. Rare, so it must not use a register of the loop.
+/// Records a dropped packet. Drops are rare, so the function must not use a register of the loop.
 #[cold]
 #[inline(never)]
 fn refused(dropped: &mut [DropReason; BURST], gone: &mut u64, index: usize, reason: DropReason) {
@@ -147,11 +147,11 @@ fn refused(dropped: &mut [DropReason; BURST], gone: &mut u64, index: usize, reas
     *gone |= 1 << index;
 }
 
-/// Like [`each`], for steps that send packets.
+/// Applies a step that sends each packet. Dropped packets are recorded. See [`each`].
 #[inline(always)]
 fn deliver(burst: &mut Burst, live: u64, mut packets: impl FinalStep) -> u64 {
     let Burst { slots, meta, dropped, sent, .. } = burst;
-    // Sent packets with the core port as egress.
+    // `core` collects the sent packets whose egress is the core port.
     let mut gone = 0;
     let mut core = 0_u64;
     for i in Bits(live) {
@@ -180,7 +180,7 @@ impl<A: Prefetch> PacketStep for Admit<A> {
     }
 }
 
-/// Encapsulations as numbers for const generics.
+/// Numbers of the encapsulations, for const generics.
 pub(super) const GTP: u8 = 0;
 pub(super) const VXLAN: u8 = 1;
 pub(super) const GRE: u8 = 2;
@@ -226,7 +226,7 @@ impl<const KIND: u8, A: Prefetch> PacketStep for AdmitDecap<KIND, A> {
 }
 
 impl<const KIND: u8, A: Prefetch> AdmitDecap<KIND, A> {
-    /// Slow path for uncommon packets. Not inlined into the loop.
+    /// Slow path for uncommon packets, which is not inlined into the loop.
     #[inline(never)]
     fn any(&mut self, slot: &mut Slot, meta: &mut Meta) -> Step {
         self.admit.step(slot, meta)?;
@@ -273,7 +273,7 @@ impl<A: Prefetch> PacketStep for FindUser<'_, A> {
 
 pub(super) struct Meter<'a> {
     pub(super) users: &'a mut [UserLine],
-    /// Tunnels to prefetch; `None` if the next stage needs none.
+    /// Tunnels to prefetch, or `None` if the next stage needs no tunnels.
     pub(super) tunnels: &'a [Template],
     pub(super) ingress: usize,
     pub(super) now_ns: u64,
@@ -319,7 +319,8 @@ impl Loop for Classify<'_> {
     }
 }
 
-/// Separate from IPv4, so that packets of one version do not use memory for those of the other.
+/// Classifies IPv6 packets. The function is separate from IPv4, so that packets of one version do not need stack memory
+/// for the other version.
 #[inline(never)]
 fn classify6(acl: &Acl<u128>, burst: &Burst, live: u64) -> u64 {
     let mut packets = [Packet::default(); BURST];
@@ -385,7 +386,7 @@ impl Loop for RouteForward<'_> {
     #[inline(always)]
     fn run(self, burst: &mut Burst, live: u64) -> u64 {
         prepare_route(self.ipv4, burst, if self.fetched { 0 } else { live });
-        // The form of the table is determined once for all packets.
+        // The form of the table is determined once for all packets of the burst.
         match self.ipv4.form() {
             Form4::Tables(ipv4) => deliver(burst, live, Routed { ipv4, forward: self }),
             Form4::Few(ipv4) => deliver(burst, live, Routed { ipv4, forward: self }),
@@ -403,7 +404,7 @@ impl<F: Find4> FinalStep for Routed<'_, F> {
     #[inline(always)]
     fn step(&mut self, slot: &mut Slot, meta: &mut Meta) -> Result<Port, DropReason> {
         let route = route(self.ipv4, self.forward.ipv6, slot, meta);
-        // Without a route, the number wraps and exceeds any table.
+        // A packet without a route has number 0. The subtraction wraps, so the index exceeds any table.
         let Some(rewrite) = self.forward.hops.get(route.wrapping_sub(1) as usize) else {
             return Err(if route == 0 {
                 DropReason::Miss

@@ -1,10 +1,10 @@
-//! Longest prefix match for IPv4. A few prefixes are compared directly. More prefixes are in a table of 2^24 entries
-//! with second levels for longer prefixes (DIR-24-8). A table of 2^12 entries holds prefixes so short that writing them
-//! into the large table would delay packets.
+//! Longest prefix match for IPv4. A few prefixes are compared directly. More prefixes are in a table of 2^24 entries,
+//! with second levels for longer prefixes (DIR-24-8). Very short prefixes are in a separate table of 2^12 entries,
+//! because writing them into the large table would delay packets.
 use super::hot::{Memory, prefetch, request_huge_pages};
 use std::collections::BTreeMap;
 
-/// Number of prefixes up to which comparing all is faster than a table.
+/// Maximum number of prefixes for which comparing all is faster than a table.
 const DIRECT_MAX: usize = 4;
 /// Number of prefixes from which huge pages for the large table are requested.
 const SETTLE_MIN: usize = 256;
@@ -14,10 +14,10 @@ const SHORT_BITS: u8 = 12;
 const GROUP: u16 = 0x8000;
 /// Maximum number of second levels, which an entry can refer to.
 pub(super) const GROUPS_MAX: usize = 0x7fff;
-/// Maximum number of next hops. 0 means none.
+/// Maximum number of next hops. Entry 0 denotes no next hop.
 pub(super) const NEXT_HOPS_MAX: u32 = 0x7ffe;
 
-/// A forwarding table.
+/// An IPv4 forwarding table.
 pub(super) struct Lpm4 {
     /// Configured prefixes: masked address and length.
     rib: BTreeMap<(u32, u8), u16>,
@@ -27,14 +27,14 @@ pub(super) struct Lpm4 {
 }
 
 enum Fib {
-    /// Longest first: address, mask, next hop + 1.
+    /// A few prefixes, longest first: address, mask, next hop plus one.
     Direct(Vec<(u32, u32, u16)>),
     Tables(Box<Tables>),
 }
 
 /// Finds the longest prefix of an address.
 pub(super) trait Find4: Copy {
-    /// Returns the number of the next hop plus one, or 0.
+    /// Finds the next hop of the longest prefix that contains an address.
     fn find(self, address: u32) -> u16;
 }
 
@@ -44,7 +44,7 @@ pub(super) enum Form4<'a> {
     Tables(&'a Tables),
 }
 
-/// A few prefixes, longest first: address, mask, next hop + 1.
+/// A few prefixes, longest first: address, mask, next hop plus one.
 #[derive(Clone, Copy)]
 pub(super) struct SmallTable<'a>(&'a [(u32, u32, u16)]);
 
@@ -90,7 +90,8 @@ pub(super) struct Tables {
 pub(super) struct LpmFull;
 
 impl Lpm4 {
-    /// Creates a table. Of equal prefixes, the last counts. Next hops are at most [`NEXT_HOPS_MAX`].
+    /// Creates a table. If a prefix occurs several times, the last entry is used. Next hops are at most
+    /// [`NEXT_HOPS_MAX`].
     pub(super) fn new(prefixes: impl Iterator<Item = (u32, u8, u32)>) -> Result<Self, LpmFull> {
         let rib: BTreeMap<_, _> = prefixes
             .map(|(address, length, hop)| ((address & mask(length), length), hop as u16 + 1))
@@ -110,7 +111,7 @@ impl Lpm4 {
             return Ok(());
         }
         let mut tables = Box::new(Tables::new());
-        // Shorter prefixes come first and are overwritten by longer ones.
+        // Shorter prefixes are written first, and longer prefixes overwrite them.
         for (&(address, length), &hop) in &self.rib {
             tables.fill(address, length, hop)?;
         }
@@ -183,7 +184,7 @@ impl Lpm4 {
         let key = (address & mask(length), length);
         if self.rib.remove(&key).is_some() {
             self.lengths[usize::from(length.min(32))] -= 1;
-            // A removal needs no new second level.
+            // A removal needs no additional second level, so it cannot fail.
             let _ = self.refresh(key.0, length);
         }
     }
@@ -304,7 +305,7 @@ mod tests {
         (0..=32).rev().find_map(|l| rib.get(&(address & mask(l), l)).copied())
     }
 
-    /// Insertions and removals in a small space, so that prefixes nest and second levels are created and removed.
+    /// Inserts and removes prefixes of a small space, so that prefixes nest and second levels are created and removed.
     #[test]
     fn equals_a_search_over_all_lengths() {
         let mut random = Random::stream(9, 0);
@@ -331,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn full_table_rejects_and_frees_entries() {
+    fn full_table_rejects_prefixes_until_one_is_removed() {
         let subnets = (0..GROUPS_MAX as u32).map(|i| (0x0b00_0000 + (i << 8), 32, 1));
         let mut table = Lpm4::new(subnets).unwrap();
         assert_eq!(table.insert(0xc000_0001, 32, 7), Err(LpmFull));

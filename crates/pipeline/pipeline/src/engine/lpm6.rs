@@ -7,7 +7,7 @@ const ROOT_BITS: u8 = 16;
 /// Flag of an entry that refers to a node.
 const NODE: u32 = 1 << 31;
 
-/// A forwarding table.
+/// An IPv6 forwarding table.
 pub(super) struct Lpm6 {
     rib: BTreeMap<(u128, u8), u32>,
     root: Vec<u32>,
@@ -16,7 +16,7 @@ pub(super) struct Lpm6 {
 }
 
 impl Lpm6 {
-    /// Creates a table. Of equal prefixes, the last counts.
+    /// Creates a table. If a prefix occurs several times, the last entry is used.
     pub(super) fn new(prefixes: impl Iterator<Item = (u128, u8, u32)>) -> Self {
         let rib: BTreeMap<_, _> = prefixes.map(|(a, l, hop)| ((a & mask(l), l), hop + 1)).collect();
         let root = if rib.is_empty() { Vec::new() } else { vec![0; 1 << ROOT_BITS] };

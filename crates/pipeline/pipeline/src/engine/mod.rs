@@ -1,9 +1,9 @@
-//! The native engine: a declaration specialised by its content. Bursts of packets pass from stage to stage; updates are
-//! applied between two bursts by the worker that owns the tables.
+//! The native engine: a declaration specialised by its content. Bursts of packets pass from stage to stage. The worker
+//! that owns the tables applies updates between two bursts.
 //!
-//! Every worker has its own tables and users, without locks or shared cache lines. The price is that memory grows with
-//! the number of workers, and that all flows of a user must reach the same worker, so that the user has a single rate
-//! limit. In return an update is a message, all of its changes become visible together, and a worker never waits.
+//! Every worker has its own tables and users, without locks or shared cache lines. As a consequence, memory grows with
+//! the number of workers. All flows of a user must also reach the same worker, so that the user has a single rate
+//! limit. In return, an update is a message, all of its changes become visible together, and a worker never waits.
 mod acl;
 mod address;
 mod bridge;
@@ -54,7 +54,7 @@ pub struct Counters {
     pub faked: u64,
     /// Updates applied.
     pub updates: u64,
-    /// Changes that referred to something missing or did not fit.
+    /// Changes that referred to a missing entry or did not fit.
     pub changes_refused: u64,
 }
 
@@ -92,8 +92,8 @@ impl Engine {
         Ok((engines.collect::<Result<_, _>>()?, control))
     }
 
-    /// Applies pending updates, then processes every packet of the burst. If the time runs backwards, meters get no
-    /// tokens until it has caught up.
+    /// Applies pending updates, then processes every packet of the burst. If `now_ns` is lower than before, meters get
+    /// no tokens until the time exceeds its previous maximum.
     pub fn process(&mut self, now_ns: u64, burst: &mut Burst) {
         self.poll();
         self.run(now_ns, burst);
@@ -116,7 +116,7 @@ impl Engine {
         self.counters
     }
 
-    /// Returns the drops by place and reason. Their sum equals [`Counters::dropped`].
+    /// Returns the drops by element and reason. Their sum equals [`Counters::dropped`].
     #[must_use]
     pub fn drops(&self) -> Vec<Dropped> {
         self.drops.all()
@@ -166,8 +166,8 @@ impl Engine {
         }
     }
 
-    /// Counts packets dropped by a stage, or left over after the last one. With fakedrop, unmatched packets are sent
-    /// anyway.
+    /// Counts packets that a stage dropped, or that remain after the last stage. With `fakedrop`, unmatched packets are
+    /// sent instead.
     #[cold]
     #[inline(never)]
     fn dropped(&mut self, burst: &mut Burst, ingress: usize, at: usize, gone: u64) {

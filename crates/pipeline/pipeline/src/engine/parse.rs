@@ -7,7 +7,8 @@ use ranlab_packet::{EtherType, Mac, VXLAN_PORT, checksum};
 
 const ETHERNET: usize = 14;
 
-/// A MAC address as the first eight bytes of a frame in native byte order, with a mask of the six relevant ones.
+/// A filter for MAC addresses: the first eight bytes of a frame in native byte order, with a mask of the six relevant
+/// bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct MacFilter {
     value: u64,
@@ -15,7 +16,7 @@ pub(super) struct MacFilter {
 }
 
 impl MacFilter {
-    /// Accepts every address.
+    /// Filter that accepts every address.
     #[cfg(test)]
     pub(super) const ANY: Self = Self { value: 0, mask: 0 };
 
@@ -34,21 +35,21 @@ impl MacFilter {
     }
 }
 
-/// [`crate::declare::Element::Admit`].
+/// Applies [`crate::declare::Element::Admit`].
 #[inline(always)]
 pub(super) fn admit(slot: &Slot, meta: &mut Meta, mac: MacFilter, ipv6: bool) -> Result<(), DropReason> {
     let l3 = (meta.start as usize) + ETHERNET;
     let end = meta.end as usize;
     let header = slot.window::<34>(meta.start as usize);
     let [_, _, _, _, _, _, _, _, _, _, _, _, t, u, packet @ ..] = header;
-    // Fast path: the frame is for us and has a complete IPv4 header without options.
+    // Fast path for a frame with the accepted MAC address and a complete IPv4 header without options.
     if mac.passes(octets(header, 0)) & (EtherType(u16::from_be_bytes([*t, *u])) == EtherType::IPV4) {
         return header4(slot, packet, meta, l3, end);
     }
     admit_other(slot, meta, mac, ipv6)
 }
 
-/// Like [`admit`], for any frame.
+/// Applies [`admit`] to any frame, without the fast path.
 #[inline(never)]
 fn admit_other(slot: &Slot, meta: &mut Meta, mac: MacFilter, ipv6: bool) -> Result<(), DropReason> {
     let start = meta.start as usize;
@@ -76,9 +77,9 @@ fn packet(slot: &Slot, meta: &mut Meta, l3: usize, end: usize, six: bool) -> Res
     if six { packet6(slot, meta, l3, end) } else { packet4(slot, meta, l3, end) }
 }
 
-/// [`admit`] and [`decap`] in one step for the usual packet of a base station: an IPv4 packet in a G-PDU with a PDU
-/// session container and no other extension header, with consistent lengths. Returns false for all others, without
-/// changes.
+/// Applies [`admit`] and [`decap`] in one step to the usual packet of a base station. This is an IPv4 packet in a G-PDU
+/// with a PDU session container, no other extension header, and consistent lengths. Returns false for all other packets
+/// and leaves them unchanged.
 #[inline(always)]
 pub(super) fn plain_gtp(slot: &mut Slot, meta: &mut Meta, mac: MacFilter, local: u32) -> bool {
     const OUTER: usize = ETHERNET;
@@ -91,14 +92,14 @@ pub(super) fn plain_gtp(slot: &mut Slot, meta: &mut Meta, mac: MacFilter, local:
     let word = |at| u32::from_le_bytes(octets(h, at));
     let half = |at| usize::from(u16::from_be_bytes(octets(h, at)));
     let plain = mac.passes(octets(h, 0))
-        // IPv4 without options, not a fragment, UDP, to the local address.
+        // The outer packet is IPv4 without options, not a fragment, UDP, and addressed to the local address.
         && word(12) & 0x00ff_ffff == 0x0045_0008
         && word(OUTER + 6) & 0xff00_ff3f == 0x1100_0000
         && word(OUTER + 16) == local.swap_bytes()
         && half(UDP + 2) == usize::from(GTPU_PORT)
-        // Version 1, protocol type GTP, an extension header; G-PDU.
+        // The GTP header has version 1, protocol type GTP and an extension header. The message is a G-PDU.
         && half(GTP) == 0x34ff
-        // An extension header of one unit, with no further one.
+        // The extension header has one unit, and no further extension header follows.
         && h[GTP + 11] != 0
         && word(GTP + 12) & 0xff00_00ff == 1
         && h[INNER] == 0x45;
@@ -136,8 +137,8 @@ fn packet4(slot: &Slot, meta: &mut Meta, l3: usize, end: usize) -> Result<(), Dr
     header4(slot, slot.window(l3), meta, l3, end)
 }
 
-/// Like [`packet4`], with the header at hand. It is read once as three words, because the checksum needs full words,
-/// and the compiler would assemble words from single bytes.
+/// Checks an IPv4 packet whose header has already been read; see [`packet4`]. The header is read once as three words,
+/// because the checksum needs full words. The compiler would otherwise assemble words from single bytes.
 #[inline(always)]
 fn header4(slot: &Slot, header: &[u8; 20], meta: &mut Meta, l3: usize, end: usize) -> Result<(), DropReason> {
     let first = u64::from_le_bytes(octets(header, 0));
@@ -159,9 +160,11 @@ fn octets<const N: usize, const M: usize>(window: &[u8; M], at: usize) -> [u8; N
     window.get(at..).and_then(<[u8]>::first_chunk).copied().unwrap_or([0; N])
 }
 
-/// Returns whether the words of a header, including its checksum, add up to 0xffff. The sum does not depend on byte
-/// order (RFC 1071 §2), so full words are added as they are, with end-around carry. Adding a word to itself with
-/// swapped halves folds it: the upper half is the sum of both, including the carry of the lower half.
+/// Returns whether the words of a header, including its checksum, add up to 0xffff.
+///
+/// The sum does not depend on byte order (RFC 1071 §2), so full words are added unchanged, with end-around carry. The
+/// sum is folded by adding it to itself with swapped halves. The upper half of the result is the sum of both halves,
+/// including the carry of the lower half.
 #[inline(always)]
 const fn adds_up(first: u64, second: u64, third: u32) -> bool {
     let (sum, carry) = first.overflowing_add(second);
@@ -171,7 +174,7 @@ const fn adds_up(first: u64, second: u64, third: u32) -> bool {
     sum.wrapping_add(sum.rotate_left(16)) >= 0xffff_0000
 }
 
-/// Like [`packet4`], for any packet.
+/// Checks any IPv4 packet, without the fast path of [`packet4`].
 #[inline(never)]
 fn other4(slot: &Slot, meta: &mut Meta, l3: usize, end: usize) -> Result<(), DropReason> {
     let header = slot.window::<20>(l3);
@@ -245,7 +248,7 @@ pub(super) fn five_tuple6(slot: &Slot, meta: &Meta) -> super::acl::Packet<u128> 
     super::acl::Packet { src: address(8), dst: address(24), ports, protocol: protocol.into(), traits }
 }
 
-/// Returns the ports of a packet, or 0, and what else rules can require of it.
+/// Returns the ports of a packet (0 if it has none), and its other properties that rules can require.
 #[inline(always)]
 fn ports_and_traits(slot: &Slot, transport: usize, protocol: u8, has_ports: bool) -> (u32, u32) {
     use super::acl::{HAS_FLAGS, HAS_PORTS};
@@ -255,7 +258,7 @@ fn ports_and_traits(slot: &Slot, transport: usize, protocol: u8, has_ports: bool
     (ports, (u32::from(has_ports) * HAS_PORTS) | flags)
 }
 
-/// [`crate::declare::Element::Decap`].
+/// Applies [`crate::declare::Element::Decap`].
 #[inline(always)]
 pub(super) fn decap(
     slot: &mut Slot,
@@ -302,7 +305,7 @@ pub(super) fn decap(
     Ok(())
 }
 
-/// Returns the end of a datagram to the port.
+/// Checks for a UDP datagram to `port`. Returns the end of the datagram.
 #[inline(always)]
 fn udp(slot: &Slot, at: usize, end: usize, port: u16) -> Result<usize, DropReason> {
     if end - at < 8 {
@@ -318,7 +321,7 @@ fn udp(slot: &Slot, at: usize, end: usize, port: u16) -> Result<usize, DropReaso
     Ok(at + length)
 }
 
-/// Returns TEID, begin and end of a G-PDU's payload (TS 29.281 §5.1).
+/// Returns the TEID, and the beginning and end of a G-PDU's payload (TS 29.281 §5.1).
 #[inline(always)]
 fn gtp(slot: &Slot, at: usize, end: usize) -> Result<(u32, usize, usize), DropReason> {
     if end - at < 8 {
@@ -384,14 +387,14 @@ fn vxlan(slot: &Slot, meta: &mut Meta, at: usize, end: usize, ipv6: bool) -> Res
     Ok(())
 }
 
-/// Returns key, protocol, begin and end of GRE's payload (RFC 2784, RFC 2890).
+/// Returns the key and the protocol of a GRE packet, and the beginning and end of its payload (RFC 2784, RFC 2890).
 #[inline(always)]
 fn gre(slot: &Slot, at: usize, end: usize, ipv6: bool) -> Result<(u32, u16, usize, usize), DropReason> {
     if end - at < 4 {
         return Err(DropReason::Malformed);
     }
     let flags = slot.u16(at);
-    // Version, and the bits with which RFC 2784 §2.3 requires a receiver to discard the packet.
+    // The mask contains the version and the bits with which RFC 2784 §2.3 requires a receiver to discard the packet.
     if flags & 0x4c07 != 0 {
         return Err(DropReason::Malformed);
     }
@@ -414,7 +417,7 @@ mod tests {
     use super::*;
     use ranlab_machine::Random;
 
-    /// Every carry of the sum, compared with the simple computation.
+    /// Covers every carry of the sum, in comparison with the simple computation.
     #[test]
     fn word_sum_equals_halfword_sum() {
         let mut random = Random::stream(6, 0);
@@ -422,7 +425,7 @@ mod tests {
         for round in 0..200_000_u32 {
             let mut header = [0; 20];
             for octet in &mut header {
-                // Many one bits, so that carries propagate far.
+                // The words have many one bits, so that carries propagate far.
                 let noise = random.next();
                 *octet = if noise & 0x300 == 0 { noise as u8 } else { 0xff };
             }

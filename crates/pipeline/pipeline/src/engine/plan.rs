@@ -1,4 +1,4 @@
-//! The plan of a path: elements in the form that the engine runs, with mergers within blocks.
+//! The plan of a path: elements in the form that the engine runs. Elements of the same block are merged where possible.
 use super::parse::MacFilter;
 use crate::declare::{Encapsulation, Port};
 
@@ -12,7 +12,7 @@ pub(super) enum Stage {
     Bridge(usize),
     FindUserByMac(usize),
     Decap(Tunnelled),
-    /// Both elements in one loop, if they share a block.
+    /// `Admit` and `Decap` in one loop, if they share a block.
     AdmitDecap {
         mac: MacFilter,
         ipv6: bool,
@@ -29,9 +29,9 @@ pub(super) enum Stage {
         side: Side,
     },
     Route(usize),
-    /// Both elements in one loop, if they share a block.
+    /// `Route` and `Forward` in one loop, if they share a block.
     RouteForward(usize),
-    /// All three elements in one loop, if they share a block.
+    /// `Meter`, `Route` and `Forward` in one loop, if they share a block.
     MeterRouteForward(usize),
     Forward,
     Deliver,
@@ -42,7 +42,7 @@ pub(super) enum Stage {
     },
 }
 
-/// The tunnel to remove.
+/// The tunnel that a stage removes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Tunnelled {
     pub(super) kind: Encapsulation,
@@ -51,8 +51,8 @@ pub(super) struct Tunnelled {
     pub(super) ipv6: bool,
 }
 
-/// Data that the next stage will read. The current stage prefetches it, which saves the next one a separate loop. Only
-/// within a block.
+/// Data that the next stage of the same block will read. The current stage prefetches it, which saves a separate loop
+/// of the next stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PrefetchPlan {
     Nothing,
@@ -66,7 +66,7 @@ pub(super) enum PrefetchPlan {
 pub(super) struct PathStage {
     pub(super) stage: Stage,
     pub(super) ahead: PrefetchPlan,
-    /// Whether the previous stage prefetches what this one reads.
+    /// Whether the previous stage prefetches the data that this stage reads.
     pub(super) fetched: bool,
 }
 
@@ -95,7 +95,7 @@ impl PathStage {
         let mut placed: Vec<Self> = Vec::with_capacity(merged.len());
         for stage in merged {
             let wanted = stage.reads();
-            // A meter does not change keys, so the following stage's data can be prefetched before it.
+            // A meter does not change keys. A stage before it can therefore prefetch the data of the stage after it.
             let before =
                 placed.iter_mut().rev().find(|p| wanted == PrefetchPlan::Tunnel || p.stage != Stage::Meter);
             let fetched = before.is_some_and(|before| before.look_ahead(wanted));
@@ -104,7 +104,7 @@ impl PathStage {
         placed
     }
 
-    /// Takes over prefetching for the next stage, if there is something to prefetch and this stage knows the key.
+    /// Prefetches for the next stage, if that stage reads data and this stage knows the key. Returns whether it does.
     fn look_ahead(&mut self, wanted: PrefetchPlan) -> bool {
         let able = match self.stage {
             Stage::Admit { .. } => {
@@ -140,7 +140,7 @@ pub(super) enum Side {
 }
 
 impl Stage {
-    /// Returns the number of elements from which it was merged.
+    /// Returns the number of elements merged into the stage.
     pub(super) const fn elements(self) -> usize {
         match self {
             Self::MeterRouteForward(_) => 3,
@@ -149,7 +149,7 @@ impl Stage {
         }
     }
 
-    /// Returns what it looks up.
+    /// Returns the data that the stage looks up.
     const fn reads(self) -> PrefetchPlan {
         match self {
             Self::FindUser { table, by } => PrefetchPlan::User { table, by },
@@ -173,7 +173,7 @@ mod tests {
     const ADMIT: Stage = Stage::Admit { mac: MacFilter::ANY, ipv6: false };
 
     #[test]
-    fn router_has_two_loops() {
+    fn router_is_merged_into_two_loops() {
         let merged = PathStage::block(&[ADMIT, Stage::Route(3), Stage::Forward]);
         assert_eq!(merged.len(), 2);
         assert_eq!((merged[0].ahead, merged[1].fetched), (PrefetchPlan::Route(3), true));
@@ -204,7 +204,7 @@ mod tests {
     fn unknown_keys_are_not_prefetched() {
         let find = Stage::FindUser { table: 1, by: LookupKey::TunnelKey };
         assert_eq!(shape(&[ADMIT, find]), [(PrefetchPlan::Nothing, false); 2]);
-        // After an ACL, the stage itself prefetches.
+        // An ACL does not prefetch for the next stage, so the route stage prefetches its own data.
         assert_eq!(shape(&[Stage::Acl(0), Stage::Route(0)]), [(PrefetchPlan::Nothing, false); 2]);
     }
 }

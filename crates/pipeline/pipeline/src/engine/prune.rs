@@ -1,19 +1,21 @@
-//! Selects the hash tables of an ACL that can contain a rule for a field. For an address, the first 24 bits select a
-//! set of tables, in two levels of 16 and 8 bits; for a port, all of its bits. Equal sets and equal second levels are
-//! stored once, so entries take two bytes and stay in the cache.
+//! Selects the hash tables of an ACL that can contain a rule for the value of a field. For an address, the first 24
+//! bits select a set of tables, in two levels of 16 and 8 bits. For a port, all of its bits select the set.
+//!
+//! Equal sets and equal second levels are stored once. Each entry then has only two bytes, and the data remains in the
+//! cache.
 use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
 
-/// Number of tables with their own bit. Further tables share the last bit.
+/// Number of tables with a separate bit. Further tables share the last bit.
 pub(super) const SHARED: usize = 63;
-/// Bits of the first level, and of both levels.
+/// Number of bits of the first level, and of both levels together.
 const ROOT_BITS: u32 = 16;
 const ALL_BITS: u32 = 24;
-/// Maximum number of sets and second levels, which an entry can refer to. Beyond it, values are no longer
+/// Maximum number of sets and second levels that an entry can refer to. Beyond this number, values are no longer
 /// distinguished.
 const NAMES_MAX: usize = 0xffff;
 
-/// The sets of one side.
+/// The sets of tables for source or destination addresses.
 pub(super) struct RulePruning {
     root: Box<[u16]>,
     nodes: Vec<[u16; 256]>,
@@ -28,8 +30,8 @@ struct Names {
 }
 
 impl Names {
-    /// Returns the number of a set. If all numbers are in use, returns that of the set of all tables, which is correct
-    /// but slower.
+    /// Returns the number of a set. If all numbers are in use, returns the number of the set of all tables, which is
+    /// correct but slower.
     fn name(&mut self, set: u64) -> u16 {
         if let Some(&name) = self.of.get(&set) {
             return name;
@@ -45,7 +47,8 @@ impl Names {
 }
 
 impl RulePruning {
-    /// Creates the sets from the prefix (value and mask) of each rule, and the table that contains it.
+    /// Creates the sets. Each item of `rules` is the prefix of a rule (value and mask), and the table that contains the
+    /// rule.
     pub(super) fn new(rules: impl Iterator<Item = ((u32, u32), usize)>) -> Self {
         let mut names = Names::default();
         names.name(u64::MAX);
@@ -64,13 +67,13 @@ impl RulePruning {
                 root[at..at + (1 << (ROOT_BITS - length))].iter_mut().for_each(|entry| *entry |= set);
                 continue;
             }
-            // Shorter prefixes come first, so the first-level entry is complete.
+            // Shorter prefixes precede longer ones, so the first-level entry is already complete.
             let node = below.entry(at).or_insert_with(|| Box::new([root[at]; 256]));
             let at = (value >> (32 - ALL_BITS)) as usize & 255;
             node[at..at + (1 << (ALL_BITS - length))].iter_mut().for_each(|entry| *entry |= set);
         }
         let mut parts: HashMap<[u16; 256], u16> = HashMap::new();
-        // The first second level stands for all tables.
+        // Second level 0 denotes all tables.
         let mut out = Self { root: vec![0; 1 << ROOT_BITS].into(), nodes: vec![[0; 256]], sets: Vec::new() };
         let mut part = |part: [u16; 256]| {
             *parts.entry(part).or_insert_with(|| {
@@ -81,7 +84,7 @@ impl RulePruning {
                 (out.nodes.len() - 1) as u16
             })
         };
-        // Most entries have the same set as the previous one and no longer prefixes inside.
+        // Most entries have the same set as the previous entry and contain no longer prefixes.
         let mut at = 0;
         for run in root.chunk_by(|a, b| a == b) {
             let end = at + run.len();
@@ -107,8 +110,8 @@ impl RulePruning {
 /// Number of ports in a block.
 const BLOCK: usize = 256;
 
-/// The sets of one side's ports, in two levels of 8 bits. Equal blocks are stored once: the ports of traffic are spread
-/// over all numbers, and a single level of 128 KiB would displace rules from the cache.
+/// The sets of tables for source or destination ports, in two levels of 8 bits. Equal blocks are stored once. The ports
+/// of traffic are spread over all numbers, so a single level of 128 KiB would displace rules from the cache.
 pub(super) struct Ports {
     root: [u8; BLOCK],
     blocks: Vec<[u16; BLOCK]>,
@@ -116,9 +119,9 @@ pub(super) struct Ports {
 }
 
 impl Ports {
-    /// Creates the sets from the ports of each rule, and the table that contains it.
+    /// Creates the sets. Each item of `rules` is the port range of a rule, and the table that contains the rule.
     pub(super) fn new(rules: impl Iterator<Item = (RangeInclusive<u16>, usize)>) -> Self {
-        // By port: tables whose rules begin there, and those whose rules end before it.
+        // For each port, the map contains the tables whose rules begin at the port (+1) or end before it (-1).
         let mut changes: BTreeMap<u32, Vec<(usize, i32)>> = BTreeMap::new();
         for (ports, table) in rules {
             let table = table.min(SHARED);
@@ -146,7 +149,7 @@ impl Ports {
         let mut known: HashMap<[u16; BLOCK], u8> = HashMap::new();
         let (blocks, _) = all.as_chunks::<BLOCK>();
         for (place, block) in out.root.iter_mut().zip(blocks) {
-            // There are 256 blocks, so their numbers fit.
+            // At most 256 blocks exist, so their numbers fit into a byte.
             let next = out.blocks.len() as u8;
             *place = *known.entry(*block).or_insert_with(|| {
                 out.blocks.push(*block);
@@ -202,7 +205,7 @@ mod tests {
         assert_eq!(Ports::new(std::iter::empty()).lookup(7), 0);
     }
 
-    /// A port's set contains exactly the tables that have a rule for it.
+    /// The set of a port contains exactly the tables that have a rule for the port.
     #[test]
     fn port_sets_are_exact() {
         let mut random = Random::stream(4, 1);

@@ -1,4 +1,4 @@
-//! Runs the stages of a path: for each, the loop over a burst with the tables that it reads.
+//! Runs the stages of a path. For each stage, this is the loop over a burst with the tables that the stage reads.
 use super::bridge::{Bridge, FindUserByMac};
 use super::burst::Burst;
 use super::compile::Compiled;
@@ -105,7 +105,7 @@ fn forward(
     }
 }
 
-/// One loop per encapsulation, so that the choice is not repeated for every packet.
+/// Removes tunnels. Each encapsulation has a separate loop, so that the choice is not repeated for every packet.
 fn decap(
     c: &Compiled,
     burst: &mut Burst,

@@ -1,4 +1,4 @@
-//! Precomputed tunnel headers. Sending copies them and writes lengths, checksum and key.
+//! Precomputed tunnel headers. To send a packet, the engine copies them and writes lengths, checksum and key.
 use super::burst::{Meta, Slot};
 use crate::declare::{Encapsulation, Port, Tunnel};
 use crate::reference::{GTPU_PORT, TUNNEL_TTL, VXLAN_SOURCE_PORT};
@@ -93,7 +93,7 @@ impl Template {
         (start, meta.total as u16)
     }
 
-    /// Writes Ethernet and IP headers: `N` bytes of headers before `carried` bytes.
+    /// Writes Ethernet and IP headers before `N` bytes of further headers and `carried` bytes of payload.
     #[inline(always)]
     fn outer<const N: usize>(&self, slot: &mut Slot, start: usize, carried: u16) {
         let total = carried + (N - ETHERNET_BYTES) as u16;

@@ -59,7 +59,7 @@ impl PacketStep for Translate4<'_> {
     }
 }
 
-/// Like [`side_key`], for an IPv6 packet.
+/// Returns the key of an IPv6 packet's translation, and the port that will change.
 fn side_key6(packet: &Packet<u128>, side: Side) -> (Key6, u16) {
     let (address, port) = match side {
         Side::Source => (packet.src, packet.ports >> 16),
@@ -68,7 +68,8 @@ fn side_key6(packet: &Packet<u128>, side: Side) -> (Key6, u16) {
     (Key6 { address, rest: packet.protocol << 16 | port }, port as u16)
 }
 
-/// Separate from IPv4, like classification.
+/// Translates IPv6 packets. The function is separate from IPv4, so that packets of one version do not need stack memory
+/// for the other version.
 #[inline(never)]
 fn translate6(table: &Translations6, burst: &mut Burst, live: u64, side: Side) -> u64 {
     for i in Bits(live) {

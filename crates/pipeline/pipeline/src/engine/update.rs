@@ -1,4 +1,5 @@
-//! Delivery of changes to workers: a bounded queue for each, and two counters of the updates sent and applied.
+//! Delivery of changes to workers. Each worker has a bounded queue. Two counters contain the numbers of sent and
+//! applied updates.
 use crate::declare::Change;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,7 +27,7 @@ struct Progress {
     applied: AtomicU64,
 }
 
-/// The reason why an update was rejected. No worker gets any part of it.
+/// The reason why an update was rejected. No worker receives any part of a rejected update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError {
@@ -61,7 +62,7 @@ impl Control {
     }
 }
 
-/// A worker's end of the queue.
+/// The worker's end of its update queue.
 pub(super) struct UpdateQueue {
     queue: Receiver<Arc<[Change]>>,
     progress: Arc<Progress>,

@@ -1,4 +1,4 @@
-//! Users: everything that a packet needs of a user is in a single cache line.
+//! Users. All data that a packet needs of its user is in a single cache line.
 use crate::declare::{TunnelId, User};
 use ranlab_packet::TokenBucket;
 
@@ -32,7 +32,7 @@ impl UserLine {
         }
     }
 
-    /// Takes tokens for `bytes`, if there are enough. Returns whether there were.
+    /// Takes tokens for `bytes` from the bucket, if it has enough. Returns whether the packet passes.
     #[inline(always)]
     pub(super) fn charge(&mut self, now_ns: u64, bytes: u16, ingress: usize) -> bool {
         let passes = self.bucket.charge(now_ns, bytes.into());

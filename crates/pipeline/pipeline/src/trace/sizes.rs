@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn zipf_prefers_the_first_in_proportion() {
+    fn zipf_selects_flows_in_proportion_to_their_rank() {
         let picker = Picker::new(Popularity::Zipf { exponent: 1.0 }, 1000).unwrap();
         let mut random = Random::stream(3, 0);
         let mut hits = vec![0_u32; 1000];
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn imix_has_its_three_sizes() {
+    fn imix_has_three_frame_lengths_in_proportion() {
         let mut random = Random::stream(3, 0);
         let sizes: Vec<u16> = (0..12_000).map(|_| Sizes::Imix.pick(64, &mut random)).collect();
         let count = |size| sizes.iter().filter(|&&s| s == size).count();

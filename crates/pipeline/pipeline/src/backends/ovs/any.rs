@@ -1,7 +1,8 @@
-//! Any switch that supports OpenFlow 1.3 or later, at an address: only what OpenFlow alone can express.
+//! A third-party switch that supports OpenFlow 1.3 or later and is configured at its address. This backend uses
+//! OpenFlow only.
 //!
 //! OpenFlow cannot create tunnel ports, so pipelines with tunnels are rejected. The sender of the configuration
-//! replaces port names by the switch's numbers.
+//! replaces port names by the switch's port numbers.
 
 use super::{Dialect, GROUPS_MAX, equivalences, flows, lacks, too_many};
 use crate::backends::{
@@ -10,7 +11,7 @@ use crate::backends::{
 };
 use crate::declare::{Change, Element};
 
-/// A third-party switch that keeps running after the measurement.
+/// Backend for a third-party OpenFlow switch, which keeps running after the measurement.
 #[derive(Debug)]
 pub struct OpenFlow;
 
@@ -38,7 +39,7 @@ impl Backend for OpenFlow {
             };
             Some(UnsupportedElement { element: element_name(element), reason })
         });
-        // The number of meters is read when connecting.
+        // The maximum number of meters is unknown here, because it is read from the switch after connecting.
         let rules = lacks(asked).into_iter().filter(|lack| lack.element == "ACL");
         let hops =
             asked.elements().find(|(_, element)| matches!(element, Element::Forward | Element::Deliver));

@@ -1,5 +1,5 @@
-//! Differences between the flows for our own bridge and those for a third-party switch: the same tables in different
-//! encodings.
+//! Differences between the flows for ranlab's bridge and the flows for a third-party switch. Both have the same tables
+//! in different encodings.
 
 use crate::backends::{BackendRequest, port_name, port_number};
 use crate::declare::{Direction, Port};
@@ -8,20 +8,23 @@ use crate::declare::{Direction, Port};
 pub const COOKIE: u64 = 0x726c_6100_0000_0000;
 /// Mask of [`COOKIE`].
 pub const COOKIE_MASK: u64 = 0xffff_ff00_0000_0000;
-/// First number of our groups ("RL"), which have no cookies. There are at most [`GROUPS_MAX`].
+/// First number of ranlab's groups ("RL"), which have no cookies. There are at most [`GROUPS_MAX`].
 pub const FIRST_GROUP: u32 = 0x524c_0000;
-/// See [`FIRST_GROUP`].
+/// Maximum number of groups, counted from [`FIRST_GROUP`].
 pub const GROUPS_MAX: u32 = 1 << 16;
-/// First of our tables at a third-party switch, after the table in which all packets begin.
+/// First of ranlab's tables at a third-party switch. Table 0 precedes it and receives all packets.
 pub const FIRST_TABLE: u32 = 1;
 
-/// The kind of switch.
+/// The kind of switch, which determines the encoding of flows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dialect {
-    /// Our own bridge: registers, our numbers for ports and groups, and tables with gaps between them.
+    /// ranlab's bridge: registers, ranlab's numbers for ports and groups, and tables with gaps between them.
     Own,
-    /// A third-party switch that supports at least OpenFlow 1.3: metadata, no more tables than needed, port names that
-    /// the sender replaces by the switch's numbers, cookies, and group numbers that do not collide with others.
+    /// A third-party switch that supports at least OpenFlow 1.3.
+    ///
+    /// Its flows use metadata instead of registers, and no more tables than needed. All flows have a cookie, and group
+    /// numbers do not collide with the groups of other programs. The sender of the configuration replaces port names by
+    /// the switch's port numbers.
     Any,
 }
 
@@ -39,7 +42,7 @@ impl Dialect {
         }
     }
 
-    /// Returns the beginning of a flow: its cookie.
+    /// Returns the beginning of a flow's text, which sets the cookie.
     pub(super) fn cookie(self) -> String {
         match self {
             Self::Own => String::new(),
@@ -55,7 +58,7 @@ impl Dialect {
         }
     }
 
-    /// Returns a port.
+    /// Returns the text that denotes a port.
     pub(super) fn port(self, port: Port) -> String {
         match self {
             Self::Own => port_number(port).to_string(),
@@ -63,7 +66,7 @@ impl Dialect {
         }
     }
 
-    /// Returns the group of a next hop.
+    /// Returns the group number of a next hop.
     pub(super) const fn group(self, hop: u32) -> u32 {
         match self {
             Self::Own => hop + 1,
@@ -71,7 +74,7 @@ impl Dialect {
         }
     }
 
-    /// Returns the match for packets of a user.
+    /// Returns the match for packets of a user ([`Self::note_user`]).
     pub(super) fn user(self, user: u32) -> String {
         match self {
             Self::Own => format!("reg0={user}"),
@@ -79,7 +82,7 @@ impl Dialect {
         }
     }
 
-    /// Returns the match for packets to a next hop.
+    /// Returns the match for packets to a next hop ([`Self::note_hop`]).
     pub(super) fn hop(self, hop: u32) -> String {
         match self {
             Self::Own => format!("reg1={hop}"),
@@ -107,7 +110,7 @@ impl Dialect {
     pub(super) const fn untagged(self) -> &'static str {
         match self {
             Self::Own => "vlan_tci=0x0000/0x1000",
-            // OFPVID_NONE in OpenFlow.
+            // The value and mask of OFPVID_NONE in OpenFlow.
             Self::Any => "vlan_tci=0x0000/0x1fff",
         }
     }

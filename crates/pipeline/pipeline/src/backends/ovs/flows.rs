@@ -14,17 +14,17 @@ use crate::declare::{
     RouteId, Tunnel, User,
 };
 
-/// Priorities: exact matches, checks, and the default. Prefixes count up from [`PREFIX`].
+/// Priorities of exact matches, prefixes, and default flows. The priority of a prefix is [`PREFIX`] plus its length.
 const EXACT: u32 = 1_000;
 const PREFIX: u32 = 100;
 const OTHERWISE: u32 = 10;
 /// Priority of the first rule of a list.
 const FIRST_RULE: u32 = 65_530;
-/// EtherTypes of IP.
+/// IP versions by their OpenFlow keywords.
 const IPV4_ONLY: &[&str] = &["ip"];
 const BOTH: &[&str] = &["ip", "ipv6"];
 
-/// An element at its position.
+/// An element with its table and its direction.
 #[derive(Clone, Copy)]
 struct Step<'a> {
     asked: BackendRequest<'a>,
@@ -116,7 +116,7 @@ fn dispatch(asked: &BackendRequest<'_>, dialect: Dialect, text: &mut String) {
             "flow add {cookie}table=0,priority={EXACT},in_port={port},actions=goto_table:{table}"
         );
     }
-    // The kernel itself sends packets through the bridge's port; only tunnel packets may leave.
+    // The kernel also sends packets through the bridge's port. Only tunnel packets may be forwarded.
     let mut sends: Vec<(&str, Port)> = Vec::new();
     let encaps = asked.elements().any(|(_, element)| *element == Element::Encap);
     for tunnel in asked.declaration.tables.tunnels.iter().filter(|_| encaps) {
@@ -146,7 +146,8 @@ fn group(
     hop: &NextHop,
     (asked, dialect): (&BackendRequest<'_>, Dialect),
 ) {
-    // Packets of one direction use the next hop: those that it does not send back.
+    // A next hop is used by packets that arrive at the other port. With a single direction, this is the direction's
+    // ingress port.
     let ingress = match asked.directions {
         [direction] => direction.ingress(),
         _ => hop.port.other(),
@@ -231,7 +232,7 @@ fn admit(step: &Step<'_>, mac: Option<Mac>, ipv6: bool, text: &mut String) {
     let families = if ipv6 { BOTH } else { IPV4_ONLY };
     for family in families {
         let comma = if mac.is_empty() { "" } else { "," };
-        // Tagged frames are not accepted.
+        // The match excludes tagged frames, which are not accepted.
         let matches = format!("{family}{comma}{mac},{}", step.dialect.untagged());
         text.push_str(&step.line(EXACT, &matches, &step.go_on()));
     }
@@ -241,8 +242,8 @@ fn admit(step: &Step<'_>, mac: Option<Mac>, ipv6: bool, text: &mut String) {
     }
 }
 
-/// Packets for our end of a tunnel go to the bridge's own port, which removes the tunnel headers. The inner packet
-/// comes back through the tunnel port.
+/// Sends packets for the local end of a tunnel to the bridge's port, which removes the tunnel headers. The inner packet
+/// then arrives through the tunnel port.
 fn decap(step: &Step<'_>, kind: Encapsulation, local: Ipv4Addr, text: &mut String) {
     let protocol = ports::outer(kind);
     text.push_str(&step.line(EXACT + 1, &format!("ip,nw_dst={local},ip_frag=yes"), "drop"));
@@ -328,7 +329,7 @@ fn route(step: &Step<'_>, matches: &str, length: u8, hop: Option<u32>) -> String
 
 fn leave(step: &Step<'_>, id: u32) -> String {
     let life = if *step.element == Element::Forward { "dec_ttl," } else { "" };
-    // Only IP has a TTL. For other packets, no TTL change is requested here.
+    // Only IP has a TTL. The TTL change is omitted for other packets.
     let group = step.dialect.group(id);
     let matches = step.dialect.hop(id);
     if life.is_empty() {

@@ -1,8 +1,8 @@
-//! Open vSwitch with its userspace datapath, over sockets (`ovs`) or DPDK (`ovs-dpdk`): one OpenFlow table per element,
-//! next hops as groups, users' rate limits as meters, tunnels as tunnel ports.
+//! Open vSwitch with its userspace datapath, over sockets (`ovs`) or DPDK (`ovs-dpdk`). Each element is an OpenFlow
+//! table. Next hops are groups, users' rate limits are meters, and tunnels are tunnel ports.
 //!
-//! Register 0 holds the user, register 1 the next hop. `tnl_push` takes outer headers from the bridge's own address,
-//! its routes, and configured neighbours (`tnl/neigh/set`).
+//! Register 0 contains the user, and register 1 the next hop. `tnl_push` builds the outer headers from the bridge's
+//! address, its routes, and configured neighbours (`tnl/neigh/set`).
 mod any;
 mod dialect;
 mod flows;
@@ -25,16 +25,16 @@ use crate::declare::{AclTable, Change, Element, Encapsulation};
 pub const BRIDGE: &str = "br0";
 /// Maximum number of meters of the userspace datapath.
 const METERS_MAX: u64 = 1 << 18;
-/// Maximum number of rules in a list. Each has a separate priority, which has 16 bits.
+/// Maximum number of rules in a list. Each rule has a separate priority, and priorities have 16 bits.
 const RULES_MAX: u64 = 65_000;
 /// The TCP flags and reserved bits that a flow can match.
 const FLAGS: u16 = 0x0fff;
 
-/// Over sockets of the kernel.
+/// Open vSwitch over sockets of the kernel.
 #[derive(Debug)]
 pub struct Ovs;
 
-/// Over DPDK.
+/// Open vSwitch over DPDK.
 #[derive(Debug)]
 pub struct OvsDpdk;
 
@@ -129,14 +129,14 @@ fn lacks(asked: &BackendRequest<'_>) -> Vec<UnsupportedElement> {
             Element::Decap { kind: Encapsulation::Gtp { .. }, ipv6: true, .. } => {
                 lacks.push(UnsupportedElement {
                     element: element_name(element),
-                    // Version 3.1 lost every such packet in comparison with the oracle.
+                    // Version 3.1 lost all IPv6 packets inside GTP-U in comparison with the oracle.
                     reason: Reason::NotWritten("IPv6 inside GTP-U"),
                 })
             }
             _ => {}
         }
     }
-    // A bridge has one address, so all tunnels end at one address, and those of one kind leave by one port.
+    // A bridge has a single address, so all tunnels end at this address. All tunnels of one kind use the same port.
     let mut locals: Vec<_> =
         tables.tunnels.iter().map(|tunnel| (tunnel.local, tunnel.src, tunnel.port as u32)).collect();
     locals.sort_unstable();

@@ -54,7 +54,7 @@ pub(super) fn kinds(asked: &BackendRequest<'_>) -> Vec<Encapsulation> {
     kinds
 }
 
-/// Returns the bridge's own address and MAC, if tunnels end there.
+/// Returns the IP and MAC address of the bridge, if tunnels end there.
 fn own(asked: &BackendRequest<'_>) -> Option<(Ipv4Addr, Option<Mac>)> {
     let tunnel = asked.declaration.tables.tunnels.first().map(|tunnel| (tunnel.local, Some(tunnel.src)));
     let cut = asked.elements().find_map(|(direction, element)| {
@@ -68,8 +68,8 @@ fn own(asked: &BackendRequest<'_>) -> Option<(Ipv4Addr, Option<Mac>)> {
     if kinds(asked).is_empty() { None } else { cut.or(tunnel) }
 }
 
-/// Writes bridge, tunnel ports, address, route and neighbours. The caller adds the ingress ports, whose type depends on
-/// the tier.
+/// Writes the bridge, tunnel ports, address, route and neighbours. The caller adds the ingress ports, whose type
+/// depends on the tier.
 pub(super) fn write(asked: &BackendRequest<'_>, out: &mut Translation) {
     let own = own(asked);
     let mac = own.and_then(|(_, mac)| mac).filter(|mac| !mac.is_group());
@@ -87,7 +87,7 @@ pub(super) fn write(asked: &BackendRequest<'_>, out: &mut Translation) {
         let (of, more) = match kind {
             Encapsulation::Gtp { .. } => ("gtpu", ""),
             Encapsulation::Vxlan => ("vxlan", ""),
-            // Without this option, GRE carries Ethernet frames.
+            // Without this option, Open vSwitch transports Ethernet frames in GRE.
             Encapsulation::Gre => ("gre", " options:packet_type=legacy_l3"),
         };
         let _ = writeln!(
@@ -98,8 +98,8 @@ pub(super) fn write(asked: &BackendRequest<'_>, out: &mut Translation) {
     }
     out.push("bridge", TextConsumer::OvsVsctl, bridge);
     let Some((address, _)) = own else { return };
-    // The switch uses an address as source only for destinations in the same network, so the network must contain all
-    // addresses.
+    // The switch uses an address as source only for destinations in the same network. The network must therefore
+    // contain all addresses.
     let address = format!("address add {address}/0 dev {BRIDGE}\nlink set {BRIDGE} up\n");
     out.push("address", TextConsumer::IpBatch, address);
     if asked.elements().any(|(_, element)| *element == Element::Encap) {

@@ -1,5 +1,5 @@
-//! Access control lists as flows. A port range becomes prefixes, and a rule becomes one flow per pair of source and
-//! destination prefix.
+//! Access control lists as flows. A port range becomes a list of prefixes. A rule becomes one flow per pair of source
+//! and destination prefix.
 
 use ranlab_packet::Protocol;
 
@@ -7,13 +7,13 @@ use crate::declare::{ANY_PORTS, AclRule, Prefix4, Prefix6, TcpFlags};
 
 /// A rule of either IP version, as text.
 pub(super) struct Rule {
-    /// `ip,nw_src=…` or `ipv6,ipv6_src=…`.
+    /// Match for the addresses: `ip,nw_src=…` or `ipv6,ipv6_src=…`.
     addresses: String,
     src_ports: (u16, u16),
     dst_ports: (u16, u16),
     protocol: Option<u8>,
     flags: TcpFlags,
-    /// The match for packets that have ports, if the switch can exclude later fragments.
+    /// Match for packets that have ports. Empty if the switch cannot exclude later fragments.
     with_ports: &'static str,
 }
 
@@ -87,13 +87,13 @@ impl Rule {
     }
 }
 
-/// Returns the prefixes that cover a range: value and mask.
+/// Returns the prefixes that cover a range of ports, each as value and mask.
 fn masks((first, last): (u16, u16)) -> Vec<(u16, u16)> {
     let mut at = u32::from(first);
     let end = u32::from(last) + 1;
     let mut all = Vec::new();
     while at < end {
-        // The largest block that begins here and does not exceed the end.
+        // The block is the largest one that begins at `at` and does not exceed the end.
         let mut size = if at == 0 { 1 << 16 } else { at & at.wrapping_neg() };
         while at + size > end {
             size >>= 1;
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prefixes_cover_exactly_the_range() {
+    fn prefixes_cover_exactly_the_port_range() {
         for (first, last) in [(0, 65_535), (0, 0), (65_535, 65_535), (1, 65_534), (1024, 65_535), (37, 4_711)]
         {
             let masks = masks((first, last));
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_with_ports_or_flags_match_no_packet_without_them() {
+    fn rules_with_ports_or_flags_ignore_packets_without_them() {
         let any = Prefix4 { address: [0; 4].into(), length: 0 };
         let syn = TcpFlags { value: 0xffff, mask: 2 };
         let flagged = |src_ports, dst_ports, protocol, flags| {

@@ -6,7 +6,7 @@ use crate::pipelines::Pipeline;
 
 const BOTH: &[Direction] = &[Direction::Uplink, Direction::Downlink];
 
-/// Compares with a golden file. `RANLAB_BLESS=1` writes it.
+/// Compares a text with a golden file. `RANLAB_BLESS=1` writes the file instead.
 fn golden(name: &str, found: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/backends").join(name);
     if std::env::var_os("RANLAB_BLESS").is_some() {
@@ -32,7 +32,7 @@ const SMALL: [&str; 10] = [
 ];
 
 #[test]
-fn pipelines_match_golden_files() {
+fn translated_pipelines_match_golden_files() {
     for json in SMALL {
         let pipeline: Pipeline = serde_json::from_str(json).unwrap();
         let declaration = pipeline.build().unwrap();
@@ -47,7 +47,7 @@ fn pipelines_match_golden_files() {
 }
 
 #[test]
-fn changes_match_golden_files() {
+fn translated_changes_match_golden_files() {
     let mut all = String::new();
     for json in [
         r#"{"name":"mgw","user":2,"bst":2,"handover":1,"fluct-user":1,"fluct-server":1}"#,
@@ -66,8 +66,8 @@ fn changes_match_golden_files() {
     golden("ovs-changes.txt", &all);
 }
 
-/// Configuration of a third-party switch: the same tables without registers, tunnels and our names, and all flows are
-/// marked.
+/// The configuration of a third-party switch has the same tables, but no registers, tunnels or names of ranlab. All its
+/// flows are marked.
 #[test]
 fn third_party_switch_gets_plain_openflow() {
     let mut able = Vec::new();
@@ -96,7 +96,7 @@ fn third_party_switch_gets_plain_openflow() {
     ] {
         let pipeline: Pipeline = serde_json::from_str(json).unwrap();
         let declaration = pipeline.build().unwrap();
-        // One direction's tables follow the other's only if packets arrive from both.
+        // If packets arrive from one direction only, its tables follow table 0 without a gap.
         let asked = BackendRequest { declaration: &declaration, directions: &[Direction::Downlink] };
         for event in pipeline.events(0).unwrap() {
             all += &OpenFlow.update(&asked, &event.changes).unwrap().whole();

@@ -50,8 +50,8 @@ pub(super) fn size(asked: &BackendRequest<'_>, direction: Direction, at: usize) 
     }
 }
 
-/// Formats a meter with a single rate: bytes per microsecond and burst in bytes, the same for green and yellow, so that
-/// no packet is yellow.
+/// Formats a meter with a single rate: bytes per microsecond, and burst in bytes. Green and yellow have the same
+/// limits, so no packet is yellow.
 fn meter(index: usize, user: &User) -> String {
     let rate = user.rate_bytes_per_s as f64 / 1e6;
     let burst = user.burst_bytes;
@@ -117,7 +117,7 @@ fn entries(tables: &Tables, element: &Element) -> Vec<String> {
     }
 }
 
-/// Returns the last value of each key, sorted by key. A switch accepts each key once.
+/// Returns the last value of each key, sorted by key. A switch accepts a key only once.
 fn last_of<K: Ord + Copy, V: Copy>(entries: &[(K, V)]) -> std::collections::BTreeMap<K, V> {
     entries.iter().copied().collect()
 }

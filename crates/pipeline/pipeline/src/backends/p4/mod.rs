@@ -12,7 +12,7 @@ use super::{
 };
 use crate::declare::{Change, Direction, Element, Encapsulation, NatTable, Tables};
 
-/// The backend.
+/// Backend for P4-16.
 #[derive(Debug)]
 pub struct P4;
 

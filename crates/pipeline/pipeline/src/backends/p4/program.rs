@@ -1,4 +1,4 @@
-//! The program: one parser for all tunnels, and an ingress control with the elements of both directions.
+//! The generated P4 program: one parser for all tunnels, and an ingress control with the elements of both directions.
 use super::super::port_number;
 use super::{path, table_name};
 use crate::backends::BackendRequest;
@@ -16,7 +16,7 @@ pub(super) fn text(asked: &BackendRequest<'_>) -> String {
 }
 
 fn parser(asked: &BackendRequest<'_>) -> String {
-    // Packets of a port are parsed as tunnel packets if that direction removes a tunnel.
+    // If a direction removes a tunnel, packets that arrive at its port are parsed as tunnel packets.
     let mut ways = String::new();
     for direction in asked.directions {
         if path(asked, *direction).iter().any(|element| matches!(element, Element::Decap { .. })) {
@@ -149,7 +149,7 @@ impl Place<'_> {
             add(steps, &format!("if (hdr.{ethernet}.dst != {}) {unmatched}", hex(mac)));
         }
         if ipv6 {
-            // No table has an IPv6 entry.
+            // IPv6 packets are unmatched, because no table has an IPv6 entry.
             add(steps, &format!("if (hdr.{ethernet}.ethertype == 0x86dd) {unmatched}"));
         }
         let refused =
@@ -185,7 +185,7 @@ impl Place<'_> {
         add(steps, &format!("if (meta.denied == 1) {unmatched}"));
     }
 
-    /// Looks up an address, the protocol and a port, and writes the result.
+    /// Looks up an address, the protocol and a port, and writes the translated address and port.
     fn translate(
         &self,
         (address, port, action): (&str, &str, &str),
@@ -209,7 +209,7 @@ impl Place<'_> {
     }
 }
 
-/// Reads the ports of a packet. A fragment has none.
+/// Statements that read the ports of a packet. A fragment has no ports.
 const PORTS: [&str; 3] = [
     "meta.sport = 0; meta.dport = 0;",
     "if (hdr.tcp.isValid()) { meta.sport = hdr.tcp.sport; meta.dport = hdr.tcp.dport; }",

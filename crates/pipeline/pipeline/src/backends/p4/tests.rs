@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 const BOTH: &[Direction] = &[Direction::Uplink, Direction::Downlink];
 
-/// Declarations of a program: keys and actions of its tables, parameters of its actions.
+/// Declarations in a program: keys and actions of its tables, and parameters of its actions.
 struct Declared {
     tables: BTreeMap<String, (Vec<String>, Vec<String>)>,
     actions: BTreeMap<String, usize>,
@@ -30,8 +30,8 @@ fn declared(program: &str) -> Declared {
     Declared { tables: tables.collect(), actions: actions.collect() }
 }
 
-/// Without a compiler, checks program and entries for consistency: braces are balanced, applied tables are declared,
-/// and every entry has its table's keys in the right form and its action's parameters.
+/// Checks program and entries for consistency without a compiler. Braces are balanced, and applied tables are declared.
+/// Every entry has its table's keys in the correct form and its action's parameters.
 fn sound(program: &str, entries: &str, name: &str) {
     for (open, close) in [('{', '}'), ('(', ')')] {
         assert_eq!(program.matches(open).count(), program.matches(close).count(), "{name}");

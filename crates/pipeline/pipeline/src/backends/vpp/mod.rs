@@ -1,10 +1,12 @@
-//! VPP: scripts for its command line (`vppctl exec`). VPP is a router and a bridge, not a set of free components, so a
-//! direction has one of three shapes: cross-connected ports, a bridge with a static table, or a router with a separate
-//! forwarding table for each port, with ACLs, NAT and tunnels. A first script creates the ports as listening memif
-//! interfaces and names them; a driver may create ports of another kind with the same names.
+//! VPP: scripts for its command line (`vppctl exec`). VPP is a router and a bridge, and not a set of free components. A
+//! direction therefore has one of three shapes: cross-connected ports, a bridge with a static table, or a router. A
+//! router has a separate forwarding table for each port, with ACLs, NAT and tunnels.
 //!
-//! Written for VPP 26.06. Keys of GRE need 25.10, the PDU session container of GTP-U 24.02; before 26.06, policers do
-//! not see packets that leave a tunnel.
+//! The first script creates the ports as listening memif interfaces and names them. A driver may create ports of
+//! another kind with the same names.
+//!
+//! Written for VPP 26.06. GRE keys need 25.10, and the PDU session container of GTP-U needs 24.02. Before 26.06,
+//! policers do not receive packets that leave a tunnel.
 
 mod services;
 mod users;
@@ -27,11 +29,11 @@ use crate::pipelines::GW_MAC;
 use services::{lists, translations};
 use users::{meters, stations, tunnels};
 
-/// The backend.
+/// Backend for VPP.
 #[derive(Debug)]
 pub struct Vpp;
 
-/// Maximum number of next hops of a port. Their addresses are in a separate network.
+/// Maximum number of next hops of a port. Their addresses are in a network of their port.
 const HOPS_MAX: u64 = (1 << 21) - 2;
 /// Maximum rate of a policer, in kbit/s.
 const KBPS_MAX: u64 = 4_000_000_000;
@@ -39,7 +41,7 @@ const KBPS_MAX: u64 = 4_000_000_000;
 const QFI_MAX: u8 = 31;
 /// TCP flags that a rule can require.
 const FLAGS: u16 = 0xff;
-/// Maximum number of users of a classifier table, whose memory is 2 MB.
+/// Maximum number of users in a classifier table with its memory of 2 MB.
 const CLASSIFIED_MAX: u64 = 8_192;
 /// Name of the script that creates the ports.
 pub(super) const PORTS: &str = "ports.vpp";
@@ -121,25 +123,25 @@ fn is_routed(elements: &[&Element]) -> bool {
     !bridged && elements.iter().any(|one| matches!(one, Element::Route(_) | Element::Encap))
 }
 
-/// Returns whether the ports of a direction route or bridge, and are not cross-connected.
+/// Returns whether a direction needs a router or a bridge instead of cross-connected ports.
 fn takes_tables(elements: &[&Element]) -> bool {
     is_routed(elements)
         || elements.iter().any(|one| matches!(one, Element::FindUserByMac(_) | Element::Bridge(_)))
 }
 
-/// Returns number and entry of a next hop.
+/// Returns the number and the entry of a next hop.
 fn hop_of(tables: &Tables, id: Option<NextHopId>) -> Option<(usize, &NextHop)> {
     let index = id?.index();
     tables.next_hops.get(index).map(|hop| (index, hop))
 }
 
-/// Writes one change. Returns false if this version does not write it.
+/// Writes one change. Returns false if this version does not support it.
 fn update(asked: &BackendRequest<'_>, change: &Change, out: &mut String) -> bool {
     let tables = &asked.declaration.tables;
     match *change {
         Change::Route4 { table, prefix, next_hop } => {
             for of in forwarding_tables(asked, table.index()) {
-                // Adding to a prefix that is there would balance between both next hops.
+                // The old route is deleted first. Otherwise VPP would balance between the old and the new next hop.
                 let _ = writeln!(out, "ip route del {} table {of}", four(prefix));
                 if let Some((hop, next)) = hop_of(tables, next_hop) {
                     route4(prefix, of, (hop, next), out);
@@ -246,7 +248,7 @@ fn lack(
     }
 }
 
-/// Returns what a classifier of users' addresses lacks.
+/// Returns the requirement that a classifier of users' addresses does not meet, if any.
 fn lack_of_classifier(asked: &BackendRequest<'_>, users: u64, has_ipv6: bool) -> Option<Reason> {
     if !asked.declaration.fakedrop {
         return Some(Reason::NotWritten("the drop of packets of unknown users"));
@@ -263,8 +265,8 @@ const fn table(port: Port) -> u32 {
     port as u32 + 1
 }
 
-/// Returns the tables of VPP that contain the routes of a declared table. NAT looks up a translated packet in the table of
-/// the other side, and asks the inside table whether a packet is to be translated at all.
+/// Returns the tables of VPP that contain the routes of a declared table. NAT looks up a translated packet in the table
+/// of the other side. It also uses the inside table to decide whether a packet is translated.
 fn forwarding_tables(asked: &BackendRequest<'_>, index: usize) -> Vec<u32> {
     let mut of = BTreeSet::new();
     for direction in asked.directions {
@@ -280,13 +282,13 @@ fn forwarding_tables(asked: &BackendRequest<'_>, index: usize) -> Vec<u32> {
     of.into_iter().collect()
 }
 
-/// The side of private addresses, and the other.
+/// Ports on the sides of private (inside) and public (outside) addresses.
 const INSIDE: Port = Port::Access;
 const OUTSIDE: Port = Port::Core;
 
-/// Returns our address on a link. The addresses of the next hops follow it.
+/// Returns ranlab's address on a link. The addresses of the next hops follow it.
 const fn link(port: Port) -> Ipv4Addr {
-    // Two halves of the shared address space (RFC 6598).
+    // The two links use two halves of the shared address space (RFC 6598).
     Ipv4Addr::from_bits(0x6440_0001 | (port as u32) << 21)
 }
 
@@ -316,7 +318,7 @@ fn script(asked: &BackendRequest<'_>) -> String {
     for port in [Port::Access, Port::Core] {
         let name = port_name(port);
         if router || bridged {
-            // A port without traffic in this direction sends frames, too.
+            // Both ports need an address, because a port also sends frames of the other direction.
             let _ = writeln!(out, "set interface mac address {name} {}", own_mac(asked, port));
         }
         let _ = writeln!(out, "set interface state {name} up");
@@ -332,7 +334,7 @@ fn script(asked: &BackendRequest<'_>) -> String {
     }
     translations(asked, &mut out);
     if !router && !bridged {
-        // Both ports, because a frame cannot be sent to a port that is not in this mode.
+        // Both ports are set to this mode. Otherwise a frame could not be sent to the other port.
         let _ = writeln!(out, "set interface l2 xconnect access core\nset interface l2 xconnect core access");
     }
     lists(asked, &mut out);
@@ -345,7 +347,7 @@ fn script(asked: &BackendRequest<'_>) -> String {
     out
 }
 
-/// Returns the destination MAC of frames to a port: the one that a direction admits, or the gateway's.
+/// Returns the destination MAC of frames to a port: the MAC that a direction admits, or else the gateway's MAC.
 fn own_mac(asked: &BackendRequest<'_>, port: Port) -> Mac {
     let admitted = |direction: Direction| {
         asked.declaration.path(direction).blocks.iter().flatten().find_map(|element| match element {
@@ -357,7 +359,7 @@ fn own_mac(asked: &BackendRequest<'_>, port: Port) -> Mac {
     admitted(own).unwrap_or(GW_MAC)
 }
 
-/// Writes a bridge with a static table. A user that is found by its MAC is behind a VXLAN tunnel.
+/// Writes a bridge with a static table. A user found by its MAC is behind a VXLAN tunnel.
 fn bridge(asked: &BackendRequest<'_>, out: &mut String) {
     let tables = &asked.declaration.tables;
     let vxlan = asked.elements().any(|(_, element)| {
@@ -428,7 +430,8 @@ fn hop6(port: Port, index: usize) -> Ipv6Addr {
 
 fn routes(tables: &Tables, index: usize, of: u32, out: &mut String) {
     let routes = &tables.routes[index];
-    // VPP balances between all next hops of a prefix that is added several times; ours has the last one.
+    // If a prefix is added several times, VPP balances between its next hops. Only the last next hop counts in a
+    // declaration.
     let four: BTreeMap<_, _> =
         routes.ipv4.iter().map(|(p, hop)| ((p.address.to_bits() & p.mask(), p.length), hop)).collect();
     for ((bits, length), hop) in four {

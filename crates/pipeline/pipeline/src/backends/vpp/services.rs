@@ -27,7 +27,7 @@ pub(super) fn translations(asked: &BackendRequest<'_>, out: &mut String) {
         return;
     }
     let inside = table(INSIDE);
-    // With connection tracking: 26.06 ends at the first packet without it.
+    // The option `connection-tracking` is required, because VPP 26.06 terminates at the first packet without it.
     let _ = writeln!(
         out,
         "nat44 ei plugin enable static-mapping-only connection-tracking inside-vrf {inside} outside-vrf {}",
@@ -53,14 +53,14 @@ pub(super) fn translations(asked: &BackendRequest<'_>, out: &mut String) {
     }
 }
 
-/// Writes the access control lists and where they apply.
+/// Writes the access control lists, and the interfaces to which they apply.
 pub(super) fn lists(asked: &BackendRequest<'_>, out: &mut String) {
     let tables = &asked.declaration.tables;
     let mut known = Vec::new();
     for (direction, element) in asked.elements() {
         let Element::Acl(id) = element else { continue };
         if known.is_empty() {
-            // Rules with ports do not match later fragments.
+            // The option is needed because a rule with ports must not match later fragments.
             let _ = writeln!(out, "set acl-plugin l4-match-nonfirst-fragment 0");
         }
         // Lists are numbered in the order of their creation.
@@ -83,7 +83,8 @@ pub(super) fn lists(asked: &BackendRequest<'_>, out: &mut String) {
     }
 }
 
-/// Writes a list. With `fakedrop`, denied packets are sent like the others, so every rule permits; the same rules match.
+/// Writes a list. With `fakedrop`, denied packets are sent like permitted ones, so every rule permits. The match of
+/// each rule is unchanged.
 fn acl(list: &AclTable, fakedrop: bool, out: &mut String) {
     let word = |action: Action| match action {
         Action::Deny if !fakedrop => "deny",
@@ -102,7 +103,7 @@ fn acl(list: &AclTable, fakedrop: bool, out: &mut String) {
     let _ = writeln!(out, "set acl-plugin acl {}", rules.join(", "));
 }
 
-/// Appends a rule, or one for each protocol that has what the rule restricts.
+/// Appends a rule. A rule that restricts ports or flags without a protocol becomes one rule per protocol that has them.
 fn one<P: Copy>(rule: &AclRule<P>, word: &str, prefix: impl Fn(P) -> String, out: &mut Vec<String>) {
     let ports = |name: &str, ports: (u16, u16)| match ports {
         ANY_PORTS => String::new(),

@@ -9,7 +9,7 @@ use super::{INSIDE, KBPS_MAX, table};
 use crate::backends::{BackendRequest, path, port_name};
 use crate::declare::{Direction, Element, Encapsulation, ExactTable, Port, Tables, User};
 
-/// Writes a VXLAN tunnel for each user, and the MAC addresses behind them.
+/// Writes a VXLAN tunnel for each user, and the MAC addresses behind the tunnels.
 pub(super) fn stations(asked: &BackendRequest<'_>, out: &mut String) {
     let tables = &asked.declaration.tables;
     underlay(tables, out, |port| {
@@ -37,7 +37,8 @@ pub(super) fn stations(asked: &BackendRequest<'_>, out: &mut String) {
     }
 }
 
-/// Writes our addresses of tunnels, and the way to their other ends. `port` writes what a port needs first.
+/// Writes the local addresses of tunnels, and the routes to their remote ends. `port` returns the text that must
+/// precede a port's addresses.
 pub(super) fn underlay(tables: &Tables, out: &mut String, port: impl Fn(Port) -> String) {
     let mut locals: Vec<(Port, Ipv4Addr)> = Vec::new();
     for tunnel in &tables.tunnels {
@@ -66,7 +67,7 @@ pub(super) fn underlay(tables: &Tables, out: &mut String, port: impl Fn(Port) ->
     }
 }
 
-/// Returns VPP's name of a user's tunnel interface.
+/// Returns the name that VPP gives to a user's tunnel interface.
 fn tunnel_name(kind: Encapsulation, index: usize) -> String {
     match kind {
         Encapsulation::Gtp { .. } => format!("gtpu_tunnel{index}"),

@@ -1,9 +1,9 @@
 //! Programs that call a pipeline's functions: the judge for a single frame, and the feeder that replays a trace.
 //!
-//! The kernel runs a program repeatedly on one frame (`BPF_PROG_TEST_RUN`) and does not restore the frame in between.
-//! The feeder does: it copies the next frame of a trace from a map into the packet, calls the pipeline, counts the
-//! verdict, and undoes changes of the packet's begin. Without a pipeline it measures the cost of input and output
-//! alone.
+//! The kernel runs a program repeatedly on one frame (`BPF_PROG_TEST_RUN`) and does not restore the frame between runs.
+//! The feeder copies the next frame of a trace from a map into the packet and calls the pipeline. Then it counts the
+//! verdict and restores the beginning of the packet. Without a pipeline, the feeder measures only the cost of input and
+//! output.
 
 use super::object::{MapId, MapKind, MapShape, Program};
 use super::path::{ACROSS, CONTEXT, Code, ETHERNET, FOUND, GONE, KEY, function};
@@ -11,11 +11,12 @@ use crate::backends::BackendRequest;
 use crate::declare::{Direction, Port};
 use ranlab_packet::ebpf::{ADJUST_HEAD, ADJUST_TAIL, DROP, FRAME, If, Op, STORE_BYTES, Size};
 
-/// Length of a value of [`MapId::State`], in bytes: the next frame, then packet counts by verdict.
+/// Length of a value of [`MapId::State`], in bytes. The value is the number of the next frame, followed by packet
+/// counts by verdict.
 const STATE_BYTES: u32 = 32;
 /// Bytes before a frame in [`MapId::Trace`]: its port and its length.
 const BEFORE: u32 = 8;
-/// XDP verdict for the same port. The next value stands for the other port.
+/// XDP verdict for the same port. The next value denotes the other port.
 const TX: i32 = 3;
 
 /// Returns the program of a port that returns the pipeline's verdict on a frame.
@@ -45,7 +46,7 @@ pub struct Feed {
 }
 
 impl Feed {
-    /// Returns its maps: the trace, and the current position.
+    /// Returns the definitions of two maps: the trace, and the current position.
     #[must_use]
     pub fn maps(&self) -> [MapShape; 2] {
         let value_bytes = BEFORE + self.frame_bytes_max.next_multiple_of(8);
@@ -129,7 +130,7 @@ impl Feed {
         asm.load(Size::Eight, 2, 1, 8);
         asm.number(Op::Add, 2, 1);
         asm.store(Size::Eight, 1, 8, 2);
-        // Restores the begin of the packet. The number of removed bytes is signed.
+        // Restores the beginning of the packet. The number of removed bytes is signed.
         asm.register(Op::Move, 2, 0);
         asm.number(Op::Arithmetic, 2, 8);
         asm.number(Op::Negate, 2, 0);

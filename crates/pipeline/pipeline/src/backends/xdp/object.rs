@@ -5,15 +5,15 @@ use std::fmt::Write;
 /// Lookup method of a map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MapKind {
-    /// By index. All entries always exist (`BPF_MAP_TYPE_ARRAY`).
+    /// Lookup by index. All entries always exist (`BPF_MAP_TYPE_ARRAY`).
     Array,
-    /// By exact key. Entries are replaced atomically (`BPF_MAP_TYPE_HASH`).
+    /// Lookup by exact key. Entries are replaced atomically (`BPF_MAP_TYPE_HASH`).
     Hash,
-    /// By longest prefix. Keys begin with a length of four bytes (`BPF_MAP_TYPE_LPM_TRIE`).
+    /// Lookup by longest prefix. Keys begin with a length of four bytes (`BPF_MAP_TYPE_LPM_TRIE`).
     LpmTrie,
 }
 
-/// A map, by its content.
+/// Identity of a map, by its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MapId {
     /// Tunnel and tunnel key, by user.
@@ -43,9 +43,9 @@ pub enum MapId {
 /// Definition of a map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MapShape {
-    /// Its content.
+    /// Identity of the map.
     pub id: MapId,
-    /// Lookup method.
+    /// Lookup method of the map.
     pub kind: MapKind,
     /// Length of a key, in bytes.
     pub key_bytes: u32,
@@ -55,18 +55,18 @@ pub struct MapShape {
     pub entries: u32,
 }
 
-/// A map entry to set or to delete.
+/// A map entry to be set or deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MapEntry {
-    /// The map.
+    /// Map that contains the entry.
     pub map: MapId,
-    /// The key.
+    /// Key of the entry.
     pub key: Vec<u8>,
-    /// The value; `None` deletes the entry.
+    /// Value of the entry. `None` deletes the entry.
     pub value: Option<Vec<u8>>,
 }
 
-/// A program.
+/// An XDP program without map descriptors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
     /// Instructions of 8 bytes, with 0 in place of map descriptors.
@@ -96,19 +96,19 @@ impl Program {
         self.code.len()
     }
 
-    /// Returns whether it has no instructions.
+    /// Returns whether the program has no instructions.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.code.is_empty()
     }
 }
 
-/// A complete pipeline, or a change of it.
+/// Maps, entries and programs of a complete pipeline, or of a change.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Object {
-    /// Maps, to be created first.
+    /// Maps, which are created first.
     pub maps: Vec<MapShape>,
-    /// Entries, to be set in order.
+    /// Entries, which are set in order.
     pub entries: Vec<MapEntry>,
     /// For each ingress port (by number), the program that returns the verdict on a frame: `XDP_DROP`, `XDP_TX` (same
     /// port), or `XDP_REDIRECT` (other port).

@@ -1,8 +1,9 @@
-//! The elements of a direction as one function with the context as argument. It returns the verdict and the change of
-//! the packet's begin. After [`Element::Admit`] the code branches by IP version, so that every offset is a constant.
+//! The elements of a direction as one function with the context as argument. The function returns the verdict and the
+//! number of bytes removed from the front of the packet. After [`Element::Admit`] the code branches by IP version, so
+//! that every offset is a constant.
 //!
-//! Registers: 6 is the context, 7 the entry found, 8 the length of the IP packet, 9 the frame. The result is `verdict |
-//! bytes removed from the front << 8`.
+//! Register 6 is the context, 7 the found entry, 8 the length of the IP packet, and 9 the frame. The result is `verdict
+//! | bytes removed from the front << 8`.
 
 use super::object::{MapId, Program};
 use super::tables::hop;
@@ -11,7 +12,7 @@ use crate::declare::{AclId, Direction, Element, Port};
 use ranlab_packet::Mac;
 use ranlab_packet::ebpf::{Assembler, FRAME, If, Label, MAP_LOOKUP, Op, Reg, Size, read16, read32};
 
-/// Results of a function: dropped, sent to the same port, sent to the other port.
+/// Verdicts in the result of a function: dropped, sent to the same port, sent to the other port.
 pub(super) const GONE: i32 = 0;
 pub(super) const BACK: i32 = 1;
 pub(super) const ACROSS: i32 = 2;
@@ -20,7 +21,7 @@ pub(super) const FOUND: Reg = 7;
 pub(super) use ranlab_packet::ebpf::{CONTEXT, LENGTH, PACKET};
 
 /// Stack layout: a key of up to 24 bytes, the number of bytes removed from the front, the tunnel key in the form of
-/// exact tables, the user, the Ethernet header.
+/// exact tables, the user, and the Ethernet header.
 pub(super) const KEY: i16 = -24;
 pub(super) const FRONT: i16 = -32;
 pub(super) const TUNNEL: i16 = -40;
@@ -39,7 +40,7 @@ pub(super) enum Version {
 }
 
 impl Version {
-    /// Length of its header, in bytes.
+    /// Returns the length of the IP header, in bytes.
     pub(super) const fn header(self) -> i16 {
         match self {
             Self::Four => 20,
@@ -47,12 +48,12 @@ impl Version {
         }
     }
 
-    /// Offset of its payload.
+    /// Returns the offset of the IP payload.
     pub(super) const fn payload(self) -> i16 {
         ETHERNET + self.header()
     }
 
-    /// Offset of the source or destination address.
+    /// Returns the offset of the source or destination address.
     pub(super) const fn address(self, source: bool) -> i16 {
         match (self, source) {
             (Self::Four, true) => 26,
@@ -62,7 +63,7 @@ impl Version {
         }
     }
 
-    /// Length of an address, in bytes.
+    /// Returns the length of an address, in bytes.
     pub(super) const fn address_bytes(self) -> i16 {
         match self {
             Self::Four => 4,
@@ -70,7 +71,7 @@ impl Version {
         }
     }
 
-    /// Offset of the protocol field.
+    /// Returns the offset of the protocol field.
     pub(super) const fn protocol(self) -> i16 {
         match self {
             Self::Four => 23,
@@ -89,7 +90,7 @@ pub(super) struct Code {
 }
 
 impl Code {
-    /// Writes `to` = the map.
+    /// Writes an instruction that loads the map into the register `to`.
     pub(super) fn map(&mut self, to: Reg, id: MapId) {
         if self.asm.is_reached() {
             self.maps.push((self.asm.len(), id));
@@ -97,8 +98,8 @@ impl Code {
         self.asm.map(to, 0);
     }
 
-    /// Writes a lookup of the key on the stack at `key`. The entry is then in register 0; without an entry, jumps to
-    /// `otherwise`.
+    /// Writes a lookup of the key on the stack at `key`. If an entry exists, register 0 contains it. Otherwise the code
+    /// jumps to `otherwise`.
     pub(super) fn look_up(&mut self, id: MapId, key: i16, otherwise: Label) {
         self.map(1, id);
         self.asm.register(Op::Move, 2, FRAME);
@@ -128,16 +129,16 @@ impl Code {
     }
 }
 
-/// One direction.
+/// Code of one direction.
 pub(super) struct Path<'a> {
     pub(super) code: &'a mut Code,
     pub(super) asked: &'a BackendRequest<'a>,
     ingress: Port,
-    /// Returns, with the verdict in register 0.
+    /// Label of code that returns, with the verdict in register 0.
     end: Label,
-    /// Drops the packet.
+    /// Label of code that drops the packet.
     pub(super) drop: Label,
-    /// Handles an unmatched packet.
+    /// Label of code that handles an unmatched packet.
     pub(super) unmatched: Label,
 }
 
@@ -202,7 +203,7 @@ impl Path<'_> {
                         return;
                     }
                 }
-                // Rejected before; see `lacks`.
+                // Such an element is rejected earlier; see `lacks`.
                 (_, None) => break,
             }
         }
@@ -251,7 +252,7 @@ impl Path<'_> {
         self.versions(1, ipv6, rest);
     }
 
-    /// Branches by the EtherType in a register.
+    /// Branches by the EtherType in the register `ether_type`.
     pub(super) fn versions(&mut self, ether_type: Reg, ipv6: bool, rest: &[&Element]) {
         let drop = self.drop;
         let six = self.asm().label();
@@ -297,8 +298,8 @@ impl Path<'_> {
         self.holds();
     }
 
-    /// Checks that the frame, whose end is in register 3, has at least the length in register 5, which becomes the
-    /// length of the packet.
+    /// Checks the length of the frame, whose end is in register 3. It must have at least the length in register 5,
+    /// which becomes the length of the packet.
     fn holds(&mut self) {
         let drop = self.drop;
         let asm = self.asm();
@@ -319,7 +320,7 @@ impl Path<'_> {
         asm.store(Size::Four, FRAME, KEY + 4, 1);
     }
 
-    /// Loads the value of the key into register 1.
+    /// Looks up the key in the map and loads the value into register 1.
     fn value(&mut self, map: MapId) {
         let unmatched = self.unmatched;
         self.code.look_up(map, KEY, unmatched);
@@ -364,7 +365,7 @@ impl Path<'_> {
         self.hop();
     }
 
-    /// Loads the next hop with the number in register 1.
+    /// Looks up the next hop whose number is in register 1.
     fn hop(&mut self) {
         let drop = self.drop;
         self.asm().store(Size::Four, FRAME, KEY, 1);

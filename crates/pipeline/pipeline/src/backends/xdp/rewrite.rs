@@ -64,7 +64,7 @@ impl Path<'_> {
             path.asm().jump(ask);
         });
         self.asm().place(none);
-        // The verifier requires another check if a jump has lost the frame's bounds.
+        // A jump may have lost the bounds of the frame, so the verifier requires another check.
         self.asm().bounds(version.payload(), unmatched);
         let asm = self.asm();
         asm.number(Op::Move, 3, NO_PORT);
@@ -86,9 +86,10 @@ impl Path<'_> {
         asm.jump_if(If::Equal, 0, 0, unmatched);
     }
 
-    /// Writes `then` for each transport protocol with ports; jumps to `none` if the packet has no complete transport
-    /// header or is a later fragment. `then` gets whether the protocol is UDP and the offset of the header, and does
-    /// not return.
+    /// Writes `then` for each transport protocol with ports. The arguments of `then` are whether the protocol is UDP,
+    /// and the offset of the transport header. The code of `then` does not continue after it.
+    ///
+    /// Jumps to `none` if the packet has no complete transport header or is a later fragment.
     fn transport(&mut self, version: Version, none: Label, then: impl Fn(&mut Self, bool, i16)) {
         let tcp = self.asm().label();
         if version == Version::Four {
@@ -107,7 +108,7 @@ impl Path<'_> {
         then(self, false, version.payload());
     }
 
-    /// Rewrites address and port of one side, and updates the checksums.
+    /// Rewrites the address and port of one side, and updates the checksums.
     pub(super) fn translate(&mut self, id: NatId, version: Version, source: bool) {
         let unmatched = self.unmatched;
         let done = self.asm().label();
@@ -132,7 +133,7 @@ impl Path<'_> {
             asm.store(Size::Four, FRAME, KEY + at, 1);
         }
         asm.load(Size::Two, 1, PACKET, port);
-        // Port 0 stands for a packet without ports.
+        // Port 0 denotes a packet without ports.
         asm.jump_if(If::Equal, 1, 0, unmatched);
         asm.store(Size::Two, FRAME, KEY + octets, 1);
         asm.load(Size::One, 1, PACKET, version.protocol());
@@ -180,7 +181,7 @@ impl Path<'_> {
         asm.store(Size::Two, PACKET, port, 1);
     }
 
-    /// Adds to register 5 the change of a sum when an address is replaced by that in `FOUND` (RFC 1624).
+    /// Adds to register 5 the change of the checksum when an address is replaced by the address in `FOUND` (RFC 1624).
     fn difference(&mut self, address: i16, octets: i16) {
         let asm = self.asm();
         for at in (0..octets).step_by(4) {
@@ -210,7 +211,7 @@ impl Path<'_> {
         asm.load(Size::One, 2, PACKET, life);
         asm.jump_if(If::Less, 2, 2, drop);
         if version == Version::Four {
-            // Update the sum by the word that contains TTL and protocol, in machine byte order.
+            // The checksum is updated by the word that contains TTL and protocol, in machine byte order.
             asm.load(Size::Two, 5, PACKET, 24);
             asm.number(Op::Xor, 5, 0xffff);
             asm.load(Size::Two, 1, PACKET, life);
@@ -229,9 +230,9 @@ impl Path<'_> {
 
 /// A check of a rule: an operation on register 0, followed by a conditional jump.
 enum Check {
-    /// A word loaded into register 0 by `load`, compared under a mask.
+    /// Compares a word under a mask. `load` loads the word into register 0.
     Word { load: Load, mask: u32, value: u32 },
-    /// A port in a register, within a range.
+    /// Checks that the port in a register is within a range.
     Ports { register: Reg, first: u16, last: u16 },
 }
 
@@ -242,7 +243,7 @@ enum Load {
 }
 
 impl Check {
-    /// Writes the operand to register 0. Returns the condition and the number for "does not match".
+    /// Writes the operand to register 0. Returns the condition and the operand under which the rule does not match.
     fn prepare(&self, asm: &mut Assembler) -> (If, i32) {
         match *self {
             Self::Word { load, mask, value } => {
@@ -266,11 +267,13 @@ impl Check {
     }
 }
 
-/// The port of a packet without ports: in no range.
+/// Port number of a packet without ports, which is in no range.
 const NO_PORT: i32 = 0x1_0000;
 
-/// Writes the function of a rule list. Register 0 returns whether the packet passes. Arguments: registers 1 and 2 are
-/// its IPv4 addresses (or register 1 its frame), 3 and 4 its ports, 5 its protocol.
+/// Writes the function of a rule list. Register 0 returns whether the packet passes.
+///
+/// Registers 1 and 2 are the packet's IPv4 addresses (for IPv6, register 1 is its frame). Registers 3 and 4 are its
+/// ports, and register 5 is its protocol.
 pub(super) fn list(asm: &mut Assembler, table: &AclTable, version: Version) {
     let rules: Vec<(Vec<Check>, Action)> = match version {
         Version::Four => table.rules.iter().map(|(rule, action)| (checks4(rule), *action)).collect(),
@@ -278,12 +281,12 @@ pub(super) fn list(asm: &mut Assembler, table: &AclTable, version: Version) {
     };
     for (checks, action) in rules {
         let Some((first, others)) = checks.split_first() else {
-            // The rule matches everything. The kernel rejects code that is never reached.
+            // The rule matches everything. Nothing follows it, because the kernel rejects code that is never reached.
             return asm.end(permits(action));
         };
         let next = asm.label();
         let matches = asm.label();
-        // In this form, the verifier has one pending branch per rule instead of one per check.
+        // In this form, the verifier has one pending branch per rule instead of one per check of a rule.
         let (condition, number) = first.prepare(asm);
         let opposite = if condition == If::NotEqual { If::Equal } else { If::Less };
         let number = if opposite == If::Less { number + 1 } else { number };
@@ -307,7 +310,7 @@ const fn permits(action: Action) -> i32 {
     }
 }
 
-/// Adds the checks of a rule's ports and protocol.
+/// Adds the checks of a rule that are the same for both IP versions: ports and protocol.
 fn common<P>(rule: &AclRule<P>, checks: &mut Vec<Check>) {
     if let Some(protocol) = rule.protocol {
         checks.push(Check::Word { load: Load::Register(5), mask: u32::MAX, value: protocol.into() });

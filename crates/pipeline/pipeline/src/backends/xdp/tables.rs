@@ -1,4 +1,4 @@
-//! Tables as maps. Numbers are in machine byte order; values compared with packets are in network byte order.
+//! Tables as maps. Numbers are in machine byte order. Values that are compared with packets are in network byte order.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -11,7 +11,7 @@ use crate::declare::{
 use crate::reference::TUNNEL_TTL;
 use ranlab_packet::ebpf::ipv4_sum;
 
-/// Number of entries that may be added later.
+/// Number of free entries for later additions.
 const SPARE: u32 = 65_536;
 /// Maximum rate of a token bucket, in bytes per second, so that added tokens fit into 64 bits.
 const RATE_MAX: u64 = 1_000_000_000_000_000_000;
@@ -143,7 +143,7 @@ fn numbered<T>(all: impl Iterator<Item = T>) -> impl Iterator<Item = (u32, T)> {
     (0..).zip(all)
 }
 
-/// Returns the entries that a change sets. `None` if it moves a user that the declaration does not contain.
+/// Returns the entries that a change sets, or `None` if it moves a user that the declaration does not contain.
 pub(super) fn changed(asked: &BackendRequest<'_>, change: &Change) -> Option<Vec<MapEntry>> {
     Some(match *change {
         Change::Exact { table, key, value } => vec![exact_entry(table.0, key, value)],

@@ -14,7 +14,7 @@ fn object(json: &str) -> Object {
 fn tables_become_map_entries() {
     let text = object(r#"{"name":"l3fwd","upstream-l3-table-size":2,"family":"ipv4"}"#).whole();
     assert!(text.contains("map Routes4(0) LpmTrie key 8 value 4 entries"), "{text}");
-    // A /24 of the published addresses with its next hop, and the group table.
+    // The entries are a /24 of the published addresses with its next hop, and the group table.
     assert!(text.contains("set Routes4(0) 18000000"), "{text}");
     assert_eq!(text.matches("set Hops ").count(), 3, "{text}");
     assert_eq!(text.matches("program ").count(), 2, "{text}");
@@ -54,7 +54,7 @@ fn limits_are_reported_and_programs_link_maps() {
     assert_eq!(program.linked(|_| None), None);
     let linked = program.linked(|_| Some(7)).unwrap();
     assert_eq!((linked.len(), program.is_empty()), (program.len(), false));
-    // Both of its maps, as descriptors in the instructions.
+    // The instructions contain both maps of the program as descriptors.
     assert_eq!(linked.iter().filter(|word| **word & 0xf0ff == 0x1018 && **word >> 32 == 7).count(), 2);
 }
 

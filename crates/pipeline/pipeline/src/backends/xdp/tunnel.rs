@@ -14,7 +14,7 @@ use ranlab_packet::ebpf::{ADJUST_HEAD, ADJUST_TAIL, FRAME, If, Label, Op, Reg, S
 
 /// Maximum number of GTP-U extension headers that are parsed.
 pub(super) const EXTENSIONS_MAX: usize = 2;
-/// Current offset from the begin of the frame.
+/// Register with the current offset from the beginning of the frame.
 const AT: Reg = 5;
 
 impl Path<'_> {
@@ -41,7 +41,7 @@ impl Path<'_> {
                 return self.versions(1, ipv6, rest);
             }
         }
-        // The Ethernet header is on the stack.
+        // The Ethernet header has been copied to the stack.
         let asm = self.asm();
         asm.register(Op::Move, 2, AT);
         asm.number(Op::Sub, 2, ETHERNET.into());
@@ -60,7 +60,7 @@ impl Path<'_> {
         self.versions(1, ipv6, rest);
     }
 
-    /// Checks for UDP to a port. `LENGTH` becomes the length of its payload.
+    /// Checks for a UDP datagram to `port`. `LENGTH` becomes the length of its payload.
     fn udp(&mut self, port: u16) {
         let drop = self.drop;
         let unmatched = self.unmatched;
@@ -102,7 +102,7 @@ impl Path<'_> {
         let unmatched = self.unmatched;
         self.asm().jump_if(If::Less, LENGTH, 8, drop);
         self.asm().bounds(50, drop);
-        // Version 1, protocol type GTP.
+        // The first byte of GTP-U has version 1 and protocol type GTP.
         self.asm().load(Size::One, 1, PACKET, 42);
         self.asm().number(Op::And, 1, 0xf0);
         self.asm().jump_if(If::NotEqual, 1, 0x30, drop);
@@ -175,7 +175,7 @@ impl Path<'_> {
         self.save_ethernet();
         self.asm().number(Op::Sub, LENGTH, 4);
         self.asm().number(Op::Move, AT, 38);
-        // Version, and reserved bits (routing, strict route, recursion).
+        // These bits are the version and the reserved bits (routing, strict route, recursion).
         self.asm().load(Size::Two, 1, PACKET, 34);
         self.asm().number(Op::And, 1, read16([0x4c, 0x07]));
         self.asm().jump_if(If::NotEqual, 1, 0, drop);
@@ -298,7 +298,8 @@ impl Path<'_> {
 
     fn wrap(&mut self, kind: Encapsulation, version: Option<Version>) {
         let drop = self.drop;
-        // Bytes of IPv4 and following headers, and bytes before the payload.
+        // `headers` is the number of bytes of IPv4 and following headers. `front` is the number of bytes before the
+        // payload.
         let (headers, front): (i16, i16) = match kind {
             Encapsulation::Gtp { .. } => (20 + 8 + 16, 20 + 8 + 16),
             Encapsulation::Gre => (20 + 8, 20 + 8),
@@ -324,7 +325,7 @@ impl Path<'_> {
             Encapsulation::Vxlan => {
                 self.asm().udp_header(VXLAN_SOURCE_PORT, VXLAN_PORT, headers - 20);
                 self.asm().store_number(Size::Four, PACKET, 42, read32([8, 0, 0, 0]));
-                // The lower three bytes of the key, and a zero byte.
+                // The lower three bytes of the key are followed by a zero byte.
                 self.asm().store_number(Size::Four, PACKET, 46, 0);
                 self.asm().load(Size::One, 1, FRAME, TUNNEL + 1);
                 self.asm().store(Size::One, PACKET, 46, 1);
@@ -340,7 +341,8 @@ impl Path<'_> {
         }
     }
 
-    /// Writes the tunnel's Ethernet and IPv4 headers before `LENGTH` bytes and the given headers.
+    /// Writes the tunnel's Ethernet and IPv4 headers. They precede `headers` bytes of further headers and `LENGTH`
+    /// bytes of payload.
     fn outer(&mut self, kind: Encapsulation, headers: i16) {
         let protocol = if kind == Encapsulation::Gre { 47 } else { 17 };
         let asm = self.asm();

@@ -3,7 +3,8 @@ use crate::declare::FiveTuple;
 use ranlab_machine::Random;
 use std::net::Ipv4Addr;
 
-/// Rules and packets in a small space, so that they match often, with more kinds of rules than there are bits.
+/// Returns a random rule. Rules and packets are from a small space, so that they match often. There are more kinds of
+/// rules than bits.
 fn rule(random: &mut Random) -> (AclRule, Action) {
     let mut prefix = |first: u32| {
         let length = [0, 8, 16, 24, 31, 32][random.index(6) as usize];
@@ -16,7 +17,7 @@ fn rule(random: &mut Random) -> (AclRule, Action) {
         0..3 => (0, u16::MAX),
         3 => (80, 80),
         4 => (79, 81),
-        // Matches nothing.
+        // A reversed range matches nothing.
         _ => (81, 79),
     };
     let src_ports = ports();
@@ -44,7 +45,7 @@ fn expected(table: &AclTable, p: &Packet) -> bool {
 }
 
 #[test]
-fn equals_the_first_rule_that_matches() {
+fn acl_verdict_equals_first_matching_rule() {
     let mut most = 0;
     let mut denied = 0;
     for (seed, count) in [0, 1, 7, 60, 300, 2000].into_iter().cycle().enumerate().take(60) {
@@ -57,7 +58,7 @@ fn equals_the_first_rule_that_matches() {
         for _ in 0..8 {
             let packets = std::array::from_fn(|_| {
                 let protocol = [6, 17, 1][random.index(3) as usize];
-                // Some are later fragments.
+                // Some packets are later fragments.
                 let with_ports = protocol != 1 && random.index(8) != 0;
                 let ports = (78 + random.index(5)) << 16 | (78 + random.index(5));
                 let flags = HAS_FLAGS | (random.next() as u32 & 3);

@@ -39,7 +39,7 @@ fn next_hop_of(pipeline: &Pipeline, applied: &[crate::declare::Event], dst: &str
 const ROUTED: &str = "{ element = \"route\", table = \"fib\" }, { element = \"forward\" }";
 
 #[test]
-fn many_next_hops_may_be_declared() {
+fn file_may_declare_many_next_hops() {
     let hops: String = (0..300)
         .map(|i| {
             format!(
