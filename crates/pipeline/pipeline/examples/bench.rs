@@ -1,11 +1,14 @@
-//! Measures what one core forwards from memory: packets per second of the thread's CPU time, in comparison with a bare
-//! copy loop.
+//! Measures the forwarding rate of one core from memory: packets per second of the thread's CPU time, in comparison
+//! with a bare copy loop.
 //!
-//! `cargo run --release -p ranlab-pipeline --example bench [-- NAME]`. Every figure includes copying each packet from
-//! the trace into the burst. Every trace is verified with the oracle first. Rates are the maximum over the repetitions,
-//! because other programs on the machine can only reduce them. Copying and forwarding alternate; ratios are the median
-//! over the repetitions. The copy loop shows how much of its core the program gets: a hypervisor may give the sibling
-//! hyperthread to another machine, and both then run at little more than half their rate.
+//! `cargo run --release -p ranlab-pipeline --example bench [-- NAME]`.
+//!
+//! Every figure includes copying each packet from the trace into the burst. Every trace is verified with the oracle
+//! first. Rates are the maximum over the repetitions, because other programs on the machine can only reduce them.
+//! Copying and forwarding alternate, and ratios are the median over the repetitions.
+//!
+//! The copy loop shows the share of a core that the program receives. A hypervisor may give the sibling hyperthread to
+//! another machine; both then run at little more than half of their rate.
 #![allow(clippy::disallowed_methods, clippy::expect_used)] // a measurement needs a clock; the crate has none
 
 use ranlab_pipeline::declare::{Direction, Verdict};
@@ -16,9 +19,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Minimum number of packets in a trace. Otherwise one packet per table entry, as published, rounded up to a power of
-/// two. `PACKETS` overrides it. The replayed trace competes with the tables for the cache. Packets from a network card
-/// do not, because they are written to a small ring.
+/// Minimum number of packets in a trace. A larger trace has one packet per table entry, as published, rounded up to a
+/// power of two. The environment variable `PACKETS` overrides the number.
+///
+/// The replayed trace competes with the tables for the cache. Packets from a network card do not compete, because they
+/// are written to a small ring.
 const TRACE_PACKETS: u64 = 1 << 14;
 const REPEATS: u32 = 7;
 const REPEAT_PACKETS: u64 = 3_000_000;
@@ -87,14 +92,15 @@ const CASES: &[(&str, &str)] = &[
     ("acl 100", r#"{"name":"acl","rule-num":100}"#),
     ("acl 1000", r#"{"name":"acl","rule-num":1000}"#),
     ("acl 10000", r#"{"name":"acl","rule-num":10000}"#),
-    // Many of the packets are dropped, and each drop is counted at its place.
+    // Most packets of these cases are dropped, and each drop is counted by element.
     ("drops acl 1000", r#"{"name":"acl","rule-num":1000,"fakedrop":false}"#),
     ("drops meter", r#"{"name":"rlimit","user":300,"rate-limit":1500000,"rate-burst":20000}"#),
     ("acl fw1 100", r#"{"name":"acl","rule-num":100,"seed-file":"fw1"}"#),
     ("acl fw1 10000", r#"{"name":"acl","rule-num":10000,"seed-file":"fw1"}"#),
 ];
 
-/// Returns the rate in Mpps of copying the trace into bursts only, that of forwarding it, and their ratio.
+/// Returns three values: the rate of only copying the trace into bursts, the rate of forwarding it (both in Mpps), and
+/// their ratio.
 fn forwarding_rate(pipeline: &Pipeline, trace: &Trace, isa: Isa) -> [f64; 3] {
     let (mut engine, _control) = engine(pipeline, isa);
     verify(pipeline, trace, &mut engine);
@@ -108,7 +114,7 @@ fn forwarding_rate(pipeline: &Pipeline, trace: &Trace, isa: Isa) -> [f64; 3] {
             std::hint::black_box(burst);
         });
         let rate = mpps(trace, &mut burst, &mut clock_ns, |burst, now_ns| engine.process(now_ns, burst));
-        // The first repetition warms up.
+        // The first repetition only warms up the caches.
         if repeat > 0 {
             best = [best[0].max(copy), best[1].max(rate)];
             shares.push(100.0 * rate / copy);
@@ -190,7 +196,7 @@ fn copied(trace: &Trace) -> f64 {
     })
 }
 
-/// Returns the CPU time of this thread. The scheduler's own counter is only updated at ticks.
+/// Returns the CPU time of this thread. The scheduler's counter is not used, because it is only updated at ticks.
 fn cpu_ns() -> u64 {
     ranlab_host::thread_cpu_ns().unwrap_or_else(|| START.elapsed().as_nanos() as u64)
 }
@@ -209,7 +215,7 @@ fn updates() {
     let mut idle = Vec::new();
     let mut busy = Vec::new();
     let mut latencies_ns = Vec::new();
-    // Alternating, so that both see the same load of other programs.
+    // The runs alternate, so that both kinds have the same load by other programs.
     for _ in 0..REPEATS {
         idle.push(run_with(&pipeline, &trace, &[], &mut latencies_ns));
         busy.push(run_with(&pipeline, &trace, &events, &mut latencies_ns));
@@ -231,8 +237,8 @@ fn updates() {
     println!("visible after (us): p50 {:.1} p99 {:.1} max {:.1}", at(50), at(99), at(100));
 }
 
-/// Forwards for one second while another thread sends events at their times. Returns the rate relative to that of
-/// copying before and after.
+/// Forwards for one second while another thread sends events at their times. Returns the forwarding rate relative to
+/// the copy rate before and after.
 fn run_with(
     pipeline: &Pipeline,
     trace: &Trace,
@@ -267,7 +273,8 @@ fn run_with(
         }
         let start = Instant::now();
         for event in events {
-            // Sleeping leaves the core to the worker between events. With a spare core, this thread could spin.
+            // The thread sleeps between events, which leaves the core to the worker. With a spare core, it could spin
+            // instead.
             let due = Duration::from_nanos(event.at_ns);
             while start.elapsed() < due {
                 std::thread::sleep(due.saturating_sub(start.elapsed()).min(Duration::from_micros(50)));

@@ -2,7 +2,7 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | [`backends`] | third-party switches: what each can express, and its configuration |
+//! | [`backends`] | third-party switches: the elements that each can express, and its configuration |
 //! | [`declare`] | declarations of pipelines: tables, elements, changes; independent of any switch |
 //! | [`pipelines`] | the telco pipelines of the published benchmark, each with declaration, traffic and oracle |
 //! | [`trace`] | traffic from a seed |

@@ -18,10 +18,10 @@ pub(crate) const TUNNEL_TTL: u8 = 64;
 
 pub(crate) type Step<T = ()> = Result<T, DropReason>;
 
-/// [`crate::declare::Element::Admit`].
+/// Applies [`crate::declare::Element::Admit`].
 pub(crate) fn admit(frame: &[u8], mac: Option<Mac>, ipv6: bool) -> Step {
     let Ok(ethernet) = Ethernet::parse(frame) else {
-        // A truncated tag is still a tag if the frame has 14 bytes.
+        // A truncated VLAN tag is still treated as a tag if the frame has 14 bytes.
         return match frame.first_chunk::<ETHERNET_BYTES>() {
             None => Err(DropReason::Malformed),
             Some(header) if mac.is_some_and(|mac| header[..6] != mac.0) => Err(DropReason::NotForUs),
@@ -82,7 +82,8 @@ pub(crate) fn destination_mac(frame: &[u8]) -> Step<Mac> {
     Ok(Mac([header[0], header[1], header[2], header[3], header[4], header[5]]))
 }
 
-/// [`crate::declare::Element::Decap`]: returns the key of the tunnel; `frame` becomes the inner packet or frame.
+/// Applies [`crate::declare::Element::Decap`]. Returns the key of the tunnel. `frame` becomes the inner packet or
+/// frame.
 pub(crate) fn decap(frame: &mut Vec<u8>, kind: Encapsulation, local: Ipv4Addr, ipv6: bool) -> Step<u32> {
     if Ethernet::parse(frame).is_ok_and(|outer| outer.ether_type == EtherType::IPV6) {
         return Err(DropReason::NotTunnel);
@@ -109,7 +110,7 @@ pub(crate) fn decap(frame: &mut Vec<u8>, kind: Encapsulation, local: Ipv4Addr, i
                 return Err(DropReason::NotTunnel);
             }
             let (key, packet) = gtp_user_data(udp.payload)?;
-            // GTP-U does not specify the type of its payload; the IP version of the inner packet does.
+            // GTP-U does not specify the type of its payload, so the IP version of the inner packet is used.
             six = ipv6 && packet.first().is_some_and(|octet| octet >> 4 == 6);
             (key, packet)
         }
@@ -191,7 +192,7 @@ fn transport(protocol: Protocol, payload: &[u8]) -> (Option<(u16, u16)>, Option<
     (Some(ports), (protocol == Protocol::TCP).then(|| raw16(payload, 12)))
 }
 
-/// [`crate::declare::Element::Acl`] for an admitted packet.
+/// Applies [`crate::declare::Element::Acl`] to an admitted packet.
 pub(crate) fn classify(table: &AclTable, frame: &[u8]) -> Step {
     fn first<P: Prefix>(rules: &[(AclRule<P>, Action)], packet: &FiveTuple<P::Address>) -> Option<Action> {
         rules.iter().find(|(rule, _)| rule.matches(packet)).map(|(_, action)| *action)
@@ -207,7 +208,7 @@ pub(crate) fn classify(table: &AclTable, frame: &[u8]) -> Step {
     }
 }
 
-/// The TTL decrement of [`crate::declare::Element::Forward`].
+/// Decrements the TTL as in [`crate::declare::Element::Forward`].
 pub(crate) fn spend_hop(frame: &mut [u8]) -> Step {
     let ether_type = Ethernet::parse(frame).map_err(|_| DropReason::Malformed)?.ether_type;
     let life = if ether_type == EtherType::IPV6 { ETHERNET_BYTES + 7 } else { ETHERNET_BYTES + 8 };
@@ -247,11 +248,11 @@ pub(crate) fn nat_key(frame: &[u8], side: Side) -> Step<NatKey> {
         let tuple = five_tuple(frame)?;
         (of(tuple.src.into(), tuple.dst.into(), tuple.ports.unwrap_or((0, 0))), tuple.protocol)
     };
-    // Packets without ports, and those with the reserved port 0, are not translated.
+    // A packet without ports, or with the reserved port 0, is not translated.
     if port == 0 { Err(DropReason::Miss) } else { Ok(NatKey { address, protocol, port }) }
 }
 
-/// Rewrites address and port. Transport checksums are updated; wrong ones stay wrong.
+/// Rewrites address and port. Transport checksums are updated, and wrong checksums stay wrong.
 pub(crate) fn translate(frame: &mut [u8], side: Side, to: Nat) -> Step {
     let six = is_ipv6(frame);
     let key = nat_key(frame, side)?;
@@ -293,7 +294,7 @@ fn octets(address: IpAddr) -> Vec<u8> {
     }
 }
 
-/// [`crate::declare::Element::Encap`].
+/// Applies [`crate::declare::Element::Encap`].
 pub(crate) fn encap(frame: &[u8], tunnel: &Tunnel, key: u32) -> Step<Vec<u8>> {
     let (protocol, inner) = match tunnel.kind {
         Encapsulation::Gtp { qfi } => {
@@ -301,8 +302,8 @@ pub(crate) fn encap(frame: &[u8], tunnel: &Tunnel, key: u32) -> Step<Vec<u8>> {
             let mut gtp = vec![0x34, 255];
             gtp.extend((packet.len() as u16 + 8).to_be_bytes());
             gtp.extend(key.to_be_bytes());
-            // Sequence number and N-PDU number are absent. The next header is a PDU session container (TS 38.415): one
-            // unit of four bytes, downlink (type 0), no further header.
+            // Sequence number and N-PDU number are absent. The next header is a PDU session container (TS 38.415) of
+            // four bytes, for the downlink (type 0), without a further header.
             gtp.extend([0, 0, 0, 0x85, 1, 0, qfi & 0x3f, 0]);
             gtp.extend(packet);
             (Protocol::UDP, udp(GTPU_PORT, GTPU_PORT, &gtp))
@@ -343,7 +344,7 @@ impl TokenBucket {
         Self { rate_bytes_per_s, depth, tokens: depth, last_ns: 0 }
     }
 
-    /// [`crate::declare::Element::Meter`].
+    /// Applies [`crate::declare::Element::Meter`].
     pub(crate) fn charge(&mut self, now_ns: u64, frame: &[u8]) -> Step {
         let elapsed = u128::from(now_ns.saturating_sub(self.last_ns));
         self.tokens = (self.tokens + elapsed * u128::from(self.rate_bytes_per_s)).min(self.depth);

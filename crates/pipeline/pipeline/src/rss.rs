@@ -1,9 +1,11 @@
 //! Distribution of packets over workers: receive side scaling (RSS) with the Toeplitz hash, as computed by network
-//! cards (Microsoft, "RSS hashing functions"). If a pipeline has users, the hash covers the user's address after
-//! removal of the tunnel and before translation, so that both directions of a user use the same meter.
+//! cards (Microsoft, "RSS hashing functions").
 //!
-//! Cards do this on reception. In memory, a trace is divided before the measurement. The code is that of the oracle,
-//! because its time does not count.
+//! If a pipeline has users, the hash covers the user's address after removal of the tunnel and before translation. Both
+//! directions of a user then use the same meter.
+//!
+//! Network cards select the worker on reception. Here, a trace in memory is divided before the measurement. The code of
+//! the oracle is used, because the time for the division is not measured.
 use crate::declare::{Declaration, Direction, Element, Nat, NatKey, Path, Port};
 use crate::reference::{Side, Step, admit, decap, destination, five_tuple, nat_key, source};
 use crate::trace::Trace;
@@ -13,7 +15,7 @@ use std::net::IpAddr;
 
 /// Number of entries of the indirection table from hashes to workers.
 const INDIRECTION: usize = 128;
-/// Maximum number of workers. More than the number of entries could not all be reached.
+/// Maximum number of workers. The indirection table could not select more workers than its number of entries.
 pub const WORKERS_MAX: usize = INDIRECTION;
 /// The key of the published test vectors, used by most drivers.
 const KEY: [u8; 40] = [
@@ -30,16 +32,16 @@ pub struct WorkersError(pub usize);
 /// Selects a worker for each packet of a pipeline.
 pub struct RssHash {
     workers: usize,
-    /// Key of each ingress port.
+    /// Hashed fields of packets by ingress port.
     keys: [Key; 2],
 }
 
-/// The hashed fields.
+/// The fields of a packet that are hashed.
 struct Key {
     path: Path,
     /// Whether the hash covers the user's address.
     by_user: bool,
-    /// Private side by public side, if the path translates destinations.
+    /// Private side of each public side, if the path translates destinations.
     inward: HashMap<NatKey, Nat>,
 }
 
@@ -116,7 +118,7 @@ impl RssHash {
         trace.iter().map(|(port, frame)| self.worker(port, frame)).collect()
     }
 
-    /// Divides a trace. Each worker's part keeps the order.
+    /// Divides a trace among the workers. Packets of each worker remain in order.
     #[must_use]
     pub fn divide(&self, trace: &Trace) -> Vec<Trace> {
         let mut parts = vec![Trace::default(); self.workers];
@@ -140,7 +142,7 @@ impl Balance {
         Self { packets: parts.iter().map(Trace::len).collect() }
     }
 
-    /// Returns the balance of packet counts per worker.
+    /// Returns the balance for the numbers of packets per worker.
     #[must_use]
     pub fn of_counts(packets: impl IntoIterator<Item = u64>) -> Self {
         Self {
@@ -199,7 +201,7 @@ mod tests {
     use crate::trace::{Directions, Traffic};
     use std::net::Ipv4Addr;
 
-    /// Microsoft's verification suite: IPv4 with and without TCP ports, and IPv6 without ports.
+    /// The vectors are Microsoft's verification suite: IPv4 with and without TCP ports, and IPv6 without ports.
     #[test]
     fn hashes_equal_published_vectors() {
         let octets = |src: &str, dst: &str, ports: &[u16]| {
@@ -222,7 +224,8 @@ mod tests {
         (spread.divide(&trace), spread)
     }
 
-    /// Uplink by inner source, downlink by destination or its translation: the same worker for each user.
+    /// The hash covers the inner source in the uplink, and the destination or its translation in the downlink. Each
+    /// user therefore has one worker.
     #[test]
     fn both_directions_of_user_reach_same_worker() {
         for json in [

@@ -1,5 +1,5 @@
-//! Every pipeline forwards like its oracle, byte by byte, with valid and damaged packets, during changes, and with both
-//! instruction sets.
+//! Every pipeline forwards like its oracle, byte by byte. The tests cover valid and damaged packets, changes during the
+//! run, and both instruction sets.
 #![allow(clippy::unwrap_used)] // a test that cannot go on fails
 mod common;
 
@@ -10,14 +10,14 @@ use ranlab_pipeline::pipelines::Pipeline;
 use ranlab_pipeline::trace::{Directions, Sizes, Trace, Traffic};
 use std::collections::BTreeMap;
 
-/// Few packets under Miri, which is slow.
+/// Number of packets, which is small under Miri because Miri is slow.
 const PACKETS: u64 = if cfg!(miri) { 512 } else { 100_000 };
 
 fn pipeline(json: &str) -> Pipeline {
     serde_json::from_str(json).unwrap()
 }
 
-/// Runs all configurations with 100,000 packets in all. Returns the number of each verdict.
+/// Runs all configurations with 100,000 packets in total. Returns the number of packets by verdict.
 fn verify(configurations: &[&str]) -> BTreeMap<String, u64> {
     let mut fates = BTreeMap::new();
     for (json, seed) in configurations.iter().zip(1..) {
@@ -70,8 +70,8 @@ fn run(pipeline: &Pipeline, packets: u64, seed: u64, fates: &mut BTreeMap<String
             chunk.iter().for_each(|(port, frame)| burst.push(*port, frame).unwrap());
             engine.process(now_ns, burst);
         }
-        // The engine processes the packets of one port before those of the other. The oracle needs the same order,
-        // because they share meters.
+        // The engine processes the packets of one port before the packets of the other port. The oracle needs the same
+        // order, because both ports share meters.
         let mut order: Vec<usize> = (0..chunk.len()).collect();
         order.sort_by_key(|&i| chunk[i].0 as usize);
         for i in order {
@@ -200,9 +200,10 @@ fn dcgw() {
     assert_met(&fates, &[Malformed, Miss, NotForUs, NotIp, Checksum, NotTunnel, Fragment, HopLimit]);
 }
 
-/// Valid packets with a translation are sent in both IP versions, so the oracle test does not only compare drops.
+/// Valid packets with a translation are sent in both IP versions. Without this test, the oracle test might compare only
+/// drops.
 #[test]
-fn translated_packets_leave() {
+fn translated_packets_are_sent_in_both_ip_versions() {
     for name in ["nat", "dcgw", "bng"] {
         for family in ["ipv4", "ipv6", "dual"] {
             let mut json = serde_json::json!({ "name": name, "family": family, "fakedrop": false });

@@ -67,7 +67,7 @@ fn invalid_configurations_are_rejected() {
     assert_eq!(Trace::generate(&Pipeline::all()[0], &small), Err(TrafficError::Size(20)));
 }
 
-/// Loading a burst copies the packets of the range, also at and beyond the end of the trace.
+/// Loading a burst copies the packets of the range, including ranges at and beyond the end of the trace.
 #[test]
 fn loaded_burst_equals_range() {
     let pipeline: Pipeline = serde_json::from_str(r#"{"name":"mgw"}"#).unwrap();

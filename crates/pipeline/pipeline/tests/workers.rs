@@ -1,5 +1,5 @@
-//! Several workers forward while they receive changes. No packet waits, and each is treated like in the oracle with the
-//! changes that its worker had applied.
+//! Several workers forward while they receive changes. No packet waits. Each packet has the same verdict as in the
+//! oracle with the changes that the packet's worker had applied.
 #![allow(clippy::unwrap_used)] // a test that cannot go on fails
 use ranlab_pipeline::declare::{Event, Port, UserId, Verdict};
 use ranlab_pipeline::engine::{BURST, Burst, Engine, Isa};
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const BURSTS: usize = 400;
 const NS_PER_BURST: u64 = 3_000;
 
-/// Results of a worker for one burst, with the number of updates applied before.
+/// Results of a worker for one burst, with the number of updates applied before the burst.
 struct Did {
     updates: u64,
     packets: Vec<(Verdict, u64)>,
@@ -25,8 +25,10 @@ fn digest(frame: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// Returns the packets of burst `number` of an endless replay. The engine processes the packets of one port before
-/// those of the other. The oracle needs the same order, because they share meters.
+/// Returns the packets of burst `number` of an endless replay.
+///
+/// The engine processes the packets of one port before the packets of the other port. The oracle needs the same order,
+/// because both ports share meters.
 fn packets(part: &Trace, number: usize) -> Vec<(Port, &[u8])> {
     let first = number * BURST % (part.len() / BURST * BURST);
     let mut packets: Vec<_> = part.range(first, BURST).collect();
@@ -34,8 +36,8 @@ fn packets(part: &Trace, number: usize) -> Vec<(Port, &[u8])> {
     packets
 }
 
-/// Progress of workers and control. On a busy machine, neither may get far ahead of the other. Only the test waits; the
-/// engine never does.
+/// Progress of workers and control. On a busy machine, neither side may advance far ahead of the other. Only the test
+/// waits for this; the engine never waits.
 #[derive(Default)]
 struct Pace {
     bursts: AtomicU64,
@@ -95,7 +97,8 @@ fn run(json: &str, workers: usize, users: u32) {
             .zip(&parts)
             .map(|(engine, part)| scope.spawn(|| work(engine, part, &pace, events.len())))
             .collect();
-        // Events are distributed by the workers' progress, so that a slow machine gets as many of them.
+        // Events are distributed by the progress of the workers, so that a slow machine receives the same number of
+        // events.
         for (number, event) in events.iter().enumerate() {
             let due = (number * BURSTS * workers / events.len()) as u64;
             while pace.bursts.load(Ordering::Relaxed) < due {

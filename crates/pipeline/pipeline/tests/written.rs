@@ -1,5 +1,6 @@
-//! Configurations of switches that no package contains: compared with golden files (`RANLAB_BLESS=1` writes them), and
-//! checked as far as possible without the switch. An installed compiler or interpreter reads them, too.
+//! Configurations of switches that no package contains. They are compared with golden files (`RANLAB_BLESS=1` writes
+//! them) and checked as far as possible without the switch. If a compiler or interpreter is installed, it also reads
+//! them.
 #![allow(clippy::unwrap_used, clippy::panic)] // a test that cannot go on fails
 
 use ranlab_pipeline::backends::{self, Backend, BackendRequest, Equivalence};
@@ -57,7 +58,7 @@ fn router(translates: bool) -> Pipeline {
     serde_json::from_value(serde_json::json!({ "name": "own", "file": "router.toml", "text": text })).unwrap()
 }
 
-/// Small pipelines with every element that one of the three backends can express.
+/// Returns small pipelines with every element that at least one of the three backends can express.
 fn small() -> Vec<(String, Pipeline)> {
     let published = [
         r#"{"name":"portfwd"}"#,
@@ -143,8 +144,8 @@ fn lines_of(texts: &[backends::Text]) -> Vec<&str> {
     texts.iter().flat_map(|text| text.text.lines()).collect()
 }
 
-/// A VPP script refers only to objects that it has created before (next hops are neighbours, tunnels and policers
-/// exist), and no line is repeated.
+/// A VPP script refers only to objects that it has already created: next hops are neighbours, and tunnels and policers
+/// exist. No line is repeated.
 #[test]
 fn vpp_scripts_refer_to_created_objects() {
     for (name, texts) in all_of("vpp") {
@@ -219,7 +220,7 @@ fn vpp_scripts_refer_to_created_objects() {
     }
 }
 
-/// Lines that VPP 26.06 accepts and does not mean: each was written once, and loaded without an error.
+/// Each of these lines was generated once and had the wrong effect, although VPP 26.06 loaded it without an error.
 #[test]
 fn vpp_scripts_avoid_ambiguous_syntax() {
     let both = |json: &str, directions: &'static [Direction]| {
@@ -231,20 +232,20 @@ fn vpp_scripts_avoid_ambiguous_syntax() {
         (lines, backend.equivalences(&asked))
     };
     let has = |lines: &[String], start: &str| lines.iter().any(|line| line.starts_with(start));
-    // VPP chooses a random address for the other port otherwise.
+    // Without this line, VPP chooses a random address for the other port.
     let (router, same) = both(r#"{"name":"l3fwd"}"#, &[Direction::Uplink]);
     assert!(
         has(&router, "set interface mac address core ") && has(&router, "set interface mac address access ")
     );
     assert!(same.contains(&Equivalence::PortMac));
-    // Frames are dropped if the other port is not in this mode.
+    // Without this mode at both ports, frames to the other port are dropped.
     let (wire, _) = both(r#"{"name":"portfwd"}"#, &[Direction::Uplink]);
     assert!(has(&wire, "set interface l2 xconnect core access"));
-    // The session container is written, and a routed packet spends a hop.
+    // The session container is written, and a routed packet's TTL is decremented.
     let (gateway, same) = both(r#"{"name":"mgw","user":2}"#, &[Direction::Downlink]);
     assert!(gateway.iter().any(|line| line.starts_with("create gtpu tunnel") && line.contains(" qfi ")));
     assert!(same.contains(&Equivalence::InnerHop) && !same.contains(&Equivalence::GtpContainer));
-    // The endpoint-dependent NAT makes sessions, and refuses those that begin without SYN.
+    // The endpoint-dependent NAT would create sessions, and reject connections that begin without SYN.
     let (nat, _) = both(r#"{"name":"nat"}"#, BOTH);
     assert!(has(&nat, "nat44 ei plugin enable static-mapping-only connection-tracking"));
     assert!(!has(&nat, "nat44 plugin enable") && !has(&nat, "nat44 add"));
@@ -261,7 +262,8 @@ fn vpp_scripts_avoid_ambiguous_syntax() {
     let (list, _) = both(r#"{"name":"acl","rule-num":50,"fakedrop":false}"#, &[Direction::Uplink]);
     assert!(list.iter().any(|line| line.contains("deny src")));
     assert!(has(&list, "set acl-plugin l4-match-nonfirst-fragment 0"));
-    // Of equal prefixes the last counts; VPP would balance between them, also after a change.
+    // If a prefix occurs several times, the last entry is used. VPP would balance between the entries, also after a
+    // change.
     let twice = r#"
 [next-hop.a]
 port = "core"
@@ -280,7 +282,7 @@ elements = [{ element = "emit", port = "access" }]"#;
     let ten: Vec<&String> =
         routes.iter().filter(|line| line.starts_with("ip route add 10.0.0.0/8 ")).collect();
     assert!(ten.len() == 1 && ten[0].contains(" via 100.96.0.3 "), "{ten:?}");
-    // Keys of GRE, and a policer for each of many users without tunnels.
+    // GRE tunnels have keys, and each user without a tunnel has a policer.
     let (bng, _) = both(r#"{"name":"bng","user":2}"#, BOTH);
     assert!(
         bng.iter()
@@ -298,7 +300,7 @@ elements = [{ element = "emit", port = "access" }]"#;
     );
 }
 
-/// BESS modules as far as a script uses them: each gate leads to one module, and every gate that a match can select is
+/// BESS modules, as far as a script uses them. Each gate leads to one module, and every gate that a match can select is
 /// connected.
 const MODULES: &str = r"
 import sys

@@ -171,7 +171,7 @@ mod tests {
 
     /// Only huge pages that are completely inside the table are requested. The content of the table is preserved.
     #[test]
-    fn table_content_survives_huge_pages() {
+    fn huge_pages_preserve_table_content() {
         let table: Vec<u64> = (0..3 * HUGE_PAGE as u64 / 8 / if cfg!(miri) { 64 } else { 1 }).collect();
         let mut memory = Memory::default();
         request_huge_pages(&mut memory, &table);

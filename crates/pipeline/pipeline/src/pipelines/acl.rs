@@ -28,21 +28,21 @@ pub enum Family {
     /// Access control: specific destinations, exact destination ports.
     #[default]
     Acl1,
-    /// Firewall: wildcards on either side, port ranges.
+    /// Firewall: wildcards on either side, and port ranges.
     Fw1,
     /// IP chains: a mix of both.
     Ipc1,
 }
 
-/// Weighted choices.
+/// Choices with relative weights.
 type Choices<T> = &'static [(u32, T)];
 
 #[derive(Clone, Copy)]
 enum Ports {
     Any,
-    /// 1024 and above.
+    /// Ports 1024 and above.
     High,
-    /// Below 1024.
+    /// Ports below 1024.
     Low,
     /// A range of ports.
     Range,
@@ -120,7 +120,7 @@ impl Acl {
         self.family != ip::Family::Ipv4
     }
 
-    /// Returns all rules, more specific ones first, as in real rule sets.
+    /// Returns all rules. More specific rules are first, as in real rule sets.
     pub(super) fn table(&self) -> AclTable {
         let mut all: Vec<_> = (0..self.rule_num).map(|i| (i, self.rule(i))).collect();
         all.sort_by_key(|(_, (rule, _))| {
@@ -193,7 +193,7 @@ impl Acl {
     }
 }
 
-/// Returns the same rule for IPv6. The IPv4 address is at bits 32 to 64.
+/// Returns a rule for IPv6 with the same structure. The IPv4 address is at bits 32 to 64 of the IPv6 address.
 pub(super) fn rule6(rule: &AclRule) -> AclRule<Prefix6> {
     let prefix = |Prefix4 { address, length }: Prefix4| {
         let address = 0x2001_0db8_u128 << 96 | u128::from(address.to_bits()) << 64;

@@ -1,5 +1,5 @@
-//! Addresses of the published configurations. Their generator counts in base 254 and wraps within two bytes. Here the
-//! count continues in the next byte, so that larger tables have distinct entries.
+//! Addresses of the published configurations. The published generator counts in base 254 and wraps within two bytes.
+//! Here, the count continues in the next byte, so that larger tables have distinct entries.
 use ranlab_packet::Mac;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -40,7 +40,7 @@ pub(super) const fn fluct_user(index: u32) -> Ipv4Addr {
     ipv4(4, 4, index)
 }
 
-/// Returns the address of a server. Its /24 is the route.
+/// Returns the address of a server. The route to the server is its /24.
 pub(super) const fn server(index: u32) -> Ipv4Addr {
     ipv4_middle(2, index, 2)
 }
@@ -55,17 +55,17 @@ pub(super) const fn user6(index: u32) -> u64 {
     0x2001_0db9_u64 << 32 | index as u64
 }
 
-/// Like [`user6`], for a user that is added and removed, in 2001:dba::/32.
+/// Returns the upper half of the addresses of an IPv6 user that is added and removed: a /64 of 2001:dba::/32.
 pub(super) const fn fluct_user6(index: u32) -> u64 {
     0x2001_0dba_u64 << 32 | index as u64
 }
 
-/// Returns the address of an IPv6 server. Its /64 of 2001:db8::/32 is the route.
+/// Returns the address of an IPv6 server in 2001:db8::/32. The route to the server is its /64.
 pub(super) const fn server6(index: u32) -> Ipv6Addr {
     Ipv6Addr::from_bits((0x2001_0db8_u128 << 32 | index as u128) << 64 | 2)
 }
 
-/// Like [`server6`], for a server that is added and removed, in 2001:dbc::/32.
+/// Returns the address of an IPv6 server that is added and removed, in 2001:dbc::/32.
 pub(super) const fn fluct_server6(index: u32) -> Ipv6Addr {
     Ipv6Addr::from_bits((0x2001_0dbc_u128 << 32 | index as u128) << 64 | 2)
 }
@@ -80,13 +80,13 @@ pub(super) const fn next_hop(index: u32) -> (Mac, Mac) {
     (mac([0xaa, 0xbb, 0xbb, 0xaa], index), mac([0xee, 0xdd, 0xdd, 0xaa], index))
 }
 
-/// Returns the public side of the n-th translation. Ports are counted first, as published, and begin above the reserved
-/// ones.
+/// Returns the public side of the translation with this index. Ports are counted first, as published, and begin above
+/// the reserved ones.
 pub(super) const fn public(index: u32) -> (Ipv4Addr, u16) {
     (ipv4(200, 1, index / NAT_PORTS), NAT_PORT_FIRST + (index % NAT_PORTS) as u16)
 }
 
-/// Like [`public`], for IPv6. The address counts within 2001:dbb::/64.
+/// Returns the public side of the IPv6 translation with this index. The address counts within 2001:dbb::/64.
 pub(super) const fn public6(index: u32) -> (Ipv6Addr, u16) {
     let address = host6(0x2001_0dbb_u64 << 32, (index / NAT_PORTS) as u64 + 1);
     (address, NAT_PORT_FIRST + (index % NAT_PORTS) as u16)

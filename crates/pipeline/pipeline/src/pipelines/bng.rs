@@ -44,10 +44,10 @@ parameters! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tunneling {
-    /// GRE with a key, as the paper describes.
+    /// GRE with a key, as described in the paper.
     #[default]
     Gre,
-    /// VXLAN, as its released backends run.
+    /// VXLAN, as used by the released backends of the paper.
     Vxlan,
 }
 
@@ -111,7 +111,8 @@ impl Bng {
         }
     }
 
-    /// Returns the published rules. From rule 200 on, the third byte counts; the original overflows its byte.
+    /// Returns the published rules. From rule 200 on, the third byte counts, because the published generator would
+    /// overflow its byte.
     fn firewall(&self, direction: Direction) -> AclTable {
         let (from, to) = if direction == Direction::Uplink { (25, 26) } else { (27, 28) };
         let rule = |i: u32| {
@@ -169,8 +170,8 @@ impl Bng {
         tunnel.wrap(&Packet::tcp(inside, server).packet(bytes.saturating_sub(ETHERNET_BYTES)))
     }
 
-    /// Returns private and public sides of the connections of a user that is added and removed. Its public addresses
-    /// follow those of the static users.
+    /// Returns the private and public sides of the connections of a user that is added and removed. Its public
+    /// addresses follow the addresses of the static users.
     fn fluct_translations(&self, index: u32) -> impl Iterator<Item = (Endpoint, Endpoint)> {
         let first = (self.user + index) * self.user_conn;
         let ipv6 = self.family.is_ipv6(index);
@@ -234,7 +235,7 @@ pub(super) struct BngOracle {
     parameters: Bng,
     users: Subscribers,
     servers: Servers,
-    /// Rules of each ingress port.
+    /// Rules for packets of each ingress port.
     rules: [AclTable; 2],
     outward: HashMap<NatKey, Nat>,
     inward: HashMap<NatKey, Nat>,

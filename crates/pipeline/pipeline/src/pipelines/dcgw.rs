@@ -1,5 +1,5 @@
 //! Data centre gateway: virtual machines behind hosts in VXLAN, with address translation towards the network. The
-//! publication only lists it in a table; sizes and addresses follow its other gateways.
+//! publication lists this pipeline in a table without details, so sizes and addresses follow its other gateways.
 use super::gateway::{self, Servers, Subscriber, Subscribers};
 use super::l3fwd::Family;
 use super::{Flow, ParameterError, Reference, TABLE_MAX, addressing, bounded, parameters};
@@ -119,7 +119,7 @@ pub(super) struct DcgwOracle {
     inward: NatTable,
 }
 
-/// Linear search.
+/// Searches the table linearly for a key.
 fn lookup(table: &NatTable, key: NatKey) -> Step<crate::declare::Nat> {
     table.entries.iter().find(|(k, _)| *k == key).map(|(_, value)| *value).ok_or(DropReason::Miss)
 }

@@ -1,5 +1,6 @@
 //! VXLAN tunnel endpoint: uplink frames to a known MAC enter the tunnel of its host, and downlink frames leave their
-//! tunnel. The publication only lists it in a table; sizes and addresses follow its other pipelines.
+//! tunnel. The publication lists this pipeline in a table without details, so sizes and addresses follow its other
+//! pipelines.
 use super::gateway::{self, Subscriber};
 use super::l3fwd::Family;
 use super::{Flow, ParameterError, Reference, TABLE_MAX, addressing, bounded, parameters};
@@ -28,7 +29,7 @@ parameters! {
 const BY_MAC: ExactId = ExactId(0);
 const BY_VNI: ExactId = ExactId(1);
 const LOCAL: ExactId = ExactId(2);
-/// MAC prefixes of the stations beyond the tunnels, and of those on this side.
+/// MAC prefixes of the stations beyond the tunnels, and of the stations on this side.
 const FAR: [u8; 4] = [0xaa, 0xbb, 0xbb, 0xaa];
 const NEAR: [u8; 4] = [0xaa, 0xdd, 0xdd, 0xaa];
 

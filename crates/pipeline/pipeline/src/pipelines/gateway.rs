@@ -1,4 +1,4 @@
-//! Common parts of the gateways: servers behind next hops on one side, users behind tunnels on the other.
+//! Code shared by the gateways: servers behind next hops on one side, users behind tunnels on the other side.
 use super::addressing;
 use super::l3fwd::Family;
 use crate::declare::{
@@ -98,7 +98,7 @@ fn server_prefix6(server: Ipv6Addr) -> Prefix6 {
     Prefix6 { address: Ipv6Addr::from_bits(server.to_bits() >> 64 << 64), length: 64 }
 }
 
-/// Reference of the network side.
+/// Reference of the network side: routes and next hops to the servers.
 pub(super) struct Servers {
     ipv4: Vec<(Prefix4, u32)>,
     ipv6: Vec<(Prefix6, u32)>,
@@ -157,14 +157,14 @@ fn found<P>(routes: &[(P, u32)], matches: impl Fn(&P) -> bool) -> Option<u32> {
 /// A user in the reference.
 #[derive(Clone)]
 pub(super) struct Subscriber {
-    /// Its key by address ([`user_key`]).
+    /// Lookup key of the user by address ([`user_key`]).
     pub(super) address: u64,
     pub(super) tunnel_key: u32,
     pub(super) station: u32,
     pub(super) bucket: TokenBucket,
 }
 
-/// Reference of the user side.
+/// Reference of the user side: the users with their tunnels and meters.
 #[derive(Default)]
 pub(super) struct Subscribers {
     by_key: HashMap<u32, Subscriber>,
@@ -204,12 +204,12 @@ pub(super) fn into_tunnel(
     Ok(tunnel.port)
 }
 
-/// Returns the key that finds user `index` by address.
+/// Returns the lookup key of user `index` by address.
 pub(super) fn key_of(family: Family, index: u32) -> u64 {
     if family.is_ipv6(index) { addressing::user6(index) } else { addressing::user(index).to_bits().into() }
 }
 
-/// Like [`key_of`], for a user that is added and removed. Its number determines the IP version.
+/// Returns the lookup key of an added and removed user by address. The user's number determines the IP version.
 pub(super) fn fluct_key_of(family: Family, index: u32) -> u64 {
     if family.is_ipv6(index) {
         addressing::fluct_user6(index)
@@ -223,7 +223,7 @@ pub(super) fn user(tunnel_key: u32, station: u32, rate_bytes_per_s: u64, burst_b
     User { tunnel_key, tunnel: TunnelId(station), rate_bytes_per_s, burst_bytes }
 }
 
-/// Returns private and public side of translation `index`, if each user has `connections`.
+/// Returns the private and public side of translation `index`. Each user has `connections` translations.
 pub(super) fn translated(family: Family, index: u32, connections: u32) -> (Endpoint, Endpoint) {
     let user = index / connections;
     let port = addressing::NAT_PORT_FIRST + (index % connections) as u16;
@@ -235,7 +235,7 @@ pub(super) fn translated(family: Family, index: u32, connections: u32) -> (Endpo
     }
 }
 
-/// Returns the public side of the n-th translation. Addresses and ports are numbered consecutively.
+/// Returns the public side of the translation with this index. Addresses and ports are numbered consecutively.
 pub(super) fn public(ipv6: bool, index: u32) -> Endpoint {
     if ipv6 {
         let (address, port) = addressing::public6(index);

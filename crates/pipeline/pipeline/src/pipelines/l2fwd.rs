@@ -21,7 +21,7 @@ parameters! {
     }
 }
 
-/// MAC prefixes by direction, and of those that are added and removed.
+/// MAC prefixes by direction, and the prefix of addresses that are added and removed.
 const UPSTREAM: [u8; 4] = [0xaa, 0xbb, 0xbb, 0xaa];
 const DOWNSTREAM: [u8; 4] = [0xaa, 0xcc, 0xdd, 0xcc];
 const FLUCTUATING: [u8; 4] = [0xaa, 0xdd, 0xdd, 0xaa];

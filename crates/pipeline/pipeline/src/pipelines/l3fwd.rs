@@ -42,7 +42,7 @@ pub enum Family {
     Ipv4,
     /// IPv6 only.
     Ipv6,
-    /// Alternating.
+    /// IPv4 and IPv6 by turns.
     Dual,
 }
 
@@ -57,18 +57,18 @@ impl Family {
     }
 }
 
-/// Lengths of the prefixes.
+/// Distribution of the prefix lengths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PrefixLengths {
-    /// As published: all /24, consecutive; for IPv6 /48.
+    /// Consecutive prefixes with the published length of 24 bits, or 48 bits for IPv6.
     #[default]
     Uniform,
-    /// Roughly as in Internet tables: 8 to 32, mostly 24; IPv6 20 to 128, mostly 48.
+    /// Lengths roughly as in Internet tables: 8 to 32, mostly 24; for IPv6 20 to 128, mostly 48.
     Mixed,
 }
 
-/// Mixed lengths in sixteenths, as in Internet tables.
+/// Mixed prefix lengths as in Internet tables, each with a share of one sixteenth.
 const MIX4: [u8; 16] = [24, 24, 24, 24, 24, 24, 24, 24, 24, 22, 22, 23, 21, 20, 19, 16];
 const MIX6: [u8; 16] = [48, 48, 48, 48, 48, 48, 48, 44, 40, 36, 32, 32, 29, 46, 64, 56];
 /// Seed of the random prefixes. The table does not depend on the seed of the traffic.
@@ -148,7 +148,7 @@ impl L3fwd {
             }
             (false, PrefixLengths::Mixed) => {
                 let length = if long { 25 + random.index(8) as u8 } else { MIX4[slot] };
-                // 1.0.0.0 to 126.255.255.255 upstream, 128.0.0.0 to 223.255.255.255 downstream.
+                // The addresses are 1.0.0.0 to 126.255.255.255 upstream, and 128.0.0.0 to 223.255.255.255 downstream.
                 let (first, count) = if up { (1_u32, 126) } else { (128, 96) };
                 let high = first + random.index(count);
                 let address = Ipv4Addr::from_bits(high << 24 | (random.next() as u32 & 0x00ff_ffff));
@@ -289,7 +289,7 @@ impl Reference for L3fwdOracle {
                 (Prefix::V6(p), IpAddr::V6(a)) => p.contains(a).then_some((p.length, *group)),
                 _ => None,
             });
-        // Of equal lengths `max_by_key` returns the last, like the table.
+        // If several lengths are equal, `max_by_key` returns the last prefix, like the table.
         let (_, index) = matching.max_by_key(|(length, _)| *length).ok_or(DropReason::Miss)?;
         spend_hop(frame)?;
         let (direction, revision) = match ingress {

@@ -46,7 +46,7 @@ pub enum Tunneling {
     Vxlan,
 }
 
-/// Tables of the elements.
+/// Ids of the tables that the elements use.
 const BY_TEID: ExactId = ExactId(0);
 const BY_ADDRESS: ExactId = ExactId(1);
 
@@ -157,7 +157,8 @@ impl Mgw {
         };
         let server = |i, present| gateway::server_changes(self.family, i, self.nhop, present);
         let handover = |i: u32| {
-            // As published, handover i of a second moves a user by i + 1 from its first base station; seconds differ.
+            // As published, handover i of a second moves a user by i + 1 from its first base station. The number
+            // differs between seconds.
             let number = (second as u32).wrapping_mul(self.handover).wrapping_add(i);
             let user = number % self.user;
             let to = (user % self.bst).wrapping_add(number).wrapping_add(1) % self.bst;

@@ -1,6 +1,6 @@
-//! The telco pipelines of the published benchmark. Each has a declaration (`build`), traffic (`frame`, `events`) and a
-//! slow reference (`oracle`) in one file, and parameters with the published names and defaults. User-declared pipelines
-//! are in [`own`].
+//! The telco pipelines of the published benchmark, with the published names and defaults of their parameters. Each
+//! pipeline has its declaration (`build`), traffic (`frame`, `events`) and slow reference (`oracle`) in one file.
+//! User-declared pipelines are in [`own`].
 pub mod acl;
 mod addressing;
 pub mod bng;
@@ -60,11 +60,11 @@ pub enum Pipeline {
 pub struct ParameterError {
     /// Name of the parameter in the configuration.
     pub parameter: &'static str,
-    /// Its value.
+    /// Value of the parameter.
     pub value: u64,
-    /// The minimum.
+    /// Minimum of the parameter.
     pub least: u64,
-    /// The maximum.
+    /// Maximum of the parameter.
     pub most: u64,
 }
 
@@ -75,7 +75,7 @@ pub enum Spread {
     /// Evenly over the second.
     #[default]
     Even,
-    /// All at the begin of the second, as in the published controller.
+    /// All events at the beginning of the second, as in the published controller.
     Burst,
 }
 
@@ -148,7 +148,7 @@ impl Pipeline {
         ]
     }
 
-    /// Returns its published name.
+    /// Returns the published name of the pipeline.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -177,15 +177,15 @@ impl Pipeline {
         each!(self, p => p.check())
     }
 
-    /// Returns the number of entries of the table that decides in this direction. It is the published default size of a
-    /// trace.
+    /// Returns the number of entries of the table that decides in this direction. This number is the published default
+    /// size of a trace.
     #[must_use]
     pub fn table_entries(&self, direction: Direction) -> u64 {
         each!(self, p => p.table_entries(direction))
     }
 
-    /// Returns a frame of flow `flow`. Everything that the flow's number does not determine comes from its random
-    /// stream. The parameters have been checked.
+    /// Returns a frame of the flow `flow`. Fields that the flow's number does not determine are drawn from the flow's
+    /// random stream. The parameters have already been checked.
     pub(crate) fn frame(&self, flow: Flow, random: &mut Random, bytes: usize) -> Vec<u8> {
         each!(self, p => p.frame(flow, random, bytes))
     }
@@ -199,7 +199,7 @@ impl Pipeline {
             Self::Mgw(p) => p.events(second),
             Self::Bng(p) => p.events(second),
             Self::Own(p) => p.events(second),
-            // No events.
+            // The other pipelines have no events.
             _ => Vec::new(),
         })
     }
@@ -211,18 +211,18 @@ impl Pipeline {
     }
 }
 
-/// The reference of a pipeline: the required result of every engine and backend for every packet.
+/// The reference of a pipeline, which gives the required result of every engine and backend for every packet.
 pub struct Oracle {
     fakedrop: bool,
     reference: Box<dyn Reference>,
 }
 
-/// A flow: its direction and its number there.
+/// Direction of a flow, and the number of the flow in this direction.
 pub(crate) type Flow = (Direction, u64);
 
 /// The reference implementation of a pipeline.
 pub(crate) trait Reference {
-    /// Processes one packet. `frame` keeps its content at the time of the verdict.
+    /// Processes one packet. After the call, `frame` has the content at the time of the verdict.
     fn process(&mut self, now_ns: u64, ingress: Port, frame: &mut Vec<u8>) -> Step<Port>;
     /// Applies an event.
     fn apply(&mut self, what: EventKind) {
@@ -236,7 +236,7 @@ impl Oracle {
         decide(ingress, self.fakedrop, self.reference.process(now_ns, ingress, frame))
     }
 
-    /// Applies an event. Events that the pipeline does not have are ignored.
+    /// Applies an event. Events that the pipeline does not support are ignored.
     pub fn apply(&mut self, what: EventKind) {
         self.reference.apply(what);
     }

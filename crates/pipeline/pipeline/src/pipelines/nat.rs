@@ -1,4 +1,5 @@
-//! Network address and port translation (NAPT) with a static table: private address and port to public ones, and back.
+//! Network address and port translation (NAPT) with a static table, from private addresses and ports to public ones and
+//! vice versa.
 use super::gateway::{self, nat_key as key, nat_value as value};
 use super::l3fwd::Family;
 use super::{Flow, ParameterError, Reference, TABLE_MAX, addressing, parameters};
@@ -100,7 +101,7 @@ impl Nat {
         Ok(total as u32)
     }
 
-    /// Returns private and public side of translation `index`.
+    /// Returns the private and public side of translation `index`.
     fn pair(&self, index: u32) -> (Endpoint, Endpoint) {
         let ports = u32::from(self.range_port_max - self.range_port_min) + 1;
         let address = Ipv4Addr::from_bits(self.range_ipv4_min.to_bits() + index / ports);

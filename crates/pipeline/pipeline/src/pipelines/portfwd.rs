@@ -1,4 +1,5 @@
-//! Port forwarding: packets that arrive at one port leave by the other. The baseline of every comparison.
+//! Port forwarding: packets that arrive at one port leave by the other port. This pipeline is the baseline of every
+//! comparison.
 use super::{Flow, ParameterError, Reference, parameters};
 use crate::declare::{Declaration, Direction, DropReason, Element, Port, Tables};
 use crate::reference::{Step, destination_mac};

@@ -3,16 +3,16 @@
 use super::{PACKETS_MAX, Stamp};
 use crate::declare::DropReason;
 
-/// Order in which a packet came back.
+/// Classification of a packet that returned to the tester.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Returned {
     /// The packet arrives for the first time, in order.
     InOrder,
     /// The packet arrives for the first time, but after a packet that was sent later to the same port.
     Misordered,
-    /// A duplicate.
+    /// The packet has already arrived.
     Again,
-    /// Not a packet of this run.
+    /// The packet does not belong to this run.
     Stranger,
 }
 
@@ -23,7 +23,7 @@ pub struct Tally {
     pub intended: u64,
     /// Packets sent.
     pub sent: u64,
-    /// Packets not sent because they were too late.
+    /// Packets not sent because they were overdue by more than the tolerance.
     pub late: u64,
     /// Packets not sent because the ring was full.
     pub ring_full: u64,
@@ -31,7 +31,7 @@ pub struct Tally {
     pub unfit: u64,
     /// Packets that came back, each counted once.
     pub received: u64,
-    /// Packets of these that came back after a packet that was sent later.
+    /// Received packets that arrived after a packet that was sent later.
     pub misordered: u64,
     /// Duplicates that came back.
     pub duplicated: u64,
@@ -39,7 +39,7 @@ pub struct Tally {
     pub strangers: u64,
     /// Packets received with invalid descriptors.
     pub malformed: u64,
-    /// One bit per packet sent, and one per packet that came back.
+    /// Two bit sets: sent packets, and packets that returned.
     left: Vec<u64>,
     back: Vec<u64>,
     greatest: [Option<u32>; 2],
@@ -64,7 +64,7 @@ impl Tally {
         }
     }
 
-    /// Records a frame that came out of a port (0 or 1). Returns its classification.
+    /// Records a frame received from a port (0 or 1). Returns its classification.
     pub fn returned(&mut self, run: u32, port: usize, stamp: Option<Stamp>) -> Returned {
         let known = |stamp: &Stamp| {
             let word = self.left.get((stamp.number / 64) as usize).copied().unwrap_or(0);
@@ -88,7 +88,7 @@ impl Tally {
         Returned::InOrder
     }
 
-    /// Returns the number of packets that were sent and did not come back.
+    /// Returns the number of packets that were sent and did not return.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.sent - self.received
@@ -98,13 +98,13 @@ impl Tally {
 /// Counters of the system under test for the packets that reached it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeviceCounters {
-    /// Packets never taken out of the ring towards it.
+    /// Packets that the system under test never took out of its receive ring.
     pub waiting: u64,
     /// Packets dropped by the pipeline, by the number of the reason.
     pub dropped: [u64; DropReason::COUNT],
-    /// Packets dropped by tables of a third-party switch, as it counts them.
+    /// Packets dropped by tables of a third-party switch, according to its counters.
     pub tables: u64,
-    /// Packets dropped on request, as in a tester's self-test.
+    /// Packets dropped intentionally, as in a tester's self-test.
     pub on_purpose: u64,
     /// Packets dropped because the transmit ring was full.
     pub ring_full: u64,
@@ -115,7 +115,7 @@ pub struct DeviceCounters {
 /// Counters that contradict each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Inconsistent {
-    /// Due packets without an outcome.
+    /// Due packets that were neither sent nor counted as not sent.
     #[error("{intended} packets were due, {named} of them have a name")]
     Intended {
         /// Number of due packets.
@@ -123,7 +123,7 @@ pub enum Inconsistent {
         /// Number of packets sent, late, or rejected by the ring.
         named: u64,
     },
-    /// More causes than losses.
+    /// More causes of losses than losses.
     #[error("{lost} packets are lost, and the system under test names {causes}")]
     Causes {
         /// Number of lost packets.
@@ -145,7 +145,7 @@ impl DeviceCounters {
             + self.unfit
     }
 
-    /// Returns the sum of two ledgers, of several cores or ports.
+    /// Returns the sum of the counters of several cores or ports.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         Self {
@@ -158,7 +158,7 @@ impl DeviceCounters {
         }
     }
 
-    /// Returns the difference to an earlier reading. The number of waiting packets is the current one.
+    /// Returns the difference to an earlier snapshot. The number of waiting packets is the current number.
     #[must_use]
     pub fn since(&self, then: &Self) -> Self {
         let since = |now: u64, then: u64| now.saturating_sub(then);
@@ -183,9 +183,11 @@ impl DeviceCounters {
         self.remainder((tally.intended, unsent), (tally.sent, tally.received))
     }
 
-    /// Like [`unknown`](Self::unknown), from sums: packets due and not sent, packets sent and received.
+    /// Returns the number of lost packets without a known cause, computed from sums: packets due but not sent, packets
+    /// sent, and packets received. See [`unknown`](Self::unknown).
     ///
     /// # Errors
+    ///
     /// The counters are not consistent.
     pub fn remainder(
         &self,

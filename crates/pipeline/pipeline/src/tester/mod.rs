@@ -1,27 +1,28 @@
 //! An open-loop tester without sockets: schedule, marks and accounting of packets.
 //!
-//! A due packet is sent, or is late (the generator was suspended for too long and does not catch up with a burst), or
-//! finds the ring full. A sent packet comes back or is lost. A lost packet has a cause that a counter shows; the
-//! remainder is called unknown. [`Tally`] and [`DeviceCounters`] check that the counters are consistent.
+//! A due packet has one of three outcomes: it is sent, it is late, or the ring is full. A packet is late if the
+//! generator was suspended for too long; it is then skipped instead of being sent in a burst. A sent packet returns or
+//! is lost. If counters show the cause of a loss, it is known; all other losses are called unknown. [`Tally`] and
+//! [`DeviceCounters`] check that the counters are consistent.
 mod ledger;
 mod stamp;
 
 pub use ledger::{DeviceCounters, Inconsistent, Returned, Tally};
 pub use stamp::{STAMP_BYTES, Stamp, headers_octets};
 
-/// Maximum number of packets per run; each has a bit.
+/// Maximum number of packets per run. Each packet has one bit in [`Tally`].
 pub const PACKETS_MAX: u64 = 1 << 26;
 
-/// The next action.
+/// The next action of a tester.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Due {
     /// The packet with this number is due.
     Send(u64),
     /// The packet with this number is late and is not sent.
     Late(u64),
-    /// Nothing is due before this time, in nanoseconds.
+    /// No packet is due before this time, in nanoseconds.
     Wait(u64),
-    /// All packets have been due.
+    /// No further packet will be due.
     Over,
 }
 
@@ -49,14 +50,14 @@ impl Pacer {
         self.packets
     }
 
-    /// Returns when a packet is due, in nanoseconds.
+    /// Returns the time at which a packet is due, in nanoseconds.
     #[must_use]
     pub fn at(&self, number: u64) -> u64 {
         let since = u128::from(number) * 1_000_000_000 / u128::from(self.rate);
         self.began_ns.saturating_add(u64::try_from(since).unwrap_or(u64::MAX))
     }
 
-    /// Returns the next action at this time. Each packet is returned once.
+    /// Returns the next action at this time. Each packet is returned only once.
     pub fn due(&mut self, now_ns: u64) -> Due {
         if self.next == self.packets {
             return Due::Over;

@@ -1,4 +1,4 @@
-//! The mark of a tester's packet: the last bytes of its payload, which are preserved by tunnels.
+//! The mark of a tester's packet, in the last bytes of its payload. Tunnels preserve the mark.
 
 use ranlab_packet::VXLAN_PORT;
 
@@ -30,7 +30,7 @@ impl Stamp {
         true
     }
 
-    /// Reads the mark from the end of any frame.
+    /// Reads the mark at the end of a frame. Returns `None` if the frame has no mark.
     #[must_use]
     pub fn read(frame: &[u8]) -> Option<Self> {
         let [a, b, c, d, e, f, g, h, ref sent @ ..] = *frame.last_chunk::<STAMP_BYTES>()?;
@@ -43,8 +43,8 @@ impl Stamp {
     }
 }
 
-/// Returns the length of all headers in a frame in bytes, including those inside tunnels. A mark may follow them. An
-/// unknown protocol ends the headers.
+/// Returns the total length of all headers in a frame in bytes, including headers inside tunnels. A mark may follow the
+/// headers. An unknown protocol ends the headers.
 #[must_use]
 pub fn headers_octets(frame: &[u8]) -> usize {
     let half = |at: usize| Some(u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?]));
@@ -59,7 +59,7 @@ pub fn headers_octets(frame: &[u8]) -> usize {
     let inner = match protocol {
         Some(17) if half(l4 + 2) == Some(GTPU_PORT) => {
             let options = frame.get(l4 + 8).is_some_and(|flags| flags & 7 != 0);
-            // With optional fields: a PDU session container of four bytes, as pipelines write it.
+            // The optional fields contain a PDU session container of four bytes, as pipelines write it.
             ip(l4 + 16 + if options { 8 } else { 0 })
         }
         Some(17) if half(l4 + 2) == Some(VXLAN_PORT) => ip(l4 + 16 + ETHERNET),

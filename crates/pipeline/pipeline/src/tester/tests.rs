@@ -15,10 +15,11 @@ fn packets_are_due_at_fixed_rate() {
     assert_eq!(pacer.due(9_999), Due::Over);
 }
 
-/// If the generator is suspended for a time, exactly the packets of that time are late.
+/// If the generator is suspended, exactly the packets that were due in that time are late.
 #[test]
 fn late_generator_reports_unsent_packets() {
-    // 1 Mpps for 10 ms, polled every microsecond except for 2 ms, with a tolerance of 100 us.
+    // The rate is 1 Mpps for 10 ms, with a tolerance of 100 us. The pacer is polled every microsecond, except for a gap
+    // of 2 ms.
     let mut pacer = Pacer::new(0, 1_000_000, 10_000, 100_000);
     let mut tally = Tally::default();
     for now in (0..=10_000_u64).filter(|us| !(3_000..5_000).contains(us)) {
@@ -31,7 +32,7 @@ fn late_generator_reports_unsent_packets() {
         }
     }
     tally.intended = pacer.packets();
-    // Due from 3,000 to 4,899 us, and polled at 5,000 us.
+    // The late packets were due from 3,000 to 4,899 us, and the next poll is at 5,000 us.
     assert_eq!((tally.sent, tally.late), (8_100, 1_900));
     assert_eq!(DeviceCounters { waiting: 8_100, ..DeviceCounters::default() }.unknown(&tally), Ok(0));
 }
@@ -56,8 +57,8 @@ fn returned_packets_are_classified() {
     assert_eq!(tally.lost(), 197);
 }
 
-/// Random outcomes: the counters are consistent, and a single wrong counter is detected or becomes the unknown
-/// remainder.
+/// For random outcomes, the counters are consistent. A single wrong counter is either detected or increases the unknown
+/// losses.
 #[test]
 fn accounting_is_consistent_and_detects_errors() {
     let mut random = Random::stream(3, 0);
@@ -94,7 +95,8 @@ fn accounting_is_consistent_and_detects_errors() {
     }
 }
 
-/// Every pipeline's shortest packets have space for a mark after their headers, and the pipeline preserves it.
+/// The shortest packets of every pipeline have space for a mark after their headers, and the pipeline preserves the
+/// mark.
 #[test]
 fn marks_survive_every_pipeline() {
     for pipeline in Pipeline::all() {

@@ -145,7 +145,7 @@ fn transport(
     out[2..4].copy_from_slice(&dst_port.to_be_bytes());
     let field = if protocol == Protocol::TCP {
         out[12..14].copy_from_slice(&flag_bytes(flags, bytes));
-        // Window 8192; options are no-operations.
+        // The window is 8192, and the options are no-operations.
         out[14] = 0x20;
         let options = (usize::from(out[12] >> 4) * 4).min(out.len());
         out[TCP_BYTES..options].fill(1);
@@ -160,8 +160,10 @@ fn transport(
     out
 }
 
-/// Returns bytes 12 and 13 of a TCP header of a segment of `bytes` bytes: ACK, with the required bits. The data offset
-/// is the smallest of at least 5 with its required bits, or 5 if that is longer than the segment.
+/// Returns bytes 12 and 13 of the header of a TCP segment of `bytes` bytes: ACK and the required bits.
+///
+/// The data offset is the smallest value of at least 5 that has its required bits. If that value is longer than the
+/// segment, the data offset is 5.
 fn flag_bytes(TcpFlags { value, mask }: TcpFlags, bytes: u16) -> [u8; 2] {
     let fits = |offset: &u16| (offset << 12 ^ value) & mask & 0xf000 == 0 && offset * 4 <= bytes;
     let offset = (5..16).find(fits).unwrap_or(5);

@@ -1,5 +1,5 @@
-//! Header traces of ClassBench: for each packet a line of source, destination, ports and protocol in decimal numbers,
-//! followed by flags and the number of the rule from which it was made, which some versions leave out.
+//! Header traces of ClassBench. A line is a packet with source, destination, ports and protocol in decimal numbers.
+//! Flags and the number of the rule from which the header was made follow, but some versions omit them.
 use super::frames::Packet;
 use super::{PACKETS_MAX, Trace};
 use crate::declare::{Declaration, Direction, Element, TcpFlags};
@@ -11,14 +11,14 @@ use std::net::{IpAddr, Ipv4Addr};
 /// Maximum length of a line, in bytes.
 const LINE_MAX: usize = 256;
 
-/// Packets of a header trace, with the rules that it names.
+/// Packets of a header trace, with the rules that the trace names.
 #[derive(Debug, Clone, Default)]
 pub struct Headers {
-    /// The packets.
+    /// Packets made from the headers.
     pub trace: Trace,
-    /// Number of the rule from which each header was made, from 0, if the file has one.
+    /// For each packet, the number of the rule from which its header was made (from 0), if the file contains it.
     pub rules: Vec<Option<u32>>,
-    /// Headers of other protocols than TCP and UDP. Such a packet has no ports, so none is made.
+    /// Number of headers with protocols other than TCP and UDP. Such a packet has no ports, so it is left out.
     pub without_ports: u64,
 }
 
@@ -58,7 +58,7 @@ struct Header {
     dst: Ipv4Addr,
     ports: (u16, u16),
     protocol: u8,
-    /// The flags of the rule from which the header was made.
+    /// Flags of the rule from which the header was made.
     flags: TcpFlags,
     rule: Option<u32>,
 }
@@ -88,8 +88,8 @@ impl Header {
     }
 }
 
-/// Returns the flags of a rule as the generator writes them: value and mask in one word. 0 and all ones are of rules
-/// that require none.
+/// Returns the flags of a rule from the generator's word, which contains value and mask. A rule without required flags
+/// has the word 0 or all ones.
 fn required(word: u32) -> TcpFlags {
     match word {
         0 | u32::MAX => TcpFlags::default(),
@@ -97,12 +97,13 @@ fn required(word: u32) -> TcpFlags {
     }
 }
 
-/// Returns bits that hold for `own` and, as far as possible, for none of the other rules' flags. A header meets the rule
-/// that it was made from, and not an earlier one that differs in its flags alone.
+/// Returns bits that match `own` and, as far as possible, do not match the flags of other rules. A header then matches
+/// its rule, and not an earlier rule that differs only in its flags.
 fn unlike(own: TcpFlags, all: &[TcpFlags]) -> TcpFlags {
     let mut bits = own;
     for other in all.iter().filter(|other| **other != own) {
-        // One bit that differs suffices; the lowest is a flag rather than part of the data offset.
+        // One different bit is sufficient. The lowest bit is used, because it is a flag and not part of the data
+        // offset.
         if (bits.value ^ other.value) & bits.mask & other.mask == 0 {
             let free = other.mask & !bits.mask;
             let bit = free & free.wrapping_neg();
@@ -117,7 +118,8 @@ impl Headers {
     /// Reads a header trace. Packets enter in one direction of a pipeline and have `bytes` bytes.
     ///
     /// # Errors
-    /// A line is not a header, or there are too many or none.
+    ///
+    /// A line is not a header, there are too many headers, or there are none.
     pub fn read(
         text: &str,
         pipeline: &Declaration,
@@ -161,7 +163,8 @@ impl Headers {
         Ok(own)
     }
 
-    /// Compares the packets with the rules that the file names, in the direction's first list. `None` without a list.
+    /// Compares the packets with the rules that the file names, in the direction's first list. Returns `None` if the
+    /// direction has no list.
     #[must_use]
     pub fn matches(&self, pipeline: &Pipeline, direction: Direction) -> Option<RuleMatches> {
         let declaration = pipeline.build().ok()?;
@@ -183,15 +186,15 @@ impl Headers {
     }
 }
 
-/// Numbers of packets of a header trace. The generator names the rule from which it made a header, which an earlier rule
-/// may hide.
+/// Numbers of packets of a header trace, compared with the rules that the trace names. A packet may match an earlier
+/// rule than the one from which its header was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RuleMatches {
     /// Packets for which the file names a rule.
     pub named: u64,
-    /// Packets of these that match the rule.
+    /// Packets with a named rule that match this rule.
     pub matching: u64,
-    /// Packets of these that match no earlier rule.
+    /// Packets with a named rule that match this rule and no earlier rule.
     pub first: u64,
 }
 

@@ -33,12 +33,12 @@ pub const FRAME_BYTES_MAX: u16 = 1518;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Directions {
-    /// Users to network.
+    /// Packets from users to the network.
     #[default]
     Uplink,
-    /// Network to users.
+    /// Packets from the network to users.
     Downlink,
-    /// Alternating packet by packet.
+    /// Both directions, alternating packet by packet.
     Bidir,
 }
 
@@ -50,11 +50,11 @@ pub struct Traffic {
     pub pkt_size: u16,
     /// Number of packets in the trace. 0: one per table entry, and at least 1024.
     pub pkt_num: u64,
-    /// Directions.
+    /// Directions of the packets.
     pub dir: Directions,
-    /// Number of generating threads. 0: as many as the machine has CPUs. Does not affect the result.
+    /// Number of generating threads, which does not affect the result. 0: the number of CPUs of the machine.
     pub thread: usize,
-    /// Seed. Every value is valid, including 0.
+    /// Seed of the traffic. Every value is valid, including 0.
     pub random_seed: u64,
     /// Number of active flows. 0: one per table entry.
     pub flows: u64,
@@ -86,7 +86,7 @@ pub enum TrafficError {
     /// The pipeline is invalid.
     #[error(transparent)]
     Pipeline(#[from] ParameterError),
-    /// A frame length that is too small for headers, or too large for Ethernet.
+    /// A frame length is too small for headers, or too large for Ethernet.
     #[error("pkt-size is {0}; allowed are {FRAME_BYTES_MIN} to {FRAME_BYTES_MAX} bytes")]
     Size(u16),
     /// Too many packets or flows.
@@ -94,7 +94,7 @@ pub enum TrafficError {
     Number {
         /// Name of the parameter.
         parameter: &'static str,
-        /// The given or derived value.
+        /// Given value, or value derived from the table size.
         value: u64,
     },
     /// An exponent that gives no distribution.
@@ -110,7 +110,7 @@ pub struct Trace {
 }
 
 /// Offset of a packet, its ingress port (one bit) and its length (16 bits) in one word. A replayed trace is read from
-/// memory, and eight bytes per packet are a third of the size of three fields.
+/// memory, and separate fields would need three times as many bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Entry(u64);
 
@@ -192,9 +192,10 @@ impl Trace {
         self.entries[first..last].iter().map(|entry| entry.port_and_packet(&self.bytes))
     }
 
-    /// Clears a burst and copies packets into it, from `first` on. Returns their number. Also prefetches the packets of
-    /// the next burst (which wraps around at the end). A network card writes received packets into the cache; without
-    /// prefetching, every burst would begin by waiting for memory.
+    /// Clears a burst and copies packets into it, from `first` on. Returns the number of copied packets.
+    ///
+    /// Also prefetches the packets of the next burst, which wraps around at the end of the trace. A network card writes
+    /// received packets into the cache. Without prefetching, every burst would begin by waiting for memory.
     #[inline]
     pub fn load(&self, first: usize, burst: &mut Burst) -> usize {
         let after = first.saturating_add(BURST);
@@ -202,7 +203,7 @@ impl Trace {
         burst.clear();
         burst.fill(self.range(first, BURST).inspect(|_| {
             if let Some((_, frame)) = next.next() {
-                // Prefetching the end of the previous frame covers the start of a short one.
+                // Prefetching the end of the previous frame also covers the start of a short next frame.
                 frame.last().into_iter().for_each(prefetch);
                 if frame.len() > LINE {
                     prefetch(&frame[0]);
@@ -217,7 +218,7 @@ impl Trace {
     }
 }
 
-/// A configuration with resolved defaults.
+/// A traffic configuration after resolving its defaults.
 struct Plan<'a> {
     pipeline: &'a Pipeline,
     traffic: &'a Traffic,
@@ -265,7 +266,7 @@ impl<'a> Plan<'a> {
             };
             let flow = self.picker.pick(&mut random);
             let size = self.traffic.sizes.pick(self.traffic.pkt_size, &mut random);
-            // A flow's stream must differ from those of chunks, so its seed is the complement.
+            // The streams of flows and chunks must differ, so the seed of a flow's stream is the complement.
             let mut of_flow = Random::stream(!seed, flow);
             let frame = self.pipeline.frame((direction, flow), &mut of_flow, size.into());
             out.push(direction.ingress(), &frame);

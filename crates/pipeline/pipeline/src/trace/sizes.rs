@@ -1,7 +1,7 @@
 use ranlab_machine::Random;
 use serde::{Deserialize, Serialize};
 
-/// Length of the frame check sequence, which frames of a trace do not have, in bytes.
+/// Length of the frame check sequence in bytes, which frames of a trace do not contain.
 pub const FCS_BYTES: u16 = 4;
 
 /// Distribution of packets over flows.
@@ -13,7 +13,7 @@ pub enum Popularity {
     Uniform,
     /// The probability of flow n is proportional to n^-exponent, with n from 1.
     Zipf {
-        /// 0 (uniform) to 4.
+        /// Exponent of the distribution, from 0 (uniform) to 4.
         exponent: f64,
     },
 }
@@ -22,11 +22,11 @@ pub enum Popularity {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sizes {
-    /// All packets have length `pkt-size`.
+    /// All packets have the length `pkt-size`.
     #[default]
     Fixed,
-    /// Simple IMIX (RFC 6985): 7 frames of 64 bytes, 4 of 594 and 1 of 1518 on the wire, where the frame check sequence
-    /// takes [`FCS_BYTES`] of each. The longest has an IP packet of 1,500 bytes.
+    /// Simple IMIX (RFC 6985): 7 frames of 64 bytes, 4 frames of 594 and 1 frame of 1518. These lengths are on the wire
+    /// and include [`FCS_BYTES`] of frame check sequence. The longest frame has an IP packet of 1,500 bytes.
     Imix,
 }
 
@@ -46,12 +46,12 @@ impl Sizes {
 /// Selects flows.
 pub(super) enum Picker {
     Uniform(u64),
-    /// Cumulative weights.
+    /// Cumulative weights of the flows.
     Zipf(Vec<f64>),
 }
 
 impl Picker {
-    /// Returns `None` if the exponent is not a number from 0 to 4.
+    /// Creates a picker. Returns `None` if the exponent is not a number from 0 to 4.
     pub(super) fn new(popularity: Popularity, flows: u64) -> Option<Self> {
         let Popularity::Zipf { exponent } = popularity else {
             return Some(Self::Uniform(flows));
@@ -88,7 +88,7 @@ mod tests {
         let mut random = Random::stream(3, 0);
         let mut hits = vec![0_u32; 1000];
         (0..100_000).for_each(|_| hits[picker.pick(&mut random) as usize] += 1);
-        // 1 / H(1000) = 13.36 %.
+        // The share of the first flow is 1 / H(1000) = 13.36 %.
         assert!((12_900..13_800).contains(&hits[0]), "{}", hits[0]);
         assert!((6_300..7_100).contains(&hits[1]), "{}", hits[1]);
         assert!(Picker::new(Popularity::Zipf { exponent: f64::NAN }, 10).is_none());

@@ -1,8 +1,9 @@
-//! Damages valid frames like a malicious or defective sender.
+//! Damages valid frames in the same ways as a malicious or defective sender.
 use ranlab_machine::Random;
 use ranlab_packet::checksum;
 
-/// Offsets of IP headers in the pipelines' frames: outer, and inner after GRE, GTP-U and VXLAN.
+/// Offsets of IP headers in the frames of the pipelines: the outer header, and inner headers after GRE, GTP-U and
+/// VXLAN.
 const HEADERS: [usize; 4] = [14, 42, 58, 64];
 
 /// Changes a frame in one of many ways, some of which are harmless.
@@ -38,28 +39,29 @@ pub(crate) fn damage(frame: &mut Vec<u8>, random: &mut Random) {
         }
         15 if has_header => options(frame, header, random),
         16 if has_header => set(frame, header, 0, &[0x40 | field(random) & 15]),
-        // Flags, type and length of GTP-U, VXLAN or GRE, and the outer UDP header.
+        // Damages flags, type and length of GTP-U, VXLAN or GRE, or the outer UDP header.
         17 if frame.len() > 50 => {
             frame[42] = [0x30, 0x32, 0x34, 0x35, 0x36, 0x50, 0x20, 0][random.below(8) as usize]
         }
         18 if frame.len() > 60 => frame[34 + random.below(24) as usize] = field(random),
         19 if frame.len() > 60 => frame[44 + random.below(6) as usize] ^= 1 << random.below(8),
         20 if frame.len() > 60 => extension(frame, random),
-        // No UDP checksum, in either position.
+        // Clears the UDP checksum, in either position.
         21 if has_header => {
             if let Some(sum) = frame.get_mut(header + 26..header + 28) {
                 sum.fill(0);
             }
         }
-        // For IPv6: next header, hop limit, length, another host or network, no UDP checksum.
+        // Changes IPv6 fields: next header, hop limit, length, network or host of the address, or a missing UDP
+        // checksum.
         22 if has_header6 => frame[header + 6] = [0, 6, 17, 44, 58][random.below(5) as usize],
         23 if has_header6 => frame[header + 7] = random.below(2) as u8,
         24 if has_header6 => frame[header + 5] = field(random),
         25 if has_header6 => frame[header + 8 + random.below(32) as usize] = field(random),
         26 if has_header6 => frame[header + 46..header + 48].fill(0),
-        // Ports.
+        // Changes the ports of an IPv6 packet.
         27 if has_header6 => frame[header + 40 + random.below(4) as usize] = field(random) & 1,
-        // A gateway's server that is added and removed.
+        // Sets the address of a gateway's server that is added and removed.
         28 if has_header => set(frame, header, 16, &[5, 0, 1 + random.below(30) as u8, 2]),
         29 if has_header6 => {
             let upper = [0x20, 1, 0x0d, 0xbc, 0, 0, 0, random.below(30) as u8];

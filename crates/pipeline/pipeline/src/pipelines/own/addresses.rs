@@ -3,7 +3,7 @@ use crate::declare::{Prefix4, Prefix6, TcpFlags};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-/// A prefix of either IP version. Without a length it is a single address.
+/// A prefix of either IP version. A text without a length is a single address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::pipelines) enum AnyPrefix {
     V4(Prefix4),
@@ -61,7 +61,7 @@ impl AnyPrefix {
         }
     }
 
-    /// Returns its address.
+    /// Returns the address of the prefix.
     pub(super) const fn address(self) -> IpAddr {
         match self {
             Self::V4(prefix) => IpAddr::V4(prefix.address),
@@ -124,7 +124,7 @@ impl FromStr for ProtocolName {
 pub(super) const fn shuffled(index: u64, bits: u32, seed: u64) -> u64 {
     let mask = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
     let mut random = ranlab_machine::Random::stream(seed, 0x0000_6f77_6e21);
-    // An odd factor is invertible modulo a power of two.
+    // An odd factor is invertible modulo a power of two, so the result is a permutation.
     let factor = random.next() | 1;
     let offset = random.next();
     index.wrapping_mul(factor).wrapping_add(offset) & mask

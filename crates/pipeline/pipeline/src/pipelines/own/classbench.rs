@@ -1,6 +1,6 @@
 //! ClassBench's filter sets (Taylor and Turner 2007): one rule per line, `@src/len dst/len sport : sport dport : dport
-//! proto/mask flags/mask`. The first matching rule decides. Sets of classbench-ng (Matoušek et al. 2017) with OpenFlow
-//! fields have `field=value, field=value` instead.
+//! proto/mask flags/mask`. The first matching rule decides. In sets of classbench-ng (Matoušek et al. 2017) with
+//! OpenFlow fields, a line is `field=value, field=value`.
 use super::addresses::AnyPrefix;
 use super::fault::{OwnError, OwnFault};
 use super::read::Lines;
@@ -19,7 +19,7 @@ pub(super) enum Rule {
 }
 
 /// Parses all rules of a file. Empty lines and lines that begin with `#` are skipped. Also returns a sentence about
-/// fields that no element matches.
+/// fields that were read but are not matched, if any.
 pub(super) fn rules(file: &str, text: &str) -> Result<(Vec<Rule>, Option<String>), OwnError> {
     let lines = Lines::new(file, "");
     let mut rules = Vec::new();
@@ -73,7 +73,7 @@ impl Ignored {
     }
 }
 
-/// Fields that are read and not matched.
+/// Fields that are read but not matched.
 const IGNORED: [&str; 7] = ["in_port", "dl_src", "dl_dst", "dl_vlan", "dl_vlan_pcp", "dl_pcp", "nw_tos"];
 
 /// Parses `nw_src=10.0.0.0/8, nw_proto=6, tp_dst=80..90`.
@@ -96,7 +96,8 @@ fn openflow(line: &str, ignored: &mut Ignored) -> Result<Rule, String> {
                 let number = value.parse().map_err(|_| format!("protocol \"{value}\" is not 0 to 255"))?;
                 protocol = Some(number);
             }
-            // A list applies to packets of one IP version; other EtherTypes are never admitted.
+            // Only IPv4 is allowed, because a list applies to packets of one IP version and packets with other
+            // EtherTypes are never admitted.
             "eth_type" | "dl_type" => match number(value) {
                 Some(0x0800) => {}
                 _ => return Err(format!("EtherType {value}; allowed is 0x0800 (IPv4)")),
@@ -171,7 +172,7 @@ fn rule(line: &str) -> Result<Rule, String> {
 
 type Ports = (u16, u16);
 
-/// Returns the rule of the IP version of its prefixes.
+/// Returns a rule if both prefixes have the same IP version.
 fn same_version(
     src: &str,
     dst: &str,
@@ -193,7 +194,7 @@ fn same_version(
     }
 }
 
-/// Parses `0x06/0xFF`.
+/// Parses a value with a mask, such as `0x06/0xFF`.
 fn masked(text: &str, most: u32) -> Result<(u32, u32), String> {
     let number = |text: &str| {
         let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"))?;

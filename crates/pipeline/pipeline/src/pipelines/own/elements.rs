@@ -1,4 +1,4 @@
-//! The elements of both directions, and the check of their order.
+//! The elements of both directions, and the check of their order in a path.
 use super::fault::{OwnError, OwnFault};
 use super::read::{Fields, Item, list};
 use super::tables::{Keys, Named, To, kind, place};
@@ -11,7 +11,7 @@ pub const ELEMENTS_MAX: usize = 64;
 
 type Result<T> = std::result::Result<T, OwnError>;
 
-/// Names of elements in files. A block stands for the elements that it lists.
+/// Names of elements in files. The name `block` is replaced by the elements of that block.
 const NAMES: [&str; 17] = [
     "admit",
     "bridge",
@@ -68,7 +68,7 @@ pub(super) fn read(root: &mut Fields<'_>, named: &Named) -> Result<[Path; 2]> {
     Ok([path("uplink")?, path("downlink")?])
 }
 
-/// State before an element.
+/// Results of the elements read so far, on which the next element may depend.
 #[derive(Default)]
 struct State {
     admitted: bool,
@@ -81,7 +81,7 @@ struct State {
 struct Walk<'a, 'b> {
     named: &'a Named,
     blocks: &'a BTreeMap<&'b str, Vec<Item<'b>>>,
-    /// Blocks that are being read.
+    /// Names of the blocks that are being read, which detects a block that contains itself.
     open: Vec<&'b str>,
     state: State,
     count: usize,
@@ -129,7 +129,7 @@ impl<'b> Walk<'_, 'b> {
         if self.open.contains(&name) {
             return Err(item.fault(OwnFault::Circle(name.to_owned())));
         }
-        // Blocks that contain only blocks have no elements to count.
+        // The block counts as an element, so that the limit also applies to blocks that contain only blocks.
         self.count += 1;
         bounded(of, "elements of a direction", self.count, ELEMENTS_MAX)?;
         self.open.push(name);
@@ -167,7 +167,7 @@ impl<'b> Walk<'_, 'b> {
         Ok(element)
     }
 
-    /// Returns what an element requires before it, if that is missing.
+    /// Returns the required predecessor of an element if it is missing.
     fn needs(&self, element: &Element) -> Option<&'static str> {
         const ADMIT: &str = "`admit`: it reads IP headers";
         const USER: &str = "an element that finds a user";
@@ -228,7 +228,7 @@ impl<'b> Walk<'_, 'b> {
             "forward" => Element::Forward,
             "deliver" => Element::Deliver,
             "encap" => Element::Encap,
-            // The remaining element.
+            // The only remaining element is `emit`.
             _ => {
                 let port = fields.choice("port", &PORTS)?;
                 let missing =
@@ -239,7 +239,7 @@ impl<'b> Walk<'_, 'b> {
         })
     }
 
-    /// Returns an exact table with the right kinds of keys and values.
+    /// Returns the exact table that an element names, after a check of the kinds of its keys and values.
     fn exact(&self, element: &'static str, fields: &mut Fields<'_>, keys: Keys, to: To) -> Result<ExactId> {
         let item = fields.need("table", "the name of an [exact.NAME]")?;
         let name = item.text("table")?;

@@ -6,9 +6,9 @@
 pub struct OwnError {
     /// Name of the file, as given by the reader.
     pub file: String,
-    /// Line, from 1. 0 if the error concerns the whole file.
+    /// Number of the line, from 1. 0 if the error concerns the whole file.
     pub line: u32,
-    /// The error.
+    /// Error in the line.
     pub fault: OwnFault,
 }
 
@@ -22,9 +22,9 @@ pub enum OwnFault {
     /// An unknown name.
     #[error("there is no {what} \"{name}\"; allowed are {allowed}")]
     Unknown {
-        /// Kind of the named object.
+        /// Kind of the object with the unknown name.
         what: &'static str,
-        /// The given name.
+        /// Name given in the file.
         name: String,
         /// Allowed names, separated by commas.
         allowed: String,
@@ -32,53 +32,53 @@ pub enum OwnFault {
     /// A required field is missing.
     #[error("{of} lacks `{field}`, {allowed}")]
     Missing {
-        /// The field.
+        /// Name of the missing field.
         field: &'static str,
-        /// The object without the field.
+        /// Object that lacks the field.
         of: String,
-        /// Allowed values.
+        /// Allowed values of the field.
         allowed: &'static str,
     },
     /// A value of the wrong type.
     #[error("`{field}` must be {allowed}")]
     Kind {
-        /// The field.
+        /// Name of the field with the wrong type.
         field: String,
-        /// Allowed values.
+        /// Allowed values of the field.
         allowed: &'static str,
     },
     /// A number out of range.
     #[error("{what}: {value}; allowed are {least} to {most}")]
     Range {
-        /// The quantity.
+        /// Name of the quantity.
         what: String,
-        /// The given value.
+        /// Value given in the file.
         value: u64,
-        /// Minimum.
+        /// Minimum of the quantity.
         least: u64,
-        /// Maximum.
+        /// Maximum of the quantity.
         most: u64,
     },
     /// An element whose requirements are not met by the elements before it.
     #[error("`{element}` needs {needs} before it")]
     Order {
-        /// The element.
+        /// Element whose requirements are not met.
         element: &'static str,
-        /// The required predecessor.
+        /// Required predecessor of the element.
         needs: &'static str,
     },
     /// An unreachable element.
     #[error("`{element}` is never reached: `{last}` before it sends every packet")]
     Unreached {
-        /// The element.
+        /// Unreachable element.
         element: &'static str,
-        /// The element before it that sends every packet.
+        /// Preceding element that sends every packet.
         last: &'static str,
     },
     /// A direction without a sending element.
     #[error("{direction} sends nothing: its last element must be forward, deliver, encap or emit")]
     Endless {
-        /// The direction.
+        /// Direction without a sending element.
         direction: &'static str,
     },
     /// A block that contains itself.
@@ -87,11 +87,11 @@ pub enum OwnFault {
     /// A table whose content does not fit the element that uses it.
     #[error("`{element}` cannot use table \"{table}\": {why}")]
     Table {
-        /// The element.
+        /// Element that uses the table.
         element: &'static str,
-        /// The table.
+        /// Name of the table.
         table: String,
-        /// The reason.
+        /// Reason why the content does not fit.
         why: &'static str,
     },
     /// Two settings that exclude each other.

@@ -1,4 +1,4 @@
-//! Routing tables as routers print them: a prefix and its next hop in each line, IPv4 or IPv6.
+//! Routing tables as routers print them: each line has a prefix and its next hop, in IPv4 or IPv6.
 use super::addresses::AnyPrefix;
 use super::fault::{OwnError, OwnFault};
 use super::read::Lines;
@@ -10,11 +10,11 @@ use std::net::IpAddr;
 /// Maximum length of a line of a routing table or of its updates, in bytes.
 pub(crate) const LINE_MAX: usize = 256;
 
-/// Next hops of a routing table, by the words that name them in a file.
+/// Next hops of a routing table, by the words that denote them in a file.
 #[derive(Debug, Clone)]
 pub(super) struct Hops {
     by_word: HashMap<String, u32>,
-    /// Next hops that the file's addresses add.
+    /// Next hops that were added for addresses in the file.
     added: Vec<NextHop>,
     first: u32,
     most: usize,
@@ -23,7 +23,8 @@ pub(super) struct Hops {
 }
 
 impl Hops {
-    /// Creates the list from the declared next hops. Added ones leave by `port`; `first` is the number of declared ones.
+    /// Creates the list from the declared next hops. Next hops added later use the egress port `port`. `first` is the
+    /// number of the first added next hop.
     pub(super) fn new(
         declared: impl Iterator<Item = (String, u32)>,
         (first, most): (u32, usize),
@@ -33,10 +34,11 @@ impl Hops {
         Self { by_word: declared.collect(), added: Vec::new(), first, most, port, src }
     }
 
-    /// Returns the next hop of a word: a declared one by its name, or one for each address.
+    /// Returns the next hop for a word: a declared next hop for its name, or one next hop for each address.
     ///
     /// # Errors
-    /// The word is neither, or there are too many addresses.
+    ///
+    /// The word is neither a name nor an address, or there are too many addresses.
     pub(super) fn find(&mut self, word: &str) -> Result<NextHopId, String> {
         if let Some(index) = self.by_word.get(word) {
             return Ok(NextHopId(*index));
@@ -54,7 +56,7 @@ impl Hops {
         Ok(NextHopId(number))
     }
 
-    /// Returns the next hops added so far. Later ones are numbered after them.
+    /// Returns the next hops added so far. Next hops added later are numbered after them.
     pub(super) fn take_added(&mut self) -> Vec<NextHop> {
         self.first += self.added.len() as u32;
         std::mem::take(&mut self.added)
@@ -96,10 +98,12 @@ pub(crate) fn lines<'a>(
     })
 }
 
-/// Parses a table: `PREFIX NEXTHOP` or `PREFIX via NEXTHOP`, in each line. Of equal prefixes, the last counts.
+/// Parses a table whose lines are `PREFIX NEXTHOP` or `PREFIX via NEXTHOP`. If a prefix occurs several times, the last
+/// line is used.
 ///
 /// # Errors
-/// The first wrong line, or more than `most` routes.
+///
+/// The first invalid line, or more than `most` routes.
 pub(super) fn routes(
     (file, text): (&str, &str),
     hops: &mut Hops,

@@ -1,4 +1,4 @@
-//! Generated entries: distinct keys from a seed, values round robin.
+//! Generated entries with distinct keys from a seed. Their values are assigned round robin.
 use super::addresses::{AnyPrefix, Ports, shuffled};
 use super::classbench::RULES_MAX;
 use super::fault::{OwnError, OwnFault};
@@ -41,7 +41,7 @@ fn room(fields: &Fields<'_>, count: u64, bits: u32) -> Result<()> {
     Err(fields.fault(OwnFault::Range { what, value: count, least: 1, most }))
 }
 
-/// Returns keys and values of an exact table. Values count round robin from the first one.
+/// Returns keys and values of an exact table. Values are numbered round robin from `first`.
 pub(super) fn exact(
     fields: &mut Fields<'_>,
     keys: Keys,
@@ -58,7 +58,7 @@ pub(super) fn exact(
     }
     let value = |i: u64| first + (i % u64::from(values)) as u32;
     match keys {
-        // The users' tunnel keys.
+        // The keys are the tunnel keys of the users.
         Keys::Tunnel => Ok((0..count).map(|i| (users[i as usize].tunnel_key.into(), i as u32)).collect()),
         Keys::Mac => {
             let first: Mac = fields.need_parsed("within", MAC)?;
@@ -88,12 +88,12 @@ pub(super) fn exact(
 
 const USERS_WITHIN: &str = "an IPv4 prefix, or an IPv6 prefix of at most 64 bits whose first group is not 0";
 
-/// Returns the part of an address that an element looks up.
+/// Returns the lookup key of an address: the IPv4 address, or the upper half of the IPv6 address.
 fn key_of(prefix: AnyPrefix) -> u64 {
     crate::reference::user_key(prefix.address())
 }
 
-/// Returns prefixes of one length within another prefix.
+/// Returns prefixes of one length within another prefix, with their next hops.
 pub(super) fn routes(
     fields: &mut Fields<'_>,
     (first, hops): (u32, u32),
@@ -125,9 +125,10 @@ pub(super) fn rules(fields: &mut Fields<'_>, table: &mut AclTable) -> Result<()>
     Ok(())
 }
 
-/// Returns translations from one IPv4 network to another. Inside addresses are in the order of a seed (the same as in
-/// an exact table generated with the same network and seed), with several ports each. Outside, ports are numbered
-/// first, then addresses.
+/// Returns translations from one IPv4 network to another.
+///
+/// Inside addresses are in an order determined by the seed, with several ports each. An exact table generated with the
+/// same network and seed has the same order. Outside, ports are numbered first, then addresses.
 pub(super) fn translations(fields: &mut Fields<'_>) -> Result<Vec<(NatKey, Nat)>> {
     let count = count(fields, ENTRIES_MAX as u64)?;
     let seed = seed(fields)?;

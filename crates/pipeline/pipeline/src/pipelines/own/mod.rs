@@ -54,15 +54,15 @@ pub struct Source {
     pub file: String,
     /// The TOML text.
     pub text: String,
-    /// Filter sets and routing tables, by the names used in the text.
+    /// Filter sets and routing tables, by the file names used in the text.
     pub files: BTreeMap<String, String>,
     /// Recorded changes of the first forwarding table of the text.
     pub updates: Option<Recorded>,
-    /// Values of parameters that override those of the text.
+    /// Values of parameters, which override the values of the text.
     pub with: BTreeMap<String, u64>,
-    /// Whether blocks are those of the text, or each element is a separate block.
+    /// Division into blocks: as in the text, or each element as a separate block.
     pub decomposition: Decomposition,
-    /// Overrides `fakedrop` of the text.
+    /// Value that overrides `fakedrop` of the text.
     pub fakedrop: Option<bool>,
 }
 
@@ -79,7 +79,7 @@ pub struct Own {
 }
 
 impl PartialEq for Own {
-    /// Equal texts give equal pipelines.
+    /// Two pipelines are equal if their texts are equal.
     fn eq(&self, other: &Self) -> bool {
         self.source == other.source
     }
@@ -105,11 +105,12 @@ impl TryFrom<Source> for Own {
     }
 }
 
-/// Returns the names of the files that a pipeline's text refers to, without duplicates, with the maximum size of each
-/// in bytes: filter sets and routing tables.
+/// Returns the names of the files that a pipeline's text refers to (filter sets and routing tables). Names are without
+/// duplicates, each with the maximum size of the file in bytes.
 ///
 /// # Errors
-/// The text is not valid TOML, or refers to too many.
+///
+/// The text is not valid TOML, or refers to too many files.
 pub fn files(file: &str, text: &str) -> Result<Vec<(String, usize)>, OwnError> {
     with_root(file, text, BTreeMap::new(), |mut root| {
         let mut files: Vec<(String, usize)> = Vec::new();
@@ -212,13 +213,13 @@ fn bounded(fields: &Fields<'_>, what: &str, value: usize, most: usize) -> Result
 }
 
 impl Own {
-    /// Returns the texts from which it was built.
+    /// Returns the texts from which the pipeline was built.
     #[must_use]
     pub const fn source(&self) -> &Source {
         &self.source
     }
 
-    /// Returns what was read and is not acted on, one sentence each.
+    /// Returns one sentence for each kind of input that was read but has no effect.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
@@ -229,7 +230,7 @@ impl Own {
         self.updates.events(second)
     }
 
-    /// Always succeeds, because invalid pipelines are rejected at creation.
+    /// Always succeeds, because an invalid pipeline is rejected at its creation.
     pub(super) const fn check(&self) -> Result<(), ParameterError> {
         Ok(())
     }

@@ -83,7 +83,7 @@ impl Routes {
     }
 }
 
-/// Attributes found for a packet.
+/// Results of the elements that a packet has passed.
 #[derive(Default)]
 struct Found {
     tunnel_key: Option<u32>,
@@ -118,7 +118,7 @@ impl OwnOracle {
         self.users.get_mut(index as usize).ok_or(DropReason::Miss)
     }
 
-    /// Writes the next hop's addresses. Returns the egress port.
+    /// Writes the addresses of the packet's next hop. Returns the egress port.
     fn deliver(&self, found: &Found, frame: &mut [u8]) -> Step<Port> {
         let index = found.next_hop.ok_or(DropReason::Miss)?;
         let hop = self.next_hops.get(index as usize).ok_or(DropReason::Miss)?;
@@ -131,7 +131,7 @@ impl OwnOracle {
         Ok(hop.port)
     }
 
-    /// Processes one element. Returns the port if it sends the packet.
+    /// Processes one element. Returns the egress port if the element sends the packet.
     fn step(
         &mut self,
         element: &Element,

@@ -1,4 +1,4 @@
-//! TOML with line numbers. Values are requested by name; values that are never requested are errors.
+//! TOML with line numbers. Values are requested by name. A value that is never requested is an error.
 use super::fault::{OwnError, OwnFault};
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -30,7 +30,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// Context of a file: its lines, and the numbers of its parameters.
+/// Context of a file: its lines, and the values of its parameters.
 pub(super) struct Context<'a> {
     pub(super) lines: Lines<'a>,
     pub(super) parameters: BTreeMap<String, u64>,
@@ -67,7 +67,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// Returns a number, given as such or as the name of a parameter.
+    /// Returns a number. The file contains either a literal or the name of a parameter.
     pub(super) fn number(&self, field: &str, (least, most): (u64, u64)) -> Result<u64> {
         let value = match self.value {
             DeValue::Integer(int) => {
@@ -179,7 +179,7 @@ impl<'a> Fields<'a> {
         self.parsed(field, allowed)?.ok_or_else(|| self.fault(missing))
     }
 
-    /// Returns one of several named values.
+    /// Returns the value of a text field with several allowed names.
     pub(super) fn choice<T: Copy>(
         &mut self,
         field: &'static str,

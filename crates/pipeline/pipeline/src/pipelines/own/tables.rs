@@ -22,7 +22,7 @@ pub const TABLES_MAX: usize = 64;
 /// Maximum number of next hops, which a forwarding entry of the engine can refer to.
 pub const NEXT_HOPS_MAX: u64 = 16_383;
 const ACTIONS: [(&str, Action); 2] = [("permit", Action::Permit), ("deny", Action::Deny)];
-/// Actions of a filter set's rules. `None`: rules deny and permit by turns, beginning with deny.
+/// Actions of a filter set's rules. `None`: rules alternate between deny and permit, beginning with deny.
 const SET_ACTIONS: [(&str, Option<Action>); 3] =
     [("deny", Some(Action::Deny)), ("permit", Some(Action::Permit)), ("alternate", None)];
 const ENTRY: (u64, u64) = (1, ENTRIES_MAX as u64);
@@ -38,7 +38,7 @@ pub(super) enum Keys {
     Tunnel,
 }
 
-/// Kind of its values.
+/// Kind of an exact table's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum To {
     Users,
@@ -53,7 +53,7 @@ pub(super) struct Named {
     pub(super) routes: Names,
     pub(super) acls: Names,
     pub(super) nats: Names,
-    /// First number, and count.
+    /// Name of the next hops, number of the first one, and count.
     hops: Vec<(String, u32, u32)>,
     tunnels: Vec<(String, u32, u32)>,
     /// Whether every user has a tunnel.
@@ -98,7 +98,7 @@ impl Named {
         unread.for_each(|(table, _)| table.entries = Vec::new());
     }
 
-    /// Counts additional entries and checks the limit.
+    /// Adds `count` entries to the total and checks the limit.
     fn more(&mut self, fields: &Fields<'_>, count: usize) -> Result<()> {
         self.entries = self.entries.saturating_add(count);
         bounded(fields, "entries of all tables together", self.entries, ENTRIES_MAX)
@@ -156,7 +156,7 @@ impl Named {
         fields.done()
     }
 
-    /// Reads users that differ in key and tunnel only.
+    /// Reads several users that differ only in key and tunnel.
     fn some_users(&mut self, fields: &mut Fields<'_>, count: u32) -> Result<()> {
         let next = self.tables.users.len() as u64 + 1;
         let first = fields.number("key", (0, u64::from(u32::MAX)))?.unwrap_or(next) as u32;
@@ -217,7 +217,7 @@ impl Named {
         Ok(())
     }
 
-    /// Returns the next hops for generated entries, round robin: those with a name, or all.
+    /// Returns the next hops to which generated entries are assigned round robin: the next hops with a name, or all.
     fn over(&self, fields: &mut Fields<'_>) -> Result<(u32, u32)> {
         match fields.item("over") {
             Some(item) => found("next hop", &self.hops, &item, item.text("over")?),
@@ -239,7 +239,7 @@ impl Named {
         let hops = self.first_hops.take();
         let mut hops =
             hops.ok_or_else(|| missing(root, "route", "the file", "a table that the updates change"))?;
-        // Next hops that other tables added in the meantime keep their numbers.
+        // Other tables may have added next hops after the file was read. These keep their numbers.
         hops.continue_from(self.tables.next_hops.len() as u32);
         let updates = Updates::parse(recorded, 0, &mut hops)?;
         self.tables.next_hops.extend(hops.take_added());
@@ -364,9 +364,9 @@ impl Named {
     }
 }
 
-/// Default rate of a user, in bytes per second: more than that of any link.
+/// Default rate of a user, in bytes per second. It exceeds the rate of any link.
 const RATE_MAX: u64 = 1_000_000_000_000;
-/// Default bucket depth of a user, in bytes. A trace of millions of packets passes.
+/// Default bucket depth of a user, in bytes. A trace of millions of packets passes without drops.
 const BURST: u64 = 4_000_000_000;
 
 /// Returns the tables of a kind, in the order of the file.
@@ -378,7 +378,7 @@ fn each<'a>(
     each_of(root, kind, TABLES_MAX, read)
 }
 
-/// Like [`each`], with another maximum.
+/// Reads the tables of a kind with the maximum `most` instead of [`TABLES_MAX`]. See [`each`].
 fn each_of<'a>(
     root: &mut Fields<'a>,
     kind: &'static str,
@@ -404,7 +404,7 @@ fn kind_of(fields: &Fields<'_>, field: &str, allowed: &'static str) -> OwnError 
     fields.fault(OwnFault::Kind { field: field.to_owned(), allowed })
 }
 
-/// Returns the index of a name.
+/// Returns the index of the table with the name that an item contains.
 pub(super) fn place<'a>(
     what: &'static str,
     names: impl Iterator<Item = &'a str> + Clone,

@@ -44,7 +44,8 @@ fn trace(pipeline: &Pipeline, packets: u64, seed: u64) -> Trace {
     Trace::generate(pipeline, &traffic).unwrap()
 }
 
-/// Runs engine and oracle over a trace, with a changed byte in every third packet. Returns the number of each verdict.
+/// Runs engine and oracle over a trace, with a changed byte in every third packet. Returns the number of packets by
+/// verdict.
 fn engine_equals_oracle(pipeline: &Pipeline, packets: u64, seed: u64, isa: Isa) -> BTreeMap<String, u64> {
     let (mut engines, _control) = Engine::start(&pipeline.build().unwrap(), 1, isa).unwrap();
     let mut oracle = pipeline.oracle().unwrap();
@@ -76,9 +77,10 @@ fn engine_equals_oracle(pipeline: &Pipeline, packets: u64, seed: u64, isa: Isa) 
     fates
 }
 
-/// The element-wise oracle agrees with the published pipelines' own oracles, which are implemented independently.
+/// The element-wise oracle gives the same results as the oracles of the published pipelines, which are implemented
+/// independently.
 #[test]
-fn element_oracle_equals_published_oracles() {
+fn element_wise_oracle_equals_published_oracles() {
     for (seed, pipeline) in (1..).zip(Pipeline::all()) {
         let declaration = pipeline.build().unwrap();
         let mut theirs = pipeline.oracle().unwrap();
@@ -113,7 +115,7 @@ fn example_forwards_like_oracle() {
         let pipeline = Pipeline::Own(Own::try_from(source).unwrap());
         let blocks = pipeline.build().unwrap().uplink.blocks.len();
         assert_eq!(blocks, if decomposition == Decomposition::Block { 3 } else { 7 });
-        // Translations are the largest table besides the Internet's routes.
+        // The translations are the largest table, apart from the routes to the Internet.
         assert_eq!(pipeline.table_entries(Direction::Downlink), size * 4);
         assert_eq!(pipeline.table_entries(Direction::Uplink), (size * 4).max(1_001));
         for isa in [Isa::Baseline, Isa::detect()] {
@@ -138,7 +140,7 @@ fn documented_example_forwards() {
     let met = |fate: Verdict| fates.get(&format!("{fate:?}")).copied().unwrap_or(0);
     assert!(met(Verdict::Sent(Port::Core)) > 250, "{fates:?}");
     assert!(met(Verdict::Dropped(DropReason::Denied)) > 20, "{fates:?}");
-    // Limits, elements and fields in the documentation equal those of the code.
+    // The documentation states the same limits, elements and fields as the code.
     for said in
         ["2,097,152 entries", "100,000 rules", "64 elements", "64 tables", "16 files", "16,383 next hops"]
     {
@@ -151,7 +153,7 @@ fn documented_example_forwards() {
 }
 
 #[test]
-fn source_survives_serialization() {
+fn source_is_unchanged_by_serialization() {
     let pipeline = Pipeline::Own(Own::try_from(edge(&[("size", 5)])).unwrap());
     let json = serde_json::to_string(&pipeline).unwrap();
     let same: Pipeline = serde_json::from_str(&json).unwrap();
@@ -165,7 +167,8 @@ fn source_survives_serialization() {
     );
 }
 
-/// Returns a file that consists of its two paths, with `before` in front of them.
+/// Returns a file with the text `before`, followed by the paths of both directions. `up` contains the elements of the
+/// uplink.
 fn with(before: &str, up: &str) -> String {
     format!(
         "{before}\n[uplink]\nelements = [{up}]\n[downlink]\nelements = [{{ element = \"emit\", port = \"access\" }}]\n"
@@ -173,7 +176,7 @@ fn with(before: &str, up: &str) -> String {
 }
 
 #[test]
-fn errors_have_line_and_allowed_values() {
+fn errors_contain_line_and_allowed_values() {
     let emit = "{ element = \"emit\", port = \"core\" }";
     let admit = "{ element = \"admit\" }";
     let cases: [(String, &str); 27] = [
@@ -318,7 +321,7 @@ fn filter_sets_parse() {
     );
 }
 
-/// classbench-ng writes rules with OpenFlow fields for seeds that have them.
+/// For seeds with OpenFlow fields, classbench-ng writes rules with these fields.
 #[test]
 fn openflow_rules_parse_and_name_unmatched_fields() {
     let text = "nw_src=10.0.0.0/8, nw_proto=6, tp_dst=80..90, in_port=3\ntp_src=0x50, nw_proto=17\n\
@@ -340,7 +343,7 @@ fn openflow_rules_parse_and_name_unmatched_fields() {
     }
 }
 
-/// Reading a damaged file ends with a pipeline or an error with a line of the file.
+/// Reading a damaged file gives either a pipeline or an error with a line number of the file.
 #[test]
 fn damaged_files_never_panic() {
     let sound = edge(&[]);
@@ -376,7 +379,7 @@ fn damaged_files_never_panic() {
     assert!(faults > 60 && pipelines > 5, "{faults} faults, {pipelines} pipelines");
 }
 
-/// Returns a pipeline with elements in a random valid order. Its traffic matches random tables.
+/// Returns a pipeline with elements in a random valid order, and random tables that match its traffic.
 fn random_pipeline(random: &mut Random) -> String {
     let mut text = format!("fakedrop = {}\n", random.below(2) == 0);
     let kind = ["gtp", "gre", "vxlan"][random.below(3) as usize];
@@ -438,7 +441,7 @@ fn random_pipeline(random: &mut Random) -> String {
     text
 }
 
-/// With elements in orders that no published pipeline has, the engine still agrees with the oracle.
+/// Engine and oracle also agree for orders of elements that no published pipeline has.
 #[test]
 fn random_pipelines_forward_like_oracles() {
     let mut fates = BTreeMap::new();

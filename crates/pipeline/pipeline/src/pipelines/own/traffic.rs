@@ -1,5 +1,6 @@
-//! Traffic that matches a declared pipeline's tables. The first element that reads a field determines it by the flow's
-//! number; translations take precedence. Fields that no element reads come from the flow's random stream.
+//! Traffic that matches the tables of a declared pipeline. The first element that reads a field determines it by the
+//! flow's number, but translations have precedence. A field that no element reads is drawn from the flow's random
+//! stream.
 use crate::declare::{
     AclRule, Declaration, Direction, Element, Encapsulation, ExactId, Prefix4, Prefix6, Tables, TcpFlags,
 };
@@ -30,7 +31,7 @@ pub(super) fn entries(declaration: &Declaration, direction: Direction) -> u64 {
 #[derive(Default)]
 struct Chosen {
     mac: Option<Mac>,
-    /// Encapsulation, local address, key, remote address.
+    /// Encapsulation, local address, key and remote address of the tunnel.
     tunnel: Option<(Encapsulation, Ipv4Addr, u32, Option<Ipv4Addr>)>,
     src: Option<IpAddr>,
     dst: Option<IpAddr>,
@@ -45,9 +46,9 @@ pub(super) fn frame(declaration: &Declaration, flow: Flow, random: &mut Random, 
     let elements: Vec<&Element> = declaration.path(direction).blocks.iter().flatten().collect();
     let mut chosen = Chosen::default();
     let cut = elements.iter().position(|element| matches!(element, Element::Decap { .. }));
-    // Elements before the removal of a tunnel read outer headers, which the tunnel determines.
+    // An element before the removal of a tunnel reads outer headers. The tunnel already determines these.
     let outer = |at: usize| cut.is_some_and(|cut| at < cut);
-    // Translations are the most specific: they read address, protocol and port, and therefore come first.
+    // Translations are evaluated first, because they read the most fields: address, protocol and port.
     let translates =
         |element: &Element| matches!(element, Element::NatSource(_) | Element::NatDestination(_));
     for first in [true, false] {
@@ -94,7 +95,7 @@ impl Chosen {
             Element::Acl(id) if !outer => {
                 let table = &tables.acls[id.index()];
                 let all = (table.rules.len() + table.rules6.len()) as u64;
-                // After the flows of all rules follows one that matches no particular rule.
+                // The flow after the flows of all rules matches no particular rule.
                 let index = (flow % (all + 1)) as usize;
                 match table.rules.get(index) {
                     Some((rule, _)) => {
@@ -160,7 +161,7 @@ impl Chosen {
         let six = self.src.or(self.dst).is_some_and(|address| address.is_ipv6());
         let mut any = || -> IpAddr {
             if six {
-                // In the documentation prefix.
+                // The address is in the documentation prefix.
                 Ipv6Addr::from_bits(0x2001_0db8 << 96 | u128::from(random.next())).into()
             } else {
                 Ipv4Addr::from_bits(unicast(random.next() as u32)).into()
@@ -195,7 +196,8 @@ fn host(key: u64, random: &mut Random) -> IpAddr {
     }
 }
 
-/// Returns an address that routers forward: not of this network, loopback, multicast or reserved (RFC 6890).
+/// Returns an address that routers forward, i.e. not an address of this network, loopback, multicast or a reserved
+/// range (RFC 6890).
 const fn unicast(bits: u32) -> u32 {
     match bits >> 24 {
         0 | 127 | 224.. => bits & 0x00ff_ffff | 0x4000_0000,

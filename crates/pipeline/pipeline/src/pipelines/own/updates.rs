@@ -1,4 +1,4 @@
-//! Recorded changes of a routing table, as collectors of routes give them out: `SECONDS a PREFIX NEXTHOP` announces a
+//! Recorded changes of a routing table in the format of route collectors: `SECONDS a PREFIX NEXTHOP` announces a
 //! prefix, `SECONDS w PREFIX` withdraws it.
 use super::addresses::AnyPrefix;
 use super::fault::{OwnError, OwnFault};
@@ -21,7 +21,7 @@ pub struct Recorded {
     pub file: String,
     /// The text.
     pub text: String,
-    /// Updates per second. 0: the pace of the file.
+    /// Updates per second. 0: at the times of the file.
     pub per_s: u64,
 }
 
@@ -30,11 +30,11 @@ pub struct Recorded {
 pub(in crate::pipelines) struct Update {
     second: u64,
     pub(in crate::pipelines) prefix: AnyPrefix,
-    /// The announced next hop; `None` withdraws the prefix.
+    /// Announced next hop, or `None` to withdraw the prefix.
     pub(in crate::pipelines) next_hop: Option<NextHopId>,
 }
 
-/// Updates in the order of their times, of one table.
+/// Updates of one table, in the order of their times.
 #[derive(Debug, Clone, Default)]
 pub(in crate::pipelines) struct Updates {
     table: u32,
@@ -43,10 +43,11 @@ pub(in crate::pipelines) struct Updates {
 }
 
 impl Updates {
-    /// Parses the text.
+    /// Parses the text of recorded updates.
     ///
     /// # Errors
-    /// The first wrong line.
+    ///
+    /// The first invalid line.
     pub(super) fn parse(recorded: &Recorded, table: u32, hops: &mut Hops) -> Result<Self, OwnError> {
         let faults = Lines::new(&recorded.file, "");
         let mut all: Vec<Update> = Vec::new();
@@ -91,12 +92,13 @@ impl Updates {
         self.all.get(index as usize).copied()
     }
 
-    /// Returns the table that changes.
+    /// Returns the table that the updates change.
     pub(in crate::pipelines) const fn table(&self) -> u32 {
         self.table
     }
 
-    /// Returns the updates of a second of a run, spread evenly over it. None after the end of the file.
+    /// Returns the updates of a second of a run, spread evenly over the second. The list is empty after the end of the
+    /// file.
     pub(in crate::pipelines) fn events(&self, second: u64) -> Vec<Event> {
         let (from, to) = if self.per_s > 0 {
             let at = |second: u64| {
@@ -158,7 +160,7 @@ impl TryFrom<Recorded> for Replay {
 }
 
 impl Replay {
-    /// Returns prefix and next hop of an update.
+    /// Returns the prefix and the next hop of an update (`None`: the prefix is withdrawn).
     pub(in crate::pipelines) fn get(&self, index: u32) -> Option<(AnyPrefix, Option<u32>)> {
         let update = self.updates.get(index)?;
         Some((update.prefix, update.next_hop.map(|hop| hop.0)))

@@ -1,7 +1,8 @@
-//! Inputs from the field: routing tables, recorded updates, fragments, header traces.
+//! Inputs taken from real networks: routing tables, recorded updates, fragments, header traces.
 use super::*;
 
-/// An uplink with one list or one table, and everything else passed on.
+/// Returns a pipeline file with the tables `middle`, and an uplink of `admit` and `element`. The downlink sends all
+/// packets unchanged.
 fn uplink(middle: &str, element: &str) -> String {
     format!(
         "{middle}\n[uplink]\nelements = [{{ element = \"admit\", ipv6 = true }}, {element}]\n\
@@ -14,7 +15,8 @@ fn with_files(text: String, files: &[(&str, &str)], updates: Option<Recorded>) -
     Own::try_from(Source { file: "own.toml".to_owned(), text, files, updates, ..Source::default() })
 }
 
-/// Returns the destination MAC with which a packet to an address leaves, by engine and oracle.
+/// Returns the destination MAC of a packet to `dst` after forwarding, or `None` if it is dropped. Engine and oracle
+/// must agree.
 fn next_hop_of(pipeline: &Pipeline, applied: &[crate::declare::Event], dst: &str) -> Option<String> {
     let packet = Packet::udp((dst.parse::<IpAddr>().unwrap(), 1), (dst.parse::<IpAddr>().unwrap(), 2));
     let frame = packet.frame(crate::pipelines::GW_MAC, 80);
@@ -57,7 +59,8 @@ fn file_may_declare_many_next_hops() {
     assert_eq!(next_hop_of(&pipeline, &[], "10.1.43.9").unwrap(), "02000000012b");
 }
 
-/// A table as routers print it: addresses become next hops, names are those of the pipeline file.
+/// Reads a table as routers print it. Addresses in the table become next hops. Names refer to next hops in the pipeline
+/// file.
 #[test]
 fn routing_table_is_read_from_a_file() {
     let text = uplink(
@@ -90,7 +93,8 @@ fn routing_table_is_read_from_a_file() {
     assert!(error.contains("the line has 311 bytes"), "{error}");
 }
 
-/// Announced and withdrawn routes, as collectors record them: at the pace of the file, or a number a second.
+/// Collectors record announced and withdrawn routes. Updates are replayed at the times of the file, or at a fixed rate
+/// per second.
 #[test]
 fn recorded_updates_change_the_first_table() {
     let text = uplink("[route.fib]\nfile = \"fib.txt\"", ROUTED);
@@ -124,7 +128,7 @@ fn recorded_updates_change_the_first_table() {
     }
 }
 
-/// The published router replays the same files. Its next hops are entries of its group table.
+/// The published router replays the same files. Its next hops are entries of the router's group table.
 #[test]
 fn recorded_updates_change_the_published_router() {
     let recorded =
@@ -144,8 +148,9 @@ fn recorded_updates_change_the_published_router() {
     assert_eq!(serde_json::from_str::<Pipeline>(&json).unwrap(), pipeline);
 }
 
-/// A rule that restricts ports or flags does not match packets without them: later fragments pass a list that denies
-/// ports 0 to 1023, and a segment passes a rule whose flags it lacks. The same holds for truncated headers and fragments of IPv6.
+/// A rule that restricts ports or flags does not match packets without them. Later fragments pass a list that denies
+/// ports 0 to 1023, and a segment passes a rule whose flags it lacks. Truncated headers and fragments of IPv6 behave in
+/// the same way.
 #[test]
 fn rules_do_not_match_absent_fields() {
     let list = |rule: &str| {
@@ -186,7 +191,7 @@ fn rules_do_not_match_absent_fields() {
     let six = six.frame(crate::pipelines::GW_MAC, 100);
     assert!(!denied(&list("src = \"::/0\", dst-ports = \"0-1023\""), &six));
     assert!(denied(&list("src = \"::/0\", protocol = \"44\""), &six));
-    // The generator's segments have ACK alone.
+    // The generated TCP segments have only the flag ACK.
     assert!(!denied(&list("flags = \"0x002/0x002\""), &v4(Protocol::TCP, 0)));
     assert!(denied(&list("flags = \"0x010/0x012\""), &v4(Protocol::TCP, 0)));
     assert!(!denied(&list("flags = \"0x000/0x200\""), &v4(Protocol::UDP, 0)));
@@ -194,7 +199,7 @@ fn rules_do_not_match_absent_fields() {
     assert!(!denied(&list("flags = \"0x000/0x200\""), &v4(Protocol::TCP, 9)));
 }
 
-/// Packets of a header trace meet the rules that it names, also where rules differ in their flags alone; generated
+/// Packets of a header trace match the rules that the trace names, even if rules differ only in their flags. Generated
 /// packets have the flags that a rule requires.
 #[test]
 fn header_trace_matches_its_rules() {
@@ -232,7 +237,7 @@ fn header_trace_matches_its_rules() {
     let wrong = Headers::read(&wrong, &declaration, Direction::Uplink, 64).unwrap();
     let found = wrong.matches(&pipeline, Direction::Uplink).unwrap();
     assert_eq!((found.named, found.matching, found.first), (5, 4, 4));
-    // The last rule matches everything, but the first ones come before.
+    // The last rule matches everything, but an earlier rule decides.
     let hidden =
         Headers::read(&headers.replace("\t2\n", "\t4\n"), &declaration, Direction::Uplink, 64).unwrap();
     let found = hidden.matches(&pipeline, Direction::Uplink).unwrap();
