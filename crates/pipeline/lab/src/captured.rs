@@ -1,5 +1,5 @@
-//! Traces from and to capture files. Packets of a user's capture replace generated ones, and generated traces are
-//! written for other testers.
+//! Traces read from capture files, and traces written to capture files. The packets of a user's capture replace
+//! generated packets. Generated traces are written for other testers.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -22,11 +22,12 @@ use ranlab_lab::{environment, rig};
 pub const FILE_BYTES_MAX: u64 = 4 << 30;
 /// Maximum size of a trace's packets, in bytes.
 pub const TRACE_BYTES_MAX: usize = 1 << 30;
-/// Maximum length of tunnel headers, in bytes: GTP-U or VXLAN over IPv4. They come on top of the maximum frame length.
+/// Maximum length of tunnel headers, in bytes: GTP-U or VXLAN over IPv4. These bytes are added to the maximum frame
+/// length.
 const TUNNEL_BYTES: usize = 64;
 /// Maximum length of a frame that is sent, in bytes.
 const LONGEST: usize = FRAME_BYTES_MAX as usize + TUNNEL_BYTES;
-/// Number of bytes by which a header trace is recognised.
+/// Number of bytes that must be read to recognise a header trace.
 const START_BYTES: u64 = 1_024;
 /// Maximum size of a header trace, in bytes.
 const HEADERS_BYTES_MAX: u64 = 256 << 20;
@@ -37,74 +38,74 @@ const STEP_NS: u64 = 1_000;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CaptureError {
-    /// A system error.
+    /// A system error occurred.
     #[error("{0}: {1}")]
     Io(PathBuf, io::Error),
-    /// Not a regular file, such as a folder or a pipe.
+    /// The path is not a regular file, e.g. a folder or a pipe.
     #[error("{0} is not a file; a capture (pcap or pcapng) is required")]
     NoFile(PathBuf),
-    /// Too large.
+    /// The file is too large.
     #[error("{0} has {1} bytes; at most {FILE_BYTES_MAX} are read")]
     Large(PathBuf, u64),
-    /// Truncated, or not a capture.
+    /// The file is truncated, or is not a capture.
     #[error("{0}: {1}; a complete capture (pcap or pcapng) is required")]
     Damaged(PathBuf, String),
-    /// Not a capture of Ethernet frames.
+    /// The file is not a capture of Ethernet frames.
     #[error("{path}: packet {number} is of link type {found}; allowed is 1 (Ethernet)")]
     Link {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Number of the packet, from 1.
         number: u64,
-        /// Its link type.
+        /// Link type of the packet.
         found: u16,
     },
     /// The packet was truncated when it was captured.
     #[error("{path}: packet {number} was cut when it was captured: record with a larger snapshot length")]
     Cut {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Number of the packet, from 1.
         number: u64,
     },
-    /// Too short or too long.
+    /// A packet is too short or too long.
     #[error("{path}: packet {number} has {octets} bytes; allowed are {ETHERNET_BYTES} to {LONGEST}")]
     Length {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Number of the packet, from 1.
         number: u64,
-        /// Its length.
+        /// Length of the packet, in bytes.
         octets: usize,
     },
-    /// More packets than fit into memory.
+    /// The file has more packets than fit into memory.
     #[error(
         "{0} has more than {PACKETS_MAX} packets or {TRACE_BYTES_MAX} bytes of them, the maximum of a trace"
     )]
     Many(PathBuf),
-    /// No packets to send.
+    /// The file has no packets to send.
     #[error("{0} has no packet that enters by {1}")]
     Empty(PathBuf, &'static str),
-    /// The port where a packet enters is not known.
+    /// The port where a packet enters is unknown.
     #[error(
         "{path}: packet {number} is of no interface named access or core, and `load.dir` is bidir: name two captures, \
          access first, or a pcapng with interfaces of these names"
     )]
     Interface {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Number of the packet, from 1.
         number: u64,
     },
-    /// A header trace with a wrong line.
+    /// A line of a header trace is invalid.
     #[error("{0}: {1}")]
     Headers(PathBuf, HeadersError),
-    /// An unsupported number of files.
+    /// The number of files is not supported.
     #[error("{0} captures are named; allowed is 1, or 2 (access first) where `load.dir` is bidir")]
     Files(usize),
 }
 
-/// Returns a pipeline's trace: generated, or read from captures if any are named.
+/// Returns a pipeline's trace. It is read from captures if any are named, and otherwise generated.
 pub(crate) fn trace(
     pipeline: &Pipeline,
     traffic: &Traffic,
@@ -119,10 +120,11 @@ pub(crate) fn trace(
     }
 }
 
-/// Reads a header trace of ClassBench. Returns `None` if the file is not one.
+/// Reads a header trace of ClassBench. Returns `None` if the file is not a header trace.
 ///
 /// # Errors
-/// A system error, or a wrong line.
+///
+/// A system error, or an invalid line.
 pub fn headers(
     pipeline: &Pipeline,
     traffic: &Traffic,
@@ -148,7 +150,7 @@ pub fn headers(
     if text.len() as u64 > HEADERS_BYTES_MAX {
         return Err(CaptureError::Large(path.clone(), text.len() as u64));
     }
-    // The pipeline was checked when it was read.
+    // A pipeline that is read from a file was checked at that time.
     let Ok(declaration) = pipeline.build() else { return Ok(None) };
     let text = String::from_utf8_lossy(&text);
     let read = Headers::read(&text, &declaration, direction, traffic.pkt_size);
@@ -187,8 +189,8 @@ struct Packets {
 }
 
 impl Packets {
-    /// Reads a file. `port` is the port of packets whose interface does not name one. If `only` is set, packets of the
-    /// other port are skipped.
+    /// Reads a file. `port` is the ingress port of packets whose interface does not name a port. With `only`, packets
+    /// of the other port are skipped.
     fn take(&mut self, path: &Path, port: Option<Port>, only: Option<Port>) -> Result<(), CaptureError> {
         let failed = |error| CaptureError::Io(path.to_owned(), error);
         let file = File::open(path).map_err(failed)?;
@@ -207,7 +209,7 @@ impl Packets {
                 fault = self.packet(path, &packet, port, only).err();
             }
         };
-        // If the file grows in the meantime, reading ends at its former end.
+        // If the file grows while it is read, reading ends at its former end.
         pcap::read(BufReader::new(file.take(FILE_BYTES_MAX)), |event| match event {
             Event::Packet(packet) => each(packet),
             Event::Fault(fault, number) => damage = damage.or(Some((fault, number))),
@@ -260,7 +262,7 @@ impl Packets {
         Ok(())
     }
 
-    /// Sorts packets by time. The sort is stable; packets of two files with the same time alternate.
+    /// Sorts the packets by time. The sort is stable, and packets of two files with the same time alternate.
     fn trace(mut self) -> Trace {
         self.entries.sort_by_key(|(time, ..)| *time);
         let mut trace = Trace::default();
@@ -271,21 +273,21 @@ impl Packets {
     }
 }
 
-/// A capture file that was written.
+/// A capture file that has been written.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Written {
-    /// Its path.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Port by which its packets enter or leave, or both if the file names interfaces.
+    /// Port by which the packets enter or leave, or both if the file names interfaces.
     pub port: &'static str,
     /// Number of packets.
     pub packets: u64,
 }
 
-/// The oracle's output for a trace that is sent in order, at one point in time.
+/// The oracle's output for a trace. All packets are sent in order and at the same time.
 #[derive(Debug, Default)]
 pub struct Expected {
-    /// Packets that leave, in order, with their ports.
+    /// Sent packets in order, with their egress ports.
     pub leaves: Trace,
     /// Number of dropped packets.
     pub dropped: u64,
@@ -345,7 +347,7 @@ pub fn write(path: &Path, trace: &Trace) -> Result<Vec<Written>, CaptureError> {
     Ok(written)
 }
 
-/// Returns `dir/NAME-what.ending` for `dir/NAME.ending`.
+/// Inserts `what` into a file name: returns `dir/NAME-what.ending` for `dir/NAME.ending`.
 #[must_use]
 pub fn beside(path: &Path, what: &str) -> PathBuf {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
@@ -356,7 +358,7 @@ pub fn beside(path: &Path, what: &str) -> PathBuf {
 fn pcap(out: impl Write, trace: &Trace, port: Port) -> io::Result<u64> {
     let mut writer = PcapWriter::new(out, LinkType::ETHERNET)?;
     let mut packets = 0;
-    // Times are positions in the whole trace, so that the two files can be merged again.
+    // The time of a packet is its position in the whole trace, so that the two files can be merged again.
     for (number, (_, frame)) in (0_u64..).zip(trace.iter()).filter(|(_, (at, _))| *at == port) {
         writer.packet(number * STEP_NS, frame)?;
         packets += 1;
@@ -411,7 +413,7 @@ mod tests {
             let paths: Vec<PathBuf> = written.into_iter().map(|file| file.path).collect();
             assert_eq!(read(&paths, dir).unwrap(), trace, "{name}");
         }
-        // A capture of both directions; one of them is sent.
+        // The capture contains both directions, and only one of them is sent.
         let (_, trace) = trace_of(Directions::Bidir, 10);
         let up = read(&[folder.join("both.pcapng")], Directions::Uplink).unwrap();
         assert_eq!(up.len(), 150);
@@ -468,7 +470,7 @@ mod tests {
         );
         assert!(fault(&folder, &whole, Directions::Bidir).contains("no interface named access or core"));
         let mut cut = whole.clone();
-        // The original length of the packet.
+        // This byte is part of the original length of the packet.
         cut[36] = 200;
         assert!(fault(&folder, &cut, up).contains("packet 1 was cut"));
         let mut long = whole;
@@ -482,13 +484,13 @@ mod tests {
                 .to_string()
                 .contains("2 captures are named")
         );
-        // A sparse file takes no space, but would take hours to read.
+        // The file is sparse, so it occupies no space. Reading all of it would take hours.
         let huge = folder.join("huge");
         File::create(&huge).unwrap().set_len(FILE_BYTES_MAX + 1).unwrap();
         assert!(read(&[huge], up).unwrap_err().to_string().contains("at most 4294967296 are read"));
     }
 
-    /// Any damaged file yields a trace or an error.
+    /// Reading a damaged capture gives either a trace or an error.
     #[test]
     fn damaged_captures_never_panic() {
         let mut folder = Folder::default();

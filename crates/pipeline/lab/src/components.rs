@@ -15,9 +15,9 @@ pub static PIPELINE: Domain = Domain {
     rigs: &[RigType { place: 50, make: |lab| Box::new(RunningExperiment::new(lab, rig::Pipeline)) }],
 };
 
-/// Timeout until a third-party switch is verified and configured.
+/// Time limit for starting, verifying and configuring a third-party switch.
 const SWITCH_START_WAIT: Duration = Duration::from_secs(300);
-/// The value of [`PipelineComponent::engine`] for our engine.
+/// Value of [`PipelineComponent::engine`] for ranlab's engine.
 pub(crate) const NATIVE: &str = "native";
 
 fn of_plugin(plugin: Option<&str>) -> Foreign<'_> {

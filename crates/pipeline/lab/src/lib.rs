@@ -1,5 +1,5 @@
-//! Packet pipelines in experiments: our engine and other switches (`switches`), shared memory between programs ([`memif`], `ring`),
-//! plug-ins, and the rig `pipeline`. Imports the base and `pipeline`.
+//! Packet pipelines in experiments: ranlab's engine and other switches (`switches`), shared memory between programs
+//! ([`memif`], `ring`), plug-ins, and the rig `pipeline`. Imports the base and `pipeline`.
 
 pub mod captured;
 mod components;

@@ -1,4 +1,5 @@
-//! Our packet engine, fed from memory. Each core replays its share of a trace, and a control thread changes the tables.
+//! ranlab's packet engine with packets from memory. Each core replays its share of a trace, and a control thread
+//! changes the tables.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,19 +26,20 @@ use ranlab_lab::field::JsonField;
 use ranlab_lab::worker::{ComponentError, Report};
 use ranlab_lab::{RunningComponent, counts, environment, rig, sut};
 
-/// Number of bursts between two clock readings. A clock reading costs as much as a packet.
+/// Number of bursts between two clock readings. A clock reading costs about as much as one packet.
 const BURSTS_PER_LOOK: u32 = 16;
 /// Duration of the bare copy loop before and after each window.
 const COPY_FOR: Duration = Duration::from_millis(50);
 /// Maximum value of the histograms of burst times and update times, in nanoseconds.
 const LONGEST_NS: u64 = 10_000_000_000;
-/// Changes due in this last interval of a window may still be in progress at its end.
+/// Length of the last interval of a window. A change due in this interval may still be in progress at
+/// the end of the window.
 const LAST_MOMENT: Duration = Duration::from_millis(20);
 /// Maximum sleep of the control thread before it checks whether the window has ended.
 const NAP: Duration = Duration::from_millis(1);
 
 choices! {
-    /// Instruction sets for which the engine is built. Rejected if the processor lacks them.
+    /// Instruction sets for which the engine is built. An instruction set that the processor lacks is rejected.
     pub enum Instructions {
         /// AVX2 and bit manipulation.
         Wide = "wide",
@@ -94,13 +96,13 @@ config! {
 }
 
 impl PipelineComponent {
-    /// Returns whether the device behind the rings is our engine or the bare cross-connect.
+    /// Returns whether the device behind the rings is ranlab's engine or the bare cross-connect.
     pub(crate) fn in_ring(&self) -> bool {
         self.engine == BARE || self.engine == NATIVE && self.tier == Tier::Ring.name()
     }
 }
 
-/// A verified engine that waits for windows.
+/// A verified engine between or during windows.
 pub(crate) struct RunningEngine {
     pipeline: Pipeline,
     parts: Arc<[Trace]>,
@@ -130,9 +132,9 @@ struct Core {
     burst_ns: Histogram<u64>,
 }
 
-/// Results of the control thread.
+/// Results of the control thread in a window.
 pub(crate) struct Changes {
-    /// Changes due by the schedule, whether or not they were sent.
+    /// Changes due by the schedule, including changes that were not sent.
     pub(crate) due: u64,
     pub(crate) sent: u64,
     pub(crate) late: u64,
@@ -192,8 +194,8 @@ impl RunningEngine {
     }
 }
 
-/// Returns the bit rate of the leaving packets on a wire, in Gbit/s, with preamble, gap and FCS. `None` if no packet
-/// leaves.
+/// Returns the bit rate of the sent packets on a wire, in Gbit/s, with preamble, gap and FCS. Returns `None` if no
+/// packet is sent.
 pub(crate) fn gbps(mpps: f64, frame_bytes: f64, drop_ratio: f64) -> Option<f64> {
     let leaves = 1.0 - drop_ratio;
     (leaves > 0.0 && mpps.is_finite()).then(|| mpps * leaves * (frame_bytes + 24.0) * 8.0 / 1e3)
@@ -220,7 +222,8 @@ impl RunningComponent for RunningEngine {
         let Some((cores, changes)) = self.halt() else { return };
         let rates: Vec<f64> = cores.iter().map(|c| c.packets as f64 * 1e3 / c.cpu_ns.max(1) as f64).collect();
         let total: usize = self.balance.packets.iter().sum();
-        // The cores share the traffic in the trace's proportions, so the busiest core limits the total rate.
+        // Each core receives a fixed share of the traffic, as in the trace. The slowest core relative to its share
+        // therefore limits the total rate.
         let whole = rates.iter().zip(&self.balance.packets).filter(|(_, packets)| **packets > 0);
         let mpps =
             whole.map(|(rate, packets)| rate * total as f64 / *packets as f64).fold(f64::INFINITY, f64::min);
@@ -230,7 +233,7 @@ impl RunningComponent for RunningEngine {
         set("mpps", if mpps.is_finite() { mpps } else { 0.0 });
         set("mpps_per_core", mean);
         set("ns_per_packet", 1e3 / mean.max(1e-9));
-        // Input and output cost here as much as the copy loop; nothing has to be added.
+        // The normalized rate equals the rate, because input and output cost as much as the copy loop here.
         set("mpps_normalized", mean);
         set("io_ns", if copy > 0.0 { 1e3 / copy } else { 0.0 });
         set("trace_packets", total as f64);
@@ -278,7 +281,7 @@ impl Drop for RunningEngine {
     }
 }
 
-/// Returns the instruction set of a component's engine. Returns an error if this processor lacks it.
+/// Returns the instruction set of a component's engine, or an error if this processor lacks it.
 pub(crate) fn isa(part: &PipelineComponent) -> Result<Isa, ComponentError> {
     let isa = if part.isa == Instructions::Wide { Isa::Wide } else { Isa::Baseline };
     if isa == Isa::Wide && Isa::detect() != Isa::Wide {
@@ -287,8 +290,8 @@ pub(crate) fn isa(part: &PipelineComponent) -> Result<Isa, ComponentError> {
     Ok(isa)
 }
 
-/// Compares verdicts and bytes with the oracle, which knows no cores: each engine's output for its share of the trace.
-/// Returns the number of compared packets.
+/// Compares verdicts and bytes of all engines with the oracle. Each engine processes its share of the trace, and the
+/// oracle processes all packets as a single switch. Returns the number of compared packets.
 pub(crate) fn verify(
     pipeline: &Pipeline,
     trace: &Trace,
@@ -299,7 +302,8 @@ pub(crate) fn verify(
     let mut bursts: Vec<Burst> = engines.iter().map(|_| Burst::new()).collect();
     let most = most.min(trace.len());
     for first in (0..most).step_by(BURST) {
-        // The engine processes the packets of one port before those of the other.
+        // The oracle must have the same order as the engine, which processes the packets of one port before the packets
+        // of the other port.
         let mut packets: Vec<_> = trace.range(first, BURST.min(most - first)).collect();
         packets.sort_by_key(|(port, _)| *port as usize);
         bursts.iter_mut().for_each(Burst::clear);
@@ -371,7 +375,7 @@ fn forward(mut engine: Engine, part: &Trace, stop: &AtomicBool) -> Core {
     Core { engine, before, dropped_before, packets, cpu_ns, copy_mpps, burst_ns }
 }
 
-/// Runs the bare copy loop, which copies packets into bursts and does nothing else. Returns its rate.
+/// Runs the bare copy loop, which only copies packets into bursts. Returns its rate.
 pub(crate) fn copy(part: &Trace, burst: &mut Burst) -> f64 {
     let begun = Instant::now();
     let cpu = thread_cpu_ns().unwrap_or(0);
@@ -396,7 +400,8 @@ pub(crate) fn change(pipeline: &Pipeline, mut control: Control, stop: &AtomicBoo
     (control, changes)
 }
 
-/// Returns the number of changes due within `time`, without the last interval, in which they may still be in progress.
+/// Returns the number of changes due within `time`, without the last interval, in which changes may still be in
+/// progress.
 pub(crate) fn due_within(pipeline: &Pipeline, time: Duration) -> u64 {
     let time = time.saturating_sub(LAST_MOMENT);
     let due = |second: u64| {
@@ -432,7 +437,7 @@ fn send_until(
     }
 }
 
-/// Waits until a time. Returns false if the window ends earlier.
+/// Waits until a change is due. Returns false if the window ends earlier.
 pub(crate) fn wait(begun: Instant, due: Duration, stop: &AtomicBool) -> bool {
     loop {
         if stop.load(Ordering::Relaxed) {
@@ -494,7 +499,7 @@ mod tests {
             report
         };
         for _ in 0..2 {
-            // A busy machine may delay a whole window or half of it.
+            // On a busy machine, a window may forward nothing or apply no changes, so up to 20 windows are tried.
             let whole = |report: &Report| {
                 ["updates_sent", "mpps", "copy_mpps"].into_iter().all(|name| report.numbers[name] > 0.0)
             };
@@ -506,7 +511,7 @@ mod tests {
         }
     }
 
-    /// Cores with separate meters equal a single switch for the oracle, as long as all packets of a user reach the same
+    /// Cores with separate meters give the same results as a single switch if all packets of a user reach the same
     /// core.
     #[test]
     fn several_cores_are_verified_as_one_switch() {
@@ -521,15 +526,15 @@ mod tests {
             verify(pipeline, &trace, (spread, &mut engines), 2_000)
         };
         assert_eq!(by(&RssHash::new(&declaration, 3).unwrap()), Ok(2_000));
-        // Spread by the flows of another pipeline, a user's packets reach several cores, and each core applies the
-        // user's rate.
+        // Here packets are distributed by the flows of another pipeline. The packets of a user then reach several
+        // cores, and each core applies the user's rate.
         let other: Pipeline = serde_json::from_str(r#"{"name":"portfwd"}"#).unwrap();
         let wrong = by(&RssHash::new(&other.build().unwrap(), 3).unwrap()).unwrap_err();
         assert!(wrong.what.contains("the oracle expects Dropped(Metered)"), "{wrong}");
     }
 
     #[test]
-    fn drops_have_a_place() {
+    fn drops_are_attributed_to_elements_by_reason() {
         let json = r#"{"name":"mgw","user":3,"bst":4,"server":9,"rate-limit":1000,"rate-burst":20000}"#;
         let mut forwarder =
             RunningEngine::start(&PipelineComponent { verify: 64, ..component(json) }).unwrap();

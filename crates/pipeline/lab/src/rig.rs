@@ -32,17 +32,17 @@ mod speedup;
 
 pub use own::{PATHS, Sent, sent};
 
-/// ranlab's engine.
+/// Name of ranlab's engine.
 const NATIVE: &str = "native";
-/// Device that forwards without processing: measures the rings, and allows to inject faults.
+/// Name of the device that forwards without processing. It measures the rings and allows fault injection.
 const BARE: &str = "bare";
-/// Switch controlled by a plug-in program.
+/// Name of the switch controlled by a plug-in program.
 const PLUGIN: &str = "plugin";
-/// OpenFlow switch that already runs.
+/// Name of an OpenFlow switch that already runs.
 const OPENFLOW: &str = "openflow";
-/// Switch that may be taken from a build folder.
+/// Name of the switch that may be run from a build folder.
 const VPP: &str = "vpp";
-/// Engines of published figures, of which only the figures' curves are available.
+/// Engines of published figures. Only the curves of the figures are available for them.
 const PUBLISHED: [&str; 2] = ["eswitch", "lagopus"];
 /// Ratio of the busiest to the mean worker above which a rate over several cores is degraded.
 const UNEVEN: f64 = 1.25;
@@ -51,12 +51,12 @@ const TAKEN_AT_LEAST: f64 = 0.99;
 /// Cores of the blade in the publication.
 const BLADE_CORES: f64 = 24.0;
 
-/// Reason why third-party engines are not available in this tier.
+/// Reason why tier `mem` does not support third-party engines.
 const NO_STRANGER: &str = "packets come from memory of the engine's own process and never leave it; rig upf loads a program over sockets";
 /// Role of the engine.
 const ENGINE: &str = "packet engine";
 
-/// Rig.
+/// Rig `pipeline`.
 pub(crate) struct Pipeline;
 
 impl Experiment for Pipeline {
@@ -88,7 +88,7 @@ impl Experiment for Pipeline {
         third_party::refused(settings, NO_STRANGER)
     }
 
-    /// In tier `ring` the tester warms up by itself, and its windows end by themselves.
+    /// In tier `ring`, the tester performs the warm-up and ends its windows.
     fn warms_up(&self, run: &Run<'_>) -> bool {
         !tested(run)
     }
@@ -126,7 +126,7 @@ impl Experiment for Pipeline {
         harness::copy_all(recorder, report);
         let changes = churn(report, recorder);
         let number = |name: &str| report.number(name);
-        // As published: bits per second and core, without the wire overhead, divided by the rate per user,
+        // The published formula: bits per second and core (without the wire overhead), divided by the rate per user,
         // times the number of cores.
         let mbps_per_core = number("mpps_per_core")? * number("frame_bytes_mean")? * 8.0;
         let promised = run.number("load.mbps-per-user").ok_or_else(|| keys::missing("load.mbps-per-user"))?;
@@ -152,7 +152,7 @@ impl Experiment for Pipeline {
     }
 }
 
-/// Changes in a window: due, and applied by the switch.
+/// Changes in a window: the number due, and the number applied by the switch.
 #[derive(Debug, Clone, Copy)]
 struct Changes {
     due: f64,
@@ -160,14 +160,14 @@ struct Changes {
 }
 
 impl Changes {
-    /// Reports that the switch, or the component that sends the changes, did not keep up.
+    /// Returns a violation if the switch, or the component that sends the changes, did not keep up.
     fn breach(self) -> Option<LimitViolation> {
         let share = self.taken / self.due.max(1.0);
         LimitViolation::below("updates_applied_ratio", share, TAKEN_AT_LEAST).filter(|_| self.due > 0.0)
     }
 }
 
-/// Records the rates of due and applied changes; returns `None` without changes.
+/// Records the rates of due and applied changes. Returns `None` if the pipeline has no changes.
 fn churn(report: &Report, recorder: &mut Recorder) -> Option<Changes> {
     let sent = *report.numbers.get("updates_sent")?;
     let seconds = report.wall_s.max(1e-9);
@@ -178,7 +178,7 @@ fn churn(report: &Report, recorder: &mut Recorder) -> Option<Changes> {
     Some(Changes { due, taken: sent })
 }
 
-/// Returns the engines that a scenario can name: ranlab's, supported third-party switches, and those of
+/// Returns the engines that a scenario can name: ranlab's engine, supported third-party switches, and the engines of
 /// published figures.
 fn engines() -> Vec<&'static str> {
     let mut all = vec![NATIVE, BARE, PLUGIN];
@@ -265,7 +265,7 @@ fn declared(run: &Run<'_>) -> Result<Declared, RigError> {
 
 fn traffic(run: &Run<'_>) -> Result<Traffic, RigError> {
     let mut map = section(run, "load", &["pkt-size", "pkt-num", "dir", "flows"]);
-    // In tier `ring`, the trials of a search use the same trace, so that the switch under test keeps running.
+    // In tier `ring`, all trials of a search use the same trace, so that the switch under test keeps running.
     let ring = tested(run);
     map.insert("random-seed".to_owned(), if ring { u64::from(run.repeat) } else { run.seed }.into());
     let mut traffic: Traffic =
@@ -282,7 +282,8 @@ fn traffic(run: &Run<'_>) -> Result<Traffic, RigError> {
 
 const MANY: i64 = 1 << 21;
 const RATE_MAX: i64 = 1_000_000_000_000;
-/// Returns the keys for pipeline parameters under their published names: pipelines, and range or choices.
+/// Returns the keys for pipeline parameters under their published names. Each key states its pipelines, and its range
+/// or choices.
 fn parameters() -> Vec<Key> {
     let number = |most: i64| Kind::Int { min: 0, max: most };
     macro_rules! table {
@@ -339,7 +340,7 @@ fn parameters() -> Vec<Key> {
 const NAMES: [&str; 10] =
     ["portfwd", "l2fwd", "l3fwd", "encap", "rlimit", "acl", "nat", "dcgw", "mgw", "bng"];
 
-/// Returns all names, including the user's own pipeline.
+/// Returns the names of all pipelines, including the user-defined one.
 fn all_names() -> Vec<&'static str> {
     NAMES.into_iter().chain([own::OWN]).collect()
 }

@@ -1,7 +1,10 @@
 //! Imports configurations of TIPSY (main.json: `benchmark`, `default`, `visualize`) as scenarios, one per benchmark.
-//! Every point is written as a row of a joint sweep, so TIPSY's scales need no counterpart: `none` takes the first value
-//! of each list, `joint` combines the lists of a section by position up to the shortest, `outer` combines all values;
-//! sections are always combined with each other. What has no counterpart is reported by name.
+//!
+//! Every point is written as a row of a joint sweep, so that TIPSY's scales need no equivalent key. Scale `none` uses
+//! the first value of each list. Scale `joint` combines the lists of a section by position, up to the shortest list.
+//! Scale `outer` combines all values. Sections are always combined with each other.
+//!
+//! Settings without an equivalent are reported by name.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -48,9 +51,9 @@ const PARAMETERS: [&str; 29] = [
     "endpoint",
     "vm",
 ];
-/// Pipelines whose users have tunnels. The default of TIPSY is VXLAN.
+/// Pipelines whose users have tunnels. TIPSY uses VXLAN by default.
 const TUNNELLED: [&str; 2] = ["mgw", "bng"];
-/// TIPSY's switches, and ours of the same kind.
+/// TIPSY's names of switches, and ranlab's names of the same kind of switch.
 const ENGINES: [(&str, &str); 7] = [
     ("ovs", "ovs-dpdk"),
     ("bess", "bess"),
@@ -65,29 +68,29 @@ const ENGINES: [(&str, &str); 7] = [
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum ImportError {
-    /// Not JSON, or not of this form.
+    /// The text is not JSON, or does not have the structure of a configuration.
     #[error("not a configuration of TIPSY: {0}")]
     Form(String),
-    /// A value without a counterpart.
+    /// A value has no equivalent in ranlab.
     #[error("benchmark {benchmark}: {what} \"{value}\" has no counterpart; allowed are {allowed}")]
     Unknown {
         /// Number of the benchmark, from 0.
         benchmark: usize,
-        /// The setting.
+        /// Name of the setting.
         what: &'static str,
-        /// Its value.
+        /// Value of the setting.
         value: String,
-        /// Allowed values.
+        /// Allowed values of the setting.
         allowed: String,
     },
     /// Too many points or benchmarks.
     #[error("{what}: {value}; at most {most} are allowed")]
     Many {
-        /// The quantity.
+        /// Name of the quantity.
         what: &'static str,
-        /// Its value.
+        /// Value of the quantity.
         value: usize,
-        /// The maximum.
+        /// Maximum of the quantity.
         most: usize,
     },
 }
@@ -95,21 +98,22 @@ pub(crate) enum ImportError {
 /// A scenario made of a benchmark.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Imported {
-    /// Name of its file, without an ending.
+    /// Name of the scenario's file, without an extension.
     pub(crate) name: String,
-    /// The scenario.
+    /// Text of the scenario.
     pub(crate) text: String,
-    /// Settings of TIPSY that the scenario does not have.
+    /// Settings of TIPSY that the scenario omits.
     pub(crate) left_out: Vec<String>,
 }
 
-/// A point: settings of the scenario.
+/// A point, as settings of the scenario.
 type Row = BTreeMap<String, Value>;
 
-/// Imports a configuration. `stem` names scenarios of benchmarks without an id.
+/// Imports a configuration. `stem` is the base of the scenario names of benchmarks without an id.
 ///
 /// # Errors
-/// The text is not a configuration, or uses something that has no counterpart.
+///
+/// The text is not a configuration, or contains a setting without an equivalent.
 pub(crate) fn import(text: &str, stem: &str) -> Result<Vec<Imported>, ImportError> {
     let form = |what: &str| ImportError::Form(what.to_owned());
     let root: Value = serde_json::from_str(text).map_err(|error| ImportError::Form(error.to_string()))?;
@@ -144,7 +148,7 @@ pub(crate) fn import(text: &str, stem: &str) -> Result<Vec<Imported>, ImportErro
     Ok(all)
 }
 
-/// Returns a name that is a file name on every system.
+/// Returns a name that is valid as a file name on every system.
 fn plain(name: &str) -> String {
     let one = |letter: char| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' };
     let name: String = name.chars().take(64).map(one).collect();
@@ -203,7 +207,7 @@ impl One<'_> {
         Ok(Imported { name, text, left_out: self.left_out })
     }
 
-    /// Returns the rows of a section, with the keys `section.name`.
+    /// Returns the rows of a section, with keys of the form `section.name`.
     fn section(&mut self, section: &str, scale: &str) -> Result<Vec<Row>, ImportError> {
         let mut all: BTreeMap<String, Value> = BTreeMap::new();
         for from in [self.default, self.benchmark] {
@@ -229,7 +233,7 @@ impl One<'_> {
         match scale {
             "none" => Ok(vec![row(&|values| values.first().cloned())]),
             "joint" => {
-                // A single value is repeated.
+                // A list with a single value is repeated.
                 let several = lists.iter().map(|(_, values)| values.len()).filter(|count| *count > 1);
                 let count = several.min().unwrap_or(1);
                 let at = |index: usize| {
@@ -268,7 +272,7 @@ impl One<'_> {
         }
     }
 
-    /// Returns the settings of a point. `None` if its switch has no counterpart.
+    /// Returns the settings of a point, or `None` if its switch has no equivalent.
     fn point(&mut self, point: &Row) -> Result<Option<Row>, ImportError> {
         let mut row = Row::new();
         for (key, value) in point {
@@ -311,7 +315,7 @@ impl One<'_> {
             row.remove("pipeline.tunneling-method");
         }
         row.entry("sut.engine".to_owned()).or_insert_with(|| "native".into());
-        // TIPSY's trace has one packet per entry then, and at least 1,024; so has ours.
+        // By default, traces of TIPSY and ranlab have one packet per table entry, and at least 1,024.
         row.entry("load.pkt-num".to_owned()).or_insert_with(|| 0.into());
         Ok(Some(row))
     }
@@ -331,7 +335,7 @@ impl One<'_> {
         })
     }
 
-    /// Writes the plots that concern this benchmark.
+    /// Writes the plots of this benchmark.
     fn plots(&mut self, plots: &[Value], id: &str, rows: &[Row], text: &mut String) {
         for plot in plots.iter().filter_map(Value::as_object) {
             let filter = plot.get("filter").and_then(Value::as_object);
@@ -366,7 +370,7 @@ impl One<'_> {
     }
 }
 
-/// Returns the setting or metric of an axis: a swept setting, or the rate.
+/// Returns the setting or metric of an axis: either a swept setting, or the rate.
 fn axis(name: &str, rows: &[Row]) -> Option<String> {
     let (section, rest) = name.split_once('.')?;
     let ours = match (section, rest) {
@@ -381,7 +385,7 @@ fn axis(name: &str, rows: &[Row]) -> Option<String> {
     rows.iter().any(|row| row.get(&ours) != first).then_some(ours)
 }
 
-/// Writes settings that all points share, and the others as a joint sweep.
+/// Writes the settings that all points share, and the other settings as a joint sweep.
 fn write_rows(rows: &[Row], text: &mut String) {
     let mut keys: Vec<&String> = rows.iter().flat_map(Row::keys).collect();
     keys.sort();
@@ -410,7 +414,7 @@ fn write_rows(rows: &[Row], text: &mut String) {
     }
 }
 
-/// Writes a number, text or truth value as TOML, whose basic strings are those of JSON.
+/// Writes a number, text or truth value as TOML. TOML's basic strings are those of JSON.
 fn toml_of(value: &Value) -> String {
     value.to_string()
 }
@@ -448,14 +452,14 @@ mod tests {
     }"#;
 
     #[test]
-    fn scales_become_points() {
+    fn tipsy_scales_become_points() {
         let all = import(MAIN, "main").unwrap();
         let names: Vec<&str> = all.iter().map(|one| one.name.as_str()).collect();
         assert_eq!(names, ["all", "all-1", "main"]);
         let joint = points(&all[0].text);
         let of =
             |settings: &BTreeMap<String, ranlab_campaign::value::Value>, key: &str| settings[key].to_string();
-        // Sections are combined with each other, and T4P4S has no counterpart.
+        // Sections are combined with each other, and T4P4S has no equivalent.
         assert_eq!(joint.len(), 6);
         let engines: Vec<String> = joint.iter().map(|point| of(point, "sut.engine")).collect();
         assert_eq!(engines.iter().filter(|engine| engine.contains("vpp")).count(), 3);
@@ -479,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_without_counterpart_are_refused_by_name() {
+    fn settings_without_equivalent_are_rejected_by_name() {
         let refused = |text: &str| import(text, "main").unwrap_err();
         assert!(matches!(refused("no JSON"), ImportError::Form(_)));
         assert!(matches!(refused("[]"), ImportError::Form(_)));

@@ -1,5 +1,5 @@
-//! Our memif tester: with devices that treat every packet in a known way, with our packet engine, and with peers that
-//! crash or misbehave.
+//! Tests of ranlab's memif tester with devices that process every packet in a known way, with ranlab's packet engine,
+//! and with peers that crash or misbehave.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -52,7 +52,7 @@ fn ports(folder: &Folder, role: Role, log2_ring: u8) -> [Port; 2] {
     several(folder, role, log2_ring, 1)
 }
 
-/// Returns ports with a number of rings in each direction.
+/// Returns the access and core ports, with a number of rings in each direction.
 fn several(folder: &Folder, role: Role, log2_ring: u8, rings: u16) -> [Port; 2] {
     [0, 1].map(|index| Port::new(&folder.socket(index), settings(role, log2_ring).each_way(rings)).unwrap())
 }
@@ -72,7 +72,7 @@ fn bench(
     bench_of(folder, role, (log2_ring, 1), device)
 }
 
-/// Like [`bench`], with a number of rings in each direction.
+/// Connects a tester's ports to a device like [`bench`], with a number of rings in each direction.
 fn bench_of(
     folder: &Folder,
     role: Role,
@@ -114,7 +114,7 @@ fn bare() -> Trace {
     trace(&Pipeline::all()[0])
 }
 
-/// 40,000 packets/s for 250 ms, with limits for a shared machine.
+/// Returns a load of 40,000 packets/s for 250 ms, with limits for a shared machine.
 fn load() -> Load {
     let late_after = Duration::from_millis(50);
     Load { late_after, drain: Duration::from_secs(2), ..Load::new(40_000, Duration::from_millis(250)) }
@@ -163,7 +163,7 @@ fn stalled_ring_is_reported() {
     let outcome = run(&mut ports, &bare(), &load).unwrap();
     let device = Device::new(other, Work::Cross, 0);
     let tally = &outcome.tally;
-    // 16 packets in each ring.
+    // Each of the two rings contains 16 packets.
     assert_eq!((tally.sent, tally.received, device.ledger().waiting), (32, 0, 32));
     assert_eq!(tally.ring_full, tally.intended - tally.late - 32);
     assert_eq!(unknown(&outcome, &device), 0);
@@ -184,14 +184,14 @@ fn engine_matches_oracle_and_reports_drops() {
         let quick = Load { duration: Duration::from_millis(50), drain: Duration::from_millis(300), ..load() };
         let outcome = run(&mut ports, &trace, &quick).unwrap();
         let device = served.end();
-        // Packets of the verification do not belong to the run, and none of them was dropped.
+        // Packets of the verification do not belong to the run. None of them was dropped.
         assert_eq!(unknown(&outcome, &device), 0, "{}: {:?}", pipeline.name(), outcome.tally);
         assert_eq!((outcome.tally.duplicated, outcome.tally.strangers), (0, 0));
         assert!(outcome.tally.received > 0, "{}", pipeline.name());
     }
 }
 
-/// Compares eight packets byte by byte. More would exceed the rate limits of some pipelines.
+/// Compares eight packets byte by byte. More packets would exceed the rate limits of some pipelines.
 fn verify(pipeline: &Pipeline, trace: &Trace, ports: &mut [Port; 2]) {
     let expected = Outcomes::expected(pipeline, trace, 8, &[]).unwrap();
     let mut found = Outcomes::default();
@@ -212,9 +212,9 @@ fn verify(pipeline: &Pipeline, trace: &Trace, ports: &mut [Port; 2]) {
     assert_eq!(compare(&expected, &found).map_err(|mismatch| mismatch.to_string()), Ok(wanted));
 }
 
-/// A gateway on three cores, in both directions and roles. Packets are spread as by a network card, so that each user's
-/// meter is on one core. Each core takes only its own packets, the counters add up to the device's, and flows stay in
-/// order.
+/// Runs a gateway on three cores, in both directions and roles. Packets are distributed as by a network card, so that
+/// each user's meter is on one core. Each core receives only its own packets, the counters add up to the device's, and
+/// flows stay in order.
 #[test]
 fn multiple_cores_match_oracle_and_counters_add_up() {
     const CORES: usize = 3;
@@ -251,10 +251,10 @@ fn multiple_cores_match_oracle_and_counters_add_up() {
     }
 }
 
-/// 1,024 numbered packets of 64 flows through two cores, at a rate that the rings can take. Bytes equal the oracle's,
-/// and each flow stays in order.
+/// Sends 1,024 numbered packets of 64 flows through two cores, at a rate that the rings can take. Their bytes equal the
+/// oracle's, and each flow stays in order.
 #[test]
-fn a_flow_stays_in_order_on_several_cores() {
+fn flows_stay_in_order_on_several_cores() {
     let json = r#"{"name":"l3fwd","upstream-l3-table-size":64,"downstream-l3-table-size":64}"#;
     let pipeline: Pipeline = serde_json::from_str(json).unwrap();
     let declaration = pipeline.build().unwrap();
@@ -323,7 +323,7 @@ fn fewer_rings_than_cores_is_an_error() {
         matches!(&told, PortError::Nobody { last: Some(Down::Peer { reason, .. }), .. } if words.starts_with(&reason[..40])),
         "{told}"
     );
-    // A device whose ports do not request enough rings reports it itself.
+    // If its ports do not request enough rings, the device reports an error.
     let folder = Folder::new("fewer-lent");
     let theirs = ports(&folder, Role::Master, 4);
     let thread = std::thread::spawn(move || bring_up(theirs));
@@ -346,7 +346,7 @@ fn crashing_peer_ends_run_with_partial_counters() {
             while began.elapsed() < Duration::from_millis(300) {
                 device.turn().unwrap();
             }
-            // Without a disconnect message: the sockets close as for a killed process.
+            // The peer sends no disconnect message. Its sockets close as those of a killed process.
         });
         let mut ports = bring_up(ports(&folder, role, 8));
         let began = Instant::now();
@@ -379,13 +379,13 @@ fn invalid_peer_is_rejected_and_next_accepted() {
             Err(PortError::Nobody { last: Some(Down::Refused(_)), .. }) => {}
             other => panic!("{other:?}"),
         }
-        // Hello, then Disconnect with a reason.
+        // The port sends Hello, followed by Disconnect with a reason.
         let mut message = [0; 128];
         assert_eq!(peer.receive(&mut message).unwrap().octets, 128);
         assert_eq!((peer.receive(&mut message).unwrap().octets, message[0]), (128, 8));
         assert_eq!(peer.receive(&mut message).unwrap().octets, 0);
     }
-    // A peer that disconnects immediately, then a valid one.
+    // The first peer disconnects immediately, and the second peer is valid.
     drop(Control::connect(&path).unwrap());
     let thread = std::thread::spawn(move || {
         let mut port = Port::new(&path, settings(Role::Slave, 8)).unwrap();

@@ -1,5 +1,5 @@
-//! memif peers that crash, become silent or misbehave, at every step of the handshake and while packets are exchanged.
-//! Each ends its connection with a distinct reason, and the next peer is accepted.
+//! Tests with memif peers that crash, become silent or misbehave, at every step of the handshake and while packets are
+//! exchanged. Each error ends the connection with a distinct reason, and the next peer is accepted.
 #![allow(clippy::unwrap_used)]
 
 use std::fs::File;
@@ -16,10 +16,10 @@ use ranlab_packet::memif::messages::{
 use ranlab_pipeline_lab::memif::{Down, Port, PortError, Put, Role, Settings};
 
 const UP: Duration = Duration::from_secs(20);
-/// Length of a peer's memory, in bytes: two rings of 16 in each direction from offset 0, and buffers.
+/// Length of a peer's memory, in bytes. It contains two rings of 16 in each direction from offset 0, and the buffers.
 const OCTETS: usize = 64 << 10;
-/// Number of messages of each end until the connection is up: Init, a region, four rings, Connect; Hello, five times
-/// Ack, Connected.
+/// Number of messages of each side until the connection is established. The slave sends Init, a region, four rings, and
+/// Connect. The master sends Hello, five times Ack, and Connected.
 const MESSAGES: [usize; 2] = [7, 7];
 
 /// A folder for sockets, removed at the end of the test.
@@ -51,7 +51,7 @@ fn memory() -> OwnedFd {
     memory
 }
 
-/// A scripted peer of a port: a slave of a listening port, or a master of a connecting port.
+/// A scripted peer of a port: a slave at a listening port, or a master at a connecting port.
 struct Peer {
     control: Control,
     slave: bool,
@@ -108,10 +108,10 @@ impl Peer {
         }
     }
 
-    /// Sends a number of messages, each after the previous one was answered.
+    /// Sends a number of messages. Each message follows the response to the previous one.
     fn talk(&mut self, port: &mut Port, messages: usize) {
         let last = messages.min(MESSAGES[usize::from(!self.slave)]);
-        // A master does not wait for a greeting.
+        // Only a slave waits for a greeting.
         if self.slave {
             self.answered(port);
         }
@@ -137,7 +137,7 @@ impl Peer {
     }
 }
 
-/// Returns a port, and a peer that has sent a number of messages.
+/// Returns a port, and a peer that has already sent a number of messages.
 fn met(path: &Path, role: Role, messages: usize) -> (Port, Peer, Option<Listener>) {
     let listener = (role == Role::Slave).then(|| Listener::bind(path).unwrap());
     let mut port = Port::new(path, settings(role)).unwrap();
@@ -163,7 +163,7 @@ fn down(port: &mut Port) -> Down {
     }
 }
 
-/// Connects a valid peer to a port, and transfers a packet.
+/// Connects a valid peer to a port and transfers a packet.
 fn welcome(port: &mut Port, path: &Path, role: Role) {
     let other = if role == Role::Master { Role::Slave } else { Role::Master };
     let mut peer = Port::new(path, settings(other)).unwrap();
@@ -200,7 +200,7 @@ fn peer_may_crash_at_every_step_and_next_is_accepted() {
     }
 }
 
-/// Each peer runs in a separate thread, so that all handshake timeouts of 5 s run in parallel.
+/// Each peer runs in a separate thread, so that all handshake timeouts of 5 s elapse in parallel.
 #[test]
 fn silent_peer_is_rejected_and_next_accepted() {
     std::thread::scope(|scope| {
@@ -210,7 +210,8 @@ fn silent_peer_is_rejected_and_next_accepted() {
                 let path = folder.0.join("it.sock");
                 let (mut port, peer, listener) = met(&path, role, step);
                 if port.is_up() {
-                    // A peer may be silent while packets are exchanged. Packets that it does not receive are counted.
+                    // A peer may become silent while packets are exchanged. Packets that it does not receive are
+                    // counted.
                     let sent = (0..100).filter(|_| port.put(&[1; 60]).unwrap() == Put::Queued).count();
                     port.publish();
                     assert!(sent <= 32 && usize::from(port.untaken()) >= sent, "{sent} {}", port.untaken());
@@ -245,7 +246,7 @@ fn unsealed_and_short_memory_is_rejected_with_reason() {
     };
     let mut all = vec![(short, "was announced, there are 4096"), (interrupt().unwrap(), "not a memory file")];
     if shared.parent().is_some_and(Path::is_dir) {
-        // On a memory file system: it can be truncated, and cannot be sealed.
+        // This memory is on a memory file system. It can be truncated, and cannot be sealed.
         all.push((on(&shared), "cannot be sealed"));
     }
     for (index, (memory, why)) in all.into_iter().enumerate() {
@@ -279,7 +280,7 @@ fn corrupted_memory_ends_only_that_connection() {
                         state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                     let what = state >> 40;
                     let at = state >> 24 & 0xffff;
-                    // Mostly small increments of indices, sometimes random values.
+                    // Most changes are small increments of indices. Some are random values.
                     let (at, octets) = match what % 64 {
                         0 => (at % 4096, [what as u8; 2]),
                         1 => (1024 * (at % 4) + 64 * (at >> 8 & 1) + 6, [what as u8, 0]),

@@ -1,5 +1,6 @@
-//! Our memif with DPDK's, in both roles: `dpdk-testpmd` forwards between two ports, our tester uses both, and the
-//! counters of both sides agree. Skipped unless the program is installed (`apt install dpdk-dev`).
+//! Tests of ranlab's memif with DPDK's, in both roles. `dpdk-testpmd` forwards between two ports, ranlab's tester uses
+//! both ports, and the counters of both sides agree. The tests are skipped unless the program is installed (`apt
+//! install dpdk-dev`).
 #![allow(clippy::unwrap_used)]
 
 use std::io::{Read, Write};
@@ -15,16 +16,16 @@ use ranlab_pipeline_lab::memif::tester::{Load, run};
 use ranlab_pipeline_lab::memif::{Port, Role, Settings};
 
 const UP: Duration = Duration::from_secs(30);
-/// Timeout of the program's exit.
+/// Time limit for the exit of testpmd.
 const END: Duration = Duration::from_secs(20);
 
-/// The program, killed on drop.
+/// Process of testpmd, which is killed on drop.
 struct Testpmd(Child);
 
 impl Testpmd {
-    /// Starts it without huge pages, network cards and leftover files. It forwards packets from one port to the other
-    /// from the first packet on. By default it would discard, uncounted, packets that arrive before it starts
-    /// forwarding.
+    /// Starts testpmd without huge pages, network cards and leftover files. It forwards packets from one port to the
+    /// other from the first packet on. By default, testpmd would discard packets that arrive before forwarding starts,
+    /// and would not count them.
     fn start(folder: &std::path::Path, role: &str, queues: u16) -> Self {
         let device = |index: u8| {
             let socket = folder.join(format!("{index}.sock"));
@@ -43,13 +44,13 @@ impl Testpmd {
             "--total-num-mbufs=4096",
         ]);
         command.args([format!("--rxq={queues}"), format!("--txq={queues}")]);
-        // Redirects files that it would leave in /run.
+        // Redirects files that testpmd would leave in /run.
         command.env("RUNTIME_DIRECTORY", folder);
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         Self(piped.spawn().unwrap())
     }
 
-    /// Ends it regularly. Returns the packets received and sent per port.
+    /// Ends testpmd by its command. Returns the numbers of packets received and sent per port.
     fn end(mut self) -> [[u64; 2]; 2] {
         self.0.stdin.take().unwrap().write_all(b"\n").unwrap();
         let mut output = self.0.stdout.take().unwrap();
@@ -120,14 +121,14 @@ fn packets_are_carried_and_counted(role: Role, theirs: &str, queues: u16) {
     let drain = Duration::from_secs(2);
     let load = Load { late_after, drain, ..Load::new(20_000, Duration::from_secs(1)) };
     let outcome = run(&mut ports, &trace, &load).unwrap();
-    // Its counters belong to the connection and would be lost with it.
+    // testpmd's counters belong to the connection and would be lost with it, so testpmd ends first.
     let [[rx0, tx0], [rx1, tx1]] = program.end();
     ports.iter_mut().for_each(Port::stop);
     let tally = outcome.tally;
     println!("{theirs}: {tally:?}", tally = (tally.sent, tally.late, tally.ring_full, tally.received));
     assert_eq!(rx0 + rx1, tally.sent, "what we sent it has received");
     assert_eq!(tx0 + tx1, tally.received, "what it sent we have received");
-    // Packets that it received and did not send found our ring full.
+    // testpmd received these packets and did not send them, because the tester's ring was full.
     let ledger = DeviceCounters { ring_full: rx0 + rx1 - tx0 - tx1, ..DeviceCounters::default() };
     assert_eq!(ledger.unknown(&tally), Ok(0));
     assert!(tally.received > 1_000 && tally.strangers + tally.duplicated + tally.malformed == 0);
@@ -135,7 +136,7 @@ fn packets_are_carried_and_counted(role: Role, theirs: &str, queues: u16) {
 }
 
 #[test]
-fn testpmd_connects_to_us() {
+fn testpmd_connects_to_tester() {
     if installed() {
         packets_are_carried_and_counted(Role::Master, "client", 1);
         packets_are_carried_and_counted(Role::Master, "client", 2);
@@ -143,7 +144,7 @@ fn testpmd_connects_to_us() {
 }
 
 #[test]
-fn we_connect_to_testpmd() {
+fn tester_connects_to_testpmd() {
     if installed() {
         packets_are_carried_and_counted(Role::Slave, "server", 1);
         packets_are_carried_and_counted(Role::Slave, "server", 2);

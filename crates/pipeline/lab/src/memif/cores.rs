@@ -8,28 +8,28 @@ use ranlab_pipeline::tester::DeviceCounters;
 
 use super::{Put, Rings};
 
-/// A device's treatment of a packet.
+/// The way in which a device processes a packet.
 pub enum Work {
-    /// Sends it back to the port of its arrival.
+    /// Sends the packet back to the port of its arrival.
     Loop,
-    /// Sends it to the other port.
+    /// Sends the packet to the other port.
     Cross,
-    /// Processes it with a pipeline.
+    /// Processes the packet with a pipeline.
     Pipeline(Box<Engine>),
 }
 
-/// A broken ring, with the side of its port.
+/// An error of a ring, with the side of its port.
 pub(super) type Broken = (Side, RingFault);
 
 /// One of a device's cores. Tables and counters are not shared with other cores.
 pub struct Core {
     work: Work,
-    /// One of this many packets is dropped on purpose. 0: none.
+    /// Interval of intentional drops: one of `drop_every` packets is dropped. 0: none.
     pub(super) drop_every: u64,
-    /// Number of packets after which it stops receiving.
+    /// Number of packets after which the core stops receiving.
     pub(super) hang_after: Option<u64>,
     burst: Box<Burst>,
-    /// Index in the burst per packet, where a bare device sends it.
+    /// Egress side of each packet in the burst, as an index. Only used by a bare device.
     ways: [usize; BURST],
     scratch: Box<[u8]>,
     ledger: DeviceCounters,
@@ -52,11 +52,11 @@ impl Core {
         }
     }
 
-    /// Forwards up to one burst. Returns the number of packets.
+    /// Forwards up to one burst. Returns the number of received packets.
     pub(super) fn turn(&mut self, rings: &mut [Rings; 2]) -> Result<usize, Broken> {
         self.burst.clear();
         for side in [Side::Access, Side::Core] {
-            // Half of the burst for each port, so that neither starves the other.
+            // Each port gets half of the burst, so that a busy port does not starve the other one.
             for _ in 0..BURST / 2 {
                 if self.hang_after.is_some_and(|most| self.received >= most) {
                     break;
@@ -106,7 +106,7 @@ impl Core {
         }
     }
 
-    /// Returns the number of packets taken out of its rings.
+    /// Returns the number of packets that the core took out of its rings.
     #[must_use]
     pub fn received(&self) -> u64 {
         self.received
@@ -118,19 +118,19 @@ impl Core {
         self.malformed
     }
 
-    /// Returns the ledger of packets that were received and not sent.
+    /// Returns the counters of packets that were received and not sent.
     #[must_use]
     pub fn ledger(&self) -> &DeviceCounters {
         &self.ledger
     }
 
-    /// Returns the number of table changes that named missing entries. 0 for a bare device.
+    /// Returns the number of table changes that named missing entries. The result is 0 for a bare device.
     #[must_use]
     pub fn changes_refused(&self) -> u64 {
         if let Work::Pipeline(engine) = &self.work { engine.counters().changes_refused } else { 0 }
     }
 
-    /// Returns the places where its pipeline dropped packets. Empty for a bare device.
+    /// Returns the drops of the core's pipeline by element. The list is empty for a bare device.
     #[must_use]
     pub fn drops(&self) -> Vec<Dropped> {
         if let Work::Pipeline(engine) = &self.work { engine.drops() } else { Vec::new() }

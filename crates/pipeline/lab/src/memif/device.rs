@@ -1,5 +1,5 @@
-//! A device that forwards between two memif ports: our packet engine, or a bare device for a tester's self-test. It
-//! runs on one core, or on several with separate rings.
+//! A device that forwards between two memif ports: ranlab's packet engine, or a bare device for a tester's self-test.
+//! The device runs on one core, or on several cores with separate rings.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,33 +13,33 @@ pub use super::cores::{Core, Work};
 /// Number of rounds between two checks of the control channels.
 const TURNS_PER_SERVICE: u32 = 256;
 
-/// Two ports, access and core, and what forwards between them.
+/// A device with two ports, access and core, and the cores that forward between them.
 pub struct Device {
     ports: [Port; 2],
-    /// At least one core.
+    /// Cores of the device, at least one.
     cores: Vec<Core>,
-    /// CPUs of the cores, as far as configured.
+    /// CPUs of the cores. May be shorter than `cores`.
     cpus: Vec<usize>,
 }
 
 impl Device {
-    /// Creates a device with one core. The ports may connect later. One of `drop_every` packets is dropped on purpose;
-    /// 0: none.
+    /// Creates a device with one core. The ports may connect later. The device intentionally drops one of `drop_every`
+    /// packets (0: none).
     #[must_use]
     pub fn new(ports: [Port; 2], work: Work, drop_every: u64) -> Self {
         Self::of_cores(ports, vec![work]).faulty(drop_every, None)
     }
 
-    /// Creates a device with one core per work, each with a share of the ports' rings. The port
-    /// [settings](super::Settings::each_way) have to request that many rings. The sender chooses the core of a packet
-    /// by its ring.
+    /// Creates a device with one core per element of `works`. Each core has a share of the ports' rings, so the port
+    /// [settings](super::Settings::each_way) must request at least that number of rings. The sender selects the core of
+    /// a packet by the ring.
     #[must_use]
     pub fn of_cores(ports: [Port; 2], works: Vec<Work>) -> Self {
         Self { ports, cores: works.into_iter().map(Core::new).collect(), cpus: Vec::new() }
     }
 
-    /// Makes each core drop one of `drop_every` packets (0: none), and stop receiving after `hang_after` packets like a
-    /// switch that hangs.
+    /// Makes each core drop one of `drop_every` packets (0: none), and stop receiving after `hang_after` packets. The
+    /// latter simulates a switch that hangs.
     #[must_use]
     pub fn faulty(mut self, drop_every: u64, hang_after: Option<u64>) -> Self {
         for core in &mut self.cores {
@@ -48,15 +48,17 @@ impl Device {
         self
     }
 
-    /// Pins each core to a CPU, in order, while it [serves](Self::serve). Without permission to pin, it runs unpinned.
+    /// Pins each core to a CPU, in order, while the device [serves](Self::serve). Without permission, a core runs
+    /// unpinned.
     #[must_use]
     pub fn on(self, cpus: Vec<usize>) -> Self {
         Self { cpus, ..self }
     }
 
-    /// Returns whether both peers are connected. Otherwise tries to connect. Never blocks.
+    /// Returns whether both peers are connected. If they are not, tries to connect. Never blocks.
     ///
     /// # Errors
+    ///
     /// A connected peer has disconnected or was rejected. The next peer may connect.
     pub fn connect(&mut self) -> Result<bool, PortError> {
         let mut both = true;
@@ -67,10 +69,11 @@ impl Device {
     }
 
     /// Forwards until `stop` is set or a peer disconnects. The first core runs in this thread, which also handles the
-    /// control channels; the others run in separate threads.
+    /// control channels. The other cores run in separate threads.
     ///
     /// # Errors
-    /// The reason why a port no longer works. The counters are kept.
+    ///
+    /// The reason why a port no longer works. The counters remain available.
     pub fn serve(&mut self, stop: &AtomicBool) -> Result<(), PortError> {
         let mut parts = self.lend()?;
         let Self { ports, cores, cpus } = &mut *self;
@@ -144,12 +147,12 @@ impl Device {
         core.take_back(parts);
     }
 
-    /// Closes the connection of a port with a broken ring, with an error message to the peer.
+    /// If a ring is broken, closes the connection of its port with an error message to the peer.
     fn close_if_broken<T>(&mut self, result: Result<T, Broken>) -> Result<T, PortError> {
         result.map_err(|(side, fault)| self.ports[side as usize].broken(fault))
     }
 
-    /// Returns its cores. Their counters add up to the device's.
+    /// Returns the cores of the device. The device's counters are the sum of their counters.
     #[must_use]
     pub fn cores(&self) -> &[Core] {
         &self.cores
@@ -161,7 +164,7 @@ impl Device {
         self.cores.iter().map(Core::received).sum()
     }
 
-    /// Returns the ledger of packets that were not sent, including those still in the rings.
+    /// Returns the counters of packets that were not sent, including packets that are still in the rings.
     #[must_use]
     pub fn ledger(&self) -> DeviceCounters {
         let waiting = self.ports.iter().map(|port| u64::from(port.waiting())).sum();
@@ -169,14 +172,14 @@ impl Device {
         DeviceCounters { waiting, ..all }
     }
 
-    /// Returns the ports, to be closed or reused.
+    /// Returns the ports, which can then be closed or reused.
     #[must_use]
     pub fn into_ports(self) -> [Port; 2] {
         self.ports
     }
 }
 
-/// Runs a core until all cores end. `look` is called now and then, and ends them by returning an error.
+/// Runs a core until all cores end. `look` is called regularly, and ends all cores by returning an error.
 fn run(
     core: &mut Core,
     rings: &mut [Rings; 2],

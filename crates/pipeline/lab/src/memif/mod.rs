@@ -1,4 +1,4 @@
-//! An open-loop [`tester`] on memif ports, and our packet engine on them as the [`device`] under test.
+//! An open-loop [`tester`] on memif ports, and ranlab's packet engine on memif ports as the [`device`] under test.
 mod cores;
 pub mod device;
 pub mod tester;

@@ -1,5 +1,5 @@
-//! An open-loop tester at two memif ports. It sends a trace at a fixed rate, independent of what comes back, and
-//! accounts for every packet.
+//! An open-loop tester at two memif ports. It sends a trace at a fixed rate, independent of the packets that return,
+//! and accounts for every packet.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use ranlab_pipeline::trace::Trace;
 
 use super::{Port, PortError, Put};
 
-/// Number of packets sent, and received from each port, per round.
+/// Number of packets sent per round, and received from each port per round.
 const BURST: usize = 64;
 /// Number of rounds between two checks of the control channels.
 const TURNS_PER_SERVICE: u32 = 256;
@@ -31,7 +31,7 @@ pub struct Load {
     pub late_after: Duration,
     /// Time after the last packet in which packets in flight may still arrive.
     pub drain: Duration,
-    /// Mark of this run's packets.
+    /// Mark of the packets of this run.
     pub run: u32,
     /// Length of an artificial pause after half of the duration, which simulates a late generator.
     pub stall: Duration,
@@ -51,20 +51,20 @@ impl Load {
     }
 }
 
-/// Results of a run.
+/// Results of a tester's run.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// Counters of every packet on this side.
+    /// Packet counters of the tester.
     pub tally: Tally,
-    /// Latency from sending to arrival, in nanoseconds. Duplicates do not count.
+    /// Latency from sending to arrival, in nanoseconds. Duplicates are not counted.
     pub latency_ns: Histogram<u64>,
     /// Send delay (scheduled to actual send), in nanoseconds: the delay added by the generator.
     pub lateness_ns: Histogram<u64>,
-    /// Time from the first due packet to the last one back.
+    /// Time from the first due packet to the last returned packet.
     pub took: Duration,
-    /// Time from the first due packet until the last one was sent, without the drain time.
+    /// Time from the first due packet until the last packet was sent, without the drain time.
     pub window: Duration,
-    /// Packets that came back within that time.
+    /// Packets that returned within `window`.
     pub received_in_window: u64,
     /// Packets sent that were still in the rings when the run ended.
     pub waiting: u64,
@@ -83,9 +83,9 @@ pub enum TesterError {
     NoRoom {
         /// Index of the packet.
         index: usize,
-        /// Its length, in bytes.
+        /// Length of the packet, in bytes.
         octets: usize,
-        /// Length of its headers, in bytes.
+        /// Length of the packet's headers, in bytes.
         headers: usize,
     },
     /// The trace is empty.
@@ -94,9 +94,9 @@ pub enum TesterError {
     /// A port no longer works.
     #[error("{error} (after {} packets sent, {} received)", .tally.sent, .tally.received)]
     Port {
-        /// The reason.
+        /// Reason why the port no longer works.
         error: PortError,
-        /// Counters until then.
+        /// Packet counters until the error.
         tally: Box<Tally>,
     },
 }
@@ -111,21 +111,25 @@ struct Run<'a> {
     scratch: [u8; FRAME_MAX],
 }
 
-/// Sends the trace in a loop and receives until all is over. It ends after the load's duration and drain time, even if
-/// a peer is silent or crashes.
+/// Sends the trace in a loop, and receives until all packets are accounted for. The run ends after the load's duration
+/// and drain time, even if a peer is silent or crashes.
 ///
 /// # Errors
+///
 /// The load or the trace is invalid, or a peer disconnects or breaks the rings.
 pub fn run(ports: &mut [Port; 2], trace: &Trace, load: &Load) -> Result<Outcome, TesterError> {
     run_until(ports, (trace, &[]), load, &AtomicBool::new(false))
 }
 
-/// Like [`run`], but setting `stop` ends sending early, followed by the drain time; only packets due until then count.
-/// `ways` selects the ring of each packet of the trace, as a network card would spread them over a switch's cores. If
-/// it is empty, the port keeps each flow in one ring.
+/// Runs like [`run`], but stops sending when `stop` is set. The drain time follows, and only packets due until then
+/// count.
+///
+/// `ways` selects the ring of each packet of the trace, in the same way as a network card distributes packets over the
+/// cores of a switch. If `ways` is empty, the port keeps each flow in one ring.
 ///
 /// # Errors
-/// As for [`run`].
+///
+/// The same errors as for [`run`].
 pub fn run_until(
     ports: &mut [Port; 2],
     (trace, ways): (&Trace, &[usize]),
@@ -214,7 +218,7 @@ impl Run<'_> {
         }
     }
 
-    /// Sends due packets, up to a burst. Returns their number, and whether all packets have been sent.
+    /// Sends due packets, at most one burst. Returns their number, and whether all packets have been sent.
     fn send(&mut self, pacer: &mut Pacer) -> Result<(usize, bool), PortError> {
         for count in 0..BURST {
             let now = monotonic_ns();

@@ -1,5 +1,5 @@
-//! Writes a pipeline's declaration as JSON: elements by name, tables as lists, addresses as text. Written entry by
-//! entry, because a table may have a million entries.
+//! Writes a pipeline's declaration as JSON: elements by name, tables as lists, and addresses as text. Each entry is
+//! written separately, because a table may have a million entries.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -86,7 +86,7 @@ fn tables(to: &mut impl Write, tables: &Tables) -> std::io::Result<()> {
     )
 }
 
-/// Writes a list of tables under a name.
+/// Writes a list of tables as the value of a key.
 fn several<W: Write, T>(
     to: &mut W,
     name: &str,
@@ -136,7 +136,8 @@ fn kind(kind: Encapsulation) -> Value {
     }
 }
 
-/// Converts an element to JSON: its name, as used in error messages, and the tables that it looks up.
+/// Converts an element to JSON. The object contains the element's name, as used in error messages, and the tables that
+/// the element looks up.
 fn element(element: &Element) -> Value {
     let mut own = json!({"element": element_name(element)});
     let mut put = |name: &str, value: Value| own[name] = value;
@@ -167,14 +168,14 @@ fn element(element: &Element) -> Value {
     own
 }
 
-/// Writes every pipeline and reads it again.
+/// Tests that write every pipeline and read it again.
 #[cfg(test)]
 mod tests {
     use super::*;
     use ranlab_pipeline::pipelines::Pipeline;
 
     #[test]
-    fn every_pipeline_is_json_with_all_of_its_tables() {
+    fn declaration_is_json_with_all_tables() {
         for pipeline in Pipeline::all() {
             let declaration = pipeline.build().unwrap();
             let mut text = Vec::new();

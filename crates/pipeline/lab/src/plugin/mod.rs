@@ -1,7 +1,8 @@
 //! Plug-ins: external programs that drive a third-party switch or packet generator. They receive requests as JSON lines
-//! (docs/how-to/plugins.md). Each request has one response, limited in size and time. A plug-in that sends an invalid
-//! response, does not respond, exits or floods us ends its measurement point with a typed error. It cannot block the
-//! caller, and it ends with this process.
+//! (docs/how-to/plugins.md). Each request has one response, limited in size and time.
+//!
+//! An error of a plug-in ends its measurement point with a typed error. Errors are an invalid response, no response, an
+//! exit, or too much output. A plug-in cannot block the caller, and it ends with this process.
 
 mod declared;
 mod switch;
@@ -35,15 +36,15 @@ pub(crate) const ENGINE: &str = "plugin";
 const VERSION: u64 = 1;
 /// Maximum length of a line in either direction, in bytes.
 const LINE_BYTES_MAX: usize = 64 * 1024;
-/// Timeout of the greeting, and of requests that take no time.
+/// Timeout of the greeting, and of requests that a plug-in can answer immediately.
 const ANSWER_WAIT: Duration = Duration::from_secs(if cfg!(test) { 6 } else { 10 });
 /// Timeout of configuring a plug-in, and of one pass over a trace.
 const CONFIGURE_WAIT: Duration = Duration::from_secs(120);
-/// Timeout until a plug-in that closed its output has exited.
+/// Time limit for the exit of a plug-in that closed its output.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 /// Maximum number of error output lines read from a plug-in that exited.
 const COMPLAINTS_MAX: usize = 64;
-/// Polling interval for its state.
+/// Polling interval for the state of a plug-in.
 const POLL: Duration = Duration::from_millis(20);
 /// Maximum number of characters quoted from an invalid response.
 const QUOTE_MAX: usize = 200;
@@ -63,7 +64,7 @@ impl Role {
         }
     }
 
-    /// Classifies an error of a plug-in: a switch is the system under test, a generator belongs to the measurement.
+    /// Classifies an error of a plug-in. A switch is the system under test, and a generator is part of the measurement.
     fn fault(self, what: String) -> ComponentError {
         match self {
             Self::Switch => sut(what),
@@ -80,10 +81,10 @@ struct Plugin {
     told: SyncSender<Vec<u8>>,
     said: Receiver<io::Result<String>>,
     complaints: Receiver<io::Result<String>>,
-    /// The last line of its error output.
+    /// Last line of the plug-in's error output.
     complaint: String,
     next: u64,
-    /// Optional features, as stated in its greeting.
+    /// Optional features that the plug-in states in its greeting.
     features: Vec<String>,
 }
 
@@ -99,7 +100,7 @@ impl Plugin {
         let mut input = child.input().ok_or_else(closed)?;
         let said = child.lines(LINE_BYTES_MAX).ok_or_else(closed)?;
         let complaints = child.complaints(LINE_BYTES_MAX).ok_or_else(closed)?;
-        // A plug-in that does not read its input blocks only this thread, which ends when the pipe closes.
+        // A plug-in that does not read its input blocks only this thread. The thread ends when the pipe closes.
         let (told, waiting) = sync_channel::<Vec<u8>>(1);
         std::thread::spawn(move || {
             while let Ok(line) = waiting.recv() {
@@ -128,7 +129,7 @@ impl Plugin {
         self.features.iter().any(|own| own == feature)
     }
 
-    /// Sends a request and waits for its response, which has to be `ok`.
+    /// Sends a request and waits for its response, whose status must be `ok`.
     fn ask(
         &mut self,
         what: &str,
@@ -202,7 +203,7 @@ impl Plugin {
         self.child.ended().map_or(Ok(()), |how| Err(self.wrong(&how)))
     }
 
-    /// Reads its error output, so that it does not block.
+    /// Reads the plug-in's error output, so that the plug-in does not block on a full pipe.
     fn listen(&mut self) {
         loop {
             match self.complaints.try_recv() {
@@ -212,7 +213,7 @@ impl Plugin {
         }
     }
 
-    /// Reads the rest of its error output after it has exited.
+    /// Reads the remaining error output of a plug-in that has exited.
     fn last_words(&mut self) {
         for _ in 0..COMPLAINTS_MAX {
             match self.complaints.recv_timeout(POLL * 10) {
@@ -253,7 +254,7 @@ impl Plugin {
 }
 
 impl Drop for Plugin {
-    /// Also ends the processes that it has started.
+    /// Also ends the processes that the plug-in has started.
     fn drop(&mut self) {
         self.child.end();
         // The process group may already be empty.
@@ -261,14 +262,14 @@ impl Drop for Plugin {
     }
 }
 
-/// The task of a plug-in.
+/// Pipeline, traffic and connection that a plug-in is configured with.
 struct PluginTask<'a> {
     pipeline: &'a Pipeline,
     trace: &'a Trace,
     folder: &'a std::path::Path,
     /// Tier ring: socket paths of the switch's ports, access first.
     sockets: Option<&'a [std::path::PathBuf; 2]>,
-    /// Allowed differences between its packets and the oracle's.
+    /// Allowed differences between the switch's packets and the oracle's.
     equivalences: &'a [Equivalence],
 }
 

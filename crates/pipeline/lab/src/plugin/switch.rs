@@ -17,7 +17,7 @@ use ranlab_lab::folder::Folder;
 use ranlab_lab::worker::{ComponentError, Report};
 use ranlab_lab::{RunningComponent, counts, environment, rig};
 
-/// Maximum number of tables in its loss counters.
+/// Maximum number of tables in the loss counters of a switch.
 const TABLES_MAX: usize = 256;
 
 /// A configured switch that waits for windows.
@@ -64,7 +64,8 @@ impl PluginSwitch {
             trouble: None,
             _folder: folder,
         };
-        // Without rings, only the generator can send packets to it, and verifies it.
+        // Without rings, only the generator can send packets to the switch. In this case the generator verifies the
+        // switch.
         if let Some(sockets) = own.sockets.as_ref().filter(|_| !first.is_empty()) {
             let mut ports = ring::connected(sockets, ring::Shape::one(part.ring, 1))?;
             let found = ring::pass(&mut ports, &first, &[])?;
@@ -116,7 +117,7 @@ impl PluginSwitch {
 }
 
 impl RunningComponent for PluginSwitch {
-    /// Its processes are descendants of this process.
+    /// The processes of the plug-in are descendants of this process.
     fn subject(&self) -> Option<Subject> {
         Some(Subject::Below { pid: std::process::id() })
     }

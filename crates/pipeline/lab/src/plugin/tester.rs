@@ -1,4 +1,5 @@
-//! A packet generator driven by a plug-in. It sends a load, signals the end, and reports the verdict of every packet.
+//! A packet generator driven by a plug-in. It sends a load, signals the end of the run, and reports the outcome of
+//! every packet.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -20,7 +21,7 @@ use ranlab_lab::folder::Folder;
 use ranlab_lab::worker::{ComponentError, Counters, Report};
 use ranlab_lab::{RunningComponent, environment, rig};
 
-/// Grace time of a run beyond its load and drain times.
+/// Additional time of a run beyond its load and drain times.
 const GRACE: Duration = Duration::from_secs(if cfg!(test) { 2 } else { 10 });
 /// Polling interval for the end of a run.
 const ASK_EACH: Duration = Duration::from_millis(100);
@@ -31,7 +32,7 @@ const VALUES_MAX: usize = 4_096;
 pub(crate) struct PluginTester {
     plugin: Plugin,
     part: RingTesterComponent,
-    /// The maximum rate that it guarantees, in packets per second.
+    /// Maximum rate that the generator guarantees, in packets per second.
     rate_max: f64,
     verified: u64,
     run: u32,
@@ -66,7 +67,7 @@ impl PluginTester {
                     "its answer to `configure` lacks `rate_max`, the packets a second that it vouches for",
                 )
             })?;
-        // A bare device has no pipeline to verify.
+        // A bare device has no pipeline to be verified.
         let verified =
             if plugin.can("replay") && part.engine != BARE { replay(&mut plugin, &job)? } else { 0 };
         Ok(Self {
@@ -122,7 +123,7 @@ impl PluginTester {
         let reply = self.plugin.ask("stop", json!({}), ANSWER_WAIT)?;
         let outcome = outcome(&self.plugin, &reply)?;
         report.detail = serde_json::to_value(&outcome).map_err(rig)?;
-        // The name in the plug-in's response, and that of the metric.
+        // Name in the plug-in's response, and name of the metric.
         for (field, name) in [("latency_ns", "latency_ns"), ("lateness_ns", "send_delay_ns")] {
             let values = distribution(&self.plugin, &reply, field)?;
             report.distributions.insert(name.to_owned(), values);
@@ -146,7 +147,7 @@ impl RunningComponent for PluginTester {
     fn counters(&mut self) -> Counters {
         let over = self.is_over().unwrap_or_else(|trouble| {
             self.trouble = Some(trouble);
-            // Ends the wait; the next check returns the error.
+            // The run counts as over. The next check returns the error.
             true
         });
         [(OVER.to_owned(), f64::from(u8::from(over)))].into()
@@ -171,7 +172,8 @@ fn equivalences(part: &RingTesterComponent, pipeline: &Pipeline) -> Result<Vec<E
     Ok(backend.equivalences(&BackendRequest { declaration: &declaration, directions: &directions }))
 }
 
-/// Sends the trace through the switch once and compares the output.
+/// Sends the trace through the switch once and compares the output with the oracle. Returns the number of compared
+/// packets.
 fn replay(plugin: &mut Plugin, job: &PluginTask<'_>) -> Result<u64, ComponentError> {
     let [access, core] = [Port::Access, Port::Core].map(|port| capture_file(job.folder, port));
     plugin.ask("replay", json!({"access": access, "core": core}), CONFIGURE_WAIT)?;
@@ -182,7 +184,7 @@ fn replay(plugin: &mut Plugin, job: &PluginTask<'_>) -> Result<u64, ComponentErr
     verified(job, &found)
 }
 
-/// Returns the generator's counters. Missing counters are 0, except for those that are required.
+/// Returns the generator's counters. A missing counter is 0 unless it is required.
 fn outcome(plugin: &Plugin, reply: &Map<String, Value>) -> Result<RingOutcome, ComponentError> {
     let what = "stop";
     let must = |name: &str| plugin.count(what, reply, name);
@@ -215,7 +217,7 @@ fn outcome(plugin: &Plugin, reply: &Map<String, Value>) -> Result<RingOutcome, C
     Ok(outcome)
 }
 
-/// Parses `[[value, count], …]`. A missing distribution is empty.
+/// Parses a distribution `[[value, count], …]`. A missing distribution is empty.
 fn distribution(
     plugin: &Plugin,
     reply: &Map<String, Value>,

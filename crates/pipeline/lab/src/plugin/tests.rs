@@ -1,4 +1,5 @@
-//! Plug-ins that misbehave cause typed errors within a time limit. The Python example is verified and measured.
+//! Tests of plug-ins. Misbehaving plug-ins cause typed errors within a time limit. The Python example is verified and
+//! measured.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ use ranlab_lab::field::JsonField;
 use ranlab_lab::folder::Folder;
 use ranlab_lab::worker::{FaultOwner, Report};
 
-/// Time limit until the caller of any misbehaving plug-in gets an error.
+/// Time limit within which the caller of any misbehaving plug-in gets an error.
 const TOLD: Duration = Duration::from_secs(60);
 
 fn root() -> PathBuf {
@@ -103,7 +104,7 @@ fn misbehaving_generator_is_a_rig_error() {
     boasts.end(&mut Report::default());
     let trouble = boasts.check().unwrap_err();
     assert!(trouble.what.contains("of 5 packets sent it counts 6 back"), "{trouble}");
-    // A plug-in whose run never ends.
+    // This plug-in never reports the end of its run.
     let mut part = generator(&bad(&mut folder, "sleepy"));
     (part.duration, part.drain) = (Duration::ZERO, Duration::ZERO);
     let mut sleepy = PluginTester::start(&part).unwrap();
@@ -117,7 +118,7 @@ fn misbehaving_generator_is_a_rig_error() {
     assert!(trouble.what.contains("its run is not over after 2 s"), "{trouble}");
 }
 
-/// `examples/plugin.py` in both roles: every packet equals the oracle's and is accounted for.
+/// The test runs `examples/plugin.py` in both roles. Every packet equals the oracle's and is accounted for.
 #[test]
 fn python_example_is_verified_and_measured() {
     let path = root().join("examples/plugin.py").display().to_string();
@@ -151,7 +152,7 @@ fn python_example_is_verified_and_measured() {
         assert_eq!(counted, outcome.received);
     }
     drop(testing);
-    // It supports a single pipeline and rejects others.
+    // The example supports a single pipeline and rejects all others.
     let mut other = switch(&path);
     other.pipeline = Some(JsonField(serde_json::from_str(r#"{"name":"l2fwd"}"#).unwrap()));
     drop(under_test);

@@ -1,4 +1,4 @@
-//! User-defined pipelines and traces: files named by a scenario. They are read here, so that workers receive
+//! User-defined pipelines and traces, in files that a scenario names. The files are read here, so that workers receive
 //! plain data.
 
 use std::collections::BTreeMap;
@@ -54,13 +54,13 @@ fn wrong(what: impl std::fmt::Display) -> RigError {
     RigError::Rig(format!("[pipeline]: {what}"))
 }
 
-/// Returns the key that names captures.
+/// Returns the key that names capture files.
 pub(super) fn trace_key() -> Key {
     let comment = "capture (pcap or pcapng), relative to the scenario, whose packets are sent instead of generated ones: all through the port of load.dir, or through the ports named like its interfaces; for bidir also two captures, access first";
     Key::new(TRACE, Kind::OneOrMore(Box::new(Kind::Text)), comment).optional()
 }
 
-/// Returns the captures that a run sends.
+/// Returns the capture files that a run sends.
 pub(super) fn captures(run: &Run<'_>) -> Vec<PathBuf> {
     texts(run.value(TRACE)).into_iter().map(PathBuf::from).collect()
 }
@@ -73,7 +73,7 @@ fn texts(value: Option<&Value>) -> Vec<&str> {
     }
 }
 
-/// Keys with a file name, which is relative to the scenario's folder.
+/// Keys whose value is a file name relative to the scenario's folder.
 pub const PATHS: &[&str] = &[FILE, UPDATES, TRACE];
 
 /// Reads a user-defined pipeline with its filter sets, routing tables and updates.
@@ -129,18 +129,19 @@ fn text_of(path: &Path, most: usize) -> Result<String, String> {
 /// Pipeline and traffic of a point of rig `pipeline`.
 #[derive(Debug)]
 pub struct Sent {
-    /// Pipeline.
+    /// Pipeline of the point.
     pub pipeline: Pipeline,
-    /// Generated traffic, used
+    /// Generated traffic, which is used unless `captures` names files.
     pub traffic: Traffic,
-    /// unless captures are named.
+    /// Capture files that are sent instead of generated traffic.
     pub captures: Vec<PathBuf>,
 }
 
-/// Returns what the first repeat of a point sends; `seed` is the campaign's.
+/// Returns the pipeline and traffic of the first repeat of a point. `seed` is the campaign's seed.
 ///
 /// # Errors
-/// Fails if the settings or the files that they name are not a valid pipeline.
+///
+/// Fails if the settings, or the files that they name, are not a valid pipeline.
 pub fn sent(point: &Point, seed: u64) -> Result<Sent, RigError> {
     let seed = ranlab_campaign::run::seed_of(seed, point.index, 0);
     let run = Run::new(point, 0, seed, std::time::Duration::ZERO);
@@ -192,7 +193,7 @@ mod tests {
                 .contains("/no/such/file.toml cannot be read")
         );
         assert!(said(FILE, "/".into()).unwrap_err().contains("/ is not a file"));
-        // This file never ends.
+        // Reading this file would never end.
         assert!(said(FILE, "/dev/zero".into()).unwrap_err().contains("is not a file"));
         assert!(said(WITH, "breadth".into()).unwrap_err().contains("must be NAME=VALUE"));
         assert!(

@@ -1,5 +1,5 @@
-//! Tier `ring`: a self-test of the tester, then the switch. Every lost packet is attributed to a cause or
-//! counted as unknown.
+//! Tier `ring`: a self-test of the tester, followed by the measurement of the switch. Every lost packet is attributed
+//! to a cause or counted as unknown.
 
 use std::fmt::Write;
 
@@ -21,7 +21,7 @@ use ranlab_lab::experiment::noise;
 pub(super) const TESTER: &str = "tester";
 /// Role of the self-test.
 const SELF_TEST: &str = "tester's own test";
-/// Share of the maximum load of tester and rings beyond which a result is not valid.
+/// Maximum valid load as a share of the maximum load of tester and rings.
 const OF_TESTER_AT_MOST: f64 = 0.9;
 /// Maximum number of points whose losses are described in words.
 const TOLD_MAX: usize = 12;
@@ -36,7 +36,7 @@ const CAUSES: [(&str, &str); 7] = [
     ("lost_injected", "dropped on purpose"),
     ("lost_return_ring_full", "given up by the switch because the ring back was full"),
 ];
-/// Causes with an earlier name.
+/// Causes that had another name in earlier versions: current name, earlier name.
 const RENAMED: [(&str, &str); 4] = [
     ("lost_too_long", "lost_unfit"),
     ("lost_in_ring", "lost_waiting"),
@@ -61,8 +61,8 @@ pub(super) fn bring_up(
         trace: part.trace.clone(),
         engine: part.engine.clone(),
         ring: part.ring,
-        // ranlab's engine distributes flows over its cores. Other switches do that themselves or do not
-        // support several cores.
+        // ranlab's engine has separate rings for its cores, so the tester must distribute flows. Other switches
+        // distribute flows themselves, or do not support several cores.
         cores: if [super::NATIVE, super::BARE].contains(&part.engine.as_str()) { part.cores } else { 1 },
         ..RingTesterComponent::default()
     };
@@ -73,7 +73,8 @@ pub(super) fn bring_up(
             "`sut.tier` \"nic\" has no built-in tester: set `load.plugin` to a program that provides one";
         return Err(RigError::Environment(why.to_owned()));
     }
-    // The maximum of tester and rings, measured without other load. A plug-in states its own maximum.
+    // The self-test measures the maximum of tester and rings before other components start. A plug-in states its
+    // maximum instead.
     if plugin.is_none() {
         stage.tool(SELF_TEST, "sut.at", AnyComponent::from(itself.clone()))?;
     }
@@ -104,7 +105,7 @@ pub(super) fn bring_up(
     stage.tool(TESTER, "sut.at", AnyComponent::from(tester)).map(drop)
 }
 
-/// Records the counters of both sides, and determines the outcome of the repeat.
+/// Records the counters of tester and switch, and determines the outcome of the repeat.
 pub(super) fn record(run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder) -> Judged {
     let switch = window.report(ENGINE)?;
     let tester = window.report(TESTER)?;
@@ -173,7 +174,7 @@ pub(super) fn record(run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder
     Ok(judged)
 }
 
-/// Returns the lost packets by cause: the sum first, the unknown ones last.
+/// Returns the lost packets by cause. The first entry is the sum, and the last entry is the number of unknown causes.
 fn losses(outcome: &RingOutcome, counters: &RingCounters) -> Result<Vec<(&'static str, u64)>, RigError> {
     if !counters.adds_up() {
         let why = format!(
@@ -201,7 +202,7 @@ fn losses(outcome: &RingOutcome, counters: &RingCounters) -> Result<Vec<(&'stati
     Ok(all)
 }
 
-/// Describes a loss in words, with the CPU time stolen by other virtual machines.
+/// Describes the losses of a run, with the CPU time stolen by other virtual machines.
 fn describe(due: f64, value: &dyn Fn(&str) -> f64, steal: f64) -> String {
     let mut text = format!("of {due:.0} packets {:.0} did not come back: ", value(LOST));
     for (name, words) in CAUSES {
@@ -215,15 +216,15 @@ fn describe(due: f64, value: &dyn Fn(&str) -> f64, steal: f64) -> String {
     text
 }
 
-/// Records the packets that ranlab's engine dropped in tier `mem`, by reason; returns a description by table.
-/// Other switches have no such counters.
+/// Records the packets that ranlab's engine dropped in tier `mem`, by reason. Returns a description by table, or `None`
+/// for other switches, which have no such counters.
 pub(super) fn from_memory(report: &Report, recorder: &mut Recorder) -> Option<String> {
     let counters: RingCounters = report.detail().ok().filter(|own: &RingCounters| !own.places.is_empty())?;
     by_reason(&counters, recorder);
     Some(by_table(&counters))
 }
 
-/// Reports a switch in tier `mem` that drops every packet of its trace, with the reasons where available.
+/// Reports a switch in tier `mem` that drops every packet of its trace, with the reasons if available.
 pub(super) fn nothing_leaves(report: &Report) -> Option<LimitViolation> {
     report.numbers.get("drop_ratio").filter(|ratio| **ratio >= 1.0)?;
     let counters: RingCounters = report.detail().unwrap_or_default();
@@ -270,7 +271,8 @@ fn by_table(counters: &RingCounters) -> String {
     }
 }
 
-/// Describes the packets taken and not sent by each core; `None` for a switch that counts as one.
+/// Describes the packets that each core took and did not send. Returns `None` for a switch without separate counters of
+/// its cores.
 fn by_core(counters: &RingCounters) -> Option<String> {
     let each = |(index, core): (usize, &RingCounters)| {
         let lost = core.ledger(0).causes();
@@ -308,7 +310,7 @@ pub(super) fn verdict(results: &Results) -> Vec<String> {
     all
 }
 
-/// Returns the metrics that only tier `ring` has.
+/// Returns the metrics that exist only in tier `ring`.
 pub(super) fn metrics() -> Vec<Metric> {
     let mut all = metrics! {
         Scalar Higher "carried_mpps" "Mpps" "tier ring: packets received per second while packets were sent; for a plug-in that does not report this, until the last one was received";

@@ -1,22 +1,23 @@
-//! Speedup by cores: the rate on several cores divided by the rate on one, of points that differ in nothing
-//! else. In tier `ring` the rate is the load found by a search, or the carried rate of an excessive load, and
-//! counts only if the tester and each core had their own CPU.
+//! Speedup by cores: the rate on several cores divided by the rate on one core, for points that differ in nothing else.
+//!
+//! In tier `ring` the rate is the load found by a search, or the carried rate of an excessive load. It is valid only if
+//! the tester and each core had separate CPUs.
 
 use ranlab_campaign::results::{PointResult, Results};
 use ranlab_campaign::stats::Estimate;
 use ranlab_campaign::value::{Value, short};
 
 const CORES: &str = "sut.cores";
-/// Rate by which cores are compared: the total over all cores for one mix of flows.
+/// Rate by which numbers of cores are compared: the total over all cores for one mix of flows.
 const RATE: &str = "mpps";
-/// In tier `ring`: the load found by a search, or without search the carried rate of an excessive load.
+/// Rates in tier `ring`: the load found by a search, or else the carried rate of an excessive load.
 const FOUND: &str = "search.load";
 const CARRIED: &str = "carried_mpps";
-/// Maximum number of points described; the tables contain all.
+/// Maximum number of points described in words. The tables contain all points.
 const TOLD_MAX: usize = 12;
 
-/// Returns a sentence per number of cores above one, with its confidence interval, or the reason why it was
-/// not measured.
+/// Returns one sentence per number of cores above one. The sentence contains the confidence interval of the speedup, or
+/// the reason why it was not measured.
 pub(super) fn verdict(results: &Results) -> Vec<String> {
     let cores = |point: &PointResult| point.point.settings.get(CORES).and_then(Value::number);
     let mut several: Vec<&PointResult> =
@@ -52,7 +53,8 @@ fn rate(results: &Results, point: &PointResult) -> Option<Estimate> {
     [RATE, FOUND, CARRIED].into_iter().find_map(|name| results.estimate(point, name))
 }
 
-/// Checks whether the rates of two points in tier `ring` reflect their cores; always true in other tiers.
+/// Checks whether the rates of two points in tier `ring` depend only on their cores. The check always succeeds in other
+/// tiers.
 fn apart(results: &Results, point: &PointResult, alone: &PointResult) -> Result<(), String> {
     let of = |point: &PointResult, name: &str| results.estimate(point, name).map(|own| own.value);
     let Some(cpus) = of(point, super::ring::CPUS) else { return Ok(()) };
@@ -70,7 +72,7 @@ fn apart(results: &Results, point: &PointResult, alone: &PointResult) -> Result<
     Ok(())
 }
 
-/// Returns whether two points differ only in their cores.
+/// Returns whether two points differ only in their number of cores.
 fn alike(a: &PointResult, b: &PointResult) -> bool {
     let rest = |point: &PointResult| -> Vec<(String, String)> {
         let others = point.point.settings.iter().filter(|(path, _)| path.as_str() != CORES);
@@ -96,13 +98,13 @@ mod tests {
 
     use super::*;
 
-    /// Returns three repeats of a device with a known scaling law, for these numbers of cores; `false`: the
-    /// machine has too few.
+    /// Returns three repeats of a device with a known scaling law, for these numbers of cores. `false` marks a number
+    /// of cores for which the machine has too few CPUs.
     fn results(cores: &[(i64, bool)]) -> Results {
         results_by(RATE, cores, &[])
     }
 
-    /// Like `results`, with another rate and further metrics.
+    /// Returns the same results as `results`, with another name of the rate and with further metrics.
     fn results_by(rate_name: &str, cores: &[(i64, bool)], beside: &[(&str, f64)]) -> Results {
         let law = Usl { lambda: 5.0, sigma: 0.1, kappa: 0.0 };
         let description = MockRig::default().describe();
@@ -144,7 +146,7 @@ mod tests {
 
     #[test]
     fn speedup_is_relative_to_one_core() {
-        // By the scaling law: 2 / 1.1 and 4 / 1.3.
+        // The scaling law gives 2 / 1.1 and 4 / 1.3.
         let told = verdict(&results(&[(4, true), (1, true), (8, false), (2, true)]));
         assert_eq!(told.len(), 3, "{told:?}");
         assert!(told[0].starts_with("sut.cores=2: 1.818 times one core (1.81"), "{told:?}");
@@ -159,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn ring_speedup_needs_own_cpus_and_excessive_load() {
+    fn ring_speedup_requires_separate_cpus_and_excessive_load() {
         use super::super::ring::{CPUS, LOST};
         let both = [(1, true), (2, true)];
         let told = |rate: &str, beside: &[(&str, f64)]| verdict(&results_by(rate, &both, beside)).remove(0);

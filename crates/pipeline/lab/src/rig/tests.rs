@@ -31,7 +31,7 @@ fn recorded(numbers: &[(&str, f64)]) -> (Result<Outcome, RigError>, BTreeMap<Str
     (outcome, recorder.finish().metrics)
 }
 
-/// One second in which the switch applied 1,500 changes.
+/// The window has one second, in which the switch applied 1,500 changes.
 #[test]
 fn applied_change_rate_is_recorded() {
     let numbers: Vec<_> = NUMBERS.into_iter().chain([("updates_sent", 1_500.0)]).collect();
@@ -75,7 +75,7 @@ fn switch_that_drops_everything_fails() {
 fn engine_report_determines_the_outcome() {
     let (outcome, metrics) = recorded(&NUMBERS);
     assert_eq!(outcome, Ok(Outcome::Ok));
-    // 10 Mpps of 64 bytes are 5,120 Mbit/s: 1,706.7 users with 3 Mbit/s each, on each of 24 cores.
+    // 10 Mpps of 64 bytes are 5,120 Mbit/s. With 3 Mbit/s per user, each of 24 cores serves 1,706.7 users.
     assert!((metrics["users_per_blade"] - 5_120.0 / 3.0 * 24.0).abs() < 1e-6, "{metrics:?}");
     for (name, value, expected) in [
         ("updates_refused", 1.0, Outcome::Overloaded),
@@ -113,7 +113,7 @@ fn remote_engine_is_measured() {
     run.duration = Duration::from_millis(200);
     rig.prepare(&run).unwrap();
     let declared = rig.describe().metric_names();
-    // A busy machine may disturb a whole window.
+    // A busy machine may disturb a whole window, so up to 20 windows are tried.
     let found = (0..20).find(|_| {
         let mut recorder = Recorder::default();
         let outcome = rig.measure(&run, &mut recorder).unwrap();
@@ -123,7 +123,8 @@ fn remote_engine_is_measured() {
         metrics["mpps"] > 0.0 && metrics["updates_sent"] > 0.0
     });
     assert!(found.is_some());
-    // Another pipeline restarts the engine, as in a search; an invalid one is an error with a reason.
+    // As in a search, a point with another pipeline restarts the engine. An invalid pipeline gives an error with a
+    // reason.
     let mut other = point.clone();
     other.settings.insert("sut.cores".to_owned(), Value::Int(128));
     let mut recorder = Recorder::default();
@@ -158,8 +159,7 @@ fn invalid_settings_are_rejected_before_start() {
     }
 }
 
-/// A scenario can set every parameter of every pipeline, and offers no parameter that a pipeline does not
-/// have.
+/// A scenario can set every parameter of every pipeline. It has no key for a parameter that no pipeline has.
 #[test]
 fn keys_match_the_pipelines_parameters() {
     for pipeline in Declared::all() {
@@ -182,7 +182,7 @@ fn keys_match_the_pipelines_parameters() {
     }
 }
 
-/// The scenarios of published figures are valid, and each of their points is a pipeline with traffic.
+/// The scenarios of published figures are valid. Each of their points has a pipeline and traffic.
 #[test]
 fn published_scenarios_are_valid() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../scenarios/tipsy");

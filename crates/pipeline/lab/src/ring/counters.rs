@@ -7,15 +7,15 @@ use ranlab_pipeline::engine::{Dropped, Engine};
 use ranlab_pipeline::tester::DeviceCounters;
 use serde::{Deserialize, Serialize};
 
-/// Counters of a switch during a window of tier `ring`. They show what happened to packets that did not come back.
+/// Counters of a switch during a window of tier `ring`. They show the causes of packets that did not return.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RingCounters {
     /// Packets received from the rings.
     pub received: u64,
-    /// Packets dropped by tables. Keys are our names of reasons ([`DropReason::name`]), or the switch's names of
-    /// tables.
+    /// Packets dropped by tables. The keys are ranlab's names of reasons ([`DropReason::name`]), or the switch's names
+    /// of tables.
     pub dropped: BTreeMap<String, u64>,
-    /// Our engine only: drops by direction, element, table and reason.
+    /// Drops by direction, element, table and reason. Only for ranlab's engine.
     #[serde(default)]
     pub places: BTreeMap<String, u64>,
     /// Packets dropped on request (`sut.drop_every`).
@@ -24,15 +24,15 @@ pub struct RingCounters {
     pub ring_full: u64,
     /// Packets longer than the buffers.
     pub unfit: u64,
-    /// Invalid descriptors. The tester writes none, so this should be 0.
+    /// Packets with invalid descriptors. The tester writes no such descriptors, so this number should be 0.
     pub malformed: u64,
-    /// Counters of each core, if several cores count separately. Their sum equals the counters above.
+    /// Counters of each core, if the cores have separate counters. The counters of the device are their sum.
     #[serde(default)]
     pub cores: Vec<Self>,
 }
 
 impl RingCounters {
-    /// Returns the counters of one core of our own device.
+    /// Returns the counters of one core of ranlab's device.
     pub(crate) fn from_ledger(
         ledger: &DeviceCounters,
         drops: Vec<Dropped>,
@@ -52,14 +52,14 @@ impl RingCounters {
         }
     }
 
-    /// Returns the sum over all cores. The counters of each core are kept if there are several.
+    /// Returns the sum over all cores. With several cores, the result also contains the counters of each core.
     pub(crate) fn of_cores(cores: Vec<Self>) -> Self {
         let mut all = Self::default();
         cores.iter().for_each(|core| all.add(core));
         Self { cores: if cores.len() > 1 { cores } else { Vec::new() }, ..all }
     }
 
-    /// Returns the counters of our engine without rings.
+    /// Returns the counters of ranlab's engine in tier `mem`, which has no rings.
     pub(crate) fn of_engine(engine: &Engine) -> Self {
         let counters = engine.counters();
         let ledger = DeviceCounters { dropped: counters.dropped, ..DeviceCounters::default() };
@@ -87,7 +87,7 @@ impl RingCounters {
         self.cores.is_empty() || all == *self
     }
 
-    /// Returns the difference to an earlier reading.
+    /// Returns the difference to an earlier snapshot.
     pub(crate) fn since(&self, then: &Self) -> Self {
         let since = |now: u64, then: u64| now.saturating_sub(then);
         let each = |now: &BTreeMap<String, u64>, then: &BTreeMap<String, u64>| {
@@ -108,7 +108,7 @@ impl RingCounters {
         }
     }
 
-    /// Converts the counters to a tester's ledger. `waiting` is the number of packets left in the rings.
+    /// Converts the counters to the form that a tester checks. `waiting` is the number of packets left in the rings.
     #[must_use]
     pub fn ledger(&self, waiting: u64) -> DeviceCounters {
         let mut ledger = DeviceCounters {
@@ -128,7 +128,7 @@ impl RingCounters {
     }
 }
 
-/// Returns the key of `places` for a drop of our engine: "downlink route table 0 (miss)".
+/// Returns the key of `places` for a drop of ranlab's engine, such as "downlink route table 0 (miss)".
 pub(crate) fn place(dropped: &Dropped) -> String {
     let direction = if dropped.direction == Direction::Uplink { "uplink" } else { "downlink" };
     format!("{direction} {} ({})", dropped.element, dropped.reason.name().replace('_', " "))
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn window_is_difference_and_keeps_drop_reasons() {
+    fn window_counters_are_differences_by_drop_reason() {
         let mut ledger = DeviceCounters { on_purpose: 3, ring_full: 2, ..DeviceCounters::default() };
         ledger.dropped[DropReason::Miss as usize] = 5;
         let missed = |packets| Dropped {
@@ -176,7 +176,7 @@ mod tests {
         assert!(window.adds_up(), "{window:?}");
         assert_eq!((window.received, window.on_purpose, window.cores[1].received), (120, 7, 20));
         assert!(!RingCounters { ring_full: window.ring_full + 1, ..window }.adds_up());
-        // A single core has no separate counters.
+        // With a single core, no counters by core are stored.
         assert!(RingCounters::of_cores(vec![core(9, 0)]).cores.is_empty());
     }
 }

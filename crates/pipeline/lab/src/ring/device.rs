@@ -1,5 +1,5 @@
-//! The device under test of tier `ring`: our packet engine, or a plain cross-connect, behind two memif ports. The
-//! latter measures the rings themselves.
+//! The device under test of tier `ring`: ranlab's packet engine, or a plain cross-connect, behind two memif ports. The
+//! cross-connect measures the rings themselves.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -25,11 +25,11 @@ use ranlab_lab::folder::Folder;
 use ranlab_lab::worker::{ComponentError, Report};
 use ranlab_lab::{RunningComponent, counts, rig};
 
-/// The value of `sut.engine` for a device that forwards without reading packets.
+/// Value of `sut.engine` for a device that forwards without reading packets.
 pub(crate) const BARE: &str = "bare";
-/// Timeout of reading its counters. The device replies between two bursts.
+/// Timeout of a request for the device's counters. The device replies between two bursts.
 const ANSWER: Duration = Duration::from_secs(10);
-/// Polling interval while it waits for a peer.
+/// Polling interval while the device waits for a peer.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// A device that runs in its own thread.
@@ -37,7 +37,7 @@ pub(crate) struct RingDevice {
     sockets: [PathBuf; 2],
     thread: Option<JoinHandle<()>>,
     pause: Arc<AtomicBool>,
-    /// Requests for counters. Dropping the sender ends the thread.
+    /// Channel for requests for counters. Dropping the sender ends the thread.
     asks: Option<Sender<SyncSender<CounterReply>>>,
     before: Option<CounterReply>,
     churn: Option<Churn>,
@@ -53,7 +53,7 @@ struct CounterReply {
     changes_refused: u64,
 }
 
-/// Changes of an engine's tables.
+/// Changes of an engine's tables during a window.
 struct Churn {
     pipeline: Pipeline,
     control: Option<Control>,
@@ -106,7 +106,7 @@ impl RingDevice {
         })
     }
 
-    /// Reads the counters.
+    /// Requests the counters from the device's thread.
     fn look_in(&self) -> Result<CounterReply, ComponentError> {
         let gone = || rig("the thread of the device under test has ended");
         let (tell, told) = sync_channel(1);
@@ -180,7 +180,7 @@ fn serve(mut device: Device, asked: &Receiver<SyncSender<CounterReply>>, pause: 
             Err(TryRecvError::Empty) => {}
         }
         match device.connect() {
-            // A disconnect is an error of the peer; the tester reports it.
+            // A disconnect is an error of the peer, and the tester reports it.
             Ok(true) => drop(device.serve(pause)),
             Ok(false) | Err(_) => std::thread::sleep(LOOK),
         }

@@ -1,5 +1,7 @@
-//! Tier `ring`: packets travel through shared memory (memif) between our tester and a switch, each in a separate
-//! process and on a separate core. Contains the [`tester`] and our engine as the [`device`] under test. Third-party switches are in
+//! Tier `ring`: packets travel through shared memory (memif) between ranlab's tester and a switch. Each of them is a
+//! separate process on a separate core.
+//!
+//! This module contains the [`tester`], and ranlab's engine as the [`device`] under test. Third-party switches are in
 //! [`crate::switches`].
 
 mod counters;
@@ -22,7 +24,7 @@ pub(crate) use pass::{one, pass};
 pub(crate) use tester::RunningTester;
 pub use tester::{RingOutcome, RingTesterComponent};
 
-/// Timeout until a peer connects.
+/// Time limit for the connection of a peer.
 const UP: Duration = Duration::from_secs(20);
 
 /// Returns the socket paths of a switch's ports, access first.
@@ -35,25 +37,25 @@ pub(crate) fn sockets(folder: &Path) -> [PathBuf; 2] {
 pub(crate) struct Shape {
     /// Descriptors per ring, as a binary logarithm.
     pub(crate) log2_ring: u8,
-    /// Rings towards the switch: one for each core that receives from its own ring.
+    /// Number of rings towards the switch. A core that receives separately has its own ring.
     pub(crate) to_switch: u16,
-    /// Rings on which the switch sends.
+    /// Number of rings on which the switch sends.
     pub(crate) back: u16,
 }
 
 impl Shape {
-    /// One ring towards the switch and `back` rings from it.
+    /// Returns a shape with one ring towards the switch and `back` rings from the switch.
     pub(crate) fn one(log2_ring: u8, back: u16) -> Self {
         Self { log2_ring, to_switch: 1, back }
     }
 
-    /// One ring per core of the device in each direction.
+    /// Returns a shape with one ring per core of the device in each direction.
     pub(crate) fn each_way(log2_ring: u8, cores: u16) -> Self {
         Self { log2_ring, to_switch: cores, back: cores }
     }
 
-    /// Returns the settings of one end of the connection. A slave owns the rings; a master requires at least one per
-    /// core.
+    /// Returns the settings of one end of the connection. A slave owns the rings. A master requires at least one ring
+    /// per core.
     fn settings(self, role: Role) -> Settings {
         let own = Settings { log2_ring: self.log2_ring, ..Settings::new(role, 0) };
         match role {
@@ -108,13 +110,13 @@ pub(crate) fn up(mut both: [Port; 2]) -> Result<[Port; 2], ComponentError> {
     Ok(both)
 }
 
-/// Returns the CPU of the tester: the first one on which this process may run.
+/// Returns the CPU of the tester: the first CPU on which this process may run.
 fn tester_cpu() -> Option<usize> {
     crate::switches::allowed_cpus().first().copied()
 }
 
-/// Returns the CPUs of a device's cores, starting with the last on which this process may run. The tester's CPU is
-/// therefore shared last.
+/// Returns the CPUs of a device's cores, starting with the last CPU on which this process may run. The tester's CPU is
+/// therefore the last one to be shared.
 fn device_cpus() -> Vec<usize> {
     let mut all = crate::switches::allowed_cpus();
     all.reverse();

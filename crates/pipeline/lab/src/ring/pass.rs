@@ -1,4 +1,4 @@
-//! One pass of a trace through a switch's rings, to be compared with the oracle.
+//! One pass of a trace through a switch's rings. The output is then compared with the oracle.
 
 use std::time::{Duration, Instant};
 
@@ -12,16 +12,18 @@ use ranlab_pipeline::trace::Trace;
 use ranlab_lab::sut;
 use ranlab_lab::worker::ComponentError;
 
-/// Maximum number of packets in flight. Any ring holds this many.
+/// Maximum number of packets in flight. Any ring has space for this number.
 const AT_ONCE: u64 = 8;
-/// Timeout until the switch takes a packet.
+/// Time limit for the switch to take a packet.
 const TAKEN: Duration = Duration::from_secs(10);
 /// Time without packets after which a pass is complete.
 const QUIET: Duration = Duration::from_millis(300);
 
 /// Sends packets through connected ports, at a rate that any ring can take. Returns the packets that left by either
-/// port. The ports stay connected: a DPDK switch may crash if a peer disconnects while one of its threads uses a ring,
-/// so the switch has to end first.
+/// port.
+///
+/// The ports stay connected. A DPDK switch may crash if a peer disconnects while one of its threads uses a ring, so the
+/// switch has to end first.
 pub(crate) fn pass(
     ports: &mut [Port; 2],
     trace: &Trace,
@@ -35,7 +37,8 @@ pub(crate) fn pass(
         let begun = Instant::now();
         loop {
             came += collect(ports, &mut outcomes, equivalences)?;
-            // A dropped packet never comes back. In that case only wait until the switch has taken all packets.
+            // A dropped packet never returns. In this case, it is sufficient that the switch has taken almost all
+            // packets.
             let under_way = ports.iter().map(|port| u64::from(port.untaken())).sum::<u64>();
             let room = sent.saturating_sub(came) < AT_ONCE || under_way < AT_ONCE / 2;
             if room && matches!(ports[side as usize].put(&frame).map_err(sut)?, Put::Queued) {
@@ -59,8 +62,8 @@ pub(crate) fn pass(
     Ok(outcomes)
 }
 
-/// Sends one packet through connected ports and waits for the packet that leaves. Returns `None` if none leaves within
-/// `patience`.
+/// Sends one packet through connected ports and waits for the packet that leaves. Returns `None` if no packet leaves
+/// within `patience`.
 pub(crate) fn one(
     ports: &mut [Port; 2],
     side: Side,

@@ -1,7 +1,7 @@
 //! The tester of tier `ring` as a component. It sends at a fixed schedule (open loop) and accounts for every packet.
-//! Beginning a window starts a run, which ends by itself; [`OVER`] signals the end.
+//! Beginning a window starts a run, which ends without a further request. [`OVER`] signals the end.
 //!
-//! Without sockets the tester measures itself: it floods its own bare device and reports the maximum rate of tester and
+//! Without sockets the tester measures itself. It floods its own bare device and reports the maximum rate of tester and
 //! rings.
 
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ use ranlab_lab::{RunningComponent, config, counts, rig, sut};
 
 /// Duration of the self-test.
 const FLOOD_FOR: Duration = Duration::from_millis(200);
-/// A rate that no tester reaches, in packets per second.
+/// Load of the self-test in packets per second, which no tester reaches.
 const FLOOD_PER_S: u64 = 50_000_000;
 
 config! {
@@ -79,17 +79,17 @@ pub struct RingOutcome {
     pub due: u64,
     /// Packets sent.
     pub sent: u64,
-    /// Packets not sent because they were too late.
+    /// Packets not sent because they were overdue by more than `late_after`.
     pub late: u64,
     /// Packets not sent because the ring towards the switch was full.
     pub ring_full: u64,
     /// Packets not sent because they are longer than the switch's buffers.
     pub unfit: u64,
-    /// Packets that came back.
+    /// Packets that returned.
     pub received: u64,
-    /// Packets that came back after a packet that was sent later.
+    /// Packets that returned after a packet that was sent later.
     pub misordered: u64,
-    /// Packets that came back more than once.
+    /// Packets that returned more than once.
     pub duplicated: u64,
     /// Received packets that do not belong to this run.
     pub strangers: u64,
@@ -97,12 +97,13 @@ pub struct RingOutcome {
     pub malformed: u64,
     /// Packets sent that the switch never took out of the ring.
     pub waiting: u64,
-    /// Time from the first due packet to the last one back, in nanoseconds.
+    /// Time from the first due packet to the last returned packet, in nanoseconds.
     pub took_ns: u64,
-    /// Time from the first due packet until the last one was sent, in nanoseconds. 0 if a plug-in does not report it.
+    /// Time from the first due packet until the last packet was sent, in nanoseconds. 0 if a plug-in does not report
+    /// it.
     #[serde(default)]
     pub window_ns: u64,
-    /// Packets that came back within `window_ns`.
+    /// Packets that returned within `window_ns`.
     #[serde(default)]
     pub received_in_window: u64,
 }
@@ -128,8 +129,8 @@ impl RingOutcome {
         }
     }
 
-    /// Returns the packets per second that came back during the sending window. Without a window (plug-ins), uses the
-    /// time until the last packet.
+    /// Returns the packets per second that returned during the sending window. Plug-ins have no window, so the time
+    /// until the last packet is used for them.
     #[must_use]
     pub fn carried_per_s(&self) -> f64 {
         let (packets, ns) = match self.window_ns {
@@ -139,9 +140,10 @@ impl RingOutcome {
         packets as f64 * 1e9 / ns.max(1) as f64
     }
 
-    /// Returns the number of lost packets without a known cause, given the switch's ledger.
+    /// Returns the number of lost packets without a known cause, according to the switch's counters.
     ///
     /// # Errors
+    ///
     /// The counters are not consistent.
     pub fn unknown(&self, ledger: &DeviceCounters) -> Result<u64, Inconsistent> {
         ledger.remainder((self.due, self.late + self.ring_full + self.unfit), (self.sent, self.received))
@@ -150,10 +152,10 @@ impl RingOutcome {
 
 type Ran = ([Port; 2], Result<Outcome, TesterError>);
 
-/// A connected tester, or one that has measured itself.
+/// A tester that is connected to a switch, or that has measured itself.
 pub(crate) struct RunningTester {
     trace: Arc<Trace>,
-    /// The ring on which each packet leaves. Empty if the port decides by flow.
+    /// Ring on which each packet of the trace is sent. Empty if the port selects the ring by flow.
     ways: Arc<[usize]>,
     load: Load,
     ports: Option<[Port; 2]>,
@@ -185,7 +187,7 @@ impl RunningTester {
         let sockets = [&part.access, &part.core].map(PathBuf::from);
         let mut both = connected(&sockets, shape)?;
         if !part.warm_up.is_zero() {
-            // Another mark, so that late packets of the warm-up do not count in the window.
+            // The warm-up has another mark, so that its late packets are not counted in the window.
             let load = Load { duration: part.warm_up, run: !run, stall: Duration::ZERO, ..own.load };
             run_until(&mut both, (&own.trace, &own.ways), &load, &own.stop).map_err(wrong)?;
         }
@@ -207,7 +209,7 @@ impl RunningTester {
         let outcome =
             self.halt().ok_or_else(|| rig("no run was begun, or its thread died"))?.map_err(wrong)?;
         let own = RingOutcome::from_outcome(&outcome);
-        // Duplicated or malformed packets cannot occur in these rings; the counters are not usable.
+        // These rings cannot duplicate or damage packets, so the counters are not usable.
         if own.duplicated + own.malformed > 0 {
             let twice = own.duplicated;
             let bad = own.malformed;
@@ -265,14 +267,14 @@ impl Drop for RunningTester {
     }
 }
 
-/// Pins the tester's thread to its CPU. Runs unpinned if that is not permitted.
+/// Pins the tester's thread to its CPU. Without permission, the thread runs unpinned.
 fn stay() {
     if let Some(cpu) = tester_cpu() {
         let _ = ranlab_net::pin_thread(cpu);
     }
 }
 
-/// Returns the rings of the connection with the switch.
+/// Returns the number and size of rings of the connection with the switch.
 fn shape(part: &RingTesterComponent) -> Result<Shape, ComponentError> {
     if part.cores > 1 {
         return Ok(Shape::each_way(part.ring, rings(part.cores)?));
@@ -280,8 +282,8 @@ fn shape(part: &RingTesterComponent) -> Result<Shape, ComponentError> {
     Ok(Shape::one(part.ring, crate::switches::rings_back(&part.engine)))
 }
 
-/// Returns the ring of each packet of the trace, if the switch has several cores. A user's packets in both directions
-/// reach the same core, as with a network card.
+/// Returns the ring of each packet of the trace, if the switch has several cores. As with a network card, the packets
+/// of a user reach the same core in both directions.
 fn ways(
     part: &RingTesterComponent,
     pipeline: &Pipeline,
@@ -294,7 +296,7 @@ fn ways(
     Ok(spread.workers(trace).into())
 }
 
-/// Returns the trace to send, normalised for the switch under test.
+/// Returns the trace to be sent, normalised for the switch under test.
 fn trace(part: &RingTesterComponent, pipeline: &Pipeline) -> Result<Trace, ComponentError> {
     let whole = captured::trace(pipeline, &part.traffic.0, &part.trace)?;
     let Some(backend) = named(&part.engine) else { return Ok(whole) };
@@ -319,8 +321,8 @@ fn wrong(error: TesterError) -> ComponentError {
     }
 }
 
-/// Runs the tester at full speed against its own bare device. Returns the rate of packets that come back, in millions
-/// per second.
+/// Runs the tester at full speed against its own bare device. Returns the rate of packets that return, in millions per
+/// second.
 fn itself(trace: &Arc<Trace>, ways: &Arc<[usize]>, shape: Shape) -> Result<f64, ComponentError> {
     let mut folder = Folder::default();
     let sockets = sockets(&folder.made()?);
@@ -346,7 +348,7 @@ fn itself(trace: &Arc<Trace>, ways: &Arc<[usize]>, shape: Shape) -> Result<f64, 
     over.store(true, Ordering::Relaxed);
     let ledger = device.join().map_err(|_| rig("the tester's own device died"))?;
     let own = |error: &dyn std::fmt::Display| rig(format!("the tester's own test: {error}"));
-    // The ports have to exist until the device has replied.
+    // The ports must exist until the device has replied.
     let (_ports, outcome) = ran?;
     let outcome = outcome.map_err(|error| own(&error))?;
     let ledger = ledger.map_err(|error| own(&error))?;

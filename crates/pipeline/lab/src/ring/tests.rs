@@ -1,4 +1,5 @@
-//! Tests of tester and device under test at the two ends of rings, including three kinds of loss with a known cause.
+//! Tests with a tester and a device under test at the two ends of rings, including three kinds of loss with a known
+//! cause.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use std::time::{Duration, Instant};
@@ -29,7 +30,7 @@ fn bare() -> PipelineComponent {
     under_test(BARE, r#"{"name":"portfwd"}"#)
 }
 
-/// Sends 20,000 packets/s for half a second. Timeouts allow for a shared machine.
+/// Returns a tester that sends 20,000 packets/s for half a second. Its timeouts allow for a shared machine.
 fn tester(device: &dyn RunningComponent, part: &PipelineComponent) -> RingTesterComponent {
     let at = device.addresses();
     RingTesterComponent {
@@ -48,7 +49,7 @@ fn tester(device: &dyn RunningComponent, part: &PipelineComponent) -> RingTester
     }
 }
 
-/// Runs a window of both, as a rig does.
+/// Runs a window of device and tester, as a rig does.
 fn window(device: &mut RingDevice, testing: &mut RunningTester) -> (RingOutcome, RingCounters, Report) {
     device.begin();
     testing.begin();
@@ -95,7 +96,7 @@ fn stalled_device_fills_rings() {
     let mut testing =
         RunningTester::start(&RingTesterComponent { drain: quick, ..tester(&device, &part) }).unwrap();
     let (outcome, counters, _) = window(&mut device, &mut testing);
-    // 100 packets were taken, and 16 wait in the only ring in use (uplink).
+    // The device took 100 packets. 16 packets wait in the uplink ring, the only ring in use.
     assert_eq!((counters.received, outcome.received, outcome.waiting), (100, 100, 16));
     assert_eq!((outcome.sent, outcome.ring_full), (116, 10_000 - outcome.late - 116));
     assert_eq!(unknown(&outcome, &counters), 0);
@@ -108,7 +109,8 @@ fn late_generator_is_reported_as_late() {
     let stall = Duration::from_millis(400);
     let mut testing = RunningTester::start(&RingTesterComponent { stall, ..tester(&device, &part) }).unwrap();
     let (outcome, counters, _) = window(&mut device, &mut testing);
-    // Packets due in the first 200 ms, during the pause: one per 50 us, or more if other processes used the CPU.
+    // At least the packets due during the pause of 200 ms are late: one packet per 50 us. More are late if other
+    // processes used the CPU.
     assert!(outcome.late >= 3_990, "{outcome:?}");
     assert_eq!(outcome.late + outcome.sent + outcome.ring_full, 10_000);
     assert_eq!((outcome.sent, unknown(&outcome, &counters)), (outcome.received, 0));
@@ -136,7 +138,7 @@ fn engine_is_verified_and_changed_and_drops_have_reasons() {
     assert!(counters.dropped["metered"] > 0, "{counters:?}");
 }
 
-/// Two cores are verified and changed as one device, and their counters add up to the device's.
+/// Two cores are verified and changed as one device. Their counters add up to the counters of the device.
 #[test]
 fn two_cores_share_traffic_and_counters_add_up() {
     let json =
@@ -153,7 +155,7 @@ fn two_cores_share_traffic_and_counters_add_up() {
         assert!(report.numbers["verified_packets"] == 512.0 && report.numbers["core_imbalance"] >= 1.0);
         assert!(report.numbers["updates_sent"] > 0.0 && report.numbers["changes_refused"] == 0.0);
     }
-    // Each core drops one packet of a hundred.
+    // Each core drops one of a hundred packets.
     let part = PipelineComponent { cores: 3, drop_every: 100, ..under_test(BARE, json) };
     let mut device = RingDevice::start(&part).unwrap();
     let mut testing = RunningTester::start(&tester(&device, &part)).unwrap();
@@ -178,7 +180,7 @@ fn tester_measures_itself_and_reconnects_to_next_device() {
     assert!(report.numbers["tester_mpps"] > 0.0 && !testing.counters().contains_key(OVER));
     let mut device = RingDevice::start(&part).unwrap();
     for run in [3, 4] {
-        // Each trial of a search has its own tester.
+        // Each trial of a search has a new tester.
         let mut testing =
             RunningTester::start(&RingTesterComponent { run, ..tester(&device, &part) }).unwrap();
         let (outcome, counters, _) = window(&mut device, &mut testing);
@@ -202,7 +204,7 @@ fn invalid_ring_settings_are_rejected() {
     assert!(many.fault == FaultOwner::Environment && many.what.contains("`sut.cores` is 17"), "{many}");
     let part = PipelineComponent { cores: 2, ..bare() };
     let device = RingDevice::start(&part).unwrap();
-    // A tester with one ring, at a switch that needs two.
+    // This tester offers one ring to a switch that needs two.
     let few =
         RunningTester::start(&RingTesterComponent { cores: 1, ..tester(&device, &part) }).err().unwrap();
     assert!(few.fault == FaultOwner::Sut && few.what.contains("2 are needed, one for each core"), "{few}");
@@ -218,7 +220,7 @@ fn invalid_ring_settings_are_rejected() {
     testing.begin();
     testing.end(&mut Report::default());
     assert!(testing.check().unwrap_err().what.contains("packets are requested"));
-    // Untrusted scenarios cannot use a tester with local sockets.
+    // A scenario from an untrusted source cannot use a tester with local sockets.
     let part = AnyComponent::from(tester(&device, &part));
     let started =
         ranlab_transport::run(async move { part.start(ranlab_lab::worker::WorkerTrust::PartsOnly).await });

@@ -1,8 +1,9 @@
 //! Shared settings of DPDK programs: memory, cores, and devices that are backed by files.
 //!
-//! Input is `net_pcap`, which holds the trace in memory and replays it in a loop (`infinite_rx`). Output is `net_null`
-//! with `no-rx`; without it, the device would flood the switch with empty frames. For verification, input ends at the
-//! end of its file and output is written to a file.
+//! The input is `net_pcap`, which stores the trace in memory and replays it in a loop (`infinite_rx`). The output is
+//! `net_null` with `no-rx`. Without `no-rx`, the output device would flood the switch with empty frames.
+//!
+//! For verification, the input ends at the end of its file, and the output is written to a file.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,7 +14,7 @@ use super::SwitchJob;
 use ranlab_lab::environment;
 use ranlab_lab::worker::ComponentError;
 
-/// Maximum number of trace packets that fit into the requested memory. Each packet takes a buffer of about 3 KiB.
+/// Maximum number of trace packets that fit into the requested memory. Each packet needs a buffer of about 3 KiB.
 pub(super) const PACKETS_MAX: usize = 16_384;
 /// Memory for packets, in MiB.
 const MEMORY_MB: u64 = 256;
@@ -33,7 +34,7 @@ pub(super) struct Resources {
 }
 
 impl Resources {
-    /// Returns the resources of this machine. Uses small pages, and reports that, if too few huge pages are free.
+    /// Returns the resources of this machine. If too few huge pages are free, uses small pages and reports this.
     pub(super) fn here() -> Result<Self, ComponentError> {
         let cpus = allowed_cpus();
         let (Some(main_cpu), Some(forward_cpu)) = (cpus.first().copied(), cpus.last().copied()) else {
@@ -42,8 +43,8 @@ impl Resources {
         Ok(Self { huge: free_huge_bytes() >= MEMORY_MB << 20, main_cpu, forward_cpu })
     }
 
-    /// Returns the arguments of DPDK's environment abstraction layer, without cores. Neither memory nor sockets become
-    /// files.
+    /// Returns the arguments of DPDK's environment abstraction layer, without cores. With these arguments, DPDK creates
+    /// no files for memory or sockets.
     pub(super) fn arguments(&self) -> Vec<String> {
         let mut all = ["--no-pci", "--no-telemetry"].map(str::to_owned).to_vec();
         if self.huge {
@@ -65,12 +66,12 @@ impl Resources {
     }
 }
 
-/// Redirects the files that DPDK would write to `/run` into our folder.
+/// Redirects the files that DPDK would write to `/run` into `folder`.
 pub(super) fn surroundings<'a>(command: &'a mut Command, folder: &Path) -> &'a mut Command {
     command.env("RUNTIME_DIRECTORY", folder)
 }
 
-/// Returns a device that replays the file `from` and writes what is sent to `into`. Without `into`, sent packets are
+/// Returns a device that replays the file `from` and writes sent packets to `into`. Without `into`, sent packets are
 /// discarded.
 pub(super) fn replays(number: u32, from: &Path, forever: bool, into: Option<&Path>) -> String {
     let mut device = format!("net_pcap{number},rx_pcap={}", from.display());
@@ -83,12 +84,12 @@ pub(super) fn replays(number: u32, from: &Path, forever: bool, into: Option<&Pat
     device
 }
 
-/// Returns a device that writes what is sent to a file.
+/// Returns a device that writes sent packets to a file.
 pub(super) fn records(number: u32, into: &Path) -> String {
     format!("net_pcap{number},tx_pcap={}", into.display())
 }
 
-/// Returns a device that receives nothing and discards what is sent.
+/// Returns a device that receives nothing and discards sent packets.
 pub(super) fn swallows(number: u32) -> String {
     format!("net_null{number},no-rx=1")
 }
@@ -103,7 +104,8 @@ pub(super) fn memif(job: &SwitchJob<'_>, number: u32, socket: &Path) -> String {
     )
 }
 
-/// Returns both devices of a measurement, access first: an input where packets enter, a sink otherwise.
+/// Returns both devices of a measurement, access first. A port where packets enter has an input, and any other port
+/// discards packets.
 pub(super) fn measured(folder: &Path, directions: &[Direction]) -> [String; 2] {
     [Port::Access, Port::Core].map(|port| {
         let enters = directions.iter().any(|direction| direction.ingress() == port);
@@ -112,7 +114,7 @@ pub(super) fn measured(folder: &Path, directions: &[Direction]) -> [String; 2] {
     })
 }
 
-/// Returns the free memory on huge pages, in bytes.
+/// Returns the size of free huge pages, in bytes.
 fn free_huge_bytes() -> u64 {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let field = |name: &str| {

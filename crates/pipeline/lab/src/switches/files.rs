@@ -1,4 +1,4 @@
-//! Capture files: traces that switches replay, and what switches wrote.
+//! Capture files: the traces that switches replay, and the packets that switches sent.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter};
@@ -12,7 +12,7 @@ use ranlab_pipeline::trace::Trace;
 use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{environment, sut};
 
-/// Writes the packets of a trace that enter by `port`, normalised by `equivalences`. Returns their number.
+/// Writes the packets of a trace that enter by `port`, normalised by `equivalences`. Returns the number of packets.
 pub(crate) fn write(
     path: &Path,
     (trace, port): (&Trace, Port),

@@ -1,5 +1,5 @@
-//! A third-party switch as the system under test. Its output is verified against the oracle before any measurement. It
-//! then replays its input from memory in a loop, and receives the same table changes as our own engine.
+//! A third-party switch as the system under test. Its output is verified against the oracle before any measurement. The
+//! switch then replays its input from memory in a loop, and receives the same table changes as ranlab's engine.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -29,9 +29,10 @@ use ranlab_lab::folder::Folder;
 use ranlab_lab::worker::{ComponentError, Report};
 use ranlab_lab::{RunningComponent, counts, environment, rig, sut};
 
-/// Duration of the calibration run that measures the CPU time of input and output alone.
+/// Duration of the calibration run, which measures only the CPU time of input and output.
 const IO_FOR: Duration = Duration::from_millis(400);
-/// Maximum number of events in one batch. A batch holds the events that came due while the previous batch was sent.
+/// Maximum number of events in one batch. The batch contains the events that became due while the previous batch was
+/// sent.
 const AT_ONCE: usize = 1_000;
 /// Delay after which an event counts as late.
 const LATE: Duration = Duration::from_millis(1);
@@ -45,7 +46,7 @@ pub(crate) struct RunningSwitch {
     trace: Trace,
     switch: Option<Box<dyn Switch>>,
     verified: u64,
-    /// Time from a change until a probe packet showed its effect, in nanoseconds. Empty if nothing was probed.
+    /// Time from a change until a probe packet showed its effect, in nanoseconds. Empty without probes.
     seen: Histogram<u64>,
     io_ns: Option<f64>,
     release: Option<f64>,
@@ -57,7 +58,7 @@ pub(crate) struct RunningSwitch {
     window: Option<Window>,
     /// The error of a window, returned by the next check.
     trouble: Option<ComponentError>,
-    /// Dropped after the switch, because field order is drop order.
+    /// Folder of the run, which must be dropped after the switch. The order of fields is the order of dropping.
     _folder: Folder,
 }
 
@@ -71,7 +72,7 @@ struct Window {
     control: Option<JoinHandle<(Box<dyn Switch>, Changes)>>,
 }
 
-/// The readings of a finished window.
+/// Snapshots of a finished window: counters before and after, and the changes.
 struct Ended {
     before: SwitchCounters,
     after: SwitchCounters,
@@ -107,9 +108,9 @@ pub(super) struct VerifiedPipeline {
     trace: Trace,
     /// Number of packets whose output matched the oracle.
     pub(super) packets: u64,
-    /// See [`RunningSwitch::seen`].
+    /// Time from a change until its effect; see [`RunningSwitch::seen`].
     seen: Histogram<u64>,
-    /// Tier ring: the sockets of its ports, and the running switch.
+    /// Sockets of the switch's ports and the running switch, in tier `ring`.
     rings: Option<([PathBuf; 2], Box<dyn Switch>)>,
     ring: u8,
     far: Option<RemoteSwitch>,
@@ -159,8 +160,8 @@ impl VerifiedPipeline {
         let first = head(&own.trace, part.verify);
         if part.tier == Tier::Ring.name() {
             let sockets = ring::sockets(&own.files);
-            // The verification uses a separate switch instance; its packets leave through the same path as all
-            // others.
+            // The verification uses a separate instance of the switch. Its packets pass the same path as measured
+            // packets.
             let seen = RefCell::new(histogram());
             let pass = |job: &SwitchJob<'_>, equivalences: &[Equivalence]| {
                 let mut switch = driver.rings(job, &sockets)?;
@@ -170,7 +171,7 @@ impl VerifiedPipeline {
                     Ok(found)
                 });
                 drop(switch);
-                // A switch that was killed leaves stale socket files without a listener.
+                // A killed switch leaves socket files without a listener.
                 sockets.iter().for_each(|socket| drop(std::fs::remove_file(socket)));
                 found
             };
@@ -207,7 +208,8 @@ impl RunningSwitch {
             Some((sockets, switch)) => (Some(sockets), switch, None),
             None => {
                 let switch = ready.driver.start(&ready.job(&ready.trace))?;
-                // The switch has written its files by now. The calibration of input and output reads them, too.
+                // The switch has written its files before this line. The calibration of input and output also reads
+                // these files.
                 (None, switch, ready.driver.io_ns(&ready.job(&ready.trace), IO_FOR)?)
             }
         };
@@ -271,7 +273,7 @@ impl RunningSwitch {
         Ok(())
     }
 
-    /// Ends a window. Returns its readings before and after, and the changes that were applied.
+    /// Ends a window. Returns the counters before and after it, and the applied changes.
     fn end_window(&mut self) -> Result<Option<Ended>, ComponentError> {
         let Some(mut window) = self.window.take() else { return Ok(None) };
         window.stop.store(true, Ordering::Relaxed);
@@ -317,15 +319,15 @@ impl RunningSwitch {
             }
         }
         match &ended.lost {
-            // The tester reports what it received and lost. CPU time of a polling switch is always 100 % and means
-            // nothing.
+            // The tester reports received and lost packets. The CPU time of a polling switch is always 100 % and is not
+            // reported.
             Some(lost) => report.detail = serde_json::to_value(lost).unwrap_or_default(),
             None => self.rates(&ended, report),
         }
         self.trouble = self.trouble.take().or(ended.changes.trouble);
     }
 
-    /// Fills in the rates for tiers in which the switch reads its input as fast as it can.
+    /// Sets the rates for tiers in which the switch reads its input at maximum speed.
     fn rates(&self, ended: &Ended, report: &mut Report) {
         let before = ended.before;
         let after = ended.after;
@@ -382,7 +384,7 @@ impl RunningComponent for RunningSwitch {
         if let Some(trouble) = self.trouble.take() {
             return Err(trouble);
         }
-        // During a window the changing thread owns the switch and notices when it exits.
+        // During a window, the thread that applies changes owns the switch and detects its exit.
         self.switch.as_mut().map_or(Ok(()), |switch| switch.check())
     }
 
@@ -460,7 +462,7 @@ fn head(trace: &Trace, most: usize) -> Trace {
     head
 }
 
-/// A function that sends a trace through a switch once and returns what left it.
+/// A function that sends a trace through a switch once and returns the output.
 type Pass<'a> = &'a dyn Fn(&SwitchJob<'_>, &[Equivalence]) -> Result<Outcomes, ComponentError>;
 
 /// Sends the trace through the switch once and compares the output with the oracle's byte by byte. Returns the number
@@ -481,8 +483,8 @@ fn verify(pipeline: &Pipeline, job: &SwitchJob<'_>, pass: Pass<'_>) -> Result<u6
     Ok(trace.len() as u64)
 }
 
-/// Applies the events of each second to a switch as they come due, until `stop` is set. Events that come due while a
-/// batch is being applied form the next batch, as in a real controller.
+/// Applies the events of each second to a switch when they are due, until `stop` is set. Events that become due while a
+/// batch is applied form the next batch, as in a real controller.
 fn change(
     backend: &dyn Backend,
     pipeline: &Pipeline,

@@ -11,7 +11,7 @@ use super::{Driver, Switch, SwitchCounters, SwitchJob};
 use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{environment, rig, sut};
 
-/// The driver.
+/// Driver for the kernel as a switch.
 pub(super) struct Kernel;
 
 impl Driver for Kernel {
@@ -34,8 +34,8 @@ impl Driver for Kernel {
         Ok(Box::new(router))
     }
 
-    /// Not measurable: the kernel's sockets and queues cost CPU time on both sides, and the two shares cannot be
-    /// separated.
+    /// Returns `None`, because the cost of input and output cannot be measured. The kernel's sockets and queues use CPU
+    /// time on both sides, and the two shares cannot be separated.
     fn io_ns(&self, _: &SwitchJob<'_>, _: Duration) -> Result<Option<f64>, ComponentError> {
         Ok(None)
     }
@@ -72,8 +72,8 @@ impl Router {
 }
 
 impl Switch for Router {
-    /// Reads the packets received and sent by the ports. The kernel forwards in the context of the sender, so CPU time
-    /// is that of the sending thread, including the cost of sending.
+    /// Reads the numbers of packets received and sent by the ports. The kernel forwards in the context of the sender.
+    /// The CPU time is therefore that of the sending thread, including the cost of sending.
     fn read(&mut self) -> Result<SwitchCounters, ComponentError> {
         let path = format!("/proc/{}/net/dev", self.holder.pid());
         let text = std::fs::read_to_string(&path).map_err(|error| sut(format!("{path}: {error}")))?;
@@ -101,8 +101,8 @@ impl Switch for Router {
     }
 }
 
-/// Returns the packets received and sent from a line of `/proc/net/dev`: the second and the tenth number after the
-/// name.
+/// Returns the numbers of packets received and sent from a line of `/proc/net/dev`. These are the second and the tenth
+/// number after the name.
 fn port_counters(text: &str, name: &str) -> Option<(u64, u64)> {
     let own = text.lines().find_map(|line| line.trim_start().strip_prefix(name)?.strip_prefix(':'))?;
     let mut numbers = own.split_whitespace().map(str::parse::<u64>);

@@ -1,6 +1,6 @@
-//! Measures the time from a change until packets are treated accordingly. The end point is not the return of the
-//! command, but the first repetition of a packet that comes out differently. The oracle selects the packet and its
-//! expected output.
+//! Measures the time from a change until packets are processed accordingly. The end of this time is not the return of
+//! the command. It is the first repetition of a probe packet with a different result. The oracle selects the packet and
+//! its expected output.
 
 use std::time::{Duration, Instant};
 
@@ -24,12 +24,13 @@ const PROBES: u64 = 16;
 const EVENTS_MAX: usize = 64;
 /// Number of trace packets that are searched for a probe.
 const PACKETS: usize = 512;
-/// Timeout until a change must take effect.
+/// Time limit for a change to take effect.
 pub(super) const SEEN: Duration = Duration::from_secs(5);
-/// Timeout until a sent packet must come back.
+/// Time limit for the return of a sent packet.
 const BACK: Duration = Duration::from_millis(20);
 
-/// Returns whether packets of the trace can show this event. Users who arrive or leave have no packets in the trace.
+/// Returns whether packets of the trace can show the effect of this event. Users that are added or removed have no
+/// packets in the trace.
 fn moves(what: EventKind) -> bool {
     matches!(what, EventKind::Handover { .. } | EventKind::GroupChanges { .. })
 }
@@ -39,7 +40,7 @@ pub(super) fn any(pipeline: &Pipeline) -> bool {
     pipeline.events(0).is_ok_and(|events| events.iter().any(|event| moves(event.what)))
 }
 
-/// [`visible`] for a switch with memif ports whose other ends are ours.
+/// Runs [`visible`] for a switch whose memif ports are connected to the tester's ports.
 pub(super) fn by_rings(
     job: &SwitchJob<'_>,
     pipeline: &Pipeline,
@@ -50,18 +51,20 @@ pub(super) fn by_rings(
     visible(job, pipeline, SEEN, &mut tell, &mut |port, frame| ring::one(ports, port, frame, BACK))
 }
 
-/// Port and content of a packet that left; `None` if none did.
+/// Port and content of a packet that left the switch, or `None` if no packet left.
 pub(super) type ProbeResult = Option<(Port, Vec<u8>)>;
 /// A function that applies a change. Returns after the switch has confirmed it.
 pub(super) type InstallFn<'a> = &'a mut (dyn FnMut(&Translation) -> Result<(), ComponentError> + Send);
 /// A function that sends one packet through the switch.
 pub(super) type ProbeFn<'a> = &'a mut dyn FnMut(Port, &[u8]) -> Result<ProbeResult, ComponentError>;
 
-/// Applies the first changes of a pipeline that are visible in packets of the trace, one after the other. Returns for
-/// each the time from the start of the command until a packet is treated accordingly, in nanoseconds. Empty if there
-/// are no such changes.
+/// Applies the first changes of a pipeline that are visible in packets of the trace, one after the other.
+///
+/// For each change, records the time in nanoseconds from the start of the command until a packet is processed
+/// accordingly. The result is empty if there are no such changes.
 ///
 /// # Errors
+///
 /// A change is not visible within `patience`, or the switch rejected it.
 pub(super) fn visible(
     job: &SwitchJob<'_>,
@@ -75,7 +78,7 @@ pub(super) fn visible(
     let mut then = pipeline.oracle().map_err(rig)?;
     let mut now = pipeline.oracle().map_err(rig)?;
     let events = pipeline.events(0).map_err(rig)?;
-    // Users who arrive or leave have no packets in the trace.
+    // Users that are added or removed have no packets in the trace.
     let moves = |what: EventKind| matches!(what, EventKind::Handover { .. } | EventKind::GroupChanges { .. });
     for event in events.iter().filter(|event| moves(event.what)).take(EVENTS_MAX) {
         let Ok(change) = job.backend.update(&job.asked(), &event.changes) else { break };
@@ -95,14 +98,14 @@ pub(super) fn visible(
     Ok(seen)
 }
 
-/// A packet that shows a change.
+/// A packet whose processing shows the effect of a change.
 struct Probe {
     port: Port,
     frame: Vec<u8>,
     after: ProbeResult,
 }
 
-/// Returns the first packet that the oracle treats differently after a change.
+/// Returns the first packet that the oracle processes differently after a change.
 fn probe(trace: &Trace, oracles: (&mut Oracle, &mut Oracle), equivalences: &[Equivalence]) -> Option<Probe> {
     let (then, now) = oracles;
     trace.range(0, PACKETS).find_map(|(port, frame)| {
@@ -128,7 +131,7 @@ fn alike(treated: ProbeResult, equivalences: &[Equivalence]) -> ProbeResult {
     })
 }
 
-/// Applies a change in a separate thread, and repeats the probe packet until it comes out as expected.
+/// Applies a change in a separate thread, and repeats the probe packet until its result is as expected.
 fn until_seen(
     probe: &Probe,
     equivalences: &[Equivalence],
@@ -165,8 +168,8 @@ mod tests {
 
     use super::*;
 
-    /// Runs the probe with an oracle as the switch. It applies a change some time after confirming it, or never if
-    /// `takes` is false.
+    /// Runs the probe with an oracle as the switch. The oracle applies a change some time after its confirmation, or
+    /// never if `takes` is false.
     fn seen_of(takes: bool, patience: Duration) -> Result<Histogram<u64>, ComponentError> {
         let json = r#"{"name":"l3fwd","upstream-l3-table-size":8,"upstream-group-table-size":2,"fluct-group-table":3}"#;
         let pipeline: Pipeline = serde_json::from_str(json).unwrap();

@@ -1,5 +1,5 @@
-//! DPDK's testpmd as a switch that only forwards: the baseline, and the cost of input and output for all other DPDK
-//! switches.
+//! DPDK's testpmd as a switch that only forwards. It is the baseline, and shows the cost of input and output for all
+//! other DPDK switches.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -22,20 +22,20 @@ use ranlab_lab::{environment, rig, sut};
 
 /// The backend's name.
 pub(super) const NAME: &str = "testpmd";
-/// The program.
+/// Name of the program.
 const PROGRAM: &str = "dpdk-testpmd";
-/// Timeout for its start and for each response.
+/// Timeout for the start of testpmd and for each response.
 const ANSWER_WAIT: Duration = Duration::from_secs(30);
-/// Maximum length of a line of its output, in bytes.
+/// Maximum length of a line of testpmd's output, in bytes.
 const LINE_BYTES_MAX: usize = 4_096;
-/// A line that it prints when it forwards.
+/// A line that testpmd prints when it forwards.
 const FORWARDS: &str = "packet forwarding packets/burst";
-/// Number of buffers: a trace in memory on each side, and the packets in flight.
+/// Number of buffers, which is sufficient for a trace in memory on each side and the packets in flight.
 const BUFFERS: &str = "--total-num-mbufs=45056";
 /// Names of forwarding threads, by DPDK version.
 const FORWARDERS: [&str; 3] = ["lcore-worker", "rte-worker", "dpdk-worker"];
 
-/// The driver.
+/// Driver for testpmd.
 pub(super) struct Testpmd;
 
 impl Driver for Testpmd {
@@ -124,10 +124,10 @@ impl Running {
         let resources = Resources::here()?;
         let main = resources.main_cpu;
         let forward = resources.forward_cpu;
-        // With a single CPU both threads share it. DPDK still requires two logical cores.
+        // With a single CPU, both threads share it. DPDK still requires two logical cores.
         let cores =
             if main == forward { format!("0@{main},1@{main}") } else { format!("0@{main},1@{forward}") };
-        // Its output is a pipe. `stdbuf` prevents block buffering, which would delay every line.
+        // The output is a pipe. `stdbuf` prevents block buffering, which would delay every line.
         let mut command = tools::program("stdbuf");
         command.args(["-oL", PROGRAM, "--lcores", &cores]).args(resources.arguments());
         if resources.huge {
@@ -136,8 +136,8 @@ impl Running {
         for device in devices {
             command.arg("--vdev").arg(device);
         }
-        // `--no-flush-rx` keeps packets that already wait at the start. memif devices have no link until a peer
-        // connects.
+        // `--no-flush-rx` keeps packets that already wait at the start. `--disable-link-check` is needed because memif
+        // devices have no link until a peer connects.
         command.args(["--", "-i", BUFFERS, "--disable-link-check", "--no-flush-rx"]).args(arguments(job)?);
         dpdk::surroundings(&mut command, job.folder);
         process_tree::die_with_us(
@@ -163,7 +163,7 @@ impl Running {
         said.map_err(|error| self.gone(&error.to_string()))
     }
 
-    /// Reads lines up to the one that matches `last`, which is not included.
+    /// Reads lines until one matches `last`. The result does not include that line.
     fn until(&mut self, last: impl Fn(&str) -> bool) -> Result<Vec<String>, ComponentError> {
         let deadline = Instant::now() + ANSWER_WAIT;
         let mut lines = Vec::new();
@@ -178,7 +178,7 @@ impl Running {
         }
     }
 
-    /// Returns the error for a missing response: the exit status, and its error output.
+    /// Returns the error for a missing response. It contains the exit status and the error output.
     fn gone(&mut self, otherwise: &str) -> ComponentError {
         let how = self.child.wait(Duration::from_millis(200));
         let complaints: Vec<String> = self.complaints.try_iter().flatten().collect();
@@ -188,7 +188,7 @@ impl Running {
         sut(format!("{PROGRAM}: {how}; last output: {}", last.join(" / ")))
     }
 
-    /// Packets received and sent, per port.
+    /// Returns the numbers of packets received and sent, per port.
     fn counters(&mut self) -> Result<[(u64, u64); 2], ComponentError> {
         self.complaints.try_iter().for_each(drop);
         self.say("show port stats all")?;
@@ -203,7 +203,7 @@ impl Running {
         Ok(both)
     }
 
-    /// Packets that were received but not sent because a ring was full, of both ports.
+    /// Returns the number of packets that both ports received but did not send because a ring was full.
     fn unsent(&mut self) -> Result<u64, ComponentError> {
         self.say("show fwd stats all")?;
         let lines = self.until(|line| line.starts_with("  ++++") && !line.contains("Accumulated"))?;
@@ -211,7 +211,7 @@ impl Running {
         all.next_back().ok_or_else(|| sut(format!("{PROGRAM} does not report what it could not send")))
     }
 
-    /// Quits regularly, so that its capture files are complete.
+    /// Ends testpmd by its command, so that its capture files are complete.
     fn quit(&mut self) -> Result<(), ComponentError> {
         self.say("quit")?;
         drop(self.input.take());
@@ -225,7 +225,7 @@ fn counter(line: &str, what: &str) -> Option<u64> {
     line.split_once(what)?.1.split_whitespace().next()?.parse().ok()
 }
 
-/// Returns the arguments that its backend generates. Also used to measure input and output for other switches.
+/// Returns the arguments that the backend generates. They are also used to measure input and output for other switches.
 fn arguments(job: &SwitchJob<'_>) -> Result<Vec<String>, ComponentError> {
     let own = job.backend.translate(&job.asked()).ok();
     let text = own.and_then(|all| all.texts.into_iter().find(|text| text.reader == TextConsumer::Testpmd));

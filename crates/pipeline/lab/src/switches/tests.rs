@@ -1,4 +1,4 @@
-//! Compares each installed switch with the oracle: every pipeline that it supports, in both directions.
+//! Tests that compare each installed switch with the oracle, for every supported pipeline and both directions.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use std::time::Duration;
@@ -18,10 +18,10 @@ use ranlab_lab::field::JsonField;
 use ranlab_lab::folder::Folder;
 use ranlab_lab::worker::{FaultOwner, Report};
 
-/// Runs one switch at a time, because packet memory and cores are scarce.
+/// Lock that runs one switch at a time, because packet memory and cores are scarce.
 static ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
-/// Small pipelines: several entries per table, and meters that pass everything.
+/// Small pipelines with several entries per table, and with meters that pass everything.
 pub(super) const SMALL: [&str; 12] = [
     r#"{"name":"portfwd"}"#,
     r#"{"name":"portfwd","mac-swap-upstream":"02:00:00:00:00:07","mac-swap-downstream":"02:00:00:00:00:08"}"#,
@@ -49,7 +49,7 @@ fn component(backend: &dyn Backend, pipeline: Pipeline, dir: Directions) -> Pipe
     }
 }
 
-/// Returns the backends that can run here. Prints what the others lack.
+/// Returns the backends that can run here. Prints the reasons for the others.
 fn here() -> Vec<&'static dyn Backend> {
     let able = |backend: &&'static dyn Backend| match driver(*backend).and_then(|_| installed(*backend, None))
     {
@@ -59,7 +59,7 @@ fn here() -> Vec<&'static dyn Backend> {
             false
         }
     };
-    // tests/e2e/openflow.sh starts a switch for the `openflow` driver.
+    // The driver `openflow` starts no switch. `tests/e2e/openflow.sh` tests it.
     let started = |backend: &&'static dyn Backend| backend.name() != super::openflow::NAME;
     backends::all().iter().copied().filter(started).filter(able).collect()
 }
@@ -91,8 +91,9 @@ fn each_switch_equals_oracle_on_supported_pipelines() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Both memif roles: switches that listen and map our memory, then switches that connect while we map theirs, with one
-/// ring for each of their threads. The switch counts every packet, and the output equals the oracle's.
+/// Tests both memif roles of a switch, with one ring for each of its threads. A listening switch maps the tester's
+/// memory. For a connecting switch, the tester maps the switch's memory. The switch counts every packet, and the output
+/// equals the oracle's.
 #[test]
 fn switches_forward_over_memif_in_both_roles() {
     let _one = ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -119,7 +120,7 @@ fn switches_forward_over_memif_in_both_roles() {
                 ring: 9,
                 connects,
             };
-            // The listening side has to be up first.
+            // The listening side must be started first.
             let ours =
                 connects.then(|| ring::ports(&sockets, Role::Master, ring::Shape::one(job.ring, 1)).unwrap());
             let mut switch = driver.rings(&job, &sockets).unwrap();
@@ -186,7 +187,7 @@ fn window_reports_rates_and_applied_changes() {
                 "{name}: {report:?}"
             );
             assert_eq!(number("changes_refused"), 0.0, "{name}: {report:?}");
-            // Handovers and changes of next hops are probed with single packets.
+            // Single packets probe the effect of handovers and of changed next hops.
             assert_eq!(
                 report.distributions.contains_key("update_effective_ns"),
                 !["testpmd", "kernel"].contains(&name),

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use ranlab_lab::sut;
 use ranlab_lab::worker::ComponentError;
 
-/// Timeout until a thread appears.
+/// Time limit until a thread exists.
 const WAIT: Duration = Duration::from_secs(10);
 /// Polling interval.
 const POLL: Duration = Duration::from_millis(10);
 
-/// A thread, by its folder in `/proc`.
+/// A thread of another process, identified by its folder in `/proc`.
 #[derive(Debug, Clone)]
 pub(super) struct Thread(PathBuf);
 
@@ -40,7 +40,7 @@ pub(super) fn find_any(pid: u32, names: &[&str]) -> Result<Thread, ComponentErro
 }
 
 impl Thread {
-    /// Returns its CPU time so far, in nanoseconds: the first number of its `schedstat`.
+    /// Returns the CPU time of the thread so far, in nanoseconds: the first number of its `schedstat`.
     pub(super) fn cpu_ns(&self) -> Result<u64, ComponentError> {
         let path = self.0.join("schedstat");
         let text = std::fs::read_to_string(&path).unwrap_or_default();

@@ -13,7 +13,7 @@ use ranlab_lab::output::Output as Kept;
 use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{environment, sut};
 
-/// DPDK's message when fewer huge pages are free than requested.
+/// DPDK's message if fewer huge pages are free than requested.
 const NO_MEMORY: &str = "EAL: Not enough memory available";
 /// Maximum number of characters of error output that are quoted.
 const QUOTED_CHARS: usize = 400;
@@ -26,8 +26,9 @@ pub(super) fn program(name: &str) -> Command {
 /// Runs a tool to its end. Returns its output.
 ///
 /// # Errors
-/// The tool is missing (an environment error), or it fails (an error of the system under test, with the tool's error
-/// output).
+///
+/// The tool is missing (an environment error), or it fails. A failure is an error of the system under test and contains
+/// the tool's error output.
 pub(super) fn run(command: &mut Command) -> Result<String, ComponentError> {
     process_tree::die_with_us(command.stdin(Stdio::null()));
     let name = command.get_program().to_string_lossy().into_owned();
@@ -45,14 +46,14 @@ fn complaint(output: &Output) -> String {
     text.trim().chars().take(QUOTED_CHARS).collect()
 }
 
-/// Classifies the exit of a daemon. Another process may have taken the huge pages since they were counted, which is an
-/// environment error.
+/// Classifies the exit of a daemon. If another process has taken the huge pages since they were counted, the error is
+/// an environment error.
 fn ended(name: &str, how: &str, words: &str) -> ComponentError {
     let what = format!("{name} ended: {how}{words}");
     if words.contains(NO_MEMORY) { environment(format!("{NO_HUGE_PAGES} ({what})")) } else { sut(what) }
 }
 
-/// A long-running program. It ends with this process, and its last output is kept.
+/// A long-running program. It ends with this process, and its last output is stored.
 pub(super) struct Daemon {
     name: &'static str,
     child: Child,
@@ -60,7 +61,7 @@ pub(super) struct Daemon {
 }
 
 impl Daemon {
-    /// Starts it.
+    /// Starts the program.
     pub(super) fn start(name: &'static str, command: &mut Command) -> Result<Self, ComponentError> {
         process_tree::die_with_us(command);
         command.stdin(Stdio::piped()).process_group(0);
@@ -70,12 +71,12 @@ impl Daemon {
         Ok(Self { name, child: Child::apart(child), said })
     }
 
-    /// Returns its process id.
+    /// Returns the process id of the program.
     pub(super) fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Returns an error if it has exited.
+    /// Returns an error if the program has exited.
     pub(super) fn check(&mut self) -> Result<(), ComponentError> {
         match self.child.ended() {
             None => Ok(()),
@@ -83,12 +84,12 @@ impl Daemon {
         }
     }
 
-    /// Returns its last output, as the end of a sentence.
+    /// Returns the last output of the program, as the end of a sentence.
     pub(super) fn last_words(&self) -> String {
         self.said.last_words()
     }
 
-    /// Ends it and waits for its exit.
+    /// Ends the program and waits for its exit.
     pub(super) fn end(&mut self) {
         self.child.end();
     }

@@ -1,5 +1,5 @@
-//! Virtual Ethernet pairs between a tester and a switch, each in an unnamed network namespace. Used for functional
-//! tests, and for switches that read sockets. A namespace disappears with the process that holds it.
+//! Virtual Ethernet pairs between a tester and a switch, each in an unnamed network namespace. They are used for
+//! functional tests, and for switches that read sockets. A namespace disappears with its last process.
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -19,9 +19,9 @@ use super::tools::{self, Daemon};
 use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{environment, rig};
 
-/// Protocol number for every EtherType.
+/// Protocol number that selects every EtherType.
 const ALL: u16 = 3;
-/// Number of packets sent without a pause. Any queue on the path holds this many.
+/// Number of packets sent without a pause. Any queue on the path has space for this number.
 const AT_ONCE: usize = 8;
 /// Pause after a burst.
 const PAUSE: Duration = Duration::from_millis(4);
@@ -29,7 +29,7 @@ const PAUSE: Duration = Duration::from_millis(4);
 const BUFFER_BYTES: usize = 8 << 20;
 /// Time without packets after which a pass is complete.
 const QUIET: Duration = Duration::from_millis(300);
-/// Maximum time to discard late packets, which a slow switch may still hold from a campaign that was killed.
+/// Maximum time for discarding late packets. A slow switch may still send packets of a campaign that was killed.
 const LATE_MAX: Duration = Duration::from_secs(5);
 /// Maximum length of a frame, in bytes.
 const FRAME_BYTES_MAX: usize = 2_048;
@@ -39,20 +39,20 @@ const WAIT: Duration = Duration::from_secs(5);
 /// Two links, whose ends at the tester are sockets.
 pub(super) struct Wires {
     sockets: Arc<[OwnedFd; 2]>,
-    /// Process that holds the tester's namespace, if it has one.
+    /// Process that keeps the tester's namespace alive, if the tester has one.
     _holder: Option<Daemon>,
 }
 
 impl Wires {
-    /// Creates two pairs that lead to the network namespace of process `switch`. The ends there have the names of the
-    /// ports.
+    /// Creates two pairs that lead to the network namespace of the process `switch`. Their ends in that namespace have
+    /// the names of the ports.
     pub(super) fn to(switch: u32) -> Result<Self, ComponentError> {
         let mut command = tools::program("unshare");
         command.args(["--net", "--", "sleep", "infinity"]);
         let holder = Daemon::start("the tester's namespace", &mut command)?;
         let own = holder.pid();
         apart(own)?;
-        // Disables neighbour discovery, so that all frames are ours.
+        // Neighbour discovery is disabled, so that all frames are from the tester.
         for pid in [own, switch] {
             inside(pid, || std::fs::write("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1").or(Ok(())))?;
         }
@@ -74,10 +74,10 @@ impl Wires {
         Ok(Self { sockets: Arc::new(inside(own, open)?), _holder: Some(holder) })
     }
 
-    /// Opens two interfaces of our own namespace, access first, that lead to an existing switch.
+    /// Opens two interfaces of the local namespace, access first, that lead to an existing switch.
     pub(super) fn here(interfaces: &[String; 2]) -> Result<Self, ComponentError> {
         let end = |name: &String| {
-            // Frames that the kernel sends by itself would be attributed to the switch.
+            // Frames that the kernel itself sends would be attributed to the switch.
             let file = Path::new("/proc/sys/net/ipv6/conf").join(name).join("disable_ipv6");
             if std::fs::read_to_string(file).is_ok_and(|text| text.trim() == "0") {
                 return Err(environment(format!(
@@ -153,7 +153,7 @@ impl Wires {
         Ok(())
     }
 
-    /// Sends one packet and waits for the packet that leaves by the other port. Returns `None` on timeout.
+    /// Sends one packet and waits for the packet that leaves by the other port. Returns `None` after a timeout.
     pub(super) fn one(&self, port: Port, frame: &[u8]) -> Result<Option<(Port, Vec<u8>)>, ComponentError> {
         let out = port.other();
         let mut buffer = [0; FRAME_BYTES_MAX];
@@ -177,8 +177,8 @@ impl Wires {
         let cost = Arc::clone(&cpu_ns);
         let thread = std::thread::spawn(move || {
             for (index, (port, frame)) in frames.iter().cycle().enumerate() {
-                // A packet lost at a full queue is missing from the switch's receive counter, which is enough to notice
-                // it.
+                // A packet that a full queue drops is missing in the switch's receive counter. This is sufficient to
+                // notice it.
                 let _ = send_frame(&sockets[*port as usize], frame);
                 if index % AT_ONCE == 0 {
                     cost.store(ranlab_host::thread_cpu_ns().unwrap_or(0), Ordering::Relaxed);
@@ -192,7 +192,7 @@ impl Wires {
     }
 }
 
-/// Packets in flight.
+/// A trace that is sent in a loop by a separate thread.
 pub(super) struct Flow {
     stop: Arc<AtomicBool>,
     cpu_ns: Arc<AtomicU64>,
@@ -200,7 +200,7 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    /// CPU time of the sending thread, in nanoseconds.
+    /// Returns the CPU time of the sending thread, in nanoseconds.
     pub(super) fn cpu_ns(&self) -> u64 {
         self.cpu_ns.load(Ordering::Relaxed)
     }
@@ -215,7 +215,7 @@ impl Drop for Flow {
     }
 }
 
-/// Receives frames until `over` is set and no more arrive.
+/// Receives frames until `over` is set and no more frames arrive.
 fn received(socket: &OwnedFd, over: &AtomicBool) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     let mut buffer = vec![0; FRAME_BYTES_MAX];
@@ -228,7 +228,7 @@ fn received(socket: &OwnedFd, over: &AtomicBool) -> Vec<Vec<u8>> {
     }
 }
 
-/// Opens a socket on one end of a link. It receives every frame that passes, except those that it sends.
+/// Opens a socket on one end of a link. It receives every frame on the link, except the frames that it sends.
 fn open(interface: &str) -> std::io::Result<OwnedFd> {
     let socket = open_frames(interface, ALL)?;
     stamp_received(&socket, BUFFER_BYTES, QUIET)?;
@@ -240,7 +240,7 @@ pub(super) fn namespace(pid: u32) -> PathBuf {
     Path::new("/proc").join(pid.to_string()).join("ns/net")
 }
 
-/// Waits until a process has left our network namespace.
+/// Waits until a process has left the current network namespace.
 pub(super) fn apart(pid: u32) -> Result<(), ComponentError> {
     let link = |path: &Path| std::fs::read_link(path).ok();
     let ours = link(Path::new("/proc/self/ns/net"));

@@ -1,9 +1,9 @@
-//! FD.io VPP. It is started with a generated configuration in a private mount namespace, whose `/dev/shm` disappears
-//! when VPP ends, and loads the generated scripts by `vppctl exec`. Tier `mem` uses its packet generator, tier `ring` its
-//! memif ports.
+//! FD.io VPP. The driver starts VPP with a generated configuration in a private mount namespace, whose `/dev/shm`
+//! disappears when VPP ends. The generated scripts are loaded by `vppctl exec`. Tier `mem` uses VPP's packet generator,
+//! and tier `ring` its memif ports.
 //!
-//! VPP runs without workers: each line of a script would stop them, and VPP ends itself if one does not stop within a
-//! second, which happens on shared CPUs. Its main thread forwards as fast.
+//! VPP runs without workers, because each line of a script would stop them. VPP ends if a worker does not stop within a
+//! second, which happens on shared CPUs. The main thread forwards as fast as a worker.
 
 use std::collections::BTreeMap;
 use std::io::{Seek, SeekFrom, Write};
@@ -29,20 +29,20 @@ use ranlab_lab::{environment, rig, sut};
 pub(super) const NAME: &str = "vpp";
 /// Maximum number of packets of a stream. VPP copies them into buffers one by one.
 const PACKETS_MAX: usize = 16_384;
-/// Timeout until VPP answers.
+/// Time limit until VPP responds.
 const START_WAIT: Duration = Duration::from_secs(30);
 /// Polling interval.
 const POLL: Duration = Duration::from_millis(20);
-/// Packets of a stream that does not end within a measurement.
+/// Number of packets of a stream that does not end within a measurement.
 const ENDLESS: &str = "1000000000000000";
-/// Magic number of a pcap with microseconds. VPP reads no other.
+/// Magic number of a pcap file with microseconds, the only kind that VPP reads.
 const MICROSECONDS: u32 = 0xa1b2_c3d4;
 /// Plugins that the generated scripts need.
 const PLUGINS: [&str; 8] = ["acl", "gre", "gtpu", "memif", "nat", "nat44_ei", "policer", "vxlan"];
-/// Maximum number of folders that are searched for plugins.
+/// Maximum number of folders in which plugins are searched.
 const FOLDERS_MAX: usize = 64;
 
-/// Errors that VPP counts for packets that it drops, by the start of the node's name: reason, and our name.
+/// Reasons for which VPP counts dropped packets: start of the node's name, reason, and ranlab's name.
 const DROPS: [(&str, &str, &str); 9] = [
     ("acl-plugin-in", "ACL deny packets", "acl"),
     ("acl-plugin-out", "ACL deny packets", "acl"),
@@ -55,7 +55,7 @@ const DROPS: [(&str, &str, &str); 9] = [
     ("nat44-ei", "no translation", "no translation"),
 ];
 
-/// The driver.
+/// Driver for VPP.
 pub(super) struct Vpp;
 
 impl Driver for Vpp {
@@ -99,7 +99,7 @@ impl Driver for Vpp {
             })?;
             for (port, path) in &outputs {
                 vpp.run(&format!("packet-generator capture {} disable", port_name(*port)))?;
-                // Without a packet there is no file.
+                // If no packet was captured, the file does not exist.
                 if path.exists() {
                     files::read(path, *port, &equivalences, &mut outcomes)?;
                     std::fs::remove_file(path).map_err(environment)?;
@@ -133,7 +133,7 @@ impl Driver for Vpp {
         Ok(Box::new(vpp))
     }
 
-    /// The packet generator takes no single packets, so probing uses memif ports.
+    /// The packet generator does not support single packets, so probing uses memif ports.
     fn visible(&self, job: &SwitchJob<'_>, pipeline: &Pipeline) -> Result<Histogram<u64>, ComponentError> {
         let sockets = ring::sockets(job.folder);
         let mut switch = self.rings(job, &sockets)?;
@@ -144,7 +144,7 @@ impl Driver for Vpp {
         seen
     }
 
-    /// The same packets, sent from the generator straight to the other port's output.
+    /// Measures the cost of sending the same packets from the generator directly to the output of the other port.
     fn io_ns(&self, job: &SwitchJob<'_>, length: Duration) -> Result<Option<f64>, ComponentError> {
         let mut vpp = Instance::start(job)?;
         vpp.generators()?;
@@ -166,7 +166,7 @@ impl Driver for Vpp {
     }
 }
 
-/// Returns the input of a stream: as if frames had arrived at its port.
+/// Returns the node where a stream enters. Its frames are processed as if they had arrived at the stream's port.
 fn port_node() -> String {
     "node ethernet-input".to_owned()
 }
@@ -176,14 +176,15 @@ fn port_node() -> String {
 pub(super) struct Programs {
     vpp: PathBuf,
     vppctl: PathBuf,
-    /// Folder of plugins; `None`: VPP's own default.
+    /// Folder of plugins. `None`: VPP's default folder.
     plugins: Option<PathBuf>,
 }
 
 impl Programs {
-    /// Finds the programs in a folder (itself, or its `bin`), or by their names.
+    /// Finds the programs by their names, or in a folder and its `bin`.
     ///
     /// # Errors
+    ///
     /// A program is missing.
     pub(super) fn find(build: Option<&Path>) -> Result<Self, ComponentError> {
         let program = |name: &str| match build {
@@ -202,7 +203,7 @@ impl Programs {
     }
 }
 
-/// Returns the folder `vpp_plugins` in or below `lib` next to the program's folder.
+/// Returns the folder `vpp_plugins` in `lib` or below it. `lib` is next to the folder of the program.
 fn plugins(vpp: &Path) -> Option<PathBuf> {
     let vpp = vpp.canonicalize().ok()?;
     let lib = vpp.parent()?.parent()?.join("lib");
@@ -222,7 +223,7 @@ struct PortCounters {
     dropped: u64,
 }
 
-/// Counters of both ports, and drops of all interfaces.
+/// Counters of both ports, and the total drops of all interfaces.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Counters {
     ports: [PortCounters; 2],
@@ -230,7 +231,7 @@ struct Counters {
 }
 
 impl Counters {
-    /// Parses `show interface`.
+    /// Parses the output of `show interface`.
     fn parse(text: &str) -> Self {
         let mut own = Self::default();
         let mut port = None;
@@ -263,7 +264,7 @@ impl Counters {
     }
 }
 
-/// A running instance.
+/// A running instance of VPP.
 struct Instance {
     daemon: Daemon,
     vppctl: PathBuf,
@@ -283,7 +284,8 @@ impl Instance {
         let configuration = folder.join("startup.conf");
         let cpu = dpdk::allowed_cpus().last().copied().unwrap_or(0);
         std::fs::write(&configuration, startup(&programs, &folder, cpu)).map_err(environment)?;
-        // VPP keeps two files in /dev/shm, and cannot remove them when it is killed.
+        // VPP creates two files in /dev/shm, and cannot remove them if it is killed. The private namespace removes
+        // them.
         let mut command = tools::program("unshare");
         command.args(["--mount", "--propagation", "private", "--", "sh", "-c"]);
         command.arg("mount -t tmpfs tmpfs /dev/shm && exec \"$0\" -c \"$1\"");
@@ -298,7 +300,7 @@ impl Instance {
         Ok(own)
     }
 
-    /// Waits until it answers.
+    /// Waits until VPP responds.
     fn answers(&mut self) -> Result<(), ComponentError> {
         let deadline = Instant::now() + START_WAIT;
         loop {
@@ -314,7 +316,7 @@ impl Instance {
         }
     }
 
-    /// Runs a command and returns what it prints.
+    /// Runs a command and returns its output.
     fn ask(&mut self, line: &str) -> Result<String, ComponentError> {
         let mut command = tools::program(&self.vppctl.to_string_lossy());
         command.arg("-s").arg(&self.socket).arg(line);
@@ -322,18 +324,18 @@ impl Instance {
         printed.map_err(|trouble| self.daemon.check().err().unwrap_or(trouble))
     }
 
-    /// Runs a command that prints nothing if it succeeds.
+    /// Runs a command whose output is empty if it succeeds.
     fn run(&mut self, line: &str) -> Result<(), ComponentError> {
         let printed = self.ask(line)?;
         match printed.trim() {
             "" => Ok(()),
-            // Creating an interface prints its name.
+            // A command that creates an interface prints the name of the interface.
             name if line.starts_with("create ") && !name.contains(' ') => Ok(()),
             words => Err(sut(format!("VPP refuses `{line}`: {words}"))),
         }
     }
 
-    /// Creates ports of the packet generator.
+    /// Creates the ports of the packet generator.
     fn generators(&mut self) -> Result<(), ComponentError> {
         for port in [Port::Access, Port::Core] {
             let number = port as u32;
@@ -343,7 +345,7 @@ impl Instance {
         Ok(())
     }
 
-    /// Loads the generated scripts, without the one that creates ports, and checks that everything arrived.
+    /// Loads the generated scripts, except the script that creates ports. Checks that VPP has accepted everything.
     fn configure(&mut self, job: &SwitchJob<'_>) -> Result<(), ComponentError> {
         let translation = job.backend.translate(&job.asked()).map_err(rig)?;
         for text in translation.texts.iter().filter(|text| !creates_ports(text)) {
@@ -368,8 +370,8 @@ impl Instance {
         Err(sut(format!("VPP refuses the line `{line}`: {}", reason.trim())))
     }
 
-    /// Compares the number of objects in VPP with those of the script: a rule with a word that VPP does not know ends
-    /// its list without an error.
+    /// Compares the number of objects in VPP with the number in the script. This is needed because an unknown word in a
+    /// rule ends the list of rules without an error.
     fn check_loaded(&mut self, script: &str) -> Result<(), ComponentError> {
         for (number, list) in
             script.lines().filter(|line| line.starts_with("set acl-plugin acl ")).enumerate()
@@ -403,7 +405,7 @@ impl Instance {
         Ok(())
     }
 
-    /// Starts a stream of the packets in a file.
+    /// Starts a stream with the packets of a file.
     fn stream(
         &mut self,
         port: Port,
@@ -421,7 +423,7 @@ impl Instance {
         self.run(&format!("packet-generator enable-stream {name}"))
     }
 
-    /// Starts the streams of a measurement.
+    /// Starts the endless streams of a measurement.
     fn forever(&mut self, job: &SwitchJob<'_>, to: impl Fn(Port) -> String) -> Result<(), ComponentError> {
         let equivalences = job.backend.equivalences(&job.asked());
         for direction in job.directions {
@@ -477,12 +479,12 @@ fn release(text: &str) -> Option<f64> {
     version[..end].parse().ok()
 }
 
-/// Returns whether a script creates ports, which a driver does itself.
+/// Returns whether a script creates ports. A driver that creates the ports itself skips this script.
 fn creates_ports(text: &Text) -> bool {
     text.text.lines().any(|line| line.starts_with("create memif socket"))
 }
 
-/// Returns the drops by cause: those that VPP names, and the rest of its interfaces' drop counters.
+/// Returns the drops by cause: the causes that VPP names, and the remaining drops of its interfaces.
 fn losses(errors: &str, dropped: u64) -> Losses {
     let mut tables: BTreeMap<String, u64> = BTreeMap::new();
     let mut ring_full = 0;
@@ -510,7 +512,8 @@ fn losses(errors: &str, dropped: u64) -> Losses {
     Losses { tables, ring_full }
 }
 
-/// Changes the magic number of a capture. Its times, which are not used, change their meaning.
+/// Changes the magic number of a capture from nanoseconds to microseconds. This changes the meaning of its times, which
+/// are not used.
 fn in_microseconds(path: &Path) -> Result<(), ComponentError> {
     let failed = |error: std::io::Error| environment(format!("{}: {error}", path.display()));
     let mut file = std::fs::OpenOptions::new().write(true).open(path).map_err(failed)?;
@@ -518,7 +521,8 @@ fn in_microseconds(path: &Path) -> Result<(), ComponentError> {
     file.write_all(&MICROSECONDS.to_le_bytes()).map_err(failed)
 }
 
-/// Returns VPP's configuration. Small pages, because VPP raises the machine's number of huge pages otherwise.
+/// Returns VPP's configuration. It requests small pages, because VPP would otherwise raise the machine's number of huge
+/// pages.
 fn startup(programs: &Programs, folder: &Path, cpu: usize) -> String {
     let folder = folder.display();
     let path = programs.plugins.as_ref().map_or_else(String::new, |path| format!("path {} ", path.display()));
@@ -558,9 +562,9 @@ mod tests {
         assert_eq!(Counters::parse(""), Counters::default());
     }
 
-    /// Severity "error" is also that of packets that pass, so causes are known by name.
+    /// VPP also counts packets that pass with severity "error", so only known causes are treated as drops.
     #[test]
-    fn drops_are_named_and_the_rest_is_other() {
+    fn known_drops_are_named_and_others_are_summed() {
         let errors = "   Count                  Node                              Reason               Severity \n\
             \x20      40       acl-plugin-in-ip4-l2               ACL deny packets            error  \n\
             \x20     300             l2-input                       L2 input packets            error  \n\

@@ -1,8 +1,8 @@
-//! The kernel's XDP programs as a switch: maps and programs of a pipeline, run on frames in memory
+//! The kernel's XDP programs as a switch. The maps and programs of a pipeline run on frames in memory
 //! (`BPF_PROG_TEST_RUN`).
 //!
-//! In one thread the kernel feeds the trace to the programs, packet by packet; the cost is the CPU time of that thread.
-//! Changes are map updates while it runs.
+//! In one thread, the kernel passes the trace to the programs, packet by packet. The cost is the CPU time of this
+//! thread. Changes are map updates while the thread runs.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -26,21 +26,21 @@ use ranlab_lab::{environment, rig, sut};
 /// The backend's name.
 pub(super) const NAME: &str = "xdp";
 /// CPU time of one round, in nanoseconds, after which the packets' verdicts are read. Starting and ending a round costs
-/// some hundred microseconds (the kernel patches its code for the program) and milliseconds of waiting, which is no CPU
-/// time. Rounds of this length make that cost negligible.
+/// several hundred microseconds, because the kernel patches its code for the program. It also takes milliseconds of
+/// waiting, which is not CPU time. In rounds of this length, the cost is negligible.
 const ROUND_NS: u64 = 20_000_000;
-/// Packets in the first round, and in the longest.
+/// Numbers of packets in the first round, and in the longest round.
 const PACKETS: u32 = 1 << 14;
 const PACKETS_MAX: u32 = 1 << 20;
-/// XDP verdict: send back.
+/// XDP verdicts for the same port, and for the other port.
 const TX: u32 = 3;
 const REDIRECT: u32 = 4;
-/// Key of the only entry of a map.
+/// Key of a map with a single entry.
 const FIRST: [u8; 4] = [0; 4];
 /// Maximum length of a frame that fits into a page next to the kernel's own data, in bytes.
 const FRAME_BYTES_MAX: usize = 3_072;
 
-/// The driver.
+/// Driver for XDP programs.
 pub(super) struct Xdp;
 
 impl Driver for Xdp {
@@ -48,13 +48,13 @@ impl Driver for Xdp {
         NAME
     }
 
-    /// The same limit as for the DPDK programs, with which it is compared.
+    /// Returns the same limit as for DPDK programs, so that the results are comparable.
     fn packets_max(&self) -> usize {
         dpdk::PACKETS_MAX
     }
 
     fn ready(&self) -> Result<(), ComponentError> {
-        // r0 = XDP_DROP; exit
+        // The program consists of `r0 = XDP_DROP; exit`.
         BpfProgram::load(&[0x0000_0001_0000_00b7, 0x95]).map(drop).map_err(|error| {
             environment(format!(
                 "`sut.engine` \"{NAME}\": {error}: it takes root (or CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON) and a kernel with eBPF"
@@ -108,7 +108,7 @@ struct Maps {
 }
 
 impl Maps {
-    /// Creates and fills the maps of a job. Returns them with its programs, by port.
+    /// Creates and fills the maps of a job. Returns the maps and the job's programs, by port.
     fn from_job(job: &SwitchJob<'_>) -> Result<(Self, [Option<Program>; 2]), ComponentError> {
         let translation = job.backend.translate(&job.asked()).map_err(environment)?;
         let object = translation.object.ok_or_else(|| rig("a backend of the kernel has no programs"))?;
@@ -152,10 +152,10 @@ impl Maps {
     }
 }
 
-/// The programs that decide about single frames, by input port.
+/// The programs that return the verdict on a single frame, by input port.
 struct VerdictPrograms {
     programs: [Option<BpfProgram>; 2],
-    /// Kept as long as the programs.
+    /// Maps of the programs, which must exist as long as the programs.
     maps: Maps,
 }
 
@@ -166,7 +166,7 @@ impl VerdictPrograms {
         Ok(Self { programs: [load(access)?, load(core)?], maps })
     }
 
-    /// Returns the port and the content of the frame that leaves, or `None` if it is dropped.
+    /// Processes a frame. Returns its egress port and its content, or `None` if the frame is dropped.
     fn process(&self, port: Port, frame: &[u8]) -> Result<Option<(Port, Vec<u8>)>, ComponentError> {
         let program = self.programs[port as usize].as_ref().ok_or_else(|| rig("no program of a port"))?;
         let (verdict, left) = program.run(frame).map_err(|error| sut(format!("a program: {error}")))?;
@@ -178,14 +178,14 @@ impl VerdictPrograms {
     }
 }
 
-/// Results of the feeding thread.
+/// Results of the thread that runs the program.
 #[derive(Default)]
 struct TestRunMessage {
     reading: SwitchCounters,
     trouble: Option<io::Error>,
 }
 
-/// A thread in which the kernel feeds packets to a program.
+/// A thread in which the kernel passes packets to a program.
 struct TestRunThread {
     maps: Arc<Maps>,
     said: Arc<Mutex<TestRunMessage>>,
@@ -306,7 +306,7 @@ mod tests {
             match random.below(8) {
                 0 => frame.truncate(14 + random.below(frame.len() as u64 - 13) as usize),
                 1 => frame.extend(vec![0; random.below(20) as usize]),
-                // The offsets of headers.
+                // These offsets are within headers.
                 2 | 3 => {
                     let at = random.below(frame.len().min(90) as u64) as usize;
                     frame[at] = random.next() as u8;
@@ -320,8 +320,8 @@ mod tests {
         }
     }
 
-    /// Returns whether a header may be IPv4 with options, which the programs drop ([`Equivalence::Options`]): plain, in
-    /// GRE, in GTP-U without and with an extension header, or in VXLAN.
+    /// Returns whether a frame may contain IPv4 with options, which the programs drop ([`Equivalence::Options`]). The
+    /// header may be outside of a tunnel, or in GRE, VXLAN, or GTP-U with or without an extension header.
     fn optional(frame: &[u8]) -> bool {
         [14, 42, 50, 58, 64].iter().any(|at| frame.get(*at).is_some_and(|first| (0x46..0x50).contains(first)))
     }

@@ -1,5 +1,6 @@
-//! `bench trace` and `bench config`: packets of a scenario of rig `pipeline` and their expected results, and
-//! configurations of other switches, as files for testers and machines that ranlab does not control.
+//! `bench trace` and `bench config`. `bench trace` writes the packets of a scenario of rig `pipeline`, with their
+//! expected results. `bench config` writes configurations of other switches. The files are for testers and machines
+//! that ranlab does not control.
 use std::path::{Path, PathBuf};
 
 use ranlab_campaign::plan::Plan;
@@ -105,7 +106,7 @@ fn trace(arguments: &Trace, context: &Context) -> Result<(), Failure> {
     output.finish(&summary)
 }
 
-/// Prints how many packets of a header trace meet the rule that it names. Returns the numbers.
+/// Prints the number of packets of a header trace that match the rule named in the trace. Returns these numbers.
 fn print_headers(output: &mut Output, sent: &Sent, headers: &Headers) -> Result<serde_json::Value, Failure> {
     if headers.without_ports > 0 {
         output.text(format_args!(
@@ -129,7 +130,7 @@ fn print_headers(output: &mut Output, sent: &Sent, headers: &Headers) -> Result<
     }))
 }
 
-/// Returns what a pipeline reads and does not act on.
+/// Returns one sentence for each kind of input that the pipeline reads but ignores.
 fn notes(sent: &Sent) -> &[String] {
     match &sent.pipeline {
         Pipeline::Own(own) => own.notes(),
@@ -203,7 +204,7 @@ const fn directions(all: Directions) -> &'static [Direction] {
     }
 }
 
-/// Returns what a point of a scenario sends.
+/// Returns the pipeline and traffic of a point of a scenario.
 fn sent(reading: &ScenarioArguments, number: usize, context: &Context) -> Result<Sent, Failure> {
     let (scenario, rig) = reading.read(context)?;
     if rig.name != RIG {

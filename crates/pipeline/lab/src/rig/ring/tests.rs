@@ -36,14 +36,14 @@ fn recorded(
     let itself = report(&[("tester_mpps", best_mpps)], serde_json::Value::Null);
     window.taken.append(&mut fake::window(&lab, Account::Tool, SELF_TEST, itself).taken);
     let mut recorder = Recorder::default();
-    // One packet per microsecond for 10 ms.
+    // The load is one packet per microsecond for 10 ms.
     let judged = Pipeline.record(&fake::run(&point), &window, &mut recorder);
     let recording = recorder.finish();
     (judged, recording.metrics, recording.reason)
 }
 
-/// 10,000 packets are due: 20 late, 30 without room in the ring, 1 without buffer; of the 9,949 sent, 60 did
-/// not return.
+/// Returns the outcome for 10,000 due packets. Of these, 20 are late, 30 find no space in the ring, and 1 is too long
+/// for the buffers. 60 of the 9,949 sent packets do not return.
 fn outcome() -> RingOutcome {
     RingOutcome {
         due: 10_000,
@@ -70,7 +70,7 @@ fn counters() -> RingCounters {
 }
 
 #[test]
-fn causes_add_up_to_the_loss() {
+fn causes_of_loss_add_up_to_lost_packets() {
     let (judged, metrics, reason) = recorded(&outcome(), &counters(), 10.0, "invalid");
     assert_eq!(judged, Ok(Outcome::Degraded));
     let causes: f64 = CAUSES.iter().map(|(name, _)| metrics[*name]).sum();
@@ -82,10 +82,10 @@ fn causes_add_up_to_the_loss() {
     );
     assert_eq!((of("lost_dropped"), of("lost_injected"), of("lost_return_ring_full")), (16.0, 9.0, 11.0));
     assert_eq!(of("lost_dropped_miss"), 7.0);
-    // Packets omitted by the generator are not losses of the switch.
+    // Packets that the generator did not send are not losses of the switch.
     assert!((of("loss_ratio") - 91.0 / 9_980.0).abs() < 1e-12 && of("tool.unsent_ratio") == 0.002);
     assert_eq!((of("carried_mpps"), of("tester_share")), (0.9889, 0.1));
-    // Packets that return after the window do not count as carried.
+    // Packets that return after the window are not counted as carried.
     let late = RingOutcome { window_ns: 10_000_000, received_in_window: 5_000, ..outcome() };
     assert_eq!(recorded(&late, &counters(), 10.0, "invalid").1["carried_mpps"], 0.5);
     for words in [
@@ -110,7 +110,7 @@ fn contradictory_counters_invalidate_the_repeat() {
     assert!(matches!(recorded(&short, &counters(), 10.0, "invalid").0, Err(RigError::Rig(_))));
 }
 
-/// Descriptions by core; a core's counter that is missing in the sum invalidates the result.
+/// Drops are described by core. If the sum lacks a core's counter, the repeat is invalid.
 #[test]
 fn core_counters_add_up_to_the_switch() {
     let core = |received, miss: u64, ring_full| RingCounters {
@@ -134,7 +134,7 @@ fn core_counters_add_up_to_the_switch() {
 }
 
 #[test]
-fn load_beyond_the_testers_maximum_is_invalid() {
+fn load_above_tester_maximum_is_invalid() {
     let good = RingOutcome { due: 9_000, sent: 9_000, received: 9_000, ..RingOutcome::default() };
     let whole = RingCounters { received: 9_000, ..RingCounters::default() };
     assert_eq!(recorded(&good, &whole, 1.01, "invalid").0, Ok(Outcome::Ok));

@@ -1,4 +1,4 @@
-//! Capabilities of a switch, read with `ovs-ofctl`. They show whether a pipeline fits before anything is configured.
+//! Capabilities of a switch, read with `ovs-ofctl`. They show before any configuration whether a pipeline fits.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,11 +15,11 @@ const FILL_MAX: Duration = Duration::from_secs(5);
 pub(super) struct SwitchCapabilities {
     /// Number of tables.
     pub(super) tables: u32,
-    /// Ports: number and name.
+    /// Number and name of each port.
     pub(super) ports: Vec<(String, String)>,
     /// Maximum number of flows per table, if the switch reports it.
     pub(super) most: BTreeMap<u32, u64>,
-    /// Number of meters; 0 if meters are not supported.
+    /// Maximum number of meters. 0 if meters are not supported.
     pub(super) meters: u64,
     /// Whether the switch reports support for masked TCP ports, which OpenFlow does not require.
     pub(super) masked_ports: bool,
@@ -30,7 +30,7 @@ pub(super) struct SwitchCapabilities {
 pub(super) struct RequiredCapabilities {
     /// Number of flows per table.
     pub(super) flows: BTreeMap<u32, u64>,
-    /// Highest meter id; 0 if there are no meters.
+    /// Highest meter id. 0 if the pipeline has no meters.
     pub(super) meters: u32,
 }
 
@@ -59,8 +59,8 @@ pub(super) fn meter(line: &str) -> Option<u32> {
     number(line, "meter=")
 }
 
-/// Returns the time until the slowest bucket of these meters is full. OpenFlow does not define the initial fill level;
-/// BOFUSS starts with empty buckets.
+/// Returns the time until the slowest bucket of these meters is full. OpenFlow does not define the initial fill level,
+/// and BOFUSS starts with empty buckets.
 pub(super) fn filled_after(translation: &Translation) -> Duration {
     let meters = translation.texts.iter().filter(|text| text.reader == TextConsumer::OvsMeters);
     let longest = meters.flat_map(|text| text.text.lines()).filter_map(|line| {
@@ -78,8 +78,8 @@ pub(super) fn number<T: std::str::FromStr>(text: &str, word: &str) -> Option<T> 
 }
 
 impl SwitchCapabilities {
-    /// Parses the output of `show`, `dump-table-features` and `meter-features`. Requests that the switch does not
-    /// answer leave the capability unknown.
+    /// Parses the output of `show`, `dump-table-features` and `meter-features`. If the switch does not support a
+    /// request, the capability remains unknown.
     pub(super) fn read(show: &str, tables: Option<&str>, meters: Option<&str>) -> Self {
         Self {
             tables: number(show, "n_tables:").unwrap_or(0),
@@ -90,10 +90,11 @@ impl SwitchCapabilities {
         }
     }
 
-    /// Adapts a translation to the switch. Port masks are expanded if it does not support them.
+    /// Adapts a translation to the switch. If the switch does not support masked ports, the masks are expanded.
     ///
     /// # Errors
-    /// The translation cannot be expressed; the text gives the reason.
+    ///
+    /// The translation cannot be expressed. The error text contains the reason.
     pub(super) fn says(&self, mut translation: Translation) -> Result<Translation, String> {
         if self.masked_ports {
             return Ok(translation);
@@ -106,8 +107,8 @@ impl SwitchCapabilities {
         Ok(translation)
     }
 
-    /// Returns the reason why the switch cannot hold a pipeline, if there is one. A reported table size that is too
-    /// small is not a reason: reported sizes are often guesses.
+    /// Returns the reason why the switch cannot implement a pipeline, if there is one. A reported table size that is
+    /// too small is no such reason, because reported sizes are often guesses.
     pub(super) fn refuses(&self, needs: &RequiredCapabilities, ports: [u32; 2]) -> Option<String> {
         for number in ports {
             if self.ports.iter().all(|(own, _)| *own != number.to_string()) {
@@ -206,7 +207,7 @@ mod tests {
         assert_eq!((own.most[&0], own.most[&10], own.most[&11], own.most[&12]), (1_000_000, 1_000_000, 5, 5));
         assert_eq!(own.most.len(), 13);
         assert_eq!(SwitchCapabilities::read("", None, None), SwitchCapabilities::default());
-        // Invalid input is ignored and allocates nothing.
+        // Invalid input is ignored and does not allocate memory.
         assert!(
             most("tables 0...4294967295: ditto\n  tables x...y: ditto\ntable z:\nmax_entries=\n").is_empty()
         );
@@ -224,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn needs_count_flows_and_meters() {
+    fn requirements_count_flows_and_meters() {
         let mut translation = Translation::default();
         translation.push("m", TextConsumer::OvsMeters, "meter=3,kbps\nmeter=2,kbps\n".to_owned());
         let text = "group add group_id=1,table=9\nflow add cookie=0x1,table=1,priority=1,actions=drop\nflow add table=1,x\n\
@@ -255,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn fill_time_is_that_of_slowest_bucket() {
+    fn fill_time_is_determined_by_slowest_bucket() {
         let of = |text: &str| {
             let mut translation = Translation::default();
             translation.push("m", TextConsumer::OvsMeters, text.to_owned());

@@ -1,7 +1,7 @@
 //! Port ranges for switches without port masks. OpenFlow defines no mask for ports (match fields OXM_OF_TCP_SRC to
-//! OXM_OF_UDP_DST); Open vSwitch supports it as an extension. A masked flow is expanded to one flow per port.
+//! OXM_OF_UDP_DST), but Open vSwitch supports masks as an extension. A masked flow is expanded to one flow per port.
 
-/// Maximum number of flows after expansion. The range from port 1024 on is already 64,512 flows.
+/// Maximum number of flows after expansion. The range from port 1024 on already needs 64,512 flows.
 pub(super) const FLOWS_MAX: usize = 1 << 16;
 
 const FIELDS: [&str; 2] = [",tp_src=", ",tp_dst="];
@@ -9,7 +9,8 @@ const FIELDS: [&str; 2] = [",tp_src=", ",tp_dst="];
 /// Expands all masked ports.
 ///
 /// # Errors
-/// More than [`FLOWS_MAX`] flows would be needed. The error is that number.
+///
+/// More than [`FLOWS_MAX`] flows would be needed. The error contains the needed number.
 pub(super) fn exact(text: &str) -> Result<String, u64> {
     let many =
         |line: &str| FIELDS.iter().map(|field| ports(line, field).map_or(1, |it| it.len())).product::<u64>();
@@ -47,7 +48,7 @@ impl Masked {
     }
 }
 
-/// Parses a field such as `,tp_dst=0xb358/0xfff8`. Our masks clear only trailing bits.
+/// Parses a field such as `,tp_dst=0xb358/0xfff8`. Masks in ranlab's flows clear only trailing bits.
 fn ports(line: &str, field: &str) -> Option<Masked> {
     let rest = line.split_once(field)?.1;
     let said = rest.split([',', ' ']).next()?;
@@ -72,7 +73,7 @@ mod tests {
         assert_eq!(each[7], "flow add table=2,ip,nw_proto=6,tp_src=17,tp_dst=45919,actions=drop");
         let others = "group add group_id=1,actions=output:2\nflow add table=1,metadata=0x1/0xff,tp_dst=80,actions=drop\n";
         assert_eq!(exact(others).unwrap(), others);
-        // Deletions use the same matches as additions.
+        // A deletion uses the same matches as an addition.
         assert_eq!(
             exact("flow delete_strict table=2,priority=9,udp,tp_dst=0x0008/0xfff8\n")
                 .unwrap()

@@ -1,5 +1,5 @@
-//! Counts packets that a switch does not forward itself but sends to its controllers (OFPT_PACKET_IN). Uses a
-//! separate connection, so that no other request has to wait.
+//! Counts packets that a switch sends to its controllers instead of forwarding them (OFPT_PACKET_IN). Uses a separate
+//! connection, so that no other request has to wait.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -17,11 +17,11 @@ use ranlab_lab::{environment, sut};
 
 /// Read timeout, after which the stop flag is checked.
 const LOOK: Duration = Duration::from_millis(100);
-/// Bytes of each packet that are requested from a switch that sends none by default. Open vSwitch sends no packets to a
-/// controller that connected to it until the controller has set a length.
+/// Number of bytes per packet that are requested from a switch that sends no packets by default. Open vSwitch sends
+/// packets to a connected controller only after the controller has set this length.
 const OCTETS: u16 = 64;
 
-/// Counts the packets.
+/// Connection on which OFPT_PACKET_IN messages are counted.
 pub(super) struct Listener {
     seen: Arc<ConnectionState>,
     stop: Arc<AtomicBool>,
@@ -31,7 +31,7 @@ pub(super) struct Listener {
 #[derive(Default)]
 struct ConnectionState {
     packets: AtomicU64,
-    /// Set when the switch closed the connection.
+    /// Whether the switch has closed the connection.
     gone: AtomicBool,
 }
 
@@ -80,7 +80,7 @@ impl Drop for Listener {
 fn listen(stream: &mut TcpStream, seen: &ConnectionState, stop: &AtomicBool) -> std::io::Result<()> {
     let mut head = [0; HEAD];
     let mut body = vec![0; usize::from(u16::MAX)];
-    // The configuration to restore at the end, if it was changed.
+    // Configuration to be restored at the end, if it was changed.
     let mut as_before = None;
     loop {
         let mut whole = fill(stream, &mut head, stop)?;
@@ -93,12 +93,12 @@ fn listen(stream: &mut TcpStream, seen: &ConnectionState, stop: &AtomicBool) -> 
             PACKET_IN => {
                 seen.packets.fetch_add(1, Ordering::Relaxed);
             }
-            // A controller that does not reply to echo requests is considered dead.
+            // A switch considers a controller dead if it does not reply to echo requests.
             ECHO_REQUEST => {
                 let xid = u32::from_be_bytes([head[4], head[5], head[6], head[7]]);
                 stream.write_all(&message(ECHO_REPLY, xid, &body[..length]))?;
             }
-            // The flags are left unchanged.
+            // Only the length is changed, and the flags remain unchanged.
             GET_CONFIG_REPLY if length >= 4 && body[2..4] == [0, 0] => {
                 let [octets, none] = [OCTETS, 0].map(|octets| [&body[..2], &octets.to_be_bytes()].concat());
                 stream.write_all(&message(SET_CONFIG, 2, &octets))?;
@@ -109,7 +109,7 @@ fn listen(stream: &mut TcpStream, seen: &ConnectionState, stop: &AtomicBool) -> 
     }
 }
 
-/// Fills a buffer. Returns false if `stop` was set.
+/// Fills a buffer from the stream. Returns false if `stop` was set.
 fn fill(stream: &mut TcpStream, buffer: &mut [u8], stop: &AtomicBool) -> std::io::Result<bool> {
     let mut at = 0;
     while at < buffer.len() {
@@ -146,14 +146,14 @@ mod tests {
     }
 
     #[test]
-    fn counts_packets_replies_to_echo_and_detects_close() {
+    fn listener_counts_packets_answers_echoes_and_detects_close() {
         let server = TcpListener::bind("127.0.0.1:0").unwrap();
         let listener = Listener::connect(server.local_addr().unwrap()).unwrap();
         let (mut switch, _) = server.accept().unwrap();
         let mut greeting = [0; 2 * HEAD];
         switch.read_exact(&mut greeting).unwrap();
         assert_eq!(greeting, [message(HELLO, 0, &[]), message(GET_CONFIG_REQUEST, 1, &[])].concat()[..]);
-        // A length field smaller than the header is read as the length of the header.
+        // If the length field is smaller than the header, the length of the header is used.
         let mut short = message(PACKET_IN, 1, &[]);
         short[3] = 2;
         switch

@@ -1,5 +1,5 @@
 //! Any OpenFlow switch at an address, whose ports are connected to two local interfaces. The switch is neither started
-//! nor stopped: its capabilities are read, the generated configuration is added, and removed afterwards.
+//! nor stopped. Its capabilities are read, and the generated configuration is added and later removed.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -25,14 +25,14 @@ mod listener;
 mod remote;
 mod session;
 
-/// Its name in `sut.engine`.
+/// Name of the driver in `sut.engine`.
 pub(super) const NAME: &str = "openflow";
 
-/// The driver.
+/// Driver for an OpenFlow switch that already runs.
 pub(super) struct AnyOpenFlow;
 
 impl AnyOpenFlow {
-    /// Connects to the switch, configures the pipeline, and opens our ends of its links.
+    /// Connects to the switch, configures the pipeline, and opens the local ends of its links.
     fn connect_and_install(job: &SwitchJob<'_>) -> Result<(InstalledPipeline, Wires), ComponentError> {
         let far = job.far.ok_or_else(|| rig("no switch was named"))?;
         let wires = Wires::here(&far.interfaces)?;
@@ -56,7 +56,7 @@ impl Driver for AnyOpenFlow {
         let pass = || wires.pass(job.trace, &job.backend.equivalences(&job.asked()));
         let begun = Instant::now();
         let mut found = pass()?;
-        // The switch's caches (Open vSwitch's datapath) may use old entries for a short time after a change.
+        // Caches of the switch (Open vSwitch's datapath) may use old entries for a short time after a change.
         loop {
             let again = pass()?;
             let rests = again == found;
@@ -82,7 +82,7 @@ impl Driver for AnyOpenFlow {
         probe::visible(job, pipeline, probe::SEEN, &mut tell, &mut |port, frame| wires.one(port, frame))
     }
 
-    /// Not measurable: the cost of the switch's ports is not visible from outside.
+    /// Returns `None`, because the cost of the switch's ports cannot be measured from outside.
     fn io_ns(&self, _: &SwitchJob<'_>, _: Duration) -> Result<Option<f64>, ComponentError> {
         Ok(None)
     }
@@ -92,19 +92,19 @@ fn holds_not(remote: &Remote, why: &str) -> ComponentError {
     environment(format!("the switch at tcp:{} cannot hold this pipeline: {why}", remote.at))
 }
 
-/// A configured switch. The configuration is removed on drop.
+/// A configured switch. Dropping it removes the configuration.
 struct InstalledPipeline {
     remote: Remote,
     capable: SwitchCapabilities,
     needs: RequiredCapabilities,
-    /// Number of meters that are marked as ours.
+    /// Number of ranlab's meters, as recorded at the switch.
     marked: u32,
     session: Option<OpenFlow>,
     listener: Listener,
     ingress: Vec<Port>,
-    /// Start of the session. Its threads are not visible, so elapsed time replaces CPU time.
+    /// Start of the session. The switch's threads are not visible, so elapsed time replaces CPU time.
     begun: Instant,
-    /// Packets in flight, and the links that carry them.
+    /// Packets in flight, and the links that transport them.
     wires: Option<(Flow, Wires)>,
     left: bool,
     folder: PathBuf,
@@ -118,7 +118,7 @@ impl InstalledPipeline {
         let (remote, capable) = Remote::connect(far)?;
         let translation = capable.says(translation).map_err(|why| holds_not(&remote, &why))?;
         let needs = RequiredCapabilities::from_translation(&translation);
-        // Removes the leftovers of a campaign that was killed.
+        // Removes the configuration of a campaign that was killed.
         remote.clean()?;
         if let Some(why) = capable.refuses(&needs, far.ports) {
             return Err(holds_not(&remote, &why));
@@ -147,7 +147,7 @@ impl InstalledPipeline {
         Ok(told)
     }
 
-    /// Applies a configuration or a change of it.
+    /// Applies a configuration or a change of the configuration.
     fn install(&mut self, translation: &Translation) -> Result<(), ComponentError> {
         for text in &translation.texts {
             match text.reader {
@@ -177,7 +177,7 @@ impl InstalledPipeline {
         Ok(())
     }
 
-    /// Removes our configuration from the switch.
+    /// Removes ranlab's configuration from the switch.
     fn leave(&mut self) -> Result<(), ComponentError> {
         self.wires = None;
         self.left = true;
@@ -186,7 +186,7 @@ impl InstalledPipeline {
 }
 
 impl Switch for InstalledPipeline {
-    /// Reads the counters of its ports. Elapsed time replaces CPU time.
+    /// Reads the counters of the switch's ports. Elapsed time replaces CPU time.
     fn read(&mut self) -> Result<SwitchCounters, ComponentError> {
         let mut reading =
             SwitchCounters { cpu_ns: self.begun.elapsed().as_nanos() as u64, ..SwitchCounters::default() };
@@ -215,7 +215,7 @@ impl Switch for InstalledPipeline {
 impl Drop for InstalledPipeline {
     fn drop(&mut self) {
         if !self.left {
-            // If this fails, the next campaign cleans up.
+            // If the removal fails, the next campaign removes the configuration.
             let _ = self.leave();
         }
     }

@@ -1,7 +1,8 @@
-//! A third-party switch at an address, configured with `ovs-ofctl`. The switch keeps running afterwards, so everything
-//! that we configure is marked: flows by cookies, groups by their numbers. Meters have no room for a mark; one flow
-//! records how many are ours. The next campaign can thus remove the leftovers of one that was killed, and nothing else
-//! is touched.
+//! A third-party switch at an address, configured with `ovs-ofctl`.
+//!
+//! The switch keeps running afterwards, so all configured objects are marked: flows by cookies, and groups by their
+//! numbers. Meters have no field for a mark, so one flow records the number of ranlab's meters. The next campaign can
+//! then remove the configuration of a killed campaign, and does not change other objects.
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -18,9 +19,10 @@ use ranlab_lab::{environment, sut};
 
 /// Timeout of the tool, in seconds.
 const TOOL_S: &str = "--timeout=60";
-/// OpenFlow versions in order of preference, and whether each supports changing many flows in one bundle.
+/// OpenFlow versions in order of preference. The flag tells whether the version supports changing many flows in one
+/// bundle.
 const VERSIONS: [(&str, bool); 3] = [("-OOpenFlow15", true), ("-OOpenFlow14", true), ("-OOpenFlow13", false)];
-/// Cookie of the flow that records, in the last 32 bits, how many meters are ours.
+/// Cookie of the flow that records the number of ranlab's meters in its last 32 bits.
 const MARK: u64 = COOKIE | 1 << 32;
 const MARK_MASK: u64 = 0xffff_ffff_0000_0000;
 
@@ -30,7 +32,7 @@ pub(super) struct Remote {
     ports: [u32; 2],
     version: &'static str,
     bundles: bool,
-    /// Last 32 bits of our flows' cookies. They distinguish this run from earlier campaigns.
+    /// Last 32 bits of the cookies of this run's flows. They distinguish the run from earlier campaigns.
     run: u32,
 }
 
@@ -51,7 +53,7 @@ impl Remote {
     /// Connects to a switch and reads its capabilities.
     pub(super) fn connect(far: &RemoteSwitch) -> Result<(Self, SwitchCapabilities), ComponentError> {
         let at = address(&far.address)?;
-        // Fails fast if the address is unreachable.
+        // This check fails fast if the address is unreachable.
         drop(tcp(at)?);
         let mut why = String::new();
         let run = run();
@@ -77,7 +79,7 @@ impl Remote {
         tools::run(&mut tool)
     }
 
-    /// Checks that the required tables, the first rules of the ports, and the required meters are not in use by others.
+    /// Checks that no other program uses the required tables, the first rules of the ports, or the required meters.
     pub(super) fn free(&self, needs: &RequiredCapabilities) -> Result<(), ComponentError> {
         let others = |what: String| environment(format!("the switch at tcp:{} has {what}", self.at));
         for table in needs.flows.keys().filter(|table| **table >= FIRST_TABLE) {
@@ -106,10 +108,10 @@ impl Remote {
         Ok(())
     }
 
-    /// Records the number of our meters at the switch before they are created.
+    /// Records the number of ranlab's meters at the switch before they are created.
     pub(super) fn mark(&self, meters: u32) -> Result<(), ComponentError> {
         let cookie = MARK | u64::from(meters);
-        // This flow is behind the last rule of one of our tables, which matches every packet, and so has no effect.
+        // This flow has no effect, because another rule of the table has precedence and matches every packet.
         let flow = format!("cookie={cookie:#x},table={FIRST_TABLE},priority=0,actions=drop");
         self.ofctl("add-flow", &[&flow]).map(drop)
     }
@@ -120,7 +122,7 @@ impl Remote {
         if self.bundles {
             return self.file("bundle", &text, folder);
         }
-        // Groups have to exist before flows refer to them.
+        // Groups must exist before flows refer to them.
         for (kind, command) in [("group ", "add-groups"), ("flow ", "add-flows")] {
             let lines = text.lines().filter_map(|line| line.strip_prefix(kind));
             let lines: String = lines.flat_map(|line| [line, "\n"]).collect();
@@ -137,8 +139,8 @@ impl Remote {
         self.ofctl(command, &[&file.display().to_string()]).map(drop)
     }
 
-    /// Replaces port names by the switch's numbers, and adds this run's cookie. Masks still match the cookies of all
-    /// runs.
+    /// Replaces port names by the switch's port numbers, and adds this run's cookie. Masks still match the cookies of
+    /// all runs.
     fn wired(&self, text: &str) -> String {
         let cookie = |cookie: u64| format!("cookie={cookie:#x},");
         let mut text = text.replace(&cookie(COOKIE), &cookie(COOKIE | u64::from(self.run)));
@@ -151,8 +153,8 @@ impl Remote {
         text
     }
 
-    /// Turns a rejection into an error that names the rejected rule and the reason. For a full table it also states how
-    /// many flows are needed.
+    /// Converts a rejection into an error with the rejected rule and the reason. For a full table, the error also
+    /// contains the number of needed flows.
     pub(super) fn refusal(
         trouble: ComponentError,
         needs: &RequiredCapabilities,
@@ -169,7 +171,7 @@ impl Remote {
         ))
     }
 
-    /// Packets received and sent, per port.
+    /// Returns the numbers of packets received and sent, per port.
     pub(super) fn counters(&self) -> Result<[(u64, u64); 2], ComponentError> {
         let text = self.ofctl("dump-ports", &[])?;
         let of = |port: u32| {
@@ -180,16 +182,16 @@ impl Remote {
         Ok([of(self.ports[0])?, of(self.ports[1])?])
     }
 
-    /// Removes the configuration of this run, unless a later campaign has already done so. A campaign that was killed
-    /// leaves a worker behind that cleans up a little later.
+    /// Removes the configuration of this run, unless a later campaign has already removed it. After a campaign is
+    /// killed, its worker continues for a short time and then removes the configuration.
     pub(super) fn leave(&self) -> Result<(), ComponentError> {
-        // All our pipelines begin in table 0.
+        // All of ranlab's pipelines begin in table 0.
         let text = self.ofctl("dump-flows", &["table=0"])?;
         let own = COOKIE | u64::from(self.run);
         if cookies(&text).any(|cookie| cookie == own) { self.clean() } else { Ok(()) }
     }
 
-    /// Removes what any of our runs has configured, and nothing else.
+    /// Removes the configuration of all runs of ranlab, and no other objects.
     pub(super) fn clean(&self) -> Result<(), ComponentError> {
         let ours = format!("cookie={COOKIE:#x}/{COOKIE_MASK:#x}");
         let marks = self.ofctl("dump-flows", &[&format!("cookie={MARK:#x}/{MARK_MASK:#x}")])?;
@@ -201,7 +203,7 @@ impl Remote {
         if meters > 0 || !groups.is_empty() {
             OpenFlow::reach(self.at)?.delete(&(1..=meters).collect::<Vec<_>>(), &groups)?;
         }
-        // Some switches (BOFUSS) respect cookies in delete requests, but not in dump requests.
+        // Some switches (BOFUSS) respect cookies in delete requests but not in dump requests.
         let text = self.ofctl("dump-aggregate", &[&ours])?;
         if number(&text, "flow_count=").unwrap_or(0_u64) == 0 {
             return Ok(());
@@ -227,18 +229,18 @@ fn cookies(text: &str) -> impl Iterator<Item = u64> {
     })
 }
 
-/// Returns the number of our meters from the cookie of the flow that records it.
+/// Returns the number of ranlab's meters from the cookie of the flow that records it.
 fn marked(cookie: u64) -> Option<u32> {
     (cookie & MARK_MASK == MARK).then_some(cookie as u32)
 }
 
-/// Returns the number of a group if it belongs to us.
+/// Returns the number of a group if it is one of ranlab's groups.
 fn our_group(line: &str) -> Option<u32> {
     let id: u32 = number(line, "group_id=")?;
     (FIRST_GROUP..FIRST_GROUP + GROUPS_MAX).contains(&id).then_some(id)
 }
 
-/// Parses `  port  8: rx pkts=3, …` or `  port "eth1": …`, and the line after it, ` tx pkts=2, …`.
+/// Parses `  port  8: rx pkts=3, …` or `  port "eth1": …`, and the following line ` tx pkts=2, …`.
 fn port_counters(text: &str, port: u32) -> Option<(u64, u64)> {
     let mut lines = text.lines().skip_while(|line| {
         let of = line.trim_start().strip_prefix("port ").and_then(|rest| rest.trim_start().split(':').next());
@@ -293,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn own_entries_are_recognized_by_mark() {
+    fn ranlab_entries_are_recognized_by_mark() {
         let line = |cookie: u64| {
             format!(" cookie={cookie:#x}, duration=1s, table=1, n_packets=0, priority=0 actions=drop\n")
         };

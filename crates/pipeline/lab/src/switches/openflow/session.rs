@@ -1,5 +1,5 @@
-//! The subset of OpenFlow 1.3 for which `ovs-ofctl` has no bundles: creating thousands of meters over one connection,
-//! and deleting entries that have no cookies.
+//! The subset of OpenFlow 1.3 that `ovs-ofctl` cannot perform in bundles: creating thousands of meters over one
+//! connection, and deleting entries that have no cookies.
 
 use std::collections::HashSet;
 use std::io::{Read, Write};
@@ -11,7 +11,7 @@ use std::time::Duration;
 use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{environment, rig, sut};
 
-/// Version number of OpenFlow 1.3 (§A.1), followed by the message types that are used.
+/// Version number of OpenFlow 1.3 (§A.1). The used message types follow.
 const VERSION: u8 = 4;
 pub(super) const HELLO: u8 = 0;
 const ERROR: u8 = 1;
@@ -20,7 +20,7 @@ pub(super) const ECHO_REPLY: u8 = 3;
 pub(super) const GET_CONFIG_REQUEST: u8 = 7;
 pub(super) const GET_CONFIG_REPLY: u8 = 8;
 pub(super) const SET_CONFIG: u8 = 9;
-/// PACKET_IN: a packet that the switch does not forward itself.
+/// Message type PACKET_IN, for a packet that the switch sends to its controllers instead of forwarding it.
 pub(super) const PACKET_IN: u8 = 10;
 const GROUP_MOD: u8 = 15;
 const BARRIER_REQUEST: u8 = 20;
@@ -30,7 +30,7 @@ const METER_MOD: u8 = 29;
 const DELETE: u16 = 2;
 /// Length of a message header, in bytes.
 pub(super) const HEAD: usize = 8;
-/// Number of meters between two barriers. The switch and its socket can buffer this many without blocking.
+/// Number of meters between two barriers. The buffers of switch and socket have space for this number.
 const AT_ONCE: usize = 256;
 /// Timeout of a response.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -48,7 +48,7 @@ pub(in crate::switches) struct OpenFlow {
     next: u32,
 }
 
-/// A meter with one drop band.
+/// A meter with one band, which drops packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Meter {
     id: u32,
@@ -70,7 +70,7 @@ impl Meter {
         })
     }
 
-    /// Encodes its meter modification (§A.3.4.4): flags kbit/s and burst, one band of type drop.
+    /// Encodes the meter modification (§A.3.4.4) with the flags kbit/s and burst, and one band of type drop.
     fn message(self, xid: u32, known: bool) -> Vec<u8> {
         let mut body = Vec::with_capacity(24);
         body.extend(u16::from(known).to_be_bytes());
@@ -116,7 +116,7 @@ impl OpenFlow {
         Ok(own)
     }
 
-    /// Deletes meters and groups. Missing ones are not an error.
+    /// Deletes meters and groups. A missing meter or group is not an error.
     pub(super) fn delete(&mut self, meters: &[u32], groups: &[u32]) -> Result<(), ComponentError> {
         let of_meter = |id: &u32| {
             let body = [&DELETE.to_be_bytes()[..], &[0, 0], &id.to_be_bytes()].concat();
@@ -132,14 +132,14 @@ impl OpenFlow {
             }
             self.fenced(octets)?;
         }
-        // Deleted meters have to be added, not modified, next time.
+        // A deleted meter must be added instead of modified the next time.
         for id in meters {
             self.known.remove(id);
         }
         Ok(())
     }
 
-    /// Sends messages and waits for the barrier reply.
+    /// Sends messages and waits for the barrier reply after them.
     fn fenced(&mut self, mut octets: Vec<u8>) -> Result<(), ComponentError> {
         let barrier = self.xid();
         octets.extend(message(BARRIER_REQUEST, barrier, &[]));
@@ -173,7 +173,7 @@ impl OpenFlow {
             .map_err(|error| sut(format!("the switch does not take OpenFlow: {error}")))
     }
 
-    /// Reads until the reply to a barrier. Returns an error if the switch rejected a message before it.
+    /// Reads until the reply to a barrier. Returns an error if the switch rejected a message before the reply.
     fn until(&mut self, barrier: u32) -> Result<(), ComponentError> {
         loop {
             let lost = |error: std::io::Error| sut(format!("the switch does not answer OpenFlow: {error}"));
@@ -190,7 +190,7 @@ impl OpenFlow {
                     let half = |at: usize| {
                         body.get(at..at + 2).map_or(0, |two| u16::from_be_bytes([two[0], two[1]]))
                     };
-                    // For meters (error type 12, §A.4.4), code 12 means that the table is full.
+                    // For meters (error type 12, §A.4.4), code 12 means that the meter table is full.
                     let kind = half(0);
                     let code = half(2);
                     let why = if (kind, code) == (12, 12) { ": its table of meters is full" } else { "" };
@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn meter_line_encodes_as_message() {
         let line = "meter=7,kbps,burst,bands=type=drop,rate=80,burst_size=4294967295";
-        // The first field of a band follows a second equals sign. It is not read.
+        // The first field of a band follows a second equals sign. This field is not read.
         let meter = Meter::parse(line).unwrap();
         assert_eq!(meter, Meter { id: 7, kilobits_per_s: 80, burst_kilobits: u32::MAX });
         let expected = [
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn rejection_is_quoted_and_echo_answered() {
+    fn rejection_is_quoted_and_echo_request_is_answered() {
         let folder = std::env::temp_dir().join(format!("ranlab-openflow-{}", std::process::id()));
         let _ = std::fs::remove_file(&folder);
         let listener = std::os::unix::net::UnixListener::bind(&folder).unwrap();
@@ -244,7 +244,7 @@ mod tests {
                 stream.read_exact(&mut all).unwrap();
                 (all, stream.try_clone().unwrap())
             };
-            // Hello, a meter, and its barrier.
+            // The messages are a hello, a meter, and the barrier after the meter.
             let (all, mut out) = read(8 + 32 + 8);
             out.write_all(&message(ECHO_REQUEST, 77, b"x")).unwrap();
             let (echo, _) = read(9);

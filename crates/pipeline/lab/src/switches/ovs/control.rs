@@ -1,4 +1,5 @@
-//! A client for the control socket of Open vSwitch's daemons (JSON-RPC). Replaces one `ovs-appctl` process per command.
+//! A client for the control socket of Open vSwitch's daemons (JSON-RPC). It replaces one `ovs-appctl` process per
+//! command.
 
 use std::io::{BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -39,7 +40,7 @@ impl Control {
         Ok(Self { stream })
     }
 
-    /// Runs a command with its arguments. Returns the response.
+    /// Runs a command with its arguments. Returns the daemon's response.
     pub(super) fn say(&mut self, command: &str) -> Result<String, ComponentError> {
         let mut words = command.split_whitespace();
         let method = words.next().unwrap_or("");

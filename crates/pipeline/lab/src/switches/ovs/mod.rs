@@ -1,5 +1,5 @@
-//! Open vSwitch over DPDK or sockets. Starts a database and a switch in a private network namespace, which disappears
-//! with the switch, and loads the generated configuration into its bridge.
+//! Open vSwitch over DPDK or sockets. A database and a switch are started in a private network namespace, which
+//! disappears with the switch. The generated configuration is loaded into the switch's bridge.
 
 use std::collections::BTreeMap;
 use std::os::unix::net::UnixStream;
@@ -30,11 +30,11 @@ mod control;
 
 const VSWITCHD: &str = "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk";
 const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
-/// Timeout until a daemon listens.
+/// Time limit until a daemon listens.
 const START_WAIT: Duration = Duration::from_secs(30);
 /// Timeout of a tool, in seconds.
 const TOOL_S: &str = "--timeout=60";
-/// Timeout until the daemon has noticed a new address.
+/// Time limit until the daemon has noticed a new address.
 const ROUTE_WAIT: Duration = Duration::from_secs(5);
 /// A queue length that differs from the default. Setting it makes the switch stop and restart the device.
 const OTHER_QUEUE: &str = "options:n_rxq_desc=1024";
@@ -45,7 +45,7 @@ const VERSION: &str = "-OOpenFlow15";
 /// Prefix of the names of forwarding threads.
 const FORWARDER: &str = "pmd-c";
 
-/// The driver over DPDK.
+/// Driver for Open vSwitch over DPDK.
 pub(super) struct OvsDpdk;
 
 impl Driver for OvsDpdk {
@@ -74,8 +74,8 @@ impl Driver for OvsDpdk {
             bridge.install(&job.backend.translate(&job.asked()).map_err(rig)?)?;
             bridge.device(egress, &dpdk::records(egress as u32, &out))?;
             bridge.device(ingress, &dpdk::replays(ingress as u32, &input, false, Some(&back)))?;
-            // The datapath has a port before the switch knows it, and packets in between are lost. The replay therefore
-            // starts again.
+            // The datapath creates a port before the switch knows it, and packets that arrive in this time are lost.
+            // The replay therefore starts again.
             let counters =
                 |bridge: &mut Bridge| bridge.counters(ingress).map(|(took, back)| (took, took + back));
             settled(sent, || counters(&mut bridge))?;
@@ -108,7 +108,7 @@ impl Driver for OvsDpdk {
         Ok(Box::new(bridge))
     }
 
-    /// One queue of a port belongs to its main thread; the forwarding thread uses the next.
+    /// The first queue of a port belongs to the main thread, and the second to the forwarding thread.
     fn rings_back(&self) -> u16 {
         2
     }
@@ -123,7 +123,7 @@ impl Driver for OvsDpdk {
         Ok(Box::new(bridge))
     }
 
-    /// Packets that are replayed from files cannot be observed one by one, so probing uses memif ports.
+    /// Packets that are replayed from files cannot be observed individually, so probing uses memif ports.
     fn visible(&self, job: &SwitchJob<'_>, pipeline: &Pipeline) -> Result<Histogram<u64>, ComponentError> {
         let sockets = ring::sockets(job.folder);
         let mut switch = self.rings(job, &sockets)?;
@@ -138,7 +138,7 @@ impl Driver for OvsDpdk {
     }
 }
 
-/// The driver over sockets.
+/// Driver for Open vSwitch over sockets.
 pub(super) struct Ovs;
 
 impl Ovs {
@@ -182,8 +182,8 @@ impl Driver for Ovs {
         probe::visible(job, pipeline, probe::SEEN, &mut tell, &mut |port, frame| wires.one(port, frame))
     }
 
-    /// Not measurable: the kernel's sockets and queues cost CPU time on both sides, and the two shares cannot be
-    /// separated.
+    /// Returns `None`, because the cost of input and output cannot be measured. The kernel's sockets and queues use CPU
+    /// time on both sides, and the two shares cannot be separated.
     fn io_ns(&self, _: &SwitchJob<'_>, _: Duration) -> Result<Option<f64>, ComponentError> {
         Ok(None)
     }
@@ -205,10 +205,10 @@ struct Bridge {
     /// Memory and CPUs, if DPDK is used.
     resources: Option<Resources>,
     forwarder: Option<thread::Thread>,
-    /// Packets in flight, and the links that carry them.
+    /// Packets in flight, and the links that transport them.
     wires: Option<(Flow, Wires)>,
     ingress: Vec<Port>,
-    /// Whether flows see the ports of first fragments.
+    /// Whether flows match the ports of first fragments.
     keeps_ports: bool,
     folder: PathBuf,
     _folder: Folder,
@@ -273,12 +273,12 @@ impl Bridge {
             .map_err(|trouble| self.why(trouble))
     }
 
-    /// Returns the switch's own error if it has exited, because it explains more than the tool's.
+    /// If the switch has exited, returns its error, which explains more than the tool's error.
     fn why(&mut self, trouble: ComponentError) -> ComponentError {
         self.switch.check().err().unwrap_or(trouble)
     }
 
-    /// Applies a configuration or a change of it.
+    /// Applies a configuration or a change of the configuration.
     fn install(&mut self, translation: &Translation) -> Result<(), ComponentError> {
         for text in &translation.texts {
             match text.reader {
@@ -300,8 +300,8 @@ impl Bridge {
         Ok(())
     }
 
-    /// Sends a command to the daemon. A route is accepted only after the daemon has noticed the interface address, so
-    /// it is retried.
+    /// Sends a command to the daemon. The daemon accepts a route only after it has noticed the interface address, so
+    /// the command is retried.
     fn say(&mut self, line: &str) -> Result<(), ComponentError> {
         let deadline = Instant::now() + ROUTE_WAIT;
         loop {
@@ -326,7 +326,7 @@ impl Bridge {
         tools::run(&mut command).map(drop).map_err(|trouble| environment(trouble.what))
     }
 
-    /// By default, flows see ports 0 in every fragment. In this mode they see the ports of the first one.
+    /// Makes flows match the ports of first fragments. By default, every fragment has ports 0.
     fn keep_ports_of_first_fragments(&mut self) -> Result<(), ComponentError> {
         if self.keeps_ports {
             return Ok(());
@@ -378,7 +378,7 @@ impl Bridge {
         Ok(())
     }
 
-    /// Packets received and sent by a port.
+    /// Returns the numbers of packets received and sent by a port.
     fn counters(&mut self, port: Port) -> Result<(u64, u64), ComponentError> {
         let text = self.control.say("dpctl/show -s netdev@ovs-netdev")?;
         port_counters(&text, port_name(port))
@@ -408,8 +408,8 @@ impl Switch for Bridge {
         Ok(reading)
     }
 
-    /// Reads losses from the counters of drop flows, per table. They are synchronized with the datapath by the next
-    /// revalidation.
+    /// Reads losses from the counters of drop flows, per table. The next revalidation synchronizes these counters with
+    /// the datapath.
     fn losses(&mut self) -> Result<Losses, ComponentError> {
         self.control.say("revalidator/wait")?;
         let bridge = format!("unix:{}", self.folder.join(format!("{OVS_BRIDGE}.mgmt")).display());
@@ -422,7 +422,7 @@ impl Switch for Bridge {
         Ok(Losses { tables, ring_full })
     }
 
-    /// The datapath caches the tables' verdicts. A change takes effect after a revalidation.
+    /// The datapath caches the verdicts of the tables. A change takes effect after a revalidation.
     fn update(&mut self, change: &Translation) -> Result<(), ComponentError> {
         self.install(change)?;
         self.control.say("revalidator/wait").map(drop)
@@ -437,7 +437,7 @@ impl Switch for Bridge {
     }
 }
 
-/// Returns the database settings of DPDK: memory, and the cores of its threads.
+/// Returns the database settings for DPDK: memory, and the cores of its threads.
 fn memory(resources: Resources) -> Vec<String> {
     let mut arguments = ["init", "--", "set", "Open_vSwitch", "."].map(str::to_owned).to_vec();
     let mask = |cpu: usize| format!("{:#x}", 1_u128 << cpu.min(127));
@@ -454,7 +454,7 @@ fn memory(resources: Resources) -> Vec<String> {
     arguments
 }
 
-/// Redirects all files of Open vSwitch into our folder.
+/// Redirects all files of Open vSwitch into `folder`.
 fn surroundings<'a>(command: &'a mut Command, folder: &Path) -> &'a mut Command {
     for name in ["OVS_RUNDIR", "OVS_DBDIR", "OVS_LOGDIR", "OVS_SYSCONFDIR"] {
         command.env(name, folder);
@@ -468,7 +468,7 @@ fn vsctl_command(socket: &Path) -> Command {
     command
 }
 
-/// Splits a line of `ovs-vsctl` arguments. Arguments contain no blanks; quotes are passed on to the tool.
+/// Splits a line of `ovs-vsctl` arguments. Arguments contain no blanks, and quotes are passed to the tool.
 fn words(line: &str) -> Vec<&str> {
     line.split_whitespace().collect()
 }
@@ -489,7 +489,7 @@ fn appears(socket: &PathBuf, daemon: &mut Daemon) -> Result<(), ComponentError> 
     Ok(())
 }
 
-/// Parses `  port 2: access (dpdk: …)` and the lines `RX packets:17 errors:0 …` and `TX packets:18 …` below it.
+/// Parses `  port 2: access (dpdk: …)` and the following lines `RX packets:17 errors:0 …` and `TX packets:18 …`.
 fn port_counters(text: &str, name: &str) -> Option<(u64, u64)> {
     let own = port_lines(text, name)?;
     let of = |line: &str, what: &str| {
@@ -505,7 +505,7 @@ fn port_counters(text: &str, name: &str) -> Option<(u64, u64)> {
     Some((received?, sent?))
 }
 
-/// Returns the lines below that of a port.
+/// Returns the lines that follow the line of a port.
 fn port_lines<'a>(text: &'a str, name: &str) -> Option<impl Iterator<Item = &'a str>> {
     let mut lines = text.lines().skip_while(|line| {
         let of = line.trim_start().strip_prefix("port ").and_then(|rest| rest.split_once(": "));
@@ -515,8 +515,8 @@ fn port_lines<'a>(text: &'a str, name: &str) -> Option<impl Iterator<Item = &'a 
     Some(lines.take_while(|line| !line.trim_start().starts_with("port ")))
 }
 
-/// Returns the number of cache misses, which the tables handled (`missed`), and of lost packets from the line `
-/// lookups: hit:17 missed:2 lost:0`.
+/// Returns the number of cache misses, which the tables handled (`missed`), and the number of lost packets. Both are in
+/// the line ` lookups: hit:17 missed:2 lost:0`.
 fn slow(text: &str) -> Option<SlowPathCounters> {
     let line = text.lines().find_map(|line| line.trim_start().strip_prefix("lookups:"))?;
     let of =
@@ -524,7 +524,7 @@ fn slow(text: &str) -> Option<SlowPathCounters> {
     Some(SlowPathCounters { packets: of("missed:")?, lost: of("lost:") })
 }
 
-/// Returns the number of packets that a port could not send: `dropped:` of its line `TX packets`.
+/// Returns the number of packets that a port could not send: `dropped:` in the port's line `TX packets`.
 fn port_dropped(text: &str, name: &str) -> Option<u64> {
     let mut lines = port_lines(text, name)?;
     let line = lines.find(|line| line.trim_start().starts_with("TX packets:"))?;
@@ -540,7 +540,7 @@ fn dropped(text: &str) -> BTreeMap<String, u64> {
             let rest = line.split_once(name)?.1;
             rest.split([',', ' ']).next()?.parse::<u64>().ok()
         };
-        // Table 0 is not printed.
+        // The field is omitted for table 0.
         let table = field("table=").unwrap_or(0);
         let packets = field("n_packets=").unwrap_or(0);
         if packets > 0 {
