@@ -10,8 +10,8 @@ static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
 struct Counting;
 
-// SAFETY: every call is forwarded unchanged to the system's allocator, which fulfils the contract; counting
-// touches neither the memory nor the allocator.
+// SAFETY: every call is forwarded unchanged to the system's allocator, which fulfils the contract. Counting does not
+// access the memory or the allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Relaxed);
@@ -27,7 +27,8 @@ unsafe impl GlobalAlloc for Counting {
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Relaxed);
-        // SAFETY: as for `dealloc`, and the caller guarantees that `new_size` is valid.
+        // SAFETY: `pointer` was allocated by `System` with this `layout`. The caller guarantees that `new_size` is
+        // valid.
         unsafe { System.realloc(pointer, layout, new_size) }
     }
 }

@@ -23,7 +23,7 @@ pub(crate) async fn echo(address: Address) -> Option<()> {
     }
 }
 
-/// Forwards every frame of all upstream connections to the one downstream connection, batch by batch.
+/// Forwards every frame of all upstream connections to the only downstream connection, batch by batch.
 pub(crate) async fn relay(upstream: Address, downstream: Address) -> Option<()> {
     let options = SocketOptions::default();
     let sinks = Listener::bind(&downstream, &options).await.ok()?;

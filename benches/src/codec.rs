@@ -1,5 +1,5 @@
-//! The two most frequent messages, with a payload of 1,500 bytes: fast path, general codec, and a copy of the
-//! same bytes.
+//! The two most frequent messages, with a payload of 1,500 bytes. Compares the fast path, the general codec, and a copy
+//! of the same bytes.
 use crate::allocations;
 use crate::report::{Bar, Line, Report};
 use bytes::Bytes;
@@ -18,13 +18,13 @@ const VERSION: Version = Version::V2_03;
 const PAYLOAD: [u8; 1500] = [0x5a; 1500];
 /// Limit for encoding or decoding, in nanoseconds.
 const BAR_NS: f64 = 30.0;
-/// Limit for a KPM report of 32 UEs read in place, in nanoseconds.
+/// Limit for reading a KPM report of 32 UEs in place, in nanoseconds.
 const KPM_BAR_NS: f64 = 5_000.0;
-/// Operations per batch, enough to make the cost of reading the clock negligible.
+/// Operations per batch. With this number, the cost of reading the clock is negligible.
 const BATCH: u32 = 500;
-/// Duration for which batches are repeated. The minimum counts, because disturbances only add time.
+/// Duration for which batches are repeated. The minimum time is used, because disturbances only add time.
 const PATIENCE: Duration = Duration::from_millis(1_500);
-/// Number of buffers at different addresses.
+/// Number of buffers, which are at different addresses.
 const PLACES: usize = 8;
 
 pub(crate) fn bench_indication(report: &mut Report) {
@@ -39,7 +39,7 @@ pub(crate) fn bench_indication(report: &mut Report) {
         call_process_id: None,
     };
     let mut pdu = Vec::new();
-    // A payload of 1,500 bytes is within every bound of the message.
+    // Encoding cannot fail, because a payload of 1,500 bytes is within every bound of the message.
     let outcome = indication.encode(&mut pdu);
     assert!(outcome.is_ok() && Indication::decode(&pdu) == Some(indication), "{outcome:?}");
 
@@ -52,7 +52,7 @@ pub(crate) fn bench_indication(report: &mut Report) {
     general(report, "RICindication 1500 B", &pdu);
 }
 
-/// KPM report by UE: 32 UEs, eight measurements each, a quarter of them with fractions.
+/// Measures a KPM report by UE, with 32 UEs and eight measurements each. A quarter of the measurements are fractions.
 pub(crate) fn bench_kpm(report: &mut Report) {
     let value = |ue: u32, place: u32| match place % 4 {
         3 => Measured::Real(1.5 * f64::from(ue + place) + 0.1),
@@ -112,7 +112,7 @@ pub(crate) fn bench_control(report: &mut Report) {
     general(report, "RICcontrolRequest 1500 B", &pdu);
 }
 
-/// Adds time and allocations of `operation`, each with its limit. The operation may write to an empty buffer.
+/// Adds the time and the allocations of `operation`, each with its limit. The operation may write to an empty buffer.
 fn promise(report: &mut Report, name: &str, pdu: &[u8], mut operation: impl FnMut(&mut Vec<u8>)) {
     let floor = Some(copy_ns(pdu));
     let measured = least_ns(pdu.len(), &mut operation);
@@ -150,14 +150,15 @@ fn general(report: &mut Report, name: &str, pdu: &[u8]) {
     report.add(line(format!("{name}, encode, general codec"), measured));
 }
 
-/// Returns the time of copying the PDU into a buffer with room, the minimum for any encoder.
+/// Returns the time of copying the PDU into a buffer with sufficient space, which is the minimum for any encoder.
 fn copy_ns(pdu: &[u8]) -> f64 {
     least_ns(pdu.len(), |out| out.extend_from_slice(black_box(pdu)))
 }
 
-/// Returns the nanoseconds per operation in the fastest batch. `operation` receives an empty buffer with room
-/// for `len` bytes at one of several addresses: a copy is slower by half if the low address bits of source
-/// and destination are equal.
+/// Returns the nanoseconds per operation in the fastest batch.
+///
+/// `operation` receives an empty buffer with space for `len` bytes at one of several addresses. The addresses differ
+/// because a copy is slower by half if the low address bits of source and destination are equal.
 fn least_ns(len: usize, mut operation: impl FnMut(&mut Vec<u8>)) -> f64 {
     let mut buffers: Vec<Vec<u8>> = (0..PLACES).map(|place| Vec::with_capacity(len + 600 * place)).collect();
     let mut least = f64::INFINITY;

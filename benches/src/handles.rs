@@ -1,4 +1,4 @@
-//! Round trips by the two handles of an xApp: the one for a single thread, and the one for any thread.
+//! Round trips with the two handles of an xApp: the handle for a single thread, and the handle for any thread.
 use crate::report::{Bar, Line, Report};
 use ranlab_sdk::e2::functions::hw::Hw as Function;
 use ranlab_sdk::prelude::*;
@@ -7,15 +7,15 @@ use ranlab_sdk::wire::e2sm::per;
 use ranlab_sdk::{XappHandle, run};
 use std::time::{Duration, Instant};
 
-/// Round trips of each handle, in turns.
+/// Number of round trips with each handle.
 const COUNT: usize = 3_000;
 /// Round trips before the measurement.
 const WARM_UP: usize = 100;
-/// Cost of the switch to the xApp's thread and back, in microseconds.
+/// Limit for the cost of switching to the xApp's thread and back, in microseconds.
 const SWITCH_US_MAX: f64 = 20.0;
 
-/// Measures acknowledged controls over TCP to a base station. RIC and base station run on threads of this process, so
-/// both handles meet the same conditions. The handles take turns.
+/// Measures acknowledged controls over TCP to a base station. RIC and base station run on threads of this process. The
+/// handles alternate, so that both are measured under the same conditions.
 pub(crate) fn bench_handles(report: &mut Report) {
     let (local, remote) = match run(medians_us()) {
         Ok(medians) => medians,
@@ -40,7 +40,7 @@ pub(crate) fn bench_handles(report: &mut Report) {
     });
 }
 
-/// Returns the median round trips of the local handle and of the one for any thread.
+/// Returns the median round trips with the local handle and with the handle for any thread.
 async fn medians_us() -> Result<(f64, f64), Box<dyn std::error::Error>> {
     let any: Address = "tcp://127.0.0.1:0".parse()?;
     let ric = Ric::start(RicConfig::default(), SocketOptions::default()).await?;

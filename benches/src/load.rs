@@ -1,8 +1,7 @@
-//! Load through a component under test: nodes that send indications with a mean of 3.3 kB, and an xApp that
-//! receives them.
+//! Load through a component under test. Nodes send indications with a mean of 3.3 kB, and an xApp receives them.
 //!
-//! The generator uses blocking sockets, one thread for all nodes and one for the xApp, so that its cost is
-//! the same for each component. RIC and relay forward the same bytes.
+//! The generator uses blocking sockets, with one thread for all nodes and one thread for the xApp. Its cost is
+//! therefore the same for each component. RIC and relay forward the same bytes.
 use ranlab_sdk::transport::Address;
 use ranlab_sdk::wire::e2ap::fast::Indication;
 use ranlab_sdk::wire::e2ap::{
@@ -21,7 +20,7 @@ const V2: Version = Version::V2_03;
 const MAC: u16 = 142;
 /// Number of nodes that share the load.
 const NODES: u32 = 10;
-/// Payloads of the four statistics models with 32 UEs; their mean is 3,276 bytes.
+/// Payloads of the four statistics models with 32 UEs. Their mean is 3,276 bytes.
 const PAYLOADS: [usize; 4] = [5_644, 4_876, 2_188, 396];
 /// Time for connections, buffers and caches to reach a steady state.
 const WARM_UP: Duration = Duration::from_millis(700);
@@ -29,12 +28,12 @@ const WARM_UP: Duration = Duration::from_millis(700);
 /// Rate and duration of a load.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Load {
-    /// Indications per second over all nodes; `None`: as many as are accepted.
+    /// Indications per second over all nodes, or `None` for the maximum that is accepted.
     pub(crate) per_second: Option<u32>,
     pub(crate) duration: Duration,
 }
 
-/// Component under test, and its addresses.
+/// Component under test, with its addresses.
 #[derive(Debug, Clone)]
 pub(crate) enum Rig {
     Ric { e2: Address, e42: Address },
@@ -81,7 +80,7 @@ impl Run {
         std::thread::sleep(WARM_UP);
     }
 
-    /// Returns the number of indications that arrive within the load's duration.
+    /// Returns the number of indications that arrived within the load's duration.
     pub(crate) fn measure(&mut self) -> u64 {
         let before = self.received.load(Ordering::Relaxed);
         std::thread::sleep(self.load.duration);
@@ -93,7 +92,7 @@ impl Drop for Run {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
-            // A thread that failed has delivered nothing, which the measurement shows.
+            // If a thread failed, no indications arrive, and the measured number shows this.
             let _ = thread.join();
         }
     }
@@ -160,7 +159,7 @@ fn set_up_node(e2: &Address, id: u32) -> Option<TcpStream> {
     Some(stream)
 }
 
-/// Subscribes once at each node; returns the xApp's connection and the request ids that the RIC chose.
+/// Subscribes once at each node. Returns the xApp's connection, and the request ids selected by the RIC.
 fn subscribe(e42: &Address, nodes: &mut [TcpStream]) -> Option<(TcpStream, Vec<RicRequestId>)> {
     let mut xapp = dial(e42)?;
     let setup = e42::SetupRequest { functions: vec![function()], wants_node_events: false };
@@ -213,7 +212,7 @@ fn batch(request_id: RicRequestId) -> Vec<u8> {
             message: &message,
             call_process_id: None,
         };
-        // Every value is within its bounds.
+        // Encoding cannot fail, because every value is within its bounds.
         let _ = indication.encode(&mut pdu);
         out.extend_from_slice(&(pdu.len() as u32).to_be_bytes());
         out.extend_from_slice(&pdu);
@@ -238,7 +237,7 @@ fn send(nodes: &mut [TcpStream], batches: &[Vec<u8>], load: Load, stop: &AtomicB
     }
 }
 
-/// Counts whole frames.
+/// Counts complete frames.
 fn take(mut sink: TcpStream, received: &AtomicU64, stop: &AtomicBool) {
     let mut buf = vec![0; 1 << 20];
     let mut held = 0;

@@ -1,9 +1,10 @@
-//! Measures the guaranteed numbers and compares each with its limit: `make bench`. Exits with 1 if a limit is
-//! exceeded.
+//! Measures the guaranteed numbers and compares each with its limit: `make bench`. Exits with 1 if a limit is exceeded.
 //!
-//! Where possible, a limit is a ratio to a baseline measured in the same run, because ratios depend less on
-//! the machine. `cargo run --release -p ranlab-benches -- WORD` runs only the groups whose name contains the
-//! word; `truth [SEEDS [GROUP]]` runs the truth suite instead (`make truth`).
+//! Where possible, a limit is a ratio to a baseline measured in the same run, because ratios depend less on the
+//! machine.
+//!
+//! `cargo run --release -p ranlab-benches -- WORD` runs only the groups whose name contains the word. `truth [SEEDS
+//! [GROUP]]` runs the truth suite instead (`make truth`).
 
 mod allocations;
 mod bare;
@@ -21,8 +22,8 @@ use std::process::ExitCode;
 
 type GroupFn = fn(&mut Report);
 
-/// Benchmark groups, each of which adds lines to the report. To add one, write
-/// `fn bench_x(report: &mut Report)` and a line here.
+/// Benchmark groups, each of which adds lines to the report. To add a group, write `fn bench_x(report: &mut Report)`
+/// and add a line here.
 const GROUPS: &[(&str, GroupFn)] = &[
     ("codec indication", codec::bench_indication),
     ("codec control", codec::bench_control),

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 const COUNT: u32 = 3_000;
 const SIZE: usize = 1_500;
-/// Size of a ping's E2AP message in addition to its payload, in bytes.
+/// Number of bytes that a ping's E2AP message adds to the payload.
 const OVERHEAD: usize = 70;
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -20,17 +20,19 @@ fn median_us(mut rtts: Vec<Duration>) -> Option<f64> {
     rtts.get(rtts.len() / 2).map(|rtt| rtt.as_nanos() as f64 / 1_000.0)
 }
 
-/// CPUs of the processes. Two hops on one CPU cost half of two hops between CPUs, and the scheduler's choice
-/// varies between runs. Neighbours in a path therefore run on different CPUs, as on different machines.
+/// CPUs of the processes.
+///
+/// Two hops on one CPU cost half of two hops between CPUs, and the scheduler's choice varies between runs. Neighbours
+/// in a path therefore run on different CPUs, as on different machines.
 #[derive(Clone, Copy)]
 pub(crate) struct Places {
     /// CPU of the calling thread, and of every second process after it.
     pub(crate) near: Option<usize>,
-    /// CPU of the other processes.
+    /// CPU of the remaining processes.
     pub(crate) far: Option<usize>,
 }
 
-/// Measures an echo process, with the transport of the SDK.
+/// Measures a round trip to an echo process, over the transport of the SDK.
 pub(crate) fn echo_rtt_us(places: Places) -> Option<f64> {
     let address = free_address();
     let _echo = Process::start_on(places.far, &own(), &["echo", &address.to_string()]);
@@ -72,7 +74,7 @@ async fn one_frame(stream: &Stream, reader: &mut FrameReader) -> Option<Bytes> {
     }
 }
 
-/// Measures an iApp in a RIC in this process; the node is a separate process.
+/// Measures a round trip of an iApp in a RIC in this process. The node is a separate process.
 pub(crate) fn iapp_rtt_us(places: Places) -> Option<f64> {
     ranlab_sdk::run(async {
         let address = free_address();
@@ -94,7 +96,7 @@ pub(crate) fn iapp_rtt_us(places: Places) -> Option<f64> {
     })
 }
 
-/// Measures with three processes: xApp, RIC, node.
+/// Measures a round trip through three processes: xApp, RIC and node.
 pub(crate) fn xapp_rtt_us(places: Places) -> Option<f64> {
     let e2 = free_address();
     let e42 = free_address();

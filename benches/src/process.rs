@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// Local process, killed when dropped.
+/// Local process, which is killed when dropped.
 pub(crate) struct Process(Child);
 
 impl Process {
@@ -13,7 +13,7 @@ impl Process {
         Self::spawn(Command::new(program), program, arguments)
     }
 
-    /// Like [`start`](Self::start), on one CPU.
+    /// Starts a process on one CPU. See [`start`](Self::start).
     pub(crate) fn start_on(cpu: Option<usize>, program: &Path, arguments: &[&str]) -> Self {
         Self::spawn(command_on(cpu, program), program, arguments)
     }
@@ -31,7 +31,7 @@ impl Process {
         ProcessMeter::new(self.0.id()).sample().map_or(0.0, |s| s.cpu_s())
     }
 
-    /// Proportional set size: pages that several processes map count in part.
+    /// Returns the proportional set size in MB. Pages mapped by several processes are counted in part.
     pub(crate) fn pss_mb(&self) -> f64 {
         ProcessMeter::new(self.0.id()).pss_bytes().map_or(f64::INFINITY, |bytes| bytes as f64 / 1e6)
     }
@@ -39,14 +39,14 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have exited already.
+        // The process may have exited already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// Returns a command that runs `program` on one CPU with util-linux's taskset, which every Debian includes;
-/// `None`: on any CPU.
+/// Returns a command that runs `program` on one CPU (`None`: on any CPU), by util-linux's taskset. Every Debian system
+/// includes this program.
 pub(crate) fn command_on(cpu: Option<usize>, program: &Path) -> Command {
     let Some(cpu) = cpu else { return Command::new(program) };
     let mut command = Command::new("taskset");

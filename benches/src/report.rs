@@ -5,13 +5,13 @@ use std::process::ExitCode;
 /// Limit of a line.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Bar {
-    /// No limit: the line is for comparison.
+    /// No limit, because the line is only for comparison.
     None,
-    /// Maximum, in the line's unit.
+    /// Maximum, in the unit of the line.
     AtMost(f64),
-    /// Minimum, in the line's unit.
+    /// Minimum, in the unit of the line.
     AtLeast(f64),
-    /// Maximum, as a multiple of the baseline.
+    /// Maximum, as a multiple of the line's baseline.
     AtMostTimesFloor(f64),
 }
 
@@ -22,11 +22,11 @@ pub(crate) struct Line {
     pub(crate) name: String,
     /// Measured value.
     pub(crate) measured: f64,
-    /// Minimum on the same machine (a memory copy, a bare relay), in the same unit and run.
+    /// Baseline on the same machine, in the same unit and run, such as a memory copy or a bare relay.
     pub(crate) floor: Option<f64>,
-    /// Unit of both values.
+    /// Unit of the measured value and the baseline.
     pub(crate) unit: &'static str,
-    /// Limit.
+    /// Limit of the measured value.
     pub(crate) bar: Bar,
 }
 
@@ -35,8 +35,7 @@ impl Line {
         self.floor.map(|floor| self.measured / floor)
     }
 
-    /// Returns whether the limit is met; `None` without a limit. A failed measurement does not meet its
-    /// limit.
+    /// Returns whether the limit is met, or `None` without a limit. A failed measurement does not meet its limit.
     fn holds(&self) -> Option<bool> {
         match self.bar {
             Bar::None => None,
@@ -71,7 +70,7 @@ impl Line {
     }
 }
 
-/// Lines so far.
+/// Lines of the table so far.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     lines: Vec<Line>,
@@ -118,7 +117,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// Formats a number with three significant digits, from 100 on as an integer.
+/// Formats a number with three significant digits. From 100 on, it is formatted as an integer.
 fn number(v: f64) -> String {
     match v.abs() {
         0.0 => "0".to_owned(),

@@ -6,26 +6,25 @@ use crate::report::{Bar, Line, Report};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Number of rounds of each comparison; the minimum of each side counts, so that disturbed rounds have no
-/// effect.
+/// Number of rounds of each comparison. The minimum of each side is used, so that disturbed rounds have no effect.
 const ROUNDS: usize = 3;
-/// Number of rounds of pings, each of which takes a second.
+/// Number of rounds of pings. Each round takes a second.
 const PING_ROUNDS: usize = 7;
 /// Limit for forwarding: CPU time of the RIC per indication, as a multiple of a bare relay.
 const FORWARD_BAR: f64 = 1.5;
 /// Limit for throughput, in indications per CPU second.
 const FLAT_OUT_BAR: f64 = 100_000.0;
-/// Limit for a second thread: indications per CPU second, as a multiple of one thread's.
+/// Limit for a second thread: indications per CPU second, as a multiple of the value with one thread.
 const TWO_THREADS_BAR: f64 = 0.9;
-/// Number of rounds of this comparison, which is sensitive to disturbances.
+/// Number of rounds of the comparison of threads, which is sensitive to disturbances.
 const THREADS_ROUNDS: usize = 7;
-/// Loads of this comparison in addition to the maximum, in indications per second.
+/// Loads of the comparison of threads in indications per second, in addition to the maximum load.
 const THREADS_RATES: [u32; 3] = [20_000, 60_000, 100_000];
 /// Limit for the memory of an idle lean RIC (PSS), in MB.
 const IDLE_BAR_MB: f64 = 5.0;
 /// Limit for the size of the lean RIC, in MB.
 const RIC_SIZE_BAR_MB: f64 = 10.0;
-/// Limit for the size of the whole program, in MB.
+/// Limit for the size of the complete program, in MB.
 const SIZE_BAR_MB: f64 = 28.0;
 /// Number of free cores below which a second thread competes with the generator or the receiver.
 const SPEED_UP_CORES: f64 = 4.0;
@@ -63,7 +62,7 @@ fn relay_cost_us(load: Load) -> Option<(f64, f64)> {
     cost_us(&process, Rig::Relay { upstream, downstream }, load)
 }
 
-/// Returns the minimum of several alternating rounds of RIC and relay.
+/// Returns the minimum over several rounds, which alternate between RIC and relay.
 fn compare(load: Load) -> (f64, f64, f64) {
     let mut ric = f64::INFINITY;
     let mut relay = f64::INFINITY;
@@ -102,8 +101,8 @@ pub(crate) fn bench_forward(report: &mut Report) {
     });
 }
 
-/// Alternates one thread, two threads and a bare relay: cost of an indication over all threads, at loads that
-/// both carry and at maximum load.
+/// Alternates between one thread, two threads and a bare relay. Compares the cost of an indication over all threads, at
+/// loads that both numbers of threads can process and at maximum load.
 pub(crate) fn bench_threads(report: &mut Report) {
     let free = free_cores();
     for rate in THREADS_RATES {
@@ -126,7 +125,7 @@ pub(crate) fn bench_threads(report: &mut Report) {
     }
 }
 
-/// Measures one load; returns the maximum rate per second with each number of threads.
+/// Measures one load. Returns the maximum rate per second for each number of threads.
 fn on_threads(report: &mut Report, per_second: Option<u32>) -> [f64; 2] {
     let load = Load { per_second, duration: Duration::from_secs(2) };
     let what = per_second.map_or_else(|| "flat out".to_owned(), |rate| format!("at {rate}/s"));
@@ -175,7 +174,7 @@ fn on_threads(report: &mut Report, per_second: Option<u32>) -> [f64; 2] {
     [one[0], two[0]]
 }
 
-/// Returns the number of idle cores: those available to this process, less the load of the last minute.
+/// Returns the number of idle cores: the cores available to this process, minus the load of the last minute.
 fn free_cores() -> f64 {
     let cores = std::thread::available_parallelism().map_or(1.0, |cores| cores.get() as f64);
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
@@ -209,7 +208,7 @@ pub(crate) fn bench_idle(report: &mut Report) {
     }
 }
 
-/// Returns the size of a binary in MB; infinite if it has a symbol table or cannot be read.
+/// Returns the size of a binary in MB. The result is infinite if the binary has a symbol table or cannot be read.
 fn stripped_mb(program: &Path) -> f64 {
     match std::fs::read(program) {
         Ok(elf) if is_stripped(&elf) => elf.len() as f64 / 1e6,
@@ -240,9 +239,10 @@ fn is_stripped(elf: &[u8]) -> bool {
     elf.starts_with(b"\x7fELF") && (0..count).all(|index| kind(index) != SYMTAB)
 }
 
-/// Measures round trips over TCP with 1,500 bytes: bare echo, iApp to node, xApp through the RIC to the node.
+/// Measures round trips over TCP with 1,500 bytes: a bare echo, from an iApp to a node, and from an xApp through the
+/// RIC to a node.
 pub(crate) fn bench_ping(report: &mut Report) {
-    // Runs in a separate thread, so that later work is not pinned to its CPU.
+    // The measurement runs in a separate thread, so that later work is not pinned to its CPU.
     let least = std::thread::spawn(|| {
         let several = std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1);
         let places = match several && ranlab_net::pin_thread(0).is_ok() {

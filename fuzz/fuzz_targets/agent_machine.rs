@@ -1,4 +1,4 @@
-//! Agent with any controllers: no panic, and all tables stay within a small `AgentLimits`.
+//! Runs an agent with any controllers. It must not panic, and all tables must stay within a small `AgentLimits`.
 #![no_main]
 
 use std::collections::BTreeMap;
@@ -76,7 +76,7 @@ impl World {
                 );
             }
             (2, Some((&controller, _))) => self.agent.transport_full(controller),
-            // A controller that does not read.
+            // The controller does not read its messages.
             (3, _) => return,
             (_, Some((&controller, link))) if !link.connected => {
                 link.connected = true;

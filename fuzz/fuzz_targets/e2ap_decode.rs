@@ -1,5 +1,5 @@
-//! Decoding of E2AP in every version: no panic. Decoded messages encode to the received bytes, and encoding is
-//! stable. Every refusal has a response.
+//! Decodes E2AP in every version. Decoding must not panic. Decoded messages encode to the received bytes, and encoding
+//! is stable. Every rejected message has a response.
 #![no_main]
 
 use bytes::Bytes;

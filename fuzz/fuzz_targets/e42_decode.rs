@@ -1,4 +1,5 @@
-//! Decoding of E42 in every version: no panic. Decoded messages encode to the received bytes, and encoding is stable.
+//! Decodes E42 in every version. Decoding must not panic. Decoded messages encode to the received bytes, and encoding
+//! is stable.
 #![no_main]
 
 use bytes::Bytes;

@@ -1,4 +1,4 @@
-//! Decoding of OpenEmpower, both versions: every message is decoded or refused, and decoded ones encode to the same
+//! Decodes both versions of OpenEmpower. Every message is decoded or rejected, and decoded messages encode to the same
 //! bytes.
 #![no_main]
 

@@ -1,10 +1,14 @@
-//! Compares the packet engine, with narrow and wide instructions, with the oracle of each pipeline: verdicts and
-//! bytes of frames that the input damages, with table changes in between. Runs under the address sanitizer.
+//! Compares the packet engine, with narrow and wide instructions, with the oracle of each pipeline. Verdicts and bytes
+//! must be equal for frames that the input damages, also after table changes. Runs under the address sanitizer.
 //!
-//! Input: a byte that selects the pipeline, then records. A record starts with a byte of flags: bit 0 applies table
-//! changes before, bit 1 selects bytes instead of a frame, bits 2 to 4 are the number of damaged bytes, and bit 5
-//! truncates. The number of a frame of the pipeline's traffic (or the length of the bytes) and the data for the flags
-//! follow.
+//! The input is a byte that selects the pipeline, followed by records. A record starts with a byte of flags:
+//!
+//! - bit 0 applies table changes before the frame,
+//! - bit 1 selects bytes of the input instead of a frame of the pipeline's traffic,
+//! - bits 2 to 4 are the number of damaged bytes,
+//! - bit 5 truncates the frame.
+//!
+//! The number of a frame (or the length of the bytes) and the data for the flags follow.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -14,7 +18,7 @@ use ranlab_pipeline::pipelines::{Oracle, Pipeline};
 use ranlab_pipeline::trace::{Directions, Trace, Traffic};
 use std::sync::LazyLock;
 
-/// Small tables, because the code is of interest and each input must be fast.
+/// Pipelines with small tables. Each input must be fast, and larger tables would not reach other code.
 const PIPELINES: &[&str] = &[
     r#"{"name":"portfwd","mac-swap-upstream":"02:03:04:05:06:07"}"#,
     r#"{"name":"l2fwd","upstream-table-size":20,"fluct-table":4,"fakedrop":false}"#,
@@ -53,7 +57,7 @@ static CASES: LazyLock<Vec<Case>> = LazyLock::new(|| {
     PIPELINES.iter().map(case).collect()
 });
 
-/// The rest of the input.
+/// The remaining bytes of the input.
 struct Input<'a>(&'a [u8]);
 
 impl Input<'_> {
@@ -91,7 +95,8 @@ fn check(
     now_ns: u64,
     frames: &mut Vec<(Port, Vec<u8>)>,
 ) {
-    // The engine processes the packets of one port before those of the other.
+    // The engine processes the packets of one port before the packets of the other port, and the oracle needs the same
+    // order.
     frames.sort_by_key(|(port, _)| *port as usize);
     for (engine, burst) in engines.iter_mut() {
         burst.clear();
@@ -128,7 +133,7 @@ fuzz_target!(|input: &[u8]| {
         if flags & 1 != 0 || frames.len() == BURST {
             check(&mut engines, &mut oracle, now_ns, &mut frames);
             now_ns += 1_000_000 * u64::from(flags >> 6);
-            // At most as many events as a worker applies before one burst.
+            // The number of events does not exceed the number that a worker applies before one burst.
             for event in events.by_ref().take(usize::from(flags >> 5)) {
                 oracle.apply(event.what);
                 controls

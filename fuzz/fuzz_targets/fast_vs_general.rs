@@ -1,5 +1,5 @@
-//! Compares the fast path with the general codec: whatever the fast path accepts, the general codec decodes to the
-//! same values, and both encode to the same bytes.
+//! Compares the fast path with the general codec. If the fast path accepts a message, the general codec must decode it
+//! to the same values, and both must encode it to the same bytes.
 #![no_main]
 
 use bytes::Bytes;

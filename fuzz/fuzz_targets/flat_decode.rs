@@ -1,4 +1,4 @@
-//! Conversion of FlatBuffers to PER: no panic, and a converted PDU converts back to the same message.
+//! Converts FlatBuffers to PER. The conversion must not panic, and a converted PDU converts back to the same message.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -11,7 +11,7 @@ fuzz_target!(|input: &[u8]| {
     let input = Bytes::copy_from_slice(input);
     let _ = Ping::decode_as(Encoding::Flat, &input);
     let Ok(per) = to_per(&input, Version::V2_03) else { return };
-    // A PDU in the table `Standard` may contain any bytes.
+    // In the table `Standard`, a PDU may contain any bytes.
     if decode(&per, Version::V2_03).is_ok() {
         assert_eq!(to_per(&from_per(&per, Version::V2_03), Version::V2_03), Ok(per));
     }

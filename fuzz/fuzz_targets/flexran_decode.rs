@@ -1,4 +1,4 @@
-//! Decoding of FlexRAN: every frame is decoded or refused, and decoded ones encode and decode to the same value.
+//! Decodes FlexRAN. Every frame is decoded or rejected, and decoded frames encode and decode to the same value.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

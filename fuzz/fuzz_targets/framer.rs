@@ -1,7 +1,8 @@
-//! Framing of a stream that arrives in any pieces: the frames and errors are the same as for the whole stream.
-//!
-//! Input: maximum PDU length (2 bytes), size of the pieces (1 byte), whether frames are kept alive (1 byte), and the
+//! Splits a stream that arrives in arbitrary pieces into frames. Frames and errors must be the same as for the whole
 //! stream.
+//!
+//! The input is the maximum PDU length (2 bytes), the size of the pieces (1 byte), whether frames are kept alive (1
+//! byte), and the stream.
 #![no_main]
 
 use std::io::IoSlice;
@@ -53,7 +54,7 @@ fuzz_target!(|input: &[u8]| {
     assert!(kept.is_empty() || kept.iter().zip(&frames).all(|(kept, frame)| kept == frame));
 });
 
-/// Returns the frames, the error that ends them, and the number of remaining bytes.
+/// Returns the frames, the error after the last frame, and the number of remaining bytes.
 fn expected(mut stream: &[u8], limit: usize) -> (Vec<&[u8]>, Option<FrameError>, usize) {
     let mut frames = Vec::new();
     while let Some((head, rest)) = stream.split_first_chunk::<4>() {

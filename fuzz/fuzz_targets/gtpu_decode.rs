@@ -1,4 +1,4 @@
-//! Decoding of GTP-U: every datagram is decoded or refused, and decoded ones encode and decode to the same value.
+//! Decodes GTP-U. Every datagram is decoded or rejected, and decoded datagrams encode and decode to the same value.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

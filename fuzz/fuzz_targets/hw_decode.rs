@@ -1,5 +1,5 @@
-//! Decoding of the service models in aligned PER, and of the interface messages in NI: no panic, and decoded messages
-//! have a canonical encoding.
+//! Decodes the service models in aligned PER, and the interface messages in NI. Decoding must not panic, and decoded
+//! messages have a canonical encoding.
 #![no_main]
 
 use std::fmt::Debug;

@@ -1,9 +1,9 @@
-//! Either end of memif with any peer: no panic, a bounded number of outputs per step, and no accepted number beyond
-//! its limit.
+//! Runs either end of memif with any peer. It must not panic, it has a bounded number of outputs per step, and accepted
+//! numbers stay within their limits.
 //!
-//! Input: the role (1 byte), then messages. Each has its type (1 byte, mostly reduced to a known one), the number of
-//! descriptors (1 byte), the number of bytes (1 byte), and the bytes after the type. Missing data is replaced by
-//! valid values.
+//! The input is the role (1 byte), followed by messages. A message has its type (1 byte, mostly reduced to a known
+//! type), the number of descriptors (1 byte), the number of bytes (1 byte), and the bytes after the type. Missing data
+//! is replaced by valid values.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,9 +1,9 @@
-//! A complete memif interface with any peer: its socket, received descriptors, shared memory, and packets. No peer
-//! can crash or block this process, or leave a descriptor open.
+//! Runs a complete memif interface with any peer: its socket, received descriptors, shared memory, and packets. No peer
+//! can crash or block this process, or make it leak a descriptor.
 //!
-//! Input: the role of the listener (1 byte), then steps. One step sends the next message of a valid peer, so that
-//! scripts reach later states. Others damage a message, send other descriptors instead of memory, write to the
-//! memory, truncate it, punch holes, disconnect, or transfer packets.
+//! The input is the role of the listener (1 byte), followed by steps. One kind of step sends the next message of a
+//! valid peer, so that scripts reach later states. Other steps damage a message, send other descriptors instead of
+//! memory, write to the memory, truncate it, punch holes, disconnect, or transfer packets.
 #![no_main]
 
 use std::cell::RefCell;
@@ -34,7 +34,7 @@ fn settings(role: Role) -> Settings {
 
 thread_local! {
     static MASTER: RefCell<Port> = RefCell::new(Port::new(&path(Role::Master), settings(Role::Master)).expect("a port"));
-    /// The peer's listener, if the port connects.
+    /// Listener of the peer, for the case that the port connects.
     static LISTENER: Listener = Listener::bind(&path(Role::Slave)).expect("a socket");
 }
 
@@ -48,7 +48,7 @@ struct Peer {
 }
 
 impl Peer {
-    /// Returns a descriptor to send as memory or interrupt.
+    /// Returns a descriptor that the peer sends as memory or as interrupt.
     fn thing(&self, kind: u8) -> Option<OwnedFd> {
         let file = |flags| memfd_create("peer", flags).ok();
         let memory = match kind % 8 {
@@ -81,7 +81,7 @@ impl Peer {
         }
     }
 
-    /// Returns the next message of a valid peer, with its descriptor; `None` after the last one.
+    /// Returns the next message of a valid peer with its descriptor, or `None` after the last message.
     fn polite(&mut self) -> Option<(Message, Option<OwnedFd>)> {
         let name = Name::new("peer");
         let step = self.said;
@@ -107,7 +107,7 @@ impl Peer {
                 max_s2m_ring: 15,
                 max_log2_ring: 14,
             };
-            // Init, one region, three rings; each is acknowledged.
+            // The messages are Init, one region and three rings. Each of them is acknowledged.
             return match step {
                 0 => Some((Message::Hello(limits), None)),
                 1..=5 => Some((Message::Ack, None)),
@@ -161,7 +161,7 @@ fuzz_target!(|input: &[u8]| {
             let control = Control::connect(&path(Role::Master)).ok();
             let _ = port.service();
             drive(port, Peer { control, memory: Vec::new(), said: 0, master: false }, &mut rest);
-            // The next connection is accepted.
+            // The port accepts the next connection.
             let _ = (port.service(), port.service());
         });
     } else {
@@ -192,7 +192,7 @@ fn drive(port: &mut Port, mut peer: Peer, rest: &mut &[u8]) {
                 }
             }
             3 => {
-                // The next valid message, damaged, with a different descriptor or none.
+                // This step sends the next valid message, damaged, with a different descriptor or none.
                 let Some((message, _)) = peer.polite() else { continue };
                 let mut record = encode(&message);
                 let at = next();
@@ -266,7 +266,7 @@ fn drive(port: &mut Port, mut peer: Peer, rest: &mut &[u8]) {
                 }
             }
         }
-        // At most two rings of 2^14 entries per direction, and none after a disconnect.
+        // There are at most two rings of 2^14 entries per direction, and no rings after a disconnect.
         assert!(u32::from(port.waiting()) <= 16 << 14 && (port.is_up() || port.untaken() == 0));
     }
     port.stop();

@@ -1,8 +1,9 @@
-//! Rings in memory that the peer writes to: no panic, no access outside the memory, and never more packets than
-//! available.
+//! Runs rings in memory that the peer also writes to. They must not panic or access other memory, and never contain
+//! more packets than available.
 //!
-//! Input: sizes and positions of both rings, which may be invalid, and the owner of the memory; then steps. The peer
-//! writes an index, a descriptor or arbitrary data anywhere, and this end receives, sends and reads.
+//! The input is the sizes and positions of both rings, which may be invalid, and the owner of the memory. Steps follow.
+//! In a step, the peer writes an index, a descriptor or arbitrary data anywhere, and this end receives, sends and
+//! reads.
 #![no_main]
 
 use std::fs::File;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use libfuzzer_sys::fuzz_target;
 use ranlab_net::memif::{Buffers, Receiver, Region, RingLocation, Sender, TakeOutcome};
 
-/// Size of the memory in bytes: a few pages, so that many random positions are near an end.
+/// Size of the memory in bytes. It has only a few pages, so that many random positions are near an end.
 const OCTETS: usize = 16 << 10;
 
 struct Script<'a>(&'a [u8]);
@@ -55,7 +56,7 @@ fuzz_target!(|input: &[u8]| {
         (RingLocation { region, offset, log2_size }, Buffers { region, offset: at, octets })
     };
     let ([to, from], write) = ([place(0), place(8192)], |octets: &[u8], at: u32| {
-        // The memory has a fixed size; the peer's file does not grow.
+        // The memory has a fixed size. The peer's file does not grow.
         let fits = octets.len().min(OCTETS.saturating_sub(at as usize));
         let _ = peer.write_all_at(&octets[..fits], at.into());
     });
@@ -78,7 +79,7 @@ fuzz_target!(|input: &[u8]| {
         let ring = if step & 0x80 == 0 { to.0.offset } else { from.0.offset };
         let index = ring.wrapping_add(if step & 0x40 == 0 { 6 } else { 64 });
         match step & 7 {
-            // Slightly further, or anywhere.
+            // The index advances slightly, or is set to any value.
             0 => write(&u16::from(script.octet()).to_ne_bytes(), index),
             1 => write(&(script.word() as u16).to_ne_bytes(), index),
             2 => {
@@ -95,7 +96,7 @@ fuzz_target!(|input: &[u8]| {
                 let at = script.place();
                 write(&script.word().to_ne_bytes(), at);
             }
-            // It cannot be truncated.
+            // The peer cannot truncate the memory.
             4 => assert!(peer.set_len(u64::from(script.word()) % OCTETS as u64).is_err()),
             5 => {
                 let room = usize::from(script.octet()) + 45;

@@ -1,5 +1,6 @@
-//! Both ends of N4 with any peer: no panic, and the SMF's counters are consistent. The first byte of each message
-//! selects its length. Half of the messages arrive at an associated pair with a session.
+//! Runs both ends of N4 with any peer. They must not panic, and the SMF's counters are consistent.
+//!
+//! The first byte of each message selects its length. Half of the messages arrive at an associated pair with a session.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

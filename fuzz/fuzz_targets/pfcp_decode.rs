@@ -1,4 +1,4 @@
-//! Decoding of PFCP: any bytes are decoded or refused, decoded messages encode and decode to the same value, and both
+//! Decodes PFCP. Any bytes are decoded or rejected, decoded messages encode and decode to the same value, and both
 //! decoders agree.
 #![no_main]
 

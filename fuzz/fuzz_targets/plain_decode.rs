@@ -1,4 +1,4 @@
-//! Decoding of indications as packed structs: no panic, and decoding and encoding only changes padding.
+//! Decodes indications as packed structs. Decoding must not panic. Encoding a decoded message changes only its padding.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -26,7 +26,7 @@ fn list<E: PlainElement>(input: &[u8]) {
     assert!(view.at(view.len()).is_none() && view.at(usize::MAX).is_none());
     let once = encoded(&view);
     assert_eq!(once.len(), input.len());
-    // Compares bytes, because NaN is not equal to itself.
+    // The bytes are compared, because NaN is not equal to itself.
     assert_eq!(encoded(&PlainView::<E>::new(&once).expect("what we encode decodes")), once);
 }
 

@@ -1,4 +1,4 @@
-//! RIC with any sequence of peers: no panic, and every limit of a small `Limits` is kept.
+//! Runs a RIC with any sequence of peers. It must not panic, and every limit of a small `Limits` is kept.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -6,7 +6,7 @@ use ranlab_e2::OutboxLimits;
 use ranlab_e2::ric::{ConnId, Limits, ListenerProtocol, Ric, RicConfig, RicInput, RicOutput};
 use ranlab_fuzz::{Keys, Script};
 
-/// Number of simultaneous connections; the first half are E2.
+/// Number of simultaneous connections. The first half of them are E2.
 const SLOTS: usize = 6;
 
 fuzz_target!(|input: &[u8]| {
@@ -67,7 +67,7 @@ impl World {
                 );
             }
             (2, Some(conn)) => self.ric.transport_full(conn),
-            // A peer that does not read.
+            // The peer does not read its messages.
             (3, _) => return,
             (_, None) => self.connect(script, slot, side),
             (op, Some(conn)) => {

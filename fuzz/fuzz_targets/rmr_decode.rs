@@ -1,5 +1,5 @@
-//! Decoding of RMR from a stream: decoded messages encode and decode to the same value, and no more bytes are
-//! consumed than available.
+//! Decodes RMR from a stream. Decoded messages encode and decode to the same value, and no more bytes are consumed than
+//! available.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

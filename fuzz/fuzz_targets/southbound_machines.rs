@@ -1,5 +1,7 @@
-//! Agents and controllers of FlexRAN and OpenEmpower with any peer: no panic, and bounded memory. The first byte
-//! selects the machine, and the first byte of each piece its length.
+//! Runs agents and controllers of FlexRAN and OpenEmpower with any peer. They must not panic, and their memory is
+//! bounded.
+//!
+//! The first byte of the input selects the machine. The first byte of each piece is its length.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

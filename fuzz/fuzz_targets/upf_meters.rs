@@ -1,5 +1,7 @@
-//! Usage meters: counted bytes equal forwarded bytes, no packet passes a used-up quota, and each quota is reported
-//! once. Two bytes are a step: a packet in either direction, a report, a new limit, or a grant.
+//! Runs usage meters. Counted bytes equal forwarded bytes, no packet passes a used-up quota, and each quota is reported
+//! once.
+//!
+//! Two bytes of the input are a step: a packet in either direction, a report, a new limit, or a grant.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

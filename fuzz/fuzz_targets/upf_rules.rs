@@ -1,5 +1,7 @@
-//! Compilation of rules: a rule set is installed exactly if it was accepted before, for any request, and all packets
-//! are accounted for. Half of the inputs are elements of a request; the others seed a random request.
+//! Compiles rules for any request. A rule set is installed exactly if it was accepted before, and all packets are
+//! accounted for.
+//!
+//! Half of the inputs are elements of a request. The other inputs seed a random request.
 #![no_main]
 
 use bytes::Bytes;
@@ -35,7 +37,7 @@ fn request(first: u8, input: &[u8]) -> Option<SessionEstablishmentRequest> {
 fuzz_target!(|input: &[u8]| {
     let Some((&first, rest)) = input.split_first() else { return };
     let Some(request) = request(first, rest) else { return };
-    // Applications that rules name are described by the input itself.
+    // The input describes the applications that its rules name.
     let named = request.create_pdrs.iter().filter_map(|pdr| pdr.pdi.application_id.clone());
     let applications: Vec<Arc<ApplicationPfds>> = named
         .map(|application_id| {

@@ -1,4 +1,4 @@
-//! xApp with any RIC: no panic, and all tables stay within a small `XappLimits`.
+//! Runs an xApp with any RIC. It must not panic, and all tables must stay within a small `XappLimits`.
 #![no_main]
 
 use bytes::Bytes;
@@ -46,7 +46,7 @@ fuzz_target!(|input: &[u8]| {
                 xapp.handle(script.now(), XappInput::Disconnected { why: ranlab_e2::LinkLoss::ClosedByPeer });
             }
             (2, _) => {
-                // Refused at the limit or for an unknown function; both are valid.
+                // The request may be rejected, at the limit or for an unknown function. Both results are valid.
                 let function = u16::from(op >> 4);
                 let _ = xapp.subscribe_all(function, Bytes::new(), vec![ActionToBeSetup::report(0)]);
                 xapp.handle(script.now(), XappInput::Wake);

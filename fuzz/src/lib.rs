@@ -1,7 +1,7 @@
 //! Fuzz input as a script for a machine: time steps, connections that open and close, and PDUs.
 //!
-//! A PDU is a random valid one, so the fuzzer need not learn PER. Its keys are replaced by ones that the machine has
-//! used, so that responses and indications match. It may then be damaged.
+//! A PDU is a random valid PDU, so the fuzzer need not learn PER. Its keys are replaced by keys that the machine has
+//! used, so that responses and indications match. The PDU may then be damaged.
 
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ impl<'a> Script<'a> {
         self.now
     }
 
-    /// Advances the time by zero to 18 hours.
+    /// Advances the time by 0 to 18 hours.
     pub fn pass_time(&mut self) {
         const MS: [u64; 8] = [0, 1, 10, 100, 1_000, 5_000, 60_000, 65_535_000];
         let step = Duration::from_millis(MS[usize::from(self.octet() % 8)]);
@@ -115,7 +115,7 @@ fn e42_message(kind: u8, version: Version, seed: u64) -> Option<e42::Message> {
         Some(Message::RicSubscriptionRequest(m)) => Some(m),
         _ => None,
     };
-    // A small number of distinct nodes, so that they occur repeatedly.
+    // Only a few distinct nodes exist, so that they occur repeatedly.
     let setup = node(seed % 4)?;
     Some(match kind {
         0 => e42::Message::SetupRequest(e42::SetupRequest {
@@ -183,7 +183,7 @@ pub struct Keys {
     xapp: Option<[u8; 2]>,
 }
 
-/// First bytes of the elements: identifier, (criticality), length, and padding of the request id.
+/// First bytes of each element: identifier, (criticality), length, and padding of the request id.
 const TRANSACTION: ([u8; 2], &[u8]) = ([0, 49], &[2, 0]);
 const REQUEST: ([u8; 2], &[u8]) = ([0, 29], &[5, 0]);
 const FUNCTION: ([u8; 2], &[u8]) = ([0, 5], &[2]);

@@ -10,7 +10,7 @@ use ranlab_campaign::stats::{student_quantile, summarise};
 
 use super::{Counts, Row, each_seed, median};
 
-/// Creates a rig, one for each campaign.
+/// Function that creates a rig. It is called once for each campaign.
 pub(super) type Maker = fn() -> Box<dyn Rig>;
 
 pub(super) fn mock() -> Box<dyn Rig> {
@@ -19,21 +19,21 @@ pub(super) fn mock() -> Box<dyn Rig> {
 
 /// Question with a known answer.
 pub(super) struct Question {
-    /// Question and system.
+    /// Names of the question and of the system.
     pub(super) name: &'static str,
-    /// Scenario without title and rig; the suite sets `measure.seed`.
+    /// Text of the scenario without title and rig. The suite sets `measure.seed`.
     pub(super) text: String,
-    /// Metric with the answer.
+    /// Metric that contains the answer.
     pub(super) metric: &'static str,
-    /// The true answer.
+    /// True value of the answer.
     pub(super) truth: f64,
-    /// Relative precision requested from a search, which is added to the reference's width.
+    /// Relative precision requested from a search. It is added to the width of the reference interval.
     pub(super) precision: f64,
-    /// Rig.
+    /// Function that creates the rig.
     pub(super) rig: Maker,
 }
 
-/// Runs a campaign in memory; returns `None` if the scenario or its run fails, which counts as a miss.
+/// Runs a campaign in memory. Returns `None` if the scenario or its run fails, which counts as a miss.
 pub(super) fn campaign(text: &str, seed: u64, maker: impl FnOnce() -> Box<dyn Rig>) -> Option<Results> {
     let rig = maker();
     let description = rig.describe();
@@ -59,7 +59,7 @@ pub(super) fn row(question: &Question, seeds: u64) -> Row {
         Some((results.answer(point, question.metric)?, point.values(question.metric)))
     });
     let covers = |(answer, _): &&(Answer, Vec<f64>)| {
-        // Sums in another order differ in their last digits.
+        // Sums in a different order differ in their last digits.
         let slack = question.truth.abs() * 1e-9;
         answer.interval.is_some_and(|(low, high)| (low - slack..=high + slack).contains(&question.truth))
     };
@@ -114,8 +114,8 @@ fn questions() -> Vec<Question> {
     let server = |noise: f64| format!("[sut]\nnoise = {noise}\n{FLAT}");
     let queue =
         |rate: u32| format!("[sut]\nlaw = \"queue\"\n[load]\nrate = {rate}.0\nrequests = 20000\n{REPEATS}");
-    // Sojourn time in an M/M/1 system with a service time of 100 us: exponential with mean 1 / (1/service -
-    // rate).
+    // Sojourn time in an M/M/1 system with a service time of 100 us. It has an exponential distribution with mean 1 /
+    // (1/service - rate).
     let sojourn = |p: f64, rate: f64| -(1.0 - p).ln() / (1.0 / 100.0 - rate / 1e6);
     vec![
         one("mock: throughput, noise 3 %", server(0.03) + REPEATS, "throughput", 1000.0, 0.0),
@@ -213,11 +213,13 @@ fn questions() -> Vec<Question> {
     ]
 }
 
-/// A stall of 1 s delays all arrivals during it and until the backlog is served: 1,111 of 10,000 requests at
-/// a load of 0.1. Their delays decrease evenly from 1 s to 0, so the 100th largest is 0.91 s.
+/// 99th percentile of the delay with a stall of 1 s, in microseconds.
+///
+/// The stall delays all arrivals from its start until the backlog is served. At a load of 0.1, these are 1,111 of
+/// 10,000 requests. Their delays decrease evenly from 1 s to 0, so the 100th largest delay is 0.91 s.
 const STALL_P99_US: f64 = 1e6 * (1.0 - 100.0 * 0.9 / 1000.0);
 
-/// Mean of 1 / (1 + noise) with a noise of 1 %: ratio of the smallest sufficient capacity to the rate.
+/// Mean of 1 / (1 + noise) with a noise of 1 %. This is the ratio of the smallest sufficient capacity to the rate.
 const FASTEST: f64 = 1.0 / 1.0001;
 
 fn smallest() -> String {
@@ -229,8 +231,8 @@ fn knee(service_us: f64, at_most_us: f64) -> f64 {
     (1.0 / service_us - 100.0_f64.ln() / at_most_us) * 1e6
 }
 
-/// Returns the load at which a system with normally distributed capacity loses `target` on average, by
-/// bisection over a numerical mean.
+/// Returns the load at which a system with normally distributed capacity loses `target` on average. The load is found
+/// by bisection over a numerical mean.
 fn critical(capacity: f64, noise: f64, target: f64) -> f64 {
     const STEPS: i32 = 2_000;
     let lost = |load: f64| {

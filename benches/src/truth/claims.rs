@@ -1,12 +1,11 @@
-//! Decisions: comparisons of campaigns with a known difference.
+//! Decisions about a difference, from comparisons of campaigns with a known difference.
 
 use ranlab_report::compare::{Finding, Options, compare};
 
 use super::campaigns::{campaign, mock};
 use super::{Counts, Row, each_seed};
 
-/// Returns the findings from two campaigns with five repeats at six points; the second is faster by this
-/// factor.
+/// Returns the findings from two campaigns with five repeats at six points. The second campaign is faster by `factor`.
 fn findings(seed: u64, factor: f64) -> Vec<Finding> {
     let text = |lambda: f64| {
         format!(

@@ -1,7 +1,7 @@
 //! Systems with a known answer in real time: real processes, sockets and clocks.
 //!
-//! A campaign disturbed by other processes on the machine does not count and is repeated, at most
-//! [`ATTEMPTS_MAX`] times.
+//! A campaign that other processes on the machine disturb is not counted. It is repeated, with at most [`ATTEMPTS_MAX`]
+//! attempts.
 
 use ranlab_campaign::answer::Answer;
 use ranlab_campaign::results::Results;
@@ -108,7 +108,8 @@ fn questions() -> Vec<Question> {
             200.0,
             0.01,
         ),
-        // A size is the same on a busy machine, so this rig has no settings for one.
+        // The size of a file does not depend on the load of the machine, so this rig has no settings for a busy
+        // machine.
         Question {
             name: "live, footprint: size of a file",
             rig: "footprint",
@@ -143,7 +144,7 @@ fn row(question: &Question) -> Row {
             break;
         }
         let results = campaign(&question.text, attempt, || rig(question.rig));
-        // A campaign without an answer is a miss, whatever the machine does.
+        // A campaign without an answer is a miss, even on a busy machine.
         let Some((answer, disturbed)) =
             results.and_then(|all| Some((answer(question, &all)?, disturbed(&all))))
         else {

@@ -1,10 +1,11 @@
-//! Truth suite (`make truth`): systems with a known answer, measured as a user measures them. For each rig
-//! and search it counts how often the reported interval covers the truth, how wide the interval is, and how
-//! often a claim is false.
+//! Truth suite (`make truth`): systems with a known answer, measured in the same way as by a user.
 //!
-//! The reference interval is Student's interval for the same number of repeats with the *known* standard
-//! deviation (of all repeats of all seeds), plus the precision requested from a search. An interval that
-//! covers the truth only by being much wider is not acceptable.
+//! For each rig and search, the suite counts how often the reported interval covers the truth. It also reports the
+//! width of the interval and the number of false claims.
+//!
+//! The reference interval is Student's interval for the same number of repeats with the *known* standard deviation (of
+//! all repeats of all seeds). The precision requested from a search is added to it. An interval that covers the truth
+//! only because it is much wider is not acceptable.
 
 mod campaigns;
 mod claims;
@@ -43,19 +44,19 @@ pub(crate) enum Counts {
 /// Line of the table.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
-    /// Rig, search or decision.
+    /// Name of the rig, search or decision.
     pub(crate) name: String,
     /// Known answer, as text.
     pub(crate) truth: String,
     /// Number of seeds.
     pub(crate) seeds: u64,
-    /// Number of seeds that count.
+    /// Number of seeds with the counted property.
     pub(crate) count: u64,
-    /// Counted quantity.
+    /// Property that is counted.
     pub(crate) counts: Counts,
-    /// Median ratio of the interval width to the reference; `None`: one-sided, or without a width.
+    /// Median ratio of the interval width to the reference, or `None` if the interval is one-sided or has no width.
     pub(crate) width: Option<f64>,
-    /// Number of seeds that other work on the machine disturbed too often to be measured.
+    /// Number of seeds that could not be measured because other work on the machine disturbed them too often.
     pub(crate) disturbed: u64,
 }
 
@@ -112,11 +113,11 @@ impl fmt::Display for Row {
     }
 }
 
-/// Returns the rows of a kind, with this many seeds each.
+/// Function that returns the rows of a kind, measured with a number of seeds.
 type Group = fn(u64) -> Vec<Row>;
 
-/// Runs the suite with this many seeds and prints its table. Exits with 1 if a row misses its limit, and with 3 if none
-/// does but the machine was too busy to measure a row.
+/// Runs the suite with `seeds` seeds per row and prints its table. Exits with 1 if a row misses its limit. Exits with 3
+/// if no row misses its limit but the machine was too busy to measure some row.
 pub(crate) fn run(seeds: u64, wanted: &str) -> ExitCode {
     let groups: [(&str, Group); 5] = [
         ("mock", campaigns::rows),
@@ -145,7 +146,7 @@ pub(crate) fn run(seeds: u64, wanted: &str) -> ExitCode {
     }
 }
 
-/// Calls a function for each seed, on all cores; returns the results in the order of the seeds.
+/// Calls a function for each seed, on all cores. Returns the results in the order of the seeds.
 pub(crate) fn each_seed<T: Send>(seeds: u64, one: impl Fn(u64) -> T + Sync) -> Vec<T> {
     let next = AtomicU64::new(0);
     let done = Mutex::new(Vec::with_capacity(seeds as usize));

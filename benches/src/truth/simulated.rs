@@ -1,4 +1,4 @@
-//! Rigs with a simulated form, compared with results calculated by hand.
+//! Rigs that can run in virtual time, compared with results calculated manually.
 
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Outcome, Rig, RigDescription, RigError, Run};
@@ -13,7 +13,7 @@ use crate::process::ranlab;
 /// Rate on the wire of a split 7.2x cell of 100 MHz and four layers, in Mbit/s (docs/explanation/xhaul.md).
 const CELL_MBPS: f64 = 6899.2;
 
-/// A rig whose repeats run in virtual time, as `ranlab sim` runs them.
+/// A rig whose repeats run in virtual time, as in `ranlab sim`.
 struct InVirtualTime(Box<dyn Rig>);
 
 impl Rig for InVirtualTime {
@@ -46,10 +46,10 @@ fn tenants() -> Box<dyn Rig> {
     Box::new(InVirtualTime(by_name(&RigContext::new(ranlab()), "tenants").unwrap_or_else(mock)))
 }
 
-/// Traffic of 4 Mbit/s that is sent for 150 ms and pauses for 50 ms: whole packets of 1,500 octets, and 20 periods in
-/// a window of 4 s, wherever it begins.
+/// Traffic of 4 Mbit/s that is sent for 150 ms and pauses for 50 ms. It consists of complete packets of 1,500 octets. A
+/// window of 4 s has 20 periods, regardless of its start.
 const THREE_QUARTERS: &str = "udp:4:150ms:50ms";
-/// Throughput of two UEs with that traffic, in Mbit/s.
+/// Throughput of two UEs with the traffic [`THREE_QUARTERS`], in Mbit/s.
 const TWO_UES_MBPS: f64 = 2.0 * 4.0 * 0.75;
 
 fn xhaul() -> Box<dyn Rig> {

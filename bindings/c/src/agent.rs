@@ -15,36 +15,36 @@ handle!(ranlab_agent);
 
 struct Inner {
     agent: Agent,
-    /// PDUs that did not fit into the caller's buffer.
+    /// PDUs that did not fit into the caller's buffer, by controller.
     waiting: BTreeMap<ControllerId, Frame>,
     /// Text of the last event.
     text: Text,
 }
 
-/// See the header.
+/// Documented in `include/ranlab.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_agent_new(
     config: *const ranlab_agent_config,
     agent: *mut *mut ranlab_agent,
 ) -> i32 {
     boundary(|| {
-        // SAFETY: required by the header.
+        // SAFETY: the caller passes valid pointers, as the header requires.
         let (config, agent) = unsafe { (config.as_ref().ok_or(RANLAB_ERR_NULL)?, out(agent)?) };
-        // SAFETY: required by the header.
+        // SAFETY: the caller passes valid pointers, as the header requires.
         let config = unsafe { crate::node::agent_config(config)? };
         give(Inner { agent: Agent::new(config), waiting: BTreeMap::new(), text: Text::default() }, agent);
         Ok(())
     })
 }
 
-/// See the header.
+/// Documented in `include/ranlab.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_agent_free(agent: *mut ranlab_agent) -> i32 {
-    // SAFETY: required by the header.
+    // SAFETY: the caller passes valid pointers, as the header requires.
     unsafe { free(agent) }
 }
 
-/// See the header.
+/// Documented in `include/ranlab.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_agent_register_function(
     agent: *mut ranlab_agent,
@@ -52,7 +52,7 @@ pub unsafe extern "C" fn ranlab_agent_register_function(
     userdata: *mut c_void,
     id: *mut u16,
 ) -> i32 {
-    // SAFETY: required by the header.
+    // SAFETY: the caller passes valid pointers, as the header requires.
     unsafe {
         let make = || {
             let function = Callbacks::new(function.as_ref().ok_or(RANLAB_ERR_NULL)?, userdata)?;
@@ -64,9 +64,10 @@ pub unsafe extern "C" fn ranlab_agent_register_function(
     }
 }
 
-/// Registers a function. Returns the error code, and writes the function id if `id` is not null.
+/// Registers a function. Returns the error code. Writes the function id if `id` is not null.
 ///
 /// # Safety
+///
 /// See [`with`].
 pub(crate) unsafe fn register(
     agent: *mut ranlab_agent,
@@ -102,7 +103,7 @@ fn controller_error(error: ControllerError) -> i32 {
     }
 }
 
-/// See the header.
+/// Documented in `include/ranlab.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_agent_add_controller(
     agent: *mut ranlab_agent,
@@ -110,7 +111,7 @@ pub unsafe extern "C" fn ranlab_agent_add_controller(
     address: *const c_char,
     controller: *mut u32,
 ) -> i32 {
-    // SAFETY: required by the header.
+    // SAFETY: the caller passes valid pointers, as the header requires.
     unsafe {
         with(agent, |inner| {
             let address = string(address)?.to_owned();
@@ -121,7 +122,7 @@ pub unsafe extern "C" fn ranlab_agent_add_controller(
     }
 }
 
-/// See the header.
+/// Documented in `include/ranlab.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_agent_remove_controller(
     agent: *mut ranlab_agent,
@@ -130,7 +131,7 @@ pub unsafe extern "C" fn ranlab_agent_remove_controller(
 ) -> i32 {
     let now = Time::from_nanos(now_ns);
     let controller = ControllerId(controller);
-    // SAFETY: required by the header.
+    // SAFETY: the caller passes valid pointers, as the header requires.
     unsafe { with(agent, |inner| inner.agent.remove_controller(now, controller).map_err(controller_error)) }
 }
 
@@ -141,17 +142,17 @@ fn ue_error(error: UeError) -> i32 {
     }
 }
 
-/// See the header.
+/// Documented in `include/ranlab.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_agent_ue_arrived(agent: *mut ranlab_agent, ue: u64) -> i32 {
-    // SAFETY: required by the header.
+    // SAFETY: the caller passes valid pointers, as the header requires.
     unsafe { with(agent, |inner| inner.agent.ue_arrived(UeId(ue)).map_err(ue_error)) }
 }
 
-/// See the header.
+/// Documented in `include/ranlab.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_agent_ue_left(agent: *mut ranlab_agent, ue: u64) -> i32 {
-    // SAFETY: required by the header.
+    // SAFETY: the caller passes valid pointers, as the header requires.
     unsafe {
         with(agent, |inner| {
             inner.agent.ue_left(UeId(ue));
@@ -160,7 +161,7 @@ pub unsafe extern "C" fn ranlab_agent_ue_left(agent: *mut ranlab_agent, ue: u64)
     }
 }
 
-/// See the header.
+/// Documented in `include/ranlab.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_agent_associate_ue(
     agent: *mut ranlab_agent,
@@ -169,18 +170,18 @@ pub unsafe extern "C" fn ranlab_agent_associate_ue(
 ) -> i32 {
     let ue = UeId(ue);
     let controller = ControllerId(controller);
-    // SAFETY: required by the header.
+    // SAFETY: the caller passes valid pointers, as the header requires.
     unsafe { with(agent, |inner| inner.agent.associate_ue(ue, controller).map_err(ue_error)) }
 }
 
-/// See the header.
+/// Documented in `include/ranlab.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_agent_dissociate_ue(
     agent: *mut ranlab_agent,
     ue: u64,
     controller: u32,
 ) -> i32 {
-    // SAFETY: required by the header.
+    // SAFETY: the caller passes valid pointers, as the header requires.
     unsafe {
         with(agent, |inner| {
             inner.agent.dissociate_ue(UeId(ue), ControllerId(controller));
@@ -189,7 +190,7 @@ pub unsafe extern "C" fn ranlab_agent_dissociate_ue(
     }
 }
 
-/// Passes an input to the agent. Returns an error for an unknown controller, although the agent would ignore it.
+/// Passes an input to the agent. An unknown controller is an error, although the agent would ignore it.
 fn handle_input(
     inner: &mut Inner,
     now_ns: u64,
@@ -200,14 +201,14 @@ fn handle_input(
         return Err(RANLAB_ERR_UNKNOWN_CONTROLLER);
     }
     if !matches!(input, AgentInput::Received { .. }) {
-        // The connection has started or ended, so a pending PDU belongs to the previous one.
+        // The connection has started or ended. A pending PDU belongs to the previous connection.
         inner.waiting.remove(&controller);
     }
     inner.agent.handle(Time::from_nanos(now_ns), input);
     Ok(())
 }
 
-/// See the header.
+/// Documented in `include/ranlab.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_agent_connected(
     agent: *mut ranlab_agent,
@@ -215,13 +216,13 @@ pub unsafe extern "C" fn ranlab_agent_connected(
     controller: u32,
 ) -> i32 {
     let controller = ControllerId(controller);
-    // SAFETY: required by the header.
+    // SAFETY: the caller passes valid pointers, as the header requires.
     unsafe {
         with(agent, |inner| handle_input(inner, now_ns, controller, AgentInput::Connected { controller }))
     }
 }
 
-/// See the header.
+/// Documented in `include/ranlab.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_agent_disconnected(
     agent: *mut ranlab_agent,
@@ -230,7 +231,7 @@ pub unsafe extern "C" fn ranlab_agent_disconnected(
 ) -> i32 {
     let controller = ControllerId(controller);
     let why = LinkLoss::Broken("as the program says".to_owned());
-    // SAFETY: required by the header.
+    // SAFETY: the caller passes valid pointers, as the header requires.
     unsafe {
         with(agent, |inner| {
             handle_input(inner, now_ns, controller, AgentInput::Disconnected { controller, why })
@@ -238,7 +239,7 @@ pub unsafe extern "C" fn ranlab_agent_disconnected(
     }
 }
 
-/// See the header.
+/// Documented in `include/ranlab.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_agent_receive(
     agent: *mut ranlab_agent,
@@ -248,7 +249,7 @@ pub unsafe extern "C" fn ranlab_agent_receive(
     pdu_len: usize,
 ) -> i32 {
     let controller = ControllerId(controller);
-    // SAFETY: required by the header.
+    // SAFETY: the caller passes valid pointers, as the header requires.
     unsafe {
         with(agent, |inner| {
             let pdu = Bytes::copy_from_slice(octets(pdu, pdu_len)?);
@@ -257,10 +258,10 @@ pub unsafe extern "C" fn ranlab_agent_receive(
     }
 }
 
-/// See the header.
+/// Documented in `include/ranlab.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_agent_wake(agent: *mut ranlab_agent, now_ns: u64) -> i32 {
-    // SAFETY: required by the header.
+    // SAFETY: the caller passes valid pointers, as the header requires.
     unsafe {
         with(agent, |inner| {
             inner.agent.handle(Time::from_nanos(now_ns), AgentInput::Wake);
@@ -269,10 +270,10 @@ pub unsafe extern "C" fn ranlab_agent_wake(agent: *mut ranlab_agent, now_ns: u64
     }
 }
 
-/// See the header.
+/// Documented in `include/ranlab.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_agent_rouse(agent: *mut ranlab_agent, now_ns: u64, function: u16) -> i32 {
-    // SAFETY: required by the header.
+    // SAFETY: the caller passes valid pointers, as the header requires.
     unsafe {
         with(agent, |inner| {
             inner.agent.wake_function(Time::from_nanos(now_ns), function);
@@ -281,10 +282,10 @@ pub unsafe extern "C" fn ranlab_agent_rouse(agent: *mut ranlab_agent, now_ns: u6
     }
 }
 
-/// See the header.
+/// Documented in `include/ranlab.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_agent_wake_at(agent: *mut ranlab_agent, at_ns: *mut u64) -> i32 {
-    // SAFETY: required by the header.
+    // SAFETY: the caller passes valid pointers, as the header requires.
     unsafe {
         with(agent, |inner| {
             out(at_ns)?.write(inner.agent.wake_at().map_or(RANLAB_NEVER, Time::as_nanos));
@@ -293,10 +294,10 @@ pub unsafe extern "C" fn ranlab_agent_wake_at(agent: *mut ranlab_agent, at_ns: *
     }
 }
 
-/// See the header.
+/// Documented in `include/ranlab.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_agent_poll(agent: *mut ranlab_agent, event: *mut ranlab_event) -> i32 {
-    // SAFETY: required by the header.
+    // SAFETY: the caller passes valid pointers, as the header requires.
     unsafe {
         with(agent, |inner| {
             let event = out(event)?;
@@ -343,7 +344,7 @@ fn describe(inner: &mut Inner, output: AgentOutput) -> Description {
     }
 }
 
-/// See the header.
+/// Documented in `include/ranlab.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_agent_transmit(
     agent: *mut ranlab_agent,
@@ -355,7 +356,7 @@ pub unsafe extern "C" fn ranlab_agent_transmit(
 ) -> i32 {
     let now = Time::from_nanos(now_ns);
     let controller = ControllerId(controller);
-    // SAFETY: required by the header.
+    // SAFETY: the caller passes valid pointers, as the header requires.
     unsafe {
         with(agent, |inner| {
             let pdu_len = out(pdu_len)?;

@@ -46,7 +46,7 @@ errors! {
     RANLAB_ERR_NOT_OFFERED = 23, c"the node's RAN function definition does not list it; `why` has what it lists";
 }
 
-/// See the header.
+/// Documented in `include/ranlab.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn ranlab_error_text(error: i32) -> *const c_char {
     text(error).as_ptr()
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn every_error_has_its_own_text() {
+    fn every_error_has_a_distinct_text() {
         let texts: std::collections::BTreeSet<_> = ERRORS.iter().map(|(_, number)| text(*number)).collect();
         assert_eq!(texts.len(), ERRORS.len());
         assert!(!texts.contains(text(-1)));

@@ -24,8 +24,8 @@ pub(crate) struct Callbacks {
     userdata: *mut c_void,
 }
 
-// SAFETY: the callbacks run on the thread that uses the agent at that time; the header requires `userdata` to be
-// usable on every thread on which the agent is used.
+// SAFETY: the callbacks run on the thread that uses the agent at that time. The header requires `userdata` to be usable
+// on every thread that uses the agent.
 unsafe impl Send for Callbacks {}
 
 impl Callbacks {
@@ -52,15 +52,15 @@ impl Callbacks {
     }
 }
 
-/// State of a callback, and the outcome that it has set.
+/// State of a callback, and the outcome that the callback has set.
 struct Context<'a, 'b> {
     agent: &'a mut FunctionContext<'b>,
     /// Outcome for the response to the current control or query.
     outcome: Option<Bytes>,
 }
 
-/// Calls a C callback with a context. Returns its result and the outcome that it has set. The pointer is valid until
-/// the callback returns, as documented in the header.
+/// Calls a C callback with a context. Returns the callback's result and the outcome that it has set. The pointer is
+/// valid until the callback returns, as documented in the header.
 fn call<T>(
     ctx: &mut FunctionContext<'_>,
     callback: impl FnOnce(*mut ranlab_context) -> T,
@@ -171,7 +171,7 @@ impl RanFunction for Callbacks {
     }
 }
 
-/// Converts the return value of a callback. The outcome is sent with either response.
+/// Converts the return value of a callback. The outcome is part of both a success and a failure response.
 fn answer(ctx: &mut FunctionContext<'_>, said: u32, outcome: Option<Bytes>) -> Result<ControlOutcome, Cause> {
     let cause = match said {
         RANLAB_CONTROL_DONE => return Ok(ControlOutcome { outcome }),
@@ -189,23 +189,23 @@ fn answer(ctx: &mut FunctionContext<'_>, said: u32, outcome: Option<Bytes>) -> R
 /// # Safety
 /// `ctx` is null or was passed to a callback that has not returned yet.
 unsafe fn context<'a>(ctx: *mut ranlab_context) -> Result<&'a mut Context<'a, 'a>, i32> {
-    // SAFETY: guaranteed by the caller; `call` created the pointer from an exclusive reference that is not used
-    // meanwhile.
+    // SAFETY: guaranteed by the caller. `call` created the pointer from an exclusive reference that is not used in the
+    // meantime.
     unsafe { ctx.cast::<Context<'a, 'a>>().as_mut() }.ok_or(RANLAB_ERR_NULL)
 }
 
-/// See the header.
+/// Documented in `include/ranlab.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_context_now(ctx: *mut ranlab_context, now_ns: *mut u64) -> i32 {
     boundary(|| {
-        // SAFETY: required by the header.
+        // SAFETY: the caller passes valid pointers, as the header requires.
         let (ctx, now_ns) = unsafe { (context(ctx)?, out(now_ns)?) };
         now_ns.write(ctx.agent.now().as_nanos());
         Ok(())
     })
 }
 
-/// See the header.
+/// Documented in `include/ranlab.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_context_indicate(
     ctx: *mut ranlab_context,
@@ -217,7 +217,7 @@ pub unsafe extern "C" fn ranlab_context_indicate(
     message_len: usize,
 ) -> i32 {
     boundary(|| {
-        // SAFETY: required by the header.
+        // SAFETY: the caller passes valid pointers, as the header requires.
         let (ctx, header, message) =
             unsafe { (context(ctx)?, octets(header, header_len)?, octets(message, message_len)?) };
         let indication = Indication {
@@ -239,16 +239,16 @@ fn indication_error(error: ContextError) -> i32 {
     }
 }
 
-/// See the header.
+/// Documented in `include/ranlab.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_context_insert(
     ctx: *mut ranlab_context,
     insert: *const ranlab_insert,
 ) -> i32 {
     boundary(|| {
-        // SAFETY: required by the header.
+        // SAFETY: the caller passes valid pointers, as the header requires.
         let (ctx, insert) = unsafe { (context(ctx)?, insert.as_ref().ok_or(RANLAB_ERR_NULL)?) };
-        // SAFETY: required by the header.
+        // SAFETY: the caller passes valid pointers, as the header requires.
         let (header, message, id) = unsafe {
             (
                 octets(insert.header, insert.header_len)?,
@@ -268,17 +268,17 @@ pub unsafe extern "C" fn ranlab_context_insert(
     })
 }
 
-/// See the header.
+/// Documented in `include/ranlab.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_context_wake_at(ctx: *mut ranlab_context, at_ns: u64) -> i32 {
     boundary(|| {
-        // SAFETY: required by the header.
+        // SAFETY: the caller passes valid pointers, as the header requires.
         unsafe { context(ctx)? }.agent.wake_at(Time::from_nanos(at_ns));
         Ok(())
     })
 }
 
-/// See the header.
+/// Documented in `include/ranlab.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_context_outcome(
     ctx: *mut ranlab_context,
@@ -286,29 +286,29 @@ pub unsafe extern "C" fn ranlab_context_outcome(
     outcome_len: usize,
 ) -> i32 {
     boundary(|| {
-        // SAFETY: required by the header.
+        // SAFETY: the caller passes valid pointers, as the header requires.
         let (ctx, outcome) = unsafe { (context(ctx)?, octets(outcome, outcome_len)?) };
         ctx.outcome = Some(Bytes::copy_from_slice(outcome));
         Ok(())
     })
 }
 
-/// See the header.
+/// Documented in `include/ranlab.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_context_answer_later(ctx: *mut ranlab_context, ticket: *mut u64) -> i32 {
     boundary(|| {
-        // SAFETY: required by the header.
+        // SAFETY: the caller passes valid pointers, as the header requires.
         let (ctx, ticket) = unsafe { (context(ctx)?, out(ticket)?) };
         ticket.write(ctx.agent.answer_later().ok_or(RANLAB_ERR_UNKNOWN_CONTROL)?.0);
         Ok(())
     })
 }
 
-/// See the header.
+/// Documented in `include/ranlab.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_context_answer(ctx: *mut ranlab_context, ticket: u64, done: u32) -> i32 {
     boundary(|| {
-        // SAFETY: required by the header.
+        // SAFETY: the caller passes valid pointers, as the header requires.
         let ctx = unsafe { context(ctx)? };
         let outcome = ctx.outcome.take();
         let answer = answer(ctx.agent, done, outcome);
@@ -317,7 +317,7 @@ pub unsafe extern "C" fn ranlab_context_answer(ctx: *mut ranlab_context, ticket:
     })
 }
 
-/// See the header.
+/// Documented in `include/ranlab.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_context_shows_ue(
     ctx: *mut ranlab_context,
@@ -326,7 +326,7 @@ pub unsafe extern "C" fn ranlab_context_shows_ue(
     shows: *mut u8,
 ) -> i32 {
     boundary(|| {
-        // SAFETY: required by the header.
+        // SAFETY: the caller passes valid pointers, as the header requires.
         let (ctx, shows) = unsafe { (context(ctx)?, out(shows)?) };
         let subscription = SubscriptionId(subscription);
         ctx.agent.controller_of(subscription).ok_or(RANLAB_ERR_UNKNOWN_SUBSCRIPTION)?;

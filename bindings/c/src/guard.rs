@@ -1,4 +1,4 @@
-//! Common part of all machines behind a C pointer: one caller at a time, no call after a panic, and PDUs without heap
+//! Code shared by all machines behind a C pointer: one caller at a time, no call after a panic, and PDUs without heap
 //! allocation.
 use crate::error::*;
 use bytes::{Bytes, BytesMut};
@@ -7,13 +7,13 @@ use std::cell::{Cell, RefCell};
 use std::ffi::{CString, c_char};
 use std::mem::MaybeUninit;
 
-/// Size of the buffer for received PDUs and of the one for PDUs to send, in bytes. The buffers are reused, so
+/// Size of the buffer for received PDUs, and of the buffer for PDUs to send, in bytes. The buffers are reused, so
 /// receiving and sending do not allocate.
 pub(crate) const POOL_BYTES: usize = 64 << 10;
 
-/// A machine with checks that it may be called.
+/// A machine that checks whether a call is allowed.
 pub(crate) struct Guarded<T> {
-    /// Borrowed while a callback runs, so that recursive calls are refused.
+    /// The machine, which is borrowed while a callback runs. Recursive calls are therefore rejected.
     inner: RefCell<T>,
     /// Whether a panic may have left the machine inconsistent.
     broken: Cell<bool>,
@@ -43,7 +43,7 @@ impl<T> Guarded<T> {
 /// Defines a pointer type of the header around an `Inner` of its module, with functions to create, use and free it.
 macro_rules! handle {
     ($name:ident) => {
-        /// See the header.
+        /// Documented in `include/ranlab*.h`.
         pub struct $name($crate::guard::Guarded<Inner>);
 
         /// Runs the body of a function with the machine behind a pointer.
@@ -51,7 +51,7 @@ macro_rules! handle {
         /// # Safety
         /// `handle` is null or was returned by its `_new` and not freed, and no other thread uses it.
         unsafe fn with(handle: *mut $name, body: impl FnOnce(&mut Inner) -> Result<(), i32>) -> i32 {
-            // SAFETY: guaranteed by the caller. A shared reference, because a callback may call back with the same
+            // SAFETY: guaranteed by the caller. The reference is shared, because a callback may call back with the same
             // pointer.
             let Some(handle) = (unsafe { handle.as_ref() }) else { return RANLAB_ERR_NULL };
             handle.0.with(body)
@@ -79,7 +79,7 @@ macro_rules! handle {
 }
 pub(crate) use handle;
 
-/// Buffer for received PDUs, reused when all of them have been dropped.
+/// Buffer for received PDUs. It is reused after all of these PDUs have been dropped.
 pub(crate) struct Pool(BytesMut);
 
 impl Pool {
@@ -93,12 +93,12 @@ impl Pool {
     }
 }
 
-/// Text of an event, valid until the next one.
+/// Text of an event, valid until the next event.
 #[derive(Default)]
 pub(crate) struct Text(CString);
 
 impl Text {
-    /// Stores a text without the NUL characters that a peer may have put into it. An empty text needs no allocation.
+    /// Stores a text without the NUL characters that a peer may have inserted. An empty text needs no allocation.
     pub(crate) fn keep(&mut self, text: &str) -> *const c_char {
         if text.is_empty() {
             return c"".as_ptr();
@@ -113,10 +113,11 @@ pub(crate) fn c_string(text: &str) -> CString {
     CString::new(text.replace('\0', " ")).unwrap_or_default()
 }
 
-/// Writes a frame and its length to the caller's buffer. If the frame does not fit, it is returned with the error.
+/// Writes a frame and its length to the caller's buffer. If the frame does not fit, the error contains the frame.
 ///
 /// # Safety
-/// `buffer` is null or has room for `buffer_len` bytes that are not in use elsewhere.
+///
+/// `buffer` is null, or has space for `buffer_len` bytes that are not in use elsewhere.
 pub(crate) unsafe fn copy_out(
     frame: Option<Frame>,
     buffer: *mut u8,
@@ -133,7 +134,7 @@ pub(crate) unsafe fn copy_out(
     }
     let head = frame.head();
     let body = frame.body();
-    // SAFETY: `buffer` has room for both, and cannot overlap with a PDU of the library.
+    // SAFETY: `buffer` has space for both parts, and cannot overlap with a PDU of the library.
     unsafe {
         std::ptr::copy_nonoverlapping(head.as_ptr(), buffer, head.len());
         std::ptr::copy_nonoverlapping(body.as_ptr(), buffer.add(head.len()), body.len());
@@ -141,7 +142,7 @@ pub(crate) unsafe fn copy_out(
     Ok(())
 }
 
-/// Refuses a null buffer with a length other than zero.
+/// Rejects a null buffer whose length is not zero.
 pub(crate) fn check_buffer(buffer: *mut u8, buffer_len: usize) -> Result<(), i32> {
     if buffer.is_null() && buffer_len > 0 { Err(RANLAB_ERR_NULL) } else { Ok(()) }
 }

@@ -17,7 +17,7 @@ pub const RANLAB_SUBSCRIBED: u32 = 0;
 pub const RANLAB_SUBSCRIPTION_FAILED: u32 = 1;
 pub const RANLAB_SUBSCRIPTION_ENDED: u32 = 2;
 
-/// See the header.
+/// Documented in `include/ranlab_ric.h`.
 #[repr(C)]
 pub struct ranlab_subscription_news {
     pub subscription: u64,
@@ -27,7 +27,7 @@ pub struct ranlab_subscription_news {
     pub why: *const c_char,
 }
 
-/// See the header.
+/// Documented in `include/ranlab_ric.h`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct ranlab_iapp {
@@ -48,11 +48,11 @@ pub struct ranlab_iapp_context {
     _private: [u8; 0],
 }
 
-/// Nodes known to the iApps of a RIC. Their numbers are the same for all iApps.
+/// Nodes known to the iApps of a RIC. A node has the same number for all iApps.
 #[derive(Clone, Default)]
 pub(crate) struct Nodes(Arc<Mutex<Numbers<Known>>>);
 
-/// A node, and the number of iApps that have been informed of its addition but not of its removal.
+/// A node, and the number of iApps that were informed of its addition and not yet of its removal.
 struct Known {
     info: NodeInfo,
     told: usize,
@@ -77,7 +77,8 @@ impl Nodes {
         number
     }
 
-    /// Records that an iApp was informed of the removal of a node. The last one releases the number.
+    /// Records that an iApp was informed of the removal of a node. The number of the node is released with the last
+    /// iApp.
     fn told_gone(&self, info: &NodeInfo) {
         let mut numbers = self.lock();
         let known = numbers.enter(info.id, || Known { info: info.clone(), told: 0 }).1;
@@ -87,12 +88,12 @@ impl Nodes {
         }
     }
 
-    /// A node as it was last reported.
+    /// Returns the latest information about a node.
     fn info(&self, node: u32) -> Result<NodeInfo, i32> {
         self.lock().get(node).map(|(_, known)| known.info.clone()).ok_or(RANLAB_ERR_NODE)
     }
 
-    /// Returns a node and the id of one of its functions, by OID if there is one.
+    /// Returns a node and the id of one of its functions. The function is selected by OID if one is given.
     fn find(&self, node: u32, function: u16, oid: Option<&str>) -> Result<(GlobalE2NodeId, u16), i32> {
         let numbers = self.lock();
         let (id, known) = numbers.get(node).ok_or(RANLAB_ERR_NODE)?;
@@ -112,8 +113,8 @@ pub(crate) struct Callbacks {
     nodes: Nodes,
 }
 
-// SAFETY: the callbacks run on the thread that uses the RIC at that time; the header requires `userdata` to be usable
-// on every thread on which the RIC is used. The name is not read any more.
+// SAFETY: the callbacks run on the thread that uses the RIC at that time. The header requires `userdata` to be usable
+// on every thread that uses the RIC. The name is not read again.
 unsafe impl Send for Callbacks {}
 
 /// State of a callback.
@@ -253,8 +254,8 @@ impl IApp for Callbacks {
 /// # Safety
 /// `ctx` is null or was passed to a callback that has not returned yet.
 unsafe fn context<'a>(ctx: *mut ranlab_iapp_context) -> Result<&'a mut Context<'a>, i32> {
-    // SAFETY: guaranteed by the caller; `handle` created the pointer from an exclusive reference that is not used
-    // meanwhile.
+    // SAFETY: guaranteed by the caller. `handle` created the pointer from an exclusive reference that is not used in
+    // the meantime.
     unsafe { ctx.cast::<Context<'a>>().as_mut() }.ok_or(RANLAB_ERR_NULL)
 }
 
@@ -270,18 +271,18 @@ pub(crate) unsafe fn oid<'a>(oid: *const c_char) -> Result<Option<&'a str>, i32>
     unsafe { string(oid) }.map(Some)
 }
 
-/// See the header.
+/// Documented in `include/ranlab_ric.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_iapp_now(ctx: *mut ranlab_iapp_context, now_ns: *mut u64) -> i32 {
     boundary(|| {
-        // SAFETY: required by the header.
+        // SAFETY: the caller passes valid pointers, as the header requires.
         let (ctx, now_ns) = unsafe { (context(ctx)?, out(now_ns)?) };
         now_ns.write(ctx.now.as_nanos());
         Ok(())
     })
 }
 
-/// See the header.
+/// Documented in `include/ranlab_ric.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_iapp_subscribe(
     ctx: *mut ranlab_iapp_context,
@@ -289,9 +290,9 @@ pub unsafe extern "C" fn ranlab_iapp_subscribe(
     subscription: *mut u64,
 ) -> i32 {
     boundary(|| {
-        // SAFETY: required by the header.
+        // SAFETY: the caller passes valid pointers, as the header requires.
         let (ctx, wanted) = unsafe { (context(ctx)?, wanted.as_ref().ok_or(RANLAB_ERR_NULL)?) };
-        // SAFETY: required by the header.
+        // SAFETY: the caller passes valid pointers, as the header requires.
         let (to, oid, details) = unsafe { (out(subscription)?, oid(wanted.oid)?, wanted.details()?) };
         let (node, function) = ctx.nodes.find(wanted.node, wanted.function, oid)?;
         to.write(ctx.out.subscribe(node, function, details).0.into());
@@ -299,11 +300,11 @@ pub unsafe extern "C" fn ranlab_iapp_subscribe(
     })
 }
 
-/// See the header.
+/// Documented in `include/ranlab_ric.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_iapp_unsubscribe(ctx: *mut ranlab_iapp_context, subscription: u64) -> i32 {
     boundary(|| {
-        // SAFETY: required by the header.
+        // SAFETY: the caller passes valid pointers, as the header requires.
         let ctx = unsafe { context(ctx)? };
         let number = u32::try_from(subscription).map_err(|_| RANLAB_ERR_UNKNOWN_SUBSCRIPTION)?;
         ctx.out.unsubscribe(SubscriptionHandle(number));
@@ -311,7 +312,7 @@ pub unsafe extern "C" fn ranlab_iapp_unsubscribe(ctx: *mut ranlab_iapp_context, 
     })
 }
 
-/// See the header.
+/// Documented in `include/ranlab_ric.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_iapp_control(
     ctx: *mut ranlab_iapp_context,
@@ -319,9 +320,9 @@ pub unsafe extern "C" fn ranlab_iapp_control(
     request: *mut u64,
 ) -> i32 {
     boundary(|| {
-        // SAFETY: required by the header.
+        // SAFETY: the caller passes valid pointers, as the header requires.
         let (ctx, command) = unsafe { (context(ctx)?, command.as_ref().ok_or(RANLAB_ERR_NULL)?) };
-        // SAFETY: required by the header.
+        // SAFETY: the caller passes valid pointers, as the header requires.
         let (to, oid, octets) = unsafe { (out(request)?, oid(command.oid)?, command.octets()?) };
         let (node, function) = ctx.nodes.find(command.node, command.function, oid)?;
         let ack =
@@ -333,7 +334,7 @@ pub unsafe extern "C" fn ranlab_iapp_control(
     })
 }
 
-/// See the header.
+/// Documented in `include/ranlab_ric.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_iapp_order(
     ctx: *mut ranlab_iapp_context,
@@ -341,7 +342,7 @@ pub unsafe extern "C" fn ranlab_iapp_order(
     request: *mut u64,
 ) -> i32 {
     boundary(|| {
-        // SAFETY: see the header.
+        // SAFETY: the caller passes valid pointers, as the header requires.
         unsafe {
             let ctx = context(ctx)?;
             let order = order.as_ref().ok_or(RANLAB_ERR_NULL)?;
@@ -356,7 +357,7 @@ pub unsafe extern "C" fn ranlab_iapp_order(
     })
 }
 
-/// See the header.
+/// Documented in `include/ranlab_ric.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_iapp_kpm_action(
     ctx: *mut ranlab_iapp_context,
@@ -366,7 +367,7 @@ pub unsafe extern "C" fn ranlab_iapp_kpm_action(
     action_len: *mut usize,
 ) -> i32 {
     boundary(|| {
-        // SAFETY: see the header.
+        // SAFETY: the caller passes valid pointers, as the header requires.
         unsafe {
             let ctx = context(ctx)?;
             let choice = choice.as_ref().ok_or(RANLAB_ERR_NULL)?;
@@ -377,7 +378,7 @@ pub unsafe extern "C" fn ranlab_iapp_kpm_action(
     })
 }
 
-/// See the header.
+/// Documented in `include/ranlab_ric.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_iapp_query(
     ctx: *mut ranlab_iapp_context,
@@ -385,9 +386,9 @@ pub unsafe extern "C" fn ranlab_iapp_query(
     request: *mut u64,
 ) -> i32 {
     boundary(|| {
-        // SAFETY: required by the header.
+        // SAFETY: the caller passes valid pointers, as the header requires.
         let (ctx, query) = unsafe { (context(ctx)?, query.as_ref().ok_or(RANLAB_ERR_NULL)?) };
-        // SAFETY: required by the header.
+        // SAFETY: the caller passes valid pointers, as the header requires.
         let (to, oid, octets) = unsafe { (out(request)?, oid(query.oid)?, query.octets()?) };
         let (node, function) = ctx.nodes.find(query.node, query.function, oid)?;
         to.write(ctx.out.query(node, function, octets.header, octets.message).0.into());
@@ -395,11 +396,11 @@ pub unsafe extern "C" fn ranlab_iapp_query(
     })
 }
 
-/// See the header.
+/// Documented in `include/ranlab_ric.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_iapp_wake_at(ctx: *mut ranlab_iapp_context, at_ns: u64) -> i32 {
     boundary(|| {
-        // SAFETY: required by the header.
+        // SAFETY: the caller passes valid pointers, as the header requires.
         unsafe { context(ctx)? }.out.wake_at(Time::from_nanos(at_ns), 0);
         Ok(())
     })

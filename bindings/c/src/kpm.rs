@@ -1,4 +1,4 @@
-//! KPM function with counters from a C program.
+//! KPM function whose counters are provided by a C program.
 use crate::agent::{ranlab_agent, register};
 use crate::error::*;
 use crate::types::*;
@@ -8,7 +8,7 @@ use ranlab_e2_codec::e2sm::common::{Snssai, UeId};
 use ranlab_e2_codec::e2sm::kpm::DEFAULT_FUNCTION_ID;
 use std::ffi::c_void;
 
-/// A base station whose counters a C program provides.
+/// A base station whose counters are provided by a C program.
 struct Source {
     prbs: u16,
     time_us: unsafe extern "C" fn(*mut c_void) -> i64,
@@ -17,8 +17,8 @@ struct Source {
     ues: Vec<ranlab_ue>,
 }
 
-// SAFETY: the callbacks run on the thread that uses the agent at that time; the header requires `userdata` to be
-// usable on every thread on which the agent is used.
+// SAFETY: the callbacks run on the thread that uses the agent at that time. The header requires `userdata` to be usable
+// on every thread that uses the agent.
 unsafe impl Send for Source {}
 
 impl KpmSource for Source {
@@ -26,15 +26,15 @@ impl KpmSource for Source {
         reading.prbs = self.prbs;
         self.ues.clear();
         let mut offered = 0;
-        // SAFETY: there is room for `ues_max` entries, and entries that the callback does not write are zero.
+        // SAFETY: the buffer has space for `ues_max` entries, and entries that the callback does not write are zero.
         unsafe {
             self.ues.as_mut_ptr().write_bytes(0, RANLAB_UES_MAX);
             let given = (self.read)(self.userdata, &mut offered, self.ues.as_mut_ptr(), RANLAB_UES_MAX);
             self.ues.set_len(given.min(RANLAB_UES_MAX));
         }
         reading.prbs_offered = [offered; 2];
-        // Not the time at the start of the call, because the program may have been preempted since then while its
-        // counters increased.
+        // The time is read after the callback. The program may have been preempted since the start of the call, while
+        // its counters increased.
         reading.at_us = u64::try_from(self.tstamp_us(now)).unwrap_or(0);
         reading.ues.extend(self.ues.iter().map(|ue| {
             let sd = (ue.sd < RANLAB_NO_SD).then_some(ue.sd);
@@ -60,14 +60,14 @@ impl KpmSource for Source {
     }
 }
 
-/// See the header.
+/// Documented in `include/ranlab.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_agent_register_kpm(
     agent: *mut ranlab_agent,
     kpm: *const ranlab_kpm,
     userdata: *mut c_void,
 ) -> i32 {
-    // SAFETY: required by the header.
+    // SAFETY: the caller passes valid pointers, as the header requires.
     unsafe {
         register(agent, Some(DEFAULT_FUNCTION_ID), || {
             let kpm = kpm.as_ref().ok_or(RANLAB_ERR_NULL)?;

@@ -14,7 +14,7 @@ unsafe fn model(oid: *const c_char) -> Result<&'static dyn Model, i32> {
     by_oid(unsafe { string(oid)? }).ok_or(RANLAB_ERR_MODEL)
 }
 
-/// See the header.
+/// Documented in `include/ranlab.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_model_trigger(
     oid: *const c_char,
@@ -24,15 +24,15 @@ pub unsafe extern "C" fn ranlab_model_trigger(
     trigger_len: *mut usize,
 ) -> i32 {
     boundary(|| {
-        // SAFETY: required by the header.
+        // SAFETY: the caller passes valid pointers, as the header requires.
         let model = unsafe { model(oid)? };
         let octets = model.periodic(model.encoding(), Duration::from_micros(period_us));
-        // SAFETY: required by the header.
+        // SAFETY: the caller passes valid pointers, as the header requires.
         unsafe { write(&octets.map_err(|_| RANLAB_ERR_NOT_OF_MODEL)?, trigger, trigger_max, trigger_len) }
     })
 }
 
-/// See the header.
+/// Documented in `include/ranlab.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_model_action(
     oid: *const c_char,
@@ -44,13 +44,13 @@ pub unsafe extern "C" fn ranlab_model_action(
     action_len: *mut usize,
 ) -> i32 {
     boundary(|| {
-        // SAFETY: required by the header.
+        // SAFETY: the caller passes valid pointers, as the header requires.
         let (model, definition) = unsafe { (model(oid)?, octets(definition, definition_len)?) };
         let definition = Bytes::copy_from_slice(definition);
         let period = Duration::from_micros(period_us);
         let octets =
             model.action(model.encoding(), &definition, period).map_err(|_| RANLAB_ERR_NOT_OF_MODEL)?;
-        // SAFETY: required by the header.
+        // SAFETY: the caller passes valid pointers, as the header requires.
         unsafe { write(&octets.unwrap_or_default(), action, action_max, action_len) }
     })
 }

@@ -1,4 +1,4 @@
-//! Nodes as seen by a RIC and its xApps, and requests that both send to them.
+//! Nodes as seen by a RIC and its xApps, and the requests that both send to nodes.
 use crate::error::*;
 use crate::guard::c_string;
 use crate::types::*;
@@ -19,7 +19,7 @@ pub const RANLAB_NODE_REMOVED: u32 = 2;
 pub const RANLAB_E2AP_UNKNOWN: u8 = 255;
 pub const RANLAB_NO_SN: u32 = u32::MAX;
 
-/// See the header.
+/// Documented in `include/ranlab_nodes.h`.
 #[repr(C)]
 pub struct ranlab_node_function {
     pub id: u16,
@@ -29,7 +29,7 @@ pub struct ranlab_node_function {
     pub definition_len: usize,
 }
 
-/// See the header.
+/// Documented in `include/ranlab_nodes.h`.
 #[repr(C)]
 pub struct ranlab_node {
     pub node: u32,
@@ -47,7 +47,7 @@ pub struct ranlab_node {
     pub functions_len: usize,
 }
 
-/// See the header.
+/// Documented in `include/ranlab_nodes.h`.
 #[repr(C)]
 pub struct ranlab_indication {
     pub subscription: u64,
@@ -64,7 +64,7 @@ pub struct ranlab_indication {
     pub call_process_id_len: usize,
 }
 
-/// See the header.
+/// Documented in `include/ranlab_nodes.h`.
 #[repr(C)]
 pub struct ranlab_wanted {
     pub node: u32,
@@ -76,7 +76,7 @@ pub struct ranlab_wanted {
     pub actions_len: usize,
 }
 
-/// See the header.
+/// Documented in `include/ranlab_nodes.h`.
 #[repr(C)]
 pub struct ranlab_command {
     pub node: u32,
@@ -91,7 +91,7 @@ pub struct ranlab_command {
     pub call_process_id_len: usize,
 }
 
-/// See the header.
+/// Documented in `include/ranlab_nodes.h`.
 #[repr(C)]
 pub struct ranlab_outcome {
     pub request: u64,
@@ -101,7 +101,7 @@ pub struct ranlab_outcome {
     pub why: *const c_char,
 }
 
-/// Numbers of nodes, from 1 and never reused, with data per node.
+/// Numbers of nodes, with data per node. Numbers start from 1 and are never reused.
 pub(crate) struct Numbers<T> {
     last: u32,
     by_id: BTreeMap<GlobalE2NodeId, u32>,
@@ -115,12 +115,12 @@ impl<T> Default for Numbers<T> {
 }
 
 impl<T> Numbers<T> {
-    /// Returns the number of a node, or 0 if it has none.
+    /// Returns the number of a node, or 0 for an unknown node.
     pub(crate) fn number_of(&self, id: &GlobalE2NodeId) -> u32 {
         self.by_id.get(id).copied().unwrap_or(0)
     }
 
-    /// Returns the number of a node, a new one if it has none, and its data.
+    /// Returns the number and the data of a node. An unknown node receives a new number.
     pub(crate) fn enter(&mut self, id: GlobalE2NodeId, new: impl FnOnce() -> T) -> (u32, &mut T) {
         let by_id = &mut self.by_id;
         let last = &mut self.last;
@@ -206,7 +206,7 @@ impl Described {
             })
             .collect();
         let (kind, bits) = kind_of(id, kind);
-        // For example `505.01`, the displayed form of a PLMN.
+        // The displayed form of a PLMN, for example `505.01`.
         let network = id.plmn().to_string();
         let (mcc, mnc) = network.split_once('.').unwrap_or_default();
         let node = ranlab_node {
@@ -222,7 +222,7 @@ impl Described {
                 Version::V3_01 => RANLAB_E2AP_3_01,
             }),
             connected: connected.into(),
-            // At most 32 bits.
+            // The id has at most 32 bits.
             id: bits.value as u32,
             part_id: id.part_ids().0.or_else(|| id.part_ids().1).unwrap_or(0),
             name: name.as_ptr(),
@@ -238,7 +238,7 @@ impl Described {
     }
 }
 
-/// Converts an indication to the C format. Its pointers refer to the arguments.
+/// Converts an indication to the C format. The pointers in the result refer to the arguments.
 pub(crate) fn indication(
     (subscription, node): (u64, u32),
     (function, action, sn): (u16, u8, Option<u16>),
@@ -278,7 +278,7 @@ impl ranlab_wanted {
     /// Converts the subscription details.
     ///
     /// # Safety
-    /// See the header: the pointers are valid.
+    /// The pointers are valid, as the header requires.
     pub(crate) unsafe fn details(&self) -> Result<RicSubscriptionDetails, i32> {
         if self.actions.is_null() {
             return Err(RANLAB_ERR_NULL);
@@ -312,7 +312,7 @@ impl ranlab_wanted {
     }
 }
 
-/// Bytes of a control.
+/// Encoded fields of a control request.
 pub(crate) struct CommandOctets {
     pub(crate) header: Bytes,
     pub(crate) message: Bytes,
@@ -323,7 +323,7 @@ impl ranlab_command {
     /// Copies its bytes.
     ///
     /// # Safety
-    /// See the header: the pointers are valid.
+    /// The pointers are valid, as the header requires.
     pub(crate) unsafe fn octets(&self) -> Result<CommandOctets, i32> {
         // SAFETY: guaranteed by the caller.
         let (header, message, id) = unsafe {

@@ -1,4 +1,5 @@
-//! Orders of RC as structs, controls as JSON values, and measurements of KPM by name: checked before they leave.
+//! Orders of RC as structs, controls as JSON values, and measurements of KPM by name. All of them are checked before
+//! they are sent.
 use crate::error::*;
 use crate::guard::check_buffer;
 use crate::node::is_network;
@@ -15,10 +16,10 @@ use std::ffi::c_char;
 pub const RANLAB_ORDER_QUOTAS: u32 = 0;
 pub const RANLAB_ORDER_HANDOVER: u32 = 1;
 
-/// Quotas of an order at most.
+/// Maximum number of quotas of an order.
 const QUOTAS_MAX: usize = 1_024;
 
-/// See the header.
+/// Documented in `include/ranlab_nodes.h`.
 #[repr(C)]
 pub struct ranlab_quota {
     pub mcc: u16,
@@ -31,7 +32,7 @@ pub struct ranlab_quota {
     pub sd: u32,
 }
 
-/// See the header.
+/// Documented in `include/ranlab_nodes.h`.
 #[repr(C)]
 pub struct ranlab_order {
     pub node: u32,
@@ -48,7 +49,7 @@ pub struct ranlab_order {
     pub why_max: usize,
 }
 
-/// See the header.
+/// Documented in `include/ranlab_nodes.h`.
 #[repr(C)]
 pub struct ranlab_values {
     pub oid: *const c_char,
@@ -60,7 +61,7 @@ pub struct ranlab_values {
     pub why_max: usize,
 }
 
-/// See the header.
+/// Documented in `include/ranlab_nodes.h`.
 #[repr(C)]
 pub struct ranlab_kpm_choice {
     pub node: u32,
@@ -76,7 +77,7 @@ pub struct ranlab_kpm_choice {
     pub why_max: usize,
 }
 
-/// A fault as a number, and its sentence for the caller's buffer.
+/// An error code, and the error text for the caller's buffer.
 pub(crate) struct Refusal {
     number: i32,
     why: String,
@@ -110,10 +111,11 @@ impl From<OrderError> for Refusal {
     }
 }
 
-/// Writes a sentence into the caller's buffer, cut to fit, with a NUL. It is empty after a success.
+/// Writes the error text to the caller's buffer, truncated to fit, with a NUL. After a success, the text is empty.
 ///
 /// # Safety
-/// `why` is null or has room for `why_max` characters.
+///
+/// `why` is null, or has space for `why_max` characters.
 pub(crate) unsafe fn explain<T>(
     why: *mut c_char,
     why_max: usize,
@@ -125,7 +127,7 @@ pub(crate) unsafe fn explain<T>(
         while !text.is_char_boundary(len) {
             len -= 1;
         }
-        // SAFETY: there is room for `len` characters and a NUL by the caller's promise.
+        // SAFETY: the caller guarantees space for `len` characters and a NUL.
         unsafe {
             std::ptr::copy_nonoverlapping(text.as_ptr(), why.cast::<u8>(), len);
             why.add(len).write(0);
@@ -134,12 +136,13 @@ pub(crate) unsafe fn explain<T>(
     outcome.map_err(|refusal| refusal.number)
 }
 
-/// A text that may be absent.
+/// Returns an optional string passed by C, or `None` for a null pointer.
 ///
 /// # Safety
-/// `at` is null or a string.
+///
+/// `at` is null or points to a string.
 unsafe fn optional<'a>(at: *const c_char) -> Result<Option<&'a str>, Refusal> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     Ok(unsafe { crate::iapp::oid(at)? })
 }
 
@@ -147,7 +150,7 @@ fn parse<T: std::str::FromStr<Err: ToString>>(text: &str) -> Result<T, Refusal> 
     text.parse().map_err(Refusal::invalid)
 }
 
-/// A network, or the node's own if the struct names none.
+/// Returns the network that a struct names, or the node's network if it names none.
 fn network(own: Plmn, mcc: u16, mnc: u16, digits: u8) -> Result<Plmn, Refusal> {
     match digits {
         0 => Ok(own),
@@ -157,13 +160,14 @@ fn network(own: Plmn, mcc: u16, mnc: u16, digits: u8) -> Result<Plmn, Refusal> {
 }
 
 impl ranlab_order {
-    /// The order as values, and its UE. A quota is about no UE, but its header has to name one.
+    /// Returns the order and its UE. A quota does not concern a UE, but the header of its request must contain one.
     ///
     /// # Safety
-    /// As the header says: the pointers are valid.
+    ///
+    /// The pointers are valid, as the header requires.
     pub(crate) unsafe fn read(&self, node: &GlobalE2NodeId) -> Result<(Order, UeNumbers), Refusal> {
         let own = node.plmn();
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let ue = unsafe { optional(self.ue)? }.map(parse::<UeNumbers>).transpose()?;
         let order = match self.kind {
             RANLAB_ORDER_QUOTAS => {
@@ -173,7 +177,7 @@ impl ranlab_order {
                 if !(1..=QUOTAS_MAX).contains(&self.quotas_len) {
                     return Err(Refusal::invalid(format!("an order has 1 to {QUOTAS_MAX} quotas")));
                 }
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 let quotas = unsafe { std::slice::from_raw_parts(self.quotas, self.quotas_len) };
                 let quota = |it: &ranlab_quota| {
                     let sd = (it.sd != RANLAB_NO_SD).then_some(it.sd);
@@ -204,10 +208,12 @@ impl ranlab_order {
 }
 
 impl ranlab_kpm_choice {
-    /// The action definition of the choice for a node's function KPM; empty if there is no such part.
+    /// Returns the action definition of one part of the choice, for a node's function KPM. The result is empty if the
+    /// part does not exist.
     ///
     /// # Safety
-    /// As the header says: the pointers are valid.
+    ///
+    /// The pointers are valid, as the header requires.
     pub(crate) unsafe fn action(
         &self,
         node: &GlobalE2NodeId,
@@ -215,7 +221,7 @@ impl ranlab_kpm_choice {
     ) -> Result<Bytes, Refusal> {
         let function = functions.iter().find(|it| it.oid.as_deref() == Some(kpm::OID));
         let function = function.ok_or_else(|| Refusal::from(RANLAB_ERR_NODE_FUNCTION))?;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let (measurements, ues, slice, cell) = unsafe {
             (optional(self.measurements)?, optional(self.ues)?, optional(self.snssai)?, optional(self.cell)?)
         };
@@ -239,23 +245,24 @@ impl ranlab_kpm_choice {
     }
 }
 
-/// Writes bytes where C wants them, and their length.
+/// Writes bytes and their length to the caller's memory.
 ///
 /// # Safety
-/// `to` is null or has room for `room` bytes.
+///
+/// `to` is null, or has space for `room` bytes.
 pub(crate) unsafe fn write(found: &[u8], to: *mut u8, room: usize, len: *mut usize) -> Result<(), i32> {
     check_buffer(to, room)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { out(len)? }.write(found.len());
     if found.len() > room {
         return Err(RANLAB_ERR_BUFFER_TOO_SMALL);
     }
-    // SAFETY: there is room, and what was found is the library's.
+    // SAFETY: `to` has space for the bytes, and `found` belongs to the library, so they do not overlap.
     unsafe { std::ptr::copy_nonoverlapping(found.as_ptr(), to, found.len()) };
     Ok(())
 }
 
-/// JSON text as values; no text is no value.
+/// Parses JSON text as values. A missing text is a null value.
 fn form(name: &str, text: Option<&str>) -> Result<Form, Refusal> {
     let Some(text) = text else { return Ok(Form::Null) };
     let json: serde_json::Value = serde_json::from_str(text)
@@ -264,12 +271,13 @@ fn form(name: &str, text: Option<&str>) -> Result<Form, Refusal> {
 }
 
 impl ranlab_values {
-    /// Bytes of header and message.
+    /// Encodes the header and the message of the control.
     ///
     /// # Safety
-    /// As the header says: the pointers are valid.
+    ///
+    /// The pointers are valid, as the header requires.
     unsafe fn encode(&self) -> Result<(Bytes, Bytes), Refusal> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let (oid, definition, header, message) = unsafe {
             (
                 string(self.oid)?,
@@ -291,7 +299,7 @@ impl ranlab_values {
     }
 }
 
-/// See the header.
+/// Documented in `include/ranlab_nodes.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_model_control(
     values: *const ranlab_values,
@@ -303,12 +311,12 @@ pub unsafe extern "C" fn ranlab_model_control(
     message_len: *mut usize,
 ) -> i32 {
     boundary(|| {
-        // SAFETY: as the header says.
+        // SAFETY: the caller passes valid pointers, as the header requires.
         unsafe {
             let values = values.as_ref().ok_or(RANLAB_ERR_NULL)?;
             let (head, body) = explain(values.why, values.why_max, values.encode())?;
             let headed = write(&head, header, header_max, header_len);
-            // Both lengths are known even if the first does not fit.
+            // Both lengths are written even if the header does not fit.
             write(&body, message, message_max, message_len).and(headed)
         }
     })

@@ -17,7 +17,7 @@ use std::ffi::{c_char, c_void};
 const IAPPS_MAX: usize = 256;
 /// Length of the identity of a RIC, in bits.
 const RIC_ID_BITS: u8 = 20;
-/// Maximum value for the number of nodes to remember.
+/// Maximum number of nodes that a configuration may let the RIC remember.
 const NODES_MAX: u32 = 65_536;
 
 pub const RANLAB_SIDE_E2: u8 = 0;
@@ -28,7 +28,7 @@ pub const RANLAB_RIC_TRANSMIT: u32 = 1;
 pub const RANLAB_RIC_CLOSE: u32 = 2;
 pub const RANLAB_RIC_LOG: u32 = 3;
 
-/// See the header.
+/// Documented in `include/ranlab_ric.h`.
 #[repr(C)]
 pub struct ranlab_ric_config {
     pub mcc: u16,
@@ -40,7 +40,7 @@ pub struct ranlab_ric_config {
     pub nodes_max: u32,
 }
 
-/// See the header.
+/// Documented in `include/ranlab_ric.h`.
 #[repr(C)]
 pub struct ranlab_ric_event {
     pub kind: u32,
@@ -55,9 +55,9 @@ struct Inner {
     nodes: Nodes,
     iapps: Vec<IAppId>,
     last_connection: u64,
-    /// Open connections, each with the frame that did not fit into the caller's buffer.
+    /// Open connections, each with a frame that did not fit into the caller's buffer, if any.
     connections: BTreeMap<u64, Option<Frame>>,
-    /// Connections whose frames the program was asked to take and has not taken completely.
+    /// Connections with frames that the program was asked to transmit and has not taken completely.
     undrained: Vec<ConnId>,
     pool: Pool,
     text: Text,
@@ -69,14 +69,14 @@ impl Inner {
         self.drained(conn);
     }
 
-    /// Returns the next output. Outputs for connections that the program has reported as closed are skipped.
+    /// Returns the next output. Outputs for a connection that the program has already closed are skipped.
     fn next(&mut self) -> Option<RicOutput> {
         loop {
             let output = self.ric.poll()?;
             match &output {
                 RicOutput::Transmit(conn) | RicOutput::Close { conn, .. }
                     if !self.connections.contains_key(&conn.0) => {}
-                // Only one of several RICs emits this, which cannot be configured from C.
+                // A RIC emits this output only as one of several RICs, which cannot be configured from C.
                 RicOutput::Connect { .. } => {}
                 _ => return Some(output),
             }
@@ -93,11 +93,11 @@ impl Inner {
     }
 }
 
-/// See the header.
+/// Documented in `include/ranlab_ric.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_ric_new(config: *const ranlab_ric_config, ric: *mut *mut ranlab_ric) -> i32 {
     boundary(|| {
-        // SAFETY: required by the header.
+        // SAFETY: the caller passes valid pointers, as the header requires.
         let (config, ric) = unsafe { (config.as_ref().ok_or(RANLAB_ERR_NULL)?, out(ric)?) };
         let plausible = is_network(config.mcc, config.mnc, config.mnc_digits)
             && config.ric_id < 1 << RIC_ID_BITS
@@ -131,14 +131,14 @@ pub unsafe extern "C" fn ranlab_ric_new(config: *const ranlab_ric_config, ric: *
     })
 }
 
-/// See the header.
+/// Documented in `include/ranlab_ric.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_ric_free(ric: *mut ranlab_ric) -> i32 {
-    // SAFETY: required by the header.
+    // SAFETY: the caller passes valid pointers, as the header requires.
     unsafe { free(ric) }
 }
 
-/// See the header.
+/// Documented in `include/ranlab_ric.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_ric_add_iapp(
     ric: *mut ranlab_ric,
@@ -146,7 +146,7 @@ pub unsafe extern "C" fn ranlab_ric_add_iapp(
     userdata: *mut c_void,
     number: *mut u32,
 ) -> i32 {
-    // SAFETY: required by the header.
+    // SAFETY: the caller passes valid pointers, as the header requires.
     unsafe {
         with(ric, |inner| {
             if inner.iapps.len() >= IAPPS_MAX {
@@ -164,10 +164,10 @@ pub unsafe extern "C" fn ranlab_ric_add_iapp(
     }
 }
 
-/// See the header.
+/// Documented in `include/ranlab_ric.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_ric_rouse(ric: *mut ranlab_ric, now_ns: u64, iapp: u32) -> i32 {
-    // SAFETY: required by the header.
+    // SAFETY: the caller passes valid pointers, as the header requires.
     unsafe {
         with(ric, |inner| {
             let iapp = inner.iapps.get(iapp as usize).ok_or(RANLAB_ERR_UNKNOWN_IAPP)?;
@@ -177,7 +177,7 @@ pub unsafe extern "C" fn ranlab_ric_rouse(ric: *mut ranlab_ric, now_ns: u64, iap
     }
 }
 
-/// See the header.
+/// Documented in `include/ranlab_ric.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_ric_connected(
     ric: *mut ranlab_ric,
@@ -186,7 +186,7 @@ pub unsafe extern "C" fn ranlab_ric_connected(
     peer: *const c_char,
     connection: *mut u64,
 ) -> i32 {
-    // SAFETY: required by the header.
+    // SAFETY: the caller passes valid pointers, as the header requires.
     unsafe {
         with(ric, |inner| {
             let peer = string(peer)?.to_owned();
@@ -206,10 +206,10 @@ pub unsafe extern "C" fn ranlab_ric_connected(
     }
 }
 
-/// See the header.
+/// Documented in `include/ranlab_ric.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_ric_disconnected(ric: *mut ranlab_ric, now_ns: u64, connection: u64) -> i32 {
-    // SAFETY: required by the header.
+    // SAFETY: the caller passes valid pointers, as the header requires.
     unsafe {
         with(ric, |inner| {
             let conn = inner.known(connection)?;
@@ -221,7 +221,7 @@ pub unsafe extern "C" fn ranlab_ric_disconnected(ric: *mut ranlab_ric, now_ns: u
     }
 }
 
-/// See the header.
+/// Documented in `include/ranlab_ric.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_ric_receive(
     ric: *mut ranlab_ric,
@@ -230,12 +230,12 @@ pub unsafe extern "C" fn ranlab_ric_receive(
     pdu: *const u8,
     pdu_len: usize,
 ) -> i32 {
-    // SAFETY: required by the header.
+    // SAFETY: the caller passes valid pointers, as the header requires.
     unsafe {
         with(ric, |inner| {
             let conn = inner.known(connection)?;
             let pdu = octets(pdu, pdu_len)?;
-            // Frames that a slow peer has not read must not keep the buffer for received PDUs alive.
+            // If a slow peer has not read its frames, these frames would keep the buffer for received PDUs alive.
             inner.undrained.iter().for_each(|conn| inner.ric.transport_full(*conn));
             let pdu = inner.pool.take(pdu);
             inner.ric.handle(Time::from_nanos(now_ns), RicInput::Received { conn, pdu });
@@ -244,10 +244,10 @@ pub unsafe extern "C" fn ranlab_ric_receive(
     }
 }
 
-/// See the header.
+/// Documented in `include/ranlab_ric.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_ric_wake(ric: *mut ranlab_ric, now_ns: u64) -> i32 {
-    // SAFETY: required by the header.
+    // SAFETY: the caller passes valid pointers, as the header requires.
     unsafe {
         with(ric, |inner| {
             inner.ric.handle(Time::from_nanos(now_ns), RicInput::Wake);
@@ -256,10 +256,10 @@ pub unsafe extern "C" fn ranlab_ric_wake(ric: *mut ranlab_ric, now_ns: u64) -> i
     }
 }
 
-/// See the header.
+/// Documented in `include/ranlab_ric.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_ric_wake_at(ric: *mut ranlab_ric, at_ns: *mut u64) -> i32 {
-    // SAFETY: required by the header.
+    // SAFETY: the caller passes valid pointers, as the header requires.
     unsafe {
         with(ric, |inner| {
             out(at_ns)?.write(inner.ric.wake_at().map_or(RANLAB_NEVER, Time::as_nanos));
@@ -268,10 +268,10 @@ pub unsafe extern "C" fn ranlab_ric_wake_at(ric: *mut ranlab_ric, at_ns: *mut u6
     }
 }
 
-/// See the header.
+/// Documented in `include/ranlab_ric.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_ric_poll(ric: *mut ranlab_ric, event: *mut ranlab_ric_event) -> i32 {
-    // SAFETY: required by the header.
+    // SAFETY: the caller passes valid pointers, as the header requires.
     unsafe {
         with(ric, |inner| {
             let event = out(event)?;
@@ -294,7 +294,7 @@ pub unsafe extern "C" fn ranlab_ric_poll(ric: *mut ranlab_ric, event: *mut ranla
     }
 }
 
-/// Returns a description for logs.
+/// Returns a description of the event for logs.
 fn describe(event: &RicEvent) -> String {
     match event {
         RicEvent::NodeConnected { node, peer, .. } => format!("{node} has connected from {peer}"),
@@ -305,7 +305,7 @@ fn describe(event: &RicEvent) -> String {
     }
 }
 
-/// See the header.
+/// Documented in `include/ranlab_ric.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_ric_transmit(
     ric: *mut ranlab_ric,
@@ -315,7 +315,7 @@ pub unsafe extern "C" fn ranlab_ric_transmit(
     buffer_len: usize,
     pdu_len: *mut usize,
 ) -> i32 {
-    // SAFETY: required by the header.
+    // SAFETY: the caller passes valid pointers, as the header requires.
     unsafe {
         with(ric, |inner| {
             let pdu_len = out(pdu_len)?;

@@ -1,4 +1,4 @@
-//! MAC, RLC and PDCP functions with counters from a C program, and reading of their reports.
+//! MAC, RLC and PDCP functions whose counters are provided by a C program, and functions that read their reports.
 use crate::agent::{ranlab_agent, register};
 use crate::error::*;
 use crate::types::*;
@@ -15,7 +15,7 @@ use std::mem::zeroed;
 
 pub const RANLAB_ROWS_MAX: usize = 4_096;
 
-/// A field in C format.
+/// A field of a report in C format.
 trait Field<C> {
     fn to_c(self) -> C;
     fn of_c(c: C) -> Self;
@@ -47,10 +47,11 @@ trait Row: Copy {
     fn from_element(element: Self::Element) -> Self;
 }
 
-/// Declares a struct of the header with the wire format's fields in order, which gives them the same offsets.
+/// Declares a struct of the header. It has the fields of the wire format in the same order, and therefore the same
+/// offsets.
 macro_rules! rows {
     ($( $row:ident of $element:ident { $( $field:ident: $type:ty, )+ } )+) => { $(
-        /// See the header.
+        /// Documented in `include/ranlab*.h`.
         #[repr(C)]
         #[derive(Clone, Copy)]
         pub struct $row {
@@ -103,22 +104,22 @@ rows! {
 type TimeUs = unsafe extern "C" fn(*mut c_void) -> i64;
 type Read<R> = unsafe extern "C" fn(*mut c_void, *mut R, usize) -> usize;
 
-/// A base station whose counters a C program provides.
+/// A base station whose counters are provided by a C program.
 struct Source<R> {
     time_us: TimeUs,
     read: Read<R>,
     userdata: *mut c_void,
-    /// Zero at each call of the callback.
+    /// Rows for the callback, which are zero before each call.
     rows: Box<[R]>,
 }
 
-// SAFETY: the callbacks run on the thread that uses the agent at that time; the header requires `userdata` to be
-// usable on every thread on which the agent is used.
+// SAFETY: the callbacks run on the thread that uses the agent at that time. The header requires `userdata` to be usable
+// on every thread that uses the agent.
 unsafe impl<R: Send> Send for Source<R> {}
 
 impl<R: Row + Send> StatsSource for Source<R> {
     fn fill(&mut self, _: Time, ues: UeFilter<'_>, out: &mut Vec<u8>) {
-        // SAFETY: a callback of the registered type, and there is room for as many rows as are passed.
+        // SAFETY: a callback of the registered type, which gets a buffer with the stated number of rows.
         let given = unsafe { (self.read)(self.userdata, self.rows.as_mut_ptr(), self.rows.len()) };
         // SAFETY: a callback of the registered type.
         let time_us = unsafe { (self.time_us)(self.userdata) };
@@ -130,7 +131,7 @@ impl<R: Row + Send> StatsSource for Source<R> {
                 shown += 1;
             }
         }
-        // Cannot fail, because a `Vec` grows.
+        // Encoding into a `Vec` cannot fail, because it grows.
         let _ = encode_list(out, self.rows[..shown].iter().map(Row::element), time_us);
         // SAFETY: a row consists of numbers, for which zero is valid.
         self.rows[..given].fill(unsafe { zeroed() });
@@ -174,7 +175,7 @@ unsafe fn read<R: Row>(
             return Err(RANLAB_ERR_BUFFER_TOO_SMALL);
         }
         for (place, element) in view.iter().enumerate() {
-            // SAFETY: there is room for `rows_max` rows, and there are no more.
+            // SAFETY: the buffer has space for `rows_max` rows, and no more rows are written.
             unsafe { rows.add(place).write(R::from_element(element)) };
         }
         // SAFETY: guaranteed by the caller.
@@ -187,21 +188,21 @@ unsafe fn read<R: Row>(
 
 macro_rules! models {
     ($( $config:ident, $register:ident, $read:ident: $model:ident of $row:ident )+) => { $(
-        /// See the header.
+        /// Documented in `include/ranlab*.h`.
         #[repr(C)]
         pub struct $config {
             pub time_us: Option<unsafe extern "C" fn(*mut c_void) -> i64>,
             pub read: Option<unsafe extern "C" fn(*mut c_void, *mut $row, usize) -> usize>,
         }
 
-        /// See the header.
+        /// Documented in `include/ranlab*.h`.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $register(
             agent: *mut ranlab_agent,
             counters: *const $config,
             userdata: *mut c_void,
         ) -> i32 {
-            // SAFETY: required by the header.
+            // SAFETY: the caller passes valid pointers, as the header requires.
             unsafe {
                 register(agent, Some($model::DEFAULT_FUNCTION_ID), || {
                     let counters = counters.as_ref().ok_or(RANLAB_ERR_NULL)?;
@@ -211,7 +212,7 @@ macro_rules! models {
             }
         }
 
-        /// See the header.
+        /// Documented in `include/ranlab*.h`.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $read(
             message: *const u8,
@@ -221,7 +222,7 @@ macro_rules! models {
             rows_len: *mut usize,
             time_us: *mut i64,
         ) -> i32 {
-            // SAFETY: required by the header.
+            // SAFETY: the caller passes valid pointers, as the header requires.
             unsafe { read(message, message_len, rows, rows_max, rows_len, time_us) }
         }
     )+ };

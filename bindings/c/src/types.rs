@@ -3,7 +3,7 @@ use crate::error::{RANLAB_ERR_INVALID, RANLAB_ERR_NULL};
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::MaybeUninit;
 
-/// See the header.
+/// Documented in `include/ranlab.h`.
 #[repr(C)]
 pub struct ranlab_agent_config {
     pub mcc: u16,
@@ -34,7 +34,7 @@ pub const RANLAB_E2AP_2_03: u8 = 0;
 pub const RANLAB_E2AP_1_01: u8 = 1;
 pub const RANLAB_E2AP_3_01: u8 = 3;
 
-/// See the header.
+/// Documented in `include/ranlab.h`.
 #[repr(C)]
 pub struct ranlab_ue {
     pub number: u32,
@@ -49,7 +49,7 @@ pub struct ranlab_ue {
 pub const RANLAB_NO_SD: u32 = 0xff_ffff;
 pub const RANLAB_UES_MAX: usize = 1_024;
 
-/// See the header.
+/// Documented in `include/ranlab.h`.
 #[repr(C)]
 pub struct ranlab_kpm {
     pub prbs: u16,
@@ -57,7 +57,7 @@ pub struct ranlab_kpm {
     pub read: Option<unsafe extern "C" fn(*mut c_void, *mut u64, *mut ranlab_ue, usize) -> usize>,
 }
 
-/// See the header.
+/// Documented in `include/ranlab.h`.
 #[repr(C)]
 pub struct ranlab_event {
     pub kind: u32,
@@ -86,7 +86,7 @@ pub const RANLAB_CONTROL_FAILED: u32 = 2;
 
 pub const RANLAB_NEVER: u64 = u64::MAX;
 
-/// See the header.
+/// Documented in `include/ranlab.h`.
 #[repr(C)]
 pub struct ranlab_action {
     pub id: u8,
@@ -95,7 +95,7 @@ pub struct ranlab_action {
     pub definition_len: usize,
 }
 
-/// See the header.
+/// Documented in `include/ranlab.h`.
 #[repr(C)]
 pub struct ranlab_subscription {
     pub id: u64,
@@ -106,7 +106,7 @@ pub struct ranlab_subscription {
     pub actions_len: usize,
 }
 
-/// See the header.
+/// Documented in `include/ranlab.h`.
 #[repr(C)]
 pub struct ranlab_control {
     pub controller: u32,
@@ -118,7 +118,7 @@ pub struct ranlab_control {
     pub call_process_id_len: usize,
 }
 
-/// See the header.
+/// Documented in `include/ranlab.h`.
 #[repr(C)]
 pub struct ranlab_insert {
     pub subscription: u64,
@@ -131,7 +131,7 @@ pub struct ranlab_insert {
     pub call_process_id_len: usize,
 }
 
-/// See the header.
+/// Documented in `include/ranlab.h`.
 #[repr(C)]
 pub struct ranlab_function {
     pub oid: *const c_char,
@@ -147,7 +147,7 @@ pub struct ranlab_function {
     pub on_query: Option<unsafe extern "C" fn(*mut c_void, *mut ranlab_context, *const ranlab_query) -> u32>,
 }
 
-/// See the header.
+/// Documented in `include/ranlab.h`.
 #[repr(C)]
 pub struct ranlab_query {
     pub controller: u32,

@@ -35,7 +35,7 @@ pub const RANLAB_XAPP_INDICATION: u32 = 10;
 pub const RANLAB_XAPP_OUTCOME: u32 = 11;
 pub const RANLAB_XAPP_OTHER: u32 = 12;
 
-/// See the header.
+/// Documented in `include/ranlab_xapp.h`.
 #[repr(C)]
 pub struct ranlab_xapp_config {
     pub address: *const c_char,
@@ -44,7 +44,7 @@ pub struct ranlab_xapp_config {
     pub dialect: u8,
 }
 
-/// See the header.
+/// Documented in `include/ranlab_xapp.h`.
 #[repr(C)]
 pub struct ranlab_xapp_event {
     pub kind: u32,
@@ -69,7 +69,7 @@ struct Inner {
     last: Last,
 }
 
-/// Data that the last event points to.
+/// Data that the last event refers to.
 #[derive(Default)]
 struct Last {
     text: Text,
@@ -82,16 +82,16 @@ struct Last {
     not_admitted: Vec<u8>,
 }
 
-/// See the header.
+/// Documented in `include/ranlab_xapp.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_xapp_new(
     config: *const ranlab_xapp_config,
     xapp: *mut *mut ranlab_xapp,
 ) -> i32 {
     boundary(|| {
-        // SAFETY: required by the header.
+        // SAFETY: the caller passes valid pointers, as the header requires.
         let (config, xapp) = unsafe { (config.as_ref().ok_or(RANLAB_ERR_NULL)?, out(xapp)?) };
-        // SAFETY: required by the header.
+        // SAFETY: the caller passes valid pointers, as the header requires.
         let address = unsafe { string(config.address)? }.to_owned();
         let version = version(config.e2ap)?;
         let dialect = match config.dialect {
@@ -115,10 +115,10 @@ pub unsafe extern "C" fn ranlab_xapp_new(
     })
 }
 
-/// See the header.
+/// Documented in `include/ranlab_xapp.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_xapp_free(xapp: *mut ranlab_xapp) -> i32 {
-    // SAFETY: required by the header.
+    // SAFETY: the caller passes valid pointers, as the header requires.
     unsafe { free(xapp) }
 }
 
@@ -131,7 +131,7 @@ unsafe fn handle_input(xapp: *mut ranlab_xapp, now_ns: u64, input: XappInput) ->
     unsafe {
         with(xapp, |inner| {
             if !matches!(input, XappInput::Wake) {
-                // The connection has started or ended, so a pending PDU belongs to the previous one.
+                // The connection has started or ended. A pending PDU belongs to the previous connection.
                 inner.waiting = None;
             }
             inner.xapp.handle(Time::from_nanos(now_ns), input);
@@ -140,29 +140,29 @@ unsafe fn handle_input(xapp: *mut ranlab_xapp, now_ns: u64, input: XappInput) ->
     }
 }
 
-/// See the header.
+/// Documented in `include/ranlab_xapp.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_xapp_connected(xapp: *mut ranlab_xapp, now_ns: u64) -> i32 {
-    // SAFETY: required by the header.
+    // SAFETY: the caller passes valid pointers, as the header requires.
     unsafe { handle_input(xapp, now_ns, XappInput::Connected) }
 }
 
-/// See the header.
+/// Documented in `include/ranlab_xapp.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_xapp_disconnected(xapp: *mut ranlab_xapp, now_ns: u64) -> i32 {
     let why = LinkLoss::Broken("as the program says".to_owned());
-    // SAFETY: required by the header.
+    // SAFETY: the caller passes valid pointers, as the header requires.
     unsafe { handle_input(xapp, now_ns, XappInput::Disconnected { why }) }
 }
 
-/// See the header.
+/// Documented in `include/ranlab_xapp.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_xapp_wake(xapp: *mut ranlab_xapp, now_ns: u64) -> i32 {
-    // SAFETY: required by the header.
+    // SAFETY: the caller passes valid pointers, as the header requires.
     unsafe { handle_input(xapp, now_ns, XappInput::Wake) }
 }
 
-/// See the header.
+/// Documented in `include/ranlab_xapp.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_xapp_receive(
     xapp: *mut ranlab_xapp,
@@ -170,7 +170,7 @@ pub unsafe extern "C" fn ranlab_xapp_receive(
     pdu: *const u8,
     pdu_len: usize,
 ) -> i32 {
-    // SAFETY: required by the header.
+    // SAFETY: the caller passes valid pointers, as the header requires.
     unsafe {
         with(xapp, |inner| {
             let pdu = octets(pdu, pdu_len)?;
@@ -178,7 +178,8 @@ pub unsafe extern "C" fn ranlab_xapp_receive(
             (inner.last.view, inner.last.octets) = (None, None);
             let pdu = match fast::Head::peek(pdu) {
                 Some(_) => inner.pool.take(pdu),
-                // Other messages may be kept for a long time and must not keep the buffer for indications alive.
+                // The application may keep other messages for a long time. They are copied, so that they do not keep
+                // the buffer for indications alive.
                 None => Bytes::copy_from_slice(pdu),
             };
             inner.xapp.handle(Time::from_nanos(now_ns), XappInput::Received { pdu });
@@ -187,10 +188,10 @@ pub unsafe extern "C" fn ranlab_xapp_receive(
     }
 }
 
-/// See the header.
+/// Documented in `include/ranlab_xapp.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_xapp_wake_at(xapp: *mut ranlab_xapp, at_ns: *mut u64) -> i32 {
-    // SAFETY: required by the header.
+    // SAFETY: the caller passes valid pointers, as the header requires.
     unsafe {
         with(xapp, |inner| {
             out(at_ns)?.write(inner.xapp.wake_at().map_or(RANLAB_NEVER, Time::as_nanos));
@@ -199,7 +200,7 @@ pub unsafe extern "C" fn ranlab_xapp_wake_at(xapp: *mut ranlab_xapp, at_ns: *mut
     }
 }
 
-/// See the header.
+/// Documented in `include/ranlab_xapp.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_xapp_transmit(
     xapp: *mut ranlab_xapp,
@@ -208,7 +209,7 @@ pub unsafe extern "C" fn ranlab_xapp_transmit(
     buffer_len: usize,
     pdu_len: *mut usize,
 ) -> i32 {
-    // SAFETY: required by the header.
+    // SAFETY: the caller passes valid pointers, as the header requires.
     unsafe {
         with(xapp, |inner| {
             let pdu_len = out(pdu_len)?;
@@ -223,9 +224,10 @@ pub unsafe extern "C" fn ranlab_xapp_transmit(
     }
 }
 
-/// Returns the function reference, by OID if there is one.
+/// Returns the reference to a RAN function: its OID if one is given, or else its id.
 ///
 /// # Safety
+///
 /// `by_oid` is null or points to a string.
 unsafe fn function(id: u16, by_oid: *const c_char) -> Result<FunctionRef, i32> {
     // SAFETY: guaranteed by the caller.
@@ -240,7 +242,7 @@ fn subscribe_error(error: SubscribeError) -> i32 {
     }
 }
 
-/// See the header.
+/// Documented in `include/ranlab_xapp.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_xapp_subscribe(
     xapp: *mut ranlab_xapp,
@@ -248,7 +250,7 @@ pub unsafe extern "C" fn ranlab_xapp_subscribe(
     wanted: *const ranlab_wanted,
     subscription: *mut u64,
 ) -> i32 {
-    // SAFETY: required by the header.
+    // SAFETY: the caller passes valid pointers, as the header requires.
     unsafe {
         with(xapp, |inner| {
             let wanted = wanted.as_ref().ok_or(RANLAB_ERR_NULL)?;
@@ -270,7 +272,7 @@ pub unsafe extern "C" fn ranlab_xapp_subscribe(
     }
 }
 
-/// See the header.
+/// Documented in `include/ranlab_xapp.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_xapp_unsubscribe(
     xapp: *mut ranlab_xapp,
@@ -278,7 +280,7 @@ pub unsafe extern "C" fn ranlab_xapp_unsubscribe(
     subscription: u64,
 ) -> i32 {
     let handle = SubscriptionHandle(subscription);
-    // SAFETY: required by the header.
+    // SAFETY: the caller passes valid pointers, as the header requires.
     unsafe {
         with(xapp, |inner| {
             inner.xapp.node_of(handle).ok_or(RANLAB_ERR_UNKNOWN_SUBSCRIPTION)?;
@@ -289,14 +291,14 @@ pub unsafe extern "C" fn ranlab_xapp_unsubscribe(
     }
 }
 
-/// See the header.
+/// Documented in `include/ranlab_xapp.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_xapp_unsubscribe_all(
     xapp: *mut ranlab_xapp,
     now_ns: u64,
     standing: u64,
 ) -> i32 {
-    // SAFETY: required by the header.
+    // SAFETY: the caller passes valid pointers, as the header requires.
     unsafe {
         with(xapp, |inner| {
             match standing {
@@ -320,7 +322,7 @@ fn control_error(error: ControlError) -> i32 {
     }
 }
 
-/// See the header.
+/// Documented in `include/ranlab_xapp.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_xapp_control(
     xapp: *mut ranlab_xapp,
@@ -328,7 +330,7 @@ pub unsafe extern "C" fn ranlab_xapp_control(
     command: *const ranlab_command,
     request: *mut u64,
 ) -> i32 {
-    // SAFETY: required by the header.
+    // SAFETY: the caller passes valid pointers, as the header requires.
     unsafe {
         with(xapp, |inner| {
             let command = command.as_ref().ok_or(RANLAB_ERR_NULL)?;
@@ -347,7 +349,7 @@ pub unsafe extern "C" fn ranlab_xapp_control(
     }
 }
 
-/// See the header.
+/// Documented in `include/ranlab_xapp.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_xapp_order(
     xapp: *mut ranlab_xapp,
@@ -355,7 +357,7 @@ pub unsafe extern "C" fn ranlab_xapp_order(
     order: *const ranlab_order,
     request: *mut u64,
 ) -> i32 {
-    // SAFETY: as the header says.
+    // SAFETY: the caller passes valid pointers, as the header requires.
     unsafe {
         with(xapp, |inner| {
             let order = order.as_ref().ok_or(RANLAB_ERR_NULL)?;
@@ -377,7 +379,7 @@ pub unsafe extern "C" fn ranlab_xapp_order(
     }
 }
 
-/// See the header.
+/// Documented in `include/ranlab_xapp.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_xapp_kpm_action(
     xapp: *mut ranlab_xapp,
@@ -386,7 +388,7 @@ pub unsafe extern "C" fn ranlab_xapp_kpm_action(
     action_max: usize,
     action_len: *mut usize,
 ) -> i32 {
-    // SAFETY: as the header says.
+    // SAFETY: the caller passes valid pointers, as the header requires.
     unsafe {
         with(xapp, |inner| {
             let choice = choice.as_ref().ok_or(RANLAB_ERR_NULL)?;
@@ -398,11 +400,11 @@ pub unsafe extern "C" fn ranlab_xapp_kpm_action(
     }
 }
 
-/// See the header.
+/// Documented in `include/ranlab_xapp.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_xapp_lost(xapp: *mut ranlab_xapp, subscription: u64, lost: *mut u64) -> i32 {
     let handle = SubscriptionHandle(subscription);
-    // SAFETY: required by the header.
+    // SAFETY: the caller passes valid pointers, as the header requires.
     unsafe {
         with(xapp, |inner| {
             let lost = out(lost)?;
@@ -413,10 +415,10 @@ pub unsafe extern "C" fn ranlab_xapp_lost(xapp: *mut ranlab_xapp, subscription: 
     }
 }
 
-/// See the header.
+/// Documented in `include/ranlab_xapp.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_xapp_poll(xapp: *mut ranlab_xapp, event: *mut ranlab_xapp_event) -> i32 {
-    // SAFETY: required by the header.
+    // SAFETY: the caller passes valid pointers, as the header requires.
     unsafe {
         with(xapp, |inner| {
             let event = out(event)?;
@@ -452,7 +454,7 @@ pub unsafe extern "C" fn ranlab_xapp_poll(xapp: *mut ranlab_xapp, event: *mut ra
     }
 }
 
-/// Converts a node to the C format, with its number if it has one.
+/// Converts a node to the C format, with its number if it is known.
 fn describe_node(inner: &mut Inner, node: GlobalE2NodeId) -> *const ranlab_node {
     let info = inner.xapp.node(&node);
     let (components, functions) =

@@ -87,8 +87,8 @@ impl IApp for Throughputs {
     }
 }
 
-/// Returns a RIC at `address` and the reports that its iApp collects. The previous RIC may still use the address for
-/// a moment.
+/// Returns a RIC at `address` and the reports that its iApp collects. Binding is retried, because a previous RIC may
+/// still use the address for a moment.
 async fn ric_at(address: &Address) -> (RicHandle, Address, Arc<Mutex<Vec<u32>>>) {
     let ric = RicHandle::start(RicConfig::default(), SocketOptions::default());
     let reports = Arc::new(Mutex::new(Vec::new()));
@@ -112,8 +112,7 @@ fn c_agent_reports_and_survives_ric_restart() {
             let (_ric, bound, reports) = ric_at(&address).await;
             agent.get_or_insert_with(|| Running::start(&program, &[&bound.to_string()]));
             until(&format!("reports in life {life}"), async || reports.lock().unwrap().len() >= 20).await;
-            // Each run of the RIC has its own subscription, with reports that start at zero, without gaps or
-            // repetitions.
+            // Each run of the RIC has a new subscription. Its reports start at zero, without gaps or repetitions.
             let reports = reports.lock().unwrap().clone();
             assert!(reports.iter().copied().eq(0..reports.len() as u32), "{reports:?}");
             address = bound;
@@ -139,13 +138,13 @@ fn hello_agent_reports_kpm_without_undefined_behaviour() {
         assert_eq!(agent.await_its_end().await.trim(), "hello_agent: ok");
         let mut told = throughputs.lock().unwrap().clone();
         told.sort_by(f64::total_cmp);
-        // If a busy machine stops the program between two lines, the median still has the correct value.
+        // The median is used because a busy machine may stop the program between two lines.
         let median = told.get(told.len() / 2).copied().unwrap_or(0.0);
         assert!(told.len() >= 10 && (median - 10_000.0).abs() < 500.0, "{told:?}");
     });
 }
 
-/// Checked after 200 reports of a running agent: sent PDUs, wake-ups, polls.
+/// After 200 reports, a running agent does not allocate for sent PDUs, wake-ups and polls.
 #[test]
 fn running_agent_does_not_allocate_for_reports() {
     let counter = build::manifest_dir().join("tests/allocations.c");
@@ -158,9 +157,10 @@ fn running_agent_does_not_allocate_for_reports() {
     });
 }
 
-/// The programs test agents only; an agent, a RIC and an xApp connected in memory; and every type of node.
+/// The three programs test misuse of agents, an agent with a RIC and an xApp connected in memory, and every type of
+/// node.
 #[test]
-fn self_contained_c_tests_pass() {
+fn c_programs_pass_their_own_assertions() {
     for name in ["misuse", "pair", "kinds"] {
         let source = build::manifest_dir().join(format!("tests/{name}.c"));
         let program = build::compile_with(name, &source, &build::SANITIZERS);
@@ -169,9 +169,9 @@ fn self_contained_c_tests_pass() {
     }
 }
 
-/// Orders and choices of KPM that no base station can carry out do not leave: not from xApps, not from iApps.
+/// An order or a KPM choice that no base station can perform is not sent, neither by an xApp nor by an iApp.
 #[test]
-fn orders_are_checked_before_they_leave() {
+fn orders_are_checked_before_they_are_sent() {
     use ranlab_sdk::wire::e2sm::rc::FunctionDefinition;
     let definition = FunctionDefinition::of_controls(&[(2, "quotas", 6, "quotas", &[])]);
     let definition = definition.to_octets(Encoding::Per).unwrap();

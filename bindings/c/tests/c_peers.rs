@@ -1,4 +1,4 @@
-//! RICs, xApps and base stations in C together with ones in Rust, and with each other.
+//! RICs, xApps and base stations in C, connected to peers in Rust and to each other.
 #![allow(clippy::unwrap_used)] // in a test a panic is the report
 mod build;
 
@@ -29,7 +29,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// OID of the station's own function.
+/// OID of the station's private function.
 const OWN: &str = "1.3.6.1.4.1.32473.1.2";
 const PERIOD: Duration = Duration::from_millis(20);
 
@@ -58,7 +58,7 @@ async fn ric_with(iapp: Box<dyn IApp>) -> (RicHandle, String) {
     (ric, bound.to_string().rsplit_once(':').unwrap().1.to_owned())
 }
 
-/// Inputs recorded by an [`Asker`].
+/// Inputs that an [`Asker`] received.
 #[derive(Default)]
 struct RecordedInputs {
     mac: Vec<MacIndication>,
@@ -145,8 +145,8 @@ impl IApp for Asker {
     }
 }
 
-/// Runs `tests/station.c` with sanitizers and two controllers. The second one sees only the UE that is associated
-/// with it.
+/// Runs `tests/station.c` with sanitizers and two controllers. The second controller sees only the UE associated with
+/// it.
 #[test]
 fn c_station_reports_mac_rlc_pdcp_and_answers_requests() {
     let program = station();
@@ -222,7 +222,7 @@ fn answers(heard: &RecordedInputs) {
     assert_eq!(heard.outcomes["insert"], done(b"7"));
 }
 
-/// Runs `examples/hello_ric.c` with base stations and xApps in C and Rust; all C programs run with sanitizers.
+/// Runs `examples/hello_ric.c` with base stations and xApps in C and Rust. All C programs run with sanitizers.
 #[test]
 fn c_ric_serves_stations_and_xapps_of_both_languages() {
     let ric = example("hello_ric");
@@ -234,7 +234,7 @@ fn c_ric_serves_stations_and_xapps_of_both_languages() {
         let e42 = free_port();
         let mut ric = Running::start(&ric, &[&e2, &e42, "6", "20"]);
         let mut station = Running::start(&station, &[&e2]);
-        // The agent offers KPM only. The iApp's subscription to MAC is refused, which affects nothing else.
+        // The agent offers only KPM. The iApp's subscription to MAC is rejected, and everything else works.
         let mut agent = Running::start(&agent, &["127.0.0.1", &e2, "5"]);
         let mut xapp = Running::start(&xapp, &["127.0.0.1", &e42, "5", "50"]);
         let _agent = mac_agent(&e2);
@@ -261,7 +261,7 @@ fn c_ric_serves_stations_and_xapps_of_both_languages() {
         let outcome = ours.control(station_id, OWN, header, message).await.unwrap();
         assert_eq!(outcome.as_deref(), Some(&b"at once"[..]));
         assert_eq!(agent.await_its_end().await.trim(), "hello_agent: ok");
-        // Each control is acknowledged by both base stations, the one in C and the one in Rust.
+        // Both base stations (in C and in Rust) acknowledge the control.
         assert_output(&xapp.await_its_end().await, "hello_xapp: ok, ", 40, ", 2 controls acknowledged");
         assert_output(&ric.await_its_end().await, "hello_ric: ok, ", 100, "");
         assert_eq!(station.asked_to_end().await.trim(), "station: ok");
@@ -295,8 +295,8 @@ fn counted(folder: &str, name: &str, number: u32, function: &str) -> PathBuf {
     compile_with(&format!("{name}-counted"), &source, &[counter.to_str().unwrap(), &define, &wrap])
 }
 
-/// Checked after 200 PDUs: a station reports MAC and RLC, a RIC reads and forwards the reports, and an xApp reads
-/// them.
+/// The check begins after 200 PDUs. A station reports MAC and RLC, a RIC reads and forwards the reports, and an xApp
+/// reads them.
 #[test]
 fn report_path_does_not_allocate() {
     let ric = counted("examples", "hello_ric", 2, "ranlab_ric_receive");
@@ -305,8 +305,7 @@ fn report_path_does_not_allocate() {
     run(async {
         let e2 = free_port();
         let e42 = free_port();
-        // RIC and xApp subscribe to the same data, so there is one subscription at the station, with both as
-        // receivers.
+        // RIC and xApp subscribe to the same data. The station therefore has a single subscription with two receivers.
         let mut ric = Running::start(&ric, &[&e2, &e42, "600", "2"]);
         let mut station = Running::start(&station, &[&e2]);
         let mut xapp = Running::start(&xapp, &["127.0.0.1", &e42, "600", "2"]);
@@ -389,9 +388,9 @@ impl IApp for Everything {
     }
 }
 
-/// Checked after 200 PDUs: eight reports every 4 ms, those of KPM with up to four records.
+/// The check begins after 200 PDUs. The station sends eight reports every 4 ms; a KPM report has up to four records.
 #[test]
-fn no_report_of_station_allocates() {
+fn c_station_does_not_allocate_for_reports() {
     let station = counted("tests", "station", 4, "ranlab_agent_transmit");
     run(async {
         let iapp = Everything::default();
@@ -402,7 +401,8 @@ fn no_report_of_station_allocates() {
     });
 }
 
-/// Checks the final output of a program: text, a minimum number of reports with two or three UEs each, and text.
+/// Checks the final output of a program: the text `before`, the number of reports and UEs, and the text `after`. There
+/// must be more than `reports_min` reports with two or three UEs each.
 fn assert_output(said: &str, before: &str, reports_min: u64, after: &str) {
     let numbers = said.trim().strip_prefix(before).and_then(|it| it.strip_suffix(after));
     let numbers = numbers.and_then(|it| it.strip_suffix(" UEs")).unwrap_or_else(|| panic!("{said}"));

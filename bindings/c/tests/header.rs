@@ -19,7 +19,7 @@ macro_rules! c_types {
 
 c_types! {
     f32 => "float", f64 => "double", i64 => "int64_t", u8 => "uint8_t", u16 => "uint16_t", u32 => "uint32_t", u64 => "uint64_t", usize => "size_t", i32 => "int32_t",
-    // `c_char` where it is signed; on other platforms this test could not distinguish it from `u8`.
+    // `c_char` must be signed here. On other platforms, this test could not distinguish it from `u8`.
     i8 => "char", c_void => "void",
     ranlab_agent => "ranlab_agent", ranlab_agent_config => "ranlab_agent_config",
     ranlab_context => "ranlab_context", ranlab_event => "ranlab_event", ranlab_function => "ranlab_function",
@@ -76,8 +76,7 @@ macro_rules! layout {
         let size = size_of::<$t>();
         let align = align_of::<$t>();
         writeln!($source, "_Static_assert(sizeof({name}) == {size} && _Alignof({name}) == {align}, \"{name}\");").unwrap();
-        // A field that is missing in the struct changes the sum of the sizes; a field that is missing here causes a
-        // warning.
+        // A field that the struct lacks changes the sum of the sizes. A field that this list lacks causes a warning.
         $( let field = stringify!($f);
         let offset = offset_of!($t, $f);
         writeln!($source, "_Static_assert(offsetof({name}, {field}) == {offset}, \"{name}.{field}\");").unwrap(); )+
@@ -90,7 +89,7 @@ macro_rules! numbers {
     )+ };
 }
 
-/// All headers, in the order of their inclusion.
+/// All headers, in the order of inclusion.
 const HEADERS: [&str; 5] = ["ranlab.h", "ranlab_stats.h", "ranlab_nodes.h", "ranlab_ric.h", "ranlab_xapp.h"];
 
 fn headers() -> String {
@@ -115,9 +114,9 @@ fn oids_in_header_match_models() {
     }
 }
 
-/// Each header compiles on its own, also as C++.
+/// Each header compiles without any other include, also as C++.
 #[test]
-fn headers_compile_alone_and_as_cpp() {
+fn headers_compile_separately_and_as_cpp() {
     for name in HEADERS {
         let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("alone_{name}.cpp"));
         std::fs::write(&file, format!("#include \"{name}\"\n#include \"{name}\"\nint main() {{}}\n"))

@@ -1,4 +1,4 @@
-//! The thread that receives data of all associations of the process, and accepts new ones.
+//! The carrier: the thread that receives data of all associations of the process, and accepts new associations.
 
 use std::collections::HashMap;
 use std::ffi::c_int;
@@ -14,14 +14,14 @@ use crate::endpoint::Endpoint;
 /// Maximum number of events per wake-up.
 const EVENTS: usize = 64;
 
-/// Object whose readiness is watched.
+/// Object whose readiness the carrier watches.
 #[derive(Clone)]
 pub(crate) enum Target {
-    /// A listener, for new connections.
+    /// A listener, watched for new connections.
     Arrivals(Arc<Endpoint>, Arc<Listener>),
-    /// An association, for messages or its end.
+    /// An association, watched for messages and for its end.
     Messages(Arc<Endpoint>, Arc<Association>),
-    /// The socket pair, for room after the program has read.
+    /// The socket pair, watched for free space after the program has read.
     Room(Arc<Endpoint>),
 }
 
@@ -29,9 +29,9 @@ pub(crate) enum Target {
 #[derive(Clone)]
 struct Watched {
     target: Target,
-    /// Whether reading is paused until the program has read.
+    /// Whether reading is paused until the program has read its queued data.
     paused: bool,
-    /// Whether the program waits for room.
+    /// Whether the program waits for free space.
     room: bool,
 }
 
@@ -43,7 +43,7 @@ impl Watched {
     }
 }
 
-/// The carrier of the process.
+/// The carrier of the process, and the targets that it watches.
 pub(crate) struct Carrier {
     epoll: OwnedFd,
     targets: Mutex<HashMap<u64, Watched>>,
@@ -52,7 +52,7 @@ pub(crate) struct Carrier {
 
 static CARRIER: OnceLock<Result<Carrier, i32>> = OnceLock::new();
 
-/// Returns the carrier; the first socket starts it.
+/// Returns the carrier. The first call starts it.
 pub(crate) fn carrier() -> io::Result<&'static Carrier> {
     let started =
         CARRIER.get_or_init(|| start().map_err(|error| error.raw_os_error().unwrap_or(libc::EAGAIN)));
@@ -107,7 +107,7 @@ impl Carrier {
     pub(crate) fn forget(&self, token: u64) {
         let watched = self.targets.lock().unwrap_or_else(PoisonError::into_inner).remove(&token);
         if let Some(watched) = watched {
-            // The target may not have been added.
+            // The target may not have been added to epoll.
             let _ = self.control(libc::EPOLL_CTL_DEL, watched.target.descriptor().0, 0, token);
         }
     }
@@ -125,26 +125,26 @@ impl Carrier {
         self.change(token, |watched| watched.paused = paused);
     }
 
-    /// Starts or stops waiting for room in an association.
+    /// Starts or stops waiting for free space in an association.
     pub(crate) fn await_room(&self, token: u64, room: bool) {
         self.change(token, |watched| watched.room = room);
     }
 
     fn change(&self, token: u64, change: impl FnOnce(&mut Watched)) {
-        // Under the lock, so that two changes reach the kernel in order.
+        // The lock is held during the call, so that two changes reach the kernel in order.
         let mut targets = self.targets.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(watched) = targets.get_mut(&token) {
             change(watched);
             let (fd, _) = watched.target.descriptor();
-            // Cannot fail: the descriptor is open and was added.
+            // This cannot fail, because the descriptor is open and was added.
             let _ = self.control(libc::EPOLL_CTL_MOD, fd, watched.events(), token);
         }
     }
 
     fn control(&self, what: c_int, fd: c_int, events: u32, token: u64) -> io::Result<()> {
         let mut event = libc::epoll_event { events, u64: token };
-        // SAFETY: both descriptors are open (that of the epoll instance as long as `self`, the other as long as its
-        // target); `event` outlives the call.
+        // SAFETY: both descriptors are open. The epoll instance is open as long as `self`, and the other descriptor as
+        // long as its target. `event` outlives the call.
         match unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), what, fd, &mut event) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),

@@ -17,11 +17,12 @@ use crate::notification::{self, Change};
 use crate::real::error;
 use crate::values::{FrameHeader, FrameKind, Options, Rest, Style, Writer};
 
-/// Environment variable with the folder. Without it, no socket is emulated.
+/// Environment variable that contains the folder. Without it, no socket is emulated.
 const FOLDER: &str = "RANLAB_SCTP";
-/// Maximum number of new connections without a greeting, and of associations that the program has not accepted.
+/// Maximum number of new connections without a greeting, and maximum number of associations that the program has not
+/// accepted.
 const NEWCOMERS_MAX: usize = 128;
-/// Number of retries, and delay between them, if the accept queue of an endpoint is full.
+/// Number of retries if the accept queue of an endpoint is full, and delay between two retries.
 const FULL_RETRIES: u32 = 200;
 const FULL_PAUSE: Duration = Duration::from_millis(5);
 
@@ -50,7 +51,7 @@ pub(crate) struct Peer {
 pub(crate) struct Endpoint {
     pub(crate) style: Style,
     pub(crate) family: c_int,
-    /// The carrier's end of the socket pair; the program has the other end.
+    /// Carrier's end of the socket pair. The program has the other end.
     pub(crate) far: Association,
     state: Mutex<State>,
     associating: Mutex<()>,
@@ -58,7 +59,7 @@ pub(crate) struct Endpoint {
 
 #[derive(Default)]
 pub(crate) struct State {
-    /// Number of descriptors that the program has of this socket.
+    /// Number of descriptors that refer to this socket in the program.
     pub(crate) handles: usize,
     pub(crate) local: Option<SocketAddr>,
     listener: Option<u64>,
@@ -72,7 +73,7 @@ pub(crate) struct State {
     pub(crate) blocked: Vec<u64>,
     room: Option<u64>,
     pub(crate) rest: Option<Rest>,
-    /// One-to-one sockets: whether the association has ended; `reset` means without a shutdown.
+    /// Whether the association of a one-to-one socket has ended. `reset`: it ended without a shutdown.
     over: bool,
     pub(crate) reset: bool,
     pub(crate) options: Options,
@@ -86,7 +87,7 @@ impl State {
 }
 
 impl Endpoint {
-    /// Creates a socket. Returns the program's end of its pair.
+    /// Creates a socket. Returns the program's end of the socket pair.
     pub(crate) fn new(style: Style, family: c_int, options: Options) -> io::Result<(OwnedFd, Arc<Self>)> {
         let (near, far) = Association::pair()?;
         let state = Mutex::new(State { options, ..State::default() });
@@ -146,7 +147,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Implements connect(2). The association is established when it returns.
+    /// Implements connect(2). The association is established when the function returns.
     pub(crate) fn connect(self: &Arc<Self>, to: SocketAddr) -> io::Result<i32> {
         let known = self.lock().peers.iter().any(|peer| self.style == Style::One || peer.address == to);
         if known {
@@ -197,8 +198,8 @@ impl Endpoint {
         state.peers.iter().filter(|peer| peer.up).find(is_it).map(|peer| Arc::clone(&peer.link))
     }
 
-    /// Sends a message to an address, to an association, or to the only association. A one-to-many socket establishes
-    /// an association first if necessary.
+    /// Sends a message to an address, to an association, or to the only association. If necessary, a one-to-many socket
+    /// establishes an association first.
     pub(crate) fn send(
         self: &Arc<Self>,
         to: Option<SocketAddr>,
@@ -211,7 +212,7 @@ impl Endpoint {
             return error(libc::EINVAL);
         }
         let length = body.iter().map(|slice| slice.len()).sum();
-        // Only one thread at a time; otherwise two threads could establish two associations.
+        // Only one thread may associate at a time. Otherwise two threads could establish two associations.
         let mut associating = None;
         let mut found = self.find(to, id);
         if found.is_none() && to.is_some() {
@@ -224,7 +225,7 @@ impl Endpoint {
                 Ok((link, _)) => link,
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(error),
                 Err(_) => {
-                    // SCTP accepts the message and reports later that there is no peer.
+                    // Like SCTP, the socket accepts the message and later reports that there is no peer.
                     self.undelivered(to);
                     return Ok(length);
                 }
@@ -234,7 +235,7 @@ impl Endpoint {
         drop(associating);
         if head.kind == Kind::Abort || length == 0 {
             if head.kind == Kind::Abort {
-                // If the message is not read, the peer reads the end of the stream.
+                // If this message cannot be sent, the peer instead reads the end of the stream.
                 let _ = link.send(head, &[], false);
             }
             link.shutdown();
@@ -268,7 +269,8 @@ impl Endpoint {
         self.deliver(state, header, octets, None);
     }
 
-    /// Writes data to the pair. Data without room is held, and reading from its association is paused.
+    /// Writes data to the socket pair. If the pair is full, the data is queued, and reading from its association is
+    /// paused.
     pub(crate) fn deliver(
         self: &Arc<Self>,
         state: &mut State,
@@ -293,7 +295,7 @@ impl Endpoint {
         }
     }
 
-    /// Continues with held data after the program has read.
+    /// Writes queued data after the program has read.
     pub(crate) fn room(&self) {
         let mut state = self.lock();
         while let Some((head, body)) = state.held.front() {
@@ -314,13 +316,14 @@ impl Endpoint {
 
     /// Accepts a new connection.
     pub(crate) fn arrivals(self: &Arc<Self>, listener: &Listener) {
-        // The connection belongs to another user or is gone.
+        // The connection belongs to another user or has already been closed.
         let Ok((link, _)) = listener.accept() else { return };
         let mut state = self.lock();
         if state.listener.is_none() || state.accepted.len() >= NEWCOMERS_MAX {
             return;
         }
-        // Of connections without a greeting the oldest is dropped, so they cannot keep others out.
+        // At the limit, the oldest connection without a greeting is dropped. Such connections therefore cannot lock out
+        // others.
         let silent = state.peers.iter().filter(|peer| !peer.up);
         if silent.clone().count() >= NEWCOMERS_MAX
             && let Some(oldest) = silent.map(|peer| peer.id).min()
@@ -328,7 +331,8 @@ impl Endpoint {
         {
             self.end(&mut state, at, false);
         }
-        // Each peer gets a unique address, regardless of what it claims, because programs identify peers by address.
+        // Programs identify peers by address. Each peer therefore gets a unique address, regardless of the address that
+        // it claims.
         let address = loop {
             let ip: IpAddr = Ipv4Addr::LOCALHOST.into();
             let address = SocketAddr::new(ip, next_port());
@@ -370,7 +374,7 @@ impl Endpoint {
         }
     }
 
-    /// Handles the greeting of a new connection. On a one-to-one socket, it waits to be accepted.
+    /// Handles the greeting of a new connection. On a one-to-one socket, the connection then waits to be accepted.
     fn hello(self: &Arc<Self>, state: &mut State, at: usize, own: &[u8]) {
         let own = std::str::from_utf8(own).ok().and_then(|own| own.parse::<SocketAddr>().ok());
         let is_taken = |own: &SocketAddr| state.peers.iter().any(|peer| peer.address == *own);
@@ -421,7 +425,7 @@ impl Endpoint {
         if !peer.up {
             return;
         }
-        // A program that subscribes to shutdown events only is also informed of aborted associations.
+        // A program that subscribes only to shutdown events is also informed of aborted associations.
         let tells_of_changes = state.options.wants(notification::ASSOCIATION);
         if state.options.wants(notification::SHUTDOWN) && (graceful || !tells_of_changes) {
             self.notify(state, peer.id, peer.address, &notification::shutdown(peer.id));
@@ -436,7 +440,7 @@ impl Endpoint {
         }
     }
 
-    /// Returns the next association to accept. One that has ended before is skipped, as in the kernel.
+    /// Returns the next association to accept. As in the kernel, an association that has already ended is skipped.
     pub(crate) fn next_accepted(&self) -> Option<(OwnedFd, Arc<Self>, SocketAddr)> {
         loop {
             let (near, made) = self.lock().accepted.pop_front()?;
@@ -463,7 +467,7 @@ impl Endpoint {
         Ok((near, endpoint))
     }
 
-    /// Closes one descriptor. The last one ends all associations.
+    /// Closes one descriptor. Closing the last descriptor ends all associations.
     pub(crate) fn release(&self) {
         let mut state = self.lock();
         state.handles = state.handles.saturating_sub(1);
@@ -484,7 +488,7 @@ impl Endpoint {
 
 /// Returns an unused port.
 fn next_port() -> u16 {
-    // In IANA's dynamic range; two processes start at different ports.
+    // Ports are in IANA's dynamic range. Two processes start at different ports.
     let number = PORTS.fetch_add(1, Ordering::Relaxed).wrapping_add(std::process::id() as u16);
     49_152 + number % 16_384
 }

@@ -1,4 +1,4 @@
-//! The functions that replace those of libc in a preloading program.
+//! The functions of libc that a program with the preloaded library calls instead of the original ones.
 
 use std::ffi::{c_int, c_void};
 use std::io::{self, IoSlice};
@@ -16,17 +16,18 @@ use crate::real::{self, answer, error};
 use crate::values::{FrameKind, Style, Writer};
 use crate::{address, table};
 
-/// Defines each function: libc's for a descriptor that is not emulated, and otherwise the expression after `=>` with
-/// the endpoint.
+/// Defines each hook. For an emulated descriptor, it evaluates the expression after `=>` with the endpoint. Otherwise
+/// it calls libc's function.
 ///
-/// Callers guarantee what the manual page of the function requires: pointers are valid for the given lengths. Every
-/// `unsafe` here relies on this.
+/// Every `unsafe` block relies on the caller to fulfil the requirements of the function's manual page, i.e. that
+/// pointers are valid for the given lengths.
 macro_rules! hooks {
     ($($name:ident($fd:ident $(, $argument:ident: $type:ty)*) -> $result:ty, |$endpoint:ident| $work:expr;)*) => {$(
-        /// Implements the function of this name in section 2 of the manual.
+        /// Implements the function of the same name in section 2 of the manual.
         ///
         /// # Safety
-        /// Every pointer is valid for the bytes that the manual page states.
+        ///
+        /// Every pointer is valid for the number of bytes stated in the manual page.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($fd: c_int $(, $argument: $type)*) -> $result {
             match table::find($fd) {
@@ -67,13 +68,13 @@ hooks! {
     setsockopt(fd, level: c_int, name: c_int, value: *const c_void, length: socklen_t) -> c_int, |endpoint| {
         match level {
             libc::IPPROTO_SCTP => endpoint.set(name, octets(value, length as usize)),
-            // SAFETY: guaranteed by the caller: the socket pair has buffers and timeouts like any socket.
+            // SAFETY: guaranteed by the caller. The socket pair has buffers and timeouts like any socket.
             libc::SOL_SOCKET => system(unsafe { real::setsockopt(fd, level, name, value, length) }),
             libc::IPPROTO_IPV6 if name == libc::IPV6_V6ONLY => {
                 endpoint.lock().options.v6_only = octets(value, length as usize).iter().any(|octet| *octet != 0);
                 Ok(0)
             }
-            // IP options have no effect, because there is no IP.
+            // IP options have no effect, because associations do not use IP.
             _ => Ok(0),
         }
     };
@@ -99,7 +100,8 @@ hooks! {
         let control = octets(message.msg_control, message.msg_controllen);
         // SAFETY: `message` is valid.
         let body = unsafe { slices(message) };
-        // An empty slice may be a null pointer, as in libsctp's message that ends an association; an `IoSlice` may not.
+        // An empty slice may be a null pointer, as in libsctp's message that ends an association. An `IoSlice` must not
+        // be a null pointer.
         if body.iter().any(|it| it.iov_base.is_null()) {
             let body: Vec<_> = body.iter().map(|it| IoSlice::new(octets(it.iov_base, it.iov_len))).collect();
             return sent(&endpoint, fd, to, control, &body, flags);
@@ -141,7 +143,8 @@ hooks! {
 /// Implements socket(2).
 ///
 /// # Safety
-/// None: it takes numbers only.
+///
+/// No requirements, because all arguments are numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int {
     if protocol != libc::IPPROTO_SCTP || folder().is_none() {
@@ -158,10 +161,11 @@ pub unsafe extern "C" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> 
 /// Implements close(2).
 ///
 /// # Safety
-/// Same as libc's: the owner of the descriptor gives it up.
+///
+/// The owner of the descriptor must not use it afterwards, as for libc's function.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn close(fd: c_int) -> c_int {
-    // Removed first: after closing, another socket may get the number.
+    // The descriptor is removed before it is closed, because another socket may get its number afterwards.
     table::remove(fd);
     // SAFETY: guaranteed by the caller.
     unsafe { real::close(fd) }
@@ -170,7 +174,8 @@ pub unsafe extern "C" fn close(fd: c_int) -> c_int {
 /// Implements dup2(2).
 ///
 /// # Safety
-/// Same as libc's: the owner of `to` gives it up.
+///
+/// The owner of `to` must not use it afterwards, as for libc's function.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dup2(fd: c_int, to: c_int) -> c_int {
     // SAFETY: guaranteed by the caller.
@@ -180,7 +185,8 @@ pub unsafe extern "C" fn dup2(fd: c_int, to: c_int) -> c_int {
 /// Implements dup3(2).
 ///
 /// # Safety
-/// Same as libc's: the owner of `to` gives it up.
+///
+/// The owner of `to` must not use it afterwards, as for libc's function.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dup3(fd: c_int, to: c_int, flags: c_int) -> c_int {
     // SAFETY: guaranteed by the caller.
@@ -213,7 +219,7 @@ fn system(answer: c_int) -> io::Result<c_int> {
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer) }
 }
 
-/// Returns bytes that the caller allows to read.
+/// Returns bytes that the caller allows the hook to read.
 fn octets<'a>(at: *const c_void, length: usize) -> &'a [u8] {
     if at.is_null() || length == 0 {
         return &[];
@@ -227,7 +233,7 @@ fn address_at(at: *const c_void, length: socklen_t) -> io::Result<SocketAddr> {
     address::read(octets(at, length as usize))
 }
 
-/// Writes as many bytes as there is room for, and their total length.
+/// Writes `octets`, truncated to the available space, and writes their total length.
 fn show(octets: &[u8], at: *mut c_void, length: *mut socklen_t) -> io::Result<()> {
     if at.is_null() || length.is_null() {
         return Ok(());
@@ -383,7 +389,7 @@ fn get_option(
         // SAFETY: guaranteed by the caller.
         (libc::SOL_SOCKET, _) => system(unsafe { real::getsockopt(fd, level, name, value, length) }),
         (libc::IPPROTO_SCTP, _) if Endpoint::refers(name) => {
-            // Association, length of the addresses in bytes, and their location.
+            // The value consists of the association, the length of the addresses in bytes, and a pointer to them.
             let word = |at: usize| given.get(at..).and_then(|octets| octets.first_chunk().copied());
             let place =
                 given.get(8..).and_then(|octets| octets.first_chunk().copied()).map(usize::from_ne_bytes);

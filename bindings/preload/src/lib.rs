@@ -2,7 +2,7 @@
 //! not affected.
 //!
 //! ```text
-//!  program --sendmsg--> hook --------------------------------> Unix SEQPACKET --> the peer's carrier, or ours (`shim://`)
+//!  program --sendmsg--> hook --------------------------------> Unix SEQPACKET --> the peer's carrier, or ranlab (`shim://`)
 //!     ^                                                              |
 //!     '---recvmsg-- hook <-- socket pair <-- carrier thread <--------'
 //! ```

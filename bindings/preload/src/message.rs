@@ -10,7 +10,7 @@ use crate::values::{FrameHeader, FrameKind, Options};
 const SNDRCV: c_int = libc::SCTP_SNDRCV;
 const SNDINFO: c_int = libc::SCTP_SNDINFO;
 const RCVINFO: c_int = libc::SCTP_RCVINFO;
-/// Message flags.
+/// Flags of a sent message.
 const UNORDERED: u16 = 1;
 const ABORT: u16 = 4;
 const EOF: u16 = 0x200;
@@ -73,11 +73,11 @@ pub(crate) fn beside(header: &FrameHeader, options: &Options) -> Vec<u8> {
     let id = header.association.to_ne_bytes();
     let zero = [0; 4];
     if options.receive_info {
-        // Stream, SSN, flags, PPID, TSN, cumulative TSN, context, association.
+        // The fields are stream, SSN, flags, PPID, TSN, cumulative TSN, context and association.
         put(&mut control, RCVINFO, &[&start[..], &head.ppid, &tsn, &tsn, &zero, &id].concat());
     }
     if options.wants(DATA_IO) {
-        // The same with a lifetime; a program may send it back unchanged.
+        // These fields are the same with an additional lifetime. A program may use them unchanged when it sends.
         put(&mut control, SNDRCV, &[&start[..], &head.ppid, &zero, &zero, &tsn, &tsn, &id].concat());
     }
     control

@@ -1,6 +1,6 @@
 //! Notifications in binary form (RFC 6458 section 6.1).
 
-/// Type of the first notification. The others follow in the order of `sctp_event_subscribe`.
+/// Type of the first notification. The other types follow in the order of `sctp_event_subscribe`.
 pub(crate) const FIRST: u16 = 0x8000;
 /// Index of the option to receive stream and PPID with each message.
 pub(crate) const DATA_IO: usize = 0;
@@ -28,7 +28,7 @@ fn encode_header(event: usize, length: u32) -> Vec<u8> {
     octets
 }
 
-/// `sctp_assoc_change`.
+/// Returns a notification `sctp_assoc_change`.
 pub(crate) fn change(change: Change, streams: u16, association: i32) -> Vec<u8> {
     let mut octets = encode_header(ASSOCIATION, 20);
     for word in [change as u16, 0, streams, streams] {
@@ -38,14 +38,14 @@ pub(crate) fn change(change: Change, streams: u16, association: i32) -> Vec<u8> 
     octets
 }
 
-/// `sctp_shutdown_event`.
+/// Returns a notification `sctp_shutdown_event`.
 pub(crate) fn shutdown(association: i32) -> Vec<u8> {
     let mut octets = encode_header(SHUTDOWN, 12);
     octets.extend(association.to_ne_bytes());
     octets
 }
 
-/// `sctp_send_failed`, without the message.
+/// Returns a notification `sctp_send_failed`, without the message.
 pub(crate) fn send_failed() -> Vec<u8> {
     let mut octets = encode_header(SEND_FAILED, 48);
     octets.extend([0; 40]);

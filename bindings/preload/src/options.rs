@@ -1,4 +1,4 @@
-//! Socket options: stored and returned values.
+//! Socket options: stored values, and values returned to the program.
 
 use std::ffi::c_int;
 use std::io;
@@ -12,7 +12,7 @@ use crate::real::error;
 use crate::table;
 use crate::values::{INITMSG, Style};
 
-// From linux/sctp.h.
+// Numbers of socket options, from linux/sctp.h.
 const RTOINFO: c_int = 0;
 const ASSOCINFO: c_int = 1;
 const PEER_ADDR_PARAMS: c_int = 9;
@@ -32,11 +32,11 @@ const CONNECTX: c_int = 110;
 const CONNECTX3: c_int = 111;
 const PEELOFF_FLAGS: c_int = 122;
 const EVENT: c_int = 127;
-/// Largest Linux option that is only stored.
+/// Largest number of a Linux option that is only stored.
 const KEPT_MAX: c_int = 140;
 /// Maximum length of a stored option, in bytes.
 const KEPT_BYTES_MAX: usize = 512;
-/// `ESTABLISHED` of `sctp_sstat_state`, `ACTIVE` of `sctp_spinfo_state`.
+/// State `ESTABLISHED` of `sctp_sstat_state`, and state `ACTIVE` of `sctp_spinfo_state`.
 const ESTABLISHED: i32 = 4;
 const ACTIVE: i32 = 2;
 /// Values that a real association would report: retransmission timeouts in milliseconds, window and fragment size in
@@ -55,14 +55,15 @@ fn number(octets: &[u8], at: usize) -> Option<i32> {
 }
 
 impl Endpoint {
-    /// Implements `setsockopt` at SCTP level. Returns its return value, which for `connectx` is the association.
+    /// Implements `setsockopt` at SCTP level. Returns the function's return value, which is the association for
+    /// `connectx`.
     pub(crate) fn set(self: &Arc<Self>, name: c_int, value: &[u8]) -> io::Result<c_int> {
         let first = || address::read(value);
         match name {
             BINDX_ADD => {
                 let first = first()?;
                 let known = self.lock().local.is_some();
-                // Additional addresses of an endpoint are ignored; the first one identifies it.
+                // An endpoint is identified by its first address. Additional addresses are ignored.
                 if known { Ok(0) } else { self.bind(first).map(|()| 0) }
             }
             BINDX_REM => Ok(0),
@@ -125,7 +126,8 @@ impl Endpoint {
         Ok((octets, 0))
     }
 
-    /// Implements `sctp_getaddrs_old` of `sctp_connectx`, whose addresses are elsewhere in the program's memory.
+    /// Implements `sctp_getaddrs_old` of `sctp_connectx`. `addresses` is the content of the memory that the option
+    /// refers to.
     pub(crate) fn connect_to_first(self: &Arc<Self>, name: c_int, addresses: &[u8]) -> io::Result<i32> {
         debug_assert_eq!(name, CONNECTX3);
         self.connect(address::read(addresses)?)
@@ -159,12 +161,12 @@ impl Endpoint {
     }
 }
 
-/// Returns the length of the first address in a list, which is the only one used.
+/// Returns the length of the first address in a list. Further addresses are not used.
 pub(crate) fn list_bytes(addr_num: i32) -> usize {
     usize::try_from(addr_num).unwrap_or(0).min(ADDRESS_BYTES)
 }
 
-/// Returns a descriptor of an endpoint to the program.
+/// Passes a new descriptor of an endpoint to the program. Returns its number.
 pub(crate) fn handed_out(near: OwnedFd, endpoint: &Arc<Endpoint>) -> io::Result<c_int> {
     if !table::insert(near.as_raw_fd(), endpoint) {
         return error(libc::EMFILE);
@@ -172,18 +174,18 @@ pub(crate) fn handed_out(near: OwnedFd, endpoint: &Arc<Endpoint>) -> io::Result<
     Ok(near.into_raw_fd())
 }
 
-/// Returns Linux' default for options that programs read before writing them; zeros for others.
+/// Returns Linux's default for options that programs read before writing them, and zeros for other options.
 fn default_of(name: c_int, given: &[u8]) -> Vec<u8> {
     let id = number(given, 0).unwrap_or(0) as u32;
     let mut octets = match name {
         RTOINFO => words(&[id, RTO_MS[0], RTO_MS[1], RTO_MS[2]]),
-        // At most ten retransmissions, one address, windows, and a cookie lifetime of one minute.
+        // The values are at most ten retransmissions, one address, windows, and a cookie lifetime of one minute.
         ASSOCINFO => words(&[id, 10 | 1 << 16, WINDOW_BYTES, WINDOW_BYTES, 60_000]),
         INITMSG => [STREAMS, u16::MAX, 8, 60_000].iter().flat_map(|word| word.to_ne_bytes()).collect(),
         PEER_ADDR_PARAMS => {
             let mut octets = given.to_vec();
             octets.resize(156, 0);
-            // Heartbeats every 30 s, five retransmissions.
+            // Heartbeats are sent every 30 s, with at most five retransmissions.
             octets[132..136].copy_from_slice(&30_000_u32.to_ne_bytes());
             octets[136..138].copy_from_slice(&5_u16.to_ne_bytes());
             octets

@@ -1,8 +1,8 @@
 //! Back-pressure towards the program: its descriptor is writable only while its associations accept messages.
 //!
 //! The program polls one end of a pair (`near`), but sends on the socket of an association. After `EAGAIN` of that
-//! socket, `near` is filled, so that it is not writable either. The carrier waits for room in the association, and
-//! then empties the pair. `near` then becomes writable, with the edge that epoll(7) guarantees.
+//! socket, `near` is filled, so that it also becomes unwritable. The carrier waits for free space in the association,
+//! and then empties the pair. `near` then becomes writable, with the edge that epoll(7) guarantees.
 
 use std::ffi::c_int;
 use std::io;
@@ -15,7 +15,7 @@ use crate::real;
 
 /// Size of a filling message, in bytes. It fits into any socket buffer.
 const FILL_BYTES: usize = 1 << 10;
-/// Maximum number of filling messages: enough for a buffer of 64 MiB.
+/// Maximum number of filling messages, which is sufficient for a buffer of 64 MiB.
 const FILLS_MAX: usize = 1 << 16;
 
 impl Endpoint {
@@ -23,7 +23,7 @@ impl Endpoint {
     /// data.
     pub(crate) fn on_full(&self, near: c_int, link: &Association) {
         let mut state = self.lock();
-        // The association has ended meanwhile, which is reported elsewhere.
+        // The association has ended in the meantime. Other code reports its end.
         let Some(token) = state.token_of(link) else { return };
         let Ok(carrier) = carrier() else { return };
         fill(near);
@@ -48,7 +48,7 @@ impl Endpoint {
         state.blocked.retain(|it| *it != token);
         if state.blocked.len() < before {
             let mut buffer = [0; 64];
-            // Only filling messages are written to this end; a message longer than the buffer is truncated.
+            // Only filling messages are written to this end. A message longer than the buffer is truncated.
             while self.far.receive(&mut buffer).is_ok_and(|read| read > 0) {}
         }
     }

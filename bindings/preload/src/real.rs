@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_int, c_void};
 use std::io;
 
-/// Returns the next definition of a name after this library, which is libc's. Aborts if no definition exists.
+/// Returns libc's definition of a name, which is the next one after this library's. Aborts if there is no definition.
 pub(crate) fn next(name: &CStr) -> *mut c_void {
     // SAFETY: dlsym(3) with a NUL-terminated string; it only reads the list of loaded libraries.
     let at = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
@@ -14,10 +14,10 @@ pub(crate) fn next(name: &CStr) -> *mut c_void {
     at
 }
 
-/// Defines functions that call libc's of the same name.
+/// Defines functions that call libc's function with the same name.
 macro_rules! real {
     ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {$(
-        /// Calls libc's function. The caller guarantees what its manual page requires.
+        /// Calls libc's function. The caller guarantees the requirements of the function's manual page.
         pub(crate) unsafe fn $name($($argument: $type),*) -> $result {
             static AT: std::sync::atomic::AtomicPtr<c_void> = std::sync::atomic::AtomicPtr::new(std::ptr::null_mut());
             let mut at = AT.load(std::sync::atomic::Ordering::Relaxed);
@@ -26,7 +26,7 @@ macro_rules! real {
                 at = next(CStr::from_bytes_with_nul(name).unwrap_or_default());
                 AT.store(at, std::sync::atomic::Ordering::Relaxed);
             }
-            // SAFETY: libc's function of that name has this type; the caller guarantees its preconditions.
+            // SAFETY: libc's function of that name has this type. The caller guarantees its preconditions.
             unsafe {
                 let call: unsafe extern "C" fn($($type),*) -> $result = std::mem::transmute(at);
                 call($($argument),*)
@@ -63,8 +63,8 @@ real! {
     read(fd: c_int, octets: *mut c_void, length: usize) -> isize;
 }
 
-/// Runs the body of a hook. Returns -1 and sets errno on an error. Otherwise errno is unchanged, because FlexRIC
-/// asserts this after a successful call.
+/// Runs the body of a hook. After an error, returns -1 and sets errno. After a success, errno is unchanged, because
+/// FlexRIC asserts this.
 pub(crate) fn answer<T: From<i8>>(work: impl FnOnce() -> io::Result<T>) -> T {
     // SAFETY: the address of this thread's errno is valid for the lifetime of the thread.
     let errno = unsafe { &mut *libc::__errno_location() };
@@ -88,7 +88,7 @@ pub(crate) fn answer<T: From<i8>>(work: impl FnOnce() -> io::Result<T>) -> T {
     }
 }
 
-/// Returns an error with this errno.
+/// Returns an error with the errno `code`.
 pub(crate) fn error<T>(code: c_int) -> io::Result<T> {
     Err(io::Error::from_raw_os_error(code))
 }

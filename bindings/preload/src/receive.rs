@@ -1,4 +1,4 @@
-//! Receiving from the socket pair for the program.
+//! Receives messages from the socket pair for the program.
 
 use std::cell::RefCell;
 use std::ffi::c_int;
@@ -24,8 +24,8 @@ thread_local! {
 }
 
 impl Endpoint {
-    /// Receives into the program's buffers. Returns `None` at the end. A message longer than the buffers arrives in
-    /// parts, as with SCTP.
+    /// Receives into the program's buffers. Returns `None` at the end of the association. As with SCTP, a message
+    /// longer than the buffers arrives in parts.
     pub(crate) fn receive(
         self: &Arc<Self>,
         near: c_int,
@@ -69,8 +69,8 @@ impl Endpoint {
         let mut from = 0;
         for slice in slices {
             let part = slice.iov_len.min(taken - from);
-            // SAFETY: the program allows `iov_len` bytes at `iov_base` to be written; `from + part` is within the
-            // rest.
+            // SAFETY: the program allows `iov_len` bytes at `iov_base` to be written. `from + part` is within the rest
+            // of the message.
             unsafe {
                 std::ptr::copy_nonoverlapping(rest.octets[from..].as_ptr(), slice.iov_base.cast(), part)
             };
@@ -90,8 +90,8 @@ fn room(slices: &[libc::iovec]) -> usize {
     slices.iter().map(|slice| slice.iov_len).sum()
 }
 
-/// Receives one message of the pair into `head`, the program's slices, and a buffer for the rest. Returns its length
-/// without the head, in bytes.
+/// Receives one message of the pair into `head`, the program's slices, and a buffer for the rest. Returns the length of
+/// the message without the head, in bytes.
 fn receive_all(
     near: c_int,
     head: &mut [u8; HEAD_BYTES],
@@ -107,7 +107,8 @@ fn receive_all(
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     message.msg_iov = all.as_mut_ptr();
     message.msg_iovlen = all.len();
-    // SAFETY: the slices are local or the program's, each valid for its length; the descriptor is the program's.
+    // SAFETY: the slices are local or belong to the program, and each is valid for its length. The descriptor belongs
+    // to the program.
     let read = unsafe { real::recvmsg(near, &mut message, flags & (libc::MSG_DONTWAIT | libc::MSG_PEEK)) };
     match usize::try_from(read) {
         Ok(0) => Ok(None),

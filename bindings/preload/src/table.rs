@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 use crate::endpoint::Endpoint;
 
-/// Descriptors from this number on are not emulated: `socket` fails with `EMFILE`.
+/// Number of descriptors that can be emulated. For a higher descriptor number, `socket` fails with `EMFILE`.
 pub(crate) const DESCRIPTORS_MAX: usize = 65_536;
 
 /// One bit per descriptor, which is the only cost for sockets that are not emulated.
@@ -37,7 +37,7 @@ pub(crate) fn insert(fd: c_int, endpoint: &Arc<Endpoint>) -> bool {
     true
 }
 
-/// Removes a closed descriptor. The last one ends its endpoint.
+/// Removes a closed descriptor. Removing the last descriptor ends its endpoint.
 pub(crate) fn remove(fd: c_int) {
     if find(fd).is_none() {
         return;

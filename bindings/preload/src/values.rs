@@ -8,15 +8,15 @@ use ranlab_net::shim::Head;
 
 use crate::notification::{EVENTS, STREAMS};
 
-/// `SCTP_INITMSG` of linux/sctp.h.
+/// Number of the option `SCTP_INITMSG` in linux/sctp.h.
 pub(crate) const INITMSG: c_int = 2;
 
 /// Style of an SCTP socket (RFC 6458).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
-    /// One-to-one: `SOCK_STREAM`.
+    /// One-to-one socket, `SOCK_STREAM`.
     One,
-    /// One-to-many: `SOCK_SEQPACKET`.
+    /// One-to-many socket, `SOCK_SEQPACKET`.
     Many,
 }
 
@@ -35,9 +35,9 @@ pub(crate) struct FrameHeader {
 pub(crate) enum FrameKind {
     Data,
     Notification,
-    /// An association to accept.
+    /// An association is ready to be accepted.
     Arrival,
-    /// A rest is pending, so the descriptor stays readable.
+    /// The rest of a message is pending, so the descriptor remains readable.
     Rest,
 }
 
@@ -50,9 +50,9 @@ pub(crate) struct Rest {
 /// Sender of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Writer {
-    /// Descriptor that the program sends with.
+    /// Descriptor that the program uses for sending.
     pub(crate) near: c_int,
-    /// Whether the call waits for room.
+    /// Whether the call waits for free space.
     pub(crate) waits: bool,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct Options {
     /// Enabled notifications.
     pub(crate) events: [u8; EVENTS],
     pub(crate) receive_info: bool,
-    /// `IPV6_V6ONLY`: a listener at `[::]` is not reachable by IPv4.
+    /// Option `IPV6_V6ONLY`: a listener at `[::]` is not reachable by IPv4.
     pub(crate) v6_only: bool,
     /// Options that are only stored, by number.
     pub(crate) kept: HashMap<c_int, Vec<u8>>,

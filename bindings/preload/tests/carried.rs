@@ -1,5 +1,5 @@
-//! Programs that use SCTP like unmodified third-party ones, with the library preloaded. Each is this test binary,
-//! started again in a role.
+//! Tests with programs that use SCTP in the same way as unmodified third-party programs, with the library preloaded.
+//! Each program is this test binary, started again in a role.
 #![allow(unsafe_code, clippy::unwrap_used)]
 
 mod roles;
@@ -18,7 +18,7 @@ use socket2::{Domain, SockAddr, Socket, Type};
 
 const NOBODY: u32 = 65_534;
 
-/// Folder of one test, removed with it.
+/// Folder of one test, removed at the end of the test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -37,7 +37,7 @@ impl Drop for Folder {
     }
 }
 
-/// A preloaded program and its output.
+/// A program with the preloaded library, and its output.
 struct Program {
     child: Child,
     says: BufReader<ChildStdout>,
@@ -66,7 +66,7 @@ impl Program {
         Self { child, says, told }
     }
 
-    /// Returns its next line, without those of the test harness.
+    /// Returns the next line of the program, without lines of the test harness.
     fn line(&mut self) -> String {
         loop {
             let mut line = String::new();
@@ -82,7 +82,7 @@ impl Program {
         self.told.as_mut().unwrap().write_all(b"\n").unwrap();
     }
 
-    /// Waits for the program to succeed.
+    /// Waits for the program to exit successfully.
     fn ends(mut self) {
         let mut rest = String::new();
         self.says.read_to_string(&mut rest).unwrap();
@@ -97,7 +97,7 @@ impl Drop for Program {
     }
 }
 
-/// Not a test: main function of the programs that [`Program`] starts.
+/// Main function of the programs that [`Program`] starts. It does nothing as a test.
 #[test]
 fn a_role() {
     if let Ok(role) = std::env::var("ROLE") {
@@ -106,12 +106,12 @@ fn a_role() {
 }
 
 #[test]
-fn one_to_one_keeps_stream_and_ppid_and_ends_on_both_sides() {
+fn one_to_one_socket_keeps_stream_and_ppid_and_ends_on_both_sides() {
     let folder = Folder::new("one");
     let mut server = Program::start("one-server", &folder);
     assert_eq!(server.line(), "listening");
     let mut client = Program::start("one-client", &folder);
-    // ranlab's driver for kernel SCTP, unmodified, on both sides.
+    // Both sides use ranlab's driver for kernel SCTP without changes.
     assert_eq!(server.line(), "accepted");
     assert_eq!(server.line(), "3 octets, stream 4, ppid 70");
     assert_eq!(client.line(), "6 octets, stream 2, ppid 70");
@@ -121,12 +121,12 @@ fn one_to_one_keeps_stream_and_ppid_and_ends_on_both_sides() {
 }
 
 #[test]
-fn one_to_many_identifies_peers_and_detects_their_end() {
+fn one_to_many_socket_identifies_peers_and_detects_their_end() {
     let folder = Folder::new("many");
     let mut server = Program::start("many-server", &folder);
     assert_eq!(server.line(), "listening");
     let mut clients = [Program::start("many-client", &folder), Program::start("many-client", &folder)];
-    // Each client causes an "up" event and a message; the order of the clients is undefined.
+    // Each client causes an "up" event and a message. The order of the clients is undefined.
     let mut said: Vec<_> = (0..4).map(|_| server.line()).collect();
     said.sort();
     assert_eq!(said, ["1 hello, stream 1, ppid 7", "1 up", "2 hello, stream 1, ppid 7", "2 up"]);
@@ -138,7 +138,7 @@ fn one_to_many_identifies_peers_and_detects_their_end() {
     let gone = server.line();
     assert!(gone.ends_with(" shutdown"), "{gone}");
     assert_eq!(server.line(), gone.replace("shutdown", "over"));
-    // The other client is still served. Then the server is killed, which the client detects.
+    // The other client is still served. Then the server is killed, and the client detects this.
     let mut second = second;
     second.go();
     assert!(server.line().ends_with(" again, stream 0, ppid 0"));
@@ -147,7 +147,7 @@ fn one_to_many_identifies_peers_and_detects_their_end() {
     server.child.wait().unwrap();
     assert_eq!(second.line(), "shutdown");
     second.go();
-    // There is no peer any more: the message is accepted, as in SCTP, and the failure is reported.
+    // The peer no longer exists. As in SCTP, the message is accepted and its failure is reported.
     assert_eq!(second.line(), "sent 4, then failed");
     second.ends();
 }
@@ -170,7 +170,7 @@ fn system_libsctp_works_with_preload() {
 }
 
 #[test]
-fn null_slice_ends_an_association() {
+fn message_with_null_slice_ends_association() {
     let folder = Folder::new("null");
     let mut server = Program::start("many-server", &folder);
     assert_eq!(server.line(), "listening");
@@ -188,7 +188,7 @@ fn long_messages_arrive_in_parts_without_loss_at_slow_reader() {
     assert_eq!(server.line(), "listening");
     let mut client = Program::start("fast-client", &folder);
     assert_eq!(client.line(), "too long: EMSGSIZE");
-    // A non-blocking send reports that there is no room.
+    // The error of a non-blocking send shows that there is no free space.
     assert_eq!(client.line(), "full");
     server.go();
     assert_eq!(server.line(), "parts 32768 32768 32768 1696 whole");
@@ -196,7 +196,8 @@ fn long_messages_arrive_in_parts_without_loss_at_slow_reader() {
     client.ends();
 }
 
-/// A writer and a reader, `server` and `client` either, that wait in these ways: both end with every message.
+/// Runs a writer and a reader. `server` and `client` are their roles (`write` or `read`), followed by their ways of
+/// waiting. Both programs must end with every message transferred.
 fn flow(folder: &Folder, [server, client]: [&str; 2], [server_waits, client_waits]: [&str; 2]) {
     let mut at_server = Program::start(&format!("flow-server-{server}-{server_waits}"), folder);
     assert_eq!(at_server.line(), "listening");
@@ -210,7 +211,7 @@ fn flow(folder: &Folder, [server, client]: [&str; 2], [server_waits, client_wait
     at_client.ends();
 }
 
-/// A full association wakes its writer as soon as there is room, for each way of waiting.
+/// A full association wakes its writer when space becomes free, for each way of waiting.
 #[test]
 fn non_blocking_writer_delivers_all_messages_to_slow_reader() {
     let folder = Folder::new("flow");
@@ -221,9 +222,9 @@ fn non_blocking_writer_delivers_all_messages_to_slow_reader() {
     }
 }
 
-/// A wake-up that is lost now and then does not show in one run.
+/// Number of runs. A wake-up that is lost only occasionally would not show in a single run.
 const RUNS: usize = 10;
-/// Runs at the same time: they compete for the processors, which moves the wake-ups.
+/// Number of simultaneous runs. They compete for the processors, which changes the time of the wake-ups.
 const AT_ONCE: usize = 5;
 
 #[test]
@@ -245,7 +246,7 @@ fn stalled_reader_and_edge_triggered_writer_always_finish() {
 }
 
 #[test]
-fn foreign_folders_are_refused_and_other_sockets_unaffected() {
+fn folders_with_wrong_mode_are_refused_and_other_sockets_unaffected() {
     let folder = Folder::new("refused");
     let mut fine = Program::start("other-sockets", &folder);
     assert_eq!(fine.line(), "listening");
@@ -257,7 +258,7 @@ fn foreign_folders_are_refused_and_other_sockets_unaffected() {
     assert!(String::from_utf8_lossy(&output.stdout).contains("> socket: EACCES"));
     let why = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(why.contains("RANLAB_SCTP=") && why.contains("its mode is 0750; it must be 0700"), "{why}");
-    // Without the variable the kernel is used, as without the library.
+    // Without the environment variable, the kernel's SCTP is used, as without the library.
     let mut asked = command("socket", &folder.0);
     let output = asked.env_remove("RANLAB_SCTP").output().unwrap();
     let expected = match ranlab_net::sctp_support() {
@@ -295,7 +296,7 @@ fn invalid_greetings_are_dropped_without_effect() {
         words.iter().for_each(|word| assert!(socket.send(word).is_ok()));
         assert!(is_closed(&socket), "{words:?}");
     }
-    // Connections without a greeting occupy no slots, regardless of their number.
+    // Connections without a greeting occupy no slots, regardless of the number of connections.
     let idle: Vec<_> = (0..300).map(|_| intruder(&folder.0)).collect();
     drop(idle);
     // A peer that sends invalid data after its greeting is disconnected.
@@ -310,7 +311,7 @@ fn invalid_greetings_are_dropped_without_effect() {
 }
 
 #[test]
-fn other_user_is_refused() {
+fn peer_of_another_user_is_refused() {
     // SAFETY: geteuid(2) cannot fail.
     if unsafe { libc::geteuid() } != 0 {
         return ranlab_host::doctor::skipped("only root can start a program as another user");
@@ -319,7 +320,7 @@ fn other_user_is_refused() {
     let mut other = command("socket", &folder.0);
     let output = other.uid(NOBODY).stderr(Stdio::piped()).output().unwrap();
     assert!(String::from_utf8_lossy(&output.stdout).contains("> socket: EACCES"));
-    // Root can access any folder; there, root is refused by its user id.
+    // Root can access any folder, so the folder's mode does not exclude root. The user id of the connection does.
     chown(&folder.0, Some(NOBODY), Some(NOBODY)).unwrap();
     let mut server = command("many-server", &folder.0);
     server.uid(NOBODY).gid(NOBODY);
@@ -331,6 +332,6 @@ fn other_user_is_refused() {
     let mut client = command("many-client", &folder.0);
     client.uid(NOBODY).gid(NOBODY);
     let _client = Program::spawn(client);
-    // The first peer that the program is informed of.
+    // The program is not informed of root's connection, so this peer is the first one.
     assert_eq!(server.line(), "1 up");
 }

@@ -34,7 +34,7 @@ fn columns<'py>(py: Python<'py>, table: &Table) -> PyResult<Bound<'py, PyDict>> 
     Ok(columns)
 }
 
-/// Returns the tables of a campaign, each as a list per column; `None` is a missing value.
+/// Returns the tables of a campaign, each as a list per column. `None` denotes a missing value.
 #[pyfunction]
 pub(crate) fn read_campaign(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyDict>> {
     let results = py.detach(|| results(&path))?;

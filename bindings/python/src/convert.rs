@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 /// Maximum nesting depth of lists and dictionaries.
 const DEPTH_MAX: usize = 64;
 
-/// Converts dictionaries, lists and values to the input of a service model; `bytes` are octet strings.
+/// Converts dictionaries, lists and values to the input of a service model. Python's `bytes` become octet strings.
 pub(crate) fn form(value: &Bound<'_, PyAny>) -> PyResult<Form> {
     form_within(value, DEPTH_MAX)
 }
@@ -129,7 +129,7 @@ fn setting(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Setting> {
     Err(Fault::config(format!("`{name}`: {kind} is not one of bool, int, float, str, list, tuple")).into())
 }
 
-/// Returns the configuration of a component with these settings; `None` keeps the default of a setting.
+/// Returns the configuration of a component with these settings. A setting with the value `None` keeps its default.
 pub(crate) fn config<C: Config>(settings: &Bound<'_, PyDict>) -> PyResult<C> {
     let mut config = C::default();
     for (name, value) in settings.iter().filter(|(_, value)| !value.is_none()) {
@@ -145,8 +145,8 @@ pub(crate) fn config<C: Config>(settings: &Bound<'_, PyDict>) -> PyResult<C> {
     Ok(config)
 }
 
-/// Returns the rows of a report as tuples: UE, bearer, tunnel, slice, queue (`None` if not applicable), followed by a
-/// value per column.
+/// Returns the rows of a report as tuples. A tuple contains UE, bearer, tunnel, slice and queue (`None` if not
+/// applicable), followed by one value per column.
 pub(crate) fn rows<'py>(py: Python<'py>, table: &Table) -> PyResult<Bound<'py, PyList>> {
     let row = |(key, values): (RowKey, &[Value])| {
         let (slice, queue) = match key {

@@ -1,5 +1,5 @@
-//! Errors as exceptions: classes of `ranlab.errors`, which also derive from Python's own (`ValueError`,
-//! `TimeoutError`).
+//! Errors as exceptions. They are classes of `ranlab.errors`, which also derive from Python's built-in classes
+//! (`ValueError`, `TimeoutError`).
 use pyo3::prelude::*;
 use ranlab_lab::worker::{ComponentError, FaultOwner as Side};
 use ranlab_sdk::e2::xapp::Failure;
@@ -26,12 +26,12 @@ pub(crate) enum Class {
     Closed,
 }
 
-/// An error.
+/// An error that becomes a Python exception.
 #[derive(Debug, Clone)]
 pub(crate) struct Fault {
     pub(crate) class: Class,
     pub(crate) text: String,
-    /// Outcome of the node, if it refused with one.
+    /// Outcome that the node sent with a refusal, if any.
     pub(crate) outcome: Option<Vec<u8>>,
 }
 

@@ -1,7 +1,8 @@
 //! ranlab for Python: conversions and threads. The logic is in the SDK, the components and the command line.
 //!
 //! Each object has its own thread with a runtime (`ranlab_sdk::Actor`). A Python thread waits without the interpreter
-//! lock, and Ctrl-C ends the wait ([`wait`](mod@wait)). Errors of the caller never panic; they raise classes of `ranlab.errors`.
+//! lock, and Ctrl-C ends the wait ([`wait`](mod@wait)). Errors of the caller never panic. They raise exceptions of
+//! `ranlab.errors`.
 mod campaign;
 mod convert;
 mod errors;
@@ -23,7 +24,8 @@ fn run(py: Python<'_>, arguments: Vec<String>, program: Option<PathBuf>) -> u8 {
         }
         let arguments = std::iter::once("ranlab".to_owned()).chain(arguments);
         let code = ranlab_cli::exit::code(ranlab_cli::verbs::run(arguments));
-        // A Python process does not run Rust's exit handlers, which would flush this. A closed pipe is not an error.
+        // Standard output is flushed here, because a Python process does not run Rust's exit handlers. A closed pipe is
+        // not an error.
         let _ = std::io::stdout().flush();
         code
     })

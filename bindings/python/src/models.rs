@@ -1,4 +1,4 @@
-//! Service models, and encoding of their controls.
+//! Service models, and encoding of their control requests.
 use crate::convert::of_form;
 use crate::errors::Fault;
 use pyo3::prelude::*;
@@ -23,7 +23,7 @@ pub(crate) enum Function {
 }
 
 impl Function {
-    /// Returns the model that decodes the function's bytes, if known.
+    /// Returns the model that decodes the function's bytes, if the model is known.
     pub(crate) fn model(&self) -> Result<Option<&'static dyn Model>, Fault> {
         match self {
             Self::Number(_) => Ok(None),
@@ -40,7 +40,7 @@ impl Function {
         })
     }
 
-    /// Returns the control outcome as a dictionary by names, or as bytes.
+    /// Returns a control outcome as a dictionary with the model's names, or as bytes.
     pub(crate) fn outcome<'py>(&self, py: Python<'py>, octets: &Bytes) -> PyResult<Bound<'py, PyAny>> {
         let form = self.model()?.and_then(|model| model.outcome(model.encoding(), octets).ok());
         match form {
@@ -50,7 +50,7 @@ impl Function {
     }
 }
 
-/// Number of random samples that are decoded to find the subjects of a model's rows.
+/// Number of random samples that are decoded to find the kinds of keys of a model's rows.
 const SAMPLES: u64 = 32;
 
 /// Describes each model of the registry, for `models.py` and users.
@@ -96,7 +96,8 @@ pub(crate) fn pair<'py>(py: Python<'py>, (header, message): (Bytes, Bytes)) -> P
     (PyBytes::new(py, &header), PyBytes::new(py, &message))
 }
 
-/// Bytes of a control's header and message for a RAN function, from values by the names of the model's ASN.1.
+/// Returns the bytes of a control's header and message for a RAN function. `header` and `message` are values by the
+/// names of the model's ASN.1.
 pub(crate) fn encode_control(
     function: &RanFunctionItem,
     header: Form,
@@ -113,15 +114,15 @@ pub(crate) fn encode_control(
 /// An RC order in Python format, in addition to the UE in its header.
 #[derive(FromPyObject)]
 pub(crate) enum Ordered {
-    /// PLMN (`None`: the node's), SST, SD, minimum, maximum, dedicated (in %).
+    /// Quotas, each with PLMN (`None`: the node's), SST, SD, and the minimum, maximum and dedicated share in %.
     Quotas(Vec<(Option<String>, i64, Option<i64>, i64, i64, i64)>),
-    /// PLMN (`None`: the node's) and cell.
+    /// Handover to a cell, with its PLMN (`None`: the node's).
     Handover(Option<String>, i64),
-    /// Bearer, and identifier and direction of each flow.
+    /// Flows of a bearer: the bearer, and the identifier and direction of each flow.
     Flows(i64, Vec<(i64, i64)>),
 }
 
-/// Checks a number of an order.
+/// Checks that a number of an order is from 0 to `most`.
 fn within<T: TryFrom<i64>>(name: &str, value: i64, most: i64) -> Result<T, Fault> {
     let fits = T::try_from(value).ok().filter(|_| (0..=most).contains(&value));
     fits.ok_or_else(|| {
@@ -129,7 +130,7 @@ fn within<T: TryFrom<i64>>(name: &str, value: i64, most: i64) -> Result<T, Fault
     })
 }
 
-/// UE of an order: a number that stands for all its identifiers at the node, or its identity as text
+/// UE of an order. Either a number that stands for all of its identifiers at the node, or its identity as text
 /// (`amf=1,f1ap=2`).
 #[derive(FromPyObject)]
 pub(crate) enum OrderedUe {
@@ -151,7 +152,7 @@ fn network(text: Option<String>, node: &GlobalE2NodeId) -> Result<Plmn, Fault> {
     text.parse().map_err(|error| Fault::config(format!("`plmn`: {error}")))
 }
 
-/// The order for a node, whose network is the default.
+/// Returns an order for a node. The default PLMN is the node's.
 pub(crate) fn order(node: &GlobalE2NodeId, order: Ordered) -> Result<Order, Fault> {
     Ok(match order {
         Ordered::Quotas(quotas) => {

@@ -21,7 +21,7 @@ pub(crate) struct Ric {
 
 #[pymethods]
 impl Ric {
-    /// Creates it with the settings of `ranlab ric`, by name.
+    /// Creates a RIC with the settings of `ranlab ric`, by name.
     #[new]
     fn new(py: Python<'_>, settings: &Bound<'_, PyDict>) -> PyResult<Self> {
         let part: RicComponent = config(settings)?;
@@ -31,7 +31,7 @@ impl Ric {
         Ok(Self { actor, bound })
     }
 
-    /// Returns its addresses by name.
+    /// Returns the addresses of the RIC by name.
     fn addresses(&self) -> Vec<(&'static str, String)> {
         self.bound.clone()
     }
@@ -52,7 +52,7 @@ pub(crate) struct Fleet(Actor<RefCell<RunningFleet>>);
 
 #[pymethods]
 impl Fleet {
-    /// Creates them with the settings of `ranlab emulate`, by name.
+    /// Creates base stations with the settings of `ranlab emulate`, by name.
     #[new]
     fn new(py: Python<'_>, settings: &Bound<'_, PyDict>) -> PyResult<Self> {
         let part: FleetComponent = config(settings)?;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// Interval at which Ctrl-C is checked.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Wakes a parked thread.
+/// Waker that unparks a thread.
 struct Unpark(Thread);
 
 impl Wake for Unpark {
@@ -19,8 +19,8 @@ impl Wake for Unpark {
     }
 }
 
-/// Waits for a future, up to a timeout (`None`: without). Returns `None` after the timeout. The timeout and Ctrl-C drop
-/// the future, which cancels it.
+/// Waits for a future, at most for `timeout` (`None`: without limit). Returns `None` after the timeout. The timeout and
+/// Ctrl-C drop the future, which cancels it.
 pub(crate) fn wait<T: Send>(
     py: Python<'_>,
     timeout: Option<Duration>,
@@ -34,7 +34,7 @@ pub(crate) fn wait<T: Send>(
         let polled = py.detach(|| {
             let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
             if polled.is_pending() {
-                // Returns at once if the future was woken since it was polled.
+                // This returns immediately if the future was woken after it was polled.
                 std::thread::park_timeout(left.min(SIGNAL_INTERVAL));
             }
             polled
@@ -47,7 +47,7 @@ pub(crate) fn wait<T: Send>(
     }
 }
 
-/// Waits like [`wait`] for a result. The timeout is an error.
+/// Waits for a result. A timeout is an error. See [`wait`].
 pub(crate) fn result<T: Send, E: Into<Fault> + Send>(
     py: Python<'_>,
     timeout: Duration,

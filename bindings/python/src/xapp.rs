@@ -1,4 +1,4 @@
-//! An xApp of the SDK, its subscriptions and controls.
+//! An xApp of the SDK, with its subscriptions and controls.
 use crate::convert::{form, rows};
 use crate::errors::{Class, Fault};
 use crate::models::{Function, Ordered, OrderedUe, Pair, encode_control, model, order, pair};
@@ -19,12 +19,12 @@ use std::time::{Duration, Instant};
 
 /// Maximum time to read the state of the xApp.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
-/// Time added to the SDK's own timeouts of a control.
+/// Time added to the timeouts that the SDK applies to a control.
 const CONTROL_MARGIN: Duration = Duration::from_secs(60);
 
-/// Subscription request in Python format: period, trigger, definitions, KPM measurements.
+/// Arguments of a subscription in Python format: period, trigger, definitions, KPM measurements.
 type PySubscriptionArguments = (f64, Option<Vec<u8>>, Option<Vec<Option<Vec<u8>>>>, Option<KpmWanted>);
-/// Style, measurements, UEs, slice, cell and granularity.
+/// Selection of KPM data in Python format: style, measurements, UEs, slice, cell and granularity.
 type KpmWanted = (Option<i64>, Vec<String>, Vec<String>, Option<String>, Option<String>, Option<u32>);
 
 fn selection(wanted: KpmWanted) -> Result<Selection, Fault> {
@@ -41,11 +41,13 @@ fn selection(wanted: KpmWanted) -> Result<Selection, Fault> {
         granularity_ms,
     })
 }
-/// Model, KPIs, number of periods, their length, and slices, in Python format.
+/// Request to measure the effect of a control, in Python format: model, KPIs, number of periods, their length, and
+/// slices.
 type EffectWanted = (String, Vec<String>, u32, f64, Vec<String>);
 /// Values before and after the control.
 type BeforeAfter = (Option<f64>, Option<f64>);
-/// KPI, unit, `sum` or `mean`, total, per slice, per UE, and number of UEs left out.
+/// Change of a KPI in Python format: name, unit, `sum` or `mean`, total, values per slice, values per UE, and number of
+/// omitted UEs.
 type Changed =
     (String, String, &'static str, BeforeAfter, Vec<(String, BeforeAfter)>, Vec<(String, BeforeAfter)>, u64);
 
@@ -77,7 +79,7 @@ type OfferItem = (&'static str, String, String, Vec<String>);
 /// Id, OID, service model, revision and offers of a function.
 type NodeFunction = (u16, Option<String>, Option<&'static str>, u16, Vec<OfferItem>);
 
-/// An xApp.
+/// An xApp connected to a RIC.
 #[pyclass(frozen)]
 pub(crate) struct Xapp(ranlab_sdk::Xapp);
 
@@ -111,8 +113,8 @@ impl Xapp {
         Ok(nodes.collect())
     }
 
-    /// Subscribes. `asked` has the report period in milliseconds, an encoded trigger that replaces it, and action
-    /// definitions.
+    /// Sends a subscription. `asked` contains the report period in milliseconds, an encoded trigger that replaces the
+    /// period, and action definitions.
     fn subscribe(
         &self,
         py: Python<'_>,
@@ -154,7 +156,7 @@ impl Xapp {
         Ok(Stream { indications, malformed: AtomicU64::new(0) })
     }
 
-    /// Header and message of an order of RC to a node that offers it.
+    /// Returns header and message of an RC order for a node that offers it.
     fn encode_order<'py>(
         &self,
         py: Python<'py>,
@@ -170,7 +172,8 @@ impl Xapp {
         Ok(pair(py, (request.header, request.message)))
     }
 
-    /// Header and message of a control for a function of a node, from values by the names of the model's ASN.1.
+    /// Returns header and message of a control for a function of a node. The arguments are values by the names of the
+    /// model's ASN.1.
     fn encode_control<'py>(
         &self,
         py: Python<'py>,
@@ -189,7 +192,8 @@ impl Xapp {
         Ok(pair(py, encode_control(&offered, header, message)?))
     }
 
-    /// Sends a control. Returns the outcome with `ack`, and each KPI before and after with `effect`.
+    /// Sends a control. Returns the outcome if `ack` is set. Returns the values of each KPI before and after the
+    /// control if `effect` is set.
     fn control<'py>(
         &self,
         py: Python<'py>,
@@ -216,7 +220,7 @@ impl Xapp {
         let header = Bytes::from(octets.0);
         let message = Bytes::from(octets.1);
         let node = result(py, READ_TIMEOUT, self.0.node(&node))?;
-        // The SDK has its own timeouts; this one is for the case that the thread is blocked.
+        // The SDK applies timeouts to the request. This additional timeout covers the case that the thread is blocked.
         let periods = watch.as_ref().map(|it| it.period.saturating_mul(it.periods.saturating_mul(2)));
         let timeout = periods.unwrap_or_default().saturating_add(CONTROL_MARGIN);
         let (outcome, changes) = match watch {
@@ -263,7 +267,7 @@ impl Xapp {
     }
 }
 
-/// Indications of one subscription.
+/// Indications of one subscription, as an iterator.
 #[pyclass(frozen)]
 pub(crate) struct Stream {
     indications: Indications,
@@ -272,9 +276,10 @@ pub(crate) struct Stream {
 
 #[pymethods]
 impl Stream {
-    /// Returns the next report, waiting up to a timeout in seconds (`None`: no timeout): node, action, sequence
-    /// number, timestamp, rows, header, message. Returns `None` if no report arrived in time or the subscription has
-    /// ended ([`over`](Self::over)).
+    /// Returns the next report: node, action, sequence number, timestamp, rows, header, message.
+    ///
+    /// Waits up to `timeout` seconds (`None`: no limit). Returns `None` if no report arrived in this time or the
+    /// subscription has ended ([`over`](Self::over)).
     fn next<'py>(&self, py: Python<'py>, timeout: Option<f64>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let until = timeout.map(seconds).transpose()?.and_then(|time| Instant::now().checked_add(time));
         loop {
@@ -287,12 +292,12 @@ impl Stream {
         }
     }
 
-    /// Returns a descriptor that is readable while there are reports.
+    /// Returns a file descriptor that is readable while reports are queued.
     fn fileno(&self) -> PyResult<i32> {
         Ok(self.indications.descriptor().map_err(|error| Fault::new(Class::Environment, error))?)
     }
 
-    /// Returns whether the subscription has ended and all reports were taken.
+    /// Returns whether the subscription has ended and all reports have been read.
     fn over(&self) -> bool {
         self.indications.is_over()
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// Maximum time of any step on a slow machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
-/// Number of attempts, each of a thousand PDUs, of which one must be free of allocations.
+/// Maximum number of attempts, each with a thousand PDUs. At least one attempt must be free of allocations.
 const WINDOWS_MAX: usize = 10;
 /// Compiler options that make a program abort on undefined behaviour.
 pub(crate) const SANITIZERS: [&str; 4] =
@@ -20,8 +20,7 @@ pub(crate) fn manifest_dir() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Returns the static library. Cargo builds it next to the test. If the test runs without Cargo, the library is built
-/// now.
+/// Returns the static library. Cargo builds it next to the test. Without Cargo, the library is built here.
 fn static_library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
@@ -72,14 +71,14 @@ pub(crate) fn compile_with(name: &str, source: &Path, more: &[&str]) -> PathBuf 
     programs.entry(name.to_owned()).or_insert_with(make).clone()
 }
 
-/// A running program, which is ended with its test.
+/// A running program, which ends with its test.
 pub(crate) struct Running {
     child: Child,
     stderr: PathBuf,
 }
 
 impl Running {
-    /// Starts a program. Its stderr goes to a file next to it.
+    /// Starts a program. Its stderr is written to a file next to the program.
     pub(crate) fn start(program: &Path, arguments: &[&str]) -> Self {
         static STARTED: AtomicU32 = AtomicU32::new(0);
         let stderr = program.with_extension(format!("stderr-{}", STARTED.fetch_add(1, Relaxed)));
@@ -93,9 +92,10 @@ impl Running {
         std::fs::read_to_string(&self.stderr).unwrap()
     }
 
-    /// Waits until a program with `tests/allocations.c` has handled 1000 PDUs without a heap allocation. On a busy
-    /// machine, a queue may reach a new maximum length, which allocates once. A program that allocates for every PDU,
-    /// or every hundredth, never passes.
+    /// Waits until a program with `tests/allocations.c` has handled 1000 PDUs without a heap allocation.
+    ///
+    /// On a busy machine, a queue may reach a new maximum length, which allocates once. A program that allocates for
+    /// every PDU, or for every hundredth PDU, never passes.
     pub(crate) async fn without_the_heap(&mut self) {
         let mut said = String::new();
         until(&format!("1000 PDUs without the heap of {:?}", self.stderr), async || {
@@ -125,9 +125,9 @@ impl Running {
         said
     }
 
-    /// Requests the program to end and waits for it. Returns its output.
+    /// Requests a program to end and waits for its exit. Returns its output.
     pub(crate) async fn asked_to_end(&mut self) -> String {
-        // The shell's own `kill`: the program of this name is not everywhere.
+        // `kill` is run by the shell because not every system has a program of this name.
         let kill = format!("kill -TERM {}", self.child.id());
         assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
         self.await_its_end().await

@@ -1,4 +1,4 @@
-//! Two programs with non-blocking one-to-one sockets: one writes as fast as possible, the other sleeps, then reads.
+//! Two programs with non-blocking one-to-one sockets. One writes as fast as possible. The other sleeps and then reads.
 
 use std::ffi::c_int;
 use std::io;
@@ -16,7 +16,7 @@ const PATIENCE_MS: c_int = 10_000;
 /// Way in which a program waits for its socket.
 #[derive(Clone, Copy)]
 enum Waits {
-    /// `epoll` with `EPOLLET`; contains the descriptor of the epoll instance.
+    /// Waits by `epoll` with `EPOLLET`, with the descriptor of the epoll instance.
     Edge(c_int),
     Poll,
 }
@@ -67,7 +67,7 @@ fn edge(fd: c_int) -> Waits {
     }
 }
 
-/// Waits until the descriptor is ready; an edge may be for the other direction.
+/// Waits until the descriptor is ready. An edge may be for the other direction.
 fn wait(fd: c_int, waits: Waits, direction: i16) {
     // SAFETY: one valid entry each.
     let ready = unsafe {
@@ -102,7 +102,7 @@ fn write(fd: c_int, waits: Waits) {
         }
     }
     assert!(full > 0, "the link was never full");
-    // Each wake-up must come with room; otherwise the program would spin.
+    // Each wake-up must come with free space. Otherwise the program would spin.
     assert!(full < MESSAGES, "{full} wake-ups");
     say("all written");
 }

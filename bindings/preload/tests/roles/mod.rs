@@ -1,4 +1,4 @@
-//! The preloaded programs, with the calls that unmodified third-party programs make.
+//! The programs that run with the preloaded library. Their calls are those of unmodified third-party programs.
 
 mod flow;
 
@@ -10,7 +10,7 @@ use std::os::fd::AsFd;
 use ranlab_net::sctp::{Association, E2AP_PPID, Listener, MessageInfo, Received};
 
 const AT: &str = "10.9.8.7:36421";
-/// Size of FlexRIC's receive buffer, also common in other programs.
+/// Size of FlexRIC's receive buffer in bytes. Other programs also use this size.
 const BUFFER_BYTES: usize = 32 << 10;
 const NOTIFICATION: c_int = 0x8000;
 const EVENTS: c_int = 11;
@@ -154,7 +154,7 @@ struct SndRcv {
 #[repr(C, align(8))]
 struct Control([u8; 64]);
 
-/// Result of `recvmsg`: bytes, flags, source address, ancillary data.
+/// Result of `recvmsg`: bytes, flags, source address and ancillary data.
 struct Came {
     octets: Vec<u8>,
     flags: c_int,
@@ -332,7 +332,8 @@ fn libsctp_client() {
     }
 }
 
-/// Ends an association as libsctp's sctp_sendmsg does without data: SCTP_EOF, and a null pointer of length 0.
+/// Ends an association in the same way as libsctp's sctp_sendmsg without data: SCTP_EOF, and a null pointer of length
+/// 0.
 fn ending_client() {
     let fd = many(&[0]);
     let to = address(AT);
@@ -408,7 +409,7 @@ fn other_sockets() {
     let (mut reader, mut writer) = io::pipe().unwrap();
     writer.write_all(b"p").unwrap();
     assert_eq!(reader.read(&mut octets).unwrap(), 1);
-    // A duplicate is the same socket. Closing the last one ends it, and frees the number.
+    // A duplicate refers to the same socket. Closing the last descriptor ends the socket and frees the number.
     let fd = many(&[0]);
     bound(fd);
     // SAFETY: numbers only; only descriptors created here are closed.

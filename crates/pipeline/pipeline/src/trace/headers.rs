@@ -119,7 +119,7 @@ impl Headers {
     ///
     /// # Errors
     ///
-    /// A line is not a header, there are too many headers, or there are none.
+    /// A line is not a header, or the number of headers is zero or too large.
     pub fn read(
         text: &str,
         pipeline: &Declaration,

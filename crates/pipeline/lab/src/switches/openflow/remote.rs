@@ -19,7 +19,7 @@ use ranlab_lab::{environment, sut};
 
 /// Timeout of the tool, in seconds.
 const TOOL_S: &str = "--timeout=60";
-/// OpenFlow versions in order of preference. The flag tells whether the version supports changing many flows in one
+/// OpenFlow versions in order of preference. The flag states whether the version supports changing many flows in one
 /// bundle.
 const VERSIONS: [(&str, bool); 3] = [("-OOpenFlow15", true), ("-OOpenFlow14", true), ("-OOpenFlow13", false)];
 /// Cookie of the flow that records the number of ranlab's meters in its last 32 bits.
