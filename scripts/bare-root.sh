@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs `make test` in a bare Debian 12: debootstrap's smallest system, with make and the Rust toolchain of this user.
 #   scripts/bare-root.sh [PACKAGE...]    with these Debian packages, too
-# `make test` installs what it needs there, and its tests skip what they lack. The files are those of the working tree
+# `make test` installs its requirements there, and its tests skip what they lack. The files are those of the working tree
 # that Git knows; target/ is this checkout's, so that nothing is compiled twice. Mounts and processes end with the run.
 #
 # BARE: the folder of the system, which is made if it is absent (default /var/tmp/ranlab-bare). Exit code 77: cannot run
@@ -15,15 +15,15 @@ for tool in debootstrap unshare rustup; do
     command -v "$tool" >/dev/null || { echo "$tool is not installed"; exit 77; }
 done
 
-# What reaches package registries from here does so from there.
+# Variables for access to package registries are passed to the system.
 mapfile -t passed < <(env | grep -iE '^((https?|no)_proxy|PIP_CERT|PIP_INDEX_URL|SSL_CERT_FILE|RUSTUP_AUTO_INSTALL)=' || true)
-# inside COMMAND...: runs a command in the system, in a mount and process namespace of its own.
+# inside COMMAND...: runs a command in the system, in a separate mount and process namespace.
 inside() {
     # shellcheck disable=SC2016
     unshare --mount --propagation private --pid --fork --kill-child bash -euc '
         root=$1 here=$2
         shift 2
-        # As on a machine, the root directory is a mount point.
+        # The root directory is a mount point, as on a real machine.
         mount --bind "$root" "$root"
         mount -t proc proc "$root/proc"
         mount --rbind /dev "$root/dev"
@@ -48,11 +48,11 @@ cp -L /etc/resolv.conf "$root/etc/resolv.conf"
 rm -rf "${root:?}$here"
 mkdir -p target "$CARGO_HOME/registry" "$root$RUSTUP_HOME" "$root$CARGO_HOME/bin" "$root$CARGO_HOME/registry"
 git clone --quiet --no-hardlinks "$here" "$root$here"
-# The times of files decide what cargo compiles.
+# Cargo decides by file times what to compile, so the times are preserved.
 git ls-files -z | xargs -0 cp --preserve=mode,timestamps --parents --target-directory "$root$here"
 mkdir "$root$here/target"
 
-# What a person installs before `make test` can be typed; Rust comes with its toolchain.
+# These are the packages that a user installs manually before `make test`. Rust is provided by its toolchain.
 inside apt-get update -qq
 inside env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends make ca-certificates "$@" >/dev/null
 [[ ! -e /etc/ssl/certs/ca-certificates.crt ]] || cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"

@@ -59,7 +59,7 @@ def image(page, label, target):
 
 
 def prose(page, text):
-    """Rewrites the links of a page outside code; code spans in labels stay unchanged, because a table cell may contain code."""
+    """Rewrites the links of a page outside code. Code spans in labels are unchanged, because a table cell may contain code."""
     kept = []
 
     def keep(found):

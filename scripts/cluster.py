@@ -22,7 +22,7 @@ restart      SIGTERM, exit and restart of all RICs, one after the other (--resta
 
 Options:
 
---orders RATE   total controls per second, numbered, sent by an xApp at each RIC; base stations log the controls that they execute
+--orders RATE   total controls per second, numbered, sent by an xApp at each RIC. Base stations log the controls that they execute
 --ramp TIME     time over which base stations start; default: 1 ms for each
 --each          also print the time without owner of each base station
 --cpu           instead of faults: compare the CPU time of one, two and three RICs per message read or written with the simulation of

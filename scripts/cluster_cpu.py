@@ -4,13 +4,13 @@ from cluster_lab import Failed, Lab, cpu_s
 
 SETTLE_S = 3
 WINDOW_S = 12
-# Base stations start over this number of reporting periods while xApps are connected, so that no two report
-# at the same time. Base stations that start together report in bunches, and a RIC reads many reports at once;
-# the cost of a report would then depend on the bunches.
+# Number of reporting periods over which base stations start while xApps are connected, so that no two report at the
+# same time. Base stations that start together report in bunches. A RIC then reads many reports at once, and the cost of
+# a report would depend on the bunches.
 RAMP_PERIODS = 71
 WITHIN = 0.15  # maximum relative error of the predicted cost of three RICs
 SIMULATED = "1,2,3,4,5,6,7,8,10,12,14,16"
-SIMULATED_NODES = 16  # messages per report do not depend on it
+SIMULATED_NODES = 16  # messages per report do not depend on this number
 KINDS = "a report read", "one read of another RIC", "written", "written of another RIC's"
 
 

@@ -3,9 +3,9 @@ import json, os, re, shutil, signal, socket, subprocess, tempfile, threading, ti
 from cluster_net import Network, Probe
 
 LEASE_S = 1.2  # DirectoryTimers::lease: a RIC that does not renew its lease for this long is fenced
-JITTER_S = 0.01  # RICs put timestamps in their lines; timestamps of this script may be later by this much
+JITTER_S = 0.01  # RICs print timestamps; timestamps of this script may be later by this time
 TAIL_S = 0.02  # interval between reads of the output of RICs
-SLACK_S = 0.5  # an acknowledgement may arrive this long after the end of the ownership that permitted it
+SLACK_S = 0.5  # maximum delay of an acknowledgement after the end of the ownership that permitted it
 SETTLE_S = 60
 SHARE = 0.8  # if this share of the reports due in a period arrives, all subscriptions are considered active
 NEW_S = 1.5  # DirectoryTimers::wait: RICs wait this long for a new RIC, as for a silent one
@@ -185,7 +185,7 @@ class Lab:
         listen = [f"tcp://{ric.host}:{port}" for port in (ric.e2, ric.e42)]
         argv = [args.ranlab, "ric", "--bus", self.bus, "--bus-name", ric.name, "--bus-replicas", str(min(3, args.nats)),
                 "--e2", listen[0], "--e42", listen[1], "--format", "ndjson"]
-        # From another namespace, the RIC is reached at the address of this machine.
+        # A RIC in another namespace is reached at the address of this machine.
         argv += ["--http", f"127.0.0.1:{ric.http}"] if not args.namespaces else []
         ric.lives += 1
         said = f"{self.folder}/{ric.name}-{ric.lives}.ndjson"
@@ -217,7 +217,7 @@ class Lab:
                  "--format", "ndjson"], f"{self.folder}/orders-{at}.log", self.hear_order))
 
     def around(self, at):
-        """RICs for an xApp, in rotation: each xApp starts with another one."""
+        """RICs for an xApp, in rotation: each xApp starts with a different RIC."""
         rics = [self.rics[(at + it) % len(self.rics)] for it in range(len(self.rics))]
         flags = ["--connect"] + ["--or-at"] * (len(rics) - 1)
         return [word for flag, ric in zip(flags, rics) for word in (flag, f"tcp://{ric.host}:{ric.e42}")]
@@ -266,7 +266,7 @@ class Lab:
             print(f"  {ric.name:8} {len(mine):4}  {', '.join(mine[:4])}{' …' if len(mine) > 4 else ''}", flush=True)
 
     def history(self):
-        """Intervals of ownership by base station: (from, until or None, RIC)."""
+        """Intervals of ownership by base station: (start, end or None, RIC)."""
         by = {}
         for ric in self.rics:
             for node, since, until in ric.intervals():
@@ -276,7 +276,7 @@ class Lab:
         return by
 
     def gaps(self, since):
-        """Periods without owner since then: (seconds, whether the bus had a leader throughout, base station)."""
+        """Periods without owner after `since`: (seconds, whether the bus had a leader throughout, base station)."""
         out = []
         for node, intervals in self.history().items():
             for (_, until, _), (begun, _, _) in zip(intervals, intervals[1:]):
@@ -285,7 +285,7 @@ class Lab:
         return out
 
     def pause(self, since):
-        """Longest time since then without an acknowledged control."""
+        """Longest time after `since` without an acknowledged control."""
         times = [since] + [at for at, *_ in self.acks if at >= since] + [time.monotonic()]
         return max(b - a for a, b in zip(times, times[1:]))
 
@@ -339,13 +339,13 @@ class Lab:
         ric = self.rics[at]
         ric.process.send(signal.SIGSTOP)
         time.sleep(3)
-        # By then its lease has expired and it has been fenced.
+        # At this time, the RIC's lease has expired and the RIC has been fenced.
         ric.fenced(since + LEASE_S)
         ric.process.send(signal.SIGCONT)
         return ric.name, None
 
     def slowest(self, seconds):
-        """Waits; returns the minimum of an xApp's indications per second in that time, as a share of the expected number."""
+        """Waits, and returns the minimum of an xApp's indications per second in this time, as a share of the expected number."""
         least, until = None, time.monotonic() + seconds
         while time.monotonic() < until:
             time.sleep(0.5)
@@ -384,7 +384,7 @@ class Lab:
         slow = self.slowest(6)
         heal = time.monotonic()
         self.network.cut(at, False)
-        # Another RIC may have taken one of its base stations by now, and accept controls for it.
+        # In the meantime, another RIC may have taken one of its base stations and accept controls for it.
         begun = {node: [since for since, _, name in it if name != ric.name] for node, it in self.history().items()}
         still = [ack for ack in self.acks if since + LEASE_S + SLACK_S < ack[0] - ack[3] and ack[0] < heal and ack[2] in nodes
                  and not any(since <= moved <= ack[0] + JITTER_S for moved in begun[ack[2]])]
@@ -415,7 +415,7 @@ class Lab:
         return {kind: {it.child.pid: cpu_s(it.child.pid) for it in some if it} for kind, some in kinds.items()}
 
     def spent(self, before=None):
-        """The same since then, or in total, by kind; without processes that have exited."""
+        """CPU time by kind of process, in total or since `before`, without processes that have exited."""
         return {kind: round(sum(now - (before or {}).get(kind, {}).get(pid, 0) for pid, now in some.items()), 2) for kind, some in self.cpu().items()}
 
     def check(self):

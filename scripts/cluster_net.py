@@ -3,7 +3,7 @@ import os, socket, subprocess, threading, time
 
 PROBE_S = 0.05  # interval between two writes of a probe
 ANSWER_S = 0.3  # maximum response time while there is a leader
-LEADERLESS_S = 0.6  # without an acknowledged write for longer, there is no leader
+LEADERLESS_S = 0.6  # without an acknowledged write for this time, there is no leader
 
 
 def run(*words):
@@ -11,7 +11,7 @@ def run(*words):
 
 
 class Network:
-    """Loopback of this machine, or namespaces: each has a link to the bus, which can be cut, and one to all others."""
+    """Loopback of this machine, or one namespace per machine. A namespace has a link to the bus, which can be cut, and a link to all others."""
 
     def __init__(self, machines, namespaces):
         self.namespaces, self.holders = namespaces, []
@@ -62,7 +62,7 @@ class Network:
 
 
 class Probe:
-    """Writes to the bus's bucket continuously through each server: a period without acknowledgement is one without a leader."""
+    """Writes to the bus's bucket continuously through each server. In a period without acknowledgement, there is no leader."""
 
     def __init__(self, network, servers):
         self.servers, self.acks, self.over = servers, [], False
@@ -104,7 +104,7 @@ class Probe:
         return [since] + sorted(at for at in list(self.acks) if since < at < until) + [until]
 
     def longest(self, since):
-        """Longest time since then without an acknowledged write, in seconds."""
+        """Longest time after `since` without an acknowledged write, in seconds."""
         times = self._times(since, time.monotonic())
         return max(b - a for a, b in zip(times, times[1:]))
 

@@ -11,19 +11,20 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 REASONS = ROOT / "docs/decisions/0004-dependencies.md"
 REGISTRY = "registry+https://github.com/rust-lang/crates.io-index"
-# Licences that require only their own text. One operand of OR suffices; all operands of AND are needed.
+# Licences that require only their own text. A dependency under `A OR B` needs one of these licences, and one under `A
+# AND B` needs all of them.
 PERMISSIVE = {"Apache-2.0", "Apache-2.0 WITH LLVM-exception", "MIT", "BSD-2-Clause", "BSD-3-Clause", "ISC", "Zlib",
               "0BSD", "CC0-1.0", "Unlicense", "Unicode-3.0", "BSL-1.0", "MIT-0"}
 
 
 def permissive(expression):
     """Whether an SPDX expression is permissive; brackets are supported, and `/` is an old notation of OR."""
-    # WITH binds tightest: join `A WITH B` before judging each licence.
+    # WITH has the highest precedence, so `A WITH B` is joined before each licence is judged.
     glued = re.sub(r"(\S+) WITH ([^()\s]+)", r"\1~WITH~\2", expression.replace("/", " OR "))
     tokens = re.findall(r"\(|\)|[^()\s]+", glued)
     judged = [token.lower() if token in ("OR", "AND") else token if token in "()" else
               str(token.replace("~", " ") in PERMISSIVE) for token in tokens]
-    return eval(" ".join(judged), {"__builtins__": {}})  # only True, False, and, or, brackets
+    return eval(" ".join(judged), {"__builtins__": {}})  # contains only True, False, and, or, brackets
 
 
 def check(folder, *options):
@@ -50,7 +51,7 @@ def check(folder, *options):
 
 def main():
     direct, foreign, offences = set(), set(), set()
-    # Crates outside the workspace follow it: their lock files receive its new dependencies.
+    # Crates outside the workspace are checked after it, because their lock files receive its new dependencies.
     for there in (check(ROOT, "--locked"), check(ROOT / "bindings/python")):
         direct, foreign, offences = direct | there[0], foreign | there[1], offences | set(there[2])
     for offence in sorted(offences):

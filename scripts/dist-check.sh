@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs the artifacts in target/dist on a bare Debian 12 (debootstrap's smallest system, without a compiler) as a user
-# would, and times from there to the first KPI on the screen: the Debian packages, the archive, the wheel. It then checks
-# what the C library says to pkg-config, and the checksums. Programs of another architecture run where qemu-user is
-# installed.
+# Installs the artifacts in target/dist on a bare Debian 12 (debootstrap's smallest system, without a compiler) in the
+# same way as a user: the Debian packages, the archive, and the wheel. Measures the time from the installation to the
+# first KPI on the screen. It then checks the C library's information for pkg-config, and the checksums. Programs of
+# another architecture run where qemu-user is installed.
 #
 # DIST_ROOT: the folder of the system, which is made if it is absent (default /var/tmp/ranlab-dist). Exit code 77: cannot
 # run here.
@@ -17,7 +17,7 @@ compgen -G "$dist/*_amd64.deb" >/dev/null || { echo "no packages in target/dist:
 (cd "$dist" && sha256sum --quiet --check SHA256SUMS)
 
 mapfile -t passed < <(env | grep -iE '^((https?|no)_proxy|PIP_CERT|PIP_INDEX_URL|SSL_CERT_FILE)=' || true)
-# inside COMMAND...: runs a command in the system, in mount, process and network namespaces of its own.
+# inside COMMAND...: runs a command in the system, in separate mount, process and network namespaces.
 inside() {
     # shellcheck disable=SC2016
     unshare --mount --propagation private --pid --fork --kill-child ${OWN_NETWORK:+--net} bash -euc '

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Checks builds of `ranlab` with one feature each, by clippy without warnings: scripts/features.sh [FEATURE...]
-# Without arguments: no feature at all, then every feature of the crate alone.
+# Without arguments: a build without features, then one build for each feature of the crate.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Names in [features] of crates/cli, without default and those of optional libraries.
+# Names in [features] of crates/cli, without `default` and the features of optional libraries.
 all() { awk '/^\[/ { inside = /^\[features\]/ } inside && /^[a-z]+ =/ { print $1 }' crates/cli/Cargo.toml | grep -vxE 'default|tls|redis|wasm'; }
 
 if (($# == 0)); then

@@ -9,7 +9,8 @@ kept=crates/e2/codec/generated/flat.rs
 made=$(mktemp --suffix=.rs)
 trap 'rm -f "$made"' EXIT
 planus rust -o "$made" crates/e2/codec/schemas/ranlab.fbs > /dev/null
-# serde is not used for these types. planus reads and writes scalars with `unsafe`, after bounds checks.
+# Derives of serde are removed, because they are not used for these types. planus reads and writes scalars with
+# `unsafe`, after bounds checks.
 sed -i -E 's/::serde::Serialize,?//; s/::serde::Deserialize,?//' "$made"
 sed -i '1i #![allow(missing_docs, unsafe_code, unreachable_pub, unused_qualifications, unused_imports, dead_code)]\n#![allow(rustdoc::all, clippy::all, clippy::pedantic, clippy::nursery, clippy::restriction)]' "$made"
 rustfmt --edition 2024 --config-path . "$made"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks the dashboard against the types of Grafana's own model (npm: @grafana/schema, installed by need.sh types grafana).
-# tests/e2e/grafana.py checks without them what types do not express.
+# tests/e2e/grafana.py checks the properties that types do not express.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 {

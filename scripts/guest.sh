@@ -18,7 +18,7 @@ guest() {
     apt-get "${sources[@]}" update -qq || { echo "no package lists of $2" >&2; exit 3; }
 }
 
-# unpacked PACKAGE FOLDER: unpacks a Debian package into a folder, once.
+# unpacked PACKAGE FOLDER: unpacks a Debian package into a folder, unless it was unpacked before.
 unpacked() {
     [[ ! -d $2 ]] || return 0
     (cd "$vm" && rm -f "$1"_*.deb && apt-get "${sources[@]}" download -qq "$1" 2>/dev/null) ||
@@ -28,8 +28,8 @@ unpacked() {
     mv "$2.part" "$2"
 }
 
-# kernel PACKAGE: finds the image that this package depends on, whose name has no version. Sets image and
-# release.
+# kernel PACKAGE: finds the kernel image on which this package depends; the package's name has no version. Sets image
+# and release.
 kernel() {
     image=$(apt-cache "${sources[@]}" depends "$1" | sed -n 's/ *Depends: \(linux-image\)/\1/p' | head -n 1)
     [[ -n $image ]] || { echo "no $1 in the package lists of this machine" >&2; exit 3; }
@@ -45,8 +45,8 @@ rootfs() {
     cp -L /lib64/ld-linux-x86-64.so.2 "$root/lib64/"
 }
 
-# modules NAME...: adds modules with their dependencies; a missing one is built into the kernel, or fails to
-# load later.
+# modules NAME...: adds modules with their dependencies. A missing module is built into the kernel, or fails to load
+# later.
 modules() {
     local from=$vm/$image/lib/modules/$release to=$root/lib/modules/$release needs=$vm/$image/needs name file
     [[ -e $needs ]] || { busybox depmod -n -b "$vm/$image" "$release" >"$needs.part" && mv "$needs.part" "$needs"; }
@@ -63,7 +63,7 @@ modules() {
     done
 }
 
-# put FILE NAME: adds a program and its shared libraries, under the same paths.
+# put FILE NAME: adds a program with its shared libraries, which keep their paths.
 put() {
     strip -o "$root/usr/bin/$2" "$1"
     chmod 755 "$root/usr/bin/$2"
@@ -73,8 +73,7 @@ put() {
     done
 }
 
-# Processors of the machine, and kernel parameters; those with `=` are environment variables of the first
-# process.
+# Processors of the machine, and kernel parameters. Parameters with `=` are environment variables of the first process.
 processors=(-accel tcg,thread=multi -smp "$(nproc)")
 cpu=max
 words=
@@ -85,10 +84,10 @@ boot() {
     local init=$1 limit=$2 start=$SECONDS code=0
     shift 2
     install -m 755 "$init" "$root/init"
-    # Not compressed, because the emulated processor would have to unpack it.
+    # The archive is not compressed, because the emulated processor would have to decompress it.
     (cd "$root" && find . | busybox cpio -o -H newc 2>/dev/null) >"$vm/initramfs"
     echo "== $image in QEMU, $(du -h "$vm/initramfs" | cut -f1) of initramfs: ${processors[*]}"
-    # On a busy machine, one of two emulated processors may lose its timer before anything runs; then the boot
+    # On a busy machine, one of two emulated processors may lose its timer before anything runs. In this case the boot
     # is repeated up to twice.
     local try pid
     for try in 1 2 3; do
@@ -107,7 +106,7 @@ boot() {
         wait $pid || true
     done
     wait $pid || code=$?
-    # Time for the last lines to arrive.
+    # Waits for the last lines of output.
     sleep 1
     echo "== $((SECONDS - start)) s in the guest"
     ((code == 0)) || { echo "the guest did not end by itself (exit code $code)" >&2; exit 1; }

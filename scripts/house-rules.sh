@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Project rules that neither rustc nor clippy checks. Each has its reason here.
 set -euo pipefail
-# The last command of a pipeline counts in this shell: `... | at_least` raises `offences`.
+# With `lastpipe`, the last command of a pipeline runs in this shell, so that `... | at_least` can raise `offences`.
 shopt -s lastpipe
 cd "$(dirname "$0")/.."
 
 offences=0
 offence() { printf 'house rule: %s\n' "$1" >&2; offences=$((offences + 1)); }
 
-# A rule without input always passes. Each list of inputs therefore has a minimum length.
+# A rule without input would always pass, so each list of inputs has a minimum length.
 at_least() {
     local least=$1 what=$2 count
     count=$(wc -l)
@@ -17,8 +17,8 @@ at_least() {
 manifests() { git ls-files '*Cargo.toml' | grep -E '^(crates|bindings|examples|benches)/'; }
 package() { awk -F'"' '/^name *=/ { print $2; exit }' "$1" | sed 's/^ranlab-//'; }
 
-# A file should be readable at once. A file with more than 600 lines has several reasons to change: split it
-# by them.
+# A file must be short enough to be read at once. A file with more than 600 lines has several responsibilities and must
+# be split by them.
 file_length() {
     local file lines
     while read -r file; do
@@ -27,7 +27,7 @@ file_length() {
     done < <(sources)
 }
 
-# A function should fit on a screen. Counted on rustfmt's output: from `fn` to the brace at the same
+# A function must fit on a screen. Its length is counted on rustfmt's output, from `fn` to the brace at the same
 # indentation. Tests may be longer.
 function_length() {
     local found
@@ -69,7 +69,7 @@ crate_rules() {
     done < <(manifests)
 }
 
-# A profile override for a package that no longer exists is only a warning in Cargo, and the program grows
+# If a profile override names a package that no longer exists, Cargo only prints a warning, and the program grows
 # unnoticed.
 profiles() {
     local name
@@ -88,9 +88,10 @@ named_packages() {
     done < <(git grep -oE -- '-p ranlab(-[a-z0-9]+)*' -- . ':!CHANGELOG.md' ':!docs/decisions' || true)
 }
 
-# Domains over a common base. A crate imports what stands here and nothing else; a crate that is not listed must be given its place
-# first. Pure crates of a domain (codec, machines, models) import the base's pure crates and their own domain. Its `-lab` (sockets,
-# components, rigs, verbs) imports all of the base and its own domain. Tests ([dev-dependencies]) may look anywhere.
+# Domains over a common base. A crate imports only the crates that are listed here. A new crate must be added first.
+# Pure crates of a domain (codec, machines, models) import the base's pure crates and their own domain. Its `-lab`
+# (sockets, components, rigs, verbs) imports all of the base and its own domain. Tests ([dev-dependencies]) may look
+# anywhere.
 #
 # Arrows between domains: sdran reuses the slice vocabulary of the E2 codec, and its base stations may have the radio of `ran`;
 # compare starts systems of two domains side by side.
@@ -125,7 +126,8 @@ arrows() {
     done < <(manifests)
 }
 
-# An agent without RIC and a RIC without agent are products: the two halves of e2 do not depend on each other.
+# An agent without RIC and a RIC without agent are separate products, so the two halves of e2 must not depend on each
+# other.
 halves_of_e2() {
     local found
     git ls-files crates/e2/machines/src/agent crates/e2/machines/src/ric | at_least 20 "files of the two halves of e2"
@@ -135,10 +137,10 @@ halves_of_e2() {
     )
 }
 
-# A service model is added in its folders and two tables; everything else works with any model.
+# A service model is added in its folders and in two tables. All other code works with any model.
 models() { scripts/models.py || offence "service models outside their folders; see scripts/models.py"; }
 
-# Two bindings are two lines: `let (a, b) = (x, y);` is for tuples that exist.
+# Two bindings are written in two lines. `let (a, b) = (x, y);` is only for values that are tuples already.
 TUPLE_LETS=50
 tuple_lets() {
     local count
@@ -146,7 +148,7 @@ tuple_lets() {
     ((count <= TUPLE_LETS)) || offence "$count bindings destructure a tuple literal; $TUPLE_LETS are allowed"
 }
 
-# `unsafe` is limited to a few places for review: system calls, the C interface, and one file of the packet
+# `unsafe` is limited to a few places that can be reviewed: system calls, the C interface, and one file of the packet
 # engine.
 UNSAFE_FILE=crates/pipeline/pipeline/src/engine/hot.rs
 unsafe_places() {
@@ -167,7 +169,7 @@ links() {
     done < <(git ls-files '*.md')
 }
 
-# New users see the root folder first. Results of runs do not belong there: `results/` is not tracked.
+# The root folder is the first thing that new users see. Results of runs do not belong there: `results/` is not tracked.
 ROOT=".ci .github .gitignore ARCHITECTURE.md CHANGELOG.md CODE_OF_CONDUCT.md CONTRIBUTING.md Cargo.lock Cargo.toml LICENSE Makefile README.md RELEASING.md SECURITY.md SPECIFICATION.md
     benches bindings clippy.toml crates docs examples fuzz peers rust-toolchain.toml rustfmt.toml scenarios scripts tests deny.toml packaging"
 root() {
@@ -177,7 +179,7 @@ root() {
     done < <(git ls-files | cut -d / -f 1 | sort -u)
 }
 
-# The page is served as it is: small, self-contained, and never built from text of a peer as markup.
+# The page is served unchanged. It is small and self-contained, and never interprets text of a peer as markup.
 WEB=crates/base/page/web
 PAGE_BYTES=$((150 * 1024))
 page() {
@@ -202,8 +204,8 @@ page() {
     )
 }
 
-# Results become stale when the behaviour version of their rig or a component changes. A commit that changes
-# what is measured must raise the number; this check reminds of it.
+# Results become stale when the behaviour version of their rig or of a component changes. A commit that changes the
+# measured quantity must raise the number. This check is a reminder.
 BASE=${HOUSE_RULES_BASE:-main}
 BEHAVIOUR=crates/cli/src/domains/behaviour.rs
 behaviour() {

@@ -13,8 +13,10 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "reference" / "http-api.md"
 METHODS = ("get", "post", "put", "delete")
 FOLDER = ROOT / "docs" / "reference" / "openapi"
-# OpenAPI document, heading, how it is enabled. Paths of an earlier document are not repeated. The documents are generated from the
-# route tables; tests of ranlab-ric-server and ranlab-sdran-lab compare them, and write them with RANLAB_WRITE_OPENAPI=1.
+# OpenAPI document, heading, and the way to enable the server. Paths of an earlier document are not repeated.
+#
+# The documents are generated from the route tables. Tests of ranlab-ric-server and ranlab-sdran-lab compare them, and
+# write them with RANLAB_WRITE_OPENAPI=1.
 SERVERS = [
     ("ric", "RIC", "`ranlab ric --http ADDRESS`. The controllers of E2 below serve these paths, too."),
     ("hosted-xapps", "Hosted xApps", "`ranlab ric --http ADDRESS --manifests FOLDER`."),
@@ -72,7 +74,7 @@ class Document:
 
 
 def type_of(schema):
-    """Type of a value, in a few words."""
+    """Short description of a value's type."""
     if "$ref" in schema:
         return schema["$ref"].rsplit("/", 1)[-1]
     if "enum" in schema:
@@ -116,7 +118,7 @@ def table(document, schema):
 
 
 def described(document, schema):
-    """Table of an object's fields; the type and the meaning of anything else."""
+    """Table of an object's fields. For any other schema, its type and meaning."""
     words = [sentence(type_of(schema)), sentence(schema.get("description", ""))]
     return table(document, schema) or [" ".join(word for word in words if word), ""]
 
@@ -171,7 +173,7 @@ def operation(document, method, path, it, shared, heading):
 
 
 def short(text):
-    """First part of a summary."""
+    """First sentence or clause of a summary."""
     for end in ("; ", ". ", ": "):
         text = text.split(end)[0]
     return sentence(text)

@@ -34,20 +34,20 @@ cargo fmt --all --check
 step "clippy"
 cargo clippy --workspace --all-targets -- -D warnings
 
-# State machines and everything below them use no sockets, clocks or threads: clippy.toml in those crates
-# forbids the calls, and this target provides no system to dependencies.
+# State machines and the crates that they use have no sockets, clocks or threads. clippy.toml in those crates forbids
+# the calls, and this target provides no operating system to dependencies.
 step "purity: wasm32"
 cargo check --target wasm32-unknown-unknown \
     -p ranlab-machine -p ranlab-packet -p ranlab-e2-codec -p ranlab-e2-capture -p ranlab-e2 -p ranlab-radio -p ranlab-sim \
     -p ranlab-sdran -p ranlab-upf -p ranlab-pipeline -p ranlab-xhaul -p ranlab-ric -p ranlab-ran
 
-# An agent can be embedded without a RIC and vice versa, so each must build alone.
+# An agent can be embedded without a RIC and vice versa, so the crate must build with each role only.
 step "each E2 role alone"
 for role in agent ric xapp; do
     cargo check -p ranlab-e2 --no-default-features --features "$role"
 done
 
-# Every domain can be built without the others: two of them here, all of them in `make nightly`.
+# Every domain can be built without the other domains. Two of them are built here, and all of them in `make nightly`.
 step "single features"
 scripts/features.sh ric upf
 

@@ -9,7 +9,7 @@ export RANLAB=${RANLAB:-$PWD/target/release/ranlab}
 logs=$PWD/target/matrix
 mkdir -p "$logs"
 
-# What hides files: a mount namespace, which takes root or a user namespace.
+# Files are hidden in a mount namespace, which requires root or a user namespace.
 own=(unshare --mount)
 [[ $(id -u) == 0 ]] || own=(unshare --map-root-user --mount)
 # hidden FILES COMMAND...: runs a command that finds none of the files, neither in /usr nor elsewhere on the path.
@@ -34,7 +34,8 @@ hidden /usr/bin/no-such-program true 2>"$logs/hide.log" ||
     { echo "programs cannot be hidden here: $(tail -n 1 "$logs/hide.log")"; exit 77; }
 
 rows=0 failed=() absent=()
-# row PROGRAM FILES REASON COMMAND...: REASON is a pattern of what a skipped test says when the program is missing.
+# row PROGRAM FILES REASON COMMAND...: REASON is a pattern of the message that a skipped test prints if the program is
+# missing.
 row() {
     local program=$1 files=$2 reason=$3 state code
     shift 3
@@ -64,7 +65,7 @@ row() {
     done
 }
 tests() { cargo test --workspace "${@/#/--test=}"; }
-# Scripts of tests/e2e/.
+# Runs scripts of tests/e2e/.
 scripts() { tests/e2e.sh "$@"; }
 export -f tests scripts
 

@@ -2,8 +2,8 @@
 """Names of service models outside their folders and the two tables (`MODELS`, `FUNCTIONS`).
 
 A model is added in its folders: e2-codec/src/e2sm/NAME, machines/src/functions/NAME, ran/src/functions/NAME. Other
-source files work with any model. Those that still name one are in scripts/models.txt, a file and its models per line,
-and this list may only shrink. `models.py --shrink` removes what is no longer needed."""
+source files work with any model. Files that still name a model are in scripts/models.txt, a file and its models per line,
+and this list may only shrink. `models.py --shrink` removes entries that are no longer needed."""
 import pathlib
 import re
 import subprocess

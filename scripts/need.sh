@@ -37,8 +37,8 @@ apt() {
 build() {
     command -v cc >/dev/null || apt gcc libc6-dev
     command -v cargo >/dev/null || apt rustup
-    # With rustup, the first call in this folder installs the toolchain of rust-toolchain.toml; if that is
-    # disabled, install it explicitly. A cargo from another source has to be recent enough.
+    # With rustup, the first call in this folder installs the toolchain of rust-toolchain.toml. If this is disabled, the
+    # toolchain is installed explicitly. A cargo from another source must be recent enough.
     if command -v rustup >/dev/null; then
         cargo --version >/dev/null 2>&1 || rustup toolchain install
     fi
@@ -125,7 +125,7 @@ types() {
 
 grafana() {
     types
-    # npm removes packages that a command does not name.
+    # npm removes packages that a command does not name, so all of them are named.
     [[ -e target/node/node_modules/@grafana/schema/package.json ]] ||
         node_packages 'typescript@5.9.3' 'axe-core@4.14.1' '@grafana/schema@13.2.3'
 }
@@ -148,7 +148,7 @@ vm() {
     command -v ip >/dev/null || apt iproute2
     command -v strip >/dev/null || apt binutils
     command -v xz >/dev/null || apt xz-utils
-    # The kernel is downloaded, not installed; a machine without package lists gets them first.
+    # The kernel is downloaded, not installed. On a machine without package lists, they are downloaded first.
     apt-cache show linux-image-cloud-amd64 >/dev/null 2>&1 || apt busybox-static
 }
 
@@ -175,7 +175,7 @@ programs() {
     command -v promtool >/dev/null || { apt prometheus; stopped prometheus; }
 }
 
-# Stops a service that a package started: tests use their own ports.
+# Stops a service that a package started, because tests use their own ports.
 stopped() {
     command -v systemctl >/dev/null && systemctl disable --now "$1" >/dev/null 2>&1 || true
 }

@@ -9,9 +9,10 @@ failed=()
 # Prints the CPU seconds used by a process.
 cpu_s() { awk -v tick="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); print int(($12 + $13) / tick) }' "/proc/$1/stat"; }
 
-# Fuzzes one target for FUZZ_SECONDS of CPU time, regardless of the load on the machine. New inputs go to
-# target/, so that the committed corpus changes only on purpose. The time limit of an input is wall-clock time
-# and leaves room for a busy machine.
+# Fuzzes one target for FUZZ_SECONDS of CPU time, regardless of the load on the machine.
+#
+# New inputs are written to target/, so that the committed corpus changes only intentionally. The time limit of an input
+# is wall-clock time, with a margin for a busy machine.
 fuzz() {
     local target=$1 limit=${FUZZ_SECONDS:-600} found=target/fuzz-corpus/$1 pid
     mkdir -p "$found" "fuzz/corpus/$target" "fuzz/artifacts/$target"
@@ -24,7 +25,7 @@ fuzz() {
         sleep 2
     done
     wait $pid || { tail -n 40 "target/fuzz-$target.log"; return 1; }
-    # Checks that there were runs, and no finding.
+    # Checks that inputs were executed and that nothing was found.
     grep -E 'number_of_executed_units|new_units_added|peak_rss_mb' "target/fuzz-$target.log"
 }
 
@@ -40,15 +41,14 @@ for target in ${FUZZ_TARGETS:-"${targets[@]}"}; do
     fuzz "$target" || failed+=("fuzz $target")
 done
 
-# Code of the packet engine outside safe Rust (prefetch, wide instructions, huge pages), with the address
+# Tests the code of the packet engine outside safe Rust (prefetch, wide instructions, huge pages) with the address
 # sanitizer.
 echo "== sanitizer: packet engine"
 RUSTFLAGS=-Zsanitizer=address cargo +nightly test --target "$(rustc -vV | sed -n 's/^host: //p')" \
     -p ranlab-pipeline --lib --tests || failed+=("sanitizer")
 
-# The same under Miri, which also checks the validity of references and uninitialised memory. An interpreter
-# is slow: only the tests of the files with `unsafe` and of their callers, and a few hundred packets of one
-# pipeline.
+# Runs tests under Miri, which also checks the validity of references and uninitialised memory. An interpreter is slow,
+# so only the tests of the files with `unsafe` and of their callers run, with a few hundred packets of one pipeline.
 echo "== Miri: packet engine"
 miri() {
     RUSTFLAGS=-Ctarget-feature=+avx2,+bmi1,+bmi2,+popcnt cargo +nightly miri test -p ranlab-pipeline "$@"

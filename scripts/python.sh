@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 python=$PWD/.venv/bin/python package=$PWD/bindings/python
-# Shares compiled crates with the workspace.
+# Compiled crates are shared with the workspace.
 export CARGO_TARGET_DIR=$PWD/target
 
 step() { printf '\n== %s\n' "$1"; }
@@ -18,7 +18,7 @@ wheel() {
     .venv/bin/maturin build --quiet --profile "${PROFILE:-wheel}" --interpreter "$python" --manifest-path "$package/Cargo.toml" --out target/wheels
     ls -l target/wheels/*.whl
     "$python" -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps target/wheels/*.whl
-    # Outside the tree, so that the installed package is imported.
+    # The command runs outside the tree, so that it imports the installed package.
     (cd "$package/tests" && "$python" -c 'import ranlab; print(ranlab.__file__, len(ranlab.models.ROWS), "service models")' &&
         "$python" -m ranlab --version)
 }

@@ -5,7 +5,7 @@
     scripts/rebuilt.py --layout COMMIT       the same changes in the layout of that commit
     scripts/rebuilt.py --until COMMIT        the 600 commits that end there
 
-A file that was moved since counts where it stands in the layout. Comparing two layouts by the same changes:
+A file that was moved later is counted at its location in the layout. To compare two layouts by the same changes:
 
     scripts/rebuilt.py --layout OLD --until OLD; scripts/rebuilt.py --until OLD
 """
@@ -25,7 +25,7 @@ def git(*arguments):
 
 @functools.cache
 def crates(layout):
-    """Folder of each crate of a layout, with its package name, its lines and the names of our packages that it uses."""
+    """Folder of each crate of a layout, with its package name, its lines and the names of the project's packages that it uses."""
     files = git("ls-tree", "-r", "--name-only", layout).splitlines()
     folders = {name.rpartition("/")[0] for name in files if name.startswith("crates/") and name.endswith("/Cargo.toml")}
     found = {}
@@ -70,7 +70,7 @@ def rebuilt(layout):
 
 
 def touched(layout, until):
-    """Files below `src/` that the commits touched, by their name in the layout; each as often as it was touched."""
+    """Files below `src/` that the commits touched, by their name in the layout. A file is listed as often as it was touched."""
     renamed = {}
     for commits in ([f"{until}..{layout}"], ["-n", str(COMMITS), until]):
         text = git("log", "-M", "--no-merges", "--name-status", "--format=", "-l", "20000", *commits, "--", "crates")

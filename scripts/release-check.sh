@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What has to hold before a release: the published crates package and compile by themselves, licences and sources of all
+# Checks before a release: the published crates package and compile by themselves, licences and sources of all
 # dependencies are allowed, no dependency has a known advisory, the oldest supported Rust compiles everything, and the
-# public API is compatible with the last release. A check that this machine cannot make names its reason.
+# public API is compatible with the last release. If this machine cannot perform a check, the reason is printed.
 #
 # ADVISORY_DB: a clone of RustSec's advisory-db, for a machine that cannot fetch it.
 set -euo pipefail
@@ -11,7 +11,7 @@ skipped=0
 step() { printf '\n== %s\n' "$*"; }
 skip() { echo "not checked: $*"; skipped=$((skipped + 1)); }
 
-# The crates without `publish = false`.
+# Lists the crates without `publish = false`.
 mapfile -t crates < <(cargo metadata --format-version 1 --no-deps |
     python3 -c 'import json, sys; print(*(p["name"] for p in json.load(sys.stdin)["packages"] if p["publish"] is None), sep="\n")')
 step "package and compile ${crates[*]}"
@@ -23,7 +23,7 @@ cargo deny check --hide-inclusion-graph licenses bans sources 2>&1 | tail -n 1
 step 'advisories'
 if [[ -n ${ADVISORY_DB:-} ]]; then
     folder=$(mktemp -d)
-    # cargo-deny finds a database by this name in its folder.
+    # cargo-deny searches its folder for a database with this name.
     git clone --quiet "$ADVISORY_DB" "$folder/advisory-db-3157b0e258782691"
     sed "s|^\[advisories\]|[advisories]\ndb-path = \"$folder\"|" deny.toml >target/deny.toml
     cargo deny --offline --config target/deny.toml check advisories 2>&1 | tail -n 1
@@ -35,7 +35,7 @@ else
     skip 'advisories: the database cannot be fetched; ADVISORY_DB may name a clone of it'
 fi
 
-# rustup keeps 1.93 and 1.93.0 apart.
+# rustup distinguishes 1.93 and 1.93.0.
 oldest=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml).0
 step "Rust $oldest"
 if rustup toolchain list | grep -q "^$oldest" || rustup toolchain install --no-self-update --profile minimal "$oldest" >/dev/null 2>&1; then

@@ -8,15 +8,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "docs" / "results"
-# In the order of interest to a reader.
+# Verdicts in the order of interest to a reader.
 VERDICTS = ("holds", "differs", "inconclusive", "fails", "unmeasurable", "stale")
 # Source of an expectation.
 CLASSES = ("paper", "tuned", "own")
 KINDS = ("real", "model", "stand-in")
-# The verdict of a row: the worst of its laws of class `paper`, in this order.
+# Verdicts of a row. The row has the worst verdict of its laws of class `paper`, in this order.
 WORDS = ("differs", "inconclusive", "unmeasurable", "holds")
-# Or one of these: only tuned laws; no published value; measured with another version; never measured; shown
-# by tests.
+# Other verdicts of a row: only tuned laws; no published value; measured with another version; never measured; shown by
+# tests.
 OTHER_WORDS = ("tuned", "own", "stale", "unrun", "tested")
 SHORT_MAX = 18
 
@@ -51,7 +51,7 @@ def with_current_names(text, name):
     """Text of a stored result with the current names of settings and metrics, as the schema lists them."""
     schema = json.loads((ROOT / "docs" / "scenario.schema.json").read_text())
     for earlier, current in schema.get("x-renamed", {}).get(rig_of(name), {}).items():
-        # A name of one word is replaced only as a whole text.
+        # An earlier name of one word is replaced only if it is a whole text.
         bounds = (r"(?<![\w.])", r"(?!\w)") if re.search(r"[._]", earlier) else ('(?<=")', '(?=")')
         text = re.sub(bounds[0] + re.escape(earlier) + bounds[1], current, text)
     return text
@@ -141,7 +141,7 @@ class Row:
         if missing := [name for name in self.names if name not in known]:
             raise Fault(f"docs/reproductions.toml: {self.id}: no scenario {', '.join(missing)}")
         self.results = [(name, result) for name in self.names if (result := stored(name)) is not None]
-        # The result of a reduced campaign replaces the one that takes days.
+        # A reduced campaign's result replaces the result of the campaign that takes days.
         reduced = {name.removesuffix("-reduced") for name, _ in self.results if name.endswith("-reduced")}
         self.results = [(name, result) for name, result in self.results if name not in reduced]
         self.expects = self.own_expects()
@@ -149,7 +149,7 @@ class Row:
         self.word = self.verdict()
 
     def own_expects(self):
-        """(scenario, expectation) of all results of this row; of its scenarios if there are no results."""
+        """(scenario, expectation) of all results of this row, or of its scenarios if there are no results."""
         found = [(name, expect) for name, result in self.results for expect in result["expects"]]
         if not found:
             found = [(name, unmeasured(expect)) for name in self.names[:1] for expect in expects_of(name, self.known)]

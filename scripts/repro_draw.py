@@ -15,7 +15,7 @@ COLOURS = {
     "stale": "#7b6a9c", "unrun": "#666666",
 }  # fmt: skip
 WIDTH, LEFT, RIGHT, LINE, TOP, BOTTOM = 860, 330, 190, 30, 34, 32
-# Axis: ratio of measured to published values.
+# Range of the axis, as powers of ten of the ratio of measured to published values.
 DECADES = (-2.0, 2.0)
 TICKS = (0.01, 0.1, 0.5, 1, 2, 10, 100)
 LABEL_MAX = 54
@@ -95,7 +95,7 @@ def shortened(words, most):
 
 
 def short_place(where):
-    """`sut.design = software, load.window = 1` as `software, 1`; for a list, the words in which builds differ."""
+    """Shortens `sut.design = software, load.window = 1` to `software, 1`. For a list, returns the words in which builds differ."""
     where = re.sub(r"\[[^\]]*?(rib_us=\d+)[^\]]*\]", r"\1", where)
     parts = sorted(where.split(", "), key=lambda part: not part.startswith("sut."))
     return ", ".join(part.split(" = ", 1)[-1] for part in parts)

@@ -6,7 +6,7 @@ from repro_data import CLASSES, KINDS, OTHER_WORDS, VERDICTS, WORDS, stored
 from repro_draw import curve_file, described, named, wanted_plots
 
 LINE_MAX = 110
-# Sentences of stored results that later versions word differently.
+# Sentences of stored results whose wording changed in later versions.
 WORDING = {
     "more or quieter repeats would tell": "more or quieter repeats are needed",
     "a quiet machine would tell": "a quiet machine is needed",
@@ -139,7 +139,7 @@ def last_run(name):
 
 
 def settles(row):
-    """What is needed to decide a row."""
+    """The measurement or device that is needed to decide a row."""
     own = row.entry.get("settles", "")
     run = f"`scripts/reproduce.py scenarios/{row.names[0]}.toml`" if row.names else ""
     before = {

@@ -10,7 +10,7 @@ from pathlib import Path
 from repro_data import ROOT, load, stored
 
 CAMPAIGNS = ROOT / "target" / "reproduce"
-# Longer scenarios need days and are skipped: the rows have reduced ones.
+# Maximum duration of a scenario in minutes. Longer scenarios need days, and their rows have reduced scenarios.
 LONGEST_MIN = 90
 
 

@@ -27,14 +27,15 @@ from pathlib import Path
 import repro_runs
 
 ROOT = Path(__file__).resolve().parent.parent
-# Maximum size of a result, which is read by people and compared by git.
+# Maximum size of a result in bytes. Results are read by people and compared by git.
 BYTES_MAX = 100_000
 METRICS_EXTRA = (
     "loss_ratio", "delivered_ratio", "tool.cpu_cores", "tool.skipped_ratio", "tool.unsent_ratio",
     "host.steal_share", "host.other_share", "host.disturbed",
 )  # fmt: skip
 NUMBERS = re.compile(r"\[\n\s*(-?[0-9][^\[\]{}\"]*?)\n\s*\]")
-# `ROW against ROW: ...`: where two rows of a figure differ, and which stage hides the difference.
+# Texts of the form `ROW against ROW: ...`, which state where two rows of a figure differ and which stage hides the
+# difference.
 ATTRIBUTED = re.compile(r"\S+ against \S+: before the radio ")
 LEFT_OUT = re.compile(r"The load generator left out up to ([0-9.]+) %")
 
@@ -119,7 +120,7 @@ def compared(resolved):
 
 def rounded(value):
     if isinstance(value, list):
-        # Differences of paired repeats are much smaller than the values.
+        # Six digits are stored, because differences of paired repeats are much smaller than the values.
         return [float(f"{one:.6g}") for one in value]
     return float(f"{value:.4g}") if isinstance(value, float) else value
 

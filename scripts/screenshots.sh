@@ -26,7 +26,7 @@ browse() {
         --user-data-dir="$profile" "$@" >"$profile/log" 2>&1 || { cat "$profile/log" >&2; return 1; }
 }
 
-# Labels of figures are text in the page: their boxes must lie within that of the figure. The check runs in
+# Labels of figures are text in the page. The box of each label must lie within the box of its figure. The check runs in
 # the page.
 cat >"$profile/ask.js" <<'JS'
 addEventListener('load', () => document.fonts.ready.then(() => {
@@ -83,7 +83,7 @@ PY
     height=$(cat "$profile/height" 2>/dev/null || echo 4000)
     url="file://$(cd "$(dirname "$page")" && pwd)/$(basename "$page")"
     for scheme in light dark; do
-        # 0 is dark and 1 is light, as defined by Blink.
+        # Blink defines 0 as dark and 1 as light.
         setting=--blink-settings=preferredColorScheme=$([[ $scheme == dark ]] && echo 0 || echo 1)
         browse "$setting" --window-size=1280,900 --screenshot="$folder/$name-$scheme-first.png" "$url"
         browse "$setting" --window-size=1280,"$height" --screenshot="$folder/$name-$scheme.png" "$url"

@@ -21,7 +21,7 @@ mkdir -p "$folder"
 for result in "${results[@]}"; do
     name=${result#docs/results/}
     name=${name%.json}
-    # A failed verdict of a result is not a fault of the sheet, and neither is a substitute for repeats.
+    # A failed verdict of a result is not a fault of the sheet. A substitute for repeats is not a fault either.
     "$RANLAB" bench report "$result" --out "$folder/${name//\//-}" >"$folder/log" 2>&1 || [[ -e $folder/${name//\//-}/report.html ]] || { cat "$folder/log" >&2; exit 1; }
 done
 python3 - "$folder" <<'P'

@@ -12,7 +12,7 @@ modprobe sctp && modprobe veth
 ip link set lo up
 uname -a
 
-# A second machine: a namespace at the other end of two links, which tests cut.
+# A namespace at the other end of two links simulates a second machine. Tests cut these links.
 /usr/bin/ip netns add far
 for wire in 1 2; do
     /usr/bin/ip link add near$wire type veth peer name far$wire netns far

@@ -8,12 +8,12 @@ cd "$(dirname "$0")/.."
 . scripts/guest.sh
 
 guest sctp-vm
-# The small cloud image has everything needed.
+# The small cloud image contains everything that the tests need.
 kernel linux-image-cloud-amd64
 for package in iperf3 libiperf0 libsctp1; do unpacked "$package" "$vm/$package"; done
 
 cargo test -p ranlab-transport --test transport --test sctp --no-run
-# Paths of the test binaries just built.
+# Paths of the test binaries that were just built.
 tests=$(cargo test -p ranlab-transport --test transport --test sctp --no-run --message-format=json 2>/dev/null |
     sed -n 's/.*"executable":"\([^"]*\)".*/\1/p')
 if [[ -z ${RANLAB:-} ]]; then

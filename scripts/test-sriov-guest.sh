@@ -33,14 +33,14 @@ clean() {
         [ "$(cat /sys/class/net/$port/device/sriov_numvfs)" = 0 ] || { echo "$port has functions"; return 1; }
         ! /usr/bin/tc qdisc show dev $port | grep -E ' (tbf|htb|taprio|mqprio|clsact) ' || return 1
     done
-    # Timestamping of the cards is disabled.
+    # Timestamping of the cards must be disabled.
     ! clocks | grep 'stamps now' || return 1
     [ "$(ls /sys/class/net | wc -l)" = 5 ] || { ls /sys/class/net; return 1; }
 }
 
-# campaign NAME POINTS FUNCTIONS [SETTING]: runs a campaign with a number of points, some with virtual
-# functions, that carries every packet, reports that it is emulated, judges no delay, and leaves nothing. One
-# repeat has no variance, so the check uses its numbers.
+# campaign NAME POINTS FUNCTIONS [SETTING]: runs a campaign with POINTS points, FUNCTIONS of them with virtual
+# functions. The campaign must carry every packet, report that it is emulated, judge no delay, and leave nothing behind.
+# One repeat has no variance, so the check uses its numbers.
 campaign() {
     { ranlab bench run /scenarios/$1.toml --fresh --out /tmp/$1 --set measure.repeats=1 ${4:+--set $4}; echo $? >/tmp/told; } 2>&1 |
         tee /tmp/$1.out | while read -r line; do

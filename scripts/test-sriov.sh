@@ -46,16 +46,16 @@ done
 export QEMU_MODULE_DIR=$vm/none
 qemu=("$vm/qemu-system-x86/usr/bin/qemu-system-x86_64" -L "$vm/qemu-system-data/usr/share/qemu" -L "$vm/seabios/usr/share/seabios"
     -L "$vm/qemu-system-common/usr/share/qemu" -M q35 -m 1536 -nic none)
-# Without AVX, whose emulation slows everything down by a third. Two processors, because a card has one queue
-# for each.
+# AVX is disabled, because its emulation slows everything down by a third. There are two processors, because a card has
+# one queue for each.
 cpu=Nehalem,+rdrand
 processors=(-accel tcg,thread=multi -smp 2)
-# A register of the cards is read without the driver.
+# The guest reads a register of the cards without the driver.
 words=iomem=relaxed
 boot scripts/test-sriov-guest.sh "${SCRIPT_SECONDS:-1500}" "${qemu[@]}" "${cards[@]}"
 
-# Once more with one processor whose clock counts instructions: the cost of a packet in instructions is the
-# same in every run.
+# The guest runs again with one processor whose clock counts instructions. The cost of a packet in instructions is then
+# the same in every run.
 processors=(-accel tcg,thread=single -icount "shift=0,sleep=off" -smp 1)
 words=RANLAB_GUEST=instructions
 boot scripts/test-sriov-guest.sh "${SCRIPT_SECONDS:-1500}" "${qemu[@]}"

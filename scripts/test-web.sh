@@ -13,7 +13,7 @@ if [[ -z ${RANLAB:-} ]]; then
     cargo build --release -p ranlab
     RANLAB=$PWD/target/release/ranlab
 fi
-# Reports: 1,000 points and every kind of figure, from a rig with known laws.
+# The reports contain 1,000 points and every kind of figure, from a rig with known laws.
 reports=target/web/reports
 rm -rf "$reports"
 cargo run -q -p ranlab-report --example large -- "$reports" 1000

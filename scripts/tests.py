@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs every test of the workspace and prints their number: tests.py [ARGUMENTS OF CARGO TEST]
 
-Two test programs run at a time, because most tests wait most of the time. A program that fails beside another is run
+Two test programs run at a time, because most tests wait most of the time. A program that fails next to another is run
 once more, alone, and is then named as odd: a busy machine may stall for longer than a test waits. Two failures are a
 failure. The output of all programs is in target/test.log.
 
@@ -54,7 +54,7 @@ def oracle():
 
 
 def environment(program):
-    """What cargo sets for a test program that reads it while it runs."""
+    """Environment variables that cargo sets and a test program reads while it runs."""
     libraries = subprocess.run(["rustc", "--print", "target-libdir"], cwd=ROOT, capture_output=True, text=True, check=True)
     deps = Path(program).parent
     paths = [str(deps), str(deps.parent), libraries.stdout.strip(), os.environ.get("LD_LIBRARY_PATH", "")]
@@ -102,7 +102,7 @@ def main():
         tell(f"{name}, again and alone", good, text)
         outputs.append(text)
         (odd if good else failed).append(name)
-    # TLS is off in the build of the workspace (docs/decisions/0013-tls-by-rustls.md).
+    # TLS is disabled in the build of the workspace (docs/decisions/0013-tls-by-rustls.md).
     for command in (
         ["cargo", "test", "--workspace", "--doc", "--no-fail-fast", *arguments],
         ["cargo", "test", "-p", "ranlab-transport", "--features", "tls", "--test", "tls"],

@@ -30,7 +30,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FENCE = re.compile(r"^```(\S*)[^\n]*\n(.*?)^```\s*$", re.S | re.M)
-# Not within a word, an address or a digest: those are compared literally.
+# Numbers within a word, an address or a digest do not match; these are compared literally.
 NUMBER = r"(?<![\w.:])[-+−]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?(?![\d.:]*\d)(?!\w)"
 BLOCK_SECONDS = 400
 BACKGROUND_SECONDS = 60
@@ -52,7 +52,7 @@ def pattern(line):
     parts = re.split(f"({NUMBER})", re.sub(r"\s+", " ", line.strip()))
     texts = [re.escape(part) for part in parts[::2]]
     joined = NUMBER.join(texts)
-    # Alignment by spaces, and bars, depend on the numbers.
+    # The width of alignment by spaces, and of bars, depends on the numbers.
     return re.compile(re.sub(r"(?:\\ |[█▏▎▍▌▋▊▉#])+", lambda _: r"[\s█▏▎▍▌▋▊▉#]*", joined) + r"(?!\w)")
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A UPF and its load, in separate network namespaces where this user may create them, otherwise on loopback:
-# 10,000 sessions are established, modified, loaded at rising rates and released; the report shows the curve.
-# Further arguments go to `bench run`.
+# Runs a UPF and its load, in separate network namespaces if this user may create them, otherwise on loopback. 10,000
+# sessions are established, modified, loaded at rising rates and released. The report shows the curve. Further arguments
+# are passed to `bench run`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scenario=scenarios/upf/ten-thousand.toml

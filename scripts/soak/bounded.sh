@@ -32,8 +32,7 @@ class Throttle(threading.Thread):
         super().__init__(daemon=True)
         self.pid, self.share, self.slice_s, self.on = pid, share, slice_s, True
     def run(self):
-        # The quota applies to CPU time: the process may use share * elapsed, and is stopped when it has used
-        # more.
+        # The quota applies to CPU time. The process may use share * elapsed, and is stopped while it has used more.
         begin, used = time.monotonic(), cpu_s(self.pid)
         stopped = False
         while self.on:
@@ -56,7 +55,7 @@ def run(name, transport, slow_ric=False, share=None):
     time.sleep(2)
     need = (cpu_s(ric.pid) - before) / (time.monotonic() - at)
     offered = last(probe)["indications"] / 4
-    # At the end, everyone gets what they need again, so that every gap has two sides.
+    # At the end, RIC and xApp have sufficient CPU time and speed again, so that every gap has two sides.
     slow = ["--at-most", str(int(offered * share)), "--slow-from", "2s", "--slow-until", "11s"] if share else []
     xapp = start("xapp", "monitor", "--connect", e42, "--period", "10ms", "--duration", "16s", *slow)
     time.sleep(2)

@@ -33,7 +33,7 @@ def measured(kpi):
                 if scrape(address)[1]["ranlab_nodes_connected"] == NODES:
                     break
                 time.sleep(0.5)
-            # Subscriptions and first reports are over.
+            # Subscriptions are complete and first reports have arrived.
             time.sleep(10)
             begin, spent, first = time.monotonic(), cpu_s(ric), scrape(address)
             while time.monotonic() - begin < WINDOW:

@@ -22,7 +22,8 @@ for it in json.load(sys.stdin)["subscriptions"]:
 print([(row["slice_id"], row["slice_ues"]) for row in json.loads(sys.stdin.readline())["rows"]])'
 }
 
-# Compares two states. An unrenewed lease expires at the same time as before; a request takes a moment.
+# Compares two states. An unrenewed lease must expire at the same time as before, with a tolerance for the duration of a
+# request.
 same() {
     python3 - "$1" "$2" <<'P'
 import sys
@@ -34,7 +35,7 @@ if rest[0] != rest[1] or len(ends[0]) != len(ends[1]) or any(abs(a - b) > 3 for 
 P
 }
 
-# Requests about existing resources; the other pass uses arbitrary names.
+# In this pass, requests refer to existing resources. The other pass uses arbitrary names.
 cat >there.toml <<'T'
 [parameters]
 "path.node" = "gnb 505.01 1"
@@ -60,7 +61,7 @@ for which in ${WHICH:-ric slicing traffic association virt}; do
         >station.log & station=$!
     for _ in {1..100}; do curl -fsS "$http/v1/ric/nodes" | grep -q '"connected":true' && break || sleep 0.1; done
     for names in there anything; do
-        # Events and indications do not end.
+        # Events and indications are endless streams, so they are excluded.
         "$root/.venv/bin/schemathesis" --config-file $names.toml run "$http/openapi.json" --max-examples "$EXAMPLES" \
             --seed 1 --exclude-path /v1/events --exclude-path /v1/indications --exclude-operation-id listen --phases examples,coverage,fuzzing,stateful || failed+=("$which, $names")
     done
@@ -68,7 +69,7 @@ for which in ${WHICH:-ric slicing traffic association virt}; do
     if [[ $which == ric ]]; then
         curl -fsS -H 'content-type: application/json' "$http/v1/subscriptions" \
             -d '{"node": "gnb 505.01 1", "sm": "slice", "period_ms": 100}' >made.json
-        # Requests as sent by the page, and by O-RAN SC xApps.
+        # These requests are sent by the page, and by O-RAN SC xApps.
         curl -fsS -H 'content-type: application/json' "$http/v1/subscriptions" \
             -d '{"node": "gnb 505.01 1", "sm": "mac", "period_ms": 100, "lease_s": 3600}' >leased.json
         curl -fsS -H 'content-type: application/json' "$http/ric/v1/subscriptions" -d '{"ClientEndpoint": {"Host": "xapp"},

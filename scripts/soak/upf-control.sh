@@ -10,8 +10,7 @@ import json, os, statistics, subprocess, sys, time
 RANLAB, PARTS = sys.argv[1], sys.argv[2:] or ["calibrate", "cycles", "live", "hold", "mock"]
 NET = f"127.{100 + os.getpid() % 100}"
 N4, N3, N6, DN = f"{NET}.0.8:8805", f"{NET}.0.8:2152", f"{NET}.0.8:2153", f"{NET}.0.10:2153"
-# UPF and load have separate CPUs: otherwise the kernel wakes one where the other runs, and half the machine
-# is idle.
+# UPF and load have separate CPUs. Otherwise the kernel may run both on one CPU, and half of the machine is idle.
 UPF_CPU, LOAD_CPU = ("0", "1,0") if os.cpu_count() > 1 else ("0", "0")
 fallen = []
 
@@ -56,7 +55,7 @@ def cycles():
 def live():
     counts, costs = (0, 100_000, 500_000), {}
     for turn in range(int(os.environ.get("TURNS", 3))):
-        # In both directions, so that a change of the machine affects all counts equally.
+        # The counts are measured in alternating order, so that a change of the machine affects all counts equally.
         for count in counts[::1 if turn % 2 == 0 else -1]:
             with Upf() as upf:
                 costs.setdefault(count, []).append(each_us(upf.load("--mode", "control", "--window", "64", "--duration", "6s", "--live", str(count))))
@@ -81,7 +80,7 @@ def mock():
         holds(abs(p50(r) / 2_000 - 1) <= 0.1, f"mock of 2 ms, {name}: p50 {p50(r):,.0f} us (2,000 +- 10 %)")
     rate = above["control"]["answers_per_s"]
     holds(abs(rate / 500 - 1) <= 0.05, f"mock of 2 ms offered 750/s: {rate:.1f} answers/s (500 +- 5 %)")
-    # A closed loop slows down with the UPF and does not show the queue; the open loop does.
+    # A closed loop slows down with the UPF and does not show the queue. The open loop shows it.
     holds(p50(above) > 20 * p50(closed), f"coordinated omission: closed {p50(closed):,.0f} us at the same UPF's limit, open {p50(above):,.0f} us")
     with Upf("--service", "2ms", "--loss-permille", "50") as upf:
         lossy = upf.load("--mode", "control", "--arrivals", "constant", "--rate", "40", "--duration", "10s", "--no-smoke-test", "--heartbeat", "0s", "--t1", "300ms", "--n1", "0")

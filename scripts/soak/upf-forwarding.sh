@@ -61,7 +61,7 @@ def run(kind, octets, downlink):
     report = json.loads(load.stdout.splitlines()[-1])
     seen, upf = end(dn), end(upf)
     step = report["steps"][0]
-    # The data network does not know the run: smoke packets have separate sequence numbers that repeat.
+    # The data network cannot distinguish runs. Smoke packets have separate sequence numbers, which repeat.
     assert report["unexplained"] == 0 and seen["duplicates"] <= 10, (report, seen)
     sent = step["uplink"]["sent"]
     return seen["received"] / step["seconds"], sent / step["seconds"], upf["cpu_s"], upf.get("xdp")
