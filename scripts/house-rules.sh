@@ -90,8 +90,8 @@ named_packages() {
 
 # Domains over a common base. A crate imports only the crates that are listed here. A new crate must be added first.
 # Pure crates of a domain (codec, machines, models) import the base's pure crates and their own domain. Its `-lab`
-# (sockets, components, rigs, verbs) imports all of the base and its own domain. Tests ([dev-dependencies]) may look
-# anywhere.
+# (sockets, components, rigs, verbs) imports all of the base and its own domain. Tests ([dev-dependencies]) may
+# import any crate.
 #
 # Arrows between domains: sdran reuses the slice vocabulary of the E2 codec, and its base stations may have the radio of `ran`;
 # compare starts systems of two domains side by side.

@@ -22,7 +22,7 @@ if [[ -z ${RANLAB:-} ]]; then
 fi
 [[ -x $RANLAB ]] || { echo "RANLAB is not a program: $RANLAB" >&2; exit 3; }
 
-# Tests with third-party programs take longer.
+# Tests with third-party programs need more time.
 limit=${SCRIPT_SECONDS:-$([[ -n ${SCRIPTS:-} ]] && echo 7200 || echo 600)}
 books=$(mktemp -d)
 trap 'rm -rf "$books"' EXIT
@@ -45,7 +45,7 @@ once() {
     77) word=skipped why=": $(tail -n 1 "$folder/output.txt")" ;;
     *)
         word=failed
-        # Printed in one piece, so that output of parallel scripts does not interleave.
+        # The result is printed in one piece, so that output of parallel scripts does not interleave.
         why=$(tail -n 40 "$folder/output.txt"; ((code != 124)) || echo "stopped after $limit s (SCRIPT_SECONDS)")
         printf '%-7s %-32s %4d s   %s\n%s\n' failed "$name" "$took" "$folder" "$why"
         ;;
@@ -53,7 +53,7 @@ once() {
     echo "$word" >"$books/$name.verdict"
     [[ $word != failed ]] || return 0
     printf '%-7s %-32s %4d s\n' "$word" "$name$why" "$took"
-    # Processes that a script has left behind may still remove their own files.
+    # Processes that a script has left behind may still remove files in the folder.
     rm -rf "$folder"
 }
 export -f once
@@ -63,7 +63,7 @@ for script in "$PWD/${SCRIPTS:-tests/e2e}"/*.sh; do
     [[ -x $script && ($# == 0 || " $* " == *" $(basename "$script" .sh) "*) ]] && scripts+=("$script")
 done
 ((${#scripts[@]} > 0)) || { echo "unknown script: $*" >&2; exit 1; }
-# Scripts marked `# long` start first, so that none of them runs alone at the end.
+# Scripts marked `# long` start first. Otherwise one of them could run at the end without others in parallel.
 mapfile -t scripts < <(grep -lx '# long' "${scripts[@]}" || true; grep -Lx '# long' "${scripts[@]}")
 printf '%s\0' "${scripts[@]}" | xargs -0 -n 1 -P "${JOBS:-1}" bash -c 'once "$1" ok' once
 

@@ -28,7 +28,7 @@ for _ in $(seq 100); do
     sleep 0.1
 done
 
-# served ric|upf: the owner is served.
+# served ric|upf: checks that the owner's programs still work.
 served() {
     local what=$1
     case $what in
@@ -60,6 +60,6 @@ served upf
 attack N3 datagrams 127.0.0.31 2152 "$upf"
 served upf
 for pid in "$ric" "$flexran" "$upf" "$worker"; do kill -0 "$pid"; done
-# Nothing that an attacker sent begins a line of a log, or moves the cursor of a terminal.
+# Nothing that an attacker sent may begin a line of a log, or move the cursor of a terminal.
 if grep -lP '^forged|\x1b' ric.txt ric.err flexran.txt flexran.err upf.err worker.err; then exit 1; fi
 if grep -h 0123456789abcdef ./*.txt ./*.err; then echo "a token is in a log"; exit 1; fi

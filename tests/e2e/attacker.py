@@ -58,7 +58,7 @@ def status(*args, **more):
 
 
 def machine(ric):
-    """Files and processes of other users and of the machine."""
+    """Accesses files and processes of other users and of the machine."""
     say("user", os.getuid(), os.getgid(), len(os.getgroups()))
     tried("descriptors", lambda: len(os.listdir("/proc/self/fd")) - 1)
     tried("kill", lambda: os.kill(ric, 9))
@@ -89,7 +89,7 @@ def machine(ric):
     say("bounds", bounds)
     tried("hosts", lambda: open("/proc/sys/kernel/pid_max", "w").name)
     say("tmp", len(os.listdir("/tmp")))
-    # Pages of a tmpfs are memory, and memory is limited.
+    # Pages of a tmpfs are memory, and the memory of the xApp is limited.
     try:
         with open("/dev/shm/fill", "wb") as file:
             for _ in range(2048):
@@ -100,7 +100,7 @@ def machine(ric):
 
 
 def doors():
-    """Listeners of the RIC for others, and forbidden requests at its own listener."""
+    """Connects to listeners of the RIC for other programs, and sends forbidden requests to the xApp's listener."""
     host, port = os.environ["RANLAB_HTTP"].removeprefix("http://").rsplit(":", 1)
     tried("network", lambda: http.client.HTTPConnection(host, int(port), timeout=5).request("GET", "/healthz"))
     tried("neighbour", lambda: status("GET", "/healthz", door=Door(f"{NEIGHBOUR}/http.sock")))
@@ -128,7 +128,7 @@ def doors():
 
 
 def shares():
-    """More than its share of the shared store."""
+    """Writes more to the shared store than the xApp's share."""
     door = Door()
     value = {"value": "x" * (16 << 10) + "x"}
     tried("long", lambda: status("PUT", "/v1/kv/thief/long", value, door=door))
@@ -146,7 +146,7 @@ def shares():
         if answer.status == 200:
             heard.append(door)
         else:
-            # Refused because of the number of topics, not because of the request rate.
+            # The request is refused because of the number of topics, not because of the request rate.
             refused += b"topics at once" in answer.read()
     say("topics", len(heard), refused)
     door = Door()
@@ -160,7 +160,7 @@ def shares():
 
 
 def flood():
-    """As many connections as possible, and data at full speed."""
+    """Opens as many connections as possible, and sends data at full speed."""
     held, sent = [], 0
     frame = b"\x00\x00\x00\x40" + os.urandom(64)
     until = time.monotonic() + 1
@@ -187,7 +187,7 @@ def flood():
         door.setblocking(False)
         try:
             door.connect(DOOR)
-            # Half a request, which would occupy a slow server.
+            # Sends half a request, which would occupy a slow server.
             door.send(b"POST /v1/control HTTP/1.1\r\n")
             doors.append(door)
         except OSError:
@@ -197,7 +197,7 @@ def flood():
 
 
 def commands():
-    """Requests over E42 that its rule does not allow, and parameters set by another xApp."""
+    """Sends requests over E42 that the xApp's rule does not allow, and changes parameters that another xApp has set."""
     over_http = asked("POST", "/v1/control", {"node": NODE, "sm": "slice", "message": {"delete": 1}})
     say("slice", over_http[0], over_http[1].decode().replace("\n", " "))
     for name, rest in (

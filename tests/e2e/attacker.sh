@@ -7,7 +7,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 [[ $(id -u) == 0 ]] || { echo "only root can start hosted xApps"; exit 77; }
 command -v curl >/dev/null || { echo "curl is not installed"; exit 77; }
-# Hosted xApps do not see /tmp.
+# A folder in /tmp would be hidden from hosted xApps.
 place=$(mktemp -d /var/lib/ranlab-attacker-XXXXXX)
 trap 'for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; done; rm -rf "$place"' EXIT
 chmod 0755 "$place" && cd "$place"
@@ -86,8 +86,7 @@ priority = 1
 reads = ["shared"]
 R
 
-# refuses WORDS [OPTION...]: the host starts nothing if files could have been written by another user, and
-# prints WORDS.
+# refuses WORDS [OPTION...]: if another user could have written the files, the host starts nothing and prints WORDS.
 refuses() {
     local code=0 words=$1
     shift
@@ -96,7 +95,7 @@ refuses() {
     [[ $code == 2 ]] && grep -q "$words" err.txt || { echo "exit $code instead of: $words"; cat err.txt; exit 1; }
 }
 own=bad/monitor.toml
-# wrong SED WORDS: a manifest with one fault.
+# wrong SED WORDS: checks that a manifest with one fault is refused with WORDS.
 wrong() { sed "$1" manifests/monitor.toml >$own; refuses "$2"; }
 ln -s ../manifests/monitor.toml bad/link.toml; refuses 'link.toml is a symbolic link'; rm bad/link.toml
 mkfifo bad/pipe.toml; refuses 'pipe.toml is not a file'; rm bad/pipe.toml
@@ -125,7 +124,7 @@ chmod 0666 rules.toml; refuses 'is writable by its group or by all users'; chmod
 export NODE="gnb 505.01 1"
 "$RANLAB" emulate --connect "unix://$place/e2" --radio nr:106 --nodes 1 --ues 2 --flows full --sm mac,rlc,kpm --format ndjson >stations.txt &
 started+=($!)
-# Starts the RIC; open file descriptors of the shell must not reach xApps.
+# Starts the RIC. Open file descriptors of the shell must not be inherited by xApps.
 serve() {
     "$RANLAB" ric --e2 "unix://$place/e2" --e42 "unix://$place/e42" --http 127.0.0.1:0 --http-token-file token --xapps rules.toml \
         --manifests manifests --format ndjson >ric.txt 2>ric.err 7<token &
@@ -187,18 +186,18 @@ assert lines["topics"] == "8 6" and lines["hurry"] == "True True" and lines["oct
 P
 ((files < 150)) || { echo "$files descriptors of the RIC"; exit 1; }
 
-# Requests without a token, or for xApps that are not installed, start nothing.
+# Requests without a token, and requests for xApps that are not installed, start nothing.
 [[ $(curl -s -o /dev/null -w '%{http_code}' "$api/v1/host/xapps") == 401 ]]
 for name in '..%2f..%2fbin%2fsh' '%2fbin%2fsh' 'own' 'monitor.toml' '..' 'monitor%00'; do
     code=$(ask -o /dev/null -w '%{http_code}' --path-as-is "$api/v1/host/xapps/$name/start" -d '{}')
     [[ $code == 404 || $code == 400 || $code == 405 ]] || { echo "start of $name: $code"; exit 1; }
 done
 [[ $(ask -o /dev/null -w '%{http_code}' -X PUT "$api/v1/host/xapps/own" -d '{"command": "/bin/sh"}') == 405 ]]
-# Each attack stays within its limits.
+# Each attack must stay within the limits of its xApp.
 ((1 < most && most <= 16)) || { echo "the fork bomb reached $most processes"; exit 1; }
 for log in /run/ranlab-part-$ric-*/flood.log*; do (($(stat -c %s "$log") <= 80 << 10)) || { ls -l "$log"; exit 1; }; done
 
-# The neighbours have lost nothing.
+# The neighbours must have lost nothing.
 ask "$api/v1/host/xapps" >xapps.json
 ask "$api/v1/kv/monitor/k" | grep -q '"value":"mine"'
 logged monitor >monitor.json
@@ -219,7 +218,7 @@ grep -q 'ranlab_hosted_given_up_total{xapp="hog"} 1' metrics.txt
 (($(sed -n 's/^ranlab_ric_controls_in_conflict_total //p' metrics.txt) >= 1))
 (($(sed -n 's/^ranlab_topics_missed_total //p' metrics.txt) > 0))
 
-# Manual start, and start with the RIC.
+# Checks the manual start of an xApp, and the start together with the RIC.
 ask "$api/v1/host/xapps/spin/stop" -d '{}' >/dev/null
 until_is "of spin phase" off
 ask "$api/v1/host/xapps/spin/start" -d '{}' >/dev/null
@@ -228,7 +227,7 @@ kill -9 "$ric"
 for user in 65201 65202 65205 65206 65207; do
     for _ in {1..100}; do (($(running $user) > 0)) || break; sleep 0.1; done
 done
-# Processes of a fork bomb survive a killed RIC; the next RIC kills them before it starts another xApp.
+# Processes of a fork bomb survive a killed RIC. The next RIC kills them before it starts another xApp.
 sed -i 's/^\(rule = .*\)/\1\nstart = false/' manifests/[fhms]*.toml
 serve
 until_is "of bomb phase" running

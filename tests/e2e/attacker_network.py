@@ -3,7 +3,7 @@
     attacker_network.py NAME KIND HOST PORT PID [TOKEN]
 
 KIND: frames (length and PDU: E2, E42), stream (any other protocol over TCP), http, or datagrams. The attacker may open
-connections and send anything. It does not know TOKEN; the owner, who does, is answered between the attacks. An attack
+connections and send anything. It does not know TOKEN. Between the attacks, the owner's requests with TOKEN must be answered. An attack
 succeeds if the process ends, takes more memory or descriptors than allowed, or gives an answer that it must not give.
 """
 
@@ -17,7 +17,7 @@ import time
 
 NAME, KIND, HOST, PORT, PID = *sys.argv[1:4], int(sys.argv[4]), int(sys.argv[5])
 TOKEN = sys.argv[6] if len(sys.argv) > 6 else None
-# Memory, in MB, and descriptors that an attack may cost.
+# Limits of an attack: memory growth in MB, and number of descriptors.
 GROWTH_MB = 64
 DESCRIPTORS = 1_200
 SOURCE = random.Random(20261128)
@@ -63,7 +63,7 @@ def noise(length):
     return SOURCE.randbytes(length)
 
 
-# Attacks of all TCP listeners.
+# Attacks on all TCP listeners.
 
 
 def flood():
@@ -85,7 +85,7 @@ def garbage():
 
 
 def truncated():
-    """Announces more than it sends, and goes."""
+    """Announces more bytes than it sends, and disconnects."""
     for data in (b"\x00", b"\x00\x00\x00\x10", b"\x00\x00\x00\x10abc", b"GET / HT", b"POST / HTTP/1.1\r\ncontent-length: 9\r\n\r\n1"):
         for _ in range(20):
             with connect() as client:
@@ -107,7 +107,7 @@ def slow():
     return held
 
 
-# Attacks of framed listeners.
+# Attacks on listeners with framed messages.
 
 
 def oversized():
@@ -118,7 +118,7 @@ def oversized():
 
 
 def frames():
-    """Whole frames with meaningless PDUs, among them the beginnings of E2AP's messages."""
+    """Sends complete frames with meaningless PDUs, including the first bytes of E2AP messages."""
     for begin in (b"", b"\x00\x01\x00", b"\x20\x01\x00", b"\x40\x01\x00", b"\x00\x08\x00", b"\x00\x04\x00", b"\x00\x05\x40"):
         data = b""
         for _ in range(200):
@@ -127,7 +127,7 @@ def frames():
         send(data, 0.2)
 
 
-# Attacks of HTTP.
+# Attacks on HTTP listeners.
 
 
 def asked(method, path, headers=(), body=b"", token=None):
@@ -146,7 +146,7 @@ def refused(answer, *statuses):
 
 
 def guessing():
-    """Guesses the token, in ways that differ from it in one place."""
+    """Guesses tokens that differ from the real one in one character."""
     client = http.client.HTTPConnection(HOST, PORT, timeout=10)
     guesses = [TOKEN[:-1], TOKEN + "x", TOKEN.upper(), TOKEN[::-1], "", " ", "x" * 4_000, f"{TOKEN} {TOKEN}"]
     guesses += ["".join(SOURCE.choice("0123456789abcdef") for _ in TOKEN) for _ in range(2_000)]
@@ -167,7 +167,7 @@ def rebinding():
 
 
 def forgery():
-    """What another page's script or form can send."""
+    """Sends the requests that a script or form of another web page can send."""
     for origin in ("http://evil.example", "null", f"http://{HOST}:{PORT}.evil.example", f"http://{HOST}:1"):
         for method in ("GET", "POST", "PUT", "DELETE", "OPTIONS"):
             refused(asked(method, "/v1/control", [f"origin: {origin}"], token=TOKEN), 403)
@@ -177,7 +177,7 @@ def forgery():
 
 
 def smuggling():
-    """Two readings of one request: a hidden second request is never answered."""
+    """Sends requests that can be parsed in two ways. A hidden second request must not be answered."""
     hidden = b"GET /v1/hidden HTTP/1.1\r\nhost: localhost\r\n\r\n"
     both = [
         ["content-length: 5", "transfer-encoding: chunked"],
@@ -217,7 +217,7 @@ def sizes():
 
 
 def injection():
-    """Control characters in whatever might reach a log: the caller searches the logs for them."""
+    """Sends control characters in every field that might reach a log. The caller searches the logs for them."""
     for path in ("/v1/%0aforged%20line", "/v1/nodes/%1b%5b2Jforged/x", "/v1/nodes/a%0d%0aforged"):
         refused(asked("GET", path, token=TOKEN))
     body = b'{"forged\\nforged": "\\u001b[2Jforged\\nforged"}'
@@ -241,7 +241,7 @@ ATTACKS = {
 
 
 def owner():
-    """The owner is still answered, from another address."""
+    """Checks that requests of the owner are still answered, from another address."""
     if KIND != "http":
         return
     client = http.client.HTTPConnection(HOST, PORT, timeout=20, source_address=("127.0.0.9", 0))

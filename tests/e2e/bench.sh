@@ -62,7 +62,7 @@ import json
 metrics = json.load(open("out.txt"))["points"][0]["metrics"]
 assert metrics["pings_per_s"]["mean"] > 100, metrics["pings_per_s"]
 assert metrics["loss_ratio"]["mean"] == 0
-# Messages are counted on any socket; packets only on TCP sockets.
+# Messages are counted on any socket, but packets only on TCP sockets.
 assert metrics["e2_tx_messages_per_s"]["mean"] > 100 and "e2_tx_packets_per_s" not in metrics
 # The byte count of the base station equals that of the codec.
 up = metrics["e2_kbps_up"]["mean"] / metrics["e2_rx_messages_per_s"]["mean"] * 1000 / 8
@@ -122,8 +122,8 @@ kill -0 $children 2>/dev/null && { echo "a worker outlived its campaign"; exit 1
 
 echo "-- Ctrl-C keeps completed repeats"
 got=0
-# In the foreground: otherwise the signal arrives twice, at the process and its group, and a second one ends
-# the process immediately.
+# The command runs in the foreground. Otherwise the signal would arrive twice, at the process and at its group, and the
+# second signal would end the process immediately.
 timeout --foreground --preserve-status -s INT 1 "$RANLAB" bench run mock.toml --set load.takes=300ms --out ctrl-c >out.txt 2>err.txt || got=$?
 [[ $got == 130 ]] || { echo "Ctrl-C: exit $got"; cat err.txt; exit 1; }
 grep -q 'continues from here' err.txt

@@ -17,7 +17,7 @@ for name in hello_agent hello_ric hello_xapp; do
 done
 port() { address "$1" "$2" | sed 's/.*://'; }
 
-# C programs at ranlab's RIC.
+# Runs C programs at ranlab's RIC.
 "$RANLAB" ric --e2 tcp://127.0.0.1:0 --e42 tcp://127.0.0.1:0 --duration 120s --format ndjson >ric.txt 2>ric.err &
 started+=($!)
 e2=$(port ric.txt e2) e42=$(port ric.txt e42)
@@ -32,7 +32,7 @@ grep -Eq '^hello_xapp: ok, [0-9]{2,} reports of [0-9]{3,} UEs, 3 controls acknow
 "$RANLAB" xapp monitor --connect "tcp://127.0.0.1:$e42" --sm kpm --period 500ms --duration 4s >kpm.txt
 grep -q '^gnb 505.01 7  ue 1 ' kpm.txt
 
-# ranlab's programs at the RIC in C. A free port may be taken in the meantime; then other ports are tried.
+# Runs ranlab's programs at the RIC in C. If a free port is taken in the meantime, other ports are tried.
 for _ in 1 2 3; do
     read -r e2 e42 < <(python3 -c 'import socket
 s = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
@@ -41,7 +41,7 @@ ports = [it.getsockname()[1] for it in s]
 print(*ports)')
     ./hello_ric "$e2" "$e42" 20 50 >c_ric.txt 2>c_ric.err &
     ric=$!
-    # The RIC opens its xApp listener last; a connection that is closed at once does not disturb it.
+    # The RIC opens its xApp listener last. A connection that is closed immediately does not disturb it.
     until (exec 3<>"/dev/tcp/127.0.0.1/$e42") 2>/dev/null; do kill -0 "$ric" 2>/dev/null || continue 2; sleep 0.05; done
     break
 done

@@ -22,10 +22,10 @@ def spoiled(pdu, last):
     kind = pdu[:2]
     if fault == "deaf" and kind == b"\x00\x02": return []              # no error indication
     if fault == "mute" and kind == b"\x20\x0a": return []              # no answer to a configuration update
-    if fault == "other-run" and kind == b"\x20\x03":                   # a reset's answer is another run's
+    if fault == "other-run" and kind == b"\x20\x03":                   # the response to a reset belongs to another run
         at = pdu.index(b"\x00\x31\x00\x02\x00") + 5
         return [pdu[:at] + bytes([pdu[at] ^ 1]) + pdu[at + 1:]]
-    if fault == "endless" and kind == b"\x20\x09" and last: return [pdu, last]  # reports go on after their end
+    if fault == "endless" and kind == b"\x20\x09" and last: return [pdu, last]  # reports continue after the end of the subscription
     return [pdu]
 
 def carry(a, b, sound):
@@ -47,7 +47,7 @@ def carry(a, b, sound):
 
 server = socket.create_server(("127.0.0.1", listen), backlog=200)
 print('{"listening":"model","address":"%d"}' % server.getsockname()[1], flush=True)
-# The connecting side is the check for a RIC, and the correct agent for an agent.
+# For a RIC, the connecting side is the check. For an agent, it is the correct agent.
 agent = sys.argv[4:] == ["agent"]
 while True:
     near, _ = server.accept()
@@ -85,7 +85,7 @@ P
 "$RANLAB" check ric "unix://$PWD/e2" --first 800000 --e2ap 3.01 --format json >unix.json
 python3 -c 'import json; told = json.load(open("unix.json")); assert told["failed"] == 0 and told["skipped"] == 8, told'
 
-# The same RIC with a fault: the named cases fail, and their captures can be decoded.
+# With one fault of the RIC, exactly the named cases fail, and their captures can be decoded.
 wrong_ric() {
     local fault=$1 expected=$2 at
     python3 model.py "$fault" 0 "${e2##*:}" >"$fault.txt" &
@@ -140,7 +140,7 @@ wrong_agent deaf "an unknown procedure, critical: abstract syntax error (reject)
 bytes that are not a message: transfer syntax error
 " "setup: identity,unknown procedure,bytes that are,deletion of an"
 
-# Without a listener there is no verdict.
+# Without a listener, the check has no verdict.
 if "$RANLAB" check ric "tcp://127.0.0.1:$(free_port)" >nobody.txt 2>&1; then exit 1; else [[ $? == 3 ]]; fi
 grep -q 'no program listens' nobody.txt
 if "$RANLAB" check agent tcp://127.0.0.1:0 --arrival 1s >nobody.txt 2>&1; then exit 1; else [[ $? == 3 ]]; fi

@@ -16,7 +16,7 @@ ric_refuses "takes no password" --bus nats://me:hush@127.0.0.1:4222 --bus-name a
 ric_refuses "nats://HOST:PORT" --bus redis://127.0.0.1:4222 --bus-name a
 ric_refuses "require --bus" --bus-name a
 
-# A RIC that starts before its server, which requires a password from a file. The RIC reports this once and
+# A RIC starts before its server, which requires a password from a file. The RIC reports the missing server once and
 # keeps trying.
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 printf 'listen: 127.0.0.1:%s\njetstream { store_dir: "%s/js" }\nauthorization { user: ric, password: hush }\n' "$port" "$PWD" >nats.conf

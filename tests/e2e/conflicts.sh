@@ -9,7 +9,7 @@ cat >rules.toml <<P
 [conflicts]
 hold_s = 60
 
-[[rule]]                        # whoever connects to this socket
+[[rule]]                        # any xApp that connects to this socket
 peer = "unix://$PWD/important*"
 priority = 9
 
@@ -43,7 +43,7 @@ until_seen() {
 }
 until_seen /v1/nodes '"connected":true' 2
 
-# It measures the effect of its control, and holds the quota in the meantime.
+# The xApp measures the effect of its control, and holds the quota in the meantime.
 set_quota "$e42" 1=0:20 --effect 20 --kpi RRU.PrbTotDl >holder.txt &
 started+=($!)
 until_seen /metrics '^ranlab_ric_controls_total 2$' 1
@@ -53,7 +53,7 @@ set_quota "$e42" 2=0:50 >another.txt || { cat another.txt; exit 1; }
 if set_quota "unix://$PWD/other" 1=0:50 >without.txt 2>&1; then exit 1; fi
 if grep -q 'is set by' without.txt; then exit 1; fi
 set_quota "unix://$PWD/important" 1=0:60 >important.txt || { cat important.txt; exit 1; }
-# Statistics are available to all xApps; those without RC may subscribe only to MAC.
+# Statistics are available to all xApps. xApps without RC may subscribe only to MAC.
 "$RANLAB" xapp monitor --connect "unix://$PWD/other" --sm mac --duration 2s --totals --format json >mac.json
 python3 -c 'import json; told = json.load(open("mac.json")); assert told["subscriptions"] == 2 and told["indications"] > 0, told'
 curl -fsS "$api/metrics" >metrics.txt

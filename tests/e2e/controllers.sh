@@ -36,7 +36,7 @@ expect 200 -X PUT "${json[@]}" -d '{"rules": [{"plmn": "505.01", "slice": {"id":
 expect 404 -X PUT "${json[@]}" -d '{"slice": 1}' "$slicing/v1/nodes/gnb%20505.01%201/ues/1"
 grep -q 'unknown node' answer.json
 
-# Base stations with RLC statistics: each report is on the bus, on its own line.
+# The base stations have RLC statistics. Each report is published on the bus, on a separate line.
 "$RANLAB" emulate --connect "$(address traffic.txt e2)" --nodes 2 --ues 3 --sm rlc --duration 20s --format json >fleet.txt &
 started+=($!)
 timeout 5 curl -sSN "$traffic/v1/events" >events.txt || true
@@ -44,7 +44,7 @@ timeout 5 curl -sSN "$traffic/v1/events" >events.txt || true
 for node in 'gnb 505.01 1' 'gnb 505.01 2'; do
     grep -q "^data: .*\"node\":\"$node\"" events.txt || { echo "no messages of $node"; exit 1; }
 done
-# They have no traffic control: a control is refused with a reason.
+# The base stations have no traffic control, so a control is refused with a reason.
 expect 503 -X PUT "${json[@]}" -d '{"type": "5g-bdp"}' "$traffic/v1/nodes/gnb%20505.01%201/bearers/1/1/pacer"
 grep -q 'does not offer TRAFFIC' answer.json
 

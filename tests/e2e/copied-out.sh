@@ -9,7 +9,7 @@ for example in "$repository"/examples/*/; do
     cp -r "$example" "$name"
     (($(grep -c 'path = "' "$name/Cargo.toml" || true) <= 1)) || { echo "$name has more than one path to change"; exit 1; }
     sed -i "s#path = \"../../crates/e2/sdk\"#path = \"$repository/crates/e2/sdk\"#" "$name/Cargo.toml"
-    # Offline, with the crates of the repository; `cargo check` suffices to find errors.
+    # The build is offline, with the crates of the repository. `cargo check` is sufficient to find errors.
     (cd "$name" && CARGO_TARGET_DIR="$repository/target/copied-out" cargo check --quiet --offline --all-targets)
     echo "$name builds outside the repository"
 done

@@ -2,7 +2,7 @@
 # The demo on a busy machine: slow, but without failure.
 set -euo pipefail
 
-# Six busy programs, and a demo with lower priority (nice 5): about a tenth of two CPUs is left for it.
+# Six busy programs leave about a tenth of two CPUs to a demo with lower priority (nice 5).
 busy=()
 trap 'kill "${busy[@]}" 2>/dev/null || true' EXIT
 for _ in 1 2 3 4 5 6; do

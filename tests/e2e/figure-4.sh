@@ -26,7 +26,7 @@ started+=($!)
 du=nodes/gnb%20505.01%201%2Fdu%201
 until_true "$carrier/$du" 'len(it["ues"]) == 1 and it["slicing"]'
 expect 200 "$carrier/$du/slices" '{"algorithm": "nvs", "slices": [{"id": 0, "label": "pool", "capacity": 0.25}]}'
-# Without its UE, no base station is connected to the operator.
+# Without the operator's UE, no base station is connected to the operator.
 until_true "$slices/nodes" 'it["nodes"] == []'
 
 # Step 1: the UE attaches. Steps 2 to 4: the CU reports it, and the infrastructure's controller sends controls
@@ -38,7 +38,7 @@ timeout 2 curl -sSN "$traffic/events" >events.txt || true
 grep -q '"rnti":2' events.txt || { echo "the operator received no messages"; exit 1; }
 if grep -q '"rnti":1' events.txt; then echo "the operator received messages about another operator's UE"; exit 1; fi
 
-# The operator controls only its own UE.
+# The operator can control only its own UE.
 expect 200 "$slices/$du/slices/2" '{"capacity": 0.75}'
 expect 200 "$slices/$du/ues/2" '{"slice": 2}'
 expect 200 "$traffic/$du/bearers/2/1/pacer" '{"type": "5g-bdp"}'

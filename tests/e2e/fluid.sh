@@ -14,7 +14,7 @@ started+=($!)
 grep -q '"nodes":20,' monitor.txt || { cat monitor.txt; exit 1; }
 grep -q '"lost":0,' monitor.txt || { cat monitor.txt; exit 1; }
 wait "${started[1]}"
-# The model is computed on request, and faster than real time.
+# The model is computed on request, faster than real time.
 grep -q '"real_time_factor":[1-9][0-9]' fleet.txt || { cat fleet.txt; exit 1; }
 
 refused() {

@@ -26,8 +26,8 @@ gateway=$! parts+=($!)
 until_it '[[ $(grep -c listening gateway.txt) == 2 ]]'
 e2=$(sed -n 's/.*"listening":"\(tcp[^"]*\)".*/\1/p' gateway.txt)
 
-# A TCP connection without data opens no association: unmodified RICs exit after an association that is closed
-# at once.
+# A TCP connection without data must not open an association. Unmodified RICs exit after an association that is closed
+# immediately.
 port=${e2##*:}
 exec 3<>"/dev/tcp/127.0.0.1/$port"
 exec 3>&-
@@ -39,7 +39,7 @@ until_it 'grep -q "\"alive\":2" emulate.txt'
 "$RANLAB" xapp monitor --connect "unix://$PWD/e42" --period 50ms --duration 3s --format json >monitor.json
 [[ $(field monitor.json indications) -gt 50 && $(field monitor.json lost) == 0 ]]
 
-# The RIC is killed: the base stations detect it and connect to its successor.
+# The RIC is killed. The base stations detect this and connect to its successor.
 kill -9 "$ric"
 until_it 'grep -q "\"alive\":0" emulate.txt'
 rm emulate.txt ric.txt
@@ -56,7 +56,8 @@ assert report["troubles"] > 0 and any("no program listens" in line.get("trouble"
 assert report["forth"] > 50 and report["back"] > 4 and report["forth_bytes"] > 1000, report
 P
 
-# The other direction: base stations over the library at ranlab's RIC, through a gateway and without one.
+# In the other direction, base stations with the library connect to ranlab's RIC, through a gateway and without a
+# gateway.
 "$RANLAB" ric --e2 "unix://$PWD/own" --e2 "shim://$PWD/net/10.0.0.3:36421" --e42 "unix://$PWD/own42" --duration 60s >own.txt 2>&1 &
 parts+=($!)
 until_it '[[ -S own && -S net/10.0.0.3:36421 ]]'
@@ -71,7 +72,7 @@ done
 until_it '[[ $(grep -c "^+" own.txt) == 2 ]]'
 kill -9 "${stock[2]}"
 until_it 'grep -q "^- " own.txt'
-# The gateway is killed; the direct connection stays.
+# The gateway is killed. The direct connection remains.
 kill -9 "$second"
 sleep 0.2
 [[ $(grep -c '^- ' own.txt) == 1 ]]

@@ -8,7 +8,7 @@ import json
 import re
 import sys
 
-# Panels that Grafana brings, as this dashboard uses them, and units (ids of @grafana/data).
+# Panels included in Grafana, as used by this dashboard, and units (ids of @grafana/data).
 TYPES = {"barchart", "bargauge", "gauge", "heatmap", "histogram", "piechart", "stat", "state-timeline", "table", "timeseries"}
 UNITS = {"short", "none", "ops", "bps", "Bps", "Kbits", "Mbits", "bytes", "percent", "percentunit", "s", "ms", "dB", "dBm"}
 BUILT_IN = {"__all", "__interval", "__range", "__rate_interval"}
@@ -30,7 +30,7 @@ def check_source(at, where):
 
 def check_head(board):
     check(re.fullmatch(r"[\w-]{1,40}", board["uid"]), "dashboard", f"uid {board['uid']!r}")
-    # A number would overwrite another dashboard of the server.
+    # A numeric id would overwrite another dashboard of the server.
     check(board.get("id") is None and "__inputs" not in board, "dashboard", "it was exported with ids of a server")
     check(board["schemaVersion"] in SCHEMA, "dashboard", f"schemaVersion {board['schemaVersion']}")
     check(bool(board["title"]) and isinstance(board["version"], int), "dashboard", "title and version")
@@ -40,7 +40,7 @@ def check_head(board):
 
 
 def check_variables(variables):
-    """Variables are defined before they are used; returns their queries."""
+    """Checks that variables are defined before they are used. Returns their queries."""
     queries, known = [], set()
     for variable in variables:
         where = f"variable {variable['name']}"
@@ -83,7 +83,7 @@ def check_panel(panel, known, cells):
         check_source(target, where)
         unknown = set(VARIABLE.findall(target["expr"])) - known - BUILT_IN
         check(not unknown, where, f"unknown variables {unknown}")
-        # A variable with several values is a pattern.
+        # A variable with several values is a regular expression.
         check("=$" not in target["expr"] and '="$' not in target["expr"], where, "`=` with a variable: write `=~`")
         yield target["expr"]
 

@@ -40,15 +40,15 @@ until_says '"slice":1.*"slice":1' "$at_north/$node"
 rnti=$(sed 's/.*"rnti":\([0-9]*\).*/\1/' said.json)
 order "$at_north/$node/slices/2" '{"capacity": 0.4}'
 order "$at_north/$node/ues/$rnti" '{"slice": 2}'
-# The controller at the other RIC, which sees the base station through the first one, has the same state.
+# The controller at the other RIC, which sees the base station through the first RIC, must have the same state.
 until_says '"capacity":0.4' "$at_south/policy"
 until_says '^ranlab_snapshots_restored_total [2-9]' "$(address south.txt http)/metrics"
 
 kill -9 "$north"
 for _ in {1..400}; do grep -q "is served by this RIC" south.txt && break || sleep 0.05; done
 until_says '"connected":true' "$at_south/nodes"
-# The policy is applied there, and the UE that was associated by hand stays; otherwise it would be in slice 1
-# after the next report.
+# The policy is applied at the other RIC. The UE that was associated manually stays in its slice; otherwise it would be
+# in slice 1 after the next report.
 sleep 0.3
 until_says '"connected":true.*"by_hand":true' "$at_south/$node"
 python3 - "$rnti" <<'P'

@@ -23,7 +23,7 @@ until_seen() {
 says() { grep -qF "$1" answer.txt || { echo "the response lacks $1:"; cat answer.txt; exit 1; }; }
 
 cat >rules.toml <<'RULES'
-[[rule]] # the xApps of this machine observe
+[[rule]] # xApps of this machine may only observe
 peer = "unix://*"
 tenant = "observers"
 subscriptions = 4
@@ -45,7 +45,7 @@ says "HTTP/1.1 404"; says "$node"
 request POST /v1/iapps/manitor '{}' >answer.txt
 says "HTTP/1.1 404"; says "monitor"
 
-# Admitted by a rule over the Unix socket; no rule admits TCP.
+# A rule admits xApps on the Unix socket. No rule admits xApps on TCP.
 "$RANLAB" xapp monitor --connect unix://"$PWD"/e42 --sm mac --format json --duration 20s >xapp.json &
 until_seen /v1/iapps/xapps '"tenant":"observers"'
 code=0

@@ -8,7 +8,7 @@ outside=$(ip -4 -o address show scope global 2>/dev/null | sed -n 's/.*inet \([0
 [[ -n $outside ]] || { echo "this machine has no address beyond loopback"; exit 77; }
 (umask 077 && echo 0123456789abcdef0123 >token)
 
-# refused WORDS...: without a token, the endpoint does not open beyond loopback.
+# refused WORDS...: checks that the endpoint does not open beyond loopback without a token.
 refused() {
     local code=0
     timeout 20 "$RANLAB" "$@" >out.txt 2>err.txt || code=$?
@@ -24,7 +24,7 @@ refused controller empower --listen 127.0.0.1:0 --http 0.0.0.0:0 --duration 3s
 refused emulate --connect "unix://$PWD/nobody" --wait 0s --web 0.0.0.0:0
 refused load upf --web 0.0.0.0:0 --duration 1s
 
-# With a token: every endpoint, its address, and the requests of an attacker.
+# Every endpoint with a token, its address, and the requests of an attacker.
 declare -A endpoint
 serve() {
     local name=$1
@@ -51,7 +51,7 @@ for _ in $(seq 200); do
 done
 [[ -n ${endpoint[page]} ]] || { cat page.err; exit 1; }
 
-# ask STATUS... -- CURL_WORDS...: the status is one of these.
+# ask STATUS... -- CURL_WORDS...: sends a request and checks that the status is one of these.
 ask() {
     local want=() got
     while [[ $1 != -- ]]; do want+=("$1"); shift; done
@@ -84,20 +84,20 @@ for name in "${!endpoint[@]}"; do
         ask 401 -- --head "$at$path"
         ask 421 -- --head "${bearer[@]}" -H 'Host: evil.example' "$at$path"
     done
-    # A DNS name of an attacker that resolves to this address is rejected; the token grants access.
+    # A DNS name of an attacker that resolves to this address is rejected. The token grants access.
     ask 421 -- "${bearer[@]}" --resolve "rebound.example:${at##*:}:$outside" "http://rebound.example:${at##*:}/v1/nodes"
 done
 ask 200 -- "${bearer[@]}" "http://${endpoint[ric]}/v1/nodes"
 ask 200 -- "${bearer[@]}" "http://${endpoint[flexran]}/v1/counters"
 ask 200 -- "${bearer[@]}" "http://${endpoint[page]}/metrics"
-# A probe without token learns only that the process responds.
+# A probe without a token learns only that the process responds.
 ask 200 -- "http://${endpoint[ric]}/healthz"
 [[ $(cat answer.txt) == '{"status":"ok"}' ]] || { cat answer.txt; exit 1; }
 ask 200 -- "http://${endpoint[ric]}/readyz"
 [[ $(cat answer.txt) == '{"status":"ready"}' ]] || { cat answer.txt; exit 1; }
 ask 405 -- -X POST "http://${endpoint[ric]}/readyz"
 
-# On loopback no token is needed; a page of a third party still cannot send commands.
+# On loopback no token is needed. A page of a third party still cannot send commands.
 serve near controller flexran --listen 127.0.0.1:0 --http 127.0.0.1:0
 at=http://${endpoint[near]}
 ask 200 -- "$at/v1/counters"

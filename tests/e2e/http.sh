@@ -60,7 +60,7 @@ expect 200 "$api/v1/ric/nodes/gnb%20505.01%201"
 has '"id":"gnb 505.01 1"' && has '"sm":"mac"'
 expect 404 "$api/v1/ric/nodes/gnb%20505.01%209"
 
-# Connected xApps of E42 and their subscriptions.
+# The list shows connected xApps of E42 and their subscriptions.
 "$RANLAB" xapp monitor --connect "$(address ric.txt e42)" --sm mac --totals --duration 120s --format ndjson >monitor.txt 2>monitor.err &
 started+=($!)
 for _ in {1..200}; do curl -fsS "$api/v1/xapps" | grep -q '"instance":' && break || sleep 0.05; done
@@ -78,7 +78,7 @@ has "\"renewed\":\[$leased\]" && has '"unknown":\[60000\]'
 for _ in {1..100}; do [[ $(curl -sS -o answer.json -w '%{http_code}' "$api/v1/subscriptions/$leased") == 404 ]] && break || sleep 0.05; done
 expect 404 "$api/v1/subscriptions/$leased"
 
-# As an xApp of O-RAN SC: status 201 first, then the notification at its own port.
+# Behaves like an xApp of O-RAN SC: receives status 201 first, and then the notification at its port.
 python3 - "$api" <<'P'
 import http.server, json, sys, threading, urllib.request
 told, heard = [], threading.Event()

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# HTTPS: every HTTP address of a process speaks it, plain HTTP is not answered there, and our own xApps ask controllers over
-# it, with a token. A token and a certificate are replaced while the program runs; a client that sends no request does not
-# keep others from being answered.
+# HTTPS: every HTTP address of a process uses HTTPS and does not answer plain HTTP. ranlab's xApps query controllers
+# over HTTPS with a token. A token and a certificate are replaced while the program runs; a client that sends no request
+# does not keep others from being answered.
 set -euo pipefail
 source "$(dirname "$0")/started.sh"
 "$RANLAB" ric --help | grep -q -- --https-key || { echo "this program was built without the feature tls"; exit 77; }
@@ -18,7 +18,7 @@ started+=($!)
 url=$(address ric.txt http)
 [[ $url == https://127.0.0.1:* ]] || { cat ric.txt ric.err; exit 1; }
 
-# answered WANT AUTHORITY TOKEN: status of a request, 000 if the certificate is refused.
+# answered WANT AUTHORITY TOKEN: checks the status of a request. The status is 000 if the certificate is refused.
 answered() {
     local got
     got=$(curl -s -m 10 --cacert "$2/authority.pem" -H "Authorization: Bearer $3" -o answer.txt -w '%{http_code}' "$url/v1/nodes") || true
@@ -29,9 +29,9 @@ answered 401 lab fedcba9876543210
 answered 000 others 0123456789abcdef
 if curl -s -m 10 "http://${url#https://}/v1/nodes" -H 'Authorization: Bearer 0123456789abcdef' | grep -q '{'; then exit 1; fi
 
-# soon COMMAND...: succeeds within 10 s.
+# soon COMMAND...: retries the command until it succeeds, for at most 10 s.
 soon() { for _ in $(seq 100); do ! "$@" >soon.txt || return 0; sleep 0.1; done; cat soon.txt; return 1; }
-# Rotation of the token: both, then only the new one. An invalid file changes nothing.
+# Rotation of the token: first both tokens are valid, then only the new one. An invalid file changes nothing.
 printf '0123456789abcdef\nfedcba9876543210\n' >token
 soon answered 200 lab fedcba9876543210
 answered 200 lab 0123456789abcdef
@@ -42,12 +42,13 @@ grep -q 'token: a token file has 1 to 4 lines' ric.err
 echo fedcba9876543210 >token
 soon answered 401 lab 0123456789abcdef
 answered 200 lab fedcba9876543210
-# Rotation of the certificate.
+# Rotation of the certificate: the files are replaced while the program runs.
 cp others/ric.pem server.pem && cp others/ric.key server.key
 soon answered 200 others fedcba9876543210
 answered 000 lab fedcba9876543210
 
-# Clients that begin a handshake or a request and stop: others are answered, and one address has a share.
+# Some clients begin a handshake or a request and stop. Other clients are still answered, and one address has a limited
+# share of connections.
 python3 - "${url##*:}" <<'EOF'
 import socket, sys
 held = []
@@ -61,7 +62,7 @@ answered 200 others fedcba9876543210
 curl -s -m 10 --cacert others/authority.pem -H "Authorization: Bearer fedcba9876543210" "$url/metrics" >metrics.txt
 awk '$1 == "ranlab_http_connections_refused_total" { exit !($2 >= 44) }' metrics.txt
 
-# A controller and its xApp, with authority and token.
+# A controller and its xApp communicate with authority and token.
 "$RANLAB" controller slicing --e2 "unix://$PWD/s2" --http 127.0.0.1:0 --http-token-file token "${https[@]}" --duration 120s --format ndjson \
     >slicing.txt 2>slicing.err &
 started+=($!)
@@ -81,7 +82,7 @@ refused "UnknownIssuer" slice --https-authority lab/authority.pem --rest-token-f
 refused "missing or invalid bearer token" slice --https-authority others/authority.pem
 refused "--https-key" "$RANLAB" ric --https-certificate server.pem
 refused "nobody.pem" "$RANLAB" ric --https-certificate nobody.pem --https-key server.key
-# The live page, too.
+# The live page also uses HTTPS.
 "$RANLAB" emulate --connect "unix://$PWD/e2" --duration 60s --web 127.0.0.1:0 "${https[@]}" >page.txt 2>page.err &
 started+=($!)
 page() { sed -n 's|^the page: \(https://.*\)/$|\1|p' page.err | grep .; }

@@ -11,7 +11,7 @@ e2=$(address ric.txt e2) e42=$(address ric.txt e42) api=$(address ric.txt http)
 "$RANLAB" emulate --connect "$e2" --radio lte:25 --nodes 2 --ues 2 --stay 2@3s-4s --moves 1=20@4s --sm ni \
     --duration 60s >stations.txt &
 started+=($!)
-# A disaggregated base station: only its CU-CP reports, including F1.
+# In a disaggregated base station, only the CU-CP reports, including F1.
 "$RANLAB" emulate --connect "$e2" --radio lte:25 --first 30 --nodes 3 --kind split --ues 1 --stay 1@3s-4s --sm ni \
     --duration 60s >parts.txt &
 started+=($!)

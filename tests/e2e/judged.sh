@@ -1,7 +1,7 @@
 # Sourced by scripts that run packet scenarios and check the results of their points.
 
-# run NAME [ARGUMENT...]: runs the scenario in $scenario and writes NAME.json; a point without a verdict is
-# not a failure of the run.
+# run NAME [ARGUMENT...]: runs the scenario in $scenario and writes NAME.json. A point without a verdict is not a
+# failure of the run.
 run() {
     local name=$1 code=0
     "$RANLAB" bench run "$scenario" --fresh --out "$name" "${@:2}" --format json >"$name.json" 2>"$name.err" || code=$?

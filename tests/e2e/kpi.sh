@@ -5,11 +5,11 @@
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$(dirname "$0")/started.sh"
-# The dashboard is valid for Grafana, as far as that is known without it; its queries are run below.
+# Checks that the dashboard is valid for Grafana, as far as this is known without Grafana. Its queries are run below.
 python3 "$root/tests/e2e/grafana.py" "$root/docs/how-to/grafana-dashboard.json" >queries.txt
 command -v curl >/dev/null || { echo "curl is not installed"; exit 77; }
 
-# An InfluxDB server that stores what it receives.
+# A substitute for an InfluxDB server, which stores received lines.
 python3 - >influx.txt 2>influx.err <<'P' &
 import http.server
 class Influx(http.server.BaseHTTPRequestHandler):
@@ -30,7 +30,7 @@ for _ in $(seq 100); do [[ -s influx.txt ]] && break || sleep 0.05; done
 started+=($!)
 api=$(address ric.txt http)
 [[ -n $api ]] || { cat ric.err; exit 1; }
-# Two UEs with 5 Mbit/s each; the cell carries 10 Mbit/s.
+# Two UEs receive 5 Mbit/s each, and the cell has a capacity of 10 Mbit/s.
 "$RANLAB" emulate --connect "unix://$PWD/e2" --radio nr:106 --nodes 2 --ues 2 --flows udp:5 --sm kpm,mac --duration 300s \
     --format ndjson >fleet.txt 2>fleet.err &
 started+=($!)
@@ -40,8 +40,8 @@ until curl -fsS "$api/metrics" | grep -q '^ranlab_kpi_kpm_value{'; do
 done
 ! command -v promtool >/dev/null || curl -fsS "$api/metrics" | promtool check metrics
 
-# Compared with the reports of the radio itself: MAC bytes of each UE over the same reports, at /metrics and
-# from an xApp.
+# Compares with the reports of the radio itself: MAC bytes of each UE over the same reports, at /metrics and from an
+# xApp.
 "$RANLAB" xapp monitor --connect "unix://$PWD/e42" --sm mac --period 1s --duration 12s --format ndjson >xapp.txt &
 monitor=$!
 python3 - "$api" <<'P'
@@ -60,8 +60,7 @@ time.sleep(10)
 end, last = scrape()
 tbs = of(last, "ranlab_kpi_mac_dl_aggr_tbs_total")
 assert len(tbs) == 4 and all('ue="' in name and 'node="gnb 505.01' in name for name in tbs), tbs
-# The radio carries 5 Mbit/s per UE; reports arrive every second, so ten seconds are ten periods, plus or
-# minus one.
+# The radio carries 5 Mbit/s per UE. Reports arrive every second, so ten seconds contain ten periods, plus or minus one.
 for name, value in tbs.items():
     mbps = (value - first[name]) * 8e-6 / (end - begin)
     assert 4.4 < mbps < 6.2, (name, mbps)
@@ -73,7 +72,7 @@ json.dump({n: v for n, v in last.items()}, open("last.json", "w"))
 P
 wait "$monitor"
 python3 - <<'P'
-# InfluxDB lines contain the values of /metrics: the counter grows, so the exported value is among them.
+# InfluxDB lines must contain the values of /metrics. The counter grows, so the exported value is among them.
 import json, re
 last = json.load(open("last.json"))
 fields = {}
@@ -91,7 +90,7 @@ for name, value in last.items():
 print(sum(map(len, fields.values())), "lines have the values of /metrics")
 P
 
-# The limit is kept, and the excess is counted.
+# The limit of series is kept, and the excess is counted.
 "$RANLAB" ric --e2 "unix://$PWD/f2" --e42 "unix://$PWD/f42" --http 127.0.0.1:0 --kpi mac --kpi-series 50 --period 1s --duration 120s \
     --format ndjson >small.txt 2>small.err &
 started+=($!)
@@ -111,7 +110,7 @@ C
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 prometheus --config.file=prometheus.yml --storage.tsdb.path=data --web.listen-address="127.0.0.1:$port" >prometheus.txt 2>&1 &
 started+=($!)
-# A cell whose radio prints what it holds: one UE with a constant load, and one that always has something to receive.
+# The radio of this cell prints its counters. One UE has a constant load, and one always has data to receive.
 "$RANLAB" emulate --connect "unix://$PWD/e2" --first 9 --nodes 1 --ues 2 --radio nr:106 --flows 1=udp:5 --flows 2=full \
     --sm kpm,mac,pdcp,cell --duration 300s --format ndjson >model.txt 2>model.err &
 started+=($!)
@@ -123,5 +122,5 @@ while read -r query; do
     [[ -s answer.txt ]] || { echo "no data: $query: $(cat error.txt)"; exit 1; }
 done <queries.txt
 echo "$(wc -l <queries.txt) queries of the dashboard return data"
-# Families of KPIs against the radio.
+# Compares families of KPIs with the radio.
 python3 "$root/tests/e2e/kpi_model.py" "http://127.0.0.1:$port" model.txt

@@ -14,20 +14,20 @@ NODE = 'node="gnb 505.01 10"'
 
 
 def query(prometheus, expression):
-    """Values by UE; those of the node under "cell"."""
+    """Values by UE. The key "cell" has the values of the node."""
     address = f"{prometheus}/api/v1/query?" + urllib.parse.urlencode({"query": expression})
     result = json.loads(urllib.request.urlopen(address).read())["data"]["result"]
     return {it["metric"].get("ue", "cell"): float(it["value"][1]) for it in result}
 
 
 def seconds_of(path):
-    """What the radio counted in each second."""
+    """Counters of the radio in each second."""
     lines = [line for line in open(path) if line.endswith("\n") and '"radios"' in line]
     return [json.loads(line)["radios"][0] for line in lines]
 
 
 def held(lines):
-    """What the radio did a second, in the mean: bytes that arrived, bytes of transport blocks, PRBs."""
+    """Mean per second at the radio: bytes that arrived, bytes of transport blocks, PRBs."""
     seconds = sum(line["seconds"] for line in lines)
     fields = ("bytes", "tbs_bytes", "prbs")
     rate = lambda field, at: sum(line["ues"][at][field] for line in lines) / seconds
@@ -56,7 +56,7 @@ def main(prometheus, path):
         (counter("pdcp_txsdu_bytes"), times("bytes", "1", 1)),
         (kpm("DRB.PdcpSduVolumeDL"), times("bytes", "1", 8e-6)),
         (kpm("DRB.UEThpDl"), {ue: value * 8e-3 for ue, value in model["bytes"].items()}),
-        # In whole percent, which is too coarse for the small share of UE 1.
+        # The KPI is in whole percent, which is too coarse for the small share of UE 1.
         (kpm("RRU.PrbTotDl"), share),
     ]:
         found = query(prometheus, expression)

@@ -6,7 +6,7 @@ set -euo pipefail
 ric=$! fleet=
 trap 'kill $ric $fleet 2>/dev/null || true' EXIT
 for _ in $(seq 100); do [[ -S b ]] && break; sleep 0.05; done
-# One base station is refused with a reason; further connections are closed.
+# One base station is refused with a reason. Further connections are closed.
 "$RANLAB" emulate --connect "unix://$PWD/a" --nodes 9 --ues 1 --duration 60s >/dev/null 2>&1 &
 fleet=$!
 for _ in $(seq 100); do

@@ -42,7 +42,7 @@ vsctl add-br br0 -- set bridge br0 datapath_type=netdev fail_mode=secure protoco
 vsctl add-port br0 its-access -- set interface its-access ofport_request=7
 vsctl add-port br0 its-core -- set interface its-core ofport_request=8
 until_ of 15 show
-# State of the owner: flows next to those of ranlab, a group and a meter.
+# The owner's state consists of flows next to those of ranlab, a group and a meter.
 of 15 add-group group_id=1,type=indirect,bucket=actions=output:8
 of 13 add-meter meter=500,kbps,band=type=drop,rate=10
 of 15 add-flow 'cookie=0x77,table=0,priority=9,in_port=LOCAL,actions=group:1'
@@ -82,7 +82,7 @@ duration = "200ms"
 warm_up = "0s"
 repeats = 1
 TOML
-# as NAME [KEY=NUMBER...]: writes the same scenario with another pipeline, as NAME.toml.
+# as NAME [KEY=NUMBER...]: writes the same scenario with another pipeline to NAME.toml.
 as() {
     local parameters
     parameters=$(printf '%s\n' "${@:2}")
@@ -94,7 +94,7 @@ scenario=far.toml
 
 echo "== equal to the oracle, measured, changes visible to packets, and cleaned up"
 run changes --set load.dir=uplink --set pipeline.fluct-group-table=20 --set measure.duration=500ms
-# On a busy machine the switch may take fewer changes than are due, which degrades the point.
+# On a busy machine, the switch may apply fewer changes than are due, which degrades the point.
 holds changes '(p["outcome"] == "ok" or p["outcome"] == "degraded" and m["host.disturbed"] == 1) and m["verified_packets"] == 64 and m["mpps"] > 0 and m["updates_sent"] > 0'
 holds changes 'm["update_effective_ns_p50"] > 0 and m["slow_path_packets"] == 0'
 owners
@@ -144,7 +144,7 @@ echo "== a killed campaign leaves flows, which the next one removes"
 pid=$!
 until_ sh -c "ovs-ofctl -OOpenFlow15 dump-aggregate $at cookie=0x726c610000000000/0xffffff0000000000 | grep -v flow_count=0"
 sleep 0.3
-# Its worker too, which would otherwise clean up the switch.
+# The worker is also killed, because it would otherwise clean up the switch.
 kill -9 "$pid" $(pgrep -P "$pid")
 wait "$pid" 2>/dev/null || true
 if owners >/dev/null; then echo "the killed campaign left no flows, so this test shows nothing"; exit 1; fi

@@ -72,8 +72,7 @@ for _ in range(3):
     assert (it["type"], it["sub"], it["meid"]) == (12050, ours, node), it
     assert it["payload"][:2] == b"\0\5" and struct.pack(">HH", 123, ours) in it["payload"], it["payload"][:40].hex()
 
-# A control for a function that the node does not have: the failure arrives at the port that the message
-# names.
+# Sends a control for a function that the node does not have. The failure arrives at the port named in the message.
 ies = [(29, b"\0\0\7\0\0"), (5, b"\0\x63"), (22, b"\1\0"), (23, b"\1\0"), (21, b"\x40")]
 body = b"\0" + struct.pack(">H", len(ies)) + b"".join(struct.pack(">HBB", id, 0, len(v)) + v for id, v in ies)
 control = b"\0\4\0" + bytes([len(body)]) + body

@@ -33,8 +33,8 @@ lines = [json.loads(line) for line in open("effect.ndjson")]
 assert lines[-1] == {"accepted": 2, "refused": 0}, lines
 for told in lines[:-1]:
     prbs, throughput = told["effect"]["RRU.PrbTotDl"], told["effect"]["DRB.UEThpDl"]
-    # Two UEs shared the carrier; now they share a fifth of it. The first period may have begun before the
-    # control.
+    # Two UEs shared the carrier. After the control, they share a fifth of it. The first period may have begun before
+    # the control.
     assert abs(prbs["before"] - 100) < 5 and 18 < prbs["after"] < 40, told
     assert (prbs["unit"], prbs["total"], len(prbs["ues"])) == ("%", "sum", 2), told
     assert prbs["slices"]["1"] == {"before": prbs["before"], "after": prbs["after"]}, told
@@ -72,7 +72,7 @@ subscribe("gnb 505.01 1", kind="insert", definition=question, subsequent={"then"
 outcome = "00010200000400000001000200030005"  # style 2: parameters 1, 2, 3, 4 and 6
 subscribe("gnb 505.01 1", definition=outcome)
 subscribe("gnb 505.01 3", definition=outcome)
-# A policy of style 3 under the same trigger: no handover from the second base station; style 2 needs another
+# A policy of style 3 under the same trigger forbids handovers from the second base station. Style 2 needs another
 # trigger.
 policy = "000103200000200000010140"
 subscribe("gnb 505.01 2", kind="policy", definition=policy)
@@ -104,8 +104,8 @@ for line in urllib.request.urlopen(api + "/v1/indications?sm=rc", timeout=30):
         ended[told["node"]] = values["Cell Global ID"][-10:]
     if len(ended) == 2:
         break
-# The UE of the first base station was sent to cell 3 instead of 2; that of the third one moved to 2, as
-# decided there.
+# The UE of the first base station was sent to cell 3 instead of 2. The UE of the third base station moved to cell 2, as
+# its base station decided.
 assert ended == {"gnb 505.01 1": "0000000300", "gnb 505.01 3": "0000000200"}, ended
 print("handovers ended in", ended)
 P

@@ -18,7 +18,7 @@ if not eval(sys.argv[2]):
     sys.exit(f"{sys.argv[2]} does not hold: {json.dumps(r)[:4000]}")
 PYTHON
 }
-# refused WORDS COMMAND...: the command fails as a usage error and prints WORDS.
+# refused WORDS COMMAND...: checks that the command fails as a usage error and prints WORDS.
 refused() {
     local words=$1 code=0
     shift
@@ -105,7 +105,7 @@ repeats = 1
 TOML
 "$RANLAB" bench trace churn.toml --out fib.pcapng >/dev/null
 "$RANLAB" bench run churn.toml --fresh --out churn --format json >churn.json
-# Between a withdrawal and the next announcement its packets have no route.
+# Between a withdrawal and the next announcement, packets to the prefix have no route.
 holds churn.json 'm[0]["updates_sent"] > 0 and m[0]["updates_refused"] == 0 and m[0]["changes_refused"] == 0'
 sed 's/^8 a/8 x/' updates.txt >wrong-updates.txt
 refused 'wrong-updates.txt:3: no update of a route' "$RANLAB" bench check churn.toml --set pipeline.updates=wrong-updates.txt

@@ -65,7 +65,7 @@ class Server(socketserver.ThreadingTCPServer):
 helper = subprocess.Popen(["sleep", "1000"], start_new_session=True)
 with open("started", "a") as started:
     print(os.getpid(), helper.pid, file=started)
-# It closes REST connections itself, so the kernel keeps the port reserved for a minute.
+# The server closes REST connections itself, so the kernel keeps the port reserved for a minute.
 ThreadingHTTPServer.allow_reuse_address = habit != "stiff"
 threading.Thread(target=ThreadingHTTPServer(("127.0.0.1", rest), Stats).serve_forever, daemon=True).start()
 print("loading" if habit == "mute" else "serving", flush=True)
@@ -75,7 +75,7 @@ read -r port rest stiff < <(python3 -c '
 import socket
 print(*(one.getsockname()[1] for one in [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]))')
 
-profile() { # more lines of [run], how long it may take to come up
+profile() { # more lines of [run], time limit for the start
     cat <<TOML
 name = "strange"
 title = "A controller that nobody has seen"
@@ -142,7 +142,7 @@ repeats = 2
 TOML
 run() { "$RANLAB" bench run scenario.toml --fresh "$@"; }
 
-# The user sees the commands first.
+# The commands are shown to the user before they run.
 "$RANLAB" bench check scenario.toml >check.txt
 has "strange at local: .start. before each repeat: \[\"python3\", \"strange.py\", \"$port\", \"$rest\", \"\"\] in $PWD" check.txt
 code=0; run --out refused 2>refused.txt || code=$?
@@ -156,12 +156,12 @@ code=0; "$RANLAB" bench check scenario.toml --set 'sut.fill=["port=1"]' 2>refuse
 [[ $code == 2 ]] || fail "exit code $code" refused.txt
 has 'needs .rest. \(its port for REST\)' refused.txt
 
-# Reports offered, accepted and read; CPU and memory; read-back values and unreliable metrics.
+# Checks reports offered, accepted and read, CPU and memory, read-back values, and unreliable metrics.
 mean() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["points"][0]["metrics"][sys.argv[2]]["mean"])' "$1" "$2"; }
 for attempt in 1 2 3 4 5; do
     rm -f started
     ! run --allow-commands --out measured --format json >measured.json 2>measured.err || break
-    # On a busy machine, two of 120 reports may be omitted, which is too many for a valid result.
+    # On a busy machine, two of 120 reports may be omitted, which is already too many for a valid result.
     ((attempt < 5)) && grep -q 'of the load was not sent' measured.err || fail "not measured" measured.json measured.err
 done
 for metric in offered_messages_per_s rx_messages_per_s rest_messages rest_messages_per_s sut.cpu_cores sut.rss_mb; do
@@ -169,7 +169,7 @@ for metric in offered_messages_per_s rx_messages_per_s rest_messages rest_messag
         fail "$metric is $(mean measured.json $metric)" measured.json
 done
 [[ $(mean measured.json rest_nodes) == 3.0 && $(mean measured.json rest_answered) == 1.0 ]] || fail "not read back" measured.json
-# The system consists of its interpreter and of the helper that left its session.
+# The system under test consists of its interpreter, and of a helper that left the interpreter's session.
 [[ $(wc -l <started) == 2 ]] || fail "not started for each repeat" started
 has '.sut.rss_mb. is unreliable for A controller that nobody has seen 1' measured.json
 has '^serving' measured/strange.log
@@ -191,7 +191,7 @@ run --allow-commands --set 'sut.peer="./stays.toml"' --out stays >stays.txt 2>&1
 [[ $(wc -l <started) == 1 && $(wc -l <resets) == 1 ]] || fail "not once, or not reset" started stays.txt
 gone
 
-# A system that cannot bind a port reserved by the kernel is started again when the port is free.
+# The port is still reserved by the kernel, so the system cannot bind it. It is started again when the port is free.
 rm started
 sed "s|ports = .*|ports = [\"tcp:{port}\", \"tcp:{rest}\"]|" strange.toml >stiff.toml
 run --allow-commands --set 'sut.peer="./stiff.toml"' --set "sut.fill=[\"port=$port\", \"rest=$stiff\", \"habit=stiff\"]" --out stiff >stiff.txt 2>&1 ||
@@ -199,7 +199,7 @@ run --allow-commands --set 'sut.peer="./stiff.toml"' --set "sut.fill=[\"port=$po
 has 'Address already in use' stiff/strange.log
 gone
 
-# Another program at its port would be mistaken for it.
+# Another program that listens on the port would be mistaken for the system under test.
 python3 -c 'import socket, sys, time; s = socket.create_server(("127.0.0.1", int(sys.argv[1]))); time.sleep(60)' "$port" &
 other=$!
 for _ in $(seq 100); do ! (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || break; sleep 0.1; done
@@ -207,7 +207,7 @@ run --allow-commands --out taken >taken.txt 2>&1 && fail "another program was me
 kill "$other"
 has "tcp:$port is open before strange is started: another program listens there" taken.txt
 
-# The output of a system that does not start is quoted; a run without load is not a success.
+# If a system does not start, its output is quoted. A run without load is not a success.
 if run --allow-commands --set 'sut.peer="./hasty.toml"' --set "sut.fill=[\"port=$port\", \"rest=$rest\", \"habit=mute\"]" --out mute >mute.txt 2>&1; then
     fail "it never became ready, but the run succeeded" mute.txt
 fi
@@ -216,10 +216,11 @@ run --allow-commands --set "sut.fill=[\"port=$port\", \"rest=$rest\", \"habit=de
 has 'repeat 2  (overloaded|invalid|sut_failed)' deaf.txt
 ! grep -qE '  ok( |$)' deaf.txt || fail "a run without load succeeded" deaf.txt
 
-# A long window with an event after reports have started.
+# Starts a long window, in which an event follows after reports have started.
 begin() {
     rm -f started
-    # Run directly, not through the function: the signal must reach the campaign, not a shell around it.
+    # The campaign runs directly and not through the function, because the signal must reach it instead of a shell
+    # around it.
     "$RANLAB" bench run scenario.toml --fresh --allow-commands --set "measure.duration=\"$1\"" --set measure.repeats=1 \
         --out "$2" >"$2.txt" 2>&1 &
     campaign=$!
@@ -242,14 +243,14 @@ wait "$campaign" || fail "not measured" stopped.txt
 has 'strange \(python3, process [0-9]+\) was stopped by a signal for [0-9.]+ s, from [0-9.]+ s into the window' stopped.txt
 gone
 
-# Stopped with SIGTERM.
+# The campaign is stopped with SIGTERM.
 begin 600s asked
 kill -TERM "$campaign"
 wait "$campaign" && fail "stopped early, but the run succeeded" asked.txt
 has 'stopped before the end' asked.txt
 gone
 
-# Killed without a chance to clean up: while it measures, and while it waits for a program that does not
+# The campaign is killed without a chance to clean up, while it measures, and while it waits for a program that does not
 # start.
 begin 600s killed
 kill -9 "$campaign"

@@ -52,7 +52,7 @@ fleet=$(page fleet.err) load=$(page load.err) bench=$(page bench.err)
 for target in "$ric" "http://$fleet" "http://$load" "http://$bench"; do
     curl -fsS "$target/metrics" | promtool check metrics || { echo "$target/metrics is invalid"; exit 1; }
 done
-# The configuration of the page; only addresses and the interval are replaced.
+# Uses the configuration in the page. Only addresses and the interval are replaced.
 awk '/^```yaml$/ { on = 1; next } /^```$/ { on = 0 } on' "$root/docs/how-to/prometheus-grafana.md" |
     sed -e "s/127.0.0.1:8080/${ric#http://}/" -e "s/127.0.0.1:8081\"/$fleet\"/" -e "s/127.0.0.1:8082\"/$load\"/" \
         -e "s/127.0.0.1:8083\"/$bench\"/" -e 's/scrape_interval: 5s/scrape_interval: 1s/' >prometheus.yml
@@ -63,7 +63,7 @@ started+=($!)
 server=http://127.0.0.1:$port
 for _ in $(seq 200); do curl -fsS "$server/-/ready" >/dev/null 2>&1 && break || sleep 0.1; done
 
-# Every line in a promql block is a query, and lines with # describe it. Samples need a few scrapes.
+# Every line in a promql block is a query, except lines with #, which describe it. A sample needs a few scrapes.
 awk '/^```promql$/ { on = 1; next } /^```$/ { on = 0 } on && !/^#/ && NF' "$root/docs/how-to/prometheus-grafana.md" >queries.txt
 [[ $(wc -l <queries.txt) -ge 20 ]] || { echo "docs/how-to/prometheus-grafana.md has no queries"; exit 1; }
 answered=0
@@ -74,8 +74,8 @@ while read -r query; do
         sleep 0.5
     done
     [[ -s answer.txt ]] || { echo "no sample: $query"; exit 1; }
-    # A query with a missing metric returns a sample only because of its `or`, so each metric in it must exist
-    # too.
+    # A query with a missing metric might return a sample only because of its `or`. Therefore each metric of the query
+    # must exist.
     for name in $(grep -oE 'ranlab_[a-z0-9_]+' <<<"$query"); do
         promtool query instant "$server" "$name" >answer.txt
         [[ -s answer.txt ]] || { echo "no target exports $name"; exit 1; }
@@ -84,7 +84,7 @@ while read -r query; do
 done <queries.txt
 echo "$answered queries of docs/how-to/prometheus-grafana.md, each with a sample"
 
-# The alerts: each can be evaluated, and each of its metrics exists; those of a cluster only in a cluster.
+# Each alert can be evaluated, and each of its metrics exists. The metrics of a cluster exist only in a cluster.
 alerts=$root/packaging/prometheus/alerts.yml
 promtool check rules "$alerts" >checked.txt || { cat checked.txt; exit 1; }
 for name in $(grep -oE 'ranlab_[a-z0-9_]+' "$alerts" | sort -u); do

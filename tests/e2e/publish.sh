@@ -19,7 +19,7 @@ http=$(address ric.txt http)
 [[ -n $http ]] || { cat ric.txt ric.err; exit 1; }
 "$RANLAB" emulate --connect "unix://$PWD/e2" --nodes 2 --ues 3 --sm mac,rlc --format ndjson >stations.txt &
 started+=($!)
-# The server starts only now.
+# The server starts after the RIC.
 "$nats" -a 127.0.0.1 -p "$port" >nats.log 2>&1 &
 started+=($!)
 # Subscribes like any NATS client, until both base stations have published both models three times without a

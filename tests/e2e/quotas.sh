@@ -9,7 +9,7 @@ table=$here/../../crates/e2/ran/tests/it/quota_orders.json
 "$RANLAB" ric --e2 tcp://127.0.0.1:0 --e42 tcp://127.0.0.1:0 --http 127.0.0.1:0 --duration 300s --format ndjson >ric.txt &
 started+=($!)
 e2=$(address ric.txt e2) e42=$(address ric.txt e42) api=$(address ric.txt http)
-# A base station for each order: arguments of a process per line.
+# There is one base station for each order. Each line has the arguments of one process.
 "$here/quotas.py" stations "$table" >stations.txt
 while read -ra arguments; do
     "$RANLAB" emulate --connect "$e2" --radio nr:273 --sm mac,kpm,rc,ccc --duration 300s "${arguments[@]}" >>emulate.txt 2>&1 &
@@ -17,7 +17,7 @@ while read -ra arguments; do
 done <stations.txt
 "$here/quotas.py" orders "$table" "$e42" "$api"
 
-# Orders that break a rule do not leave.
+# Orders that break a rule are not sent.
 refused() {
     local code=0
     "$RANLAB" xapp control --connect "$e42" --rc-quota "$2" >refused.txt 2>&1 || code=$?

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Base stations with a radio under the two controllers, in real time: figures 11, 13a and 13b of FlexRIC
-# (CoNEXT 2021), over REST and with the sample xApp. Shares and times are measured in the radio's own time, so
+# (CoNEXT 2021), over REST and with the sample xApp. Shares and times are measured in the radio's time, so
 # a slow machine does not distort them.
 set -euo pipefail
 for tool in curl python3; do command -v "$tool" >tool.txt || { echo "$tool is not installed"; exit 77; }; done
@@ -10,8 +10,8 @@ put() {
     curl -sS -o answer.json -w '%{http_code}' -X PUT -H 'content-type: application/json' "$1" -d "$2" >status.txt
     [[ $(<status.txt) == 200 ]] || { echo "PUT $1 $2:"; cat answer.json; exit 1; }
 }
-# Prints the mean over a number of seconds of a base station, starting after the next second: UE=MBIT_PER_S of
-# all flows, one per line.
+# Prints the mean throughput of a base station over a number of seconds, starting after the next second: UE=MBIT_PER_S
+# of all flows, one per line.
 seconds() {
     local lines
     lines=$(wc -l <"$1")
@@ -44,7 +44,7 @@ station 13a.txt --connect "$(address slicing.txt e2)" --ues 3 --flows udp:80 --s
 station 13b.txt --connect "$(address slicing.txt e2)" --first 1 --ues 2 --flows 1=udp:80,2=udp:80:15s:60s --rlc-buffer 1000000
 station 11.txt --connect "$(address traffic.txt e2)" --ues 1 --flows voip,tcp
 
-# Figure 13b: gray has 66 % of the slots and black 34 %; what black leaves idle goes to gray.
+# Figure 13b: gray has 66 % of the slots and black 34 %. Slots that black leaves idle are used by gray.
 gray=$slicing/gnb%20505.01%202
 until curl -sS "$gray" | grep -q '"rnti":2'; do sleep 0.1; done
 put "$gray/slices" '{"algorithm": "nvs", "sharing": true, "slices": [{"id": 1, "capacity": 0.66}, {"id": 2, "capacity": 0.34}]}'
@@ -74,11 +74,11 @@ for _ in $(seq 10); do
     [[ ${idle#* } != 0.00 ]] || break
 done
 near "13b: what gray gains, %" "$(python3 -c 'import sys; a, b = sys.argv[1].split()[0], sys.argv[2].split()[0]; print(100 * (float(b) / float(a) - 1))' "$busy" "$idle")" 50 5
-# Refused with the reason of the base station.
+# The control is refused with the reason of the base station.
 code=$(curl -sS -o answer.json -w '%{http_code}' -X PUT -H 'content-type: application/json' "$white/slices/1" -d '{"capacity": 0.7}')
 [[ $code == 409 ]] && grep -q overcommitted answer.json || { cat answer.json; exit 1; }
 
-# Figure 11: voice waits behind TCP in RLC, until the xApp gives it a queue and paces TCP.
+# Figure 11: voice waits behind TCP in RLC, until the xApp configures a separate queue for voice and paces TCP.
 voice() {
     seconds 11.txt "$1" | python3 -c '
 import json, sys
@@ -100,7 +100,7 @@ echo "round-trip time of voice: $before us before, $after us after; share of PRB
 near "PRBs in use" "$prbs" 1 0.05
 ((dropped == 0)) || { echo "$dropped voice packets were dropped"; exit 1; }
 
-# It reports whether it kept up.
+# The report shows whether the base station kept up.
 kill "${started[2]}"
 wait "${started[2]}"
 tail -n 1 13a.txt | python3 -c '

@@ -16,7 +16,7 @@ for space in $near:10.46.0.1 $far:10.46.0.2; do
     ip -n "${space%:*}" link set lo up
 done
 
-# The programs that the commands refer to, at 10.46.0.2.
+# Starts the programs that the commands refer to, at 10.46.0.2.
 ip netns exec $far "$RANLAB" upf --n4 10.46.0.2:8805 --n3 10.46.0.2:2152 --n6 reflect --duration 300s --format ndjson >upf.txt 2>upf.err &
 started+=($!)
 ip netns exec $far "$RANLAB" ric --e2 tcp://10.46.0.2:36421 --e42 tcp://10.46.0.2:36422 --duration 300s --format ndjson >ric.txt 2>ric.err &
@@ -30,7 +30,7 @@ for kind in 'load upf' 'check upf' 'emulate --connect' 'xapp monitor --connect' 
     grep -q "^ranlab $kind" lines.txt || { echo "the README has no command: $kind"; exit 1; }
 done
 
-# A base station, so that the monitor has something to show.
+# Starts a base station, so that the monitor has data to show.
 ip netns exec $near "$RANLAB" emulate --connect tcp://10.46.0.2:36421 --first 5000 --duration 300s >station.txt 2>&1 &
 started+=($!)
 cp -r "$root/scenarios" .
@@ -38,8 +38,8 @@ while read -r program words; do
     [[ $program == ranlab ]]
     # Only addresses are replaced.
     words=$(sed -E 's#(127\.0\.0\.1|10\.3\.0\.2|10\.0\.0\.1)(:[0-9]+)#10.46.0.2\2#g' <<<"$words")
-    # A command that runs until it is stopped is stopped; any other has to end by itself. A check waits for timers of
-    # whole seconds, about 20 s in all.
+    # A command that runs until it is stopped is stopped. Any other command must end by itself. A check waits for timers
+    # of whole seconds, about 20 s in total.
     code=0 limit=120 expected=0
     [[ $words != emulate* && $words != 'xapp monitor'* ]] || limit=8 expected=124
     ip netns exec $near timeout --signal INT $limit "$RANLAB" $words >line.out 2>line.err </dev/null || code=$?
@@ -48,7 +48,7 @@ while read -r program words; do
     echo "exit $code: ranlab $words: $(tail -n 1 line.out | cut -c 1-100)"
 done <lines.txt
 
-# fails WORDS FLAG...: every failed socket call names address, flag and remedy.
+# fails WORDS FLAG...: checks that every failed socket call names address, flag and remedy.
 fails() {
     local code=0
     ip netns exec $near "$RANLAB" "${@:2}" >fail.out 2>fail.err || code=$?
@@ -60,12 +60,12 @@ fails '127.0.2.1:8805 \(--smf\).*10.46.0.2:8805 \(--n4\).*try --smf 10.46.0.1:88
 fails '10.46.0.9:2152.*with --gnb' "${upf[@]}" --gnb 10.46.0.9:2152
 fails 'no route to 10.99.0.1:2152 \(--n3\).*--gnb' load upf --n4 10.99.0.1:8805 --n3 10.99.0.1:2152 --duration 1s
 fails '"10.46.0.2" has no port.*10.46.0.2:8080' load upf --n4 10.46.0.2
-# Further base stations need further addresses; the default uses an existing one.
+# Further base stations need further addresses. The default address exists already.
 ip -n $near address add 10.46.0.3/24 dev veth0
 ip netns exec $near "$RANLAB" "${upf[@]}" --gnb 10.46.0.3:2152 --mode sessions --sessions 10 --uplink 100 --reflect-every 1 --format json >sessions.json
 python3 -c 'import json; r = json.load(open("sessions.json")); assert r["unexplained"] == 0, r'
 
-# The rig with a UPF that already runs: the same defaults.
+# The rig measures a UPF that already runs, with the same defaults.
 cat >mine.toml <<'T'
 title = "a UPF that runs already"
 rig = "upf"

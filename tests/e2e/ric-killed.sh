@@ -27,7 +27,7 @@ rm -f e2 e42
 start_ric
 restarted=$(date +%s.%N)
 wait "$monitor"
-# It also prints its summary after a signal.
+# The ping also prints its summary after a signal.
 kill -TERM "$ping"
 wait "$ping"
 wait "$fleet"
@@ -39,7 +39,7 @@ assert before["subscriptions"] == 80, before
 assert end["subscriptions"] == 80, end
 assert end["nodes"] == 20, end
 assert end["restored"] >= 1, end
-# One line per second; the promise is 3 s, and the check is generous because machines are noisy.
+# There is one line per second. The specified limit is 3 s, and the check is generous because machines are noisy.
 rates = [b["indications"] - a["indications"] for a, b in zip(lines, lines[1:-1])]
 full = 20 * 4 * 20
 print("indications per second:", rates)
@@ -49,7 +49,7 @@ assert end["repeated"] == 0, "something came twice"
 fleet = json.load(open("fleet.json"))
 assert fleet["alive"] == 20, fleet
 ping = json.load(open("ping.json"))
-# Some pings before, some after; one or two were lost with the RIC.
+# Some pings were sent before the kill, and some after. One or two were lost with the RIC.
 assert ping["received"] > 100 and ping["sent"] - ping["received"] <= 3, ping
 print("back with all", end["subscriptions"], "subscriptions;", fleet["reconnects"], "reconnects")
 P

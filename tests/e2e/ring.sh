@@ -99,7 +99,7 @@ TOML
 "$RANLAB" bench run search.toml --fresh --out search --format json >search.json 2>search.err || { [[ $? == 1 ]] || cat search.err; }
 holds search '"search.load" in m and "search.goal_2.load" in m and 1000 <= m["search.load"] <= m["search.goal_2.load"] <= 20000'
 holds search 'm["lost_unknown"] == 0 and m["verified_packets"] > 0'
-# Latency after the search, at shares of the rate found: every percentile, unless the machine left no
+# Latency is measured after the search, at shares of the rate found. Every percentile exists, unless the machine left no
 # undisturbed trial.
 holds search 'all(f"latency_ns at {at} %" in p["reason"] or 0 < m[f"search.at_{at}.latency_ns_p50"] <= m[f"search.at_{at}.latency_ns_p75"] <= m[f"search.at_{at}.latency_ns_p99"] <= m[f"search.at_{at}.latency_ns_p999"] for at in (10, 50, 90, 100))'
 

@@ -27,10 +27,10 @@ outcomes = [point["outcome"] for point in result["points"]]
 counting = sum(outcome in ("ok", "degraded", "misses_budget", "overloaded") for outcome in outcomes)
 fails = [f"{e['metric']} {e['where']}: {e['ours']}, {e['paper']}" for e in result["expects"] if e["verdict"] == "fails"]
 print(f"{scenario}: {counting} of {len(outcomes)} points measured", *[f"\n    here and now not so: {law}" for law in fails])
-# One repeat is conclusive only for values that are the same in every run: simulations, sizes.
+# One repeat is conclusive only for values that are the same in every run: simulations and sizes.
 if scenario.endswith(("quickstart.toml", "fig9.toml")):
     assert all(e["verdict"] in ("inconclusive", "unmeasurable") for e in result["expects"]), result["expects"]
-# A machine that is too slow or too busy to send the load reports an invalid result.
+# A machine that is too slow or too busy to send the load gives an invalid result.
 reasons = [point["reason"] for point in result["points"] if point["outcome"] == "invalid"]
 unsent = reasons and all("load was not sent" in reason for reason in reasons)
 assert counting or unsent, f"{scenario}: nothing could be measured: {outcomes} {reasons}"

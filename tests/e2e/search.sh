@@ -80,7 +80,7 @@ say upf.json '
 point = result["points"][0]
 metrics = {name: value["mean"] for name, value in point["metrics"].items()}
 assert 100 <= metrics["search.load"] <= 400_000 and metrics["loss_ratio"] == 0, point
-# A fast machine passes the largest load, and reports that the true value is above it.
+# On a fast machine, the largest load passes, and the result states that the true value is above it.
 if metrics["search.load"] > 390_000:
     assert "the true value is above" in point["reason"], point["reason"]
 else:
@@ -93,7 +93,7 @@ sed -e 's/^n4 = /service = "100us"\n&/; s/^min = .*/min = 1000/; s/^max = .*/max
 "$RANLAB" bench run served.toml --out served --format json >served.json
 say served.json '
 metrics = {name: value["mean"] for name, value in result["points"][0]["metrics"].items()}
-# Less on a machine with other load; never more than the UPF can do.
+# The result is lower on a machine with other load, and never higher than the capacity of the UPF.
 assert metrics.get("search.load", 0) <= 3_500, metrics
 assert metrics.get("sessions_per_s", 0) <= 3_500, metrics
 '
@@ -195,7 +195,7 @@ at_most = 600
 T
 "$RANLAB" bench size profile.toml >size.txt
 grep -q 'rtt_us_p50 <= 600 is kept up to load.rate = 8000 .* load.rate = 9500 misses it' size.txt
-# 8,000 of them used about 0.8 cores: 10,000 per core, 100,000 per blade.
+# 8,000 sessions used about 0.8 cores, which gives 10,000 per core and 100,000 per blade.
 "$RANLAB" bench size profile.toml --format json >size.json
 say size.json 'assert 9 <= result["linear"]["blades"] <= 11, result'
 grep -q 'extrapolated beyond the load that was measured' size.txt

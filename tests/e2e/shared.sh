@@ -16,7 +16,7 @@ server=$!
 started+=("$server")
 for _ in {1..200}; do grep -q "Server is ready" nats.log && break || sleep 0.05; done
 echo 0123456789abcdef0123 >token && chmod 0600 token
-# ric NAME: starts a RIC; its HTTP address is in $api.
+# ric NAME: starts a RIC, and stores its HTTP address in $api.
 ric() {
     "$RANLAB" ric --bus "nats://127.0.0.1:$port" --bus-name "$1" --bus-replicas 1 --e2 tcp://127.0.0.1:0 --e42 tcp://127.0.0.1:0 \
         --http 127.0.0.1:0 --http-token-file token --a1-types types --format ndjson >"$1.txt" 2>"$1.err" &
@@ -83,11 +83,11 @@ for it in north south; do
     [[ $(grep -c '"event":"put"' "heard-$it.txt") == 1 ]] || { cat "heard-$it.txt"; exit 1; }
 done
 
-# The list of base stations by RIC; after draining, they belong to the other RIC.
+# Lists base stations by RIC. After draining, they belong to the other RIC.
 place() { sed -n 's/.*"address":"\(tcp:[^"]*\)".*"listening":"e2".*/\1/p; s/.*"listening":"e2".*"address":"\(tcp:[^"]*\)".*/\1/p' "$1.txt"; }
 "$RANLAB" emulate --one-of --connect "$(place north)" --connect "$(place south)" --nodes 1 --ues 1 --sm mac --format ndjson >stations.txt &
 started+=($!)
-# claimed RIC: waits until north knows that this RIC has claimed the base station.
+# claimed RIC: waits until the RIC `north` knows that RIC has claimed the base station.
 claimed() {
     for _ in {1..300}; do
         asks GET "$north/v1/ric/cluster" 200

@@ -11,7 +11,7 @@ command -v python3 >tool.txt || { echo "python3 is not installed"; exit 77; }
 here=$(cd "$(dirname "$0")/../.." && pwd)
 sim() { "$RANLAB" sim "$@" 2>err.txt; }
 
-# Live compared with virtual time: shares of white and gray, black idle after 10 s; one repeat of 20 s.
+# Compares a live run with virtual time: shares of white and gray, and black idle after 10 s, in one repeat of 20 s.
 file=$here/scenarios/flexric/fig13b.toml
 short=(--set xapp.sharing=true --set measure.repeats=1)
 "$RANLAB" bench run "$file" "${short[@]}" --out live --format json >live.json 2>live.err || { cat live.err; exit 1; }
@@ -27,7 +27,7 @@ for name in ("total_mbps", "prb_use", "phase1_ue1_share", "phase2_ue1_share", "u
     assert abs(a / b - 1) <= 0.02, name
 P
 
-# A seed gives one digest; the simulation runs as fast as the machine allows.
+# A seed gives one digest. The simulation runs as fast as the machine allows.
 for name in one two; do sim "$file" --set load.channel=sinr:15 --seeds 2 --format json >$name.json || { cat err.txt; exit 1; }; done
 python3 - <<'P'
 import json
@@ -37,7 +37,7 @@ assert digests == [run["digest"] for run in two] and len(set(digests)) == 4, dig
 print("times real time:", *[round(run["real_time_factor"], 1) for run in one])
 P
 
-# Paired runs: a slice of two thirds, and a controller that does nothing.
+# Paired runs with a slice of two thirds, and with a controller that does nothing.
 sim "$file" --point 0 --without xapp.slice --seeds 3 --record learn --out page --format json >twin.json
 grep -q 'class=gains>gains' page/report.html && grep -q 'class=loses>loses' page/report.html
 grep -q '^xapp.sharing=true,1,1,mbps,.*,gains' page/differences.csv && [[ -s page/figure-1.png ]] || { cat page/differences.csv; exit 1; }
@@ -52,8 +52,8 @@ assert verdicts == {1: "gains", 2: "loses"}, verdicts
 assert nothing and all(it["verdict"] == "same" and set(it["differences"]) == {0} for it in nothing), nothing
 P
 
-# An xApp over E42 at a bare RIC receives the same reports as live, without effect on any UE; the run without
-# it can be repeated by one command, with its events.
+# An xApp over E42 at a RIC without iApps receives the same reports as in a live run, without effect on any UE. The run
+# without the xApp can be repeated by one command, with its events.
 watched=("$here/scenarios/sim/watched.toml" --set measure.duration=3s)
 "$RANLAB" bench run "${watched[@]}" --set measure.repeats=1 --out heard --format json >live.json 2>live.err || { cat live.err; exit 1; }
 sim "${watched[@]}" --seeds 1 --out watched --format json >heard.json
@@ -73,11 +73,11 @@ assert [digest("with.txt"), digest("without.txt")] == told["runs"][0]["digests"]
 live, heard = (json.load(open(f"{name}.json"))["points"][0]["metrics"] for name in ("live", "heard"))
 assert live.keys() == heard.keys(), live.keys() ^ heard.keys()
 for point in (live, heard):
-    # Four models with ten reports per second; a live window may begin before the first report.
+    # There are four models with ten reports per second. A live window may begin before the first report.
     assert point["xapp_lost"]["mean"] == 0 and 108 <= point["xapp_indications"]["mean"] <= 124, point
 P
 
-# Faults: reported line by line, and again by the replay command of a failed repeat.
+# Faults are reported line by line, and again by the replay command of a failed repeat.
 sim "$file" --point 0 --seeds 1 --set 'sim.faults=["crash:ric@1s-2s", "cut:agent@5s"]' --events >events.txt || { cat err.txt; exit 1; }
 grep -q '\*\*\* Crash' events.txt && grep -q '\*\*\* Cut' events.txt || { cat events.txt; exit 1; }
 code=0

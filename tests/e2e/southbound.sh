@@ -17,15 +17,16 @@ mapfile -t at < <(ports flexran.txt)
 [[ $(field alive <fleet.txt) == 10 && $(field ues <fleet.txt) == 200 ]] || { echo "output of the fleet:"; cat fleet.txt; exit 1; }
 [[ $(field faults <fleet.txt) == 0 && $(field probe_us <fleet.txt) -gt 0 ]] || { cat fleet.txt; exit 1; }
 fetch "${at[1]}" /stats_manager/all >all.txt
-# As published, dead agents stay in the RIB, so it contains the ten of the ended fleet and the probe.
+# As in the published controller, dead agents stay in the RIB. It contains the ten agents of the ended fleet and the
+# probe.
 [[ $(grep -o '"eNBId"' all.txt | wc -l) == 11 ]] || { echo "the RIB does not contain eleven agents"; exit 1; }
 [[ $(grep -o '"reported":true' all.txt | wc -l) == 200 ]] || { echo "not every UE has reported"; exit 1; }
 fetch "${at[1]}" /v1/counters >counters.txt
 grep -q '"overload":\[\]' counters.txt || { echo "overload reported with ten base stations"; exit 1; }
-# There was no connection to test reachability: published controllers would count it as a base station.
+# No connection was made to test reachability, because published controllers would count it as a base station.
 [[ $(field connections <counters.txt) == 11 ]] || { echo "expected eleven connections"; cat counters.txt; exit 1; }
-# Reports of 3,000 UEs exceed the message size of the protocol. A run without load is not a success, and the
-# reason is printed.
+# Reports of 3,000 UEs exceed the message size of the protocol. A run without load is not a success and prints the
+# reason.
 if "$RANLAB" emulate --protocol flexran --connect "tcp://127.0.0.1:${at[0]}" --nodes 1 --ues 3000 --activation constant:0s \
     --duration 3s >none.txt 2>none.err; then
     echo "no report was sent, but the run succeeded"; cat none.txt; exit 1
@@ -33,7 +34,8 @@ fi
 grep -q '1 connected, .* [1-9][0-9]* faults, .* 0 reports' none.txt && grep -q 'at most 240000' none.err ||
     { echo "the reason for the missing reports is not printed"; cat none.txt none.err; exit 1; }
 
-# Stopped for six seconds: reported with name and time, and its reports have that delay.
+# The controller is stopped for six seconds. The stop is reported with name and time, and reports are delayed by this
+# time.
 "$RANLAB" emulate --protocol flexran --connect "tcp://127.0.0.1:${at[0]}" --nodes 2 --ues 2 --activation constant:0s \
     --duration 12s >stopped.txt &
 fleet=$!
@@ -44,7 +46,7 @@ kill -CONT "${started[0]}"
 wait "$fleet"
 grep -Eq 'the controller stopped reading at [0-9.]+ s, for [5-9]\.[0-9] s \(2 connections\)' stopped.txt &&
     grep -Eq 'send delay p99 [5-9][0-9]{6} us' <(tail -n 1 stopped.txt) || { cat stopped.txt; exit 1; }
-# A controller that dies leaves no base station connected, which is not a success.
+# After the controller dies, no base station is connected, which is not a success.
 "$RANLAB" controller flexran --listen 127.0.0.1:0 --http 127.0.0.1:0 --duration 60s --format ndjson >dying.txt &
 dying=$!
 mapfile -t dead < <(ports dying.txt)
@@ -67,7 +69,7 @@ fleet=$!
 for _ in $(seq 100); do
     sleep 0.1
     fetch "${at[1]}" /api/v1/vbses >vbses.json
-    # Every UE has an RSRP once it has been measured.
+    # Every UE has an RSRP after it has been measured.
     [[ $(grep -o '"online"' vbses.json | wc -l) == 8 && $(grep -o '"rsrp":-' vbses.json | wc -l) == 40 ]] && break
 done
 [[ $(grep -o '"online"' vbses.json | wc -l) == 8 ]] || { echo "expected eight base stations online"; cat vbses.json; exit 1; }
@@ -75,7 +77,7 @@ done
 wait "$fleet"
 [[ $(field alive <fleet.txt) == 8 && $(field reconnects <fleet.txt) -ge 2 ]] || { cat fleet.txt; exit 1; }
 
-# A RIB share that is too small: drops messages, keeps their memory, and reports it.
+# With a RIB share that is too small, the controller drops messages, keeps their memory, and reports this.
 "$RANLAB" controller flexran --rib-share 0.001 --queue-messages 50 --listen 127.0.0.1:0 --http 127.0.0.1:0 \
     --duration 60s --format ndjson >short.txt &
 started+=($!)

@@ -25,8 +25,8 @@ ports() {
     sed -n 's/.*"address":"127.0.0.1:\([0-9]*\)".*/\1/p' "$1"
 }
 
-# ric_refuses WORDS FLAG...: a RIC does not start with these flags, and its output, in refused.txt, contains
-# WORDS.
+# ric_refuses WORDS FLAG...: checks that a RIC does not start with these flags, and that its output (in refused.txt)
+# contains WORDS.
 ric_refuses() {
     local code=0
     "$RANLAB" ric --duration 1s --e2 "unix://$PWD/x2" --e42 "unix://$PWD/x42" "${@:2}" >refused.txt 2>&1 || code=$?

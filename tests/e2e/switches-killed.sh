@@ -43,7 +43,7 @@ def text(path):
         return ""
 
 def begun(pid):
-    # The 22nd field, counted after the name, which may contain blanks.
+    # The 22nd field is counted after the name, because the name may contain blanks.
     return text(f"/proc/{pid}/stat").rpartition(")")[2].split()[19:20]
 
 def net(pid):
@@ -68,7 +68,7 @@ def bpf(command, number):
 def files():
     folders = ("/dev/hugepages", "/run/dpdk", "/run/openvswitch", "/sys/fs/bpf", "/run/netns")
     found = [path for folder in folders for path in Path(folder).glob("**/*") if path.is_file() or path.is_socket() or "ranlab" in path.name]
-    # Shared memory of VPP, which cannot remove it when it is killed.
+    # This is shared memory of VPP, which cannot remove it when it is killed.
     return sorted(map(str, [*found, *Path("/dev/shm").glob("ranlab*")]))
 
 if sys.argv[1] == "files":
@@ -119,7 +119,7 @@ killed() {
         sleep 0.1
     done
     [[ -n $there ]] || { echo "$name: it did not start"; cat "killed-$name.err"; tail -c 2000 "killed-$name.json"; exit 1; }
-    # A short time into whatever it does then.
+    # Waits for a short time, so that the campaign is killed during its next step.
     sleep 0.5
     python3 traces.py traces "$pid" >traces.json
     kill -9 "$pid"

@@ -46,7 +46,7 @@ shares = [rates[ue] / whole for ue in (1, 2, 3, 4)]
 wanted = [0.333, 0.333, 0.167, 0.167]
 assert all(abs(share - want) < 0.02 for share, want in zip(shares, wanted)), shares'
 
-# A CU with two DUs appears as two base stations; A hands a UE over from one to the other, and B cannot.
+# A CU with two DUs appears as two base stations. A hands a UE over from one to the other, and B cannot.
 start virt2.txt controller virt --e2 tcp://127.0.0.1:0 --http 127.0.0.1:0 \
     --tenant "A:0.5:001.01@$(address a.txt e2)" --tenant "B:0.5:001.02@$(address b.txt e2)"
 start split.txt emulate --connect "$(address virt2.txt e2)" --kind split --dus 2 --nodes 4 --radio lte:50 --ues 4 \
@@ -60,8 +60,7 @@ until_true "$a/gnb%20505.01%2016" 'len(it["ues"]) == 1'
 until_true "$a/gnb%20505.01%2017" '[ue["plmn"] for ue in it["ues"]] == ["001.01"]'
 until_true "$b/gnb%20505.01%2017" '[ue["plmn"] for ue in it["ues"]] == ["001.02"] * 2'
 
-# The controller of one operator exits: the other one is not affected, and the base station continues
-# unchanged.
+# The controller of one operator exits. The other operator is not affected, and the base station continues unchanged.
 kill "${started[0]}"
 until_true "$virt/nodes" 'it["nodes"][0]["ready"]'
 expect 200 "$b/$node/slices/1" '{"capacity": 0.5}'

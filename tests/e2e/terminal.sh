@@ -28,7 +28,7 @@ def on_terminal(*words):
     pid, fd = pty.fork()
     if pid == 0:
         os.environ["TERM"] = "xterm"
-        # Without a terminal for answers `bench run` does not ask whether to go on on a busy machine.
+        # Without a terminal for a response, `bench run` does not ask whether to continue on a busy machine.
         os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
         os.execv(program, [program, *words])
     fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 30, COLUMNS, 0, 0))
@@ -66,7 +66,7 @@ check("demo", ["demo", "--nodes", "2", "--ues", "2", "--period", "50ms", "--dura
 check("bench run", ["bench", "run", "campaign.toml", "--fresh", "--out", "campaign"],
     r"[12]/2 .*about", r"(?m)^2/2  load\.nodes=\d  repeat 1  ok  .*this program [\d.]+ %  \(about 0 s left\)")
 P
-# The values of the last window are below the bar, cut to the width of the terminal.
+# The values of the last window are below the bar, truncated to the width of the terminal.
 python3 terminal.py
 "$RANLAB" ric --e2 tcp://127.0.0.1:0 --e42 tcp://127.0.0.1:0 --duration 60s --format ndjson >ric.txt &
 . "$(dirname "$0")/started.sh"

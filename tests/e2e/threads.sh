@@ -23,9 +23,9 @@ until_nodes() {
 }
 until_nodes 20 true
 
-# Three xApps, over TCP and a Unix socket, at all base stations; each report arrives every 100 ms. Two request
-# the same reports as the iApp, so the main thread receives them as well; the third has its own subscriptions,
-# which bypass it.
+# Three xApps connect over TCP and a Unix socket to all base stations, and each report arrives every 100 ms. Two xApps
+# request the same reports as the iApp, so the main thread also receives these reports. The third xApp has separate
+# subscriptions, which bypass the main thread.
 xapps=()
 for n in 1 2 3; do
     at=$e42 period=100ms
@@ -41,7 +41,7 @@ for _ in {1..100}; do
     curl -fsS "$api/metrics" >metrics.txt
     (($(passed 0) > 20 && $(passed 1) > 20)) && break || sleep 0.05
 done
-# One xApp is killed during the run; the others lose nothing (checked below), and its subscriptions end.
+# One xApp is killed during the run. Its subscriptions end, and the other xApps lose nothing (checked below).
 "$RANLAB" xapp monitor --connect "$e42" --sm kpm --duration 60s --format json >doomed.json &
 doomed=$!
 sleep 0.7
@@ -52,8 +52,8 @@ import json
 for n in 1, 2, 3:
     told = json.load(open(f"xapp{n}.json"))
     assert told["lost"] == 0 and told["nodes"] == 20, told
-    # 6 s of 10 reports per second from 20 base stations, less the time for subscribing, and half of it on a
-    # busy machine.
+    # 20 base stations send 10 reports per second for 6 s. Some time is needed for subscribing, and a busy machine may
+    # lose half.
     assert told["indications"] >= 500, told
 of = {}
 for line in open("metrics.txt"):
@@ -78,7 +78,7 @@ until_nodes 15 true
 started+=($!)
 until_nodes 20 true
 
-# Replacement of the binary that gives each RIC a second thread.
+# A substitute for the binary gives each RIC a second thread.
 real=$RANLAB
 printf '#!/usr/bin/env bash\n[[ $1 == ric ]] && exec %q ric --threads 2 --thread-load 0 "${@:2}"\nexec %q "$@"\n' "$real" "$real" >ranlab
 chmod +x ranlab

@@ -12,7 +12,7 @@ source "$(dirname "$0")/started.sh"
 "$RANLAB" tls issue others stranger --name gnb-1.lab
 mv others/stranger.* lab
 [[ $(stat -c %a lab/gnb-1.key) == 600 ]]
-# Nothing is replaced, and another program reads what was made.
+# Existing files are not replaced, and another program can read the created ones.
 if "$RANLAB" tls issue lab gnb-1 2>refused.txt; then exit 1; fi
 grep -q 'File exists' refused.txt
 if command -v openssl >/dev/null; then
@@ -34,7 +34,7 @@ grep -q '+ gnb 505.01 1 from tls://127.0.0.1:[0-9]* as gnb-1.lab' ric.txt
 as xapp xapp ping --connect "$e42" --count 200 --format json >ping.json
 python3 -c 'import json; told = json.load(open("ping.json")); assert told["received"] == 200, told'
 
-# The second is on the list, with another certificate; the third is not.
+# The second base station is on the list, but with another certificate. The third is not on the list.
 for index in 2 3; do
     as gnb-1 emulate --connect "$e2" --first $((index - 1)) --ues 3 --duration 2s >"refused$index.txt" 2>&1 || true
     grep -q "gnb 505.01 $index is not on the list" ric.txt
@@ -52,5 +52,5 @@ refused "for another name than the address has" as xapp xapp ping --connect "tls
 refused "TLS needs a certificate" "$RANLAB" xapp ping --connect "$e42" --count 1
 refused "belong together" "$RANLAB" xapp ping --connect "$e42" --count 1 --tls-key lab/xapp.key
 refused "nobody.pem" as nobody xapp ping --connect "$e42" --count 1
-# The others are not affected.
+# Other connections are not affected.
 as xapp xapp ping --connect "$e42" --count 50 --format json >ping.json

@@ -12,7 +12,7 @@ cleanup() {
 }
 trap cleanup EXIT
 
-# Addresses of this run only, so that two runs do not collide.
+# Addresses that only this run uses, so that two runs do not collide.
 net=127.$((100 + $$ % 100))
 n4=$net.0.8:8805 n3=$net.0.8:2152 n6=$net.0.8:2153 dn=$net.0.10:2153
 load() { "$RANLAB" load upf --format json --n4 "$n4" --n3 "$n3" --smf "$net.0.1:8805" --gnb "$net.1.1:2152" "$@"; }
@@ -107,7 +107,7 @@ echo "== conformance"
 upf --n6 reflect
 "$RANLAB" check upf "$n4" --n3 "$n3" --gnb "$net.1.9:2152" --patience 2s --hostile --format json >check.json
 holds check.json 'r["failed"] == 0 and all(c["verdict"] == "passed" for c in r["checks"]) and len(r["checks"]) == 61'
-# A refused establishment, and a UPF that crashes: a capture shows it, and the remaining cases are skipped.
+# An establishment is refused, and a UPF crashes. A capture shows the crash, and the remaining cases are skipped.
 down
 upf --n6 reflect --crash-after 60
 ! "$RANLAB" check upf "$n4" --n3 "$n3" --gnb "$net.1.9:2152" --captures ended --format json >check.json
@@ -122,7 +122,7 @@ holds check.json '[c["name"][:3] for c in r["checks"] if c["verdict"] == "failed
 down
 # `check_faults` checks the other designs.
 upf --n6 reflect
-# Two addresses that were used before suffice, except for cases that need an unknown peer.
+# Two addresses that were used before are sufficient, except for cases that need an unknown peer.
 "$RANLAB" check upf "$n4" --smf "$net.0.3:8805" --patience 2s --format json >check.json
 holds check.json 'r["failed"] == 0'
 down
@@ -235,7 +235,7 @@ if [[ $(id -u) == 0 ]] && ip netns add "ranlab-ran-$$" 2>/dev/null; then
         ip netns exec "$ran" "$RANLAB" load upf --format json --mode sessions --sessions 50 --uplink 2000 --io "$io" --duration 1s \
             --n4 10.3.0.2:8805 --n3 10.3.0.2:2152 --smf 10.3.0.1:8805 --gnb 10.3.0.11:2152 --gnbs 4 >frames.json
         holds frames.json 'r["unexplained"] == 0 and r["smoke"] == {"uplink": True, "downlink": True}'
-        # Every packet was sent, and was reflected or lost with a counted cause; none took another path.
+        # Every packet was sent. Each one was reflected, or lost with a counted cause. No packet took another path.
         holds frames.json 'r["af_xdp"]["sent"] >= r["steps"][0]["uplink"]["sent"] > 1000 and r["af_xdp"]["around"] == 0'
         holds frames.json 'r["steps"][0]["uplink"]["lost"] <= r["af_xdp"]["rx_dropped"] + r["af_xdp"]["rx_ring_full"]'
         holds frames.json 'r["af_xdp"]["interface"] == "n3" and r["af_xdp"]["unreadable"] == r["af_xdp"]["tx_invalid"] == 0'
@@ -274,7 +274,7 @@ TOML
     holds far.json "len($all) == 2 and all(m['requests_unaccounted']['mean'] == 0 for m in $all)"
     holds far.json "$all[0]['sessions_per_s']['mean'] > 0 and $all[0]['sessions_failed_ratio']['mean'] == 0"
     holds far.json "all($all[1][way + '_pps']['mean'] > 500 and $all[1][way + '_lost_ratio']['mean'] == 0 for way in ('uplink', 'downlink'))"
-    # The UPF was metered on its machine.
+    # The UPF was metered on its own machine.
     holds far.json "all(m['sut.rss_mb']['mean'] > 1 for m in $all)"
     echo "== settings for the local machine are refused with a remote worker"
     if far --set load.io=af-xdp --out io 2>far.err >/dev/null; then exit 1; fi

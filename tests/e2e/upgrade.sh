@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Upgrade: scenarios, campaigns and configuration of earlier versions (tests/upgrade/VERSION) work in this one. A campaign is
 # shown, compared and resumed, and a computed scenario has the same results as then. OLD_RANLAB: a program of an earlier
-# version, whose base stations, RIC and xApps then work with ours.
+# version, whose base stations, RIC and xApps then work with those of this version.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 source "$here/e2e/started.sh"
@@ -26,13 +26,13 @@ assert told["rows"] and not told["lost"] and not any(told["unmatched"]), (sys.ar
 assert not any(row["change"] for row in told["rows"]), (sys.argv[1], told["rows"][:3])
 EOF
     done
-    # Resumed: every point is measured already.
+    # The campaign is resumed. Every point is measured already.
     repeats() { "$RANLAB" bench query campaigns/mock "SELECT point, repeat, started_unix_ms FROM repeats ORDER BY 1, 2" --format json; }
     repeats >before.json
     "$RANLAB" bench run files/scenarios/mock.toml --quick --out campaigns/mock >resumed.txt 2>&1 || { cat resumed.txt; exit 1; }
     repeats >after.json
     grep -q started_unix_ms before.json && cmp before.json after.json
-    # Computed again: the same values.
+    # The scenario is computed again and must give the same values.
     "$RANLAB" bench run files/scenarios/oru-window.toml --quick --fresh --out again >again.txt
     "$RANLAB" bench compare campaigns/xhaul again --format json >compare.json
     python3 - <<'EOF'
@@ -49,7 +49,7 @@ EOF
 done
 
 [[ -n ${OLD_RANLAB:-} ]] || { echo "files of $(find "$here"/upgrade/* -maxdepth 0 -type d | wc -l) version(s)"; exit 0; }
-# together RIC EMULATE XAPP: base station and xApp of these programs at the RIC of another.
+# together RIC EMULATE XAPP: runs base station and xApp of these programs at the RIC of another program.
 together() {
     "$1" ric --e2 "unix://$PWD/$4.e2" --e42 "unix://$PWD/$4.e42" --duration 60s >"$4.ric" &
     started+=($!)

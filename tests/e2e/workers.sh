@@ -13,12 +13,11 @@ refused() {
     [[ $code == "$1" ]] && grep -q -- "$2" refused.txt || { echo "exit $code:"; cat refused.txt; exit 1; }
 }
 refused 2 "nats://HOST:PORT" worker --find http://127.0.0.1:1
-# The only scheme needs not be written.
+# The scheme may be omitted, because only one is supported.
 refused 3 "no NATS server at nats://127.0.0.1:1" worker --find 127.0.0.1:1
 refused 2 "--listen" worker --bus "$bus"
 refused 2 "--advertise" worker --listen 0.0.0.0:0 --allow 127.0.0.1 --bus "$bus"
-# The server starts after the workers and requires a password from a file; a worker without a valid file
-# reports it.
+# The server starts after the workers and requires a password from a file. A worker without a valid file reports this.
 printf 'listen: 127.0.0.1:%s\nauthorization { user: lab, password: hush }\n' "$port" >nats.conf
 echo lab:hush >secret
 printf 'lab:hush\nmore\n' >wrong
@@ -48,7 +47,7 @@ refused 3 "no worker answers" worker --find "nats://127.0.0.1:$port/nobody"
     --set measure.warm_up=100ms --set host.when_noisy=warn --format json >out.json 2>told.txt &
 campaign=$!
 started+=($campaign)
-# A worker that runs base stations in the second repeat.
+# Selects a worker that runs base stations in the second repeat.
 for _ in {1..400}; do ! grep -q '^1/4' told.txt || break; sleep 0.05; done
 victim=${workers[1]}
 held() { cat /proc/"$victim"/task/*/children; }
@@ -62,6 +61,6 @@ sleep 0.5
 kill -9 "$victim" $(held)
 wait "$campaign" || { cat told.txt; exit 1; }
 [[ $(grep -c 'repeat [1-4]  ok' told.txt) == 3 ]] || { cat told.txt; exit 1; }
-# If it was killed before it was contacted, the repeat reports that.
+# If the worker was killed before it was contacted, the repeat reports this.
 grep -qE 'repeat [2-4]  (invalid|unmeasurable): .*tcp://127\.0\.0\.1:[0-9]+' told.txt || { cat told.txt; exit 1; }
 found 2

@@ -6,7 +6,7 @@ set -euo pipefail
 near=rlA$$ far=rlB$$
 cleanup() {
     [[ -z ${pid:-} ]] || kill "$pid" 2>/dev/null || true
-    # Remains of the killed worker, left for the next testbed on its machine.
+    # The killed worker leaves namespaces, which would be removed by the next testbed on its machine.
     for left in /run/netns/ranlab-"${victim:-none}"-*; do ip netns del "$(basename "$left")" 2>/dev/null || true; done
     rm -f /run/ranlab/"${victim:-none}"-*
     ip netns del "$near" 2>/dev/null || true
@@ -76,7 +76,7 @@ there
 echo "== a lost machine makes the repeat invalid"
 "$RANLAB" bench run point.toml --fresh --format json --out lost --set net.midhaul_switches=0 --set measure.duration=60s >lost.json 2>run.err &
 pid=$!
-# Both have begun: the ports have been moved out of their machines.
+# Both workers have begun, and the ports have been moved out of their machines.
 for _ in $(seq 200); do { ! ip -n "$near" link show pa && ! ip -n "$far" link show pb; } >/dev/null 2>&1 && break; sleep 0.1; done
 sleep 1
 for worker in $(pgrep -P "$pid"); do

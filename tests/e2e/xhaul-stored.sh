@@ -25,7 +25,7 @@ assert "no repeat has" not in drawing and "not drawn" not in drawing, drawing[:5
 for point in stored["points"]:
     counts = point["distributions"]["jitter_ns"]["counts"]
     total = sum(count for _, count in counts)
-    # One value per second of each repeat.
+    # The distribution contains one value per second of each repeat.
     assert len(counts) <= 25 and total >= 20, (point["axes"], counts)
 PYTHON
 done

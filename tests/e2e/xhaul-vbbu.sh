@@ -12,7 +12,7 @@ fi
 cleanup() { [[ -z ${pid:-} ]] || kill "$pid" 2>/dev/null || true; }
 trap cleanup EXIT
 
-# A name that no other process has.
+# No other process has this name.
 program=$PWD/vbbu-$$.py
 cp "$here/peers/vbbu/stand_in.py" "$program"
 cp "$here/peers/vbbu/profile.toml" profile.toml
@@ -60,7 +60,7 @@ echo "== its frames are counted and timed in both directions, next to a built-in
 run --out own >own.json || { cat run.err; exit 1; }
 holds own.json 'm["cell_dl.sent"] > 500 and m["cell_ul.sent"] > 500 and m["cell_dl.lost_ratio"] < 0.01 and m["cell_ul.lost_ratio"] < 0.01'
 holds own.json '0 < m["cell_dl.delay_us_min"] <= m["cell_dl.delay_us_p50"] <= m["cell_dl.delay_us_max"] and m["cell_dl.malformed"] < 50'
-# 14 datagrams of 642 bytes per 5 ms are 14.4 Mbit/s; a busy machine sends less.
+# 14 datagrams of 642 bytes per 5 ms are 14.4 Mbit/s. A busy machine sends less.
 holds own.json '2 < m["cell_dl.mbps"] < 16 and m["neighbour_dl.sent"] > 20'
 grep -q "^sent [0-9]*, received [1-9]" own/vbbu-stand-in-CU.log
 [[ $(ours) == 0 ]]

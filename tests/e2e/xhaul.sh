@@ -23,7 +23,8 @@ when_noisy = "warn"
 duration = "100ms"
 repeats = 1
 TOML
-# holds FILE EXPRESSION: r is the final JSON object of a verb; m: means of the first point.
+# holds FILE EXPRESSION: evaluates the expression. r is the final JSON object of a verb, and m are the means of the
+# first point.
 holds() {
     python3 - "$1" "$2" <<'PYTHON'
 import json, sys
@@ -137,7 +138,8 @@ ported() {
 }
 ported ports --set sut.sharing=macvlan
 holds ports.json 'm["live.ports"] == 2 and m["live.functions"] == 0 and m["cell_dl.sent"] > 100 and m["cell_dl.lost_ratio"] < 0.5'
-# Frames of ranlab between the two, stamped by the kernel at departure and arrival: there is no network card.
+# ranlab sends frames between the two ports. The kernel stamps them at departure and arrival, because there is no
+# network card.
 holds ports.json 'm["live.clock"] == 0 and m["live.clock_error_us"] == 0 and m["cable_dl.sent"] > 0'
 holds ports.json 'all(m[w + ".stamped_ratio"] == 1 and m[w + ".early"] == m[w + ".unordered"] == m[w + ".lost_ratio"] == 0 < m[w + ".delay_us_max"] for w in ("cable_dl", "cable_ul"))'
 holds ports.json 'any("stamped by the kernel at one point" in s for s in r["verdict"])'

@@ -23,7 +23,7 @@ declare -A program=(
     [moni]=examples/xApp/c/monitor/xapp_gtp_mac_rlc_pdcp_moni [kpm_moni]=examples/xApp/c/monitor/xapp_kpm_moni
     [kpm_rc]=examples/xApp/c/kpm_rc/xapp_kpm_rc
 )
-# An xApp with its library that sends controls one after the other, if a variable names one.
+# An xApp that uses FlexRIC's library and sends controls one after the other, if a variable names one.
 [[ -z ${FLEXRIC_CONTROLS:-} ]] || program[controls]=$FLEXRIC_CONTROLS
 declare -A pid=() runs=() aborts=() hung=() failed=()
 # Each program is ended by its process id.
@@ -71,13 +71,14 @@ xapp() {
     fi
 }
 begin() { meeting=$1 folder=$work/net-$1; mkdir -p -m 700 "$folder"; at="shim://$folder/127.0.0.1"; }
-# ranlab detects the dialect of its peer. A monitor without reports has failed.
+# Runs ranlab's monitor, which detects the dialect of its peer. A monitor without reports has failed.
 monitor() {
     xapp monitor xapp monitor --connect "$at:36422" --duration 4s
     grep -q ' [1-9][0-9]* indications' "$work/monitor.out" || { count failed "$meeting/monitor"; tail -n 1 "$work/monitor.out" >&2; }
 }
 
-# KPM of its agents, in a modified ASN.1, has values. Its reports are random, and may have none for seconds.
+# Checks that KPM of FlexRIC's agents, in a modified ASN.1, has values. Reports of FlexRIC are random, and may have no
+# values for seconds.
 kpm_values() {
     local attempt
     for attempt in 1 2 3 4 5; do
@@ -123,7 +124,7 @@ for key in $(printf '%s\n' "${!runs[@]}" | sort); do
     name=${key#*/} alone=alone/${key#*/} note=
     if [[ $key != alone/* && -n ${program[$name]:-} ]]; then
         note="${aborts[$alone]:-0} of ${runs[$alone]}"
-        # Compared as a share, because the number of runs differs.
+        # The comparison uses shares, because the numbers of runs differ.
         ((${aborts[$key]:-0} * runs[$alone] <= ${aborts[$alone]:-0} * runs[$key])) || { worse=1; note+='   MORE'; }
     elif [[ $key != alone/* ]] && ((${aborts[$key]:-0} + ${failed[$key]:-0} > 0)); then
         worse=1 note='ours failed'

@@ -26,7 +26,8 @@ printf '[NEAR-RIC]\nNEAR_RIC_IP = 127.0.0.1\n\n[XAPP]\nDB_DIR = %s/db/\n' "$work
 # Prints PSS and RSS in kB.
 memory() { sed -n 's/^\(Pss\|Rss\): *\([0-9]*\) kB/\1 \2/p' "/proc/$1/smaps_rollup" | sort | cut -d' ' -f2 | tr '\n' ' '; }
 
-# Starts a RIC and the load; prints the largest PSS of ten seconds with its RSS, and what the xApp received.
+# Starts a RIC and the load. Prints the largest PSS of ten seconds with its RSS, and the number of indications that the
+# xApp received.
 round() {
     local name=$1 net=$work/net ric most='0 0' now second
     rm -rf "$net"; mkdir -m 700 "$net"

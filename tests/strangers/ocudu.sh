@@ -33,11 +33,11 @@ ric() {
     pid[ric]=$!
     api=$(address ric.out http)
 }
-# Its standard input stays open: the gNB ends at its end.
+# The standard input of the program stays open, because the gNB ends when its input ends.
 carried() { local name=$1; shift; (ulimit -c 0; RANLAB_SCTP=$work/net LD_PRELOAD=$PRELOAD exec "$@" >>"$name.out" 2>&1 < <(exec sleep 600)) & pid[$name]=$!; }
 running() { kill -0 "${pid[$1]}" 2>/dev/null && [[ $(sed 's/.*) //' "/proc/${pid[$1]}/stat") != Z* ]] || fail "$1 has ended: $(tail -n 3 "$1.out")"; }
 http() { curl --fail-with-body -sS "$api$1" "${@:2}"; }
-# connected COUNT: waits for that many connected nodes.
+# connected COUNT: waits for this number of connected nodes.
 connected() {
     for _ in {1..300}; do
         [[ $(http /v1/nodes 2>/dev/null | grep -o '"connected": *true' | wc -l) == "$1" ]] && return
@@ -108,7 +108,7 @@ used = [it["value"] for it in rows if it["measurement"] == "RRU.PrbUsedDl"]
 assert used and 0 < max(used) <= 52, used
 times = sorted({it["received_us"] for it in rows})
 pauses = [round((b - a) / 1e6, 1) for a, b in zip(times, times[1:]) if b - a > 1_800_000]
-# One pause for each end.
+# Each end of the gNB or the RIC causes one pause.
 assert len(pauses) == 2, pauses
 print(f"gNB: {len(rows)} values, pauses of {pauses} s")
 P

@@ -94,7 +94,7 @@ P
 
 export LD_LIBRARY_PATH=$OSC/lib RMR_RTG_SVC=-1 RMR_SEED_RT=$PWD/routes.txt RMR_VCTL_FILE=$PWD/verbosity RMR_SRC_ID=127.0.0.1
 export DBAAS_SERVICE_HOST=127.0.0.1 DBAAS_SERVICE_PORT=$redis
-# Names of a pod, which these programs read; without POD_NAME the E2 termination crashes.
+# These programs read the names of a pod. Without POD_NAME the E2 termination crashes.
 export POD_NAME=pod HOST_NAME=host SYSTEM_NAME=system CONTAINER_NAME=container SERVICE_NAME=service
 # Starts a program in a folder.
 runs() {
@@ -116,7 +116,7 @@ for _ in {1..200}; do curl -fsS "$theirs/v1/e2t/list" | grep -q e2tAddress && br
 unset LD_LIBRARY_PATH
 
 connected() { curl -fsS "$theirs/v1/nodeb/states" | grep -o '"CONNECTED"' | wc -l; }
-# stations COUNT ARGUMENT...: base stations that are all connected.
+# stations COUNT ARGUMENT...: starts base stations and waits until all are connected.
 stations() {
     local count=$1
     shift
@@ -133,7 +133,8 @@ stations 20 --duration 5s
 wait $station
 grep -q '20 nodes, 20 alive, 0 reconnects' stations.txt || { tail -n 3 stations.txt; exit 1; }
 
-# The same nodes at our RIC: equal but for addresses, times, and functions that only our RIC is offered.
+# Connects the same nodes to ranlab's RIC. Their descriptions must be equal, except for addresses, times, and functions
+# that are only offered to ranlab's RIC.
 "$RANLAB" ric --e2 "shim://$PWD/ours/127.0.0.1:$e2" --e42 tcp://127.0.0.1:0 --http 127.0.0.1:0 --duration 60s --format ndjson >ric.txt 2>ric.err &
 started+=($!)
 api=$(address ric.txt http)
@@ -170,7 +171,7 @@ for kind in gnb:2 split:3 enb:2 ng-enb:2; do
     first=$((first + 10))
 done
 
-# A subscription through the subscription manager, reports over RMR, a control, and the end of the subscription.
+# Tests a subscription through the subscription manager, reports over RMR, a control, and the end of the subscription.
 stations 1 --first 200 --ues 2 --radio nr:106 --flows udp:5 --sm mac,kpm --duration 60s
 cat >xapp.py <<'P'
 import http.server, json, os, struct, sys, threading, urllib.request
@@ -187,7 +188,7 @@ threading.Thread(target=server.serve_forever, daemon=True).start()
 link = rmr.rmr_init(str(port).encode(), rmr.RMR_MAX_RCV_BYTES, 0)
 while not rmr.rmr_ready(link): pass
 
-# Every 200 ms, DRB.UEThpDl and RRU.PrbTotDl of the node (report style 1).
+# The subscription requests DRB.UEThpDl and RRU.PrbTotDl of the node every 200 ms (report style 1).
 definition = bytes.fromhex("00010100000100a04452422e5545546870446c0120000000b05252552e507262546f74446c0120000000c7")
 action = {"ActionID": 1, "ActionType": "report", "ActionDefinition": list(definition),
     "SubsequentAction": {"SubsequentActionType": "continue", "TimeToWait": "w10ms"}}
@@ -198,7 +199,7 @@ request = urllib.request.Request(api, json.dumps(wanted).encode(), {"content-typ
 subscription = json.load(urllib.request.urlopen(request))["SubscriptionId"]
 assert ended.wait(10), "nobody tells how the subscription ended"
 instance = told[0]["SubscriptionInstances"][0]
-# Without an error its cause is a blank.
+# If there was no error, the cause is a blank.
 assert not instance.get("ErrorCause", "").strip(), told
 
 def received(kind, count):
@@ -213,7 +214,7 @@ def received(kind, count):
 for about in received(12050, 5):
     assert about[rmr.RMR_MS_MEID].decode() == node and about[rmr.RMR_MS_SUB_ID] == instance["E2EventInstanceId"], about
     assert b"DRB.UEThpDl" in about[rmr.RMR_MS_PAYLOAD], about
-# A MAC control for testing, which the base station acknowledges.
+# Sends a MAC control for testing, which the base station acknowledges.
 octets = lambda it: bytes([len(it)]) + it
 ies = [(29, b"\0\0\7\0\0"), (5, struct.pack(">H", 142)), (22, octets(bytes.fromhex("01000000"))), (23, octets(bytes.fromhex("2a000000"))), (21, b"\x40")]
 body = b"\0" + struct.pack(">H", len(ies)) + b"".join(struct.pack(">HBB", id, 0, len(v)) + v for id, v in ies)

@@ -52,7 +52,7 @@ xapp = RMRXapp(heard, rmr_port=port, use_fake_sdl=True)
 xapp.run(thread=True)
 subscriber = xapp_subscribe.NewSubscriber(api + "/ric/v1", local_address="127.0.0.1", local_port=http, rmr_port=port)
 assert subscriber.ResponseHandler(ended)
-# Every 200 ms, DRB.UEThpDl and RRU.PrbTotDl of the node (report style 1).
+# The subscription requests DRB.UEThpDl and RRU.PrbTotDl of the node every 200 ms (report style 1).
 trigger = bytes.fromhex("00c7")
 definition = bytes.fromhex("00010100000100a04452422e5545546870446c0120000000b05252552e507262546f74446c0120000000c7")
 action = subscriber.ActionToBeSetup(1, "report", list(definition), subscriber.SubsequentAction("continue", "w10ms"))
@@ -68,7 +68,7 @@ assert enough.wait(10), f"{len(reports)} reports"
 for sub, payload in reports:
     assert sub == instance["E2EventInstanceId"] and b"DRB.UEThpDl" in payload and b"RRU.PrbTotDl" in payload, (sub, payload.hex())
 
-# A MAC control for testing, which the base station acknowledges.
+# Sends a MAC control for testing, which the base station acknowledges.
 header, message = (bytes.fromhex(it) for it in sys.argv[2:4])
 octets = lambda it: bytes([len(it)]) + it
 ies = [(29, b"\0\0\7\0\0"), (5, struct.pack(">H", 142)), (22, octets(header)), (23, octets(message)), (21, b"\x40")]

@@ -18,12 +18,12 @@ cpu() { awk '{ sub(/.*\) /, ""); print $12 + $13 }' "/proc/$controller/stat"; }
 ask() { curl --silent --fail --max-time 10 --user root:root "$@"; }
 fail() { echo "$1"; shift; cat "$@"; exit 1; }
 
-# New ports each time, because some controllers cannot bind theirs again immediately.
+# New ports are used each time, because some controllers cannot bind theirs again immediately.
 start() {
     south=$((20000 + RANDOM % 10000)) rest=$((30000 + RANDOM % 2000))
     "$1" >controller.txt 2>&1 &
     controller=$!
-    # Only REST is probed: a connection to the other port would count as a base station.
+    # Only REST is probed, because a connection to the other port would count as a base station.
     for _ in $(seq 150); do
         sleep 0.2
         curl --silent --output /dev/null --max-time 2 "http://127.0.0.1:$rest/" && return
@@ -50,7 +50,7 @@ runtime() { exec "$program" "$south" "$rest" ${tenant:+"$tenant"}; }
 # known: prints the number of base stations and UEs known to the controller.
 known() {
     case $name in
-    # Text: everything that was reported of each base station.
+    # The response is text with everything that each base station has reported.
     flexran-rtc) ask "http://127.0.0.1:$rest/stats_manager/enb_config" >known.txt && grep -c '^eNB_id:' known.txt && grep -c '^ue_config {' known.txt ;;
     mosaic5g) ask "http://127.0.0.1:$rest/stats" >known.txt && grep -o '"agent_info"' known.txt | wc -l && grep -o '"imsi":' known.txt | wc -l ;;
     empower-v1)
@@ -64,7 +64,7 @@ known() {
     esac
 }
 
-# Base stations with ten UEs each are alive from their fifteenth second on.
+# Checks that base stations with ten UEs each are alive from their fifteenth second on.
 meet() {
     local nodes=$1 told before
     before=$(cpu)
@@ -83,7 +83,7 @@ meet() {
     if [[ $name == empower-v1 && $nodes == 10 ]]; then ((share < 30)) || fail "$share % of a core" last.txt; fi
 }
 
-# Two base stations with two UEs, and a controller that is stopped for ten seconds.
+# Runs two base stations with two UEs, and a controller that is stopped for ten seconds.
 sleeps() {
     "$RANLAB" emulate "${speak[@]}" --connect "tcp://127.0.0.1:$south" --nodes 2 --ues 2 --activation constant:0s \
         --duration 25s >fleet.txt 2>fleet.err &
@@ -92,10 +92,10 @@ sleeps() {
     kill -STOP "$controller"
     sleep 10
     kill -CONT "$controller"
-    # Some controllers disconnect all base stations after this time.
+    # Some controllers disconnect all base stations after this stop, so the exit code is ignored.
     wait "$fleet" || true
     grep -Eq 'the controller stopped reading at [0-9.]+ s, for (9|10|11)\.[0-9] s' fleet.txt || fail "$name: not told" fleet.txt
-    # Nothing is due without requests: reports to the worker of version 2 are responses.
+    # Without requests, nothing is due: reports to the worker of version 2 are responses.
     [[ $name == empower-v2 ]] || grep -Eq 'send delay p99 (9|10|11)[0-9]{6} us' <(tail -n 1 fleet.txt) || fail "$name: not late" fleet.txt
     echo "$name: $(grep -m 1 'stopped reading' fleet.txt)"
 }
@@ -108,7 +108,7 @@ register() {
             "http://127.0.0.1:$rest/api/v1/vbses" >>registered.txt || [[ $1 == 1.0 ]]
     done
     if [[ $1 != 1.0 ]]; then
-        # Without it, no report is requested.
+        # Without this request, no report is requested.
         ask -X POST -H 'Content-Type: application/json' "http://127.0.0.1:$rest/api/v1/workers" \
             -d '{"version":"1.0","name":"empower.workers.macprbutilization.macprbutilization","params":{"every":2000}}' >>registered.txt
         return 0
@@ -128,7 +128,7 @@ for variable in FLEXRAN_RTC MOSAIC5G EMPOWER1 EMPOWER2; do
     met=$((met + 1))
     case $variable in
     FLEXRAN_RTC) name=flexran-rtc run=rtc speak=(--protocol flexran) ;;
-    # The emulator is not told which controller it is connected to.
+    # The emulator does not know to which of the two controllers it is connected.
     MOSAIC5G) name=mosaic5g run=rtc speak=(--protocol flexran) ;;
     EMPOWER1) name=empower-v1 run=runtime speak=(--protocol empower) ;;
     EMPOWER2) name=empower-v2 run=runtime speak=(--protocol empower --openempower 2) ;;
@@ -138,7 +138,7 @@ for variable in FLEXRAN_RTC MOSAIC5G EMPOWER1 EMPOWER2; do
         register 1.0
         stop
     fi
-    # Each round has a new controller, because some keep state of base stations that have left.
+    # Each round has a new controller, because some controllers keep the state of base stations that have left.
     for nodes in 10 30 stopped; do
         start $run
         [[ $name != empower-v2 ]] || register '"1.0"'

@@ -22,7 +22,7 @@ cleanup() {
 }
 trap cleanup EXIT
 ip -n "$space" link set lo up
-# N3's address, for the socket of `ranlab upf`. Packets are in the rings.
+# The address of N3 is only needed for the socket of `ranlab upf`. Packets are in the rings.
 ip -n "$space" address add 10.3.0.2/32 dev lo
 ask() { "$VPP/bin/vppctl" -s "$work/cli.sock" "$@" | tr -d '\r'; }
 
@@ -63,7 +63,7 @@ while IFS= read -r line; do
     [[ $line == create* || -z $printed ]] || { echo "\`$line\`: $printed"; exit 1; }
 done <"$work/config"
 
-# load ARGUMENTS...: with a fresh UPF, which names the tunnels from 1.
+# load ARGUMENTS...: runs the load with a new UPF, which numbers the tunnels from 1.
 load() {
     local upf
     ip netns exec "$space" "$RANLAB" upf --n4 127.0.0.8:8805 --n3 10.3.0.2:2152 --n6 sink >"$work/upf.out" 2>&1 &

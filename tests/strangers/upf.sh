@@ -18,7 +18,7 @@ cleanup() {
 trap cleanup EXIT
 ip -n "$space" link set lo up
 
-# holds FILE EXPRESSION: r is the JSON in a file.
+# holds FILE EXPRESSION: evaluates the expression. r is the JSON in a file.
 holds() { python3 -c 'import json, sys; r = json.load(open(sys.argv[1])); assert eval(sys.argv[2]), (sys.argv[2], r)' "$@"; }
 # listens SPACE ADDRESS: waits until a UPF has its N4 port.
 listens() {
@@ -45,7 +45,7 @@ meets() {
     done
     python3 - <<'P'
 import json, re
-# A reason may quote a time of the day, as Open5GS measures durations.
+# A reason may quote a time of day, because Open5GS measures durations with it.
 why = lambda check: re.sub(r"\d{9,}", "N", check.get("why") or "") or None
 first, again = ([(c["name"], c["verdict"], why(c)) for c in json.load(open(f"check{n}.json"))["checks"]] for n in (1, 2))
 assert first == again, [pair for pair in zip(first, again) if pair[0] != pair[1]]
@@ -77,7 +77,7 @@ open5gs() {
     ip netns exec "$space" ip tuntap add name ogstun mode tun
     ip -n "$space" address add 10.45.0.1/16 dev ogstun
     ip -n "$space" link set ogstun up
-    # The default configuration, except that the log does not wait for a disk, and with room for more
+    # This is the default configuration, except that the log does not wait for a disk, and that there is space for more
     # sessions.
     cat >upf.yaml <<Y
 logger: { level: error }
@@ -90,7 +90,7 @@ Y
     ip netns exec "$space" "$OPEN5GS" -c upf.yaml >upf.out 2>&1 &
     pid=$!
     listens "$space" 127.0.0.7:8805
-    # An empty flow description ends it: ogs_ipfw_compile_rule() compares a word that is missing.
+    # An empty flow description ends Open5GS, because ogs_ipfw_compile_rule() compares a missing word.
     ! ip netns exec "$space" "$RANLAB" check upf 127.0.0.7:8805 --dialect open5gs --ue 10.45.0.2 --only "empty flow" --upf-pid "$pid" --captures empty --format json >empty.json
     holds empty.json '"process has ended" in r["checks"][0]["why"]'
     wait "$pid" || true
@@ -99,7 +99,7 @@ Y
     listens "$space" 127.0.0.7:8805
     meets open5gs "$space" 127.0.0.7:8805 --except "empty flow" --n3 127.0.0.7:2152 --dialect open5gs --ue 10.45.0.2 --n6 routed://10.45.0.1:9 \
         -- --n4 127.0.0.7:8805 --n3 127.0.0.7:2152 --dialect open5gs --ue 10.45.0.2 --n6 routed://10.45.0.1:9
-    # The rate falls while sessions exist: considerably at the highest rate, not at the lowest.
+    # The rate falls while sessions exist. The decrease is considerable at the highest rate, but not at the lowest.
     python3 - <<'P'
 import json
 for n in (1, 2):
@@ -142,7 +142,7 @@ n3_address: 10.3.0.2
 n9_address: 10.3.0.2
 logging_level: warn
 Y
-    # A file system for its maps, which `ip netns exec` would hide.
+    # eUPF needs a file system for its maps, which `ip netns exec` would hide.
     unshare -m sh -c 'mount -t bpf bpf /sys/fs/bpf && exec nsenter --net="/var/run/netns/$1" "$EUPF" --config eupf.yml' - "$space" >upf.out 2>&1 &
     pid=$!
     listens "$space" 10.3.0.2:8805

@@ -79,7 +79,8 @@ run() {
     local out
     out=$("$RANLAB" bench run "$work/scenario.toml" --set sut.build="$VPP" --fresh --out "$work/results" --format json "$@" 2>&1) ||
         case $out in
-            # The switch was verified before. Two CPUs with other work are too few for a tester and a polling switch.
+            # The switch has already been verified. If two CPUs have other work, they are too few for a tester and a
+            # polling switch.
             *'tool.unsent_ratio'*) echo "verified, not measured (the generator was late): $*"; return ;;
             *) echo "$*: $(tail -c 600 <<<"$out")" >&2; failed=1; return ;;
         esac

@@ -34,7 +34,7 @@ namespace {
 
 // UE i of the DU has gNB-CU UE F1AP ID 100 + i.
 constexpr unsigned FIRST_UE = 100;
-// Resource blocks of the carrier that limits are computed for, as OCUDU's DU does before it applies a ratio.
+// Resource blocks of the carrier for which limits are computed. OCUDU's DU computes them before it applies a ratio.
 constexpr unsigned CARRIER_PRBS = 52;
 
 unsigned ues = 1;
@@ -90,7 +90,7 @@ struct ue_ids : odu::f1ap_ue_id_translator {
   static bool known(uint64_t number) { return number >= FIRST_UE && number < FIRST_UE + ues; }
 };
 
-// Prints each ratio of an order and converts it as the DU does, assertions included.
+// Prints each ratio of an order and converts it in the same way as the DU, including assertions.
 void show(const char* order, const std::string& target, const std::vector<rrm_policy_ratio_group>& groups)
 {
   for (const auto& group : groups) {
@@ -199,7 +199,7 @@ struct du_metrics : e2_du_metrics_interface {
   }
   static rlc_metrics bearer(unsigned i, unsigned round, unsigned ms)
   {
-    // 1 Mbit/s down and 200 kbit/s up for each step of the UE's number.
+    // Each step of the UE's number adds 1 Mbit/s down and 200 kbit/s up.
     const uint64_t down = 125000ull * (i + 1) * ms / 1000;
     const uint64_t up   = 25000ull * (i + 1) * ms / 1000;
     rlc_metrics    rlc{};
@@ -371,7 +371,7 @@ int main(int argc, char** argv)
       });
     }
   }
-  // The agents' own end needs ticking timers on another thread; nothing here needs to be released.
+  // A regular end of the agents would need ticking timers on another thread. No resource needs to be released here.
   ocudulog::flush();
   _exit(0);
 }

@@ -18,7 +18,7 @@ def of_ue(i):
 
 
 def of_node(ues):
-    """Values of a node as a whole: sums, and means of delays and rates."""
+    """Values of a complete node: sums, and means of delays and rates."""
     each = [of_ue(i) for i in range(ues)]
     node = {name: sum(it[name] for it in each) for name in each[0]}
     for name in ("DRB.AirIfDelayUl", "DRB.RlcDelayUl", "DRB.RlcPacketDropRateDl", "DRB.RlcSduDelayDl"):
@@ -43,7 +43,7 @@ def values(ues, rows):
                     row["ue"] is not None else node).get(name)
         if expected is None or row["value"] is None or abs(row["value"] - expected) > 0.51:
             wrong.append((row["node"], row.get("ue"), name, row["value"], "expected", expected))
-        # Counts have none.
+        # Counts have no unit.
         if not row["value_unit"] and name.startswith(("DRB.", "RRU.")):
             without_unit.add(name)
         seen[name] += 1

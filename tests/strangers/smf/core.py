@@ -19,7 +19,7 @@ VERSIONS = {"nudm-sdm": "v2"}
 
 
 def settings(dnn_configuration, decision, charge):
-    """What the core answers: DNN configuration of UDM, policy decision of PCF, and a function that grants quotas."""
+    """Responses of the core: DNN configuration of UDM, policy decision of PCF, and a function that grants quotas."""
     return {"dnn": dnn_configuration, "decision": decision, "charge": charge}
 
 
@@ -52,7 +52,7 @@ class Core:
         sock.close()
 
     def serve_http1(self, sock):
-        """One client of free5GC asks over HTTP/1.1."""
+        """Serves HTTP/1.1, which one client of free5GC uses."""
         with sock.makefile("rwb") as stream:
             while request := stream.readline():
                 method, path, _ = request.decode().split(" ", 2)
@@ -91,7 +91,7 @@ class Core:
                         continue
                     connection.close_connection()
                     sock.sendall(connection.data_to_send())
-                    # Data that stays unread would reset the connection.
+                    # Unread data would reset the connection.
                     sock.shutdown(socket.SHUT_WR)
                     while sock.recv(65535):
                         pass
@@ -165,7 +165,7 @@ class Core:
 
 
 def frames(sock):
-    """The frames of HTTP/2 that arrive, without GOAWAY: free5GC sends one before each response."""
+    """Received frames of HTTP/2 without GOAWAY. free5GC sends GOAWAY before each response."""
     with sock.makefile("rb") as stream:
         while len(head := stream.read(9)) == 9:
             frame = head + stream.read(int.from_bytes(head[:3], "big"))
@@ -218,7 +218,7 @@ N2 = "application/vnd.3gpp.ngap"
 
 
 class Session:
-    """A PDU session at an SMF, as its AMF sees it."""
+    """A PDU session at an SMF, from the AMF's point of view."""
 
     def __init__(self, client, core, session_id=1, kind=3, prefix=""):
         """`kind`: 1 IPv4, 3 IPv4 and IPv6. `prefix`: before the reference in the resource's path."""
@@ -235,7 +235,7 @@ class Session:
                 "ueLocationTimestamp": "2026-01-01T00:00:00.000000Z"}},
             "smContextStatusUri": f"{core.uri}/amf/status/{session_id}",
         }
-        # PDU Session Establishment Request: PTI 1, full data rate, PDU session type, SSC mode 1.
+        # The message is a PDU Session Establishment Request: PTI 1, full data rate, PDU session type, SSC mode 1.
         request = bytes([0x2E, session_id, 1, 0xC1, 0xFF, 0xFF, 0x90 | kind, 0xA1])
         status, headers, body = client.multipart("/nsmf-pdusession/v1/sm-contexts", data, [("5gnas-sm", N1, request)])
         assert status == 201, (status, headers, body[:300])
@@ -251,7 +251,7 @@ class Session:
         assert status in (200, 204), (status, body[:300])
 
     def accepted(self, address, teid, qfi=1):
-        """The base station has set up its tunnel: PDU Session Resource Setup Response Transfer (TS 38.413)."""
+        """Reports that the base station has set up its tunnel: PDU Session Resource Setup Response Transfer (TS 38.413)."""
         octets = b"\x00\x03\xe0" + socket.inet_aton(address) + teid.to_bytes(4, "big") + bytes([0, qfi])
         self.modify({}, ("PDU_RES_SETUP_RSP", octets))
 

@@ -69,25 +69,25 @@ class Bed:
             return None
 
     def up(self, teid, user_packet, qfi):
-        """Sends a packet into a tunnel of the UPF; the packet at the data network, or None."""
+        """Sends a packet into a tunnel of the UPF. Returns the packet at the data network, or None."""
         head = struct.pack("!BBHI", 0x34, 255, 8 + len(user_packet), teid) + b"\0\0\0\x85\x01\x10" + bytes([qfi, 0])
         self.gnb.sendto(head + user_packet, (UPF, 2152))
         return self.received(self.server, 0.5)
 
     def down(self, user_packet):
-        """Sends a packet to a UE; the message at the base station, or None."""
+        """Sends a packet to a UE. Returns the message at the base station, or None."""
         self.server.sendto(user_packet, (UPF, 2153))
         octets = self.received(self.gnb, 0.5)
         return octets and Gpdu(octets)
 
     def end(self):
-        """Ends the UPF; its report."""
+        """Ends the UPF. Returns its report."""
         self.process.send_signal(2)
         return json.loads(self.process.communicate(timeout=10)[0].splitlines()[-1])
 
 
 def wait_for(what, condition, seconds=15):
-    """Waits until a condition holds; its value."""
+    """Waits until a condition is true. Returns its value."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if value := condition():

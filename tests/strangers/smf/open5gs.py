@@ -56,7 +56,8 @@ try:
     session = Session(Client(SMF, 7777), core)
     transfer = core.transfers.get(timeout=10)
     v4, v6 = wait_for("the UE's addresses", lambda: (m := re.search(r"IPv4\[([0-9.]+)\] IPv6\[([0-9a-f:]+)\]", log())) and m.groups())
-    # PDU Session Resource Setup Request Transfer: the tunnel is an IPv4 address of 32 bits (1F 0) and a TEID.
+    # The transfer is a PDU Session Resource Setup Request Transfer. The tunnel is an IPv4 address of 32 bits (1F 0) and
+    # a TEID.
     address = bytes(map(int, UPF.split(".")))
     at = transfer.index(address)
     teid = int.from_bytes(transfer[at + 4 : at + 8], "big")
@@ -73,7 +74,8 @@ try:
             down = Gpdu(bed.received(bed.gnb))
         assert (down.teid, down.qfi) == (0x2001, 1), (hex(down.teid), down.qfi)
     print("both versions pass in both directions")
-    # The dedicated flow: the SMF modifies the session at N4, and again when the base station has added the flow.
+    # For the dedicated flow, the SMF modifies the session at N4. It modifies the session again after the base station
+    # has added the flow.
     core.transfers.get(timeout=10)
     session.changed(2)
     video = packet(SERVER, v4, (7000, 6000))

@@ -27,7 +27,7 @@ try:
     ctl("session", "create", *SESSIONS)
     ctl("session", "modify", *SESSIONS)
     for session, ue in ((1, "17.0.0.1"), (11, "17.0.0.2")):
-        # Server, its port, the UE's port, whether the gate is open. pfcpsim filters the UE's port.
+        # The tuples are server, its port, the UE's port, and whether the gate is open. pfcpsim filters the UE's port.
         for server, ports, passes in (("10.0.0.5", (9, 85), True), ("10.1.0.5", (9, 5), False), ("8.8.8.8", (9, 9), True)):
             up = packet(ue, server, ports[::-1])
             assert (bed.up(session, up, 9) == up) == passes, f"uplink to {server}"
@@ -37,7 +37,7 @@ try:
     ctl("session", "modify", "--buffer", "--notifycp", *SESSIONS)
     assert bed.down(packet("8.8.8.8", "17.0.0.1")) is None
     ctl("session", "delete", "--count", "2", "--baseID", "1")
-    # It names the node 0.0.0.0 in the release, which is refused with cause 72; pfcpsim does not read the cause.
+    # pfcpsim names the node 0.0.0.0 in the release, which is refused with cause 72. It does not read the cause.
     ctl("service", "disassociate")
 finally:
     sim.terminate()
