@@ -153,7 +153,7 @@ fn on_threads(report: &mut Report, per_second: Option<u32>) -> [f64; 2] {
     }
     rounds.sort_by(f64::total_cmp);
     report.add(Line {
-        name: format!("forward 3.3 kB {what} with 2 threads beside 1, RIC CPU"),
+        name: format!("forward 3.3 kB {what} with 2 threads compared with 1, RIC CPU"),
         measured: cost[1],
         floor: Some(cost[0]),
         unit: "us",
@@ -161,7 +161,7 @@ fn on_threads(report: &mut Report, per_second: Option<u32>) -> [f64; 2] {
     });
     let [one, two] = came;
     report.note(format!(
-        "2 threads beside 1 {what}, round by round: {:.2} to {:.2} times, median {:.2}; a bare relay in the same rounds: \
+        "2 threads compared with 1, {what}, round by round: {:.2} to {:.2} times, median {:.2}; a bare relay in the same rounds: \
          {relay:.2} us; two that share links out evenly: {at_once:.2} us; with one {:.0} to {:.0}/s came, with two {:.0} to {:.0}",
         rounds[0],
         rounds[rounds.len() - 1],

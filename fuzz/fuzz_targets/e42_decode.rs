@@ -13,12 +13,12 @@ fuzz_target!(|input: &[u8]| {
     for version in Version::ALL {
         let Ok(decoded) = e42::decode(&pdu, version) else { continue };
         let _ = decoded.message.notation(version);
-        let ours = Bytes::from(e42::encode_as_received(&decoded, version).expect("what decodes encodes"));
-        let again = e42::decode(&ours, version).expect("what we encode decodes");
+        let ours = Bytes::from(e42::encode_as_received(&decoded, version).expect("a decoded message can be encoded"));
+        let again = e42::decode(&ours, version).expect("an encoded message can be decoded");
         assert_eq!(again.message, decoded.message);
         assert_eq!(again.deviations, decoded.deviations);
-        let canonical = e42::encode_as_received(&again, version).expect("what decodes encodes");
+        let canonical = e42::encode_as_received(&again, version).expect("a decoded message can be encoded");
         assert_eq!(canonical, ours, "the encoding is canonical");
-        e42::encode(&decoded.message, version).expect("what decodes encodes");
+        e42::encode(&decoded.message, version).expect("a decoded message can be encoded");
     }
 });

@@ -8,12 +8,12 @@ use ranlab_sdran::empower::protocol::{v1, v2};
 fuzz_target!(|octets: &[u8]| {
     if let Ok(pdu) = v1::decode(octets) {
         let mut again = Vec::new();
-        pdu.encode(&mut again).expect("what was read fits");
+        pdu.encode(&mut again).expect("a decoded message can be encoded");
         assert_eq!(again, octets);
     }
     if let Ok(pdu) = v2::decode(octets) {
         let mut again = Vec::new();
-        pdu.encode(&mut again).expect("what was read fits");
+        pdu.encode(&mut again).expect("a decoded message can be encoded");
         assert_eq!(again, octets);
     }
 });

@@ -9,7 +9,7 @@ fuzz_target!(|octets: &[u8]| {
     let mut again = Vec::new();
     if encode_frame(&envelope, &mut again).is_ok() {
         // NaN is not equal to itself, so the printed values are compared.
-        let read = decode_frame(&again).expect("what was written is read");
+        let read = decode_frame(&again).expect("an encoded message can be decoded");
         assert_eq!(format!("{read:?}"), format!("{envelope:?}"));
     }
 });

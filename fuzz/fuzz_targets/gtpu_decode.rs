@@ -15,8 +15,8 @@ fuzz_target!(|datagram: &[u8]| {
         extensions: &extensions,
     };
     let mut again = Vec::new();
-    header.encode(packet.payload, &mut again).expect("what was read fits");
-    let same = Packet::parse(&again).expect("what was written is read");
+    header.encode(packet.payload, &mut again).expect("a decoded message can be encoded");
+    let same = Packet::parse(&again).expect("an encoded message can be decoded");
     assert_eq!((same.teid, same.sequence, same.n_pdu), (packet.teid, packet.sequence, packet.n_pdu));
     assert_eq!(same.extensions.collect::<Vec<_>>(), extensions);
     assert_eq!(same.payload, packet.payload);

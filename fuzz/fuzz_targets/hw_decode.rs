@@ -51,7 +51,7 @@ fn round_trip<T: Per + PartialEq + Debug>(octets: &Bytes) {
     let Ok(value) = per::decode::<T>(octets.clone()) else { return };
     let mut ours = Vec::new();
     per::encode(&value, &mut ours).expect("decoded values encode");
-    let again: T = per::decode(ours.clone().into()).expect("what we encode decodes");
+    let again: T = per::decode(ours.clone().into()).expect("an encoded message can be decoded");
     assert_eq!(again, value);
     let mut canonical = Vec::new();
     per::encode(&again, &mut canonical).expect("decoded values encode");

@@ -17,7 +17,7 @@ fuzz_target!(|input: &[u8]| {
     let Some((&first, mut rest)) = input.split_first() else { return };
     let role = if first & 1 == 0 { Role::Master } else { Role::Slave };
     let Ok(mut machine) = Machine::new(Time::ZERO, Settings::new(role, u32::from(first >> 1 & 1))) else {
-        panic!("these settings are good")
+        panic!("the settings are valid")
     };
     let mut down = false;
     let mut at = 0;
@@ -40,7 +40,7 @@ fuzz_target!(|input: &[u8]| {
         );
         let mut outputs = 0;
         while let Some(output) = machine.poll() {
-            assert!(!down, "nothing follows the end");
+            assert!(!down, "no message follows the end");
             outputs += 1;
             match output {
                 Output::Ring(ring) => {

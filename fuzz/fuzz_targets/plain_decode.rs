@@ -27,7 +27,7 @@ fn list<E: PlainElement>(input: &[u8]) {
     let once = encoded(&view);
     assert_eq!(once.len(), input.len());
     // The bytes are compared, because NaN is not equal to itself.
-    assert_eq!(encoded(&PlainView::<E>::new(&once).expect("what we encode decodes")), once);
+    assert_eq!(encoded(&PlainView::<E>::new(&once).expect("an encoded message can be decoded")), once);
 }
 
 fn encoded<E: PlainElement>(view: &PlainView<'_, E>) -> Vec<u8> {

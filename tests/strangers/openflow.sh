@@ -58,7 +58,7 @@ outcome rlimit ok
 scenario l3fwd 'upstream-l3-table-size = 10000'
 outcome l3fwd sut_failed 'is full: the switch refuses the rule'
 scenario acl 'rule-num = 1000' 'seed-file = "fw1"'
-outcome acl unmeasurable 'it matches ports only as they are'
+outcome acl unmeasurable 'it does not support port masks'
 scenario l2fwd
 "$RANLAB" bench run l2fwd.toml --fresh --out killed --set measure.duration=60s >killed.log 2>&1 &
 campaign=$!

@@ -22,20 +22,20 @@ macro_rules! errors {
 errors! {
     RANLAB_OK = 0, c"ok";
     RANLAB_ERR_NULL = 1, c"a pointer that must not be NULL is NULL";
-    RANLAB_ERR_PANIC = 2, c"a fault inside the library; the agent, RIC or xApp can only be freed";
+    RANLAB_ERR_PANIC = 2, c"internal error of the library; the agent, RIC or xApp can only be freed";
     RANLAB_ERR_BUSY = 3, c"called from a callback of the same agent or RIC";
     RANLAB_ERR_INVALID = 4, c"a value is outside its range, or a string is not UTF-8";
     RANLAB_ERR_FUNCTION = 5, c"an OID has 1 to 1000 printable characters, a revision is at most 4095, an agent has at most 256 functions";
     RANLAB_ERR_CONTROLLER_LIMIT = 6, c"an agent has at most 8 controllers";
-    RANLAB_ERR_CONTROLLER_TAKEN = 7, c"there is a controller with this address";
+    RANLAB_ERR_CONTROLLER_TAKEN = 7, c"a controller with this address exists already";
     RANLAB_ERR_UNKNOWN_CONTROLLER = 8, c"there is no such controller";
     RANLAB_ERR_UNKNOWN_SUBSCRIPTION = 9, c"the function has no such subscription";
     RANLAB_ERR_BUFFER_TOO_SMALL = 10, c"the buffer is too small for the PDU; nothing is lost";
-    RANLAB_ERR_ENCODE = 11, c"E2AP cannot express it";
-    RANLAB_ERR_UE = 12, c"there is no such UE, or there are as many as an agent takes";
+    RANLAB_ERR_ENCODE = 11, c"E2AP cannot express the value";
+    RANLAB_ERR_UE = 12, c"the UE does not exist, or the agent has the maximum number of UEs";
     RANLAB_ERR_NODE = 13, c"there is no such node";
     RANLAB_ERR_NODE_FUNCTION = 14, c"the node offers no such RAN function";
-    RANLAB_ERR_LIMIT = 15, c"there are as many already as are allowed";
+    RANLAB_ERR_LIMIT = 15, c"the maximum number exists already";
     RANLAB_ERR_NOT_READY = 16, c"the xApp is not connected to a RIC";
     RANLAB_ERR_UNKNOWN_CONNECTION = 17, c"there is no such connection";
     RANLAB_ERR_UNKNOWN_IAPP = 18, c"there is no such iApp";

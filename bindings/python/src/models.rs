@@ -105,7 +105,7 @@ pub(crate) fn encode_control(
 ) -> Result<(Bytes, Bytes), Fault> {
     let model = function.oid.as_deref().and_then(by_oid);
     let unknown =
-        || Fault::config(format!("no service model reads function {}: bytes are needed", function.id));
+        || Fault::config(format!("function {} has no known service model, so its header and message must be bytes", function.id));
     let model = model.ok_or_else(unknown)?;
     let encoded = model.control_at(model.encoding(), &function.definition, header, message);
     encoded.map_err(|error| Fault::config(format!("{model}: {error}")))

@@ -150,7 +150,7 @@ impl Xapp {
             request = request.at(result(py, READ_TIMEOUT, self.0.node(&node))?);
         }
         let late =
-            || Fault::new(Class::Timeout, format!("the subscription was not answered within {timeout:?}"));
+            || Fault::new(Class::Timeout, format!("no response to the subscription within {timeout:?}"));
         let subscribed = wait(py, Some(timeout), self.0.request(request))?.ok_or_else(late)?;
         let indications = subscribed.map_err(Fault::from)?;
         Ok(Stream { indications, malformed: AtomicU64::new(0) })

@@ -112,7 +112,7 @@ impl Job {
         let (scenario, description) = arguments.reading.read(context)?;
         virtual_time::runs(&scenario.rig).map_err(Failure::Usage)?;
         if scenario.search.is_some() {
-            let why = "a `[search]` does not run in virtual time: nothing there is a matter of speed";
+            let why = "`[search]` is not supported in virtual time, where results do not depend on the speed of a machine";
             return Err(Failure::Usage(why.to_owned()));
         }
         let mut plan = Plan::new(&scenario, &description);

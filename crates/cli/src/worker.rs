@@ -153,7 +153,7 @@ fn listen(address: SocketAddr, arguments: &Arguments, format: Format) -> Result<
             continue;
         }
         if children.len() >= PARTS_MAX {
-            eprintln!("ranlab worker: {PARTS_MAX} parts are held already; {peer} is refused");
+            eprintln!("ranlab worker: {PARTS_MAX} components run already; {peer} is refused");
             continue;
         }
         let start = || {

@@ -60,7 +60,7 @@ impl Pinging {
         let flexran = run.text("sut.encoding") == Some(FLEXRAN);
         if (iapp || flexran) && run.text("sut.type") != Some("ranlab") {
             return Err(RigError::Rig(
-                "an iApp runs in our RIC alone, and so does FlexRAN's echo: `sut.type` must be \"ranlab\""
+                "an iApp runs only in ranlab's RIC, and FlexRAN's echo only in ranlab's controller: `sut.type` must be \"ranlab\""
                     .to_owned(),
             ));
         }
@@ -268,7 +268,7 @@ impl Octets {
             return Ok(Self { down, up, each_down: down / sent.max(1.0), each_up: up / received.max(1.0) });
         }
         let size: u32 = keys::int(run, "load.size")?;
-        let odd = || RigError::Rig("a ping of that size does not encode".to_owned());
+        let odd = || RigError::Rig("a ping of this size cannot be encoded".to_owned());
         let (e2ap, encoding) = sut::language(run)?;
         let codings = [encoding, keys::setting_as::<E2Names, _>(run, "load.encoding")?];
         let each_down = control_bytes(size, e2ap, codings).ok_or_else(odd)? as f64;

@@ -123,7 +123,7 @@ impl Echoes {
                 }
                 ControllerOutput::Event(_) => {}
                 ControllerOutput::Close => {
-                    self.actions.push_back(Action::Close { key, reason: "it sends no FlexRAN".to_owned() });
+                    self.actions.push_back(Action::Close { key, reason: "it does not send FlexRAN messages".to_owned() });
                 }
             }
         }

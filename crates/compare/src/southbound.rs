@@ -135,7 +135,7 @@ fn base_stations(run: &Run<'_>, connect: &Address) -> Result<AnyComponent, RigEr
     };
     if part.events == Some(Events::Stdin) {
         return Err(RigError::Rig(
-            "`load.events` is IP:PORT: a campaign has no standard input to give".to_owned(),
+            "`load.events` must be IP:PORT, because a campaign has no standard input".to_owned(),
         ));
     }
     match part.warning() {

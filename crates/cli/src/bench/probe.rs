@@ -120,7 +120,7 @@ fn connection(point: &Point, path: &str, value: &Value) -> Option<String> {
             let host = rest.split('/').next()?;
             let first = host.to_socket_addrs().ok()?.next()?;
             let refused = TcpStream::connect_timeout(&first, CONNECT_TIMEOUT).err()?;
-            Some(format!("no system takes connections there: {refused}"))
+            Some(format!("no system accepts connections at this address: {refused}"))
         }
         // For other transports, the rig reports what is missing.
         _ => None,

@@ -103,7 +103,7 @@ pub(crate) fn run(arguments: &Arguments, context: &verb::Context) -> Result<(), 
     let command = arguments.reading.command("bench run");
     let mut store = open(&folder, arguments.fresh, &command, &scenario, &plan, &metrics)?;
     super::quiet::check(&scenario, plan.expected())?;
-    let stop = stop_at_signal("taking down; what is finished is kept");
+    let stop = stop_at_signal("stopping; finished repeats are kept");
     let lacking = |error: StoreError| Failure::Environment(error.to_string());
     let before = store.results(Load::Metrics).map_err(lacking)?;
     if let Some(why) = super::stale(&before) {

@@ -69,8 +69,8 @@ pub(super) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     }
     if blade.watts.is_none() {
         let why = match &at {
-            Some(_) => "the machine that measured shows no energy counter (RAPL)",
-            None => "no campaign has the power of a machine",
+            Some(_) => "the measuring machine has no energy counter (RAPL)",
+            None => "no campaign contains the power of a machine",
         };
         output.text(format_args!("power is unknown: [blade] has no watts, and {why}"))?;
     }
@@ -155,7 +155,7 @@ fn print_capacity(output: &mut Output, from: &SloCapacity, served: &ServedLoad) 
     let axis = from.axis.as_deref().unwrap_or("the load");
     let then = match served.missed_at {
         Some(missed) => format!("{axis} = {} misses it", short(missed)),
-        None => "no load that was measured misses it: the true capacity is above".to_owned(),
+        None => "every measured load meets the limit, so the true capacity is higher".to_owned(),
     };
     let kept = match (&from.metric, from.at_most) {
         (Some(metric), Some(at_most)) => format!("{metric} <= {} is kept", short(at_most)),

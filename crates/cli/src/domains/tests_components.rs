@@ -113,7 +113,7 @@ fn local_fields_are_rejected_over_tcp() {
             });
             let local = field.role == Role::Local;
             let Some((asked, read)) = asked else {
-                assert!(!local, "no other value of {kind}.{} is tried", field.name);
+                assert!(!local, "no candidate value of {kind}.{} is valid", field.name);
                 continue;
             };
             assert_eq!(read.permitted(WorkerTrust::PartsOnly).is_err(), local, "{kind}.{}", field.name);

@@ -309,7 +309,7 @@ pub(crate) fn verify(
         bursts.iter_mut().for_each(Burst::clear);
         let place = |(port, frame): &(Port, &[u8])| {
             let worker = spread.worker(*port, frame);
-            let burst = bursts.get_mut(worker).ok_or_else(|| rig("a packet is for no core"))?;
+            let burst = bursts.get_mut(worker).ok_or_else(|| rig("a packet is assigned to no core"))?;
             let index = burst.len();
             burst.push(*port, frame).map(|()| (worker, index)).map_err(rig)
         };

@@ -331,7 +331,7 @@ fn fewer_rings_than_cores_is_an_error() {
     let mut device = Device::of_cores(thread.join().unwrap(), vec![Work::Cross, Work::Cross]);
     let error = device.serve(&AtomicBool::new(false)).unwrap_err();
     assert!(matches!(error, PortError::FewRings { there: 1, cores: 2 }), "{error}");
-    assert!(device.connect().unwrap(), "the connection stands as before");
+    assert!(device.connect().unwrap(), "the connection is unchanged");
 }
 
 #[test]

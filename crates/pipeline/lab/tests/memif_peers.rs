@@ -314,5 +314,5 @@ fn corrupted_memory_ends_only_that_connection() {
         port.stop();
         welcome(&mut port, &path, Role::Master);
     }
-    assert!(broken > 0, "some indices must have been impossible");
+    assert!(broken > 0, "some indices must have been invalid");
 }

@@ -126,8 +126,8 @@ fn packets_are_carried_and_counted(role: Role, theirs: &str, queues: u16) {
     ports.iter_mut().for_each(Port::stop);
     let tally = outcome.tally;
     println!("{theirs}: {tally:?}", tally = (tally.sent, tally.late, tally.ring_full, tally.received));
-    assert_eq!(rx0 + rx1, tally.sent, "what we sent it has received");
-    assert_eq!(tx0 + tx1, tally.received, "what it sent we have received");
+    assert_eq!(rx0 + rx1, tally.sent, "testpmd received every packet that the tester sent");
+    assert_eq!(tx0 + tx1, tally.received, "the tester received every packet that testpmd sent");
     // testpmd received these packets and did not send them, because the tester's ring was full.
     let ledger = DeviceCounters { ring_full: rx0 + rx1 - tx0 - tx1, ..DeviceCounters::default() };
     assert_eq!(ledger.unknown(&tally), Ok(0));

@@ -258,7 +258,7 @@ mod tests {
         assert_eq!(even.iter().map(Trace::len).sum::<usize>(), 4000);
         assert!(Balance::from_parts(&even).busiest_over_mean() < 1.25);
         let (one, _) = parts(r#"{"name":"mgw"}"#, 4);
-        assert_eq!(Balance::from_parts(&one).busiest_over_mean(), 4.0, "three workers have none");
+        assert_eq!(Balance::from_parts(&one).busiest_over_mean(), 4.0, "three workers have no packets");
     }
 
     #[test]

@@ -234,7 +234,7 @@ fn translation_keeps_ip_version() {
     let error = Engine::start(&declaration, 1, Isa::detect()).map(|_| ()).unwrap_err().to_string();
     assert_eq!(
         error,
-        "a translation of 10.0.0.1 leads to the other IP version; both sides must have the same"
+        "the translation of 10.0.0.1 changes the IP version; both sides must have the same"
     );
 }
 

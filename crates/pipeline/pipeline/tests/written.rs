@@ -365,7 +365,7 @@ fn p4_programs_compile_if_compiler_is_installed() {
         std::env::split_paths(&path).map(|folder| folder.join("p4c-bm2-ss")).find(|path| path.is_file())
     else {
         ranlab_host::doctor::skipped(
-            "p4c-bm2-ss is not here (https://github.com/p4lang/p4c; no Debian 12 package): programs are written and not compiled",
+            "p4c-bm2-ss is not installed (https://github.com/p4lang/p4c; no Debian 12 package): programs are generated but not compiled",
         );
         return;
     };

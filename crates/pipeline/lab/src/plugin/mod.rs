@@ -178,7 +178,7 @@ impl Plugin {
         };
         if reply.get("id").and_then(Value::as_u64) != Some(number) {
             let quote = quoted(line);
-            return Err(self.wrong(&format!("its answer to `{what}` has not the id {number}: {quote}")));
+            return Err(self.wrong(&format!("its answer to `{what}` does not have the id {number}: {quote}")));
         }
         match (reply.get("ok").and_then(Value::as_bool), reply.get("error").and_then(Value::as_str)) {
             (Some(true), _) => Ok(reply),

@@ -64,7 +64,7 @@ impl PluginTester {
         let rate_max =
             reply.get("rate_max").and_then(Value::as_f64).filter(|rate| *rate > 0.0).ok_or_else(|| {
                 plugin.wrong(
-                    "its answer to `configure` lacks `rate_max`, the packets a second that it vouches for",
+                    "its answer to `configure` lacks `rate_max`, the maximum rate in packets per second that it guarantees",
                 )
             })?;
         // A bare device has no pipeline to be verified.
@@ -207,12 +207,12 @@ fn outcome(plugin: &Plugin, reply: &Map<String, Value>) -> Result<RingOutcome, C
     };
     let most = [outcome.due, outcome.sent, outcome.late, outcome.ring_full, outcome.unfit, outcome.received];
     if let Some(count) = most.into_iter().find(|count| *count > PACKETS_MAX) {
-        return Err(plugin.wrong(&format!("it counts {count} packets; at most {PACKETS_MAX} are a run")));
+        return Err(plugin.wrong(&format!("it reports {count} packets; a run has at most {PACKETS_MAX}")));
     }
     if outcome.received > outcome.sent {
         let received = outcome.received;
         let sent = outcome.sent;
-        return Err(plugin.wrong(&format!("of {sent} packets sent it counts {received} back")));
+        return Err(plugin.wrong(&format!("of {sent} packets sent, it reports {received} received")));
     }
     Ok(outcome)
 }

@@ -71,7 +71,7 @@ fn misbehaving_switch_is_a_typed_error() {
         ("silent", "has not answered `hello` within"),
         ("dies", "it exited with code 3 before it answered `hello`; it last complained: \"no licence\""),
         ("nonsense", "its answer to `hello` is no JSON object: \"hello there\""),
-        ("number", "its answer to `hello` has not the id 1"),
+        ("number", "its answer to `hello` does not have the id 1"),
         ("old", "it speaks version 0 of the protocol; allowed is 1"),
         ("neither", "its answer to `hello` is neither \"ok\": true nor"),
         ("endless", "its answer to `hello`: a line of more than 65536 bytes"),
@@ -103,7 +103,7 @@ fn misbehaving_generator_is_a_rig_error() {
     boasts.begin();
     boasts.end(&mut Report::default());
     let trouble = boasts.check().unwrap_err();
-    assert!(trouble.what.contains("of 5 packets sent it counts 6 back"), "{trouble}");
+    assert!(trouble.what.contains("of 5 packets sent, it reports 6 received"), "{trouble}");
     // This plug-in never reports the end of its run.
     let mut part = generator(&bad(&mut folder, "sleepy"));
     (part.duration, part.drain) = (Duration::ZERO, Duration::ZERO);

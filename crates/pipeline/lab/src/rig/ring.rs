@@ -34,7 +34,7 @@ const CAUSES: [(&str, &str); 7] = [
     ("lost_in_ring", "not taken out of its ring by the switch"),
     ("lost_dropped", "dropped by the switch's tables"),
     ("lost_injected", "dropped on purpose"),
-    ("lost_return_ring_full", "given up by the switch because the ring back was full"),
+    ("lost_return_ring_full", "dropped by the switch because the return ring was full"),
 ];
 /// Causes that had another name in earlier versions: current name, earlier name.
 const RENAMED: [(&str, &str); 4] = [
@@ -178,7 +178,7 @@ pub(super) fn record(run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder
 fn losses(outcome: &RingOutcome, counters: &RingCounters) -> Result<Vec<(&'static str, u64)>, RigError> {
     if !counters.adds_up() {
         let why = format!(
-            "the packet counters are inconsistent: the cores counted something else than their device: {counters:?}"
+            "the packet counters are inconsistent: the sum over the cores differs from their device: {counters:?}"
         );
         return Err(RigError::Rig(why));
     }

@@ -40,7 +40,7 @@ pub(super) fn verdict(results: &Results) -> Vec<String> {
         let times = ours.value / one.value;
         let interval = match ours.ratio(one, results.scenario.measure.confidence) {
             Some((low, high)) => format!("{} to {}", short(low), short(high)),
-            None => "of one repeat, so that nothing is known of its spread".to_owned(),
+            None => "from one repeat, so its spread is unknown".to_owned(),
         };
         let share = times / cores(point).unwrap_or(1.0) * 100.0;
         Some(format!("{place}: {} times one core ({interval}), {share:.0} % of as many.", short(times)))
@@ -61,13 +61,13 @@ fn apart(results: &Results, point: &PointResult, alone: &PointResult) -> Result<
     let cores = point.point.settings.get(CORES).and_then(Value::number).unwrap_or(1.0);
     if cpus < cores + 1.0 {
         return Err(format!(
-            "unmeasurable: {cores} cores that forward and one that sends need {} CPUs, {cpus} are here",
+            "unmeasurable: {cores} forwarding cores and one sending core need {} CPUs, {cpus} are available",
             cores + 1.0
         ));
     }
     let whole = |point| of(point, super::ring::LOST).is_none_or(|lost| lost <= 0.0);
     if of(point, FOUND).is_none() && (whole(point) || whole(alone)) {
-        return Err("all of `load.rate` was carried: a search over it, or a greater one".to_owned());
+        return Err("all of `load.rate` was carried: search over it, or increase it".to_owned());
     }
     Ok(())
 }
@@ -167,10 +167,10 @@ mod tests {
         let told = |rate: &str, beside: &[(&str, f64)]| verdict(&results_by(rate, &both, beside)).remove(0);
         assert_eq!(
             told(CARRIED, &[(CPUS, 2.0), (LOST, 9.0)]),
-            "sut.cores=2: no speed-up was measured (unmeasurable: 2 cores that forward and one that sends need 3 CPUs, 2 are here)."
+            "sut.cores=2: no speed-up was measured (unmeasurable: 2 forwarding cores and one sending core need 3 CPUs, 2 are available)."
         );
         let whole = told(CARRIED, &[(CPUS, 3.0), (LOST, 0.0)]);
-        assert!(whole.contains("(all of `load.rate` was carried: a search over it"), "{whole}");
+        assert!(whole.contains("(all of `load.rate` was carried: search over it"), "{whole}");
         for (rate, lost) in [(CARRIED, 9.0), (FOUND, 0.0)] {
             let times = told(rate, &[(CPUS, 3.0), (LOST, lost)]);
             assert!(times.starts_with("sut.cores=2: 1.818 times one core"), "{times}");

@@ -412,7 +412,7 @@ impl Drop for RunningSwitch {
 fn choose(part: &PipelineComponent) -> Result<(&'static dyn Backend, &'static dyn Driver), ComponentError> {
     let name = &part.engine;
     let unknown = || {
-        environment(format!("`sut.engine` \"{name}\" is a line of the published figures: it is not driven"))
+        environment(format!("`sut.engine` \"{name}\" is a curve of the published figures and cannot be run"))
     };
     let backend = named(name).ok_or_else(unknown)?;
     let driver = driver(backend)?;
@@ -427,7 +427,7 @@ fn choose(part: &PipelineComponent) -> Result<(&'static dyn Backend, &'static dy
     })?;
     if part.cores != 1 {
         return Err(environment(format!(
-            "`sut.engine` \"{name}\" is driven on one core, not {}",
+            "`sut.engine` \"{name}\" runs on one core, not {}",
             part.cores
         )));
     }
@@ -442,7 +442,7 @@ fn replayable(part: &PipelineComponent, packets: usize) -> Result<(), ComponentE
         return Ok(());
     }
     Err(environment(format!(
-        "`load.flows` is {flows}: \"{engine}\" replays {packets} packets here, so that no more flows are active"
+        "`load.flows` is {flows}: \"{engine}\" replays {packets} packets here, so at most as many flows are active"
     )))
 }
 

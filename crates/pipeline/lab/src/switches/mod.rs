@@ -222,7 +222,7 @@ pub(crate) fn installed(backend: &dyn Backend, build: Option<&Path>) -> Result<(
     if let Some(folder) = build {
         if backend.name() != vpp::NAME {
             return Err(environment(format!(
-                "`sut.build` {} is of no use: only \"vpp\" is taken from a folder",
+                "`sut.build` {} has no effect: only \"vpp\" can run from a build folder",
                 folder.display()
             )));
         }

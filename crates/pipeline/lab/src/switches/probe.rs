@@ -150,7 +150,7 @@ fn until_seen(
             }
             if took >= patience {
                 let s = patience.as_secs_f64();
-                break Err(sut(format!("packets are not treated by a change within {s} s of its command")));
+                break Err(sut(format!("packets are not affected by a change within {s} s after its command")));
             }
         };
         telling.join().map_err(|_| rig("the thread that sends changes died"))??;
@@ -223,6 +223,6 @@ mod tests {
     #[test]
     fn confirmed_change_without_effect_is_an_error() {
         let trouble = seen_of(false, Duration::from_millis(50)).err().unwrap();
-        assert!(trouble.what.contains("not treated by a change within 0.05 s"), "{trouble}");
+        assert!(trouble.what.contains("not affected by a change within 0.05 s"), "{trouble}");
     }
 }

@@ -94,7 +94,7 @@ impl Driver for Testpmd {
 pub(super) fn io_ns(job: &SwitchJob<'_>, length: Duration) -> Result<f64, ComponentError> {
     if found(PROGRAM).is_none() {
         return Err(environment(format!(
-            "the program `{PROGRAM}` is not here, by which input and output are measured: apt install dpdk-dev"
+            "the program `{PROGRAM}`, which measures input and output, is not installed: apt install dpdk-dev"
         )));
     }
     let mut running = Running::start(job, &mut dpdk::measured(job.folder, job.directions))?;

@@ -382,7 +382,7 @@ impl Instance {
             if count.and_then(|count| count.parse().ok()) != Some(expected) {
                 let shown = shown.lines().next().unwrap_or_default();
                 return Err(sut(format!(
-                    "VPP has taken other rules than the {expected} of list {number}: {shown}"
+                    "VPP has loaded other rules than the {expected} rules of list {number}: {shown}"
                 )));
             }
         }

@@ -57,7 +57,7 @@ impl Driver for Xdp {
         // The program consists of `r0 = XDP_DROP; exit`.
         BpfProgram::load(&[0x0000_0001_0000_00b7, 0x95]).map(drop).map_err(|error| {
             environment(format!(
-                "`sut.engine` \"{NAME}\": {error}: it takes root (or CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON) and a kernel with eBPF"
+                "`sut.engine` \"{NAME}\": {error}: it requires root (or CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON) and a kernel with eBPF"
             ))
         })
     }
@@ -125,7 +125,7 @@ impl Maps {
             MapKind::LpmTrie => BpfTableKind::LpmTrie,
         };
         let table = BpfTable::new(kind, shape.key_bytes, shape.value_bytes, shape.entries)
-            .map_err(|error| environment(format!("the kernel makes no map {:?}: {error}", shape.id)))?;
+            .map_err(|error| environment(format!("the kernel cannot create map {:?}: {error}", shape.id)))?;
         self.tables.insert(shape.id, table);
         Ok(())
     }
@@ -144,7 +144,7 @@ impl Maps {
 
     fn load(&self, program: &Program) -> Result<BpfProgram, ComponentError> {
         let code = program.linked(|id| self.tables.get(&id).map(BpfTable::descriptor));
-        let code = code.ok_or_else(|| rig("a program names a map that is not there"))?;
+        let code = code.ok_or_else(|| rig("a program refers to a missing map"))?;
         BpfProgram::load(&code).map_err(|error| match error {
             XdpError::Program { .. } => sut(error.to_string()),
             _ => environment(error),

@@ -30,7 +30,7 @@ fn container_is_removed_and_lengths_updated() {
         ];
         assert_eq!((fates[0], was), (fates[1], is));
         normalise(&mut cut, &[Equivalence::GtpContainer]);
-        assert_eq!(cut.len(), frame.len() - 8, "cutting twice cuts once");
+        assert_eq!(cut.len(), frame.len() - 8, "a second removal has no effect");
     }
 }
 

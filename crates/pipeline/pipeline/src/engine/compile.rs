@@ -47,7 +47,7 @@ pub enum CompileError {
     #[error("more than {GROUPS_MAX} networks of 24 bits have longer prefixes inside")]
     LongPrefixes,
     /// A translation has addresses of different IP versions.
-    #[error("a translation of {0} leads to the other IP version; both sides must have the same")]
+    #[error("the translation of {0} changes the IP version; both sides must have the same")]
     Version(IpAddr),
 }
 

@@ -101,7 +101,7 @@ impl SwitchCapabilities {
         }
         for text in translation.texts.iter_mut().filter(|text| text.reader == TextConsumer::OvsBundle) {
             text.text = exact(&text.text).map_err(|many| {
-                format!("it matches ports only as they are, a rule for each of a range: {many} rules, {FLOWS_MAX} at most")
+                format!("it does not support port masks, so each port of a range needs a rule: {many} rules, at most {FLOWS_MAX} are allowed")
             })?;
         }
         Ok(translation)
@@ -217,7 +217,7 @@ mod tests {
     fn missing_capability_is_reported() {
         let own = SwitchCapabilities::read(SHOW, Some(TABLES), None);
         let needs = |last: u32, meters| RequiredCapabilities { flows: [(0, 1), (last, 9)].into(), meters };
-        assert_eq!(own.refuses(&needs(11, 0), [7, 8]), None, "how many a table holds is seen, not believed");
+        assert_eq!(own.refuses(&needs(11, 0), [7, 8]), None, "reported table sizes are not trusted");
         let said = |needs, ports| own.refuses(&needs, ports).unwrap();
         assert_eq!(said(needs(9, 0), [7, 1]), "it has no port 1: it has 7 (a1), 8 (c1), LOCAL (br0)");
         assert_eq!(said(needs(254, 0), [7, 8]), "255 tables are required, it has 254");
@@ -282,7 +282,7 @@ mod tests {
         assert!(!said("exact match or wildcard: tcp_{src,dst}"));
         assert!(
             !SwitchCapabilities::read(SHOW, None, None).masked_ports,
-            "OpenFlow has none: who says nothing has none"
+            "without a report, port masks are not supported"
         );
     }
 }

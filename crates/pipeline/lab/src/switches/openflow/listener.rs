@@ -177,7 +177,7 @@ mod tests {
         drop(listener);
         let mut all = Vec::new();
         switch.read_to_end(&mut all).unwrap();
-        assert_eq!(all.len(), 2 * HEAD, "a switch that was told nothing is told nothing again");
+        assert_eq!(all.len(), 2 * HEAD, "an unchanged configuration is not restored");
     }
 
     #[test]

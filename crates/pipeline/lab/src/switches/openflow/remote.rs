@@ -70,7 +70,7 @@ impl Remote {
                 Err(trouble) => why = trouble.what,
             }
         }
-        Err(environment(format!("the switch at tcp:{at} speaks no OpenFlow from 1.3 to 1.5: {why}")))
+        Err(environment(format!("the switch at tcp:{at} does not support OpenFlow 1.3 to 1.5: {why}")))
     }
 
     fn ofctl(&self, command: &str, arguments: &[&str]) -> Result<String, ComponentError> {
@@ -94,7 +94,7 @@ impl Remote {
         for port in self.ports {
             let text = self.ofctl("dump-flows", &[&format!("table=0,in_port={port}")])?;
             if text.contains("cookie=") {
-                return Err(others(format!("flows of its owner's for port {port} in table 0")));
+                return Err(others(format!("flows of its owner for port {port} in table 0")));
             }
         }
         if needs.meters > 0 {
@@ -102,7 +102,7 @@ impl Remote {
             let taken =
                 text.lines().filter_map(|line| number::<u32>(line, "meter=")).find(|id| *id <= needs.meters);
             if let Some(id) = taken {
-                return Err(others(format!("a meter {id} of its owner's: 1 to {} are needed", needs.meters)));
+                return Err(others(format!("a meter {id} of its owner, and ranlab needs meters 1 to {}", needs.meters)));
             }
         }
         Ok(())
@@ -305,7 +305,7 @@ mod tests {
         assert_eq!(cookies(&text).collect::<Vec<_>>(), [MARK | 300, COOKIE, 300]);
         assert_eq!(cookies(&text).map(marked).collect::<Vec<_>>(), [Some(300), None, None]);
         assert_eq!(COOKIE & COOKIE_MASK, COOKIE);
-        assert_eq!(MARK & COOKIE_MASK, COOKIE, "the mark goes with all the others");
+        assert_eq!(MARK & COOKIE_MASK, COOKIE, "the mark is removed with the other flows");
         let group = |id: u32| our_group(&format!(" group_id={id},type=indirect,bucket=actions=output:7"));
         assert_eq!((group(FIRST_GROUP), group(FIRST_GROUP + 9)), (Some(FIRST_GROUP), Some(FIRST_GROUP + 9)));
         assert_eq!((group(1), group(FIRST_GROUP + GROUPS_MAX), our_group("")), (None, None, None));

@@ -170,7 +170,7 @@ impl OpenFlow {
     fn send(&mut self, octets: &[u8]) -> Result<(), ComponentError> {
         self.stream
             .write_all(octets)
-            .map_err(|error| sut(format!("the switch does not take OpenFlow: {error}")))
+            .map_err(|error| sut(format!("the switch does not accept OpenFlow messages: {error}")))
     }
 
     /// Reads until the reply to a barrier. Returns an error if the switch rejected a message before the reply.

@@ -179,7 +179,7 @@ impl<'b> Walk<'_, 'b> {
             Element::Admit { .. } | Element::Bridge(_) | Element::FindUserByMac(_) | Element::Emit { .. } => {
                 None
             }
-            Element::Decap { .. } if decapsulated => Some("no other `decap`: one tunnel is cut, so nothing"),
+            Element::Decap { .. } if decapsulated => Some("at most one `decap`, so no other one"),
             Element::FindUserByTunnelKey(_) => lacks(decapsulated, "`decap`"),
             Element::Decap { .. }
             | Element::FindUserBySource(_)

@@ -53,7 +53,7 @@ pub(super) fn exact(
     let seed = seed(fields)?;
     if values == 0 {
         return Err(
-            fields.fault(OwnFault::Both("nothing to lead to: the file declares no users or no next hops"))
+            fields.fault(OwnFault::Both("no values: the file declares no users or no next hops"))
         );
     }
     let value = |i: u64| first + (i % u64::from(values)) as u32;
@@ -107,7 +107,7 @@ pub(super) fn routes(
     let bits = u32::from(length - within.length());
     room(fields, count, bits)?;
     if hops == 0 {
-        return Err(fields.fault(OwnFault::Both("nothing to lead to: the file declares no next hops")));
+        return Err(fields.fault(OwnFault::Both("no values: the file declares no next hops")));
     }
     let hop = |i: u64| NextHopId(first + (i % u64::from(hops)) as u32);
     let route = |i: u64| (within.sub_prefix(length, shuffled(i, bits.min(64), seed)), hop(i));

@@ -428,7 +428,7 @@ pub(super) fn kind(fields: &mut Fields<'_>, of: &str) -> Result<Encapsulation> {
     let kind = fields.choice("kind", &kinds)?;
     match (kind.ok_or_else(|| missing(fields, "kind", of, "gtp, vxlan or gre"))?, qfi) {
         (0, qfi) => Ok(Encapsulation::Gtp { qfi: qfi.unwrap_or(0) as u8 }),
-        (_, Some(_)) => Err(fields.fault(OwnFault::Both("`qfi` is of GTP-U alone"))),
+        (_, Some(_)) => Err(fields.fault(OwnFault::Both("`qfi` is only allowed for GTP-U"))),
         (1, None) => Ok(Encapsulation::Vxlan),
         (_, None) => Ok(Encapsulation::Gre),
     }

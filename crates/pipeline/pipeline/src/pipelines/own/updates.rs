@@ -72,7 +72,7 @@ impl Updates {
                 .checked_sub(*first.get_or_insert(time))
                 .ok_or_else(|| wrong(format!("second {time} is before the first of the file")))?;
             if all.last().is_some_and(|last| last.second > second) {
-                return Err(wrong(format!("second {time} is before that of the line above")));
+                return Err(wrong(format!("second {time} is before the second of the previous line")));
             }
             if all.len() == UPDATES_MAX {
                 return Err(wrong(format!("more than {UPDATES_MAX} updates")));
