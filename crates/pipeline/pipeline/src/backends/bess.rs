@@ -122,7 +122,7 @@ fn lack(asked: &BackendRequest<'_>, element: &Element) -> Option<UnsupportedElem
             Some(Reason::NotWritten("GTP-U by module GtpuDecap of omec-project/bess"))
         }
         Element::Decap { kind: Encapsulation::Gre, .. } => {
-            Some(Reason::NoAction("cut GRE: it has no such module"))
+            Some(Reason::NoAction("remove GRE headers: it has no such module"))
         }
         Element::Encap if tables.tunnels.iter().any(|tunnel| tunnel.kind != Encapsulation::Vxlan) => {
             Some(Reason::NotWritten("GTP-U by module GtpuEncap of omec-project/bess, or GRE"))
@@ -131,7 +131,7 @@ fn lack(asked: &BackendRequest<'_>, element: &Element) -> Option<UnsupportedElem
             Some(Reason::NoMatch("protocols, ranges of ports and TCP flags in its ACL"))
         }
         Element::Acl(_) if asked.declaration.fakedrop => {
-            Some(Reason::NoAction("send on what its ACL denies"))
+            Some(Reason::NoAction("send packets that its ACL denies"))
         }
         Element::Encap if tables.tunnels.iter().any(|tunnel| tunnel.port != tables.tunnels[0].port) => {
             Some(Reason::NotWritten("tunnels by several ports"))

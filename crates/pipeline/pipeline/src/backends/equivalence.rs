@@ -84,32 +84,32 @@ impl Equivalence {
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::GtpContainer => {
-                "GTP-U has no extension headers: the PDU session container is cut out of the trace and of what is expected"
+                "GTP-U has no extension headers: the PDU session container is removed from the trace and from the expected packets"
             }
             Self::OuterHeaders => {
-                "of outer headers that the switch adds, UDP source port and checksum, IPv4 identification, don't-fragment and TTL are its own"
+                "in outer headers, the switch chooses UDP source port and checksum, IPv4 identification, don't-fragment flag and TTL"
             }
             Self::Meters => {
-                "meters count in kbit/s and whole frames on the switch's own clock; a rate beyond its field is the greatest it has"
+                "meters count kbit/s and whole frames on the switch's clock; a rate above the maximum of its field is reduced to the maximum"
             }
             Self::Soundness => {
-                "frames with wrong lengths, checksums or tags are not sorted out as the oracle does; traces have none"
+                "frames with wrong lengths, checksums or tags are not handled as by the oracle; traces contain none"
             }
-            Self::Clock => "meters run on the switch's own clock",
+            Self::Clock => "meters use the switch's clock",
             Self::Options => {
-                "IPv4 with options and GTP-U with more than two extension headers are dropped; traces have none"
+                "IPv4 with options and GTP-U with more than two extension headers are dropped; traces contain none"
             }
             Self::Unmatched => {
-                "what matches nothing is dropped where the pipeline would send it on (`fakedrop`); traces have none"
+                "packets without a match are dropped even if the pipeline would send them (`fakedrop`); traces contain none"
             }
             Self::PortMac => {
-                "frames leave with the address of their port as source, not that of the next hop"
+                "frames leave with the MAC address of their port as source, not with that of the next hop"
             }
             Self::InnerHop => {
-                "a packet that is sent into a tunnel spends a hop: its TTL and the checksum of its header are not compared"
+                "the TTL of a packet is decremented when it is sent into a tunnel: the TTL and the header checksum are not compared"
             }
             Self::Fragments => {
-                "packets without ports, such as fragments other than the first, match rules as if their ports were 0; traces have none"
+                "packets without ports, such as fragments other than the first, match rules as if their ports were 0; traces contain none"
             }
         }
     }

@@ -42,10 +42,10 @@ impl Backend for Kernel {
         let lack = |(direction, element): (Direction, &Element)| {
             let reason = match element {
                 Element::Decap { .. } | Element::FindUserByTunnelKey(_) => {
-                    Reason::NoAction("cut a tunnel's headers at the ingress of a port")
+                    Reason::NoAction("remove a tunnel's headers at the ingress of a port")
                 }
                 Element::Encap => Reason::NoAction("add a tunnel's headers at the ingress of a port"),
-                Element::Forward => Reason::NoAction("spend a hop of a packet's life outside its routing"),
+                Element::Forward => Reason::NoAction("decrement the TTL outside its routing"),
                 Element::Route(_) => {
                     Reason::NoMatch("the longest of nested prefixes: its maps of intervals may not overlap")
                 }

@@ -83,10 +83,10 @@ impl BackendRow {
 const HEAD: &str = "\
 # Switches that pipelines are compared on
 
-Written by `RANLAB_WRITE_BACKENDS=1 cargo test -p ranlab-pipeline --test backends`, from what each backend says of itself;
-do not edit. A cell says in which directions (`up`: users to network) a backend expresses a pipeline with its default
-parameters; below are the reasons, element by element, and in what a backend's packets may differ from the oracle's before they
-count as wrong. Of switches that cannot be run any more (Lagopus, ESwitch, OF-DPA, NetBricks) the published figures stay as
-lines of the paper.
+Written by `RANLAB_WRITE_BACKENDS=1 cargo test -p ranlab-pipeline --test backends` from the declarations of the backends;
+do not edit. A cell says in which directions (`up`: users to network) a backend can run a pipeline with its default
+parameters. The sections below give the reasons for each element that a backend cannot run. They also list the differences
+from the oracle's packets that do not count as errors. Some switches cannot be run any more (Lagopus, ESwitch, OF-DPA,
+NetBricks): for those, results only quote the figures of the paper.
 
 ";

@@ -30,10 +30,10 @@ impl Backend for OpenFlow {
         let tunnels = asked.elements().filter_map(|(_, element)| {
             let reason = match element {
                 Element::Decap { .. } | Element::FindUserByTunnelKey(_) => Reason::NoAction(
-                    "cut a tunnel's headers by OpenFlow alone: ports that do are made by their owner",
+                    "remove a tunnel's headers by OpenFlow alone: tunnel ports must be created by the switch's owner",
                 ),
                 Element::Encap => Reason::NoAction(
-                    "add a tunnel's headers by OpenFlow alone: ports that do are made by their owner",
+                    "add a tunnel's headers by OpenFlow alone: tunnel ports must be created by the switch's owner",
                 ),
                 _ => return None,
             };

@@ -143,7 +143,7 @@ fn lacks(asked: &BackendRequest<'_>) -> Vec<UnsupportedElement> {
     locals.dedup();
     let encaps = asked.elements().find(|(_, element)| **element == Element::Encap);
     if let (Some((_, element)), true) = (encaps, locals.len() > 1) {
-        let reason = Reason::NotWritten("tunnels of several addresses of ours, or by several ports");
+        let reason = Reason::NotWritten("tunnels with several local addresses or several ports");
         lacks.push(UnsupportedElement { element: element_name(element), reason });
     }
     lacks

@@ -82,9 +82,9 @@ fn lacks(asked: &BackendRequest<'_>, direction: Direction) -> Vec<UnsupportedEle
             Element::Acl(id) if tables.acls[id.index()].has_flags() => {
                 Reason::NotWritten("TCP flags of rules")
             }
-            _ if outer => Reason::NotWritten("what stands between admit and decap"),
+            _ if outer => Reason::NotWritten("elements between admit and decap"),
             Element::Encap if cut.is_some() && vxlan => {
-                Reason::NotWritten("VXLAN around what came out of a tunnel")
+                Reason::NotWritten("VXLAN around packets that came out of a tunnel")
             }
             _ => continue,
         };

@@ -209,7 +209,7 @@ fn lack(
             Some(Reason::NoAction("write addresses of bridged frames"))
         }
         Element::Deliver if !bridged => {
-            Some(Reason::NoAction("route without spending a hop of a packet's life"))
+            Some(Reason::NoAction("route without decrementing the TTL"))
         }
         Element::Decap { ipv6: true, .. } if routed => Some(Reason::NotWritten("IPv6 in tunnels")),
         Element::Decap { kind: Encapsulation::Vxlan, .. } | Element::Encap if vxlan && routed => {

@@ -129,7 +129,7 @@ fn lacks(asked: &BackendRequest<'_>, direction: Direction) -> Vec<UnsupportedEle
             _ => true,
         };
         let unread = (bare && !admitted)
-            .then_some(Reason::NotWritten("what reads IP headers of frames that were not admitted"));
+            .then_some(Reason::NotWritten("elements that read IP headers of frames that were not admitted"));
         lacks.extend(
             reason.or(unread).map(|reason| UnsupportedElement { element: element_name(element), reason }),
         );
