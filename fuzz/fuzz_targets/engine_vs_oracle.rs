@@ -104,10 +104,10 @@ fn check(
         engine.process(now_ns, burst);
     }
     for (i, (port, frame)) in frames.iter_mut().enumerate() {
-        let fate = oracle.process(now_ns, *port, frame);
+        let verdict = oracle.process(now_ns, *port, frame);
         for (_, burst) in engines.iter() {
-            assert_eq!(burst.fate(i), Some(fate));
-            assert!(!matches!(fate, Verdict::Sent(_)) || burst.frame(i) == &frame[..]);
+            assert_eq!(burst.fate(i), Some(verdict));
+            assert!(!matches!(verdict, Verdict::Sent(_)) || burst.frame(i) == &frame[..]);
         }
     }
     frames.clear();

@@ -140,8 +140,8 @@ impl RanFunction for Callbacks {
             call_process_id_len: control.call_process_id.map_or(0, Bytes::len),
         };
         // SAFETY: a callback of the registered type; all pointers outlive the call.
-        let (said, outcome) = call(ctx, |ctx| unsafe { on_control(self.userdata, ctx, &request) });
-        answer(ctx, said, outcome)
+        let (status, outcome) = call(ctx, |ctx| unsafe { on_control(self.userdata, ctx, &request) });
+        answer(ctx, status, outcome)
     }
 
     fn on_query(&mut self, ctx: &mut FunctionContext<'_>, query: QueryRequest<'_>) -> Result<Bytes, Cause> {
@@ -155,8 +155,8 @@ impl RanFunction for Callbacks {
             definition_len: query.definition.len(),
         };
         // SAFETY: a callback of the registered type; all pointers outlive the call.
-        let (said, outcome) = call(ctx, |ctx| unsafe { on_query(self.userdata, ctx, &request) });
-        match said {
+        let (status, outcome) = call(ctx, |ctx| unsafe { on_query(self.userdata, ctx, &request) });
+        match status {
             RANLAB_CONTROL_DONE => Ok(outcome.unwrap_or_default()),
             RANLAB_CONTROL_INVALID => Err(Cause::RicRequest(CauseRicRequest::InvalidInformationRequest)),
             _ => Err(unavailable),
@@ -172,8 +172,8 @@ impl RanFunction for Callbacks {
 }
 
 /// Converts the return value of a callback. The outcome is part of both a success and a failure response.
-fn answer(ctx: &mut FunctionContext<'_>, said: u32, outcome: Option<Bytes>) -> Result<ControlOutcome, Cause> {
-    let cause = match said {
+fn answer(ctx: &mut FunctionContext<'_>, status: u32, outcome: Option<Bytes>) -> Result<ControlOutcome, Cause> {
+    let cause = match status {
         RANLAB_CONTROL_DONE => return Ok(ControlOutcome { outcome }),
         RANLAB_CONTROL_INVALID => CauseRicRequest::ControlMessageInvalid,
         _ => CauseRicRequest::ControlFailedToExecute,

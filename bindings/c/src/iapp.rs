@@ -177,15 +177,15 @@ impl Callbacks {
         ctx: *mut ranlab_iapp_context,
         subscription: SubscriptionHandle,
         node: &NodeInfo,
-        told: &fast::Indication<'_>,
+        received: &fast::Indication<'_>,
     ) {
         let Some(on_indication) = self.iapp.on_indication else { return };
         let indication = indication(
             (subscription.0.into(), self.nodes.number(node)),
-            (told.function_id, told.action_id, told.sn),
-            told.kind,
-            (told.header, told.message),
-            told.call_process_id,
+            (received.function_id, received.action_id, received.sn),
+            received.kind,
+            (received.header, received.message),
+            received.call_process_id,
         );
         // SAFETY: a callback of the registered type; all pointers outlive the call.
         unsafe { on_indication(self.userdata, ctx, &indication) }

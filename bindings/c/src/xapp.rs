@@ -422,7 +422,7 @@ pub unsafe extern "C" fn ranlab_xapp_poll(xapp: *mut ranlab_xapp, event: *mut ra
     unsafe {
         with(xapp, |inner| {
             let event = out(event)?;
-            let mut told = ranlab_xapp_event {
+            let mut described = ranlab_xapp_event {
                 kind: RANLAB_XAPP_NONE,
                 change: 0,
                 subscription: 0,
@@ -437,18 +437,18 @@ pub unsafe extern "C" fn ranlab_xapp_poll(xapp: *mut ranlab_xapp, event: *mut ra
             match inner.xapp.poll() {
                 None => {}
                 Some(XappOutput::Connect { address }) => {
-                    told.kind = RANLAB_XAPP_CONNECT;
-                    told.text = inner.last.text.keep(&address);
+                    described.kind = RANLAB_XAPP_CONNECT;
+                    described.text = inner.last.text.keep(&address);
                 }
-                Some(XappOutput::Transmit) => told.kind = RANLAB_XAPP_TRANSMIT,
+                Some(XappOutput::Transmit) => described.kind = RANLAB_XAPP_TRANSMIT,
                 Some(XappOutput::Close { reason }) => {
                     inner.waiting = None;
-                    told.kind = RANLAB_XAPP_CLOSE;
-                    told.text = inner.last.text.keep(&reason.to_string());
+                    described.kind = RANLAB_XAPP_CLOSE;
+                    described.text = inner.last.text.keep(&reason.to_string());
                 }
-                Some(XappOutput::Event(event)) => describe(inner, event, &mut told),
+                Some(XappOutput::Event(event)) => describe(inner, event, &mut described),
             }
-            event.write(told);
+            event.write(described);
             Ok(())
         })
     }
@@ -465,12 +465,12 @@ fn describe_node(inner: &mut Inner, node: GlobalE2NodeId) -> *const ranlab_node 
     inner.last.node.insert(described).as_ptr()
 }
 
-fn describe(inner: &mut Inner, event: XappEvent, told: &mut ranlab_xapp_event) {
+fn describe(inner: &mut Inner, event: XappEvent, described: &mut ranlab_xapp_event) {
     match event {
         XappEvent::Indication { handle, standing, node, indication: view } => {
-            told.kind = RANLAB_XAPP_INDICATION;
-            told.subscription = handle.0;
-            told.standing = standing.map_or(0, |standing| standing.0);
+            described.kind = RANLAB_XAPP_INDICATION;
+            described.subscription = handle.0;
+            described.standing = standing.map_or(0, |standing| standing.0);
             let node = inner.numbers.number_of(&node);
             let view = inner.last.view.insert(view);
             let indication = indication(
@@ -480,73 +480,73 @@ fn describe(inner: &mut Inner, event: XappEvent, told: &mut ranlab_xapp_event) {
                 (&view.header, &view.message),
                 view.call_process_id.as_deref(),
             );
-            told.indication = inner.last.indication.insert(indication);
+            described.indication = inner.last.indication.insert(indication);
         }
-        XappEvent::NodeAdded { node } => told_node(inner, told, RANLAB_NODE_ADDED, node),
-        XappEvent::NodeChanged { node } => told_node(inner, told, RANLAB_NODE_CHANGED, node),
-        XappEvent::NodeRemoved { node } => told_node(inner, told, RANLAB_NODE_REMOVED, node),
+        XappEvent::NodeAdded { node } => describe_change(inner, described, RANLAB_NODE_ADDED, node),
+        XappEvent::NodeChanged { node } => describe_change(inner, described, RANLAB_NODE_CHANGED, node),
+        XappEvent::NodeRemoved { node } => describe_change(inner, described, RANLAB_NODE_REMOVED, node),
         XappEvent::Subscribed { handle, node, not_admitted } => {
             let ids = not_admitted.iter().map(|ActionFailed { id, .. }| *id);
             inner.last.not_admitted = ids.collect();
             let ids = &inner.last.not_admitted;
-            (told.not_admitted, told.not_admitted_len) = (ids.as_ptr(), ids.len());
-            told_subscription(inner, told, RANLAB_XAPP_SUBSCRIBED, handle, node);
+            (described.not_admitted, described.not_admitted_len) = (ids.as_ptr(), ids.len());
+            describe_subscription(inner, described, RANLAB_XAPP_SUBSCRIBED, handle, node);
         }
         XappEvent::SubscriptionFailed { handle, node, failure } => {
-            told_subscription(inner, told, RANLAB_XAPP_SUBSCRIPTION_FAILED, handle, node);
-            told.text = inner.last.text.keep(&failure.to_string());
+            describe_subscription(inner, described, RANLAB_XAPP_SUBSCRIPTION_FAILED, handle, node);
+            described.text = inner.last.text.keep(&failure.to_string());
         }
         XappEvent::Unsubscribed { handle, node } => {
-            told_subscription(inner, told, RANLAB_XAPP_UNSUBSCRIBED, handle, node);
+            describe_subscription(inner, described, RANLAB_XAPP_UNSUBSCRIBED, handle, node);
         }
         XappEvent::ControlAcknowledged { handle, outcome } => {
-            told_outcome(inner, told, handle, outcome, None);
+            describe_outcome(inner, described, handle, outcome, None);
         }
         XappEvent::ControlFailed { handle, failure, outcome } => {
-            told_outcome(inner, told, handle, outcome, Some(failure.to_string()));
+            describe_outcome(inner, described, handle, outcome, Some(failure.to_string()));
         }
-        XappEvent::Ready { .. } => told.kind = RANLAB_XAPP_READY,
+        XappEvent::Ready { .. } => described.kind = RANLAB_XAPP_READY,
         XappEvent::Disconnected { why, .. } => {
-            told.kind = RANLAB_XAPP_DISCONNECTED;
-            told.text = inner.last.text.keep(&why.to_string());
+            described.kind = RANLAB_XAPP_DISCONNECTED;
+            described.text = inner.last.text.keep(&why.to_string());
         }
         other => {
-            told.kind = RANLAB_XAPP_OTHER;
-            told.text = inner.last.text.keep(&format!("{other:?}"));
+            described.kind = RANLAB_XAPP_OTHER;
+            described.text = inner.last.text.keep(&format!("{other:?}"));
         }
     }
 }
 
-fn told_node(inner: &mut Inner, told: &mut ranlab_xapp_event, change: u32, node: GlobalE2NodeId) {
+fn describe_change(inner: &mut Inner, described: &mut ranlab_xapp_event, change: u32, node: GlobalE2NodeId) {
     if change == RANLAB_NODE_ADDED {
         inner.numbers.enter(node, || ());
     }
-    (told.kind, told.change) = (RANLAB_XAPP_NODE, change);
-    told.node = describe_node(inner, node);
+    (described.kind, described.change) = (RANLAB_XAPP_NODE, change);
+    described.node = describe_node(inner, node);
     if change == RANLAB_NODE_REMOVED {
         inner.numbers.forget(&node);
     }
 }
 
-fn told_subscription(
+fn describe_subscription(
     inner: &mut Inner,
-    told: &mut ranlab_xapp_event,
+    described: &mut ranlab_xapp_event,
     kind: u32,
     handle: SubscriptionHandle,
     node: GlobalE2NodeId,
 ) {
-    (told.kind, told.subscription) = (kind, handle.0);
-    told.node = describe_node(inner, node);
+    (described.kind, described.subscription) = (kind, handle.0);
+    described.node = describe_node(inner, node);
 }
 
-fn told_outcome(
+fn describe_outcome(
     inner: &mut Inner,
-    told: &mut ranlab_xapp_event,
+    described: &mut ranlab_xapp_event,
     handle: ControlHandle,
     octets: Option<Bytes>,
     why: Option<String>,
 ) {
-    told.kind = RANLAB_XAPP_OUTCOME;
+    described.kind = RANLAB_XAPP_OUTCOME;
     inner.last.octets = octets;
     inner.last.why = c_string(why.as_deref().unwrap_or_default());
     let octets = inner.last.octets.as_ref();
@@ -557,5 +557,5 @@ fn told_outcome(
         outcome_len: octets.map_or(0, Bytes::len),
         why: inner.last.why.as_ptr(),
     };
-    told.outcome = inner.last.outcome.insert(outcome);
+    described.outcome = inner.last.outcome.insert(outcome);
 }

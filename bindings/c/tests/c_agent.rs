@@ -73,12 +73,12 @@ impl IApp for Throughputs {
                     let names: Vec<_> = report.measurements().unwrap().map(|(it, _)| it.name()).collect();
                     let at = names.iter().position(|name| *name == Some("DRB.UEThpDl")).unwrap();
                     for (values, _) in report.records() {
-                        let told = match values[at] {
+                        let throughput = match values[at] {
                             Measured::Integer(value) => f64::from(value),
                             Measured::Real(value) => value,
                             _ => continue,
                         };
-                        self.0.lock().unwrap().push(told);
+                        self.0.lock().unwrap().push(throughput);
                     }
                 }
             }
@@ -136,11 +136,11 @@ fn hello_agent_reports_kpm_without_undefined_behaviour() {
         let port = bound.to_string().rsplit_once(':').unwrap().1.to_owned();
         let mut agent = Running::start(&program, &["127.0.0.1", &port, "4"]);
         assert_eq!(agent.await_its_end().await.trim(), "hello_agent: ok");
-        let mut told = throughputs.lock().unwrap().clone();
-        told.sort_by(f64::total_cmp);
+        let mut sorted = throughputs.lock().unwrap().clone();
+        sorted.sort_by(f64::total_cmp);
         // The median is used because a busy machine may stop the program between two lines.
-        let median = told.get(told.len() / 2).copied().unwrap_or(0.0);
-        assert!(told.len() >= 10 && (median - 10_000.0).abs() < 500.0, "{told:?}");
+        let median = sorted.get(sorted.len() / 2).copied().unwrap_or(0.0);
+        assert!(sorted.len() >= 10 && (median - 10_000.0).abs() < 500.0, "{sorted:?}");
     });
 }
 

@@ -124,16 +124,16 @@ impl IApp for Asker {
             }
             IAppInput::Indication { node, indication, .. } => {
                 let oid = node.function(indication.function_id).unwrap().oid.clone().unwrap();
-                let mut heard = self.heard.lock().unwrap();
+                let mut inputs = self.heard.lock().unwrap();
                 match &oid[..] {
-                    mac::OID => heard.mac.push(MacIndication::decode(indication.message).unwrap()),
-                    rlc::OID => heard.rlc.push(RlcIndication::decode(indication.message).unwrap()),
-                    pdcp::OID => heard.pdcp.push(PdcpIndication::decode(indication.message).unwrap()),
+                    mac::OID => inputs.mac.push(MacIndication::decode(indication.message).unwrap()),
+                    rlc::OID => inputs.rlc.push(RlcIndication::decode(indication.message).unwrap()),
+                    pdcp::OID => inputs.pdcp.push(PdcpIndication::decode(indication.message).unwrap()),
                     _ => {
                         assert_eq!(indication.message, b"may I?");
-                        heard.inserts += 1;
-                        if heard.inserts == 1 {
-                            drop(heard);
+                        inputs.inserts += 1;
+                        if inputs.inserts == 1 {
+                            drop(inputs);
                             let id = indication.call_process_id.map(Bytes::copy_from_slice);
                             self.ask(node, "insert", id, out);
                         }
@@ -158,9 +158,9 @@ fn c_station_reports_mac_rlc_pdcp_and_answers_requests() {
         let mut station = Running::start(&program, &[&first_port, &second_port]);
         for asker in [&first, &second] {
             until("all reports of a station", async || {
-                let heard = asker.heard.lock().unwrap();
-                let reports = [heard.mac.len(), heard.rlc.len(), heard.pdcp.len()];
-                reports.iter().all(|reports| *reports >= 5) && heard.outcomes.len() == 6 && heard.inserts >= 3
+                let inputs = asker.heard.lock().unwrap();
+                let reports = [inputs.mac.len(), inputs.rlc.len(), inputs.pdcp.len()];
+                reports.iter().all(|reports| *reports >= 5) && inputs.outcomes.len() == 6 && inputs.inserts >= 3
             })
             .await;
         }
@@ -168,8 +168,8 @@ fn c_station_reports_mac_rlc_pdcp_and_answers_requests() {
         let first = first.heard.lock().unwrap();
         let second = second.heard.lock().unwrap();
         assert!(first.failures.is_empty() && second.failures.is_empty());
-        let rntis = |heard: &RecordedInputs| {
-            heard.mac.iter().map(|it| it.ues.iter().map(|ue| ue.rnti).collect()).collect()
+        let rntis = |inputs: &RecordedInputs| {
+            inputs.mac.iter().map(|it| it.ues.iter().map(|ue| ue.rnti).collect()).collect()
         };
         let both: Vec<Vec<u32>> = rntis(&first);
         let one: Vec<Vec<u32>> = rntis(&second);
@@ -184,8 +184,8 @@ fn c_station_reports_mac_rlc_pdcp_and_answers_requests() {
     });
 }
 
-fn tells_what_it_counts(heard: &RecordedInputs) {
-    for report in &heard.mac {
+fn tells_what_it_counts(inputs: &RecordedInputs) {
+    for report in &inputs.mac {
         let [first, second] = report.ues[..] else { panic!("{report:?}") };
         // Fields that the callback does not write are zero, regardless of earlier contents.
         let dl_aggr_tbs = first.dl_aggr_tbs;
@@ -195,31 +195,31 @@ fn tells_what_it_counts(heard: &RecordedInputs) {
         assert_eq!(second, MacUe { rnti: 18, dl_aggr_tbs: 2 * dl_aggr_tbs, ..expected });
         assert!(report.tstamp_us > 1_600_000_000_000_000);
     }
-    assert!(heard.mac.is_sorted_by_key(|it| it.ues[0].dl_aggr_tbs));
-    for report in &heard.rlc {
+    assert!(inputs.mac.is_sorted_by_key(|it| it.ues[0].dl_aggr_tbs));
+    for report in &inputs.rlc {
         let [bearer] = report.bearers[..] else { panic!("{report:?}") };
         let numbers = (bearer.rnti, bearer.rbid, bearer.mode, bearer.txsdu_bytes, bearer.rxsdu_dd_bytes);
         assert_eq!(numbers, (17, 4, RlcMode::Unacknowledged, 1 << 40, 5));
         assert!((bearer.txsdu_avg_time_to_tx_us - 0.25).abs() < 1e-9);
     }
-    for report in &heard.pdcp {
+    for report in &inputs.pdcp {
         let bearers = report.bearers.iter().map(|it| (it.rnti, it.rbid, it.rxsdu_bytes));
         assert!(bearers.eq([(17, 4, 0), (17, 5, 100), (18, 6, 200)]), "{report:?}");
     }
 }
 
-fn answers(heard: &RecordedInputs) {
+fn answers(inputs: &RecordedInputs) {
     let done = |words: &'static [u8]| Outcome::Done(Some(Bytes::from_static(words)));
     let failed = |cause, words: Option<&'static [u8]>| Outcome::Failed {
         cause: Cause::RicRequest(cause),
         outcome: words.map(Bytes::from_static),
     };
-    assert_eq!(heard.outcomes["now"], done(b"at once"));
-    assert_eq!(heard.outcomes["later"], done(b"at last"));
-    assert_eq!(heard.outcomes["no"], failed(CauseRicRequest::ControlMessageInvalid, Some(b"because")));
-    assert_eq!(heard.outcomes["what?"], done(b"what?!"));
-    assert_eq!(heard.outcomes["refuse"], failed(CauseRicRequest::InvalidInformationRequest, None));
-    assert_eq!(heard.outcomes["insert"], done(b"7"));
+    assert_eq!(inputs.outcomes["now"], done(b"at once"));
+    assert_eq!(inputs.outcomes["later"], done(b"at last"));
+    assert_eq!(inputs.outcomes["no"], failed(CauseRicRequest::ControlMessageInvalid, Some(b"because")));
+    assert_eq!(inputs.outcomes["what?"], done(b"what?!"));
+    assert_eq!(inputs.outcomes["refuse"], failed(CauseRicRequest::InvalidInformationRequest, None));
+    assert_eq!(inputs.outcomes["insert"], done(b"7"));
 }
 
 /// Runs `examples/hello_ric.c` with base stations and xApps in C and Rust. All C programs run with sanitizers.
@@ -396,20 +396,20 @@ fn c_station_does_not_allocate_for_reports() {
         let iapp = Everything::default();
         let (_ric, port) = ric_with(Box::new(iapp.clone())).await;
         Running::start(&station, &[&port]).without_the_heap().await;
-        let heard = iapp.0.lock().unwrap();
-        assert!(heard.len() == 8 && heard.values().all(|reports| *reports >= 50), "{heard:?}");
+        let counts = iapp.0.lock().unwrap();
+        assert!(counts.len() == 8 && counts.values().all(|reports| *reports >= 50), "{counts:?}");
     });
 }
 
 /// Checks the final output of a program: the text `before`, the number of reports and UEs, and the text `after`. There
 /// must be more than `reports_min` reports with two or three UEs each.
-fn assert_output(said: &str, before: &str, reports_min: u64, after: &str) {
-    let numbers = said.trim().strip_prefix(before).and_then(|it| it.strip_suffix(after));
-    let numbers = numbers.and_then(|it| it.strip_suffix(" UEs")).unwrap_or_else(|| panic!("{said}"));
+fn assert_output(output: &str, before: &str, reports_min: u64, after: &str) {
+    let numbers = output.trim().strip_prefix(before).and_then(|it| it.strip_suffix(after));
+    let numbers = numbers.and_then(|it| it.strip_suffix(" UEs")).unwrap_or_else(|| panic!("{output}"));
     let (reports, rows) = numbers.split_once(" reports of ").unwrap();
     let reports: u64 = reports.parse().unwrap();
     let rows: u64 = rows.parse().unwrap();
-    assert!(reports > reports_min && (2 * reports..=3 * reports).contains(&rows), "{said}");
+    assert!(reports > reports_min && (2 * reports..=3 * reports).contains(&rows), "{output}");
 }
 
 /// A cell with three UEs.

@@ -71,8 +71,8 @@ impl Program {
         loop {
             let mut line = String::new();
             assert!(self.says.read_line(&mut line).unwrap() > 0, "it ended");
-            if let Some(said) = line.trim_end().split("> ").nth(1) {
-                return said.to_owned();
+            if let Some(message) = line.trim_end().split("> ").nth(1) {
+                return message.to_owned();
             }
         }
     }
@@ -127,9 +127,9 @@ fn one_to_many_socket_identifies_peers_and_detects_their_end() {
     assert_eq!(server.line(), "listening");
     let mut clients = [Program::start("many-client", &folder), Program::start("many-client", &folder)];
     // Each client causes an "up" event and a message. The order of the clients is undefined.
-    let mut said: Vec<_> = (0..4).map(|_| server.line()).collect();
-    said.sort();
-    assert_eq!(said, ["1 hello, stream 1, ppid 7", "1 up", "2 hello, stream 1, ppid 7", "2 up"]);
+    let mut lines: Vec<_> = (0..4).map(|_| server.line()).collect();
+    lines.sort();
+    assert_eq!(lines, ["1 hello, stream 1, ppid 7", "1 up", "2 hello, stream 1, ppid 7", "2 up"]);
     for client in &mut clients {
         assert_eq!(client.line(), "echoed hello, stream 1, ppid 7, from 10.9.8.7:36421");
     }
@@ -158,12 +158,12 @@ fn system_libsctp_works_with_preload() {
     let mut server = Program::start("many-server", &folder);
     assert_eq!(server.line(), "listening");
     let mut client = Program::start("libsctp-client", &folder);
-    let told = client.line();
-    if told.starts_with("skipped") {
-        println!("{told}");
+    let result = client.line();
+    if result.starts_with("skipped") {
+        println!("{result}");
         return;
     }
-    assert_eq!(told, "sctp_sendmsg 5");
+    assert_eq!(result, "sctp_sendmsg 5");
     assert_eq!((server.line(), server.line()), ("1 up".to_owned(), "1 hello, stream 3, ppid 9".to_owned()));
     assert_eq!(client.line(), "sctp_recvmsg hello, stream 3, ppid 9");
     client.ends();
@@ -175,8 +175,8 @@ fn message_with_null_slice_ends_association() {
     let mut server = Program::start("many-server", &folder);
     assert_eq!(server.line(), "listening");
     let mut client = Program::start("ending-client", &folder);
-    let said: Vec<_> = (0..4).map(|_| server.line()).collect();
-    assert_eq!(said, ["1 up", "1 hello, stream 0, ppid 0", "1 shutdown", "1 over"]);
+    let lines: Vec<_> = (0..4).map(|_| server.line()).collect();
+    assert_eq!(lines, ["1 up", "1 hello, stream 0, ppid 0", "1 shutdown", "1 over"]);
     client.go();
     client.ends();
 }
@@ -303,9 +303,9 @@ fn invalid_greetings_are_dropped_without_effect() {
     let socket = intruder(&folder.0);
     socket.send(&hello).unwrap();
     socket.send(b"rubbish").unwrap();
-    let said = server.line();
-    assert!(said.ends_with(" up"), "{said}");
-    assert_eq!(server.line(), said.replace("up", "lost"));
+    let connected = server.line();
+    assert!(connected.ends_with(" up"), "{connected}");
+    assert_eq!(server.line(), connected.replace("up", "lost"));
     let _client = Program::start("many-client", &folder);
     assert!(server.line().ends_with(" up") && server.line().contains(" hello, stream 1"));
 }

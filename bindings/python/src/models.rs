@@ -57,19 +57,19 @@ const SAMPLES: u64 = 32;
 #[pyfunction]
 pub(crate) fn models(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     let describe = |model: &&'static dyn Inspect| {
-        let told = PyDict::new(py);
-        told.set_item("name", model.name())?;
-        told.set_item("oid", model.oid())?;
-        told.set_item("function_id", model.default_function_id())?;
+        let description = PyDict::new(py);
+        description.set_item("name", model.name())?;
+        description.set_item("oid", model.oid())?;
+        description.set_item("function_id", model.default_function_id())?;
         let columns: Vec<_> = model.columns();
         let columns = columns.iter().map(|column| {
             let kind = format!("{:?}", column.kind);
             let of = format!("{:?}", column.of);
             (column.name.to_string(), column.unit, kind.to_lowercase(), of.to_lowercase())
         });
-        told.set_item("columns", columns.collect::<Vec<_>>())?;
-        told.set_item("keys", keys(*model))?;
-        Ok(told)
+        description.set_item("columns", columns.collect::<Vec<_>>())?;
+        description.set_item("keys", keys(*model))?;
+        Ok(description)
     };
     PyList::new(py, INSPECTED.iter().map(describe).collect::<PyResult<Vec<_>>>()?)
 }

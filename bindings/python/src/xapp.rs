@@ -247,18 +247,18 @@ impl Xapp {
         let (ready, lost, counters, subscriptions) = result(py, READ_TIMEOUT, read)?;
         let lagged = result(py, READ_TIMEOUT, self.0.lagged())?;
         let problems = self.0.problems();
-        let told = PyDict::new(py);
-        told.set_item("connected", ready)?;
-        told.set_item("lost", lost)?;
-        told.set_item("subscriptions", subscriptions)?;
-        told.set_item("indications", counters.indications)?;
-        told.set_item("controls", counters.controls)?;
-        told.set_item("connects", counters.connects)?;
-        told.set_item("refused_pdus", counters.refused_pdus)?;
-        told.set_item("lagged", lagged)?;
-        told.set_item("troubles", Vec::from(problems.latest))?;
-        told.set_item("troubles_forgotten", problems.dropped)?;
-        Ok(told)
+        let values = PyDict::new(py);
+        values.set_item("connected", ready)?;
+        values.set_item("lost", lost)?;
+        values.set_item("subscriptions", subscriptions)?;
+        values.set_item("indications", counters.indications)?;
+        values.set_item("controls", counters.controls)?;
+        values.set_item("connects", counters.connects)?;
+        values.set_item("refused_pdus", counters.refused_pdus)?;
+        values.set_item("lagged", lagged)?;
+        values.set_item("troubles", Vec::from(problems.latest))?;
+        values.set_item("troubles_forgotten", problems.dropped)?;
+        Ok(values)
     }
 
     /// Deletes the subscriptions at the RIC, and ends the xApp.

@@ -154,13 +154,13 @@ const ELSEWHERE: [(&str, &str, &str); 6] = [
 
 /// Joins clap's paragraphs up to the usage into one line.
 fn sentence(rendered: &str) -> String {
-    let told = rendered
+    let lines = rendered
         .lines()
         .map(str::trim)
         .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"))
         .filter(|line| !line.is_empty());
     let mut text = String::new();
-    for line in told {
+    for line in lines {
         let line = line.strip_prefix("error: ").unwrap_or(line);
         if let Some(tip) = line.strip_prefix("tip: ") {
             text.push_str("; ");

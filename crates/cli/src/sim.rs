@@ -254,10 +254,10 @@ fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
 /// Events of a repeat as text, and the number of further events that were dropped.
 type EventLog = (Vec<(f64, String)>, u64);
 
-fn witness(told: &Rc<RefCell<EventLog>>) -> virtual_time::EventObserver {
-    let told = told.clone();
+fn witness(log: &Rc<RefCell<EventLog>>) -> virtual_time::EventObserver {
+    let log = log.clone();
     Box::new(move |at, words| {
-        let (lines, more) = &mut *told.borrow_mut();
+        let (lines, more) = &mut *log.borrow_mut();
         if lines.len() < EVENTS_MAX {
             lines.push((at.as_nanos() as f64 / 1e9, words.to_owned()));
         } else {
@@ -298,14 +298,14 @@ fn alone(
     let mut failed = Vec::new();
     let keep = record.is_some();
     let work = |_: usize, run: &Run<'_>| {
-        let told = Rc::new(RefCell::new(EventLog::default()));
-        let witness = events.then(|| witness(&told));
+        let log = Rc::new(RefCell::new(EventLog::default()));
+        let witness = events.then(|| witness(&log));
         let without = left_out(run.point).map_err(RigError::Rig);
         let passed = without
             .and_then(|without| virtual_time::run(run, RepeatOptions { without, witness, record: keep }));
-        (told.take(), passed)
+        (log.take(), passed)
     };
-    job.each(work, |index, run, (told, mut passed)| {
+    job.each(work, |index, run, (log, mut passed)| {
         if let (Some(record), Ok(passed)) = (&mut record, &mut passed) {
             record.tables.take(index, run.seed, passed, None);
             // The tables have copied these records.
@@ -313,7 +313,7 @@ fn alone(
         }
         if events {
             output.text(format_args!("point {index}, seed {}:", run.seed))?;
-            tell_events(&mut output, &told)?;
+            tell_events(&mut output, &log)?;
         }
         if let Err(error @ RigError::Rig(_)) = &passed {
             return Err(Failure::Usage(error.to_string()));

@@ -77,19 +77,19 @@ fn verbose_logs_refused_connections() {
         let mut line = String::new();
         let mut out = std::io::BufReader::new(ric.stdout.take().unwrap());
         std::io::BufRead::read_line(&mut out, &mut line).unwrap();
-        let said: serde_json::Value = serde_json::from_str(&line).unwrap();
-        let address = said["address"].as_str().unwrap().strip_prefix("tcp://").unwrap().to_owned();
+        let started: serde_json::Value = serde_json::from_str(&line).unwrap();
+        let address = started["address"].as_str().unwrap().strip_prefix("tcp://").unwrap().to_owned();
         // The peer is on loopback and not on the list, so the RIC closes the connection.
         let mut stranger = std::net::TcpStream::connect(address).unwrap();
         let _ = std::io::Read::read(&mut stranger, &mut [0; 1]);
         ric.kill().unwrap();
         stderr(&ric.wait_with_output().unwrap())
     };
-    let told = "not on the list of allowed peers";
-    assert!(!ric(&[], None).contains(told));
-    assert!(ric(&["-v"], None).contains(told));
-    assert!(ric(&[], Some("ranlab_transport=warn")).contains(told));
-    assert!(!ric(&[], Some("ranlab_e2_lab=debug")).contains(told));
+    let message = "not on the list of allowed peers";
+    assert!(!ric(&[], None).contains(message));
+    assert!(ric(&["-v"], None).contains(message));
+    assert!(ric(&[], Some("ranlab_transport=warn")).contains(message));
+    assert!(!ric(&[], Some("ranlab_e2_lab=debug")).contains(message));
     let mut command = Command::new(env!("CARGO_BIN_EXE_ranlab"));
     let output = command.arg("doctor").env("RANLAB_LOG", "a=b=c").output().unwrap();
     assert_eq!(output.status.code(), Some(2));
@@ -119,10 +119,10 @@ fn usage_error_is_one_sentence_with_exit_code_2() {
     ];
     for (arguments, expected) in cases {
         let output = ranlab(arguments);
-        let told = stderr(&output);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {told}");
-        assert_eq!(told.lines().count(), 1, "{arguments:?}: {told}");
-        assert!(told.starts_with("ranlab: ") && told.contains(expected), "{arguments:?}: {told}");
+        let message = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
+        assert_eq!(message.lines().count(), 1, "{arguments:?}: {message}");
+        assert!(message.starts_with("ranlab: ") && message.contains(expected), "{arguments:?}: {message}");
         assert!(output.stdout.is_empty(), "{arguments:?}");
     }
 }

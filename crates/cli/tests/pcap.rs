@@ -32,8 +32,8 @@ fn decode<P: AsRef<Path>>(options: &[&str], files: &[P]) -> (Option<i32>, Value)
     let mut command = Command::new(env!("CARGO_BIN_EXE_ranlab"));
     command.args(["pcap", "decode", "--verify", "--format", "json"]).args(options);
     let output = command.args(files.iter().map(AsRef::as_ref)).output().unwrap();
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    let summary = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {told}"));
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    let summary = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {message}"));
     (output.status.code(), summary)
 }
 

@@ -68,9 +68,9 @@ impl Experiment for BaseStation {
                 let period = keys::setting(run, "load.period")?;
                 let listen = ([127, 0, 0, 1], 0).into();
                 let part = FlexranComponent { listen, period, ..FlexranComponent::default() };
-                let told =
+                let addresses =
                     &stage.tool(CONTROLLER, "controller.at", AnyComponent::from(part))?.ready.addresses;
-                let connect = vec![account::address(told, "southbound")?];
+                let connect = vec![account::address(addresses, "southbound")?];
                 let FleetComponent { radio, channel, rlc_buffer, flows, stay, snssai, seed, ues, .. } = fleet;
                 let part = SouthFleetComponent {
                     protocol: Protocol::Flexran,
@@ -132,11 +132,11 @@ impl Experiment for BaseStation {
 fn e2(run: &Run<'_>, stage: &mut Deployment<'_>, fleet: FleetComponent) -> Result<(), RigError> {
     let listen = || vec![Listen::At(loopback(0))];
     let ric = RicComponent { e2: listen(), e42: listen(), ..RicComponent::default() };
-    let told = stage.tool(CONTROLLER, "controller.at", AnyComponent::from(ric))?.ready.addresses.clone();
+    let addresses = stage.tool(CONTROLLER, "controller.at", AnyComponent::from(ric))?.ready.addresses.clone();
     let expected = fleet.sm.len() as f64;
     let monitor =
-        MonitorComponent { connect: account::address(&told, "e42")?, ..MonitorComponent::read(run, "load")? };
-    let fleet = FleetComponent { connect: vec![account::address(&told, "e2")?], ..fleet };
+        MonitorComponent { connect: account::address(&addresses, "e42")?, ..MonitorComponent::read(run, "load")? };
+    let fleet = FleetComponent { connect: vec![account::address(&addresses, "e2")?], ..fleet };
     stage.sut(STATION, "sut.at", AnyComponent::from(fleet))?;
     stage.wait(STATION, "the base station up", SET_UP, |n| n.get("alive") == Some(&1.0))?;
     stage.tool(XAPP, "xapp.at", AnyComponent::from(monitor))?;

@@ -195,16 +195,16 @@ mod tests {
 
     #[test]
     fn symptom_is_reported_with_its_point() {
-        let told = sentences(&results("overload_drops", [0.0, 1.0]));
-        assert_eq!(told.len(), 1);
-        assert!(told[0].contains("drops messages at 1 of 2 points (first at "), "{}", told[0]);
-        assert!(told[0].contains("50"), "{}", told[0]);
+        let lines = sentences(&results("overload_drops", [0.0, 1.0]));
+        assert_eq!(lines.len(), 1);
+        assert!(lines[0].contains("drops messages at 1 of 2 points (first at "), "{}", lines[0]);
+        assert!(lines[0].contains("50"), "{}", lines[0]);
         let busy = [("sut.cpu_cores", 0.6)];
-        let told = sentences(&results_with("rx_bytes_per_message", [60.0, 9_000.0], &busy));
+        let lines = sentences(&results_with("rx_bytes_per_message", [60.0, 9_000.0], &busy));
         assert!(
-            told[0].contains("small messages at 1 of 2 points") && told[0].contains("60 B"),
+            lines[0].contains("small messages at 1 of 2 points") && lines[0].contains("60 B"),
             "{}",
-            told[0]
+            lines[0]
         );
         // Small messages are only a symptom together with another condition. The same applies to unrequested reports
         // without a delay.
@@ -213,10 +213,10 @@ mod tests {
             ("rx_bytes_per_message", [60.0, 60.0], &[]),
             ("init_delay_ms", [15e3, 15e3], &[("nodes_alive_ratio", 0.0)]),
         ] {
-            let told = sentences(&results_with(metric, values, others));
-            assert!(told[0].starts_with("None of the"), "{told:?}");
+            let lines = sentences(&results_with(metric, values, others));
+            assert!(lines[0].starts_with("None of the"), "{lines:?}");
         }
-        let told = sentences(&results("init_delay_ms", [5.0, 8.0]));
-        assert_eq!(told, ["None of the 7 known symptoms of a bottleneck was found."]);
+        let lines = sentences(&results("init_delay_ms", [5.0, 8.0]));
+        assert_eq!(lines, ["None of the 7 known symptoms of a bottleneck was found."]);
     }
 }

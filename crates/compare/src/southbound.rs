@@ -145,7 +145,7 @@ fn base_stations(run: &Run<'_>, connect: &Address) -> Result<AnyComponent, RigEr
 }
 
 /// Returns the controller's address for base stations.
-fn address(run: &Run<'_>, told: &BTreeMap<String, String>) -> Result<Address, RigError> {
+fn address(run: &Run<'_>, addresses: &BTreeMap<String, String>) -> Result<Address, RigError> {
     match keys::text(run, "sut.type")? {
         "external" => {
             let text = third_party::said(run, "sut.address", "", |peer| &peer.addresses.southbound)?;
@@ -153,8 +153,8 @@ fn address(run: &Run<'_>, told: &BTreeMap<String, String>) -> Result<Address, Ri
             let wrong = |error| RigError::Rig(format!("`sut.address`: {error}"));
             format!("tcp://{text}").parse().map_err(wrong)
         }
-        "ric" => account::address(told, "e2"),
-        _ => account::address(told, "southbound"),
+        "ric" => account::address(addresses, "e2"),
+        _ => account::address(addresses, "southbound"),
     }
 }
 
@@ -292,8 +292,8 @@ impl Experiment for SdRan {
     }
 
     fn bring_up(&self, run: &Run<'_>, stage: &mut Deployment<'_>) -> Result<(), RigError> {
-        let told = &stage.sut(CONTROLLER, "sut.at", controller(run)?)?.ready.addresses;
-        let connect = address(run, told)?;
+        let addresses = &stage.sut(CONTROLLER, "sut.at", controller(run)?)?.ready.addresses;
+        let connect = address(run, addresses)?;
         stage.tool(FLEET, "load.at", base_stations(run, &connect)?)?;
         let nodes: u32 = keys::int(run, "load.nodes")?;
         let settle = keys::setting(run, "load.init_timeout")?;

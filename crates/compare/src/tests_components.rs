@@ -113,11 +113,11 @@ fn listener_gets_all_reports_and_slow_reader_fewer() {
     ranlab_transport::run(async {
         let ric = up(AnyComponent::from(ric())).await;
         let _fleet = up(stations(&*ric, 1)).await;
-        let heard = std::rc::Rc::new(std::cell::Cell::new(0));
-        let hears = heard.clone();
-        let listener: Listener = Box::new(move |heard, received_us| {
+        let count = std::rc::Rc::new(std::cell::Cell::new(0));
+        let hears = count.clone();
+        let listener: Listener = Box::new(move |indication, received_us| {
             // Base stations and xApp use the same clock.
-            assert!(heard.tstamp_us().unwrap() <= received_us);
+            assert!(indication.tstamp_us().unwrap() <= received_us);
             hears.set(hears.get() + 1);
         });
         let connect = at(&*ric, "e42");
@@ -129,7 +129,7 @@ fn listener_gets_all_reports_and_slow_reader_fewer() {
         until(&mut all, "indications", |indications| indications >= 200.0).await;
         let report = all.report();
         let looked = slow.counters();
-        assert!(heard.get() == report.indications && report.repeated == 0, "{} {report:?}", heard.get());
+        assert!(count.get() == report.indications && report.repeated == 0, "{} {report:?}", count.get());
         let shown = |watcher: &RunningMonitor| watcher.values(|values| Screen::default().lines(values).len());
         assert_eq!((shown(&all), shown(&slow)), (1, 0), "a line for the UE; no line without a listener");
         assert!(looked["indications"] < 100.0, "{looked:?}");
@@ -454,14 +454,14 @@ fn invalid_controller_is_reported_by_name() {
             let connect = places.iter().map(|place| place.parse().unwrap()).collect();
             AnyComponent::from(SouthFleetComponent { connect, ..SouthFleetComponent::default() })
         };
-        for (places, told) in [
+        for (places, reason) in [
             (&["tcp://127.0.0.1:1", "tcp://127.0.0.1:2"][..], "give --connect once"),
             (&["unix:///x"], "is not TCP"),
             (&["tcp://no-such-host.invalid:1"], "has no address"),
             (&["tcp://127.0.0.1:1"], "cannot connect to 127.0.0.1:1"),
         ] {
             let trouble = why(fleet(places), WorkerTrust::Full).await;
-            assert!(trouble.what.contains(told), "{trouble}");
+            assert!(trouble.what.contains(reason), "{trouble}");
         }
         let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let listen = taken.local_addr().unwrap();

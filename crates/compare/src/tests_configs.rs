@@ -150,9 +150,9 @@ fn text_values_round_trip_and_errors_name_allowed_values() {
             let read = text.parse::<T>().unwrap_or_else(|error| panic!("{text}: {error}"));
             assert_eq!(read.to_string(), *text);
         }
-        for (text, told) in bad {
+        for (text, reason) in bad {
             let error = text.parse::<T>().err().unwrap_or_else(|| panic!("{text} was read")).to_string();
-            assert!(error.contains(told), "{text}: {error}");
+            assert!(error.contains(reason), "{text}: {error}");
         }
     }
     both::<Listen>(&["unix", "unix:///x", "tcp://127.0.0.1:0"], &[("nowhere", "tcp://host:port")]);

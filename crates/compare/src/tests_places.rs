@@ -54,8 +54,8 @@ fn indivisible_loads_are_rejected() {
     let sd_ran = RunningExperiment::new(&lab, southbound::SdRan);
     for rig in [&statistics as &dyn Rig, &sd_ran] {
         assert_eq!(refused(rig, &[("load.at", list(2))]), "");
-        let told = refused(rig, &[("load.at", list(11))]);
-        assert_eq!(told, "10 base stations cannot be divided among 11 places; at least 11 are needed");
+        let reason = refused(rig, &[("load.at", list(11))]);
+        assert_eq!(reason, "10 base stations cannot be divided among 11 places; at least 11 are needed");
         assert!(refused(rig, &[("load.at", list(PLACES_MAX + 1))]).contains("1 to 128 are allowed"));
     }
 }

@@ -212,7 +212,7 @@ fn round_trips_are_recorded_for_each_sender() {
 
 #[test]
 fn unsupported_pings_are_rejected_with_a_reason() {
-    for (set, told) in [
+    for (set, reason) in [
         (&[("sut.encoding", "flexran")][..], "`load.path` must be \"iapp\""),
         (&[("load.path", "iapp"), ("sut.type", "double-decode")], "`sut.type` must be \"ranlab\""),
         (
@@ -231,7 +231,7 @@ fn unsupported_pings_are_rejected_with_a_reason() {
     ] {
         let set: Vec<_> = set.iter().map(|(path, text)| (*path, Value::from(*text))).collect();
         let error = measured(e2_rtt::E2Rtt, &pings("xapp", &[]), &set).0.unwrap_err().to_string();
-        assert!(error.contains(told), "{set:?}: {error}");
+        assert!(error.contains(reason), "{set:?}: {error}");
     }
 }
 
@@ -291,10 +291,10 @@ fn sd_ran(but: &[(&str, f64)]) -> [(&'static str, FakeBehaviour); 2] {
     let faults = ["faults", "unread_bytes", "unread_us_max"].map(|name| (name, 0.0));
     let look = [("alive", 2.0), ("init_reporting_us_max", 5e3), ("init_requests_us_max", 4e3)];
     let fleet = acts(&look, &[&numbers[..], &zero, &faults, but].concat());
-    let told = ["dropped", "lost_at_batch_end", "leaked_bytes", "declared_dead", "throttled"];
-    let told = told.map(|name| (name, 0.0));
+    let counters = ["dropped", "lost_at_batch_end", "leaked_bytes", "declared_dead", "throttled"];
+    let counters = counters.map(|name| (name, 0.0));
     let counted = [("agents", 2.0), ("ues", 8.0), ("processed", 20.0), ("app_runs", 900.0), ("lost", 0.0)];
-    [("sut.at", acts(&[], &[&told[..], &counted].concat())), ("load.at", fleet)]
+    [("sut.at", acts(&[], &[&counters[..], &counted].concat())), ("load.at", fleet)]
 }
 
 #[test]
@@ -337,10 +337,10 @@ fn sd_ran_load_at_two_locations_is_summed() {
         over: true,
         connections: 1,
     };
-    let told = |incidents| {
+    let detail = |incidents| {
         serde_json::to_value(ranlab_sdran_lab::SouthDetail { incidents, radios: Vec::new() }).unwrap()
     };
-    (half.report.detail, other.report.detail) = (told(Vec::new()), told(vec![hung_up]));
+    (half.report.detail, other.report.detail) = (detail(Vec::new()), detail(vec![hung_up]));
     let mut rig = RunningExperiment::new(&RigContext::new("no-such-program"), southbound::SdRan);
     let places = [half, other].map(|acts| fake::worker("load", acts, &log)).join(",");
     let set = [

@@ -97,12 +97,12 @@ impl Running {
     /// On a busy machine, a queue may reach a new maximum length, which allocates once. A program that allocates for
     /// every PDU, or for every hundredth PDU, never passes.
     pub(crate) async fn without_the_heap(&mut self) {
-        let mut said = String::new();
+        let mut output = String::new();
         until(&format!("1000 PDUs without the heap of {:?}", self.stderr), async || {
-            said = self.said();
-            assert_eq!(self.ended(), None, "{said}");
-            assert!(said.lines().count() < WINDOWS_MAX, "{said}");
-            said.lines().any(|line| line == "allocated 0 freed 0")
+            output = self.said();
+            assert_eq!(self.ended(), None, "{output}");
+            assert!(output.lines().count() < WINDOWS_MAX, "{output}");
+            output.lines().any(|line| line == "allocated 0 freed 0")
         })
         .await;
     }
@@ -120,9 +120,9 @@ impl Running {
             code.is_some()
         })
         .await;
-        let said = self.said();
-        assert_eq!(code, Some(0), "{said}");
-        said
+        let output = self.said();
+        assert_eq!(code, Some(0), "{output}");
+        output
     }
 
     /// Requests a program to end and waits for its exit. Returns its output.

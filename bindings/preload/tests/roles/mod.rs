@@ -379,20 +379,20 @@ fn fast_client() {
     let nonblocking =
         |on: bool| unsafe { libc::fcntl(fd, libc::F_SETFL, if on { libc::O_NONBLOCK } else { 0 }) };
     let mut message = vec![7; 10_000];
-    let mut told = false;
+    let mut was_full = false;
     nonblocking(true);
     for number in 0..MESSAGES {
         message[..4].copy_from_slice(&number.to_be_bytes());
         if send(fd, &message, &to, 0, 0) == -1 {
             assert_eq!(io::Error::last_os_error().kind(), io::ErrorKind::WouldBlock);
-            assert!(!told, "it waits now");
-            told = true;
+            assert!(!was_full, "it waits now");
+            was_full = true;
             say("full");
             nonblocking(false);
             assert_eq!(send(fd, &message, &to, 0, 0), 10_000);
         }
     }
-    assert!(told);
+    assert!(was_full);
 }
 
 fn other_sockets() {

@@ -62,8 +62,8 @@ impl Gate {
     fn cases(&self, results: &Results, judged: &[Judged]) -> Vec<TestCase> {
         let expectation = |row: &Judged| {
             let statement = format!("{} at {}: {}", row.metric, row.place, row.paper);
-            let told = format!("{}: measured {}, {}", row.verdict.name(), row.ours, row.reason);
-            let why = told.trim_end_matches(", ").to_owned();
+            let line = format!("{}: measured {}, {}", row.verdict.name(), row.ours, row.reason);
+            let why = line.trim_end_matches(", ").to_owned();
             let result = match row.verdict {
                 verdict if self.is_failure(verdict) => TestResult::Failed { why, detail: row.source.clone() },
                 Verdict::Holds => TestResult::Passed,

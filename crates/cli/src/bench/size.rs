@@ -111,8 +111,8 @@ pub(super) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
 /// Returns the capacity per core at a point of a campaign, and prints it.
 fn at_point(at: &CapacityPoint, profile: &Path, output: &mut Output) -> Result<Measured, Failure> {
     let results = super::results_of(&beside(&at.campaign, profile), Load::Metrics)?;
-    let said = at.measured(&results);
-    let measured = said.map_err(|error| Failure::Usage(format!("{}: {error}", profile.display())))?;
+    let outcome = at.measured(&results);
+    let measured = outcome.map_err(|error| Failure::Usage(format!("{}: {error}", profile.display())))?;
     let ends = match measured.most {
         Some(most) => format!("{} to {}", short(measured.least), short(most)),
         None => format!("at least {}", short(measured.least)),

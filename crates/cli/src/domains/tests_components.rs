@@ -136,10 +136,10 @@ fn every_field_survives_the_worker_message() {
         for field in &fields {
             assert!(field.key.comment.len() > 3, "{part:?}: {}", field.name);
         }
-        let told = message(&part);
-        let again = REGISTRY.component(Json::Object(told.clone())).unwrap();
-        assert_eq!(message(&again), told);
-        let mut wrong = told.clone();
+        let sent = message(&part);
+        let again = REGISTRY.component(Json::Object(sent.clone())).unwrap();
+        assert_eq!(message(&again), sent);
+        let mut wrong = sent.clone();
         wrong.insert("no_such_field".to_owned(), json!(1));
         let error = REGISTRY.component(Json::Object(wrong)).unwrap_err();
         assert!(error.contains("there is no `no_such_field`"), "{error}");

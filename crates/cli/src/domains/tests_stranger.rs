@@ -178,7 +178,7 @@ fn rigs_show_the_commands_of_profiles() {
 
 #[test]
 fn rig_without_third_party_support_gives_a_reason() {
-    for (name, said) in [
+    for (name, reason) in [
         ("pipeline", "`sut.peer`: no profile can be measured by this rig: "),
         ("xhaul", "`sut.peer` ranlab: its profile has no [vbbu]"),
     ] {
@@ -187,7 +187,7 @@ fn rig_without_third_party_support_gives_a_reason() {
         // The tier `live` runs no programs of a profile.
         point.settings.insert("sut.tier".to_owned(), "live".into());
         let why = rig.preview(&point.settings).unwrap().unwrap_err();
-        assert!(why.contains(said), "{name}: {why}");
+        assert!(why.contains(reason), "{name}: {why}");
     }
 }
 
@@ -219,7 +219,7 @@ fn vbbu_commands_are_shown_and_need_permission() {
 
 #[test]
 fn profile_values_apply_by_default() {
-    let said = |default: &str, set: &[(&str, Value)]| {
+    let address = |default: &str, set: &[(&str, Value)]| {
         let settings = set.iter().map(|(path, value)| ((*path).to_owned(), value.clone())).collect();
         let point = Point { index: 0, axes: Vec::new(), settings };
         said(&fake::run(&point), "sut.n4", default, |peer| &peer.addresses.n4)
@@ -228,11 +228,11 @@ fn profile_values_apply_by_default() {
     let running = ("sut.run", Value::Bool(false));
     let at = |text: &str| ("sut.n4", Value::from(text));
     let default = "127.8.0.8:8805";
-    assert_eq!(said(default, &[at(default)]).unwrap(), default);
-    let of_profile = said(default, &[at(default), open5gs.clone(), running.clone()]);
+    assert_eq!(address(default, &[at(default)]).unwrap(), default);
+    let of_profile = address(default, &[at(default), open5gs.clone(), running.clone()]);
     assert_eq!(of_profile.unwrap(), "127.0.0.7:8805");
-    assert_eq!(said(default, &[at("10.0.0.1:8805"), open5gs, running]).unwrap(), "10.0.0.1:8805");
-    let error = said("", &[]).unwrap_err().to_string();
+    assert_eq!(address(default, &[at("10.0.0.1:8805"), open5gs, running]).unwrap(), "10.0.0.1:8805");
+    let error = address("", &[]).unwrap_err().to_string();
     assert!(error.contains("`sut.n4` is not set, and no profile sets it"), "{error}");
 }
 

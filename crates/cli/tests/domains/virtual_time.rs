@@ -100,10 +100,10 @@ fn same_seed_gives_same_digest_in_any_process() {
         String::from_utf8(output.stdout).unwrap()
     };
     let here = digests(7);
-    let told = format!("digests {here:?}.");
+    let line = format!("digests {here:?}.");
     for _ in 0..2 {
         let there = child();
-        assert!(there.contains(&told), "{told} is not in {there}");
+        assert!(there.contains(&line), "{line} is not in {there}");
     }
     assert!(here.iter().zip(digests(8)).all(|(seven, eight)| *seven != eight), "{here:?}");
     assert_ne!(here[1], here[2]);
@@ -139,17 +139,17 @@ fn paired_run_shows_gains_and_losses_of_an_xapp() {
     // The first UE receives a slice of 60 %. Without the slice it has a third.
     let slices = cell(&["xapp.steps=[\"1s:1=0.6+2=0.4:1=1+2=2+3=2\"]"]);
     let all = twin(&slices, Omitted::Xapp, 3, SECOND * 6);
-    let told: BTreeMap<_, _> =
+    let effects: BTreeMap<_, _> =
         all.iter().filter(|it| it.of.kpi == "mbps").map(|it| (it.of.ue, (it.verdict, it))).collect();
     assert_eq!(
-        [1, 2, 3].map(|ue| told[&ue].0),
+        [1, 2, 3].map(|ue| effects[&ue].0),
         [EffectVerdict::Gains, EffectVerdict::Loses, EffectVerdict::Loses],
         "{all:?}"
     );
     // Slices restrict the scheduler's choice among channels, so the other UEs lose more than the first one
     // gains.
-    let sum: f64 = told.values().map(|(_, it)| it.summary.mean).sum();
-    let gain = told[&1].1;
+    let sum: f64 = effects.values().map(|(_, it)| it.summary.mean).sum();
+    let gain = effects[&1].1;
     assert!(gain.summary.mean > 2.0 && sum < 0.0, "{sum}: {all:?}");
     // Common random numbers: a favourable seed is favourable in both runs.
     assert!(gain.correlation.unwrap() > 0.9, "{gain:?}");
@@ -175,8 +175,8 @@ fn e42_xapp_receives_all_reports_and_has_zero_effect() {
     );
     // A crash of the RIC interrupts the reports to the xApp, which resume after its restart.
     let (faulty, _) = points("sim/watched.toml", &["sim.faults=[\"crash:ric@1s-4s\"]"]);
-    let heard = passed(&faulty[0], 1, window).recording.metrics["xapp_indications"];
-    assert!((180.0..290.0).contains(&heard), "{heard}");
+    let indications = passed(&faulty[0], 1, window).recording.metrics["xapp_indications"];
+    assert!((180.0..290.0).contains(&indications), "{indications}");
     // Unsupported combinations are rejected with a reason.
     for (path, value, why) in
         [("sut.type", "slicing", "uses E42"), ("xapp.type", "traffic", "uses a controller's REST API")]
@@ -299,14 +299,14 @@ fn injected_faults_are_reported_and_recovered() {
     ];
     let faults = format!("sim.faults={everything:?}");
     let point = cell(&[&faults, "xapp.steps=[\"17s:1=0.6+2=0.4:1=1\"]"]);
-    let told = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
-    let heard = told.clone();
+    let events = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
+    let log = events.clone();
     let witness: virtual_time::EventObserver =
-        Box::new(move |at, words| heard.borrow_mut().push(format!("{} {words}", at.as_nanos() / 1_000_000)));
+        Box::new(move |at, words| log.borrow_mut().push(format!("{} {words}", at.as_nanos() / 1_000_000)));
     let run = Run::new(&point, 0, 3, SECOND * 32);
     virtual_time::run(&run, RepeatOptions { witness: Some(witness), ..RepeatOptions::default() }).unwrap();
-    let told = told.take().join("\n");
-    for said in [
+    let events = events.take().join("\n");
+    for event in [
         "*** Crash",
         "ric starts",
         "agent loses",
@@ -318,9 +318,9 @@ fn injected_faults_are_reported_and_recovered() {
         "xapp.slices: PUT /v1/nodes/gnb%20505.01%201/ues/1 {\"slice\":1}",
         "xapp.slices has finished",
     ] {
-        assert!(told.contains(said), "no {said:?} in\n{told}");
+        assert!(events.contains(event), "no {event:?} in\n{events}");
     }
-    assert_eq!(told.matches("agent starts").count(), 2, "{told}");
+    assert_eq!(events.matches("agent starts").count(), 2, "{events}");
     // An xApp that sends a request to a crashed controller exits, which ends the repeat.
     let point = cell(&["sim.faults=[\"crash:ric@1s-3s\"]", "xapp.steps=[\"2s:1=1:1=1\"]"]);
     let error = virtual_time::run(&Run::new(&point, 0, 3, SECOND * 4), RepeatOptions::default()).unwrap_err();

@@ -319,13 +319,13 @@ pub(crate) fn verify(
         for (i, ((port, frame), (worker, index))) in packets.iter().zip(places).enumerate() {
             let burst = &bursts[worker];
             let mut expected = frame.to_vec();
-            let fate = oracle.process(now_ns, *port, &mut expected);
+            let verdict = oracle.process(now_ns, *port, &mut expected);
             let found = burst.fate(index);
             let same =
-                found == Some(fate) && (!matches!(fate, Verdict::Sent(_)) || burst.frame(index) == expected);
+                found == Some(verdict) && (!matches!(verdict, Verdict::Sent(_)) || burst.frame(index) == expected);
             if !same {
                 return Err(sut(format!(
-                    "packet {} of the trace is {found:?}, the oracle expects {fate:?}: nothing is measured",
+                    "packet {} of the trace is {found:?}, the oracle expects {verdict:?}: nothing is measured",
                     first + i
                 )));
             }

@@ -318,10 +318,10 @@ fn fewer_rings_than_cores_is_an_error() {
         refused,
         PortError::Nobody { last: Some(Down::Refused(Refusal::FewRings { there: 1, needed: 2, .. })), .. }
     ));
-    let told = thread.join().unwrap();
+    let peer_error = thread.join().unwrap();
     assert!(
-        matches!(&told, PortError::Nobody { last: Some(Down::Peer { reason, .. }), .. } if words.starts_with(&reason[..40])),
-        "{told}"
+        matches!(&peer_error, PortError::Nobody { last: Some(Down::Peer { reason, .. }), .. } if words.starts_with(&reason[..40])),
+        "{peer_error}"
     );
     // If its ports do not request enough rings, the device reports an error.
     let folder = Folder::new("fewer-lent");

@@ -166,9 +166,9 @@ fn verify(pipeline: &Pipeline, trace: &Trace, engine: &mut Engine) {
         engine.process(first as u64, &mut burst);
         for (i, (port, frame)) in packets.iter().enumerate() {
             let mut expected = frame.to_vec();
-            let fate = oracle.process(first as u64, *port, &mut expected);
-            assert_eq!(burst.fate(i), Some(fate));
-            assert!(!matches!(fate, Verdict::Sent(_)) || burst.frame(i) == expected);
+            let verdict = oracle.process(first as u64, *port, &mut expected);
+            assert_eq!(burst.fate(i), Some(verdict));
+            assert!(!matches!(verdict, Verdict::Sent(_)) || burst.frame(i) == expected);
         }
     }
 }

@@ -77,11 +77,11 @@ fn run(pipeline: &Pipeline, packets: u64, seed: u64, fates: &mut BTreeMap<String
         for i in order {
             let (port, received) = &chunk[i];
             let mut frame = received.clone();
-            let fate = oracle.process(now_ns, *port, &mut frame);
-            *fates.entry(format!("{fate:?}")).or_default() += 1;
+            let verdict = oracle.process(now_ns, *port, &mut frame);
+            *fates.entry(format!("{verdict:?}")).or_default() += 1;
             for (_, _, burst) in &engines {
-                assert_eq!(burst.fate(i), Some(fate), "{pipeline:?}\n{port:?} {received:02x?}");
-                if matches!(fate, Verdict::Sent(_)) {
+                assert_eq!(burst.fate(i), Some(verdict), "{pipeline:?}\n{port:?} {received:02x?}");
+                if matches!(verdict, Verdict::Sent(_)) {
                     assert_eq!(burst.frame(i), frame, "{pipeline:?}\n{port:?} {received:02x?}");
                 }
             }
@@ -104,7 +104,7 @@ fn assert_met(fates: &BTreeMap<String, u64>, reasons: &[DropReason]) {
     for reason in if cfg!(miri) { &[] } else { reasons } {
         assert!(dropped(fates, *reason) > 10, "{reason:?} hardly occurred: {fates:?}");
     }
-    let sent: u64 = fates.iter().filter(|(fate, _)| fate.starts_with("Sent")).map(|(_, n)| n).sum();
+    let sent: u64 = fates.iter().filter(|(verdict, _)| verdict.starts_with("Sent")).map(|(_, n)| n).sum();
     assert!(sent > PACKETS / 10, "{fates:?}");
 }
 

@@ -72,11 +72,11 @@ fn replay(pipeline: &Pipeline, part: &Trace, events: &[Event], did: &[Did]) {
             oracle.apply(events[applied as usize].what);
             applied += 1;
         }
-        for ((port, frame), (fate, digest_of)) in packets(part, number).into_iter().zip(&did.packets) {
+        for ((port, frame), (verdict, digest_of)) in packets(part, number).into_iter().zip(&did.packets) {
             let mut expected = frame.to_vec();
             let expected_fate = oracle.process(number as u64 * NS_PER_BURST, port, &mut expected);
-            assert_eq!(expected_fate, *fate, "burst {number} after {applied} updates");
-            assert!(!matches!(fate, Verdict::Sent(_)) || digest(&expected) == *digest_of, "burst {number}");
+            assert_eq!(expected_fate, *verdict, "burst {number} after {applied} updates");
+            assert!(!matches!(verdict, Verdict::Sent(_)) || digest(&expected) == *digest_of, "burst {number}");
         }
     }
 }

@@ -352,9 +352,9 @@ fn bess_scripts_are_valid_python_with_connected_gates() {
         let mut child = python.spawn().unwrap();
         child.stdin.take().unwrap().write_all(texts[0].text.as_bytes()).unwrap();
         let output = child.wait_with_output().unwrap();
-        let said = String::from_utf8_lossy(&output.stdout);
+        let stdout = String::from_utf8_lossy(&output.stdout);
         let complained = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success() && said.trim() == "whole", "{name}: {complained}");
+        assert!(output.status.success() && stdout.trim() == "whole", "{name}: {complained}");
     }
 }
 

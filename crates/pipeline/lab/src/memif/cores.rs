@@ -73,8 +73,8 @@ impl Core {
             engine.process(monotonic_ns(), &mut self.burst);
         }
         for index in 0..count {
-            let fate = self.burst.fate(index);
-            let out = match (&self.work, fate) {
+            let verdict = self.burst.fate(index);
+            let out = match (&self.work, verdict) {
                 (Work::Pipeline(_), Some(Verdict::Sent(port))) => port as usize,
                 (Work::Pipeline(_), Some(Verdict::Dropped(reason))) => {
                     self.ledger.dropped[reason as usize] += 1;

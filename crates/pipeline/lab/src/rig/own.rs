@@ -89,11 +89,11 @@ pub(super) fn declared(run: &Run<'_>) -> Result<Pipeline, RigError> {
         texts_of_files.insert(name, text_of(&one, most).map_err(wrong)?);
     }
     let mut with = BTreeMap::new();
-    for said in texts(run.value(WITH)) {
+    for assignment in texts(run.value(WITH)) {
         let both =
-            said.split_once('=').and_then(|(name, value)| Some((name.trim(), value.trim().parse().ok()?)));
+            assignment.split_once('=').and_then(|(name, value)| Some((name.trim(), value.trim().parse().ok()?)));
         let (name, value) =
-            both.ok_or_else(|| wrong(format!("`{WITH}` \"{said}\" must be NAME=VALUE with a whole number")))?;
+            both.ok_or_else(|| wrong(format!("`{WITH}` \"{assignment}\" must be NAME=VALUE with a whole number")))?;
         with.insert(name.to_owned(), value);
     }
     if run.value(SIZE_KEY).is_some() {
@@ -182,25 +182,25 @@ mod tests {
     fn file_errors_are_reported() {
         let scenario = scenario();
         let point = &Plan::new(&scenario, &description()).points[0];
-        let said = |path: &str, value: Value| {
+        let read = |path: &str, value: Value| {
             let mut point = point.clone();
             point.settings.insert(path.to_owned(), value);
             sent(&point, 1).map(|sent| sent.captures).map_err(|error| error.to_string())
         };
         assert!(
-            said(FILE, "/no/such/file.toml".into())
+            read(FILE, "/no/such/file.toml".into())
                 .unwrap_err()
                 .contains("/no/such/file.toml cannot be read")
         );
-        assert!(said(FILE, "/".into()).unwrap_err().contains("/ is not a file"));
+        assert!(read(FILE, "/".into()).unwrap_err().contains("/ is not a file"));
         // Reading this file would never end.
-        assert!(said(FILE, "/dev/zero".into()).unwrap_err().contains("is not a file"));
-        assert!(said(WITH, "breadth".into()).unwrap_err().contains("must be NAME=VALUE"));
+        assert!(read(FILE, "/dev/zero".into()).unwrap_err().contains("is not a file"));
+        assert!(read(WITH, "breadth".into()).unwrap_err().contains("must be NAME=VALUE"));
         assert!(
-            said(WITH, "breadth=3".into())
+            read(WITH, "breadth=3".into())
                 .unwrap_err()
                 .contains("no parameter \"breadth\"; allowed are size")
         );
-        assert_eq!(said(TRACE, "x.pcap".into()).unwrap(), [PathBuf::from("x.pcap")]);
+        assert_eq!(read(TRACE, "x.pcap".into()).unwrap(), [PathBuf::from("x.pcap")]);
     }
 }

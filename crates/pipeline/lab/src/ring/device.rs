@@ -109,10 +109,10 @@ impl RingDevice {
     /// Requests the counters from the device's thread.
     fn look_in(&self) -> Result<CounterReply, ComponentError> {
         let gone = || rig("the thread of the device under test has ended");
-        let (tell, told) = sync_channel(1);
+        let (tell, answer) = sync_channel(1);
         self.pause.store(true, Ordering::Relaxed);
         self.asks.as_ref().ok_or_else(gone)?.send(tell).map_err(|_| gone())?;
-        told.recv_timeout(ANSWER).map_err(|_| gone())
+        answer.recv_timeout(ANSWER).map_err(|_| gone())
     }
 
     fn end_window(&mut self, report: &mut Report) -> Result<(), ComponentError> {

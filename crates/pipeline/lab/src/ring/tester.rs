@@ -334,11 +334,11 @@ fn itself(trace: &Arc<Trace>, ways: &Arc<[usize]>, shape: Shape) -> Result<f64, 
     let ran = connected(&sockets, shape).and_then(|mut both| {
         let trace = Arc::clone(trace);
         let ways = Arc::clone(ways);
-        let told = Arc::clone(&enough);
+        let stop = Arc::clone(&enough);
         let load = Load { late_after: Duration::MAX, ..Load::new(FLOOD_PER_S, Duration::from_secs(1)) };
         let tester = std::thread::spawn(move || {
             stay();
-            let outcome = run_until(&mut both, (&trace, &ways), &load, &told);
+            let outcome = run_until(&mut both, (&trace, &ways), &load, &stop);
             (both, outcome)
         });
         std::thread::sleep(FLOOD_FOR);

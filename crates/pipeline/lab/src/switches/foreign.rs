@@ -279,8 +279,8 @@ impl RunningSwitch {
         window.stop.store(true, Ordering::Relaxed);
         let mut changes = Changes::none();
         if let Some(control) = window.control.take() {
-            let (switch, told) = control.join().map_err(|_| rig("the thread that changes tables died"))?;
-            (self.switch, changes) = (Some(switch), told);
+            let (switch, applied) = control.join().map_err(|_| rig("the thread that changes tables died"))?;
+            (self.switch, changes) = (Some(switch), applied);
         }
         let Some(switch) = &mut self.switch else { return Ok(None) };
         let after = switch.read()?;
@@ -510,8 +510,8 @@ fn change(
             next += some;
             changes.late += batch.iter().filter(|event| now > due(event) + LATE).count() as u64;
             let all: Vec<_> = batch.iter().flat_map(|event| event.changes.iter().copied()).collect();
-            let told = backend.update(asked, &all).map_err(environment).and_then(|text| switch.update(&text));
-            match told {
+            let outcome = backend.update(asked, &all).map_err(environment).and_then(|text| switch.update(&text));
+            match outcome {
                 Ok(()) => {
                     changes.sent += some as u64;
                     let took = begun.elapsed().saturating_sub(now).as_nanos() as u64;

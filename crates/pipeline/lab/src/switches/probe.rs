@@ -188,17 +188,17 @@ mod tests {
             connects: false,
         };
         let events = pipeline.events(0).unwrap();
-        let told = AtomicUsize::new(0);
+        let changes = AtomicUsize::new(0);
         let mut applied = 0;
         let mut since = None;
         let mut tell = |_: &Translation| {
-            told.fetch_add(1, Ordering::SeqCst);
+            changes.fetch_add(1, Ordering::SeqCst);
             Ok(())
         };
         let mut pass = |port: Port, frame: &[u8]| {
             let late = Duration::from_millis(30);
             if takes
-                && applied < told.load(Ordering::SeqCst)
+                && applied < changes.load(Ordering::SeqCst)
                 && since.get_or_insert_with(Instant::now).elapsed() >= late
             {
                 oracle.apply(events[applied].what);

@@ -159,8 +159,8 @@ impl Running {
 
     fn say(&mut self, words: &str) -> Result<(), ComponentError> {
         let Some(input) = &mut self.input else { return Err(rig("it was told to end")) };
-        let said = input.write_all(format!("{words}\n").as_bytes());
-        said.map_err(|error| self.gone(&error.to_string()))
+        let written = input.write_all(format!("{words}\n").as_bytes());
+        written.map_err(|error| self.gone(&error.to_string()))
     }
 
     /// Reads lines until one matches `last`. The result does not include that line.

@@ -56,11 +56,11 @@ mod tests {
     #[test]
     fn thread_is_found_by_name_and_its_cpu_time_grows() {
         let thread = std::thread::Builder::new().name("busy-one".to_owned());
-        let (tell, told) = std::sync::mpsc::channel::<()>();
+        let (tell, receiver) = std::sync::mpsc::channel::<()>();
         let handle = thread
             .spawn(move || {
                 let mut sum = 0_u64;
-                while told.try_recv() == Err(std::sync::mpsc::TryRecvError::Empty) {
+                while receiver.try_recv() == Err(std::sync::mpsc::TryRecvError::Empty) {
                     sum = std::hint::black_box(sum.wrapping_add(1));
                 }
             })

@@ -81,8 +81,8 @@ impl Driver for Xdp {
 
     fn visible(&self, job: &SwitchJob<'_>, pipeline: &Pipeline) -> Result<Histogram<u64>, ComponentError> {
         let judges = VerdictPrograms::from_job(job)?;
-        let mut tell = |told: &Translation| {
-            told.object.as_ref().map_or(Ok(()), |object| judges.maps.change(&object.entries))
+        let mut tell = |change: &Translation| {
+            change.object.as_ref().map_or(Ok(()), |object| judges.maps.change(&object.entries))
         };
         probe::visible(job, pipeline, probe::SEEN, &mut tell, &mut |port, frame| judges.process(port, frame))
     }
@@ -238,7 +238,7 @@ fn feed_until(
     program: &BpfProgram,
     first: &[u8],
     maps: &Maps,
-    said: &Mutex<TestRunMessage>,
+    report: &Mutex<TestRunMessage>,
 ) -> io::Result<()> {
     let mut packets = PACKETS;
     let mut begun_ns = ranlab_host::thread_cpu_ns().unwrap_or(0);
@@ -254,7 +254,7 @@ fn feed_until(
         }
         let state = maps.tables.get(&MapId::State).map(|table| table.get(&FIRST)).transpose()?.flatten();
         let (received, sent) = Feed::counted(&state.unwrap_or_default());
-        said.lock().unwrap_or_else(PoisonError::into_inner).reading =
+        report.lock().unwrap_or_else(PoisonError::into_inner).reading =
             SwitchCounters { received, sent, cpu_ns, slow: None };
     }
     Ok(())

@@ -21,12 +21,12 @@ pub fn document() -> String {
     for backend in all() {
         let tiers: Vec<&str> = backend.tiers().iter().map(|tier| tier.name()).collect();
         let tiers = if tiers.is_empty() { "written only".to_owned() } else { tiers.join(", ") };
-        let mut said = BackendRow::default();
-        let cells: String = pipelines.iter().map(|pipeline| said.add_pipeline(*backend, pipeline)).collect();
+        let mut row = BackendRow::default();
+        let cells: String = pipelines.iter().map(|pipeline| row.add_pipeline(*backend, pipeline)).collect();
         let _ = writeln!(out, "| `{}` | {} | {tiers} |{cells}", backend.name(), backend.title());
         let _ = writeln!(reasons, "\n## `{}`: {}\n", backend.name(), backend.title());
         let _ = writeln!(reasons, "Installed by: `{}`.\n", backend.install());
-        said.write(&mut reasons);
+        row.write(&mut reasons);
     }
     out + &reasons
 }

@@ -72,9 +72,9 @@ fn accounting_is_consistent_and_detects_errors() {
                 0 => tally.late += 1,
                 1 => tally.ring_full += 1,
                 2 => tally.unfit += 1,
-                fate => {
+                choice => {
                     tally.sent(number.into());
-                    match fate {
+                    match choice {
                         3 => ledger.waiting += 1,
                         4 => ledger.dropped[random.below(DropReason::COUNT as u64) as usize] += 1,
                         5 => ledger.on_purpose += 1,

@@ -218,10 +218,10 @@ mod tests {
         let own = SwitchCapabilities::read(SHOW, Some(TABLES), None);
         let needs = |last: u32, meters| RequiredCapabilities { flows: [(0, 1), (last, 9)].into(), meters };
         assert_eq!(own.refuses(&needs(11, 0), [7, 8]), None, "reported table sizes are not trusted");
-        let said = |needs, ports| own.refuses(&needs, ports).unwrap();
-        assert_eq!(said(needs(9, 0), [7, 1]), "it has no port 1: it has 7 (a1), 8 (c1), LOCAL (br0)");
-        assert_eq!(said(needs(254, 0), [7, 8]), "255 tables are required, it has 254");
-        assert_eq!(said(needs(9, 1), [7, 8]), "1 meters are required, it has 0");
+        let refusal = |needs, ports| own.refuses(&needs, ports).unwrap();
+        assert_eq!(refusal(needs(9, 0), [7, 1]), "it has no port 1: it has 7 (a1), 8 (c1), LOCAL (br0)");
+        assert_eq!(refusal(needs(254, 0), [7, 8]), "255 tables are required, it has 254");
+        assert_eq!(refusal(needs(9, 1), [7, 8]), "1 meters are required, it has 0");
     }
 
     #[test]
@@ -271,15 +271,15 @@ mod tests {
 
     #[test]
     fn masked_ports_follow_table_features() {
-        let said = |fields: &str| {
+        let supported = |fields: &str| {
             let tables = format!("  table 0:\n    matching:\n      {fields}\n");
             SwitchCapabilities::read(SHOW, Some(&tables), None).masked_ports
         };
-        assert!(said("arbitrary mask: metadata eth_{src,dst} tcp_{src,dst,flags} udp_{src,dst}"));
-        assert!(!said(
+        assert!(supported("arbitrary mask: metadata eth_{src,dst} tcp_{src,dst,flags} udp_{src,dst}"));
+        assert!(!supported(
             "arbitrary mask: metadata\n      must exact match: in_port_oxm tcp_{src,dst} udp_{src,dst}"
         ));
-        assert!(!said("exact match or wildcard: tcp_{src,dst}"));
+        assert!(!supported("exact match or wildcard: tcp_{src,dst}"));
         assert!(
             !SwitchCapabilities::read(SHOW, None, None).masked_ports,
             "without a report, port masks are not supported"

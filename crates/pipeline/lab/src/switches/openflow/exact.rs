@@ -23,10 +23,10 @@ pub(super) fn exact(text: &str) -> Result<String, u64> {
         let mut lines = vec![line.to_owned()];
         for field in FIELDS {
             let Some(of) = ports(line, field) else { continue };
-            let said = |line: &String, port| line.replace(&of.text, &format!("{field}{port}"));
+            let with_port = |line: &String, port| line.replace(&of.text, &format!("{field}{port}"));
             lines = lines
                 .iter()
-                .flat_map(|line| (of.first..=of.last).map(move |port| said(line, port)))
+                .flat_map(|line| (of.first..=of.last).map(move |port| with_port(line, port)))
                 .collect();
         }
         lines.iter().for_each(|line| out.extend([line, "\n"]));
@@ -51,12 +51,12 @@ impl Masked {
 /// Parses a field such as `,tp_dst=0xb358/0xfff8`. Masks in ranlab's flows clear only trailing bits.
 fn ports(line: &str, field: &str) -> Option<Masked> {
     let rest = line.split_once(field)?.1;
-    let said = rest.split([',', ' ']).next()?;
-    let (value, mask) = said.split_once('/')?;
+    let masked = rest.split([',', ' ']).next()?;
+    let (value, mask) = masked.split_once('/')?;
     let hex = |text: &str| u16::from_str_radix(text.strip_prefix("0x")?, 16).ok();
     let value = hex(value)?;
     let mask = hex(mask)?;
-    Some(Masked { text: format!("{field}{said}"), first: value & mask, last: value | !mask })
+    Some(Masked { text: format!("{field}{masked}"), first: value & mask, last: value | !mask })
 }
 
 #[cfg(test)]
@@ -66,8 +66,8 @@ mod tests {
     #[test]
     fn masked_port_expands_to_all_its_ports() {
         let rule = "flow add table=2,ip,nw_proto=6,tp_src=0x0010/0xfffe,tp_dst=0xb35c/0xfffc,actions=drop\n";
-        let told = exact(rule).unwrap();
-        let each: Vec<&str> = told.lines().collect();
+        let rules = exact(rule).unwrap();
+        let each: Vec<&str> = rules.lines().collect();
         assert_eq!(each.len(), 8);
         assert_eq!(each[0], "flow add table=2,ip,nw_proto=6,tp_src=16,tp_dst=45916,actions=drop");
         assert_eq!(each[7], "flow add table=2,ip,nw_proto=6,tp_src=17,tp_dst=45919,actions=drop");

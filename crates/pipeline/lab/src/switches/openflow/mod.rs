@@ -36,9 +36,9 @@ impl AnyOpenFlow {
     fn connect_and_install(job: &SwitchJob<'_>) -> Result<(InstalledPipeline, Wires), ComponentError> {
         let far = job.far.ok_or_else(|| rig("no switch was named"))?;
         let wires = Wires::here(&far.interfaces)?;
-        let told = InstalledPipeline::start(job)?;
+        let installed = InstalledPipeline::start(job)?;
         wires.quiet()?;
-        Ok((told, wires))
+        Ok((installed, wires))
     }
 }
 
@@ -52,7 +52,7 @@ impl Driver for AnyOpenFlow {
     }
 
     fn replay(&self, job: &SwitchJob<'_>) -> Result<Outcomes, ComponentError> {
-        let (mut told, wires) = Self::connect_and_install(job)?;
+        let (mut installed, wires) = Self::connect_and_install(job)?;
         let pass = || wires.pass(job.trace, &job.backend.equivalences(&job.asked()));
         let begun = Instant::now();
         let mut found = pass()?;
@@ -65,20 +65,20 @@ impl Driver for AnyOpenFlow {
                 break;
             }
         }
-        told.leave()?;
+        installed.leave()?;
         Ok(found)
     }
 
     fn start(&self, job: &SwitchJob<'_>) -> Result<Box<dyn Switch>, ComponentError> {
-        let (mut told, wires) = Self::connect_and_install(job)?;
+        let (mut installed, wires) = Self::connect_and_install(job)?;
         let flow = wires.flow(job.trace, &job.backend.equivalences(&job.asked()));
-        told.wires = Some((flow, wires));
-        Ok(Box::new(told))
+        installed.wires = Some((flow, wires));
+        Ok(Box::new(installed))
     }
 
     fn visible(&self, job: &SwitchJob<'_>, pipeline: &Pipeline) -> Result<Histogram<u64>, ComponentError> {
-        let (mut told, wires) = Self::connect_and_install(job)?;
-        let mut tell = |change: &Translation| told.update(change);
+        let (mut installed, wires) = Self::connect_and_install(job)?;
+        let mut tell = |change: &Translation| installed.update(change);
         probe::visible(job, pipeline, probe::SEEN, &mut tell, &mut |port, frame| wires.one(port, frame))
     }
 
@@ -128,7 +128,7 @@ impl InstalledPipeline {
         let folder = own.made()?;
         let listener = Listener::connect(remote.at)?;
         let ingress = job.directions.iter().map(|direction| direction.ingress()).collect();
-        let mut told = Self {
+        let mut installed = Self {
             remote,
             capable,
             needs,
@@ -142,9 +142,9 @@ impl InstalledPipeline {
             folder,
             _folder: own,
         };
-        told.install(&translation)?;
+        installed.install(&translation)?;
         std::thread::sleep(filled_after(&translation));
-        Ok(told)
+        Ok(installed)
     }
 
     /// Applies a configuration or a change of the configuration.

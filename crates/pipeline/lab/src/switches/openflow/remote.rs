@@ -165,9 +165,9 @@ impl Remote {
             return sut(format!("the switch refuses the rule `{rule}` of table {table}: {fault}"));
         }
         let asked = needs.flows.get(&table).copied().unwrap_or(0);
-        let said = most.get(&table).map_or_else(String::new, |most| format!("; it reports room for {most}"));
+        let room = most.get(&table).map_or_else(String::new, |most| format!("; it reports room for {most}"));
         sut(format!(
-            "table {table} is full: the switch refuses the rule `{rule}`, one of {asked} for that table{said}"
+            "table {table} is full: the switch refuses the rule `{rule}`, one of {asked} for that table{room}"
         ))
     }
 
@@ -323,8 +323,8 @@ mod tests {
     #[test]
     fn full_table_error_names_rule() {
         let needs = RequiredCapabilities { flows: [(2, 9)].into(), meters: 0 };
-        let said = "Error OFPFMFC_TABLE_FULL for: OFPT_FLOW_MOD (OF1.5) (xid=0xb): ADD table:2 priority=124,ip cookie:0x7 actions=drop";
-        let trouble = Remote::refusal(sut(said), &needs, &[(2, 5)].into());
+        let message = "Error OFPFMFC_TABLE_FULL for: OFPT_FLOW_MOD (OF1.5) (xid=0xb): ADD table:2 priority=124,ip cookie:0x7 actions=drop";
+        let trouble = Remote::refusal(sut(message), &needs, &[(2, 5)].into());
         assert_eq!(
             trouble.what,
             "table 2 is full: the switch refuses the rule `priority=124,ip`, one of 9 for that table; it reports room for 5"

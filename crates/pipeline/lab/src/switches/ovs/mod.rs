@@ -309,7 +309,7 @@ impl Bridge {
                 Err(_) if line.starts_with("ovs/route/") && Instant::now() < deadline => {
                     std::thread::sleep(POLL);
                 }
-                said => return said.map(drop),
+                result => return result.map(drop),
             }
         }
     }
@@ -371,9 +371,9 @@ impl Bridge {
         self.vsctl(&words)?;
         let error = self.vsctl(&["get", "interface", name, "error"])?;
         if error.trim() != "[]" {
-            let said = self.switch.last_words();
+            let output = self.switch.last_words();
             let more = more.join(" ");
-            return Err(sut(format!("the switch refuses the port {name} ({more}): {}{said}", error.trim())));
+            return Err(sut(format!("the switch refuses the port {name} ({more}): {}{output}", error.trim())));
         }
         Ok(())
     }

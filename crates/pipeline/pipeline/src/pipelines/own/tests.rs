@@ -66,10 +66,10 @@ fn engine_equals_oracle(pipeline: &Pipeline, packets: u64, seed: u64, isa: Isa) 
         engines[0].process(now_ns, &mut burst);
         for (i, (port, received)) in chunk.iter().enumerate() {
             let mut frame = received.clone();
-            let fate = oracle.process(now_ns, *port, &mut frame);
-            *fates.entry(format!("{fate:?}")).or_default() += 1;
-            assert_eq!(burst.fate(i), Some(fate), "{pipeline:?}\n{port:?} {received:02x?}");
-            if matches!(fate, Verdict::Sent(_)) {
+            let verdict = oracle.process(now_ns, *port, &mut frame);
+            *fates.entry(format!("{verdict:?}")).or_default() += 1;
+            assert_eq!(burst.fate(i), Some(verdict), "{pipeline:?}\n{port:?} {received:02x?}");
+            if matches!(verdict, Verdict::Sent(_)) {
                 assert_eq!(burst.frame(i), frame, "{pipeline:?}\n{port:?} {received:02x?}");
             }
         }
@@ -120,7 +120,7 @@ fn example_forwards_like_oracle() {
         assert_eq!(pipeline.table_entries(Direction::Uplink), (size * 4).max(1_001));
         for isa in [Isa::Baseline, Isa::detect()] {
             let fates = engine_equals_oracle(&pipeline, 6_000, size, isa);
-            let met = |fate: Verdict| fates.get(&format!("{fate:?}")).copied().unwrap_or(0);
+            let met = |verdict: Verdict| fates.get(&format!("{verdict:?}")).copied().unwrap_or(0);
             for port in [Port::Access, Port::Core] {
                 assert!(met(Verdict::Sent(port)) > 600, "{fates:?}");
             }
@@ -137,14 +137,14 @@ fn documented_example_forwards() {
     let text = page.split_once("```toml\n").and_then(|(_, rest)| rest.split_once("```")).unwrap().0;
     let pipeline = read_pipeline(text).unwrap();
     let fates = engine_equals_oracle(&pipeline, 2_000, 1, Isa::detect());
-    let met = |fate: Verdict| fates.get(&format!("{fate:?}")).copied().unwrap_or(0);
+    let met = |verdict: Verdict| fates.get(&format!("{verdict:?}")).copied().unwrap_or(0);
     assert!(met(Verdict::Sent(Port::Core)) > 250, "{fates:?}");
     assert!(met(Verdict::Dropped(DropReason::Denied)) > 20, "{fates:?}");
     // The documentation states the same limits, elements and fields as the code.
-    for said in
+    for sentence in
         ["2,097,152 entries", "100,000 rules", "64 elements", "64 tables", "16 files", "16,383 next hops"]
     {
-        assert!(page.contains(said), "{said}");
+        assert!(page.contains(sentence), "{sentence}");
     }
     assert_eq!(
         (ENTRIES_MAX, RULES_MAX, ELEMENTS_MAX, TABLES_MAX, FILES_MAX),
@@ -449,10 +449,10 @@ fn random_pipelines_forward_like_oracles() {
         let text = random_pipeline(&mut Random::stream(seed, 8));
         let pipeline = read_pipeline(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
         let isa = if seed % 2 == 0 { Isa::Baseline } else { Isa::detect() };
-        for (fate, count) in engine_equals_oracle(&pipeline, 256, seed, isa) {
-            *fates.entry(fate).or_insert(0) += count;
+        for (verdict, count) in engine_equals_oracle(&pipeline, 256, seed, isa) {
+            *fates.entry(verdict).or_insert(0) += count;
         }
     }
-    let sent: u64 = fates.iter().filter(|(fate, _)| fate.starts_with("Sent")).map(|(_, count)| count).sum();
+    let sent: u64 = fates.iter().filter(|(verdict, _)| verdict.starts_with("Sent")).map(|(_, count)| count).sum();
     assert!(cfg!(miri) || sent > 6_000, "{fates:?}");
 }

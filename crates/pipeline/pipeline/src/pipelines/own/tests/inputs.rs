@@ -28,12 +28,12 @@ fn next_hop_of(pipeline: &Pipeline, applied: &[crate::declare::Event], dst: &str
         engines[0].process(0, &mut Burst::new());
     }
     let mut expected = frame.clone();
-    let fate = oracle.process(0, Port::Access, &mut expected);
+    let verdict = oracle.process(0, Port::Access, &mut expected);
     let mut burst = Burst::new();
     burst.push(Port::Access, &frame).unwrap();
     engines[0].process(0, &mut burst);
-    assert_eq!(burst.fate(0), Some(fate), "{dst}");
-    let Verdict::Sent(_) = fate else { return None };
+    assert_eq!(burst.fate(0), Some(verdict), "{dst}");
+    let Verdict::Sent(_) = verdict else { return None };
     assert_eq!(burst.frame(0), expected, "{dst}");
     Some(expected[..6].iter().map(|octet| format!("{octet:02x}")).collect())
 }
@@ -171,12 +171,12 @@ fn rules_do_not_match_absent_fields() {
     };
     let denied = |pipeline: &Pipeline, frame: &[u8]| {
         let (mut engines, _control) = Engine::start(&pipeline.build().unwrap(), 1, Isa::detect()).unwrap();
-        let fate = pipeline.oracle().unwrap().process(0, Port::Access, &mut frame.to_vec());
+        let verdict = pipeline.oracle().unwrap().process(0, Port::Access, &mut frame.to_vec());
         let mut burst = Burst::new();
         burst.push(Port::Access, frame).unwrap();
         engines[0].process(0, &mut burst);
-        assert_eq!(burst.fate(0), Some(fate));
-        fate == Verdict::Dropped(DropReason::Denied)
+        assert_eq!(burst.fate(0), Some(verdict));
+        verdict == Verdict::Dropped(DropReason::Denied)
     };
     let ports = list("dst-ports = \"0-1023\", protocol = \"udp\"");
     assert!(denied(&ports, &v4(Protocol::UDP, 0)));
