@@ -223,12 +223,12 @@ fn batch(request_id: RicRequestId) -> Vec<u8> {
 /// Sends batches to the nodes in rotation, at their scheduled times.
 fn send(nodes: &mut [TcpStream], batches: &[Vec<u8>], load: Load, stop: &AtomicBool) {
     let gap = load.per_second.map(|rate| Duration::from_secs_f64(PAYLOADS.len() as f64 / f64::from(rate)));
-    let mut due = Instant::now();
+    let mut next = Instant::now();
     while !stop.load(Ordering::Relaxed) {
         for (node, batch) in nodes.iter_mut().zip(batches) {
             if let Some(gap) = gap {
-                due += gap;
-                std::thread::sleep(due.saturating_duration_since(Instant::now()));
+                next += gap;
+                std::thread::sleep(next.saturating_duration_since(Instant::now()));
             }
             if node.write_all(batch).is_err() {
                 return;

@@ -37,16 +37,16 @@ const GROUPS: &[(&str, GroupFn)] = &[
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
-    let wanted = arguments.next().unwrap_or_default();
-    if wanted == "truth" {
+    let filter = arguments.next().unwrap_or_default();
+    if filter == "truth" {
         let seeds = arguments.next().and_then(|seeds| seeds.parse().ok()).unwrap_or(truth::SEEDS);
         return truth::run(seeds, &arguments.next().unwrap_or_default());
     }
-    if let Some(code) = be_a_floor(&wanted, &arguments.collect::<Vec<_>>()) {
+    if let Some(code) = be_a_floor(&filter, &arguments.collect::<Vec<_>>()) {
         return code;
     }
     let mut report = Report::default();
-    for (name, bench) in GROUPS.iter().filter(|(name, _)| name.contains(&wanted)) {
+    for (name, bench) in GROUPS.iter().filter(|(name, _)| name.contains(&filter)) {
         eprintln!("measuring {name} ...");
         bench(&mut report);
     }

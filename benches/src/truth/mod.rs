@@ -118,7 +118,7 @@ type Group = fn(u64) -> Vec<Row>;
 
 /// Runs the suite with `seeds` seeds per row and prints its table. Exits with 1 if a row misses its limit. Exits with 3
 /// if no row misses its limit but the machine was too busy to measure some row.
-pub(crate) fn run(seeds: u64, wanted: &str) -> ExitCode {
+pub(crate) fn run(seeds: u64, filter: &str) -> ExitCode {
     let groups: [(&str, Group); 5] = [
         ("mock", campaigns::rows),
         ("fits", fits::rows),
@@ -131,7 +131,7 @@ pub(crate) fn run(seeds: u64, wanted: &str) -> ExitCode {
         "system and question", "truth", "counts", "seeds", "bar", "width"
     );
     let mut verdicts = Vec::new();
-    for (_, rows) in groups.iter().filter(|(name, _)| name.contains(wanted)) {
+    for (_, rows) in groups.iter().filter(|(name, _)| name.contains(filter)) {
         for row in rows(seeds) {
             println!("{row}");
             verdicts.push(row.verdict());

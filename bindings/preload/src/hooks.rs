@@ -306,14 +306,14 @@ fn sent(
     body: &[IoSlice<'_>],
     flags: c_int,
 ) -> io::Result<isize> {
-    let wanted = message::wanted(control);
-    if wanted.head.kind != Kind::Abort && !wanted.ends && body.iter().all(|slice| slice.is_empty()) {
+    let parameters = message::wanted(control);
+    if parameters.head.kind != Kind::Abort && !parameters.ends && body.iter().all(|slice| slice.is_empty()) {
         return error(libc::EINVAL);
     }
     let from = Writer { near: fd, waits: waits(fd, flags) };
-    let sent = endpoint.send(to, wanted.association, wanted.head, body, from)?;
-    if wanted.ends && sent > 0 {
-        endpoint.send(to, wanted.association, wanted.head, &[], Writer { waits: true, ..from })?;
+    let sent = endpoint.send(to, parameters.association, parameters.head, body, from)?;
+    if parameters.ends && sent > 0 {
+        endpoint.send(to, parameters.association, parameters.head, &[], Writer { waits: true, ..from })?;
     }
     isize::try_from(sent).map_err(|_| io::ErrorKind::InvalidInput.into())
 }

@@ -30,7 +30,7 @@ pub(crate) struct SendParameters {
 
 /// Parses the ancillary data of an outgoing message.
 pub(crate) fn wanted(mut control: &[u8]) -> SendParameters {
-    let mut wanted = SendParameters { association: 0, head: Head::new(Kind::Data), ends: false };
+    let mut parameters = SendParameters { association: 0, head: Head::new(Kind::Data), ends: false };
     let word = size_of::<usize>();
     while let Some(length) = control.first_chunk().map(|octets| usize::from_ne_bytes(*octets)) {
         let int = |at: usize| control.get(at..)?.first_chunk().map(|octets| i32::from_ne_bytes(*octets));
@@ -44,19 +44,19 @@ pub(crate) fn wanted(mut control: &[u8]) -> SendParameters {
         };
         if let Some((flags, ppid, association)) = places {
             let flags = half(flags).unwrap_or(0);
-            wanted.head.stream = half(0).unwrap_or(0);
-            wanted.head.ppid = four(ppid).unwrap_or_default();
-            wanted.head.unordered = flags & UNORDERED != 0;
-            wanted.association = four(association).map_or(0, i32::from_ne_bytes);
-            wanted.ends = flags & EOF != 0;
+            parameters.head.stream = half(0).unwrap_or(0);
+            parameters.head.ppid = four(ppid).unwrap_or_default();
+            parameters.head.unordered = flags & UNORDERED != 0;
+            parameters.association = four(association).map_or(0, i32::from_ne_bytes);
+            parameters.ends = flags & EOF != 0;
             if flags & ABORT != 0 {
-                wanted.head.kind = Kind::Abort;
+                parameters.head.kind = Kind::Abort;
             }
         }
         let Some(rest) = control.get(length.next_multiple_of(word)..) else { break };
         control = rest;
     }
-    wanted
+    parameters
 }
 
 /// Returns the ancillary data of an incoming message that the program has enabled.

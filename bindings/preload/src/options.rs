@@ -101,16 +101,16 @@ impl Endpoint {
     /// Implements `getsockopt` at SCTP level. `value` contains the program's input. Returns the output bytes and the
     /// return value.
     pub(crate) fn get(self: &Arc<Self>, name: c_int, value: &[u8]) -> io::Result<(Vec<u8>, c_int)> {
-        let asked = number(value, 0).unwrap_or(0);
+        let association = number(value, 0).unwrap_or(0);
         let octets = match name {
             PEELOFF | PEELOFF_FLAGS => {
-                let (near, endpoint) = self.peel_off(asked)?;
+                let (near, endpoint) = self.peel_off(association)?;
                 let fd = handed_out(near, &endpoint)?;
-                return Ok((words(&[asked as u32, fd as u32]), fd));
+                return Ok((words(&[association as u32, fd as u32]), fd));
             }
-            STATUS => self.status(asked)?,
+            STATUS => self.status(association)?,
             PEER_ADDR_INFO => value.to_vec(),
-            PEER_ADDRESSES | LOCAL_ADDRESSES => self.addresses(name == PEER_ADDRESSES, asked)?,
+            PEER_ADDRESSES | LOCAL_ADDRESSES => self.addresses(name == PEER_ADDRESSES, association)?,
             ASSOC_NUMBER => words(&[self.lock().peers.len() as u32]),
             ASSOC_IDS => {
                 let ids: Vec<_> = self.lock().peers.iter().map(|peer| peer.id as u32).collect();
@@ -138,9 +138,9 @@ impl Endpoint {
         name == CONNECTX3
     }
 
-    fn status(&self, asked: i32) -> io::Result<Vec<u8>> {
+    fn status(&self, association: i32) -> io::Result<Vec<u8>> {
         let state = self.lock();
-        let peer = state.peers.iter().find(|peer| self.style == Style::One || peer.id == asked);
+        let peer = state.peers.iter().find(|peer| self.style == Style::One || peer.id == association);
         let Some(peer) = peer else { return error(libc::EINVAL) };
         let streams = u32::from(state.options.streams());
         let mut octets = words(&[peer.id as u32, ESTABLISHED as u32, WINDOW_BYTES, 0]);
@@ -152,12 +152,12 @@ impl Endpoint {
         Ok(octets)
     }
 
-    fn addresses(&self, of_peer: bool, asked: i32) -> io::Result<Vec<u8>> {
+    fn addresses(&self, of_peer: bool, association: i32) -> io::Result<Vec<u8>> {
         let state = self.lock();
-        let peer = state.peers.iter().find(|peer| self.style == Style::One || peer.id == asked);
+        let peer = state.peers.iter().find(|peer| self.style == Style::One || peer.id == association);
         let address = if of_peer { peer.map(|peer| peer.address) } else { state.local };
         let Some(address) = address else { return error(libc::ENOTCONN) };
-        Ok([words(&[asked as u32, 1]), address::written(address, self.family)].concat())
+        Ok([words(&[association as u32, 1]), address::written(address, self.family)].concat())
     }
 }
 

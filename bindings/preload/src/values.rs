@@ -76,7 +76,7 @@ impl Options {
 
     /// Returns the number of streams per direction of an association.
     pub(crate) fn streams(&self) -> u16 {
-        let asked = self.kept.get(&INITMSG).and_then(|octets| octets.first_chunk());
-        asked.map_or(STREAMS, |octets| u16::from_ne_bytes(*octets)).max(STREAMS)
+        let init = self.kept.get(&INITMSG).and_then(|octets| octets.first_chunk());
+        init.map_or(STREAMS, |octets| u16::from_ne_bytes(*octets)).max(STREAMS)
     }
 }

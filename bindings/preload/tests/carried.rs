@@ -259,8 +259,8 @@ fn folders_with_wrong_mode_are_refused_and_other_sockets_unaffected() {
     let why = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(why.contains("RANLAB_SCTP=") && why.contains("its mode is 0750; it must be 0700"), "{why}");
     // Without the environment variable, the kernel's SCTP is used, as without the library.
-    let mut asked = command("socket", &folder.0);
-    let output = asked.env_remove("RANLAB_SCTP").output().unwrap();
+    let mut role = command("socket", &folder.0);
+    let output = role.env_remove("RANLAB_SCTP").output().unwrap();
     let expected = match ranlab_net::sctp_support() {
         Ok(()) => "> socket: ok",
         Err(_) => "NOSUPPORT",

@@ -27,11 +27,11 @@ type PySubscriptionArguments = (f64, Option<Vec<u8>>, Option<Vec<Option<Vec<u8>>
 /// Selection of KPM data in Python format: style, measurements, UEs, slice, cell and granularity.
 type KpmWanted = (Option<i64>, Vec<String>, Vec<String>, Option<String>, Option<String>, Option<u32>);
 
-fn selection(wanted: KpmWanted) -> Result<Selection, Fault> {
+fn selection(arguments: KpmWanted) -> Result<Selection, Fault> {
     fn parse<T: FromStr<Err: ToString>>(name: &str, text: &str) -> Result<T, Fault> {
         text.parse().map_err(|error: T::Err| Fault::config(format!("`{name}`: {}", error.to_string())))
     }
-    let (style, measurements, ues, slice, cell, granularity_ms) = wanted;
+    let (style, measurements, ues, slice, cell, granularity_ms) = arguments;
     Ok(Selection {
         style,
         measurements,

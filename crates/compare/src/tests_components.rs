@@ -162,14 +162,14 @@ fn ric_listens_on_configured_addresses_and_removes_sockets() {
         let socket = ric.bound[0].1.strip_prefix("unix://").unwrap().to_owned();
         assert!(std::path::Path::new(&socket).exists());
         let place = ric.bound[3].1.strip_prefix("http://").unwrap().to_owned();
-        let asked = tokio::task::spawn_blocking(move || {
+        let request = tokio::task::spawn_blocking(move || {
             let mut stream = std::net::TcpStream::connect(place).unwrap();
             stream.write_all(b"GET /healthz HTTP/1.0\r\nhost: localhost\r\n\r\n").unwrap();
             let mut answer = String::new();
             stream.read_to_string(&mut answer).unwrap();
             answer
         });
-        let answer = asked.await.unwrap();
+        let answer = request.await.unwrap();
         assert!(answer.starts_with("HTTP/1.0 200") && answer.contains("\"ok\""), "{answer}");
         // A second RIC cannot listen on the same address.
         let again = Listen::At(ric.bound[0].1.parse().unwrap());

@@ -62,8 +62,8 @@ fn measured<E: Experiment>(
         let known = declared.metric(name).is_some() || declared.metric(base).is_some();
         assert!(known, "`{name}` is not declared");
     }
-    let asked = log.lock().unwrap().clone();
-    (outcome, metrics, asked)
+    let calls = log.lock().unwrap().clone();
+    (outcome, metrics, calls)
 }
 
 /// Returns a RIC, ten base stations that sent 1,000 indications, and the xApp that received them. `fleet` and `xapp`
@@ -89,15 +89,15 @@ fn missing_statistics_determine_the_outcome() {
     let of = |fleet: &[(&str, f64)], xapp: &[(&str, f64)]| {
         measured(controller::Controller, &statistics(fleet, xapp), &[])
     };
-    let (outcome, metrics, asked) = of(&[], &[]);
+    let (outcome, metrics, calls) = of(&[], &[]);
     assert_eq!(outcome, Ok(Outcome::Ok));
     let values = ["indications_per_s", "delivered_ratio", "payload_mbps", "setup_us", "sut.processes"];
     assert_eq!(values.map(|name| metrics[name]), [1_000.0, 1.0, 5e4 * 8e-6, 900.0, 1.0]);
     assert_eq!((metrics["sut.cpu_us_per_indication"], metrics["tool.cpu_cores"]), (100.0, 0.2));
     assert_eq!((metrics["e2_rx_messages_per_s"], metrics["e2_tx_messages_per_s"]), (1_001.0, 4.0));
     // The xApp is stopped before the base stations, because the controller must lose its subscriber first.
-    assert_eq!(asked[..3], ["sut start", "load start", "xapp start"]);
-    assert_eq!(asked[asked.len() - 3..], ["xapp stop", "load stop", "sut stop"]);
+    assert_eq!(calls[..3], ["sut start", "load start", "xapp start"]);
+    assert_eq!(calls[calls.len() - 3..], ["xapp stop", "load stop", "sut stop"]);
     for (fleet, xapp, expected) in [
         (&[][..], &[("indications", 0.0)][..], Outcome::Overloaded),
         (&[], &[("indications", 400.0)], Outcome::Overloaded),
@@ -136,10 +136,10 @@ fn losses_without_a_counter_are_not_recorded() {
 fn relays_count_as_system_under_test() {
     let places = statistics(&[], &[]);
     for kind in ["double-decode", "forward"] {
-        let (outcome, metrics, asked) =
+        let (outcome, metrics, calls) =
             measured(controller::Controller, &places, &[("sut.type", kind.into())]);
         assert_eq!(outcome, Ok(Outcome::Ok), "{kind}");
-        assert_eq!(asked[..5], ["sut start", "sut start", "sut start", "load start", "xapp start"]);
+        assert_eq!(calls[..5], ["sut start", "sut start", "sut start", "load start", "xapp start"]);
         assert_eq!((metrics["sut.processes"], metrics["tool.cpu_cores"]), (3.0, 0.2));
     }
 }
@@ -186,7 +186,7 @@ fn pings(pinging: &str, but: &[(&str, f64)]) -> Vec<(&'static str, FakeBehaviour
 #[test]
 fn round_trips_are_recorded_for_each_sender() {
     let one = |places: &[(&str, FakeBehaviour)], set: &[(&str, Value)]| measured(e2_rtt::E2Rtt, places, set);
-    let (outcome, metrics, asked) = one(&pings("xapp", &[]), &[]);
+    let (outcome, metrics, calls) = one(&pings("xapp", &[]), &[]);
     assert_eq!(outcome, Ok(Outcome::Ok));
     assert_eq!(
         (metrics["pings_per_s"], metrics["rtt_us_p50"], metrics["e2_kbps_up"]),
@@ -194,11 +194,11 @@ fn round_trips_are_recorded_for_each_sender() {
     );
     assert_eq!((metrics["sut.cpu_us_per_ping"], metrics["tool.cpu_cores"]), (1_000.0, 0.2));
     assert!(metrics["e2_bytes_per_control"] > 1_500.0 && metrics["e2_bytes_per_indication"] > 1_500.0);
-    assert_eq!(asked[..3], ["sut start", "load start", "xapp start"]);
+    assert_eq!(calls[..3], ["sut start", "load start", "xapp start"]);
     // Pings of the iApp are part of the RIC, so only the base station counts as tool.
     let iapp = [("load.path", Value::from("iapp"))];
-    let (outcome, metrics, asked) = one(&pings("iapp", &[]), &iapp);
-    assert_eq!((outcome, metrics["tool.cpu_cores"], asked[1].as_str()), (Ok(Outcome::Ok), 0.1, "load start"));
+    let (outcome, metrics, calls) = one(&pings("iapp", &[]), &iapp);
+    assert_eq!((outcome, metrics["tool.cpu_cores"], calls[1].as_str()), (Ok(Outcome::Ok), 0.1, "load start"));
     let flexran = [iapp[0].clone(), ("sut.encoding", "flexran".into())];
     let (_, metrics, _) = one(&pings("flexran", &[]), &flexran);
     assert_eq!((metrics["e2_bytes_per_control"], metrics["e2_bytes_per_indication"]), (2_000.0, 1_500.0));
@@ -253,8 +253,8 @@ fn footprint_measures_size_and_idle_memory() {
     std::fs::write(folder.join("lib/library"), [0; 2_000]).unwrap();
     let of = |component: &str, path: &str| {
         let set = [("sut.component", component.into()), ("sut.path", path.into())];
-        let (outcome, metrics, asked) = measured(footprint::Footprint, &[], &set);
-        assert!(asked.is_empty(), "no part is needed for it");
+        let (outcome, metrics, calls) = measured(footprint::Footprint, &[], &set);
+        assert!(calls.is_empty(), "no part is needed for it");
         (outcome, metrics.get("size_mb").copied())
     };
     let path = folder.to_str().unwrap();
@@ -303,12 +303,12 @@ fn additional_base_station_is_timed_after_the_window() {
     for (kind, ours) in [("flexran", true), ("alt-flexran", true), ("empower", true), ("external", false)] {
         let mut set = vec![nodes.clone(), ("sut.type", kind.into())];
         set.push(("sut.address", "10.0.0.1:2210".into()));
-        let (outcome, metrics, asked) = measured(southbound::SdRan, &sd_ran(&[]), &set);
+        let (outcome, metrics, calls) = measured(southbound::SdRan, &sd_ran(&[]), &set);
         assert_eq!(outcome, Ok(Outcome::Ok), "{kind}");
         assert_eq!((metrics["init_delay_ms"], metrics["init_requests_ms"]), (5.0, 4.0), "{kind}");
         assert_eq!(metrics.contains_key("ingested_ratio"), ours, "{kind}");
         // The additional base station starts after the window and stops before all others.
-        let begun: Vec<_> = asked.iter().filter(|asked| asked.ends_with("start")).collect();
+        let begun: Vec<_> = calls.iter().filter(|call| call.ends_with("start")).collect();
         assert_eq!(begun, ["sut start", "load start", "load start"], "{kind}");
     }
     let none = [nodes, ("load.extra_node_timeout", Value::Span(Duration::ZERO))];
@@ -384,10 +384,10 @@ fn monitoring_iapp_provides_the_counters_over_e2() {
         report.numbers.insert(name.to_owned(), 0.0);
     }
     let set = [("load.nodes", Value::Int(2)), ("sut.type", "ric".into())];
-    let (outcome, metrics, asked) = measured(southbound::SdRan, &places, &set);
+    let (outcome, metrics, calls) = measured(southbound::SdRan, &places, &set);
     assert_eq!(outcome, Ok(Outcome::Ok));
     assert!(metrics.contains_key("ingested_ratio") && !metrics.contains_key("init_delay_ms"));
-    assert_eq!(asked.iter().filter(|asked| asked.ends_with("start")).count(), 2);
+    assert_eq!(calls.iter().filter(|call| call.ends_with("start")).count(), 2);
 }
 
 #[test]

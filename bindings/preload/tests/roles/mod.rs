@@ -113,10 +113,10 @@ fn open(kind: c_int) -> io::Result<c_int> {
 
 fn many(events: &[usize]) -> c_int {
     let fd = open(libc::SOCK_SEQPACKET).unwrap();
-    let mut wanted = [0_u8; 10];
-    events.iter().for_each(|event| wanted[*event] = 1);
+    let mut flags = [0_u8; 10];
+    events.iter().for_each(|event| flags[*event] = 1);
     // SAFETY: the value is valid for its length.
-    let set = unsafe { libc::setsockopt(fd, libc::IPPROTO_SCTP, EVENTS, wanted.as_ptr().cast(), 10) };
+    let set = unsafe { libc::setsockopt(fd, libc::IPPROTO_SCTP, EVENTS, flags.as_ptr().cast(), 10) };
     assert_eq!(set, 0);
     fd
 }

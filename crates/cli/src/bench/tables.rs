@@ -26,9 +26,9 @@ impl Tables {
     /// Writes the requested tables below the report's folder; returns their paths.
     pub(super) fn write(self, results: &Results, folder: &Path) -> Result<Vec<PathBuf>, Failure> {
         let folder = folder.join("tables");
-        let asked = [(self.csv, FileKind::Csv), (self.parquet, FileKind::Parquet)];
+        let requested = [(self.csv, FileKind::Csv), (self.parquet, FileKind::Parquet)];
         let mut written = Vec::new();
-        for (_, kind) in asked.into_iter().filter(|(asked, _)| *asked) {
+        for (_, kind) in requested.into_iter().filter(|(requested, _)| *requested) {
             let files = export::write(results, kind, &folder).map_err(|error| {
                 Failure::Environment(format!("{} cannot be written: {error}", folder.display()))
             })?;

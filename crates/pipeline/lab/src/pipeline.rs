@@ -262,8 +262,8 @@ impl RunningComponent for RunningEngine {
         }
         report.detail = serde_json::to_value(&dropped).unwrap_or_default();
         let memory: Vec<_> = cores.iter().map(|core| core.engine.memory()).collect();
-        let (asked, huge) = memory.iter().fold((0, 0), |(a, h), m| (a + m.asked_bytes, h + m.huge_bytes));
-        set("huge_page_ratio", if asked == 0 { 1.0 } else { huge as f64 / asked as f64 });
+        let (requested, huge) = memory.iter().fold((0, 0), |(a, h), m| (a + m.asked_bytes, h + m.huge_bytes));
+        set("huge_page_ratio", if requested == 0 { 1.0 } else { huge as f64 / requested as f64 });
         let mut bursts = histogram();
         for core in &cores {
             // Both histograms have the same bounds and precision, so no sample is lost.
@@ -404,12 +404,12 @@ pub(crate) fn change(pipeline: &Pipeline, mut control: Control, stop: &AtomicBoo
 /// progress.
 pub(crate) fn due_within(pipeline: &Pipeline, time: Duration) -> u64 {
     let time = time.saturating_sub(LAST_MOMENT);
-    let due = |second: u64| {
+    let sent_in = |second: u64| {
         let events = pipeline.events(second).unwrap_or_default();
         let at = |event: &Event| Duration::from_secs(second) + Duration::from_nanos(event.at_ns);
         events.iter().filter(|event| at(event) < time).count() as u64
     };
-    (0..=time.as_secs()).map(due).sum()
+    (0..=time.as_secs()).map(sent_in).sum()
 }
 
 /// Sends each change when it is due, until the window ends.
@@ -424,12 +424,12 @@ fn send_until(
         // The events were validated when the component started.
         let events = pipeline.events(second).unwrap_or_default();
         for event in &events {
-            let due = Duration::from_secs(second) + Duration::from_nanos(event.at_ns);
-            if !wait(begun, due, stop) {
+            let send_at = Duration::from_secs(second) + Duration::from_nanos(event.at_ns);
+            if !wait(begun, send_at, stop) {
                 return;
             }
             send(control, event, stop, changes);
-            changes.late += u64::from(begun.elapsed() > due + NAP);
+            changes.late += u64::from(begun.elapsed() > send_at + NAP);
         }
         if !wait(begun, Duration::from_secs(second + 1), stop) {
             return;
@@ -438,12 +438,12 @@ fn send_until(
 }
 
 /// Waits until a change is due. Returns false if the window ends earlier.
-pub(crate) fn wait(begun: Instant, due: Duration, stop: &AtomicBool) -> bool {
+pub(crate) fn wait(begun: Instant, until: Duration, stop: &AtomicBool) -> bool {
     loop {
         if stop.load(Ordering::Relaxed) {
             return false;
         }
-        let left = due.saturating_sub(begun.elapsed());
+        let left = until.saturating_sub(begun.elapsed());
         if left.is_zero() {
             return true;
         }

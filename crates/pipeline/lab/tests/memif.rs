@@ -198,10 +198,10 @@ fn verify(pipeline: &Pipeline, trace: &Trace, ports: &mut [Port; 2]) {
     for (side, frame) in trace.range(0, 8) {
         assert_eq!(ports[side as usize].put(frame).unwrap(), Put::Queued);
     }
-    let wanted = expected.count(Side::Access) + expected.count(Side::Core);
+    let total = expected.count(Side::Access) + expected.count(Side::Core);
     let began = Instant::now();
     let mut frame = [0; 2048];
-    while found.count(Side::Access) + found.count(Side::Core) < wanted && began.elapsed() < UP {
+    while found.count(Side::Access) + found.count(Side::Core) < total && began.elapsed() < UP {
         for side in [Side::Access, Side::Core] {
             if let TakeOutcome::Packet(octets) = ports[side as usize].take(&mut frame).unwrap() {
                 found.sent(side, frame[..octets].to_vec(), &[]);
@@ -209,7 +209,7 @@ fn verify(pipeline: &Pipeline, trace: &Trace, ports: &mut [Port; 2]) {
         }
         ports.iter().for_each(Port::publish);
     }
-    assert_eq!(compare(&expected, &found).map_err(|mismatch| mismatch.to_string()), Ok(wanted));
+    assert_eq!(compare(&expected, &found).map_err(|mismatch| mismatch.to_string()), Ok(total));
 }
 
 /// Runs a gateway on three cores, in both directions and roles. Packets are distributed as by a network card, so that
@@ -244,9 +244,9 @@ fn multiple_cores_match_oracle_and_counters_add_up() {
         assert!(sum(&metered) > 0 && device.cores().iter().all(|core| core.received() > 0));
         assert_eq!(device.ledger().dropped[DropReason::Metered as usize], sum(&metered));
         if tally.late + tally.ring_full == 0 {
-            let due = |core| (0..tally.sent as usize).filter(|n| ways[n % ways.len()] == core).count();
+            let packets_of = |core| (0..tally.sent as usize).filter(|n| ways[n % ways.len()] == core).count();
             let took: Vec<_> = device.cores().iter().map(|core| core.received() as usize).collect();
-            assert_eq!(took, [due(0), due(1), due(2)]);
+            assert_eq!(took, [packets_of(0), packets_of(1), packets_of(2)]);
         }
     }
 }

@@ -275,9 +275,9 @@ fn run_with(
         for event in events {
             // The thread sleeps between events, which leaves the core to the worker. With a spare core, it could spin
             // instead.
-            let due = Duration::from_nanos(event.at_ns);
-            while start.elapsed() < due {
-                std::thread::sleep(due.saturating_sub(start.elapsed()).min(Duration::from_micros(50)));
+            let send_at = Duration::from_nanos(event.at_ns);
+            while start.elapsed() < send_at {
+                std::thread::sleep(send_at.saturating_sub(start.elapsed()).min(Duration::from_micros(50)));
             }
             let sent = Instant::now();
             let Ok(number) = control.send(&event.changes) else { continue };

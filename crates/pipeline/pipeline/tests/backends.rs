@@ -35,9 +35,9 @@ fn supported_pipelines_translate_and_others_have_reasons() {
         for pipeline in Pipeline::all() {
             let declaration = pipeline.build().unwrap();
             for direction in DIRECTIONS {
-                let asked = BackendRequest { declaration: &declaration, directions: &[direction] };
-                let translated = backend.translate(&asked);
-                match permitted(*backend, &asked) {
+                let request = BackendRequest { declaration: &declaration, directions: &[direction] };
+                let translated = backend.translate(&request);
+                match permitted(*backend, &request) {
                     Ok(()) => {
                         assert!(!translated.unwrap().texts.is_empty(), "{}", backend.name());
                         claims += 1;

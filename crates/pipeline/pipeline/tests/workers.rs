@@ -100,8 +100,8 @@ fn run(json: &str, workers: usize, users: u32) {
         // Events are distributed by the progress of the workers, so that a slow machine receives the same number of
         // events.
         for (number, event) in events.iter().enumerate() {
-            let due = (number * BURSTS * workers / events.len()) as u64;
-            while pace.bursts.load(Ordering::Relaxed) < due {
+            let start_at = (number * BURSTS * workers / events.len()) as u64;
+            while pace.bursts.load(Ordering::Relaxed) < start_at {
                 std::thread::yield_now();
             }
             control.send(&event.changes).unwrap();

@@ -79,8 +79,8 @@ fn small() -> Vec<(String, Pipeline)> {
 
 fn written(backend: &dyn Backend, pipeline: &Pipeline) -> Option<Vec<backends::Text>> {
     let declaration = pipeline.build().unwrap();
-    let asked = BackendRequest { declaration: &declaration, directions: BOTH };
-    backend.translate(&asked).ok().map(|translation| translation.texts)
+    let request = BackendRequest { declaration: &declaration, directions: BOTH };
+    backend.translate(&request).ok().map(|translation| translation.texts)
 }
 
 /// Returns everything that a backend generates for the small pipelines.
@@ -105,7 +105,7 @@ fn configurations_match_golden_files() {
             assert!(expected == found, "{} differs:\n{found}", path.display());
             names.push(name);
         }
-        let wanted: &[&str] = match writer {
+        let file_names: &[&str] = match writer {
             "vpp" => &[
                 "portfwd",
                 "l2fwd",
@@ -135,7 +135,7 @@ fn configurations_match_golden_files() {
                 "router-nat",
             ],
         };
-        assert_eq!(names, wanted, "{writer}");
+        assert_eq!(names, file_names, "{writer}");
     }
 }
 
@@ -225,11 +225,11 @@ fn vpp_scripts_refer_to_created_objects() {
 fn vpp_scripts_avoid_ambiguous_syntax() {
     let both = |json: &str, directions: &'static [Direction]| {
         let declaration = serde_json::from_str::<Pipeline>(json).unwrap().build().unwrap();
-        let asked = BackendRequest { declaration: &declaration, directions };
+        let request = BackendRequest { declaration: &declaration, directions };
         let backend = backends::named("vpp").unwrap();
-        let translation = backend.translate(&asked).unwrap();
+        let translation = backend.translate(&request).unwrap();
         let lines = lines_of(&translation.texts).into_iter().map(str::to_owned).collect::<Vec<_>>();
-        (lines, backend.equivalences(&asked))
+        (lines, backend.equivalences(&request))
     };
     let has = |lines: &[String], start: &str| lines.iter().any(|line| line.starts_with(start));
     // Without this line, VPP chooses a random address for the other port.

@@ -35,7 +35,7 @@ const MISSED: &str = "[[expect]]\nmetric = \"throughput\"\nat_least = 1e9\n";
 #[test]
 fn exit_codes_distinguish_failures_of_system_and_machine() {
     let required = format!("{MISSED}required = true\n");
-    for (fails, expect, wanted) in [
+    for (fails, expect, expected) in [
         ("never", "", 0),
         ("never", MISSED, 0),
         ("never", required.as_str(), 1),
@@ -43,7 +43,7 @@ fn exit_codes_distinguish_failures_of_system_and_machine() {
         ("missing", "", 3),
         ("busy", "", 3),
     ] {
-        assert_eq!(code(&Gate::default(), &results(fails, expect)), wanted, "{fails} {expect}");
+        assert_eq!(code(&Gate::default(), &results(fails, expect)), expected, "{fails} {expect}");
     }
 }
 

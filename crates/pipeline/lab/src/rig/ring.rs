@@ -121,19 +121,19 @@ pub(super) fn record(run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder
         recorder.scalar(name, *value as f64);
     }
     by_reason(&counters, recorder);
-    let due = outcome.due as f64;
+    let intended = outcome.due as f64;
     let strangers = outcome.strangers as f64;
     let sent = outcome.due - outcome.late;
     let loss_ratio = sent.saturating_sub(outcome.received) as f64 / sent.max(1) as f64;
-    let asked_mpps = due / run.duration.as_secs_f64().max(1e-9) / 1e6;
+    let asked_mpps = intended / run.duration.as_secs_f64().max(1e-9) / 1e6;
     for (name, value) in [
-        ("packets_due", due),
+        ("packets_due", intended),
         ("packets_sent", outcome.sent as f64),
         ("packets_received", outcome.received as f64),
         ("packets_misordered", outcome.misordered as f64),
         ("carried_mpps", outcome.carried_per_s() / 1e6),
         ("loss_ratio", loss_ratio),
-        ("tool.unsent_ratio", outcome.late as f64 / due.max(1.0)),
+        ("tool.unsent_ratio", outcome.late as f64 / intended.max(1.0)),
         ("tester_mpps", best_mpps),
         ("tester_share", asked_mpps / best_mpps.max(1e-9)),
     ] {
@@ -165,7 +165,7 @@ pub(super) fn record(run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder
         let value = |name: &str| losses.iter().find(|(own, _)| *own == name).map_or(0.0, |own| own.1 as f64);
         let steal =
             window.reports(Account::Tool).filter_map(|report| report.machine).map(|seen| seen.steal_share);
-        recorder.also(&describe(due, &value, steal.fold(0.0, f64::max)));
+        recorder.also(&describe(intended, &value, steal.fold(0.0, f64::max)));
         recorder.also(&by_table(&counters));
         if let Some(words) = by_core(&counters) {
             recorder.also(&words);
@@ -203,8 +203,8 @@ fn losses(outcome: &RingOutcome, counters: &RingCounters) -> Result<Vec<(&'stati
 }
 
 /// Describes the losses of a run, with the CPU time stolen by other virtual machines.
-fn describe(due: f64, value: &dyn Fn(&str) -> f64, steal: f64) -> String {
-    let mut text = format!("of {due:.0} packets {:.0} did not come back: ", value(LOST));
+fn describe(intended: f64, value: &dyn Fn(&str) -> f64, steal: f64) -> String {
+    let mut text = format!("of {intended:.0} packets {:.0} did not come back: ", value(LOST));
     for (name, words) in CAUSES {
         let count = value(name);
         if count > 0.0 {

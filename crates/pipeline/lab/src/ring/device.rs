@@ -89,9 +89,9 @@ impl RingDevice {
         let device = Device::of_cores(ports, works).faulty(part.drop_every, part.hang_after);
         let device = device.on(device_cpus());
         let pause = Arc::new(AtomicBool::new(false));
-        let (asks, asked) = channel();
+        let (asks, requests) = channel();
         let paused = Arc::clone(&pause);
-        let thread = std::thread::spawn(move || serve(device, &asked, &paused));
+        let thread = std::thread::spawn(move || serve(device, &requests, &paused));
         Ok(Self {
             sockets,
             thread: Some(thread),
@@ -162,9 +162,9 @@ impl Churn {
 }
 
 /// Forwards until the request channel closes. When a peer disconnects, the next tester may connect.
-fn serve(mut device: Device, asked: &Receiver<SyncSender<CounterReply>>, pause: &AtomicBool) {
+fn serve(mut device: Device, requests: &Receiver<SyncSender<CounterReply>>, pause: &AtomicBool) {
     loop {
-        match asked.try_recv() {
+        match requests.try_recv() {
             Ok(tell) => {
                 pause.store(false, Ordering::Relaxed);
                 let of = |core: &Core| {

@@ -259,9 +259,9 @@ impl RunningSwitch {
             let directions = self.directions.clone();
             let stopped = Arc::clone(&stop);
             Some(std::thread::spawn(move || {
-                let asked = BackendRequest { declaration: &declaration, directions: &directions };
+                let request = BackendRequest { declaration: &declaration, directions: &directions };
                 let begun = Instant::now();
-                let mut changes = change(backend, &pipeline, &asked, &mut *switch, &stopped);
+                let mut changes = change(backend, &pipeline, &request, &mut *switch, &stopped);
                 changes.due = due_within(&pipeline, begun.elapsed());
                 (switch, changes)
             }))
@@ -471,7 +471,7 @@ fn verify(pipeline: &Pipeline, job: &SwitchJob<'_>, pass: Pass<'_>) -> Result<u6
     if job.trace.is_empty() {
         return Ok(0);
     }
-    let equivalences = job.backend.equivalences(&job.asked());
+    let equivalences = job.backend.equivalences(&job.request());
     let mut trace = Trace::default();
     let apart = equivalences.contains(&Equivalence::Fragments);
     let compared = job.trace.iter().filter(|(_, frame)| !(apart && is_later_fragment(frame)));
@@ -488,7 +488,7 @@ fn verify(pipeline: &Pipeline, job: &SwitchJob<'_>, pass: Pass<'_>) -> Result<u6
 fn change(
     backend: &dyn Backend,
     pipeline: &Pipeline,
-    asked: &BackendRequest<'_>,
+    request: &BackendRequest<'_>,
     switch: &mut dyn Switch,
     stop: &AtomicBool,
 ) -> Changes {
@@ -497,20 +497,20 @@ fn change(
     for second in 0.. {
         // The events were validated when the component started.
         let events = pipeline.events(second).unwrap_or_default();
-        let due = |event: &Event| Duration::from_secs(second) + Duration::from_nanos(event.at_ns);
+        let send_at = |event: &Event| Duration::from_secs(second) + Duration::from_nanos(event.at_ns);
         let mut next = 0;
         while next < events.len() {
-            if !wait(begun, due(&events[next]), stop) {
+            if !wait(begun, send_at(&events[next]), stop) {
                 return changes;
             }
             let now = begun.elapsed();
             let some =
-                events[next..].iter().take(AT_ONCE).take_while(|event| due(event) <= now).count().max(1);
+                events[next..].iter().take(AT_ONCE).take_while(|event| send_at(event) <= now).count().max(1);
             let batch = &events[next..next + some];
             next += some;
-            changes.late += batch.iter().filter(|event| now > due(event) + LATE).count() as u64;
+            changes.late += batch.iter().filter(|event| now > send_at(event) + LATE).count() as u64;
             let all: Vec<_> = batch.iter().flat_map(|event| event.changes.iter().copied()).collect();
-            let outcome = backend.update(asked, &all).map_err(environment).and_then(|text| switch.update(&text));
+            let outcome = backend.update(request, &all).map_err(environment).and_then(|text| switch.update(&text));
             match outcome {
                 Ok(()) => {
                     changes.sent += some as u64;

@@ -25,12 +25,12 @@ impl Driver for Kernel {
 
     fn replay(&self, job: &SwitchJob<'_>) -> Result<Outcomes, ComponentError> {
         let router = Router::start(job)?;
-        router.wires.pass(job.trace, &job.backend.equivalences(&job.asked()))
+        router.wires.pass(job.trace, &job.backend.equivalences(&job.request()))
     }
 
     fn start(&self, job: &SwitchJob<'_>) -> Result<Box<dyn Switch>, ComponentError> {
         let mut router = Router::start(job)?;
-        router.flow = Some(router.wires.flow(job.trace, &job.backend.equivalences(&job.asked())));
+        router.flow = Some(router.wires.flow(job.trace, &job.backend.equivalences(&job.request())));
         Ok(Box::new(router))
     }
 
@@ -56,7 +56,7 @@ impl Router {
             Daemon::start("the switch's namespace", command.args(["--net", "--", "sleep", "infinity"]))?;
         apart(holder.pid())?;
         let wires = Wires::to(holder.pid())?;
-        for text in job.backend.translate(&job.asked()).map_err(rig)?.texts {
+        for text in job.backend.translate(&job.request()).map_err(rig)?.texts {
             let TextConsumer::Nft = text.reader else {
                 return Err(rig(format!("the kernel does not read {:?}", text.reader)));
             };

@@ -120,7 +120,7 @@ pub(crate) struct SwitchJob<'a> {
 
 impl<'a> SwitchJob<'a> {
     /// Returns the request for the backend.
-    pub(crate) fn asked(&self) -> BackendRequest<'a> {
+    pub(crate) fn request(&self) -> BackendRequest<'a> {
         BackendRequest { declaration: self.declaration, directions: self.directions }
     }
 }

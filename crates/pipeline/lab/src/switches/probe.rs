@@ -73,7 +73,7 @@ pub(super) fn visible(
     tell: InstallFn<'_>,
     pass: ProbeFn<'_>,
 ) -> Result<Histogram<u64>, ComponentError> {
-    let equivalences = job.backend.equivalences(&job.asked());
+    let equivalences = job.backend.equivalences(&job.request());
     let mut seen = histogram();
     let mut then = pipeline.oracle().map_err(rig)?;
     let mut now = pipeline.oracle().map_err(rig)?;
@@ -81,7 +81,7 @@ pub(super) fn visible(
     // Users that are added or removed have no packets in the trace.
     let moves = |what: EventKind| matches!(what, EventKind::Handover { .. } | EventKind::GroupChanges { .. });
     for event in events.iter().filter(|event| moves(event.what)).take(EVENTS_MAX) {
-        let Ok(change) = job.backend.update(&job.asked(), &event.changes) else { break };
+        let Ok(change) = job.backend.update(&job.request(), &event.changes) else { break };
         now.apply(event.what);
         match probe(job.trace, (&mut then, &mut now), &equivalences) {
             Some(probe) => {

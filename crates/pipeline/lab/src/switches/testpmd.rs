@@ -227,7 +227,7 @@ fn counter(line: &str, what: &str) -> Option<u64> {
 
 /// Returns the arguments that the backend generates. They are also used to measure input and output for other switches.
 fn arguments(job: &SwitchJob<'_>) -> Result<Vec<String>, ComponentError> {
-    let own = job.backend.translate(&job.asked()).ok();
+    let own = job.backend.translate(&job.request()).ok();
     let text = own.and_then(|all| all.texts.into_iter().find(|text| text.reader == TextConsumer::Testpmd));
     Ok(match text {
         Some(text) => text.text.lines().map(str::to_owned).collect(),

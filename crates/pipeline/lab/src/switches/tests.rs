@@ -74,10 +74,10 @@ fn each_switch_equals_oracle_on_supported_pipelines() {
         for (direction, dir) in
             [(Direction::Uplink, Directions::Uplink), (Direction::Downlink, Directions::Downlink)]
         {
-            let asked = BackendRequest { declaration: &declaration, directions: &[direction] };
+            let request = BackendRequest { declaration: &declaration, directions: &[direction] };
             let started = VerifiedPipeline::new(&component(backend, pipeline.clone(), dir));
             let what = format!("{} {json} {direction:?}", backend.name());
-            match (permitted(backend, &asked), started) {
+            match (permitted(backend, &request), started) {
                 (Ok(()), Ok(verified)) => assert_eq!(verified.packets, 512, "{what}"),
                 (Ok(()), Err(trouble)) => wrong.push(format!("{what}: {trouble}")),
                 (Err(_), Ok(_)) => wrong.push(format!("{what}: it runs what it cannot express")),
@@ -131,7 +131,7 @@ fn switches_forward_over_memif_in_both_roles() {
             let what = format!("{} connects: {connects}", backend.name());
             let mut ports = ports.unwrap_or_else(|trouble| panic!("{what}: {trouble}"));
             let before = switch.read().unwrap();
-            let equivalences = backend.equivalences(&job.asked());
+            let equivalences = backend.equivalences(&job.request());
             let found = ring::pass(&mut ports, &trace, &equivalences)
                 .unwrap_or_else(|trouble| panic!("{what}: {trouble}"));
             let expected = Outcomes::expected(&pipeline, &trace, usize::MAX, &equivalences).unwrap();

@@ -76,7 +76,7 @@ impl Driver for Vpp {
 
     fn replay(&self, job: &SwitchJob<'_>) -> Result<Outcomes, ComponentError> {
         let mut outcomes = Outcomes::default();
-        let equivalences = job.backend.equivalences(&job.asked());
+        let equivalences = job.backend.equivalences(&job.request());
         for direction in job.directions {
             let ingress = direction.ingress();
             let input = input_file(job.folder, ingress);
@@ -347,7 +347,7 @@ impl Instance {
 
     /// Loads the generated scripts, except the script that creates ports. Checks that VPP has accepted everything.
     fn configure(&mut self, job: &SwitchJob<'_>) -> Result<(), ComponentError> {
-        let translation = job.backend.translate(&job.asked()).map_err(rig)?;
+        let translation = job.backend.translate(&job.request()).map_err(rig)?;
         for text in translation.texts.iter().filter(|text| !creates_ports(text)) {
             self.load(text)?;
             self.check_loaded(&text.text)?;
@@ -425,7 +425,7 @@ impl Instance {
 
     /// Starts the endless streams of a measurement.
     fn forever(&mut self, job: &SwitchJob<'_>, to: impl Fn(Port) -> String) -> Result<(), ComponentError> {
-        let equivalences = job.backend.equivalences(&job.asked());
+        let equivalences = job.backend.equivalences(&job.request());
         for direction in job.directions {
             let port = direction.ingress();
             let input = input_file(job.folder, port);

@@ -64,7 +64,7 @@ impl Driver for Xdp {
 
     fn replay(&self, job: &SwitchJob<'_>) -> Result<Outcomes, ComponentError> {
         let judges = VerdictPrograms::from_job(job)?;
-        let equivalences = job.backend.equivalences(&job.asked());
+        let equivalences = job.backend.equivalences(&job.request());
         let mut outcomes = Outcomes::default();
         for (port, frame) in job.trace.iter() {
             if let Some((port, left)) = judges.process(port, frame)? {
@@ -110,7 +110,7 @@ struct Maps {
 impl Maps {
     /// Creates and fills the maps of a job. Returns the maps and the job's programs, by port.
     fn from_job(job: &SwitchJob<'_>) -> Result<(Self, [Option<Program>; 2]), ComponentError> {
-        let translation = job.backend.translate(&job.asked()).map_err(environment)?;
+        let translation = job.backend.translate(&job.request()).map_err(environment)?;
         let object = translation.object.ok_or_else(|| rig("a backend of the kernel has no programs"))?;
         let mut maps = Self::default();
         object.maps.iter().try_for_each(|shape| maps.make(shape))?;
@@ -213,7 +213,7 @@ impl TestRunThread {
         };
         let entries: Vec<_> = (0..).zip(&frames).map(entry).collect();
         maps.change(&entries)?;
-        let program = maps.load(&feed.program(&job.asked(), pipeline))?;
+        let program = maps.load(&feed.program(&job.request(), pipeline))?;
         let maps = Arc::new(maps);
         let said = Arc::<Mutex<TestRunMessage>>::default();
         let stop = Arc::new(AtomicBool::new(false));

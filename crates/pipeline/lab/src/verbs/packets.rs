@@ -153,8 +153,8 @@ fn config(arguments: &Config, context: &Context) -> Result<(), Failure> {
     let backend = backend(&arguments.engine)?;
     let sent = sent(&arguments.reading, arguments.point, context)?;
     let declaration = sent.pipeline.build().map_err(usage)?;
-    let asked = BackendRequest { declaration: &declaration, directions: directions(sent.traffic.dir) };
-    let translation = backend.translate(&asked).map_err(usage)?;
+    let request = BackendRequest { declaration: &declaration, directions: directions(sent.traffic.dir) };
+    let translation = backend.translate(&request).map_err(usage)?;
     let out = &arguments.out;
     let failed = |error: std::io::Error| Failure::Environment(format!("{}: {error}", out.display()));
     std::fs::create_dir_all(out).map_err(failed)?;
@@ -172,7 +172,7 @@ fn config(arguments: &Config, context: &Context) -> Result<(), Failure> {
         ))?;
         files.push(path);
     }
-    let differs: Vec<&str> = backend.equivalences(&asked).iter().map(|one| one.meaning()).collect();
+    let differs: Vec<&str> = backend.equivalences(&request).iter().map(|one| one.meaning()).collect();
     differs.iter().try_for_each(|one| output.text(format_args!("its packets may differ: {one}")))?;
     notes(&sent).iter().try_for_each(|note| output.text(format_args!("note: {note}")))?;
     output.text(format_args!("{} is installed by: {}", backend.title(), backend.install()))?;

@@ -37,17 +37,17 @@ impl Backend for Bess {
         }
     }
 
-    fn lacks(&self, asked: &BackendRequest<'_>) -> Vec<UnsupportedElement> {
+    fn lacks(&self, request: &BackendRequest<'_>) -> Vec<UnsupportedElement> {
         let of = |direction: &Direction| {
-            let elements = path(asked, *direction);
-            let one = |at: usize| lack(asked, elements[at]).or_else(|| apart(&elements, at));
+            let elements = path(request, *direction);
+            let one = |at: usize| lack(request, elements[at]).or_else(|| apart(&elements, at));
             (0..elements.len()).filter_map(one).collect::<Vec<_>>()
         };
-        asked.directions.iter().flat_map(of).collect()
+        request.directions.iter().flat_map(of).collect()
     }
 
-    fn equivalences(&self, asked: &BackendRequest<'_>) -> Vec<Equivalence> {
-        let has = |wanted: &dyn Fn(&Element) -> bool| asked.elements().any(|(_, element)| wanted(element));
+    fn equivalences(&self, request: &BackendRequest<'_>) -> Vec<Equivalence> {
+        let has = |test: &dyn Fn(&Element) -> bool| request.elements().any(|(_, element)| test(element));
         let mut all = Vec::new();
         if has(&|element| *element == Element::Encap) {
             all.push(Equivalence::OuterHeaders);
@@ -58,9 +58,9 @@ impl Backend for Bess {
         all
     }
 
-    fn translate(&self, asked: &BackendRequest<'_>) -> Result<Translation, UnsupportedPipeline> {
-        permitted(self, asked)?;
-        let mut script = Script { asked, text: HEAD.to_owned() };
+    fn translate(&self, request: &BackendRequest<'_>) -> Result<Translation, UnsupportedPipeline> {
+        permitted(self, request)?;
+        let mut script = Script { request, text: HEAD.to_owned() };
         for port in [Port::Access, Port::Core] {
             let name = port_name(port);
             let _ = writeln!(script.text, "{name} = PMDPort(vdev='net_af_packet_{name},iface={name}')");
@@ -69,7 +69,7 @@ impl Backend for Bess {
                 "{name}_in = PortInc(port={name}.name)\n{name}_out = PortOut(port={name}.name)"
             );
         }
-        asked.directions.iter().for_each(|direction| script.direction(*direction));
+        request.directions.iter().for_each(|direction| script.direction(*direction));
         script.text.push_str("bess.resume_all()\n");
         let mut translation = Translation::default();
         translation.push("ranlab.bess", TextConsumer::Bessctl, script.text);
@@ -101,8 +101,8 @@ fn apart(elements: &[&Element], at: usize) -> Option<UnsupportedElement> {
     (!follows).then(|| UnsupportedElement { element: element_name(elements[at]), reason })
 }
 
-fn lack(asked: &BackendRequest<'_>, element: &Element) -> Option<UnsupportedElement> {
-    let tables = &asked.declaration.tables;
+fn lack(request: &BackendRequest<'_>, element: &Element) -> Option<UnsupportedElement> {
+    let tables = &request.declaration.tables;
     let many = |what, asked: usize| {
         let asked = asked as u64;
         (asked > GATES_MAX).then_some(Reason::TooMany { what, asked, most: GATES_MAX })
@@ -130,7 +130,7 @@ fn lack(asked: &BackendRequest<'_>, element: &Element) -> Option<UnsupportedElem
         Element::Acl(id) if !tables.acls[id.index()].rules.iter().all(|(rule, _)| plain(rule)) => {
             Some(Reason::NoMatch("protocols, ranges of ports and TCP flags in its ACL"))
         }
-        Element::Acl(_) if asked.declaration.fakedrop => {
+        Element::Acl(_) if request.declaration.fakedrop => {
             Some(Reason::NoAction("send packets that its ACL denies"))
         }
         Element::Encap if tables.tunnels.iter().any(|tunnel| tunnel.port != tables.tunnels[0].port) => {
@@ -152,7 +152,7 @@ fn lack(asked: &BackendRequest<'_>, element: &Element) -> Option<UnsupportedElem
 }
 
 struct Script<'a> {
-    asked: &'a BackendRequest<'a>,
+    request: &'a BackendRequest<'a>,
     text: String,
 }
 
@@ -168,10 +168,10 @@ impl Script<'_> {
     fn direction(&mut self, direction: Direction) {
         let way = if direction == Direction::Uplink { "up" } else { "down" };
         let elements: Vec<&Element> =
-            self.asked.declaration.path(direction).blocks.iter().flatten().collect();
+            self.request.declaration.path(direction).blocks.iter().flatten().collect();
         let ingress = port_name(direction.ingress());
         let other = port_name(direction.ingress().other());
-        if self.asked.declaration.fakedrop {
+        if self.request.declaration.fakedrop {
             self.line(&format!("{way}_unmatched = Merge()\n{way}_unmatched.connect({other}_out)"));
         } else {
             self.line(&format!("{way}_unmatched = Sink()"));
@@ -191,7 +191,7 @@ impl Script<'_> {
     }
 
     fn element(&mut self, element: &Element, name: &str, way: &str, ends: Ends) -> Ends {
-        let tables = &self.asked.declaration.tables;
+        let tables = &self.request.declaration.tables;
         match element {
             Element::Admit { mac, .. } => self.admit(*mac, name, way, &ends),
             Element::Bridge(id) | Element::FindUserByMac(id) => {
@@ -319,7 +319,7 @@ impl Script<'_> {
             self.line(&format!("{name}_{0} = {last}\n{name}_{0}.connect({out})", port_name(port)));
         }
         for (from, gate) in ends {
-            let Some(hop) = self.asked.declaration.tables.next_hops.get(gate.saturating_sub(1) as usize)
+            let Some(hop) = self.request.declaration.tables.next_hops.get(gate.saturating_sub(1) as usize)
             else {
                 continue;
             };
@@ -340,7 +340,7 @@ impl Script<'_> {
 
     /// For each gate, adds the tunnel of its user.
     fn encap(&mut self, name: &str, ends: Ends) -> Ends {
-        let tables = &self.asked.declaration.tables;
+        let tables = &self.request.declaration.tables;
         let _ = writeln!(
             self.text,
             "{name} = VXLANEncap(dstport={VXLAN_PORT})\n{name}_ip = IPEncap()\n{name}_ethernet = EtherEncap()"

@@ -374,9 +374,9 @@ pub fn compare(expected: &Outcomes, found: &Outcomes) -> Result<u64, Mismatch> {
             }
         }
         for (frame, count) in found {
-            let wanted = of(expected, frame);
-            if *count > wanted {
-                mismatch.extra += count - wanted;
+            let expected_count = of(expected, frame);
+            if *count > expected_count {
+                mismatch.extra += count - expected_count;
                 mismatch.extra_example.get_or_insert_with(|| frame.clone());
             }
         }

@@ -38,7 +38,7 @@ impl Backend for Kernel {
         }
     }
 
-    fn lacks(&self, asked: &BackendRequest<'_>) -> Vec<UnsupportedElement> {
+    fn lacks(&self, request: &BackendRequest<'_>) -> Vec<UnsupportedElement> {
         let lack = |(direction, element): (Direction, &Element)| {
             let reason = match element {
                 Element::Decap { .. } | Element::FindUserByTunnelKey(_) => {
@@ -52,7 +52,7 @@ impl Backend for Kernel {
                 Element::NatSource(_) | Element::NatDestination(_) => {
                     Reason::NotWritten("translations of address and port by a map")
                 }
-                Element::Acl(id) if asked.declaration.tables.acls[id.index()].flags_beyond(0xff) => {
+                Element::Acl(id) if request.declaration.tables.acls[id.index()].flags_beyond(0xff) => {
                     Reason::NoMatch("bits of TCP other than its eight flags")
                 }
                 Element::Emit { port, .. } if *port == direction.ingress() => {
@@ -62,11 +62,11 @@ impl Backend for Kernel {
             };
             Some(UnsupportedElement { element: element_name(element), reason })
         };
-        asked.elements().filter_map(lack).collect()
+        request.elements().filter_map(lack).collect()
     }
 
-    fn equivalences(&self, asked: &BackendRequest<'_>) -> Vec<Equivalence> {
-        let has = |wanted: &dyn Fn(&Element) -> bool| asked.elements().any(|(_, element)| wanted(element));
+    fn equivalences(&self, request: &BackendRequest<'_>) -> Vec<Equivalence> {
+        let has = |test: &dyn Fn(&Element) -> bool| request.elements().any(|(_, element)| test(element));
         let mut all = Vec::new();
         if has(&|element| *element == Element::Meter) {
             all.push(Equivalence::Meters);
@@ -77,16 +77,16 @@ impl Backend for Kernel {
         all
     }
 
-    fn translate(&self, asked: &BackendRequest<'_>) -> Result<Translation, UnsupportedPipeline> {
-        permitted(self, asked)?;
+    fn translate(&self, request: &BackendRequest<'_>) -> Result<Translation, UnsupportedPipeline> {
+        permitted(self, request)?;
         let mut out = Translation::default();
         let mut maps = String::new();
         let mut chains = String::new();
-        if asked.elements().any(|(_, element)| *element == Element::Meter) {
-            limits(&asked.declaration.tables.users, &mut maps);
+        if request.elements().any(|(_, element)| *element == Element::Meter) {
+            limits(&request.declaration.tables.users, &mut maps);
         }
-        for direction in asked.directions {
-            path(asked, *direction, &mut maps, &mut chains);
+        for direction in request.directions {
+            path(request, *direction, &mut maps, &mut chains);
         }
         out.push("rules", TextConsumer::Nft, format!("table netdev ranlab {{\n{maps}{chains}}}\n"));
         Ok(out)
@@ -125,21 +125,21 @@ fn map(maps: &mut String, name: &str, kind: &str, elements: Vec<String>) {
 
 /// Writes the chains of a direction. The last element is first, because a chain must be defined before another chain
 /// jumps to it.
-fn path(asked: &BackendRequest<'_>, direction: Direction, maps: &mut String, chains: &mut String) {
+fn path(request: &BackendRequest<'_>, direction: Direction, maps: &mut String, chains: &mut String) {
     let way = name(direction);
     let ingress = direction.ingress();
     let chain = |name: &str, rules: &str| format!("  chain {way}_{name} {{\n{rules}  }}\n");
     let leave = |port: Port| format!("    fwd to \"{}\"\n", port_name(port));
-    let unmatched = if asked.declaration.fakedrop { leave(ingress.other()) } else { "    drop\n".to_owned() };
+    let unmatched = if request.declaration.fakedrop { leave(ingress.other()) } else { "    drop\n".to_owned() };
     chains.push_str(&chain("unmatched", &unmatched));
-    let elements: Vec<&Element> = asked.declaration.path(direction).blocks.iter().flatten().collect();
+    let elements: Vec<&Element> = request.declaration.path(direction).blocks.iter().flatten().collect();
     if elements.contains(&&Element::Deliver) {
-        for (id, hop) in asked.declaration.tables.next_hops.iter().enumerate() {
+        for (id, hop) in request.declaration.tables.next_hops.iter().enumerate() {
             chains.push_str(&chain(&format!("hop{id}"), &deliver(hop)));
         }
     }
     for (at, element) in elements.iter().enumerate().rev() {
-        let place = Place { asked, way, at };
+        let place = Place { request, way, at };
         chains.push_str(&chain(&at.to_string(), &place.rules(element, maps)));
     }
     let port = port_name(ingress);
@@ -158,7 +158,7 @@ fn deliver(hop: &NextHop) -> String {
 
 /// Position of an element.
 struct Place<'a> {
-    asked: &'a BackendRequest<'a>,
+    request: &'a BackendRequest<'a>,
     way: &'static str,
     at: usize,
 }
@@ -173,7 +173,7 @@ impl Place<'_> {
     }
 
     fn rules(&self, element: &Element, maps: &mut String) -> String {
-        let tables = &self.asked.declaration.tables;
+        let tables = &self.request.declaration.tables;
         let mut out = String::new();
         match element {
             Element::Admit { mac, ipv6 } => {

@@ -279,16 +279,16 @@ pub trait Backend: Sync {
     }
     /// Returns the elements that the backend cannot express, without duplicates. The list is empty if all elements are
     /// supported.
-    fn lacks(&self, asked: &BackendRequest<'_>) -> Vec<UnsupportedElement>;
+    fn lacks(&self, request: &BackendRequest<'_>) -> Vec<UnsupportedElement>;
     /// Returns the intended differences between the backend's packets and the oracle's for this pipeline.
-    fn equivalences(&self, asked: &BackendRequest<'_>) -> Vec<Equivalence>;
+    fn equivalences(&self, request: &BackendRequest<'_>) -> Vec<Equivalence>;
     /// Returns the switch's configuration for a pipeline. Ports have the OpenFlow numbers of [`port_number`], or the
     /// names of [`port_name`].
     ///
     /// # Errors
     ///
     /// The backend cannot express the pipeline.
-    fn translate(&self, asked: &BackendRequest<'_>) -> Result<Translation, UnsupportedPipeline>;
+    fn translate(&self, request: &BackendRequest<'_>) -> Result<Translation, UnsupportedPipeline>;
     /// Returns the switch's configuration for changes of a running pipeline.
     ///
     /// # Errors
@@ -296,7 +296,7 @@ pub trait Backend: Sync {
     /// The backend cannot express a change.
     fn update(
         &self,
-        asked: &BackendRequest<'_>,
+        request: &BackendRequest<'_>,
         changes: &[Change],
     ) -> Result<Translation, UnsupportedPipeline>;
 }
@@ -318,8 +318,8 @@ pub fn named(name: &str) -> Option<&'static dyn Backend> {
 /// # Errors
 ///
 /// The backend cannot express an element.
-pub fn permitted(backend: &dyn Backend, asked: &BackendRequest<'_>) -> Result<(), UnsupportedPipeline> {
-    let mut lacks = backend.lacks(asked);
+pub fn permitted(backend: &dyn Backend, request: &BackendRequest<'_>) -> Result<(), UnsupportedPipeline> {
+    let mut lacks = backend.lacks(request);
     lacks.sort();
     lacks.dedup();
     if lacks.is_empty() { Ok(()) } else { Err(UnsupportedPipeline { backend: backend.name(), lacks }) }
@@ -386,8 +386,8 @@ pub const fn element_name(element: &Element) -> &'static str {
 }
 
 /// Returns the elements of a direction, in order.
-fn path<'a>(asked: &BackendRequest<'a>, direction: Direction) -> Vec<&'a Element> {
-    asked.declaration.path(direction).blocks.iter().flatten().collect()
+fn path<'a>(request: &BackendRequest<'a>, direction: Direction) -> Vec<&'a Element> {
+    request.declaration.path(direction).blocks.iter().flatten().collect()
 }
 
 #[cfg(test)]

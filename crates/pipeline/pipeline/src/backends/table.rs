@@ -46,11 +46,11 @@ impl BackendRow {
         let Ok(declaration) = pipeline.build() else { return String::new() };
         let mut able = Vec::new();
         for (direction, way) in [(Direction::Uplink, "up"), (Direction::Downlink, "down")] {
-            let asked = BackendRequest { declaration: &declaration, directions: &[direction] };
-            match permitted(backend, &asked) {
+            let request = BackendRequest { declaration: &declaration, directions: &[direction] };
+            match permitted(backend, &request) {
                 Ok(()) => {
                     able.push(way);
-                    for one in backend.equivalences(&asked) {
+                    for one in backend.equivalences(&request) {
                         self.differs.entry(one).or_default().insert(pipeline.name());
                     }
                 }

@@ -23,7 +23,7 @@ impl Backend for Testpmd {
         }
     }
 
-    fn lacks(&self, asked: &BackendRequest<'_>) -> Vec<UnsupportedElement> {
+    fn lacks(&self, request: &BackendRequest<'_>) -> Vec<UnsupportedElement> {
         let lack = |(direction, element): (crate::declare::Direction, &Element)| {
             let reason = match element {
                 Element::Emit { port, source: None } if *port == direction.ingress().other() => return None,
@@ -34,15 +34,15 @@ impl Backend for Testpmd {
             };
             Some(UnsupportedElement { element: element_name(element), reason })
         };
-        asked.elements().filter_map(lack).collect()
+        request.elements().filter_map(lack).collect()
     }
 
     fn equivalences(&self, _: &BackendRequest<'_>) -> Vec<Equivalence> {
         Vec::new()
     }
 
-    fn translate(&self, asked: &BackendRequest<'_>) -> Result<Translation, UnsupportedPipeline> {
-        permitted(self, asked)?;
+    fn translate(&self, request: &BackendRequest<'_>) -> Result<Translation, UnsupportedPipeline> {
+        permitted(self, request)?;
         let mut translation = Translation::default();
         // One core forwards, another runs the main thread. Checksum offload and link status are not used.
         let arguments = ["--forward-mode=io", "--nb-cores=1", "--rxq=1", "--txq=1", "--no-lsc-interrupt"];

@@ -94,33 +94,33 @@ impl PathStage {
         }
         let mut placed: Vec<Self> = Vec::with_capacity(merged.len());
         for stage in merged {
-            let wanted = stage.reads();
+            let plan = stage.reads();
             // A meter does not change keys. A stage before it can therefore prefetch the data of the stage after it.
             let before =
-                placed.iter_mut().rev().find(|p| wanted == PrefetchPlan::Tunnel || p.stage != Stage::Meter);
-            let fetched = before.is_some_and(|before| before.look_ahead(wanted));
+                placed.iter_mut().rev().find(|p| plan == PrefetchPlan::Tunnel || p.stage != Stage::Meter);
+            let fetched = before.is_some_and(|before| before.look_ahead(plan));
             placed.push(Self { stage, ahead: PrefetchPlan::Nothing, fetched });
         }
         placed
     }
 
     /// Prefetches for the next stage, if that stage reads data and this stage knows the key. Returns whether it does.
-    fn look_ahead(&mut self, wanted: PrefetchPlan) -> bool {
+    fn look_ahead(&mut self, plan: PrefetchPlan) -> bool {
         let able = match self.stage {
             Stage::Admit { .. } => {
                 matches!(
-                    wanted,
+                    plan,
                     PrefetchPlan::Route(_)
                         | PrefetchPlan::User { by: LookupKey::Source | LookupKey::Destination, .. }
                 )
             }
-            Stage::FindUser { .. } => matches!(wanted, PrefetchPlan::Route(_)),
-            Stage::Decap(_) | Stage::AdmitDecap { .. } => matches!(wanted, PrefetchPlan::User { .. }),
-            Stage::Meter => wanted == PrefetchPlan::Tunnel,
+            Stage::FindUser { .. } => matches!(plan, PrefetchPlan::Route(_)),
+            Stage::Decap(_) | Stage::AdmitDecap { .. } => matches!(plan, PrefetchPlan::User { .. }),
+            Stage::Meter => plan == PrefetchPlan::Tunnel,
             _ => false,
         };
         if able {
-            self.ahead = wanted;
+            self.ahead = plan;
         }
         able
     }

@@ -53,7 +53,7 @@ impl Driver for AnyOpenFlow {
 
     fn replay(&self, job: &SwitchJob<'_>) -> Result<Outcomes, ComponentError> {
         let (mut installed, wires) = Self::connect_and_install(job)?;
-        let pass = || wires.pass(job.trace, &job.backend.equivalences(&job.asked()));
+        let pass = || wires.pass(job.trace, &job.backend.equivalences(&job.request()));
         let begun = Instant::now();
         let mut found = pass()?;
         // Caches of the switch (Open vSwitch's datapath) may use old entries for a short time after a change.
@@ -71,7 +71,7 @@ impl Driver for AnyOpenFlow {
 
     fn start(&self, job: &SwitchJob<'_>) -> Result<Box<dyn Switch>, ComponentError> {
         let (mut installed, wires) = Self::connect_and_install(job)?;
-        let flow = wires.flow(job.trace, &job.backend.equivalences(&job.asked()));
+        let flow = wires.flow(job.trace, &job.backend.equivalences(&job.request()));
         installed.wires = Some((flow, wires));
         Ok(Box::new(installed))
     }
@@ -114,7 +114,7 @@ struct InstalledPipeline {
 impl InstalledPipeline {
     fn start(job: &SwitchJob<'_>) -> Result<Self, ComponentError> {
         let far = job.far.ok_or_else(|| rig("no switch was named"))?;
-        let translation = job.backend.translate(&job.asked()).map_err(rig)?;
+        let translation = job.backend.translate(&job.request()).map_err(rig)?;
         let (remote, capable) = Remote::connect(far)?;
         let translation = capable.says(translation).map_err(|why| holds_not(&remote, &why))?;
         let needs = RequiredCapabilities::from_translation(&translation);

@@ -164,10 +164,10 @@ impl Remote {
         if fault != "OFPFMFC_TABLE_FULL" {
             return sut(format!("the switch refuses the rule `{rule}` of table {table}: {fault}"));
         }
-        let asked = needs.flows.get(&table).copied().unwrap_or(0);
+        let count = needs.flows.get(&table).copied().unwrap_or(0);
         let room = most.get(&table).map_or_else(String::new, |most| format!("; it reports room for {most}"));
         sut(format!(
-            "table {table} is full: the switch refuses the rule `{rule}`, one of {asked} for that table{room}"
+            "table {table} is full: the switch refuses the rule `{rule}`, one of {count} for that table{room}"
         ))
     }
 

@@ -63,7 +63,7 @@ impl Driver for OvsDpdk {
 
     fn replay(&self, job: &SwitchJob<'_>) -> Result<Outcomes, ComponentError> {
         let mut outcomes = Outcomes::default();
-        let equivalences = job.backend.equivalences(&job.asked());
+        let equivalences = job.backend.equivalences(&job.request());
         for direction in job.directions {
             let ingress = direction.ingress();
             let egress = direction.ingress().other();
@@ -71,7 +71,7 @@ impl Driver for OvsDpdk {
             let sent = files::write(&input, (job.trace, ingress), &equivalences)?;
             let [back, out] = [ingress, egress].map(|port| capture_file(job.folder, port));
             let mut bridge = Bridge::start(job, Io::Dpdk)?;
-            bridge.install(&job.backend.translate(&job.asked()).map_err(rig)?)?;
+            bridge.install(&job.backend.translate(&job.request()).map_err(rig)?)?;
             bridge.device(egress, &dpdk::records(egress as u32, &out))?;
             bridge.device(ingress, &dpdk::replays(ingress as u32, &input, false, Some(&back)))?;
             // The datapath creates a port before the switch knows it, and packets that arrive in this time are lost.
@@ -94,13 +94,13 @@ impl Driver for OvsDpdk {
     }
 
     fn start(&self, job: &SwitchJob<'_>) -> Result<Box<dyn Switch>, ComponentError> {
-        let equivalences = job.backend.equivalences(&job.asked());
+        let equivalences = job.backend.equivalences(&job.request());
         for direction in job.directions {
             let port = direction.ingress();
             files::write(&input_file(job.folder, port), (job.trace, port), &equivalences)?;
         }
         let mut bridge = Bridge::start(job, Io::Dpdk)?;
-        bridge.install(&job.backend.translate(&job.asked()).map_err(rig)?)?;
+        bridge.install(&job.backend.translate(&job.request()).map_err(rig)?)?;
         let [access, core] = dpdk::measured(job.folder, job.directions);
         bridge.device(Port::Access, &access)?;
         bridge.device(Port::Core, &core)?;
@@ -115,7 +115,7 @@ impl Driver for OvsDpdk {
 
     fn rings(&self, job: &SwitchJob<'_>, sockets: &[PathBuf; 2]) -> Result<Box<dyn Switch>, ComponentError> {
         let mut bridge = Bridge::start(job, Io::Dpdk)?;
-        bridge.install(&job.backend.translate(&job.asked()).map_err(rig)?)?;
+        bridge.install(&job.backend.translate(&job.request()).map_err(rig)?)?;
         for port in [Port::Access, Port::Core] {
             bridge.device(port, &dpdk::memif(job, port as u32, &sockets[port as usize]))?;
         }
@@ -145,7 +145,7 @@ impl Ovs {
     /// Starts a bridge with the pipeline between two veth pairs.
     fn between(job: &SwitchJob<'_>) -> Result<(Bridge, Wires), ComponentError> {
         let mut bridge = Bridge::start(job, Io::Sockets)?;
-        bridge.install(&job.backend.translate(&job.asked()).map_err(rig)?)?;
+        bridge.install(&job.backend.translate(&job.request()).map_err(rig)?)?;
         let wires = Wires::to(bridge.switch.pid())?;
         for port in [Port::Access, Port::Core] {
             bridge.port(port, &[])?;
@@ -165,13 +165,13 @@ impl Driver for Ovs {
 
     fn replay(&self, job: &SwitchJob<'_>) -> Result<Outcomes, ComponentError> {
         let (_bridge, wires) = Self::between(job)?;
-        wires.pass(job.trace, &job.backend.equivalences(&job.asked()))
+        wires.pass(job.trace, &job.backend.equivalences(&job.request()))
     }
 
     fn start(&self, job: &SwitchJob<'_>) -> Result<Box<dyn Switch>, ComponentError> {
         let (mut bridge, wires) = Self::between(job)?;
         bridge.forwarder = Some(thread::find(bridge.switch.pid(), "ovs-vswitchd")?);
-        let flow = wires.flow(job.trace, &job.backend.equivalences(&job.asked()));
+        let flow = wires.flow(job.trace, &job.backend.equivalences(&job.request()));
         bridge.wires = Some((flow, wires));
         Ok(Box::new(bridge))
     }

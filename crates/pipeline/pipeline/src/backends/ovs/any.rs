@@ -26,8 +26,8 @@ impl Backend for OpenFlow {
         }
     }
 
-    fn lacks(&self, asked: &BackendRequest<'_>) -> Vec<UnsupportedElement> {
-        let tunnels = asked.elements().filter_map(|(_, element)| {
+    fn lacks(&self, request: &BackendRequest<'_>) -> Vec<UnsupportedElement> {
+        let tunnels = request.elements().filter_map(|(_, element)| {
             let reason = match element {
                 Element::Decap { .. } | Element::FindUserByTunnelKey(_) => Reason::NoAction(
                     "remove a tunnel's headers by OpenFlow alone: tunnel ports must be created by the switch's owner",
@@ -40,33 +40,33 @@ impl Backend for OpenFlow {
             Some(UnsupportedElement { element: element_name(element), reason })
         });
         // The maximum number of meters is unknown here, because it is read from the switch after connecting.
-        let rules = lacks(asked).into_iter().filter(|lack| lack.element == "ACL");
+        let rules = lacks(request).into_iter().filter(|lack| lack.element == "ACL");
         let hops =
-            asked.elements().find(|(_, element)| matches!(element, Element::Forward | Element::Deliver));
-        let asked = asked.declaration.tables.next_hops.len() as u64;
-        let hops = hops.and_then(|(_, element)| too_many(element, "next hops", asked, GROUPS_MAX.into()));
+            request.elements().find(|(_, element)| matches!(element, Element::Forward | Element::Deliver));
+        let count = request.declaration.tables.next_hops.len() as u64;
+        let hops = hops.and_then(|(_, element)| too_many(element, "next hops", count, GROUPS_MAX.into()));
         tunnels.chain(rules).chain(hops).collect()
     }
 
-    fn equivalences(&self, asked: &BackendRequest<'_>) -> Vec<Equivalence> {
-        let mut all = equivalences(asked);
-        if asked.elements().any(|(_, element)| matches!(element, Element::Acl(_))) {
+    fn equivalences(&self, request: &BackendRequest<'_>) -> Vec<Equivalence> {
+        let mut all = equivalences(request);
+        if request.elements().any(|(_, element)| matches!(element, Element::Acl(_))) {
             all.push(Equivalence::Fragments);
         }
         all
     }
 
-    fn translate(&self, asked: &BackendRequest<'_>) -> Result<Translation, UnsupportedPipeline> {
-        permitted(self, asked)?;
-        Ok(flows::translate(asked, Dialect::Any))
+    fn translate(&self, request: &BackendRequest<'_>) -> Result<Translation, UnsupportedPipeline> {
+        permitted(self, request)?;
+        Ok(flows::translate(request, Dialect::Any))
     }
 
     fn update(
         &self,
-        asked: &BackendRequest<'_>,
+        request: &BackendRequest<'_>,
         changes: &[Change],
     ) -> Result<Translation, UnsupportedPipeline> {
-        flows::update(asked, Dialect::Any, changes)
+        flows::update(request, Dialect::Any, changes)
             .map_err(|lack| UnsupportedPipeline { backend: self.name(), lacks: vec![lack] })
     }
 }

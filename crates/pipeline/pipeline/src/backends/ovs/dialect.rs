@@ -30,13 +30,13 @@ pub(super) enum Dialect {
 
 impl Dialect {
     /// Returns the first table of a direction. Table 0 selects the direction.
-    pub(super) fn base(self, asked: &BackendRequest<'_>, direction: Direction) -> u32 {
+    pub(super) fn base(self, request: &BackendRequest<'_>, direction: Direction) -> u32 {
         match (self, direction) {
             (Self::Own, Direction::Uplink) => 10,
             (Self::Own, Direction::Downlink) => 60,
             (Self::Any, _) => {
-                let before = asked.directions.iter().take_while(|one| **one != direction);
-                let tables = before.map(|one| asked.declaration.path(*one).blocks.iter().flatten().count());
+                let before = request.directions.iter().take_while(|one| **one != direction);
+                let tables = before.map(|one| request.declaration.path(*one).blocks.iter().flatten().count());
                 FIRST_TABLE + tables.sum::<usize>() as u32
             }
         }

@@ -27,7 +27,7 @@ const BOTH: &[&str] = &["ip", "ipv6"];
 /// An element with its table and its direction.
 #[derive(Clone, Copy)]
 struct Step<'a> {
-    asked: BackendRequest<'a>,
+    request: BackendRequest<'a>,
     dialect: Dialect,
     direction: Direction,
     table: u32,
@@ -46,7 +46,7 @@ impl Step<'_> {
 
     /// Returns the actions for well-formed packets that match nothing.
     fn unmatched(&self) -> String {
-        if self.asked.declaration.fakedrop {
+        if self.request.declaration.fakedrop {
             self.output(self.direction.ingress().other())
         } else {
             "drop".to_owned()
@@ -71,46 +71,46 @@ fn output(dialect: Dialect, port: Port, ingress: Port) -> String {
     if port == ingress { "IN_PORT".to_owned() } else { format!("output:{}", dialect.port(port)) }
 }
 
-fn steps<'a>(asked: &BackendRequest<'a>, dialect: Dialect) -> Vec<Step<'a>> {
+fn steps<'a>(request: &BackendRequest<'a>, dialect: Dialect) -> Vec<Step<'a>> {
     let mut all = Vec::new();
-    for direction in asked.directions {
-        let elements = asked.declaration.path(*direction).blocks.iter().flatten();
-        let base = dialect.base(asked, *direction);
+    for direction in request.directions {
+        let elements = request.declaration.path(*direction).blocks.iter().flatten();
+        let base = dialect.base(request, *direction);
         for (element, at) in elements.zip(0..) {
-            all.push(Step { asked: *asked, dialect, direction: *direction, table: base + at, element });
+            all.push(Step { request: *request, dialect, direction: *direction, table: base + at, element });
         }
     }
     all
 }
 
 /// Returns the configuration of a pipeline.
-pub(super) fn translate(asked: &BackendRequest<'_>, dialect: Dialect) -> Translation {
+pub(super) fn translate(request: &BackendRequest<'_>, dialect: Dialect) -> Translation {
     let mut out = Translation::default();
     if dialect == Dialect::Own {
-        ports::write(asked, &mut out);
+        ports::write(request, &mut out);
     }
-    let steps = steps(asked, dialect);
+    let steps = steps(request, dialect);
     if steps.iter().any(|step| *step.element == Element::Meter) {
-        let users = asked.declaration.tables.users.iter().zip(0..);
+        let users = request.declaration.tables.users.iter().zip(0..);
         out.push("meters", TextConsumer::OvsMeters, users.map(|(user, id)| meter(id, user)).collect());
     }
     let mut text = String::new();
     if steps.iter().any(|step| matches!(step.element, Element::Forward | Element::Deliver)) {
-        let hops = asked.declaration.tables.next_hops.iter().zip(0..);
-        hops.for_each(|(hop, id)| group(&mut text, "add", id, hop, (asked, dialect)));
+        let hops = request.declaration.tables.next_hops.iter().zip(0..);
+        hops.for_each(|(hop, id)| group(&mut text, "add", id, hop, (request, dialect)));
     }
-    dispatch(asked, dialect, &mut text);
+    dispatch(request, dialect, &mut text);
     steps.iter().for_each(|step| write(step, &mut text));
     out.push("flows", TextConsumer::OvsBundle, text);
     out
 }
 
 /// Writes table 0: selects the direction, and forwards what the bridge's own tunnels send.
-fn dispatch(asked: &BackendRequest<'_>, dialect: Dialect, text: &mut String) {
+fn dispatch(request: &BackendRequest<'_>, dialect: Dialect, text: &mut String) {
     let cookie = dialect.cookie();
-    for direction in asked.directions {
+    for direction in request.directions {
         let port = dialect.port(direction.ingress());
-        let table = dialect.base(asked, *direction);
+        let table = dialect.base(request, *direction);
         let _ = writeln!(
             text,
             "flow add {cookie}table=0,priority={EXACT},in_port={port},actions=goto_table:{table}"
@@ -118,8 +118,8 @@ fn dispatch(asked: &BackendRequest<'_>, dialect: Dialect, text: &mut String) {
     }
     // The kernel also sends packets through the bridge's port. Only tunnel packets may be forwarded.
     let mut sends: Vec<(&str, Port)> = Vec::new();
-    let encaps = asked.elements().any(|(_, element)| *element == Element::Encap);
-    for tunnel in asked.declaration.tables.tunnels.iter().filter(|_| encaps) {
+    let encaps = request.elements().any(|(_, element)| *element == Element::Encap);
+    for tunnel in request.declaration.tables.tunnels.iter().filter(|_| encaps) {
         let one = (ports::outer(tunnel.kind), tunnel.port);
         if !sends.contains(&one) {
             sends.push(one);
@@ -144,11 +144,11 @@ fn group(
     verb: &str,
     id: u32,
     hop: &NextHop,
-    (asked, dialect): (&BackendRequest<'_>, Dialect),
+    (request, dialect): (&BackendRequest<'_>, Dialect),
 ) {
     // A next hop is used by packets that arrive at the other port. With a single direction, this is the direction's
     // ingress port.
-    let ingress = match asked.directions {
+    let ingress = match request.directions {
         [direction] => direction.ingress(),
         _ => hop.port.other(),
     };
@@ -163,7 +163,7 @@ fn group(
 }
 
 fn write(step: &Step<'_>, text: &mut String) {
-    let tables = &step.asked.declaration.tables;
+    let tables = &step.request.declaration.tables;
     let mut unmatched = true;
     match step.element {
         Element::Admit { mac, ipv6 } => {
@@ -350,12 +350,12 @@ fn encap(step: &Step<'_>, id: u32, user: &User, tunnel: &Tunnel) -> String {
 
 /// Returns the configuration for changes of a pipeline.
 pub(super) fn update(
-    asked: &BackendRequest<'_>,
+    request: &BackendRequest<'_>,
     dialect: Dialect,
     changes: &[Change],
 ) -> Result<Translation, UnsupportedElement> {
-    let steps = steps(asked, dialect);
-    let tables = &asked.declaration.tables;
+    let steps = steps(request, dialect);
+    let tables = &request.declaration.tables;
     let mut meters = String::new();
     let mut text = String::new();
     for change in changes {
@@ -380,7 +380,7 @@ pub(super) fn update(
             }
             Change::NextHop { id, value } => {
                 let known = id.index() < tables.next_hops.len();
-                group(&mut text, if known { "modify" } else { "add" }, id.0, value, (asked, dialect));
+                group(&mut text, if known { "modify" } else { "add" }, id.0, value, (request, dialect));
                 if !known {
                     text.extend(
                         steps.iter().filter(|step| leaves(step.element)).map(|step| leave(step, id.0)),

@@ -49,25 +49,25 @@ impl Backend for Ovs {
         }
     }
 
-    fn lacks(&self, asked: &BackendRequest<'_>) -> Vec<UnsupportedElement> {
-        lacks(asked)
+    fn lacks(&self, request: &BackendRequest<'_>) -> Vec<UnsupportedElement> {
+        lacks(request)
     }
 
-    fn equivalences(&self, asked: &BackendRequest<'_>) -> Vec<Equivalence> {
-        equivalences(asked)
+    fn equivalences(&self, request: &BackendRequest<'_>) -> Vec<Equivalence> {
+        equivalences(request)
     }
 
-    fn translate(&self, asked: &BackendRequest<'_>) -> Result<Translation, UnsupportedPipeline> {
-        permitted(self, asked)?;
-        Ok(flows::translate(asked, Dialect::Own))
+    fn translate(&self, request: &BackendRequest<'_>) -> Result<Translation, UnsupportedPipeline> {
+        permitted(self, request)?;
+        Ok(flows::translate(request, Dialect::Own))
     }
 
     fn update(
         &self,
-        asked: &BackendRequest<'_>,
+        request: &BackendRequest<'_>,
         changes: &[Change],
     ) -> Result<Translation, UnsupportedPipeline> {
-        flows::update(asked, Dialect::Own, changes)
+        flows::update(request, Dialect::Own, changes)
             .map_err(|lack| UnsupportedPipeline { backend: self.name(), lacks: vec![lack] })
     }
 }
@@ -89,33 +89,33 @@ impl Backend for OvsDpdk {
         }
     }
 
-    fn lacks(&self, asked: &BackendRequest<'_>) -> Vec<UnsupportedElement> {
-        lacks(asked)
+    fn lacks(&self, request: &BackendRequest<'_>) -> Vec<UnsupportedElement> {
+        lacks(request)
     }
 
-    fn equivalences(&self, asked: &BackendRequest<'_>) -> Vec<Equivalence> {
-        equivalences(asked)
+    fn equivalences(&self, request: &BackendRequest<'_>) -> Vec<Equivalence> {
+        equivalences(request)
     }
 
-    fn translate(&self, asked: &BackendRequest<'_>) -> Result<Translation, UnsupportedPipeline> {
-        permitted(self, asked)?;
-        Ok(flows::translate(asked, Dialect::Own))
+    fn translate(&self, request: &BackendRequest<'_>) -> Result<Translation, UnsupportedPipeline> {
+        permitted(self, request)?;
+        Ok(flows::translate(request, Dialect::Own))
     }
 
     fn update(
         &self,
-        asked: &BackendRequest<'_>,
+        request: &BackendRequest<'_>,
         changes: &[Change],
     ) -> Result<Translation, UnsupportedPipeline> {
-        flows::update(asked, Dialect::Own, changes)
+        flows::update(request, Dialect::Own, changes)
             .map_err(|lack| UnsupportedPipeline { backend: self.name(), lacks: vec![lack] })
     }
 }
 
-fn lacks(asked: &BackendRequest<'_>) -> Vec<UnsupportedElement> {
-    let tables = &asked.declaration.tables;
+fn lacks(request: &BackendRequest<'_>) -> Vec<UnsupportedElement> {
+    let tables = &request.declaration.tables;
     let mut lacks = Vec::new();
-    for (_, element) in asked.elements() {
+    for (_, element) in request.elements() {
         match element {
             Element::Meter => {
                 lacks.extend(too_many(element, "meters", tables.users.len() as u64, METERS_MAX));
@@ -141,7 +141,7 @@ fn lacks(asked: &BackendRequest<'_>) -> Vec<UnsupportedElement> {
         tables.tunnels.iter().map(|tunnel| (tunnel.local, tunnel.src, tunnel.port as u32)).collect();
     locals.sort_unstable();
     locals.dedup();
-    let encaps = asked.elements().find(|(_, element)| **element == Element::Encap);
+    let encaps = request.elements().find(|(_, element)| **element == Element::Encap);
     if let (Some((_, element)), true) = (encaps, locals.len() > 1) {
         let reason = Reason::NotWritten("tunnels with several local addresses or several ports");
         lacks.push(UnsupportedElement { element: element_name(element), reason });
@@ -160,9 +160,9 @@ fn too_many(element: &Element, what: &'static str, asked: u64, most: u64) -> Opt
     (asked > most).then(|| UnsupportedElement { element: element_name(element), reason })
 }
 
-fn equivalences(asked: &BackendRequest<'_>) -> Vec<Equivalence> {
-    let kinds: Vec<Encapsulation> = ports::kinds(asked);
-    let has = |wanted: &dyn Fn(&Element) -> bool| asked.elements().any(|(_, element)| wanted(element));
+fn equivalences(request: &BackendRequest<'_>) -> Vec<Equivalence> {
+    let kinds: Vec<Encapsulation> = ports::kinds(request);
+    let has = |test: &dyn Fn(&Element) -> bool| request.elements().any(|(_, element)| test(element));
     let mut all = Vec::new();
     if kinds.iter().any(|kind| matches!(kind, Encapsulation::Gtp { .. })) {
         all.push(Equivalence::GtpContainer);

@@ -37,17 +37,17 @@ pub(super) const fn outer(kind: Encapsulation) -> &'static str {
 }
 
 /// Returns the tunnel types that packets enter or leave, without duplicates.
-pub(super) fn kinds(asked: &BackendRequest<'_>) -> Vec<Encapsulation> {
+pub(super) fn kinds(request: &BackendRequest<'_>) -> Vec<Encapsulation> {
     let mut kinds: Vec<Encapsulation> = Vec::new();
     let mut add = |kind: Encapsulation| {
         if kinds.iter().all(|known| number(*known) != number(kind)) {
             kinds.push(kind);
         }
     };
-    for (_, element) in asked.elements() {
+    for (_, element) in request.elements() {
         match element {
             Element::Decap { kind, .. } => add(*kind),
-            Element::Encap => asked.declaration.tables.tunnels.iter().for_each(|tunnel| add(tunnel.kind)),
+            Element::Encap => request.declaration.tables.tunnels.iter().for_each(|tunnel| add(tunnel.kind)),
             _ => {}
         }
     }
@@ -55,23 +55,23 @@ pub(super) fn kinds(asked: &BackendRequest<'_>) -> Vec<Encapsulation> {
 }
 
 /// Returns the IP and MAC address of the bridge, if tunnels end there.
-fn own(asked: &BackendRequest<'_>) -> Option<(Ipv4Addr, Option<Mac>)> {
-    let tunnel = asked.declaration.tables.tunnels.first().map(|tunnel| (tunnel.local, Some(tunnel.src)));
-    let cut = asked.elements().find_map(|(direction, element)| {
+fn own(request: &BackendRequest<'_>) -> Option<(Ipv4Addr, Option<Mac>)> {
+    let tunnel = request.declaration.tables.tunnels.first().map(|tunnel| (tunnel.local, Some(tunnel.src)));
+    let cut = request.elements().find_map(|(direction, element)| {
         let Element::Decap { local, .. } = element else { return None };
-        let admits = asked.declaration.path(direction).blocks.iter().flatten();
+        let admits = request.declaration.path(direction).blocks.iter().flatten();
         let mac = admits
             .filter_map(|element| if let Element::Admit { mac, .. } = element { *mac } else { None })
             .next();
         Some((*local, mac))
     });
-    if kinds(asked).is_empty() { None } else { cut.or(tunnel) }
+    if kinds(request).is_empty() { None } else { cut.or(tunnel) }
 }
 
 /// Writes the bridge, tunnel ports, address, route and neighbours. The caller adds the ingress ports, whose type
 /// depends on the tier.
-pub(super) fn write(asked: &BackendRequest<'_>, out: &mut Translation) {
-    let own = own(asked);
+pub(super) fn write(request: &BackendRequest<'_>, out: &mut Translation) {
+    let own = own(request);
     let mac = own.and_then(|(_, mac)| mac).filter(|mac| !mac.is_group());
     let mut bridge = format!(
         "add-br {BRIDGE} -- set bridge {BRIDGE} datapath_type=netdev fail_mode=secure \
@@ -81,7 +81,7 @@ pub(super) fn write(asked: &BackendRequest<'_>, out: &mut Translation) {
         let _ = write!(bridge, " other-config:hwaddr=\"{mac}\"");
     }
     bridge.push('\n');
-    for kind in kinds(asked) {
+    for kind in kinds(request) {
         let port = name(kind);
         let number = number(kind);
         let (of, more) = match kind {
@@ -102,9 +102,9 @@ pub(super) fn write(asked: &BackendRequest<'_>, out: &mut Translation) {
     // contain all addresses.
     let address = format!("address add {address}/0 dev {BRIDGE}\nlink set {BRIDGE} up\n");
     out.push("address", TextConsumer::IpBatch, address);
-    if asked.elements().any(|(_, element)| *element == Element::Encap) {
+    if request.elements().any(|(_, element)| *element == Element::Encap) {
         let far: BTreeSet<(Ipv4Addr, Mac)> =
-            asked.declaration.tables.tunnels.iter().map(|tunnel| (tunnel.remote, tunnel.dst)).collect();
+            request.declaration.tables.tunnels.iter().map(|tunnel| (tunnel.remote, tunnel.dst)).collect();
         let line = |(address, mac): &(Ipv4Addr, Mac)| format!("tnl/neigh/set {BRIDGE} {address} {mac}\n");
         // The switch does not read a default route without a gateway from the kernel's table.
         let route = format!("ovs/route/add 0.0.0.0/0 {BRIDGE}\n");

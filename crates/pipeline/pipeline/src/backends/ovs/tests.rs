@@ -36,11 +36,11 @@ fn translated_pipelines_match_golden_files() {
     for json in SMALL {
         let pipeline: Pipeline = serde_json::from_str(json).unwrap();
         let declaration = pipeline.build().unwrap();
-        let asked = BackendRequest { declaration: &declaration, directions: BOTH };
-        let text = OvsDpdk.translate(&asked).unwrap().whole();
-        assert_eq!(Ovs.translate(&asked).unwrap().whole(), text);
+        let request = BackendRequest { declaration: &declaration, directions: BOTH };
+        let text = OvsDpdk.translate(&request).unwrap().whole();
+        assert_eq!(Ovs.translate(&request).unwrap().whole(), text);
         golden(&format!("ovs-{}.txt", pipeline.name()), &text);
-        if let Ok(text) = crate::backends::Kernel.translate(&asked) {
+        if let Ok(text) = crate::backends::Kernel.translate(&request) {
             golden(&format!("kernel-{}.txt", pipeline.name()), &text.whole());
         }
     }
@@ -57,9 +57,9 @@ fn translated_changes_match_golden_files() {
     ] {
         let pipeline: Pipeline = serde_json::from_str(json).unwrap();
         let declaration = pipeline.build().unwrap();
-        let asked = BackendRequest { declaration: &declaration, directions: BOTH };
+        let request = BackendRequest { declaration: &declaration, directions: BOTH };
         for event in pipeline.events(0).unwrap() {
-            let text = OvsDpdk.update(&asked, &event.changes).unwrap().whole();
+            let text = OvsDpdk.update(&request, &event.changes).unwrap().whole();
             all.push_str(&format!("# {} {:?}\n{text}", pipeline.name(), event.what));
         }
     }
@@ -74,8 +74,8 @@ fn third_party_switch_gets_plain_openflow() {
     for json in SMALL {
         let pipeline: Pipeline = serde_json::from_str(json).unwrap();
         let declaration = pipeline.build().unwrap();
-        let asked = BackendRequest { declaration: &declaration, directions: BOTH };
-        match OpenFlow.translate(&asked) {
+        let request = BackendRequest { declaration: &declaration, directions: BOTH };
+        match OpenFlow.translate(&request) {
             Ok(text) => {
                 let whole = text.whole();
                 for line in whole.lines().filter(|line| line.starts_with("flow ")) {
@@ -97,9 +97,9 @@ fn third_party_switch_gets_plain_openflow() {
         let pipeline: Pipeline = serde_json::from_str(json).unwrap();
         let declaration = pipeline.build().unwrap();
         // If packets arrive from one direction only, its tables follow table 0 without a gap.
-        let asked = BackendRequest { declaration: &declaration, directions: &[Direction::Downlink] };
+        let request = BackendRequest { declaration: &declaration, directions: &[Direction::Downlink] };
         for event in pipeline.events(0).unwrap() {
-            all += &OpenFlow.update(&asked, &event.changes).unwrap().whole();
+            all += &OpenFlow.update(&request, &event.changes).unwrap().whole();
         }
     }
     golden("openflow-changes.txt", &all);
@@ -120,7 +120,7 @@ fn limits_are_reported_as_reasons() {
     let many = lacks(r#"{"name":"acl","rule-num":65001}"#);
     assert!(many.contains("ACL: 65001 rules are required, it supports 65000"), "{many}");
     let declaration = serde_json::from_str::<Pipeline>(r#"{"name":"mgw"}"#).unwrap().build().unwrap();
-    let asked = BackendRequest { declaration: &declaration, directions: BOTH };
+    let request = BackendRequest { declaration: &declaration, directions: BOTH };
     let attach = Change::Attach { user: UserId(9), tunnel: TunnelId(0) };
-    assert!(OvsDpdk.update(&asked, &[attach]).is_err());
+    assert!(OvsDpdk.update(&request, &[attach]).is_err());
 }

@@ -13,16 +13,16 @@ use std::net::IpAddr;
 /// Priority of the first rule. The switch prefers lower numbers.
 const FIRST: usize = 1;
 
-pub(super) fn text(asked: &BackendRequest<'_>) -> String {
-    let tables = &asked.declaration.tables;
+pub(super) fn text(request: &BackendRequest<'_>) -> String {
+    let tables = &request.declaration.tables;
     let mut out = String::new();
-    if asked.elements().any(|(_, element)| *element == Element::Meter) {
+    if request.elements().any(|(_, element)| *element == Element::Meter) {
         for (index, user) in tables.users.iter().enumerate() {
             let _ = writeln!(out, "{}", meter(index, user));
         }
     }
-    for direction in asked.directions {
-        for (at, element) in path(asked, *direction).into_iter().enumerate() {
+    for direction in request.directions {
+        for (at, element) in path(request, *direction).into_iter().enumerate() {
             let name = table_name(*direction, at);
             for entry in entries(tables, element) {
                 let _ = writeln!(out, "table_add {name} {entry}");
@@ -33,9 +33,9 @@ pub(super) fn text(asked: &BackendRequest<'_>) -> String {
 }
 
 /// Returns the required size of a table.
-pub(super) fn size(asked: &BackendRequest<'_>, direction: Direction, at: usize) -> usize {
-    let tables = &asked.declaration.tables;
-    match path(asked, direction)[at] {
+pub(super) fn size(request: &BackendRequest<'_>, direction: Direction, at: usize) -> usize {
+    let tables = &request.declaration.tables;
+    match path(request, direction)[at] {
         Element::Bridge(id)
         | Element::FindUserByMac(id)
         | Element::FindUserByTunnelKey(id)

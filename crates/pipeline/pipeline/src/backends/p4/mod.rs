@@ -27,12 +27,12 @@ impl Backend for P4 {
         }
     }
 
-    fn lacks(&self, asked: &BackendRequest<'_>) -> Vec<UnsupportedElement> {
-        asked.directions.iter().flat_map(|direction| lacks(asked, *direction)).collect()
+    fn lacks(&self, request: &BackendRequest<'_>) -> Vec<UnsupportedElement> {
+        request.directions.iter().flat_map(|direction| lacks(request, *direction)).collect()
     }
 
-    fn equivalences(&self, asked: &BackendRequest<'_>) -> Vec<Equivalence> {
-        let has = |wanted: &dyn Fn(&Element) -> bool| asked.elements().any(|(_, element)| wanted(element));
+    fn equivalences(&self, request: &BackendRequest<'_>) -> Vec<Equivalence> {
+        let has = |test: &dyn Fn(&Element) -> bool| request.elements().any(|(_, element)| test(element));
         let mut all = Vec::new();
         if has(&|element| *element == Element::Meter) {
             all.push(Equivalence::Meters);
@@ -46,11 +46,11 @@ impl Backend for P4 {
         all
     }
 
-    fn translate(&self, asked: &BackendRequest<'_>) -> Result<Translation, UnsupportedPipeline> {
-        permitted(self, asked)?;
+    fn translate(&self, request: &BackendRequest<'_>) -> Result<Translation, UnsupportedPipeline> {
+        permitted(self, request)?;
         let mut translation = Translation::default();
-        translation.push("ranlab.p4", TextConsumer::P4, program::text(asked));
-        translation.push("entries.txt", TextConsumer::SwitchCli, entries::text(asked));
+        translation.push("ranlab.p4", TextConsumer::P4, program::text(request));
+        translation.push("entries.txt", TextConsumer::SwitchCli, entries::text(request));
         Ok(translation)
     }
 
@@ -68,9 +68,9 @@ fn table_name(direction: Direction, at: usize) -> String {
     format!("{way}_{at}")
 }
 
-fn lacks(asked: &BackendRequest<'_>, direction: Direction) -> Vec<UnsupportedElement> {
-    let tables = &asked.declaration.tables;
-    let elements = path(asked, direction);
+fn lacks(request: &BackendRequest<'_>, direction: Direction) -> Vec<UnsupportedElement> {
+    let tables = &request.declaration.tables;
+    let elements = path(request, direction);
     let cut = elements.iter().position(|element| matches!(element, Element::Decap { .. }));
     let mut lacks = Vec::new();
     for (at, element) in elements.iter().enumerate() {

@@ -7,19 +7,19 @@ use crate::reference::{GTPU_PORT, TUNNEL_TTL, VXLAN_SOURCE_PORT};
 use ranlab_packet::{Mac, VXLAN_PORT};
 use std::fmt::Write;
 
-pub(super) fn text(asked: &BackendRequest<'_>) -> String {
+pub(super) fn text(request: &BackendRequest<'_>) -> String {
     let mut out = HEADERS.to_owned();
-    out.push_str(&parser(asked));
-    out.push_str(&ingress(asked));
+    out.push_str(&parser(request));
+    out.push_str(&ingress(request));
     out.push_str(TAIL);
     out
 }
 
-fn parser(asked: &BackendRequest<'_>) -> String {
+fn parser(request: &BackendRequest<'_>) -> String {
     // If a direction removes a tunnel, packets that arrive at its port are parsed as tunnel packets.
     let mut ways = String::new();
-    for direction in asked.directions {
-        if path(asked, *direction).iter().any(|element| matches!(element, Element::Decap { .. })) {
+    for direction in request.directions {
+        if path(request, *direction).iter().any(|element| matches!(element, Element::Decap { .. })) {
             let _ = writeln!(ways, "            {}: outer;", port_number(direction.ingress()));
         }
     }
@@ -29,22 +29,22 @@ fn parser(asked: &BackendRequest<'_>) -> String {
         .replace("@VXLAN@", &VXLAN_PORT.to_string())
 }
 
-fn ingress(asked: &BackendRequest<'_>) -> String {
-    let tables = &asked.declaration.tables;
+fn ingress(request: &BackendRequest<'_>) -> String {
+    let tables = &request.declaration.tables;
     let mut out = format!(
         "control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {{\n{}",
         constants(ACTIONS)
     );
-    if asked.elements().any(|(_, element)| *element == Element::Meter) {
+    if request.elements().any(|(_, element)| *element == Element::Meter) {
         let users = tables.users.len().max(1);
         let _ = writeln!(out, "    meter({users}, MeterType.bytes) users;");
     }
     let mut applied = String::new();
-    for direction in asked.directions {
+    for direction in request.directions {
         let port = port_number(direction.ingress());
         let mut steps = String::new();
-        for (at, element) in path(asked, *direction).iter().enumerate() {
-            let place = Place { asked, direction: *direction, at };
+        for (at, element) in path(request, *direction).iter().enumerate() {
+            let place = Place { request, direction: *direction, at };
             place.element(element, &mut out, &mut steps);
         }
         let _ = writeln!(
@@ -57,7 +57,7 @@ fn ingress(asked: &BackendRequest<'_>) -> String {
 }
 
 struct Place<'a> {
-    asked: &'a BackendRequest<'a>,
+    request: &'a BackendRequest<'a>,
     direction: Direction,
     at: usize,
 }
@@ -65,14 +65,14 @@ struct Place<'a> {
 impl Place<'_> {
     /// Returns whether the element precedes the removal of a tunnel, and thus reads outer headers.
     fn before_decap(&self) -> bool {
-        path(self.asked, self.direction)[self.at..]
+        path(self.request, self.direction)[self.at..]
             .iter()
             .any(|element| matches!(element, Element::Decap { .. }))
     }
 
     /// Returns the statement for packets that match nothing.
     fn unmatched(&self) -> String {
-        if self.asked.declaration.fakedrop {
+        if self.request.declaration.fakedrop {
             format!("{{ sm.egress_spec = {}; return; }}", port_number(self.direction.ingress().other()))
         } else {
             "{ mark_to_drop(sm); return; }".to_owned()
@@ -88,7 +88,7 @@ impl Place<'_> {
     fn declared(&self, keys: &[&str], actions: &str, tables: &mut String) -> String {
         let name = table_name(self.direction, self.at);
         let keys: String = keys.iter().map(|key| format!(" {key};")).collect();
-        let size = super::entries::size(self.asked, self.direction, self.at).max(1);
+        let size = super::entries::size(self.request, self.direction, self.at).max(1);
         let _ = writeln!(
             tables,
             "    table {name} {{\n        key = {{{keys} }}\n        actions = {{ {actions} }}\n        size = {size};\n    }}"

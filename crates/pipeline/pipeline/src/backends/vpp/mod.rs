@@ -57,52 +57,52 @@ impl Backend for Vpp {
         }
     }
 
-    fn lacks(&self, asked: &BackendRequest<'_>) -> Vec<UnsupportedElement> {
+    fn lacks(&self, request: &BackendRequest<'_>) -> Vec<UnsupportedElement> {
         let of = |direction: &Direction| {
-            let elements = path(asked, *direction);
+            let elements = path(request, *direction);
             let lack = |at: usize| {
-                let reason = lack(asked, *direction, &elements, at)?;
+                let reason = lack(request, *direction, &elements, at)?;
                 Some(UnsupportedElement { element: element_name(elements[at]), reason })
             };
             (0..elements.len()).filter_map(lack).collect::<Vec<_>>()
         };
-        asked.directions.iter().flat_map(of).collect()
+        request.directions.iter().flat_map(of).collect()
     }
 
-    fn equivalences(&self, asked: &BackendRequest<'_>) -> Vec<Equivalence> {
-        let has = |wanted: &dyn Fn(&Element) -> bool| asked.elements().any(|(_, element)| wanted(element));
+    fn equivalences(&self, request: &BackendRequest<'_>) -> Vec<Equivalence> {
+        let has = |test: &dyn Fn(&Element) -> bool| request.elements().any(|(_, element)| test(element));
         let routed = has(&|element| matches!(element, Element::Route(_)));
         let encaps = has(&|element| *element == Element::Encap);
         let into_tunnels =
-            encaps && asked.directions.iter().any(|direction| is_routed(&path(asked, *direction)));
+            encaps && request.directions.iter().any(|direction| is_routed(&path(request, *direction)));
         let bridged = has(&|element| matches!(element, Element::FindUserByMac(_)));
-        let wanted = [
+        let candidates = [
             (encaps, Equivalence::OuterHeaders),
             (into_tunnels, Equivalence::InnerHop),
             (has(&|element| *element == Element::Meter), Equivalence::Meters),
             (has(&|element| matches!(element, Element::Admit { .. })), Equivalence::Soundness),
-            ((routed || encaps || bridged) && asked.declaration.fakedrop, Equivalence::Unmatched),
+            ((routed || encaps || bridged) && request.declaration.fakedrop, Equivalence::Unmatched),
             (routed || encaps, Equivalence::PortMac),
         ];
-        wanted.into_iter().filter(|(there, _)| *there).map(|(_, one)| one).collect()
+        candidates.into_iter().filter(|(there, _)| *there).map(|(_, one)| one).collect()
     }
 
-    fn translate(&self, asked: &BackendRequest<'_>) -> Result<Translation, UnsupportedPipeline> {
-        permitted(self, asked)?;
+    fn translate(&self, request: &BackendRequest<'_>) -> Result<Translation, UnsupportedPipeline> {
+        permitted(self, request)?;
         let mut translation = Translation::default();
         translation.push(PORTS, TextConsumer::Vppctl, ports());
-        translation.push("ranlab.vpp", TextConsumer::Vppctl, script(asked));
+        translation.push("ranlab.vpp", TextConsumer::Vppctl, script(request));
         Ok(translation)
     }
 
     fn update(
         &self,
-        asked: &BackendRequest<'_>,
+        request: &BackendRequest<'_>,
         changes: &[Change],
     ) -> Result<Translation, UnsupportedPipeline> {
         let mut text = String::new();
         for change in changes {
-            let written = update(asked, change, &mut text);
+            let written = update(request, change, &mut text);
             if !written {
                 return refuse_changes(
                     self,
@@ -136,11 +136,11 @@ fn hop_of(tables: &Tables, id: Option<NextHopId>) -> Option<(usize, &NextHop)> {
 }
 
 /// Writes one change. Returns false if this version does not support it.
-fn update(asked: &BackendRequest<'_>, change: &Change, out: &mut String) -> bool {
-    let tables = &asked.declaration.tables;
+fn update(request: &BackendRequest<'_>, change: &Change, out: &mut String) -> bool {
+    let tables = &request.declaration.tables;
     match *change {
         Change::Route4 { table, prefix, next_hop } => {
-            for of in forwarding_tables(asked, table.index()) {
+            for of in forwarding_tables(request, table.index()) {
                 // The old route is deleted first. Otherwise VPP would balance between the old and the new next hop.
                 let _ = writeln!(out, "ip route del {} table {of}", four(prefix));
                 if let Some((hop, next)) = hop_of(tables, next_hop) {
@@ -150,7 +150,7 @@ fn update(asked: &BackendRequest<'_>, change: &Change, out: &mut String) -> bool
             true
         }
         Change::Route6 { table, prefix, next_hop } => {
-            for of in forwarding_tables(asked, table.index()) {
+            for of in forwarding_tables(request, table.index()) {
                 let _ = writeln!(out, "ip route del {} table {of}", six_text(prefix));
                 if let Some((hop, next)) = hop_of(tables, next_hop) {
                     route6(prefix, of, (hop, next), out);
@@ -163,7 +163,7 @@ fn update(asked: &BackendRequest<'_>, change: &Change, out: &mut String) -> bool
             true
         }
         Change::Exact { table, key, value } => {
-            let bridges = asked.elements().any(|(_, element)| *element == Element::Bridge(table));
+            let bridges = request.elements().any(|(_, element)| *element == Element::Bridge(table));
             if bridges {
                 let hop = value.and_then(|hop| tables.next_hops.get(hop as usize));
                 let mac = Mac::from_u64(key);
@@ -179,13 +179,13 @@ fn update(asked: &BackendRequest<'_>, change: &Change, out: &mut String) -> bool
 }
 
 fn lack(
-    asked: &BackendRequest<'_>,
+    request: &BackendRequest<'_>,
     direction: Direction,
     elements: &[&Element],
     at: usize,
 ) -> Option<Reason> {
-    let tables = &asked.declaration.tables;
-    let has = |wanted: &dyn Fn(&Element) -> bool| elements.iter().any(|element| wanted(element));
+    let tables = &request.declaration.tables;
+    let has = |test: &dyn Fn(&Element) -> bool| elements.iter().any(|element| test(element));
     let routed = is_routed(elements);
     let tunnelled = has(&|element| matches!(element, Element::Decap { .. } | Element::Encap));
     let bridged = has(&|element| matches!(element, Element::Bridge(_)));
@@ -197,7 +197,7 @@ fn lack(
         Element::Emit { port, .. } if *port == direction.ingress() => {
             Some(Reason::NotWritten("packets that leave through the port where they arrived"))
         }
-        Element::Emit { .. } if asked.directions.iter().any(|other| takes_tables(&path(asked, *other))) => {
+        Element::Emit { .. } if request.directions.iter().any(|other| takes_tables(&path(request, *other))) => {
             Some(Reason::NotWritten(
                 "one direction without tables in parallel with one that routes or bridges",
             ))
@@ -229,7 +229,7 @@ fn lack(
         }
         Element::FindUserBySource(id) | Element::FindUserByDestination(id) if !tunnelled => {
             let users = tables.exact[id.index()].entries.len() as u64;
-            lack_of_classifier(asked, users, six(tables, elements[at]))
+            lack_of_classifier(request, users, six(tables, elements[at]))
         }
         Element::Acl(id) if tables.acls[id.index()].flags_beyond(FLAGS) => {
             Some(Reason::NoMatch("bits of TCP other than its eight flags"))
@@ -249,8 +249,8 @@ fn lack(
 }
 
 /// Returns the requirement that a classifier of users' addresses does not meet, if any.
-fn lack_of_classifier(asked: &BackendRequest<'_>, users: u64, has_ipv6: bool) -> Option<Reason> {
-    if !asked.declaration.fakedrop {
+fn lack_of_classifier(request: &BackendRequest<'_>, users: u64, has_ipv6: bool) -> Option<Reason> {
+    if !request.declaration.fakedrop {
         return Some(Reason::NotWritten("the drop of packets of unknown users"));
     }
     if has_ipv6 {
@@ -267,10 +267,10 @@ const fn table(port: Port) -> u32 {
 
 /// Returns the tables of VPP that contain the routes of a declared table. NAT looks up a translated packet in the table
 /// of the other side. It also uses the inside table to decide whether a packet is translated.
-fn forwarding_tables(asked: &BackendRequest<'_>, index: usize) -> Vec<u32> {
+fn forwarding_tables(request: &BackendRequest<'_>, index: usize) -> Vec<u32> {
     let mut of = BTreeSet::new();
-    for direction in asked.directions {
-        let elements = path(asked, *direction);
+    for direction in request.directions {
+        let elements = path(request, *direction);
         if elements.iter().any(|one| matches!(one, Element::Route(id) if id.index() == index)) {
             of.insert(table(direction.ingress()));
             if elements.iter().any(|one| matches!(one, Element::NatSource(_) | Element::NatDestination(_))) {
@@ -309,38 +309,38 @@ fn ports() -> String {
     out
 }
 
-fn script(asked: &BackendRequest<'_>) -> String {
-    let tables = &asked.declaration.tables;
+fn script(request: &BackendRequest<'_>) -> String {
+    let tables = &request.declaration.tables;
     let mut out = String::new();
-    let has = |wanted: &dyn Fn(&Element) -> bool| asked.elements().any(|(_, element)| wanted(element));
-    let router = asked.directions.iter().any(|direction| is_routed(&path(asked, *direction)));
+    let has = |test: &dyn Fn(&Element) -> bool| request.elements().any(|(_, element)| test(element));
+    let router = request.directions.iter().any(|direction| is_routed(&path(request, *direction)));
     let bridged = has(&|element| matches!(element, Element::Bridge(_) | Element::FindUserByMac(_)));
     for port in [Port::Access, Port::Core] {
         let name = port_name(port);
         if router || bridged {
             // Both ports need an address, because a port also sends frames of the other direction.
-            let _ = writeln!(out, "set interface mac address {name} {}", own_mac(asked, port));
+            let _ = writeln!(out, "set interface mac address {name} {}", own_mac(request, port));
         }
         let _ = writeln!(out, "set interface state {name} up");
     }
     if bridged {
-        bridge(asked, &mut out);
+        bridge(request, &mut out);
     }
     if router {
         links(tables, &mut out);
     }
     if router && has(&|element| matches!(element, Element::Decap { .. } | Element::Encap)) {
-        tunnels(asked, &mut out);
+        tunnels(request, &mut out);
     }
-    translations(asked, &mut out);
+    translations(request, &mut out);
     if !router && !bridged {
         // Both ports are set to this mode. Otherwise a frame could not be sent to the other port.
         let _ = writeln!(out, "set interface l2 xconnect access core\nset interface l2 xconnect core access");
     }
-    lists(asked, &mut out);
-    meters(asked, &mut out);
+    lists(request, &mut out);
+    meters(request, &mut out);
     for index in 0..tables.routes.len() {
-        for of in forwarding_tables(asked, index) {
+        for of in forwarding_tables(request, index) {
             routes(tables, index, of, &mut out);
         }
     }
@@ -348,9 +348,9 @@ fn script(asked: &BackendRequest<'_>) -> String {
 }
 
 /// Returns the destination MAC of frames to a port: the MAC that a direction admits, or else the gateway's MAC.
-fn own_mac(asked: &BackendRequest<'_>, port: Port) -> Mac {
+fn own_mac(request: &BackendRequest<'_>, port: Port) -> Mac {
     let admitted = |direction: Direction| {
-        asked.declaration.path(direction).blocks.iter().flatten().find_map(|element| match element {
+        request.declaration.path(direction).blocks.iter().flatten().find_map(|element| match element {
             Element::Admit { mac, .. } => *mac,
             _ => None,
         })
@@ -360,22 +360,22 @@ fn own_mac(asked: &BackendRequest<'_>, port: Port) -> Mac {
 }
 
 /// Writes a bridge with a static table. A user found by its MAC is behind a VXLAN tunnel.
-fn bridge(asked: &BackendRequest<'_>, out: &mut String) {
-    let tables = &asked.declaration.tables;
-    let vxlan = asked.elements().any(|(_, element)| {
+fn bridge(request: &BackendRequest<'_>, out: &mut String) {
+    let tables = &request.declaration.tables;
+    let vxlan = request.elements().any(|(_, element)| {
         matches!(element, Element::FindUserByMac(_) | Element::Decap { kind: Encapsulation::Vxlan, .. })
     });
-    let flood = u32::from(asked.declaration.fakedrop && !vxlan);
+    let flood = u32::from(request.declaration.fakedrop && !vxlan);
     let _ = writeln!(out, "create bridge-domain 1 learn 0 forward 1 flood 0 uu-flood {flood} arp-term 0");
     let ports: &[Port] = if vxlan { &[Port::Access] } else { &[Port::Access, Port::Core] };
     for port in ports {
         let _ = writeln!(out, "set interface l2 bridge {} 1", port_name(*port));
     }
     if vxlan {
-        stations(asked, out);
+        stations(request, out);
     }
     let mut all = BTreeMap::new();
-    for (_, element) in asked.elements() {
+    for (_, element) in request.elements() {
         if let Element::Bridge(id) = element {
             all.extend(tables.exact[id.index()].entries.iter().copied());
         }

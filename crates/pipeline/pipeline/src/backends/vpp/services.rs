@@ -7,11 +7,11 @@ use super::{INSIDE, OUTSIDE, four, six_text, table};
 use crate::backends::{BackendRequest, port_name};
 use crate::declare::{ANY_PORTS, AclRule, AclTable, Action, Direction, Element, TcpFlags};
 
-pub(super) fn translations(asked: &BackendRequest<'_>, out: &mut String) {
-    let tables = &asked.declaration.tables;
+pub(super) fn translations(request: &BackendRequest<'_>, out: &mut String) {
+    let tables = &request.declaration.tables;
     // A mapping applies to both directions, so duplicates are written once.
     let mut all = BTreeSet::new();
-    for (_, element) in asked.elements() {
+    for (_, element) in request.elements() {
         let (id, outward) = match element {
             Element::NatSource(id) => (id, true),
             Element::NatDestination(id) => (id, false),
@@ -34,7 +34,7 @@ pub(super) fn translations(asked: &BackendRequest<'_>, out: &mut String) {
         table(OUTSIDE)
     );
     let outside = port_name(OUTSIDE);
-    if [Direction::Uplink, Direction::Downlink].iter().any(|direction| is_tunnelled(asked, *direction)) {
+    if [Direction::Uplink, Direction::Downlink].iter().any(|direction| is_tunnelled(request, *direction)) {
         for user in 0..tables.users.len() as u32 {
             if let Some(name) = user_interface(tables, user) {
                 let _ = writeln!(out, "set interface nat44 ei in {name}");
@@ -54,10 +54,10 @@ pub(super) fn translations(asked: &BackendRequest<'_>, out: &mut String) {
 }
 
 /// Writes the access control lists, and the interfaces to which they apply.
-pub(super) fn lists(asked: &BackendRequest<'_>, out: &mut String) {
-    let tables = &asked.declaration.tables;
+pub(super) fn lists(request: &BackendRequest<'_>, out: &mut String) {
+    let tables = &request.declaration.tables;
     let mut known = Vec::new();
-    for (direction, element) in asked.elements() {
+    for (direction, element) in request.elements() {
         let Element::Acl(id) = element else { continue };
         if known.is_empty() {
             // The option is needed because a rule with ports must not match later fragments.
@@ -65,11 +65,11 @@ pub(super) fn lists(asked: &BackendRequest<'_>, out: &mut String) {
         }
         // Lists are numbered in the order of their creation.
         let number = known.iter().position(|list| list == id).unwrap_or_else(|| {
-            acl(&tables.acls[id.index()], asked.declaration.fakedrop, out);
+            acl(&tables.acls[id.index()], request.declaration.fakedrop, out);
             known.push(*id);
             known.len() - 1
         });
-        if is_tunnelled(asked, direction) {
+        if is_tunnelled(request, direction) {
             let way = if direction == Direction::Uplink { "input" } else { "output" };
             for user in 0..tables.users.len() as u32 {
                 if let Some(name) = user_interface(tables, user) {

@@ -10,8 +10,8 @@ use crate::backends::{BackendRequest, path, port_name};
 use crate::declare::{Direction, Element, Encapsulation, ExactTable, Port, Tables, User};
 
 /// Writes a VXLAN tunnel for each user, and the MAC addresses behind the tunnels.
-pub(super) fn stations(asked: &BackendRequest<'_>, out: &mut String) {
-    let tables = &asked.declaration.tables;
+pub(super) fn stations(request: &BackendRequest<'_>, out: &mut String) {
+    let tables = &request.declaration.tables;
     underlay(tables, out, |port| {
         let of = table(port);
         format!("ip table add {of}\nset interface ip table {} {of}\n", port_name(port))
@@ -28,7 +28,7 @@ pub(super) fn stations(asked: &BackendRequest<'_>, out: &mut String) {
             table(tunnel.port)
         );
     }
-    for (_, element) in asked.elements() {
+    for (_, element) in request.elements() {
         let Element::FindUserByMac(id) = element else { continue };
         let users: BTreeMap<u64, u32> = tables.exact[id.index()].entries.iter().copied().collect();
         for (key, user) in users {
@@ -77,8 +77,8 @@ fn tunnel_name(kind: Encapsulation, index: usize) -> String {
 }
 
 /// Writes a tunnel for each user, and the routes of the users' addresses into the tunnels.
-pub(super) fn tunnels(asked: &BackendRequest<'_>, out: &mut String) {
-    let tables = &asked.declaration.tables;
+pub(super) fn tunnels(request: &BackendRequest<'_>, out: &mut String) {
+    let tables = &request.declaration.tables;
     underlay(tables, out, |_| String::new());
     for (index, user) in tables.users.iter().enumerate() {
         let Some(tunnel) = tables.tunnels.get(user.tunnel.index()) else { continue };
@@ -99,10 +99,10 @@ pub(super) fn tunnels(asked: &BackendRequest<'_>, out: &mut String) {
             "set interface ip table {name} {of}\nset interface unnumbered {name} use {port}\nset interface state {name} up"
         );
     }
-    for (direction, element) in asked.elements() {
+    for (direction, element) in request.elements() {
         let Element::FindUserByDestination(id) = element else { continue };
         let translated =
-            asked.elements().any(|(of, one)| of == direction && matches!(one, Element::NatDestination(_)));
+            request.elements().any(|(of, one)| of == direction && matches!(one, Element::NatDestination(_)));
         let of = if translated { table(INSIDE) } else { table(direction.ingress()) };
         let users: BTreeMap<u64, u32> = tables.exact[id.index()].entries.iter().copied().collect();
         for (key, user) in users {
@@ -120,15 +120,15 @@ pub(super) fn user_interface(tables: &Tables, user: u32) -> Option<String> {
 }
 
 /// Returns whether packets of a direction pass tunnels of users.
-pub(super) fn is_tunnelled(asked: &BackendRequest<'_>, direction: Direction) -> bool {
-    path(asked, direction).iter().any(|one| matches!(one, Element::Decap { .. } | Element::Encap))
+pub(super) fn is_tunnelled(request: &BackendRequest<'_>, direction: Direction) -> bool {
+    path(request, direction).iter().any(|one| matches!(one, Element::Decap { .. } | Element::Encap))
 }
 
 /// Writes a policer for each user: at its tunnel, or by a classifier of addresses.
-pub(super) fn meters(asked: &BackendRequest<'_>, out: &mut String) {
-    let tables = &asked.declaration.tables;
+pub(super) fn meters(request: &BackendRequest<'_>, out: &mut String) {
+    let tables = &request.declaration.tables;
     let metered: Vec<Direction> =
-        asked.elements().filter(|(_, one)| **one == Element::Meter).map(|(direction, _)| direction).collect();
+        request.elements().filter(|(_, one)| **one == Element::Meter).map(|(direction, _)| direction).collect();
     if metered.is_empty() {
         return;
     }
@@ -136,7 +136,7 @@ pub(super) fn meters(asked: &BackendRequest<'_>, out: &mut String) {
         policer(index, user, out);
     }
     for direction in metered {
-        if is_tunnelled(asked, direction) {
+        if is_tunnelled(request, direction) {
             let way = if direction == Direction::Uplink { "input" } else { "output" };
             for index in 0..tables.users.len() {
                 if let Some(name) = user_interface(tables, index as u32) {
@@ -144,7 +144,7 @@ pub(super) fn meters(asked: &BackendRequest<'_>, out: &mut String) {
                 }
             }
         } else {
-            classifier(asked, direction, out);
+            classifier(request, direction, out);
         }
     }
 }
@@ -160,14 +160,14 @@ fn policer(index: usize, user: &User, out: &mut String) {
 }
 
 /// Writes a classifier of the users' addresses at the port of a direction.
-fn classifier(asked: &BackendRequest<'_>, direction: Direction, out: &mut String) {
-    let find = path(asked, direction).into_iter().find_map(|element| match element {
+fn classifier(request: &BackendRequest<'_>, direction: Direction, out: &mut String) {
+    let find = path(request, direction).into_iter().find_map(|element| match element {
         Element::FindUserBySource(id) => Some((id, "src")),
         Element::FindUserByDestination(id) => Some((id, "dst")),
         _ => None,
     });
     let Some((id, side)) = find else { return };
-    let users: &ExactTable = &asked.declaration.tables.exact[id.index()];
+    let users: &ExactTable = &request.declaration.tables.exact[id.index()];
     let number = out.lines().filter(|line| line.starts_with("classify table")).count();
     let buckets = users.entries.len().next_power_of_two().max(2);
     let _ = writeln!(out, "classify table mask l3 ip4 {side} buckets {buckets}");

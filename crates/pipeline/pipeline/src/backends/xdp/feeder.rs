@@ -20,7 +20,7 @@ const BEFORE: u32 = 8;
 const TX: i32 = 3;
 
 /// Returns the program of a port that returns the pipeline's verdict on a frame.
-pub(super) fn judge(asked: &BackendRequest<'_>, direction: Direction) -> Program {
+pub(super) fn judge(request: &BackendRequest<'_>, direction: Direction) -> Program {
     let mut code = Code::default();
     let asm = &mut code.asm;
     let pipeline = asm.label();
@@ -32,8 +32,8 @@ pub(super) fn judge(asked: &BackendRequest<'_>, direction: Direction) -> Program
     asm.exit();
     asm.place(gone);
     asm.end(DROP);
-    function(&mut code, asked, direction, pipeline);
-    code.finish(asked)
+    function(&mut code, request, direction, pipeline);
+    code.finish(request)
 }
 
 /// A trace to be fed into a pipeline.
@@ -84,7 +84,7 @@ impl Feed {
 
     /// Returns the program, with or without the pipeline of these paths.
     #[must_use]
-    pub fn program(&self, asked: &BackendRequest<'_>, pipeline: bool) -> Program {
+    pub fn program(&self, request: &BackendRequest<'_>, pipeline: bool) -> Program {
         let mut code = Code::default();
         let lost = code.asm.label();
         code.asm.register(Op::Move, CONTEXT, 1);
@@ -107,7 +107,7 @@ impl Feed {
         let stands = asm.label();
         let mut functions = Vec::new();
         if pipeline {
-            for direction in asked.directions {
+            for direction in request.directions {
                 let at = asm.label();
                 let other = asm.label();
                 asm.load(Size::Four, 1, 8, 0);
@@ -141,9 +141,9 @@ impl Feed {
         asm.place(lost);
         asm.end(DROP);
         for (direction, at) in functions {
-            function(&mut code, asked, direction, at);
+            function(&mut code, request, direction, at);
         }
-        code.finish(asked)
+        code.finish(request)
     }
 
     /// Copies the frame of the entry in register 0 into the packet. Moves the entry to register 8.

@@ -37,12 +37,12 @@ impl Backend for Xdp {
         }
     }
 
-    fn lacks(&self, asked: &BackendRequest<'_>) -> Vec<UnsupportedElement> {
-        asked.directions.iter().flat_map(|direction| lacks(asked, *direction)).collect()
+    fn lacks(&self, request: &BackendRequest<'_>) -> Vec<UnsupportedElement> {
+        request.directions.iter().flat_map(|direction| lacks(request, *direction)).collect()
     }
 
-    fn equivalences(&self, asked: &BackendRequest<'_>) -> Vec<Equivalence> {
-        let has = |wanted: &dyn Fn(&Element) -> bool| asked.elements().any(|(_, element)| wanted(element));
+    fn equivalences(&self, request: &BackendRequest<'_>) -> Vec<Equivalence> {
+        let has = |test: &dyn Fn(&Element) -> bool| request.elements().any(|(_, element)| test(element));
         let mut all = Vec::new();
         if has(&|element| *element == Element::Meter) {
             all.push(Equivalence::Clock);
@@ -53,29 +53,29 @@ impl Backend for Xdp {
         all
     }
 
-    fn translate(&self, asked: &BackendRequest<'_>) -> Result<Translation, UnsupportedPipeline> {
-        permitted(self, asked)?;
+    fn translate(&self, request: &BackendRequest<'_>) -> Result<Translation, UnsupportedPipeline> {
+        permitted(self, request)?;
         let mut object = Object::default();
-        for id in tables::used(asked) {
-            let entries = tables::entries(asked, id);
+        for id in tables::used(request) {
+            let entries = tables::entries(request, id);
             object.maps.push(tables::shape(id, entries.len()));
             object.entries.extend(entries);
         }
-        for direction in asked.directions {
-            object.programs[direction.ingress() as usize] = Some(feeder::judge(asked, *direction));
+        for direction in request.directions {
+            object.programs[direction.ingress() as usize] = Some(feeder::judge(request, *direction));
         }
         Ok(translation(object))
     }
 
     fn update(
         &self,
-        asked: &BackendRequest<'_>,
+        request: &BackendRequest<'_>,
         changes: &[Change],
     ) -> Result<Translation, UnsupportedPipeline> {
         let mut object = Object::default();
-        let used = tables::used(asked);
+        let used = tables::used(request);
         for change in changes {
-            let Some(entries) = tables::changed(asked, change) else {
+            let Some(entries) = tables::changed(request, change) else {
                 let reason = Reason::NotWritten("handovers of users that came later");
                 return Err(UnsupportedPipeline {
                     backend: self.name(),
@@ -97,11 +97,11 @@ fn translation(object: Object) -> Translation {
 }
 
 /// Returns the elements of a direction that the programs do not support.
-fn lacks(asked: &BackendRequest<'_>, direction: Direction) -> Vec<UnsupportedElement> {
-    let tables = &asked.declaration.tables;
+fn lacks(request: &BackendRequest<'_>, direction: Direction) -> Vec<UnsupportedElement> {
+    let tables = &request.declaration.tables;
     let mut lacks = Vec::new();
     let mut admitted = false;
-    for element in asked.declaration.path(direction).blocks.iter().flatten() {
+    for element in request.declaration.path(direction).blocks.iter().flatten() {
         let reason = match element {
             Element::Admit { .. } => {
                 admitted = true;

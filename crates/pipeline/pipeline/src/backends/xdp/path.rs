@@ -120,10 +120,10 @@ impl Code {
     }
 
     /// Writes the functions of used rule lists and returns the program.
-    pub(super) fn finish(mut self, asked: &BackendRequest<'_>) -> Program {
+    pub(super) fn finish(mut self, request: &BackendRequest<'_>) -> Program {
         for (id, version, label) in std::mem::take(&mut self.lists) {
             self.asm.place(label);
-            super::rewrite::list(&mut self.asm, &asked.declaration.tables.acls[id.index()], version);
+            super::rewrite::list(&mut self.asm, &request.declaration.tables.acls[id.index()], version);
         }
         Program::new(self.asm.finish(), self.maps)
     }
@@ -132,7 +132,7 @@ impl Code {
 /// Code of one direction.
 pub(super) struct Path<'a> {
     pub(super) code: &'a mut Code,
-    pub(super) asked: &'a BackendRequest<'a>,
+    pub(super) request: &'a BackendRequest<'a>,
     ingress: Port,
     /// Label of code that returns, with the verdict in register 0.
     end: Label,
@@ -143,7 +143,7 @@ pub(super) struct Path<'a> {
 }
 
 /// Writes the function of a direction at the label.
-pub(super) fn function(code: &mut Code, asked: &BackendRequest<'_>, direction: Direction, at: Label) {
+pub(super) fn function(code: &mut Code, request: &BackendRequest<'_>, direction: Direction, at: Label) {
     let asm = &mut code.asm;
     let end = asm.label();
     let drop = asm.label();
@@ -151,12 +151,12 @@ pub(super) fn function(code: &mut Code, asked: &BackendRequest<'_>, direction: D
     asm.place(at);
     asm.register(Op::Move, CONTEXT, 1);
     asm.store_number(Size::Eight, FRAME, FRONT, 0);
-    let elements: Vec<&Element> = asked.declaration.path(direction).blocks.iter().flatten().collect();
-    let mut path = Path { code, asked, ingress: direction.ingress(), end, drop, unmatched };
+    let elements: Vec<&Element> = request.declaration.path(direction).blocks.iter().flatten().collect();
+    let mut path = Path { code, request, ingress: direction.ingress(), end, drop, unmatched };
     path.run(&elements, None);
     let asm = &mut path.code.asm;
     asm.place(unmatched);
-    if asked.declaration.fakedrop {
+    if request.declaration.fakedrop {
         asm.number(Op::Move, 0, ACROSS);
         asm.jump(end);
     }

@@ -68,9 +68,9 @@ pub(super) const fn kind_number(kind: Encapsulation) -> u8 {
 }
 
 /// Returns the maps that the elements of these paths read.
-pub(super) fn used(asked: &BackendRequest<'_>) -> BTreeSet<MapId> {
+pub(super) fn used(request: &BackendRequest<'_>) -> BTreeSet<MapId> {
     let mut used = BTreeSet::new();
-    for (_, element) in asked.elements() {
+    for (_, element) in request.elements() {
         match element {
             Element::FindUserByMac(id)
             | Element::FindUserByTunnelKey(id)
@@ -109,8 +109,8 @@ pub(super) fn shape(id: MapId, entries: usize) -> MapShape {
 }
 
 /// Returns the initial entries of a map.
-pub(super) fn entries(asked: &BackendRequest<'_>, id: MapId) -> Vec<MapEntry> {
-    let tables = &asked.declaration.tables;
+pub(super) fn entries(request: &BackendRequest<'_>, id: MapId) -> Vec<MapEntry> {
+    let tables = &request.declaration.tables;
     match id {
         MapId::Users => numbered(tables.users.iter()).map(|(at, user)| user_entry(at, user)).collect(),
         MapId::Meters => numbered(tables.users.iter()).map(|(at, user)| meter_entry(at, user)).collect(),
@@ -144,7 +144,7 @@ fn numbered<T>(all: impl Iterator<Item = T>) -> impl Iterator<Item = (u32, T)> {
 }
 
 /// Returns the entries that a change sets, or `None` if it moves a user that the declaration does not contain.
-pub(super) fn changed(asked: &BackendRequest<'_>, change: &Change) -> Option<Vec<MapEntry>> {
+pub(super) fn changed(request: &BackendRequest<'_>, change: &Change) -> Option<Vec<MapEntry>> {
     Some(match *change {
         Change::Exact { table, key, value } => vec![exact_entry(table.0, key, value)],
         Change::Route4 { table, prefix, next_hop } => {
@@ -157,7 +157,7 @@ pub(super) fn changed(asked: &BackendRequest<'_>, change: &Change) -> Option<Vec
         Change::NextHop { id, value } => vec![hop_entry(id.0, &value)],
         Change::User { id, value } => vec![user_entry(id.0, &value), meter_entry(id.0, &value)],
         Change::Attach { user, tunnel } => {
-            let known = asked.declaration.tables.users.get(user.index())?;
+            let known = request.declaration.tables.users.get(user.index())?;
             vec![user_entry(user.0, &User { tunnel, ..*known })]
         }
     })

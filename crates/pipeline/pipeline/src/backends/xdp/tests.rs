@@ -6,8 +6,8 @@ const BOTH: &[Direction] = &[Direction::Uplink, Direction::Downlink];
 
 fn object(json: &str) -> Object {
     let declaration = serde_json::from_str::<Pipeline>(json).unwrap().build().unwrap();
-    let asked = BackendRequest { declaration: &declaration, directions: BOTH };
-    Xdp.translate(&asked).unwrap().object.unwrap()
+    let request = BackendRequest { declaration: &declaration, directions: BOTH };
+    Xdp.translate(&request).unwrap().object.unwrap()
 }
 
 #[test]
@@ -35,11 +35,11 @@ fn unused_maps_are_not_created() {
 fn handover_changes_tunnel_and_keeps_meter() {
     let declaration = serde_json::from_str::<Pipeline>(r#"{"name":"mgw","user":3,"bst":2}"#).unwrap();
     let declaration = declaration.build().unwrap();
-    let asked = BackendRequest { declaration: &declaration, directions: BOTH };
+    let request = BackendRequest { declaration: &declaration, directions: BOTH };
     let attach = |user| Change::Attach { user: UserId(user), tunnel: TunnelId(1) };
-    let text = Xdp.update(&asked, &[attach(2)]).unwrap().whole();
+    let text = Xdp.update(&request, &[attach(2)]).unwrap().whole();
     assert_eq!(text, "== object (Bpf)\nset Users 02000000 0000000301000000\n");
-    let refused = Xdp.update(&asked, &[attach(3)]).unwrap_err().to_string();
+    let refused = Xdp.update(&request, &[attach(3)]).unwrap_err().to_string();
     assert!(refused.contains("handovers of users that came later"), "{refused}");
 }
 

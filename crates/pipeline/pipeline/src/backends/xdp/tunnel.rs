@@ -275,7 +275,7 @@ impl Path<'_> {
         self.code.look_up(MapId::Tunnels, KEY, drop);
         self.asm().register(Op::Move, FOUND, 0);
         let mut kinds: Vec<Encapsulation> = Vec::new();
-        for tunnel in &self.asked.declaration.tables.tunnels {
+        for tunnel in &self.request.declaration.tables.tunnels {
             if !kinds.iter().any(|kind| kind_number(*kind) == kind_number(tunnel.kind)) {
                 kinds.push(tunnel.kind);
             }

@@ -72,12 +72,12 @@ fn acl_verdict_equals_first_matching_rule() {
                 }
             });
             let live = random.next() | random.next();
-            let mut wanted = 0;
+            let mut bits = 0;
             for i in Bits(live) {
-                wanted |= u64::from(expected(&table, &packets[i])) << i;
+                bits |= u64::from(expected(&table, &packets[i])) << i;
             }
-            assert_eq!(acl.denied(&packets, live), wanted, "{count} rules, seed {seed}");
-            denied += wanted.count_ones();
+            assert_eq!(acl.denied(&packets, live), bits, "{count} rules, seed {seed}");
+            denied += bits.count_ones();
         }
     }
     assert!(most > SHARED + 1, "at most {most} tables: none share a bit");
