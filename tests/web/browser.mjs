@@ -18,7 +18,7 @@ export async function start(program) {
   return browser;
 }
 
-/** Process with its descendants. */
+/** Lists a process and its descendants. */
 export function family(pid) {
   const lines = execFileSync("ps", ["-eo", "pid=,ppid="], { encoding: "utf8" }).trim().split("\n").map((line) => line.trim().split(/\s+/).map(Number));
   const found = [pid];
@@ -108,9 +108,9 @@ class Page {
     this.browser = browser;
     this.session = session;
     this.target = target;
-    /** Errors inside the page. */
+    /** Errors that occurred in the page. */
     this.faults = [];
-    /** Requested addresses. */
+    /** Addresses that the page requested. */
     this.asked = [];
   }
 
@@ -129,7 +129,7 @@ class Page {
     if (method === "Tracing.tracingComplete") this.complete();
   }
 
-  /** Tasks of the page's main thread within some seconds, longest first: wall-clock and CPU time in milliseconds. @param {number} seconds */
+  /** Returns the tasks of the page's main thread during a number of seconds, longest first, with wall-clock and CPU time in milliseconds. @param {number} seconds */
   async tasks(seconds) {
     this.traced = [];
     await this.send("Tracing.start", { transferMode: "ReportEvents", traceConfig: { includedCategories: ["toplevel", "devtools.timeline"] } });

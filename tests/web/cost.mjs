@@ -1,5 +1,6 @@
-// Cost of pages: 5,000 base stations on the page alone, the RIC with a page that shows them, and a stopped tab. `cost.mjs PROGRAM [page|many|stopped]`. Prints the numbers with the load of
-// the machine. On a busy machine the limits are checked, and a violation is reported with the other processes.
+// Measures the cost of pages: a page with 5,000 base stations (page), a RIC that serves this page (many), and a stopped tab (stopped).
+// `cost.mjs PROGRAM [page|many|stopped]` prints the numbers with the load of the machine. On a busy machine, the violation of a limit is
+// reported with the other processes.
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -26,7 +27,7 @@ function ranlab(...words) {
   child.stdout.setEncoding("utf8").on("data", (text) => {
     const parts = (rest + text).split("\n");
     rest = parts.pop();
-    // Of verbs with output per second only the end is used.
+    // Only the first lines are kept, because a verb may print output every second.
     if (child.lines.length < 100) child.lines.push(...parts);
   });
   return child;
@@ -82,10 +83,10 @@ function interval(all) {
 }
 const told = ([low, high]) => `${((low + high) / 2).toFixed(3)} (${low.toFixed(3)} to ${high.toFixed(3)})`;
 
-/** Many nodes with one report per second: CPU usage of the RIC with and without a page, alternating. */
+/** Measures the RIC's CPU usage for many nodes with one report per second, alternately with and without a page. */
 async function many(browser) {
   const { ric, http } = await network(NODES, "1s");
-  // Files of a folder instead of those in the program.
+  // With WEB, the page's files are read from a folder instead of the program.
   const before = process.env.WEB ? await front(http) : null;
   const shown = before?.url ?? http;
   const [without, looked] = [[], []];
@@ -113,7 +114,7 @@ async function many(browser) {
   return cost <= CORE_MOST && longest <= LONG_MS;
 }
 
-/** The page alone: many nodes that all change every second, and some that arrive. Several folders (`WEBS`) are compared by alternating. */
+/** Measures a page with many nodes that all change every second, while further nodes arrive. Several folders (`WEBS`) are compared by alternating. */
 async function page_alone(browser) {
   const ric = ranlab("ric", "--e2", "tcp://127.0.0.1:0", "--http", "127.0.0.1:0", "--format", "ndjson");
   await until(async () => ric.lines.length >= 2, "the RIC", 60);
@@ -140,7 +141,7 @@ async function page_alone(browser) {
   return Math.max(...longest.get(webs[webs.length - 1]).map((it) => it.ms)) <= LONG_MS;
 }
 
-/** CPU time per forwarded indication with and without a stopped tab, alternating in varying order. */
+/** Measures the CPU time per forwarded indication with and without a stopped tab, in varying order. */
 async function stopped() {
   const { ric, http } = await network(50, "20ms");
   const alone = [], beside = [];

@@ -25,7 +25,7 @@ function json(response, value, status = 200) {
   response.end(JSON.stringify(value));
 }
 
-/** Names with all kinds of markup. */
+/** Responses with names that contain all kinds of markup. */
 export function hostile(path, response, request) {
   const decoded = decodeURIComponent(path);
   const line = { begin: false, totals: totals(NAMES.length), xapps: [xapp(NAMES[0])], hints: [{ node: NAMES[1], peer: NAMES[0], hint: NAMES[0], times: 2 }], new: [], set: [], gone: [] };
@@ -59,7 +59,7 @@ export function hostile(path, response, request) {
   return false;
 }
 
-/** Many nodes, a share of which changes every second; with `comes`, some arrive, and names are unordered. */
+/** Responses with many nodes. A share of them changes every second. With `comes`, further nodes arrive, and names are not sorted. */
 export function crowd(count, { one_in = 10, comes = false } = {}) {
   const chunk = 1_000;
   const row = (n) => [n, [0, 1, 2, 2, 2, 2, 2, 2, 2, 3][n % 10], Math.round(Math.random() * 1000) / 10, 4, 0, 0, n % 3 ? null : n];

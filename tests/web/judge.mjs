@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 
-/** No serious finding of axe, no console output, no external request, no executed markup, no horizontal overflow. */
+/** Checks that a view has no serious finding of axe, console output, external request, executed markup or horizontal overflow. */
 export const judging = (axe) => async (page, origin, name) => {
-  // The page's policy forbids what axe does; only this test may bypass it.
+  // The page's policy forbids the script of axe, so this test bypasses the policy.
   await page.run(readFileSync(axe, "utf8"));
   const found = await page.run(async () => (await window.axe.run(document, { resultTypes: ["violations"] })).violations
     .filter((it) => ["serious", "critical"].includes(it.impact))

@@ -35,7 +35,7 @@ async function shown(...words) {
   throw new Error(`${words.join(" ")} has no page: ${said}`);
 }
 
-/** Files of a folder instead of those in the program, if WEB names one. */
+/** Returns the address of a server that reads the page's files from the folder WEB, or `upstream` if WEB is not set. */
 async function fronted(upstream) {
   if (!process.env.WEB) return upstream;
   const frame = readFileSync(join(process.env.WEB, "index.html"), "utf8").replace("/web/app.js", "/web/live.js").replace("ranlab <span>RIC</span>", "ranlab").replaceAll("ranlab RIC", "ranlab");
@@ -57,7 +57,7 @@ async function opened(browser, http, options = {}) {
 }
 
 const HOSTILE = "<img src=x onerror=window.hit=1> \u202egnilaer";
-// Slow enough that a busy machine sends everything.
+// The rate is low enough for a busy machine.
 const CAMPAIGN = (more) => `title = ${JSON.stringify(HOSTILE)}
 rig = "controller"
 [load]
@@ -67,7 +67,7 @@ period = "250ms"
 when_noisy = "warn"
 ${more}`;
 
-/** Watched, stopped from the page by keyboard and resumed there; it ends by itself, and the page shows the saved report. */
+/** A campaign is watched, stopped and resumed from the page by keyboard. After it has ended, the page shows the saved report. */
 async function campaign(browser) {
   writeFileSync(join(folder, "curve.toml"), CAMPAIGN(`[sweep.axes]
 "load.nodes" = [1, 2, 4]
@@ -85,7 +85,7 @@ shape = "increasing"
 source = "each base station reports"
 `));
   const verb = await shown("bench", "run", "curve.toml", "--web", "--out", "curve", "--format", "json");
-  // Another origin cannot stop it; neither can a request that is not JSON, or an action that is not offered.
+  // A request from another origin, a request that is not JSON, and an unknown action cannot stop the campaign.
   const json = { "content-type": "application/json" };
   const post = (action, headers) => fetch(`${verb.direct}/v1/actions/${action}`, { method: "POST", headers, body: "{}" }).then((it) => it.status);
   assert.equal(await post("stop", { ...json, origin: "http://evil.example" }), 403);
@@ -132,7 +132,7 @@ source = "each base station reports"
   await page.close();
 }
 
-/** A search on a narrow dark page that is closed in between, without effect on the campaign. */
+/** A search is watched on a narrow dark page. The page is closed meanwhile, without effect on the campaign. */
 async function search(browser) {
   writeFileSync(join(folder, "knee.toml"), CAMPAIGN(`[search]
 type = "knee"
@@ -175,7 +175,7 @@ async function listening(child, name) {
   throw new Error(`nobody listens for ${name}: ${told}`);
 }
 
-/** Beyond loopback a token is required. */
+/** A page at an address other than loopback requires a token. */
 async function token(browser) {
   const secret = "0123456789abcdef-secret";
   writeFileSync(join(folder, "token"), secret);
@@ -183,7 +183,7 @@ async function token(browser) {
   started.push(open);
   let said = "";
   open.stderr.setEncoding("utf8").on("data", (text) => { said += text; });
-  // `close`, not `exit`: its output has been read completely by then.
+  // `close` is used instead of `exit`, because the output has been read completely by then.
   assert.equal(await new Promise((done) => open.on("close", done)), 2, said);
   assert.match(said, /--web-token-file/);
   const verb = await shown("emulate", "--connect", await ric(), "--duration", "60s", "--web", "0.0.0.0:0", "--web-token-file", join(folder, "token"));
@@ -250,7 +250,7 @@ async function southern(browser) {
   }
 }
 
-/** A growing capture: the page shows messages written since it was opened, and the last ones at the end. */
+/** A capture grows while the page is open. The page shows the new messages, and the last ones after the capture has ended. */
 async function followed(browser) {
   const octets = readFileSync(capture);
   const name = join(folder, "growing.pcap");
@@ -275,7 +275,7 @@ async function followed(browser) {
   assert.match(readFileSync(html, "utf8"), /ranlab-sequence/);
 }
 
-/** A capture on a page and as a file: by keyboard, with malicious names. */
+/** A capture with malicious names is read by keyboard, on a page and in a saved file. */
 async function sequence(browser) {
   const name = join(folder, "<img src=x onerror=window.hit=1>.pcap");
   writeFileSync(name, readFileSync(capture));

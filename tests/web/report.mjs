@@ -11,7 +11,7 @@ import { judging } from "./judge.mjs";
 const [program, pictures, axe, folder] = process.argv.slice(2);
 const judge = judging(axe);
 const file = (...parts) => `file://${resolve(folder, ...parts)}`;
-/** Milliseconds from the call to the last figure, minimum of several attempts, because of other load on the machine. */
+/** Time from the call to the last figure, in milliseconds. The minimum of several attempts is used because of other load on the machine. */
 const OPEN_MS = 1_000, TRIES = 6;
 
 /** Opens a report without a network; returns the milliseconds until it is drawn. */
@@ -39,7 +39,7 @@ async function saved(page, button) {
 /** Parses a line of CSV. @param {string} line */
 const cells = (line) => [...line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map(([, quoted, plain]) => quoted ?? plain);
 
-/** 1,000 points: shown immediately, with the same numbers as SQL returns. */
+/** A report of 1,000 points is shown immediately, with the numbers that SQL returns. */
 async function thousand(browser) {
   const times = [];
   while (times.length < TRIES && Math.min(...times) >= OPEN_MS) {
@@ -76,7 +76,7 @@ async function numbers(page) {
   assert.ok(compared >= 1000);
 }
 
-/** By keyboard: a figure is read, zoomed, set to logarithmic, saved, split differently and overlaid. */
+/** A figure is read, zoomed, set to logarithmic, saved, split differently and overlaid by keyboard. */
 async function by_keys(browser) {
   const url = file("gallery", "report.html");
   const { page } = await open(browser, url);
@@ -114,7 +114,7 @@ async function by_keys(browser) {
   await page.close();
 }
 
-/** The report of another campaign, and an invalid file. */
+/** The report of another campaign is compared, and an invalid file is refused. */
 async function overlay(page) {
   const { root } = await page.send("DOM.getDocument");
   const { nodeId } = await page.send("DOM.querySelector", { nodeId: root.nodeId, selector: "#overlay" });
@@ -125,7 +125,7 @@ async function overlay(page) {
   await page.until(() => document.querySelectorAll("svg.plot .over").length > 10, "another campaign over this one");
 }
 
-/** Light, dark, at the width of a phone, and printed. */
+/** The report is shown light, dark and at the width of a phone, and printed. */
 async function looks(browser) {
   const phone = { width: 390, height: 844, phone: true };
   for (const [look, options] of [["light", {}], ["dark", { dark: true }], ["phone", phone], ["phone-dark", { ...phone, dark: true }]]) {

@@ -57,7 +57,7 @@ const isLink = (text) => `(it) => it.tagName === "A" && it.textContent === ${JSO
 const isButton = (text) => `(it) => it.tagName === "BUTTON" && it.textContent === ${JSON.stringify(text)}`;
 const subscriptions = async (http) => (await get(`${http}/v1/subscriptions`)).subscriptions;
 
-/** Every view by keyboard only: opened views are subscribed, closed ones are not. */
+/** Every view is used by keyboard only. The page subscribes to opened views and unsubscribes from closed ones. */
 async function by_keys(browser, http) {
   const page = await browser.page();
   await page.go(`${http}/`);
@@ -103,7 +103,7 @@ async function by_keys(browser, http) {
   await until(async () => (await subscriptions(http)).length === 0, "the end of the others, with the page");
 }
 
-/** Measurements of KPM by name: what was not chosen does not come. */
+/** Measurements of KPM are chosen by name, and no other measurement is reported. */
 async function kpm_by_name(browser, http) {
   const page = await browser.page();
   await page.go(`${http}/#/node/${encodeURIComponent(NODE)}`);
@@ -120,7 +120,7 @@ async function kpm_by_name(browser, http) {
   await until(async () => (await subscriptions(http)).length === 0, "the end of the subscription, with the page");
 }
 
-/** Dark, and at the width of a phone. */
+/** The page is shown dark and at the width of a phone. */
 async function looks(browser, http) {
   const views = [["overview", "#/"], ["node", `#/node/${encodeURIComponent(NODE)}`]];
   const windows = [["dark", { dark: true }], ["phone", { width: 390, height: 844, phone: true }], ["phone-dark", { width: 390, height: 844, phone: true, dark: true }]];
@@ -138,7 +138,7 @@ async function looks(browser, http) {
   }
 }
 
-/** With a token: the page asks for it, takes it from the address, and never shows it. */
+/** The page asks for a required token, also reads it from the address, and never shows it. */
 async function token(browser) {
   const secret = "0123456789abcdef-secret";
   writeFileSync(join(folder, "token"), secret);
@@ -146,7 +146,7 @@ async function token(browser) {
   const page = await browser.page();
   await page.go(`${http}/`);
   await page.until(() => document.querySelector("#token"), "the question for the token");
-  // The refusal of the first request is part of the test.
+  // The first request is refused as expected, so its error is allowed.
   assert.ok(page.faults.every((fault) => fault.includes("401")), page.faults.join("\n"));
   page.faults = [];
   await judge(page, http, "token");
@@ -165,7 +165,7 @@ async function token(browser) {
   child.kill();
 }
 
-/** Names with markup are shown as text, and 10,000 nodes are listed like a few. */
+/** Names with markup are shown as text, and a list of 10,000 nodes is shown like a short one. */
 async function names_and_crowds(browser, http) {
   const before = await front(http, hostile);
   const page = await browser.page();
@@ -228,7 +228,7 @@ let status = 0;
 try {
   mkdirSync(pictures, { recursive: true });
   const { e2, e42, http: served } = await ric("--http", "127.0.0.1:0");
-  // Files of a folder instead of those in the program.
+  // With WEB, the page's files are read from a folder instead of the program.
   const http = process.env.WEB ? (await front(served)).url : served;
   ranlab("emulate", "--connect", e2, "--radio", "nr:106", "--ues", "6", "--flows", "udp:5", "--sm", "mac,rlc,kpm", "--duration", "600s");
   ranlab("emulate", "--connect", e2, "--first", "100", "--nodes", "20", "--ues", "4", "--duration", "600s");

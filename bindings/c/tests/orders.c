@@ -1,5 +1,5 @@
-/* Orders and choices as an xApp and an iApp in C give them: those that no base station can carry out, or that the node does not
- * offer, do not leave. The RAN function definition of RC is the first argument, as hexadecimal digits. */
+/* Tests orders and choices of measurements from an xApp and an iApp in C. The library does not send an order that no base station
+ * can execute or that the node does not offer. The first argument is the RAN function definition of RC, in hexadecimal digits. */
 #include "ranlab_ric.h"
 #include "ranlab_xapp.h"
 #include <stdio.h>
@@ -32,7 +32,7 @@ static uint32_t on_control(void *u, ranlab_context *ctx, const ranlab_control *c
 static int64_t time_us(void *u) { return (void)u, 1; }
 static size_t read_ues(void *u, uint64_t *prbs, ranlab_ue *ues, size_t max) { return (void)u, (void)prbs, (void)ues, (void)max, 0; }
 
-/* What is wrong in each, and the error: the same for an xApp and an iApp. */
+/* Invalid orders with their errors. An xApp and an iApp get the same error. */
 static int32_t try_quota(uint32_t at, ranlab_iapp_context *ctx, ranlab_quota quota, uint32_t kind) {
     ranlab_order order = { .node = at, .kind = kind, .acknowledge = 1, .quotas = &quota, .quotas_len = 1, .cell = 32, .ue = "9", .why = why, .why_max = sizeof why };
     uint64_t request = 0;
@@ -109,7 +109,7 @@ static void settle(void) {
     }
 }
 
-/* JSON that ends base stations in the field: a text where a number belongs. */
+/* JSON with a text where a number is required. It crashes deployed base stations. */
 static int32_t try_sst(const char *sst) {
     static char message[600];
     uint8_t header_bytes[100], message_bytes[1000];
@@ -144,9 +144,9 @@ int main(int argc, char **argv) {
     EXPECT(RANLAB_OK, ranlab_agent_register_kpm(agent, &kpm, NULL));
     EXPECT(RANLAB_OK, ranlab_agent_add_controller(agent, now, "ric", &controller));
     settle();
-    CHECK(node != 0 && controls == 1); /* the iApp's one good order */
+    CHECK(node != 0 && controls == 1); /* the only valid order of the iApp */
     try_orders(node, NULL), try_choices(node, NULL), settle();
-    CHECK(controls == 2 && outcomes == 1); /* and the xApp's */
+    CHECK(controls == 2 && outcomes == 1); /* the only valid order of the xApp */
 
     EXPECT(RANLAB_OK, try_sst("1"));
     EXPECT(RANLAB_ERR_ORDER, try_sst("\"1\""));
@@ -154,7 +154,7 @@ int main(int argc, char **argv) {
     EXPECT(RANLAB_ERR_INVALID, try_sst("{"));
     EXPECT(RANLAB_ERR_NULL, ranlab_model_control(NULL, NULL, 0, &room, NULL, 0, &room));
     EXPECT(RANLAB_ERR_NULL, ranlab_xapp_order(xapp, now, NULL, NULL));
-    /* A sentence that does not fit is cut. */
+    /* A sentence that does not fit into the buffer is truncated. */
     ranlab_values values = { .oid = "1.2", .why = small, .why_max = sizeof small };
     EXPECT(RANLAB_ERR_MODEL, ranlab_model_control(&values, NULL, 0, &room, NULL, 0, &room));
     values.oid = RC, values.header = "nonsense";

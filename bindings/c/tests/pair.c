@@ -259,7 +259,7 @@ int main(void) {
     CHECK(seen.added == 1 && seen.subscribed == 1 && seen.refused == 1 && seen.outcomes == 1 && seen.wakes == 1);
     CHECK(got.ready == 1 && got.added == 1 && got.subscribed == 1);
     settle();
-    CHECK(seen.wakes == 2); /* at the time that it set */
+    CHECK(seen.wakes == 2); /* the iApp was woken at the time that it set */
     for (int i = 0; i < 3; i++) EXPECT(RANLAB_OK, ranlab_agent_rouse(agent, now, 0)), EXPECT(RANLAB_OK, ranlab_agent_rouse(agent, now, 1)), settle();
     CHECK(seen.indications == 3 && got.indications == 3 && seen.outcomes == 4 && got.outcomes == 3);
     EXPECT(RANLAB_OK, ranlab_xapp_lost(xapp, got.subscription, &lost));

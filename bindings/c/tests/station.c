@@ -1,7 +1,7 @@
-/* station PORT [PORT...]: a base station for the tests, with the functions MAC, RLC, PDCP and KPM, and an own function for queries and
- * controls. It connects to one controller on 127.0.0.1 per port. UE 17 is visible to the first controller, UE 18 to all.
+/* station PORT [PORT...]: a base station for the tests, with the functions MAC, RLC, PDCP and KPM, and a user-defined function for
+ * queries and controls. It connects to one controller on 127.0.0.1 per port. UE 17 is visible to the first controller, UE 18 to all.
  *
- * The own function responds to a query with its definition and header, and refuses the query "refuse". It executes a control "now"
+ * The user-defined function responds to a query with its definition and header, and refuses the query "refuse". It executes a control "now"
  * immediately and "later" within 20 ms, and refuses "no" with a text. A control that responds to an insert is acknowledged with the
  * insert's id. The first action of a subscription is an insert, which is sent every 20 ms with the call process id "7". */
 #define _GNU_SOURCE

@@ -20,7 +20,7 @@ pub(crate) enum Class {
     Connection,
     /// A RIC or base station refused a request.
     Refused,
-    /// No response arrived in time.
+    /// No response arrived before the time limit.
     Timeout,
     /// The object is closed.
     Closed,

@@ -24,7 +24,7 @@ class RefusedError(RanlabError):
 
 
 class UnansweredError(RanlabError, TimeoutError):
-    """No response arrived in time."""
+    """No response arrived before the time limit."""
 
 
 class ClosedError(RanlabError):

@@ -14,7 +14,7 @@ class _Part:
     _native: Any
 
     def close(self) -> None:
-        """Ends it. Closing twice has no effect."""
+        """Stops the RIC or the base stations. A second call has no effect."""
         self._native.close()
 
     def __enter__(self: _Self) -> _Self:
