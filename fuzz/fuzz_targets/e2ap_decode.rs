@@ -22,7 +22,8 @@ fuzz_target!(|input: &[u8]| {
 
 fn round_trip(decoded: &e2ap::Decoded, version: Version) {
     let _ = decoded.message.notation();
-    let ours = Bytes::from(e2ap::encode_as_received(decoded, version).expect("a decoded message can be encoded"));
+    let ours =
+        Bytes::from(e2ap::encode_as_received(decoded, version).expect("a decoded message can be encoded"));
     let again = e2ap::decode(&ours, version).expect("an encoded message can be decoded");
     assert_eq!(again.message, decoded.message);
     assert_eq!(again.criticality, decoded.criticality);
@@ -30,7 +31,8 @@ fn round_trip(decoded: &e2ap::Decoded, version: Version) {
     let canonical = e2ap::encode_as_received(&again, version).expect("a decoded message can be encoded");
     assert_eq!(canonical, ours, "the encoding is canonical");
     // The canonical encoding has no deviations.
-    let standard = Bytes::from(e2ap::encode(&decoded.message, version).expect("a decoded message can be encoded"));
+    let standard =
+        Bytes::from(e2ap::encode(&decoded.message, version).expect("a decoded message can be encoded"));
     let standard = e2ap::decode(&standard, version).expect("an encoded message can be decoded");
     assert_eq!(standard.message, decoded.message);
     assert!(standard.deviations.is_empty());

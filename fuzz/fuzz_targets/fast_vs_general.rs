@@ -12,10 +12,18 @@ fuzz_target!(|input: &[u8]| {
     for version in Version::ALL {
         let general = e2ap::decode(&pdu, version);
         if let Some(fast) = Indication::decode(&pdu) {
-            same_indication(&fast, general.as_ref().expect("the general codec refuses a message that the fast path accepts"), version);
+            same_indication(
+                &fast,
+                general.as_ref().expect("the general codec refuses a message that the fast path accepts"),
+                version,
+            );
         }
         if let Some(fast) = Control::decode(&pdu, version) {
-            same_control(&fast, general.as_ref().expect("the general codec refuses a message that the fast path accepts"), version);
+            same_control(
+                &fast,
+                general.as_ref().expect("the general codec refuses a message that the fast path accepts"),
+                version,
+            );
         }
         if let (Some(head), Ok(decoded)) = (Head::peek(&pdu), &general) {
             let Message::RicIndication(m) = &decoded.message else { panic!("no indication: {head:?}") };

@@ -172,7 +172,11 @@ impl RanFunction for Callbacks {
 }
 
 /// Converts the return value of a callback. The outcome is part of both a success and a failure response.
-fn answer(ctx: &mut FunctionContext<'_>, status: u32, outcome: Option<Bytes>) -> Result<ControlOutcome, Cause> {
+fn answer(
+    ctx: &mut FunctionContext<'_>,
+    status: u32,
+    outcome: Option<Bytes>,
+) -> Result<ControlOutcome, Cause> {
     let cause = match status {
         RANLAB_CONTROL_DONE => return Ok(ControlOutcome { outcome }),
         RANLAB_CONTROL_INVALID => CauseRicRequest::ControlMessageInvalid,

@@ -160,7 +160,9 @@ fn c_station_reports_mac_rlc_pdcp_and_answers_requests() {
             until("all reports of a station", async || {
                 let inputs = asker.heard.lock().unwrap();
                 let reports = [inputs.mac.len(), inputs.rlc.len(), inputs.pdcp.len()];
-                reports.iter().all(|reports| *reports >= 5) && inputs.outcomes.len() == 6 && inputs.inserts >= 3
+                reports.iter().all(|reports| *reports >= 5)
+                    && inputs.outcomes.len() == 6
+                    && inputs.inserts >= 3
             })
             .await;
         }

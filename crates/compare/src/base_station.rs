@@ -134,8 +134,10 @@ fn e2(run: &Run<'_>, stage: &mut Deployment<'_>, fleet: FleetComponent) -> Resul
     let ric = RicComponent { e2: listen(), e42: listen(), ..RicComponent::default() };
     let addresses = stage.tool(CONTROLLER, "controller.at", AnyComponent::from(ric))?.ready.addresses.clone();
     let expected = fleet.sm.len() as f64;
-    let monitor =
-        MonitorComponent { connect: account::address(&addresses, "e42")?, ..MonitorComponent::read(run, "load")? };
+    let monitor = MonitorComponent {
+        connect: account::address(&addresses, "e42")?,
+        ..MonitorComponent::read(run, "load")?
+    };
     let fleet = FleetComponent { connect: vec![account::address(&addresses, "e2")?], ..fleet };
     stage.sut(STATION, "sut.at", AnyComponent::from(fleet))?;
     stage.wait(STATION, "the base station up", SET_UP, |n| n.get("alive") == Some(&1.0))?;

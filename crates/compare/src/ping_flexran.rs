@@ -123,7 +123,8 @@ impl Echoes {
                 }
                 ControllerOutput::Event(_) => {}
                 ControllerOutput::Close => {
-                    self.actions.push_back(Action::Close { key, reason: "it does not send FlexRAN messages".to_owned() });
+                    let reason = "it does not send FlexRAN messages".to_owned();
+                    self.actions.push_back(Action::Close { key, reason });
                 }
             }
         }

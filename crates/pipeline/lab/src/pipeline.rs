@@ -321,8 +321,8 @@ pub(crate) fn verify(
             let mut expected = frame.to_vec();
             let verdict = oracle.process(now_ns, *port, &mut expected);
             let found = burst.fate(index);
-            let same =
-                found == Some(verdict) && (!matches!(verdict, Verdict::Sent(_)) || burst.frame(index) == expected);
+            let same = found == Some(verdict)
+                && (!matches!(verdict, Verdict::Sent(_)) || burst.frame(index) == expected);
             if !same {
                 return Err(sut(format!(
                     "packet {} of the trace is {found:?}, the oracle expects {verdict:?}: nothing is measured",

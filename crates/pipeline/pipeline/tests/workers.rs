@@ -76,7 +76,10 @@ fn replay(pipeline: &Pipeline, part: &Trace, events: &[Event], did: &[Did]) {
             let mut expected = frame.to_vec();
             let expected_fate = oracle.process(number as u64 * NS_PER_BURST, port, &mut expected);
             assert_eq!(expected_fate, *verdict, "burst {number} after {applied} updates");
-            assert!(!matches!(verdict, Verdict::Sent(_)) || digest(&expected) == *digest_of, "burst {number}");
+            assert!(
+                !matches!(verdict, Verdict::Sent(_)) || digest(&expected) == *digest_of,
+                "burst {number}"
+            );
         }
     }
 }

@@ -89,11 +89,11 @@ pub(super) fn declared(run: &Run<'_>) -> Result<Pipeline, RigError> {
         texts_of_files.insert(name, text_of(&one, most).map_err(wrong)?);
     }
     let mut with = BTreeMap::new();
-    for assignment in texts(run.value(WITH)) {
+    for pair in texts(run.value(WITH)) {
         let both =
-            assignment.split_once('=').and_then(|(name, value)| Some((name.trim(), value.trim().parse().ok()?)));
+            pair.split_once('=').and_then(|(name, value)| Some((name.trim(), value.trim().parse().ok()?)));
         let (name, value) =
-            both.ok_or_else(|| wrong(format!("`{WITH}` \"{assignment}\" must be NAME=VALUE with a whole number")))?;
+            both.ok_or_else(|| wrong(format!("`{WITH}` \"{pair}\" must be NAME=VALUE with a whole number")))?;
         with.insert(name.to_owned(), value);
     }
     if run.value(SIZE_KEY).is_some() {

@@ -147,12 +147,12 @@ mod tests {
     #[test]
     fn speedup_is_relative_to_one_core() {
         // The scaling law gives 2 / 1.1 and 4 / 1.3.
-        let sentences = verdict(&results(&[(4, true), (1, true), (8, false), (2, true)]));
-        assert_eq!(sentences.len(), 3, "{sentences:?}");
-        assert!(sentences[0].starts_with("sut.cores=2: 1.818 times one core (1.81"), "{sentences:?}");
-        assert!(sentences[0].ends_with("91 % of as many."), "{sentences:?}");
-        assert!(sentences[1].starts_with("sut.cores=4: 3.077 times one core"), "{sentences:?}");
-        assert_eq!(sentences[2], "sut.cores=8: no speed-up was measured (8 cores are asked for, 2 are there).");
+        let lines = verdict(&results(&[(4, true), (1, true), (8, false), (2, true)]));
+        assert_eq!(lines.len(), 3, "{lines:?}");
+        assert!(lines[0].starts_with("sut.cores=2: 1.818 times one core (1.81"), "{lines:?}");
+        assert!(lines[0].ends_with("91 % of as many."), "{lines:?}");
+        assert!(lines[1].starts_with("sut.cores=4: 3.077 times one core"), "{lines:?}");
+        assert_eq!(lines[2], "sut.cores=8: no speed-up was measured (8 cores are asked for, 2 are there).");
         assert!(
             verdict(&results(&[(2, true), (4, true)])).is_empty(),
             "without one core there is nothing to compare"
@@ -164,15 +164,15 @@ mod tests {
     fn ring_speedup_requires_separate_cpus_and_excessive_load() {
         use super::super::ring::{CPUS, LOST};
         let both = [(1, true), (2, true)];
-        let sentence = |rate: &str, beside: &[(&str, f64)]| verdict(&results_by(rate, &both, beside)).remove(0);
+        let line = |rate: &str, beside: &[(&str, f64)]| verdict(&results_by(rate, &both, beside)).remove(0);
         assert_eq!(
-            sentence(CARRIED, &[(CPUS, 2.0), (LOST, 9.0)]),
+            line(CARRIED, &[(CPUS, 2.0), (LOST, 9.0)]),
             "sut.cores=2: no speed-up was measured (unmeasurable: 2 forwarding cores and one sending core need 3 CPUs, 2 are available)."
         );
-        let whole = sentence(CARRIED, &[(CPUS, 3.0), (LOST, 0.0)]);
+        let whole = line(CARRIED, &[(CPUS, 3.0), (LOST, 0.0)]);
         assert!(whole.contains("(all of `load.rate` was carried: search over it"), "{whole}");
         for (rate, lost) in [(CARRIED, 9.0), (FOUND, 0.0)] {
-            let times = sentence(rate, &[(CPUS, 3.0), (LOST, lost)]);
+            let times = line(rate, &[(CPUS, 3.0), (LOST, lost)]);
             assert!(times.starts_with("sut.cores=2: 1.818 times one core"), "{times}");
         }
     }

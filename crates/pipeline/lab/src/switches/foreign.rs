@@ -510,7 +510,8 @@ fn change(
             next += some;
             changes.late += batch.iter().filter(|event| now > send_at(event) + LATE).count() as u64;
             let all: Vec<_> = batch.iter().flat_map(|event| event.changes.iter().copied()).collect();
-            let outcome = backend.update(request, &all).map_err(environment).and_then(|text| switch.update(&text));
+            let outcome =
+                backend.update(request, &all).map_err(environment).and_then(|text| switch.update(&text));
             match outcome {
                 Ok(()) => {
                     changes.sent += some as u64;

@@ -130,7 +130,8 @@ fn path(request: &BackendRequest<'_>, direction: Direction, maps: &mut String, c
     let ingress = direction.ingress();
     let chain = |name: &str, rules: &str| format!("  chain {way}_{name} {{\n{rules}  }}\n");
     let leave = |port: Port| format!("    fwd to \"{}\"\n", port_name(port));
-    let unmatched = if request.declaration.fakedrop { leave(ingress.other()) } else { "    drop\n".to_owned() };
+    let unmatched =
+        if request.declaration.fakedrop { leave(ingress.other()) } else { "    drop\n".to_owned() };
     chains.push_str(&chain("unmatched", &unmatched));
     let elements: Vec<&Element> = request.declaration.path(direction).blocks.iter().flatten().collect();
     if elements.contains(&&Element::Deliver) {

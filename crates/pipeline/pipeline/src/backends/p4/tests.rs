@@ -71,7 +71,8 @@ fn programs_and_entries_are_consistent() {
     for pipeline in Pipeline::all() {
         let declaration = pipeline.build().unwrap();
         let request = BackendRequest { declaration: &declaration, directions: BOTH };
-        let texts = P4.translate(&request).unwrap_or_else(|error| panic!("{}: {error}", pipeline.name())).texts;
+        let texts =
+            P4.translate(&request).unwrap_or_else(|error| panic!("{}: {error}", pipeline.name())).texts;
         let entries = texts.get(1).map_or("", |text| text.text.as_str());
         sound(&texts[0].text, entries, pipeline.name());
     }

@@ -197,7 +197,7 @@ fn lack(
         Element::Emit { port, .. } if *port == direction.ingress() => {
             Some(Reason::NotWritten("packets that leave through the port where they arrived"))
         }
-        Element::Emit { .. } if request.directions.iter().any(|other| takes_tables(&path(request, *other))) => {
+        Element::Emit { .. } if request.directions.iter().any(|one| takes_tables(&path(request, *one))) => {
             Some(Reason::NotWritten(
                 "one direction without tables in parallel with one that routes or bridges",
             ))

@@ -127,8 +127,11 @@ pub(super) fn is_tunnelled(request: &BackendRequest<'_>, direction: Direction) -
 /// Writes a policer for each user: at its tunnel, or by a classifier of addresses.
 pub(super) fn meters(request: &BackendRequest<'_>, out: &mut String) {
     let tables = &request.declaration.tables;
-    let metered: Vec<Direction> =
-        request.elements().filter(|(_, one)| **one == Element::Meter).map(|(direction, _)| direction).collect();
+    let metered: Vec<Direction> = request
+        .elements()
+        .filter(|(_, one)| **one == Element::Meter)
+        .map(|(direction, _)| direction)
+        .collect();
     if metered.is_empty() {
         return;
     }

@@ -453,6 +453,7 @@ fn random_pipelines_forward_like_oracles() {
             *fates.entry(verdict).or_insert(0) += count;
         }
     }
-    let sent: u64 = fates.iter().filter(|(verdict, _)| verdict.starts_with("Sent")).map(|(_, count)| count).sum();
+    let sent: u64 =
+        fates.iter().filter(|(verdict, _)| verdict.starts_with("Sent")).map(|(_, count)| count).sum();
     assert!(cfg!(miri) || sent > 6_000, "{fates:?}");
 }
