@@ -75,7 +75,7 @@ pub(crate) unsafe fn register(
     make: impl FnOnce() -> Result<Box<dyn RanFunction>, i32>,
 ) -> (i32, Option<u16>) {
     let mut given = None;
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller guarantees the requirements under `# Safety`.
     let outcome = unsafe {
         with(agent, |inner| {
             given = Some(inner.agent.register(make()?, id).map_err(|_| RANLAB_ERR_FUNCTION)?);
@@ -88,7 +88,7 @@ pub(crate) unsafe fn register(
 /// # Safety
 /// `to` is null or points to memory for a `T`.
 unsafe fn write_if_wanted<T>(to: *mut T, value: T) {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller guarantees the requirements under `# Safety`.
     if let Ok(to) = unsafe { out(to) } {
         to.write(value);
     }

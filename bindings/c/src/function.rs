@@ -35,7 +35,7 @@ impl Callbacks {
     /// See the header: the pointers in `function` are valid, and the callbacks stay valid for the lifetime of the
     /// agent.
     pub(crate) unsafe fn new(function: &ranlab_function, userdata: *mut c_void) -> Result<Self, i32> {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees the requirements under `# Safety`.
         let (oid, definition) = unsafe {
             (string(function.oid)?.to_owned(), octets(function.definition, function.definition_len)?)
         };

@@ -65,7 +65,7 @@ macro_rules! handle {
         /// See [`with`]; the pointer is not used again after `RANLAB_OK`.
         unsafe fn free(handle: *mut $name) -> i32 {
             boundary(|| {
-                // SAFETY: guaranteed by the caller.
+                // SAFETY: the caller guarantees the requirements under `# Safety`.
                 let Some(shared) = (unsafe { handle.as_ref() }) else { return Ok(()) };
                 if shared.0.is_busy() {
                     return Err(RANLAB_ERR_BUSY);

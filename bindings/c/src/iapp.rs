@@ -130,7 +130,7 @@ impl Callbacks {
     /// # Safety
     /// See the header: the pointers in `iapp` are valid, and the callbacks stay valid for the lifetime of the RIC.
     pub(crate) unsafe fn new(iapp: &ranlab_iapp, userdata: *mut c_void, nodes: Nodes) -> Result<Self, i32> {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees the requirements under `# Safety`.
         let name = unsafe { string(iapp.name)? }.to_owned();
         Ok(Self { name, iapp: *iapp, userdata, nodes })
     }
@@ -267,7 +267,7 @@ pub(crate) unsafe fn oid<'a>(oid: *const c_char) -> Result<Option<&'a str>, i32>
     if oid.is_null() {
         return Ok(None);
     }
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller guarantees the requirements under `# Safety`.
     unsafe { string(oid) }.map(Some)
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 /// # Safety
 /// `oid` is null or points to a string.
 unsafe fn model(oid: *const c_char) -> Result<&'static dyn Model, i32> {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller guarantees the requirements under `# Safety`.
     by_oid(unsafe { string(oid)? }).ok_or(RANLAB_ERR_MODEL)
 }
 

@@ -24,7 +24,7 @@ pub(crate) unsafe fn agent_config(config: &ranlab_agent_config) -> Result<AgentC
     let version = version(config.e2ap)?;
     let core_name = match config.amf_name.is_null() {
         true => "amf",
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees the requirements under `# Safety`.
         false => unsafe { string(config.amf_name)? },
     };
     // Names are PrintableStrings of 1 to 150 characters. An invalid one is refused here rather than at the setup.

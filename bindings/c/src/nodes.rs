@@ -270,7 +270,7 @@ pub(crate) fn indication(
 /// # Safety
 /// See [`octets`].
 unsafe fn kept(at: *const u8, len: usize) -> Result<Bytes, i32> {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller guarantees the requirements under `# Safety`.
     unsafe { octets(at, len) }.map(Bytes::copy_from_slice)
 }
 
@@ -286,7 +286,7 @@ impl ranlab_wanted {
         if !(1..=16).contains(&self.actions_len) {
             return Err(RANLAB_ERR_INVALID);
         }
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees the requirements under `# Safety`.
         let (event_trigger, actions) = unsafe {
             (
                 kept(self.event_trigger, self.event_trigger_len)?,
@@ -294,7 +294,7 @@ impl ranlab_wanted {
             )
         };
         let action = |action: &ranlab_action| {
-            // SAFETY: guaranteed by the caller.
+            // SAFETY: the caller guarantees the requirements under `# Safety`.
             let definition = unsafe { kept(action.definition, action.definition_len)? };
             let kind = match action.kind {
                 RANLAB_ACTION_REPORT => RicActionType::Report,
@@ -325,7 +325,7 @@ impl ranlab_command {
     /// # Safety
     /// The pointers are valid, as the header requires.
     pub(crate) unsafe fn octets(&self) -> Result<CommandOctets, i32> {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees the requirements under `# Safety`.
         let (header, message, id) = unsafe {
             (
                 kept(self.header, self.header_len)?,

@@ -142,7 +142,7 @@ pub(crate) unsafe fn explain<T>(
 ///
 /// `at` is null or points to a string.
 unsafe fn optional<'a>(at: *const c_char) -> Result<Option<&'a str>, Refusal> {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller guarantees the requirements under `# Safety`.
     Ok(unsafe { crate::iapp::oid(at)? })
 }
 
@@ -167,7 +167,7 @@ impl ranlab_order {
     /// The pointers are valid, as the header requires.
     pub(crate) unsafe fn read(&self, node: &GlobalE2NodeId) -> Result<(Order, UeNumbers), Refusal> {
         let own = node.plmn();
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees the requirements under `# Safety`.
         let ue = unsafe { optional(self.ue)? }.map(parse::<UeNumbers>).transpose()?;
         let order = match self.kind {
             RANLAB_ORDER_QUOTAS => {
@@ -177,7 +177,7 @@ impl ranlab_order {
                 if !(1..=QUOTAS_MAX).contains(&self.quotas_len) {
                     return Err(Refusal::invalid(format!("an order has 1 to {QUOTAS_MAX} quotas")));
                 }
-                // SAFETY: guaranteed by the caller.
+                // SAFETY: the caller guarantees the requirements under `# Safety`.
                 let quotas = unsafe { std::slice::from_raw_parts(self.quotas, self.quotas_len) };
                 let quota = |it: &ranlab_quota| {
                     let sd = (it.sd != RANLAB_NO_SD).then_some(it.sd);
@@ -221,7 +221,7 @@ impl ranlab_kpm_choice {
     ) -> Result<Bytes, Refusal> {
         let function = functions.iter().find(|it| it.oid.as_deref() == Some(kpm::OID));
         let function = function.ok_or_else(|| Refusal::from(RANLAB_ERR_NODE_FUNCTION))?;
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees the requirements under `# Safety`.
         let (measurements, ues, slice, cell) = unsafe {
             (optional(self.measurements)?, optional(self.ues)?, optional(self.snssai)?, optional(self.cell)?)
         };
@@ -252,7 +252,7 @@ impl ranlab_kpm_choice {
 /// `to` is null, or has space for `room` bytes.
 pub(crate) unsafe fn write(found: &[u8], to: *mut u8, room: usize, len: *mut usize) -> Result<(), i32> {
     check_buffer(to, room)?;
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller guarantees the requirements under `# Safety`.
     unsafe { out(len)? }.write(found.len());
     if found.len() > room {
         return Err(RANLAB_ERR_BUFFER_TOO_SMALL);
@@ -277,7 +277,7 @@ impl ranlab_values {
     ///
     /// The pointers are valid, as the header requires.
     unsafe fn encode(&self) -> Result<(Bytes, Bytes), Refusal> {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees the requirements under `# Safety`.
         let (oid, definition, header, message) = unsafe {
             (
                 string(self.oid)?,

@@ -164,7 +164,7 @@ unsafe fn read<R: Row>(
     time_us: *mut i64,
 ) -> i32 {
     boundary(|| {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees the requirements under `# Safety`.
         let (message, rows_len) = unsafe { (octets(message, message_len)?, out(rows_len)?) };
         if rows.is_null() && rows_max > 0 {
             return Err(RANLAB_ERR_NULL);
@@ -178,7 +178,7 @@ unsafe fn read<R: Row>(
             // SAFETY: the buffer has space for `rows_max` rows, and no more rows are written.
             unsafe { rows.add(place).write(R::from_element(element)) };
         }
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees the requirements under `# Safety`.
         if let Ok(time_us) = unsafe { out(time_us) } {
             time_us.write(view.tstamp_us());
         }

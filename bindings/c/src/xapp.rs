@@ -127,7 +127,7 @@ pub unsafe extern "C" fn ranlab_xapp_free(xapp: *mut ranlab_xapp) -> i32 {
 /// # Safety
 /// See [`with`].
 unsafe fn handle_input(xapp: *mut ranlab_xapp, now_ns: u64, input: XappInput) -> i32 {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller guarantees the requirements under `# Safety`.
     unsafe {
         with(xapp, |inner| {
             if !matches!(input, XappInput::Wake) {
@@ -230,7 +230,7 @@ pub unsafe extern "C" fn ranlab_xapp_transmit(
 ///
 /// `by_oid` is null or points to a string.
 unsafe fn function(id: u16, by_oid: *const c_char) -> Result<FunctionRef, i32> {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller guarantees the requirements under `# Safety`.
     Ok(unsafe { oid(by_oid)? }.map_or(FunctionRef::Id(id), FunctionRef::from))
 }
 

@@ -167,7 +167,7 @@ pub unsafe extern "C" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> 
 pub unsafe extern "C" fn close(fd: c_int) -> c_int {
     // The descriptor is removed before it is closed, because another socket may get its number afterwards.
     table::remove(fd);
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller guarantees the requirements under `# Safety`.
     unsafe { real::close(fd) }
 }
 
@@ -178,7 +178,7 @@ pub unsafe extern "C" fn close(fd: c_int) -> c_int {
 /// The owner of `to` must not use it afterwards, as for libc's function.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dup2(fd: c_int, to: c_int) -> c_int {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller guarantees the requirements under `# Safety`.
     replaced(fd, to, || unsafe { real::dup2(fd, to) })
 }
 
@@ -189,7 +189,7 @@ pub unsafe extern "C" fn dup2(fd: c_int, to: c_int) -> c_int {
 /// The owner of `to` must not use it afterwards, as for libc's function.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dup3(fd: c_int, to: c_int, flags: c_int) -> c_int {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller guarantees the requirements under `# Safety`.
     replaced(fd, to, || unsafe { real::dup3(fd, to, flags) })
 }
 
@@ -255,7 +255,7 @@ unsafe fn slices<'a>(message: &msghdr) -> &'a [iovec] {
     if message.msg_iov.is_null() {
         return &[];
     }
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller guarantees the requirements under `# Safety`.
     unsafe { std::slice::from_raw_parts(message.msg_iov, message.msg_iovlen) }
 }
 

@@ -29,7 +29,7 @@ pub(super) fn play(role: &str) {
         "server" => accepted(),
         _ => connected(),
     };
-    // SAFETY: numbers only.
+    // SAFETY: the call gets only numbers, no pointers.
     assert_eq!(unsafe { libc::fcntl(fd, libc::F_SETFL, libc::O_NONBLOCK) }, 0);
     let waits = if how == "edge" { edge(fd) } else { Waits::Poll };
     match what {

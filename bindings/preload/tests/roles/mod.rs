@@ -106,7 +106,7 @@ fn one_client() {
 }
 
 fn open(kind: c_int) -> io::Result<c_int> {
-    // SAFETY: numbers only.
+    // SAFETY: the call gets only numbers, no pointers.
     let fd = unsafe { libc::socket(libc::AF_INET, kind, libc::IPPROTO_SCTP) };
     if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(fd) }
 }
@@ -375,7 +375,7 @@ fn fast_client() {
     say("too long: EMSGSIZE");
     let long: Vec<_> = (0..100_000).map(|at| at as u8).collect();
     assert_eq!(send(fd, &long, &to, 0, 0), 100_000);
-    // SAFETY: numbers only.
+    // SAFETY: the call gets only numbers, no pointers.
     let nonblocking =
         |on: bool| unsafe { libc::fcntl(fd, libc::F_SETFL, if on { libc::O_NONBLOCK } else { 0 }) };
     let mut message = vec![7; 10_000];

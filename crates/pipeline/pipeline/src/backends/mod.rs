@@ -44,7 +44,7 @@ pub enum Tier {
     Ring,
     /// Virtual Ethernet pairs in namespaces: for functional tests, and for switches in the kernel.
     Veth,
-    /// Network cards.
+    /// Network cards between a generator and a switch.
     Nic,
 }
 

@@ -7,34 +7,34 @@ use super::{
 pub enum Change {
     /// Sets or removes an exact match.
     Exact {
-        /// The table.
+        /// Table of exact matches that is changed.
         table: ExactId,
-        /// The key.
+        /// Key that is set or removed.
         key: u64,
         /// New value, or `None` to remove the key.
         value: Option<u32>,
     },
     /// Sets or removes an IPv4 prefix.
     Route4 {
-        /// The table.
+        /// Routing table that is changed.
         table: RouteId,
-        /// The prefix.
+        /// IPv4 prefix that is set or removed.
         prefix: Prefix4,
         /// New next hop, or `None` to remove the prefix.
         next_hop: Option<NextHopId>,
     },
     /// Sets or removes an IPv6 prefix.
     Route6 {
-        /// The table.
+        /// Routing table that is changed.
         table: RouteId,
-        /// The prefix.
+        /// IPv6 prefix that is set or removed.
         prefix: Prefix6,
         /// New next hop, or `None` to remove the prefix.
         next_hop: Option<NextHopId>,
     },
     /// Sets or removes a translation.
     Translation {
-        /// The table.
+        /// Translation table that is changed.
         table: NatId,
         /// Original address, protocol and port.
         key: NatKey,
@@ -43,21 +43,21 @@ pub enum Change {
     },
     /// Sets an entry of the group table. The first unused id adds an entry.
     NextHop {
-        /// The entry.
+        /// Id of the entry.
         id: NextHopId,
         /// New value of the entry.
         value: NextHop,
     },
     /// Sets a user with a full token bucket. The first unused id adds a user.
     User {
-        /// The user.
+        /// Id of the user.
         id: UserId,
         /// New value of the user.
         value: User,
     },
     /// Moves a user to another tunnel. Its meter continues.
     Attach {
-        /// The user.
+        /// User that is moved.
         user: UserId,
         /// New tunnel of the user.
         tunnel: TunnelId,
@@ -73,7 +73,7 @@ pub enum EventKind {
     UserDeparts(u32),
     /// User n moves to base station m (`handover`).
     Handover {
-        /// The user.
+        /// Number of the user.
         user: u32,
         /// The base station that serves it afterwards.
         to: u32,
@@ -94,7 +94,7 @@ pub enum EventKind {
     RouteUpdate(u32),
     /// Entry n of the group table changes its addresses (`fluct-group-table`), revision m.
     GroupChanges {
-        /// The entry.
+        /// Number of the entry.
         entry: u32,
         /// Distinguishes successive addresses. 0 is the configured one.
         revision: u32,

@@ -188,7 +188,7 @@ impl TcpFlags {
     }
 }
 
-/// Every port.
+/// Range of all ports.
 pub const ANY_PORTS: (u16, u16) = (0, u16::MAX);
 
 /// A rule over the five-tuple. A rule that restricts ports or flags does not match a packet without them, such as a
@@ -270,20 +270,20 @@ impl AclTable {
 /// Original side of a translation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct NatKey {
-    /// Address of either IP version.
+    /// Original address, of either IP version.
     pub address: IpAddr,
-    /// TCP or UDP.
+    /// Number of the protocol: TCP or UDP.
     pub protocol: u8,
-    /// Port.
+    /// Original port.
     pub port: u16,
 }
 
 /// Translated side of a translation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Nat {
-    /// Address of the same version as the key's.
+    /// Translated address, of the same IP version as the original address.
     pub address: IpAddr,
-    /// Port.
+    /// Translated port.
     pub port: u16,
 }
 

@@ -11,7 +11,7 @@ pub struct Dropped {
     pub direction: Direction,
     /// Name of the element with its table, such as "route table 0".
     pub element: String,
-    /// The reason.
+    /// Reason of the drops.
     pub reason: DropReason,
     /// Number of packets since the start of the engine.
     pub packets: u64,

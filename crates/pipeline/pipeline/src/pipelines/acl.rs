@@ -12,12 +12,13 @@ use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 parameters! {
-    /// Parameters. The published `classbench-cmd` and `implementation-type` belong to tools that are not used here.
+    /// Parameters of pipeline `acl`. The published `classbench-cmd` and `implementation-type` belong to tools that are
+    /// not used here.
     Acl, fakedrop true {
-        rule_num: u32 = 2, "Rules.";
-        seed_file: Family = Family::Acl1, "Whose structure the rules have.";
-        rule_seed: u64 = 1, "Seed of the rules.";
-        family: ip::Family = ip::Family::Ipv4, "IP version of the rules: those of IPv6 have the same structure within a /32.";
+        rule_num: u32 = 2, "Number of rules.";
+        seed_file: Family = Family::Acl1, "Filter set whose structure the rules have.";
+        rule_seed: u64 = 1, "Seed of the random rules.";
+        family: ip::Family = ip::Family::Ipv4, "IP version of the rules. IPv6 rules have the same structure, within a /32 prefix.";
     }
 }
 

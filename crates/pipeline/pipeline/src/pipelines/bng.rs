@@ -17,26 +17,26 @@ use std::collections::HashMap;
 use std::net::Ipv4Addr;
 
 parameters! {
-    /// Parameters.
+    /// Parameters of pipeline `bng`.
     Bng, fakedrop true {
-        user: u32 = 1, "Users; user u has key u + 1 and lives behind CPE u modulo `cpe`.";
-        cpe: u32 = 1, "Customers' equipments.";
-        server: u32 = 1, "Servers, a /24 each.";
-        nhop: u32 = 2, "Next hops towards the servers.";
-        user_conn: u32 = 1, "Translations of each user.";
-        fw_rules: u32 = 1, "Rules of the firewall in each direction; no traffic matches them, as published.";
-        rate_limit: u64 = gateway::RATE_LIMIT, "Rate of a user, bytes per second.";
-        rate_burst: u32 = gateway::RATE_BURST, "Depth of a user's token bucket, bytes.";
-        fluct_user: u32 = 0, "Users that arrive and depart each second.";
-        fluct_server: u32 = 0, "Servers that appear and disappear each second.";
+        user: u32 = 1, "Number of users. User u has key u + 1 and is connected to CPE u modulo `cpe`.";
+        cpe: u32 = 1, "Number of customer premises devices (CPE).";
+        server: u32 = 1, "Number of servers. Each server has a /24 prefix.";
+        nhop: u32 = 2, "Number of next hops towards the servers.";
+        user_conn: u32 = 1, "Number of translations per user.";
+        fw_rules: u32 = 1, "Number of firewall rules in each direction. As published, no traffic matches them.";
+        rate_limit: u64 = gateway::RATE_LIMIT, "Rate of a user, in bytes per second.";
+        rate_burst: u32 = gateway::RATE_BURST, "Size of a user's token bucket, in bytes.";
+        fluct_user: u32 = 0, "Number of users that arrive and depart per second.";
+        fluct_server: u32 = 0, "Number of servers that appear and disappear per second.";
         gw_ip: Ipv4Addr = gateway::GW_IP, "Address of the gateway.";
         #[serde(with = "gateway::mac_text")]
-        gw_mac: Mac = gateway::GW_MAC, "MAC of the gateway.";
+        gw_mac: Mac = gateway::GW_MAC, "MAC address of the gateway.";
         family: Family = Family::Ipv4,
             "IP version of the users, within tunnels that are always IPv4; servers have both if any user has IPv6, and where \
             both versions are, the rules of the firewall have them in turn.";
-        tunneling_method: Tunneling = Tunneling::Gre, "Tunnel towards CPEs.";
-        spread: Spread = Spread::Even, "Layout of events.";
+        tunneling_method: Tunneling = Tunneling::Gre, "Tunnel type towards CPEs.";
+        spread: Spread = Spread::Even, "Distribution of events over a second.";
     }
 }
 

@@ -14,17 +14,17 @@ use ranlab_packet::{ETHERNET_BYTES, Mac};
 use std::net::Ipv4Addr;
 
 parameters! {
-    /// Parameters.
+    /// Parameters of pipeline `dcgw`.
     Dcgw, fakedrop true {
-        vm: u32 = 1, "Virtual machines; machine m has VNI m + 1 and lives on host m modulo `host`.";
-        host: u32 = 1, "Hosts.";
-        vm_conn: u32 = 1, "Translations of each machine.";
-        server: u32 = 1, "Servers, a /24 each.";
-        nhop: u32 = 2, "Next hops towards the servers.";
+        vm: u32 = 1, "Number of virtual machines. Machine m has VNI m + 1 and runs on host m modulo `host`.";
+        host: u32 = 1, "Number of hosts.";
+        vm_conn: u32 = 1, "Number of translations per machine.";
+        server: u32 = 1, "Number of servers. Each server has a /24 prefix.";
+        nhop: u32 = 2, "Number of next hops towards the servers.";
         gw_ip: Ipv4Addr = gateway::GW_IP, "Address of the gateway.";
         #[serde(with = "gateway::mac_text")]
-        gw_mac: Mac = gateway::GW_MAC, "MAC of the gateway.";
-        family: Family = Family::Ipv4, "IP version of the machines, within tunnels that are always IPv4; servers have both if any machine has IPv6.";
+        gw_mac: Mac = gateway::GW_MAC, "MAC address of the gateway.";
+        family: Family = Family::Ipv4, "IP version of the machines. Tunnels are always IPv4. Servers have both versions if any machine has IPv6.";
     }
 }
 

@@ -15,14 +15,14 @@ use std::collections::HashMap;
 use std::net::Ipv4Addr;
 
 parameters! {
-    /// Parameters.
+    /// Parameters of pipeline `encap`.
     Encap, fakedrop true {
-        station: u32 = 2, "Stations; station s has VNI s + 1 and lives at endpoint s modulo `endpoint`.";
-        endpoint: u32 = 1, "Far tunnel endpoints.";
+        station: u32 = 2, "Number of stations. Station s has VNI s + 1 and is behind endpoint s modulo `endpoint`.";
+        endpoint: u32 = 1, "Number of remote tunnel endpoints.";
         gw_ip: Ipv4Addr = gateway::GW_IP, "Address of this endpoint.";
         #[serde(with = "gateway::mac_text")]
-        gw_mac: Mac = gateway::GW_MAC, "MAC of this endpoint.";
-        family: Family = Family::Ipv4, "IP version of what the stations send, within tunnels that are always IPv4.";
+        gw_mac: Mac = gateway::GW_MAC, "MAC address of this endpoint.";
+        family: Family = Family::Ipv4, "IP version of packets from the stations. Tunnels are always IPv4.";
     }
 }
 

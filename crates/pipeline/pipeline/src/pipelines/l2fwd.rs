@@ -12,12 +12,12 @@ use std::collections::HashSet;
 use std::net::Ipv4Addr;
 
 parameters! {
-    /// Parameters.
+    /// Parameters of pipeline `l2fwd`.
     L2fwd, fakedrop true {
-        upstream_table_size: u32 = 2, "MAC addresses behind the core port.";
-        downstream_table_size: u32 = 2, "MAC addresses behind the access port.";
-        fluct_table: u32 = 0, "Addresses that appear and disappear each second, half of them (rounded up) upstream.";
-        spread: Spread = Spread::Even, "Layout of these events.";
+        upstream_table_size: u32 = 2, "Number of MAC addresses behind the core port.";
+        downstream_table_size: u32 = 2, "Number of MAC addresses behind the access port.";
+        fluct_table: u32 = 0, "Number of addresses that appear and disappear per second. Half of them (rounded up) are upstream.";
+        spread: Spread = Spread::Even, "Distribution of these events over a second.";
     }
 }
 

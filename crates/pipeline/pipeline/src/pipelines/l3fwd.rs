@@ -13,21 +13,21 @@ use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 parameters! {
-    /// Parameters.
+    /// Parameters of pipeline `l3fwd`.
     L3fwd, fakedrop true {
-        upstream_l3_table_size: u32 = 10, "Prefixes towards the core.";
-        upstream_group_table_size: u32 = 2, "Next hops towards the core.";
-        downstream_l3_table_size: u32 = 2, "Prefixes towards the access side.";
-        downstream_group_table_size: u32 = 1, "Next hops towards the access side.";
+        upstream_l3_table_size: u32 = 10, "Number of prefixes towards the core.";
+        upstream_group_table_size: u32 = 2, "Number of next hops towards the core.";
+        downstream_l3_table_size: u32 = 2, "Number of prefixes towards the access side.";
+        downstream_group_table_size: u32 = 1, "Number of next hops towards the access side.";
         #[serde(with = "super::gateway::mac_text")]
-        uplink_mac: Mac = Mac([0xdd, 0xdd, 0xdd, 0xdd, 0xdd, 0x01]), "MAC of the core port.";
+        uplink_mac: Mac = Mac([0xdd, 0xdd, 0xdd, 0xdd, 0xdd, 0x01]), "MAC address of the core port.";
         #[serde(with = "super::gateway::mac_text")]
-        downlink_mac: Mac = Mac([0xdd, 0xdd, 0xdd, 0xdd, 0xdd, 0x00]), "MAC of the access port.";
-        fluct_l3_table: u32 = 0, "Routes that appear and disappear each second, upstream.";
-        fluct_group_table: u32 = 0, "Changes of upstream next hops each second.";
+        downlink_mac: Mac = Mac([0xdd, 0xdd, 0xdd, 0xdd, 0xdd, 0x00]), "MAC address of the access port.";
+        fluct_l3_table: u32 = 0, "Number of upstream routes that appear and disappear per second.";
+        fluct_group_table: u32 = 0, "Number of changes of upstream next hops per second.";
         family: Family = Family::Ipv4, "IP version of the prefixes.";
         prefix_lengths: PrefixLengths = PrefixLengths::Uniform, "Lengths of the prefixes.";
-        spread: Spread = Spread::Even, "Layout of events.";
+        spread: Spread = Spread::Even, "Distribution of events over a second.";
         #[serde(skip_serializing_if = "Option::is_none")]
         updates: Option<Replay> = None, "Recorded route updates, upstream. Their next hops are entries of the group table in the order of appearance, again from the first after the last.";
     }

@@ -14,24 +14,24 @@ use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr};
 
 parameters! {
-    /// Parameters.
+    /// Parameters of pipeline `mgw`.
     Mgw, fakedrop true {
-        user: u32 = 1, "Users; user u has TEID u + 1 and is served by base station u modulo `bst`.";
-        bst: u32 = 1, "Base stations.";
-        server: u32 = 1, "Servers, a /24 each.";
-        nhop: u32 = 2, "Next hops towards the servers.";
-        rate_limit: u64 = gateway::RATE_LIMIT, "Rate of a user, bytes per second.";
-        rate_burst: u32 = gateway::RATE_BURST, "Depth of a user's token bucket, bytes.";
-        fluct_user: u32 = 0, "Users that arrive and depart each second.";
-        handover: u32 = 0, "Handovers each second.";
-        fluct_server: u32 = 0, "Servers that appear and disappear each second.";
+        user: u32 = 1, "Number of users. User u has TEID u + 1 and is served by base station u modulo `bst`.";
+        bst: u32 = 1, "Number of base stations.";
+        server: u32 = 1, "Number of servers. Each server has a /24 prefix.";
+        nhop: u32 = 2, "Number of next hops towards the servers.";
+        rate_limit: u64 = gateway::RATE_LIMIT, "Rate of a user, in bytes per second.";
+        rate_burst: u32 = gateway::RATE_BURST, "Size of a user's token bucket, in bytes.";
+        fluct_user: u32 = 0, "Number of users that arrive and depart per second.";
+        handover: u32 = 0, "Number of handovers per second.";
+        fluct_server: u32 = 0, "Number of servers that appear and disappear per second.";
         gw_ip: Ipv4Addr = gateway::GW_IP, "Address of the gateway.";
         #[serde(with = "gateway::mac_text")]
-        gw_mac: Mac = gateway::GW_MAC, "MAC of the gateway.";
-        family: Family = Family::Ipv4, "IP version of the users, within tunnels that are always IPv4; servers have both if any user has IPv6.";
-        tunneling_method: Tunneling = Tunneling::Gtp, "Tunnel towards base stations.";
-        qfi: u8 = 9, "QoS flow in the PDU session container of GTP-U, 0 to 63.";
-        spread: Spread = Spread::Even, "Layout of events.";
+        gw_mac: Mac = gateway::GW_MAC, "MAC address of the gateway.";
+        family: Family = Family::Ipv4, "IP version of the users. Tunnels are always IPv4. Servers have both versions if any user has IPv6.";
+        tunneling_method: Tunneling = Tunneling::Gtp, "Tunnel type towards base stations.";
+        qfi: u8 = 9, "QoS flow identifier in the PDU session container of GTP-U, 0 to 63.";
+        spread: Spread = Spread::Even, "Distribution of events over a second.";
     }
 }
 

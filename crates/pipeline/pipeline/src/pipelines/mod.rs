@@ -89,12 +89,12 @@ macro_rules! parameters {
         #[derive(Debug, Clone, PartialEq, ::serde::Serialize, ::serde::Deserialize)]
         #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
         pub struct $name {
-            /// Cores of the system under test.
+            /// Number of cores of the system under test.
             pub core: u16,
             /// Whether unmatched packets are sent to the other port.
             pub fakedrop: bool,
             $($(#[$field_meta])* #[doc = $doc] pub $field: $type,)*
-            /// Division into blocks.
+            /// Division of the elements into blocks.
             pub decomposition: $crate::declare::Decomposition,
         }
 

@@ -15,18 +15,19 @@ use std::collections::HashMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 parameters! {
-    /// Parameters. The table has a translation for each combination of an address and a port of these ranges, for TCP.
+    /// Parameters of pipeline `nat`. The table has a TCP translation for each combination of an address and a port of
+    /// these ranges.
     Nat, fakedrop true {
         range_ipv4_min: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1),
-            "First private address. A private IPv6 address has it as its last 32 bits, within 2001:db9::/64.";
-        range_ipv4_max: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1), "Last private address.";
-        range_port_min: u16 = 1000, "First private port, 1 or more.";
-        range_port_max: u16 = 2000, "Last private port.";
+            "First private address that is translated. It is also the last 32 bits of the private IPv6 address, in 2001:db9::/64.";
+        range_ipv4_max: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1), "Last private address that is translated.";
+        range_port_min: u16 = 1000, "First private port that is translated, 1 or more.";
+        range_port_max: u16 = 2000, "Last private port that is translated.";
         #[serde(with = "gateway::mac_text")]
-        uplink_dst_mac: Mac = Mac([0xaa, 0xbb, 0xbb, 0xaa, 0, 1]), "Destination MAC of packets sent to the core port.";
+        uplink_dst_mac: Mac = Mac([0xaa, 0xbb, 0xbb, 0xaa, 0, 1]), "Destination MAC address of packets that leave through the core port.";
         #[serde(with = "gateway::mac_text")]
-        downlink_dst_mac: Mac = Mac([0xaa, 0xcc, 0xdd, 0xcc, 0, 1]), "Destination MAC of packets sent to the access port.";
-        family: Family = Family::Ipv4, "IP version of translated packets; with both, translations alternate between them.";
+        downlink_dst_mac: Mac = Mac([0xaa, 0xcc, 0xdd, 0xcc, 0, 1]), "Destination MAC address of packets that leave through the access port.";
+        family: Family = Family::Ipv4, "IP version of translated packets. With both versions, translations alternate between them.";
     }
 }
 

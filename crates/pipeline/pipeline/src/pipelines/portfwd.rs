@@ -9,12 +9,12 @@ use ranlab_packet::Mac;
 use std::net::Ipv4Addr;
 
 parameters! {
-    /// Parameters. Nothing is matched, so `fakedrop` has no effect.
+    /// Parameters of pipeline `portfwd`. Nothing is matched, so `fakedrop` has no effect.
     Portfwd, fakedrop false {
         #[serde(with = "super::gateway::mac_text_option")]
-        mac_swap_upstream: Option<Mac> = None, "Source MAC to write on the way up.";
+        mac_swap_upstream: Option<Mac> = None, "Source MAC address that is written into uplink packets.";
         #[serde(with = "super::gateway::mac_text_option")]
-        mac_swap_downstream: Option<Mac> = None, "Source MAC to write on the way down.";
+        mac_swap_downstream: Option<Mac> = None, "Source MAC address that is written into downlink packets.";
     }
 }
 

@@ -9,12 +9,12 @@ use ranlab_machine::Random;
 use std::net::IpAddr;
 
 parameters! {
-    /// Parameters.
+    /// Parameters of pipeline `rlimit`.
     Rlimit, fakedrop true {
-        user: u32 = 1, "Users.";
+        user: u32 = 1, "Number of users.";
         family: Family = Family::Ipv4, "IP version of the users.";
-        rate_limit: u64 = gateway::RATE_LIMIT, "Rate of a user, bytes per second.";
-        rate_burst: u32 = gateway::RATE_BURST, "Depth of a user's token bucket, bytes.";
+        rate_limit: u64 = gateway::RATE_LIMIT, "Rate of a user, in bytes per second.";
+        rate_burst: u32 = gateway::RATE_BURST, "Size of a user's token bucket, in bytes.";
     }
 }
 

@@ -19,7 +19,7 @@ pub const UPDATES_PER_S_MAX: u64 = 100_000;
 pub struct Recorded {
     /// Name of the file in messages.
     pub file: String,
-    /// The text.
+    /// Content of the file.
     pub text: String,
     /// Updates per second. 0: at the times of the file.
     pub per_s: u64,
