@@ -112,7 +112,7 @@ pub(crate) fn bench_threads(report: &mut Report) {
     if free < SPEED_UP_CORES {
         report.note(format!(
             "speed-up by a second thread: unmeasurable, {free:.1} cores are free and {SPEED_UP_CORES} are needed: two for the \
-             RIC, two for who sends and who takes"
+             RIC, two for the sender and the receiver"
         ));
     } else {
         report.add(Line {

@@ -217,7 +217,7 @@ campaign = "ndr"
 users_per_load = 2
 T
 "$RANLAB" bench size found.toml >size.txt
-grep -q 'what the search looked for is kept up to the load = 3 ' size.txt && grep -q 'costs .* a user' size.txt
+grep -q 'the objective of the search is met up to the load = 3 ' size.txt && grep -q 'costs .* a user' size.txt
 sed -i 's/load.rate/load.nodes/' profile.toml
 got=0; "$RANLAB" bench size profile.toml 2>err.txt || got=$?
 [[ $got == 2 ]] && grep -q 'no axis "load.nodes"; it has load.rate' err.txt

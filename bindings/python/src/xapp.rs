@@ -188,7 +188,7 @@ impl Xapp {
         let node = result(py, READ_TIMEOUT, self.0.node(&node))?;
         let offered = self.0.read(move |xapp| xapp.node(&node)?.function(&reference).cloned());
         let offered = result(py, READ_TIMEOUT, offered)?
-            .ok_or_else(|| Fault::config(format!("{node} has no such RAN function")))?;
+            .ok_or_else(|| Fault::config(format!("{node} does not have this RAN function")))?;
         Ok(pair(py, encode_control(&offered, header, message)?))
     }
 

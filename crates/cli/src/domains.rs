@@ -241,7 +241,7 @@ mod tests {
                 !short.plots.is_empty() && short.plots.iter().all(|plot| !plot.title.is_empty()),
                 "{name}"
             );
-            assert!(short.measure.repeats >= 3, "{name}: one repeat tells nothing");
+            assert!(short.measure.repeats >= 3, "{name}: one repeat has no confidence interval");
             assert!((2..=6).contains(&plan.points.len()), "{name}: {} points", plan.points.len());
             assert!(plan.expected().as_secs() < 120, "{name}: {:?}", plan.expected());
             assert!(description.starter.lines().count() < 50, "{name}: short");

@@ -46,7 +46,7 @@ pub(super) fn missing(plan: &Plan, rig: &RigDescription, commands: &[PlannedComm
         .filter_map(|command| command.argv.first())
         .collect();
     let absent = programs.into_iter().filter(|program| !is_program(program));
-    found.extend(absent.map(|program| format!("{program}: there is no such program")));
+    found.extend(absent.map(|program| format!("{program}: the program does not exist")));
     found
 }
 
@@ -115,7 +115,7 @@ fn connection(point: &Point, path: &str, value: &Value) -> Option<String> {
     let openflow = || text.strip_prefix("tcp:").map(|rest| ("tcp", rest));
     let (scheme, rest) = text.split_once("://").or_else(openflow).unwrap_or(("tcp", text));
     match scheme {
-        "unix" => (!Path::new(rest).exists()).then(|| "there is no such socket".to_owned()),
+        "unix" => (!Path::new(rest).exists()).then(|| "the socket does not exist".to_owned()),
         "tcp" | "http" => {
             let host = rest.split('/').next()?;
             let first = host.to_socket_addrs().ok()?.next()?;

@@ -140,7 +140,7 @@ pub(super) fn query(arguments: &Query, context: &Context) -> Result<(), Failure>
         None => filtered(arguments)?,
     };
     if more {
-        eprintln!("ranlab: there are more rows than {}; the rest was left out", rows.len());
+        eprintln!("ranlab: only the first {} rows are shown", rows.len());
     }
     let mut output = Output::new(context.format);
     let text = |value: &Option<Value>| value.as_ref().map_or(String::new(), Value::to_string);
@@ -320,9 +320,9 @@ fn one_side(results: Results, setting: Option<&str>) -> Result<Results, Failure>
         let mut known: Vec<String> = values.iter().map(|value| value.to_string()).collect();
         known.sort();
         known.dedup();
-        wrong(&format!("is nowhere in the campaign; `{path}` is one of: {}", known.join(", ")))
+        wrong(&format!("matches no point of the campaign; `{path}` is one of: {}", known.join(", ")))
     })?;
-    side(&results, path, &value).ok_or_else(|| wrong("is nowhere in the campaign"))
+    side(&results, path, &value).ok_or_else(|| wrong("matches no point of the campaign"))
 }
 
 /// Writes the requested pictures; returns their paths.

@@ -159,7 +159,7 @@ fn print_capacity(output: &mut Output, from: &SloCapacity, served: &ServedLoad) 
     };
     let kept = match (&from.metric, from.at_most) {
         (Some(metric), Some(at_most)) => format!("{metric} <= {} is kept", short(at_most)),
-        _ => "what the search looked for is kept".to_owned(),
+        _ => "the objective of the search is met".to_owned(),
     };
     output.text(format_args!(
         "{kept} up to {axis} = {} with {} cores busy; {then}",

@@ -134,7 +134,7 @@ impl ExtraStation {
             ),
             Self::HungUp => LimitViolation::said(
                 true,
-                "the controller closed the connection of one more base station: is that one registered?",
+                "the controller closed the connection of an additional base station: is this base station registered?",
             ),
         }
     }
@@ -355,7 +355,7 @@ impl WindowObservation<'_> {
             }
         }
         if sent == 0.0 && kept > 0.0 {
-            return Ok(Some((Outcome::Overloaded, "the controller took nothing of what was offered")));
+            return Ok(Some((Outcome::Overloaded, "the controller accepted none of the offered messages")));
         }
         if sent == 0.0 || (alive > 0.0 && reports == 0.0) {
             return Ok(Some((Outcome::Invalid, "the base stations sent no report")));

@@ -51,7 +51,7 @@ pub enum CaptureError {
     #[error("{0}: {1}; a complete capture (pcap or pcapng) is required")]
     Damaged(PathBuf, String),
     /// The file is not a capture of Ethernet frames.
-    #[error("{path}: packet {number} is of link type {found}; allowed is 1 (Ethernet)")]
+    #[error("{path}: packet {number} has link type {found}; only 1 (Ethernet) is allowed")]
     Link {
         /// Path of the file.
         path: PathBuf,

@@ -217,8 +217,8 @@ fn possible(engine: &str, tier: &str) -> Result<(), RigError> {
     }
     if let Some(backend) = backends::named(engine).filter(|_| tiers.is_empty()) {
         return Err(RigError::Environment(format!(
-            "`sut.engine` \"{engine}\" is not run by this version: its configuration is written by \
-             `ranlab bench config SCENARIO --engine {engine} --out DIR`, it itself is installed by: {}",
+            "`sut.engine` \"{engine}\" cannot be run by this version. Its configuration is written by \
+             `ranlab bench config SCENARIO --engine {engine} --out DIR`, the switch is installed by: {}",
             backend.install()
         )));
     }

@@ -49,6 +49,6 @@ fn supported_pipelines_translate_and_others_have_reasons() {
                 }
             }
         }
-        assert!(claims > 0, "{} claims nothing", backend.name());
+        assert!(claims > 0, "{} supports no pipeline", backend.name());
     }
 }

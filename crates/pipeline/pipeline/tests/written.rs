@@ -155,7 +155,7 @@ fn vpp_scripts_refer_to_created_objects() {
         let mut lists = 0;
         let mut tables = 0;
         for line in lines_of(&texts) {
-            assert!(seen.insert(line), "{name}: {line} stands twice");
+            assert!(seen.insert(line), "{name}: the line {line} occurs twice");
             let words: Vec<&str> = line.split_whitespace().collect();
             let behind = |word: &str| words.iter().position(|one| *one == word).map(|at| words[at + 1]);
             let known = |made: &BTreeSet<String>, what: &str| assert!(made.contains(what), "{name}: {line}");
@@ -343,7 +343,7 @@ exec(compile(sys.stdin.read(), 'ranlab.bess', 'exec'), scope)
 #[test]
 fn bess_scripts_are_valid_python_with_connected_gates() {
     if Command::new("python3").arg("--version").output().is_err() {
-        ranlab_host::doctor::skipped("python3 is not here, which reads scripts of BESS");
+        ranlab_host::doctor::skipped("python3 is not installed, so scripts of BESS are not checked");
         return;
     }
     for (name, texts) in all_of("bess") {

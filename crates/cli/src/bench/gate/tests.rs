@@ -52,7 +52,7 @@ fn fail_on_adds_verdicts_and_outcomes() {
     let missed = results("never", MISSED);
     assert_eq!(code(&fail_on(&["inconclusive"]), &missed), 0);
     assert_eq!(code(&fail_on(&["inconclusive", "differs"]), &missed), 1);
-    assert_eq!(code(&fail_on(&["degraded"]), &missed), 1, "its load is above what it does");
+    assert_eq!(code(&fail_on(&["degraded"]), &missed), 1, "the load exceeds the capacity");
     assert_eq!(code(&fail_on(&["overloaded"]), &missed), 0);
     assert!("holds".parse::<FailOn>().unwrap_err().contains("inconclusive"));
 }

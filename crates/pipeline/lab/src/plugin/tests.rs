@@ -123,7 +123,7 @@ fn misbehaving_generator_is_a_rig_error() {
 fn python_example_is_verified_and_measured() {
     let path = root().join("examples/plugin.py").display().to_string();
     if Command::new("python3").arg("--version").output().is_err() {
-        ranlab_host::doctor::skipped("python3 is not here");
+        ranlab_host::doctor::skipped("python3 is not installed");
         return;
     }
     let mut under_test = PluginSwitch::start(&switch(&path)).unwrap();

@@ -142,7 +142,7 @@ fn invalid_settings_are_rejected_before_start() {
         (
             "sut.engine",
             "bess",
-            "`ranlab bench config SCENARIO --engine bess --out DIR`, it itself is installed by: build https://",
+            "`ranlab bench config SCENARIO --engine bess --out DIR`, the switch is installed by: build https://",
         ),
         ("pipeline.name", "own", "[pipeline]: `pipeline.file` is missing"),
         ("sut.engine", "ovs", "`sut.tier` \"mem\" is not supported by \"ovs\"; supported: veth"),

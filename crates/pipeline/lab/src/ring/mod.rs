@@ -101,7 +101,7 @@ pub(crate) fn up(mut both: [Port; 2]) -> Result<[Port; 2], ComponentError> {
     for port in &mut both {
         while !port.room().map_err(sut)? {
             if begun.elapsed() > UP {
-                return Err(sut(format!("it gave its ring no buffer within {} s", UP.as_secs())));
+                return Err(sut(format!("it put no buffer into its ring within {} s", UP.as_secs())));
             }
             std::thread::sleep(Duration::from_millis(1));
             port.service().map_err(sut)?;

@@ -239,7 +239,7 @@ pub(crate) fn installed(backend: &dyn Backend, build: Option<&Path>) -> Result<(
             Some(lack) => Err(environment(format!("`sut.engine` \"{}\": {lack}", backend.name()))),
         },
         Some(program) => Err(environment(format!(
-            "`sut.engine` \"{}\": the program `{program}` is not here: {}",
+            "`sut.engine` \"{}\": the program `{program}` is not installed: {}",
             backend.name(),
             backend.install()
         ))),

@@ -158,7 +158,7 @@ impl Running {
     }
 
     fn say(&mut self, words: &str) -> Result<(), ComponentError> {
-        let Some(input) = &mut self.input else { return Err(rig("it was told to end")) };
+        let Some(input) = &mut self.input else { return Err(rig("it is already shutting down")) };
         let written = input.write_all(format!("{words}\n").as_bytes());
         written.map_err(|error| self.gone(&error.to_string()))
     }

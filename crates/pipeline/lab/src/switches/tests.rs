@@ -80,7 +80,7 @@ fn each_switch_equals_oracle_on_supported_pipelines() {
             match (permitted(backend, &request), started) {
                 (Ok(()), Ok(verified)) => assert_eq!(verified.packets, 512, "{what}"),
                 (Ok(()), Err(trouble)) => wrong.push(format!("{what}: {trouble}")),
-                (Err(_), Ok(_)) => wrong.push(format!("{what}: it runs what it cannot express")),
+                (Err(_), Ok(_)) => wrong.push(format!("{what}: it runs a pipeline that it does not support")),
                 (Err(_), Err(trouble)) => {
                     assert_eq!(trouble.fault, FaultOwner::Environment, "{what}: {trouble}");
                     assert!(trouble.what.contains("cannot express"), "{what}: {trouble}");

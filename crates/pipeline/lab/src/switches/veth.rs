@@ -81,8 +81,8 @@ impl Wires {
             let file = Path::new("/proc/sys/net/ipv6/conf").join(name).join("disable_ipv6");
             if std::fs::read_to_string(file).is_ok_and(|text| text.trim() == "0") {
                 return Err(environment(format!(
-                    "the interface `{name}` is the kernel's, too, which sends neighbour discovery by it: \
-                     `sysctl -w net.ipv6.conf.{name}.disable_ipv6=1` and no addresses leave it to the tester"
+                    "the kernel also uses the interface `{name}`, and sends neighbour discovery on it: \
+                     set `sysctl -w net.ipv6.conf.{name}.disable_ipv6=1` and remove its addresses"
                 )));
             }
             let failed = |error: std::io::Error| environment(format!("the interface `{name}`: {error}"));
@@ -247,7 +247,7 @@ pub(super) fn apart(pid: u32) -> Result<(), ComponentError> {
     let deadline = Instant::now() + WAIT;
     while link(&namespace(pid)).is_none_or(|its| Some(its) == ours) {
         if Instant::now() >= deadline {
-            return Err(environment("network namespaces are not possible here: `unshare --net` makes none"));
+            return Err(environment("network namespaces are not available here: `unshare --net` fails"));
         }
         std::thread::sleep(Duration::from_millis(5));
     }

@@ -43,13 +43,13 @@ fn switch(backend: &dyn Backend) -> Found {
     let engine = backend.name();
     let install = backend.install();
     let is_run = !backend.tiers().is_empty();
-    let run = if is_run { "" } else { "; not run by this version, `bench config` writes for it" };
+    let run = if is_run { "" } else { "; this version cannot run it, but `bench config` writes its configuration" };
     Found {
         name: format!("switch {engine}"),
         is_ready: lacks.is_none(),
         found: match lacks {
-            None => format!("is here{run}"),
-            Some(lacks) => format!("`{lacks}` is not here{run}"),
+            None => format!("is installed{run}"),
+            Some(lacks) => format!("`{lacks}` is not installed{run}"),
         },
         install,
         json: json!({

@@ -344,7 +344,7 @@ impl fmt::Display for Mismatch {
         let port = super::port_name(self.port);
         write!(
             f,
-            "of what leaves by {port}, {} frames are missing and {} are not ",
+            "of the frames that leave through {port}, {} frames are missing and {} are not ",
             self.missing, self.extra
         )?;
         write!(f, "the oracle's: missing e.g. [{}]", hex(&self.missing_example))?;

@@ -126,7 +126,7 @@ pub(super) struct Meta {
 #[non_exhaustive]
 pub enum PushError {
     /// The burst already holds [`BURST`] packets. Process and clear it first.
-    #[error("a burst takes {BURST} packets")]
+    #[error("a burst has at most {BURST} packets")]
     Full,
     /// The frame is longer than [`FRAME_MAX`].
     #[error("the frame has {0} bytes, at most {FRAME_MAX} are allowed")]

@@ -32,7 +32,7 @@ struct Progress {
 #[non_exhaustive]
 pub enum SendError {
     /// A worker is behind; retry later.
-    #[error("{UPDATES_MAX} updates wait already: the worker is behind")]
+    #[error("{UPDATES_MAX} updates are already waiting, because the worker is too slow")]
     Full,
     /// A worker has ended.
     #[error("a worker has ended")]

@@ -33,8 +33,8 @@ parameters! {
         #[serde(with = "gateway::mac_text")]
         gw_mac: Mac = gateway::GW_MAC, "MAC address of the gateway.";
         family: Family = Family::Ipv4,
-            "IP version of the users, within tunnels that are always IPv4; servers have both if any user has IPv6, and where \
-            both versions are, the rules of the firewall have them in turn.";
+            "IP version of the users. Tunnels are always IPv4. Servers have both versions if any user has IPv6. With both \
+            versions, the rules of the firewall alternate between them.";
         tunneling_method: Tunneling = Tunneling::Gre, "Tunnel type towards CPEs.";
         spread: Spread = Spread::Even, "Distribution of events over a second.";
     }

@@ -37,7 +37,7 @@ fn room(fields: &Fields<'_>, count: u64, bits: u32) -> Result<()> {
     if count <= most {
         return Ok(());
     }
-    let what = "`count` beyond what fits `within`".to_owned();
+    let what = "`count` for this `within`".to_owned();
     Err(fields.fault(OwnFault::Range { what, value: count, least: 1, most }))
 }
 

@@ -247,7 +247,7 @@ fn errors_contain_line_and_allowed_values() {
                 "[users]\nlist = [{}]\n[exact.u]\nkeys = \"address\"\nto = \"users\"\ngenerate = { count = 300, within = \"10.0.0.0/24\" }",
                 emit,
             ),
-            "own.toml:6: `count` beyond what fits `within`: 300; allowed are 1 to 256",
+            "own.toml:6: `count` for this `within`: 300; allowed are 1 to 256",
         ),
         (
             with("[acl.a]\nclassbench = { file = \"x.rules\" }", emit),
