@@ -49,7 +49,7 @@ fn command(role: &str, folder: &Path) -> Command {
     let library = own.parent().unwrap().join("libranlab_preload.so");
     assert!(library.is_file(), "{} is not built", library.display());
     let mut command = Command::new(own);
-    command.args(["--exact", "a_role", "--nocapture"]).env("LD_PRELOAD", library);
+    command.args(["--exact", "child_program_plays_its_role", "--nocapture"]).env("LD_PRELOAD", library);
     command.env("RANLAB_SCTP", folder).env("ROLE", role).stdin(Stdio::piped()).stdout(Stdio::piped());
     command
 }
@@ -99,7 +99,7 @@ impl Drop for Program {
 
 /// Main function of the programs that [`Program`] starts. It does nothing as a test.
 #[test]
-fn a_role() {
+fn child_program_plays_its_role() {
     if let Ok(role) = std::env::var("ROLE") {
         roles::play(&role);
     }

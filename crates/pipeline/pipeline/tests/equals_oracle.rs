@@ -113,7 +113,7 @@ use DropReason::{
 };
 
 #[test]
-fn portfwd() {
+fn portfwd_engine_equals_oracle() {
     let fates = verify(&[
         r#"{"name":"portfwd"}"#,
         r#"{"name":"portfwd","mac-swap-upstream":"02:03:04:05:06:07","mac-swap-downstream":"12:13:14:15:16:17"}"#,
@@ -122,7 +122,7 @@ fn portfwd() {
 }
 
 #[test]
-fn l2fwd() {
+fn l2fwd_engine_equals_oracle() {
     let fates = verify(&[
         r#"{"name":"l2fwd","fakedrop":false}"#,
         r#"{"name":"l2fwd","upstream-table-size":300,"downstream-table-size":70,"fluct-table":40}"#,
@@ -132,7 +132,7 @@ fn l2fwd() {
 }
 
 #[test]
-fn l3fwd() {
+fn l3fwd_engine_equals_oracle() {
     let fates = verify(&[
         r#"{"name":"l3fwd","fakedrop":false}"#,
         r#"{"name":"l3fwd","upstream-l3-table-size":700,"upstream-group-table-size":9,"prefix-lengths":"mixed",
@@ -146,7 +146,7 @@ fn l3fwd() {
 }
 
 #[test]
-fn encap() {
+fn encap_engine_equals_oracle() {
     let fates = verify(&[
         r#"{"name":"encap","fakedrop":false}"#,
         r#"{"name":"encap","station":400,"endpoint":30,"decomposition":"chain"}"#,
@@ -156,7 +156,7 @@ fn encap() {
 }
 
 #[test]
-fn rlimit() {
+fn rlimit_engine_equals_oracle() {
     let fates = verify(&[
         r#"{"name":"rlimit","user":100,"rate-limit":20000,"rate-burst":3000,"fakedrop":false}"#,
         r#"{"name":"rlimit","user":3,"rate-limit":4000000000000,"decomposition":"chain"}"#,
@@ -166,7 +166,7 @@ fn rlimit() {
 }
 
 #[test]
-fn acl() {
+fn acl_engine_equals_oracle() {
     let fates = verify(&[
         r#"{"name":"acl","rule-num":2,"fakedrop":false}"#,
         r#"{"name":"acl","rule-num":400,"fakedrop":false}"#,
@@ -179,7 +179,7 @@ fn acl() {
 }
 
 #[test]
-fn nat() {
+fn nat_engine_equals_oracle() {
     let fates = verify(&[
         r#"{"name":"nat","range-port-min":1,"range-port-max":3,"fakedrop":false}"#,
         r#"{"name":"nat","range-ipv4-max":"10.0.0.4","decomposition":"chain"}"#,
@@ -190,7 +190,7 @@ fn nat() {
 }
 
 #[test]
-fn dcgw() {
+fn dcgw_engine_equals_oracle() {
     let fates = verify(&[
         r#"{"name":"dcgw","vm":30,"host":7,"vm-conn":3,"server":20,"fakedrop":false}"#,
         r#"{"name":"dcgw","decomposition":"chain"}"#,
@@ -239,7 +239,7 @@ fn translation_keeps_ip_version() {
 }
 
 #[test]
-fn mgw() {
+fn mgw_engine_equals_oracle() {
     let fates = verify(&[
         r#"{"name":"mgw","user":300,"bst":40,"server":400,"nhop":8,"fluct-user":50,"handover":100,
             "fluct-server":30,"rate-limit":60000,"rate-burst":3000,"fakedrop":false}"#,
@@ -255,7 +255,7 @@ fn mgw() {
 }
 
 #[test]
-fn bng() {
+fn bng_engine_equals_oracle() {
     let fates = verify(&[
         r#"{"name":"bng","user":100,"cpe":20,"server":50,"user-conn":4,"fw-rules":60,"fluct-user":20,
             "fluct-server":20,"rate-limit":60000,"rate-burst":3000,"fakedrop":false}"#,

@@ -69,7 +69,7 @@ fn junit_has_a_case_per_expectation_and_failing_point() {
 }
 
 #[test]
-fn the_headline_is_the_best_point() {
+fn headline_is_the_best_point() {
     let results = results("never", "[sweep.axes]\n\"load.workers\" = [1, 20, 2]\n");
     let (sentence, json) = headline(&results, "throughput").unwrap();
     assert!(sentence.contains("at load.workers=20, the best of 3 points"), "{sentence}");

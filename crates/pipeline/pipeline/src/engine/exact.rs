@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn equals_a_map() {
+    fn table_equals_std_hash_map() {
         behaves::<u32, 8>(|k| k as u32, 4);
         behaves::<u32, 8>(|k| k as u32, 3000);
         behaves::<u64, 5>(|k| k << 40, 3000);

@@ -307,7 +307,7 @@ mod tests {
 
     /// Inserts and removes prefixes of a small space, so that prefixes nest and second levels are created and removed.
     #[test]
-    fn equals_a_search_over_all_lengths() {
+    fn lookup_equals_search_over_all_lengths() {
         let mut random = Random::stream(9, 0);
         let mut rib = BTreeMap::new();
         let mut table = Lpm4::new(std::iter::empty()).unwrap();

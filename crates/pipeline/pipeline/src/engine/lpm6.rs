@@ -149,7 +149,7 @@ mod tests {
     use ranlab_machine::Random;
 
     #[test]
-    fn equals_a_search_over_all_lengths() {
+    fn lookup_equals_search_over_all_lengths() {
         let mut random = Random::stream(6, 0);
         let mut rib = BTreeMap::new();
         let mut table = Lpm6::new(std::iter::empty());
