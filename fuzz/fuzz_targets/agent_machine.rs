@@ -35,9 +35,9 @@ fuzz_target!(|input: &[u8]| {
     };
     let node_id = GlobalE2NodeId::gnb(Plmn::new(505, 1, 2), 5, 32);
     let mut agent = Agent::new(AgentConfig::new(node_id, components).with(|it| it.limits = limits()));
-    agent.register(Box::new(Hw::new()), None).expect("room for it");
-    agent.register(Box::new(Association::open()), None).expect("room for it");
-    agent.add_controller(script.now(), "first".to_owned()).expect("room for it");
+    agent.register(Box::new(Hw::new()), None).expect("the limits should allow it");
+    agent.register(Box::new(Association::open()), None).expect("the limits should allow it");
+    agent.add_controller(script.now(), "first".to_owned()).expect("the limits should allow it");
     let mut world = World { agent, links: BTreeMap::new() };
     world.drive(&script);
     while let Some(op) = script.step() {

@@ -47,11 +47,11 @@ struct Case {
 
 static CASES: LazyLock<Vec<Case>> = LazyLock::new(|| {
     let case = |json: &&str| {
-        let pipeline: Pipeline = serde_json::from_str(json).expect("a valid pipeline");
+        let pipeline: Pipeline = serde_json::from_str(json).expect("the pipeline should be valid");
         let traffic = Traffic { pkt_num: 64, dir: Directions::Bidir, thread: 1, ..Traffic::default() };
-        let trace = Trace::generate(&pipeline, &traffic).expect("valid traffic");
+        let trace = Trace::generate(&pipeline, &traffic).expect("the traffic should be valid");
         let frames = trace.iter().map(|(port, frame)| (port, frame.to_vec())).collect();
-        let events = pipeline.events(0).expect("valid parameters");
+        let events = pipeline.events(0).expect("the parameters should be valid");
         Case { pipeline, frames, events }
     };
     PIPELINES.iter().map(case).collect()
@@ -116,12 +116,13 @@ fn check(
 fuzz_target!(|input: &[u8]| {
     let mut input = Input(input);
     let case = &CASES[usize::from(input.octet()) % CASES.len()];
-    let declaration = case.pipeline.build().expect("a valid pipeline");
-    let mut oracle = case.pipeline.oracle().expect("a valid pipeline");
+    let declaration = case.pipeline.build().expect("the pipeline should be valid");
+    let mut oracle = case.pipeline.oracle().expect("the pipeline should be valid");
     let mut engines = Vec::new();
     let mut controls = Vec::new();
     for isa in [Isa::Baseline, Isa::Wide] {
-        let (mut workers, control) = Engine::start(&declaration, 1, isa).expect("a declaration that fits");
+        let (mut workers, control) =
+            Engine::start(&declaration, 1, isa).expect("the engine should support the declaration");
         engines.push((workers.remove(0), Burst::new()));
         controls.push(control);
     }
@@ -138,7 +139,7 @@ fuzz_target!(|input: &[u8]| {
                 oracle.apply(event.what);
                 controls
                     .iter_mut()
-                    .for_each(|control| control.send(&event.changes).map(|_| ()).expect("room"));
+                    .for_each(|control| control.send(&event.changes).map(|_| ()).expect("the queue should have room"));
             }
         }
         frames.push(input.frame(flags, case));

@@ -17,7 +17,7 @@ fuzz_target!(|input: &[u8]| {
     let Some((&first, mut rest)) = input.split_first() else { return };
     let role = if first & 1 == 0 { Role::Master } else { Role::Slave };
     let Ok(mut machine) = Machine::new(Time::ZERO, Settings::new(role, u32::from(first >> 1 & 1))) else {
-        panic!("the settings are valid")
+        panic!("the settings should be valid")
     };
     let mut down = false;
     let mut at = 0;

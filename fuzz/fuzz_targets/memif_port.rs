@@ -33,9 +33,9 @@ fn settings(role: Role) -> Settings {
 }
 
 thread_local! {
-    static MASTER: RefCell<Port> = RefCell::new(Port::new(&path(Role::Master), settings(Role::Master)).expect("a port"));
+    static MASTER: RefCell<Port> = RefCell::new(Port::new(&path(Role::Master), settings(Role::Master)).expect("the port should be created"));
     /// Listener of the peer, for the case that the port connects.
-    static LISTENER: Listener = Listener::bind(&path(Role::Slave)).expect("a socket");
+    static LISTENER: Listener = Listener::bind(&path(Role::Slave)).expect("the socket should be bound");
 }
 
 struct Peer {
@@ -165,7 +165,7 @@ fuzz_target!(|input: &[u8]| {
             let _ = (port.service(), port.service());
         });
     } else {
-        let mut port = Port::new(&path(Role::Slave), settings(Role::Slave)).expect("a port");
+        let mut port = Port::new(&path(Role::Slave), settings(Role::Slave)).expect("the port should be created");
         let _ = port.service();
         let control = LISTENER.with(|listener| listener.accept().ok());
         drive(&mut port, Peer { control, memory: Vec::new(), said: 0, master: true }, &mut rest);

@@ -39,11 +39,10 @@ impl Script<'_> {
 fuzz_target!(|input: &[u8]| {
     let mut script = Script(input);
     let owns = script.octet() & 1 == 0;
-    let region = Region::create(OCTETS).expect("memory");
-    let peer = File::from(region.descriptor().try_clone_to_owned().expect("a descriptor"));
-    let theirs =
-        Region::accept(region.descriptor().try_clone_to_owned().expect("a descriptor"), OCTETS as u64)
-            .expect("it is sealed");
+    let region = Region::create(OCTETS).expect("the memory should be created");
+    let peer = File::from(region.descriptor().try_clone_to_owned().expect("the descriptor should be cloned"));
+    let clone = region.descriptor().try_clone_to_owned().expect("the descriptor should be cloned");
+    let theirs = Region::accept(clone, OCTETS as u64).expect("the region should be sealed");
     let regions: Arc<[Region]> = if owns { vec![region].into() } else { vec![theirs].into() };
     let mut place = |first: u32| {
         let shape = script.octet();

@@ -67,7 +67,7 @@ impl IApp for Throughputs {
             IAppInput::SubscriptionFailed { cause, .. } => panic!("KPM is refused: {cause}"),
             IAppInput::Indication { indication, .. } => {
                 let message = MessageView::read(&indication.message.to_vec().into()).unwrap();
-                let MessageView::Reports(view) = message else { panic!("not by UE") };
+                let MessageView::Reports(view) = message else { panic!("the report has no values per UE") };
                 for report in view.reports() {
                     assert_eq!(report.ue(), Some(&UeId::du(1)));
                     let names: Vec<_> = report.measurements().unwrap().map(|(it, _)| it.name()).collect();

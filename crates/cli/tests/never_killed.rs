@@ -35,8 +35,8 @@ impl Witness {
         let mut node = set_up_node(&ric.e2[0], WITNESS);
         let (mut xapp, xapp_id) = set_up_xapp(&ric.e42[0]);
         xapp.send(&subscription(xapp_id, WITNESS, 1)).unwrap();
-        let request = node.receive().unwrap().expect("the subscription");
-        let request_id = admit(&mut node, &request).expect("a subscription request");
+        let request = node.receive().unwrap().expect("the RIC should send a subscription request");
+        let request_id = admit(&mut node, &request).expect("the message should be a subscription request");
         let answer = e2ap::decode(&xapp.receive().unwrap().unwrap(), V2).unwrap().message;
         assert!(matches!(answer, Message::RicSubscriptionResponse(_)), "{answer:?}");
         let stop_node = stop.clone();
@@ -83,7 +83,7 @@ impl Witness {
 fn set_up_xapp(door: &RicListener) -> (Peer, u16) {
     let mut xapp = door.connect().unwrap();
     xapp.send(&xapp_setup()).unwrap();
-    let answer = e42::decode(&xapp.receive().unwrap().expect("an answer"), V2).unwrap().message;
+    let answer = e42::decode(&xapp.receive().unwrap().expect("the RIC should respond"), V2).unwrap().message;
     let e42::Message::SetupResponse(response) = answer else { panic!("{answer:?}") };
     (xapp, response.xapp_id)
 }
@@ -306,7 +306,8 @@ fn xapp_ids_wrap_around() {
     for round in 0..rounds {
         let mut xapp = ric.e42[1].connect().unwrap();
         xapp.send(&setup).unwrap();
-        let answer = e42::decode(&xapp.receive().unwrap().expect("an answer"), V2).unwrap().message;
+        let answer =
+            e42::decode(&xapp.receive().unwrap().expect("the RIC should respond"), V2).unwrap().message;
         let e42::Message::SetupResponse(response) = answer else { panic!("{round}: {answer:?}") };
         ids.insert(response.xapp_id);
     }

@@ -36,7 +36,7 @@ pub(super) fn play(role: &str) {
             }),
         },
         flow if flow.starts_with("flow-") => flow::play(flow),
-        other => panic!("no role {other}"),
+        other => panic!("unknown role {other}"),
     }
 }
 

@@ -566,7 +566,7 @@ mod tests {
         opened("user.timer=100ms").unwrap();
         opened("user.timer=100ms").unwrap();
         let Failure::Usage(why) = opened("user.timer=1ms").unwrap_err() else {
-            panic!("the scenario's fault")
+            panic!("the error should be a usage error")
         };
         assert!(why.contains("`user.timer`: 100ms there and 1ms here"), "{why}");
         std::fs::remove_dir_all(&folder).unwrap();

@@ -54,7 +54,9 @@ fn parts() -> Vec<AnyComponent> {
 
 /// Returns the component's message to a worker.
 fn message(part: &AnyComponent) -> Map<String, Json> {
-    let Json::Object(message) = serde_json::to_value(part).unwrap() else { panic!("no object") };
+    let Json::Object(message) = serde_json::to_value(part).unwrap() else {
+        panic!("a component should be a JSON object")
+    };
     message
 }
 

@@ -193,7 +193,7 @@ pub fn setup_request(gnb_id: u32) -> Message {
 pub fn set_up_node(door: &RicListener, gnb_id: u32) -> Peer {
     let mut peer = door.connect().unwrap();
     peer.send_message(&setup_request(gnb_id), Version::V2_03).unwrap();
-    let answer = peer.receive().unwrap().expect("an answer to the setup");
+    let answer = peer.receive().unwrap().expect("the setup should get a response");
     let answer = e2ap::decode(&answer, Version::V2_03).unwrap().message;
     assert!(matches!(answer, Message::E2SetupResponse(_)), "{answer:?}");
     peer

@@ -173,7 +173,7 @@ fn offences(root: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String
             "type" | "const" | "enum" | "minimum" | "maximum" | "minItems" | "pattern" | "anyOf" | "if" => {
                 Vec::new()
             }
-            other => panic!("this test does not know the word {other}"),
+            other => panic!("this test does not support the schema keyword {other}"),
         });
     }
     found
@@ -202,7 +202,7 @@ fn has_type(name: &str, value: &Value) -> bool {
         "boolean" => value.is_boolean(),
         "integer" => value.is_i64() || value.is_u64(),
         "number" => value.is_number(),
-        other => panic!("{other} is no type of JSON schema"),
+        other => panic!("{other} is not a type of JSON schema"),
     }
 }
 

@@ -517,7 +517,7 @@ mod tests {
     fn several_cores_are_verified_as_one_switch() {
         let json = r#"{"name":"mgw","user":30,"bst":4,"server":9,"rate-limit":1000,"rate-burst":500}"#;
         let part = component(json);
-        let Some(JsonField(pipeline)) = &part.pipeline else { panic!("no pipeline") };
+        let Some(JsonField(pipeline)) = &part.pipeline else { panic!("the component has no pipeline") };
         let traffic = Traffic { dir: Directions::Bidir, ..part.traffic.0 };
         let trace = Trace::generate(pipeline, &traffic).unwrap();
         let declaration = pipeline.build().unwrap();

@@ -164,7 +164,7 @@ fn invalid_settings_are_rejected_before_start() {
 fn keys_match_the_pipelines_parameters() {
     for pipeline in Declared::all() {
         let serde_json::Value::Object(map) = serde_json::to_value(&pipeline).unwrap() else {
-            panic!("a map")
+            panic!("a pipeline should be a JSON object")
         };
         let name = map["name"].as_str().unwrap();
         assert!(NAMES.contains(&name));

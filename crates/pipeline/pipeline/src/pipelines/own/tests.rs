@@ -289,7 +289,7 @@ fn filter_sets_parse() {
     );
     let rules_of = rules(&sound.replace("17/0xFF", "0x11/0xFF")).ok().unwrap();
     assert_eq!(rules_of.len(), 3);
-    let classbench::Rule::V4(first) = &rules_of[0] else { panic!("IPv4") };
+    let classbench::Rule::V4(first) = &rules_of[0] else { panic!("the rule should be an IPv4 rule") };
     assert_eq!((first.src_ports, first.dst_ports, first.protocol), ((10, 655), (1221, 1221), Some(6)));
     assert_eq!(first.flags, TcpFlags { value: 0, mask: 0x200 });
     assert_eq!((first.src.length, first.dst.address.to_string()), (32, "15.0.120.4".to_owned()));
@@ -327,9 +327,9 @@ fn openflow_rules_parse_and_name_unmatched_fields() {
     let text = "nw_src=10.0.0.0/8, nw_proto=6, tp_dst=80..90, in_port=3\ntp_src=0x50, nw_proto=17\n\
                 dl_src=00:11:22:33:44:55, eth_type=0x0800, nw_dst=192.0.2.0/24\n";
     let (rules, note) = classbench::rules("of.rules", text).ok().unwrap();
-    let classbench::Rule::V4(first) = &rules[0] else { panic!("IPv4") };
+    let classbench::Rule::V4(first) = &rules[0] else { panic!("the rule should be an IPv4 rule") };
     assert_eq!((first.src.length, first.protocol, first.dst_ports), (8, Some(6), (80, 90)));
-    let classbench::Rule::V4(second) = &rules[1] else { panic!("IPv4") };
+    let classbench::Rule::V4(second) = &rules[1] else { panic!("the rule should be an IPv4 rule") };
     assert_eq!((second.src_ports, second.protocol), ((80, 80), Some(17)));
     let note = note.unwrap();
     assert!(note.contains("2 of 3 rules of of.rules also require dl_src, in_port"), "{note}");
