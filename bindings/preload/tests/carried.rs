@@ -70,7 +70,7 @@ impl Program {
     fn line(&mut self) -> String {
         loop {
             let mut line = String::new();
-            assert!(self.says.read_line(&mut line).unwrap() > 0, "it ended");
+            assert!(self.says.read_line(&mut line).unwrap() > 0, "the program has ended");
             if let Some(message) = line.trim_end().split("> ").nth(1) {
                 return message.to_owned();
             }

@@ -254,7 +254,7 @@ fn footprint_measures_size_and_idle_memory() {
     let of = |component: &str, path: &str| {
         let set = [("sut.component", component.into()), ("sut.path", path.into())];
         let (outcome, metrics, calls) = measured(footprint::Footprint, &[], &set);
-        assert!(calls.is_empty(), "no part is needed for it");
+        assert!(calls.is_empty(), "this rig starts no component");
         (outcome, metrics.get("size_mb").copied())
     };
     let path = folder.to_str().unwrap();

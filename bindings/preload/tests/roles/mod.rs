@@ -385,7 +385,7 @@ fn fast_client() {
         message[..4].copy_from_slice(&number.to_be_bytes());
         if send(fd, &message, &to, 0, 0) == -1 {
             assert_eq!(io::Error::last_os_error().kind(), io::ErrorKind::WouldBlock);
-            assert!(!was_full, "it waits now");
+            assert!(!was_full, "a blocking send must not fail");
             was_full = true;
             say("full");
             nonblocking(false);

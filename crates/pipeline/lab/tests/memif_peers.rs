@@ -287,7 +287,7 @@ fn corrupted_memory_ends_only_that_connection() {
                         _ => (1024 * (at % 4) + 128 + at % 256, [what as u8, (what >> 8) as u8 & 1]),
                     };
                     file.write_all_at(&octets, at).unwrap();
-                    assert!(file.set_len(at).is_err(), "it was sealed");
+                    assert!(file.set_len(at).is_err(), "a sealed file cannot shrink");
                 }
             });
             let mut into = [0; 512];

@@ -121,7 +121,7 @@ fn forwarding_rate(pipeline: &Pipeline, trace: &Trace, isa: Isa) -> [f64; 3] {
         }
     }
     let counters = engine.counters();
-    assert!(counters.sent.iter().sum::<u64>() - before > REPEAT_PACKETS, "hardly anything was forwarded");
+    assert!(counters.sent.iter().sum::<u64>() - before > REPEAT_PACKETS, "too few packets were forwarded");
     let dropped = counters.dropped.iter().sum::<u64>();
     let received = counters.received.iter().sum::<u64>().max(1);
     if dropped * 100 > received {

@@ -135,7 +135,7 @@ fn python_example_is_verified_and_measured() {
         testing.begin();
         let begun = Instant::now();
         while testing.counters()[OVER] == 0.0 {
-            assert!(begun.elapsed() < TOLD, "it does not end");
+            assert!(begun.elapsed() < TOLD, "the run does not end");
             std::thread::sleep(POLL);
         }
         let mut ours = Report::default();

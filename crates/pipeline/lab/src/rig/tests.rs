@@ -50,7 +50,7 @@ fn missed_changes_degrade_a_repeat() {
     assert_eq!((outcome, metrics["updates_applied_ratio"]), (Ok(Outcome::Degraded), 0.26146));
     assert_eq!((metrics["updates_offered_per_s"], metrics["updates_per_s"]), (100_000.0, 26_146.0));
     assert_eq!(of(1_000.0, 995.0).0, Ok(Outcome::Ok));
-    assert_eq!(of(0.0, 0.0).0, Ok(Outcome::Ok), "no changes are asked for");
+    assert_eq!(of(0.0, 0.0).0, Ok(Outcome::Ok), "no changes are requested");
 }
 
 #[test]
