@@ -106,22 +106,22 @@ fn local_fields_are_rejected_over_tcp() {
         let kind = default["type"].as_str().unwrap().to_owned();
         for field in part.described().described() {
             // The first candidate that the configuration accepts.
-            let message = others(&field).into_iter().find_map(|value| {
-                let mut message = default.clone();
-                message.insert(field.name.to_owned(), value);
-                let read = REGISTRY.component(Json::Object(message.clone())).ok()?;
+            let changed = others(&field).into_iter().find_map(|value| {
+                let mut changed = default.clone();
+                changed.insert(field.name.to_owned(), value);
+                let read = REGISTRY.component(Json::Object(changed.clone())).ok()?;
                 (read.described().get(field.name) != part.described().get(field.name))
-                    .then_some((message, read))
+                    .then_some((changed, read))
             });
             let local = field.role == Role::Local;
-            let Some((message, read)) = message else {
+            let Some((changed, read)) = changed else {
                 assert!(!local, "no candidate value of {kind}.{} is valid", field.name);
                 continue;
             };
             assert_eq!(read.permitted(WorkerTrust::PartsOnly).is_err(), local, "{kind}.{}", field.name);
             assert_eq!(read.permitted(WorkerTrust::Full), Ok(()));
             if local {
-                let trouble = over_tcp(&message).unwrap_err();
+                let trouble = over_tcp(&changed).unwrap_err();
                 let named = format!("`{}` names a resource of the worker's machine", field.name);
                 assert!(trouble.what.starts_with(&named), "{kind}: {trouble}");
                 tried.push(format!("{kind}.{}", field.name));
