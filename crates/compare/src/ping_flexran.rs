@@ -286,7 +286,11 @@ mod tests {
                 let now = controller.counters()["received"];
                 assert!(now >= received + 20.0, "{now} of {received}");
                 let driver = &controller.driver;
-                assert_eq!(driver.with(|echoes, now| echoes.admit(now)), None, "only one ping is outstanding");
+                assert_eq!(
+                    driver.with(|echoes, now| echoes.admit(now)),
+                    None,
+                    "only one ping is outstanding"
+                );
                 received = now;
             }
             assert_eq!(controller.driver.read(|echoes| echoes.agents), 2);

@@ -148,7 +148,9 @@ pub(crate) async fn until(what: &str, mut condition: impl AsyncFnMut() -> bool) 
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("{what} did not happen within {PATIENCE:?}"));
+    tokio::time::timeout(PATIENCE, waiting)
+        .await
+        .unwrap_or_else(|_| panic!("{what} did not happen within {PATIENCE:?}"));
 }
 
 /// Returns an unused port of this machine.

@@ -32,7 +32,10 @@ pub(super) fn results(path: &Path, load: Load) -> Result<Results, Failure> {
     }
     let stored = Stored::parse(&text).map_err(|error| fault(error.to_string()))?;
     let scenario = scenario_of(path, &stored.scenario).ok_or_else(|| {
-        fault(format!("scenarios/{}.toml exists neither in a parent folder of the result nor in the working folder", stored.scenario))
+        fault(format!(
+            "scenarios/{}.toml exists neither in a parent folder of the result nor in the working folder",
+            stored.scenario
+        ))
     })?;
     let rigs = crate::domains::descriptions(&lab()?);
     let over = Overrides { sets: stored.sets(), quick: false };

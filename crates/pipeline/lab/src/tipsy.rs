@@ -290,7 +290,8 @@ impl One<'_> {
                 ("sut", "type") => {
                     let name = value.as_str().unwrap_or_default();
                     let Some((_, ours)) = ENGINES.iter().find(|(theirs, _)| *theirs == name) else {
-                        self.left_out.push(format!("sut.type {name}: this version does not support this switch"));
+                        self.left_out
+                            .push(format!("sut.type {name}: this version does not support this switch"));
                         return Ok(None);
                     };
                     row.insert("sut.engine".to_owned(), (*ours).into());

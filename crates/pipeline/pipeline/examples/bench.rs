@@ -162,7 +162,9 @@ fn verify(pipeline: &Pipeline, trace: &Trace, engine: &mut Engine) {
     for first in (0..VERIFIED_PACKETS).step_by(BURST) {
         burst.clear();
         let packets: Vec<_> = (first..first + BURST).filter_map(|i| trace.packet(i)).collect();
-        packets.iter().for_each(|(port, frame)| burst.push(*port, frame).expect("the burst should have room"));
+        packets
+            .iter()
+            .for_each(|(port, frame)| burst.push(*port, frame).expect("the burst should have room"));
         engine.process(first as u64, &mut burst);
         for (i, (port, frame)) in packets.iter().enumerate() {
             let mut expected = frame.to_vec();

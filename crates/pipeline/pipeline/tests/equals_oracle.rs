@@ -232,10 +232,7 @@ fn translation_keeps_ip_version() {
     let (_, value) = declaration.tables.nats[0].entries[1];
     declaration.tables.nats[0].entries.push((key, value));
     let error = Engine::start(&declaration, 1, Isa::detect()).map(|_| ()).unwrap_err().to_string();
-    assert_eq!(
-        error,
-        "the translation of 10.0.0.1 changes the IP version; both sides must have the same"
-    );
+    assert_eq!(error, "the translation of 10.0.0.1 changes the IP version; both sides must have the same");
 }
 
 #[test]

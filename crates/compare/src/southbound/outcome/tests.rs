@@ -118,7 +118,11 @@ fn controller_without_load_is_not_overloaded() {
         radios: Vec::new(),
     };
     assert!(!seen.had_load().unwrap());
-    assert_eq!(of_load(&[("alive", 0.0), ("served", 1.0)]), Outcome::Overloaded, "half of the base stations were served");
+    assert_eq!(
+        of_load(&[("alive", 0.0), ("served", 1.0)]),
+        Outcome::Overloaded,
+        "half of the base stations were served"
+    );
     let probed = |but: &[(&str, f64)], probe| {
         let mut recorder = Recorder::default();
         let load = self::load(but);

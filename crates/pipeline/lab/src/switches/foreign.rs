@@ -426,10 +426,7 @@ fn choose(part: &PipelineComponent) -> Result<(&'static dyn Backend, &'static dy
         ))
     })?;
     if part.cores != 1 {
-        return Err(environment(format!(
-            "`sut.engine` \"{name}\" runs on one core, not {}",
-            part.cores
-        )));
+        return Err(environment(format!("`sut.engine` \"{name}\" runs on one core, not {}", part.cores)));
     }
     Ok((backend, driver))
 }

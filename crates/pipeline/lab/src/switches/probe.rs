@@ -150,7 +150,9 @@ fn until_seen(
             }
             if took >= patience {
                 let s = patience.as_secs_f64();
-                break Err(sut(format!("packets are not affected by a change within {s} s after its command")));
+                break Err(sut(format!(
+                    "packets are not affected by a change within {s} s after its command"
+                )));
             }
         };
         telling.join().map_err(|_| rig("the thread that sends changes died"))??;

@@ -43,7 +43,8 @@ fn switch(backend: &dyn Backend) -> Found {
     let engine = backend.name();
     let install = backend.install();
     let is_run = !backend.tiers().is_empty();
-    let run = if is_run { "" } else { "; this version cannot run it, but `bench config` writes its configuration" };
+    let run =
+        if is_run { "" } else { "; this version cannot run it, but `bench config` writes its configuration" };
     Found {
         name: format!("switch {engine}"),
         is_ready: lacks.is_none(),

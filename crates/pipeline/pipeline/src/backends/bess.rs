@@ -146,8 +146,8 @@ fn lack(request: &BackendRequest<'_>, element: &Element) -> Option<UnsupportedEl
         }
         _ => None,
     };
-    let reason =
-        reason.or_else(|| six(tables, element).then_some(Reason::NoMatch("IPv6: its lookups support only IPv4")));
+    let reason = reason
+        .or_else(|| six(tables, element).then_some(Reason::NoMatch("IPv6: its lookups support only IPv4")));
     reason.map(|reason| UnsupportedElement { element: element_name(element), reason })
 }
 

@@ -102,7 +102,10 @@ impl Remote {
             let taken =
                 text.lines().filter_map(|line| number::<u32>(line, "meter=")).find(|id| *id <= needs.meters);
             if let Some(id) = taken {
-                return Err(others(format!("a meter {id} of its owner, and ranlab needs meters 1 to {}", needs.meters)));
+                return Err(others(format!(
+                    "a meter {id} of its owner, and ranlab needs meters 1 to {}",
+                    needs.meters
+                )));
             }
         }
         Ok(())

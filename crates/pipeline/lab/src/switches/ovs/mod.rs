@@ -373,7 +373,10 @@ impl Bridge {
         if error.trim() != "[]" {
             let output = self.switch.last_words();
             let more = more.join(" ");
-            return Err(sut(format!("the switch refuses the port {name} ({more}): {}{output}", error.trim())));
+            return Err(sut(format!(
+                "the switch refuses the port {name} ({more}): {}{output}",
+                error.trim()
+            )));
         }
         Ok(())
     }

@@ -208,9 +208,7 @@ fn lack(
         Element::Bridge(_) if tables.next_hops.iter().any(|hop| hop.dst.is_some() || hop.src.is_some()) => {
             Some(Reason::NoAction("write addresses of bridged frames"))
         }
-        Element::Deliver if !bridged => {
-            Some(Reason::NoAction("route without decrementing the TTL"))
-        }
+        Element::Deliver if !bridged => Some(Reason::NoAction("route without decrementing the TTL")),
         Element::Decap { ipv6: true, .. } if routed => Some(Reason::NotWritten("IPv6 in tunnels")),
         Element::Decap { kind: Encapsulation::Vxlan, .. } | Element::Encap if vxlan && routed => {
             Some(Reason::NoAction("keep the MAC addresses of frames in VXLAN that it routes"))

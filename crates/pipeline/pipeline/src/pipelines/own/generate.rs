@@ -52,9 +52,7 @@ pub(super) fn exact(
     let count = count(fields, most as u64)?;
     let seed = seed(fields)?;
     if values == 0 {
-        return Err(
-            fields.fault(OwnFault::Both("no values: the file declares no users or no next hops"))
-        );
+        return Err(fields.fault(OwnFault::Both("no values: the file declares no users or no next hops")));
     }
     let value = |i: u64| first + (i % u64::from(values)) as u32;
     match keys {
