@@ -22,7 +22,7 @@ impl Component for UpfComponent {
 
     async fn start(&self, trust: WorkerTrust) -> Started {
         if trust != WorkerTrust::Full && matches!(self.n6, N6::Tun(_)) {
-            return Err(environment("a TUN device is of the worker's machine: a worker over TCP opens none"));
+            return Err(environment("a worker over TCP does not open a TUN device of its machine"));
         }
         Ok(Box::new(Upf::start(self)?))
     }

@@ -6,7 +6,7 @@ use ranlab_upf::n4::{Dialect, UpfFault};
 
 use ranlab_lab::field::As;
 
-/// Text form of the closed sets (enums) of the UPF.
+/// Text form of the enums of the UPF.
 #[derive(Debug)]
 pub enum UpfNames {}
 
@@ -40,7 +40,7 @@ mod tests {
     use ranlab_lab::field::testing::reads;
 
     #[test]
-    fn upf_names_round_trip_and_errors_name_allowed_values() {
+    fn upf_names_round_trip_or_errors_name_allowed_values() {
         reads::<UpfNames, Dialect>(
             &Dialect::ALL.map(|dialect| dialect.name),
             &[("tr-069", Dialect::ALL[0].name)],

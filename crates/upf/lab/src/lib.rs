@@ -1,5 +1,5 @@
-//! The UPF in experiments: a UPF on sockets and AF_XDP ([`upf`]), SMF, base stations and data network that load one ([`load`]), its
-//! check by clauses, and the rig `upf`. Imports the base and the domain's machines, `upf`.
+//! The UPF in experiments: a UPF on sockets and AF_XDP ([`upf`]); SMF, base stations and data network that load a UPF ([`load`]);
+//! conformance checks clause by clause; and the rig `upf`. This crate depends on the base crates and on the protocol crate `upf`.
 
 pub mod check;
 mod components;

@@ -20,7 +20,7 @@ pub(super) const CHOSEN_TEID: &str = "trap 8: TEIDs are chosen as the features a
 pub(super) const VOLUME_THRESHOLD: &str = "a volume threshold is reported with its volume";
 pub(super) const BOTH_DIRECTIONS: &str = "a session works in both directions";
 
-/// Checks that use the address of the check before them: a UPF may have room for 64 peers only.
+/// Checks that reuse the SMF address of the preceding check, because some UPFs have room for 64 peers only.
 pub(super) const SHARING: [&str; 8] = [
     "a used-up time quota stops packets and is reported",
     "a quota that is not used for its holding time is reported",
@@ -106,7 +106,7 @@ pub(super) const CHECKS: &[Case<Peer>] = &[
     ("waiting packets are reported", "TS 29.244 7.5.8.2", paths::paging),
     ("waiting packets leave in their order of arrival", "TS 29.244 5.2.3.1", paths::buffering_order),
     ("a move sends one end marker", "TS 29.281 7.3.2, TS 29.244 5.2.3.1", paths::end_marker),
-    // Last, because it may crash the UPF.
+    // This check runs last, because it may crash the UPF.
     ("truncated and random messages are survived", "TS 29.244 7.6.3", garbage),
 ];
 
@@ -137,7 +137,7 @@ fn heartbeat(peer: &mut Peer) -> Outcome {
             _ => return fails("a heartbeat went unanswered"),
         };
     }
-    if stamps.len() == 1 { Ok(()) } else { fails(format!("recovery time stamps {stamps:?} within one life")) }
+    if stamps.len() == 1 { Ok(()) } else { fails(format!("recovery time stamps {stamps:?} changed without a restart")) }
 }
 
 fn apply_action(peer: &mut Peer) -> Outcome {
@@ -148,7 +148,7 @@ fn reporting_triggers(peer: &mut Peer) -> Outcome {
     answered_with(peer, [2, 3], |sends, octets| sends.reporting_triggers_octets = octets)
 }
 
-/// Sends an element in each of two lengths, which differ between releases.
+/// Sends an information element in both lengths of an array. Releases of the specification differ in the length.
 fn answered_with(peer: &mut Peer, lengths: [u8; 2], change: fn(&mut SmfMessageStyle, u8)) -> Outcome {
     peer.associate()?;
     let mut silent = Vec::new();
@@ -173,7 +173,7 @@ fn network_instance(peer: &mut Peer) -> Outcome {
     match peer.try_establish(2)? {
         None => fails("text goes unanswered"),
         Some(response) if response.cause == Cause::NO_RESOURCES => {
-            fails("text is refused with cause 75 (no resources), which misleads")
+            fails("text is refused with the misleading cause 75 (no resources)")
         }
         Some(_) => Ok(()),
     }
@@ -196,20 +196,20 @@ pub(super) fn plain(peer: &mut Peer) -> Result<PacketReach, CaseFailure> {
     Ok(way)
 }
 
-/// Checks a session without one element, if a complete session works.
+/// Checks a session that lacks one element. Requires that a complete session works.
 fn works_without(peer: &mut Peer, n: usize, change: fn(&mut SmfMessageStyle)) -> Outcome {
     peer.n3()?;
     if peer.run.reflects.get().is_none() {
         plain(peer)?;
     }
     if peer.run.reflects.get() == Some(false) {
-        return Err(CaseFailure::Skipped("not even packets of a session with everything come back"));
+        return Err(CaseFailure::Skipped("packets of a session with all elements do not come back"));
     }
     peer.speaking(change)?;
     match works(peer, n)? {
         PacketReach { back: true, .. } => Ok(()),
-        PacketReach { up: Some(true), .. } => fails("it was accepted, and carries uplink alone"),
-        PacketReach { .. } => fails("all requests were accepted, and no packet was forwarded"),
+        PacketReach { up: Some(true), .. } => fails("the session was accepted, but only uplink packets were forwarded"),
+        PacketReach { .. } => fails("all requests were accepted, but no packet was forwarded"),
     }
 }
 
@@ -296,25 +296,25 @@ fn chosen_teid(peer: &mut Peer) -> Outcome {
             if chosen {
                 Ok(())
             } else {
-                fails(format!("FTUP is claimed, and no tunnel chosen (cause {})", response.cause.0))
+                fails(format!("the UPF announces FTUP, but chose no tunnel (cause {})", response.cause.0))
             }
         }
         (false, Some(response)) if response.cause.is_accepted() && response.created_pdrs.is_empty() => {
-            fails("F-TEID with CH is accepted without FTUP, and no tunnel chosen")
+            fails("F-TEID with CH is accepted without FTUP, but no tunnel was chosen")
         }
         (false, Some(_)) => Ok(()),
     }
 }
 
 fn no_association(peer: &mut Peer) -> Outcome {
-    // From an address for which no check sets up an association.
+    // The request comes from an address for which no check sets up an association.
     let mut stranger = peer.other(1)?;
     let response = stranger.try_establish(1)?;
     peer.joined_by(stranger)?;
     match response {
         Some(response) if response.cause != Cause::NO_ASSOCIATION && !peer.run.own_addresses => {
             Err(CaseFailure::Skipped(
-                "it was not refused, perhaps because of an association of an earlier run: use an --smf that is new to the UPF",
+                "the request was not refused, perhaps because of an association of an earlier run: use an --smf that is new to the UPF",
             ))
         }
         Some(response) => {
@@ -344,9 +344,9 @@ fn refused_with(
     wanted: Cause,
     element: Option<u16>,
 ) -> Outcome {
-    let Some(answer) = peer.ask_raw(octets, sequence)? else { return fails("it goes unanswered") };
+    let Some(answer) = peer.ask_raw(octets, sequence)? else { return fails("no response") };
     let Message::SessionEstablishmentResponse(response) = read(&answer)? else {
-        return fails("another answer");
+        return fails("unexpected type of response");
     };
     expect(response.cause, wanted, "the establishment")?;
     match (element, response.offending_ie) {
@@ -360,7 +360,7 @@ fn missing_element(peer: &mut Peer) -> Outcome {
     peer.associate()?;
     let sequence = peer.number();
     let whole = establishment(peer, sequence)?;
-    // Without the CP F-SEID (57).
+    // This request lacks the CP F-SEID (57).
     let mut octets = whole[..SESSION_HEADER_LEN].to_vec();
     for (number, value) in Ies::new(&whole[SESSION_HEADER_LEN..]).flatten() {
         if number != 57 {
@@ -390,14 +390,14 @@ fn other_version(peer: &mut Peer) -> Outcome {
     octets[0] = octets[0] & 0x1f | 2 << 5;
     match peer.ask_raw(&octets, sequence)? {
         Some(answer) if answer.get(1) == Some(&message_type::VERSION_NOT_SUPPORTED_RESPONSE) => Ok(()),
-        Some(_) => fails("another answer"),
-        None => fails("it goes unanswered"),
+        Some(_) => fails("unexpected type of response"),
+        None => fails("no response"),
     }
 }
 
 fn garbage(peer: &mut Peer) -> Outcome {
     if !peer.run.config.hostile {
-        return Err(CaseFailure::Skipped("it has ended UPFs: --hostile tries it"));
+        return Err(CaseFailure::Skipped("random messages have crashed UPFs; --hostile enables this check"));
     }
     peer.associate()?;
     let (seid, _) = peer.establish(1)?;
@@ -415,7 +415,7 @@ fn garbage(peer: &mut Peer) -> Outcome {
         peer.n4.send_raw(&octets).map_err(LoadError::from)?;
     }
     std::thread::sleep(peer.run.config.patience / 4);
-    // Random messages may have used the next sequence numbers, whose responses would be repeated.
+    // Random messages may have used the next sequence numbers. The UPF would then repeat its earlier responses.
     peer.leap(sequence);
     expect(peer.modify(seid, 1)?, Cause::ACCEPTED, "a session afterwards")
 }
@@ -448,7 +448,7 @@ fn usage_at_deletion(peer: &mut Peer) -> Outcome {
 fn n3_answer(peer: &mut Peer, datagram: &[u8], wanted: u8) -> Outcome {
     let (socket, n3) = peer.n3()?;
     let came = peer.exchange(&socket, n3, datagram, |packet| packet.message_type == wanted)?;
-    if came { Ok(()) } else { fails("it goes unanswered") }
+    if came { Ok(()) } else { fails("no response") }
 }
 
 fn echo(peer: &mut Peer) -> Outcome {

@@ -5,7 +5,7 @@ use super::scene::{UE_PORT, UPLINK};
 use super::upf::Peer;
 use ranlab_lab::check::{CaseFailure, Outcome, fails};
 
-/// The rule that a check adds.
+/// Id of the rule that a check adds.
 const FURTHER: u16 = 3;
 const APPLICATION: &[u8] = b"ranlab.check";
 const UNKNOWN: &[u8] = b"ranlab.unknown";
@@ -29,11 +29,11 @@ fn provision(peer: &mut Peer, contents: Vec<PfdContents>) -> Outcome {
             response.cause.0
         ))),
         Some(other) => fails(format!("message type {} answers PFD Management", other.message_type())),
-        None => fails("PFDM is announced, and a PFD Management Request goes unanswered"),
+        None => fails("the UPF announces PFDM, but does not answer a PFD Management Request"),
     }
 }
 
-/// A session that drops the packets of an application.
+/// Returns a session that drops the packets of an application.
 fn session(peer: &Peer, application: &'static [u8]) -> SessionEstablishmentRequest {
     let mut request = peer.plan(1);
     let mut rule = peer.rule(1, FURTHER, 10, FURTHER);

@@ -1,4 +1,4 @@
-//! Checks of N3: path messages, buffered packets, moves.
+//! Checks of N3: path messages, buffered packets and handovers.
 use ranlab_packet::gtpu::{self, Message, message_type};
 use ranlab_upf::pfcp::*;
 
@@ -40,10 +40,10 @@ pub(super) fn off_filter(peer: &mut Peer) -> Outcome {
     peer.uplink(&wire, session.teid(UPLINK), &stranger)?;
     let all = peer.collect(&wire, |all| !all.is_empty())?;
     if has_error(&all) {
-        return fails("a packet that no rule of a session takes is answered with an error indication");
+        return fails("a packet that matches no rule of a session is answered with an error indication");
     }
     if all.iter().any(|one| one.kind == message_type::G_PDU) {
-        return fails("a packet of a UE that the session does not have is forwarded, and came back");
+        return fails("a packet with the address of another UE was forwarded and came back");
     }
     Ok(())
 }
@@ -97,15 +97,15 @@ pub(super) fn paging(peer: &mut Peer) -> Outcome {
     };
     match reports(&peer.reports(wait, |all| reports(all) > 1)?) {
         1 => Ok(()),
-        0 => fails("packets wait, and no report was sent"),
-        more => fails(format!("{more} reports arrived for waiting packets; one is enough")),
+        0 => fails("packets are buffered, but no report was sent"),
+        more => fails(format!("{more} reports arrived for buffered packets instead of one")),
     }
 }
 
 pub(super) fn buffering_order(peer: &mut Peer) -> Outcome {
     let (session, wire) = idle(peer)?;
     let wait = peer.run.config.patience / 2;
-    // The packets must be in the buffer before the tunnel exists.
+    // The packets must be in the buffer before the SMF creates the tunnel.
     peer.reports(wait, |all| !all.is_empty())?;
     std::thread::sleep(wait.min(std::time::Duration::from_millis(50)));
     let tunnel = peer.forward(DOWNLINK, Interface::ACCESS, Some(downlink(1, 1)));
@@ -117,11 +117,11 @@ pub(super) fn buffering_order(peer: &mut Peer) -> Outcome {
     if ports == sent {
         Ok(())
     } else {
-        fails(format!("packets from the UE's ports {sent:?} waited, and {ports:?} arrived"))
+        fails(format!("packets from the UE's ports {sent:?} were buffered, but those from {ports:?} arrived"))
     }
 }
 
-/// Returns a modification that replaces the downlink rule.
+/// Returns a modification that sends downlink packets into a tunnel.
 fn tunnelled(far: &CreateFar, end_marker: bool) -> SessionModificationRequest {
     let way = far.forwarding_parameters.clone().unwrap_or_default();
     let update = UpdateFar {

@@ -21,7 +21,7 @@ pub(super) fn source_port(peer: &mut Peer) -> Outcome {
             "an establishment from another port of the associated address is refused with cause {}",
             response.cause.0
         )),
-        None => fails("an establishment from another port goes unanswered there"),
+        None => fails("an establishment from another port gets no response at that port"),
     }
 }
 
@@ -62,7 +62,7 @@ pub(super) fn report_destination(peer: &mut Peer) -> Outcome {
     }
 }
 
-/// No report arrived. Checks whether a session established from port 8805 gets none either.
+/// Checks, after no report arrived, whether a session established from port 8805 gets a report.
 fn paged(peer: &mut Peer, wire: &Wire) -> Outcome {
     let mut request = peer.plan(2);
     if let Some(far) = request.create_fars.get_mut(1) {
@@ -82,7 +82,7 @@ fn paged(peer: &mut Peer, wire: &Wire) -> Outcome {
 pub(super) fn set_deletion(peer: &mut Peer) -> Outcome {
     let IpAddr::V4(address) = peer.n4.local_addr().ip() else {
         return Err(CaseFailure::Skipped(
-            "our SMF has an IPv6 address, and the sets are named by an IPv4 one",
+            "our SMF has an IPv6 address, but this check names the sets by an IPv4 address",
         ));
     };
     peer.associate()?;
@@ -102,9 +102,9 @@ pub(super) fn set_deletion(peer: &mut Peer) -> Outcome {
     let mut live = |seid| peer.modify(seid, 1).map(Cause::is_accepted);
     match (cause.is_accepted(), live(sessions[0])?, live(sessions[1])?) {
         (true, false, true) | (false, true, true) => Ok(()),
-        (true, true, _) => fails("the deletion is accepted, and the session of the set named lives"),
+        (true, true, _) => fails("the deletion is accepted, but the session of the named set still exists"),
         (_, _, false) => fails("the session of another set is deleted as well"),
-        (false, false, true) => fails(format!("cause {}, and the session is deleted", cause.0)),
+        (false, false, true) => fails(format!("the deletion is refused with cause {}, but the session is deleted", cause.0)),
     }
 }
 
@@ -132,9 +132,9 @@ pub(super) fn ue_address(peer: &mut Peer) -> Outcome {
     let chosen = addresses.into_iter().any(|ue| ue.addresses.v4.is_some());
     match (response.cause.is_accepted(), chosen, features.contains(UpFunctionFeatures::UEIP)) {
         (true, true, _) | (false, _, false) => Ok(()),
-        (true, false, _) => fails("the request for a UE address is accepted, and none is chosen"),
+        (true, false, _) => fails("the request for a UE address is accepted, but no address is chosen"),
         (false, _, true) => fails(format!(
-            "the feature UEIP is announced, and the request for an address is refused with cause {}",
+            "the UPF announces UEIP, but refuses the request for an address with cause {}",
             response.cause.0
         )),
     }

@@ -9,10 +9,10 @@ use super::scene::{DOWNLINK, QFI, Received, UE_PORT, UPLINK, downlink, probe, se
 use super::upf::Peer;
 use ranlab_lab::check::{CaseFailure, Outcome, fails};
 
-/// Number of rules that a check adds.
+/// Id of the rule that a check adds.
 const FURTHER: u16 = 3;
 const LAST: u16 = 4;
-/// First tunnel of our base station that represents N9 and the SMF.
+/// First tunnel of our base station when it represents N9 or the SMF.
 const BEYOND: u32 = 0x3000;
 const SMF: u32 = 0x4000;
 /// DSCP value of expedited forwarding, and the mask of the DSCP.
@@ -20,7 +20,7 @@ const EF: u8 = 0xb8;
 const DSCP: u8 = 0xfc;
 
 impl Peer {
-    /// Description of the flow between the UE's port and the server.
+    /// Returns a description of the flow between the UE's port and the server.
     pub(super) fn flow_of_port(&self, port: u16) -> String {
         let server = match self.run.config.n6 {
             Network::Routed(address) => address,
@@ -51,7 +51,7 @@ pub(super) fn precedence(peer: &mut Peer) -> Outcome {
     match back[..] {
         [a, b] if a == UE_PORT && b == UE_PORT + 2 => Ok(()),
         _ => fails(format!(
-            "of packets from the UE's ports {ports:?}, these came back: {back:?}; the rule for the second port precedes the rule for all packets, that for the third follows it"
+            "of packets from the UE's ports {ports:?}, these came back: {back:?}; the rule for the second port precedes the rule for all packets, the rule for the third port follows it"
         )),
     }
 }
@@ -95,7 +95,7 @@ pub(super) fn empty_flow(peer: &mut Peer) -> Outcome {
     let session = peer.create(request)?;
     match peer.come_back(&wire, 1, session.teid(UPLINK), &[UE_PORT])?[..] {
         [_, ..] => Ok(()),
-        [] => fails("the rules are accepted, and no packet is forwarded"),
+        [] => fails("the rules are accepted, but no packet is forwarded"),
     }
 }
 
@@ -113,8 +113,8 @@ pub(super) fn type_of_service(peer: &mut Peer) -> Outcome {
     peer.uplink(&wire, session.teid(UPLINK), &marked)?;
     match peer.come_back(&wire, 1, session.teid(UPLINK), &[UE_PORT, UE_PORT + 2])?[..] {
         [a, b] if a == UE_PORT && b == UE_PORT + 2 => Ok(()),
-        [] => fails("a rule for one type of service takes every packet"),
-        _ => fails("a packet of the type of service passes, which the rule drops"),
+        [] => fails("a rule for one type of service matches every packet"),
+        _ => fails("a packet of the type of service passes, although the rule drops it"),
     }
 }
 
@@ -135,7 +135,7 @@ pub(super) fn n9(peer: &mut Peer) -> Outcome {
     let same = |one: &Received, teid| one.is_packet(teid) && one.payload == packet;
     let up = peer.collect(&wire, |all| all.iter().any(|one| same(one, BEYOND + 1)))?;
     if !up.iter().any(|one| same(one, BEYOND + 1)) {
-        return fails("accepted, and the uplink packet does not come through the N9 tunnel");
+        return fails("the rules are accepted, but the uplink packet does not arrive in the N9 tunnel");
     }
     peer.tunnelled(&wire, session.teid(DOWNLINK), PduSession::dl(QFI), &packet)?;
     let down = peer.collect(&wire, |all| all.iter().any(|one| same(one, downlink(1, 1))))?;
@@ -146,7 +146,7 @@ pub(super) fn n9(peer: &mut Peer) -> Outcome {
     fails(if errors {
         "an error indication answers the downlink packet from N9, whose tunnel was accepted"
     } else {
-        "accepted, and the downlink packet from N9 does not come to the base station"
+        "the rules are accepted, but the downlink packet from N9 does not reach the base station"
     })
 }
 
@@ -188,7 +188,7 @@ pub(super) fn cp_function(peer: &mut Peer) -> Outcome {
     peer.uplink(&wire, session.teid(UPLINK), &up)?;
     let is_up = |all: &[Received]| all.iter().any(|one| one.is_packet(SMF + 1) && one.payload == up);
     if !is_up(&peer.collect(&wire, is_up)?) {
-        return fails("accepted, and a router solicitation does not come through the SMF's tunnel");
+        return fails("the rules are accepted, but a router solicitation does not arrive in the SMF's tunnel");
     }
     peer.tunnelled(&wire, session.teid(LAST), PduSession::dl(QFI), &down)?;
     let is_down =
@@ -196,7 +196,7 @@ pub(super) fn cp_function(peer: &mut Peer) -> Outcome {
     if is_down(&peer.collect(&wire, is_down)?) {
         Ok(())
     } else {
-        fails("accepted, and the SMF's router advertisement does not come to the base station")
+        fails("the rules are accepted, but the SMF's router advertisement does not reach the base station")
     }
 }
 
@@ -245,7 +245,7 @@ pub(super) fn ethernet(peer: &mut Peer) -> Outcome {
         None => return fails("the establishment goes unanswered"),
         Some(response) if !response.cause.is_accepted() => return Ok(()),
         Some(response) => {
-            // The following checks need the tunnel, so the request is repeated for another session.
+            // The following checks need the UPF's tunnel, so the request is repeated for another session.
             request.cp_f_seid.seid += 1;
             if let Some(f_seid) = response.up_f_seid {
                 peer.delete(f_seid.seid)?;
@@ -263,7 +263,7 @@ pub(super) fn ethernet(peer: &mut Peer) -> Outcome {
     if is_there(&peer.collect(&wire, is_there)?) {
         Ok(())
     } else {
-        fails("an Ethernet session is accepted, and a frame does not come through its tunnel")
+        fails("an Ethernet session is accepted, but a frame does not arrive in its tunnel")
     }
 }
 
@@ -312,7 +312,7 @@ pub(super) fn qos_flow(peer: &mut Peer) -> Outcome {
     match all.iter().find(|one| is_back(one)).map(|one| one.session) {
         Some(Some(PduSession::Dl(container))) if container.qfi == OTHER => Ok(()),
         Some(container) => {
-            fails(format!("the QER has QoS flow {OTHER}, the packet's container is {container:?}"))
+            fails(format!("the QER has QoS flow {OTHER}, but the packet's container is {container:?}"))
         }
         None => fails("no packet came back"),
     }

@@ -10,7 +10,7 @@ use ranlab_lab::check::{CaseFailure, Outcome, fails};
 
 /// Packets per burst.
 const BURST: u64 = 6;
-/// A limit that is never reached.
+/// Volume limit that is never reached, in bytes.
 const FAR_AWAY: u64 = 1 << 40;
 
 fn volume(total: u64) -> Option<Volume> {
@@ -26,13 +26,13 @@ fn urr(triggers: ReportingTriggers, method: u128) -> CreateUrr {
     }
 }
 
-/// Returns a usage rule with a volume threshold, in bytes.
+/// Returns a usage rule with a volume threshold.
 fn at_threshold(peer: &Peer, octets: u64) -> CreateUrr {
     let triggers = peer.triggers(ReportingTriggers::VOLTH);
     CreateUrr { volume_threshold: volume(octets), ..urr(triggers, MeasurementMethod::VOLUM) }
 }
 
-/// Returns a usage rule with a volume quota, in bytes.
+/// Returns a usage rule with a volume quota.
 fn at_quota(peer: &Peer, octets: u64) -> CreateUrr {
     let triggers = peer.triggers(ReportingTriggers::VOLQU);
     CreateUrr { volume_quota: volume(octets), ..urr(triggers, MeasurementMethod::VOLUM) }
@@ -77,9 +77,9 @@ pub(super) fn threshold(peer: &mut Peer) -> Outcome {
     let all = peer.reports(wait, come)?;
     match reported(&all, UsageReportTrigger::VOLTH)[..] {
         [first, ..] if (limit..2 * limit).contains(&first) => Ok(()),
-        [first, ..] => fails(format!("the threshold is {limit} bytes, reported are {first}")),
+        [first, ..] => fails(format!("the threshold is {limit} bytes, the report contains {first}")),
         [] => fails(format!(
-            "{} bytes passed the threshold {limit}, and no report arrived",
+            "{} bytes passed the threshold {limit}, but no report arrived",
             2 * BURST * octets(peer)
         )),
     }
@@ -97,10 +97,10 @@ pub(super) fn changed_threshold(peer: &mut Peer) -> Outcome {
     let wait = peer.run.config.patience;
     let all = peer.reports(wait, |all| !reported(all, UsageReportTrigger::VOLTH).is_empty())?;
     if reported(&all, UsageReportTrigger::VOLTH).is_empty() && !works(peer, &wire)? {
-        return Err(CaseFailure::Skipped("a threshold that is not changed is not reported either"));
+        return Err(CaseFailure::Skipped("an unchanged threshold is not reported either"));
     }
     if reported(&all, UsageReportTrigger::VOLTH).is_empty() {
-        return fails(format!("the threshold was lowered to {limit} bytes, and no report arrived"));
+        return fails(format!("the threshold was lowered to {limit} bytes, but no report arrived"));
     }
     Ok(())
 }
@@ -124,16 +124,16 @@ pub(super) fn quota(peer: &mut Peer) -> Outcome {
     let rule = at_quota(peer, 4 * octets(peer));
     let session = peer.create(peer.metered(1, rule))?;
     let passed = burst(peer, &wire, &session)?;
-    // Four packets, both directions together, and those in flight.
+    // The quota allows four packets in both directions together. Packets in flight may exceed it.
     if passed >= BURST {
-        return fails(format!("{passed} of {BURST} packets came back, with a quota for four in all"));
+        return fails(format!("{passed} of {BURST} packets came back, although the quota allows four in both directions together"));
     }
     let wait = peer.run.config.patience;
     let come = |all: &[SessionReportRequest]| !reported(all, UsageReportTrigger::VOLQU).is_empty();
     if come(&peer.reports(wait, come)?) {
         Ok(())
     } else {
-        fails("packets stop at the quota, and no report was sent")
+        fails("packets stop at the quota, but no report was sent")
     }
 }
 
@@ -222,12 +222,12 @@ pub(super) fn time_threshold(peer: &mut Peer) -> Outcome {
     each_second(peer, rule, UsageReportTrigger::TIMTH, 1)
 }
 
-/// A second, and what a user plane needs to notice that it has passed.
+/// Returns the time within which a user plane should report that one second has passed.
 fn a_second(peer: &Peer) -> Duration {
     Duration::from_millis(1_300) + peer.run.config.patience
 }
 
-/// Waits for a report with this trigger for at most `wait`; whether it came.
+/// Waits at most `wait` for a report with this trigger. Returns whether it arrived.
 fn comes(peer: &mut Peer, trigger: u128, wait: Duration) -> Result<bool, CaseFailure> {
     let come = |all: &[SessionReportRequest]| !reported(all, trigger).is_empty();
     Ok(come(&peer.reports(wait, come)?))
@@ -261,13 +261,13 @@ pub(super) fn holding_time(peer: &mut Peer) -> Outcome {
     };
     let session = peer.create(peer.metered(1, held))?;
     burst(peer, &wire, &session)?;
-    // A packet within the first second may start the time again.
+    // A packet within the first second may restart the holding time.
     let wait = 2 * a_second(peer);
     if comes(peer, UsageReportTrigger::QUHTI, wait)? {
         Ok(())
     } else {
         fails(format!(
-            "a quota with a holding time of one second was unused for {wait:?}, and no report arrived"
+            "a quota with a holding time of one second was unused for {wait:?}, but no report arrived"
         ))
     }
 }
@@ -287,13 +287,13 @@ pub(super) fn inactivity_detection(peer: &mut Peer) -> Outcome {
     let change = SessionModificationRequest { query_urrs: vec![query], ..Default::default() };
     let response = peer.change(session.seid, change)?;
     let duration = |reports: &[UsageReport]| reports.iter().find_map(|report| report.duration_measurement);
-    // Another clause checks that a query is answered.
+    // Another check verifies that a query is answered.
     let measured = match duration(&response.usage_reports) {
         None => duration(&peer.delete(session.seid)?.usage_reports),
         queried => queried,
     };
     match measured {
-        // The detection time itself counts, and the packets came within a second.
+        // The detection time itself is measured. The packets arrived within one second.
         Some(Seconds(0..=2)) => Ok(()),
         Some(Seconds(long)) => fails(format!("{QUIET:?} without packets are measured as {long} s")),
         None => fails("a rule that measures time reports no duration"),
@@ -335,7 +335,7 @@ pub(super) fn stop(peer: &mut Peer) -> Outcome {
     if comes(peer, UsageReportTrigger::STOPT, wait)? {
         Ok(())
     } else {
-        fails(format!("packets have stopped for {wait:?}, and no report arrived"))
+        fails(format!("packets have stopped for {wait:?}, but no report arrived"))
     }
 }
 
@@ -361,5 +361,5 @@ pub(super) fn linked(peer: &mut Peer) -> Outcome {
     if reported(&all, UsageReportTrigger::VOLTH).is_empty() {
         return Err(CaseFailure::Needs(VOLUME_THRESHOLD, "a volume threshold is not reported".into()));
     }
-    fails("a rule reports, and the one that is linked to it does not")
+    fails("a rule reports, but the rule linked to it does not")
 }

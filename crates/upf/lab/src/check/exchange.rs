@@ -1,4 +1,4 @@
-//! Requests of a check with their responses, and handling of the UPF's own requests meanwhile.
+//! Requests of a check with their responses. Meanwhile, the UPF's own requests are answered.
 use std::time::{Duration, Instant};
 
 use ranlab_upf::pfcp::*;
@@ -37,8 +37,7 @@ impl Peer {
         self.receive(None).map(drop)
     }
 
-    /// Returns the response with this sequence number, if it has arrived. Answers the UPF's own requests and keeps its
-    /// session reports.
+    /// Returns the response with this sequence number, if it has arrived. Also answers the UPF's requests, and stores its session reports.
     fn receive(&mut self, sequence: Option<u32>) -> Result<Option<Vec<u8>>, CaseFailure> {
         let mut unread = std::mem::take(&mut self.unread);
         self.n4.receive_raw(&mut |datagram| unread.push_back(datagram.to_vec())).map_err(LoadError::from)?;

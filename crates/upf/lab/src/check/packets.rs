@@ -11,7 +11,7 @@ use crate::components::load::{NetworkSummary, UpfLoadComponent, data_network, ru
 use ranlab_lab::rig;
 use ranlab_lab::worker::ComponentError;
 
-/// Maximum number of sessions that are distinguished.
+/// Maximum number of sessions that the data network distinguishes.
 const SESSIONS: u64 = 16;
 
 /// Our data network, which reflects packets during a check.
@@ -21,8 +21,8 @@ pub(super) struct Reflector {
 }
 
 impl Reflector {
-    /// Returns `None` if the data network is a third party's.
-    /// Its address is bound when this returns, so that no packet is answered with ICMP.
+    /// Returns `None` if the data network is a third party's. The address of our data network is bound when this function returns, so that
+    /// no packet is answered with ICMP.
     pub(super) fn start(config: &UpfCheck) -> Result<Option<Self>, ComponentError> {
         if config.n6 == Network::None {
             return Ok(None);
@@ -37,11 +37,11 @@ impl Reflector {
         let stopped = Arc::clone(&stop);
         let network = data_network(&part)?;
         let thread = std::thread::Builder::new().spawn(move || run_data_network(network, &stopped));
-        let thread = thread.map_err(|error| rig(format!("the data network has no thread: {error}")))?;
+        let thread = thread.map_err(|error| rig(format!("cannot start the thread of the data network: {error}")))?;
         Ok(Some(Self { stop, thread }))
     }
 
-    /// Stops it. Returns the number of packets received.
+    /// Stops the data network. Returns the number of packets received.
     pub(super) fn end(self) -> Result<u64, ComponentError> {
         self.stop.store(true, Relaxed);
         let seen = self.thread.join().map_err(|_| rig("the data network's thread panicked"))??;
@@ -49,7 +49,7 @@ impl Reflector {
     }
 }
 
-/// Packets on N3.
+/// Packets on N3, recorded for a capture.
 #[derive(Default)]
 pub(super) struct Trace(Vec<TracedMessage>);
 

@@ -16,7 +16,7 @@ use ranlab_lab::check::{CaseFailure, fails};
 
 /// QoS flow of the uplink of every session.
 pub(super) const QFI: u8 = 9;
-/// Rule ids that every session of [`Peer::plan`] has.
+/// Id of the uplink rule of every session made by [`Peer::plan`].
 pub(super) const UPLINK: u16 = 1;
 pub(super) const DOWNLINK: u16 = 2;
 /// Default UDP port of the UE's packets.
@@ -28,7 +28,7 @@ const MAX_DATAGRAM: usize = 2_048;
 
 /// A session that the UPF has accepted.
 pub(super) struct Created {
-    /// The UPF's SEID.
+    /// SEID chosen by the UPF.
     pub(super) seid: u64,
     tunnels: Vec<(PdrId, u32)>,
 }
@@ -45,7 +45,7 @@ impl Created {
 pub(super) struct Received {
     pub(super) kind: u8,
     pub(super) teid: u32,
-    /// Its PDU session container.
+    /// PDU session container of the packet.
     pub(super) session: Option<PduSession>,
     pub(super) payload: Vec<u8>,
     /// Type of service or traffic class of the outer header.
@@ -69,7 +69,7 @@ pub(super) fn ue_port(packet: &[u8]) -> Option<u16> {
     Udp::parse(ip.payload).ok().map(|udp| udp.dst_port)
 }
 
-/// Our base station's socket, and our data network as long as this exists.
+/// Our base station's socket. Our data network runs until this value is dropped.
 pub(super) struct Wire {
     pub(super) socket: UdpSocket,
     pub(super) n3: SocketAddr,
@@ -79,20 +79,20 @@ pub(super) struct Wire {
 impl Drop for Wire {
     fn drop(&mut self) {
         if let Some(reflector) = self.reflector.take() {
-            // A failure of the data network shows as missing packets.
+            // If the data network failed, packets are missing, and the check reports that.
             let _ = reflector.end();
         }
     }
 }
 
-/// Returns tunnel `which` of session `n` at our base station. The second one is used for moves.
+/// Returns tunnel `which` of session `n` at our base station. The second tunnel is used for handovers.
 pub(super) fn downlink(n: usize, which: u32) -> u32 {
     0x0100 * which + n as u32
 }
 
 impl Peer {
-    /// Returns F-TEID number `which` of session `n`, chosen by the UPF or by the SMF according to the dialect. Rules
-    /// with the same number share it.
+    /// Returns F-TEID number `which` of session `n`. The UPF or the SMF chooses it, depending on the dialect. Rules with the same number
+    /// share the F-TEID.
     pub(super) fn tunnel(&self, n: usize, which: u8) -> FTeid {
         let n3 = self.run.config.n3.map_or_else(|| IpAddr::from([127, 0, 0, 8]), |n3| n3.ip());
         match self.dialect.sends.teid {
@@ -156,7 +156,7 @@ impl Peer {
         request
     }
 
-    /// Returns the same session with a usage rule in both directions.
+    /// Returns the session of [`plan`](Self::plan) with a usage rule in both directions.
     pub(super) fn metered(&self, n: usize, urr: CreateUrr) -> SessionEstablishmentRequest {
         let mut request = self.plan(n);
         request.create_pdrs.iter_mut().for_each(|pdr| pdr.urr_ids.push(urr.urr_id));
@@ -184,7 +184,7 @@ impl Peer {
         if !response.cause.is_accepted() {
             let rule = response.failed_rule_id.map_or(String::new(), |rule| format!(" ({rule:?})"));
             return Err(CaseFailure::Refused(format!(
-                "the UPF refuses it with cause {}{rule}",
+                "the UPF refuses the session with cause {}{rule}",
                 response.cause.0
             )));
         }
@@ -209,7 +209,7 @@ impl Peer {
         Ok(Created { seid, tunnels })
     }
 
-    /// Sends an establishment request composed by the check. Returns the response.
+    /// Sends an establishment request composed by the check. Returns the response, if there is one.
     pub(super) fn try_create(
         &mut self,
         request: SessionEstablishmentRequest,
@@ -246,7 +246,7 @@ impl Peer {
         Ok(Wire { socket, n3, reflector: Reflector::start(&self.run.config).map_err(CaseFailure::Trouble)? })
     }
 
-    /// Like [`wire`](Self::wire), if packets of a session come back from the data network.
+    /// Calls [`wire`](Self::wire) after checking that packets of a session come back from the data network.
     pub(super) fn reflecting(&mut self) -> Result<Wire, CaseFailure> {
         self.n3()?;
         if self.run.reflects.get().is_none() {
@@ -298,7 +298,7 @@ impl Peer {
         Ok(())
     }
 
-    /// Receives datagrams at our base station until there are enough, or until the response timeout.
+    /// Receives datagrams at our base station until `enough` returns `true`, or until the response timeout.
     pub(super) fn collect(
         &mut self,
         wire: &Wire,
@@ -341,7 +341,7 @@ impl Peer {
         Ok(all.iter().filter(|one| is_one(one)).filter_map(Received::ue_port).collect())
     }
 
-    /// Collects session reports of the UPF until there are enough. Each is answered.
+    /// Collects session reports of the UPF until `enough` returns `true`, and answers each report.
     pub(super) fn reports(
         &mut self,
         wait: Duration,
@@ -393,7 +393,7 @@ mod tests {
         let [server, ue] = ["10.45.0.1:9", "10.60.0.1:4001"].map(|address| address.parse().unwrap());
         let mut packet = probe(server, ue, 1);
         assert_eq!(ue_port(&packet), Some(4_001));
-        // An ICMP error quotes the packet that it answers.
+        // An ICMP error quotes the packet that caused it.
         packet[9] = 1;
         assert_eq!(ue_port(&packet), None);
         let [server, ue] = ["[fd00::1]:9", "[fd00::2]:4001"].map(|address| address.parse().unwrap());

@@ -36,8 +36,8 @@ config! {
         /// 8805: some UPFs always send responses to it. Without it, each check of a UPF on loopback has a fixed
         /// address; for other UPFs, the address from which this machine reaches the UPF
         smf: Option<SocketAddr> = None;
-        /// emulated data network, which reflects packets: none (the UPF is connected to another one), udp://LOCAL,UPF
-        /// or routed://ADDRESS
+        /// emulated data network, which reflects packets: none (the UPF is connected to another data network), udp://LOCAL,UPF or
+        /// routed://ADDRESS
         n6: Network as Text = Network::None, wiring();
         /// address and port of the server that UEs send to; it must reflect UDP. A routed data network must have this
         /// address
@@ -70,7 +70,7 @@ impl From<LoadError> for CaseFailure {
     }
 }
 
-/// Checks the UPF whose N4 is at `address`, clause by clause. `told` is called with each verdict.
+/// Checks the UPF whose N4 is at `address`, clause by clause. Calls `told` with each verdict.
 ///
 /// # Errors
 /// An address cannot be bound, no check has the given name, or `told` returned an error.
@@ -95,7 +95,7 @@ pub fn upf_checks() -> Vec<(&'static str, &'static str)> {
     listed(CHECKS)
 }
 
-/// The run, shared with its peers.
+/// State of the run, shared with its peers.
 struct Shared(Rc<CheckRun>);
 
 impl CheckTarget for Shared {
@@ -128,22 +128,22 @@ impl CheckTarget for Shared {
 pub(super) struct CheckRun {
     address: SocketAddr,
     pub(super) config: UpfCheck,
-    /// Address of the first SMF.
+    /// Address of the first emulated SMF.
     smf: SocketAddr,
-    /// Address of the base station.
+    /// Address of the emulated base station.
     pub(super) gnb: SocketAddr,
     /// Whether every check uses its own addresses, so that its leftovers at the UPF do not affect other checks.
     pub(super) own_addresses: bool,
-    /// The last sequence number.
+    /// Sequence number of the last request.
     sequence: Cell<u32>,
-    /// Start time of the SMFs. If it changes, the UPF deletes their sessions.
+    /// Start time reported by the SMFs. If it changes, the UPF deletes their sessions.
     pub(super) recovery: Cell<u32>,
     /// Whether packets of a complete session come back; `None` until tried.
     pub(super) reflects: Cell<Option<bool>>,
     process: Option<Process>,
 }
 
-/// Number of addresses per check: that of its SMF, and two others.
+/// Number of addresses per check: one for its SMF, and two for additional SMFs.
 const ADDRESSES: usize = 3;
 /// Number of addresses for all checks of one UPF.
 const BLOCK: u32 = 256;
@@ -153,8 +153,8 @@ impl CheckRun {
     fn new(address: SocketAddr, config: &UpfCheck) -> Result<Self, LoadError> {
         let (smf, own_addresses) = match (config.smf, address.ip()) {
             (Some(smf), _) => (smf, false),
-            // The same addresses in each run, because some UPFs never remove a peer and have room for 64. Two UPFs get
-            // different blocks.
+            // Uses the same addresses in each run, because some UPFs never remove a peer and have room for 64. Different UPFs get different
+            // blocks.
             (None, IpAddr::V4(v4)) if v4.is_loopback() => {
                 let block =
                     u32::from(v4).wrapping_add(u32::from(address.port())).wrapping_mul(0x9e37_79b1) >> 18;
@@ -191,7 +191,7 @@ pub(super) struct Peer {
     pub(super) dialect: Dialect,
     pub(super) templates: SessionTemplates,
     pub(super) run: Rc<CheckRun>,
-    /// Its address, which is also its Node ID.
+    /// Address of this SMF, which is also its Node ID.
     smf: SocketAddr,
     /// A number that distinguishes its SEIDs and tunnels from those of other checks.
     own: u32,
@@ -199,18 +199,18 @@ pub(super) struct Peer {
     /// Sessions to delete at the end, by the UPF's SEIDs.
     pub(super) sessions: Vec<u64>,
     pub(super) unread: VecDeque<Vec<u8>>,
-    /// SEIDs of the established sessions: ours and the UPF's.
+    /// SEIDs of the established sessions: that of the SMF, then that of the UPF.
     pub(super) named: Vec<(u64, u64)>,
     /// Session reports that were received and answered.
     pub(super) reported: Vec<SessionReportRequest>,
     /// Messages of other SMFs of this check.
     others: Rc<RefCell<Vec<TracedMessage>>>,
-    /// Whether it is an additional SMF itself.
+    /// Whether this is an additional SMF.
     is_further: bool,
 }
 
 impl Drop for Peer {
-    /// An additional SMF adds its messages to the check's capture, however the check ends.
+    /// Adds the messages of an additional SMF to the capture of the check, however the check ends.
     fn drop(&mut self) {
         if self.is_further {
             let own = self.n4.trace.take().into_iter().flatten();
@@ -261,7 +261,7 @@ impl Peer {
         Ok(further)
     }
 
-    /// Returns another SMF, with the first or second of the next available addresses.
+    /// Returns an additional SMF at the first or second available address after that of this SMF.
     pub(super) fn other(&self, which: usize) -> Result<Self, CaseFailure> {
         const TRIES: usize = 16;
         let mut had = 0;
@@ -277,10 +277,10 @@ impl Peer {
                 }
             }
         }
-        Err(CaseFailure::Skipped("a further SMF needs one of the addresses after the first one's: see --smf"))
+        Err(CaseFailure::Skipped("a further SMF needs one of the addresses after that of the first SMF: see --smf"))
     }
 
-    /// Ends another SMF, whose messages are part of this check.
+    /// Ends an additional SMF, whose messages are part of this check.
     pub(super) fn joined_by(&self, mut other: Self) -> Outcome {
         other.leave().map_err(CaseFailure::Trouble)
     }
@@ -305,7 +305,7 @@ impl Peer {
         Ok(())
     }
 
-    /// Continues with sequence numbers far from this one.
+    /// Continues with sequence numbers far from `sequence`.
     pub(super) fn leap(&self, sequence: u32) {
         self.run.sequence.set(sequence ^ 0x5a_5a5a);
     }
@@ -350,7 +350,7 @@ impl Peer {
             Some(Message::AssociationSetupResponse(response)) if response.cause.is_accepted() => {
                 self.associated = true;
                 let features = response.up_function_features.unwrap_or_default();
-                // A UPF that cannot choose tunnels is not asked to, except where that is checked.
+                // A UPF that cannot choose tunnels gets no request to choose one, except in the check of this behaviour.
                 if !features.contains(UpFunctionFeatures::FTUP) {
                     self.speaking(|sends| sends.teid = TeidChoice::Smf)?;
                 }
@@ -373,7 +373,7 @@ impl Peer {
         self.ask(AssociationReleaseRequestMessage { node_id, ..Default::default() }, None)
     }
 
-    /// Deletes its sessions and releases the association. The responses are not part of the check.
+    /// Deletes the sessions of this SMF and releases its association. The responses are not part of the check.
     pub(super) fn leave(&mut self) -> Result<(), ComponentError> {
         let over = |result| match result {
             Err(CaseFailure::Trouble(trouble)) => Err(trouble),
@@ -430,7 +430,7 @@ impl Peer {
             _ => None,
         });
         if self.dialect.sends.teid == TeidChoice::Upf && chosen.is_none() {
-            return Err(CaseFailure::Needs(CHOSEN_TEID, "a tunnel was requested and none was chosen".into()));
+            return Err(CaseFailure::Needs(CHOSEN_TEID, "the SMF requested a tunnel, but the UPF chose none".into()));
         }
         Ok((f_seid.seid, chosen.unwrap_or_else(|| self.spec(n).uplink_teid)))
     }
@@ -453,8 +453,8 @@ impl Peer {
         }
     }
 
-    /// Sends a packet uplink, and checks the reflected one if there is a reflector. Repeated, because the first packet
-    /// may wait for ARP.
+    /// Sends an uplink packet, and checks the reflected packet if there is a reflector. Repeats the packet, because the first one may wait
+    /// for ARP.
     pub(super) fn try_packet(
         &mut self,
         n: usize,
@@ -519,7 +519,7 @@ impl Peer {
     }
 
     pub(super) fn n3(&self) -> Result<(UdpSocket, SocketAddr), CaseFailure> {
-        let n3 = self.run.config.n3.ok_or(CaseFailure::Skipped("without --n3 no packet is tried"))?;
+        let n3 = self.run.config.n3.ok_or(CaseFailure::Skipped("packets are checked only with --n3"))?;
         let address = self.run.gnb;
         let socket = UdpSocket::bind(address).map_err(|source| LoadError::Bind {
             what: "base station",
@@ -537,7 +537,7 @@ pub(super) struct PacketReach {
     pub(super) up: Option<bool>,
     /// Whether the packet was reflected to the base station.
     pub(super) back: bool,
-    /// An unexpected tunnel through which the packet came back.
+    /// Unexpected tunnel through which the packet came back.
     pub(super) astray: Option<u32>,
 }
 
@@ -546,9 +546,9 @@ pub(super) fn read(octets: &[u8]) -> Result<Message, CaseFailure> {
         Ok((pdu, _)) => Ok(pdu.message),
         Err(error) => match refusal(octets) {
             Some((_, cause)) => {
-                fails(format!("it is refused with cause {}, but the response is invalid: {error}", cause.0))
+                fails(format!("the request is refused with cause {}, but the response is invalid: {error}", cause.0))
             }
-            None => fails(format!("an answer cannot be read: {error}")),
+            None => fails(format!("a response cannot be decoded: {error}")),
         },
     }
 }

@@ -91,12 +91,12 @@ config! {
 impl UpfComponent {
     fn upf(&self) -> Result<UpfConfig, ComponentError> {
         if self.xdp.is_some() && self.design != UpfDesign::DpOffload {
-            return Err(rig("`xdp` is the data plane of the design dp-offload"));
+            return Err(rig("`xdp` requires the design dp-offload"));
         }
         let n3_memif = match &self.n3_io {
             N3Io::Sockets => None,
             N3Io::Memif { .. } if self.design == UpfDesign::Bare || self.xdp.is_some() => {
-                return Err(rig("`n3_io` = memif is not for the design bare, nor for `xdp`"));
+                return Err(rig("`n3_io` = memif cannot be combined with the design bare or with `xdp`"));
             }
             N3Io::Memif { path } => Some(path.clone()),
             N3Io::AfXdp { .. } => return Err(rig("`n3_io` is sockets or memif:PATH; `xdp` names devices")),
@@ -147,7 +147,7 @@ impl UpfComponent {
 pub struct Upf(UpfServer);
 
 impl Upf {
-    /// Binds its sockets and starts its threads.
+    /// Binds the sockets of the UPF and starts its threads.
     ///
     /// # Errors
     /// The settings contradict each other, or this machine lacks a required feature.
@@ -155,15 +155,15 @@ impl Upf {
         UpfServer::start(part.upf()?).map(Self).map_err(environment)
     }
 
-    /// Returns its addresses for SMFs, base stations, and the data network if that is a socket.
+    /// Returns the UPF's addresses for SMFs and base stations, and its address for the data network if N6 is a socket.
     pub fn listening(&self) -> UpfListening {
         UpfListening { n4: self.0.n4(), n3: self.0.n3(), n6: self.0.n6() }
     }
 
-    /// Stops it and returns its counters.
+    /// Stops the UPF and returns its counters.
     ///
     /// # Errors
-    /// A socket or a thread failed while it ran.
+    /// A socket or a thread failed while the UPF ran.
     pub fn stop(self) -> Result<UpfSummary, ComponentError> {
         self.0.stop().map(UpfSummary::from).map_err(environment)
     }
@@ -205,7 +205,7 @@ pub struct UpfListening {
 pub struct XdpSummary {
     /// Session changes installed in the kernel.
     pub installed: u64,
-    /// Session changes left to the packet engine.
+    /// Session changes that the kernel cannot forward, and that the packet engine handles.
     pub left: u64,
     /// Session changes rejected by the kernel.
     pub refused: u64,
@@ -224,7 +224,7 @@ pub struct UpfSummary {
     pub refused: u64,
     /// Repeated requests, which get the same response again.
     pub duplicates: u64,
-    /// Requests without a response, as its dialect requires.
+    /// Requests that the UPF did not answer, as its dialect requires.
     pub silent: u64,
     /// Datagrams that are not valid PFCP.
     pub unreadable: u64,
@@ -241,7 +241,7 @@ pub struct UpfSummary {
     pub handoff_dropped: u64,
     /// Datagrams that the kernel did not accept.
     pub unsent: u64,
-    /// Counters of the data plane in the kernel, if it is used.
+    /// Counters of the data plane in the kernel, if XDP is used.
     pub xdp: Option<XdpSummary>,
     /// CPU time of control thread and workers, in seconds.
     pub cpu_s: f64,

@@ -12,8 +12,8 @@ const GTPU_PORT: u16 = 2152;
 /// Default number of base stations.
 const DEFAULT_GNBS: usize = 2;
 
-/// Returns the default address of the SMF. If the UPF is on this machine, it is a loopback address that is no default
-/// of UPFs or base stations; otherwise it is the source address of the kernel's route to the UPF.
+/// Returns the default address of the SMF. If the UPF is on this machine, the SMF has a loopback address that is no default of UPFs or base
+/// stations. Otherwise it has the source address of the kernel's route to the UPF.
 ///
 /// # Errors
 /// The kernel has no route to the UPF.
@@ -32,8 +32,8 @@ pub fn default_gnb(n3: SocketAddr) -> Result<SocketAddr, LoadError> {
     Ok(SocketAddr::new(ip, GTPU_PORT))
 }
 
-/// Returns the default number of base stations: two if this machine has the address that follows the first one and the
-/// UPF (`taken`) does not use it, otherwise one.
+/// Returns the default number of base stations. There are two if this machine has the address after the first one, and the UPF does not use
+/// it (`taken`). Otherwise there is one.
 pub fn default_gnbs(first: SocketAddr, taken: &[IpAddr]) -> usize {
     let next = super::nth(first, 1).ip();
     let is_ours = !taken.contains(&next) && UdpSocket::bind(SocketAddr::new(next, 0)).is_ok();
@@ -68,13 +68,13 @@ fn source_towards(peer: SocketAddr) -> io::Result<IpAddr> {
 pub(super) struct Endpoint {
     /// Role of the socket, for example "SMF".
     pub(super) what: &'static str,
-    /// The flag that sets its address.
+    /// Flag that sets the socket's address.
     pub(super) flag: &'static str,
-    /// Its address.
+    /// Address of the socket.
     pub(super) own: SocketAddr,
-    /// The address to which it sends.
+    /// Address to which the socket sends.
     pub(super) peer: SocketAddr,
-    /// The flag that sets that address.
+    /// Flag that sets the address to which the socket sends.
     pub(super) peer_flag: &'static str,
 }
 
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn default_smf_is_where_the_kernel_reaches_the_upf() {
+    fn default_smf_uses_source_address_of_route_to_upf() {
         for upf in ["127.0.0.8:8805", "127.200.0.1:9"] {
             assert_eq!(default_smf(upf.parse().unwrap()).unwrap().to_string(), "127.0.2.1:8805");
         }
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn default_base_stations_depend_on_addresses_of_this_machine() {
+    fn number_of_base_stations_depends_on_local_addresses() {
         let loopback = default_gnb("127.0.0.8:2152".parse().unwrap()).unwrap();
         assert_eq!(loopback.to_string(), "127.0.1.1:2152");
         assert_eq!(default_gnbs(loopback, &[]), 2);

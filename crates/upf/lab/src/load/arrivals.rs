@@ -1,4 +1,4 @@
-//! Arrival times of sessions: an open-loop schedule that responses cannot delay.
+//! Arrival times of sessions. The schedule is an open loop: responses cannot delay it.
 use ranlab_machine::Random;
 use std::time::Duration;
 
@@ -22,9 +22,9 @@ pub enum Arrivals {
         /// Sessions per burst.
         size: u32,
     },
-    /// A rate that changes linearly over a time and is then constant.
+    /// A rate that changes linearly over a time and is constant afterwards.
     Ramp {
-        /// Sessions per second at the begin.
+        /// Sessions per second at the start.
         from: f64,
         /// Sessions per second at the end.
         to: f64,
@@ -34,7 +34,7 @@ pub enum Arrivals {
 }
 
 impl Arrivals {
-    /// Divides the arrivals among a number of senders.
+    /// Returns the arrivals of one of `senders` senders.
     pub fn shared(self, senders: usize) -> Self {
         let share = |rate: f64| rate / senders.max(1) as f64;
         match self {
@@ -72,11 +72,11 @@ struct Rounds {
     sessions: usize,
     period_ns: u64,
     begun: u64,
-    /// Times of the current round, latest first.
+    /// Times of the current round in descending order, so that the next arrival is the last entry.
     times: Vec<u64>,
 }
 
-/// Below this rate, in sessions per second, the next arrival is practically never.
+/// Rate below which the next arrival practically never happens, in sessions per second.
 const LEAST_RATE: f64 = 1e-6;
 
 impl Schedule {
@@ -92,7 +92,7 @@ impl Schedule {
         Self { rounds: Some(rounds), ..Self::new(Arrivals::Constant { rate: 1.0 }, seed, sender) }
     }
 
-    /// Returns the time of the next arrival, in nanoseconds since the begin.
+    /// Returns the time of the next arrival, in nanoseconds since the start.
     pub fn next_ns(&mut self) -> u64 {
         if let Some(rounds) = &mut self.rounds {
             if rounds.times.is_empty() {
@@ -108,7 +108,7 @@ impl Schedule {
         let rate = self.arrivals.rate_at(at).max(LEAST_RATE);
         self.count += 1;
         self.seconds = match self.arrivals {
-            // Computed from the count and not accumulated, so that rounding errors do not add up.
+            // The time is computed from the count, so that rounding errors do not accumulate.
             Arrivals::Constant { .. } => self.count as f64 / rate,
             Arrivals::Poisson { .. } => at - (1.0 - self.random.unit()).ln() / rate,
             Arrivals::Burst { size, .. } => {
@@ -121,7 +121,7 @@ impl Schedule {
     }
 }
 
-/// Numbers of scheduled actions: due, attempted in time, and performed.
+/// Numbers of scheduled actions: scheduled (`due`), attempted in time (`tried`) and performed (`done`).
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Paced {
     pub(super) due: u64,
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_keeps_its_rate() {
+    fn each_arrival_process_has_its_configured_rate() {
         assert_eq!(within(Arrivals::Constant { rate: 1_000.0 }, 0, 10), 10_000);
         let poisson = within(Arrivals::Poisson { rate: 1_000.0 }, 0, 100);
         assert!(poisson.abs_diff(100_000) < 1_500, "{poisson}");
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn each_round_has_its_sessions_in_order() {
+    fn rounds_have_all_sessions_in_order_of_time() {
         let mut schedule = Schedule::rounds(5, Duration::from_secs(2), 3, 0);
         let times: Vec<u64> = (0..15).map(|_| schedule.next_ns()).collect();
         assert!(times.is_sorted());
@@ -206,14 +206,14 @@ mod tests {
     fn zero_length_ramp_and_zero_rate_are_handled() {
         let ramp = Arrivals::Ramp { from: 1.0, to: 100.0, over: Duration::ZERO };
         assert_eq!((ramp.rate_at(0.0), ramp.rate_at(5.0)), (100.0, 100.0));
-        assert_eq!(ramp.shared(0), ramp, "a share of one is the whole");
+        assert_eq!(ramp.shared(0), ramp, "a single share has the rate of the whole");
         let down = Arrivals::Ramp { from: 100.0, to: 0.0, over: Duration::from_secs(1) };
         assert_eq!((down.rate_at(0.5), down.rate_at(9.0)), (50.0, 0.0));
         let mut never = Schedule::new(Arrivals::Constant { rate: 0.0 }, 1, 0);
         assert_eq!(never.next_ns(), 0);
         assert!(never.next_ns() > 10 * 86_400 * 1_000_000_000);
         let burst = Arrivals::Burst { rate: 100.0, size: 5 }.shared(2);
-        assert_eq!(burst, Arrivals::Burst { rate: 50.0, size: 5 }, "a burst stays whole");
+        assert_eq!(burst, Arrivals::Burst { rate: 50.0, size: 5 }, "bursts keep their size");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Parts of a run without packets: base stations answer and send the messages of the N3 path.
+//! Phases of a run without packets of users. Base stations still answer and send the messages of the N3 path.
 use super::LoadError;
 use super::carrier::PacketIo;
 use super::cycles::{CyclePlan, Cycles};
@@ -18,7 +18,7 @@ impl LoadRun<'_> {
         self.answering(|bench| bench.drive_all(plans, stop))
     }
 
-    /// Base stations answer and send messages of the path, while `during` runs and no packets flow.
+    /// Runs `during` while the base stations answer and send messages of the path. No packets of users flow.
     pub(super) fn answering<T>(
         &mut self,
         during: impl FnOnce(&mut Self) -> Result<T, LoadError>,
@@ -48,7 +48,7 @@ impl LoadRun<'_> {
         result
     }
 
-    /// Returns the numbers of requests so far: all, those that the kernel did not accept, and those with a response.
+    /// Returns the numbers of requests since the start: all, those that the kernel did not accept, and those with a response.
     pub(super) fn made(&self) -> [u64; 3] {
         let each = self.cycles.iter().map(Cycles::requests);
         each.fold([0; 3], |sum, one| std::array::from_fn(|n| sum[n] + one[n]))

@@ -10,14 +10,14 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Length of a request (an establishment) and of a response, in bytes.
+/// Length of a request (an establishment), in bytes.
 const REQUEST: usize = 260;
 const RESPONSE: usize = 50;
 const BATCH: usize = 64;
 /// Time without a response after which pending requests count as lost.
 const PATIENCE_NS: u64 = 200_000_000;
 
-/// Result of the plain loop.
+/// Result of [`bare_loop`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct BareLoop {
     /// Round trips.
@@ -89,7 +89,7 @@ fn send(socket: &UdpSocket, to: SocketAddr, window: usize, duration: Duration) -
     let mut round_trips = 0_u64;
     let mut lost = 0_u64;
     let mut last_ns = begin_ns;
-    // Sending times, by number modulo the window.
+    // Send times of the requests, by their number modulo the window.
     let mut times = vec![0_u64; window];
     loop {
         let now_ns = monotonic_ns();

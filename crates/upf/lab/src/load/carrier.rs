@@ -18,20 +18,20 @@ use std::time::Duration;
 
 /// Timeout of the connection to a UPF's rings.
 const CONNECT: Duration = Duration::from_secs(10);
-/// Maximum sleep of a thread whose rings are empty: no descriptor wakes it.
+/// Maximum sleep of a thread whose rings are empty, since no descriptor wakes the thread.
 const RING_REST: Duration = Duration::from_micros(20);
 
 /// The sender of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Sender {
     pub(super) address: IpAddr,
-    /// The base station that received it, and the sender's address. Datagrams in AF_XDP frames are answered through the
-    /// kernel's sockets.
+    /// Base station that received the datagram, and the sender's address. Datagrams in AF_XDP frames are answered through the kernel's
+    /// sockets.
     socket: Option<(usize, SocketAddr)>,
 }
 
 impl Sender {
-    /// The base station that it came to, where that is known.
+    /// Returns the base station that received the datagram, if it is known.
     pub(super) fn gnb(&self) -> Option<usize> {
         self.socket.map(|(gnb, _)| gnb)
     }
@@ -40,11 +40,11 @@ impl Sender {
 /// I/O of one data thread.
 #[derive(Debug)]
 pub(super) enum PacketIo {
-    /// `sendmmsg` and `recvmmsg`.
+    /// I/O with `sendmmsg` and `recvmmsg`.
     Sockets(Box<Sockets>),
-    /// AF_XDP.
+    /// I/O with AF_XDP.
     Frames(Box<Frames>),
-    /// Shared-memory rings.
+    /// I/O with shared-memory rings.
     Rings(Box<Rings>),
 }
 
@@ -60,7 +60,7 @@ impl PacketIo {
         sum
     }
 
-    /// Returns the number of base stations for which it sends.
+    /// Returns the number of base stations of this thread.
     pub(super) fn gnbs(&self) -> usize {
         match self {
             Self::Sockets(sockets) => sockets.all.len(),
@@ -115,8 +115,7 @@ impl PacketIo {
         }
     }
 
-    /// Calls `each` for every received datagram, with the time of reading and the sender. Returns whether there were
-    /// any.
+    /// Calls `each` for every received datagram, with the time of reading and the sender. Returns whether a datagram was received.
     pub(super) fn receive(&mut self, mut each: impl FnMut(u64, Sender, &[u8])) -> io::Result<bool> {
         match self {
             Self::Sockets(sockets) => sockets.receive(each),
@@ -139,13 +138,13 @@ impl PacketIo {
         sockets.all.get(gnb).is_some_and(|socket| socket.send_to(datagram, address).is_ok())
     }
 
-    /// Sends one datagram from a base station at once; whether it left. Only sockets can.
+    /// Sends one datagram from a base station immediately. Returns whether it was sent. Only sockets support this.
     pub(super) fn send_now(&self, gnb: usize, to: SocketAddr, datagram: &[u8]) -> bool {
         let Self::Sockets(sockets) = self else { return false };
         sockets.all.get(gnb).is_some_and(|socket| socket.send_to(datagram, to).is_ok())
     }
 
-    /// Whether it has sockets, so that messages of the path can be answered.
+    /// Returns whether the thread has sockets, so that messages of the path can be answered.
     pub(super) fn has_sockets(&self) -> bool {
         matches!(self, Self::Sockets(sockets) if !sockets.all.is_empty())
     }
@@ -175,7 +174,7 @@ impl PacketIo {
     }
 }
 
-/// Base stations' end of shared-memory rings.
+/// The base stations' end of shared-memory rings.
 #[derive(Debug)]
 pub(super) struct Rings {
     port: RingPort,
@@ -224,7 +223,7 @@ fn check_length(config: &LoadConfig) -> Result<(), LoadError> {
     }
 }
 
-/// Opens the I/O of the data threads. Opens no sockets if no packets are sent.
+/// Opens the I/O of the data threads. Opens no sockets if the load sends no packets.
 pub(super) fn open(config: &LoadConfig, packets: bool) -> Result<Vec<PacketIo>, LoadError> {
     if let (N3Io::Memif { path }, true) = (&config.n3_io, packets) {
         return Ok(vec![PacketIo::Rings(Box::new(Rings::open(config, path)?))]);
@@ -261,7 +260,7 @@ pub(super) struct Sockets {
     index: usize,
     threads: usize,
     received: ReceiveBatch,
-    /// One batch per base station, because a packet has its base station's source address.
+    /// One batch per base station, because the source address of a packet is that of its base station.
     batches: Vec<SendBatch>,
 }
 

@@ -1,4 +1,4 @@
-//! Control plane load: sessions that are established, given a tunnel, held, moved and deleted.
+//! Control plane load. Sessions are established, get a tunnel, are held, moved and deleted.
 use super::LoadConfig;
 use super::arrivals::{Arrivals, Schedule};
 use super::flows::Flows;
@@ -18,17 +18,17 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Rule by which sessions begin.
+/// Rule that determines when sessions begin.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Loop {
-    /// A fixed number of concurrent cycles. Each end starts the next cycle.
+    /// A fixed number of concurrent cycles. The end of a cycle starts the next cycle.
     Closed {
         /// Number of concurrent cycles.
         window: usize,
     },
     /// A schedule that responses cannot delay.
     Open(Arrivals),
-    /// In rounds: sessions begin at random times within a round, and all end with it.
+    /// Sessions begin at random times within a round. All of them end with the round.
     Rounds {
         /// Sessions per round.
         sessions: usize,
@@ -40,28 +40,28 @@ pub enum Loop {
 /// Plan of session cycles.
 #[derive(Debug, Clone)]
 pub struct CyclePlan {
-    /// Rule by which sessions begin.
+    /// Rule that determines when sessions begin.
     pub begin: Loop,
-    /// Maximum number of cycles. `None`: limited by time only.
+    /// Maximum number of cycles. `None`: only the duration limits the number.
     pub cycles: Option<u64>,
     /// Time during which new cycles begin.
     pub duration: Duration,
     /// Time from a session's tunnel to its deletion.
     pub hold: Duration,
-    /// Whether sessions remain, and are not deleted.
+    /// Whether sessions remain instead of being deleted.
     pub keep: bool,
     /// Range of session numbers that may be used.
     pub flows: std::ops::Range<usize>,
     /// Seed of the schedule.
     pub seed: u64,
-    /// Number of this sender among several.
+    /// Number of this sender, if there are several senders.
     pub sender: u64,
 }
 
 /// Runs cycles over one [`N4`].
 #[derive(Debug)]
 pub struct Cycles {
-    /// The SMF.
+    /// SMF that sends the requests.
     pub n4: N4,
     flows: Arc<Flows>,
     gnbs: Vec<IpAddr>,
@@ -70,19 +70,19 @@ pub struct Cycles {
     /// Configured N3 address of the UPF.
     n3: Tunnels,
     running: Table,
-    /// Free session numbers, taken from the back.
+    /// Free session numbers. The next one is taken from the back.
     free: VecDeque<usize>,
-    /// Numbers whose last session may still exist at the UPF, with which a new one would conflict.
+    /// Numbers of sessions that may still exist at the UPF. A new session with such a number could conflict.
     doubtful: BTreeSet<usize>,
     ends: BinaryHeap<Reverse<(Time, u64)>>,
-    /// Results so far.
+    /// Results since the last reset.
     pub report: CycleReport,
     began: Time,
     run_began: Time,
-    /// State of the sending window, which counts for rates. `None` if no plan runs or its window is over.
+    /// State of the sending window, for which rates are computed. `None` if no plan runs or the window has ended.
     sending: Option<Sending>,
     ask_again: Option<Time>,
-    /// Numbers of begun, completed and failed sessions that the observer already has.
+    /// Numbers of begun, completed and failed sessions that the observer has received.
     told: [u64; 3],
 }
 
@@ -132,8 +132,8 @@ impl Cycles {
         self.began = N4::now();
     }
 
-    /// Runs a plan until its time or number of cycles is over and every session that does not remain has ended. `stop`
-    /// ends it early.
+    /// Runs a plan until its duration or number of cycles is reached, and every session that does not remain has ended. `stop` ends the
+    /// plan early.
     pub fn run(&mut self, plan: &CyclePlan, stop: &dyn Fn() -> bool) -> io::Result<()> {
         ranlab_net::exact_timers();
         let free = plan.flows.clone().rev().filter(|n| self.flows.live(*n).is_none());
@@ -179,7 +179,7 @@ impl Cycles {
             }
             self.n4.flush()?;
             if !more && !stop() {
-                // Sessions that were due and not begun.
+                // Counts the sessions that were due but did not begin.
                 while plan.cycles.is_none_or(|most| started < most) && due.is_some_and(|due| due < end) {
                     (started, due) = (started + 1, due_at(&mut schedule));
                     self.report.due += 1;
@@ -190,7 +190,7 @@ impl Cycles {
             if !more && !by_number {
                 self.end_window(now.min(end));
             }
-            // Deletions that are due at the end of the window are not in it.
+            // Deletions that are due at the end of the window are not counted in it.
             self.end_held(now)?;
             self.n4.flush()?;
             if !more && (self.running.len() == self.running.in_phase(Phase::Kept) || self.given_up(end)) {
@@ -205,13 +205,13 @@ impl Cycles {
         }
     }
 
-    /// Returns the number of requests so far: all, those that the kernel did not accept, and those answered.
+    /// Returns the numbers of requests since the start: all, those that the kernel did not accept, and those answered.
     pub(super) fn requests(&self) -> [u64; 3] {
         let ledger = self.n4.smf.ledger();
         [ledger.total(|counts| counts.sent), self.n4.unsent, ledger.total(Counts::answered)]
     }
 
-    /// Records how many sessions are waiting for a response.
+    /// Records the number of sessions that are waiting for a response.
     fn note_waiting(&mut self, now: Time) {
         let waiting = self.busy() as u64;
         if let Some(sending) = &self.sending {
@@ -252,14 +252,13 @@ impl Cycles {
         }
     }
 
-    /// Returns whether the time for pending requests is over. Each step gets the time of a request with all
-    /// retransmissions.
+    /// Returns whether the time to wait for pending requests has passed. It allows for a request with all its retransmissions.
     fn given_up(&self, end: Time) -> bool {
         const PATIENCE: Duration = Duration::from_secs(60);
         N4::now().since(end) > PATIENCE
     }
 
-    /// Returns the number of cycles that are waiting for a response; these count for the window.
+    /// Returns the number of cycles that are waiting for a response. Only these count towards the window of a closed loop.
     fn busy(&self) -> usize {
         self.running.in_phase(Phase::Opening) + self.running.in_phase(Phase::Closing)
     }
@@ -305,7 +304,7 @@ impl Cycles {
         }
     }
 
-    /// Deletes sessions whose hold time is over.
+    /// Deletes sessions whose hold time has passed.
     fn end_held(&mut self, now: Time) -> io::Result<()> {
         while let Some(&Reverse((at, id))) = self.ends.peek() {
             if at > now {
@@ -348,7 +347,7 @@ impl Cycles {
         let now = N4::now();
         if !self.n4.smf.is_associated() && self.ask_again.is_none_or(|at| at <= now) {
             self.ask_again = Some(now + ASK_AGAIN);
-            // If the request table is full, the request is repeated after its timers have expired.
+            // If the request table is full, the association setup is repeated after its timers have expired.
             let _ = self.n4.smf.associate(now);
         }
         self.n4.flush()
@@ -414,7 +413,7 @@ impl Cycles {
         self.n4.smf.modify(now, now, id, Change::Buffer).is_ok()
     }
 
-    /// Turns remaining sessions into cycles that are being closed, without counting them as completed.
+    /// Turns remaining sessions into cycles that are being closed. They do not count as completed.
     pub(super) fn close_kept(&mut self) {
         for (id, flow) in self.kept() {
             self.running
@@ -440,7 +439,7 @@ impl Cycles {
             return;
         }
         if done.outcome == Outcome::Rejected(Cause::NO_ASSOCIATION) {
-            // The UPF has restarted unnoticed. A single setup request, because each one deletes sessions.
+            // The UPF has restarted unnoticed. Only one setup request is sent at a time, because each setup deletes sessions.
             let now = N4::now();
             if self.ask_again.is_none_or(|at| at <= now) {
                 self.ask_again = Some(now + ASK_AGAIN);
@@ -541,7 +540,7 @@ impl Cycles {
 
     pub(super) fn second(&mut self, at: Time, change: impl FnOnce(&mut Second)) {
         let index = at.since(self.began).as_secs() as usize;
-        // One day in seconds. Later values are in the totals only.
+        // The list covers one day. Later values are only in the totals.
         if index < 86_400 {
             if self.report.seconds.len() <= index {
                 self.report.seconds.resize(index + 1, Second::default());
@@ -550,7 +549,7 @@ impl Cycles {
         }
     }
 
-    /// Removes a session. `gone` is set if it is certainly deleted at the UPF.
+    /// Removes a session. `gone` is set if the session is certainly deleted at the UPF.
     fn forget(&mut self, id: u64, gone: bool, count: impl FnOnce(&mut CycleReport)) {
         if let Some(cycle) = self.running.remove(id) {
             self.flows.set_live(cycle.flow, false);
@@ -566,17 +565,17 @@ impl Cycles {
     }
 }
 
-/// The part of a plan that counts for rates.
+/// The part of a plan for which rates are computed.
 #[derive(Debug)]
 struct Sending {
     begin: Time,
-    /// Planned length. The plan may end earlier.
+    /// Planned length of the window. The plan may end earlier.
     length: Duration,
     ended: Option<Time>,
     hold: Duration,
-    /// Counters of [`Cycles::requests`] before it began.
+    /// Counters of [`Cycles::requests`] at the start of the window.
     before: [u64; 3],
-    /// Whether the last due session could not begin because too many were waiting for responses.
+    /// Whether the last due session could not begin because too many sessions were waiting for responses.
     full: bool,
 }
 

@@ -18,11 +18,11 @@ use std::time::Duration;
 
 /// Maximum number of data threads. Stream numbers contain the number of the thread.
 pub const MAX_THREADS: usize = 64;
-/// Number of sessions that are searched for a live one.
+/// Maximum number of sessions that are searched for a live one.
 const LOOK: usize = 256;
-/// Maximum sleep.
+/// Maximum sleep of a data thread while packets flow.
 const REST: Duration = Duration::from_millis(1);
-/// The longest rest where no packets flow.
+/// Maximum sleep of a data thread while no packets flow.
 const QUIET_REST: Duration = Duration::from_millis(20);
 /// For packets due within this time, the thread spins instead of sleeping, in nanoseconds.
 const SPIN_NS: u64 = 60_000;
@@ -40,7 +40,7 @@ impl TokenSchedule {
         Self { begin_ns, interval_ns: 1e9 / packets_per_s.max(1e-9), sent: 0 }
     }
 
-    /// Returns when the next packet is due.
+    /// Returns the time at which the next packet is due.
     pub(super) fn due_ns(&self) -> u64 {
         self.begin_ns + (self.sent as f64 * self.interval_ns) as u64
     }
@@ -62,17 +62,17 @@ pub(super) struct Shared {
     pub(super) server: SocketAddr,
     pub(super) run: u32,
     pub(super) threads: usize,
-    /// Whether every thread sends for every session. Otherwise each thread sends for its own share.
+    /// Whether every thread sends for every session. Otherwise, the sessions are divided among the threads.
     pub(super) all_sessions: bool,
     pub(super) qfi: u8,
-    /// See [`Traffic::reflect_every`].
+    /// Number of uplink packets of which one requests reflection; see [`Traffic::reflect_every`].
     pub(super) reflect_every: u64,
     pub(super) pin: Vec<usize>,
-    /// Between two Echo Requests of a base station; `None`: none are sent.
+    /// Interval of Echo Requests of a base station. `None`: no Echo Requests are sent.
     pub(super) echo: Option<Duration>,
-    /// No packets are to flow: only messages of the path.
+    /// Whether only messages of the path flow, and no packets.
     pub(super) quiet: bool,
-    /// Packets flow.
+    /// Set while packets may be sent.
     pub(super) go: AtomicBool,
     pub(super) stop: AtomicBool,
 }
@@ -86,27 +86,27 @@ pub struct DataReport {
     pub unsent: u64,
     /// Packets that were due while no session was live.
     pub idle: u64,
-    /// Reflected packets that had not requested it.
+    /// Reflected packets that had not requested reflection.
     pub unasked: u64,
     /// Reflected uplink packets, by stream.
     pub reflected: Vec<Tally>,
-    /// Bytes of these user packets.
+    /// Bytes of the reflected user packets.
     pub reflected_octets: u64,
     /// Downlink packets from the data network, by session.
     pub downlink: Vec<Tally>,
-    /// Bytes of these user packets.
+    /// Bytes of the downlink user packets.
     pub downlink_octets: u64,
     /// Round-trip time from the scheduled time.
     pub round_trip: Times,
-    /// One-way delay from the data network's scheduled time. Only valid if both use the same clock.
+    /// One-way delay from the data network's scheduled time. Only valid if the base stations and the data network use the same clock.
     pub downlink_delay: Times,
     /// Interruptions caused by handovers.
     pub interruption: Times,
-    /// Packets that arrived in a tunnel after the handover.
+    /// Packets that arrived in the old tunnel after a handover.
     pub old_tunnel: u64,
-    /// End markers.
+    /// End markers received.
     pub end_markers: u64,
-    /// Echo Requests and their responses.
+    /// Counters of Echo Requests and their responses.
     pub(super) paths: PathReport,
     /// Error indications: the UPF does not know a tunnel.
     pub error_indications: u64,
@@ -232,7 +232,7 @@ impl GnbThread {
         Ok(())
     }
 
-    /// Sends the Echo Requests that are due; when the next one is.
+    /// Sends the Echo Requests that are due. Returns the time of the next one.
     fn supervise(&mut self) -> u64 {
         let Self { supervisor: Some(supervisor), carrier, shared, report, .. } = self else {
             return u64::MAX;
@@ -254,7 +254,7 @@ impl GnbThread {
         Ok(())
     }
 
-    /// Returns the counters so far.
+    /// Returns the current counters.
     pub(super) fn report(&self) -> &DataReport {
         &self.report
     }
@@ -277,7 +277,7 @@ impl GnbThread {
         }
         let unsent = self.carrier.send_all()?;
         self.report.unsent += unsent;
-        // Includes packets that were due while no session was live; an approximation suffices here.
+        // The number includes packets that were due while no session was live. This approximation suffices for live counters.
         if let Some(glance) = self.shared.flows.glance() {
             glance.sent((pace.sent - before).saturating_sub(unsent));
         }
@@ -318,7 +318,7 @@ impl GnbThread {
         let stream = flow * shared.threads + self.index;
         let Some(number) = report.sent.get_mut(stream) else { return Ok(()) };
         if carrier.is_full(gnb) {
-            // Sending did not free any space.
+            // Sending did not free any space in the batch.
             (*number, report.unsent) = (*number + 1, report.unsent + 1);
             return Ok(());
         }
@@ -369,7 +369,7 @@ impl GnbThread {
     }
 }
 
-/// Handles a datagram from the UPF.
+/// Processes a datagram from the UPF.
 fn take(shared: &Shared, report: &mut DataReport, now_ns: u64, datagram: &[u8]) {
     let Ok(packet) = Packet::parse(datagram) else {
         report.strangers += 1;
@@ -416,7 +416,7 @@ fn take(shared: &Shared, report: &mut DataReport, now_ns: u64, datagram: &[u8]) 
             }
         }
     } else if let Some(tally) = report.reflected.get_mut(probe.stream as usize) {
-        // A plain echo server does not mark what it returns.
+        // The packet is counted as reflected without a mark, because a plain echo server does not mark packets.
         tally.take(probe.number);
         report.reflected_octets += packet.payload.len() as u64;
         let asked = shared.reflect_every > 0 && probe.number.is_multiple_of(shared.reflect_every);
@@ -486,7 +486,7 @@ mod tests {
         assert!(pace.due_ns().abs_diff(1_000_001_333_334_333) < 1_000_000, "{}", pace.due_ns());
         assert!(!pace.is_flat_out() && TokenSchedule::new(f64::INFINITY, 5).is_flat_out());
         assert_eq!(TokenSchedule::new(f64::INFINITY, 5).due_ns(), 5);
-        assert_eq!(TokenSchedule::new(0.0, 5).due_ns(), 5, "the first is due at once, the second never");
+        assert_eq!(TokenSchedule::new(0.0, 5).due_ns(), 5, "the first packet is due at once, the second one never");
     }
 
     #[test]
@@ -508,14 +508,14 @@ mod tests {
             g_pdu(teid, probe(DOWNLINK, 0)),
             g_pdu(teid, probe(REFLECTED, 0)),
             g_pdu(teid, probe(REFLECTED, 1)),
-            // From a plain echo server.
+            // This packet comes from a plain echo server.
             g_pdu(teid, probe(REFLECT, 2)),
             g_pdu(teid, Probe { stream: 99, ..probe(DOWNLINK, 1) }),
         ] {
             take(&shared, &mut report, 400, &datagram);
         }
         assert_eq!((report.downlink[1].received, report.reflected[1].received, report.strangers), (1, 3, 1));
-        assert_eq!(report.unasked, 1, "every second one asked for it");
+        assert_eq!(report.unasked, 1, "every second packet requested reflection");
         assert_eq!(
             (report.downlink_octets, report.round_trip.count(), report.downlink_delay.count()),
             (56, 3, 1)
@@ -543,7 +543,7 @@ mod tests {
         take(&shared, &mut report, 9_000, &g_pdu(new, probe(DOWNLINK, 3)));
         assert_eq!((report.old_tunnel, report.downlink[1].received), (1, 4));
         let interruption = report.interruption.summary().unwrap();
-        // Measured from the last packet in the old tunnel, with three digits of precision.
+        // The interruption is measured from the last packet in the old tunnel, with three digits of precision.
         assert!(interruption.n == 1 && (interruption.max - 5.0).abs() < 0.01, "{interruption:?}");
     }
 
@@ -565,7 +565,7 @@ mod tests {
         };
         let turns = |own: &mut GnbThread| [(); 4].map(|()| own.next_live().map(|(flow, ..)| flow));
         let mut second = thread(1, false);
-        assert_eq!(second.next_live(), None, "none is live");
+        assert_eq!(second.next_live(), None, "no session is live");
         [1, 2, 5].into_iter().for_each(|flow| second.shared.flows.set_live(flow, true));
         assert_eq!(turns(&mut second), [Some(1), Some(5), Some(1), Some(5)]);
         let mut for_all = thread(1, true);

@@ -48,17 +48,17 @@ impl UePool {
 #[derive(Debug, Default)]
 struct Flow {
     live: AtomicBool,
-    /// Its tunnel at the UPF.
+    /// TEID of the session's tunnel at the UPF.
     uplink_teid: AtomicU32,
-    /// Address of that tunnel: 0 for the configured N3 address, otherwise an index from 1 in [`Flows::ends`].
+    /// Address of the tunnel at the UPF: 0 for the configured N3 address, otherwise an index from 1 in [`Flows::ends`].
     end: AtomicU8,
-    /// Its base station.
+    /// Base station of the session.
     gnb: AtomicU32,
-    /// Number of handovers so far.
+    /// Number of handovers of the session.
     generation: AtomicU32,
     /// Time of the last downlink packet.
     last_downlink_ns: AtomicU64,
-    /// Begin of the current handover, or 0.
+    /// Start time of the current handover, or 0.
     moved_ns: AtomicU64,
 }
 
@@ -87,7 +87,7 @@ impl Flows {
         }
     }
 
-    /// Sets an observer.
+    /// Sets an observer of the counters.
     pub(super) fn watched(self, glance: Option<Arc<ProgressCounters>>) -> Self {
         Self { glance, ..self }
     }
@@ -116,7 +116,7 @@ impl Flows {
         self.pool.number(address, self.flows.len())
     }
 
-    /// Returns the tunnel at the base station: session and generation.
+    /// Returns the number of the tunnel at the base station, which consists of the session number and the generation.
     pub fn downlink_teid(&self, n: usize) -> u32 {
         let generation = self.flows.get(n).map_or(0, |flow| flow.generation.load(Relaxed));
         (generation % GENERATIONS) << 22 | (n as u32 + 1)
@@ -129,7 +129,7 @@ impl Flows {
         Some((n, teid >> 22 == flow.generation.load(Relaxed) % GENERATIONS))
     }
 
-    /// Sets the tunnel at the UPF. It is known before the session is live.
+    /// Sets the tunnel at the UPF. Must be called before the session becomes live.
     pub fn set_uplink(&self, n: usize, teid: u32) {
         self.with(n, |flow| flow.uplink_teid.store(teid, Relaxed));
     }
@@ -147,7 +147,7 @@ impl Flows {
         index.is_some()
     }
 
-    /// Returns the address of the tunnel at the UPF, unless it is the configured N3 address.
+    /// Returns the address of the tunnel at the UPF. `None`: the configured N3 address.
     pub fn end(&self, n: usize) -> Option<IpAddr> {
         let index = usize::from(self.flows.get(n)?.end.load(Relaxed));
         self.ends.get(index.checked_sub(1)?)?.get().copied()
@@ -158,7 +158,7 @@ impl Flows {
         self.ends.iter().map_while(OnceLock::get).any(|end| *end == address)
     }
 
-    /// Sets whether packets may be sent.
+    /// Sets whether packets of a session may be sent.
     pub fn set_live(&self, n: usize, live: bool) {
         self.with(n, |flow| flow.live.store(live, Relaxed));
     }
@@ -189,8 +189,8 @@ impl Flows {
         self.downlink_teid(n)
     }
 
-    /// Records a downlink packet in the current tunnel. After a handover, the first such packet returns the
-    /// interruption in nanoseconds: since the last packet before, or else since the request.
+    /// Records a downlink packet in the current tunnel. The first such packet after a handover returns the interruption, in nanoseconds. It
+    /// lasts from the last packet before, or from the request if there was no packet.
     pub fn note_downlink(&self, n: usize, now_ns: u64) -> Option<u64> {
         let flow = self.flows.get(n)?;
         let last = flow.last_downlink_ns.swap(now_ns, Relaxed);
@@ -293,8 +293,8 @@ mod tests {
         let pool = UePool { first: "2001:db8:0:ffff::1".parse().unwrap() };
         assert_eq!(pool.address(1), "2001:db8:1:0::1".parse::<IpAddr>().unwrap());
         assert_eq!(pool.number("2001:db8:1::abcd".parse().unwrap(), 2), Some(1));
-        assert_eq!(pool.number("10.0.0.1".parse().unwrap(), 2), None, "of another version");
-        assert_eq!(pool.number("2001:db8:0:fffe::1".parse().unwrap(), 2), None, "before the first");
+        assert_eq!(pool.number("10.0.0.1".parse().unwrap(), 2), None, "the address has another IP version");
+        assert_eq!(pool.number("2001:db8:0:fffe::1".parse().unwrap(), 2), None, "the address precedes the first one");
         let last = UePool { first: [255, 255, 255, 255].into() };
         assert_eq!(last.address(1), IpAddr::from([0, 0, 0, 0]));
         assert_eq!(last.number([0, 0, 0, 0].into(), 2), Some(1));
@@ -307,7 +307,7 @@ mod tests {
         assert_eq!(flows.note_downlink(0, 350), Some(250));
         flows.hand_over(0, 0, 400);
         flows.hand_over(0, 1, 500);
-        assert_eq!(flows.note_downlink(0, 600), Some(250), "two in a row are one, from the last packet on");
+        assert_eq!(flows.note_downlink(0, 600), Some(250), "two handovers in a row are one interruption, from the last packet on");
         assert_eq!(flows.note_downlink(0, 700), None);
     }
 }

@@ -1,9 +1,8 @@
 //! Base stations' datagrams as AF_XDP frames. Ethernet, IP and UDP headers are written and parsed here, and packets for
 //! a base station's address and port bypass the kernel's network stack.
 //!
-//! The kernel still owns the addresses: it answers ARP and neighbour solicitations, and has sockets bound to them.
-//! Packets that arrive at a queue without an AF_XDP socket, and fragments, reach these sockets and are counted
-//! separately.
+//! The kernel still owns the addresses. It answers ARP and neighbour solicitations, and sockets are bound to the addresses. Packets that
+//! arrive at a queue without an AF_XDP socket, and fragments, reach these sockets and are counted separately.
 use super::n3_io::N3Io;
 use super::sizes::{MAX_DATAGRAM, QOS_OCTETS, TURN, WAITED, least_of};
 use super::{LoadConfig, nth};
@@ -25,36 +24,36 @@ use std::time::{Duration, Instant};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AfXdpError {
-    /// The UPF is in this network namespace.
-    #[error("the address is this machine's own (loopback): no device carries frames there")]
+    /// The UPF's address belongs to this network namespace.
+    #[error("the address belongs to this machine (loopback), and no device carries frames to it")]
     Local,
-    /// The kernel has no route.
-    #[error("the kernel has no route there from {gnb}: {source}")]
+    /// The kernel has no route to the UPF.
+    #[error("the kernel has no route from {gnb} to the UPF: {source}")]
     NoRoute {
-        /// Source address.
+        /// Source address of the base station.
         gnb: IpAddr,
-        /// The kernel's error.
+        /// Error of the kernel.
         source: io::Error,
     },
-    /// The route uses another device.
-    #[error("the way there leaves by the device \"{way}\", not by \"{asked}\"")]
+    /// The route to the UPF uses another device than the configured one.
+    #[error("the route to the UPF uses the device \"{way}\", not \"{asked}\"")]
     Elsewhere {
-        /// The configured device.
+        /// Name of the configured device.
         asked: String,
-        /// The device of the route.
+        /// Name of the route's device.
         way: String,
     },
-    /// Not an Ethernet device.
+    /// The device of the route is not an Ethernet device.
     #[error("the device \"{0}\" is not Ethernet")]
     NotEthernet(String),
     /// The next hop does not respond to ARP or neighbour discovery.
     #[error("no response for {hop} on \"{interface}\" (ARP, neighbour discovery) within {} s", .waited.as_secs())]
     Neighbour {
-        /// The UPF, or a router towards it.
+        /// Address of the UPF, or of a router towards it.
         hop: IpAddr,
-        /// The device.
+        /// Name of the device.
         interface: String,
-        /// Timeout.
+        /// Time after which the resolution was given up.
         waited: Duration,
     },
     /// The packets do not fit into a frame.
@@ -62,49 +61,49 @@ pub enum AfXdpError {
         "user packets of {octets} bytes do not fit a frame of \"{interface}\"; at most {most} are allowed (--bytes)"
     )]
     TooLong {
-        /// Requested length, in bytes.
+        /// Requested length of a user packet, in bytes.
         octets: usize,
-        /// The device.
+        /// Name of the device.
         interface: String,
-        /// Maximum length, in bytes.
+        /// Maximum length of a user packet, in bytes.
         most: usize,
     },
     /// There are more threads than queues.
     #[error(
-        "{threads} data threads need a queue each, \"{interface}\" has {queues}; 1 to {queues} are allowed (--threads)"
+        "{threads} data threads need one queue each, but \"{interface}\" has {queues};  1 to {queues} are allowed (--threads)"
     )]
     Threads {
         /// Number of data threads.
         threads: usize,
-        /// The device.
+        /// Name of the device.
         interface: String,
-        /// Number of its queues.
+        /// Number of the device's queues.
         queues: usize,
     },
-    /// The base stations' addresses do not fit into the last 32 bits.
+    /// The base stations' addresses overflow the last 32 bits of an address.
     #[error(
-        "the addresses of base stations run over the last 32 bits of {first}; begin with a lower one (--gnb)"
+        "the addresses of base stations overflow the last 32 bits of {first}; choose a lower first address (--gnb)"
     )]
     Addresses {
-        /// First address.
+        /// Address of the first base station.
         first: IpAddr,
     },
-    /// The kernel's tables cannot be read.
-    #[error("the kernel's tables cannot be asked: {0}")]
+    /// The kernel's neighbour and routing tables cannot be read.
+    #[error("the kernel's tables cannot be read: {0}")]
     Tables(io::Error),
-    /// A socket cannot be opened.
+    /// A socket cannot be opened at a queue of the device.
     #[error("\"{interface}\": {source}")]
     Socket {
-        /// The device.
+        /// Name of the device.
         interface: String,
-        /// The error.
+        /// Error of the socket.
         source: XskError,
     },
     /// The XDP program cannot be loaded or attached.
     #[error(transparent)]
     Program(#[from] XdpError),
-    /// The kernel rejects a socket in the program's map.
-    #[error("the kernel does not take the socket into the program's table: {0}")]
+    /// The kernel rejects a socket in the map of the XDP program.
+    #[error("the kernel rejects the socket in the map of the XDP program: {0}")]
     Steer(io::Error),
     /// A base station's socket failed while the UPF's address was resolved.
     #[error("a base station's socket failed: {0}")]
@@ -114,9 +113,9 @@ pub enum AfXdpError {
 /// AF_XDP statistics.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AfXdpSummary {
-    /// The device.
+    /// Name of the device.
     pub interface: String,
-    /// Whether the driver runs the program.
+    /// Whether the driver runs the XDP program.
     pub native: bool,
     /// Whether the driver accesses our memory directly.
     pub zero_copy: bool,
@@ -134,7 +133,7 @@ pub struct AfXdpSummary {
     pub rx_dropped: u64,
     /// Frames dropped because the generator read too slowly.
     pub rx_ring_full: u64,
-    /// Number of times that no buffer was free for a frame.
+    /// Number of times that the kernel had a frame but no free buffer.
     pub fill_ring_empty: u64,
     /// Frames that the kernel rejected.
     pub tx_invalid: u64,
@@ -142,7 +141,7 @@ pub struct AfXdpSummary {
     pub tx_dropped: u64,
 }
 
-/// Timeout of resolving a neighbour, and retry interval.
+/// Timeout of resolving the MAC address of a neighbour.
 const NEIGHBOUR: Duration = Duration::from_secs(3);
 const ASK: Duration = Duration::from_millis(300);
 const LOOK: Duration = Duration::from_millis(5);
@@ -155,7 +154,7 @@ const GTPU_BYTES: usize = 16;
 /// An echo request with sequence number 0 (TS 29.281 clause 7.2.1).
 const ECHO_REQUEST: [u8; 12] = [0x32, message_type::ECHO_REQUEST, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0];
 
-/// State shared by all threads. Dropping the last reference detaches the program.
+/// State shared by all data threads. Dropping the last reference detaches the XDP program.
 #[derive(Debug)]
 struct SharedDevice {
     steering: XskSteering,
@@ -175,7 +174,7 @@ pub(super) struct Frames {
     received: ReceiveBatch,
     looked_ns: u64,
     next_look: usize,
-    /// Frames that the sending socket never sent and that are already counted.
+    /// Number of frames that the sending socket never sent, and that are already counted.
     never_left: u64,
     /// Number of frames that have not been sent yet.
     left: usize,
@@ -252,7 +251,7 @@ impl Frames {
 
     fn statistics(&self) -> XskStatistics {
         let mut sum = XskStatistics::default();
-        // A socket without statistics counts as without losses.
+        // A socket whose statistics cannot be read counts as a socket without losses.
         self.sockets.iter().filter_map(|socket| socket.statistics().ok()).for_each(|one| sum.add(&one));
         sum
     }
@@ -300,7 +299,7 @@ pub(super) fn open(config: &LoadConfig, sockets: &[Arc<UdpSocket>]) -> Result<Ve
     if threads > count {
         return Err(AfXdpError::Threads { threads, interface: device.name, queues: count });
     }
-    // Zero copy is done by the driver, which then has to run the program, too.
+    // The driver does zero copy, so it must also run the program.
     let steering = XskSteering::attach(&device.name, target, count as u32, *native || *zero_copy)?;
     for (queue, socket) in queues.iter().enumerate() {
         steering.steer(queue as u32, socket).map_err(AfXdpError::Steer)?;
@@ -357,7 +356,8 @@ fn frame_bytes(config: &LoadConfig, device: &Device) -> Result<u32, AfXdpError> 
     })
 }
 
-/// Returns the next hop's MAC address. The kernel resolves it when it has a packet to send, which is an echo request.
+/// Returns the next hop's MAC address. The kernel resolves the address when it has a packet to send, so this function sends an echo
+/// request.
 fn resolve(
     n3: SocketAddr,
     hop: IpAddr,
@@ -373,7 +373,7 @@ fn resolve(
         if asked.is_none_or(|asked| asked.elapsed() > ASK) {
             asked = Some(Instant::now());
             match sockets.first().map(|socket| socket.send_to(&ECHO_REQUEST, n3)) {
-                // An earlier packet was not deliverable. Continue until the timeout.
+                // The error belongs to an earlier packet, which was not deliverable. The loop continues until the timeout.
                 Some(Err(error)) if error.kind() != io::ErrorKind::HostUnreachable => {
                     return Err(AfXdpError::Probe(error));
                 }

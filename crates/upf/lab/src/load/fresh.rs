@@ -1,20 +1,20 @@
-//! Identifiers that differ from those of earlier runs, and the one that all runs share.
+//! Identifiers that differ from those of earlier runs, and the start time, which all runs share.
 //!
-//! A UPF may still hold responses, sessions and associations of an earlier run, and would confuse equal identifiers.
+//! A UPF may still store responses, sessions and associations of an earlier run. If identifiers were equal, the UPF would confuse the runs.
 use crate::upf::{ntp_of_unix, ntp_seconds};
 use ranlab_net::monotonic_ns;
 use ranlab_upf::n4::SmfSettings;
 use ranlab_upf::pfcp::MAX_SEQUENCE;
 
-/// Returns a sequence number that no request of the last minute has used. A UPF that caches responses takes a repeated
-/// number for a retransmission. The number follows the clock, faster than any run sends, and repeats after 67 s.
+/// Returns a sequence number that no request of the last minute has used. A UPF that caches responses takes a repeated number for a
+/// retransmission. The number is derived from the clock. It advances faster than any run sends, and repeats after 67 s.
 pub(super) fn sequence() -> u32 {
     const STEP_NS: u64 = 4_000;
     (monotonic_ns() / STEP_NS) as u32 & MAX_SEQUENCE
 }
 
-/// Returns the value for [`SmfSettings::first_generation`]. It follows the clock, faster than a run reuses an index,
-/// and repeats after nine hours.
+/// Returns the value for [`SmfSettings::first_generation`]. It is derived from the clock, advances faster than a run reuses an index, and
+/// repeats after nine hours.
 pub(super) fn generation() -> u32 {
     (monotonic_ns() >> 13) as u32
 }
@@ -22,13 +22,13 @@ pub(super) fn generation() -> u32 {
 /// Returns the first uplink TEID, if the SMF chooses TEIDs. The lower 21 bits number the sessions of a run.
 pub(super) fn first_teid() -> u32 {
     const RUNS: u32 = 0x3fe0_0000;
-    // Spreads runs that begin shortly after each other.
+    // The multiplication separates the numbers of runs that begin shortly after each other.
     generation().wrapping_mul(0x9e37_79b1) & RUNS | 0x0001_0000
 }
 
-/// Returns the start time of an SMF on this host, in seconds since 1900: the boot time of the host. All runs use the
-/// same value, because some UPFs keep an unreleased association and take a newer value for a restart in the middle of
-/// the next run. If the boot time is unknown, returns the current time.
+/// Returns the start time of an SMF on this host, in seconds since 1900. This is the boot time of the host, or the current time if the boot
+/// time is unknown. All runs use the same value, because some UPFs keep an unreleased association. Such a UPF would take a newer value for
+/// a restart in the middle of the next run.
 pub fn recovery_time_stamp() -> u32 {
     let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
     let boot = stat.lines().find_map(|line| line.strip_prefix("btime ")?.trim().parse().ok());
@@ -53,7 +53,7 @@ mod tests {
     fn runs_share_time_stamp_and_differ_in_numbers() {
         let stamp = recovery_time_stamp();
         let first = generation();
-        assert!(stamp < ntp_seconds(), "the host has been up for a while");
+        assert!(stamp < ntp_seconds(), "the host booted before now");
         // There are 512 ranges of TEIDs. Two successive runs may share one by chance; five do not.
         let ranges = [(); 5].map(|()| {
             std::thread::sleep(std::time::Duration::from_millis(5));

@@ -1,7 +1,7 @@
 //! A gate at which a load waits after its setup, so that several loads start together.
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Open unless created with [`shut`](Self::shut).
+/// Gate that is open unless it was created with [`shut`](Self::shut).
 #[derive(Debug, Default)]
 pub struct StartGate {
     shut: AtomicBool,

@@ -37,7 +37,7 @@ const DRAIN: Duration = Duration::from_millis(300);
 const SET_UP_WINDOW: usize = 64;
 /// Maximum duration of setup and of teardown.
 const SET_UP: Duration = Duration::from_secs(600);
-/// Tolerance for the begin and end of requests and packets.
+/// Tolerance for the start and end of requests and packets.
 const TICK: Duration = Duration::from_millis(1);
 
 /// The resources of a run.
@@ -46,9 +46,9 @@ pub(super) struct LoadRun<'a> {
     gate: &'a StartGate,
     process: Option<Process>,
     began: Time,
-    /// Whether a packet came back, so that there is a reflector.
+    /// Whether a test packet came back, which shows that there is a reflector.
     reflected: bool,
-    /// The counters of [`Self::made`] before the measured part.
+    /// Counters returned by [`Self::made`] before the measured part.
     pub(super) before: [u64; 3],
     flows: Arc<Flows>,
     /// I/O of each data thread. The thread owns it during a step.
@@ -165,7 +165,7 @@ impl<'a> LoadRun<'a> {
         }
         let shared = self.shared(true, 1);
         let thread = self.flows.gnb(0) % self.config.threads;
-        // A packet may come back to any base station.
+        // The packet may come back to any base station.
         let mut gnbs = self.gnb_threads(&shared, None)?;
         if let Some(network) = &mut self.network {
             network.set_step(shared.run, None);
@@ -215,8 +215,8 @@ impl<'a> LoadRun<'a> {
             Some(network) => {
                 Smoke { uplink: Some(came(&network.report().uplink)), downlink: Some(back || down) }
             }
-            // Without an own data network, only a reflected packet shows that forwarding works. A UPF without a
-            // reflector may still forward.
+            // Without a data network of our own, only a reflected packet shows that forwarding works. A UPF without a reflector may still
+            // forward.
             None => Smoke { uplink: back.then_some(true), downlink: back.then_some(true) },
         }
     }
@@ -257,7 +257,7 @@ impl<'a> LoadRun<'a> {
         Ok(Some(summary))
     }
 
-    /// Runs the plan of every SMF in a separate thread.
+    /// Runs the plans of all SMFs, each in a separate thread.
     pub(super) fn drive_all(
         &mut self,
         plans: &[CyclePlan],
@@ -304,7 +304,7 @@ impl<'a> LoadRun<'a> {
         self.answering(|bench| bench.delete_everything(summary))
     }
 
-    /// Deletes sessions and releases associations. Reports what the UPF did not confirm. Skipped if the UPF has exited.
+    /// Deletes sessions and releases associations, unless the UPF has exited. Reports the requests that the UPF did not confirm.
     fn delete_everything(&mut self, summary: &mut ControlSummary) -> Result<(), LoadError> {
         if self.process.is_some_and(|process| !process.lives()) {
             return Ok(());
@@ -318,7 +318,7 @@ impl<'a> LoadRun<'a> {
         Ok(())
     }
 
-    /// Returns the longest silence of the UPF on a socket. A silence that still lasts takes precedence.
+    /// Returns the longest silence of the UPF on a socket. A silence that has not ended takes precedence.
     pub(super) fn silence(&self) -> Option<Unresponsive> {
         let now = N4::now();
         let patience = self.config.retransmission.t1;
@@ -364,7 +364,7 @@ impl<'a> LoadRun<'a> {
                 .get(&kind)
                 .map(|of_kind| (of_kind.latency_us.clone(), of_kind.service_us.clone()));
             let mut counts = counts;
-            // Times of the measured part only.
+            // The times are those of the measured part only.
             (counts.latency_us, counts.service_us) = times.unwrap_or_default();
             summary.requests.insert(kind, counts);
         }
@@ -395,7 +395,7 @@ impl<'a> LoadRun<'a> {
         })?;
         (step.handovers, step.handovers_due, step.handovers_tried) = (paced.done, paced.due, paced.tried);
         step.spacing_us = down.map(|traffic| sessions as f64 * 1e6 / traffic.packets_per_s);
-        // Handovers end before the packets, which continue until the last handover is done.
+        // Handovers end before the packets, because packets continue until the last handover is completed.
         let sent = Duration::from_secs_f64(step.seconds);
         let sent = match mode {
             Mode::Handover { duration, .. } | Mode::Paging { duration, .. } => sent.min(duration),
@@ -407,7 +407,7 @@ impl<'a> LoadRun<'a> {
         Ok(())
     }
 
-    /// Runs the control plane's part of a mode while packets are sent.
+    /// Runs the control plane actions of a mode while packets are sent.
     fn meanwhile(&mut self, mode: &Mode, stop: &AtomicBool) -> Result<Paced, LoadError> {
         let plan = CyclePlan { keep: true, ..self.plan(0) };
         match *mode {
@@ -427,8 +427,7 @@ impl<'a> LoadRun<'a> {
                 let threads = self.config.threads;
                 self.at_rate(&plan, rate, duration, stop, |cycles, flows, now, due, (id, flow)| {
                     let gnb = (flows.gnb(flow) + threads) % gnbs;
-                    // In the last round the base station may belong to another thread; the thread's first base station
-                    // is used then.
+                    // In the last round, the base station may belong to another thread. The first base station of this thread is used then.
                     let gnb = if gnb % threads == flow % threads { gnb } else { flow % threads };
                     cycles.hand_over(now, due, id, gnb)
                 })
@@ -542,7 +541,7 @@ impl<'a> LoadRun<'a> {
             let result = during(self);
             shared.go.store(false, Relaxed);
             let seconds = begin.elapsed().as_secs_f64();
-            // The time is short enough that late responses to the UPF, such as heartbeats, do no harm.
+            // The time is so short that late responses to the UPF, for example to heartbeats, cause no problem.
             std::thread::sleep(DRAIN);
             shared.stop.store(true, Relaxed);
             let threads: Vec<_> = threads.into_iter().map(std::thread::ScopedJoinHandle::join).collect();

@@ -25,7 +25,7 @@ impl Times {
 
     /// Adds another distribution.
     pub fn add(&mut self, other: &Self) {
-        // Both have the same bounds.
+        // Adding cannot fail, because both histograms have the same bounds.
         let _ = self.0.add(&other.0);
     }
 
@@ -58,7 +58,7 @@ impl Times {
     }
 }
 
-/// Returns (nanoseconds, count) pairs.
+/// Returns pairs of nanoseconds and count.
 fn counts(histogram: &Histogram<u64>) -> Vec<(u64, u64)> {
     histogram
         .iter_recorded()
@@ -87,7 +87,7 @@ pub struct Summary {
     pub p9999: f64,
     /// Maximum.
     pub max: f64,
-    /// (nanoseconds, count) pairs, if they are kept ([`LoadConfig::distributions`](super::LoadConfig)).
+    /// Pairs of nanoseconds and count, if the report stores distributions ([`LoadConfig::distributions`](super::LoadConfig)).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counts: Vec<(u64, u64)>,
 }
@@ -110,13 +110,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn summary_is_in_microseconds_and_absent_if_empty() {
+    fn summary_is_in_microseconds_or_none_if_empty() {
         let mut times = Times::default();
         assert_eq!((times.summary(), times.count()), (None, 0));
         (1..=1_000).for_each(|us| times.record(us * 1_000));
         let summary = times.summary().unwrap();
         assert_eq!((summary.n, summary.min), (1_000, 1.0));
-        // Three digits of precision.
+        // The histogram has three digits of precision.
         for (quantile, us) in
             [(summary.p50, 500.0), (summary.p99, 990.0), (summary.max, 1_000.0), (summary.mean, 500.5)]
         {
@@ -144,13 +144,13 @@ mod tests {
             all.record(ns);
             if n % 3 == 0 { some.record(ns) } else { others.record(ns) }
         }
-        // Merged from transferred reports, and within one process.
+        // Distributions are merged from transferred reports, and within one process.
         let mut joined = some.summary().unwrap();
         joined.join(&others.summary().unwrap());
         assert_eq!(Some(joined), all.summary());
         some.add(&others);
         assert_eq!(some.summary(), all.summary());
         some.add(&Times::default());
-        assert_eq!(some.histogram(), all.histogram(), "nothing adds nothing");
+        assert_eq!(some.histogram(), all.histogram(), "an empty distribution changes nothing");
     }
 }

@@ -73,9 +73,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Maximum number of base stations in a run; each has a socket.
+/// Maximum number of base stations in a run. Each base station has a socket.
 pub const MAX_GNBS: usize = 1_024;
-/// Maximum number of SMFs in a run; each has a thread.
+/// Maximum number of SMFs in a run. Each SMF has a thread.
 pub const MAX_SMFS: usize = 64;
 
 /// The task of a load.
@@ -83,26 +83,26 @@ pub const MAX_SMFS: usize = 64;
 pub enum Mode {
     /// Sessions are created and deleted, without packets.
     Control {
-        /// Rule by which they begin.
+        /// Rule that determines when sessions begin.
         begin: Loop,
         /// Maximum number of cycles.
         cycles: Option<u64>,
-        /// Duration.
+        /// Time during which new cycles begin.
         duration: Duration,
         /// Time from a session's tunnel to its deletion.
         hold: Duration,
-        /// Sessions that are established beforehand and remain.
+        /// Number of sessions that are established beforehand and remain.
         live: usize,
     },
-    /// Establishment, modification and deletion at a fixed interval without waiting for responses, like the published
-    /// emulator. Session ids are guessed from the first responses.
+    /// Sessions are established, modified and deleted at a fixed interval without waiting for responses, like in the published emulator.
+    /// Session ids are guessed from the first responses.
     Blind {
         /// Interval between two messages.
         delay: Duration,
         /// Number of sessions.
         sessions: u64,
     },
-    /// Sessions are established, then send packets. They are divided among the threads.
+    /// Sessions are established, then send packets. The sessions are divided among the threads.
     Sessions {
         /// Number of sessions.
         sessions: usize,
@@ -112,13 +112,13 @@ pub enum Mode {
     /// `fixed` sessions send all the time while `dynamic` sessions are created and deleted. Every thread sends for all
     /// sessions.
     Mixed {
-        /// n1.
+        /// Number of fixed sessions (n1).
         fixed: usize,
-        /// n2.
+        /// Number of dynamic sessions (n2).
         dynamic: usize,
-        /// t1: duration of the dynamic sessions' cycles.
+        /// Duration of the dynamic sessions' cycles (t1).
         duration: Duration,
-        /// t2: duration of a round. A session begins after a random time t3 and lasts t4 = t2 - t3.
+        /// Duration of a round (t2). A session begins after a random time t3 and lasts t4 = t2 - t3.
         round: Duration,
         /// Time before the first round.
         lead: Duration,
@@ -129,22 +129,21 @@ pub enum Mode {
         sessions: usize,
         /// Handovers per second.
         rate: f64,
-        /// Duration.
+        /// Duration of the handovers.
         duration: Duration,
     },
-    /// Sessions become idle; their packets are buffered and reported, and delivered after paging.
+    /// Sessions become idle. Their packets are buffered and reported, and delivered after paging.
     Paging {
         /// Number of sessions.
         sessions: usize,
         /// Sessions per second that become idle.
         rate: f64,
-        /// Duration.
+        /// Time during which sessions become idle.
         duration: Duration,
     },
-    /// Offers each rate in each direction, one after the other. The received rate is compared with the profile's
-    /// maximum.
+    /// Each rate is offered in each direction, one after the other. The received rate is compared with the profile's maximum.
     Qos {
-        /// Offered rates of the user's IP packets, all sessions together, in bit/s.
+        /// Offered bit rates of the user's IP packets, summed over all sessions, in bit/s.
         offered_bps: Vec<f64>,
         /// Number of sessions.
         sessions: usize,
@@ -164,7 +163,7 @@ pub struct LoadConfig {
     pub n3: SocketAddr,
     /// Address of the first SMF. Further SMFs have the following addresses.
     pub smf: SocketAddr,
-    /// Number of SMFs; each has a thread.
+    /// Number of SMFs. Each SMF has a thread.
     pub smfs: usize,
     /// Address of the first base station. Further base stations have the following addresses.
     pub gnb: SocketAddr,
@@ -176,7 +175,7 @@ pub struct LoadConfig {
     pub pin: Vec<usize>,
     /// The data network.
     pub network: Network,
-    /// Address of the server, as UEs see it.
+    /// Address and port of the server, as seen by UEs.
     pub server: SocketAddr,
     /// Address of the first UE. Further UEs have the following addresses (IPv6: /64 prefixes).
     pub ue: IpAddr,
@@ -184,13 +183,13 @@ pub struct LoadConfig {
     pub dialect: Dialect,
     /// Settings common to all sessions.
     pub profile: SessionProfile,
-    /// Timer T1 and counter N1.
+    /// Timer T1 and counter N1 of retransmissions.
     pub retransmission: Retransmission,
     /// Maximum number of pending requests per SMF.
     pub window: usize,
     /// Interval of heartbeats, which also detect a restart of the UPF.
     pub heartbeat: Option<Duration>,
-    /// Between two Echo Requests of a base station; `None`: none are sent.
+    /// Interval of Echo Requests of a base station. `None`: no Echo Requests are sent.
     pub echo: Option<Duration>,
     /// I/O method of base stations' datagrams.
     pub n3_io: N3Io,
@@ -204,12 +203,12 @@ pub struct LoadConfig {
     pub run: u32,
     /// Process id of the UPF, if it is on this machine. Its CPU time in mode control and its exit are reported.
     pub upf_pid: Option<u32>,
-    /// Whether the SMFs appear as just started. UPFs then delete the sessions of earlier runs. Otherwise their start
-    /// time is the boot time of the host.
+    /// Whether the SMFs report the current time as their start time. UPFs then delete the sessions of earlier runs. Otherwise the SMFs
+    /// report the boot time of the host.
     pub anew: bool,
-    /// Whether the report keeps distributions, so that it can be joined with others ([`LoadReport::join`]).
+    /// Whether the report stores distributions, so that it can be joined with other reports ([`LoadReport::join`]).
     pub distributions: bool,
-    /// Observer of the run. Costs a lock and a histogram record for each response and each received packet.
+    /// Observer of the run. An observer costs a lock and a histogram record for each response and each received packet.
     pub onlooker: ProgressObserver,
     /// The task.
     pub mode: Mode,
@@ -224,9 +223,9 @@ pub enum LoadError {
     Bind {
         /// Role of the socket.
         what: &'static str,
-        /// The address.
+        /// Address of the socket.
         address: SocketAddr,
-        /// The error.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// AF_XDP is configured but not available.
@@ -234,7 +233,7 @@ pub enum LoadError {
     AfXdp {
         /// N3 address of the UPF.
         n3: SocketAddr,
-        /// The reason.
+        /// Reason why AF_XDP is not available.
         why: Box<AfXdpError>,
     },
     /// The UPF's rings cannot be used.
@@ -242,25 +241,25 @@ pub enum LoadError {
     Memif {
         /// Path of the control channel's socket.
         path: PathBuf,
-        /// The reason.
+        /// Error of the connection to the rings.
         source: Box<PortError>,
     },
     /// A number is out of range.
     #[error("{given} {what}; {least} to {most} are allowed")]
     Bounds {
-        /// The quantity.
+        /// Name of the quantity.
         what: &'static str,
-        /// The given number.
+        /// Given number.
         given: usize,
-        /// Minimum.
+        /// Minimum number.
         least: usize,
-        /// Maximum.
+        /// Maximum number.
         most: usize,
     },
     /// The mode requires a setting that is missing.
     #[error("{mode} needs {lacking}")]
     Lacking {
-        /// The mode.
+        /// Name of the mode.
         mode: &'static str,
         /// The required setting.
         lacking: &'static str,
@@ -268,17 +267,17 @@ pub enum LoadError {
     /// The process does not exist.
     #[error("no process {pid} on this machine; --upf-pid is the process id of the UPF")]
     NoProcess {
-        /// Process id.
+        /// Given process id.
         pid: u32,
     },
     /// The UPF's process exited.
     #[error("the UPF's process {pid} ended {:.2} s into the run; then: {then}", .after.as_secs_f64())]
     Died {
-        /// Process id.
+        /// Process id of the UPF.
         pid: u32,
-        /// Time since the begin of the run.
+        /// Time from the start of the run to the exit of the process.
         after: Duration,
-        /// The consequent error.
+        /// Error that followed from the exit.
         then: Box<Self>,
     },
     /// The kernel has no route to the UPF.
@@ -288,19 +287,19 @@ pub enum LoadError {
     NoRoute {
         /// Address of the UPF.
         peer: SocketAddr,
-        /// The flag that sets it.
+        /// Flag that sets the address of the UPF.
         peer_flag: &'static str,
-        /// The flag that sets our address.
+        /// Flag that sets our address.
         own_flag: &'static str,
-        /// The error.
+        /// Error of the kernel.
         source: io::Error,
     },
     /// The messages of the profile do not fit into a datagram.
-    #[error("the session's rules do not fit a PFCP message of 64 KiB")]
+    #[error("the session's rules do not fit into a PFCP message of 64 KiB")]
     Profile,
     /// The UPF did not respond.
     #[error(
-        "{upf} did not answer an association setup of {smf} within {} s; is a UPF there, and does it take this SMF's address?{}",
+        "{upf} did not answer an association setup of {smf} within {} s; is a UPF there, and does it accept this SMF's address?{}",
         .waited.as_secs(), other_port(smf)
     )]
     NoAssociation {
@@ -308,7 +307,7 @@ pub enum LoadError {
         upf: SocketAddr,
         /// Address of the SMF.
         smf: SocketAddr,
-        /// Timeout.
+        /// Time after which the association setup was given up.
         waited: Duration,
     },
     /// A request could not be sent.
@@ -321,15 +320,15 @@ pub enum LoadError {
         established: usize,
         /// Number of required sessions.
         wanted: usize,
-        /// Outcomes of the requests.
+        /// Summary of the failed requests.
         why: String,
     },
-    /// Packets in one direction are lost although every request was accepted.
+    /// Packets in one direction are lost, although the UPF accepted every request.
     #[error(
         "the smoke packet of the UE {ue} was lost {way}: the UPF accepted the rules but does not forward. Check that {ue} (--ue) is in the UPF's pool, that the data network has a route to it, that the UPF has a route to --server, and that --dialect fits the UPF"
     )]
     Smoke {
-        /// Direction.
+        /// Direction in which the packet was lost.
         way: &'static str,
         /// Address of the UE.
         ue: IpAddr,
@@ -345,7 +344,7 @@ pub enum LoadError {
 fn remedy(what: &str, source: &io::Error) -> &'static str {
     match (what, source.kind()) {
         ("SMF", io::ErrorKind::AddrInUse) => {
-            "; a UPF or another SMF on this machine has it: give another address with --smf, and keep port 8805, where some UPFs answer whichever port asked"
+            "; a UPF or another SMF on this machine has it: give another address with --smf, and keep port 8805, because some UPFs send all responses to it"
         }
         ("SMF", io::ErrorKind::AddrNotAvailable) => {
             "; give an address of this machine with --smf (each further SMF has the next one)"
@@ -365,7 +364,7 @@ fn other_port(smf: &SocketAddr) -> String {
     match smf.port() {
         PFCP_PORT => String::new(),
         _ => format!(
-            " Some answer to port {PFCP_PORT} whichever port asked: try --smf {}",
+            " Some UPFs send all responses to port {PFCP_PORT}: try --smf {}",
             SocketAddr::new(smf.ip(), PFCP_PORT)
         ),
     }
@@ -384,7 +383,7 @@ pub fn nth(first: SocketAddr, n: usize) -> SocketAddr {
 pub(crate) mod tests {
     use super::*;
 
-    /// A valid configuration for tests to modify.
+    /// Returns a valid configuration for tests to modify.
     pub(crate) fn config(mode: Mode) -> LoadConfig {
         LoadConfig {
             n4: "127.0.0.8:8805".parse().unwrap(),
@@ -422,7 +421,7 @@ pub(crate) mod tests {
         let nth = |first: &str, n| nth(first.parse().unwrap(), n).to_string();
         assert_eq!(nth("10.0.0.255:2152", 1), "10.0.1.0:2152");
         assert_eq!(nth("[fd00::ffff]:1", 1), "[fd00::1:0]:1");
-        assert_eq!(nth("255.255.255.255:7", 2), "0.0.0.1:7", "beyond the last one comes the first");
+        assert_eq!(nth("255.255.255.255:7", 2), "0.0.0.1:7", "the first address follows the last one");
     }
 
     #[test]
@@ -437,12 +436,12 @@ pub(crate) mod tests {
         assert!(bind("data network", io::ErrorKind::AddrInUse).contains("with --n6"));
         assert!(
             !bind("SMF", io::ErrorKind::PermissionDenied).contains("--"),
-            "which no address would change"
+            "another address would not help"
         );
     }
 
     #[test]
-    fn silence_is_blamed_on_nonstandard_port_only() {
+    fn silence_error_suggests_standard_port_only_if_unused() {
         let silent = |smf: &str| {
             let upf = "10.3.0.2:8805".parse().unwrap();
             let smf = smf.parse().unwrap();

@@ -7,21 +7,21 @@ use std::str::FromStr;
 /// I/O method of base stations' datagrams.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum N3Io {
-    /// `sendmmsg` and `recvmmsg`.
+    /// Sockets with `sendmmsg` and `recvmmsg`.
     #[default]
     Sockets,
-    /// AF_XDP.
+    /// AF_XDP sockets, which bypass the kernel's network stack.
     AfXdp {
-        /// The device towards the UPF. Default: the device of the kernel's route.
+        /// Name of the device towards the UPF. Default: the device of the kernel's route.
         interface: Option<String>,
         /// Whether the driver runs the XDP program. Otherwise the kernel runs it on socket buffers.
         native: bool,
         /// Whether the driver accesses our memory directly. Requires `native`.
         zero_copy: bool,
     },
-    /// Shared-memory rings (memif). The UPF listens at this path.
+    /// Shared-memory rings (memif). The UPF listens at the path of the control channel.
     Memif {
-        /// Socket of the control channel.
+        /// Path of the control channel's socket.
         path: PathBuf,
     },
 }
@@ -29,12 +29,12 @@ pub enum N3Io {
 impl FromStr for N3Io {
     type Err = TextError;
 
-    /// `sockets`, `af-xdp[:DEVICE][,native][,zero-copy]`, `memif:PATH`.
+    /// Parses `sockets`, `af-xdp[:DEVICE][,native][,zero-copy]` or `memif:PATH`.
     fn from_str(text: &str) -> Result<Self, TextError> {
         let wrong = || {
             TextError::new(
                 text,
-                "way for packets",
+                "I/O method",
                 "sockets, af-xdp[:DEVICE][,native][,zero-copy] and memif:PATH",
             )
         };

@@ -17,7 +17,7 @@ use std::time::Duration;
 const MAX_MESSAGE: usize = 4_096;
 /// Messages per system call.
 const BATCH: usize = 64;
-/// Maximum number of messages kept for a capture.
+/// Maximum number of messages stored for a capture.
 const MAX_TRACE: usize = 10_000;
 
 /// A recorded PFCP message.
@@ -25,18 +25,18 @@ const MAX_TRACE: usize = 10_000;
 pub struct TracedMessage {
     /// Time on the monotonic clock, in nanoseconds.
     pub at_ns: u64,
-    /// Sender.
+    /// Address of the sender.
     pub from: SocketAddr,
-    /// Receiver.
+    /// Address of the receiver.
     pub to: SocketAddr,
-    /// The message.
+    /// Bytes of the message.
     pub octets: Vec<u8>,
 }
 
 /// An [`Smf`] with its socket.
 #[derive(Debug)]
 pub struct N4 {
-    /// The state machine.
+    /// State machine of the SMF.
     pub smf: Smf,
     socket: UdpSocket,
     own: SocketAddr,
@@ -49,7 +49,7 @@ pub struct N4 {
     events: VecDeque<SmfEvent>,
     /// The last messages, if recording is enabled.
     pub trace: Option<VecDeque<TracedMessage>>,
-    /// Requests for which the socket had no space. The state machine considers them sent, so they end as lost.
+    /// Requests for which the socket had no space. The state machine considers them sent, so they count as lost.
     pub unsent: u64,
     /// Datagrams from other addresses than the UPF's.
     pub strangers: u64,
@@ -106,7 +106,7 @@ impl N4 {
     pub fn pump(&mut self) -> io::Result<bool> {
         let Self { smf, socket, upf, received, trace, own, strangers, hearing, .. } = self;
         let came = received.receive(socket).map_err(|error| endpoint(*own, *upf).error(error))?;
-        // The kernel's time of arrival: time in the receive buffer is not a delay of the UPF.
+        // The kernel's time of arrival is used, because the time in the receive buffer is no delay of the UPF.
         for (from, datagram, at_ns) in received.stamped() {
             if from != *upf {
                 *strangers += 1;
@@ -160,7 +160,7 @@ impl N4 {
         Ok(())
     }
 
-    /// Sends a message without the state machine.
+    /// Sends a message that the state machine does not track.
     pub fn send_raw(&mut self, octets: &[u8]) -> io::Result<()> {
         if let Some(trace) = &mut self.trace {
             note(trace, monotonic_ns(), self.own, self.upf, octets);
@@ -171,7 +171,7 @@ impl N4 {
             .map_err(|error| endpoint(self.own, self.upf).error(error))
     }
 
-    /// Queues a message without the state machine, for [`send_queued`](Self::send_queued).
+    /// Queues a message that the state machine does not track, for [`send_queued`](Self::send_queued).
     pub(super) fn queue_raw(&mut self, octets: &[u8]) {
         self.hearing.sends(Self::now(), octets);
         if !self.to_send.copy(Some(self.upf), octets) {
@@ -184,8 +184,8 @@ impl N4 {
         self.send()
     }
 
-    /// Like [`N4::receive_raw`], but the state machine handles heartbeats: a UPF deletes an SMF that does not answer
-    /// its heartbeats.
+    /// Like [`N4::receive_raw`], but the state machine handles heartbeats, because a UPF deletes an SMF that does not answer its
+    /// heartbeats.
     pub fn receive_answers(&mut self, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
         let mut heartbeats = Vec::new();
         let came = self.receive_raw(&mut |datagram| {
@@ -205,7 +205,7 @@ impl N4 {
         Ok(came)
     }
 
-    /// Receives pending messages without the state machine. Returns their number.
+    /// Receives pending messages and passes them to `take` instead of the state machine. Returns their number.
     pub fn receive_raw(&mut self, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
         let Self { socket, upf, received, trace, own, strangers, hearing, .. } = self;
         let came = received.receive(socket).map_err(|error| endpoint(*own, *upf).error(error))?;
@@ -228,19 +228,19 @@ impl N4 {
         self.events.pop_front()
     }
 
-    /// Waits for a message, until `until`.
+    /// Waits for a message, at most until `until`.
     pub fn rest(&mut self, until: Time) -> io::Result<()> {
         let until = self.smf.wake_at().map_or(until, |at| at.min(until));
         let Self { rest, socket, .. } = self;
         rest.wait(&[socket.as_fd()], monotonic_ns(), until.as_nanos()).map(drop)
     }
 
-    /// Sets up the association. If heartbeats are enabled, the first one is answered before this returns: some UPFs
-    /// detect a restarted SMF by heartbeats only, and then delete its sessions. No sessions exist at this time.
+    /// Sets up the association. If heartbeats are enabled, the first one is answered before this function returns. The reason is that some
+    /// UPFs detect a restarted SMF by heartbeats only, and then delete its sessions. No sessions exist at this time.
     pub fn associate(&mut self, patience: Duration) -> Result<(), LoadError> {
         let start = Self::now();
         while !self.smf.is_associated() {
-            // Repeated even without retransmissions, so that a single lost request is not fatal.
+            // The request is repeated even if retransmissions are disabled, so that a single lost request is not fatal.
             if self.smf.ledger().counts(Kind::Association).pending == 0 {
                 self.smf.associate(Self::now()).map_err(|why| LoadError::Refused(why.to_string()))?;
             }
@@ -274,7 +274,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_trace_keeps_the_last_messages() {
+    fn trace_stores_only_the_last_messages() {
         let from = "10.0.0.1:8805".parse().unwrap();
         let to = "10.0.0.2:8805".parse().unwrap();
         let mut trace = VecDeque::new();

@@ -30,11 +30,11 @@ const KERNEL_HEADERS: usize = 28;
 /// Type of the data network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Network {
-    /// None of our own: the UPF contains it, or packets are not observed.
+    /// No emulated data network. The UPF contains one, or packets are not observed.
     None,
-    /// IP packets as UDP payload, as with `ranlab upf --n6 udp://…`.
+    /// IP packets are the payload of UDP, as with `ranlab upf --n6 udp://…`.
     Ip {
-        /// Receiving address.
+        /// Address at which the data network receives.
         local: SocketAddr,
         /// N6 address of the UPF.
         upf: SocketAddr,
@@ -44,7 +44,7 @@ pub enum Network {
 }
 
 impl Network {
-    /// Returns the data network of one of several locations. Each has the next address.
+    /// Returns the data network of location `place` of a divided load. Each location has the next address.
     pub fn of_place(self, place: usize) -> Self {
         match self {
             Self::None => Self::None,
@@ -57,7 +57,7 @@ impl Network {
 impl FromStr for Network {
     type Err = TextError;
 
-    /// `none`, `udp://LOCAL,UPF`, `routed://ADDRESS`.
+    /// Parses `none`, `udp://LOCAL,UPF` or `routed://ADDRESS`.
     fn from_str(text: &str) -> Result<Self, TextError> {
         let wrong =
             || TextError::new(text, "emulated data network", "none, udp://LOCAL,UPF and routed://ADDRESS");
@@ -88,9 +88,9 @@ impl fmt::Display for Network {
 pub struct NetworkReport {
     /// Uplink packets, by stream.
     pub uplink: Vec<Tally>,
-    /// Bytes of these user packets.
+    /// Bytes of the uplink user packets.
     pub uplink_octets: u64,
-    /// One-way delay from the base station's scheduled time. Only valid if both use the same clock.
+    /// One-way delay from the base station's scheduled time. Only valid if the base stations and the data network use the same clock.
     pub uplink_delay: Times,
     /// Packets reflected.
     pub reflected: u64,
@@ -198,7 +198,7 @@ impl NetworkThread {
         std::mem::replace(&mut self.report, fresh)
     }
 
-    /// Returns the counters so far.
+    /// Returns the current counters.
     pub(super) fn report(&self) -> &NetworkReport {
         &self.report
     }
@@ -250,7 +250,7 @@ impl NetworkThread {
             back.copy_from_slice(datagram);
             let willing = match network {
                 Network::Ip { .. } => reflect(back),
-                // The kernel writes the addresses; only the flag is changed here.
+                // The kernel writes the addresses, so only the flag of the probe is changed here.
                 _ => {
                     back[5] = (back[5] | REFLECTED) & !REFLECT;
                     true
@@ -391,7 +391,7 @@ mod tests {
         room[..len].to_vec()
     }
 
-    /// Receives until `packets` packets were handled.
+    /// Receives until `packets` packets were processed.
     fn receive(network: &mut NetworkThread, packets: u64) {
         let seen = |report: &NetworkReport| {
             report.strangers + report.uplink.iter().map(|tally| tally.received).sum::<u64>()
@@ -421,7 +421,7 @@ mod tests {
         let report = network.take_report();
         assert_eq!((report.uplink[1].received, report.uplink[1].duplicates), (3, 1));
         assert_eq!((report.strangers, report.reflected, report.uplink_octets), (2, 1, 3 * 56));
-        assert_eq!(network.report().uplink[1].received, 0, "counting starts again");
+        assert_eq!(network.report().uplink[1].received, 0, "the counters were reset");
     }
 
     #[test]
@@ -431,7 +431,7 @@ mod tests {
         other.send_to(&uplink(RUN, REFLECT, 0, 0), at).unwrap();
         receive(&mut network, 1);
         assert_eq!((network.report().strangers, network.report().reflected), (1, 0));
-        // A packet of an unknown session is counted in bytes only.
+        // Only the bytes of a packet of an unknown session are counted.
         let (mut network, upf, at) = self::network();
         upf.send_to(&uplink(RUN, 0, 99, 0), at).unwrap();
         upf.send_to(&uplink(RUN, 0, 0, 0), at).unwrap();
@@ -456,9 +456,9 @@ mod tests {
             let probe = Probe::of_packet(&packet[..len]).unwrap();
             assert_eq!((len, probe.run, probe.flags), (100, RUN + 1, DOWNLINK));
             assert_eq!((probe.stream, probe.number), (2, number));
-            assert_eq!(packet[16..20], [10, 60, 0, 3], "to the UE");
+            assert_eq!(packet[16..20], [10, 60, 0, 3], "the packet is addressed to the UE");
         }
-        assert_eq!((network.report().sent[2], network.report().unsent), (2, 0), "99 is not a peer");
+        assert_eq!((network.report().sent[2], network.report().unsent), (2, 0), "session 99 does not exist");
         assert!(NetworkThread::new(Network::None, network.plan.clone()).unwrap().is_none());
     }
 }

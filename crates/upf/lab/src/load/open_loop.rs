@@ -1,8 +1,8 @@
 //! The load of the published emulator: messages at a fixed interval without waiting for responses, with guessed session
 //! ids.
 //!
-//! The UPF's numbering is learned from two sessions that are created and deleted beforehand; later sessions are assumed
-//! to continue with the same increment. A UPF with another numbering rejects unknown sessions, which the report shows.
+//! The UPF's numbering is learned from two sessions, which are created and deleted beforehand. Later session ids are assumed to have the
+//! same increment. A UPF with another numbering rejects the guessed ids, and the report counts these rejections.
 use super::cycles::Cycles;
 use super::fresh;
 use super::load_run::CYCLE;
@@ -19,13 +19,13 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Maximum number of sessions: each takes three of the 24-bit sequence numbers.
+/// Maximum number of sessions. Each session uses three of the 24-bit sequence numbers.
 const MAX_SESSIONS: usize = MAX_SEQUENCE as usize / 3 - 8;
 /// Distance from the sequence numbers used by the association.
 const SEQUENCE_DISTANCE: u32 = 1 << 10;
-/// Number of attempts to learn the numbering, so that a lost request is not fatal.
+/// Number of attempts to learn the numbering. With several attempts, a lost request is not fatal.
 const LEARNING: u64 = 4;
-/// Number of messages sent before the next read.
+/// Number of messages that are sent before the next read.
 const TURN: usize = 64;
 
 /// A message that was sent.
@@ -36,7 +36,7 @@ struct Sent {
     answered: bool,
 }
 
-/// Number of responses up to a time.
+/// Numbers of responses received up to a point in time.
 #[derive(Debug, Clone, Copy)]
 struct Answered {
     requests: u64,
@@ -54,15 +54,15 @@ struct OpenLoop<'a> {
     latency: ByKind,
     service: ByKind,
     summary: ControlSummary,
-    /// Our tunnel of session 0, and the upper part of our session numbers.
+    /// Uplink TEID of session 0, if the SMF chooses TEIDs.
     first_teid: u32,
     cp_seids: u64,
-    /// UPF SEIDs of accepted sessions, and of deleted ones.
+    /// SEIDs, chosen by the UPF, of accepted sessions that are not deleted yet.
     established: Vec<u64>,
     deleted: BTreeSet<u64>,
-    /// UPF SEID of session 0.
+    /// SEID that the UPF is expected to choose for session 0.
     first_seid: u64,
-    /// Increment from one session's SEID to the next.
+    /// Increment from the SEID of one session to that of the next.
     step: u64,
 }
 
@@ -147,7 +147,7 @@ impl OpenLoop<'_> {
         Ok(())
     }
 
-    /// Establishes and deletes one session, with a number `before` the first one. Returns the UPF's SEID.
+    /// Establishes and deletes one session. Its sequence number precedes the first one by `before`. Returns the SEID chosen by the UPF.
     fn come_and_go(&mut self, before: u32) -> Result<u64, LoadError> {
         let patience_ns = self.config.retransmission.t1.as_nanos() as u64;
         let sequence = self.first_sequence.wrapping_sub(before) & MAX_SEQUENCE;
@@ -166,7 +166,7 @@ impl OpenLoop<'_> {
                 seid = seid.or_else(|| own.map(|(_, seid)| seid));
             })?;
             if let Some(seid) = seid {
-                // Its response is read before counting begins.
+                // The response to the deletion is read before counting begins.
                 let patience = self.config.retransmission.t1;
                 let after = (sequence + 1) & MAX_SEQUENCE;
                 let left = take_down::delete_by_name(self.n4, &self.templates, &[seid], after, patience)?;
@@ -178,14 +178,14 @@ impl OpenLoop<'_> {
         Err(LoadError::Sessions {
             established: 0,
             wanted: 1,
-            why: "its establishment was not answered".to_owned(),
+            why: "the UPF did not answer the establishment".to_owned(),
         })
     }
 
     fn establishment(&self, session: u64, sequence: u32, out: &mut Vec<u8>) {
         let ue = UePool { first: self.config.ue }.address(session as usize);
         let uplink_teid = self.first_teid.wrapping_add(session as u32);
-        // The pool has the profile's IP version, which the previous session has verified.
+        // Writing cannot fail, because the IP version of the pool has been verified with an earlier session.
         let _ = self.templates.write_establishment(
             sequence,
             self.cp_seids | (session + 1),
@@ -228,7 +228,7 @@ impl OpenLoop<'_> {
         let first_seid = self.first_seid;
         let step = self.step;
         n4.receive_answers(&mut |datagram| {
-            // A session report is no response, and is not answered.
+            // A session report is not a response. The blind load does not answer it.
             if datagram.get(1) == Some(&message_type::SESSION_REPORT_REQUEST) {
                 return;
             }
@@ -275,7 +275,7 @@ impl OpenLoop<'_> {
         Ok(())
     }
 
-    /// Deletes remaining sessions by their actual SEIDs. Returns the number of sessions left.
+    /// Deletes remaining sessions by the SEIDs that the UPF chose. Returns the number of sessions left.
     fn take_down(&mut self) -> Result<u64, LoadError> {
         self.established.retain(|seid| !self.deleted.contains(seid));
         let sequence = self.first_sequence.wrapping_add(self.sent.len() as u32) & MAX_SEQUENCE;
@@ -283,7 +283,7 @@ impl OpenLoop<'_> {
         Ok(take_down::delete_by_name(self.n4, &self.templates, &self.established, sequence, patience)?)
     }
 
-    /// Returns the number of answered requests so far.
+    /// Returns the current number of answered requests.
     fn answered(&self) -> Answered {
         Answered { requests: self.counts.iter().map(Counts::answered).sum(), cycles: self.counts[2].ok }
     }
@@ -305,7 +305,7 @@ impl OpenLoop<'_> {
         summary.wall_s = sending_ns as f64 / 1e9;
         (summary.due, summary.started) = (sessions, sessions);
         summary.account(self.sent.len() as u64, self.n4.unsent, in_window.requests);
-        // A cycle with a confirmed deletion. Nothing else is known about it.
+        // A cycle is complete if its deletion was confirmed. No other information about it is available.
         summary.completed = deletions.ok;
         summary.failed = sessions - deletions.ok.min(sessions);
         summary.cycles_per_s = in_window.cycles as f64 / summary.wall_s.max(1e-9);
@@ -317,8 +317,8 @@ impl OpenLoop<'_> {
     }
 }
 
-/// Reads type, number and cause of a response: with the fast parser for usual responses, fully decoded for others
-/// (usage reports).
+/// Reads type, sequence number and cause of a response. Usual responses are read by the fast parser; other responses, such as those with
+/// usage reports, are fully decoded.
 pub(super) fn read(datagram: &[u8]) -> Option<(u8, u32, Cause)> {
     if let Some(response) = Response::read(datagram) {
         return Some((response.message_type, response.sequence, response.cause.unwrap_or(Cause::ACCEPTED)));
@@ -333,7 +333,7 @@ pub(super) fn read(datagram: &[u8]) -> Option<(u8, u32, Cause)> {
     Some((pdu.header.message_type, pdu.header.sequence, cause))
 }
 
-/// Returns sequence number and UPF SEID of an establishment response, whatever other elements it has.
+/// Returns sequence number and UPF SEID of an establishment response. Other elements of the response are ignored.
 fn established(datagram: &[u8]) -> Option<(u32, u64)> {
     if let Some(response) = Response::read(datagram) {
         return Some((response.sequence, response.up_seid?));
@@ -353,10 +353,10 @@ mod tests {
     use std::net::{IpAddr, Ipv4Addr};
 
     #[test]
-    fn seid_is_read_with_any_further_elements() {
+    fn seid_is_read_despite_additional_elements() {
         let up_f_seid = Some(FSeid { seid: 9, addresses: IpAddr::V4(Ipv4Addr::LOCALHOST).into() });
         let plain = SessionEstablishmentResponse { cause: Cause::ACCEPTED, up_f_seid, ..Default::default() };
-        // As go-upf does: the UE's address in a rule for which no tunnel was chosen.
+        // go-upf returns the UE's address in a rule for which no tunnel was chosen.
         let ue_ip_addresses = vec![UeIpAddress::default()];
         let created_pdrs = vec![CreatedPdr { ue_ip_addresses, ..Default::default() }];
         let more = SessionEstablishmentResponse { created_pdrs, ..plain.clone() };

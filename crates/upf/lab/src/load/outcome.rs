@@ -6,13 +6,13 @@ use std::time::Duration;
 /// Results of session cycles.
 #[derive(Debug, Clone, Default)]
 pub struct CycleReport {
-    /// Sessions due, begun or not. In a closed loop: sessions begun.
+    /// Sessions that were due, whether they began or not. In a closed loop: sessions that began.
     pub due: u64,
     /// Sessions begun.
     pub started: u64,
-    /// Sessions that were established, got their tunnel and, unless they remain, were deleted.
+    /// Completed sessions: they were established, got a tunnel and, unless they remain, were deleted.
     pub completed: u64,
-    /// The time in which sessions began, and the results within it.
+    /// Results within the time in which sessions began.
     pub window: SendingWindow,
     /// Sessions with a rejected or lost request.
     pub failed: u64,
@@ -32,7 +32,7 @@ pub struct CycleReport {
     pub latency: ByKind,
     /// Latency from the actual send, per request type.
     pub service: ByKind,
-    /// Time from a session's scheduled begin to its last response, without the hold time.
+    /// Time from a session's scheduled start to its last response, without the hold time.
     pub cycle: Times,
     /// Send delay (scheduled to actual send).
     pub lag: Times,
@@ -45,25 +45,25 @@ pub struct CycleReport {
 /// Results of a sender while it began sessions. Later responses do not count for rates.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct SendingWindow {
-    /// Length of the window.
+    /// Duration of the window.
     pub length: Duration,
     /// Sessions completed within the window. With a hold time: within a window of the same length that begins one hold
     /// time later.
     pub completed: u64,
     /// Requests sent within the window.
     pub made: u64,
-    /// Requests of these that our kernel did not accept.
+    /// Requests within the window that our kernel did not accept.
     pub unsent: u64,
     /// Requests answered within the window.
     pub answered: u64,
     /// Minimum number of sessions waiting for a response in each quarter. `None` if unknown.
     pub(super) waiting_least: [Option<u64>; 4],
-    /// Sessions that were due and could not begin because too many were waiting for a response.
+    /// Sessions that were due but could not begin, because too many sessions were waiting for a response.
     pub held_back: u64,
 }
 
 impl SendingWindow {
-    /// Records the number of sessions waiting for a response, at a fraction of the window from 0 to 1.
+    /// Records the number of sessions waiting for a response at a given fraction of the window, from 0 to 1.
     pub(super) fn waiting(&mut self, share: f64, sessions: u64) {
         if let Some(least) = self.waiting_least.get_mut((share * 4.0) as usize) {
             *least = Some(least.map_or(sessions, |least| least.min(sessions)));
@@ -124,9 +124,9 @@ pub struct Second {
     pub cycles: u64,
     /// Requests answered.
     pub answers: u64,
-    /// Sum of their latencies from the scheduled time, in microseconds.
+    /// Sum of the latencies of answered requests from the scheduled time, in microseconds.
     pub latency_us_sum: f64,
-    /// Sessions at its end.
+    /// Sessions at the end of the second.
     pub live: usize,
 }
 
@@ -154,7 +154,7 @@ impl CycleReport {
 }
 
 impl Second {
-    /// Adds another sender's values per second.
+    /// Adds the values per second of another sender.
     pub(super) fn join(mine: &mut Vec<Self>, other: &[Self]) {
         mine.resize(mine.len().max(other.len()), Self::default());
         for (mine, more) in mine.iter_mut().zip(other) {
@@ -214,7 +214,8 @@ mod tests {
         assert_eq!(window(&|at| (at as u64 * 5).min(500)).backlog(), 0);
         // A pause at the end that is shorter than a quarter is not a backlog.
         assert_eq!(window(&|at| if at > 900 { at as u64 } else { 3 }).backlog(), 0);
-        // One more session waits in each thousandth: the minimum is 250 in the second quarter and 750 in the last.
+        // The number of waiting sessions grows by one in each thousandth of the window. Its minimum is 250 in the second quarter and 750 in
+        // the last.
         let growing = window(&|at| at as u64);
         assert_eq!(growing.backlog(), 500);
         let mut both = growing;
@@ -224,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_longest_sender_are_kept() {
+    fn sum_covers_all_seconds_of_longest_sender() {
         for (first, other) in [(&[1, 2, 3][..], &[10][..]), (&[10], &[1, 2, 3])] {
             let mut sum = report(first);
             sum.add(&report(other));

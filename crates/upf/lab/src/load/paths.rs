@@ -1,4 +1,4 @@
-//! N3 paths: Echo Requests of base stations (TS 29.281 §7.2.1), and what became of them.
+//! N3 paths: Echo Requests of base stations (TS 29.281 §7.2.1) and their outcomes.
 use super::meter::{Summary, Times};
 use ranlab_packet::gtpu::{Message, Packet, encode_message, message_type};
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ pub(super) struct PathReport {
     answered: u64,
     failures: u64,
     round_trip: Times,
-    /// Echo Requests of the UPF, which were answered.
+    /// Number of Echo Requests of the UPF. Each was answered.
     pub(super) echoes: u64,
 }
 
@@ -39,7 +39,7 @@ impl PathReport {
         self.echoes += other.echoes;
     }
 
-    /// Returns the summary; `None` without any Echo message.
+    /// Returns the summary; `None` if there was no Echo message.
     pub(super) fn summary(&self) -> Option<PathSummary> {
         let seen = self.sent + self.echoes > 0;
         seen.then(|| PathSummary {
@@ -55,13 +55,13 @@ impl PathReport {
 /// The paths between base stations and UPF.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PathSummary {
-    /// Echo Requests of base stations.
+    /// Echo Requests sent by base stations.
     pub echo_requests: u64,
-    /// Echo Responses of the UPF.
+    /// Echo Responses received from the UPF.
     pub echo_responses: u64,
     /// Number of times that three consecutive Echo Requests had no response.
     pub path_failures: u64,
-    /// Echo Requests of the UPF, which were answered.
+    /// Echo Requests received from the UPF and answered.
     pub answered_requests: u64,
     /// Time from an Echo Request to its response, in microseconds.
     pub round_trip_us: Option<Summary>,
@@ -71,7 +71,7 @@ impl PathSummary {
     /// Returns a warning about failures, if there were any.
     pub(super) fn warning(&self) -> Option<String> {
         let failures = self.path_failures;
-        let text = "three Echo Requests of a base station in a row went unanswered";
+        let text = "three consecutive Echo Requests of a base station had no response";
         (failures > 0).then(|| format!("N3 failed {failures} times: {text}"))
     }
 
@@ -94,7 +94,7 @@ struct Path {
     gnb: usize,
     due_ns: u64,
     sequence: u16,
-    /// Send time of the pending request.
+    /// Send time of the pending request, in nanoseconds.
     open_ns: Option<u64>,
     unanswered: u8,
 }
@@ -119,7 +119,7 @@ impl Supervisor {
         self.paths.iter().map(|path| path.due_ns).min().unwrap_or(u64::MAX)
     }
 
-    /// Returns the next due request and its base station.
+    /// Returns the next request that is due, and its base station.
     pub(super) fn request(&mut self, now_ns: u64) -> Option<(usize, Vec<u8>)> {
         let Self { interval_ns, paths, report } = self;
         let path = paths.iter_mut().find(|path| path.due_ns <= now_ns)?;
@@ -132,7 +132,7 @@ impl Supervisor {
         path.open_ns = Some(now_ns);
         report.sent += 1;
         let mut out = Vec::new();
-        // A message of fixed content always fits.
+        // Encoding cannot fail, because a message of fixed content always fits.
         let _ = encode_message(&Message::EchoRequest, 0, Some(path.sequence), &mut out);
         Some((path.gnb, out))
     }
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_fails_a_path_once_until_it_answers() {
+    fn silent_path_fails_once_until_next_response() {
         let mut supervisor = Supervisor::new(0, SECOND, [5].into_iter());
         let mut last = None;
         for now in 0..8 {
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(supervisor.report.failures, 1);
         supervisor.response(8 * SECOND, 5, last.map(|sequence| sequence.wrapping_sub(1)));
         supervisor.response(8 * SECOND, 4, last);
-        assert_eq!(supervisor.report.answered, 0, "an old response, and one to another base station");
+        assert_eq!(supervisor.report.answered, 0, "an old response and a response to another base station do not count");
         supervisor.response(8 * SECOND, 5, last);
         supervisor.response(8 * SECOND, 5, last);
         assert_eq!(supervisor.report.answered, 1);
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_added_up() {
+    fn path_summaries_of_locations_add_up() {
         let mut sum = PathSummary { echo_requests: 1, path_failures: 1, ..Default::default() };
         let mut times = Times::default();
         times.record(1_000);

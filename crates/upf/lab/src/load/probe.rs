@@ -22,11 +22,11 @@ pub const fn least_packet(ipv6: bool) -> usize {
 const UDP: usize = 8;
 const HOP_LIMIT: u8 = 64;
 const VERSION: u8 = 1;
-/// Requests reflection by the data network.
+/// Flag of a probe that requests reflection by the data network.
 pub(super) const REFLECT: u8 = 1;
-/// The packet was reflected.
+/// Flag of a reflected packet.
 pub(super) const REFLECTED: u8 = 2;
-/// The packet was created by the data network.
+/// Flag of a packet that was created by the data network.
 pub(super) const DOWNLINK: u8 = 4;
 
 /// Content of a test packet.
@@ -34,13 +34,13 @@ pub(super) const DOWNLINK: u8 = 4;
 pub struct Probe {
     /// Number of the run.
     pub run: u32,
-    /// 1 reflection requested, 2 reflected, 4 downlink.
+    /// Sum of flags: 1 reflection requested, 2 reflected, 4 downlink.
     pub flags: u8,
-    /// Session and sender.
+    /// Number of session and sender.
     pub stream: u32,
-    /// Number within the stream.
+    /// Number of the packet within the stream.
     pub number: u64,
-    /// Scheduled sending time.
+    /// Scheduled send time, in nanoseconds.
     pub intended_ns: u64,
 }
 
@@ -79,7 +79,7 @@ impl Probe {
     }
 }
 
-/// Writes a user packet of `octets` bytes, limited to the space and to at least [`least_packet`]. Returns its length.
+/// Writes a user packet of `octets` bytes, but at most the available space and at least [`least_packet`]. Returns its length.
 pub fn write_packet(
     from: SocketAddr,
     to: SocketAddr,
@@ -95,8 +95,8 @@ pub fn write_packet(
     Some(octets)
 }
 
-/// Swaps addresses and ports of a UDP packet and marks its probe. Returns `false` if it is not a UDP packet. Swapping
-/// words does not change checksums; the mark is compensated in the checksum of IPv6.
+/// Swaps addresses and ports of a UDP packet and marks its probe. Returns `false` if it is not a UDP packet. Swapping words does not change
+/// checksums. With IPv6, the change of the flag is compensated in the checksum.
 pub fn reflect(packet: &mut [u8]) -> bool {
     let (header, protocol, at, len) = match packet.first().map(|first| first >> 4) {
         Some(4) => (usize::from(packet[0] & 15) * 4, packet.get(9), 12, 4),
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn truncated_and_other_version_are_rejected() {
+    fn truncated_probe_or_other_version_is_rejected() {
         let probe = Probe { run: 7, flags: 0, stream: 5, number: 9, intended_ns: 99 };
         let from = "10.60.0.1:4000".parse().unwrap();
         let to = "192.0.2.1:7".parse().unwrap();
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn third_party_packet_is_reflected_without_probe() {
+    fn packet_without_probe_is_reflected() {
         let mut packet = [0; 30];
         (packet[0], packet[9]) = (0x45, 17);
         packet[12..20].copy_from_slice(&[1, 1, 1, 1, 2, 2, 2, 2]);
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!((&packet[12..20], &packet[20..24]), (&[2, 2, 2, 2, 1, 1, 1, 1][..], &[0, 6, 0, 5][..]));
         packet[9] = 6;
         let before = packet;
-        assert!(!reflect(&mut packet), "TCP");
+        assert!(!reflect(&mut packet), "TCP packets are not reflected");
         assert_eq!(packet, before);
     }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 /// Polling interval.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// A process of this host, by its id and start time, because ids are reused.
+/// A process of this host. The start time is part of its identity, because process ids are reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Process {
     pid: u32,
@@ -19,12 +19,12 @@ impl Process {
         Some(Self { pid, began: stat.began }).filter(|_| stat.lives)
     }
 
-    /// Returns its CPU time so far, in seconds (resolution 0.01 s), or `None` if it has exited.
+    /// Returns the CPU time of the process, in seconds (resolution 0.01 s), or `None` if it has exited.
     pub(super) fn cpu_s(self) -> Option<f64> {
         self.stat().map(|stat| stat.cpu_ticks / 100.0)
     }
 
-    /// Returns whether it is running. A zombie process is not.
+    /// Returns whether the process is running. A zombie process is not running.
     pub fn lives(self) -> bool {
         self.stat().is_some_and(|stat| stat.lives)
     }
@@ -33,11 +33,10 @@ impl Process {
         Stat::read(self.pid).filter(|stat| stat.began == self.began)
     }
 
-    /// Waits until the process exits or the run is `over`. An exit also sets `stop`. Returns the time of the exit,
-    /// since `begin`.
+    /// Waits until the process exits or `over` is set. Sets `stop` if the process exits. Returns the time of the exit, since `begin`.
     pub(super) fn death(self, begin: Instant, stop: &AtomicBool, over: &AtomicBool) -> Option<Duration> {
         loop {
-            // Read in this order, because the exit of the process may also end the run.
+            // `over` is read before the process is checked, because the exit of the process may also end the run.
             let last = over.load(Relaxed);
             if !self.lives() {
                 stop.store(true, Relaxed);

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::meter::{Summary, Times};
 
-/// Counters since the run began.
+/// Counters since the start of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 pub struct Counts {
     /// Sessions begun.
@@ -17,7 +17,7 @@ pub struct Counts {
     pub answers: u64,
     /// Packets sent by base stations.
     pub uplink: u64,
-    /// Packets of these that reached the data network.
+    /// Packets sent by base stations that reached the data network.
     pub uplink_seen: u64,
     /// Packets received by base stations, from the data network or reflected.
     pub downlink_seen: u64,
@@ -55,7 +55,7 @@ fn taken(times: &Mutex<Times>) -> Option<Summary> {
 }
 
 impl ProgressCounters {
-    /// Adds numbers of begun, completed and failed sessions.
+    /// Adds to the numbers of begun, completed and failed sessions.
     pub(super) fn sessions(&self, more: [u64; 3]) {
         for (count, more) in [&self.started, &self.completed, &self.failed].into_iter().zip(more) {
             if more > 0 {
@@ -82,7 +82,7 @@ impl ProgressCounters {
         self.packets.lock().unwrap_or_else(PoisonError::into_inner).record(ns);
     }
 
-    /// Returns the counters so far, and the times since the last snapshot.
+    /// Returns the current counters, and the times since the last snapshot.
     pub fn read(&self) -> ProgressReading {
         let read = |count: &AtomicU64| count.load(Relaxed);
         let counts = Counts {
@@ -98,7 +98,7 @@ impl ProgressCounters {
     }
 }
 
-/// An optional observer. Ignored when configurations are compared.
+/// An optional observer. Comparisons of configurations ignore it.
 #[derive(Debug, Clone, Default)]
 pub struct ProgressObserver(pub Option<Arc<ProgressCounters>>);
 
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn snapshot_has_total_counts_and_recent_times() {
+    fn snapshot_has_total_counts_but_only_recent_times() {
         let glance = ProgressCounters::default();
         glance.sessions([1, 1, 0]);
         glance.sessions([0, 0, 1]);

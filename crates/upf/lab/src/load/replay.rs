@@ -18,14 +18,13 @@ use std::time::{Duration, Instant};
 /// Plan of a replay.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReplayPlan {
-    /// Sessions of a capture.
+    /// Sessions of the capture.
     pub recording: Arc<Recording>,
-    /// Repetitions of each session.
+    /// Number of repetitions of each session.
     pub times: u64,
-    /// Start times of repetitions.
+    /// Rule that determines when repetitions begin.
     pub begin: Loop,
-    /// Keeps the capture's time between the requests of a session. Otherwise each request follows the previous
-    /// response.
+    /// Whether the time between the requests of a session is that of the capture. Otherwise each request follows the previous response.
     pub keeps_gaps: bool,
 }
 
@@ -59,7 +58,7 @@ impl LoadRun<'_> {
     }
 }
 
-/// A replay under way.
+/// State of a running replay.
 struct Repeating<'a> {
     plan: &'a ReplayPlan,
     replay: Replay,
@@ -175,7 +174,7 @@ impl Cycles {
                 SmfEvent::PeerRestarted { .. } => {
                     self.report.restarts += 1;
                     self.report.restarted += state.replay.clear() as u64;
-                    // The sessions are gone, and so is the association that a further one needs.
+                    // The sessions are lost, and so is the association. Further sessions cannot be established.
                     state.stopped.get_or_insert(now);
                 }
                 SmfEvent::Report(_, report) => self.count_report(report.report_type),
@@ -190,7 +189,7 @@ impl Cycles {
         }
     }
 
-    /// Counts a completed session, outside of any window.
+    /// Counts a completed session, whether it ended in the sending window or not.
     pub(super) fn repetition_completed(&mut self, intended: Time, ended: Time) {
         self.report.completed += 1;
         self.report.cycle.record(ended.since(intended).as_nanos() as u64);

@@ -18,7 +18,7 @@ mod join;
 use drift::drift;
 use join::add;
 
-/// If the 99th percentile of the send delay exceeds this, the generator was off its schedule, in microseconds.
+/// Limit of the 99th percentile of the send delay, in microseconds. Above it, the generator was off its schedule.
 const LATE_US: f64 = 1_000.0;
 
 /// Returns the name of a request type in reports.
@@ -38,18 +38,18 @@ pub(super) fn kind_name(kind: Kind) -> &'static str {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
-    /// From the UE.
+    /// Packets from the UE.
     Uplink,
-    /// To the UE.
+    /// Packets to the UE.
     Downlink,
 }
 
-/// Whether one packet passed in each direction. `None` if it could not be observed.
+/// Result of one test packet in each direction. `None` if the packet could not be observed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Smoke {
-    /// From the UE.
+    /// Whether the packet from the UE passed.
     pub uplink: Option<bool>,
-    /// To the UE.
+    /// Whether the packet to the UE passed.
     pub downlink: Option<bool>,
 }
 
@@ -83,10 +83,9 @@ pub struct RequestSummary {
 /// Results of the control plane.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ControlSummary {
-    /// Duration of the sending window, in seconds. Rates refer to it; the time in which the last responses arrive is
-    /// excluded.
+    /// Duration of the sending window, in seconds. Rates refer to this window, which excludes the time until the last responses arrive.
     pub wall_s: f64,
-    /// Sessions due by the schedule, begun or not. In a closed loop: sessions begun.
+    /// Sessions due by the schedule, whether they began or not. In a closed loop: sessions that began.
     pub due: u64,
     /// Sessions begun.
     pub started: u64,
@@ -103,21 +102,21 @@ pub struct ControlSummary {
     pub restarts: u64,
     /// Hold time of each session, in seconds.
     pub hold_s: f64,
-    /// Sessions completed per second. With a hold time, the window is shifted by it, because no session can be
-    /// completed earlier.
+    /// Sessions completed per second. With a hold time, the window is shifted by the hold time, because no session can be completed
+    /// earlier.
     pub cycles_per_s: f64,
     /// Requests answered per second of the sending window.
     pub answers_per_s: f64,
-    /// Growth of the number of sessions that wait for a response in the second half of the window, plus sessions held
-    /// back for that reason. If positive, the UPF does not keep up.
+    /// Growth of the number of sessions that wait for a response in the second half of the window, plus the sessions that were held back.
+    /// If it is positive, the UPF does not keep up.
     pub backlog: u64,
-    /// Sessions that were due and could not begin because too many were waiting for a response.
+    /// Sessions that were due but could not begin, because too many sessions were waiting for a response.
     pub held_back: u64,
-    /// Offered load: requests due in the measured time. Sessions that were due and not begun count as one request each.
+    /// Offered load: requests due in the measured time. A session that was due but did not begin counts as one request.
     pub requests_offered: u64,
-    /// Requests of these that our kernel accepted, without retransmissions.
+    /// Offered requests that our kernel accepted, without retransmissions.
     pub requests_accepted: u64,
-    /// Requests of these that the UPF answered, with any cause.
+    /// Offered requests that the UPF answered, with any cause.
     pub requests_acknowledged: u64,
     /// Counters per request type.
     pub requests: BTreeMap<String, RequestSummary>,
@@ -129,13 +128,13 @@ pub struct ControlSummary {
     pub unexpected: u64,
     /// Responses that could not be decoded.
     pub malformed: u64,
-    /// Association releases without a response. The UPF may still hold the association.
+    /// Association releases without a response. The UPF may still store the association.
     pub releases_unanswered: u64,
-    /// Sessions whose deletion the UPF has not confirmed. The UPF may still hold them.
+    /// Sessions whose deletion the UPF has not confirmed. The UPF may still store them.
     pub left_behind: u64,
     /// Whether every request and every response is in exactly one of the counters.
     pub balanced: bool,
-    /// Time from a session's scheduled begin to its last response, without the hold time, in microseconds.
+    /// Time from a session's scheduled start to its last response, without the hold time, in microseconds.
     pub cycle_us: Option<Summary>,
     /// Send delay of the generator, in microseconds.
     pub lag_us: Option<Summary>,
@@ -143,17 +142,17 @@ pub struct ControlSummary {
     pub refused: u64,
     /// Maximum number of concurrent sessions.
     pub live_peak: usize,
-    /// Session reports about buffered packets, and about usage.
+    /// Numbers of session reports about buffered packets, and about usage.
     pub reports: [u64; 2],
     /// CPU time of the SMF threads, in seconds.
     pub generator_cpu_s: f64,
-    /// Requests answered per second of that CPU time.
+    /// Requests answered per second of CPU time of the SMF threads.
     pub answers_per_cpu_s: f64,
     /// CPU time of the UPF in the same time, in seconds, if its process is known (mode control).
     pub upf_cpu_s: Option<f64>,
-    /// Ratio of the rate in the last third of the seconds to that in the first third, and the same ratio of latencies.
-    /// Computed from six seconds on. With a hold time, completed sessions count instead of answered requests, from the
-    /// first possible completion on.
+    /// Ratio of the request rate in the last third of the seconds to that in the first third, and the same ratio of the latency. It is
+    /// computed if there are at least six seconds. With a hold time, completed sessions replace answered requests, and seconds count from
+    /// the first possible completion on.
     pub drift: Option<[f64; 2]>,
     /// Values per second.
     pub seconds: Vec<Second>,
@@ -263,7 +262,7 @@ pub(super) fn request(
 /// Counters of packets in one direction.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct DataSummary {
-    /// Offered load: packets due, sent or not. At full speed: packets attempted.
+    /// Offered load: packets that were due, whether they were sent or not. At full speed: packets attempted.
     pub offered: u64,
     /// Packets that our kernel accepted.
     pub sent: u64,
@@ -271,12 +270,12 @@ pub struct DataSummary {
     pub received: u64,
     /// Observable packets that were not received.
     pub lost: u64,
-    /// Packets that could not be observed: there is no data network of our own, and they did not request reflection, or
-    /// there is no reflector.
+    /// Packets that could not be observed: there is no data network of our own, and either the packets did not request reflection or there
+    /// is no reflector.
     pub unseen: u64,
-    /// Packets that requested reflection, which most reflectors require. Only without a data network of our own.
+    /// Number of packets that requested reflection, which most reflectors require. `None` with a data network of our own.
     pub asked_back: Option<u64>,
-    /// Packets whose number was received before.
+    /// Packets whose number was already received.
     pub duplicates: u64,
     /// Packets received out of order.
     pub reordered: u64,
@@ -286,7 +285,7 @@ pub struct DataSummary {
     pub unsent: u64,
     /// Packets that were due while no session was live.
     pub idle: u64,
-    /// Requested rate, in packets per second. `None`: as fast as possible.
+    /// Requested rate, in packets per second. `None`: maximum speed.
     pub asked_pps: Option<f64>,
     /// Sent packets per second.
     pub offered_pps: f64,
@@ -294,17 +293,16 @@ pub struct DataSummary {
     pub received_pps: f64,
     /// Received bit rate of the user's IP packets, in bit/s.
     pub received_bps: f64,
-    /// Delay from the scheduled time, in microseconds: one-way if both ends share a clock, round-trip if packets are
-    /// reflected.
+    /// Delay from the scheduled time, in microseconds. It is one-way if both ends share a clock, and round-trip if packets are reflected.
     pub delay_us: Option<Summary>,
     /// Send delay, in microseconds.
     pub lag_us: Option<Summary>,
-    /// Packets of other runs, or without a probe.
+    /// Packets of other runs, and packets without a probe.
     pub strangers: u64,
 }
 
 impl DataSummary {
-    /// Computes the offered packets, without those that were due while no session was live.
+    /// Computes the number of offered packets. Excludes packets that were due while no session was live.
     fn offer(&mut self, seconds: f64) {
         let asked = self.asked_pps.map_or(0, |rate| (rate * seconds) as u64).saturating_sub(self.idle);
         self.offered = asked.max(self.sent + self.unsent);
@@ -326,7 +324,7 @@ pub(super) struct Sides<'a> {
 }
 
 impl Sides<'_> {
-    /// Returns the results of a step with these offered packets.
+    /// Returns the results of a step in which the given packets were offered.
     pub(super) fn step(&self, up: Option<Traffic>, down: Option<Traffic>) -> StepSummary {
         let Self { gnb, network, seconds, .. } = *self;
         StepSummary {
@@ -343,8 +341,7 @@ impl Sides<'_> {
         }
     }
 
-    /// Returns the uplink results: received by our data network if there is one, otherwise reflected to the base
-    /// stations.
+    /// Returns the uplink results. Packets are received by our data network if there is one; otherwise only reflected packets are observed.
     pub(super) fn uplink(&self, asked_pps: Option<f64>, reflect_every: u64) -> DataSummary {
         let tallies = self.network.map_or(&self.gnb.reflected, |network| &network.uplink);
         let delay = self.network.map_or(&self.gnb.round_trip, |network| &network.uplink_delay);
@@ -412,25 +409,26 @@ impl Sides<'_> {
 /// Results of one step of a load with packets.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StepSummary {
-    /// QoS measurement: direction, offered and allowed rate, in bit/s.
+    /// Parameters of a QoS measurement: direction, offered rate and allowed rate, both in bit/s.
     pub qos: Option<(Direction, f64, f64)>,
     /// Duration of sending, in seconds.
     pub seconds: f64,
-    /// Packets from the UEs.
+    /// Results of packets from the UEs.
     pub uplink: Option<DataSummary>,
     /// Round-trip time of uplink packets that requested reflection, in microseconds.
     pub round_trip_us: Option<Summary>,
-    /// Packets to the UEs.
+    /// Results of packets to the UEs.
     pub downlink: Option<DataSummary>,
-    /// Interruptions by handovers, in microseconds: from the last packet in the old tunnel to the first in the new one.
+    /// Interruptions by handovers, in microseconds. An interruption lasts from the last packet in the old tunnel to the first packet in the
+    /// new tunnel.
     pub interruption_us: Option<Summary>,
     /// Handovers requested. In mode paging: sessions made idle.
     pub handovers: u64,
     /// Handovers due by the rate. In mode paging: sessions due to become idle.
     #[serde(default)]
     pub handovers_due: u64,
-    /// Handovers of these that the load generator attempted in time. If a session was not ready, that is due to the
-    /// system.
+    /// Due handovers that the load generator attempted in time. An attempt fails if the session is not ready, which is due to the system
+    /// under test.
     #[serde(default)]
     pub handovers_tried: u64,
     /// Interval between two packets of one session, in microseconds. It limits the resolution of interruptions.
@@ -450,27 +448,27 @@ pub struct StepSummary {
 pub struct LoadReport {
     /// Name of the mode.
     pub mode: String,
-    /// Number of the run in its probes.
+    /// Number of the run, which its probes contain.
     pub run: u32,
-    /// Result of one packet in each direction beforehand.
+    /// Result of one packet in each direction before the measurement.
     pub smoke: Smoke,
     /// Results of requests and sessions.
     pub control: ControlSummary,
-    /// Results of the setup, which is not part of the measurement.
+    /// Results of the setup, which is not part of the measurement. `None` without a setup.
     pub set_up: Option<ControlSummary>,
-    /// AF_XDP statistics, if it is used.
+    /// AF_XDP statistics, if AF_XDP is used.
     pub af_xdp: Option<AfXdpSummary>,
-    /// The paths of N3, where Echo Requests went or came.
+    /// Results of the N3 paths, if Echo messages were exchanged.
     #[serde(default)]
     pub n3: Option<PathSummary>,
-    /// Packets.
+    /// Results of packets, per step.
     pub steps: Vec<StepSummary>,
-    /// Requests without an outcome, and unexpected or undecodable responses. 0 in a correct run. A release without a
-    /// response is counted separately.
+    /// Requests without an outcome, and unexpected or undecodable responses. The number is 0 in a correct run. A release without a response
+    /// is counted separately.
     pub unexplained: u64,
     /// Longest time for which the UPF did not respond, if it is notable.
     pub silence: Option<Unresponsive>,
-    /// Time at which the UPF's process exited, in seconds since the begin of the run.
+    /// Time at which the UPF's process exited, in seconds since the start of the run.
     pub upf_died_s: Option<f64>,
     /// Whether requests and packets were sent on schedule.
     pub on_schedule: bool,
@@ -479,13 +477,13 @@ pub struct LoadReport {
 }
 
 impl LoadReport {
-    /// Returns whether nothing was sent that was to be measured.
+    /// Returns whether none of the messages or packets to be measured were sent.
     pub fn is_without_load(&self) -> bool {
         let mut sides = self.steps.iter().flat_map(|step| [&step.uplink, &step.downlink]).flatten();
         if self.steps.is_empty() { self.control.started == 0 } else { sides.all(|side| side.sent == 0) }
     }
 
-    /// Adds the assessment of the run itself.
+    /// Adds the assessment of the whole run.
     pub(super) fn judge(&mut self) {
         let control = &self.control;
         let asked = control.requests.iter().filter(|(kind, _)| *kind != kind_name(Kind::Release));
@@ -497,7 +495,7 @@ impl LoadReport {
         if self.is_without_load() {
             self.warnings.push("nothing was sent: there was no load".to_owned());
         }
-        // An exited UPF does not have to respond.
+        // Pending requests are expected if the UPF has exited.
         let pending = if self.upf_died_s.is_none() { pending } else { 0 };
         self.unexplained = pending + control.unexpected + control.malformed;
         if control.left_behind > 0 {
@@ -508,7 +506,7 @@ impl LoadReport {
         }
         if !control.balanced {
             self.warnings
-                .push("the account of requests does not balance: this is a fault of ranlab".to_owned());
+                .push("the request counters are inconsistent: this is a defect of ranlab".to_owned());
             self.unexplained += 1;
         }
         if control.without_tunnel > 0 {
@@ -521,7 +519,7 @@ impl LoadReport {
         let refused = control.requests_offered.saturating_sub(control.requests_accepted);
         if refused > 0 {
             self.warnings.push(format!(
-                "{refused} requests that were due never left: the generator could not send them"
+                "{refused} requests that were due were never sent: the generator could not send them"
             ));
         }
         self.judge_schedule();
@@ -544,7 +542,7 @@ impl LoadReport {
             if lag.p99 > LATE_US {
                 self.on_schedule = false;
                 let late = format!(
-                    "{what} left late (p99 {:.0} us after their time): the generator could not keep its schedule",
+                    "{what} were sent late (p99 {:.0} us after the scheduled time): the generator could not keep its schedule",
                     lag.p99
                 );
                 self.warnings.push(late);
@@ -578,7 +576,7 @@ impl LoadReport {
         }
         if frames.around > 0 {
             let warning = format!(
-                "AF_XDP: {} packets arrived over the kernel's sockets: as fragments, or in other queues",
+                "AF_XDP: {} packets arrived over the kernel's sockets, as fragments or in other queues",
                 frames.around
             );
             self.warnings.push(warning);

@@ -13,12 +13,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 
-/// Runs a load. Setting `stop` ends it early with a report of what was done. It is also set if the UPF's process exits.
+/// Runs a load. Setting `stop` ends the load early, with a report of the completed work. The function also sets `stop` if the UPF's process
+/// exits.
 pub fn run(config: &LoadConfig, stop: &AtomicBool) -> Result<LoadReport, LoadError> {
     run_when_told(config, stop, &StartGate::default())
 }
 
-/// Like [`run`], with the same errors. After its sessions are set up, it waits at a gate.
+/// Like [`run`], with the same errors. After its sessions are set up, the load waits at a gate.
 pub fn run_when_told(
     config: &LoadConfig,
     stop: &AtomicBool,
@@ -37,7 +38,7 @@ pub fn run_when_told(
     });
     match (result, config.upf_pid.zip(died)) {
         (Ok(mut report), died) => {
-            // An exited UPF is not silent.
+            // An exited UPF is not reported as silent.
             report.silence = report.silence.filter(|_| died.is_none());
             report.upf_died_s = died.map(|(_, after)| after.as_secs_f64());
             report.judge();
@@ -109,7 +110,7 @@ fn check(config: &LoadConfig) -> Result<(), LoadError> {
         let least = 2 * config.threads;
         if config.gnbs < least {
             return Err(LoadError::Bounds {
-                what: "base stations (a session is handed over within its thread's; each further one, --gnbs, needs the next address of this machine)",
+                what: "base stations (a session is handed over between base stations of one thread; each further base station, --gnbs, needs the next address of this machine)",
                 given: config.gnbs,
                 least,
                 most: MAX_GNBS,
@@ -142,12 +143,12 @@ fn check(config: &LoadConfig) -> Result<(), LoadError> {
     }
 }
 
-/// The data network alone, on another host: counts packets, reflects them, and sends to UEs.
+/// The data network without the other parts of a load, on another host. It counts packets, reflects them, and sends packets to UEs.
 #[derive(Debug)]
 pub struct DataNetwork(NetworkThread);
 
 impl DataNetwork {
-    /// Binds its address. From then on no packet is refused.
+    /// Binds the address of the data network. From then on, the kernel rejects no packet.
     pub fn open(config: &LoadConfig, sessions: usize) -> Result<Self, LoadError> {
         let plan = plan_alone(config, sessions);
         let lacking =
@@ -155,7 +156,7 @@ impl DataNetwork {
         NetworkThread::new(config.network, plan)?.map(Self).ok_or(lacking)
     }
 
-    /// Runs until `stop` is set.
+    /// Runs the data network until `stop` is set.
     pub fn run(self, stop: &AtomicBool) -> Result<NetworkReport, LoadError> {
         let go = AtomicBool::new(true);
         Ok(self.0.run(&go, stop)?.1)
@@ -171,7 +172,7 @@ fn plan_alone(config: &LoadConfig, sessions: usize) -> NetworkPlan {
     NetworkPlan {
         streams: flows.len() * config.threads.clamp(1, MAX_THREADS),
         flows,
-        // The run to which the packets belong is not known here.
+        // The data network does not know the run to which the packets belong.
         run: None,
         server: config.server,
         downlink: config.downlink,
@@ -268,7 +269,7 @@ mod tests {
         let network = Network::Routed("127.0.0.1:0".parse().unwrap());
         let seen = DataNetwork::open(&LoadConfig { network, ..alone }, 3).unwrap();
         let seen = seen.run(&AtomicBool::new(true)).unwrap();
-        // One tally per session and sender.
+        // There is one tally per session and sender.
         assert_eq!((seen.uplink.len(), seen.sent.len(), seen.strangers), (6, 3, 0));
     }
 

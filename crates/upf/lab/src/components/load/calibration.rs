@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::UpfLoad;
 
-/// Number of repetitions. The medians count.
+/// Number of repetitions. The result is the median.
 const TURNS: usize = Calibration::TURNS;
 const TURN: Duration = Duration::from_secs(2);
 /// Duration of sending packets of one shape.
@@ -26,23 +26,23 @@ const CYCLES: u64 = 1 << 20;
 /// Maximum rates of a machine.
 #[derive(Debug, Clone, Serialize)]
 pub struct Calibration {
-    /// Plain sendmmsg and recvmmsg with an echo thread.
+    /// Maximum rate of plain sendmmsg and recvmmsg with an echo thread.
     pub bare: BareLoop,
     /// Answered requests per second of CPU time of the SMF thread, with the named UPF.
     pub generator_per_cpu_s: f64,
-    /// Ratio of both.
+    /// Ratio of `generator_per_cpu_s` to the round trips per second of CPU time of the plain loop.
     pub ratio: f64,
     /// Session cycles per second of wall time.
     pub cycles_per_s: f64,
     /// Maximum packet rates of the base stations: by threads, sessions and bytes, for each I/O method.
     pub packets: Vec<PacketsReached>,
-    /// Our UPF without sockets: sessions recognized by their bytes, with 500,000 live sessions, and with every message
+    /// Rates of our UPF without sockets: with sessions recognized by their bytes, with 500,000 live sessions, and with every message
     /// decoded.
     pub in_memory: [Option<InMemory>; 3],
 }
 
-/// Maximum packet rate of base stations with a given configuration. Comparable to the estimator of the published
-/// emulator, without a delay between batches.
+/// Maximum packet rate of base stations with a given configuration. The figure is comparable to the estimator of the published emulator,
+/// run without a delay between batches.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PacketsReached {
     /// I/O method, as written in a scenario.
@@ -80,7 +80,7 @@ impl UpfLoad {
     }
 }
 
-/// Sends packets of each shape at full speed: over sockets, and with the configured I/O method if that is another.
+/// Sends packets of each shape at full speed: over sockets, and with the configured I/O method if it is not sockets.
 fn packets(config: &LoadConfig, stop: &AtomicBool) -> Result<Vec<PacketsReached>, LoadError> {
     let mut ways = vec![N3Io::Sockets];
     ways.extend((config.n3_io != N3Io::Sockets).then(|| config.n3_io.clone()));

@@ -15,28 +15,28 @@ use ranlab_lab::worker::ComponentError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum ReplayError {
-    /// The file cannot be read.
+    /// The file of the capture cannot be read.
     #[error("{}: {source}", path.display())]
     Io {
-        /// The file.
+        /// Path of the capture.
         path: PathBuf,
-        /// Cause.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// It has no session.
+    /// The capture has no session.
     #[error(
         "{} has no PFCP session to repeat: an establishment with a response that accepts it, on UDP port {PORT}, is needed ({found})",
         path.display()
     )]
     NoSession {
-        /// The file.
+        /// Path of the capture.
         path: PathBuf,
-        /// Content of the capture.
+        /// Summary of the capture's content.
         found: String,
     },
 }
 
-/// The PFCP sessions of a capture.
+/// Reads the PFCP sessions of a capture.
 pub(super) fn recording(path: &Path) -> Result<Recording, ComponentError> {
     read(path).map_err(environment)
 }
@@ -58,7 +58,7 @@ fn read(path: &Path) -> Result<Recording, ReplayError> {
     Ok(recording)
 }
 
-/// Text about a capture without a PFCP message.
+/// Describes a capture without a PFCP message.
 fn nothing(skipped: Skipped) -> String {
     let Skipped { fragments, cut, unreadable, faults } = skipped;
     format!(
@@ -66,7 +66,7 @@ fn nothing(skipped: Skipped) -> String {
     )
 }
 
-/// Returns a remark about messages of a capture that are not repeated; `None` if all are.
+/// Returns a remark about messages of a capture that are not repeated; `None` if all messages are repeated.
 pub(super) fn remark(recording: &Recording) -> Option<String> {
     let ignored = recording.ignored;
     let counts = [

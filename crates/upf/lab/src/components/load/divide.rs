@@ -8,17 +8,17 @@ use ranlab_lab::rig;
 use ranlab_lab::worker::ComponentError;
 
 impl UpfLoadComponent {
-    /// Returns the shares for a number of locations. Each location has its own SMFs and base stations, whose addresses
-    /// continue those of the previous location. The same holds for UEs and, with a data network, for servers.
+    /// Returns the shares for a number of locations. Each location has its own SMFs and base stations, whose addresses continue those of
+    /// the previous location. UEs and, with a data network, servers are also numbered consecutively.
     pub(crate) fn shares(&self, places: usize) -> Result<Vec<Self>, ComponentError> {
         if self.mode == LoadMode::Blind {
             return Err(rig(
-                "the mode blind guesses how the UPF names its sessions, and only who is alone guesses right: \
+                "the mode blind guesses the SEIDs of the UPF, which only works for a single load generator: \
                  it cannot be divided",
             ));
         }
         divisible("SMFs (`load.smfs`)", self.smfs as u64, places)?;
-        // Locations on other machines choose their addresses themselves. Without a number, each has one base station.
+        // Locations on other machines choose their addresses themselves. Without a configured number, each location has one base station.
         let (first, count) = match self.gnb {
             Some(first) => (Some(first), self.gnbs_from(first)),
             None => (
@@ -79,8 +79,7 @@ impl UpfLoadComponent {
         Ok(all)
     }
 
-    /// Returns one location's part of all numbers. Packet rates are divided like the sessions, so each session keeps
-    /// its rate.
+    /// Returns the share of one location of all numbers. Packet rates are divided like the sessions, so each session keeps its rate.
     fn numbers(&self, all: &Self, place: usize, places: usize) -> Self {
         let of = |total: u64| share(total, place, places);
         let size = |total: usize| of(total as u64) as usize;

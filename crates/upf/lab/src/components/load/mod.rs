@@ -61,41 +61,41 @@ choices! {
 
     /// The part of the load that a process runs.
     pub enum LoadRole {
-        /// All of it.
+        /// All parts of the load.
         All = "all",
-        /// The data network alone, on another host.
+        /// Only the data network, on another host.
         DataNetwork = "data-network",
     }
 
     /// Interface between the UPF and the data network.
     pub enum CoreInterface {
-        /// Core.
+        /// Interface type Core.
         Core = "core",
-        /// SGi-LAN.
+        /// Interface type SGi-LAN.
         SgiLan = "sgi-lan",
-        /// N6-LAN: the same value as SGi-LAN.
+        /// Interface type N6-LAN, which has the same value as SGi-LAN.
         N6Lan = "n6-lan",
     }
 
     /// Sizes of users' packets.
     pub enum LoadSizes {
-        /// All have the same size.
+        /// All packets have the same size.
         Fixed = "fixed",
-        /// Simple IMIX.
+        /// Sizes of Simple IMIX (RFC 6985).
         Imix = "imix",
     }
 
     /// Arrival process of sessions.
     pub enum LoadArrivals {
-        /// A fixed number of concurrent cycles; each end starts the next cycle.
+        /// A fixed number of concurrent cycles. The end of a cycle starts the next cycle.
         Closed = "closed",
-        /// Constant intervals.
+        /// One session at a time, at constant intervals.
         Constant = "constant",
-        /// Exponentially distributed intervals.
+        /// One session at a time, at exponentially distributed intervals.
         Poisson = "poisson",
         /// Several sessions at the same time.
         Burst = "burst",
-        /// From one rate to another over the duration.
+        /// A rate that changes linearly from one value to another over the duration.
         Ramp = "ramp",
     }
 }
@@ -146,7 +146,7 @@ config! {
         access_instance: Option<String> = None;
         /// network instance towards the data network; without it, the data network name
         core_instance: Option<String> = None;
-        /// interface towards the data network in rules: core, sgi-lan or n6-lan (UPG-VPP wants sgi-lan)
+        /// interface towards the data network in rules: core, sgi-lan or n6-lan (UPG-VPP requires sgi-lan)
         core_interface: CoreInterface = CoreInterface::Core;
         /// QoS flow of sessions
         qfi: u8 = 9, range(0, 63);
@@ -221,8 +221,8 @@ config! {
         gaps: bool = false;
         /// number that identifies the run and seeds its arrivals; without it, derived from the time
         run: Option<u32> = None, wiring();
-        /// part of a load that several workers share: pauses after its sessions are established, and its report can be
-        /// merged with the others
+        /// part of a load that several workers share: it pauses after its sessions are established, and its report can be merged with those
+        /// of the other workers
         shared: bool = false, inner();
     }
 }
@@ -248,10 +248,10 @@ impl UpfLoadComponent {
         if let Some((name, rate)) =
             rates.into_iter().flatten().find(|(_, rate)| !(rate.is_finite() && *rate > 0.0))
         {
-            return Err(rig(format!("`{name}` is {rate}, which is not above 0")));
+            return Err(rig(format!("`{name}` is {rate}; it must be above 0")));
         }
         if self.io != N3Io::Sockets && self.role == LoadRole::DataNetwork {
-            return Err(rig("`io` af-xdp is for base stations, which the role data-network has not"));
+            return Err(rig("`io` af-xdp is for base stations, but the role data-network has none"));
         }
         let server = match self.n6 {
             Network::Routed(address) => address,
@@ -367,7 +367,7 @@ impl UpfLoadComponent {
             LoadMode::Handover => Mode::Handover { sessions, rate, duration },
             LoadMode::Paging => Mode::Paging { sessions, rate, duration },
             LoadMode::Qos => {
-                // Default is one session, because each has its own maximum bit rate.
+                // The default is one session, because each session has a maximum bit rate of its own.
                 let sessions = if self.sessions.is_some() { sessions } else { 1 };
                 let offered_bps = self.offered_mbps.iter().map(|rate| rate.0).collect();
                 Mode::Qos { offered_bps, sessions, duration }

@@ -75,8 +75,7 @@ impl UpfLoad {
     /// The configuration contradicts itself, or there is no route to the UPF.
     pub fn new(part: &UpfLoadComponent) -> Result<Self, ComponentError> {
         let config = part.load()?;
-        // Pinning that costs performance: on the CPUs of the UPF's threads, or on another NUMA node than the outgoing
-        // device.
+        // Warns about pinning that costs performance: on the CPUs of the UPF's threads, or on another NUMA node than the outgoing device.
         let route = routes::route(config.gnb.ip(), config.n3.ip()).ok().filter(|route| !route.local);
         let device = route.and_then(|route| routes::device(route.device).ok());
         let device = device.as_ref().map(|device| device.name.as_str());
@@ -99,7 +98,7 @@ impl UpfLoad {
         Self { config, ..self }
     }
 
-    /// Runs the load. Setting `stop` ends it early with a report of what was done.
+    /// Runs the load. Setting `stop` ends the load early, with a report of the completed work.
     ///
     /// # Errors
     /// Nothing could be measured.
@@ -164,7 +163,7 @@ pub fn run_data_network(network: DataNetwork, stop: &AtomicBool) -> Result<Netwo
 
 type Ended = Result<UpfLoadReport, ComponentError>;
 
-/// A load in a worker. It runs in a separate thread from the begin of the window, so that the worker keeps responding.
+/// A load in a worker. The load runs in a separate thread from the start of the window, so that the worker keeps responding.
 pub(crate) struct RunningLoad {
     load: Arc<UpfLoad>,
     shared: bool,
@@ -177,7 +176,7 @@ pub(crate) struct RunningLoad {
 impl RunningLoad {
     pub(crate) fn new(part: &UpfLoadComponent) -> Result<Self, ComponentError> {
         if part.role != LoadRole::All || part.mode == LoadMode::Calibrate {
-            return Err(rig("the role data-network and the mode calibrate are of `ranlab load upf` alone"));
+            return Err(rig("only `ranlab load upf` supports the role data-network and the mode calibrate"));
         }
         if let Err(error) = ranlab_net::raise_open_files() {
             eprintln!("ranlab: the limit of open files stays as it is: {error}");
@@ -224,7 +223,7 @@ impl RunningComponent for RunningLoad {
     }
 
     fn begin(&mut self) {
-        // A running load continues, and all shares of it start together: one window measures one load.
+        // A running load continues: one window measures one load. All shares of a load start together.
         if self.thread.is_some() {
             self.gate.open();
         } else {
@@ -237,7 +236,7 @@ impl RunningComponent for RunningLoad {
         }
     }
 
-    /// Does not wait for a running load. The report then has no detail.
+    /// Does not wait for a running load. The report of a running load has no detail.
     fn end(&mut self, report: &mut Report) {
         if let Some(Ok(loaded)) = self.ended() {
             report.detail = serde_json::to_value(loaded).unwrap_or_default();
@@ -253,7 +252,7 @@ impl RunningComponent for RunningLoad {
                     tokio::time::sleep(LOOK).await;
                 }
             };
-            // On timeout the thread is abandoned; the process ends anyway.
+            // After the timeout, the thread is abandoned, because the process exits anyway.
             let _ = tokio::time::timeout(ranlab_lab::LEAVE_WAIT, gone).await;
         })
     }

@@ -39,7 +39,7 @@ fn modes_map_to_configuration() {
     assert_eq!(
         (mode("qos", &[]), mode("qos", &[sessions])),
         (qos(1), qos(5)),
-        "each session has the maximum"
+        "the maximum bit rate applies to each session"
     );
 }
 
@@ -57,7 +57,7 @@ fn arrivals_map_to_configuration() {
     assert_eq!(begin("poisson"), Loop::Open(Arrivals::Poisson { rate: 10.0 }));
     assert_eq!(begin("burst"), Loop::Open(Arrivals::Burst { rate: 10.0, size: 3 }));
     let ramp = Arrivals::Ramp { from: 10.0, to: 20.0, over: SECOND * 5 };
-    assert_eq!(begin("ramp"), Loop::Open(ramp), "without an end it doubles");
+    assert_eq!(begin("ramp"), Loop::Open(ramp), "without `rate_to` the rate doubles");
 }
 
 #[test]
@@ -88,7 +88,7 @@ impl<A, B> Both<A, B> for (A, A) {
 }
 
 #[test]
-fn a_profile_follows_from_the_settings() {
+fn settings_determine_the_session_profile() {
     let profile = |settings: &[(&str, Value)]| load(settings).profile;
     assert_eq!((profile(&[]).mbr, profile(&[]).buffer, profile(&[]).ipv6), (None, false, false));
     let rates = BitRates { uplink_kbps: 500, downlink_kbps: 500 };
@@ -126,7 +126,7 @@ fn field_limits_match_load_limits() {
 }
 
 #[test]
-fn devices_processes_and_files_are_local_fields() {
+fn local_fields_name_devices_processes_and_files() {
     let local = |field: &Field| field.role == Role::Local;
     let locals: Vec<_> =
         component(&[]).described().into_iter().filter(local).map(|field| field.name).collect();
@@ -158,7 +158,7 @@ fn load_that_has_not_started_reports_nothing() {
     loading.end(&mut report);
     assert!(report.detail.is_null() && loading.check().is_ok());
     let error = RunningLoad::new(&component(&[("mode", "calibrate".into())])).err().unwrap();
-    assert!(error.what.contains("of `ranlab load upf` alone"), "{error}");
+    assert!(error.what.contains("only `ranlab load upf` supports"), "{error}");
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn shares_are_disjoint_and_add_up() {
         (sum(&three, &|one| one.live as f64), sum(&three, &|one| one.sessions.unwrap() as f64)),
         (7.0, 100.0)
     );
-    // All shares keep the same burst interval.
+    // All shares have the same burst interval as the whole load.
     assert!(three.iter().all(|one| (f64::from(one.burst) / one.rate - 0.2).abs() < 1e-12), "{three:?}");
     let flows = [mode("mixed"), ("sessions", 10.into()), ("dynamic", 3.into()), ("uplink", 5_000.into())];
     let two = shares(&[&flows[..], &[("rate", Value::Float(8.0))]].concat(), 2).unwrap();

@@ -8,12 +8,12 @@ use ranlab_campaign::value::Value;
 
 use ranlab_lab::{FieldType, setting_by_text};
 
-/// A bit rate in bit/s: text as `10M`, or a number of Mbit/s.
+/// A bit rate in bit/s. Its setting is a text such as `10M`, or a number of Mbit/s.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BitRate(pub f64);
 
 impl BitRate {
-    /// In kbit/s, the unit of PFCP (TS 29.244 clause 8.2.8).
+    /// Returns the rate in kbit/s, the unit of PFCP (TS 29.244 clause 8.2.8).
     pub(super) fn kbps(self) -> u64 {
         (self.0 / 1e3).round() as u64
     }
@@ -43,7 +43,7 @@ impl fmt::Display for BitRate {
 
 const BIT_RATE: &str = "a bit rate: a number above 0 and one of k, M, G, e.g. 10M";
 
-/// Packets per second. Infinite (`max`): as fast as possible.
+/// A packet rate, in packets per second. Infinity (`max`) stands for the maximum rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PacketRate(pub f64);
 
@@ -99,7 +99,7 @@ rates! {
     PacketRate, 1.0, PACKET_RATE;
 }
 
-/// List of CPU numbers, such as `0,1`. Empty: the kernel decides.
+/// List of CPU numbers, such as `0,1`. If it is empty, the kernel chooses the CPUs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Cpus(pub Vec<usize>);
 
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_are_read_or_the_allowed_forms_are_named() {
+    fn rates_parse_or_errors_name_allowed_forms() {
         for (text, bps) in [("10M", 1e7), ("0.5k", 500.0), ("1G", 1e9), ("12", 12.0), ("0.1M", 1e5)] {
             let rate: BitRate = text.parse().unwrap();
             assert_eq!((rate, rate.to_string().parse()), (BitRate(bps), Ok(rate)), "{text}");
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_use_key_unit_and_text_has_its_own() {
+    fn numbers_use_unit_of_key_and_text_names_its_unit() {
         let both = [Value::Float(12.5), Value::Text("12.5M".to_owned())];
         for value in both {
             let accepted = BitRate::accept(&Kind::Text, &value).unwrap();
@@ -157,13 +157,13 @@ mod tests {
         }
         let list = Kind::List(Box::new(Kind::Text));
         let accepted = Vec::<BitRate>::accept(&list, &Value::Int(7)).unwrap();
-        assert_eq!(Vec::<BitRate>::from_value(&accepted), Ok(vec![BitRate(7e6)]), "one is a list of one");
+        assert_eq!(Vec::<BitRate>::from_value(&accepted), Ok(vec![BitRate(7e6)]), "a single value becomes a list with one entry");
         let error = Vec::<BitRate>::accept(&list, &Value::List(vec!["x".into()])).unwrap_err();
         assert!(error.starts_with("a list, each entry a bit rate"), "{error}");
     }
 
     #[test]
-    fn cpus_read_as_they_are_written() {
+    fn cpu_lists_round_trip() {
         for text in ["", "0", "0,1", "3,3,0"] {
             assert_eq!(text.parse::<Cpus>().unwrap().to_string(), text);
         }

@@ -1,8 +1,8 @@
 //! Drift of rate and latency over a run.
 use super::super::outcome::Second;
 
-/// Returns the ratios of rate and latency between the last and the first third of the seconds. The last second is
-/// rarely complete and does not count.
+/// Returns the ratios of rate and latency between the last and the first third of the seconds. The last second is ignored, because it is
+/// rarely complete.
 pub(super) fn drift(seconds: &[Second], hold_s: f64) -> Option<[f64; 2]> {
     let hold = hold_s.ceil() as usize;
     let whole = seconds.get(hold..seconds.len().saturating_sub(1)).filter(|whole| whole.len() >= 6)?;

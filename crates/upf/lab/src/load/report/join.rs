@@ -6,13 +6,13 @@ use super::{ControlSummary, DataSummary, LoadReport, RequestSummary, StepSummary
 use ranlab_upf::n4::Counts;
 
 impl LoadReport {
-    /// Adds the report of another location's load, which began and ended with this one.
+    /// Adds the report of the load of another location. Both loads must have started and ended together.
     pub fn join(&mut self, other: &Self) {
         self.control.join(&other.control);
         optional(&mut self.set_up, other.set_up.as_ref(), ControlSummary::join);
         optional(&mut self.n3, other.n3.as_ref(), PathSummary::join);
         optional(&mut self.af_xdp, other.af_xdp.as_ref(), AfXdpSummary::join);
-        // Each has the same steps, unless one was stopped.
+        // Both reports have the same steps, unless one load was stopped.
         self.steps.iter_mut().zip(&other.steps).for_each(|(mine, more)| mine.join(more));
         self.unexplained += other.unexplained;
         optional(&mut self.silence, other.silence.as_ref(), |mine, more| *mine = mine.worse(*more));
@@ -51,7 +51,7 @@ impl LoadReport {
     }
 }
 
-/// Joins two optional values. If only one exists, keeps it.
+/// Joins two optional values. If only one exists, the result is that value.
 fn optional<T: Clone>(mine: &mut Option<T>, other: Option<&T>, join: impl FnOnce(&mut T, &T)) {
     match (mine, other) {
         (Some(mine), Some(other)) => join(mine, other),
@@ -77,7 +77,7 @@ pub(super) fn add(sum: &mut Counts, more: &Counts) {
     sum.retransmissions += more.retransmissions;
 }
 
-/// Adds numeric fields.
+/// Adds the named numeric fields of `$other` to those of `$mine`.
 macro_rules! add {
     ($mine:ident, $other:ident: $($field:ident),+ $(,)?) => { $( $mine.$field += $other.$field; )+ };
 }
@@ -90,7 +90,7 @@ impl ControlSummary {
             malformed, releases_unanswered, left_behind, refused, live_peak, generator_cpu_s);
         self.wall_s = self.wall_s.max(other.wall_s);
         self.hold_s = self.hold_s.max(other.hold_s);
-        // Every location detects the same restart.
+        // All locations detect the same restarts, so the numbers are not added.
         self.restarts = self.restarts.max(other.restarts);
         self.balanced &= other.balanced;
         self.answers_per_cpu_s =
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn joined_reports_equal_report_of_one_location() {
+    fn joined_reports_equal_report_of_single_location() {
         let some: Vec<u64> = (1..=900).collect();
         let others: Vec<u64> = (5_000..=5_099).collect();
         let mut joined = load(&some, &[1, 2, 3], true);
@@ -215,7 +215,7 @@ mod tests {
         let all = &joined.control.requests["establishment"];
         let of_one = &one.control.requests["establishment"];
         assert_eq!((all.sent, &all.latency_us), (1_000, &of_one.latency_us));
-        // The mean of both medians would be 2,750, and that of both 99th percentiles 2,995.
+        // The mean of both medians would be 2,750. The mean of both 99th percentiles would be 2,995.
         let latency = all.latency_us.as_ref().unwrap();
         assert!(
             (latency.p50 / 500.0 - 1.0).abs() < 2e-3 && (latency.p99 / 5_089.0 - 1.0).abs() < 2e-3,

@@ -2,7 +2,7 @@ use super::super::outcome::SendingWindow;
 use super::*;
 
 #[test]
-fn sent_packets_are_received_lost_or_rejected() {
+fn sent_packets_count_as_received_lost_or_rejected() {
     let mut gnb = DataReport::new(2, 1);
     gnb.sent = vec![10, 5];
     gnb.unsent = 1;
@@ -22,7 +22,7 @@ fn drift_compares_the_first_third_with_the_last() {
     let second = |answers, latency_us_sum| Second { answers, latency_us_sum, ..Default::default() };
     let mut seconds = vec![second(100, 1_000.0); 3];
     seconds.extend(vec![second(50, 1_000.0); 3]);
-    assert_eq!(drift(&seconds, 0.0), None, "the last second does not count");
+    assert_eq!(drift(&seconds, 0.0), None, "the last second is ignored");
     seconds.push(second(1, 1.0));
     assert_eq!(drift(&seconds, 0.0), Some([0.5, 2.0]));
 }
@@ -71,11 +71,11 @@ fn requests_without_outcome_are_unexplained() {
     assert_eq!(dead.warnings, ["the UPF's process ended 1.25 s into the run"]);
     let ours = judged(|report| report.control.balanced = false);
     assert_eq!(ours.unexplained, 1);
-    assert!(ours.warnings[0].contains("a fault of ranlab"));
+    assert!(ours.warnings[0].contains("a defect of ranlab"));
 }
 
 #[test]
-fn qualified_results_have_warnings() {
+fn conditions_that_qualify_results_have_warnings() {
     let side = |change: fn(&mut DataSummary)| {
         let mut side =
             DataSummary { sent: 1, asked_pps: Some(1_000.0), offered_pps: 1_000.0, ..Default::default() };
@@ -125,16 +125,16 @@ fn hold_time_does_not_reduce_rates() {
     };
     summary.held(Duration::from_secs(3));
     assert_eq!(summary.drift.map(|[rate, _]| rate), Some(1.0));
-    // A decreasing rate while requests are answered is reported.
+    // A decreasing rate of completed sessions is reported, even if requests are still answered.
     summary.seconds[16..].iter_mut().for_each(|second| second.cycles = 50);
     summary.held(Duration::from_secs(3));
     assert_eq!(summary.drift.map(|[rate, _]| rate), Some(0.5));
 }
 
-/// A UPF serves 100 of 150 offered sessions per second. After two seconds of sending, the rest is answered in another
+/// A UPF completes 100 of 150 offered sessions per second. After two seconds of sending, the remaining sessions complete within another
 /// second.
 #[test]
-fn rates_are_of_the_sending_window_and_exclude_the_drain() {
+fn rates_cover_sending_window_without_drain() {
     let window = SendingWindow {
         length: Duration::from_secs(2),
         completed: 200,
@@ -159,7 +159,7 @@ fn requests_of_several_smfs_add_up() {
     let summary = control(&reports, &[ledger.clone(), ledger], wall, Duration::from_millis(500));
     assert_eq!((summary.responses, summary.unexpected, summary.malformed), (10, 2, 4));
     assert_eq!((summary.causes[&75], summary.cycles_per_s, summary.answers_per_s), (6, 15.0, 60.0));
-    assert!(summary.requests.is_empty(), "kinds without requests are not reported");
+    assert!(summary.requests.is_empty(), "request types without requests are not reported");
     assert_eq!((summary.cycle_us, summary.drift, summary.answers_per_cpu_s), (None, None, 0.0));
     let idle = control(&CycleReport::default(), &[], Duration::ZERO, Duration::ZERO);
     assert_eq!((idle.cycles_per_s, idle.answers_per_cpu_s, idle.balanced), (0.0, 0.0, true));
@@ -173,10 +173,10 @@ fn unobserved_packets_are_not_received() {
     assert_eq!((up.asked_back, up.asked_pps, up.received, up.lost), (Some(0), None, 0, 0));
     assert!(
         up.offered_pps == 0.0 && up.received_bps == 0.0,
-        "no time passed, and no rate is infinite: {up:?}"
+        "rates are finite although no time passed: {up:?}"
     );
     let network = NetworkReport { sent: vec![0], ..Default::default() };
-    assert!(Sides { network: Some(&network), ..sides }.downlink(Some(5.0)).is_none(), "none was sent");
+    assert!(Sides { network: Some(&network), ..sides }.downlink(Some(5.0)).is_none(), "no downlink packet was sent");
 }
 
 #[test]
@@ -191,11 +191,11 @@ fn unobservable_packets_are_unseen_not_lost() {
         assert_eq!(up.sent, up.received + up.lost + up.unseen, "{up:?}");
         (up.received, up.lost, up.unseen, up.lost_ratio())
     };
-    // A separate data network that reflects on request.
+    // A separate data network reflects packets on request.
     assert_eq!(seen(101, 0, true), (101, 0, 3_900, Some(0.0)));
     assert_eq!(seen(91, 0, true), (91, 10, 3_900, Some(10.0 / 101.0)));
     assert_eq!(seen(0, 0, true), (0, 101, 3_900, Some(1.0)), "the smoke packet came back");
-    // A data network that reflects everything, and one that reflects nothing.
+    // Data networks reflect either all packets or no packets.
     assert_eq!(seen(4_000, 3_900, true), (4_000, 1, 0, Some(1.0 / 4_001.0)));
     assert_eq!(seen(0, 0, false), (0, 0, 4_001, None));
 }
@@ -207,14 +207,14 @@ fn offered_accepted_and_acknowledged_differ() {
     let account = (summary.requests_offered, summary.requests_accepted, summary.requests_acknowledged);
     assert_eq!((account, summary.requests_refused()), ((110, 80, 70), 20));
     let told = judged(|report| report.control = ControlSummary { balanced: true, ..summary });
-    assert!(told.warnings.iter().any(|warning| warning.starts_with("30 requests that were due never left")));
+    assert!(told.warnings.iter().any(|warning| warning.starts_with("30 requests that were due were never sent")));
     let side = DataSummary { sent: 80, unsent: 5, idle: 10, asked_pps: Some(50.0), ..Default::default() };
     let offered = |seconds| {
         let mut side = side.clone();
         side.offer(seconds);
         side.offered
     };
-    assert_eq!((offered(2.0), offered(1.0)), (90, 85), "what no session was live for was not offered");
+    assert_eq!((offered(2.0), offered(1.0)), (90, 85), "packets that were due without a live session were not offered");
 }
 
 #[test]
