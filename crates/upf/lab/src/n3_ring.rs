@@ -1,7 +1,6 @@
 //! N3 over shared-memory rings (memif): GTP-U datagrams in Ethernet frames between two programs, without the kernel.
 //!
-//! Both ends poll and send to any address; there is no neighbour resolution. A base station is the slave of its UPF's
-//! port.
+//! Both ends poll, and send to any address without neighbour resolution. A base station is the slave of its UPF's port.
 use ranlab_memif::{Port, PortError, Put, Role, Settings, TakeOutcome};
 use ranlab_packet::{ETHERNET_BYTES, Mac, UdpFrame, udp_headers_bytes};
 use std::net::SocketAddr;
@@ -11,7 +10,7 @@ use std::time::Duration;
 
 /// MAC addresses of master and slave, locally administered.
 const MACS: [Mac; 2] = [Mac([2, 0, 0x5e, 0x6e, 3, 1]), Mac([2, 0, 0x5e, 0x6e, 3, 2])];
-/// Maximum length of a frame, in bytes: that of the buffers.
+/// Maximum length of a frame, in bytes. This is the length of the buffers.
 pub(crate) const FRAME_MAX: usize = 2_048;
 /// Interval between reads of the control channel, in nanoseconds.
 const SERVICE_NS: u64 = 1_000_000;
@@ -34,7 +33,8 @@ impl Framer {
         Self { own, peer, out: vec![0; FRAME_MAX].into() }
     }
 
-    /// Returns the frame of a datagram that `fill` writes. `None`: `fill` wrote nothing; `Some(None)`: it is too long.
+    /// Returns the frame of a datagram that `fill` writes. Returns `None` if `fill` wrote nothing, and `Some(None)` if the datagram is too
+    /// long.
     fn write(
         &mut self,
         from: SocketAddr,
@@ -48,7 +48,7 @@ impl Framer {
     }
 }
 
-/// One end of N3.
+/// One end of N3 over rings.
 #[derive(Debug)]
 pub(crate) struct RingPort {
     port: Port,
@@ -88,13 +88,13 @@ impl RingPort {
         self.port.service().map(drop)
     }
 
-    /// Returns whether the ring has space for a frame. Without a peer it has none.
+    /// Returns whether the ring has space for a frame. Without a peer, the ring has no space.
     pub(crate) fn has_room(&mut self) -> bool {
         self.port.is_up() && self.port.room().unwrap_or(false)
     }
 
-    /// Adds a datagram from `from`; `fill` writes it. The peer sees it after [`publish`](Self::publish). `None`: `fill`
-    /// wrote nothing; `Some(false)`: the datagram was lost, because the ring was full or the frame too long.
+    /// Adds a datagram from `from`, which `fill` writes. The peer sees the datagram after [`publish`](Self::publish). Returns `None` if
+    /// `fill` wrote nothing. Returns `Some(false)` if the datagram was lost, because the ring was full or the frame was too long.
     pub(crate) fn push(
         &mut self,
         from: SocketAddr,
@@ -104,13 +104,13 @@ impl RingPort {
         Some(matches!(put, Some(Ok(Put::Queued))))
     }
 
-    /// Shows added datagrams to the peer.
+    /// Makes added datagrams visible to the peer.
     pub(crate) fn publish(&self) {
         self.port.publish();
     }
 
-    /// Takes the next frame out of the ring and returns its length. If the ring is empty, returns the buffers of earlier
-    /// frames to the peer. Without a peer the ring is empty, and [`service`](Self::service) reports the reason.
+    /// Takes the next frame out of the ring, and returns its length. If the ring is empty, returns the buffers of earlier frames to the
+    /// peer. Without a peer, the ring is empty, and [`service`](Self::service) reports the reason.
     pub(crate) fn take(&mut self, into: &mut [u8]) -> Option<usize> {
         loop {
             match self.port.take(into) {
@@ -145,13 +145,13 @@ impl RingPort {
 /// The rings of a UPF thread.
 #[derive(Debug)]
 pub(crate) enum UpfRings {
-    /// Port of this thread only.
+    /// Port that only this thread uses.
     Own(Box<RingPort>),
-    /// Port of several threads: one receives, the others send.
+    /// Port of several threads. One thread receives, the others send.
     Shared {
-        /// The port, locked for each frame.
+        /// Port that is locked for each frame.
         port: Arc<Mutex<RingPort>>,
-        /// Frames are written before the port is locked.
+        /// Writer of frames. A frame is written before the port is locked.
         framer: Framer,
     },
 }
@@ -185,7 +185,7 @@ impl UpfRings {
         }
     }
 
-    /// As [`RingPort::push`].
+    /// Adds a datagram; see [`RingPort::push`].
     pub(crate) fn push(
         &mut self,
         from: SocketAddr,
@@ -202,7 +202,7 @@ impl UpfRings {
 }
 
 fn lock(port: &Mutex<RingPort>) -> MutexGuard<'_, RingPort> {
-    // A thread that panicked leaves a port whose next call reports what is wrong.
+    // After a panic of another thread, the next call of the port reports the error.
     port.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -23,16 +23,16 @@ fn at(test: u8, port: u16) -> SocketAddr {
     SocketAddr::from(([127, 65, test, 8], port))
 }
 
-/// A function that modifies a response, or suppresses it by returning `None`.
+/// Function that modifies a response, or suppresses it by returning `None`.
 type Habit = fn(Vec<u8>) -> Option<Vec<u8>>;
 
-/// The control plane of a UPF with a fault.
+/// Control plane of a UPF with a fault.
 struct Faulty {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// A data plane that accepts the same rules as ours and always has usage to report.
+/// Data plane that accepts the same rules as ours, and always has usage to report.
 struct Metered;
 
 impl DataPlane for Metered {
@@ -119,7 +119,7 @@ fn why<'a>(verdicts: &'a [Verdict], name: &str) -> (&'static str, &'a str) {
     (found.verdict, found.why.as_deref().unwrap_or(""))
 }
 
-/// Returns the offset of the value of a top-level element.
+/// Returns the offset of the value of a top-level information element.
 fn element(answer: &[u8], number: u16) -> Option<usize> {
     let (_, body, _) = Header::read(answer).ok()?;
     let start = answer.len() - body.len();
@@ -133,7 +133,7 @@ fn element(answer: &[u8], number: u16) -> Option<usize> {
     None
 }
 
-/// Replaces one cause (element 19) by another.
+/// Replaces one cause (element 19) with another one.
 fn recaused(mut answer: Vec<u8>, from: u8, to: u8) -> Vec<u8> {
     if let Some(at) = element(&answer, 19).filter(|at| answer[*at] == from) {
         answer[at] = to;
@@ -142,7 +142,7 @@ fn recaused(mut answer: Vec<u8>, from: u8, to: u8) -> Vec<u8> {
 }
 
 #[test]
-fn correct_upf_fails_nothing_and_packet_checks_are_skipped() {
+fn correct_upf_passes_and_packet_checks_are_skipped_without_n3() {
     let verdicts = checked(1, strict(1), Some);
     for verdict in &verdicts {
         assert_ne!(verdict.verdict, "failed", "{}: {:?}", verdict.name, verdict.why);
@@ -175,7 +175,7 @@ fn changing_recovery_time_stamp_is_detected() {
         Some(answer)
     });
     let (verdict, reason) = why(&verdicts, "constant recovery time stamp");
-    assert!(verdict == "failed" && reason.contains("within one life"), "{reason}");
+    assert!(verdict == "failed" && reason.contains("without a restart"), "{reason}");
 }
 
 #[test]
@@ -214,13 +214,13 @@ fn claimed_tunnel_choice_is_verified() {
         if answer[1] == message_type::SESSION_ESTABLISHMENT_RESPONSE
             && let Some(at) = element(&answer, 8)
         {
-            // Created PDR becomes an unknown element.
+            // The type of the Created PDR is changed to an unknown element.
             answer[at - 4] = 0x7f;
         }
         Some(answer)
     });
     let (verdict, reason) = why(&verdicts, "trap 8");
-    assert!(verdict == "failed" && reason.contains("no tunnel chosen"), "{reason}");
+    assert!(verdict == "failed" && reason.contains("chose no tunnel"), "{reason}");
 }
 
 #[test]
@@ -230,7 +230,7 @@ fn sessions_outliving_smf_restart_are_detected() {
 }
 
 #[test]
-fn repeated_runs_agree_despite_kept_association() {
+fn repeated_runs_agree_although_upf_keeps_association() {
     let captures = std::env::temp_dir().join(format!("ranlab-check-twice-{}", std::process::id()));
     let smf = SocketAddr::from(([127, 66, 10, 1], 8805));
     for (dialect, smf) in [(Dialect::EUPF, Some(smf)), (Dialect::EUPF, None), (Dialect::OPEN5GS, None)] {
@@ -292,7 +292,7 @@ fn checks_stop_when_upf_process_ends() {
 }
 
 #[test]
-fn listener_can_stop_checks_and_missing_folder_is_an_error() {
+fn observer_can_stop_checks_and_missing_folder_is_an_error() {
     let upf = Faulty::start(9, strict(9), Some);
     let tired =
         |_: &Verdict| Err(ComponentError { fault: FaultOwner::Environment, what: "enough".to_owned() });

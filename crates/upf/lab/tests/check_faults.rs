@@ -1,5 +1,4 @@
-//! `check upf` with our UPF: a correct UPF fails no check, and one with a single fault fails only the clause of that
-//! fault.
+//! Runs `check upf` on our UPF. A correct UPF passes all checks. A UPF with a single fault fails only the check of that fault.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests are tests")]
 
 use std::net::SocketAddr;
@@ -13,7 +12,7 @@ use ranlab_upf_lab::check::{UpfCheck, check_upf, upf_checks};
 use ranlab_upf_lab::upf::N6;
 use ranlab_upf_lab::{Upf, UpfComponent, UpfDesign};
 
-/// The clause that detects each fault.
+/// Check that detects each fault.
 const CLAUSES: &[(UpfFault, &str)] = &[
     (UpfFault::Association, "association"),
     (UpfFault::Heartbeat, "heartbeat with a constant recovery time stamp"),
@@ -121,7 +120,7 @@ fn failed(verdicts: &[Verdict]) -> Vec<String> {
 }
 
 #[test]
-fn every_fault_and_every_clause_is_tried() {
+fn every_fault_has_a_check_and_vice_versa() {
     for (fault, name, _) in UpfFault::ALL {
         assert!(CLAUSES.iter().any(|(own, _)| own == fault), "no clause for the fault {name}");
     }
@@ -131,7 +130,7 @@ fn every_fault_and_every_clause_is_tried() {
 }
 
 #[test]
-fn sound_upf_passes_every_check_in_three_designs() {
+fn correct_upf_passes_every_check_in_three_designs() {
     let designs = [UpfDesign::CpOffload, UpfDesign::Software, UpfDesign::DpOffload];
     std::thread::scope(|scope| {
         for (test, design) in (100..).zip(designs) {
@@ -144,9 +143,9 @@ fn sound_upf_passes_every_check_in_three_designs() {
     });
 }
 
-/// A busy machine may miss a deadline. An unexpected result is repeated once with longer timeouts.
+/// A busy machine may miss a deadline. An unexpected result is therefore repeated once with longer timeouts.
 #[test]
-fn upf_with_one_fault_fails_that_clause_alone() {
+fn upf_with_one_fault_fails_only_its_check() {
     let next = AtomicUsize::new(0);
     let work = || {
         let mut wrong = Vec::new();

@@ -17,12 +17,12 @@ use ranlab_upf_lab::{LoadMode, PacketRate, Upf, UpfComponent, UpfLoadComponent, 
 
 const REGISTRY: ranlab_lab::Registry = ranlab_lab::Registry(&[&ranlab_upf_lab::UPF]);
 
-/// Timeout for loaded machines.
+/// Timeout that suffices on loaded machines.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Each test has its own addresses.
+/// Returns an address of a test. Each test has different addresses.
 fn at(test: u8, host: u8, port: u16) -> SocketAddr {
-    // Each process has its own addresses, too, so that tests of several checkouts do not collide.
+    // Each process also has different addresses, so that tests of several checkouts do not collide.
     let own = ranlab_net::own_loopback(61, 100).unwrap();
     SocketAddr::from(([127, 100 + own, test, host], port))
 }
@@ -63,7 +63,7 @@ fn place() -> WorkerLocation {
         let (stream, _) = listener.accept().unwrap();
         let input = stream.try_clone().unwrap();
         let _ = serve(input, &stream, WorkerTrust::PartsOnly, REGISTRY);
-        // The cloned handle that reads would keep the connection open.
+        // The clone of the stream that reads would keep the connection open, so the connection is shut down.
         let _ = stream.shutdown(std::net::Shutdown::Both);
     });
     WorkerLocation::Tcp { address }
@@ -71,7 +71,7 @@ fn place() -> WorkerLocation {
 
 fn begun(part: UpfLoadComponent) -> Worker {
     let mut load = worker(AnyComponent::from(part)).unwrap();
-    assert_eq!(load.counters(&Stop::never()).unwrap()[OVER], 0.0, "nothing has begun");
+    assert_eq!(load.counters(&Stop::never()).unwrap()[OVER], 0.0, "the load has not begun");
     load.begin(&Stop::never()).unwrap();
     load
 }
@@ -107,7 +107,7 @@ fn remote_load_reports_sessions_and_packets() {
         .unwrap();
 }
 
-/// Runs a load at two locations. Returns the joined report and the report of each.
+/// Runs a load at two locations. Returns the joined report, and the report of each location.
 fn of_two_places(part: UpfLoadComponent, upf: &mut Worker) -> (LoadReport, Vec<LoadReport>) {
     let stop = Stop::never();
     let mut crew =
@@ -119,7 +119,7 @@ fn of_two_places(part: UpfLoadComponent, upf: &mut Worker) -> (LoadReport, Vec<L
     crew.begin(&stop).unwrap();
     let all = |name: &'static str| move |looks: &ranlab_lab::worker::Counters| looks[name] == 2.0;
     crew.wait_until("both set up", PATIENCE, &stop, all(SET_UP)).unwrap();
-    // The sessions of both exist, and neither continues before the other.
+    // The sessions of both locations exist, and neither location continues before the other.
     assert_eq!(upf.counters(&stop).unwrap()["sessions"], kept.unwrap_or(live as u64) as f64);
     assert!(crew.looks(&stop).unwrap().iter().all(|look| look[OVER] == 0.0));
     crew.begin(&stop).unwrap();
@@ -132,7 +132,7 @@ fn of_two_places(part: UpfLoadComponent, upf: &mut Worker) -> (LoadReport, Vec<L
 }
 
 #[test]
-fn load_at_two_locations_adds_up_exactly() {
+fn reports_of_two_locations_add_up_exactly() {
     let routes = vec![("10.45.0.2".parse().unwrap(), at(5, 11, 2153))];
     let n6 = N6::Udp { local: at(5, 8, 2153), peer: at(5, 10, 2153), routes };
     let mut upf = worker(AnyComponent::from(UpfComponent { n6, ..upf(5) })).unwrap();
@@ -236,7 +236,7 @@ fn contradictory_config_is_a_rig_error() {
 }
 
 #[test]
-fn messages_carry_every_setting() {
+fn worker_messages_contain_every_setting() {
     let mut part = load(6);
     for (name, value) in [
         ("mode", "qos".into()),
@@ -317,7 +317,7 @@ fn silent_upf_fails_with_capture() {
     for verdict in failed {
         let capture = std::fs::read(verdict.capture.as_ref().unwrap()).unwrap();
         assert!(capture.len() > 100, "{verdict:?}");
-        // From port 2152 to port 2152.
+        // N3 packets are sent from port 2152 to port 2152.
         let n3 = capture.windows(4).any(|octets| octets == [0x08, 0x68, 0x08, 0x68]);
         assert_eq!(n3, verdict.name.contains("forwards"), "{verdict:?}");
     }
@@ -325,7 +325,7 @@ fn silent_upf_fails_with_capture() {
 }
 
 #[test]
-fn own_data_network_shows_how_far_packets_travel() {
+fn emulated_data_network_shows_where_packets_are_lost() {
     let captures = std::env::temp_dir().join(format!("ranlab-check-own-{}", std::process::id()));
     let only = vec!["interface types".to_owned(), "a session works in both directions".to_owned()];
     let try_with = |test: u8, n6| {
@@ -338,7 +338,7 @@ fn own_data_network_shows_how_far_packets_travel() {
     assert_eq!(try_with(14, own(14, 2153)), [("passed", String::new()), ("passed", String::new())]);
     let nobody = try_with(15, Network::None);
     assert_eq!(nobody.iter().map(|(verdict, _)| *verdict).collect::<Vec<_>>(), ["skipped"; 2], "{nobody:?}");
-    assert!(nobody[0].1.contains("not even packets") && nobody[1].1.contains("--n6"), "{nobody:?}");
+    assert!(nobody[0].1.contains("do not come back") && nobody[1].1.contains("--n6"), "{nobody:?}");
     // The base station listens on a port to which the UPF does not send.
     let elsewhere = try_with(16, own(16, 2154));
     assert_eq!((elsewhere[0].0, elsewhere[1].0), ("skipped", "failed"), "{elsewhere:?}");

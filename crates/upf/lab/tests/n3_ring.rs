@@ -27,7 +27,7 @@ fn load(test: u8, threads: usize) -> LoadConfig {
         n3: at(test, 8, 2152),
         smf: at(test, 1, PFCP_PORT),
         smfs: 1,
-        // No machine has these addresses: frames do not pass the kernel.
+        // No machine has these addresses, because frames do not pass the kernel.
         gnb: "10.99.0.1:2152".parse().unwrap(),
         gnbs: 2,
         threads,
@@ -73,7 +73,7 @@ fn passes(test: u8, part: UpfComponent, octets: PacketSizes) {
     let mean = uplink.received_bps / uplink.received_pps / 8.0;
     match octets {
         PacketSizes::Fixed(octets) => assert!((mean - octets as f64).abs() < 1.0, "{mean}"),
-        // (7 × 56 + 4 × 576 + 1,500) / 12, but for an incomplete dozen.
+        // The mean length is (7 × 56 + 4 × 576 + 1,500) / 12, except for an incomplete group of twelve packets.
         _ => assert!((mean - 349.7).abs() < 5.0, "{mean}"),
     }
 }
@@ -91,7 +91,7 @@ fn packets_pass_through_the_ring_in_every_design() {
 }
 
 #[test]
-fn a_ring_serves_one_thread_and_no_bare_design() {
+fn ring_supports_single_thread_and_no_bare_design() {
     let error = run(&load(2, 2), &AtomicBool::new(false)).unwrap_err();
     assert!(matches!(error, LoadError::Bounds { given: 2, most: 1, .. }), "{error}");
     let uplink = Some(Traffic { packets_per_s: 1.0, octets: PacketSizes::Fixed(1_990), reflect_every: 1 });

@@ -10,9 +10,9 @@ pub(super) const MAX_PACKET: usize = 9_000;
 pub(super) const MAX_DATAGRAM: usize = MAX_PACKET + GpduTemplate::MAX_LEN;
 /// Default packet length in QoS mode, in bytes.
 pub(super) const QOS_OCTETS: usize = 1_000;
-/// Maximum number of packets sent before the next read.
+/// Maximum number of packets that a thread sends before the next read.
 pub(super) const TURN: usize = 64;
-/// Number of spare session numbers. The number of a lost session should not be reused soon.
+/// Number of spare session numbers, so that the number of a lost session is not reused soon.
 const SPARE: usize = 256;
 /// Maximum number of descriptors to wait for.
 pub(super) const WAITED: usize = 64;
@@ -20,7 +20,7 @@ pub(super) const WAITED: usize = 64;
 /// Lengths of users' IP packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PacketSizes {
-    /// All packets have this length, in bytes.
+    /// Length of all packets, in bytes.
     Fixed(usize),
     /// Simple IMIX (RFC 6985): of 12 packets, 7 have 46 bytes, 4 have 576 and 1 has 1,500, which are Ethernet frames of
     /// 64, 594 and 1,518 bytes. A packet is at least as long as its probe requires.
@@ -50,22 +50,22 @@ impl PacketSizes {
 /// Packets of one direction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Traffic {
-    /// Packets per second of all sessions together. Infinite: as fast as possible.
+    /// Packets per second of all sessions together. Infinity stands for the maximum rate.
     pub packets_per_s: f64,
     /// Lengths of the users' IP packets.
     pub octets: PacketSizes,
-    /// One of this many packets requests reflection. 0: none.
+    /// Number of packets of which one requests reflection. 0: no packet requests it.
     pub reflect_every: u64,
 }
 
 impl Traffic {
-    /// Returns packets of one length that do not request reflection.
+    /// Returns the settings of packets of one length that do not request reflection.
     pub(super) const fn unreflected(packets_per_s: f64, octets: usize) -> Self {
         Self { packets_per_s, octets: PacketSizes::Fixed(octets), reflect_every: 0 }
     }
 }
 
-/// Returns the length of a packet as sent, in bytes: at least the length that a probe needs.
+/// Returns the length of a packet as it is sent, in bytes. It is at least the length that a probe needs.
 pub(super) fn least_of(octets: usize, ipv6: bool) -> usize {
     octets.max(least_packet(ipv6))
 }
@@ -77,8 +77,7 @@ pub fn capacity(config: &LoadConfig) -> usize {
             let coming = match begin {
                 Loop::Closed { window } => window + SPARE,
                 Loop::Rounds { sessions, .. } => 2 * sessions + SPARE,
-                // Pending requests up to a thousandth of the maximum; with hold times, also the sessions that the rate
-                // implies.
+                // The capacity includes up to `window` pending requests per SMF, and with hold times the sessions that the rate implies.
                 Loop::Open(_) => open_capacity(config),
             };
             live + coming + config.smfs
@@ -118,7 +117,7 @@ mod tests {
         assert_eq!(sessions(Mode::Blind { delay: SECOND, sessions: 1_000_000 }), 1);
         assert_eq!(sessions(Mode::Paging { sessions: 7, rate: 1.0, duration: SECOND }), 7);
         let mixed = Mode::Mixed { fixed: 5, dynamic: 10, duration: SECOND, round: SECOND, lead: SECOND };
-        assert_eq!(sessions(mixed), 25 + SPARE, "a round's last come after the next one's first");
+        assert_eq!(sessions(mixed), 25 + SPARE, "the last sessions of a round overlap with the first ones of the next round");
     }
 
     #[test]
@@ -126,7 +125,8 @@ mod tests {
         let open = |arrivals, hold| control(Loop::Open(arrivals), hold, 0);
         let steady = Arrivals::Constant { rate: 100.0 };
         let held = SECOND * 4;
-        // Pending requests, 1.5 times the mean number of held sessions, one thousand, and one for the smoke test.
+        // The capacity is the sum of pending requests, 1.5 times the mean number of held sessions, one thousand, and one for the smoke
+        // test.
         assert_eq!(open(steady, Duration::ZERO), 1_000 + 1_000 + 1);
         assert_eq!(open(steady, held), 1_000 + 600 + 1_000 + 1);
         let up = (10.0, 100.0);

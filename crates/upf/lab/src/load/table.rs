@@ -4,28 +4,28 @@ use ranlab_machine::Time;
 /// Phase of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Being established, or waiting for its tunnel.
+    /// The session is being established, or waits for its tunnel.
     Opening,
-    /// Held until its deletion.
+    /// The session waits until its deletion.
     Held,
-    /// Remains established.
+    /// The session remains established.
     Kept,
-    /// Being deleted.
+    /// The session is being deleted.
     Closing,
 }
 
-/// The state of one session.
+/// State of one session.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cycle {
     pub(super) id: u64,
     pub(super) flow: usize,
     pub(super) intended: Time,
     pub(super) phase: Phase,
-    /// Whether it remains established once it has its tunnel.
+    /// Whether the session remains established once it has its tunnel.
     pub(super) keep: bool,
-    /// Whether one of its requests failed.
+    /// Whether a request of the session failed.
     pub(super) failed: bool,
-    /// Whether its tunnel at the UPF is known.
+    /// Whether the session's tunnel at the UPF is known.
     pub(super) has_tunnel: bool,
 }
 
@@ -114,7 +114,7 @@ mod tests {
         assert_eq!((table.len(), table.in_phase(Phase::Opening)), (1, 0));
     }
 
-    /// The upper half of a session id counts how often its index was used, so that late responses do not match a later
+    /// The upper half of a session id is the number of times that its index was used. Late responses therefore do not match a later
     /// session.
     #[test]
     fn reused_index_is_another_session() {

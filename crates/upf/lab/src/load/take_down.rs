@@ -1,4 +1,4 @@
-//! The end of a run: deletes sessions, releases the association, and reports what remains at the UPF.
+//! End of a run: sessions are deleted, the association is released, and remaining sessions at the UPF are reported.
 use super::cycles::{CyclePlan, Cycles, REST};
 use super::n4::N4;
 use super::open_loop;
@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 /// Maximum number of pending deletions. By default a socket of a UPF buffers about 200 datagrams, and a UPF may be
 /// slow.
 const WINDOW: u64 = 32;
-/// Number of retransmissions of a deletion, independent of the load's setting. The measurement is over, and remaining
-/// sessions would disturb the next run.
+/// Number of retransmissions of a deletion, independent of the load's setting. The measurement has ended, and remaining sessions would
+/// disturb the next run.
 const N1: u8 = 3;
 /// Number of consecutive unanswered deletions after which a UPF is considered gone.
 const SILENT: u64 = WINDOW;
@@ -21,8 +21,8 @@ const PASSES: usize = 3;
 /// Timeout of a release.
 const RELEASE: Duration = Duration::from_secs(5);
 
-/// Deletes sessions that no SMF knows, by UPF SEID. Each deletion is retransmitted N1 times if it is not answered
-/// within `patience`. Returns the number of sessions that may remain.
+/// Deletes sessions that no SMF knows, by UPF SEID. A deletion without a response within `patience` is retransmitted up to N1 times.
+/// Returns the number of sessions that may remain.
 pub(super) fn delete_by_name(
     n4: &mut N4,
     templates: &SessionTemplates,
@@ -56,7 +56,7 @@ pub(super) fn delete_by_name(
         }
         stay += open.len();
         if open.len() == some.len() {
-            // The UPF is gone; no further deletions are sent.
+            // The UPF has stopped responding, so no further deletions are sent.
             return Ok((stay + all.len().saturating_sub((turn + 1) * WINDOW as usize)) as u64);
         }
     }
@@ -115,7 +115,7 @@ impl Cycles {
         }
     }
 
-    /// Releases the association and waits for pending requests. Returns whether the release was answered, or was not
+    /// Releases the association and waits for pending requests. Returns `true` if the UPF answered the release, or if no release was
     /// needed.
     pub fn release(&mut self) -> io::Result<bool> {
         let asked = self.n4.smf.is_associated() && self.n4.smf.release(N4::now()).is_ok();

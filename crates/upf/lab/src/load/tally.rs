@@ -8,11 +8,11 @@ const WINDOW: u64 = 64;
 pub struct Tally {
     /// All received packets.
     pub received: u64,
-    /// Packets whose number was received before.
+    /// Packets whose number was already received.
     pub duplicates: u64,
-    /// Packets received after one with a greater number.
+    /// Packets received after a packet with a greater number.
     pub reordered: u64,
-    /// The greatest number received, plus 1.
+    /// Greatest number received, plus 1.
     next: u64,
     /// Bit set of the last `WINDOW` numbers before `next` that were received.
     seen: u64,
@@ -75,7 +75,7 @@ mod tests {
         assert_eq!(tally([0, 100, 101]), (3, 0, 0));
         assert_eq!(tally([0, 200, 1]), (3, 0, 1));
         assert_eq!(tally([5, 3, 3, 4, 4]), (5, 2, 2));
-        assert_eq!(tally([0, 63, 0, 64, 0]), (5, 1, 1), "0 is forgotten when 64 has come");
+        assert_eq!(tally([0, 63, 0, 64, 0]), (5, 1, 1), "number 0 is no longer tracked after number 64");
     }
 
     #[test]
@@ -86,7 +86,7 @@ mod tests {
         [5, 3].into_iter().for_each(|number| other.take(number));
         one.add(&other);
         assert_eq!((one.received, one.duplicates, one.reordered, one.distinct()), (5, 1, 1, 4));
-        // Later packets are compared with the newest of both.
+        // Later packets are compared with the greatest number of both receivers.
         one.take(4);
         assert_eq!(one.reordered, 2);
     }

@@ -1,4 +1,4 @@
-//! Uplink tunnels of a load: whether UPF or SMF chooses them, and their addresses.
+//! Settings of the uplink tunnels of a load: their addresses, and whether the UPF or the SMF chooses them.
 use super::LoadConfig;
 use super::cycles::Cycles;
 use super::n3_io::N3Io;
@@ -10,14 +10,14 @@ use std::net::IpAddr;
 pub(super) struct Tunnels {
     /// N3 address of the UPF.
     pub address: IpAddr,
-    /// Whether the UPF chooses tunnels. Otherwise the SMF does.
+    /// Whether the UPF chooses tunnels. Otherwise the SMF chooses them.
     pub upf_chooses: bool,
-    /// Whether packets can be sent to that address only, because frame headers are written in advance.
+    /// Whether packets can only be sent to the N3 address of the UPF, because frame headers are written in advance.
     pub only_there: bool,
 }
 
 impl Tunnels {
-    /// Returns the settings of a load.
+    /// Returns the tunnel settings of a load.
     pub(super) fn from_config(config: &LoadConfig) -> Self {
         Self {
             address: config.n3.ip(),

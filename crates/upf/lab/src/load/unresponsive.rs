@@ -5,15 +5,15 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
 
-/// Minimum length of a silence that has ended and is reported.
+/// Minimum duration of a silence that is reported after it has ended.
 const LEAST: Duration = Duration::from_secs(1);
 
 /// A time without messages from the UPF.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Unresponsive {
-    /// Time of the first unanswered request, in seconds since the begin of the run.
+    /// Time of the first unanswered request, in seconds since the start of the run.
     pub at_s: f64,
-    /// Duration, in seconds.
+    /// Duration of the silence, in seconds.
     pub for_s: f64,
     /// Whether the UPF responded again.
     pub ended: bool,
@@ -41,15 +41,15 @@ impl fmt::Display for Unresponsive {
 /// Requests and messages at one socket.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ResponseWatch {
-    /// The first request since the last message from the UPF.
+    /// Time of the first request since the last message from the UPF.
     asked: Option<Time>,
     /// The longest time from a request to the next message, with the time of the request.
     longest: Option<(Duration, Time)>,
 }
 
 impl ResponseWatch {
-    /// Records a message that is sent. Responses and releases do not count as requests; some UPFs do not answer a
-    /// release.
+    /// Records a message that is sent. Responses do not count as requests. Releases do not count either, because some UPFs do not answer
+    /// them.
     pub(super) fn sends(&mut self, now: Time, datagram: &[u8]) {
         use message_type::*;
         let asks = [
@@ -70,7 +70,7 @@ impl ResponseWatch {
         }
     }
 
-    /// Returns the silence to report: the current one if it is longer than a request's timeout, otherwise the longest.
+    /// Returns the silence to report. This is the current silence if it is longer than a request's timeout, otherwise the longest one.
     pub(super) fn unresponsive_for(
         &self,
         now: Time,
@@ -116,11 +116,11 @@ mod tests {
         let told = |hearing: &ResponseWatch, now| hearing.unresponsive_for(at(now), at(1_000), patience);
         hearing.sends(at(1_000), &[0x20, message_type::HEARTBEAT_RESPONSE]);
         hearing.sends(at(1_000), &[0x20, message_type::ASSOCIATION_RELEASE_REQUEST]);
-        assert_eq!(told(&hearing, 60_000), None, "nobody was asked");
+        assert_eq!(told(&hearing, 60_000), None, "no request was sent");
         hearing.sends(at(2_000), &ask);
         hearing.sends(at(2_900), &ask);
         hearing.hears(at(2_999));
-        assert_eq!(told(&hearing, 60_000), None, "that is slow, not silent");
+        assert_eq!(told(&hearing, 60_000), None, "the UPF is slow, not silent");
         hearing.sends(at(3_000), &ask);
         assert_eq!(told(&hearing, 3_400), None);
         assert_eq!(told(&hearing, 3_500), Some(Unresponsive { at_s: 2.0, for_s: 0.5, ended: false }));
@@ -128,6 +128,6 @@ mod tests {
         assert_eq!(told(&hearing, 60_000), Some(Unresponsive { at_s: 2.0, for_s: 10.0, ended: true }));
         hearing.sends(at(14_000), &ask);
         hearing.hears(at(15_000));
-        assert_eq!(told(&hearing, 60_000).map(|silence| silence.for_s), Some(10.0), "the longest");
+        assert_eq!(told(&hearing, 60_000).map(|silence| silence.for_s), Some(10.0), "the longest silence is reported");
     }
 }

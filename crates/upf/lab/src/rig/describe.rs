@@ -11,11 +11,11 @@ use ranlab_lab::experiment::{keys, noise, readback, third_party};
 
 const DESIGNS: [&str; 5] = ["cp-offload", "software", "dp-offload", "bare", EXTERNAL];
 const OWN: &[&str] = &["cp-offload", "software", "dp-offload", "bare"];
-/// Default address and dialect of ranlab's UPF; for another UPF, its profile takes precedence.
+/// Default address of N4 of ranlab's UPF. The profile of another UPF takes precedence.
 pub(super) const N4: &str = "127.8.0.8:8805";
 pub(super) const N3: &str = "127.8.0.8:2152";
 pub(super) const DIALECT: &str = "strict-rel17";
-/// Design value for a UPF that already runs.
+/// Value of the design for a UPF that already runs.
 pub(super) const EXTERNAL: &str = "external";
 const MODES: [&str; 7] = ["control", "blind", "sessions", "mixed", "handover", "paging", "qos"];
 
@@ -72,7 +72,7 @@ fn keys_of_upf() -> Vec<Key> {
     keys
 }
 
-/// Load settings without a default here; the default is that of `ranlab load upf`.
+/// Load settings without a default of the rig. The default is that of `ranlab load upf`.
 const AS_THE_VERB: &[&str] = &[
     "io",
     "pin",
@@ -124,10 +124,10 @@ pub(super) fn metrics() -> Vec<Metric> {
     let mut metrics = metrics! {
         Scalar Higher "sessions_per_s" "1/s" "complete cycles (establishment, modification, deletion) per second of the sending window";
         Scalar Neither "sessions_due_per_s" "1/s" "sessions due (offered load)";
-        Scalar Neither "sessions_begun_per_s" "1/s" "of these, sessions begun";
+        Scalar Neither "sessions_begun_per_s" "1/s" "sessions begun, out of the sessions due";
         Scalar Neither "requests_offered_per_s" "1/s" "requests due in the measured time";
-        Scalar Neither "requests_accepted_per_s" "1/s" "of these, requests accepted by the load's kernel";
-        Scalar Higher "requests_acknowledged_per_s" "1/s" "of these, requests with a response within the sending window";
+        Scalar Neither "requests_accepted_per_s" "1/s" "requests due in the measured time that the load's kernel accepted";
+        Scalar Higher "requests_acknowledged_per_s" "1/s" "requests due in the measured time that had a response within the sending window";
         Series Higher "sessions_completed_rate" "1/s" "complete cycles in each second of the run";
         Series Neither "sessions_live" "" "open sessions at the end of each second of the run";
         Scalar Lower "upf_unresponsive_s" "s" "longest time without a response of the UPF despite pending requests, from 1 s on" .formerly("upf_silent_s");
@@ -146,20 +146,20 @@ pub(super) fn metrics() -> Vec<Metric> {
         Scalar Higher "uplink_pps" "1/s" "packets received from UEs";
         Scalar Higher "uplink_mbps" "Mbit/s" "IP packets received from UEs";
         Scalar Neither "uplink_offered_pps" "1/s" "packets due from UEs";
-        Scalar Neither "uplink_accepted_pps" "1/s" "of these, packets accepted by the load's kernel";
+        Scalar Neither "uplink_accepted_pps" "1/s" "packets from UEs accepted by the load's kernel";
         Scalar Lower "uplink_unseen_ratio" "" "share of sent packets whose arrival was not monitored";
         Scalar Lower "uplink_lost_ratio" "" "share of lost packets among the monitored ones";
         Scalar Higher "downlink_pps" "1/s" "packets received by base stations";
         Scalar Higher "downlink_mbps" "Mbit/s" "IP packets received by base stations";
         Scalar Neither "downlink_offered_pps" "1/s" "packets due to UEs";
-        Scalar Neither "downlink_accepted_pps" "1/s" "of these, packets accepted by the load's kernel";
+        Scalar Neither "downlink_accepted_pps" "1/s" "packets to UEs accepted by the load's kernel";
         Scalar Lower "downlink_lost_ratio" "" "share of lost packets";
         Scalar Lower "round_trip_us_p50" "us" "median round-trip time of reflected packets, from the scheduled time";
         Scalar Lower "round_trip_us_p99" "us" "99th percentile of the round-trip time of reflected packets, from the scheduled time";
         Scalar Lower "interruption_us_p50" "us" "median interruption by a handover: from the last packet before to the first packet after it";
         Scalar Lower "interruption_us_p99" "us" "99th percentile of the interruption by a handover: last packet before to first after";
         Scalar Neither "handovers_offered_per_s" "1/s" "handovers due; mode paging: sessions due to become idle";
-        Scalar Neither "handovers_accepted_per_s" "1/s" "of these, handovers begun; a session with a pending one cannot begin another";
+        Scalar Neither "handovers_accepted_per_s" "1/s" "handovers begun, out of those due; a session with a pending handover cannot begin another one";
         Scalar Neither "end_markers_per_handover" "" "end markers per handover; 1 if the UPF sends them" .counted();
         Scalar Lower "sut.cpu_us_per_session" "us" "CPU time of the UPF; in mode control without the setup";
         Scalar Lower "sut.rss_mb" "MB" "resident memory of the UPF";

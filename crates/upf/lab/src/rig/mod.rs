@@ -1,5 +1,5 @@
-//! Rig `upf`: a user plane function (ranlab's in one of its designs, a mock, or one that already runs) under
-//! sessions and packets.
+//! Rig `upf`: a user plane function under load by sessions and packets. The function is ranlab's UPF in one of its designs, a mock, or a
+//! UPF that already runs.
 //!
 //! UPF and load are components in separate workers, on this machine or others. The load sends smoke packets
 //! and sets its sessions up before it measures, and ends by itself.
@@ -31,7 +31,7 @@ const LOAD: &str = "load";
 /// Scenario that decides whether a UPF passes, for a CI job (`bench new gate`).
 pub const GATE: &str = include_str!("gate.toml");
 
-/// Rig.
+/// Rig `upf`.
 pub(crate) struct Upf;
 
 impl Experiment for Upf {
@@ -73,7 +73,7 @@ impl Experiment for Upf {
         let load = load(run, own)?;
         let host = upf.host.clone();
         let pid = upf.ready.pid;
-        // If both run on one machine, the load itself meters the UPF's process and detects its end.
+        // If both run on one machine, the load itself measures the UPF's process and detects its exit.
         let load = |worker: &Worker| {
             let beside = worker.host == host && !matches!(host, WorkerLocation::Tcp { .. });
             AnyComponent::from(UpfLoadComponent { upf_pid: pid.filter(|_| beside), ..load.clone() })
@@ -100,7 +100,7 @@ impl Experiment for Upf {
     }
 }
 
-/// Returns the N6 address of ranlab's UPF, next to its N3 address.
+/// Returns the N6 address of ranlab's UPF, whose port follows that of N3.
 fn n6_of(n3: SocketAddr) -> SocketAddr {
     SocketAddr::new(n3.ip(), n3.port() + 1)
 }
@@ -108,17 +108,17 @@ fn n6_of(n3: SocketAddr) -> SocketAddr {
 /// Maximum number of concurrent campaigns of this rig on one machine, each with its own loopback addresses.
 const CAMPAIGNS_MAX: u8 = 64;
 
-/// Returns the number of this campaign's loopback addresses.
+/// Returns the number that selects this campaign's loopback addresses.
 fn own() -> Result<u8, RigError> {
     ranlab_net::own_loopback(8, CAMPAIGNS_MAX).map_err(|error| {
         let why = format!(
-            "no loopback addresses are left for one more campaign: {error}; at most {CAMPAIGNS_MAX} at once"
+            "no loopback addresses are left for another campaign: {error}; at most {CAMPAIGNS_MAX} campaigns can run at once"
         );
         RigError::Environment(why)
     })
 }
 
-/// Maps a default address (127.8.0.0/24) to this campaign's; other addresses stay unchanged.
+/// Maps a default address (127.8.0.0/24) to that of this campaign. Returns other addresses unchanged.
 fn of_own(address: SocketAddr, own: u8) -> SocketAddr {
     match address.ip() {
         IpAddr::V4(v4) if v4.octets()[..3] == [127, 8, 0] => {
@@ -128,7 +128,7 @@ fn of_own(address: SocketAddr, own: u8) -> SocketAddr {
     }
 }
 
-/// Returns the UPF as the point configures it, or a meter for an external one.
+/// Returns the UPF as configured by the point, or a meter for an external UPF.
 fn upf(run: &Run<'_>, own: u8) -> Result<AnyComponent, RigError> {
     if keys::text(run, "sut.design")? == EXTERNAL {
         return third_party::component(run);
@@ -137,7 +137,7 @@ fn upf(run: &Run<'_>, own: u8) -> Result<AnyComponent, RigError> {
     part.n4 = of_own(part.n4, own);
     part.n3 = of_own(part.n3, own);
     if part.loss_permille > 0 {
-        // Repeats that lose the same messages would agree on a wrong share.
+        // Each repeat loses different messages. With the same losses, all repeats would agree on a wrong ratio.
         part.seed = run.seed;
     }
     part.n6 = match keys::text(run, "sut.n6")? {
@@ -154,7 +154,7 @@ fn upf(run: &Run<'_>, own: u8) -> Result<AnyComponent, RigError> {
     Ok(AnyComponent::from(part))
 }
 
-/// Returns the load as the point configures it.
+/// Returns the load as configured by the point.
 fn load(run: &Run<'_>, own: u8) -> Result<UpfLoadComponent, RigError> {
     let mut part = UpfLoadComponent::read(run, "load")?;
     let address = |path: &str, default, of: fn(&SystemProfile) -> &str| {
@@ -164,7 +164,7 @@ fn load(run: &Run<'_>, own: u8) -> Result<UpfLoadComponent, RigError> {
     part.n4 = address("sut.n4", describe::N4, |peer| &peer.addresses.n4)?;
     part.n3 = address("sut.n3", describe::N3, |peer| &peer.addresses.n3)?;
     let mut network: SocketAddr = keys::parsed(run, "load.network")?;
-    // An external UPF keeps its address.
+    // An external UPF has a fixed address.
     if keys::text(run, "sut.design")? != EXTERNAL {
         let ours = of_own(part.n4, 1) != part.n4;
         (part.n4, part.n3, network) = (of_own(part.n4, own), of_own(part.n3, own), of_own(network, own));
@@ -172,7 +172,7 @@ fn load(run: &Run<'_>, own: u8) -> Result<UpfLoadComponent, RigError> {
             part.smf.get_or_insert_with(|| SocketAddr::from(([127, 9, own, 1], part.n4.port())));
         }
         if ours && run.value("load.gnb").is_none() {
-            // Factor four leaves room for up to 1,000 gNBs.
+            // The factor of four allows for up to 1,000 base stations.
             part.gnb = Some(SocketAddr::from(([127, 10, own * 4, 1], GTPU)));
         }
     }
@@ -195,7 +195,7 @@ fn used(window: &Window<'_>, recorder: &mut Recorder, told: &UpfLoadReport) -> R
     recorder.scalar("sut.rss_mb", process.rss_bytes as f64 / 1e6);
     let control = &told.load.control;
     let whole = control.completed + told.load.set_up.as_ref().map_or(0, |set_up| set_up.completed);
-    // If the load separates the cost of the setup, only the rest counts.
+    // If the load measures the CPU time without the setup, only this time counts.
     let measured = control.upf_cpu_s.filter(|_| control.completed > 0);
     let (cpu_s, sessions) = measured.map_or((process.cpu_s, whole), |cpu_s| (cpu_s, control.completed));
     if sessions > 0 {

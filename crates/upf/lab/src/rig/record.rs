@@ -43,7 +43,7 @@ pub(super) fn record(run: &Run<'_>, recorder: &mut Recorder, report: &LoadReport
     ] {
         put(recorder, name, value);
     }
-    // UPFs differ in whether they respond to a release; a missing response is not a loss.
+    // A missing response to a release is not a loss, because some UPFs do not respond to releases.
     let asked = || control.requests.iter().filter(|(kind, _)| *kind != "release").map(|(_, of_kind)| of_kind);
     let (sent, lost) =
         asked().fold((0, 0), |(sent, lost), of_kind| (sent + of_kind.sent, lost + of_kind.lost));
@@ -55,7 +55,7 @@ pub(super) fn record(run: &Run<'_>, recorder: &mut Recorder, report: &LoadReport
     let sides = report.steps.iter().flat_map(|step| [&step.uplink, &step.downlink]).flatten();
     let backlog_ratio = backlog_share(control);
     recorder.scalar("backlog_ratio", backlog_ratio);
-    // Random arrivals alone make the queue slightly longer at the end than in the middle.
+    // Small values are ignored, because random arrivals alone make the queue slightly longer at the end than in the middle.
     let behind = if backlog_ratio > BACKLOG_AT_MOST { backlog_ratio } else { 0.0 };
     let lost_or_late = lost_ratio.max(failed_ratio).max(behind);
     let worst = sides.filter_map(DataSummary::lost_ratio).fold(lost_or_late, f64::max);
@@ -63,7 +63,7 @@ pub(super) fn record(run: &Run<'_>, recorder: &mut Recorder, report: &LoadReport
     recorder.scalar("tool.unsent_ratio", unsent_share(run, report));
     let packets_lost = if run.text("load.mode") == Some("qos") { 0 } else { packets_lost };
     let limit = LimitViolation::above;
-    // Only requests that were sent can have overloaded it.
+    // Only requests that were sent can have overloaded the UPF.
     let refused = control.requests_refused().min(lost);
     let unanswered = (lost - refused) as f64 / (sent - refused).max(1) as f64;
     let overloaded = limit("requests_lost_ratio", unanswered, 0.5);
@@ -83,8 +83,8 @@ pub(super) fn record(run: &Run<'_>, recorder: &mut Recorder, report: &LoadReport
     ])
 }
 
-/// Returns the growth of the backlog as a share of the sessions due in the second half of the window; 0 if
-/// none is due then.
+/// Returns the growth of the backlog as a share of the sessions due in the second half of the window. Returns 0 if no session is due in
+/// that half.
 fn backlog_share(control: &ControlSummary) -> f64 {
     let half = (control.due / 2).max(1);
     (control.backlog as f64 / half as f64).min(1.0)
@@ -97,13 +97,13 @@ fn send_delay_us_p99(report: &LoadReport) -> Option<f64> {
     delays.flatten().map(|delay| delay.p99).reduce(f64::max)
 }
 
-/// Reports a period without responses of the UPF, ended or not.
+/// Reports a silence of the UPF, if it has ended or not as `ended` requires.
 fn silent(report: &LoadReport, ended: bool) -> Option<LimitViolation> {
     let silence = report.silence.filter(|silence| silence.ended == ended)?;
     LimitViolation::said(true, &silence.to_string())
 }
 
-/// Records session counts per second; an incomplete last second has no rate.
+/// Records session counts per second. An incomplete last second is omitted, because it has no rate.
 fn seconds(recorder: &mut Recorder, run: &Run<'_>, report: &LoadReport) {
     for (n, second) in report.control.seconds.iter().enumerate() {
         let at = Duration::from_secs(n as u64 + 1);
@@ -114,14 +114,14 @@ fn seconds(recorder: &mut Recorder, run: &Run<'_>, report: &LoadReport) {
     }
 }
 
-/// Returns the unsent share of the due packets per direction or sessions, whichever is worse.
+/// Returns the largest unsent share of due packets, sessions, requests and handovers.
 fn unsent_share(run: &Run<'_>, report: &LoadReport) -> f64 {
     let steps = report.steps.iter();
     let sides =
         steps.flat_map(|step| [&step.uplink, &step.downlink].map(|side| (step.seconds, side.as_ref())));
     let packets = sides.filter_map(|(seconds, side)| Some(packets_unsent(seconds, side?)));
     let control = &report.control;
-    // Sessions held back because of the UPF's backlog are the UPF's fault.
+    // The load generator is not responsible for sessions that were held back because of the UPF's backlog.
     let begun = control.started + control.held_back;
     let sessions = sessions_due(run).map(|due| 1.0 - begun as f64 / due.max(1.0));
     let refused = control.requests_offered.saturating_sub(control.requests_accepted) as f64;
@@ -135,13 +135,13 @@ fn shortfall(done: u64, due: u64) -> f64 {
     due.saturating_sub(done) as f64 / due.max(1) as f64
 }
 
-/// Returns the minimum number of sessions that an open loop must begin; `None` if no schedule requires it.
+/// Returns the minimum number of sessions that an open loop must begin. Returns `None` if no schedule requires a number.
 fn sessions_due(run: &Run<'_>) -> Option<f64> {
     let rate = run.number("load.rate").filter(|_| run.text("load.mode") == Some("control"))?;
     let rate = match run.text("load.arrivals")? {
         "constant" => rate,
         "ramp" => (rate + run.number("load.rate_to")?) / 2.0,
-        // Random arrivals may be fewer: four standard deviations.
+        // The number of random arrivals may be lower by up to four standard deviations.
         "poisson" => rate - 4.0 * (rate / run.duration.as_secs_f64().max(1e-3)).sqrt(),
         _ => return None,
     };
@@ -149,8 +149,8 @@ fn sessions_due(run: &Run<'_>) -> Option<f64> {
     Some(run.number("load.sessions").map_or(due, |most| due.min(most)))
 }
 
-/// Returns the share of a direction's due packets that were not sent; packets without a live session are not
-/// the generator's fault.
+/// Returns the share of a direction's due packets that were not sent. Packets without a live session are excluded, because the load
+/// generator cannot send them.
 fn packets_unsent(seconds: f64, side: &DataSummary) -> f64 {
     let sent = side.sent as f64;
     let asked = side.asked_pps.unwrap_or(0.0) * seconds - side.idle as f64;
@@ -183,7 +183,7 @@ fn latencies(recorder: &mut Recorder, report: &LoadReport) {
     }
 }
 
-/// Records one step with packets; returns the number of lost packets.
+/// Records one step with packets. Returns the number of lost packets.
 fn packets(recorder: &mut Recorder, step: &StepSummary) -> u64 {
     let mut lost = 0;
     for (name, side) in [("uplink", &step.uplink), ("downlink", &step.downlink)] {
@@ -226,14 +226,14 @@ mod tests {
     }
 
     #[test]
-    fn unsent_packets_are_missing_load() {
+    fn unsent_packets_count_as_missing_load() {
         let share = |sent, unsent, idle| packets_unsent(2.0, &side(sent, unsent, idle));
         assert_eq!((share(1000, 0, 0), share(600, 0, 400), share(1200, 0, 0)), (0.0, 0.0, 0.0));
         assert_eq!((share(750, 0, 0), share(750, 250, 0)), (0.25, 0.25));
-        assert_eq!(packets_unsent(2.0, &DataSummary::default()), 0.0, "nothing was due");
+        assert_eq!(packets_unsent(2.0, &DataSummary::default()), 0.0, "no packet was due");
     }
 
-    /// Returns outcome and recording of a repeat with this mode and report.
+    /// Returns outcome and recording of a repeat with the given mode and report.
     fn recorded(mode: &str, arrivals: &str, report: &LoadReport) -> (Outcome, Recording) {
         let settings = [
             ("load.mode", Value::from(mode)),
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn send_delay_is_the_worst_of_all_packet_types() {
+    fn send_delay_is_largest_of_all_packet_types() {
         let delay = |us: u64| {
             let mut times = crate::load::Times::default();
             times.record(us * 1_000);
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn unstarted_sessions_are_missing_load() {
+    fn unstarted_sessions_count_as_missing_load() {
         let mut report = sound();
         report.control.started = 600;
         assert_eq!(recorded("control", "constant", &report).1.metrics["tool.unsent_ratio"], 0.4);
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn backlog_fails_a_trial_as_the_systems_fault() {
+    fn backlog_means_overload_and_not_missing_load() {
         let mut report = sound();
         (report.control.due, report.control.backlog) = (1_000, 4);
         let (outcome, recording) = recorded("control", "constant", &report);
@@ -335,7 +335,7 @@ mod tests {
         let metric = |name: &str| recording.metrics[name];
         assert_eq!((metric("uplink_lost_ratio"), metric("uplink_mbps")), (0.005, 2.0));
         assert_eq!(metric("end_markers_per_handover"), 0.75);
-        assert!(!recording.metrics.contains_key("downlink_pps"), "nobody asked for any");
+        assert!(!recording.metrics.contains_key("downlink_pps"), "no downlink packets were requested");
         assert_eq!(recorded("qos", "closed", &report).0, Outcome::Ok);
     }
 
@@ -348,12 +348,12 @@ mod tests {
     }
 
     #[test]
-    fn only_sent_requests_overload_a_upf() {
+    fn unsent_requests_do_not_count_as_overload() {
         let mut report = sound();
         report.control.requests.insert("establishment".to_owned(), requests(100, 60));
         (report.control.requests_offered, report.control.requests_accepted) = (100, 100);
         assert_eq!(recorded("control", "closed", &report).0, Outcome::Overloaded);
-        // 40 of the lost requests were never sent to it.
+        // Of the 100 requests, 40 lost ones were never sent to the UPF.
         report.control.requests_accepted = 60;
         let (outcome, recording) = recorded("control", "closed", &report);
         assert_eq!((outcome, recording.metrics["tool.unsent_ratio"]), (Outcome::Degraded, 0.4));

@@ -25,9 +25,9 @@ fn every_key_is_described_and_metric_names_are_unique() {
     assert!(description.keys.iter().all(|key| !key.comment.is_empty()));
 }
 
-/// Without settings, the defaults of the command-line flags apply; the rig only adds addresses.
+/// Without settings, the defaults of the command-line flags apply. The rig only adds addresses.
 #[test]
-fn default_point_equals_the_verbs_defaults() {
+fn default_point_equals_command_line_defaults() {
     let point = fake::point(&rig(), &[]);
     let run = fake::run(&point);
     let part = upf(&run, 0).unwrap().get::<UpfComponent>().cloned().unwrap();
@@ -66,7 +66,7 @@ fn settings_reach_both_components() {
     let part = UpfLoadComponent::read(&run, "load").unwrap();
     assert_eq!((part.mode, part.arrivals), (LoadMode::Qos, LoadArrivals::Poisson));
     assert_eq!((part.mbr_mbps, part.offered_mbps), (Some(BitRate(1e7)), vec![BitRate(12.5e6)]));
-    assert_eq!((part.uplink, part.window), (Some(PacketRate(2_000.0)), 16), "a search rounds");
+    assert_eq!((part.uplink, part.window), (Some(PacketRate(2_000.0)), 16), "a value chosen by a search is rounded");
     assert_eq!(part.io, N3Io::AfXdp { interface: Some("n3".to_owned()), native: false, zero_copy: false });
     assert_eq!(part.ue.to_string(), "10.45.0.2");
     let wrong = fake::point(&rig(), &[("sut.n4", "here".into())]);
@@ -75,7 +75,7 @@ fn settings_reach_both_components() {
 }
 
 #[test]
-fn each_repeat_loses_other_messages() {
+fn repeats_lose_different_messages() {
     let seed_of = |loss: i64, repeat_seed| {
         let point = fake::point(&rig(), &[("sut.loss_permille", loss.into())]);
         let run = Run::new(&point, 0, repeat_seed, Duration::from_millis(10));
@@ -83,7 +83,7 @@ fn each_repeat_loses_other_messages() {
         part.seed
     };
     assert_eq!([seed_of(20, 7), seed_of(20, 8)], [7, 8]);
-    // Without losses nothing differs, so that a search keeps the same UPF.
+    // Without losses, all repeats use the same seed, so that a search does not restart the UPF.
     assert_eq!(seed_of(0, 7), seed_of(0, 8));
 }
 
@@ -112,7 +112,7 @@ fn external_upf_is_metered_by_pid_name_or_cgroup() {
     );
 }
 
-/// Measures a load that has ended with this report, and a UPF, both behind workers over TCP.
+/// Measures a load that has ended with this report, and a UPF. Both run behind workers over TCP.
 fn measured(
     report: LoadReport,
     dies: bool,
@@ -146,10 +146,10 @@ fn sound() -> LoadReport {
 }
 
 #[test]
-fn remote_load_reports_and_ends_the_window() {
+fn remote_load_ends_window_and_reports() {
     let (outcome, metrics, asked) = measured(sound(), false);
     assert_eq!(outcome, Ok(Outcome::Ok));
-    // The load could not meter the UPF's process; the UPF's machine did.
+    // The UPF's machine measured the CPU time of the UPF, because the load could not.
     assert_eq!(metrics["sut.cpu_us_per_session"], 0.5e6 / 100.0);
     assert_eq!(metrics["requests_unaccounted"], 0.0);
     let expected = ["UPF start", "load start", "UPF begin", "load begin", "load end", "UPF end"];
@@ -157,7 +157,7 @@ fn remote_load_reports_and_ends_the_window() {
 }
 
 #[test]
-fn crashed_upf_is_the_failure() {
+fn crash_of_upf_is_reported_as_failure() {
     let died = LoadReport { upf_died_s: Some(1.5), ..sound() };
     let error = measured(died, false).0.unwrap_err();
     assert_eq!(error, RigError::Sut("the UPF's process ended 1.50 s into the run".to_owned()));
@@ -174,7 +174,7 @@ fn required_settings_are_required_keys() {
     assert_eq!(load.dialect, Dialect::STRICT_REL17);
 }
 
-/// Two concurrent campaigns on one machine use different addresses; addresses in a scenario stay unchanged.
+/// Two concurrent campaigns on one machine use different addresses. Addresses in a scenario stay unchanged.
 #[test]
 fn campaigns_have_separate_loopback_addresses() {
     let addresses = |set: &[(&str, Value)], own: u8| {
@@ -193,7 +193,7 @@ fn campaigns_have_separate_loopback_addresses() {
     let mut seen = BTreeSet::new();
     for own in 0..CAMPAIGNS_MAX {
         let all = addresses(&[], own);
-        assert_eq!((&all[0], &all[1]), (&all[3], &all[4]), "both ends speak to each other");
+        assert_eq!((&all[0], &all[1]), (&all[3], &all[4]), "the load connects to the addresses of the UPF");
         assert!(all[..3].iter().chain(&all[6..]).all(|address| seen.insert(address.clone())), "{all:?}");
     }
     assert_eq!(
@@ -210,6 +210,6 @@ fn campaigns_have_separate_loopback_addresses() {
     assert_eq!(addresses(&said, 3), addresses(&said, 0));
     let external = [("sut.design", EXTERNAL.into())];
     assert_eq!(addresses(&external, 3), addresses(&external, 0));
-    // As in `ranlab load upf`: addresses of the load's machine, and no data network.
+    // The defaults are those of `ranlab load upf`: addresses of the load's machine, and no data network.
     assert_eq!(addresses(&external, 0)[2..], ["none", "", ""]);
 }

@@ -1,4 +1,4 @@
-//! One usage rule: its clock, its traffic, its events, and the reports that it makes.
+//! State of one usage rule: its clock, traffic and events, and the reports that result.
 use super::control::ntp_seconds;
 use ranlab_upf::forwarding::Meter;
 use ranlab_upf::n4::INACTIVITY;
@@ -19,7 +19,7 @@ pub(super) struct Account {
     sequence: u32,
     /// Time of the last report, in seconds since 1900.
     since: u32,
-    /// Clock of the rule, while it runs.
+    /// Clock of the rule, while the clock runs.
     running: Option<Running>,
     /// Time of the next periodic report.
     period_ns: Option<u64>,
@@ -27,11 +27,11 @@ pub(super) struct Account {
     holding: Option<(u64, u64)>,
     /// End of the quota's validity.
     validity_ns: Option<u64>,
-    /// Inactivity was reported, and no packet has passed since.
+    /// Whether inactivity was reported, and no packet has passed since.
     idle: bool,
     /// Time at which traffic counts as stopped, unless a packet arrives.
     stop_ns: Option<u64>,
-    /// Start of traffic, if after the last report.
+    /// Time of the first packet since the last report.
     first_packet: Option<NtpSeconds>,
     events: EventLog,
 }
@@ -42,7 +42,7 @@ struct Running {
     reported_ns: u64,
     threshold_ns: Option<u64>,
     quota_ns: Option<u64>,
-    /// Time at which the clock was suspended for lack of packets.
+    /// Time at which the clock was suspended because of missing packets.
     suspended_ns: Option<u64>,
 }
 
@@ -65,7 +65,7 @@ fn ntp_at(now_ns: u64, at_ns: u64) -> NtpSeconds {
 }
 
 impl Running {
-    /// Returns the rule's time, which does not advance while the clock is suspended.
+    /// Returns the time of the rule's clock, which does not advance while the clock is suspended.
     fn time(&self, now_ns: u64) -> u64 {
         self.suspended_ns.unwrap_or(now_ns)
     }
@@ -112,7 +112,7 @@ impl Account {
         account
     }
 
-    /// Returns the changed rule. `granted`: with a new quota.
+    /// Returns the changed rule. `granted` is set if the rule has a new quota.
     pub(super) fn changed(self, now_ns: u64, urr: &CreateUrr, meter: Meter, granted: bool) -> Self {
         let timed = |urr: &CreateUrr| (urr.measurement_period, urr.reporting_triggers);
         let restarts = timed(&self.urr) != timed(urr);
@@ -149,7 +149,7 @@ impl Account {
         self.urr.urr_id == INACTIVITY
     }
 
-    /// Handles the inactivity timer. Returns whether no packet has passed in the meantime, which is reported once.
+    /// Handles the inactivity timer. Returns whether no packet has passed since it was started. Inactivity is reported once.
     pub(super) fn falls_idle(&mut self, now_ns: u64) -> bool {
         let Some((_, packets)) = self.holding.filter(|(due_ns, _)| *due_ns <= now_ns) else { return false };
         let is_idle = packets == self.packets();
@@ -175,7 +175,7 @@ impl Account {
         self.urr.measurement_method.contains(MeasurementMethod::EVENT)
     }
 
-    /// Returns whether the end of traffic has an effect.
+    /// Returns whether the rule reacts to the end of traffic.
     fn watches_stop(&self) -> bool {
         self.counts_events()
             || self.inactivity_detection().is_some()
@@ -190,7 +190,7 @@ impl Account {
         self.inactivity_detection().unwrap_or(TRAFFIC_IDLE)
     }
 
-    /// Handles the first packet after a time without traffic. Returns the triggers of a report, 0 if none is due.
+    /// Handles the first packet after a time without traffic. Returns the triggers of a report, or 0 if no report is due.
     pub(super) fn begin(&mut self, now_ns: u64) -> u128 {
         self.start_clock(now_ns);
         self.first_packet.get_or_insert_with(|| NtpSeconds(ntp_seconds()));
@@ -220,7 +220,7 @@ impl Account {
         trigger
     }
 
-    /// Starts an event quota. A quota of 0 stops all packets.
+    /// Starts an event quota. A quota of 0 stops all packets at once.
     fn grant_events(&mut self) {
         self.events.since_grant = 0;
         if self.counts_events() && self.urr.event_quota.is_some_and(|quota| quota.0 == 0) {
@@ -228,8 +228,8 @@ impl Account {
         }
     }
 
-    /// Handles the timer for the stop of traffic. Returns whether it has stopped. The next event needs remaining
-    /// quota.
+    /// Handles the timer for the stop of traffic. Returns whether the traffic has stopped. If the event quota is used up, the next event is
+    /// not admitted.
     fn stops(&mut self, now_ns: u64) -> bool {
         let last_ns = self.meter.usage.last_ns();
         let over_ns = last_ns + self.idle_time();
@@ -293,13 +293,13 @@ impl Account {
         [clock, self.period_ns, holding, self.stop_ns, self.validity_ns].into_iter().flatten().min()
     }
 
-    /// Handles expired timers. Returns the triggers of a report, 0 if none is due.
+    /// Handles expired timers. Returns the triggers of a report, or 0 if no report is due.
     pub(super) fn expire(&mut self, now_ns: u64) -> u128 {
         let is_due = |at: Option<u64>, now_ns: u64| at.is_some_and(|at| at <= now_ns);
         let mut trigger = 0;
         if let Some(period) = seconds(self.urr.measurement_period).filter(|_| is_due(self.period_ns, now_ns))
         {
-            // The next report is due a period after the last one, or a period from now if the thread missed a period.
+            // The next report is due one period after the last one. If the thread missed a period, it is due one period from now.
             let next = self.period_ns.unwrap_or(now_ns) + period;
             self.period_ns = Some(if next > now_ns { next } else { now_ns + period });
             trigger |= UsageReportTrigger::PERIO;
@@ -335,15 +335,16 @@ impl Account {
         trigger
     }
 
-    /// Reports that traffic starts or stops, without usage and its times (TS 29.244 §7.5.8.3), or usage since the last
-    /// report; `read`: the counters when a limit was crossed, else as they are now.
+    /// Returns a report. If traffic starts or stops, the report has neither usage nor times (TS 29.244 §7.5.8.3). Otherwise it has the
+    /// usage since the last report. `read` has the counters at the time when a limit was crossed; without it, the current counters are
+    /// used.
     pub(super) fn report(&mut self, now_ns: u64, trigger: u128, read: Option<[u64; 4]>) -> UsageReport {
         let sequence = self.sequence;
         self.sequence = sequence.wrapping_add(1);
         let report = UsageReport {
             urr_id: self.urr.urr_id,
             ur_seqn: UrSeqn(sequence),
-            // free5GC's SMF reads no trigger of two bytes.
+            // The trigger has three bytes, because the SMF of free5GC does not read triggers of two bytes.
             usage_report_trigger: UsageReportTrigger::in_octets(trigger, 3),
             ..Default::default()
         };

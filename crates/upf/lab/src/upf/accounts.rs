@@ -11,14 +11,14 @@ use std::collections::{BTreeSet, HashMap};
 pub(super) struct Expired {
     pub(super) seid: u64,
     pub(super) reports: Vec<UsageReport>,
-    /// Whether the inactivity timer expired without packets.
+    /// Whether the inactivity timer expired without a packet.
     pub(super) inactive: bool,
 }
 
 #[derive(Debug, Default)]
 struct OfSession {
     accounts: Vec<Account>,
-    /// Time of its first timer.
+    /// Time of the session's first timer.
     due_ns: Option<u64>,
 }
 
@@ -26,12 +26,12 @@ struct OfSession {
 #[derive(Debug, Default)]
 pub(super) struct Accounts {
     sessions: HashMap<u64, OfSession>,
-    /// Timer expirations, at most one entry per session.
+    /// Expiration times of timers, with at most one entry per session.
     timers: BTreeSet<(u64, u64)>,
 }
 
 impl Accounts {
-    /// Adds or updates the rules of a session. Returns their meters. Rules in `granted` have a new quota.
+    /// Adds or updates the rules of a session. Returns the meters of the rules. Rules in `granted` have a new quota.
     pub(super) fn install(
         &mut self,
         now_ns: u64,
@@ -85,7 +85,7 @@ impl Accounts {
         reports
     }
 
-    /// Returns the reports due when a packet has brought a rule to a limit.
+    /// Returns the reports that are due after a packet has brought a rule to a limit.
     pub(super) fn crossed(
         &mut self,
         now_ns: u64,
@@ -110,7 +110,7 @@ impl Accounts {
         }
         let mut reports = Vec::new();
         if trigger != 0 {
-            // Otherwise nothing has been read for a report yet.
+            // Counters were read only if a volume limit was crossed.
             let read = (crossed.threshold || crossed.quota).then_some(read);
             reports.push(account.report(now_ns, trigger, read));
             session.report_linked(now_ns, &mut reports);
@@ -144,7 +144,7 @@ impl Accounts {
         Some(Expired { seid, reports, inactive })
     }
 
-    /// Returns the time at which [`expired`](Self::expired) has to be called next, at the latest.
+    /// Returns the latest time at which [`expired`](Self::expired) has to be called next.
     pub(super) fn due_ns(&self) -> Option<u64> {
         self.timers.first().map(|(due_ns, _)| *due_ns)
     }

@@ -100,7 +100,7 @@ fn time_quota_ends_and_is_granted_again() {
 }
 
 #[test]
-fn unused_quota_is_given_back_after_the_holding_time() {
+fn unused_quota_is_reported_after_holding_time() {
     let mut accounts = Accounts::default();
     let held = CreateUrr { quota_holding_time: Some(Seconds(1)), ..urr(ReportingTriggers::QUHTI) };
     let meters = accounts.install(0, 7, &session(held), &[]);
@@ -124,7 +124,7 @@ fn end_of_validity_is_reported_once_per_grant() {
 }
 
 #[test]
-fn linked_rule_reports_as_well() {
+fn linked_rule_reports_with_reporting_rule() {
     let mut accounts = Accounts::default();
     let first = CreateUrr { measurement_period: Some(Seconds(1)), ..urr(ReportingTriggers::PERIO) };
     let linked =
@@ -135,7 +135,7 @@ fn linked_rule_reports_as_well() {
     assert_eq!(triggers(&mut accounts, 1), [UsageReportTrigger::PERIO, UsageReportTrigger::LIUSA]);
 }
 
-/// A session with one rule and a clock: packets and reports happen at chosen seconds.
+/// A session with one rule and a clock. Tests choose the seconds at which packets and reports occur.
 struct Bed {
     accounts: Accounts,
     meters: Vec<Meter>,
@@ -150,7 +150,7 @@ impl Bed {
         Self { accounts, meters, session }
     }
 
-    /// Sends a packet of 100 bytes, if the rule admits it. Returns the resulting reports.
+    /// Sends a packet of 100 bytes, if the rule admits packets. Returns the resulting reports.
     fn packet(&mut self, now_s: u64) -> Vec<UsageReport> {
         if self.meters[0].usage.is_exhausted() {
             return Vec::new();
@@ -182,7 +182,7 @@ fn bits(reports: &[UsageReport]) -> Vec<u128> {
 
 const IDLE_S: u64 = 3;
 
-/// A rule whose traffic stops after [`IDLE_S`] without packets.
+/// Returns a rule whose traffic stops after [`IDLE_S`] without packets.
 fn detecting(triggers: u128, method: u128) -> CreateUrr {
     CreateUrr {
         measurement_method: MeasurementMethod::new(method),
@@ -211,7 +211,7 @@ fn start_and_stop_of_traffic_are_reported_without_usage() {
 }
 
 #[test]
-fn traffic_stops_after_the_default_without_a_detection_time() {
+fn traffic_stops_after_default_time_without_detection_time() {
     let mut bed = Bed::new(urr(ReportingTriggers::STOPT));
     bed.packet(1);
     let idle_s = TRAFFIC_IDLE / SECOND;
@@ -220,7 +220,7 @@ fn traffic_stops_after_the_default_without_a_detection_time() {
 }
 
 #[test]
-fn duration_leaves_out_time_without_packets() {
+fn duration_excludes_time_without_packets() {
     let mut bed = Bed::new(detecting(0, MeasurementMethod::DURAT));
     for (first, last) in [(10, 12), (50, 51)] {
         (first..=last).for_each(|now| drop(bed.packet(now)));
@@ -228,7 +228,7 @@ fn duration_leaves_out_time_without_packets() {
     }
     let query = UsageQuery { urrs: None, trigger: UsageReportTrigger::IMMER };
     let report = bed.accounts.query(90 * SECOND, 7, query).remove(0);
-    // 10 to 12 and 50 to 51, each with the detection time.
+    // Traffic lasts from 10 to 12 and from 50 to 51. Each duration is extended by the detection time.
     assert_eq!(report.duration_measurement, Some(Seconds(2 + 3 + 1 + 3)));
     bed.packet(100);
     let report = bed.accounts.query(102 * SECOND, 7, query).remove(0);
@@ -243,7 +243,7 @@ fn time_threshold_waits_while_the_clock_is_suspended() {
     };
     let mut bed = Bed::new(rule);
     bed.packet(0);
-    // Three seconds are measured, then time stands still until a packet comes.
+    // Three seconds are measured. Then the clock is suspended until the next packet.
     assert_eq!(bed.reports(50), []);
     bed.packet(100);
     bed.packet(102);
@@ -287,7 +287,7 @@ fn used_up_event_quota_stops_the_next_event() {
 }
 
 #[test]
-fn event_quota_of_zero_lets_no_packet_pass() {
+fn event_quota_of_zero_stops_all_packets() {
     let rule = CreateUrr { event_quota: Some(Events(0)), ..detecting(0, MeasurementMethod::EVENT) };
     assert!(Bed::new(rule).meters[0].usage.is_exhausted());
 }
@@ -304,7 +304,7 @@ fn time_stamps_of_events_are_bounded() {
 }
 
 #[test]
-fn stop_asked_for_while_traffic_flows_is_reported() {
+fn stop_requested_during_traffic_is_reported() {
     let mut bed = Bed::new(urr(ReportingTriggers::START));
     bed.packet(1);
     bed.session.urrs[0] = detecting(ReportingTriggers::STOPT, MeasurementMethod::VOLUM);

@@ -22,7 +22,7 @@ const NOTICE: Duration = Duration::from_millis(1);
 /// Seconds between the epochs of NTP (1900) and Unix (1970).
 const NTP_OFFSET: u64 = 2_208_988_800;
 
-/// The data plane while a request is served.
+/// The data plane during a request.
 struct Plane<'a> {
     accounts: &'a mut Accounts,
     now_ns: u64,
@@ -130,13 +130,13 @@ impl Control {
         self.rest.wait(&descriptors, now_ns, until_ns.min(most_ns)).map(drop)
     }
 
-    /// Receives and handles requests. Returns whether there were any.
+    /// Receives and processes requests. Returns whether a datagram was received.
     fn requests(&mut self, now_ns: u64) -> io::Result<bool> {
         let now = Time::from_nanos(now_ns);
         let Self { mock, socket, received, accounts, .. } = self;
         let came = received.receive(socket)?;
         let mut plane = Plane { accounts, now_ns };
-        // Service times begin with the arrival of a request, not when this thread wakes up.
+        // The service time of a request begins with its arrival, not when this thread wakes up.
         for (from, datagram, at_ns) in received.stamped() {
             mock.handle_with(Time::from_nanos(at_ns), UpfInput::Received(from, datagram), &mut plane);
         }
@@ -153,7 +153,7 @@ impl Control {
         }
         let since = *self.crashed_at.get_or_insert_with(|| {
             tracing::warn!("the mock has crashed, as configured");
-            // The data plane crashes with it.
+            // The data plane crashes together with the control plane.
             self.planes.clear();
             now_ns
         });
@@ -233,7 +233,7 @@ impl Control {
         }
     }
 
-    /// Sends reports that are due. Returns whether there were any.
+    /// Sends reports that are due. Returns whether a report was due.
     fn timers(&mut self, now_ns: u64) -> bool {
         let mut any = false;
         while let Some(Expired { seid, reports, inactive }) = self.accounts.expired(now_ns) {
@@ -248,7 +248,7 @@ impl Control {
         any
     }
 
-    /// Handles notices of the packet threads. Returns whether there were any.
+    /// Processes notices of the packet threads. Returns whether there was a notice.
     fn notices(&mut self, now_ns: u64) -> bool {
         let now = Time::from_nanos(now_ns);
         let mut any = false;
@@ -268,7 +268,7 @@ impl Control {
         any
     }
 
-    /// Reports an Error Indication of a tunnel's remote end, for the session that sends into the tunnel.
+    /// Reports an Error Indication from the remote end of a tunnel. The report belongs to the session that sends into the tunnel.
     fn report_error(&mut self, now: Time, teid: u32, peer: IpAddr) {
         let Some(seid) = self.mock.upf().by_downlink_tunnel(teid, peer) else { return };
         let f_teid = FTeid::Assigned { teid, addresses: peer.into() };
@@ -280,7 +280,7 @@ impl Control {
     }
 }
 
-/// Returns the seconds since 1900, as in PFCP. They wrap in 2036.
+/// Returns the seconds since 1900, as PFCP uses them. The number wraps in 2036.
 pub fn ntp_seconds() -> u32 {
     let unix = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     ntp_of_unix(unix.as_secs())

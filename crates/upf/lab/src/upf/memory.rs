@@ -16,15 +16,15 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 const SMF: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 8805);
 const NODE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 const GNB: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 3);
-/// Number of concurrent sessions, as in a generator.
+/// Number of concurrent sessions, as many as in a load generator.
 const BATCH: usize = 64;
 
 /// Results of session cycles without sockets.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct InMemory {
-    /// Number of live sessions in the meantime.
+    /// Number of live sessions during the measurement.
     pub live: usize,
-    /// Sessions established, given a tunnel and deleted.
+    /// Sessions that were established, given a tunnel and deleted.
     pub cycles: u64,
     /// Requests that were not accepted.
     pub refused: u64,
@@ -43,12 +43,12 @@ struct Loop {
     sequence: u32,
     out: Vec<u8>,
     refused: u64,
-    /// Time of the current batch. A worker also reads the clock once per batch.
+    /// Time of the current batch. The clock is read once per batch, as in a worker.
     now: Time,
 }
 
 impl Loop {
-    /// Sends one request and handles it to completion. Returns the established session.
+    /// Sends one request and processes it to completion. Returns the SEID of the established session.
     fn ask(&mut self, write: impl FnOnce(&SessionTemplates, u32, &mut Vec<u8>)) -> Option<u64> {
         self.sequence = (self.sequence + 1) & 0x00ff_ffff;
         write(&self.templates, self.sequence, &mut self.out);
@@ -96,7 +96,7 @@ impl Loop {
     fn establish(&mut self, n: u32) -> Option<u64> {
         let spec = SessionSpec { ue: ue(n).into(), uplink_teid: 0x1_0000 + n };
         self.ask(|templates, sequence, out| {
-            // Profile and UE both use IPv4.
+            // Writing cannot fail, because profile and UE both use IPv4.
             let _ = templates.write_establishment(sequence, u64::from(n) + 1, spec, out);
         })
     }
@@ -136,9 +136,9 @@ fn ue(n: u32) -> Ipv4Addr {
     Ipv4Addr::from(0x0a3c_0001 + n)
 }
 
-/// Runs `cycles` sessions through establishment, modification and deletion while `live` others remain. Includes PFCP
-/// decoding, rules in the packet engine, and encoded responses. `recognise` has the same meaning as in [`UpfSettings`].
-/// Returns `None` if the profile does not fit into a message, which does not happen here.
+/// Runs `cycles` sessions through establishment, modification and deletion while `live` other sessions remain. The cost includes PFCP
+/// decoding, rules in the packet engine, and encoding of responses. `recognise` has the same meaning as in [`UpfSettings`]. Returns `None`
+/// if the profile does not fit into a message, which does not happen with the built-in profile.
 pub fn in_memory(cycles: u64, live: usize, recognise: bool) -> Option<InMemory> {
     let dialect = Dialect { sends: Dialect::STRICT_REL15.sends, ..Dialect::STRICT_REL17 };
     let profile = SessionProfile { upf_n3: NODE.into(), ..SessionProfile::default() };
@@ -160,7 +160,7 @@ pub fn in_memory(cycles: u64, live: usize, recognise: bool) -> Option<InMemory> 
             run.give_tunnel(seid, n);
         }
     }
-    // Warm up message shapes and memory.
+    // These cycles warm up message shapes and memory.
     run.cycles(live, 2 * BATCH as u64, false);
     let before = thread_cpu_time();
     let done = run.cycles(live, cycles, false);
@@ -193,8 +193,7 @@ impl Loop {
         while self.mock.poll().is_some() {}
     }
 
-    /// Runs cycles in batches. With `packets`, returns the number of sessions that forwarded, otherwise the number of
-    /// cycles.
+    /// Runs cycles in batches. Returns the number of sessions that forwarded packets if `packets` is set, otherwise the number of cycles.
     fn cycles(&mut self, first: u32, cycles: u64, packets: bool) -> u64 {
         let mut done = 0;
         let mut seids = [0; BATCH];

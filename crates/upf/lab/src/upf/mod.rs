@@ -55,7 +55,7 @@ pub enum Design {
     CpOffload,
     /// A master and a number of workers.
     Software {
-        /// 1 to [`MAX_WORKERS`].
+        /// Number of workers, 1 to [`MAX_WORKERS`].
         workers: usize,
     },
     /// Not a user plane: accepts sessions and forwards packets unread. Shows the upper limit of sockets.
@@ -70,27 +70,27 @@ pub enum Design {
 /// Type of the data network side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum N6 {
-    /// Packets are counted and dropped.
+    /// A data network that counts and drops packets.
     Sink,
-    /// Packets are sent back with addresses and ports swapped: a data network inside the process.
+    /// A data network inside the process, which sends packets back with addresses and ports swapped.
     Reflect,
-    /// IP packets as UDP payload. Needs no privileges.
+    /// A data network that is connected by UDP. IP packets are the payload. No privileges are needed.
     Udp {
-        /// Receiving address.
+        /// Address at which the UPF receives.
         local: SocketAddr,
-        /// Destination address. Packets from other addresses are dropped.
+        /// Address to which the UPF sends. Packets from other addresses are dropped.
         peer: SocketAddr,
         /// Addresses of servers in other data networks, with the destinations for their packets.
         routes: Vec<(IpAddr, SocketAddr)>,
     },
-    /// A TUN device; the kernel routes.
+    /// A TUN device with this name. The kernel routes its packets.
     Tun(String),
 }
 
 impl FromStr for N6 {
     type Err = TextError;
 
-    /// `sink`, `reflect`, `udp://LOCAL,PEER[,SERVER=PEER …]`, `tun://NAME`.
+    /// Parses `sink`, `reflect`, `udp://LOCAL,PEER[,SERVER=PEER …]` or `tun://NAME`.
     fn from_str(text: &str) -> Result<Self, TextError> {
         let allowed = "sink, reflect, udp://LOCAL,PEER[,SERVER=PEER ...] and tun://NAME";
         let wrong = || TextError::new(text, "data network", allowed);
@@ -139,24 +139,23 @@ pub struct UpfConfig {
     pub n4: SocketAddr,
     /// N3 address, for base stations.
     pub n3: SocketAddr,
-    /// Data network side.
+    /// Connection to the data network.
     pub n6: N6,
     /// Distribution of work among threads.
     pub design: Design,
     /// Settings of the control plane.
     pub settings: UpfSettings,
-    /// Settings of the mock in front of it.
+    /// Settings of the mock in front of the control plane.
     pub mock: MockSettings,
-    /// Time until restart after a crash (`mock.crash_after`).
+    /// Time from a crash (`mock.crash_after`) to the restart.
     pub restart_after: Option<Duration>,
-    /// CPUs of the control or master thread, then of the workers. Empty: the kernel decides.
+    /// CPUs of the control or master thread, then of the workers. If the list is empty, the kernel chooses the CPUs.
     pub pin: Vec<usize>,
     /// UDP port of base stations.
     pub gtpu_port: u16,
     /// Whether threads spin instead of waiting when idle.
     pub busy_poll: bool,
-    /// Path of the memif socket at which base stations connect, instead of N3's UDP socket. Not with
-    /// [`Design::Bare`].
+    /// Path of the memif socket to which base stations connect, instead of the UDP socket of N3. Not available with [`Design::Bare`].
     pub n3_memif: Option<PathBuf>,
     /// Devices for the data plane of [`Design::DpOffload`] in the kernel, which handles simple sessions.
     pub xdp: Option<XdpDevices>,
@@ -173,48 +172,48 @@ fn unbound(error: &io::Error) -> String {
     }
 }
 
-/// The reason why a UPF does not run.
+/// Reason why a UPF does not run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UpfError {
     /// An address cannot be bound.
     #[error("{what} cannot listen on {address}: {}", unbound(.source))]
     Bind {
-        /// Interface.
+        /// Name of the interface.
         what: &'static str,
-        /// The address.
+        /// Address that cannot be bound.
         address: SocketAddr,
-        /// The error.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// The TUN device cannot be opened.
     #[error(
-        "the TUN device \"{name}\" cannot be opened: {source}; it needs CAP_NET_ADMIN, --n6 udp://… does not"
+        "the TUN device \"{name}\" cannot be opened: {source}; a TUN device needs CAP_NET_ADMIN, --n6 udp://… does not"
     )]
     Tun {
-        /// Name of the device.
+        /// Name of the TUN device.
         name: String,
-        /// The error.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// The number of workers is out of range.
     #[error("{0} workers; 1 to {MAX_WORKERS} are allowed")]
     Workers(usize),
     /// The data plane in the kernel is not available.
-    #[error("{0}; it needs CAP_BPF and CAP_NET_ADMIN, without --xdp the data plane is a thread")]
+    #[error("{0}; XDP needs CAP_BPF and CAP_NET_ADMIN, without --xdp the data plane is a thread")]
     Xdp(ranlab_net::XdpError),
-    /// The maps of the kernel cannot be created.
+    /// The kernel rejects a map of the data plane.
     #[error(
-        "the kernel refuses a map for the data plane: {0}; it needs CAP_BPF, without --xdp the data plane is a thread"
+        "the kernel refuses a map for the data plane: {0}; XDP needs CAP_BPF, without --xdp the data plane is a thread"
     )]
     XdpMap(io::Error),
     /// The data plane in the kernel supports IPv4 only.
-    #[error("the data plane in the kernel forwards over IPv4; N3 is {0}")]
+    #[error("the data plane in the kernel supports only IPv4, but the N3 address is {0}")]
     XdpAddress(SocketAddr),
-    /// The rings of N3 cannot be created.
-    #[error("the rings of N3: {0}")]
+    /// The shared-memory rings of N3 cannot be created.
+    #[error("the rings of N3 cannot be created: {0}")]
     Memif(#[from] ranlab_memif::PortError),
-    /// A socket or a thread failed while it ran.
+    /// A socket or a thread failed while the UPF ran.
     #[error("the user plane function stopped: {0}")]
     Io(#[from] io::Error),
 }
@@ -238,7 +237,7 @@ pub struct UpfReport {
     pub n6_strangers: u64,
     /// CPU time of control thread and workers.
     pub cpu: Duration,
-    /// Counters of the data plane in the kernel, if it is used.
+    /// Counters of the data plane in the kernel, if XDP is used.
     pub xdp: Option<XdpCounters>,
 }
 
@@ -263,8 +262,7 @@ pub struct UpfServer {
 impl UpfServer {
     /// Binds the sockets and starts the threads.
     pub fn start(mut config: UpfConfig) -> Result<Self, UpfError> {
-        // Recognition of message shapes requires a single worker with all sessions; other workers get complete
-        // sessions.
+        // Recognition of message shapes requires a single worker with all sessions. Other workers receive complete sessions.
         config.settings.recognise &= config.design == Design::CpOffload && config.mock.fault.is_none();
         if let Design::Software { workers } = config.design
             && !(1..=MAX_WORKERS).contains(&workers)
@@ -286,7 +284,7 @@ impl UpfServer {
         let packets = PacketWorker::new(Arc::clone(&n3_socket), n6_port, config.gtpu_port)
             .with_fault(config.mock.fault);
         let ring = config.n3_memif.as_deref().map(|path| RingPort::new(path, Role::Master)).transpose()?;
-        // No descriptor wakes a thread for packets in rings.
+        // Packets in rings do not wake a thread, so the threads poll.
         config.busy_poll |= ring.is_some();
         let packets = packets.with_ring(ring, n3);
         let planes = PacketWorkers::start(&config, packets, &stop)?;
@@ -297,17 +295,17 @@ impl UpfServer {
         Ok(Self { n4, n3, n6, stop, sessions, thread: Some(thread) })
     }
 
-    /// Returns its N4 address.
+    /// Returns the N4 address of the UPF.
     pub fn n4(&self) -> SocketAddr {
         self.n4
     }
 
-    /// Returns its N3 address.
+    /// Returns the N3 address of the UPF.
     pub fn n3(&self) -> SocketAddr {
         self.n3
     }
 
-    /// Returns its N6 address, if that is a socket.
+    /// Returns the N6 address of the UPF, if N6 is a socket.
     pub fn n6(&self) -> Option<SocketAddr> {
         self.n6
     }
@@ -317,26 +315,26 @@ impl UpfServer {
         self.sessions.load(Relaxed)
     }
 
-    /// Checks that it is running.
+    /// Checks that the UPF is running.
     ///
     /// # Errors
-    /// The reason why its thread ended unexpectedly.
+    /// The reason why the UPF's thread ended unexpectedly.
     pub fn check(&mut self) -> Result<(), UpfError> {
         match &self.thread {
             Some(thread) if !thread.is_finished() => Ok(()),
-            _ => self.join().and_then(|_| Err(UpfError::Io(io::Error::other("it ended by itself")))),
+            _ => self.join().and_then(|_| Err(UpfError::Io(io::Error::other("the UPF's thread ended unexpectedly")))),
         }
     }
 
-    /// Stops it and returns its counters.
+    /// Stops the UPF and returns its counters.
     pub fn stop(mut self) -> Result<UpfReport, UpfError> {
         self.stop.store(true, Relaxed);
         self.join()
     }
 
     fn join(&mut self) -> Result<UpfReport, UpfError> {
-        let thread = self.thread.take().ok_or_else(|| io::Error::other("it has ended before"))?;
-        thread.join().map_err(|_| io::Error::other("its thread panicked"))?
+        let thread = self.thread.take().ok_or_else(|| io::Error::other("the UPF has already ended"))?;
+        thread.join().map_err(|_| io::Error::other("the UPF's thread panicked"))?
     }
 }
 
@@ -344,7 +342,7 @@ impl Drop for UpfServer {
     fn drop(&mut self) {
         self.stop.store(true, Relaxed);
         if let Some(thread) = self.thread.take() {
-            // The report is available through `stop` only.
+            // Only `stop` returns the report.
             let _ = thread.join();
         }
     }
@@ -358,7 +356,7 @@ pub(crate) fn pin(pins: &[usize], index: usize) {
     if let Some(cpu) = pins.get(index)
         && let Err(error) = ranlab_net::pin_thread(*cpu)
     {
-        tracing::warn!(cpu, %error, "a thread stays unpinned");
+        tracing::warn!(cpu, %error, "cannot pin a thread to a CPU");
     }
 }
 

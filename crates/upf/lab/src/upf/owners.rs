@@ -11,7 +11,7 @@ enum Key {
     V6(u64),
 }
 
-/// Workers by the keys in their sessions' packets.
+/// Workers by the keys in the packets of their sessions.
 #[derive(Debug, Default)]
 pub(super) struct Owners {
     by_key: HashMap<Key, (u64, usize)>,
@@ -40,7 +40,7 @@ impl Owners {
 
     pub(super) fn remove(&mut self, seid: u64) {
         for key in self.keys.remove(&seid).unwrap_or_default() {
-            // Another session may use the address by now.
+            // Another session may have taken over the address.
             if self.by_key.get(&key).is_some_and(|(owner, _)| *owner == seid) {
                 self.by_key.remove(&key);
             }
@@ -51,7 +51,7 @@ impl Owners {
         *self = Self::default();
     }
 
-    /// Returns the worker for a packet. Packets without a session go to the first worker.
+    /// Returns the worker for a packet. The first worker handles packets without a session.
     pub(super) fn of_packet(&self, side: Side, packet: &[u8]) -> usize {
         let four = |at: usize| packet.get(at..)?.first_chunk().map(|four| u32::from_be_bytes(*four));
         let key = match (side, packet.first().map_or(0, |first| first >> 4)) {

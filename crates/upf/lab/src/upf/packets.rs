@@ -20,7 +20,7 @@ const RING_TURN: usize = 256;
 /// Maximum number of packets read from a TUN device before other work.
 const TUN_TURN: usize = 64;
 
-/// The open data network side.
+/// The open connection to the data network.
 #[derive(Debug, Clone)]
 pub(super) enum N6Port {
     Sink,
@@ -29,7 +29,7 @@ pub(super) enum N6Port {
     Tun(Arc<File>),
 }
 
-/// A callback for datagrams of either side.
+/// Callback for datagrams of either side.
 type DatagramHandler<'a> = dyn FnMut(&mut PacketWorker, Side, SocketAddr, &[u8]) + 'a;
 
 impl N6Port {
@@ -57,7 +57,7 @@ impl N6Port {
     }
 }
 
-/// The side on which packets arrived.
+/// Side on which packets arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     N3,
@@ -69,9 +69,9 @@ pub(super) enum Side {
 pub(super) struct PacketWorker {
     pub(super) plane: UserPlane,
     n3: Arc<UdpSocket>,
-    /// Replaces the socket of N3, and the own address in its datagrams.
+    /// Rings that replace the socket of N3, and our address in their datagrams.
     ring: Option<(UpfRings, SocketAddr)>,
-    /// Frame from the ring.
+    /// Buffer for a frame from the ring.
     frame: Box<[u8]>,
     n6: N6Port,
     gtpu_port: u16,
@@ -79,9 +79,9 @@ pub(super) struct PacketWorker {
     to_n3: SendBatch,
     give_n6: SendBatch,
     scratch: Vec<u8>,
-    /// In bare mode: the header of downlink packets, and the last assigned tunnel.
+    /// State of bare mode: the header of downlink packets, and the last assigned tunnel.
     bare: Option<(GpduTemplate, Option<(u32, IpAddr)>)>,
-    /// A packet fault to simulate.
+    /// Packet fault to simulate.
     fault: Option<UpfFault>,
     pub(super) unsent: u64,
     pub(super) strangers: u64,
@@ -107,7 +107,7 @@ impl PacketWorker {
         }
     }
 
-    /// Exchanges datagrams of N3 with a ring instead of the socket. `own` is the address in them.
+    /// Exchanges datagrams of N3 with a ring instead of the socket. The datagrams have the address `own`.
     pub(super) fn with_ring(self, ring: Option<RingPort>, own: SocketAddr) -> Self {
         Self { ring: ring.map(|ring| (UpfRings::Own(Box::new(ring)), own)), ..self }
     }
@@ -122,7 +122,7 @@ impl PacketWorker {
         self.bare = GpduTemplate::new(Some(PduSession::dl(9))).ok().map(|head| (head, None));
     }
 
-    /// Sets a simulated fault, if it concerns packets.
+    /// Sets the fault to simulate, if it concerns packets.
     pub(super) fn with_fault(self, fault: Option<UpfFault>) -> Self {
         Self { fault: fault.filter(|fault| fault.is_of_packets()), ..self }
     }
@@ -145,10 +145,10 @@ impl PacketWorker {
         all
     }
 
-    /// Receives and forwards packets of both sides. Returns whether there were any.
+    /// Receives and forwards packets of both sides. Returns whether a packet was received.
     pub(super) fn turn(&mut self, now_ns: u64) -> io::Result<bool> {
         let mut worked = false;
-        // Moved out, so that packets can be read while `self` is borrowed.
+        // The batch is moved out, so that packets can be read while `self` is borrowed.
         let mut received =
             self.received.take().unwrap_or_else(|| ReceiveBatch::new(BATCH, MAX_DATAGRAM + HEADROOM));
         let result = self.receive(&mut received, &mut |own, side, from, packet| {
@@ -210,9 +210,9 @@ impl PacketWorker {
     fn receive_ring(&mut self, take: &mut DatagramHandler<'_>) {
         let Some((ring, _)) = &mut self.ring else { return };
         if let Err(why) = ring.with(|port| port.service(monotonic_ns())) {
-            tracing::info!(%why, "the rings of N3 wait for another peer");
+            tracing::info!(%why, "the peer of the N3 rings has disconnected; waiting for another one");
         }
-        // Moved out, so that a frame can be read while `self` is borrowed.
+        // The buffer is moved out, so that a frame can be read while `self` is borrowed.
         let mut frame = std::mem::take(&mut self.frame);
         for _ in 0..RING_TURN {
             let Some((ring, _)) = &mut self.ring else { break };
@@ -325,7 +325,7 @@ impl PacketWorker {
                     let to = Ip::parse_captured(packet).ok()?.dst;
                     routes.iter().find(|(server, _)| *server == to)
                 };
-                // With a single data network the packet is not inspected.
+                // With a single data network, the packet need not be inspected.
                 let route = if routes.is_empty() { None } else { route() };
                 let peer = route.map_or(*peer, |(_, peer)| *peer);
                 if self.give_n6.is_full() {
@@ -405,7 +405,7 @@ fn is_packet(datagram: &[u8]) -> bool {
     datagram.get(1) == Some(&message_type::G_PDU)
 }
 
-/// Returns peer, length and type of service of a datagram, if it goes into a tunnel.
+/// Returns peer, length and type of service of a datagram that is sent into a tunnel. Returns `None` for other packets.
 fn destination(fate: Verdict<'_>) -> Option<(IpAddr, usize, u8)> {
     match fate {
         Verdict::N3 { peer, len, tos } => Some((peer, len, tos)),
@@ -413,8 +413,8 @@ fn destination(fate: Verdict<'_>) -> Option<(IpAddr, usize, u8)> {
     }
 }
 
-/// Adds the datagram written by `decide` to the ring if there is one, otherwise to the batch. Returns whether a full
-/// ring lost it.
+/// Adds the datagram written by `decide` to the ring if there is one, otherwise to the batch. Returns whether the datagram was lost because
+/// the ring was full.
 fn push(
     batch: &mut SendBatch,
     ring: &mut Option<(UpfRings, SocketAddr)>,

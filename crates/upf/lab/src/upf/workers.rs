@@ -16,7 +16,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Maximum number of queued batches per worker. Further ones are dropped and counted, as in the ring of a NIC.
+/// Maximum number of queued batches per worker. Further batches are dropped and counted, as in the ring of a NIC.
 const MAX_HANDOFF: usize = 256;
 /// Maximum number of queued events for the control thread.
 const MAX_EVENTS: usize = 1 << 12;
@@ -26,7 +26,7 @@ const REST: Duration = Duration::from_millis(5);
 /// Datagrams with their senders.
 type Datagrams = Vec<(SocketAddr, Vec<u8>)>;
 
-/// A session change on its way to the packet workers.
+/// A session change that is passed to the packet workers.
 #[derive(Debug)]
 struct Change {
     seid: u64,
@@ -81,7 +81,7 @@ pub(super) enum PacketWorkers {
         installed: Receiver<()>,
         events: Receiver<PlaneEvent>,
         install: Duration,
-        /// The part in the kernel. The worker handles the packets that it leaves.
+        /// Data plane in the kernel. The worker handles packets that the kernel does not forward.
         xdp: Option<Box<XdpPlane>>,
     },
 }
@@ -152,12 +152,12 @@ impl PacketWorkers {
         }
     }
 
-    /// Returns whether events arrive through a channel, which cannot be awaited together with sockets.
+    /// Returns whether events arrive through a channel. A thread cannot wait for a channel and sockets at the same time.
     pub(super) fn has_threads(&self) -> bool {
         !matches!(self, Self::Own(_))
     }
 
-    /// Handles received packets. Returns whether there were any.
+    /// Processes received packets. Returns whether a packet was received.
     pub(super) fn turn(&mut self, now_ns: u64) -> io::Result<bool> {
         match self {
             Self::Own(packets) => packets.turn(now_ns),
@@ -228,7 +228,7 @@ impl PacketWorkers {
         packets.plane.install_like(shape, seid, teid, ue.into());
     }
 
-    /// Changes the downlink tunnel of such a session.
+    /// Changes the downlink tunnel of a session that was installed by [`install_like`](Self::install_like).
     pub(super) fn redirect(
         &mut self,
         seid: u64,
@@ -251,7 +251,7 @@ impl PacketWorkers {
 
     /// Sends a job that must not be lost. Blocks while the queue is full.
     fn job(&self, index: usize, job: Job) {
-        // The error of a worker that has ended is returned at its join.
+        // The error of a worker that has ended is returned when the worker is joined.
         let _ = self.workers()[index].jobs.send(job);
     }
 
@@ -261,7 +261,7 @@ impl PacketWorkers {
 
     fn wait_installed(&self) {
         if let Self::Offload { installed, install, .. } = self {
-            // Either the rule is installed, or the data thread has ended.
+            // After this call, either the rule is installed or the data thread has ended.
             let _ = installed.recv();
             if !install.is_zero() {
                 std::thread::sleep(*install);
@@ -295,7 +295,7 @@ impl PacketWorkers {
         }
     }
 
-    /// Removes all sessions, as a crash does.
+    /// Removes all sessions, as after a crash.
     pub(super) fn clear(&mut self) {
         match self {
             Self::Own(packets) => packets.plane.clear(),
@@ -317,7 +317,7 @@ impl PacketWorkers {
         }
     }
 
-    /// Sends the packets of the control thread's own worker.
+    /// Sends the packets of the worker that runs in the control thread.
     pub(super) fn send(&mut self) -> io::Result<()> {
         match self {
             Self::Own(packets) => packets.send(),
@@ -325,7 +325,7 @@ impl PacketWorkers {
         }
     }
 
-    /// Waits for the threads, which have been asked to stop.
+    /// Waits for the end of the threads, which have been requested to stop.
     pub(super) fn end(self) -> io::Result<WorkerResult> {
         let (mut sum, threads) = match self {
             Self::Own(packets) => return Ok(done(&packets)),
@@ -381,7 +381,7 @@ fn carry_out(packets: &mut PacketWorker, job: Job) -> bool {
 
 fn tell_events(packets: &mut PacketWorker, tell: &SyncSender<PlaneEvent>) {
     while let Some(event) = packets.plane.event() {
-        // If the channel is full, thousands of notices are pending; the next packet generates another.
+        // If the channel is full, thousands of notices are pending. The next packet generates another notice.
         let _ = tell.try_send(event);
     }
 }

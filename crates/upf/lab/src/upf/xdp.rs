@@ -25,7 +25,7 @@ pub struct XdpDevices {
 impl FromStr for XdpDevices {
     type Err = TextError;
 
-    /// `N3,N6`, `N3,N6,native`.
+    /// Parses `N3,N6` or `N3,N6,native`.
     fn from_str(text: &str) -> Result<Self, TextError> {
         let parts: Vec<_> = text.split(',').collect();
         match &parts[..] {
@@ -48,21 +48,21 @@ impl fmt::Display for XdpDevices {
 /// Counters of the data plane in the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct XdpCounters {
-    /// Session changes installed as entries.
+    /// Session changes installed as map entries.
     pub installed: u64,
     /// Session changes that the programs do not support. The packet engine handles these sessions.
     pub left: u64,
-    /// Session changes that the kernel rejected. The packet engine handles these sessions, too.
+    /// Session changes that the kernel rejected. The packet engine also handles these sessions.
     pub refused: u64,
-    /// Uplink packets and bytes.
+    /// Numbers of uplink packets and bytes.
     pub uplink: (u64, u64),
-    /// Downlink packets and bytes.
+    /// Numbers of downlink packets and bytes.
     pub downlink: (u64, u64),
 }
 
 #[derive(Debug)]
 pub(super) struct XdpPlane {
-    /// Declared before the maps, so that no program runs without its map.
+    /// The programs are declared before the maps, so that they are dropped first. No program runs without its map.
     _programs: [XdpProgram; 2],
     uplink: BpfMap<KEY, VALUE>,
     downlink: BpfMap<KEY, VALUE>,
@@ -103,7 +103,7 @@ impl XdpPlane {
         if self.sessions.get(&seid).is_some_and(|before| *before != keys) {
             self.remove(seid);
         }
-        // The counters of a replaced entry would be lost.
+        // The counters are added first, because those of a replaced entry are lost.
         self.count(&keys);
         let set = self.uplink.set(&keys[0], &plain.uplink.1);
         match set.and_then(|()| self.downlink.set(&keys[1], &plain.downlink.1)) {
@@ -112,7 +112,7 @@ impl XdpPlane {
                 self.sessions.insert(seid, keys);
             }
             Err(error) => {
-                tracing::warn!(%error, "the kernel refuses an entry; the session takes the other way");
+                tracing::warn!(%error, "the kernel refuses an entry; the packet engine handles the session");
                 self.counters.refused += 1;
                 self.count(&keys);
                 self.sessions.remove(&seid);
@@ -120,7 +120,7 @@ impl XdpPlane {
         }
     }
 
-    /// Removes entries and adds their counters.
+    /// Removes entries, and adds their counters to the totals.
     fn count(&mut self, keys: &[[u8; KEY]; 2]) {
         let taken = |map: &BpfMap<KEY, VALUE>, key: &[u8; KEY], sum: &mut (u64, u64)| -> io::Result<()> {
             if let Some(value) = map.take(key)? {
@@ -147,7 +147,7 @@ impl XdpPlane {
         all.iter().for_each(|keys| self.count(keys));
     }
 
-    /// Removes all entries. Returns the counters.
+    /// Removes all entries. Returns the counters of the data plane.
     pub(super) fn end(mut self) -> XdpCounters {
         self.clear();
         self.counters

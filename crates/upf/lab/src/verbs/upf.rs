@@ -14,7 +14,7 @@ use ranlab_command::verb::{Context, Run};
 /// Arguments of `upf`.
 #[derive(Debug, clap::Args)]
 #[command(
-    // As of other servers: a flag that a wrapper script sets can be set again.
+    // A repeated flag overrides the earlier one, as in other servers, so that users can override flags of a wrapper script.
     args_override_self = true,
     after_help = "Examples:\n  ranlab upf --n4 127.0.0.8:8805 --n3 127.0.0.8:2152 --n6 reflect\n  ranlab upf --n6 udp://127.0.0.8:2153,127.0.0.10:2153 --design software --workers 2\n  ranlab upf --service 1ms --loss-permille 10      # known behaviour, to test a load generator"
 )]
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn last_of_repeated_flags_counts() {
+    fn last_of_repeated_flags_applies() {
         let words = ["upf", "--design", "software", "--workers", "2", "--design", "dp-offload"];
         let command = <Command as clap::Parser>::try_parse_from(words).unwrap();
         assert_eq!(command.arguments.upf.config.design, crate::UpfDesign::DpOffload);

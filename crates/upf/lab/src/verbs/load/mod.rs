@@ -75,14 +75,14 @@ fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
 impl From<LoadError> for Failure {
     fn from(error: LoadError) -> Self {
         match error {
-            // In an experiment this is the UPF's fault; here the UPF may not be running.
+            // In an experiment, the UPF is responsible for this error. In this command, the UPF may not be running.
             LoadError::NoAssociation { .. } => Self::Environment(error.to_string()),
             _ => ComponentError::from(error).into(),
         }
     }
 }
 
-/// Returns a flag that is set at Ctrl-C or SIGTERM: the load ends early and reports.
+/// Returns a flag that is set by Ctrl-C or SIGTERM. The load then ends early and reports.
 fn stopped() -> Arc<AtomicBool> {
     let stop = Arc::new(AtomicBool::new(false));
     let set = Arc::clone(&stop);
@@ -142,7 +142,7 @@ fn load(part: &UpfLoadComponent, web: &WebArguments, mut output: Output) -> Resu
 
 fn network(part: &UpfLoadComponent, mut output: Output) -> Result<(), Failure> {
     let stop = stopped();
-    // The load ends after its duration; 0s means no limit.
+    // The data network ends after its duration. 0s means no limit.
     if !part.duration.is_zero() {
         let stop = Arc::clone(&stop);
         let duration = part.duration;
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_scenario_and_worker_message_agree() {
+    fn flags_scenario_and_worker_message_have_same_effect() {
         let words = "x --mode qos --arrivals poisson --rate 500 --mbr 10M --offered 12.5M --uplink 2000 --pin 0,1 --t1 200ms \
              --n1 5 --io af-xdp:n3,native --ue 10.45.0.2 --no-smoke-test --heartbeat 0s --gnbs 4 --live 7";
         let flags = Line::try_parse_from(words.split_whitespace()).unwrap().arguments.load.config;

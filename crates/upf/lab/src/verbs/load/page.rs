@@ -48,7 +48,7 @@ const TIME: [OverTime; 5] = [
     MACHINE,
 ];
 
-/// Page of a load.
+/// Live page of a load.
 pub(super) struct Page {
     board: StatusBoard,
     latest: Arc<Mutex<Counts>>,

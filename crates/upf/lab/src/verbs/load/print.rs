@@ -174,8 +174,8 @@ fn packets(output: &mut Output, step: &StepSummary, report: &LoadReport) -> Resu
     Ok(())
 }
 
-/// Describes how a UPF enforced a maximum bit rate. Some UPFs also count headers outside the user's packet:
-/// Ethernet, and in uplink IP, UDP and GTP-U.
+/// Describes how a UPF enforced a maximum bit rate. Some UPFs also count headers outside the user's packet. These are the Ethernet header,
+/// and in uplink also the headers of IP, UDP and GTP-U.
 fn policed(direction: Direction, offered: f64, allowed: f64, side: &DataSummary) -> &'static str {
     let headers = if direction == Direction::Uplink { 58.0 } else { 14.0 };
     let octets = side.received_bps / 8.0 / side.received_pps.max(1e-9);
@@ -230,7 +230,7 @@ mod tests {
         use Direction::{Downlink, Uplink};
         assert_eq!(verdict(Uplink, 7.0, 6.99, 1_000.0), "as allowed");
         assert_eq!(verdict(Uplink, 12.0, 11.98, 1_000.0), "NOT POLICED");
-        // As eUPF does.
+        // eUPF counts these headers.
         for (way, offered, got, octets) in
             [(Uplink, 12.0, 9.46, 1_000.0), (Downlink, 12.0, 9.87, 1_000.0), (Uplink, 7.0, 6.35, 100.0)]
         {
