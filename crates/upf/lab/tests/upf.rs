@@ -1,4 +1,4 @@
-//! The UPF and its load on loopback sockets: every design, and an outcome for every request.
+//! The UPF and its load on loopback sockets. Tests cover every design, and check that every request has an outcome.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use ranlab_upf::n4::replay::{Recorder, Recording};
@@ -14,9 +14,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Each test has its own addresses.
+/// Returns an address of a test. Each test has different addresses.
 fn at(test: u8, host: u8, port: u16) -> SocketAddr {
-    // Each process has its own addresses, too, so that tests of several checkouts do not collide.
+    // Each process also has different addresses, so that tests of several checkouts do not collide.
     let own = ranlab_net::own_loopback(61, 100).unwrap();
     SocketAddr::from(([127, 100 + own, test, host], port))
 }
@@ -65,7 +65,7 @@ fn config(test: u8, mode: Mode) -> LoadConfig {
         ue: [10, 60, 0, 1].into(),
         dialect: Dialect::STRICT_REL17,
         profile,
-        // Long timeouts, for loaded machines.
+        // The timeout is long, because machines may be loaded.
         retransmission: Retransmission { t1: Duration::from_secs(10), n1: 0 },
         window: 1 << 12,
         heartbeat: None,
@@ -156,8 +156,8 @@ fn maximum_bit_rate_is_enforced_both_ways() {
     assert_eq!(report.steps.len(), 2);
     for step in &report.steps {
         let side = step.uplink.as_ref().or(step.downlink.as_ref()).unwrap();
-        // Never more than the maximum rate, one burst, and the effect of a late second. It may be less if a busy
-        // machine loses packets before the policer.
+        // The received rate is at most the maximum rate, plus one burst and the effect of a late second. It may be lower if a busy machine
+        // loses packets before the policer.
         assert!((1.0..1.2e6).contains(&side.received_bps) && side.received < side.sent, "{step:?}");
     }
     drop(server);
@@ -174,7 +174,7 @@ fn lost_requests_are_retransmitted_and_counted() {
     let again: u64 = requests.map(|of_kind| of_kind.retransmissions + of_kind.lost).sum();
     assert_eq!(report.unexplained, 0);
     let done = server.stop().unwrap();
-    // Responses that were late under load cause retransmissions, too.
+    // Responses that were delayed under load also cause retransmissions.
     assert!(again >= done.mock_lost && done.mock_lost > 20, "{again} {}", done.mock_lost);
 }
 
@@ -196,12 +196,12 @@ fn missing_upf_is_an_error() {
     assert!(matches!(run(&load, &AtomicBool::new(false)), Err(LoadError::Bounds { .. })));
 }
 
-/// A UPF with the dialect of Open5GS: responses to port 8805 only, three bytes of Reporting Triggers, no response to a
-/// release, and sessions deleted at a heartbeat with a newer time stamp.
+/// Starts a UPF with the dialect of Open5GS. It sends responses to port 8805 only, and requires three bytes of Reporting Triggers. It does
+/// not respond to a release. A heartbeat with a newer time stamp deletes the sessions.
 fn as_open5gs(test: u8, mode: Mode) -> (UpfServer, LoadConfig) {
     let server = upf_of(test, Design::CpOffload, MockSettings::default(), Dialect::OPEN5GS);
     let heartbeat = Some(Duration::from_millis(100));
-    // The timeout of the release. No other request runs into it.
+    // Only the release reaches this timeout, because all other requests are answered.
     let retransmission = Retransmission { t1: Duration::from_secs(2), n1: 0 };
     let load = LoadConfig { dialect: Dialect::OPEN5GS, heartbeat, retransmission, ..config(test, mode) };
     (server, load)
@@ -236,7 +236,7 @@ fn several_smfs_use_pfcp_port_and_conflict_has_remedy() {
         (60, 0, 3),
         "{report:?}"
     );
-    // Responses go to a port without a listener; the error contains a remedy.
+    // Responses are sent to a port without a listener. The error contains a remedy.
     let elsewhere = LoadConfig { smf: at(9, 1, 40_001), ..load.clone() };
     let error = run(&elsewhere, &AtomicBool::new(false)).unwrap_err().to_string();
     assert!(error.contains(&format!("try --smf {}", at(9, 1, 8805))), "{error}");
@@ -248,7 +248,7 @@ fn several_smfs_use_pfcp_port_and_conflict_has_remedy() {
     assert_eq!(default_smf(at(9, 8, 8805)).unwrap(), "127.0.2.1:8805".parse().unwrap());
 }
 
-/// Cycles that end by themselves, and sessions that remain until the end.
+/// Returns a mode with cycles that end by themselves, and with sessions that remain until the end.
 fn live(live: usize, cycles: u64) -> Mode {
     let begin = Loop::Closed { window: 16 };
     let duration = Duration::from_secs(60);
@@ -262,7 +262,7 @@ fn impatient(test: u8, mode: Mode) -> LoadConfig {
 
 #[test]
 fn teardown_does_not_overflow_upf_queue() {
-    // As slow as Open5GS, with space for as many datagrams as there are concurrent setups.
+    // The UPF is as slow as Open5GS, and has space for as many datagrams as there are concurrent setups.
     let mock = MockSettings { queue: 80, service: Duration::from_micros(100), ..Default::default() };
     let server = upf(10, Design::CpOffload, mock);
     let load = LoadConfig {
@@ -288,7 +288,7 @@ fn lost_deletions_are_repeated_at_end() {
 
 #[test]
 fn sessions_at_silent_upf_are_reported_within_time_limit() {
-    // Association without a heartbeat, 100 times two requests, then silence.
+    // The mock crashes after an association without a heartbeat and 100 times two requests.
     let mock = MockSettings { crash_after: Some(201), ..Default::default() };
     let server = upf(12, Design::CpOffload, mock);
     let report = go(&impatient(12, live(100, 0)));
@@ -298,7 +298,7 @@ fn sessions_at_silent_upf_are_reported_within_time_limit() {
         "{report:?}"
     );
     assert_eq!(report.unexplained, 0);
-    // Only the deletions that were given up, not all.
+    // Only the deletions that were given up were sent, not all of them.
     assert_eq!(report.control.requests["deletion"].sent, 32);
     drop(server);
 }
@@ -334,11 +334,11 @@ fn blind_load_answers_heartbeats() {
     assert_eq!(server.stop().unwrap().sessions, 0);
 }
 
-/// After a lost request, sessions have other ids than guessed.
+/// After a lost request, sessions have other ids than the load guesses.
 #[test]
 fn blind_load_deletes_wrongly_guessed_sessions() {
     let mock = MockSettings { loss_permille: 50, ..MockSettings::default() };
-    // A release would delete its sessions, but it answers none.
+    // This UPF would delete the sessions at a release, but does not answer releases.
     let server = upf_of(15, Design::CpOffload, mock, Dialect::EUPF);
     let mode = Mode::Blind { delay: Duration::from_micros(500), sessions: 200 };
     let retransmission = Retransmission { t1: Duration::from_millis(500), n1: 0 };
@@ -350,7 +350,7 @@ fn blind_load_deletes_wrongly_guessed_sessions() {
     assert_eq!(server.stop().unwrap().sessions, 0);
 }
 
-/// Sessions for a while, without packets.
+/// Returns a mode in which sessions are created and deleted for `duration`, without packets.
 fn for_a_while(duration: Duration) -> Mode {
     Mode::Control {
         begin: Loop::Closed { window: 4 },
@@ -368,7 +368,7 @@ fn base_stations_supervise_their_paths() {
     let server = upf(17, Design::CpOffload, MockSettings::default());
     let n3 = go(&load).n3.unwrap();
     assert!(n3.echo_requests >= 20 && n3.path_failures == 0, "{n3:?}");
-    // The last ones of each base station may be on their way.
+    // The last requests of each base station may not have been answered yet.
     assert!(n3.echo_responses + 3 * 4 >= n3.echo_requests && n3.round_trip_us.is_some(), "{n3:?}");
     server.stop().unwrap();
     let deaf = MockSettings { fault: Some(UpfFault::Echo), ..Default::default() };
@@ -384,21 +384,21 @@ fn base_stations_supervise_their_paths() {
 }
 
 #[test]
-fn base_stations_answer_echo_requests_while_sessions_come_and_go() {
+fn base_stations_answer_echo_requests_during_session_cycles() {
     use ranlab_packet::gtpu::{Message, Packet, encode_message, message_type};
     let server = upf(18, Design::CpOffload, MockSettings::default());
     let mode = for_a_while(Duration::from_secs(2));
     let load = std::thread::spawn(move || go(&config(18, mode)));
-    // Another port of the UPF's address sends a request.
+    // The request is sent from another port of the UPF's address.
     let socket = std::net::UdpSocket::bind(at(18, 8, 0)).unwrap();
     socket.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
     let mut request = Vec::new();
     encode_message(&Message::EchoRequest, 0, Some(77), &mut request).unwrap();
     let mut room = [0; 64];
     let mut answer = None;
-    // Requests until the end: the report does not count those before the first session.
+    // Requests are sent until the load ends, because the report excludes requests before the first session.
     while !load.is_finished() {
-        // Until the load has its sockets, the kernel refuses the datagram.
+        // The kernel refuses the datagram until the load has opened its sockets.
         let sent = socket.send_to(&request, at(18, 20, 2152));
         answer = sent.and_then(|_| socket.recv(&mut room)).ok().or(answer);
         std::thread::sleep(Duration::from_millis(20));
@@ -410,7 +410,7 @@ fn base_stations_answer_echo_requests_while_sessions_come_and_go() {
     server.stop().unwrap();
 }
 
-/// What a capture of one session between an SMF and the UPF has: it gets a tunnel, is moved, and ends.
+/// Returns the recording of one session between an SMF and the UPF. The session gets a tunnel, is moved, and ends.
 fn captured(test: u8) -> Recording {
     let smf = at(test, 2, 8805);
     let profile = SessionProfile { upf_n3: at(test, 8, 0).ip(), ..SessionProfile::default() };

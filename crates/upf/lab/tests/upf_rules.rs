@@ -12,7 +12,7 @@ use std::time::Duration;
 const UE: Ipv4Addr = Ipv4Addr::new(10, 60, 0, 1);
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 1);
 
-/// Each test and design has its own addresses.
+/// Returns an address of a test. Each test and design has different addresses.
 fn at(test: u8, host: u8, port: u16) -> SocketAddr {
     let own = ranlab_net::own_loopback(61, 100).unwrap();
     SocketAddr::from(([127, 100 + own, test, host], port))
@@ -91,7 +91,7 @@ impl Bed {
         decode(&room[..len]).unwrap().0.message
     }
 
-    /// Returns the next report, which is sent to the SMF's own port.
+    /// Returns the next report, which the UPF sends to the port of the SMF.
     fn report(&self) -> SessionReportRequest {
         let mut room = [0; 4_096];
         let (len, from) = self.smf.recv_from(&mut room).unwrap();
@@ -217,7 +217,7 @@ fn octets(reports: &[UsageReport]) -> Vec<(u128, u64)> {
 }
 
 #[test]
-fn quota_is_reported_granted_again_and_queried() {
+fn quota_is_reported_renewed_and_queried() {
     for (test, design) in (110..).zip(designs()) {
         let mut bed = Bed::start(test, design);
         let urr = CreateUrr {
@@ -316,7 +316,7 @@ fn only_named_session_sets_are_deleted() {
     );
 }
 
-/// A packet of the usual session reaches the data network.
+/// Checks that a packet of the default session reaches the data network.
 fn passes(bed: &Bed) {
     bed.uplink(0x1001);
     assert_eq!(bed.at_network(), 100);
@@ -358,7 +358,7 @@ fn traffic_events_and_linked_rules_are_reported() {
         assert_eq!(octets(&reports), [(Trigger::START | Trigger::EVEQU, 0), (Trigger::LIUSA, 100)]);
         assert_eq!(reports[0].event_time_stamps.len(), 2, "{design:?}");
         assert_eq!(bed.report().usage_reports[0].usage_report_trigger.bits(), Trigger::STOPT);
-        // A third event has no quota: the first packet that passes is the one after the grant.
+        // The quota does not cover a third event. The first packet that passes is the one after the new quota.
         bed.uplink(0x1001);
         std::thread::sleep(Duration::from_millis(200));
         let update = UpdateUrr { urr_id: UrrId(1), event_quota: Some(Events(9)), ..Default::default() };
@@ -388,7 +388,7 @@ fn provision(bed: &mut Bed, flows: &[&str]) {
 }
 
 #[test]
-fn packets_of_an_application_follow_its_descriptions() {
+fn packets_match_flow_descriptions_of_application() {
     for (test, design) in (150..).zip(designs()) {
         let mut bed = Bed::start(test, design);
         provision(&mut bed, &["permit out 17 from 10.45.0.1 to assigned"]);
@@ -402,7 +402,7 @@ fn packets_of_an_application_follow_its_descriptions() {
         pdrs.iter_mut().for_each(|pdr| pdr.urr_ids.clear());
         pdrs[2].precedence = Precedence(1);
         pdrs[2].pdi.application_id = Some(Opaque(bytes::Bytes::from_static(b"video")));
-        // Packets of the application go to another user plane, which the base station stands for.
+        // Packets of the application are sent to another user plane, which the base station represents.
         let fars = vec![
             far(1, Interface::CORE, None),
             far(2, Interface::ACCESS, Some((0x2001, gnb))),

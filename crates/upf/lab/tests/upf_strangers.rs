@@ -11,10 +11,10 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// A function that turns a response into the datagrams to send, in order.
+/// Function that turns a response into the datagrams to send, in order.
 type Habit = Box<dyn FnMut(Vec<u8>) -> Vec<Vec<u8>> + Send>;
 
-/// The control plane of a UPF; packets are not tested here.
+/// Control plane of a third-party UPF. Packets are not tested here.
 struct Stranger {
     /// UE addresses of all received establishments.
     ues: Arc<Mutex<Vec<Ipv4Addr>>>,
@@ -23,7 +23,7 @@ struct Stranger {
 }
 
 impl Stranger {
-    /// Starts it at a test's own address. With `port`, responses are sent from another port.
+    /// Starts the UPF at an address of the test. If `port` is set, the UPF sends responses from that port.
     fn start(test: u8, max_sessions: usize, port: Option<u16>, mut habit: Habit) -> Self {
         let socket = UdpSocket::bind(at(test, 8, 8805)).unwrap();
         let speaks =
@@ -61,7 +61,7 @@ impl Stranger {
         Self { ues, stop, thread: Some(thread) }
     }
 
-    /// Stops it. Returns the number of sessions left.
+    /// Stops the UPF. Returns the number of sessions left.
     fn stop(mut self) -> usize {
         self.stop.store(true, Relaxed);
         self.thread.take().unwrap().join().unwrap()
@@ -121,7 +121,7 @@ fn config(test: u8, t1: Duration, mode: Mode) -> LoadConfig {
     }
 }
 
-/// Timeout for busy machines.
+/// Timeout that suffices on busy machines.
 const PATIENT: Duration = Duration::from_secs(20);
 
 fn kind(datagram: &[u8]) -> u8 {
@@ -199,7 +199,7 @@ fn responses_from_another_port_are_not_accepted() {
 fn truncated_responses_are_malformed() {
     let habit = |mut answer: Vec<u8>| {
         if kind(&answer) == message_type::SESSION_MODIFICATION_RESPONSE {
-            // The length field is unchanged.
+            // The length field of the response is unchanged.
             answer.truncate(answer.len() - 3);
         }
         vec![answer]
@@ -210,7 +210,7 @@ fn truncated_responses_are_malformed() {
     let control = &report.control;
     assert_eq!((control.completed, control.failed, control.malformed), (0, 10, 10), "{control:?}");
     assert_eq!((control.requests["modification"].lost, report.unexplained), (10, 10));
-    assert_eq!((control.left_behind, upf.stop()), (0, 0), "they were deleted all the same");
+    assert_eq!((control.left_behind, upf.stop()), (0, 0), "the sessions were deleted although their responses were malformed");
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn reports_of_unknown_sessions_are_ignored() {
     let habit = move |answer: Vec<u8>| {
         sequence += 1;
         let report = encode(SessionReportRequest::default(), Some(0xdead_beef), sequence).unwrap();
-        // And a response without a request.
+        // The UPF also sends a response without a request.
         let mut unasked = answer.clone();
         if let Ok((header, ..)) = Header::read(&unasked)
             && header.seid.is_some()
@@ -276,7 +276,7 @@ fn silence_is_reported_with_time() {
     upf.stop();
 }
 
-/// A UPF whose tables are indexed by tunnel and UE would lose the older session.
+/// If tunnel and UE were reused, a UPF whose tables are indexed by them would lose the older session.
 #[test]
 fn tunnel_and_ue_of_doubtful_session_are_not_reused() {
     let mut deletions = 0;

@@ -1,5 +1,5 @@
-//! The data plane in the kernel compared with the packet engine: the kernel runs its programs on valid and damaged
-//! frames (`BPF_PROG_TEST_RUN`), in a separate network namespace. Needs root; skipped otherwise.
+//! Compares the data plane in the kernel with the packet engine. The kernel runs the programs on valid and damaged frames
+//! (`BPF_PROG_TEST_RUN`), in a separate network namespace. The test needs root, and is skipped otherwise.
 #![allow(clippy::unwrap_used)]
 
 use ranlab_host::doctor::skipped;
@@ -19,17 +19,17 @@ const REDIRECT: u32 = 4;
 const N3: [u8; 4] = [10, 0, 0, 2];
 const GNB: [u8; 4] = [10, 0, 0, 9];
 const SERVER: [u8; 4] = [192, 0, 2, 1];
-/// MAC addresses of our devices on N3 and N6, and of the next hops there.
+/// MAC addresses of our devices on N3 and N6.
 const OURS: [[u8; 6]; 2] = [[2, 0, 0, 0, 3, 2], [2, 0, 0, 0, 6, 2]];
 const THEIRS: [[u8; 6]; 2] = [[2, 0, 0, 0, 3, 9], [2, 0, 0, 0, 6, 1]];
 const SESSIONS: u32 = 8;
 const OUTER: usize = 14 + 20 + 8;
 
-/// A namespace with the routes and neighbours of a UPF, removed on drop.
+/// Network namespace with the routes and neighbours of a UPF. It is removed on drop.
 struct Space(String);
 
 impl Space {
-    /// Returns `None` without permission.
+    /// Creates the namespace. Returns `None` without permission.
     fn new() -> Option<Self> {
         let name = format!("ranlab-xdp-{}", std::process::id());
         let made = Command::new("ip").args(["netns", "add", &name]).output().ok()?;
@@ -93,8 +93,7 @@ fn ue(n: u32) -> [u8; 4] {
     (0x0a3c_0000 + n).to_be_bytes()
 }
 
-/// Returns a session that the programs support. Every fourth session is policed, and has to be left to the packet
-/// engine.
+/// Returns a session that the programs support. Every fourth session is policed, so the programs must leave it to the packet engine.
 fn session(n: u32) -> SessionRules {
     let address = || IpAddr::from(ue(n)).into();
     let far = |id, way| CreateFar {
@@ -176,17 +175,18 @@ struct Planes {
 }
 
 impl Planes {
-    /// Runs the program of a device on a frame. Returns its verdict; a sent frame has to equal the engine's.
+    /// Runs the program of a device on a frame. Returns whether the program sent the frame. A sent frame must equal that of the packet
+    /// engine.
     fn judge(&mut self, side: usize, frame: &[u8]) -> bool {
         let (verdict, out) = XdpProgram::try_on(&self.programs[side], frame).unwrap();
         if verdict == PASS {
-            assert_eq!(out, frame, "what is left to others is left as it is");
+            assert_eq!(out, frame, "a passed frame is unchanged");
             return false;
         }
         assert_eq!(verdict, REDIRECT);
         self.redirected[side] += 1;
         let other = 1 - side;
-        assert_eq!(out[..14], [&THEIRS[other][..], &OURS[other], &[8, 0]].concat(), "the next hop's frame");
+        assert_eq!(out[..14], [&THEIRS[other][..], &OURS[other], &[8, 0]].concat(), "the frame is addressed to the next hop");
         if side == 0 {
             let fate = self.engine.uplink(0, GNB.into(), &frame[OUTER..]);
             assert_eq!(fate, Verdict::N6(&out[14..]));
@@ -196,7 +196,7 @@ impl Planes {
         let fate = self.engine.downlink(0, &frame[14..], &mut wanted);
         let Verdict::N3 { peer, len, .. } = fate else { panic!("{fate:?}") };
         assert_eq!((peer, &out[OUTER..]), (IpAddr::from(GNB), &wanted[..len]));
-        // The outer headers, as encoded by this test.
+        // The test encodes the expected outer headers.
         assert_eq!(out[14..], udp(N3, GNB, 2152, &wanted[..len]));
         true
     }
@@ -247,8 +247,8 @@ fn compare() {
         let side = random.below(2) as usize;
         let (mut frame, plain) = draw(&mut random, side);
         assert_eq!(planes.judge(side, &frame), plain, "{side} {frame:x?}");
-        // Random bytes within the first hundred, or a truncated frame: passed unchanged, or still handled like the
-        // engine does.
+        // The frame is truncated, or some of its first hundred bytes are random. The program must pass it unchanged, or handle it like the
+        // engine.
         match random.below(4) {
             0 => frame.truncate(14 + random.below(frame.len() as u64 - 14) as usize),
             _ => {
@@ -275,11 +275,11 @@ fn compare() {
 #[test]
 fn kernel_programs_match_packet_engine() {
     let Ok(_) = BpfMap::<KEY, VALUE>::hash(1) else {
-        skipped("the kernel lets this user have no maps (CAP_BPF)");
+        skipped("the kernel denies this user BPF maps (CAP_BPF)");
         return;
     };
     let Some(space) = Space::new() else {
-        skipped("this user may make no network namespace (ip netns add)");
+        skipped("this user cannot create a network namespace (ip netns add)");
         return;
     };
     let file = Path::new("/run/netns").join(&space.0);

@@ -2,9 +2,9 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | [`pfcp`] | the protocol of N4 (TS 29.244): messages and elements as types |
-//! | [`n4`] | both ends of N4 as state machines: session management function and user plane function |
-//! | [`forwarding`] | what happens to a packet: detection, rates, usage, buffering; programs for XDP |
+//! | [`pfcp`] | protocol of N4 (TS 29.244): messages and information elements as types |
+//! | [`n4`] | both endpoints of N4 as state machines: session management function and user plane function |
+//! | [`forwarding`] | packet processing: detection, rates, usage, buffering; programs for XDP |
 #![deny(missing_docs)]
 
 pub mod forwarding;

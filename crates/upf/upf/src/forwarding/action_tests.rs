@@ -32,7 +32,7 @@ fn refused(told: &SessionRules) -> Refusal {
     UserPlane::check(&told.rules()).unwrap_err()
 }
 
-/// N9: an intermediate UPF exchanges tunnels and keeps the container.
+/// An intermediate UPF (N9) exchanges tunnels and keeps the container.
 #[test]
 fn intermediate_upf_forwards_between_tunnels() {
     let mut told = plain(1);
@@ -77,7 +77,7 @@ fn packets_from_a_tunnel_are_buffered() {
     assert_eq!((plane.flush(0, 1, &mut out), plane.flushable(1)), (None, 0));
 }
 
-/// One rule forwards while another still buffers: its packet is kept and the others are sent.
+/// One rule forwards while another one still buffers. The packet of the buffering rule stays buffered, and other packets are sent.
 #[test]
 fn flush_ends_while_another_rule_buffers() {
     let mut told = plain(1);
@@ -98,7 +98,7 @@ fn flush_ends_while_another_rule_buffers() {
     assert_eq!((fates, plane.waiting), (vec![true, false], 1));
 }
 
-/// free5GC's SMF forwards to a base station before it names the tunnel.
+/// The SMF of free5GC forwards to a base station before it names the tunnel.
 #[test]
 fn packets_for_an_unnamed_tunnel_are_dropped_by_reason() {
     let mut told = plain(1);
@@ -135,7 +135,7 @@ fn dual_stack_session_forwards_both_versions() {
 
 /// A rule without F-TEID matches packets of all tunnels of the session at its interface.
 #[test]
-fn uplink_rule_without_tunnel_takes_its_flow() {
+fn uplink_rule_without_tunnel_matches_its_flow() {
     let mut told = plain(1);
     let flow = SdfFilter::flow("permit out 17 from 192.0.2.1 7000 to assigned");
     let mut pdi = Pdi { source_interface: Interface::ACCESS, sdf_filters: vec![flow], ..Default::default() };
@@ -177,7 +177,7 @@ fn filters_match_class_spi_and_label() {
     assert!(takes(label.clone(), &six));
     six[3] = 2;
     assert!(!takes(label, &six));
-    assert!(takes(SdfFilter::default(), &marked), "an empty filter excludes nothing");
+    assert!(takes(SdfFilter::default(), &marked), "an empty filter matches every packet");
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn filter_id_refers_to_filter_defined_elsewhere() {
 }
 
 #[test]
-fn outer_class_follows_the_rule() {
+fn outer_class_is_set_by_rule() {
     let mut told = plain(1);
     let way = told.fars[1].forwarding_parameters.as_mut().unwrap();
     way.transport_level_marking = Some(TransportLevelMarking(0xb8fc));
@@ -279,7 +279,7 @@ fn unsupported_rules_are_rejected_by_name() {
 }
 
 #[test]
-fn no_error_indication_for_teid_0() {
+fn teid_0_causes_no_error_indication() {
     let mut plane = installed(&plain(1));
     let up = ip(ue(1), SERVER, 17, (1, 2), 60);
     assert_eq!(plane.uplink(0, GNB.into(), &gpdu(0, Some(9), &up)), Verdict::Taken);
@@ -287,7 +287,7 @@ fn no_error_indication_for_teid_0() {
 }
 
 #[test]
-fn rule_has_an_application_or_filters_but_not_both() {
+fn rule_with_application_and_filters_is_rejected() {
     let id = || Opaque(b"video"[..].into());
     let mut session = plain(1);
     session.pdrs[0].pdi.application_id = Some(id());

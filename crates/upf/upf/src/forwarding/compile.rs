@@ -9,13 +9,13 @@ use crate::pfcp::{
 };
 use std::net::IpAddr;
 
-/// The reason why a session's rules are rejected.
+/// Reason why a session's rules are rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{failed:?} is refused with cause {}: {why}", cause.0)]
 pub struct Refusal {
-    /// Cause for the response.
+    /// Cause that the response contains.
     pub cause: Cause,
-    /// Rule for Failed Rule ID.
+    /// Rule that the element Failed Rule ID names.
     pub failed: FailedRuleId,
     /// The unsupported feature of the rule.
     pub why: Unsupported,
@@ -25,26 +25,26 @@ pub struct Refusal {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unsupported {
-    /// A source or destination interface without packets.
+    /// A source or destination interface that the packet engine does not support.
     #[error("interface {0}; allowed are Access (0), Core (1), N6-LAN (2) and CP-function (3)")]
     Interface(u8),
-    /// An SDF filter that cannot be matched.
+    /// An SDF filter that cannot be compared with packets.
     #[error("invalid SDF filter")]
     Filter,
-    /// An application and SDF filters in one rule: a packet is detected by one of both (TS 29.244 §7.5.2.2).
+    /// An application and SDF filters in one rule. A packet is detected either by an application or by filters (TS 29.244 §7.5.2.2).
     #[error("an application and SDF filters in one rule")]
     TwoDetections,
     /// An Application ID without configured filters.
     #[error("an application that is not configured")]
     Application,
-    /// A predefined rule.
+    /// A predefined rule, none of which is configured.
     #[error("a predefined rule that is not configured")]
     Predefined,
     /// An IPv6 prefix that is not a /64.
     #[error("a UE prefix that is not a /64")]
     Prefix,
-    /// A rule that no packet can match: neither it nor another rule of the session has a tunnel or a UE address.
-    #[error("neither a tunnel nor a UE address leads to the rule")]
+    /// A rule that no packet can match. Neither the rule nor another rule of the session has a tunnel or a UE address.
+    #[error("no packet can match the rule: it has neither a tunnel nor a UE address")]
     Unreachable,
     /// An Outer Header Removal other than GTP-U.
     #[error("outer header removal {0}; allowed are 0, 1 and 6")]
@@ -52,10 +52,10 @@ pub enum Unsupported {
     /// An Outer Header Creation other than GTP-U.
     #[error("outer header creation {0:#06x}; allowed are 0x0100 and 0x0200")]
     Creation(u16),
-    /// Not exactly one of drop, forward and buffer, or an additional action.
+    /// An Apply Action with an additional action, or with other than exactly one of drop, forward and buffer.
     #[error("apply action {0:#x}; allowed is one of DROP, FORW and BUFF, with NOCP")]
     Action(u128),
-    /// A packet would be forwarded to the control plane or back to the data network, and no tunnel is given.
+    /// Forwarding without a tunnel to the control plane, or from the data network back to it.
     #[error("forwarding without a tunnel")]
     NoTunnel,
 }
@@ -104,13 +104,13 @@ fn compile_rule(pdr: &CreatePdr, rules: &Rules<'_>) -> Result<Rule, Unsupported>
     }
     let action = rules.far(pdr.far_id).map_or(Ok(Action::Drop), action_of)?;
     if source == Source::N6 && action == Action::N6 {
-        // The packet would come back from there.
+        // The data network would receive its own packet.
         return Err(Unsupported::NoTunnel);
     }
     let way = rules.far(pdr.far_id).and_then(|far| far.forwarding_parameters.as_ref());
     let marking = way.and_then(|way| way.transport_level_marking).map_or(0, |marking| marking.0);
     let qers = rules.qers.iter().enumerate().filter(|(_, qer)| pdr.qer_ids.contains(&qer.qer_id));
-    // The application's QER precedes the session's, which names no flow or flow 0.
+    // The QER of the application precedes that of the session, which names no flow or flow 0.
     let reflects = |qer: &CreateQer| source == Source::N6 && qer.rqi.is_some_and(|rqi| rqi.0 != 0);
     let named = qers.clone().filter_map(|(_, qer)| {
         let qfi = qer.qfi?.0 & QFI;
@@ -141,8 +141,8 @@ fn names_ue(pdr: &CreatePdr) -> bool {
     !pdr.pdi.ue_ip_addresses.is_empty()
 }
 
-/// Returns the source of the rule's packets. Only the data network has no tunnel. At other interfaces, a rule without
-/// F-TEID matches packets of all tunnels that the session has there.
+/// Returns the source of the rule's packets. Only the data network has no tunnel. At other interfaces, a rule without F-TEID matches
+/// packets of all tunnels that the session has at the interface.
 fn source_of(pdr: &CreatePdr, rules: &Rules<'_>) -> Result<Source, Unsupported> {
     let interface = pdr.pdi.source_interface;
     let from_n6 = interface == Interface::CORE || interface == Interface::N6_LAN;
@@ -199,7 +199,7 @@ fn filters_of(pdr: &CreatePdr, rules: &Rules<'_>) -> Result<Box<[Filter]>, Unsup
     Ok(filters.into())
 }
 
-/// Filters of an application; one without flow descriptions takes no packets.
+/// Compiles the filters of an application. An application without flow descriptions matches no packets.
 pub(super) fn application_filters(application: &ApplicationPfds) -> Result<Box<[Filter]>, FlowError> {
     let contents = application.pfd_contexts.iter().flat_map(|context| &context.contents);
     let flows = contents.flat_map(PfdContents::flows).map(|flow| Filter::from_flow(flow));
@@ -225,7 +225,7 @@ fn way_of(way: &ForwardingParameters) -> Result<Action, Unsupported> {
     }
     let Some(header) = &way.outer_header_creation else {
         let to_n6 = interface == Interface::CORE || interface == Interface::N6_LAN;
-        // free5GC's SMF names the base station's tunnel later, and forwards from the start.
+        // The SMF of free5GC forwards from the start, but names the base station's tunnel later.
         let later = interface == Interface::ACCESS;
         return match (to_n6, later) {
             (true, _) => Ok(Action::N6),

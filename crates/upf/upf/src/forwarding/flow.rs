@@ -1,11 +1,11 @@
-//! SDF filters (TS 29.244 §8.2.5). Flow descriptions are IPFilterRules (RFC 6733 §4.3.1) as restricted by TS 29.212
-//! §5.4.2; protocols may also be given by name.
+//! SDF filters (TS 29.244 §8.2.5). Flow descriptions are IPFilterRules (RFC 6733 §4.3.1) as restricted by TS 29.212 §5.4.2. Protocols may
+//! also be given by name.
 use super::inner::{Inner, has_ports};
 use crate::pfcp::SdfFilter;
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
-/// The reason why a text is not a supported flow description.
+/// Reason why a text is not a supported flow description.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "\"{rule}\" is not a flow description: {why}; allowed is \"permit out PROTOCOL from ADDRESS [PORTS] to ADDRESS [PORTS]\""
@@ -15,17 +15,17 @@ pub struct FlowError {
     why: &'static str,
 }
 
-/// Maximum number of ports or ranges per side of a flow.
+/// Maximum number of ports and port ranges per side of a flow.
 const MAX_PORTS: usize = 16;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Side {
-    /// Address and number of relevant bits. `None`: any, or the UE's own address (`assigned`).
+    /// Address and number of relevant bits. `None` stands for any address, or for the UE's address (`assigned`).
     prefix: Option<(IpAddr, u8)>,
     ports: Vec<RangeInclusive<u16>>,
 }
 
-/// A flow from the data network's point of view: `permit out` describes the downlink; the uplink is its mirror image.
+/// A flow from the data network's point of view. `permit out` describes the downlink. In the uplink, both sides are exchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flow {
     protocol: Option<u8>,
@@ -126,8 +126,8 @@ pub(super) struct Filter {
 }
 
 impl Filter {
-    /// Compiles a filter. Returns `None` if it is empty and matches every packet. A filter that only has an identifier
-    /// stands for the filter of `known` that defines it.
+    /// Compiles a filter. Returns `None` if the filter is empty and matches every packet. A filter that only has an identifier stands for
+    /// the filter of `known` that defines it.
     ///
     /// # Errors
     /// An invalid flow description, or an identifier that no filter defines.
@@ -156,7 +156,7 @@ impl Filter {
         Ok((compiled != Self::default()).then_some(compiled))
     }
 
-    /// A filter by flow description alone.
+    /// Compiles a filter that only consists of a flow description.
     ///
     /// # Errors
     /// An invalid flow description.
@@ -164,9 +164,9 @@ impl Filter {
         Flow::from_bytes(rule).map(|flow| Self { flow: Some(flow), ..Self::default() })
     }
 
-    /// A filter that takes no packet.
+    /// Returns a filter that matches no packet.
     pub(super) fn of_nothing() -> Self {
-        // No port is within it.
+        // The range contains no port.
         #[allow(clippy::reversed_empty_ranges)]
         let from = Side { prefix: None, ports: vec![1..=0] };
         Self { flow: Some(Flow { protocol: None, from, to: Side::default() }), ..Self::default() }
@@ -181,7 +181,7 @@ impl Filter {
     }
 }
 
-/// Returns whether a filter describes packets by itself.
+/// Returns whether a filter describes packets itself, instead of naming another filter.
 fn has_parts(filter: &SdfFilter) -> bool {
     filter.flow_description.is_some()
         || filter.tos_traffic_class.is_some()

@@ -1,19 +1,19 @@
-//! The fields of user packets that rules match.
+//! Fields of user packets that rules compare.
 use std::net::IpAddr;
 
 /// Addresses, protocol and ports of an IP packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Inner {
-    /// See [`ue_key`].
+    /// Key of the source address; see [`ue_key`].
     pub(super) source: u64,
     pub(super) destination: u64,
     pub(super) addresses: (IpAddr, IpAddr),
     pub(super) protocol: u8,
-    /// Ports of TCP, UDP and SCTP, in first fragments.
+    /// Ports of TCP, UDP and SCTP packets, if they are the first fragment.
     pub(super) ports: Option<(u16, u16)>,
     /// Length of the packet without padding, in bytes.
     pub(super) octets: usize,
-    /// Type of service, or traffic class.
+    /// Type of service (IPv4) or traffic class (IPv6).
     pub(super) tos: u8,
     /// Security parameter index of ESP and AH.
     pub(super) spi: Option<u32>,
@@ -30,12 +30,12 @@ const DESTINATION_OPTIONS: u8 = 60;
 /// Maximum number of IPv6 extension headers that are parsed. Ports after more headers are not found.
 const MAX_EXTENSIONS: usize = 8;
 
-/// Returns whether packets of this protocol begin with two ports: TCP, UDP, DCCP, SCTP, UDP-Lite.
+/// Returns whether packets of this protocol begin with two ports. These are TCP, UDP, DCCP, SCTP and UDP-Lite.
 pub(super) fn has_ports(protocol: u8) -> bool {
     matches!(protocol, 6 | 17 | 33 | 132 | 136)
 }
 
-/// Returns the key of a UE by address: the whole IPv4 address, or the /64 prefix of IPv6, which is what a UE is
+/// Returns the key of a UE by its address. The key is the whole IPv4 address, or the /64 prefix of IPv6, which is the unit that a UE is
 /// assigned. The prefix `::/64` is never assigned to a UE, so the keys of both versions are distinct.
 pub(super) fn ue_key(address: IpAddr) -> u64 {
     match address {
@@ -106,7 +106,7 @@ fn ports(protocol: u8, payload: &[u8]) -> Option<(u16, u16)> {
     has_ports(protocol).then(|| (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])))
 }
 
-/// Returns the security parameter index.
+/// Returns the security parameter index of an ESP or AH packet.
 fn spi(protocol: u8, payload: &[u8]) -> Option<u32> {
     let at = match protocol {
         ESP => 0,
@@ -116,7 +116,7 @@ fn spi(protocol: u8, payload: &[u8]) -> Option<u32> {
     payload.get(at..)?.first_chunk().map(|four| u32::from_be_bytes(*four))
 }
 
-/// Returns the protocol after the IPv6 extension headers and its bytes, which are `None` in later fragments.
+/// Returns the protocol after the IPv6 extension headers, and its bytes. The bytes are `None` in later fragments.
 fn transport(first: u8, octets: &[u8]) -> (u8, Option<&[u8]>) {
     let mut kind = first;
     let mut rest = Some(octets);

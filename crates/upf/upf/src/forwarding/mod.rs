@@ -1,12 +1,12 @@
 //! User plane of the UPF: detects, polices, counts, forwards or buffers packets, session by session.
 //!
 //! ```text
-//!  GTP-U datagram --uplink()----> PDR (TEID, QFI, UE, flow) -> QER -> URR -> FAR -> Fate::N6(packet) | Fate::Relay
-//!  N6 packet      --downlink()--> PDR (UE, flow)            -> QER -> URR -> FAR -> Fate::N3 | Fate::Buffered
+//!  GTP-U datagram --uplink()----> PDR (TEID, QFI, UE, flow) -> QER -> URR -> FAR -> Verdict::N6(packet) | Verdict::Relay
+//!  N6 packet      --downlink()--> PDR (UE, flow)            -> QER -> URR -> FAR -> Verdict::N3 | Verdict::Buffered
 //! ```
 //!
 //! Every source and destination interface has the same actions: drop, buffer, forward into a tunnel, forward to the
-//! data network. A rule that asks for more is rejected at compilation ([`Refusal`]).
+//! data network. A rule with any other action is rejected at compilation ([`Refusal`]).
 //!
 //! Rules are those of TS 29.244 as decoded by [`pfcp`](crate::pfcp). Packets without a matching rule are counted by reason.
 //! Rates refer to inner IP packets, from the first byte of the IP header ([`RATE_LAYER`]), so Ethernet and GTP-U
@@ -49,8 +49,8 @@ pub const MAX_EVENTS: usize = 1 << 14;
 /// Maximum length of a downlink packet's tunnel headers, in bytes.
 pub const HEADROOM: usize = GpduTemplate::MAX_LEN;
 
-/// Hash by a single multiplication, which suffices for tunnels, sessions and UEs: the control plane assigns their
-/// numbers, so an attacker cannot choose colliding ones.
+/// Hasher with a single multiplication. It suffices for tunnels, sessions and UEs, because the control plane assigns their numbers. An
+/// attacker therefore cannot choose colliding numbers.
 #[derive(Debug, Default, Clone, Copy)]
 struct NumberHasher(u64);
 
@@ -72,8 +72,7 @@ impl Hasher for NumberHasher {
     }
 }
 
-/// A session id. The control plane reuses indexes, which are the lower half of the id. Only that half is hashed, so an
-/// index keeps its position in the table.
+/// A session id. The lower half is an index that the control plane reuses. Only the index is hashed, so it keeps its position in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Seid(u64);
 
@@ -83,7 +82,7 @@ impl std::hash::Hash for Seid {
     }
 }
 
-/// An uplink tunnel. The lower 21 bits are its index if the UPF has chosen it.
+/// An uplink tunnel. If the UPF has chosen the tunnel, the lower 21 bits are its index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Teid(u32);
 
@@ -95,7 +94,7 @@ impl std::hash::Hash for Teid {
 
 type Map<K> = HashMap<K, u32, BuildHasherDefault<NumberHasher>>;
 
-/// The sessions of one packet worker. See the [module](self).
+/// Sessions of one packet worker. See the [module](self).
 #[derive(Debug)]
 pub struct UserPlane {
     entries: Vec<Option<Box<Entry>>>,
@@ -134,7 +133,7 @@ impl Default for UserPlane {
 impl UserPlane {
     /// Creates a user plane without sessions.
     pub fn new() -> Self {
-        // A container with only QFI and RQI always fits.
+        // The template cannot fail, because a container with only QFI and RQI always fits.
         let head = |flow: usize| {
             let session = (flow < NO_QFI).then(|| downlink_container(flow as u8));
             GpduTemplate::new(session).ok()
@@ -273,15 +272,15 @@ impl UserPlane {
         entry.filter(|entry| entry.can_flush()).map_or(0, |entry| entry.waiting.len())
     }
 
-    /// Processes the next buffered packet of a session with its current rules. Call it [`flushable`](Self::flushable)
-    /// times: a packet whose rule still buffers goes back to the end of the queue.
+    /// Processes the next buffered packet of a session with its current rules. Call this function [`flushable`](Self::flushable) times. A
+    /// packet whose rule still buffers is appended to the queue again.
     pub fn flush<'a>(&mut self, now_ns: u64, seid: u64, out: &'a mut [u8]) -> Option<Verdict<'a>> {
         let entry = find(&self.by_seid, &mut self.entries, &Seid(seid)).filter(|entry| entry.can_flush())?;
         let waiting = entry.waiting.pop_front()?;
         self.waiting -= 1;
         match waiting {
             Waiting::Packet(packet) => {
-                // It has been counted on arrival.
+                // The packet was counted on arrival.
                 self.counters.n6_received -= 1;
                 Some(self.downlink(now_ns, &packet, out))
             }
@@ -310,7 +309,7 @@ impl UserPlane {
         }
         let Some(entry) = find(&self.by_teid, &mut self.entries, &Teid(packet.teid)) else {
             self.counters.unknown_tunnels += 1;
-            // No error indication for TEID 0 (TS 29.281 §7.3.1).
+            // TEID 0 causes no error indication (TS 29.281 §7.3.1).
             return if packet.teid == 0 { Verdict::Taken } else { Verdict::UnknownTunnel(packet.teid) };
         };
         let session = match packet.pdu_session() {
@@ -357,7 +356,7 @@ impl UserPlane {
         relay.map_or(Verdict::N6(&packet.payload[..octets]), Verdict::Relay)
     }
 
-    /// Writes a packet with the header of its next tunnel.
+    /// Writes a packet of [`Verdict::Relay`] with the header of its next tunnel.
     pub fn write(&mut self, relay: &Relay<'_>, out: &mut [u8]) -> Verdict<'static> {
         let Relay { peer, tos, teid, session, packet } = *relay;
         let plain = match session {
@@ -411,7 +410,7 @@ impl UserPlane {
         Verdict::N3 { peer, len, tos: rule.tos }
     }
 
-    /// Counts a packet that was buffered, or dropped because the buffer is full.
+    /// Counts a packet that was buffered, or that was dropped because the buffer is full.
     fn buffered(&mut self, taken: Option<Option<PlaneEvent>>) -> Verdict<'static> {
         let Some(event) = taken else { return self.drop(Drop::BufferFull) };
         self.waiting += 1;
@@ -467,7 +466,7 @@ struct Buffering {
 }
 
 impl Buffering {
-    /// Buffers the packet. Returns the event that is due, if any. Returns `None` if the buffer is full.
+    /// Buffers the packet. Returns the event to report, if there is one. Returns `None` if the buffer is full.
     fn take(self, entry: &mut Entry, packet: impl FnOnce() -> Waiting) -> Option<Option<PlaneEvent>> {
         if self.full || entry.waiting.len() >= entry.max_waiting {
             return None;
@@ -478,8 +477,8 @@ impl Buffering {
     }
 }
 
-/// Returns the PDU session container for the next tunnel: the received one, unless a QER names another QoS flow or the
-/// rule removes it (TS 29.244 §8.2.64).
+/// Returns the PDU session container for the next tunnel. The received container is kept, unless a QER names another QoS flow or the rule
+/// removes the container (TS 29.244 §8.2.64).
 fn next_container(rule: &Rule, came_with: Option<PduSession>) -> Option<PduSession> {
     let make = |flow| if rule.uplink { PduSession::ul(flow) } else { downlink_container(flow) };
     match came_with.filter(|_| !rule.strips_container && !rule.marks) {
@@ -495,7 +494,7 @@ fn put_gpdu(head: &GpduTemplate, teid: u32, packet: &[u8], out: &mut [u8]) -> Op
     Some(at + packet.len())
 }
 
-/// Checks gates and rates of all QERs of a rule. Tokens are taken only if all QERs admit the packet.
+/// Checks gates and rates of all QERs of a rule. Consumes tokens only if all QERs admit the packet.
 fn admit(qers: &mut [Qer], of_rule: &[u8], uplink: bool, now_ns: u64, octets: usize) -> Result<(), Drop> {
     for index in of_rule {
         let Some(qer) = qers.get_mut(usize::from(*index)) else { continue };
@@ -517,7 +516,7 @@ fn admit(qers: &mut [Qer], of_rule: &[u8], uplink: bool, now_ns: u64, octets: us
     Ok(())
 }
 
-/// Meters of a session, and the destination of their events.
+/// Meters of a session, and the queue for their events.
 struct Metering<'a> {
     events: &'a mut VecDeque<PlaneEvent>,
     counters: &'a mut PlaneCounters,
@@ -547,7 +546,7 @@ impl Metering<'_> {
         }
     }
 
-    /// Polices and counts a packet that its rule forwards. The packet that exhausts a quota still passes.
+    /// Polices and counts a packet that its rule forwards. A packet that exhausts a quota still passes.
     fn admit(&mut self, qers: &mut [Qer], rule: &Rule, now_ns: u64, octets: usize) -> Result<(), Drop> {
         if rule.measures_before_qos {
             self.check_quotas(rule)?;

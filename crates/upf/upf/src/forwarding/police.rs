@@ -1,13 +1,13 @@
 //! Maximum bit rates, enforced by token buckets.
 use ranlab_packet::TokenBucket;
 
-/// Bucket depth as a time at the rate, in nanoseconds: long enough for bursts of the sender's timer, and short compared
-/// with the interval over which rates are measured.
+/// Bucket depth, as a time at the rate, in nanoseconds. It is long enough for bursts of the sender's timer, and short compared with the
+/// interval over which rates are measured.
 pub(super) const BURST_NS: u64 = 20_000_000;
-/// Minimum bucket depth, in bytes: two packets of the usual MTU.
+/// Minimum bucket depth, in bytes. This is the length of two packets of the usual MTU.
 const LEAST_BURST: u64 = 3_000;
 
-/// Tokens are in units of 1/8,000,000 byte, so that kbit/s times nanoseconds is exact.
+/// Tokens per byte. A token is 1/8,000,000 byte, so that the product of kbit/s and nanoseconds is an exact number of tokens.
 const UNIT: u64 = 8_000_000;
 
 /// A rate limiter. Its rate is in kbit/s.

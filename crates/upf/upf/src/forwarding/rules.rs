@@ -31,8 +31,8 @@ pub struct Rules<'a> {
 }
 
 impl Rules<'_> {
-    /// Returns the meters for the usage rules. Meters of `before` that still exist continue counting. New rules, and
-    /// those in `granted`, get their quota now.
+    /// Returns the meters of the usage rules. Meters of `before` whose rule still exists continue counting. New rules, and those in
+    /// `granted`, get their quota now.
     pub fn meters(&self, before: &[Meter], granted: &[UrrId]) -> Vec<Meter> {
         let limits = |volume: Option<Volume>| {
             let Volume { total, uplink, downlink } = volume.unwrap_or_default();
@@ -78,7 +78,7 @@ pub(super) fn measures_before_qos(urr: &CreateUrr) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
     Drop,
-    /// Forward to base stations, whose tunnel the control plane has not named yet.
+    /// Forwards to a base station whose tunnel the control plane has not named yet.
     NoTunnel,
     Buffer {
         notify: bool,
@@ -93,7 +93,7 @@ pub(super) enum Action {
 /// Tunnels from which a rule accepts packets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Source {
-    /// The data network, without a tunnel.
+    /// The data network, whose packets have no tunnel.
     N6,
     /// A single tunnel.
     Tunnel(u32),
@@ -114,10 +114,10 @@ impl Source {
 /// UE addresses of a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Ues {
-    /// See [`ue_key`]. `None`: any address.
+    /// Key of the UE address; see [`ue_key`]. `None`: any address matches.
     pub(super) first: Option<u64>,
     pub(super) more: Box<[u64]>,
-    /// Whether they are compared with the destination of packets instead of the source.
+    /// Whether the addresses are compared with the destination of packets instead of the source.
     pub(super) destination: bool,
 }
 
@@ -139,9 +139,9 @@ pub(super) struct Rule {
     pub(super) pdr_id: u16,
     pub(super) precedence: u32,
     pub(super) source: Source,
-    /// Whether packets come from the UE. It selects the direction of rates, gates, usage and flow descriptions.
+    /// Whether packets come from the UE. This selects the direction of rates, gates, usage and flow descriptions.
     pub(super) uplink: bool,
-    /// One bit per QoS flow. 0: any.
+    /// Bit set of the QoS flows that match. 0: all QoS flows match.
     pub(super) qfis: u64,
     pub(super) ues: Ues,
     pub(super) filters: Box<[Filter]>,
@@ -150,15 +150,15 @@ pub(super) struct Rule {
     pub(super) tos: u8,
     /// Whether the PDU session container of a packet is removed before it enters another tunnel.
     pub(super) strips_container: bool,
-    /// QFI of packets into a tunnel, and bit 6 for RQI (downlink only).
+    /// QFI of packets into a tunnel. Bit 6 is the RQI (downlink only).
     pub(super) qfi: Option<u8>,
-    /// Whether a QER named the QoS flow, which then replaces that of the packet.
+    /// Whether a QER names the QoS flow. That flow then replaces the QoS flow of the packet.
     pub(super) marks: bool,
-    /// Indexes in [`Entry::qers`].
+    /// Indexes of the rule's QERs in [`Entry::qers`].
     pub(super) qers: Box<[u8]>,
-    /// Indexes in [`Entry::meters`].
+    /// Indexes of the rule's meters in [`Entry::meters`].
     pub(super) meters: Box<[u8]>,
-    /// Whether one of them counts packets before QoS enforcement.
+    /// Whether a meter of the rule counts packets before QoS enforcement.
     pub(super) measures_before_qos: bool,
 }
 
@@ -175,12 +175,12 @@ impl Rule {
                 || self.filters.iter().any(|filter| filter.takes(packet, self.uplink)))
     }
 
-    /// Returns whether it matches only tunnel, QoS flow and a single UE, and marks nothing.
+    /// Returns whether the rule matches only by tunnel, QoS flow and a single UE, and marks no packets.
     pub(super) fn is_unfiltered(&self) -> bool {
         self.filters.is_empty() && self.meters.is_empty() && self.ues.more.is_empty() && self.tos == 0
     }
 
-    /// Returns its tunnel, if it accepts only this QoS flow.
+    /// Returns the rule's tunnel, if the rule accepts only this QoS flow.
     pub(super) fn plain_teid(&self, qfi: u8) -> Option<u32> {
         match self.source {
             Source::Tunnel(teid) if self.uplink && self.ues.first.is_some() && self.qfis == 1 << qfi => {
@@ -198,7 +198,7 @@ pub(super) struct QerDirection {
     pub(super) bucket: Option<Bucket>,
 }
 
-/// A QER with its state.
+/// A QER with its rate limiters.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Qer {
     id: u32,
@@ -254,7 +254,7 @@ pub(super) struct Entry {
     pub(super) qers: Box<[Qer]>,
     pub(super) meters: Box<[Meter]>,
     pub(super) mappings: Box<[Mapping]>,
-    /// Its prototype.
+    /// Index of the prototype of the session.
     pub(super) shape: Option<usize>,
     pub(super) waiting: VecDeque<Waiting>,
     pub(super) max_waiting: usize,
@@ -266,7 +266,7 @@ impl Entry {
     pub(super) fn compile(seid: u64, rules: &Rules<'_>, meters: &[Meter]) -> Result<Self, Refusal> {
         let mut all = compile_rules(rules)?;
         all.sort_by_key(|rule| rule.precedence);
-        // Without a QER that names it, the QoS flow is that of the uplink.
+        // If no QER names the QoS flow, the flow of the uplink is used.
         let only =
             all.iter().filter(|rule| rule.uplink).map(|rule| rule.qfis).find(|qfis| qfis.count_ones() == 1);
         for rule in all.iter_mut().filter(|rule| rule.qfi.is_none()) {
@@ -305,13 +305,13 @@ impl Entry {
         })
     }
 
-    /// Returns whether buffered packets can be sent: a rule forwards into a tunnel.
+    /// Returns whether buffered packets can be sent, because a rule forwards into a tunnel.
     pub(super) fn can_flush(&self) -> bool {
         let mut rules = self.from_n6.iter().chain(&self.from_tunnels);
         !self.waiting.is_empty() && rules.any(|rule| matches!(rule.action, Action::Tunnel { .. }))
     }
 
-    /// Becomes a copy of `prototype` with other numbers, without allocations.
+    /// Makes this entry a copy of `prototype` with other numbers, without allocations.
     pub(super) fn become_like(&mut self, prototype: &Self, seid: u64, teid: u32, ue: IpAddr) {
         let ue = ue_key(ue);
         self.seid = seid;
@@ -348,7 +348,7 @@ impl Entry {
         }
         self.waiting = std::mem::take(&mut before.waiting);
         self.notified = before.notified;
-        // The session is idle again after having been served, so the next packet causes another notification.
+        // If the session became idle again after its packets were sent, the next packet causes another notification.
         let buffers = |entry: &Self| {
             let mut rules = entry.from_n6.iter().chain(&entry.from_tunnels);
             rules.any(|rule| matches!(rule.action, Action::Buffer { .. }))

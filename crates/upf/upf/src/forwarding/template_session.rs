@@ -1,20 +1,20 @@
-//! Sessions that differ from an earlier one in a few numbers only. They are installed and changed without compilation.
+//! Sessions that differ from an earlier one only in a few numbers. They are installed and changed without compilation.
 use super::rules::{Action, Entry, Mapping, Rules};
 use super::{Seid, Teid, UserPlane, find};
 use std::net::IpAddr;
 
-/// Maximum number of removed sessions of one shape that are kept for reuse.
+/// Maximum number of removed sessions of one shape that are stored for reuse.
 const SPARE: usize = 1 << 12;
 /// Maximum number of prototypes.
 const MAX_PROTOTYPES: usize = 1 << 10;
 
 impl UserPlane {
-    /// Returns whether [`install_like`](Self::install_like) knows this shape.
+    /// Returns whether a prototype of this shape is registered for [`install_like`](Self::install_like).
     pub fn has_prototype(&self, shape: usize) -> bool {
         self.prototypes.get(shape).is_some_and(Option::is_some)
     }
 
-    /// Registers a session as prototype: one tunnel, one UE, no usage rules.
+    /// Registers a session as prototype. The session must have one tunnel, one UE and no usage rules.
     pub fn learn(&mut self, shape: usize, rules: &Rules<'_>) {
         if shape >= MAX_PROTOTYPES {
             return;
@@ -22,7 +22,7 @@ impl UserPlane {
         if self.prototypes.len() <= shape {
             self.prototypes.resize_with(shape + 1, || None);
         }
-        // The session has been installed, so its rules compile.
+        // Compilation cannot fail, because the session has been installed.
         if let Ok(entry) = Entry::compile(0, rules, &[]) {
             self.prototypes[shape] = Some((Entry { shape: Some(shape), ..entry }, Vec::new()));
         }
@@ -44,14 +44,14 @@ impl UserPlane {
         true
     }
 
-    /// Sets the downlink tunnel of such a session.
+    /// Sets the downlink tunnel of a session that was installed by [`install_like`](Self::install_like).
     pub fn redirect(&mut self, seid: u64, teid: u32, peer: IpAddr) {
         if let Some(entry) = find(&self.by_seid, &mut self.entries, &Seid(seid)) {
             entry.from_n6.iter_mut().for_each(|rule| rule.action = Action::Tunnel { teid, peer });
         }
     }
 
-    /// Keeps a removed session for reuse.
+    /// Stores a removed session for reuse.
     pub(super) fn use_again(&mut self, entry: Box<Entry>) {
         if let Some(Some(Some((_, spare)))) = entry.shape.map(|shape| self.prototypes.get_mut(shape))
             && spare.len() < SPARE

@@ -144,7 +144,7 @@ fn both_directions_pass_with_qos_flow() {
     assert_eq!((plane.counters().uplink, plane.counters().downlink), (1, 1));
 }
 
-/// RQI asks for reflective QoS: each downlink packet of the flow has the bit, and no uplink packet.
+/// RQI requests reflective QoS. Each downlink packet of the flow has the bit, but no uplink packet has it.
 #[test]
 fn reflective_qos_marks_downlink_packets() {
     let container = |rqi: Option<Rqi>| {
@@ -184,7 +184,7 @@ fn application_qos_flow_precedes_session_flow() {
     };
     assert_eq!(flow([Some(0), Some(7)]), 7);
     assert_eq!((flow([Some(7), Some(0)]), flow([None, Some(7)]), flow([Some(5), Some(7)])), (7, 7, 5));
-    assert_eq!((flow([Some(0), Some(0)]), flow([None, None])), (0, 9), "without any, the uplink's only one");
+    assert_eq!((flow([Some(0), Some(0)]), flow([None, None])), (0, 9), "without a flow of a QER, the only uplink flow is used");
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn rate_is_policed_per_qer_and_direction() {
     let mut out = [0; 1_200];
     let mut up = 0;
     let mut down = 0;
-    // 30 Mbit/s in each direction with 1,000-byte packets for 4 s, downlink in two flows.
+    // Packets of 1,000 bytes arrive at 30 Mbit/s in each direction for 4 s. The downlink has two flows.
     for n in 0..15_000_u64 {
         let now = n * 8_000_000 / 30;
         let port = if n % 2 == 0 { 53 } else { 54 };
@@ -246,20 +246,20 @@ fn rate_is_policed_per_qer_and_direction() {
         down += u64::from(matches!(plane.downlink(now, &packet, &mut out), Verdict::N3 { .. }));
         let packet = gpdu(0x101, Some(9), &ip(ue(1), SERVER, 17, (1, port), 1_000));
         up += u64::from(matches!(plane.uplink(now, GNB.into(), &packet), Verdict::N6(_)));
-        // A handover in the meantime does not refill the bucket.
+        // A handover during the test does not refill the bucket.
         if n % 1_000 == 0 {
             told.fars[1] = far(2, ApplyAction::FORW, to_gnb(0x5000 + n as u32));
             plane.install(1, &told.rules(), &[]).unwrap();
         }
     }
     for passed in [up, down] {
-        // 10 Mbit/s for 4 s are 5,000 packets, with a tolerance of 2 %.
+        // In 4 s at 10 Mbit/s, 5,000 packets pass, with a tolerance of 2 %.
         assert!((4_900..=5_100).contains(&passed), "{passed}");
     }
     assert_eq!(plane.counters().dropped(Drop::Rate), 30_000 - up - down);
 }
 
-/// One usage rule counts before QoS enforcement (MBQE), the other one after it.
+/// One usage rule counts before QoS enforcement (MBQE), another one after it.
 #[test]
 fn usage_is_measured_before_or_after_qos_enforcement() {
     let mut told = plain(1);
@@ -284,7 +284,7 @@ fn usage_is_measured_before_or_after_qos_enforcement() {
     let packet = gpdu(0x101, Some(9), &ip(ue(1), SERVER, 17, (1, 2), 1_000));
     let fates: Vec<bool> =
         (0..6).map(|_| matches!(plane.uplink(0, GNB.into(), &packet), Verdict::N6(_))).collect();
-    // The bucket holds three packets; the quota is exhausted by five.
+    // The bucket has tokens for three packets. Five packets exhaust the quota.
     assert_eq!(fates, [true, true, true, false, false, false]);
     let dropped = [Drop::Rate, Drop::Quota].map(|reason| plane.counters().dropped(reason));
     assert_eq!((dropped, meters[0].usage.read()[0], meters[1].usage.read()[0]), ([2, 1], 5_000, 3_000));
@@ -349,7 +349,7 @@ fn packets_are_buffered_in_order_with_one_notification() {
         assert_eq!(packet.payload[20..22], (n as u16).to_be_bytes());
     }
     assert_eq!((plane.flush(0, 1, &mut out), plane.waiting), (None, 0));
-    // Idle again, so another notification is due.
+    // The session is idle again, so another notification is due.
     told.fars[1] = far(2, ApplyAction::BUFF | ApplyAction::NOCP, None);
     plane.install(1, &told.rules(), &[]).unwrap();
     plane.downlink(0, &ip(SERVER, ue(1), 17, (1, 1), 60), &mut out);

@@ -4,31 +4,31 @@ use ranlab_packet::gtpu::PduSession;
 use serde::Serialize;
 use std::net::IpAddr;
 
-/// The verdict on a packet.
+/// Verdict on a packet. It determines what the caller does with the packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict<'a> {
-    /// Send this IP packet to the data network.
+    /// Sends this IP packet to the data network.
     N6(&'a [u8]),
-    /// Send the first `len` bytes of the caller's buffer to this base station.
+    /// Sends the first `len` bytes of the caller's buffer to a base station.
     N3 {
-        /// Its N3 address.
+        /// N3 address of the base station.
         peer: IpAddr,
-        /// Number of bytes.
+        /// Number of bytes of the datagram.
         len: usize,
-        /// Type of service or traffic class of the outer header. 0: the socket's default.
+        /// Type of service or traffic class of the outer header. 0: the default of the socket.
         tos: u8,
     },
-    /// Forward a packet from one tunnel into another; see [`UserPlane::write`](super::UserPlane::write).
+    /// Forwards a packet from one tunnel into another; see [`UserPlane::write`](super::UserPlane::write).
     Relay(Relay<'a>),
     /// The packet is buffered.
     Buffered,
-    /// Answer an Echo Request.
+    /// Answers an Echo Request.
     Echo,
-    /// No session has this tunnel. Send an Error Indication to the sender.
+    /// Sends an Error Indication to the sender, because no session has this tunnel.
     UnknownTunnel(u32),
-    /// An unsupported extension header that must be comprehended. Send the list of supported ones (TS 29.281 §5.2.1).
+    /// Sends the list of supported extension headers, because an unsupported one must be comprehended (TS 29.281 §5.2.1).
     Unsupported,
-    /// A path message that needs no action.
+    /// The datagram was a path message that needs no action.
     Taken,
     /// The packet was dropped.
     Dropped(Drop),
@@ -39,7 +39,7 @@ pub enum Verdict<'a> {
 pub struct Relay<'a> {
     /// Address of the tunnel's remote end.
     pub peer: IpAddr,
-    /// Type of service or traffic class of the outer header. 0: the socket's default.
+    /// Type of service or traffic class of the outer header. 0: the default of the socket.
     pub tos: u8,
     pub(super) teid: u32,
     /// PDU session container of the new header.
@@ -47,14 +47,14 @@ pub struct Relay<'a> {
     pub(super) packet: &'a [u8],
 }
 
-/// The reason why a packet was dropped.
+/// Reason why a packet was dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Drop {
-    /// Not a valid GTP-U or IP packet.
+    /// The datagram is not valid GTP-U, or the packet is not valid IP.
     Malformed,
-    /// No session or rule matches.
+    /// No session or rule matches the packet.
     NoRule,
-    /// The rule drops it.
+    /// The rule drops the packet.
     Action,
     /// The rule forwards to a base station whose tunnel is not known yet.
     NoTunnel,
@@ -71,7 +71,7 @@ pub enum Drop {
 }
 
 impl Drop {
-    /// All reasons.
+    /// All reasons, in the order of the counters.
     pub const ALL: [Self; 9] = [
         Self::Malformed,
         Self::NoRule,
@@ -84,7 +84,7 @@ impl Drop {
         Self::TooLong,
     ];
 
-    /// Returns its name in reports.
+    /// Returns the name of the reason in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Malformed => "malformed",
@@ -105,25 +105,25 @@ impl Drop {
 pub enum PlaneEvent {
     /// The first packet was buffered for a session's UE, and the control plane has requested a notification.
     DownlinkData {
-        /// The session.
+        /// Id of the session.
         seid: u64,
-        /// The rule that matched.
+        /// Id of the detection rule that matched.
         pdr_id: u16,
     },
     /// A packet brought a usage rule to a limit.
     Usage {
-        /// The session.
+        /// Id of the session.
         seid: u64,
-        /// The rule.
+        /// Id of the usage rule.
         urr_id: u32,
         /// The limits that were reached.
         crossed: Crossed,
-        /// The counters at that time; see [`Usage::read`](super::Usage::read).
+        /// Counters when the limit was reached; see [`Usage::read`](super::Usage::read).
         read: [u64; 4],
     },
     /// The remote end of a tunnel does not know the tunnel.
     ErrorIndication {
-        /// The tunnel.
+        /// TEID of the tunnel.
         teid: u32,
         /// Address of the tunnel's remote end, as in the message.
         peer: IpAddr,
@@ -145,7 +145,7 @@ pub struct PlaneCounters {
     pub buffered: u64,
     /// Datagrams into unknown tunnels.
     pub unknown_tunnels: u64,
-    /// Path messages: echoes, end markers, error indications.
+    /// Path messages received: echoes, end markers and error indications.
     pub path_messages: u64,
     /// Datagrams with unsupported extension headers that must be comprehended.
     pub unsupported: u64,

@@ -1,15 +1,15 @@
-//! Usage of a session, written by packet workers and read by the control thread that reports it.
+//! Usage of a session. Packet workers count it, and the control thread reports it.
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Volume limits in bytes: both directions together, uplink, downlink.
+/// Volume limits, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Limits {
-    /// Both directions.
+    /// Limit of the sum of both directions.
     pub total: Option<u64>,
-    /// Uplink.
+    /// Limit of the uplink.
     pub uplink: Option<u64>,
-    /// Downlink.
+    /// Limit of the downlink.
     pub downlink: Option<u64>,
 }
 
@@ -30,7 +30,7 @@ impl Limits {
 /// Limits that a packet has reached at a meter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Crossed {
-    /// Whether it was the first packet, or the first one after traffic had stopped.
+    /// Whether the packet was the first one, or the first one after traffic had stopped.
     pub start: bool,
     /// Whether the volume threshold was reached.
     pub threshold: bool,
@@ -38,7 +38,7 @@ pub struct Crossed {
     pub quota: bool,
 }
 
-/// Bytes and packets of one usage rule. Each direction is written by one worker; any thread may read.
+/// Bytes and packets of one usage rule. Each direction is written by one worker. Any thread may read.
 #[derive(Debug, Default)]
 pub struct Usage {
     uplink: [AtomicU64; 2],
@@ -49,16 +49,16 @@ pub struct Usage {
     granted: [AtomicU64; 2],
     /// Whether packets are stopped until a quota is granted.
     exhausted: AtomicBool,
-    /// Traffic flows: a packet has come since the last stop.
+    /// Whether traffic flows: a packet has been counted since the last stop.
     started: AtomicBool,
-    /// When the last packet of uplink and downlink was counted, in nanoseconds of the monotonic clock.
+    /// Times of the last uplink packet and of the last downlink packet, in nanoseconds of the monotonic clock.
     last_ns: [AtomicU64; 2],
-    /// Held while `reported` or `granted` changes.
+    /// Lock that is held while `reported` or `granted` changes.
     lock: Mutex<()>,
 }
 
 impl Usage {
-    /// Returns uplink bytes, uplink packets, downlink bytes, downlink packets.
+    /// Returns uplink bytes, uplink packets, downlink bytes and downlink packets, in this order.
     pub fn read(&self) -> [u64; 4] {
         let [a, b] = &self.uplink;
         let [c, d] = &self.downlink;
@@ -75,22 +75,22 @@ impl Usage {
         self.exhausted.store(true, Relaxed);
     }
 
-    /// When the last packet was counted, in nanoseconds of the monotonic clock; 0 before the first one.
+    /// Returns the time of the last counted packet, in nanoseconds of the monotonic clock. Returns 0 before the first packet.
     pub fn last_ns(&self) -> u64 {
         let [up, down] = &self.last_ns;
         up.load(Relaxed).max(down.load(Relaxed))
     }
 
-    /// Whether traffic flows.
+    /// Returns whether traffic flows.
     pub fn is_started(&self) -> bool {
         self.started.load(Relaxed)
     }
 
-    /// Ends the traffic if its last packet came at `last_ns`: the next packet is a start. `false` if a packet has come
-    /// since.
+    /// Ends the traffic if its last packet was counted at `last_ns`. The next packet is then a start of traffic. Returns `false` if a later
+    /// packet has been counted.
     pub fn stop(&self, last_ns: u64) -> bool {
         let _held = self.held();
-        // A packet that is counted from here on finds no traffic, and is a start.
+        // A packet that is counted after this store is a start of traffic, because the flag is cleared.
         self.started.store(false, Relaxed);
         let is_over = self.last_ns() == last_ns;
         if !is_over {
@@ -99,7 +99,7 @@ impl Usage {
         is_over
     }
 
-    /// Reads the counters for a report. Thresholds count from here.
+    /// Reads the counters for a report, and restarts the thresholds.
     pub fn report(&self) -> [u64; 4] {
         let _held = self.held();
         let read = self.read();
@@ -107,7 +107,7 @@ impl Usage {
         read
     }
 
-    /// Grants a quota, which counts from here.
+    /// Grants a quota, which counts from now on.
     fn grant(&self, quota: Limits) {
         let _held = self.held();
         set(&self.granted, self.read());
@@ -141,32 +141,32 @@ fn set(mark: &[AtomicU64; 2], read: [u64; 4]) {
 /// A usage rule of a session with its counters.
 #[derive(Debug, Clone)]
 pub struct Meter {
-    /// The rule.
+    /// Id of the usage rule.
     pub urr_id: u32,
-    /// Bytes between reports.
+    /// Volumes after which usage is reported.
     pub threshold: Limits,
-    /// Bytes after which packets are stopped.
+    /// Volumes after which packets are stopped.
     pub quota: Limits,
-    /// Whether packets count that QoS rules drop afterwards.
+    /// Whether the meter also counts packets that QoS rules drop afterwards.
     pub before_qos: bool,
     /// Whether the first packet causes an event.
     pub watches_start: bool,
-    /// Its counters.
+    /// Counters of the rule.
     pub usage: Arc<Usage>,
 }
 
 impl Meter {
-    /// Grants the quota, which counts from here. Packets may pass again.
+    /// Grants the quota, which counts from now on. Packets pass again.
     pub fn grant(&self) {
         self.usage.grant(self.quota);
     }
 
-    /// Counts a packet outside of a user plane; what it has crossed.
+    /// Counts a packet outside of a user plane. Returns the limits that it has reached.
     pub fn count(&self, now_ns: u64, uplink: bool, octets: u64) -> Crossed {
         self.add(now_ns, uplink, octets).map_or_else(Crossed::default, |(crossed, _)| crossed)
     }
 
-    /// Counts a packet. If a limit was reached, returns it with the counters at that time.
+    /// Counts a packet. If a limit was reached, returns it together with the counters at that time.
     pub(super) fn add(&self, now_ns: u64, uplink: bool, octets: u64) -> Option<(Crossed, [u64; 4])> {
         let usage = &*self.usage;
         let [sum, packets] = if uplink { &usage.uplink } else { &usage.downlink };
@@ -180,7 +180,8 @@ impl Meter {
         (threshold || quota || start).then(|| self.cross()).flatten()
     }
 
-    /// Determines the reached limits under the lock, because the worker of the other direction may have been faster.
+    /// Determines the limits that were reached. This needs the lock, because the worker of the other direction may reach a limit at the
+    /// same time.
     #[cold]
     fn cross(&self) -> Option<(Crossed, [u64; 4])> {
         let usage = &*self.usage;
@@ -248,7 +249,7 @@ mod tests {
         let meter = Meter { watches_start: true, ..meter(None, None) };
         let starts = |now_ns| meter.count(now_ns, true, 100).start;
         assert_eq!([starts(1), starts(2)], [true, false]);
-        assert!(!meter.usage.stop(1), "a packet has come since");
+        assert!(!meter.usage.stop(1), "a later packet was counted");
         assert!(!starts(3));
         assert!(meter.usage.stop(3) && !meter.usage.is_started());
         assert_eq!([starts(4), starts(5)], [true, false]);

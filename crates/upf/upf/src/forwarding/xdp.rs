@@ -1,9 +1,9 @@
-//! The data plane in the kernel: two XDP programs, and the sessions that they support.
+//! Data plane in the kernel. It has two XDP programs, and entries for the sessions that they support.
 //!
-//! The programs forward simple traffic: IPv4 in GTP-U over IPv4, both directions forwarded, without policing, charging
-//! or flow filters ([`offload`]). They pass all other packets unmodified to the kernel, which delivers them to the
-//! packet engine: echoes, unknown tunnels, buffering, rates. The next hop comes from the kernel's routing table
-//! (`bpf_fib_lookup`), so packets to an unresolved neighbour are passed, too.
+//! The programs forward simple traffic: IPv4 in GTP-U over IPv4, both directions forwarded, without policing, charging or flow filters
+//! ([`offload`]). They pass all other packets unmodified to the kernel, which delivers them to the packet engine: echoes, unknown tunnels,
+//! buffering, rates. The next hop comes from the kernel's routing table (`bpf_fib_lookup`), so packets to an unresolved neighbour are also
+//! passed.
 use super::rules::{Action, Entry, Rules};
 use ranlab_packet::ebpf::{
     ADJUST_HEAD, Assembler, CONTEXT, DROP, FRAME, If, LENGTH, Label, MAP_LOOKUP, Op, PACKET, PASS, REDIRECT,
@@ -11,9 +11,9 @@ use ranlab_packet::ebpf::{
 };
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Length of keys, in bytes: a TEID, or the address of a UE.
+/// Length of keys, in bytes. A key is a TEID, or the address of a UE.
 pub const KEY: usize = 4;
-/// Length of values, in bytes: UE or TEID, peer, QoS flow, sum of the outer header, packets, bytes.
+/// Length of values, in bytes. A value has UE or TEID, peer, QoS flow, checksum of the outer header, packets and bytes.
 pub const VALUE: usize = 32;
 /// Offsets of packets and bytes in a value.
 const PACKETS: i16 = 16;
@@ -32,12 +32,12 @@ const FOUND: Reg = 7;
 const TTL: u8 = 64;
 const UDP: u8 = 17;
 
-/// A session for the programs: entries of the two maps.
+/// Map entries of a session that the programs support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offloaded {
-    /// Uplink key and value.
+    /// Key and value of the uplink map.
     pub uplink: ([u8; KEY], [u8; VALUE]),
-    /// Downlink key and value.
+    /// Key and value of the downlink map.
     pub downlink: ([u8; KEY], [u8; VALUE]),
 }
 
@@ -79,7 +79,7 @@ fn flow_of(qfi: Option<u8>) -> Option<u8> {
     qfi.filter(|qfi| *qfi < 64)
 }
 
-/// Looks up the key on the stack. The entry is then in `FOUND`.
+/// Looks up the key that is on the stack. Afterwards, register `FOUND` points to the entry.
 fn look_up(code: &mut Assembler, map: i32, otherwise: Label) {
     code.map(1, map);
     code.register(Op::Move, 2, FRAME);
@@ -89,8 +89,8 @@ fn look_up(code: &mut Assembler, map: i32, otherwise: Label) {
     code.register(Op::Move, FOUND, 0);
 }
 
-/// Looks up the route from the address in register 1 to that in register 2, for the length in register 3. The next
-/// hop's MAC addresses are then on the stack.
+/// Looks up the route from the address in register 1 to the address in register 2, for the length in register 3. Afterwards, the MAC
+/// addresses for the next hop are on the stack.
 fn route(code: &mut Assembler, otherwise: Label) {
     for at in (0..64).step_by(8) {
         code.store_number(Size::Eight, FRAME, FIB + at, 0);
@@ -110,7 +110,7 @@ fn route(code: &mut Assembler, otherwise: Label) {
     code.jump_if(If::NotEqual, 0, 0, otherwise);
 }
 
-/// Counts the packet, moves its begin by `by` bytes, and writes the Ethernet header of the next hop.
+/// Counts the packet, moves its start by `by` bytes, and writes the Ethernet header for the next hop.
 fn reframe(code: &mut Assembler, by: i32, room: i16, lost: Label) {
     code.number(Op::Move, 1, 1);
     code.add_atomically(FOUND, PACKETS, 1);
@@ -156,13 +156,13 @@ pub fn uplink(map: i32, n3: Ipv4Addr) -> Vec<u64> {
     code.expect(Size::One, 14, 0x45, pass);
     code.expect_whole(pass);
     code.expect_gtpu_port(n3, pass);
-    // A G-PDU with one extension header, an uplink PDU session container of minimum length.
+    // The packet must be a G-PDU with one extension header. That header must be an uplink PDU session container of minimum length.
     code.expect(Size::Two, 42, read16([0x34, 0xff]), pass);
     code.expect(Size::One, 53, 0x85, pass);
     code.expect(Size::Two, 54, read16([1, 0x10]), pass);
     code.expect(Size::One, 57, 0, pass);
     code.expect(Size::One, 58, 0x45, pass);
-    // LENGTH is the inner length. The outer, UDP and GTP-U lengths have to match it, and so does the frame's.
+    // LENGTH is set to the length of the inner packet. The lengths of frame, outer header, UDP and GTP-U must agree with it.
     code.number_at(5, 60);
     code.register(Op::Sub, LENGTH, 5);
     code.jump_if(If::NotEqual, LENGTH, (ETHERNET + OUTER).into(), pass);
@@ -175,7 +175,7 @@ pub fn uplink(map: i32, n3: Ipv4Addr) -> Vec<u64> {
     code.load(Size::Four, 1, PACKET, 46);
     code.store(Size::Four, FRAME, ON_STACK_KEY, 1);
     look_up(&mut code, map, pass);
-    // The session's UE and its QoS flow.
+    // The packet must have the UE address and the QoS flow of the session.
     code.load(Size::Four, 1, PACKET, 70);
     code.load(Size::Four, 2, FOUND, 0);
     code.jump_if_register(If::NotEqual, 1, 2, pass);
@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn simple_session_has_two_entries_and_others_none() {
+    fn only_simple_sessions_have_map_entries() {
         let n3 = Ipv4Addr::new(10, 0, 0, 2);
         let told = plain(3);
         let offloaded = offload(&told.rules(), n3).unwrap();

@@ -4,15 +4,13 @@ use crate::Time;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Initial number of places.
+/// Initial number of entries in the table.
 const FIRST_PLACES: usize = 64;
 
-/// Bytes of a response that are stored in its place. Responses to session requests fit, and a place is two cache
-/// lines.
+/// Bytes of a response that are stored in its table entry. Responses to session requests fit, and an entry has the size of two cache lines.
 const INLINE: usize = 80;
 
-/// Stored response. Short ones are inline: separate allocations would be scattered over memory that sessions have
-/// freed.
+/// Stored response. Short responses are inline, because separate allocations would be scattered over memory that sessions have freed.
 #[derive(Debug, Clone)]
 enum CachedResponse {
     Inline(u8, [u8; INLINE]),
@@ -47,20 +45,20 @@ struct Place {
     answer: CachedResponse,
 }
 
-/// The latest responses. A sender numbers its requests consecutively, so the sequence number selects the place and
-/// consecutive requests are adjacent in memory. The cost of a response does not depend on how many are held.
+/// Stores the latest responses. The sequence number selects the table entry. A sender numbers its requests consecutively, so consecutive
+/// requests are adjacent in memory. The time to store a response does not depend on the number of stored responses.
 #[derive(Debug)]
 pub(super) struct Cache {
     holding: Duration,
-    /// A power of two, or 0.
+    /// Maximum number of table entries, which is a power of two or 0.
     limit: usize,
     places: Vec<Option<Place>>,
     taken: usize,
 }
 
 impl Cache {
-    /// Creates a cache that holds responses for `holding`. Beyond `limit` (rounded down to a power of two), a
-    /// response is dropped early if its place is needed: the oldest one, if the sender numbers consecutively.
+    /// Creates a cache that stores responses for `holding`. The table has at most `limit` entries, rounded down to a power of two. A
+    /// response is dropped early if its entry is needed; with consecutive numbers, this is the oldest response.
     pub(super) fn new(holding: Duration, limit: usize) -> Self {
         let limit = limit.checked_ilog2().map_or(0, |bits| 1 << bits);
         Self { holding, limit, places: Vec::new(), taken: 0 }

@@ -1,19 +1,18 @@
 //! Differences between user planes, and from the standard, as settings.
 //!
-//! Each field is a pitfall that has been observed: a request is well-formed, but the user plane does not answer,
-//! answers with a misleading cause, or accepts the rule and does not forward. A cause is never a proof that the rule
-//! works.
+//! Each field is a pitfall that has been observed. A request is well-formed, but the user plane does not answer, answers with a misleading
+//! cause, or accepts the rule and does not forward. An accepting cause does not prove that the rule works.
 use crate::pfcp::NetworkName;
 use std::time::Duration;
 
-/// Named set of differences: what an SMF sends to such a user plane, and what such a user plane requires.
+/// Named set of differences. It describes the messages of an SMF to such a user plane, and the requirements of the user plane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dialect {
     /// Name on the command line.
     pub name: &'static str,
-    /// Used by the SMF's end.
+    /// Settings of the SMF.
     pub sends: SmfMessageStyle,
-    /// Used by the UPF's end.
+    /// Settings of the UPF.
     pub demands: UpfRequirements,
 }
 
@@ -26,18 +25,18 @@ pub struct SmfMessageStyle {
     pub reporting_triggers_octets: u8,
     /// Encoding of Network Instance and APN/DNN.
     pub name_form: NameForm,
-    /// Sends 3GPP Interface Type (IE 160) in detection information and forwarding parameters.
+    /// Whether 3GPP Interface Type (IE 160) is sent in detection information and forwarding parameters.
     pub interface_type: bool,
-    /// Sends Node ID in the Session Deletion Request, which later releases allow.
+    /// Whether Node ID is sent in the Session Deletion Request, as later releases allow.
     pub node_id_in_deletion: bool,
-    /// Sends PDN Type (IE 113) in the establishment.
+    /// Whether PDN Type (IE 113) is sent in the establishment.
     pub pdn_type: bool,
-    /// End that chooses the uplink tunnel.
+    /// Endpoint that chooses the uplink tunnel.
     pub teid: TeidChoice,
-    /// Starts each run with a sequence number that the previous run did not use. A user plane that still holds its
-    /// responses takes a repeated number for a retransmission.
+    /// Whether each run starts with a sequence number that the previous run did not use. A user plane that still stores the responses of
+    /// that run would take a repeated number for a retransmission.
     pub fresh_sequence: bool,
-    /// Answers the UPF's heartbeats, with the recovery time stamp of the association.
+    /// Whether the SMF answers the UPF's heartbeats, with the recovery time stamp of the association.
     pub answers_heartbeats: bool,
 }
 
@@ -60,66 +59,66 @@ impl NameForm {
     }
 }
 
-/// End that chooses a TEID.
+/// Endpoint that chooses a TEID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TeidChoice {
-    /// The SMF. Every user plane accepts this.
+    /// The SMF chooses. Every user plane accepts this.
     Smf,
-    /// The UPF (F-TEID with CH). It needs the feature FTUP.
+    /// The UPF chooses (F-TEID with CH). This needs the feature FTUP.
     Upf,
 }
 
-/// Event at which a user plane deletes the sessions of an SMF that restarted.
+/// Event at which a user plane deletes the sessions of a restarted SMF.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AssociationReset {
-    /// An association setup while one exists (§6.2.6.2.2), or a changed recovery time stamp (TS 23.007 §19A).
+    /// A second association setup (§6.2.6.2.2), or a changed recovery time stamp (TS 23.007 §19A).
     Standard,
-    /// A heartbeat with a newer recovery time stamp than the heartbeat before. A setup changes nothing.
+    /// A heartbeat with a newer recovery time stamp than the previous heartbeat. A setup deletes no sessions.
     NewerHeartbeat,
-    /// Never.
+    /// The user plane never deletes the sessions.
     Never,
 }
 
-/// Destination port of requests (TS 29.244 §4.2.2). Requests may come from any port, and responses go back there; not
-/// every user plane does so.
+/// Destination port of requests (TS 29.244 §4.2.2). Requests may be sent from any port, and responses must return to that port. Not every
+/// user plane conforms to this.
 pub const PFCP_PORT: u16 = 8_805;
 
-/// Requirements of the UPF, and its reaction where they are not met.
+/// Requirements of the UPF, and its reactions to messages that do not meet them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UpfRequirements {
-    /// Minimum length of Apply Action. A request with a shorter one is not answered.
+    /// Minimum length of Apply Action, in bytes. A request with a shorter Apply Action is not answered.
     pub apply_action_least: u8,
-    /// Minimum length of Reporting Triggers. A request with shorter ones is not answered.
+    /// Minimum length of Reporting Triggers, in bytes. A request with shorter triggers is not answered.
     pub reporting_triggers_least: u8,
-    /// Rejects a network instance that is not written as DNS labels, with cause 75.
+    /// Whether a network instance that is not written as DNS labels is rejected with cause 75.
     pub labels: bool,
-    /// Silently drops uplink packets of rules without interface types.
+    /// Whether uplink packets of rules without interface types are silently dropped.
     pub interface_type: bool,
-    /// Does not answer a deletion with a Node ID.
+    /// Whether a deletion with a Node ID gets no response.
     pub no_node_id_in_deletion: bool,
-    /// Event that deletes an SMF's sessions.
+    /// Event at which an SMF's sessions are deleted.
     pub purges: AssociationReset,
-    /// Does not answer association releases, and keeps the association.
+    /// Whether association releases get no response, and the association remains.
     pub ignores_release: bool,
-    /// Identifies an SMF by its address alone, and sends every response to this port, whatever the source port of the
-    /// request.
+    /// Port to which every response is sent, whatever the source port of the request. The UPF then identifies an SMF only by its IP
+    /// address.
     pub answers_to: Option<u16>,
-    /// Does not bind the UE's address without PDN Type: downlink packets match no session.
+    /// Whether the UE's address is ignored without PDN Type, so that downlink packets match no session.
     pub pdn_type: bool,
-    /// Chooses TEIDs (feature FTUP).
+    /// Whether the UPF chooses TEIDs (feature FTUP).
     pub chooses_teid: bool,
-    /// Accepts a session with the UE address of another session, and moves the downlink of that address to it.
+    /// Whether a session may have the UE address of another session. The downlink of that address then moves to the new session.
     pub shares_addresses: bool,
-    /// Accepts requests about a session from any address, not from its SMF's alone.
+    /// Whether requests about a session are accepted from any address, and not only from its SMF.
     pub any_owner: bool,
-    /// Time for which responses are held to answer duplicates.
+    /// Time for which responses are stored to answer duplicates.
     pub holding: Duration,
-    /// Interval of the UPF's heartbeats, and the number of unanswered ones after which it drops the SMF.
+    /// Interval of the UPF's heartbeats, and the number of unanswered heartbeats after which the UPF removes the SMF.
     pub heartbeat: Option<(Duration, u8)>,
 }
 
 impl Dialect {
-    /// Release 15, exactly as specified.
+    /// Dialect of Release 15, exactly as specified.
     pub const STRICT_REL15: Self = Self {
         name: "strict-rel15",
         sends: SmfMessageStyle {
@@ -151,8 +150,8 @@ impl Dialect {
         },
     };
 
-    /// Release 17, exactly as specified: two octets of Apply Action, three of Reporting Triggers, interface types,
-    /// PDN type.
+    /// Dialect of Release 17, exactly as specified. It has two octets of Apply Action, three octets of Reporting Triggers, interface types,
+    /// and PDN type.
     pub const STRICT_REL17: Self = Self {
         name: "strict-rel17",
         sends: SmfMessageStyle {
@@ -166,7 +165,7 @@ impl Dialect {
         ..Self::STRICT_REL15
     };
 
-    /// Open5GS upfd 2.8.0, as observed.
+    /// Dialect of Open5GS upfd 2.8.0, as observed.
     pub const OPEN5GS: Self = Self {
         name: "open5gs",
         sends: SmfMessageStyle {
@@ -196,8 +195,8 @@ impl Dialect {
         },
     };
 
-    /// eUPF of June 2025, as observed. It chooses TEIDs only if configured to, and sends heartbeats every 5 s. A
-    /// session ends by its deletion, or when the SMF is silent.
+    /// Dialect of eUPF of June 2025, as observed. It chooses TEIDs only if configured to do so, and sends heartbeats every 5 s. A session
+    /// ends by its deletion, or if the SMF stops responding.
     pub const EUPF: Self = Self {
         name: "eupf",
         sends: SmfMessageStyle {

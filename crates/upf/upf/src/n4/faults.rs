@@ -104,7 +104,7 @@ impl UpfFault {
         matches!(self, Echo | UnknownTunnel | TeidZero | OffFilter | EndMarker)
     }
 
-    /// Applies a fault that can be expressed as [`UpfRequirements`]; other faults have no effect here.
+    /// Applies a fault that can be expressed as [`UpfRequirements`]. Other faults have no effect in this function.
     pub(super) fn apply(self, demands: &mut UpfRequirements) {
         match self {
             Self::NarrowAction => demands.apply_action_least = 2,
@@ -120,11 +120,11 @@ impl UpfFault {
     }
 }
 
-/// A fault that acts between the network and a correct user plane.
+/// A fault that modifies messages between the network and a correct user plane.
 #[derive(Debug)]
 pub(super) struct Meddler {
     fault: UpfFault,
-    /// Source address of each session's establishment, by the SMF's SEID.
+    /// Source address of each session's establishment, indexed by the SEID of the SMF.
     origins: HashMap<u64, SocketAddr>,
     /// Applications that PFD Management has provisioned.
     provisioned: HashSet<Bytes>,
@@ -132,11 +132,11 @@ pub(super) struct Meddler {
     unreadable: u32,
 }
 
-/// Maximum number of sessions whose source address is kept.
+/// Maximum number of sessions whose source address is stored.
 const MAX_ORIGINS: usize = 1 << 16;
 /// Number of undecodable requests after which [`UpfFault::Garbage`] crashes the user plane.
 const FATAL: u32 = 10;
-/// PDN type of an Ethernet session, and its element of a PDI.
+/// PDN type of an Ethernet session.
 const ETHERNET: PdnType = PdnType(5);
 const ETHERNET_PDU_SESSION_INFORMATION: u16 = 142;
 /// Flow that matches no packet of a UE.
@@ -153,7 +153,7 @@ impl Meddler {
         self.fault == UpfFault::Garbage && self.unreadable >= FATAL
     }
 
-    /// Returns what the user plane receives instead; `None` if the request is lost.
+    /// Returns the modified request that the user plane receives, or `None` if the request is lost.
     pub(super) fn request(&mut self, from: SocketAddr, datagram: &[u8]) -> Option<Vec<u8>> {
         if self.fault == UpfFault::SourcePort && from.port() != super::PFCP_PORT {
             return None;
@@ -225,7 +225,7 @@ impl Meddler {
                     rule.pdi.f_teid = Some(FTeid::Assigned { teid, addresses });
                 }
             }
-            // Unknown applications are still refused: accepting them is a different fault.
+            // Unknown applications are still refused, because accepting them is a different fault.
             UpfFault::Application
                 if rule.pdi.application_id.as_ref().is_some_and(|id| self.provisioned.contains(&id.0)) =>
             {
@@ -248,7 +248,7 @@ impl Meddler {
         };
         let text = match self.fault {
             UpfFault::EmptyFlow if text.is_empty() => NO_FLOW.to_owned(),
-            // A word of digits after an address is a port.
+            // In such a description, each word of digits after an address is a port.
             UpfFault::Ports if text.starts_with("permit out 17 ") => {
                 let is_port = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit()) && word != "17";
                 text.split(' ').filter(|word| !is_port(word)).collect::<Vec<_>>().join(" ")
@@ -315,7 +315,7 @@ impl Meddler {
         }
     }
 
-    /// Returns the datagram and destination that are sent instead; `None` if nothing is sent.
+    /// Returns the modified datagram with its destination, or `None` if nothing is sent.
     pub(super) fn output(&mut self, to: SocketAddr, datagram: Vec<u8>) -> Option<(SocketAddr, Vec<u8>)> {
         let Ok((mut pdu, _)) = decode(&datagram) else { return Some((to, datagram)) };
         let seid = pdu.header.seid.unwrap_or(0);
@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn unreadable_requests_pass_unchanged() {
+    fn undecodable_requests_pass_unchanged() {
         let mut meddler = Meddler::new(UpfFault::N9);
         let from = SocketAddr::from(([127, 0, 0, 1], 8_805));
         assert_eq!(meddler.request(from, &[0x20, 1]), Some(vec![0x20, 1]));

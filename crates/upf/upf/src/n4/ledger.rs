@@ -1,9 +1,9 @@
-//! Accounting of requests and responses: each has exactly one outcome.
+//! Accounting of requests and responses. Each request and each response has exactly one outcome.
 use crate::Time;
 use crate::pfcp::{Cause, message_type};
 use std::collections::BTreeMap;
 
-/// Request kinds with separate counters.
+/// Kinds of requests, which have separate counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// Heartbeat.
@@ -34,7 +34,7 @@ impl Kind {
         Self::Report,
     ];
 
-    /// Returns whether a message of this type is a response to this kind.
+    /// Returns whether a message of type `response` is a response to this kind of request.
     pub fn answered_by(self, response: u8) -> bool {
         self == match response {
             message_type::HEARTBEAT_RESPONSE => Self::Heartbeat,
@@ -75,11 +75,11 @@ pub struct RequestEnd<T> {
     pub sequence: u32,
     /// Outcome.
     pub outcome: Outcome,
-    /// Scheduled send time. Latency from here includes the delay of a stalled sender.
+    /// Scheduled send time. Latency is measured from this time, so it includes the delay of a stalled sender.
     pub intended: Time,
     /// Time of the first transmission.
     pub sent: Time,
-    /// Time of the response or of the time-out.
+    /// Time of the response or of the timeout.
     pub ended: Time,
     /// Number of transmissions.
     pub attempts: u8,
@@ -94,17 +94,17 @@ pub struct Counts {
     pub sent: u64,
     /// Requests without a response that have not timed out.
     pub pending: u64,
-    /// See [`Outcome::Ok`].
+    /// Requests with the outcome [`Outcome::Ok`].
     pub ok: u64,
-    /// See [`Outcome::Retransmitted`].
+    /// Requests with the outcome [`Outcome::Retransmitted`].
     pub retransmitted: u64,
-    /// See [`Outcome::Rejected`].
+    /// Requests with the outcome [`Outcome::Rejected`].
     pub rejected: u64,
-    /// See [`Outcome::Late`].
+    /// Requests with the outcome [`Outcome::Late`].
     pub late: u64,
-    /// See [`Outcome::Lost`].
+    /// Requests with the outcome [`Outcome::Lost`].
     pub lost: u64,
-    /// Further responses to an answered request.
+    /// Additional responses to an answered request.
     pub duplicate: u64,
     /// Datagrams sent again.
     pub retransmissions: u64,
@@ -122,18 +122,18 @@ impl Counts {
     }
 }
 
-/// Request and response counters of one end.
+/// Request and response counters of one endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RequestStats {
-    /// Indexed by [`Kind`]; see [`RequestStats::counts`].
+    /// Counters indexed by [`Kind`]; see [`RequestStats::counts`].
     pub by_kind: [Counts; 7],
     /// Rejections and late responses, by cause.
     pub causes: BTreeMap<u8, u64>,
     /// Responses received, of every kind.
     pub responses: u64,
-    /// Responses that match no request: an unknown sequence number, the wrong type, or another session.
+    /// Responses that match no request. They have an unknown sequence number, the wrong type, or another session.
     pub unexpected: u64,
-    /// Responses that could not be decoded. A request that they answer stays pending.
+    /// Responses that could not be decoded. The answered request stays pending.
     pub malformed: u64,
 }
 

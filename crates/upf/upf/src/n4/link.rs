@@ -1,4 +1,4 @@
-//! Link that delays, loses, duplicates and reorders datagrams, in virtual time and from a seed.
+//! A link that delays, loses, duplicates and reorders datagrams. It runs in virtual time, and a seed determines its behaviour.
 use crate::Time;
 use crate::pfcp::Random;
 use std::cmp::Reverse;
@@ -14,12 +14,12 @@ pub struct Impairments {
     pub duplication_permille: u16,
     /// Minimum delay.
     pub delay: Duration,
-    /// Additional delay, uniformly distributed. A later datagram may overtake an earlier one.
+    /// Maximum additional delay, uniformly distributed from 0. A later datagram may overtake an earlier one.
     pub jitter: Duration,
 }
 
 impl Impairments {
-    /// A link with a constant delay and no other impairment.
+    /// Returns the impairments of a link with a constant delay only.
     pub const fn delay(delay: Duration) -> Self {
         Self { loss_permille: 0, duplication_permille: 0, delay, jitter: Duration::ZERO }
     }

@@ -1,5 +1,5 @@
-//! Hash function for numbers that the ends of N4 assign themselves. One multiplication is enough, because a peer
-//! without an association cannot choose them.
+//! Hash function for numbers that the endpoints of N4 assign themselves. One multiplication suffices, because a peer without an association
+//! cannot choose the numbers.
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::net::SocketAddr;
@@ -26,11 +26,11 @@ impl Hasher for Mix {
     }
 }
 
-/// Bits of a TEID that are its place, where the UPF chooses: twice the default maximum number of sessions.
+/// Number of bits of a TEID that are its table index, if the UPF chooses TEIDs. They cover twice the default maximum number of sessions.
 pub(super) const PLACE_BITS: u32 = 21;
 
-/// Uplink TEID. Places are reused and the upper bits count the uses, so only the place is hashed. A new tunnel is
-/// therefore stored where an earlier one was, which is still in the CPU cache.
+/// Uplink TEID. Its lower bits are a table index that is reused, and the upper bits count the uses. Only the index is hashed, so a new
+/// tunnel is stored where an earlier one was. That memory is still in the CPU cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Teid(pub u32);
 

@@ -10,15 +10,15 @@ use std::time::Duration;
 /// Behaviour of a [`Mock`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MockSettings {
-    /// Service time of a datagram. Datagrams are served one at a time, so the capacity is the reciprocal.
+    /// Service time of a datagram. Datagrams are served one at a time, so the capacity is the reciprocal of this time.
     pub service: Duration,
-    /// Additional service time per live session, as of a linear scan.
+    /// Additional service time per live session, which emulates a linear scan.
     pub scan_per_session: Duration,
-    /// Maximum number of waiting datagrams; further ones are lost, as in a full socket buffer.
+    /// Maximum number of waiting datagrams. Further datagrams are lost, as in a full socket buffer.
     pub queue: usize,
     /// Datagrams lost on arrival, per thousand.
     pub loss_permille: u16,
-    /// Number of datagrams after which the mock crashes: it does not answer until [`Mock::restart`].
+    /// Number of datagrams after which the mock crashes. A crashed mock does not answer until [`Mock::restart`].
     pub crash_after: Option<u64>,
     /// Seed of the losses.
     pub seed: u64,
@@ -27,7 +27,7 @@ pub struct MockSettings {
 }
 
 impl Default for MockSettings {
-    /// No service time, no losses, no crash.
+    /// Returns settings without service time, losses and crash.
     fn default() -> Self {
         Self {
             service: Duration::ZERO,
@@ -46,10 +46,10 @@ impl Default for MockSettings {
 pub struct Mock {
     settings: MockSettings,
     upf: Upf,
-    /// The fault, with its state.
+    /// Simulated fault with its state.
     meddler: Option<Meddler>,
     random: Random,
-    /// Waiting datagrams, with the end of their service.
+    /// Waiting datagrams, each with the end of its service time.
     waiting: VecDeque<(Time, SocketAddr, Vec<u8>)>,
     busy_until: Time,
     received: u64,
@@ -66,7 +66,7 @@ impl Mock {
         let mut upf = upf;
         if let Some(fault) = settings.fault {
             fault.apply(&mut upf.dialect.demands);
-            // A fault applies to decoded messages only.
+            // Recognition is disabled, because a fault can only be applied to decoded messages.
             upf.recognise = false;
         }
         Self {
@@ -83,12 +83,12 @@ impl Mock {
         }
     }
 
-    /// Returns the UPF.
+    /// Returns the UPF behind the mock.
     pub fn upf(&self) -> &Upf {
         &self.upf
     }
 
-    /// Returns the UPF, for instance to make it report.
+    /// Returns the UPF behind the mock, for example to let it send reports.
     pub fn upf_mut(&mut self) -> &mut Upf {
         &mut self.upf
     }
@@ -98,7 +98,7 @@ impl Mock {
         self.crashed
     }
 
-    /// Restarts the UPF: no sessions, a new recovery time stamp, no second crash.
+    /// Restarts the UPF. It has no sessions and a new recovery time stamp, and does not crash again.
     pub fn restart(&mut self) {
         let mut settings = self.upf.settings().clone();
         settings.recovery_time_stamp = settings.recovery_time_stamp.wrapping_add(1);
@@ -179,7 +179,7 @@ impl Mock {
     /// Returns the next output, if there is one.
     pub fn poll(&mut self) -> Option<UpfOutput> {
         if self.crashed {
-            // A crashed UPF sends nothing, but its data plane still has to forget sessions.
+            // A crashed UPF sends nothing, but its data plane still has to remove sessions.
             while let Some(output) = self.upf.poll() {
                 if let UpfOutput::Event(UpfEvent::Deleted(_)) = output {
                     return Some(output);

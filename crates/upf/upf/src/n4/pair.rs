@@ -9,11 +9,11 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 /// An SMF and a UPF with a link in each direction. The same seeds give the same run.
 #[derive(Debug)]
 pub struct Pair {
-    /// Current time of both ends.
+    /// Current time of both endpoints.
     pub now: Time,
-    /// SMF.
+    /// State machine of the SMF.
     pub smf: Smf,
-    /// UPF.
+    /// State machine of the UPF, behind a mock.
     pub upf: Mock,
     /// Link from SMF to UPF.
     pub there: Link,
@@ -29,7 +29,7 @@ impl Pair {
     /// Source address of the SMF's datagrams.
     pub const SMF_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 8805);
 
-    /// Creates both ends, idle. Each direction gets its own random stream of the seed.
+    /// Creates both endpoints in idle state. Each direction has a separate random stream of the seed.
     pub fn new(smf: Smf, upf: Mock, impairments: Impairments, seed: u64) -> Self {
         Self {
             now: Time::ZERO,
@@ -42,7 +42,7 @@ impl Pair {
         }
     }
 
-    /// Runs both ends until `end`, and sets the time to `end`.
+    /// Runs both endpoints until `end`, and sets the time to `end`.
     pub fn run_until(&mut self, end: Time) {
         loop {
             self.flush();

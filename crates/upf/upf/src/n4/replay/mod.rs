@@ -31,9 +31,9 @@ pub enum Ending {
 /// Completed repetition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ended {
-    /// Outcome.
+    /// Outcome of the repetition.
     pub ending: Ending,
-    /// Scheduled start.
+    /// Scheduled start time of the repetition.
     pub intended: Time,
 }
 
@@ -46,10 +46,10 @@ struct Run {
     intended: Time,
     /// Index of the next step.
     step: usize,
-    /// TEIDs that the UPF chose: in the capture, and in this repetition.
+    /// Pairs of TEIDs that the UPF chose: in the capture, and in this repetition.
     chosen: Vec<(u32, u32)>,
     failed: bool,
-    /// The deletion is pending.
+    /// Whether the deletion is pending.
     ends: bool,
 }
 
@@ -59,7 +59,7 @@ pub struct Replay {
     recording: Arc<Recording>,
     addressing: Addressing,
     most: [u32; 3],
-    /// Keeps the capture's time between the requests of a session.
+    /// Whether the time between the requests of a session is that of the capture.
     keeps_gaps: bool,
     running: HashMap<SessionId, Run>,
     /// Requests that wait for their scheduled time.
@@ -85,8 +85,8 @@ impl Replay {
         }
     }
 
-    /// Returns the number of repetitions that have begun and not ended. A repetition that the capture does not delete
-    /// ends with its last request.
+    /// Returns the number of repetitions that have begun and not ended. A repetition whose deletion is not in the capture ends with its
+    /// last request.
     pub fn under_way(&self) -> usize {
         self.running.len()
     }
@@ -99,7 +99,7 @@ impl Replay {
         self.recording.pfds.iter().try_for_each(|request| smf.provision(now, request.clone()))
     }
 
-    /// Returns when [`send_due`](Self::send_due) has to be called.
+    /// Returns the time at which [`send_due`](Self::send_due) has to be called next.
     pub fn next_due(&self) -> Option<Time> {
         self.due.peek().map(|Reverse((at, _))| *at)
     }
@@ -149,7 +149,7 @@ impl Replay {
         }
     }
 
-    /// Sends requests whose time has come. Returns `false` if one could not be sent now.
+    /// Sends all requests whose scheduled time has passed. Returns `false` if a request could not be sent now.
     pub fn send_due(&mut self, now: Time, smf: &mut Smf) -> bool {
         while let Some(&Reverse((at, id))) = self.due.peek() {
             if at > now {
@@ -164,7 +164,7 @@ impl Replay {
         true
     }
 
-    /// Forgets all repetitions, as after a restart of the UPF. Returns their number.
+    /// Removes all repetitions, as after a restart of the UPF. Returns their number.
     pub fn clear(&mut self) -> usize {
         self.due.clear();
         let all = self.running.len();
@@ -189,7 +189,7 @@ impl Replay {
         }
         let steps = &self.recording.scripts[run.script].steps;
         if run.failed {
-            // Later requests of the capture expect changes that did not happen, so the repetition ends here.
+            // The repetition ends here, because later requests of the capture depend on changes that failed.
             run.ends = true;
             return match smf.delete(now, now, id) {
                 Ok(()) => None,
@@ -226,7 +226,7 @@ impl Replay {
         Ok(())
     }
 
-    /// Ends a repetition. Its slot is reused only if the UPF has certainly deleted the session.
+    /// Ends a repetition. Its slot is reused only if the UPF has deleted the session with certainty.
     fn end(&mut self, id: SessionId, is_gone: bool) -> Option<Ended> {
         let run = self.running.remove(&id)?;
         if is_gone {

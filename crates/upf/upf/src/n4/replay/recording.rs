@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-/// Maximum number of requests that are kept.
+/// Maximum number of requests that are stored.
 pub const MAX_RECORDED: usize = 1 << 20;
 
 /// Sessions of a capture.
@@ -31,7 +31,7 @@ pub struct Ignored {
     pub other_sessions: u64,
     /// Retransmissions.
     pub retransmissions: u64,
-    /// Messages between nodes, such as heartbeats and associations; PFD Management Requests are repeated.
+    /// Messages between nodes, such as heartbeats and associations. PFD Management Requests are not counted, because they are repeated.
     pub node_messages: u64,
     /// Requests beyond [`MAX_RECORDED`].
     pub beyond_limit: u64,
@@ -54,7 +54,7 @@ pub struct Script {
     pub(super) ues_v6: Vec<Ipv6Addr>,
 }
 
-/// A request after the establishment.
+/// A request that follows the establishment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
     /// Time since the establishment request.
@@ -72,7 +72,7 @@ pub enum Recorded {
     Deletion,
 }
 
-/// Establishment without a response so far.
+/// Establishment without a response until now.
 #[derive(Debug)]
 struct Opened {
     at: Duration,
@@ -84,16 +84,16 @@ struct Opened {
 pub struct Recorder {
     recording: Recording,
     began: Vec<Duration>,
-    /// Keyed by SMF, UPF and sequence number.
+    /// Establishments without a response, by SMF, UPF and sequence number.
     opened: HashMap<(IpAddr, IpAddr, u32), Opened>,
-    /// Keyed by UPF and its SEID.
+    /// Indexes of sessions, by UPF and its SEID.
     sessions: HashMap<(IpAddr, u64), usize>,
-    /// Sender, sequence number and hash of requests.
+    /// Requests that were already read, by sender, sequence number and hash.
     seen: HashSet<(IpAddr, u32, u64)>,
 }
 
 impl Recorder {
-    /// Reads a PFCP datagram. `at` is its time since any fixed moment.
+    /// Reads a PFCP datagram. `at` is its time since any fixed point in time.
     pub fn datagram(&mut self, at: Duration, from: IpAddr, to: IpAddr, octets: &[u8]) {
         let Ok((pdu, _)) = decode(octets) else {
             self.recording.ignored.unreadable += 1;
@@ -127,13 +127,13 @@ impl Recorder {
                     self.recording.pfds.push(request);
                 }
             }
-            // Reports of the UPF, and responses that need no action.
+            // These are reports of the UPF, and responses that need no action.
             _ if Header::needs_seid(pdu.header.message_type) => {}
             _ => self.recording.ignored.node_messages += 1,
         }
     }
 
-    /// Returns the sessions. Establishments without a response are counted and left out.
+    /// Returns the recorded sessions. Establishments without a response are counted, but not returned.
     #[must_use]
     pub fn finish(mut self) -> Recording {
         self.recording.ignored.not_established += self.opened.len() as u64;
@@ -154,7 +154,7 @@ impl Recorder {
     }
 
     fn established(&mut self, key: (IpAddr, IpAddr, u32), response: SessionEstablishmentResponse) {
-        // A response without a request is a duplicate, or the capture begins with it.
+        // A response without a request is a duplicate, or its request precedes the capture.
         let Some(opened) = self.opened.remove(&key) else { return };
         let Some(up_f_seid) = response.up_f_seid.filter(|_| response.cause.is_accepted()) else {
             self.recording.ignored.not_established += 1;
@@ -188,8 +188,7 @@ impl Recorder {
 }
 
 impl Recording {
-    /// Returns the largest number of names of each kind in a session: TEIDs at the UPF, TEIDs elsewhere, UE
-    /// addresses.
+    /// Returns the largest number of names of each kind in a session. The kinds are TEIDs at the UPF, TEIDs elsewhere, and UE addresses.
     pub(super) fn most(&self) -> [u32; 3] {
         let most = |of: &dyn Fn(&Script) -> usize| self.scripts.iter().map(of).max().unwrap_or(0).max(1);
         let ues = |script: &Script| script.ues_v4.len().max(script.ues_v6.len());

@@ -1,4 +1,4 @@
-//! Rewrites requests of a capture for another session: its TEIDs, its UE addresses, this SMF's nodes.
+//! Rewrites requests of a capture for another session. It replaces TEIDs, UE addresses, and the addresses of SMF and base stations.
 use super::recording::Script;
 use crate::pfcp::*;
 use bytes::Bytes;
@@ -9,15 +9,15 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub struct Addressing {
     /// N3 address of the UPF.
     pub n3: IpAddr,
-    /// Address of the base station, and of every other peer that the UPF sends to.
+    /// Address of the base station, and of every other peer to which the UPF sends.
     pub gnb: IpAddr,
     /// Address of the SMF, for tunnels towards the CP function.
     pub smf: IpAddr,
-    /// IPv4 address of the first UE; further UEs count up from it.
+    /// IPv4 address of the first UE. Each further UE has the next address.
     pub ue_v4: Ipv4Addr,
-    /// IPv6 address of the first UE; each further UE has the next /64.
+    /// IPv6 address of the first UE. Each further UE has the next /64 prefix.
     pub ue_v6: Ipv6Addr,
-    /// First TEID.
+    /// First TEID that the SMF or the base station assigns.
     pub first_teid: u32,
 }
 
@@ -26,11 +26,11 @@ pub struct Addressing {
 pub(super) struct Names<'a> {
     pub(super) script: &'a Script,
     pub(super) addressing: &'a Addressing,
-    /// Slot of the repetition, unique among those that exist.
+    /// Slot of the repetition, which is unique among the existing repetitions.
     pub(super) slot: u32,
     /// Largest number of names of each kind in a session.
     pub(super) most: [u32; 3],
-    /// TEIDs that the UPF chose: in the capture, and in this repetition.
+    /// Pairs of TEIDs that the UPF chose: in the capture, and in this repetition.
     pub(super) chosen: &'a [(u32, u32)],
 }
 
@@ -124,7 +124,7 @@ impl Names<'_> {
         }
     }
 
-    /// Returns a flow description with the UE's addresses of this repetition.
+    /// Replaces the UE's addresses in a flow description with those of this repetition.
     fn flow(&self, text: &str) -> String {
         let words = text.split(' ').map(|word| {
             let (address, rest) = word.split_at(word.find('/').unwrap_or(word.len()));
