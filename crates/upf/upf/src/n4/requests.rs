@@ -5,27 +5,27 @@ use crate::pfcp::{Cause, MAX_SEQUENCE};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Time-out and number of retransmissions (§6.4).
+/// Timeout and number of retransmissions (§6.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retransmission {
-    /// T1: time without a response. Without retransmission, the time after which a request is lost.
+    /// T1: time after which a request without a response is retransmitted. Without retransmissions, the time after which it is lost.
     pub t1: Duration,
     /// N1: maximum number of retransmissions; 0 disables them.
     pub n1: u8,
 }
 
 impl Default for Retransmission {
-    /// 3 s and three retransmissions, as implementations do. The standard leaves both open.
+    /// Returns 3 s and three retransmissions, which are common values. The standard leaves both open.
     fn default() -> Self {
         Self { t1: Duration::from_secs(3), n1: 3 }
     }
 }
 
-/// Error: the window of pending requests is full.
+/// Error: the maximum number of requests is pending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{window} requests are pending, the limit")]
+#[error("{window} requests are pending, which is the limit")]
 pub struct Full {
-    /// Size of the window.
+    /// Maximum number of pending requests.
     pub window: usize,
 }
 
@@ -45,7 +45,7 @@ struct Slot<T> {
     sent: Time,
     attempts: u8,
     about: T,
-    /// Kept for retransmission; empty without retransmission.
+    /// Copy of the datagram for retransmission. Empty if retransmissions are disabled.
     datagram: Vec<u8>,
 }
 
@@ -73,15 +73,15 @@ pub(super) enum Answer<T> {
     Unexpected,
 }
 
-/// Consequence of a timer.
+/// Action of an expired timer.
 #[derive(Debug)]
 pub(super) enum Expired<T> {
     Again(Vec<u8>, T),
     Lost(RequestEnd<T>),
 }
 
-/// Table of the latest requests, by sequence number. A slot is reused after as many requests as the table has slots.
-/// A request that ended before is then forgotten, and a response to it is unexpected.
+/// Table of the latest requests, by sequence number. The table has a fixed number of slots, and a later request reuses the slot of an
+/// earlier one. The earlier request is then forgotten, so a response to it counts as unexpected.
 #[derive(Debug)]
 pub(super) struct Requests<T> {
     slots: Vec<Option<Slot<T>>>,
@@ -89,12 +89,12 @@ pub(super) struct Requests<T> {
     /// Number of pending requests.
     waiting: usize,
     policy: Retransmission,
-    /// T1 is the same for all requests, so deadlines are in the order of sending.
+    /// Deadlines of requests, in the order of sending, because T1 is the same for all requests.
     timers: VecDeque<(Time, u32, u8)>,
     pub(super) ledger: RequestStats,
 }
 
-/// Timers of completed requests are removed when the queue has more than this number per slot.
+/// Number of timers per slot above which timers of completed requests are removed.
 const TIMERS_PER_SLOT: usize = 4;
 
 impl<T: Copy> Requests<T> {
@@ -123,8 +123,7 @@ impl<T: Copy> Requests<T> {
         if self.waiting >= self.slots.len() {
             return Err(Full { window: self.slots.len() });
         }
-        // Skips numbers whose slot is pending, so that one slow response does not block the others. A free slot
-        // exists.
+        // Skips numbers whose slot has a pending request, so that one slow response does not block other requests. A free slot exists.
         while self.is_waiting(self.next) {
             self.next = (self.next + 1) & MAX_SEQUENCE;
         }
@@ -143,8 +142,8 @@ impl<T: Copy> Requests<T> {
         Ok(sequence)
     }
 
-    /// Sets the number of retransmissions and returns the previous one. T1 stays, because deadlines are in the order
-    /// of sending.
+    /// Sets the number of retransmissions, and returns the previous number. T1 cannot change, because deadlines are in the order of
+    /// sending.
     pub(super) fn retransmit(&mut self, n1: u8) -> u8 {
         std::mem::replace(&mut self.policy.n1, n1)
     }
@@ -154,7 +153,7 @@ impl<T: Copy> Requests<T> {
         self.slots[self.place(sequence)].as_ref().is_some_and(|slot| slot.phase == Phase::Waiting)
     }
 
-    /// Keeps a copy of the datagram, if it may have to be retransmitted.
+    /// Stores a copy of the datagram, if it may have to be retransmitted.
     pub(super) fn keep(&mut self, sequence: u32, datagram: &[u8]) {
         let at = self.place(sequence);
         if let (1.., Some(slot)) = (self.policy.n1, &mut self.slots[at]) {
@@ -177,7 +176,7 @@ impl<T: Copy> Requests<T> {
         slot.is_some_and(|s| s.sequence == sequence && s.phase == Phase::Waiting && s.attempts == attempt)
     }
 
-    /// Returns the subject of a request that is pending or ended recently.
+    /// Returns the subject of a request that is pending or has ended recently.
     pub(super) fn about(&self, sequence: u32) -> Option<T> {
         self.slots[self.place(sequence)]
             .as_ref()
@@ -185,7 +184,7 @@ impl<T: Copy> Requests<T> {
             .map(|slot| slot.about)
     }
 
-    /// Counts a response and finds its request. `cause` is [`Cause::ACCEPTED`] for responses without one.
+    /// Counts a response and finds its request. `cause` is [`Cause::ACCEPTED`] for responses without a cause.
     pub(super) fn answered(&mut self, now: Time, sequence: u32, response: u8, cause: Cause) -> Answer<T> {
         self.ledger.responses += 1;
         let at = self.place(sequence);
@@ -253,7 +252,7 @@ impl<T: Copy> Requests<T> {
             // `waits` has checked the slot.
             let Some(slot) = &mut self.slots[at] else { continue };
             let counts = &mut self.ledger.by_kind[slot.kind as usize];
-            // Datagrams that were sent before retransmission was enabled were not kept.
+            // There is no copy of a datagram that was sent before retransmission was enabled.
             if slot.attempts <= self.policy.n1 && !slot.datagram.is_empty() {
                 slot.attempts += 1;
                 counts.retransmissions += 1;
@@ -270,7 +269,7 @@ impl<T: Copy> Requests<T> {
         }
     }
 
-    /// Returns the time of the next call of [`Requests::expired`].
+    /// Returns the time at which [`Requests::expired`] has to be called next.
     pub(super) fn wake_at(&self) -> Option<Time> {
         self.timers.front().map(|(deadline, ..)| *deadline)
     }
@@ -300,7 +299,7 @@ mod tests {
         let answer = requests.answered(at(1), MAX_SEQUENCE, HEARTBEAT_RESPONSE, Cause::ACCEPTED);
         assert!(matches!(answer, Answer::First(RequestEnd { outcome: Outcome::Ok, about: 1, .. })));
         assert_eq!(requests.begin(at(1), at(0), Kind::Heartbeat, 3), Ok(1));
-        // Number 2 would use the slot of 0, which is pending.
+        // Number 2 is skipped, because it would use the slot of number 0, which is pending.
         requests.answered(at(1), 1, HEARTBEAT_RESPONSE, Cause::ACCEPTED);
         assert_eq!(requests.begin(at(1), at(0), Kind::Heartbeat, 3), Ok(3));
         assert!(requests.ledger.balanced());
@@ -328,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn timers_of_answered_requests_do_not_pile_up() {
+    fn timers_of_answered_requests_are_removed() {
         let mut requests = table(4, 0);
         for i in 0..10_000 {
             let sequence = requests.begin(at(0), at(0), Kind::Heartbeat, 0).unwrap();

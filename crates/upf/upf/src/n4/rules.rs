@@ -1,4 +1,4 @@
-//! Rules of a session at the user plane. A request creates, changes and removes all of its rules or none.
+//! Rules of a session at the user plane. A request either creates, changes and removes all of its rules, or none of them.
 use super::dialect::UpfRequirements;
 use crate::pfcp::*;
 use std::net::IpAddr;
@@ -7,8 +7,7 @@ use std::sync::Arc;
 /// Maximum number of rules of one kind in a session.
 pub(super) const MAX_RULES: usize = 64;
 
-/// Usage rule that watches for inactivity. Its identifier is from the range that the user plane assigns (TS 29.244
-/// §8.2.54).
+/// Id of the usage rule that detects inactivity. The id is from the range that the user plane assigns (TS 29.244 §8.2.54).
 pub const INACTIVITY: UrrId = UrrId(u32::MAX);
 
 /// Direction of packets.
@@ -25,7 +24,7 @@ pub enum Direction {
 pub struct Session {
     /// SEID and addresses of the SMF for the session.
     pub cp_f_seid: FSeid,
-    /// The SMF that established it.
+    /// Node ID of the SMF that established the session.
     pub node: NodeId,
     /// Source address of the establishment.
     pub peer: IpAddr,
@@ -50,7 +49,7 @@ pub struct Session {
 /// Reason why rules were rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RuleFault {
-    /// Cause of the response.
+    /// Cause that the response contains.
     pub cause: Cause,
     /// Rule that caused the rejection.
     pub failed: Option<FailedRuleId>,
@@ -94,7 +93,7 @@ impl Session {
         Ok(session)
     }
 
-    /// Returns the changed session. On an error `self` is unchanged.
+    /// Returns the changed session. `self` is unchanged on an error.
     pub(super) fn modified(
         &self,
         request: SessionModificationRequest,
@@ -131,8 +130,8 @@ impl Session {
         Ok(next)
     }
 
-    /// Makes all detection rules count for the inactivity timer (TS 29.244 §5.11.3). `timer` replaces the timer; 0
-    /// removes it.
+    /// Makes all detection rules count packets for the inactivity timer (TS 29.244 §5.11.3). `timer` replaces the timer. A timer of 0 is
+    /// removed.
     fn watch_inactivity(&mut self, timer: Option<Seconds>) {
         let is_watch = |urr: &CreateUrr| urr.urr_id == INACTIVITY;
         if let Some(timer) = timer {
@@ -157,7 +156,7 @@ impl Session {
         for gone in &request.remove_fars {
             take(&mut self.fars, |r| r.far_id == gone.far_id, FailedRuleId::Far(gone.far_id))?;
         }
-        // Detection rules lose their references to removed rules, which no longer count or police packets.
+        // References to removed rules are removed from detection rules, so that removed rules no longer count or police packets.
         for gone in &request.remove_urrs {
             take(&mut self.urrs, |r| r.urr_id == gone.urr_id, FailedRuleId::Urr(gone.urr_id))?;
             self.pdrs.iter_mut().for_each(|pdr| pdr.urr_ids.retain(|id| *id != gone.urr_id));
@@ -239,8 +238,8 @@ impl Session {
         Ok(())
     }
 
-    /// Checks that identifiers are unique, that references exist, that limits hold, and that requested features are
-    /// available.
+    /// Checks that identifiers are unique, that references exist, that the number of rules is within limits, and that requested features
+    /// are available.
     fn check(&self, demands: &UpfRequirements) -> Result<(), RuleFault> {
         for (at, pdr) in self.pdrs.iter().enumerate() {
             let fault = failed(FailedRuleId::Pdr(pdr.pdr_id));
@@ -262,14 +261,15 @@ impl Session {
         unique(&self.qers, |qer| qer.qer_id, FailedRuleId::Qer)
     }
 
-    /// Returns whether requests about the session may come from this address: the source of the establishment, or the
-    /// SMF's address in CP F-SEID. The port does not matter (TS 29.244 §4.2.2).
+    /// Returns whether requests about the session may come from this address. Allowed are the source of the establishment, and the SMF's
+    /// address in CP F-SEID. The port does not matter (TS 29.244 §4.2.2).
     pub fn is_owned_by(&self, address: IpAddr) -> bool {
         let Addresses { v4, v6 } = self.cp_f_seid.addresses;
         address == self.peer || v4.map(IpAddr::from) == Some(address) || v6.map(IpAddr::from) == Some(address)
     }
 
-    /// Returns the address for requests to the SMF about the session, reachable from an address of this version.
+    /// Returns the address for requests to the SMF about the session, in IPv4 or IPv6. If CP F-SEID has no address of this version, it is
+    /// the source of the establishment.
     pub fn report_address(&self, ipv4: bool) -> IpAddr {
         let Addresses { v4, v6 } = self.cp_f_seid.addresses;
         let same = if ipv4 { v4.map(IpAddr::from) } else { v6.map(IpAddr::from) };

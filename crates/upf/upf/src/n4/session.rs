@@ -1,4 +1,4 @@
-//! Session requests of an SMF: typed messages, and templates that produce the same bytes quickly.
+//! Session requests of an SMF, as typed messages and as templates. Templates produce the same bytes faster.
 use super::dialect::{SmfMessageStyle, TeidChoice};
 use crate::pfcp::*;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -16,23 +16,22 @@ pub struct SessionProfile {
     pub core_interface: Interface,
     /// N3 address of the user plane, for TEIDs that the SMF chooses.
     pub upf_n3: IpAddr,
-    /// UEs have IPv6 addresses instead of IPv4.
+    /// Whether UEs have IPv6 addresses instead of IPv4 addresses.
     pub ipv6: bool,
     /// QoS flow identifier.
     pub qfi: u8,
-    /// Maximum bit rate; `None` creates no QER.
+    /// Maximum bit rate. `None`: the session has no QER.
     pub mbr: Option<BitRates>,
-    /// Volume in bytes after which usage is reported; `None` creates no URR.
+    /// Volume after which usage is reported, in bytes. `None`: the session has no URR.
     pub volume_threshold: Option<u64>,
-    /// Buffers downlink packets until the first tunnel is known, and has the UPF report them. Otherwise they are
-    /// dropped.
+    /// Whether the UPF buffers downlink packets until the first tunnel is known, and reports them. Otherwise the UPF drops these packets.
     pub buffer: bool,
     /// Additional flows of the uplink rule, as IPFilterRules.
     pub flows: Vec<String>,
 }
 
 impl Default for SessionProfile {
-    /// IPv4 sessions without a rate limit.
+    /// Returns the profile of IPv4 sessions without a rate limit.
     fn default() -> Self {
         Self {
             dnn: "internet".into(),
@@ -63,9 +62,9 @@ impl SessionProfile {
 /// Properties of one session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionSpec {
-    /// Address of the UE, of the profile's IP version.
+    /// Address of the UE, in the IP version of the profile.
     pub ue: IpAddr,
-    /// Uplink TEID at the UPF; unused where the UPF chooses.
+    /// Uplink TEID at the UPF. Unused if the UPF chooses the TEID.
     pub uplink_teid: u32,
 }
 
@@ -81,15 +80,15 @@ pub struct Tunnel {
 /// A modification of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// Sends downlink packets into this tunnel: the first one, or the new one after a handover. After a handover end
-    /// markers go into the old tunnel.
+    /// Sends downlink packets into a tunnel. This is the first tunnel, or the new one after a handover. After a handover, end markers can
+    /// be requested for the old tunnel.
     Downlink {
         /// New tunnel.
         tunnel: Tunnel,
-        /// Request end markers.
+        /// Whether end markers are requested.
         end_marker: bool,
     },
-    /// The UE becomes idle: packets are buffered, and the first one is reported.
+    /// Makes the UE idle. Packets are buffered, and the first one is reported.
     Buffer,
 }
 
@@ -114,7 +113,7 @@ pub struct SessionTemplates {
 }
 
 impl SessionTemplates {
-    /// Encodes the messages. Returns `None` if they do not fit into a datagram.
+    /// Encodes the messages. Returns `None` if a message does not fit into a datagram.
     pub fn new(profile: SessionProfile, sends: SmfMessageStyle, node: IpAddr) -> Option<Self> {
         let any_ue: IpAddr =
             if profile.ipv6 { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
@@ -174,7 +173,7 @@ impl SessionTemplates {
                 let by_version = &self.downlink[usize::from(tunnel.peer.is_ipv6())];
                 let (template, teid, address) = &by_version[usize::from(end_marker)];
                 template.write(up_seid, sequence, out);
-                // The slots belong to this template, and the address has its version.
+                // Writing cannot fail, because the slots belong to this template, and the address has its IP version.
                 let _fits =
                     teid.put(out, &tunnel.teid.to_be_bytes()) && put_address(address, out, tunnel.peer);
             }
@@ -361,7 +360,7 @@ mod tests {
     use crate::n4::Dialect;
 
     #[test]
-    fn instances_and_interface_follow_the_profile() {
+    fn profile_sets_network_instances_and_interface() {
         let profile = SessionProfile {
             access_instance: Some("access".into()),
             core_instance: Some("sgi".into()),

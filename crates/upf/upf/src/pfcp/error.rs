@@ -1,37 +1,37 @@
-//! Faults of PFCP messages.
+//! Errors of PFCP messages.
 use super::{Cause, Header};
 
 /// Bytes that are not a valid PFCP message, or a message that must be refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {
-    /// Too short for a header; no answer is possible.
+    /// The datagram is too short for a header. It cannot be answered.
     #[error("a header needs {need} bytes, the datagram has {have}")]
     Truncated {
-        /// Needed bytes.
+        /// Number of bytes needed.
         need: usize,
-        /// Available bytes.
+        /// Number of bytes available.
         have: usize,
     },
-    /// Unsupported version; the answer is Version Not Supported (§7.6.2).
-    #[error("version {version}; 1 is the only one allowed")]
+    /// The version is not supported. The response is Version Not Supported (§7.6.2).
+    #[error("version {version} is not supported; only version 1 is")]
     Version {
-        /// Announced version.
+        /// Version in the header.
         version: u8,
-        /// Sequence number of the answer.
+        /// Sequence number for the response.
         sequence: u32,
     },
     /// The announced length exceeds the datagram (§7.6.3).
     #[error("the header announces {announced} bytes, the datagram has {have}")]
     Length {
-        /// The rest of the header, to answer a request with cause 68.
+        /// Header without the length, to answer a request with cause 68.
         header: Header,
-        /// Announced bytes after the first four.
+        /// Number of bytes after the first four, according to the header.
         announced: usize,
-        /// Received bytes after the first four.
+        /// Number of received bytes after the first four.
         have: usize,
     },
-    /// Unknown message type (§7.6.4); the message is discarded.
+    /// The message type is unknown (§7.6.4). The message is discarded.
     #[error("unknown message type {}", header.message_type)]
     UnknownMessage {
         /// Header of the message.
@@ -43,19 +43,19 @@ pub enum DecodeError {
         /// Header of the message.
         header: Header,
     },
-    /// An information element that invalidates the message (§7.6.6 and following).
+    /// An information element invalidates the message (§7.6.6 and following).
     #[error("message type {}: {fault}", header.message_type)]
     Element {
-        /// Header of the message, for the answer.
+        /// Header of the message, for the response.
         header: Header,
-        /// The element and its fault.
+        /// Information element with its fault.
         fault: Fault,
     },
 }
 
 impl DecodeError {
-    /// Returns header, Cause and Offending IE of the answer. Returns `None` if the message must be discarded or
-    /// answered with Version Not Supported.
+    /// Returns header, Cause and Offending IE of the response. Returns `None` if the message must be discarded, or answered with Version
+    /// Not Supported.
     pub fn refusal(&self) -> Option<(Header, Cause, Option<u16>)> {
         match self {
             Self::Length { header, .. } | Self::SeidFlag { header } => {
@@ -71,9 +71,9 @@ impl DecodeError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("information element {ie_type} {kind}")]
 pub struct Fault {
-    /// The innermost affected element, for Offending IE.
+    /// Type of the innermost affected element, for Offending IE.
     pub ie_type: u16,
-    /// Fault.
+    /// Kind of the fault.
     pub kind: FaultKind,
 }
 
@@ -84,13 +84,13 @@ pub enum FaultKind {
     /// A mandatory element is absent.
     #[error("is mandatory and missing")]
     MissingMandatory,
-    /// An element that the value of another element requires is absent.
-    #[error("is missing although another element asks for it")]
+    /// An element is absent, although the value of another element requires it.
+    #[error("is missing although another element requires it")]
     MissingConditional,
-    /// Shorter than its content, or beyond the end of the enclosing element.
+    /// The element is shorter than its content, or exceeds the enclosing element.
     #[error("has an invalid length")]
     Length,
-    /// Invalid value.
+    /// The element has an invalid value.
     #[error("has an invalid value")]
     Value,
 }
@@ -112,22 +112,22 @@ impl FaultKind {
     }
 }
 
-/// A message that cannot be encoded: fault of the caller.
+/// A message that cannot be encoded, because the caller passed invalid content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodeError {
-    /// A session message requires a SEID (0 if the peer's is unknown); a node message must not have one.
+    /// The SEID is missing in a session message (use 0 if the peer's SEID is unknown), or given for a node message.
     #[error("message type {message_type}: a SEID must be {}", if *needed { "given" } else { "absent" })]
     Seid {
-        /// Message type.
+        /// Type of the message.
         message_type: u8,
         /// Whether a SEID is required.
         needed: bool,
     },
     /// A message or an element exceeds its 16-bit length field.
-    #[error("{len} bytes do not fit a 16-bit length field")]
+    #[error("{len} bytes do not fit into a 16-bit length field")]
     TooLong {
-        /// Its length, bytes.
+        /// Length of the message or element, in bytes.
         len: usize,
     },
 }

@@ -1,20 +1,19 @@
-//! Responses decoded in place: the fields to find the request and to continue.
+//! Decodes responses in place. Only the fields that are needed to find the request and to continue are read.
 //!
-//! This module reads only the usual elements. It leaves all others (usage reports, failed rules, vendor-specific
-//! elements, faults) to [`decode`](super::decode): [`Response::read`] then returns `None`. Tests ensure that both
-//! agree.
+//! This module reads only the usual elements. For a message with other elements (usage reports, failed rules, vendor-specific elements,
+//! faults), [`Response::read`] returns `None`, and [`decode`](super::decode) must be used. Tests ensure that both decoders agree.
 use super::{Cause, FTeid, Header, IeValue, Ies, PdrId, Reader, message_type};
 
 /// Response to a session request or a heartbeat, with borrowed bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Response<'a> {
-    /// See [`message_type`].
+    /// Type of the message; see [`message_type`].
     pub message_type: u8,
     /// SEID of the requester's session.
     pub seid: Option<u64>,
     /// Sequence number of the request.
     pub sequence: u32,
-    /// Cause; absent in a heartbeat.
+    /// Cause of the response. `None` in a heartbeat response.
     pub cause: Option<Cause>,
     /// SEID that the user plane assigned to the established session.
     pub up_seid: Option<u64>,
@@ -56,7 +55,7 @@ impl<'a> Response<'a> {
         response.cause.is_some().then_some(response)
     }
 
-    /// Reads the elements. Each may occur once, except Created PDR, and must be in `usual`.
+    /// Reads the elements. Each type must be in `usual`, and may occur once, except for Created PDR.
     fn walk(&mut self, elements: &[u8], usual: &[u16], node_id: bool) -> Option<()> {
         let mut seen_node_id = !node_id;
         let mut seen_offending = false;
@@ -89,8 +88,8 @@ impl<'a> Response<'a> {
     }
 }
 
-/// Returns header and cause of a refusal, even if other elements are absent: some user planes omit the Node ID and
-/// the rest. Returns `None` for any other message.
+/// Returns header and cause of a refusal, even if other elements are absent. Some user planes omit the Node ID and all later elements.
+/// Returns `None` for any other message.
 pub fn refusal(datagram: &[u8]) -> Option<(Header, Cause)> {
     let (header, elements, _) = Header::read(datagram).ok()?;
     let cause = Ies::new(elements).flatten().find(|(number, _)| *number == 19)?.1;
@@ -98,7 +97,7 @@ pub fn refusal(datagram: &[u8]) -> Option<(Header, Cause)> {
     (!cause.is_accepted()).then_some((header, cause))
 }
 
-/// Tunnels that the user plane chose, in message order.
+/// Tunnels that the user plane chose, in the order of the message.
 #[derive(Debug, Clone, Copy)]
 pub struct CreatedPdrs<'a> {
     ies: Ies<'a>,

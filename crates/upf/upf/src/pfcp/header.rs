@@ -5,21 +5,21 @@ pub(super) const VERSION: u8 = 1 << 5;
 pub(super) const FO: u8 = 0x04;
 pub(super) const MP: u8 = 0x02;
 pub(super) const S: u8 = 0x01;
-/// Size of a header without SEID, bytes.
+/// Size of a header without SEID, in bytes.
 pub const NODE_HEADER_LEN: usize = 8;
-/// Size of a header with SEID, bytes.
+/// Size of a header with SEID, in bytes.
 pub const SESSION_HEADER_LEN: usize = 16;
-/// Offset of the SEID, if there is one.
+/// Offset of the SEID in a header that has one.
 pub const SEID_AT: usize = 4;
 
 /// Header of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// See [`message_type`].
+    /// Type of the message; see [`message_type`].
     pub message_type: u8,
-    /// SEID of the receiver's session; present in every session message, absent in every node message.
+    /// SEID of the receiver's session. Session messages have a SEID, node messages have none.
     pub seid: Option<u64>,
-    /// Sequence number, 24 bits; a response repeats that of its request.
+    /// Sequence number, 24 bits. A response has the sequence number of its request.
     pub sequence: u32,
     /// Message priority, 0 (highest) to 15.
     pub priority: Option<u8>,
@@ -38,7 +38,7 @@ impl Header {
         if self.seid.is_some() { SESSION_HEADER_LEN } else { NODE_HEADER_LEN }
     }
 
-    /// Returns `false`: the header is never empty.
+    /// Returns `false`, because a header is never empty.
     pub fn is_empty(&self) -> bool {
         false
     }
@@ -48,13 +48,13 @@ impl Header {
         self.len() - 4
     }
 
-    /// Whether this message type belongs to a session and therefore has a SEID.
+    /// Returns whether this message type belongs to a session and therefore has a SEID.
     pub fn needs_seid(message_type: u8) -> bool {
         (message_type::SESSION_ESTABLISHMENT_REQUEST..100).contains(&message_type)
     }
 
-    /// Decodes the header. Returns it with the bytes of the information elements and the bytes after the message (a
-    /// bundled message, or none).
+    /// Decodes the header. Returns the header, the bytes of the information elements, and the bytes after the message, which are a bundled
+    /// message or empty.
     pub fn read(datagram: &[u8]) -> Result<(Self, &[u8], &[u8]), DecodeError> {
         let truncated = |need| DecodeError::Truncated { need, have: datagram.len() };
         let (&[flags, message_type, l1, l2], rest) =
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn short_or_foreign_header_is_refused() {
+    fn short_or_non_pfcp_header_is_rejected() {
         let octets = [0x21, 50, 0, 12, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 5, 0];
         assert!(Header::read(&octets).is_ok());
         for len in 0..octets.len() {

@@ -1,11 +1,12 @@
-//! Information elements (§8.1): type, length, value; and the macros that declare groups and messages.
+//! Information elements (§8.1) with type, length and value, and the macros that declare groups and messages.
 use super::{Fault, FaultKind, Random};
 use bytes::Bytes;
 
-/// Unprocessed element: of an unknown type, unexpected, repeated, or optional and unreadable.
+/// Element that is stored without being decoded. Its type is unknown or unexpected, or it is repeated, or it is optional and cannot be
+/// decoded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RawIe {
-    /// Type. Bit 15 marks a vendor-specific element, whose value starts with an enterprise number.
+    /// Type of the element. Bit 15 marks a vendor-specific element, whose value starts with an enterprise number.
     pub ie_type: u16,
     /// Bytes of the value.
     pub value: Bytes,
@@ -46,7 +47,7 @@ impl<'a> Iterator for Ies<'a> {
     }
 }
 
-/// Buffer for elements; records whether one was too long.
+/// Buffer for elements, which records whether an element was too long.
 #[derive(Debug, Default)]
 pub struct Writer {
     pub(super) out: Vec<u8>,
@@ -78,7 +79,7 @@ impl Writer {
     }
 }
 
-/// Fault of a truncated value; the caller sets the element type.
+/// Fault of a truncated value. The caller sets the element type.
 const CUT_SHORT: Fault = Fault { ie_type: 0, kind: FaultKind::Length };
 
 /// Unread bytes of a value.
@@ -117,13 +118,13 @@ impl<'a> Reader<'a> {
         std::mem::take(&mut self.rest)
     }
 
-    /// Returns `N` bytes if the flag is set.
+    /// Returns `N` bytes if `flag` is set.
     pub(super) fn when<const N: usize>(&mut self, flag: bool) -> Result<Option<[u8; N]>, Fault> {
         if flag { self.take().map(Some) } else { Ok(None) }
     }
 }
 
-/// Value of an information element: encoder, decoder and random generator.
+/// Value of an information element, with encoder, decoder and random generator.
 pub trait IeValue: Sized {
     /// Appends the value's bytes.
     fn put(&self, writer: &mut Writer);
@@ -141,7 +142,7 @@ pub(super) fn take_value<T: IeValue>(ie_type: u16, octets: &[u8]) -> Result<T, F
     })
 }
 
-/// Stores a value unless one is present already: the first of repeated elements counts (§7.6.10).
+/// Stores a value, unless a value is already stored. Only the first of repeated elements is used (§7.6.10).
 pub(super) fn set<T>(
     slot: &mut Option<T>,
     value: Result<T, Fault>,
@@ -157,13 +158,13 @@ pub(super) fn set<T>(
     }
 }
 
-/// Result for an element: stored, kept raw, or a reason to refuse the message.
+/// Result of decoding an element: decoded, stored undecoded, or a fault for which the message is refused.
 pub(super) type DecodedIe = Result<Option<RawIe>, Fault>;
 
 /// Declares groups of elements, or messages, with one line per element: `number => field: presence Type,
 /// "description";`. Presence values, following the tables of TS 29.244:
 ///
-/// * `M` mandatory: if missing or unreadable, the message is refused;
+/// * `M` mandatory: if the element is missing or undecodable, the message is refused;
 /// * `C` conditional: an `Option`; if unreadable, the message is refused; `check` decides when it must be present;
 /// * `O` optional: an `Option`; if unreadable, it is kept in `others`;
 /// * `List` any number, `List1` at least one.
@@ -179,7 +180,7 @@ macro_rules! table {
         #[derive(Debug, Clone, PartialEq, Eq, Default)]
         pub struct $name {
             $( #[doc = $doc] pub $field: $crate::pfcp::ie::table!(@type $presence $type), )*
-            /// Elements that are unknown, repeated, or optional and unreadable: kept without effect.
+            /// Elements that are unknown, repeated, or optional and undecodable. They have no effect, and are encoded again.
             pub others: Vec<$crate::pfcp::RawIe>,
         }
 
@@ -287,7 +288,7 @@ macro_rules! table {
 }
 pub(super) use table;
 
-/// Runs a group's check: returns a fault for an element that another element requires and that is missing.
+/// Runs the check of a group. Returns a fault if an element is missing that another element requires.
 pub(super) fn check<T>(missing: impl FnOnce(&T) -> Option<u16>, group: &T) -> Result<(), Fault> {
     match missing(group) {
         Some(ie_type) => Err(FaultKind::MissingConditional.on_element(ie_type)),

@@ -1,8 +1,8 @@
-//! Source of random valid messages for properties, fuzzing and the comparison with other codecs.
+//! Generator of random valid messages, for property tests, fuzzing, and comparison with other codecs.
 use super::ie::IeValue;
 use super::{MAX_RANDOM_LIST, RawIe};
 
-/// Generates valid values from a seed; the same values on any machine.
+/// Generates valid values from a seed. The values are the same on all machines.
 #[derive(Debug)]
 pub struct Random {
     random: ranlab_machine::Random,
@@ -11,12 +11,12 @@ pub struct Random {
 }
 
 impl Random {
-    /// Creates a source from a seed.
+    /// Creates a generator from a seed.
     pub fn new(seed: u64) -> Self {
         Self { random: ranlab_machine::Random::new(seed), every_option: false, strangers: false }
     }
 
-    /// Also adds unknown elements, some of them vendor-specific.
+    /// Makes the generator also add unknown elements, some of which are vendor-specific.
     #[must_use]
     pub fn with_strangers(mut self) -> Self {
         self.strangers = true;
@@ -63,7 +63,7 @@ impl Random {
         (0..len).map(|_| T::random(self)).collect()
     }
 
-    /// Generates a value with all optional parts, for a type whose condition failed without them.
+    /// Generates a value with all optional elements, for a type whose condition is not met without them.
     pub(super) fn with_every_option<T>(&mut self, make: impl FnOnce(&mut Self) -> T) -> T {
         let before = std::mem::replace(&mut self.every_option, true);
         let value = make(self);
@@ -75,7 +75,7 @@ impl Random {
         if !self.strangers || self.below(4) != 0 {
             return Vec::new();
         }
-        // An unassigned enterprise number and a type from the spare range.
+        // The enterprise number is unassigned, and the type is from the spare range.
         let ie_type = if self.flag() { 0x8001 } else { 30_000 };
         vec![RawIe { ie_type, value: [&[0xff, 0xfe][..], &self.octets(0, 9)].concat().into() }]
     }

@@ -1,7 +1,7 @@
-//! Messages encoded once and patched for each transmission.
+//! Messages that are encoded once, and patched for each transmission.
 use super::{EncodeError, Header, Ies, Message, Pdu, SEID_AT};
 
-/// Encoded message in which a few fields change: sequence number, SEID, and the fields of [`Template::slot`].
+/// Encoded message in which a few fields change. These are the sequence number, the SEID, and the fields of [`Template::slot`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
     octets: Vec<u8>,
@@ -11,7 +11,7 @@ pub struct Template {
 /// Field within an information element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// The complete value.
+    /// The complete value of the element.
     Whole,
     /// TEID of an F-TEID (IE 21) or an Outer Header Creation (IE 84).
     Teid,
@@ -19,7 +19,7 @@ pub enum Part {
     Seid,
     /// IPv4 address of an F-TEID, F-SEID, UE IP Address (IE 93) or Outer Header Creation.
     V4,
-    /// IPv6 address of the same elements.
+    /// IPv6 address of an F-TEID, F-SEID, UE IP Address (IE 93) or Outer Header Creation.
     V6,
 }
 
@@ -31,8 +31,8 @@ pub struct Slot {
 }
 
 impl Slot {
-    /// Writes the field in a copy of the template. Returns `false` without a change if the value has a different
-    /// length or the copy is too short.
+    /// Writes the field in a copy of the template. If the value has a different length or the copy is too short, returns `false` without a
+    /// change.
     #[must_use]
     pub fn put(&self, copy: &mut [u8], value: &[u8]) -> bool {
         match copy.get_mut(self.at..self.at + self.len) {
@@ -59,14 +59,14 @@ impl Slot {
         self.len
     }
 
-    /// Whether the field is empty.
+    /// Returns whether the field is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 }
 
 impl Template {
-    /// Encodes a message; SEID and sequence number are zero until patched.
+    /// Encodes a message. SEID and sequence number are zero until they are patched.
     pub fn new(message: impl Into<Message>) -> Result<Self, EncodeError> {
         let message = message.into();
         let seid = Header::needs_seid(message.message_type()).then_some(0);
@@ -76,8 +76,7 @@ impl Template {
         Ok(Self { octets, header: pdu.header })
     }
 
-    /// Creates a template from an encoded message, or returns `None` unless the datagram contains exactly one
-    /// message.
+    /// Creates a template from an encoded message. Returns `None` unless the datagram contains exactly one message.
     pub fn from_datagram(datagram: &[u8]) -> Option<Self> {
         let (header, _, rest) = Header::read(datagram).ok()?;
         let good = rest.is_empty() && Header::needs_seid(header.message_type) == header.seid.is_some();
@@ -89,7 +88,7 @@ impl Template {
         &self.octets
     }
 
-    /// Replaces `out` by a copy with this SEID (ignored for a node message) and sequence number.
+    /// Replaces `out` with a copy that has this SEID and sequence number. The SEID of a node message is ignored.
     pub fn write(&self, seid: u64, sequence: u32, out: &mut Vec<u8>) {
         out.clear();
         out.extend_from_slice(&self.octets);
@@ -100,8 +99,8 @@ impl Template {
         out[at..at + 3].copy_from_slice(&sequence.to_be_bytes()[1..]);
     }
 
-    /// Finds a field. `path` lists the elements from the outermost to the innermost, each by type and number of
-    /// occurrence (from 0). Returns `None` if there is no such element or it has no such part.
+    /// Finds a field. `path` lists the elements from the outermost to the innermost, each by type and number of occurrence, starting at 0.
+    /// Returns `None` if there is no such element, or if it has no such part.
     pub fn slot(&self, path: &[(u16, usize)], part: Part) -> Option<Slot> {
         let mut from = self.header.len();
         let mut to = self.octets.len();
@@ -136,7 +135,7 @@ impl Template {
 /// Returns offset and length of a part in an element's value.
 fn part_of(ie_type: u16, value: &[u8], part: Part) -> Option<(usize, usize)> {
     let first = *value.first()?;
-    // Flags of IPv4 and IPv6, and offset of the addresses.
+    // Flags of IPv4 and IPv6, and the offset of the addresses.
     let (v4, v6, at) = match ie_type {
         21 if first & 4 == 0 => (first & 1 != 0, first & 2 != 0, 5),
         57 => (first & 2 != 0, first & 1 != 0, 9),

@@ -34,7 +34,7 @@ fn any_message_round_trips() {
 }
 
 #[test]
-fn truncated_message_is_refused_with_the_right_error() {
+fn truncated_message_is_rejected_with_matching_error() {
     for &(message_type, name) in Message::TYPES {
         let (_, octets) = random_pdu(message_type, 3);
         for len in 0..octets.len() {
@@ -65,7 +65,7 @@ fn rebuild(octets: &[u8], elements: &[(u16, Vec<u8>)]) -> Vec<u8> {
     out
 }
 
-/// Mandatory elements of each message (§7.4, §7.5), listed independently of the tables.
+/// Mandatory elements of each message (§7.4, §7.5). They are listed here independently of the tables of the codec.
 const MANDATORY: &[(u8, &[u16])] = &[
     (1, &[96]),
     (2, &[96]),
@@ -149,7 +149,7 @@ fn missing_conditional_element_is_named() {
 }
 
 #[test]
-fn unreadable_optional_element_is_kept() {
+fn undecodable_optional_element_is_stored_raw() {
     let (_, octets) = random_pdu(54, 0);
     let garbage = (60, vec![0x00, 1]);
     let (pdu, _) = decode(&rebuild(&octets, &[garbage])).unwrap();
@@ -159,7 +159,7 @@ fn unreadable_optional_element_is_kept() {
 }
 
 #[test]
-fn first_of_repeated_elements_counts() {
+fn only_first_of_repeated_elements_is_decoded() {
     let (_, octets) = random_pdu(55, 0);
     let (pdu, _) = decode(&rebuild(&octets, &[(19, vec![1]), (19, vec![64])])).unwrap();
     let Message::SessionDeletionResponse(response) = pdu.message else { panic!() };
@@ -225,7 +225,7 @@ fn agree(octets: &[u8]) -> bool {
 fn fast_decoder_agrees_with_the_general_one() {
     let mut read = 0;
     every_random(|_, octets| read += usize::from(agree(&octets)));
-    assert!(read > 100, "{read} read fast");
+    assert!(read > 100, "the fast decoder accepted only {read} messages");
 }
 
 #[test]

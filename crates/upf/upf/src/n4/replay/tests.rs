@@ -12,7 +12,7 @@ const UPF: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
 const GNB: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 3, 0, 1));
 
-/// An SMF and a UPF without a network between them, and their N4 messages.
+/// An SMF and a UPF that exchange messages without a network, and a record of their N4 messages.
 struct Bed {
     now: Time,
     smf: Smf,
@@ -33,7 +33,7 @@ impl Bed {
         bed
     }
 
-    /// Runs both ends until neither has anything to send.
+    /// Runs SMF and UPF until neither has anything to send.
     fn talk(&mut self) {
         loop {
             let mut any = false;
@@ -64,7 +64,7 @@ impl Bed {
         self.now += Duration::from_secs(seconds);
     }
 
-    /// Returns a capture of both ends, with retransmissions.
+    /// Returns a capture of the messages of SMF and UPF, with retransmissions.
     fn recording(&self) -> Recording {
         let mut recorder = Recorder::default();
         for (at, from_smf, octets) in &self.wire {
@@ -92,7 +92,7 @@ fn far(id: u32, interface: Interface, tunnel: Option<(u32, IpAddr)>) -> CreateFa
     }
 }
 
-/// Session with a TEID that the SMF chose, one that the UPF has to choose, and a flow to its UE.
+/// Returns a session with a TEID that the SMF chose, a TEID that the UPF has to choose, and a flow to its UE.
 fn establishment() -> SessionEstablishmentRequest {
     let ue =
         |destination| UeIpAddress { addresses: IpAddr::V4(UE).into(), destination, ..Default::default() };
@@ -145,7 +145,7 @@ fn downlink(teid: u32) -> SessionModificationRequest {
     SessionModificationRequest { update_fars: vec![far], ..Default::default() }
 }
 
-/// Capture of one session that is moved twice and deleted, over four seconds.
+/// Returns a capture of one session that is moved twice and deleted, within four seconds.
 fn captured() -> Recording {
     let mut bed = Bed::new();
     let id = bed.smf.establish_recorded(bed.now, bed.now, establishment()).unwrap();
@@ -181,7 +181,7 @@ fn addressing() -> Addressing {
     }
 }
 
-/// Replays `times` sessions at once until all have ended. Returns the number of completed and of failed ones.
+/// Replays `times` sessions in parallel until all have ended. Returns the numbers of completed and failed sessions.
 fn drive(bed: &mut Bed, replay: &mut Replay, times: usize) -> [usize; 2] {
     let mut ended = [0; 2];
     for _ in 0..times {
@@ -204,7 +204,7 @@ fn drive(bed: &mut Bed, replay: &mut Replay, times: usize) -> [usize; 2] {
 }
 
 #[test]
-fn recording_has_the_sessions_requests_and_leaves_out_the_rest() {
+fn recording_contains_only_requests_of_sessions() {
     let recording = captured();
     assert_eq!(recording.scripts.len(), 1);
     let script = &recording.scripts[0];
@@ -213,11 +213,11 @@ fn recording_has_the_sessions_requests_and_leaves_out_the_rest() {
     assert_eq!((script.locals.clone(), script.remotes.clone()), (vec![0x77], vec![0x501, 0x502]));
     let ignored = recording.ignored;
     assert_eq!((ignored.retransmissions, ignored.unreadable), (4, 1));
-    assert_eq!(ignored.node_messages, 4, "the association, and its repetition");
+    assert_eq!(ignored.node_messages, 4, "association setup and its repetition");
 }
 
 #[test]
-fn requests_without_their_establishment_are_counted() {
+fn requests_without_captured_establishment_are_counted() {
     let mut recorder = Recorder::default();
     let octets = |message: Message, sequence| encode(message, Some(9), sequence).unwrap();
     let at = Duration::ZERO;
@@ -231,7 +231,7 @@ fn requests_without_their_establishment_are_counted() {
 }
 
 #[test]
-fn each_repetition_has_its_own_tunnels_and_addresses() {
+fn repetitions_have_different_tunnels_and_addresses() {
     let recording = Arc::new(captured());
     let mut bed = Bed::new();
     let mut replay = Replay::new(Arc::clone(&recording), addressing(), true);
@@ -271,7 +271,7 @@ fn each_repetition_has_its_own_tunnels_and_addresses() {
 }
 
 #[test]
-fn without_gaps_requests_follow_responses_and_slots_are_used_again() {
+fn without_gaps_requests_follow_responses_and_reuse_slots() {
     let recording = Arc::new(captured());
     let mut bed = Bed::new();
     let mut replay = Replay::new(recording, addressing(), false);
@@ -293,7 +293,7 @@ fn rejected_request_fails_the_repetition_and_deletes_its_session() {
 }
 
 #[test]
-fn session_that_the_capture_does_not_delete_stays() {
+fn session_without_captured_deletion_remains() {
     let mut recording = captured();
     recording.scripts[0].steps.pop();
     let mut bed = Bed::new();
@@ -311,7 +311,7 @@ fn recording_without_a_session_is_refused() {
 }
 
 #[test]
-fn applications_of_the_capture_are_provisioned_first() {
+fn captured_applications_are_provisioned_before_sessions() {
     let application_id = || Opaque(b"video"[..].into());
     let contents = vec![PfdContents::flow("permit out ip from 192.0.2.1 to assigned")];
     let pfd_contexts = vec![PfdContext { contents, ..Default::default() }];

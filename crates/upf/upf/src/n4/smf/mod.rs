@@ -1,4 +1,4 @@
-//! SMF's end of an association with one UPF.
+//! SMF endpoint of an association with one UPF.
 mod recorded;
 mod types;
 
@@ -29,9 +29,9 @@ struct Place {
     state: State,
 }
 
-/// Maximum number of buffers kept for later datagrams.
+/// Maximum number of buffers that are stored for later datagrams.
 const SPARE_BUFFERS: usize = 1024;
-/// Maximum number of responses to the UPF's requests that are held.
+/// Maximum number of stored responses to the UPF's requests.
 const HELD_ANSWERS: usize = 4096;
 
 /// Content of an accepted establishment response.
@@ -40,7 +40,7 @@ struct Established<T> {
     tunnels: T,
 }
 
-/// No session was established.
+/// Result of a response that establishes no session.
 const NONE: Option<Established<std::iter::Empty<CreatedTunnel>>> = None;
 
 /// State machine of an SMF: see the [module](super).
@@ -93,7 +93,7 @@ impl Smf {
         }
         if self.next_heartbeat.is_some_and(|at| at <= now) {
             self.next_heartbeat = self.settings.heartbeat.map(|interval| now + interval);
-            // If the window is full, other requests are on their way and serve as a heartbeat.
+            // If the window is full, a heartbeat is not needed, because other pending requests show whether the UPF responds.
             let _ = self.heartbeat(now);
         }
     }
@@ -132,8 +132,8 @@ impl Smf {
         live.map(|(index, place)| SessionId::new(place.generation, index as u32)).collect()
     }
 
-    /// Sets the number of retransmissions (N1) of further requests, and returns the previous one. Pending requests
-    /// whose bytes were not kept are not retransmitted.
+    /// Sets the number of retransmissions (N1) of further requests, and returns the previous number. Pending requests without a stored copy
+    /// are not retransmitted.
     pub fn retransmit(&mut self, n1: u8) -> u8 {
         self.requests.retransmit(n1)
     }
@@ -179,7 +179,7 @@ impl Smf {
         let (index, generation) = self.next_place()?;
         let id = SessionId::new(generation, index);
         let mut out = self.buffer();
-        // The sequence number is written once everything else is known to fit.
+        // The sequence number is written last, because it is only allocated if the message is valid.
         if !self.templates.write_establishment(0, id.0, spec, &mut out) {
             self.recycle(out);
             return Err(Refused::UeAddress);
@@ -192,7 +192,7 @@ impl Smf {
         Ok(id)
     }
 
-    /// Returns the place of the next session, and its number of earlier uses.
+    /// Returns the place of the next session in the table, and the number of earlier uses of this place.
     fn next_place(&self) -> Result<(u32, u32), Refused> {
         if !self.associated {
             return Err(Refused::NotAssociated);
@@ -257,7 +257,7 @@ impl Smf {
     fn ask(&mut self, now: Time, kind: Kind, message: impl Into<Message>) -> Result<(), Refused> {
         let sequence = self.requests.begin(now, now, kind, None)?;
         let mut out = self.buffer();
-        // A node message with fixed content always fits.
+        // Encoding cannot fail, because a node message with fixed content always fits.
         let _ = Pdu::new(message, None, sequence).encode(&mut out);
         self.send(sequence, out);
         Ok(())
@@ -275,7 +275,7 @@ impl Smf {
     }
 
     fn receive(&mut self, now: Time, datagram: &[u8]) {
-        // Hot path. Heartbeats take the slow path, because only the decoder reads their time stamp.
+        // This is the hot path. Heartbeats are decoded on the slow path, because only the full decoder reads their time stamp.
         if let Some(response) = Response::read(datagram)
             && response.message_type != message_type::HEARTBEAT_RESPONSE
         {
@@ -297,10 +297,10 @@ impl Smf {
     }
 
     fn receive_garbage(&mut self, now: Time, datagram: &[u8], error: DecodeError) {
-        // Octet 2 is the message type, if present. Node responses have even numbers, session responses odd ones.
+        // Octet 2 is the message type, if it is present. Node responses have even numbers, session responses odd ones.
         let message_type = datagram.get(1).copied().unwrap_or(0);
         if let Some((header, cause)) = refusal(datagram).filter(|(header, _)| header.seid.is_some()) {
-            // The header and the cause are enough to complete the request.
+            // Header and cause suffice to complete the request.
             self.answered_about(now, &header, cause, NONE);
         } else if !is_request(message_type) {
             self.requests.malformed();
@@ -321,7 +321,7 @@ impl Smf {
         let offending_ie = offending.filter(|ie_type| *ie_type != 0).map(OffendingIe);
         let response = SessionReportResponse { cause, offending_ie, ..Default::default() };
         let mut out = self.buffer();
-        // A short response always fits.
+        // Encoding cannot fail, because a short response always fits.
         let _ = Pdu::new(response, Some(seid), header.sequence).encode(&mut out);
         self.outputs.push_back(SmfOutput::Send(out));
     }
@@ -397,7 +397,7 @@ impl Smf {
         }
     }
 
-    /// Detects a restart of the UPF: a changed time stamp means that it has lost its sessions (TS 23.527 §4.2).
+    /// Detects a restart of the UPF. A changed time stamp means that the UPF has lost its sessions (TS 23.527 §4.2).
     fn note_recovery(&mut self, recovery: RecoveryTimeStamp) {
         let before = self.peer_recovery.replace(recovery);
         if before.is_some_and(|before| before != recovery) {
@@ -417,8 +417,7 @@ impl Smf {
         }
     }
 
-    /// Completes the request that a response belongs to. The tunnels of an established session are reported before
-    /// its request completes.
+    /// Completes the request to which a response belongs. The tunnels of an established session are reported before its request completes.
     fn answered(
         &mut self,
         now: Time,
@@ -510,7 +509,7 @@ impl Smf {
         }
     }
 
-    /// Answers a request of the UPF.
+    /// Responds to a request of the UPF.
     fn serve(&mut self, now: Time, sequence: u32, seid: Option<u64>, request: Message) {
         let from = SocketAddr::new(self.settings.node, 0);
         if let Some(answer) = self.held.find(now, from, sequence) {
@@ -551,11 +550,11 @@ impl Smf {
                 }
                 (AssociationUpdateResponse { node_id, cause, ..Default::default() }.into(), None)
             }
-            // Other requests are for a UPF to answer.
+            // Other requests are requests to a UPF.
             _ => return,
         };
         let mut out = self.buffer();
-        // A short response always fits.
+        // Encoding cannot fail, because a short response always fits.
         let _ = Pdu::new(answer, seid, sequence).encode(&mut out);
         self.held.hold(now, from, sequence, &out);
         self.outputs.push_back(SmfOutput::Send(out));

@@ -5,7 +5,7 @@ use crate::n4::ledger::Kind;
 use crate::pfcp::*;
 
 impl Smf {
-    /// Requests a session with these rules. Node ID and CP F-SEID are replaced by this SMF's.
+    /// Requests a session with these rules. Node ID and CP F-SEID are replaced by those of this SMF.
     ///
     /// # Errors
     /// The request cannot be sent now, or does not fit into a datagram.
@@ -27,7 +27,7 @@ impl Smf {
         Ok(id)
     }
 
-    /// Requests this change of a session. Node ID and CP F-SEID, where present, are replaced by this SMF's.
+    /// Requests this change of a session. Node ID and CP F-SEID, where present, are replaced by those of this SMF.
     ///
     /// # Errors
     /// The request cannot be sent now, or does not fit into a datagram.
@@ -49,7 +49,7 @@ impl Smf {
         Ok(())
     }
 
-    /// Provisions applications. The Node ID, where present, is replaced by this SMF's.
+    /// Provisions applications. The Node ID, where present, is replaced by that of this SMF.
     ///
     /// # Errors
     /// The request cannot be sent now.
@@ -58,7 +58,7 @@ impl Smf {
             return Err(Refused::NotAssociated);
         }
         request.node_id = request.node_id.map(|_| self.settings.node.into());
-        // The request came in one datagram, so it fits into one.
+        // The request was recorded from one datagram, so it fits into one.
         self.ask(now, Kind::Association, request)
     }
 

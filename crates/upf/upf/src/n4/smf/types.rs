@@ -9,28 +9,27 @@ use std::time::Duration;
 /// Settings of an [`Smf`](super::Smf).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SmfSettings {
-    /// Address of the SMF, also its Node ID.
+    /// Address of the SMF, which is also its Node ID.
     pub node: IpAddr,
-    /// Start time of the SMF, in seconds since 1900. Use one value for association and heartbeats, and for all runs
-    /// at an address. A user plane that sees another value deletes the sessions, possibly in the middle of the next
-    /// run.
+    /// Start time of the SMF, in seconds since 1900. Use the same value for association and heartbeats, and for all runs at an address. A
+    /// user plane that sees another value deletes the sessions, possibly in the middle of the next run.
     pub recovery_time_stamp: u32,
     /// Dialect of the UPF.
     pub dialect: Dialect,
-    /// Retransmission. With `n1: 0` a request without a response after `t1` is lost.
+    /// Retransmission settings. With `n1: 0`, a request without a response after `t1` is lost.
     pub retransmission: Retransmission,
-    /// Maximum number of pending requests, rounded up to a power of two. The same number of completed requests is
-    /// remembered, to distinguish late and duplicate responses from unexpected ones.
+    /// Maximum number of pending requests, rounded up to a power of two. The same number of completed requests is remembered, to
+    /// distinguish late and duplicate responses from unexpected ones.
     pub window: usize,
     /// Maximum number of sessions.
     pub max_sessions: usize,
-    /// Interval of heartbeats while associated; `None` sends no heartbeats.
+    /// Interval of heartbeats while associated. `None`: no heartbeats are sent.
     pub heartbeat: Option<Duration>,
-    /// First sequence number. If the dialect requires fresh numbers, take one that the previous run did not use, such
-    /// as the lower bits of the start time.
+    /// First sequence number. If the dialect requires fresh numbers, use a number that the previous run did not use, such as the lower bits
+    /// of the start time.
     pub first_sequence: u32,
-    /// Upper half of the first sessions' SEIDs. Take a number that no earlier run used: a user plane that still holds
-    /// earlier sessions takes a repeated SEID for the same session.
+    /// Upper half of the first sessions' SEIDs. Use a number that no earlier run used. A user plane that still stores earlier sessions
+    /// takes a repeated SEID for the same session.
     pub first_generation: u32,
 }
 
@@ -51,8 +50,8 @@ impl SmfSettings {
     }
 }
 
-/// Session of this SMF: its SEID at this end. The lower half is its place. The upper half counts the uses of the
-/// place, so that a message about a deleted session is not taken for one about its successor.
+/// Id of a session of this SMF, which is the SEID chosen by the SMF. The lower half is the place of the session in a table. The upper half
+/// counts the uses of the place, so that a message about a deleted session is not taken for one about its successor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionId(pub u64);
 
@@ -74,7 +73,7 @@ pub enum SmfInput<'a> {
 /// Output of an [`Smf`](super::Smf).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SmfOutput {
-    /// Send this datagram to the UPF, then return the buffer with [`Smf::recycle`](super::Smf::recycle).
+    /// Requests to send a datagram to the UPF. Return the buffer with [`Smf::recycle`](super::Smf::recycle) afterwards.
     Send(Vec<u8>),
     /// An event for the application.
     Event(SmfEvent),
@@ -83,8 +82,8 @@ pub enum SmfOutput {
 /// Event of an [`Smf`](super::Smf).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SmfEvent {
-    /// A request has completed. `about` is `None` for requests between nodes. A lost request may complete once more,
-    /// late.
+    /// A request has completed. `about` is `None` for requests between nodes. A lost request may complete a second time, if a late response
+    /// arrives.
     Done(RequestEnd<Option<SessionId>>),
     /// The UPF chose this uplink tunnel for a session.
     Tunnel(SessionId, CreatedTunnel),
@@ -95,14 +94,14 @@ pub enum SmfEvent {
     },
     /// The UPF has restarted and lost its sessions.
     PeerRestarted {
-        /// Number of sessions that were established.
+        /// Number of sessions that were established before the restart.
         sessions: usize,
     },
     /// The UPF sent a report about a session.
     Report(SessionId, Box<SessionReportRequest>),
     /// The UPF sent a report about paths.
     NodeReport(Box<NodeReportRequest>),
-    /// The UPF requested its release.
+    /// The UPF requested the release of the association.
     ReleaseRequested,
     /// A response or request could not be decoded.
     Malformed(DecodeError),
@@ -118,8 +117,8 @@ pub enum Refused {
     /// Too many requests are pending.
     #[error(transparent)]
     Full(#[from] Full),
-    /// Too many sessions.
-    #[error("{limit} sessions exist, the limit")]
+    /// The maximum number of sessions exists.
+    #[error("{limit} sessions exist, which is the limit")]
     Sessions {
         /// Maximum number of sessions.
         limit: usize,
@@ -128,24 +127,23 @@ pub enum Refused {
     #[error("session {0:?} is not established, or a request about it is pending")]
     Session(SessionId),
     /// A composed request does not fit into a datagram.
-    #[error("the request is longer than a PFCP message may be")]
+    #[error("the request does not fit into a PFCP message")]
     TooLong,
     /// The recording has no session.
     #[error("the recording has no session")]
     NothingRecorded,
-    /// The UE's address is not of the profile's IP version.
-    #[error("the UE's address is not of the profile's IP version")]
+    /// The UE's address has another IP version than the profile.
+    #[error("the UE's address has another IP version than the profile")]
     UeAddress,
 }
 
-/// Returns whether a response's SEID is that of the session the request was about. A rejection may carry 0
-/// (§7.2.2.4.2).
+/// Returns whether the SEID of a response matches the session of the request. A rejection may have the SEID 0 (§7.2.2.4.2).
 pub(super) fn is_about(seid: Option<u64>, about: Option<SessionId>, cause: Option<Cause>) -> bool {
     let refused = cause.is_some_and(|cause| !cause.is_accepted());
     match (seid, about) {
         (Some(0), _) if refused => true,
         (Some(seid), Some(SessionId(id))) => seid == id,
-        // No request matches. The response is counted as unexpected later.
+        // No request matches. The caller counts the response as unexpected.
         (_, None) => true,
         (None, Some(_)) => false,
     }

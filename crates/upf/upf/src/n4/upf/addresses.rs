@@ -1,4 +1,4 @@
-//! UE addresses: which session has which, and those that this UPF assigns.
+//! Assignment of UE addresses to sessions, and the address pool of this UPF.
 use super::Upf;
 use crate::n4::mix::Map;
 use crate::n4::rules::{RuleFault, Session};
@@ -8,7 +8,7 @@ use std::fmt;
 use std::net::Ipv4Addr;
 use std::str::FromStr;
 
-/// Address range for UEs, such as `10.60.0.0/16`: all addresses but the first and the last one.
+/// Address range for UEs, such as `10.60.0.0/16`. The first and the last address are not used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UePool {
     first: u32,
@@ -41,15 +41,15 @@ impl fmt::Display for UePool {
 /// UE addresses in use.
 #[derive(Debug, Default)]
 pub(super) struct Addresses {
-    /// Sessions by the keys of their UE addresses: see [`keys`].
+    /// Sessions by the keys of their UE addresses; see [`keys`].
     owners: Map<u64, u64>,
     pool: Option<UePool>,
-    /// Number of addresses taken from the start of the pool; returned ones are in `free`.
+    /// Number of addresses that were allocated from the start of the pool. Released addresses are in `free`.
     taken: u32,
     free: VecDeque<u32>,
 }
 
-/// Returns the keys under which downlink packets find a session: an IPv4 address, or the /64 of an IPv6 address.
+/// Returns the keys by which downlink packets find a session. A key is an IPv4 address, or the /64 prefix of an IPv6 address.
 pub(super) fn keys(session: &Session) -> impl Iterator<Item = (u64, PdrId)> {
     let from_network = |pdr: &&CreatePdr| {
         let interface = pdr.pdi.source_interface;
@@ -83,21 +83,21 @@ impl Addresses {
         self.owners.extend(keys.map(|key| (key, seid)));
     }
 
-    /// Records that a session no longer has these addresses. Assigned ones become available again.
+    /// Records that a session no longer has these addresses. Addresses of the pool become available again.
     pub(super) fn give(&mut self, keys: impl Iterator<Item = u64>, seid: u64) {
         for key in keys {
             if self.owners.get(&key) != Some(&seid) {
                 continue;
             }
             self.owners.remove(&key);
-            // Addresses from `taken` on are available already.
+            // Only allocated addresses are added to `free`, because all later ones are still available.
             let given =
                 |pool: &UePool| (1..=u64::from(self.taken)).contains(&key.wrapping_sub(pool.first.into()));
             self.free.extend(self.pool.filter(given).map(|_| key as u32));
         }
     }
 
-    /// Returns an address of the pool that no session has. Never used addresses come first.
+    /// Returns an address of the pool that no session has. Addresses that were never used take precedence.
     fn choose(&mut self) -> Option<Ipv4Addr> {
         let pool = self.pool?;
         let size = (1_u32 << (32 - pool.bits)) - 2;
@@ -126,7 +126,7 @@ impl Addresses {
 }
 
 impl Upf {
-    /// Assigns a UE address if the establishment requests one; all rules get the same (TS 29.244 §5.21).
+    /// Assigns a UE address if the establishment requests one; all rules of the session get the same address (TS 29.244 §5.21).
     ///
     /// # Errors
     /// There is no pool, or it is exhausted.
@@ -151,7 +151,7 @@ impl Upf {
         Ok(Some(address))
     }
 
-    /// Rejects addresses of another session, whose packets would be redirected. Some dialects allow this.
+    /// Rejects addresses of another session, because its packets would be redirected. Some dialects allow such addresses.
     pub(super) fn check_addresses(&self, seid: Option<u64>, session: &Session) -> Result<(), RuleFault> {
         if self.settings.dialect.demands.shares_addresses {
             return Ok(());
@@ -166,7 +166,7 @@ impl Upf {
     }
 }
 
-/// Adds the assigned address to the response, for the rules that requested it.
+/// Adds the assigned address to the response, for the rules that requested an address.
 pub(super) fn report_chosen(session: &Session, address: Ipv4Addr, created: &mut Vec<CreatedPdr>) {
     let has_it = |ue: &UeIpAddress| ue.addresses.v4 == Some(address);
     for pdr in &session.pdrs {
@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pools_read_as_they_are_written() {
+    fn pool_text_round_trips() {
         for text in ["10.60.0.0/16", "10.0.0.0/8", "192.0.2.4/30"] {
             assert_eq!(text.parse::<UePool>().unwrap().to_string(), text);
         }
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn chosen_addresses_are_within_the_pool_and_used_again() {
+    fn assigned_addresses_are_from_pool_and_reused() {
         let mut addresses = Addresses::new("192.0.2.0/30".parse().ok());
         let one = addresses.choose().unwrap();
         addresses.take([v4_key(one)].into_iter(), 1);
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn pool_skips_addresses_that_the_smf_has_given() {
+    fn pool_skips_addresses_assigned_by_smf() {
         let mut addresses = Addresses::new("192.0.2.0/29".parse().ok());
         addresses.take([v4_key([192, 0, 2, 1].into())].into_iter(), 7);
         assert_eq!(addresses.choose(), Some([192, 0, 2, 2].into()));

@@ -13,14 +13,14 @@ use std::sync::Arc;
 const MAX_APPLICATIONS: usize = 1 << 10;
 /// Maximum number of flow descriptions of an application.
 const MAX_FLOWS: usize = 64;
-/// Type of PFD Contents, for the Offending IE of a rejection.
+/// IE type of PFD Contents, for the Offending IE of a rejection.
 const PFD_CONTENTS: OffendingIe = OffendingIe(61);
 
 /// Applications by identifier.
 pub(super) type Applications = HashMap<Bytes, Arc<ApplicationPfds>>;
 
 impl Upf {
-    /// Replaces the flow descriptions of the given applications, or deletes all if none is given (§7.4.3.1).
+    /// Replaces the flow descriptions of the given applications. If no application is given, deletes all flow descriptions (§7.4.3.1).
     pub(super) fn manage_pfds(
         &mut self,
         from: SocketAddr,
@@ -106,8 +106,8 @@ impl Upf {
         }
     }
 
-    /// Gives a session the flow descriptions of the applications that its rules name. An application that the session
-    /// already has remains valid, even if its descriptions have been deleted.
+    /// Stores the flow descriptions of the applications that its rules name in the session. An application that the session already has
+    /// remains valid, even if its descriptions have been deleted.
     ///
     /// # Errors
     /// The first rule that names an unknown application.
@@ -129,7 +129,7 @@ impl Upf {
     }
 }
 
-/// Application that no packet belongs to.
+/// Returns an application without flow descriptions, which no packet matches.
 fn without_pfds(id: Bytes) -> Arc<ApplicationPfds> {
     Arc::new(ApplicationPfds { application_id: Opaque(id), ..Default::default() })
 }

@@ -1,7 +1,7 @@
 //! Support of each information element of session requests. Rejections and the UP Function Features follow from this
 //! table.
 //!
-//! An element of a later release or of a vendor is in no table and is ignored, as TS 29.244 §7.6.5 requires.
+//! Elements of later releases and of vendors are not in the table. They are ignored, as TS 29.244 §7.6.5 requires.
 use crate::n4::dialect::UpfRequirements;
 use crate::n4::rules::{INACTIVITY, RuleFault};
 use crate::pfcp::*;
@@ -11,7 +11,7 @@ use crate::pfcp::*;
 pub enum Support {
     /// The UPF applies it.
     Acted,
-    /// The element is for information; there is nothing to apply.
+    /// The element is informative and has no effect on packets.
     Informative,
     /// The UPF rejects the rule or the request.
     Refused,
@@ -27,7 +27,7 @@ pub enum Group {
     Modification,
     /// Create PDR, Update PDR.
     Pdr,
-    /// PDI.
+    /// Packet Detection Information (PDI).
     Pdi,
     /// Create FAR, Update FAR.
     Far,
@@ -44,15 +44,15 @@ pub enum Group {
 /// Information element in a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Element {
-    /// Its group.
+    /// Group that contains the element.
     pub group: Group,
-    /// Its type.
+    /// IE type of the element.
     pub ie_type: u16,
-    /// Its name in TS 29.244.
+    /// Name of the element in TS 29.244.
     pub name: &'static str,
     /// Support by this UPF.
     pub support: Support,
-    /// UP Function Feature that announces it.
+    /// UP Function Feature that announces the element. 0: no feature.
     pub feature: u128,
 }
 
@@ -258,13 +258,13 @@ fn support(group: Group, ie_type: u16) -> Option<Support> {
     elements.find(|element| element.ie_type == ie_type).map(|element| element.support)
 }
 
-/// Rejects unsupported elements of a group that the codec keeps undecoded.
+/// Rejects unsupported elements of a group that the codec does not decode.
 fn check_raw(group: Group, others: &[RawIe]) -> Result<(), Cause> {
     let refused = others.iter().any(|ie| support(group, ie.ie_type) == Some(Refused));
     if refused { Err(Cause::SERVICE_NOT_SUPPORTED) } else { Ok(()) }
 }
 
-/// Rejects a decoded element if the table says so.
+/// Rejects a decoded element if the table declares it as refused.
 fn check_field(group: Group, ie_type: u16, is_set: bool) -> Result<(), Cause> {
     if is_set && support(group, ie_type) == Some(Refused) {
         Err(Cause::SERVICE_NOT_SUPPORTED)
@@ -380,7 +380,7 @@ fn check_bar(bar: &CreateBar) -> Result<(), RuleFault> {
 mod tests {
     use super::*;
 
-    /// The table would silently accept an element that the codec knows and the table lacks.
+    /// If an element of the codec were missing in the table, it would be silently accepted.
     #[test]
     fn every_element_of_the_codec_is_declared() {
         let groups: [(&[Group], &[u16]); 15] = [
@@ -447,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn documentation_has_the_table() {
+    fn documentation_contains_element_table() {
         let documented = include_str!("../../../../../../docs/reference/upf-elements.md");
         let rows: Vec<&str> =
             documented.lines().filter(|line| line.matches('|').count() == 5).skip(2).collect();
@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn features_follow_the_table() {
+    fn features_are_derived_from_element_table() {
         let demands = crate::n4::Dialect::STRICT_REL17.demands;
         let announced = features(&demands);
         assert!(announced.contains(UpFunctionFeatures::FTUP | UpFunctionFeatures::EMPU));

@@ -1,10 +1,9 @@
 //! Recognises sessions that differ from an earlier one in a few fields, and handles them without decoding.
 //!
-//! An SMF's requests differ from each other in a few fields. The first request of a kind is decoded and carried out.
-//! Its bytes and its result are kept as a *shape*. A later request with the same bytes except for these fields would
-//! be decoded to the same rules with other numbers, so it is answered from the shape. Any other request about such a
-//! session first converts it to an ordinary session ([`Upf::make_ordinary`]). Tests compare both paths, response by
-//! response.
+//! An SMF's requests differ from each other in a few fields. The first request of a kind is decoded and carried out. Its bytes and its
+//! result are stored as a *shape*. Assume that a later request has the same bytes except for these fields. It would be decoded to the same
+//! rules with other numbers, so it is answered from the shape. Any other request about such a session first converts it to an ordinary
+//! session ([`Upf::make_ordinary`]). Tests compare both paths, response by response.
 use super::addresses::v4_key;
 use super::seids::place;
 use super::{Upf, UpfEvent, UpfOutput};
@@ -15,10 +14,10 @@ use crate::pfcp::*;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::Range;
 
-/// Maximum number of shapes of each kind; further requests are decoded.
+/// Maximum number of shapes of each kind. If it is reached, requests of further shapes are decoded.
 pub const MAX_SHAPES: usize = 64;
 
-/// Bytes of a message, of which some may differ.
+/// Bytes of a message, some of which may differ between requests.
 #[derive(Debug)]
 struct MaskedOctets {
     octets: Vec<u8>,
@@ -44,16 +43,16 @@ impl MaskedOctets {
     }
 }
 
-/// Position of the sequence number in a session message, whatever its shape.
+/// Position of the sequence number in a session message of any shape.
 const SEQUENCE: Range<usize> = SESSION_HEADER_LEN - 4..SESSION_HEADER_LEN - 1;
 const SEID: Range<usize> = SEID_AT..SEID_AT + 8;
 
-/// Establishment and its result.
+/// Shape of an establishment, with its result.
 #[derive(Debug)]
 struct RequestShape {
     pattern: MaskedOctets,
     cp_seid: Slot,
-    /// Present if the SMF chooses the TEID.
+    /// Position of the TEID, if the SMF chooses it.
     teid: Option<Slot>,
     ue: [Slot; 2],
     session: Session,
@@ -62,7 +61,7 @@ struct RequestShape {
     answer_teid: Option<Slot>,
 }
 
-/// Modification that sets the downlink tunnel.
+/// Shape of a modification that sets the downlink tunnel.
 #[derive(Debug)]
 struct ChangeShape {
     pattern: MaskedOctets,
@@ -82,17 +81,17 @@ struct TemplateSession {
     teid: u32,
     ue: Ipv4Addr,
     shape: usize,
-    /// Shape of the last change, and its tunnel.
+    /// Shape of the last change, and the downlink tunnel that it has set.
     change: Option<(usize, u32, Ipv4Addr)>,
 }
 
-/// Shapes, and the sessions that have one.
+/// Shapes, and the sessions that are described by a shape.
 #[derive(Debug, Default)]
 pub(super) struct ShapeCache {
     shapes: Vec<RequestShape>,
     changes: Vec<ChangeShape>,
     deletion: Option<Template>,
-    /// Indexed by place: see [`Seids`](super::seids::Seids).
+    /// Sessions indexed by place; see [`Seids`](super::seids::Seids).
     places: Vec<Option<TemplateSession>>,
     live: usize,
 }
@@ -145,7 +144,7 @@ impl ShapeCache {
         self.get(seid).map(|light| light.cp_seid)
     }
 
-    /// Removes a session. Returns its uplink TEID and its UE's address.
+    /// Removes a session. Returns its uplink TEID and the address of its UE.
     pub(super) fn forget(&mut self, seid: u64) -> Option<(u32, Ipv4Addr)> {
         self.remove(seid).map(|light| (light.teid, light.ue))
     }
@@ -156,7 +155,7 @@ fn number<const N: usize>(slot: &Slot, datagram: &[u8]) -> Option<[u8; N]> {
 }
 
 impl Upf {
-    /// Carries out a request of a known shape. Returns `false`, without any effect, if the shape is unknown.
+    /// Carries out a request of a known shape. If the shape is unknown, has no effect and returns `false`.
     pub(super) fn quick(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> bool {
         let Some(head) = datagram.first_chunk::<SESSION_HEADER_LEN>() else { return false };
         let sequence = u32::from_be_bytes([0, head[12], head[13], head[14]]);
@@ -202,7 +201,7 @@ impl Upf {
             Some(slot) => Some(u32::from_be_bytes(number(slot, datagram)?)),
             None => None,
         };
-        // The general path finds out what is wrong.
+        // The general path determines the error.
         if number(&shape.ue[1], datagram) != Some(ue)
             || wished.is_some_and(|teid| self.tunnels.contains_key(&Teid(teid)))
             || self.addresses.has(v4_key(ue.into()))
@@ -241,7 +240,7 @@ impl Upf {
         let light = light.filter(|light| light.seid == seid && light.peer == from.ip())?;
         let at = changes.iter().position(|change| change.pattern.fits(datagram))?;
         let change = &changes[at];
-        // The change must concern the downlink alone, and set everything that an earlier change has set.
+        // The change must only concern the downlink. It must also set everything that an earlier change has set.
         let session = &shapes.get(light.shape)?.session;
         let pdrs = &session.pdrs;
         let far = Some(change.update.far_id);
@@ -255,7 +254,7 @@ impl Upf {
         let before = light.change.replace((at, teid, peer));
         let before =
             before.map(|(_, teid, peer)| OuterHeaderCreation::gtpu(teid, peer.into())).or_else(|| {
-                // The tunnel of the establishment, which is the same for all sessions of the shape.
+                // The previous tunnel is that of the establishment, which is the same for all sessions of the shape.
                 let far = session.fars.iter().find(|own| Some(own.far_id) == far)?;
                 far.forwarding_parameters.as_ref()?.outer_header_creation
             });
@@ -317,7 +316,7 @@ impl Upf {
                 way.outer_header_creation = Some(OuterHeaderCreation::gtpu(teid, IpAddr::V4(peer)));
             }
             let request = SessionModificationRequest { update_fars: vec![update], ..Default::default() };
-            // The request was accepted when its shape was learnt, and depends on nothing else.
+            // The modification cannot fail: it was accepted when its shape was learnt, and depends on no other state.
             if let Ok(next) = session.modified(request, &self.settings.dialect.demands) {
                 session = next;
             }
@@ -392,7 +391,7 @@ impl Upf {
     }
 }
 
-/// Returns what a change sets, apart from its tunnel and end markers.
+/// Returns the effect of a change, without its tunnel and end markers.
 fn effect(update: &UpdateFar) -> UpdateFar {
     let mut effect = update.clone();
     if let Some(way) = &mut effect.update_forwarding_parameters {

@@ -56,14 +56,14 @@ impl Upf {
         Ok((seid, created))
     }
 
-    /// Assigns TEIDs where the SMF requests it, and rejects those that another session has, and 0.
+    /// Assigns TEIDs if the SMF requests this. Rejects a TEID of 0, and TEIDs of other sessions.
     pub(super) fn take_tunnels(
         &mut self,
         seid: u64,
         session: &mut Session,
     ) -> Result<Vec<CreatedPdr>, RuleFault> {
         for pdr in &session.pdrs {
-            // No packet of a user has TEID 0 (TS 29.281 §5.1).
+            // The TEID of user packets is never 0 (TS 29.281 §5.1).
             if let Some(FTeid::Assigned { teid, .. }) = pdr.pdi.f_teid
                 && (teid == 0 || self.tunnels.get(&Teid(teid)).is_some_and(|owner| *owner != seid))
             {
@@ -91,9 +91,8 @@ impl Upf {
         Ok(created)
     }
 
-    /// Returns a TEID that no session has; never 0, which error indications use. The first TEID of a session is its
-    /// place, with the number of uses of the place in the upper bits, so it repeats after 2,048 uses. Further TEIDs
-    /// are counted up.
+    /// Returns a TEID that no session has. It is never 0, which is reserved for error indications. The first TEID of a session is its
+    /// place, with the number of uses of the place in the upper bits. It therefore repeats after 2,048 uses. Further TEIDs are counted up.
     pub(super) fn free_teid(&mut self, first_of: Option<u64>) -> u32 {
         if let Some(seid) = first_of
             && (seid as u32) < 1 << PLACE_BITS

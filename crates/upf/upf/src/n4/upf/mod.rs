@@ -1,4 +1,4 @@
-//! UPF's end: associations with SMFs, sessions and their rules, reports.
+//! UPF endpoint: associations with SMFs, sessions and their rules, and reports.
 mod addresses;
 mod applications;
 mod elements;
@@ -41,7 +41,7 @@ struct Association {
     unanswered: u8,
 }
 
-/// State machine of a UPF: see the [module](super).
+/// State machine of a UPF; see the [module](super).
 #[derive(Debug)]
 pub struct Upf {
     settings: UpfSettings,
@@ -55,7 +55,7 @@ pub struct Upf {
     applications: Applications,
     seids: Seids,
     next_teid: u32,
-    /// Session reports that wait for room in the window of requests.
+    /// Session reports that wait for space in the window of requests.
     delayed: VecDeque<(u64, SessionReportRequest)>,
     held: Cache,
     requests: Requests<(SocketAddr, u64)>,
@@ -64,17 +64,17 @@ pub struct Upf {
     counters: UpfCounters,
 }
 
-/// Maximum number of buffers kept for later responses.
+/// Maximum number of buffers that are stored for later responses.
 const SPARE_BUFFERS: usize = 256;
 /// First TEID that is not derived from a place.
 const FIRST_COUNTED_TEID: u32 = 1 << 31;
 /// Maximum number of pending reports and heartbeats.
 const WINDOW: usize = 1 << 12;
-/// Maximum number of session reports that wait for room in the window.
+/// Maximum number of session reports that wait for space in the window.
 const MAX_DELAYED: usize = 1 << 16;
 
 /// Result of a request.
-// Short-lived, on the stack.
+// A reply exists only briefly on the stack, so the size of its variants does not matter.
 #[allow(clippy::large_enum_variant)]
 enum Reply {
     Message(Message, Option<u64>),
@@ -111,7 +111,7 @@ impl Upf {
         }
     }
 
-    /// Handles an input without a data plane: see [`Upf::handle_with`].
+    /// Handles an input without a data plane; see [`Upf::handle_with`].
     pub fn handle(&mut self, now: Time, input: UpfInput<'_>) {
         self.handle_with(now, input, &mut NoDataPlane);
     }
@@ -119,7 +119,7 @@ impl Upf {
     /// Handles an input. `plane` compiles rules before they are accepted, and reports usage.
     pub fn handle_with(&mut self, now: Time, input: UpfInput<'_>, plane: &mut dyn DataPlane) {
         if let UpfInput::Received(mut from, datagram) = input {
-            // With this setting the UPF identifies an SMF by its address alone.
+            // With this setting, the UPF identifies an SMF only by its IP address.
             if let Some(port) = self.settings.dialect.demands.answers_to {
                 from.set_port(port);
             }
@@ -150,17 +150,17 @@ impl Upf {
         [self.requests.wake_at(), heartbeat].into_iter().flatten().min()
     }
 
-    /// Returns the session that [`UpfEvent::EstablishedAlike`] refers to.
+    /// Returns the prototype to which [`UpfEvent::EstablishedAlike`] refers.
     pub fn prototype(&self, shape: usize) -> Option<&Session> {
         self.alike.prototype(shape)
     }
 
-    /// Returns a session by the SEID at this end; `None` for sessions that are described by a shape.
+    /// Returns the session with a SEID that this UPF chose. Returns `None` for sessions that are described by a shape.
     pub fn session(&self, seid: u64) -> Option<&Session> {
         self.sessions.get(&seid)
     }
 
-    /// Returns the session that sends into this tunnel. Searches all sessions, because error indications are rare.
+    /// Returns the session that sends into this tunnel. The function searches all sessions, because error indications are rare.
     pub fn by_downlink_tunnel(&self, teid: u32, peer: IpAddr) -> Option<u64> {
         let mut ordinary = self.sessions.iter().filter(|(_, session)| session.sends_into(teid, peer));
         ordinary.next().map(|(seid, _)| *seid).or_else(|| self.alike.by_downlink_tunnel(teid, peer))
@@ -191,13 +191,13 @@ impl Upf {
         &self.settings
     }
 
-    /// Returns the number of responses held.
+    /// Returns the number of stored responses.
     pub fn held_answers(&self) -> usize {
         self.held.len()
     }
 
-    /// Sends a report about a session, at once or when there is room in the window of requests. Returns `false` if
-    /// the session does not exist or too many reports wait.
+    /// Sends a report about a session. The report waits if the window of requests is full. Returns `false` if the session does not exist,
+    /// or if too many reports wait.
     pub fn report(&mut self, now: Time, seid: u64, report: SessionReportRequest) -> bool {
         self.make_ordinary(seid);
         let Some(session) = self.sessions.get(&seid) else { return false };
@@ -215,7 +215,7 @@ impl Upf {
         self.ask(now, to, seid, Kind::Report, report.into(), Some(cp_seid))
     }
 
-    /// Reports that a packet waits for the UE of a session.
+    /// Sends a report that a packet for the UE of a session is buffered.
     pub fn report_downlink_data(&mut self, now: Time, seid: u64, pdr_id: PdrId) -> bool {
         let downlink_data_report = DownlinkDataReport { pdr_ids: vec![pdr_id], ..Default::default() };
         let report = SessionReportRequest {
@@ -238,8 +238,7 @@ impl Upf {
         let mut out = Vec::new();
         let Ok(sequence) = self.requests.begin(now, now, kind, (to, about)) else { return false };
         if Pdu::new(message, seid, sequence).encode(&mut out).is_err() {
-            // The timer completes the request. A report that is too long is a bug of the caller and is counted as
-            // lost.
+            // The request completes when its timer expires, and counts as lost. A report that is too long is a bug of the caller.
             return false;
         }
         self.requests.keep(sequence, &out);
@@ -308,7 +307,7 @@ impl Upf {
         }
     }
 
-    /// Returns the SMF's SEID of the session with this SEID; 0 if there is no such session.
+    /// Returns the SEID of the SMF for the session with the UPF's SEID `seid`. Returns 0 if there is no such session.
     fn cp_seid(&self, seid: u64) -> u64 {
         let light = || self.alike.cp_seid(seid).unwrap_or(0);
         self.sessions.get(&seid).map_or_else(light, |session| session.cp_f_seid.seid)
@@ -364,7 +363,7 @@ impl Upf {
             Message::SessionEstablishmentRequest(request) => self.establish(from, request, plane),
             Message::SessionModificationRequest(request) => self.modify(from, seid, request, plane),
             Message::SessionDeletionRequest(request) => self.delete(from, seid, &request, plane),
-            // Reports and similar messages are for an SMF to answer.
+            // Reports and similar messages are requests to an SMF.
             _ => Reply::Silence,
         };
         match reply {

@@ -9,9 +9,9 @@ use crate::pfcp::*;
 use bytes::Bytes;
 use std::net::{IpAddr, SocketAddr};
 
-/// Session Retention Information (TS 29.244 §8.2.133): the SMF keeps its sessions across the setup.
+/// IE type of Session Retention Information (TS 29.244 §8.2.133). It announces that the SMF keeps its sessions across the setup.
 const SESSION_RETENTION_INFORMATION: u16 = 183;
-/// PFCPASRsp-Flags (§8.2.134). The first bit reports that the sessions were retained.
+/// IE type of PFCPASRsp-Flags (§8.2.134). The first bit reports that the sessions were retained.
 const AS_RSP_FLAGS: u16 = 184;
 
 fn sessions_retained() -> RawIe {
@@ -42,7 +42,7 @@ impl Upf {
         }
     }
 
-    /// Processes a heartbeat or report of the UPF that has timed out.
+    /// Processes a heartbeat or report of the UPF whose response timed out.
     pub(super) fn unanswered(&mut self, done: RequestEnd<(SocketAddr, u64)>) {
         if done.kind != Kind::Heartbeat {
             self.outputs.push_back(UpfOutput::Event(UpfEvent::Reported(done)));
@@ -66,7 +66,7 @@ impl Upf {
         SocketAddr::new(address, self.settings.smf_port)
     }
 
-    /// Returns whether an SMF with this Node ID is associated at this address, with any port.
+    /// Returns whether an SMF with this Node ID is associated at this IP address. The port does not matter.
     pub(super) fn is_associated(&self, node: &NodeId, address: IpAddr) -> bool {
         self.associations.get(node).is_some_and(|association| association.address == address)
     }
@@ -154,11 +154,10 @@ impl Upf {
         Reply::Message(response.into(), None)
     }
 
-    /// Processes an SMF's recovery time stamp. A restarted SMF has lost its sessions, so they are deleted if the
-    /// dialect does so.
+    /// Processes the recovery time stamp of an SMF. A restarted SMF has lost its sessions. The UPF deletes them if the dialect requires it.
     pub(super) fn note_recovery(&mut self, address: IpAddr, recovery: RecoveryTimeStamp) {
         let mut here = self.associations.iter_mut().filter(|(_, association)| association.address == address);
-        // A heartbeat has no Node ID, so with several SMFs at an address its sender is unknown.
+        // A heartbeat has no Node ID. If several SMFs have the same address, the sender is unknown.
         let (Some((node, association)), None) = (here.next(), here.next()) else { return };
         let before = std::mem::replace(&mut association.recovery, recovery);
         let purges = match self.settings.dialect.demands.purges {

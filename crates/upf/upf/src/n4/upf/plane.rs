@@ -5,7 +5,7 @@ use crate::pfcp::{
     UsageReportTrigger,
 };
 
-/// Data plane, as the control half uses it while it handles a request.
+/// Data plane that the control half uses while it processes a request.
 pub trait DataPlane {
     /// Compiles a session's rules without installing them.
     ///
@@ -19,7 +19,7 @@ pub trait DataPlane {
     /// Cause of the first flow description that cannot be matched with packets.
     fn check_application(&mut self, application: &ApplicationPfds) -> Result<(), Cause>;
 
-    /// Reports the usage of a session since the last report.
+    /// Returns the usage of a session since the last report.
     fn usage(&mut self, seid: u64, query: UsageQuery<'_>) -> Vec<UsageReport>;
 }
 
@@ -32,7 +32,7 @@ pub struct UsageQuery<'a> {
     pub trigger: u128,
 }
 
-/// No data plane: accepts all rules and reports no usage.
+/// Data plane without function: it accepts all rules and reports no usage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct NoDataPlane;
 
@@ -54,7 +54,7 @@ impl DataPlane for NoDataPlane {
 pub(super) struct UsageChange {
     removed: Vec<UrrId>,
     queried: Vec<UrrId>,
-    /// QAURR: all rules that are not removed.
+    /// Whether all rules that are not removed are queried (QAURR).
     all: bool,
     pub(super) granted: Vec<UrrId>,
 }

@@ -1,4 +1,4 @@
-//! Session endpoint identifiers (SEIDs): the lower half is a place, the upper half the number of its uses.
+//! Session endpoint identifiers (SEIDs). The lower half is a place in a table, the upper half the number of uses of the place.
 
 /// Allocator of SEIDs. The last released place is reused first, so tables that are indexed by place stay small and in
 /// the CPU cache. A SEID repeats after 2^32 uses of its place.
@@ -9,7 +9,7 @@ pub(super) struct Seids {
     last: u64,
 }
 
-/// Returns the place of a SEID, from 0.
+/// Returns the place of a SEID. Places start at 0.
 pub(super) fn place(seid: u64) -> Option<usize> {
     (seid as u32 as usize).checked_sub(1)
 }
@@ -31,7 +31,7 @@ impl Seids {
         self.last
     }
 
-    /// Returns the SEID allocated last.
+    /// Returns the SEID that was allocated last.
     pub(super) fn last(&self) -> u64 {
         self.last
     }
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seid_slots_are_reused_and_seids_are_not() {
+    fn seid_places_are_reused_but_not_seids() {
         let mut seids = Seids::default();
         assert_eq!([seids.take(), seids.take(), seids.take()], [1, 2, 3]);
         seids.give(2);

@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 /// Settings of a [`Upf`](super::Upf).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UpfSettings {
-    /// N4 address of the UPF, also its Node ID.
+    /// N4 address of the UPF, which is also its Node ID.
     pub node: IpAddr,
     /// N3 address of the UPF, for F-TEIDs that it assigns.
     pub n3: IpAddr,
@@ -19,23 +19,23 @@ pub struct UpfSettings {
     pub recovery_time_stamp: u32,
     /// Dialect that the UPF follows.
     pub dialect: Dialect,
-    /// Maximum number of sessions. Further ones are rejected with cause 75.
+    /// Maximum number of sessions. Further sessions are rejected with cause 75.
     pub max_sessions: usize,
-    /// Maximum number of associations. Further ones are rejected with cause 75.
+    /// Maximum number of associations. Further associations are rejected with cause 75.
     pub max_associations: usize,
-    /// Maximum number of responses that are held to answer duplicates.
+    /// Maximum number of responses that are stored to answer duplicates.
     pub held_answers: usize,
     /// Retransmission of the UPF's own requests: heartbeats and reports.
     pub retransmission: Retransmission,
-    /// Address pool for UEs without a given address (feature UEIP).
+    /// Address pool for UEs whose sessions request an address (feature UEIP).
     pub ue_pool: Option<UePool>,
-    /// Recognises sessions that are like an earlier one by their bytes. They are reported as
-    /// [`UpfEvent::EstablishedAlike`] and [`UpfEvent::Redirected`].
+    /// Whether sessions that are like an earlier one are recognised by their bytes. They are reported as [`UpfEvent::EstablishedAlike`] and
+    /// [`UpfEvent::Redirected`].
     pub recognise: bool,
 }
 
 impl UpfSettings {
-    /// Returns settings for a UPF at this address: a million sessions, 64 SMFs, 65,536 held responses.
+    /// Returns settings for a UPF at this address: a million sessions, 64 SMFs, 65,536 stored responses.
     pub fn new(node: IpAddr, dialect: Dialect) -> Self {
         Self {
             node,
@@ -65,14 +65,13 @@ pub enum UpfInput<'a> {
 /// Output of a [`Upf`](super::Upf).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UpfOutput {
-    /// Send this datagram to this address.
+    /// Requests to send a datagram to an address.
     Send(SocketAddr, Vec<u8>),
     /// An event for the data plane.
     Event(UpfEvent),
 }
 
-/// Event of a [`Upf`](super::Upf), for its data plane. A session's rules are at
-/// [`Upf::session`](super::Upf::session).
+/// Event of a [`Upf`](super::Upf) for its data plane. [`Upf::session`](super::Upf::session) returns the rules of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UpfEvent {
     /// A session was established.
@@ -83,7 +82,7 @@ pub enum UpfEvent {
         seid: u64,
         /// Outer headers of the abandoned tunnels into which end markers are requested.
         end_markers: Vec<OuterHeaderCreation>,
-        /// Buffered packets must be dropped.
+        /// Whether buffered packets must be dropped.
         drop_buffered: bool,
         /// Usage rules with a new quota.
         granted: Vec<UrrId>,
@@ -94,9 +93,9 @@ pub enum UpfEvent {
         seid: u64,
         /// Index of the prototype.
         shape: usize,
-        /// Uplink TEID.
+        /// Uplink TEID of the session.
         teid: u32,
-        /// UE address.
+        /// Address of the UE.
         ue: Ipv4Addr,
     },
     /// The downlink of a session that is like a prototype has a new tunnel.
@@ -107,7 +106,7 @@ pub enum UpfEvent {
         teid: u32,
         /// Address of the base station.
         peer: Ipv4Addr,
-        /// Previous tunnel, if it gets an end marker.
+        /// Previous tunnel, if an end marker must be sent into it.
         left: Option<OuterHeaderCreation>,
     },
     /// The buffered packets of a session must be dropped.
@@ -118,7 +117,7 @@ pub enum UpfEvent {
     Associated(SocketAddr),
     /// An SMF was released, together with this number of sessions.
     Released(SocketAddr, usize),
-    /// A report was answered, or has timed out; `about` has its session.
+    /// A report was answered, or has timed out. `about` contains the address of the SMF and the SEID of the session.
     Reported(RequestEnd<(SocketAddr, u64)>),
 }
 
@@ -135,6 +134,6 @@ pub struct UpfCounters {
     pub silent: u64,
     /// Datagrams that could not be decoded and got no response.
     pub dropped: u64,
-    /// Session reports dropped because too many waited for room in the window of requests.
+    /// Session reports that were dropped, because too many reports waited for space in the window of requests.
     pub reports_dropped: u64,
 }

@@ -1,12 +1,12 @@
-//! Applications and how they are recognised (§7.4.3).
+//! Applications and their packet flow descriptions (§7.4.3).
 use crate::pfcp::ie::table;
 use crate::pfcp::*;
 
 table! {
-    /// Application ID's PFDs (IE 58): every packet flow description of an application. Without any, they are deleted.
+    /// Application ID's PFDs (IE 58): all packet flow descriptions of an application. If there are none, the descriptions are deleted.
     ApplicationPfds {
-        24 => application_id: M Opaque, "Which application.";
-        59 => pfd_contexts: List PfdContext, "Its packet flow descriptions.";
+        24 => application_id: M Opaque, "Id of the application.";
+        59 => pfd_contexts: List PfdContext, "Packet flow descriptions of the application.";
     }
     /// PFD Context (IE 59).
     PfdContext {

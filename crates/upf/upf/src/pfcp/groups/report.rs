@@ -6,12 +6,12 @@ table! {
     /// Usage Report (IE 78 in the response to a modification, 79 to a deletion, 80 in a report).
     UsageReport {
         81 => urr_id: M UrrId, "Rule of the measurement.";
-        104 => ur_seqn: M UrSeqn, "Sequence number.";
-        63 => usage_report_trigger: M UsageReportTrigger, "Cause.";
+        104 => ur_seqn: M UrSeqn, "Sequence number of the report.";
+        63 => usage_report_trigger: M UsageReportTrigger, "Triggers of the report.";
         75 => start_time: C NtpSeconds, "Start of the measurement.";
-        76 => end_time: C NtpSeconds, "Its end.";
-        66 => volume_measurement: C VolumeMeasurement, "Bytes and packets.";
-        67 => duration_measurement: C Seconds, "Time.";
+        76 => end_time: C NtpSeconds, "End of the measurement.";
+        66 => volume_measurement: C VolumeMeasurement, "Measured bytes and packets.";
+        67 => duration_measurement: C Seconds, "Duration of the usage, in seconds.";
         69 => time_of_first_packet: C NtpSeconds, "Time of the first packet.";
         70 => time_of_last_packet: C NtpSeconds, "Time of the last packet.";
         156 => event_time_stamps: List NtpSeconds, "Times of events.";
@@ -23,10 +23,10 @@ table! {
     }
     /// Error Indication Report (IE 99): a GTP-U peer does not know the tunnel.
     ErrorIndicationReport {
-        21 => remote_f_teids: List1 FTeid, "The tunnels.";
+        21 => remote_f_teids: List1 FTeid, "Tunnels that the peer does not know.";
     }
     /// User Plane Path Failure Report (IE 102) or Recovery Report (IE 187).
     PathReport {
-        103 => remote_peers: List1 RemoteGtpuPeer, "The peers concerned.";
+        103 => remote_peers: List1 RemoteGtpuPeer, "Peers whose path has failed or recovered.";
     }
 }

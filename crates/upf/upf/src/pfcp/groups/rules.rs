@@ -6,7 +6,7 @@ table! {
     /// Create PDR (IE 1): packet detection rule.
     CreatePdr {
         56 => pdr_id: M PdrId, "Rule id within the session.";
-        29 => precedence: M Precedence, "The lowest value is tried first.";
+        29 => precedence: M Precedence, "Precedence. The rule with the lowest value is tried first.";
         2 => pdi: M Pdi, "Packet detection information.";
         95 => outer_header_removal: C OuterHeaderRemoval, "Removal of the tunnel header.";
         108 => far_id: C FarId, "Forwarding action rule.";
@@ -14,7 +14,7 @@ table! {
         109 => qer_ids: List QerId, "QoS enforcement rules.";
         106 => activate_predefined_rules: List Opaque, "Predefined rules of the user plane, by name.";
         check |pdr: &CreatePdr| {
-            // A multi-access rule (IE 170) replaces a FAR.
+            // A FAR is not required if a multi-access rule (IE 170) replaces it.
             let other_action = pdr.others.iter().any(|ie| ie.ie_type == 170);
             (pdr.far_id.is_none() && pdr.activate_predefined_rules.is_empty() && !other_action).then_some(108)
         };
@@ -33,7 +33,7 @@ table! {
     /// Create FAR (IE 3): forward, drop or buffer.
     CreateFar {
         108 => far_id: M FarId, "Rule id within the session.";
-        44 => apply_action: M ApplyAction, "Action.";
+        44 => apply_action: M ApplyAction, "Action on packets: forward, drop or buffer.";
         4 => forwarding_parameters: C ForwardingParameters, "Forwarding parameters.";
         88 => bar_id: O BarId, "Buffering parameters.";
         check |far: &CreateFar| {
@@ -62,8 +62,8 @@ table! {
         181 => quota_validity_time: C Seconds, "Seconds after a grant until a report.";
         36 => inactivity_detection_time: C Seconds, "Seconds without packets after which time is not measured.";
         149 => event_threshold: C Events, "Events until a report.";
-        148 => event_quota: C Events, "Events that may happen.";
-        82 => linked_urr_ids: List UrrId, "Linked rules, whose reports trigger a report of this one.";
+        148 => event_quota: C Events, "Events until packets are dropped.";
+        82 => linked_urr_ids: List UrrId, "Linked rules. A report of a linked rule triggers a report of this rule.";
         100 => measurement_information: C MeasurementInformation, "Measurement information.";
         check |urr: &CreateUrr| {
             let periodic = urr.reporting_triggers.contains(ReportingTriggers::PERIO);
@@ -73,7 +73,7 @@ table! {
     /// Create QER (IE 7): gates and bit rates.
     CreateQer {
         109 => qer_id: M QerId, "Rule id within the session.";
-        28 => qer_correlation_id: C QerCorrelationId, "Rules with the same number share their rates across sessions.";
+        28 => qer_correlation_id: C QerCorrelationId, "Correlation id. Rules with the same id share their rates across sessions.";
         25 => gate_status: M GateStatus, "Gate status: whether packets may pass.";
         26 => maximum_bit_rate: C BitRates, "Maximum bit rate.";
         27 => guaranteed_bit_rate: C BitRates, "Guaranteed bit rate.";
@@ -91,8 +91,8 @@ table! {
     }
     /// Created PDR (IE 8): values that the user plane chose for a rule.
     CreatedPdr {
-        56 => pdr_id: M PdrId, "The rule.";
+        56 => pdr_id: M PdrId, "Rule id within the session.";
         21 => f_teid: C FTeid, "Local tunnel endpoint.";
-        93 => ue_ip_addresses: List UeIpAddress, "The UE's address.";
+        93 => ue_ip_addresses: List UeIpAddress, "Addresses of the UE.";
     }
 }

@@ -18,7 +18,7 @@ macro_rules! messages {
 
         /// PFCP message.
         #[derive(Debug, Clone, PartialEq, Eq)]
-        // Messages exist briefly on the stack; a box around each would cost more than the copy.
+        // The variants are not boxed, because messages exist only briefly on the stack. A box would cost more than the copy.
         #[allow(clippy::large_enum_variant)]
         pub enum Message {
             $( #[doc = $doc] $name($name), )*
@@ -28,7 +28,7 @@ macro_rules! messages {
             /// All message types with their names.
             pub const TYPES: &[(u8, &str)] = &[$( ($number, stringify!($name)), )*];
 
-            /// See [`message_type`].
+            /// Returns the message type; see [`message_type`].
             pub fn message_type(&self) -> u8 {
                 match self {
                     $( Self::$name(_) => $number, )*
@@ -69,42 +69,43 @@ macro_rules! messages {
 }
 
 messages! {
-    1 HEARTBEAT_REQUEST HeartbeatRequest "Are you there?";
+    1 HEARTBEAT_REQUEST HeartbeatRequest "Heartbeat request.";
     2 HEARTBEAT_RESPONSE HeartbeatResponse "Heartbeat response.";
     3 PFD_MANAGEMENT_REQUEST PfdManagementRequest "PFD management request.";
     4 PFD_MANAGEMENT_RESPONSE PfdManagementResponse "PFD management response.";
-    5 ASSOCIATION_SETUP_REQUEST AssociationSetupRequest "Shall we work together?";
-    6 ASSOCIATION_SETUP_RESPONSE AssociationSetupResponse "Response.";
+    5 ASSOCIATION_SETUP_REQUEST AssociationSetupRequest "Association setup request.";
+    6 ASSOCIATION_SETUP_RESPONSE AssociationSetupResponse "Association setup response.";
     7 ASSOCIATION_UPDATE_REQUEST AssociationUpdateRequest "Association update request.";
-    8 ASSOCIATION_UPDATE_RESPONSE AssociationUpdateResponse "Response.";
+    8 ASSOCIATION_UPDATE_RESPONSE AssociationUpdateResponse "Association update response.";
     9 ASSOCIATION_RELEASE_REQUEST AssociationReleaseRequestMessage "Association release request.";
-    10 ASSOCIATION_RELEASE_RESPONSE AssociationReleaseResponse "Response.";
+    10 ASSOCIATION_RELEASE_RESPONSE AssociationReleaseResponse "Association release response.";
     11 VERSION_NOT_SUPPORTED_RESPONSE VersionNotSupportedResponse "Version not supported response.";
     12 NODE_REPORT_REQUEST NodeReportRequest "Node report request: user plane paths that failed or recovered.";
-    13 NODE_REPORT_RESPONSE NodeReportResponse "Response.";
+    13 NODE_REPORT_RESPONSE NodeReportResponse "Node report response.";
     14 SESSION_SET_DELETION_REQUEST SessionSetDeletionRequest "Session set deletion request.";
-    15 SESSION_SET_DELETION_RESPONSE SessionSetDeletionResponse "Response.";
+    15 SESSION_SET_DELETION_RESPONSE SessionSetDeletionResponse "Session set deletion response.";
     50 SESSION_ESTABLISHMENT_REQUEST SessionEstablishmentRequest "Session establishment request.";
-    51 SESSION_ESTABLISHMENT_RESPONSE SessionEstablishmentResponse "Response.";
+    51 SESSION_ESTABLISHMENT_RESPONSE SessionEstablishmentResponse "Session establishment response.";
     52 SESSION_MODIFICATION_REQUEST SessionModificationRequest "Session modification request.";
-    53 SESSION_MODIFICATION_RESPONSE SessionModificationResponse "Response.";
+    53 SESSION_MODIFICATION_RESPONSE SessionModificationResponse "Session modification response.";
     54 SESSION_DELETION_REQUEST SessionDeletionRequest "Session deletion request.";
-    55 SESSION_DELETION_RESPONSE SessionDeletionResponse "Response.";
+    55 SESSION_DELETION_RESPONSE SessionDeletionResponse "Session deletion response.";
     56 SESSION_REPORT_REQUEST SessionReportRequest "Session report request.";
-    57 SESSION_REPORT_RESPONSE SessionReportResponse "Response.";
+    57 SESSION_REPORT_RESPONSE SessionReportResponse "Session report response.";
 }
 
 /// Message with its header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pdu {
-    /// Header as received.
+    /// Header, as it was received.
     pub header: Header,
     /// Message.
     pub message: Message,
 }
 
 impl Pdu {
-    /// Creates a message to a session (`Some`; 0 if the peer's SEID is unknown) or to a node (`None`).
+    /// Creates a message to a session or a node. For a session, `seid` is `Some`, and 0 if the peer's SEID is unknown. For a node, it is
+    /// `None`.
     pub fn new(message: impl Into<Message>, seid: Option<u64>, sequence: u32) -> Self {
         let message = message.into();
         Self { header: Header::new(message.message_type(), seid, sequence), message }
@@ -140,10 +141,10 @@ pub fn encode(message: impl Into<Message>, seid: Option<u64>, sequence: u32) -> 
     Ok(out)
 }
 
-/// Decodes the first message of a datagram. Also returns the bytes after it: another message if [`Header::follow_on`]
-/// is set, otherwise padding.
+/// Decodes the first message of a datagram. Also returns the bytes after the message. They are another message if [`Header::follow_on`] is
+/// set, otherwise padding.
 ///
-/// Allocates in proportion to the received bytes; announced lengths cause no allocation.
+/// Memory is allocated in proportion to the received bytes, whatever lengths the message announces.
 pub fn decode(datagram: &[u8]) -> Result<(Pdu, &[u8]), DecodeError> {
     let (header, elements, rest) = Header::read(datagram)?;
     let unknown = DecodeError::UnknownMessage { header };

@@ -13,14 +13,14 @@ table! {
     }
     /// PFCP PFD Management Request (§7.4.3.1).
     PfdManagementRequest {
-        58 => applications: List ApplicationPfds, "Applications whose descriptions are replaced; none: all are deleted.";
-        60 => node_id: O NodeId, "The sender.";
+        58 => applications: List ApplicationPfds, "Applications whose descriptions are replaced. Without applications, all descriptions are deleted.";
+        60 => node_id: O NodeId, "Node id of the sender.";
     }
     /// PFCP PFD Management Response (§7.4.3.2).
     PfdManagementResponse {
-        19 => cause: M Cause, "Whether it agrees.";
-        40 => offending_ie: C OffendingIe, "What is to blame.";
-        60 => node_id: O NodeId, "The sender.";
+        19 => cause: M Cause, "Cause: accepted or rejected.";
+        40 => offending_ie: C OffendingIe, "Offending element.";
+        60 => node_id: O NodeId, "Node id of the sender.";
     }
     /// PFCP Association Setup Request (§7.4.4.1).
     AssociationSetupRequest {
@@ -40,8 +40,8 @@ table! {
     /// PFCP Association Update Request (§7.4.4.3).
     AssociationUpdateRequest {
         60 => node_id: M NodeId, "Node id of the sender.";
-        43 => up_function_features: O UpFunctionFeatures, "New features.";
-        89 => cp_function_features: O CpFunctionFeatures, "New features.";
+        43 => up_function_features: O UpFunctionFeatures, "New features of the sender.";
+        89 => cp_function_features: O CpFunctionFeatures, "New features of the sender.";
         111 => association_release_request: C AssociationReleaseRequest, "Request to release the association.";
         112 => graceful_release_period: C ShortTimer, "Graceful release period.";
     }
@@ -49,8 +49,8 @@ table! {
     AssociationUpdateResponse {
         60 => node_id: M NodeId, "Node id of the sender.";
         19 => cause: M Cause, "Cause: accepted or rejected.";
-        43 => up_function_features: O UpFunctionFeatures, "New features.";
-        89 => cp_function_features: O CpFunctionFeatures, "New features.";
+        43 => up_function_features: O UpFunctionFeatures, "New features of the sender.";
+        89 => cp_function_features: O CpFunctionFeatures, "New features of the sender.";
     }
     /// PFCP Association Release Request (§7.4.4.5).
     AssociationReleaseRequestMessage {
