@@ -38,7 +38,7 @@ impl Component for SouthFleetComponent {
 
     async fn start(&self, _trust: WorkerTrust) -> Started {
         if self.events == Some(Events::Stdin) {
-            return Err(rig("a worker's standard input is the campaign's: `events` must be an IP:PORT"));
+            return Err(rig("`events` of a worker must be an IP:PORT, because the campaign uses the worker's standard input"));
         }
         let mut fleet = SouthFleet::new(self)?;
         fleet.ramp_up().await?;
@@ -65,7 +65,7 @@ mod tests {
         let south = SouthFleetComponent { nodes: 4, ramp: second, ..SouthFleetComponent::default() };
         let shares = AnyComponent::from(south).divide(2).unwrap();
         let [Some(a), Some(b)] = [0, 1].map(|place| shares[place].get::<SouthFleetComponent>()) else {
-            panic!("two shares")
+            panic!("the component was not divided into two shares")
         };
         assert_eq!((a.nodes, a.first, b.nodes, b.first, b.ramp), (2, 0, 2, 2, second));
     }

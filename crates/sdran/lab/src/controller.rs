@@ -31,7 +31,7 @@ use ranlab_lab::{RunningComponent, config, environment, numbers, rig, setting_by
 const MAX_REGISTERED: usize = 1_000_000;
 
 config! {
-    /// A controller like FlexRAN's: RIB updater and task manager in cycles of 1 ms.
+    /// A controller like that of FlexRAN, with RIB updater and task manager in cycles of 1 ms.
     pub struct FlexranComponent {
         /// address on which the controller accepts agents
         listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], PORT)), wiring();
@@ -89,9 +89,9 @@ impl FromStr for SliceShare {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let share = text.parse::<f64>().ok().filter(|share| *share > 0.0 && *share <= 1.0);
-        // At most one million.
+        // The share is at most one million ppm.
         let ppm = share.map(|share| (share * 1e6).round() as u32);
-        ppm.map(|ppm| Self { ppm }).ok_or_else(|| format!("\"{text}\" is not a share above 0 up to 1"))
+        ppm.map(|ppm| Self { ppm }).ok_or_else(|| format!("\"{text}\" is not a share; a number above 0 and at most 1 is allowed"))
     }
 }
 
@@ -112,7 +112,7 @@ impl FlexranComponent {
 }
 
 config! {
-    /// A controller like 5G-EmPOWER's: registered base stations, one message per UE.
+    /// A controller like that of 5G-EmPOWER, with registered base stations and one message per UE.
     pub struct EmpowerComponent {
         /// address on which the controller accepts base stations [default: 127.0.0.1:2210; with --openempower 2
         /// 127.0.0.1:5533]
@@ -142,14 +142,14 @@ config! {
 pub struct SouthControllerReport {
     /// Base stations connected.
     pub agents: usize,
-    /// Their UEs.
+    /// UEs of the connected base stations.
     pub ues: usize,
-    /// Subframes for which it made scheduling decisions.
+    /// Subframes for which the controller made scheduling decisions.
     pub decisions: u64,
     /// Protocol counters.
     #[serde(flatten)]
     pub counters: ControllerCounters,
-    /// Names of the overload symptoms that it has shown.
+    /// Names of the overload symptoms that the controller has shown.
     pub overload: Vec<&'static str>,
     /// Recommendations, one sentence each.
     pub guidelines: Vec<String>,
@@ -158,7 +158,7 @@ pub struct SouthControllerReport {
 /// A running controller.
 pub struct SouthController {
     server: Server,
-    /// Address of its HTTP server, if enabled.
+    /// Address of the HTTP server, if it is enabled.
     pub http: Option<SocketAddr>,
     at_begin: Option<SouthControllerReport>,
 }
@@ -172,7 +172,7 @@ fn cannot_listen<E: fmt::Display>(address: SocketAddr) -> impl FnOnce(E) -> Comp
     move |error| environment(format!("cannot listen at {address}: {error}"))
 }
 
-/// Maps an HTTP error. An address that requires a token is a configuration error.
+/// Returns a function that maps an HTTP error. An address that requires a token is a configuration error.
 fn refused(address: SocketAddr) -> impl FnOnce(io::Error) -> ComponentError {
     move |error| match error.kind() {
         io::ErrorKind::PermissionDenied if !address.ip().is_loopback() => rig(error),
@@ -186,7 +186,7 @@ fn access(hosts: &[String], token: Option<&Path>, trusted: &[AllowedPeer]) -> Re
 }
 
 impl SouthController {
-    /// Starts a FlexRAN controller. Needs a `LocalSet`.
+    /// Starts a FlexRAN controller. The caller must run in a `LocalSet`.
     ///
     /// # Errors
     /// The address cannot be bound.
@@ -219,7 +219,7 @@ impl SouthController {
         Ok(Self { server: Server::Flexran(server), http, at_begin: None })
     }
 
-    /// Starts a 5G-EmPOWER controller. Needs a `LocalSet`.
+    /// Starts a 5G-EmPOWER controller. The caller must run in a `LocalSet`.
     ///
     /// # Errors
     /// The address cannot be bound, or the file of base stations is invalid.
@@ -252,7 +252,7 @@ impl SouthController {
         Ok(Self { server: Server::Empower(server), http, at_begin: None })
     }
 
-    /// Returns the address on which it listens for base stations.
+    /// Returns the address on which the controller listens for base stations.
     pub fn address(&self) -> SocketAddr {
         match &self.server {
             Server::Flexran(server) => server.address(),
@@ -260,7 +260,7 @@ impl SouthController {
         }
     }
 
-    /// Returns the counters so far.
+    /// Returns the current counters.
     pub fn report(&self) -> SouthControllerReport {
         let (agents, ues, decisions, counters) = match &self.server {
             Server::Flexran(server) => server.read(|controller| {
@@ -280,7 +280,7 @@ impl SouthController {
     }
 }
 
-/// Reads the registered base stations from a file, one per line; `#` begins a comment.
+/// Reads the registered base stations from a file, one per line. `#` begins a comment.
 fn registered(path: &Path) -> Result<BTreeSet<Mac>, ComponentError> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| rig(format!("cannot read {}: {error}", path.display())))?;
@@ -289,8 +289,8 @@ fn registered(path: &Path) -> Result<BTreeSet<Mac>, ComponentError> {
     macs.collect::<Result<_, _>>().map_err(|error: NotAMac| rig(error))
 }
 
-/// Names of report values that are states. Losses during the attachment of base stations count as state, too. All other
-/// values are event counters.
+/// Names of report values that are states. Losses during the attachment of base stations also count as a state. All other values are event
+/// counters.
 const STATES: [&str; 5] = ["agents", "ues", "queued", "leaked_bytes", "lost_at_batch_end"];
 
 impl RunningComponent for SouthController {

@@ -25,7 +25,7 @@ pub struct EmpowerServer {
 }
 
 impl EmpowerServer {
-    /// Starts listening for base stations; needs a `LocalSet`.
+    /// Starts listening for base stations. The caller must run in a `LocalSet`.
     pub async fn start(settings: EmpowerControllerSettings, address: SocketAddr) -> Result<Self, BindError> {
         let served = Served(EmpowerController::new(settings));
         Ok(Self { server: Server::start(served, address).await? })

@@ -16,7 +16,7 @@ use ranlab_lab::{names, setting_by_text};
 
 setting_by_text!(Share, Period);
 
-/// Text form of the closed sets (enums) of FlexRAN and 5G-EmPOWER.
+/// Text form of the enums of FlexRAN and 5G-EmPOWER.
 #[derive(Debug)]
 pub enum SdranNames {}
 
@@ -38,7 +38,7 @@ names! { SdranNames:
     }
 }
 
-/// Division of a FlexRAN controller's cycle: `adaptive`, or the RIB updater's share.
+/// Division of a FlexRAN controller's cycle. The text is `adaptive`, or the share of the RIB updater.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Share(pub RibShare);
 
@@ -64,7 +64,7 @@ impl fmt::Display for Share {
     }
 }
 
-/// Report period of agents: `honour` (as the controller requests) or a time.
+/// Report period of agents. The text is `honour`, for the period that the controller requests, or a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Period(pub ReportPeriod);
 
@@ -72,7 +72,7 @@ impl Period {
     /// Period that the controller requests.
     pub const HONOUR: Self = Self(ReportPeriod::Honour);
 
-    /// A fixed period, whatever the controller requests.
+    /// Returns a fixed period, which does not depend on the controller's request.
     pub const fn every(time: Duration) -> Self {
         Self(ReportPeriod::Override(time))
     }
@@ -84,7 +84,7 @@ impl FromStr for Period {
         match (text, parse_span(text)) {
             ("honour", _) => Ok(Self::HONOUR),
             (_, Some(period)) if period >= Duration::from_millis(1) => Ok(Self::every(period)),
-            (_, Some(_)) => Err("a report every 1ms is the most".to_owned()),
+            (_, Some(_)) => Err("the shortest period is 1ms".to_owned()),
             (_, None) => Err(format!("{}, or honour", Kind::Span.allowed())),
         }
     }
@@ -106,14 +106,14 @@ mod tests {
     use ranlab_lab::field::testing::reads;
 
     #[test]
-    fn sdran_names_round_trip_and_errors_name_allowed_values() {
+    fn sdran_names_round_trip_or_errors_name_allowed_values() {
         reads::<Same, Share>(
             &["adaptive", "0.2", "0.999"],
             &[("0", "0.001 to 0.999"), ("1", "0.2 is FlexRAN"), ("NaN", "adaptive")],
         );
         reads::<Same, Period>(
             &["honour", "1ms", "2s"],
-            &[("999us", "every 1ms"), ("0s", "every 1ms"), ("often", "or honour")],
+            &[("999us", "period is 1ms"), ("0s", "period is 1ms"), ("often", "or honour")],
         );
         reads::<SdranNames, QueueKind>(&["leaky", "bounded"], &[("endless", "bounded")]);
         reads::<SdranNames, ThreadUse>(&["per-run", "inline"], &[("two", "inline")]);

@@ -16,11 +16,11 @@ use std::net::SocketAddr;
 /// Thread that runs the RIB updater and the applications.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum ThreadUse {
-    /// As published: a new thread per run and cycle. This accounts for most CPU usage of an idle FlexRAN, and
-    /// explains why CPU usage falls when cycles become fewer.
+    /// A new thread per run and cycle, as published. This accounts for most CPU usage of an idle FlexRAN controller. It explains why the
+    /// CPU usage decreases if there are fewer cycles.
     #[default]
     PerRun,
-    /// The thread of the sockets.
+    /// The thread that serves the sockets.
     Inline,
 }
 
@@ -40,7 +40,7 @@ pub struct FlexranServer {
 }
 
 impl FlexranServer {
-    /// Starts listening for agents; needs a `LocalSet`.
+    /// Starts listening for agents. The caller must run in a `LocalSet`.
     pub async fn start(
         settings: FlexranControllerSettings,
         threads: ThreadUse,
@@ -107,7 +107,7 @@ impl ControllerLogic for Served {
                 }
             }
         }
-        // As published: missed ticks are skipped.
+        // Missed ticks are skipped, as in the published controller.
         while self.next <= now() {
             self.next += self.cycle;
         }
@@ -130,29 +130,29 @@ impl ControllerLogic for Served {
 ranlab_machine::routes! {
     impl Served: Handler<Served>, at "", faults [401, 403, 405, 421, 503] {
         Get "/stats_manager/all" stats -> 200, Operator,
-            "configuration and statistics of all base stations, what the monitor has seen, and the share of the RIB updater";
+            "configuration and statistics of all base stations, the counters of the monitor, and the share of the RIB updater";
         Get "/stats_manager/enb_config" enb_config -> 200, Operator, "configuration of all base stations";
         Get "/stats_manager/mac_stats" mac_stats -> 200, Operator, "statistics of all base stations";
         Get "/dl_sched" dl_sched -> 200, Operator, "number of base stations scheduled here, and of decisions";
         Post "/dl_sched/{mode}" schedule(Nothing as Raw) -> 200, Operator or [409, 504],
             "this controller (1) or the base stations (0) schedule the downlink";
         Post "/dl_sched/{mode}/enb/{enb}" schedule_enb = schedule(Nothing as Raw) -> 200, Operator or [409, 504],
-            "the same at one base station";
+            "this controller (1) or one base station (0) schedules the downlink of that base station";
         Post "/rrm_config" rrm_config(Policy as Raw) -> 200, Operator or [409, 422, 504],
             "change the base stations' own scheduler by a policy in YAML: behaviour, slices";
         Post "/rrm_config/enb/{enb}" rrm_config_enb = rrm_config(Policy as Raw) -> 200, Operator or [409, 422, 504],
-            "the same at one base station";
+            "change the scheduler of one base station by a policy in YAML: behaviour, slices";
         Post "/delegate/{name}" delegate(Code as Raw) -> 200, Operator or [409, 504],
             "push a scheduler that policies may name";
         Post "/delegate/{name}/enb/{enb}" delegate_enb = delegate(Code as Raw) -> 200, Operator or [409, 504],
-            "the same at one base station";
+            "push a scheduler, which policies may name, to one base station";
         Post "/slice" slice(Slices as Raw) -> 200, Operator or [400, 409, 422, 504], "set slices, in resource block groups";
         Post "/slice/enb/{enb}" slice_enb = slice(Slices as Raw) -> 200, Operator or [400, 409, 422, 504],
-            "the same at one base station";
+            "set slices of one base station, in resource block groups";
         Post "/ue_slice_assignment" assign(Assignment as Raw) -> 200, Operator or [400, 409, 422, 504],
             "associate UEs with slices";
         Post "/ue_slice_assignment/enb/{enb}" assign_enb = assign(Assignment as Raw) -> 200,
-            Operator or [400, 409, 422, 504], "the same at one base station";
+            Operator or [400, 409, 422, 504], "associate UEs of one base station with slices";
         Post "/rrc/ho/senb/{source}/ue/{rnti}/tenb/{target}" hand_over(Nothing as Raw) -> 200, Operator or [409, 504],
             "hand a UE over from one base station to another";
     }
@@ -185,7 +185,7 @@ impl Served {
         self.send(Some(resources::station(parameters.text("source"))?), &order)
     }
 
-    /// Sends an order to the base station of a request, or to all.
+    /// Sends an order to the base station of a request, or to all base stations if the request names none.
     fn order(
         &mut self,
         parameters: &Parameters,

@@ -1,4 +1,4 @@
-//! REST interface of a controller: its own routes, and those that all controllers have.
+//! REST interface of a controller. It has the routes of the controller, and routes that all controllers share.
 #![allow(clippy::result_large_err, reason = "one refusal a request")]
 
 use super::{ControllerLogic, Progress, Served};
@@ -21,7 +21,7 @@ type Outcome = Result<Value, HttpProblem>;
 
 /// Routes of every controller.
 struct Common {
-    /// Returns the counters, later.
+    /// Returns a future that resolves to the counters.
     counters: Box<dyn Fn() -> Answered + Send + Sync>,
     /// OpenAPI description of all routes.
     description: Value,
@@ -92,7 +92,7 @@ async fn ask<P: ControllerLogic>(
                 Ok(Progress::Later(order)) => ended(&driver, order).await,
                 Err(fault) => Err(fault),
             };
-            // The requester may have disconnected.
+            // Sending fails if the requester has disconnected, which is no error.
             drop(told.send(outcome));
         });
     });
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn every_route_refuses_foreign_hosts_and_missing_tokens() {
+    fn every_route_rejects_foreign_hosts_and_missing_tokens() {
         ranlab_transport::run(async {
             let (token, text) = Token::made().unwrap();
             for (name, server) in servers(&Access { token: Some(token), ..Access::default() }).await {

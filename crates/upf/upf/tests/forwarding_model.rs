@@ -1,4 +1,4 @@
-//! Every rule set that compiles forwards like an independent model of TS 29.244 (`oracle/forwarding_model.py`).
+//! Checks that every rule set that compiles forwards like an independent model of TS 29.244 (`oracle/forwarding_model.py`).
 //!
 //! `RANLAB_MODEL=SESSIONS,PACKETS` sets the number of sessions and packets. Default: 100 and 10,000.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests are tests")]
@@ -14,11 +14,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-/// Number of sessions installed at the same time. Packets of one session are tested with all of them.
+/// Number of sessions that are installed at the same time. Packets of each session are tested while all of them are installed.
 const LIVE: u64 = 5;
-/// Packets between two changes of the applications.
+/// Number of packets between two changes of the applications.
 const CHANGES: u64 = 100;
-/// Flows that rules describe and packets may belong to.
+/// Flow descriptions of rules. Packets are generated so that they may match.
 const FLOWS: [&str; 9] = [
     "permit out ip from any to assigned",
     "permit out 17 from 192.0.2.0/24 53 to assigned",
@@ -30,7 +30,7 @@ const FLOWS: [&str; 9] = [
     "permit out 50 from any to assigned",
     "",
 ];
-/// Applications that rules name and that are provisioned now and then.
+/// Applications that rules name. They are provisioned from time to time.
 const APPLICATIONS: [&[u8]; 3] = [b"one", b"two", b"three"];
 const SERVERS: [[u8; 4]; 3] = [[192, 0, 2, 9], [192, 0, 2, 10], [198, 51, 100, 1]];
 const PORTS: [u16; 8] = [53, 80, 443, 4_000, 4_001, 4_003, 8_080, 9];
@@ -175,7 +175,8 @@ fn session(random: &mut Random, number: u64) -> SessionEstablishmentRequest {
     }
 }
 
-/// Flow descriptions of some applications. An application without any is deleted; if none is named, all are.
+/// Returns flow descriptions of some applications. An application without descriptions is deleted. If the request names no application, all
+/// applications are deleted.
 fn pfds(random: &mut Random) -> PfdManagementRequest {
     let flow = |random: &mut Random| Bytes::from_static(one(random, &FLOWS[..8]).as_bytes());
     let application = |random: &mut Random, name: &'static [u8]| {
@@ -218,7 +219,7 @@ fn provision(known: &mut Vec<Arc<ApplicationPfds>>, request: &PfdManagementReque
     }
 }
 
-/// A session and its meters.
+/// An installed session with its meters.
 struct Installed {
     request: SessionEstablishmentRequest,
     meters: Vec<Meter>,
@@ -243,7 +244,7 @@ fn install(
     plane.install(seid, &rules, &meters).is_ok().then_some(meters)
 }
 
-/// Returns a packet between a UE and a server, in either direction, sometimes with addresses of no session.
+/// Returns a packet between a UE and a server, in either direction. Some packets have addresses of no session.
 fn packet(random: &mut Random, session: u64, from_ue: bool) -> Vec<u8> {
     let (v4, v6) = ue(session, random.below(3));
     let protocol = one(random, &[17, 17, 17, 6, 1, 50]);
@@ -333,12 +334,12 @@ fn model(script: &str) -> Option<Vec<String>> {
     let python = std::env::var("RANLAB_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let command = Command::new(&python).arg(file).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
     let Ok(mut child) = command else {
-        ranlab_host::doctor::skipped(format_args!("{python} is not here, which runs the model"));
+        ranlab_host::doctor::skipped(format_args!("cannot run the model, because {python} is not available"));
         return None;
     };
     let mut input = child.stdin.take().unwrap();
     let script = script.to_owned();
-    // The model reads while it writes, so a separate thread writes its input.
+    // The model writes while it reads, so a separate thread writes its input.
     #[allow(clippy::disallowed_methods)]
     let writer = std::thread::spawn(move || input.write_all(script.as_bytes()).unwrap());
     let output = child.wait_with_output().unwrap();
@@ -367,7 +368,7 @@ fn accepted_rules_forward_like_model() {
         provision(&mut known, &first);
         writeln!(script, "pfds {}", hex(&encode(first, None, 1).unwrap())).unwrap();
         for number in 0..LIVE {
-            // Unsupported rules are rejected; generate others until a set is accepted.
+            // Unsupported rules are rejected. The loop generates rules until a set is accepted.
             let (request, meters) = loop {
                 let request = session(&mut random, number);
                 if let Some(meters) = install(&mut plane, number + 1, &request, &[], &known) {
@@ -409,7 +410,7 @@ fn accepted_rules_forward_like_model() {
             }
         }
     }
-    // All verdicts must occur; a model with constant results would prove nothing.
+    // All verdicts must occur, because a model with constant results would prove nothing.
     for kind in
         [(true, "n6"), (true, "n3"), (true, "drop"), (true, "unknown"), (false, "n3"), (false, "drop")]
     {

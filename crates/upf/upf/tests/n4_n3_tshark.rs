@@ -1,6 +1,6 @@
-//! Comparison of PFCP and GTP-U with tshark: it reports no malformed random message and decodes the same values.
+//! Compares PFCP and GTP-U with tshark. It must report no random message as malformed, and decode the same values.
 //!
-//! Runs if tshark is installed; otherwise prints that it was skipped.
+//! The test runs if tshark is installed. Otherwise it prints that it was skipped.
 #![allow(clippy::unwrap_used)] // clippy does not recognise test helpers
 
 use ranlab_packet::gtpu;
@@ -15,7 +15,7 @@ use std::process::Command;
 /// Number of random messages of each type.
 const SEEDS: u64 = 40;
 
-/// Writes a pcap of raw IPv4 packets, one for each (UDP port, payload).
+/// Writes a pcap of raw IPv4 packets, one for each pair of UDP port and payload.
 fn pcap(name: &str, packets: &[(u16, Vec<u8>)]) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let mut out = PcapWriter::new(Vec::new(), LinkType::RAW).unwrap();
@@ -30,10 +30,10 @@ fn pcap(name: &str, packets: &[(u16, Vec<u8>)]) -> PathBuf {
     path
 }
 
-/// Returns one line per packet, with fields separated by tabs and repeated ones by commas; `None` without tshark.
+/// Returns one line per packet. Fields are separated by tabs, and repeated fields by commas. Returns `None` if tshark cannot run.
 fn tshark(pcap: &Path, fields: &[&str]) -> Option<Vec<Vec<String>>> {
     let mut command = Command::new("tshark");
-    // Each message is independent: requests in one file are not retransmissions of each other.
+    // Each message is independent. Requests in one file are not retransmissions of each other.
     command.args(["-n", "-T", "fields", "-E", "separator=/t", "-o", "gtp.check_etsi:FALSE", "-r"]).arg(pcap);
     command.args(fields.iter().flat_map(|field| ["-e", field]));
     let output = match command.output() {

@@ -1,5 +1,5 @@
-//! PFCP test vectors, one of each message type, against unintended changes. Both independent decoders (tshark,
-//! rs-pfcp) have accepted them.
+//! PFCP test vectors, one of each message type, which detect unintended changes. Two independent decoders (tshark, rs-pfcp) have accepted
+//! them.
 #![allow(clippy::unwrap_used)] // clippy does not recognise test helpers
 
 use ranlab_upf::pfcp::{self, Header, Message, Pdu, Random};
@@ -28,7 +28,7 @@ fn vectors_round_trip() {
     }
     assert_eq!(
         lines, VECTORS,
-        "\nif this change is meant, these lines are the new tests/vectors/pfcp.txt:\n{lines}"
+        "\nif this change is intended, these lines are the new tests/vectors/pfcp.txt:\n{lines}"
     );
     for (line, &(message_type, _)) in VECTORS.lines().zip(Message::TYPES) {
         let (_, hex) = line.split_once(' ').unwrap();
@@ -38,8 +38,8 @@ fn vectors_round_trip() {
     }
 }
 
-/// Session establishment that Open5GS and eUPF accepted, written by hand following TS 29.244: header, Node ID,
-/// F-SEID, an uplink PDR.
+/// Session establishment that Open5GS and eUPF have accepted. It was written manually according to TS 29.244, with header, Node ID, F-SEID
+/// and an uplink PDR.
 #[test]
 fn handwritten_establishment_matches() {
     use pfcp::*;

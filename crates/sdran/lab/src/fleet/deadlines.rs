@@ -1,5 +1,5 @@
-//! Deadlines of all base stations on one precise timer. tokio's timer has a resolution of one to two milliseconds, and
-//! a separate timer per base station would need a file descriptor each.
+//! Deadlines of all base stations, which share one precise timer. The timer of tokio only has a resolution of one to two milliseconds. A
+//! separate precise timer per base station would need a file descriptor each.
 use ranlab_machine::Time;
 use ranlab_transport::Alarm;
 pub(super) use ranlab_transport::now;
@@ -14,18 +14,18 @@ use tokio::sync::Notify;
 pub(super) struct Deadlines {
     waiting: RefCell<BTreeMap<(Time, u64), Waker>>,
     last: Cell<u64>,
-    /// Notified when a deadline earlier than all others is added.
+    /// Notified when a deadline is added that is earlier than all others.
     sooner: Notify,
 }
 
 impl Deadlines {
-    /// Waits until `at`. May be dropped at any time.
+    /// Waits until `at`. The future may be dropped at any time.
     pub(super) fn until(&self, at: Time) -> DeadlineFuture<'_> {
         self.last.set(self.last.get() + 1);
         DeadlineFuture { deadlines: self, key: (at, self.last.get()), registered: false }
     }
 
-    /// Wakes tasks when their deadline has come. Runs without end, in parallel with the waiting tasks.
+    /// Wakes tasks at their deadlines. The function never returns, and must run in parallel with the waiting tasks.
     pub(super) async fn keep(&self) {
         let mut alarm = Alarm::default();
         loop {
@@ -41,7 +41,7 @@ impl Deadlines {
         }
     }
 
-    /// Wakes tasks whose deadline has come. Returns the next deadline.
+    /// Wakes tasks whose deadline has passed. Returns the next deadline.
     fn wake_due(&self, now: Time) -> Option<Time> {
         loop {
             let mut waiting = self.waiting.borrow_mut();
@@ -51,7 +51,7 @@ impl Deadlines {
                 return Some(at);
             }
             let waker = first.remove();
-            // A woken task may register its next deadline immediately.
+            // The map is released first, because a woken task may register its next deadline immediately.
             drop(waiting);
             waker.wake();
         }
@@ -128,7 +128,7 @@ mod tests {
             }
             assert_eq!(*order.borrow(), [1, 3, 5, 7, 9]);
             assert!(deadlines.waiting.borrow().is_empty());
-            // A deadline in the past completes immediately, without the timer task.
+            // A deadline in the past completes immediately, even if the timer task has ended.
             keeper.abort();
             deadlines.until(began).await;
         });

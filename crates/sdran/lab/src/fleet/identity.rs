@@ -6,19 +6,19 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Country and network code of the IMSIs: 901-70, for tests across networks.
+/// Country and network code of the IMSIs. 901-70 is used for tests that span networks.
 const IMSI_BASE: u64 = 901_700_000_000_000;
 /// Number of IMSIs per base station.
 const IMSIS_PER_STATION: u64 = 100_000;
 
-/// A base station's identity. All values are unique within a network of 65,535 base stations.
+/// Identity of a base station. All values are unique within a network of 65,535 base stations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
-    /// Its number in the network, from 1.
+    /// Number of the base station in the network, from 1.
     pub station: u64,
-    /// Physical cell identity. Above 503 it is invalid but unique.
+    /// Physical cell identity. A value above 503 is invalid but unique.
     pub pci: u16,
-    /// Ethernet address.
+    /// Ethernet address of the base station.
     pub mac: Mac,
 }
 
@@ -29,31 +29,32 @@ impl Identity {
         Self { station: u64::from(index) + 1, pci, mac: Mac::local(index) }
     }
 
-    /// Returns the IMSI of one of its UEs.
+    /// Returns the IMSI of a UE of this base station.
     pub fn imsi(&self, ue: u32) -> u64 {
         IMSI_BASE + self.station * IMSIS_PER_STATION + u64::from(ue)
     }
 
-    /// Returns the IMSI of a UE by its number among all radios, in whichever cell it is.
+    /// Returns the IMSI of a UE by its number among the UEs of all radios. The IMSI does not depend on the current cell.
     pub(super) fn imsi_of(number: u32) -> u64 {
         let cell = (number - 1) / UES_MAX as u32;
         let ue = (number - 1) % UES_MAX as u32;
         Self::new(cell).imsi(ue)
     }
 
-    /// Returns a seed for this base station.
+    /// Returns the seed of this base station, derived from the seed of the network.
     pub fn seed(&self, seed: u64) -> u64 {
         seed ^ self.station.wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 
-    /// Returns the offset of its reports within a period, so that base stations are not synchronized.
+    /// Returns the offset of the base station's reports within a period. Different offsets prevent that base stations send at the same
+    /// time.
     pub(crate) fn phase(&self, period: Duration) -> Duration {
-        // The golden ratio spreads any number of base stations evenly.
+        // Multiples of the golden ratio spread any number of base stations evenly.
         period.mul_f64((self.station as f64 * 0.618_033_988_749_895).fract())
     }
 }
 
-/// Source addresses, used round robin.
+/// Source addresses, which are used round robin.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SourcePool(Vec<IpAddr>);
 
@@ -80,7 +81,7 @@ impl SourcePool {
         self.0.is_empty()
     }
 
-    /// Returns the source address of a base station. `None`: the system chooses.
+    /// Returns the source address of a base station. `None`: the system chooses the address.
     pub fn at(&self, index: u32) -> Option<IpAddr> {
         let len = u32::try_from(self.0.len()).ok().filter(|len| *len > 0)?;
         self.0.get((index % len) as usize).copied()
@@ -108,7 +109,7 @@ impl FromStr for SourcePool {
     }
 }
 
-/// The same form that is parsed.
+/// Writes the form that is parsed.
 impl fmt::Display for SourcePool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.0.first(), self.0.last()) {

@@ -1,10 +1,10 @@
-//! Problems with the controller as seen by its base stations: kind, time, duration, number of connections.
+//! Problems with the controller, as observed by its base stations. An incident has a kind, a time, a duration and a number of connections.
 use ranlab_machine::Time;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
 
-/// Maximum number of incidents that are kept. Further ones are only counted.
+/// Maximum number of incidents that are stored. Further incidents are only counted.
 const MAX_INCIDENTS: usize = 16;
 
 /// Kind of problem.
@@ -13,7 +13,7 @@ const MAX_INCIDENTS: usize = 16;
 pub enum IncidentKind {
     /// The controller did not read pending data.
     StoppedReading,
-    /// The controller did not respond.
+    /// The controller did not respond to a request.
     StoppedAnswering,
     /// The connection was lost.
     Lost,
@@ -36,11 +36,11 @@ impl IncidentKind {
 pub struct Incident {
     /// Kind of the problem.
     pub what: IncidentKind,
-    /// Begin, in seconds since the base stations were started.
+    /// Start of the incident, in seconds since the base stations were started.
     pub at_s: f64,
-    /// Duration until its end or until now, in seconds.
+    /// Duration of the incident, or time since its start if it has not ended, in seconds.
     pub for_s: f64,
-    /// Whether it has ended.
+    /// Whether the incident has ended.
     pub over: bool,
     /// Maximum number of connections affected at the same time.
     pub connections: u32,
@@ -68,7 +68,7 @@ pub(super) struct Incidents {
     began: Time,
     open: [Option<Open>; IncidentKind::ALL.len()],
     closed: Vec<Incident>,
-    /// Longest time without reading, among incidents that have ended.
+    /// Longest time without reading, among the incidents that have ended.
     longest_unread: Duration,
     forgotten: u64,
 }
@@ -78,7 +78,8 @@ impl Incidents {
         self.began = now;
     }
 
-    /// Updates the current state of a problem: its begin, and the number of affected connections.
+    /// Updates the current state of a kind of problem. `seen` has the start and the number of affected connections, or is `None` if there
+    /// is no such problem.
     pub(super) fn observe(&mut self, what: IncidentKind, now: Time, seen: Option<(Time, u32)>) {
         let index = what as usize;
         match (seen, &mut self.open[index]) {
@@ -100,7 +101,7 @@ impl Incidents {
         }
     }
 
-    /// Returns all incidents in the order of their begins, and the number of further ones.
+    /// Returns the stored incidents in the order of their start, and the number of further incidents.
     pub(super) fn all(&self, now: Time) -> (Vec<Incident>, u64) {
         let open = IncidentKind::ALL.into_iter().zip(self.open);
         let open = open.filter_map(|(what, open)| Some(incident(what, self.began, open?, now, false)));
@@ -115,7 +116,7 @@ impl Incidents {
         self.longest_unread.max(open.map_or(Duration::ZERO, |open| now.since(open.since)))
     }
 
-    /// Begins a measurement: removes incidents that have ended.
+    /// Removes the incidents that have ended, at the start of a measurement.
     pub(super) fn reset(&mut self) {
         *self = Self { began: self.began, open: self.open, ..Self::default() };
     }

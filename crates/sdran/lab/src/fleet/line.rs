@@ -1,5 +1,5 @@
-//! A base station's connection to its controller: unwritten messages, data in the kernel, and what the controller has
-//! read.
+//! A base station's connection to its controller, with unwritten messages, data in the kernel, and the amount of data that the controller
+//! has read.
 use super::meters::Meters;
 use ranlab_machine::Time;
 use ranlab_net::Readers;
@@ -10,61 +10,61 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::net::TcpStream;
 
-/// Maximum number of unwritten bytes. Beyond it, reports are dropped and counted.
+/// Maximum number of unwritten bytes. If it is exceeded, reports are dropped and counted.
 const UNWRITTEN_BYTES: usize = 1 << 20;
-/// Maximum number of unwritten bytes with other messages. Beyond it, the connection is closed.
+/// Maximum number of unwritten bytes for messages other than reports. If it is exceeded, the connection is closed.
 const UNWRITTEN_BYTES_MAX: usize = 2 * UNWRITTEN_BYTES;
 
-/// Time for which a controller may leave data unread before that is reported.
+/// Time for which a controller may leave data unread before an incident is reported.
 pub(super) const STILL: Duration = Duration::from_secs(1);
 
-/// A message, or the rest of one, that has not been written.
+/// A message that has not been written completely.
 #[derive(Debug, Clone, Copy)]
 struct QueuedMessage {
     left: usize,
-    /// Scheduled time of a periodic report.
+    /// Scheduled time of a periodic report. `None` for other messages.
     due: Option<Time>,
 }
 
-/// The outcome of queueing a message.
+/// Outcome of queueing a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SendOutcome {
-    /// Queued.
+    /// The message was queued.
     Waits,
     /// A report was dropped because the queue is full.
     Dropped,
-    /// Another message does not fit into the queue: the controller no longer reads.
+    /// A message other than a report does not fit into the queue, because the controller no longer reads.
     Stuck,
 }
 
 /// A message that was passed to the kernel.
 #[derive(Debug, Clone, Copy)]
 struct SentMessage {
-    /// Position of its end in the connection's byte stream.
+    /// Position of the message's end in the byte stream of the connection.
     end: u64,
     due: Option<Time>,
     at: Time,
-    /// Whether a later check found it unread.
+    /// Whether an earlier check found the message unread.
     seen_unread: bool,
 }
 
-/// Data that is currently queued on a line.
+/// Amount of data that is queued on a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Backlog {
     /// Messages that the kernel has not accepted completely.
     pub(super) messages: u64,
-    /// Bytes of these messages.
+    /// Bytes of the messages that the kernel has not accepted completely.
     pub(super) octets: u64,
     /// Bytes in the kernel that the controller's host has not acknowledged.
     pub(super) unacknowledged: u64,
-    /// Acknowledged bytes that the controller has not read, as far as visible.
+    /// Acknowledged bytes that the controller has not read, as far as its socket is visible.
     pub(super) unread: u64,
-    /// Number of connections whose other end is visible.
+    /// Number of connections whose remote socket is visible.
     pub(super) readers: u32,
 }
 
 impl Backlog {
-    /// Adds the backlog of another line.
+    /// Adds the backlog of another connection.
     pub(super) fn add(&mut self, other: Self) {
         self.messages += other.messages;
         self.octets += other.octets;
@@ -74,7 +74,7 @@ impl Backlog {
     }
 }
 
-/// A connection: socket and addresses.
+/// Socket of a connection, and its addresses.
 #[derive(Debug)]
 struct Connection {
     stream: Rc<TcpStream>,
@@ -82,24 +82,25 @@ struct Connection {
     peer: SocketAddr,
 }
 
-/// Messages on their way to the controller. A message counts as sent when the kernel has accepted its last byte. A
-/// report's delay ends with the last visible event: read by the controller, or acknowledged by its host.
+/// Messages that are sent to the controller, but not read yet. A message counts as sent when the kernel has accepted its last byte. The
+/// delay of a report ends with the last visible event, which is reading by the controller, or acknowledgement by its host.
 #[derive(Debug, Default)]
 pub(super) struct ControllerLink {
     octets: Vec<u8>,
     written: usize,
     waiting: VecDeque<QueuedMessage>,
     connection: Option<Connection>,
-    /// Numbers of bytes accepted by the kernel, acknowledged by the controller's host, and read by the controller.
+    /// Number of bytes that the kernel accepted. The next two fields are the numbers of bytes that the controller's host acknowledged, and
+    /// that the controller read.
     taken: u64,
     acknowledged: u64,
     read: u64,
-    /// Messages in the kernel that the controller has not read, and how many of them are acknowledged.
+    /// Messages in the kernel that the controller has not read. The next field is the number of those that are acknowledged.
     unread: VecDeque<SentMessage>,
     acknowledged_unread: usize,
-    /// Whether the controller's own socket is visible.
+    /// Whether the socket of the controller is visible.
     reader_seen: bool,
-    /// Last time at which the controller read data, or had none to read.
+    /// Last time at which the controller read data, or had no data to read.
     progress_at: Time,
     /// Time since which a response of the controller is pending.
     pub(super) unanswered_since: Option<Time>,
@@ -134,7 +135,7 @@ impl ControllerLink {
         self.written < self.octets.len()
     }
 
-    /// Writes as much as the kernel accepts. `write` is the system call.
+    /// Writes as many bytes as the kernel accepts. `write` is the system call.
     pub(super) fn write(
         &mut self,
         meters: &Meters,
@@ -176,7 +177,7 @@ impl ControllerLink {
         self.taken += octets as u64;
     }
 
-    /// Updates the controller's progress. `excused` is a time without checks, because this process was suspended.
+    /// Updates the progress of the controller. `excused` is a time without checks, in which this process was suspended.
     pub(super) fn update_progress(
         &mut self,
         meters: &Meters,
@@ -186,18 +187,18 @@ impl ControllerLink {
     ) {
         let Some(Connection { stream, local, peer }) = &self.connection else { return };
         let held = ranlab_net::unacknowledged(&**stream).unwrap_or(0);
-        // Read in this order: acknowledgements in between can only make the number of read bytes too small, never too
-        // large.
+        // The unacknowledged bytes are read first. Acknowledgements between both reads can then only make the number of read bytes too
+        // small, never too large.
         let reader = readers.and_then(|readers| readers.unread(*local, *peer).ok().flatten());
         self.progress_at += excused;
-        // A host delays acknowledgements by up to 40 ms. If its socket is visible, that delay does not count as the
-        // reader's.
+        // A host delays acknowledgements by up to 40 ms. If the controller's socket is visible, the received bytes are used, so this delay
+        // does not count.
         let received = reader.and_then(|reader| reader.received).unwrap_or(0);
         let arrived = self.taken.saturating_sub(held).max(received.min(self.taken));
         self.seen(meters, now, arrived, reader.map(|reader| u64::from(reader.unread)));
     }
 
-    /// Updates the numbers of bytes that the controller's host has acknowledged or received, and that are unread.
+    /// Updates the number of bytes that the controller's host has acknowledged or received, and the number of unread bytes.
     fn seen(&mut self, meters: &Meters, now: Time, acknowledged: u64, unread: Option<u64>) {
         let read = acknowledged.saturating_sub(unread.unwrap_or(0));
         if read > self.read {
@@ -212,8 +213,8 @@ impl ControllerLink {
         }
         while let Some(taken) = self.unread.pop_front_if(|taken| taken.end <= self.read) {
             self.acknowledged_unread = self.acknowledged_unread.saturating_sub(1);
-            // The exact time of reading between two checks is unknown. A message read before the first check does not
-            // count as late.
+            // The exact time of reading between two checks is unknown. A message that was read before its first check does not count as
+            // late.
             meters.read(if taken.seen_unread { now } else { taken.at }, taken.due);
         }
         self.unread.iter_mut().for_each(|taken| taken.seen_unread = true);
@@ -224,15 +225,15 @@ impl ControllerLink {
         }
     }
 
-    /// Returns the time since which the controller has read nothing although data is pending, if that is longer than
+    /// Returns the time since which the controller has read no data although data is pending. Returns `None` if this time is shorter than
     /// [`STILL`].
     pub(super) fn still_since(&self, now: Time) -> Option<Time> {
         let waits = !self.unread.is_empty() || self.is_waiting();
         (waits && now.since(self.progress_at) >= STILL).then_some(self.progress_at)
     }
 
-    /// Ends the connection. Returns the number of messages that the kernel never accepted. Reports that were never read
-    /// count with their delay until now.
+    /// Ends the connection. Returns the number of messages that the kernel never accepted. For reports that were never read, the delay
+    /// until now is recorded.
     pub(super) fn end(&mut self, meters: &Meters, now: Time) -> u64 {
         let given_up = self.waiting.len() as u64;
         self.unread.iter().filter(|taken| taken.seen_unread).for_each(|taken| meters.late(now, taken.due));
@@ -269,7 +270,7 @@ mod tests {
         Time::from_nanos(ms * 1_000_000)
     }
 
-    /// Accepts a number of bytes, then none.
+    /// Returns a `write` function that accepts up to `room` bytes.
     fn kernel(room: &Cell<usize>) -> impl FnMut(&[u8]) -> io::Result<usize> {
         move |octets| match room.get().min(octets.len()) {
             0 => Err(io::ErrorKind::WouldBlock.into()),
@@ -291,10 +292,10 @@ mod tests {
         line.write(&meters, || at(100), kernel(&room)).unwrap();
         let report = meters.report(&[], Time::ZERO);
         assert_eq!((report.sent, report.reports, report.sent_bytes), (2, 2, 250));
-        assert_eq!(report.taken_us_p99 / 10_000, 10, "the first was due 100 ms ago");
+        assert_eq!(report.taken_us_p99 / 10_000, 10, "the first report was due 100 ms ago");
         assert_eq!(line.backlog(), Backlog { messages: 1, octets: 50, ..Backlog::default() });
         assert_eq!(line.overdue().collect::<Vec<_>>(), [at(100)]);
-        // One minute later the controller reads again.
+        // One minute later, the controller reads again.
         room.set(1_000);
         line.write(&meters, || at(60_100), kernel(&room)).unwrap();
         let report = meters.report(&[], Time::ZERO);
@@ -325,7 +326,7 @@ mod tests {
         assert!(!line.is_waiting());
     }
 
-    /// A line with a report of 100 bytes per second, which the kernel accepts immediately.
+    /// Sends a report of 100 bytes per second. The kernel accepts each report immediately.
     fn reports(line: &mut ControllerLink, meters: &Meters, seconds: std::ops::Range<u64>) {
         for second in seconds {
             let now = at(second * 1_000);
@@ -342,25 +343,24 @@ mod tests {
         line.seen(&meters, at(10), 100, Some(0));
         let report = meters.report(&[], at(0));
         assert_eq!((report.sent, report.acknowledged, report.read), (1, 1, 1));
-        assert_eq!(report.lateness_us_max, 1, "read before anybody looked");
-        // The controller is suspended; its host still receives everything.
+        assert_eq!(report.lateness_us_max, 1, "the report was read before the first check");
+        // The controller is suspended. Its host still receives all data.
         reports(&mut line, &meters, 1..11);
         line.seen(&meters, at(1_500), 200, Some(100));
-        assert_eq!(line.still_since(at(1_500)), None, "half a second is nothing");
+        assert_eq!(line.still_since(at(1_500)), None, "half a second is too short for an incident");
         line.seen(&meters, at(10_900), 1_000, Some(900));
         let report = meters.report(&[], at(0));
         assert_eq!((report.sent, report.acknowledged, report.read), (11, 10, 1));
         assert_eq!((line.still_since(at(10_900)), line.overdue().count()), (Some(at(1_000)), 10));
         assert_eq!(line.backlog().unread, 900);
-        // It reads again, at first half of the data.
+        // The controller reads again. At first, it reads half of the data.
         line.seen(&meters, at(11_000), 1_100, Some(450));
         assert_eq!((line.still_since(at(11_000)), line.overdue().count()), (None, 5));
         line.seen(&meters, at(11_020), 1_100, Some(0));
         let report = meters.report(&[], at(0));
-        assert_eq!((report.read, report.lateness_us_max / 100_000), (11, 100), "ten seconds");
+        assert_eq!((report.read, report.lateness_us_max / 100_000), (11, 100), "the longest delay is ten seconds");
         assert_eq!((line.still_since(at(60_000)), line.overdue().count()), (None, 0));
-        // For a remote controller only acknowledgements are visible. Data that was never read is late until the
-        // connection ended.
+        // Only acknowledgements of a remote controller are visible. The delay of data that was never read ends with the connection.
         reports(&mut line, &meters, 12..13);
         line.seen(&meters, at(12_010), 1_200, None);
         assert_eq!((meters.report(&[], at(0)).read, line.backlog().readers), (12, 0));

@@ -1,11 +1,11 @@
-//! Events sent by another program while the fleet runs: one per line, with type and time stamp.
+//! Events that another program sends while the fleet runs. Each line has one event, with type and time stamp.
 use super::node::Command;
 use super::{Identity, NodeDirectory};
 use ranlab_sdran::arrivals::{MAX_LINE_BYTES, TraceError, TraceNames, parse_line};
 use std::time::Duration;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt};
 
-/// Counters of the lines.
+/// Counters of the received lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LiveReport {
     /// Events executed.
@@ -29,8 +29,8 @@ impl LiveEvents {
         Self { directory, first, nodes, names: TraceNames::default(), report: LiveReport::default() }
     }
 
-    /// Reads lines until the end of the input. An event with a time stamp waits for it (seconds since this call); `now`
-    /// does not wait.
+    /// Reads lines until the end of the input. An event with a time stamp is executed at that time, in seconds since this call. An event
+    /// with `now` is executed immediately.
     pub async fn play(mut self, lines: impl AsyncBufRead + Unpin) -> Result<LiveReport, TraceError> {
         let began = tokio::time::Instant::now();
         let mut lines = lines;

@@ -10,15 +10,15 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// Maximum time that is recorded, in microseconds: ten minutes.
+/// Maximum time that is recorded, in microseconds. It is ten minutes.
 const TIME_US_MAX: u64 = 600_000_000;
 
-/// Durations of an initialization, including the connection setup.
+/// Durations of an initialization. They include the connection setup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delays {
-    /// Time until the last configuration request. MARC measures this time, but without the connection setup.
+    /// Time until the last configuration request. MARC measures this time without the connection setup.
     pub to_requests: Duration,
-    /// Time until the report request: the agent is then in the controller's database.
+    /// Time until the report request. At that time, the agent is in the controller's database.
     pub to_reporting: Duration,
 }
 
@@ -29,7 +29,7 @@ pub struct SouthboundReport {
     pub nodes: u32,
     /// Base stations connected now.
     pub connected: u32,
-    /// Base stations that got a report request on the current connection.
+    /// Base stations that received a report request on the current connection.
     pub alive: u32,
     /// UEs active now.
     pub ues: u64,
@@ -45,36 +45,35 @@ pub struct SouthboundReport {
     pub offered: u64,
     /// Messages that the kernel accepted completely.
     pub sent: u64,
-    /// Messages of these that the controller's host acknowledged completely.
+    /// Sent messages that the controller's host acknowledged completely.
     pub acknowledged: u64,
-    /// Messages of these that the controller read completely. If its socket is not visible: those acknowledged.
+    /// Sent messages that the controller read completely. If the controller's socket is not visible, acknowledged messages count as read.
     pub read: u64,
     /// Bytes that the kernel accepted.
     pub sent_bytes: u64,
-    /// Periodic reports among these messages.
+    /// Periodic reports among the sent messages.
     pub reports: u64,
     /// Messages dropped: reports while the queue was full, and queued messages when a connection ended.
     pub dropped: u64,
     /// Messages queued because the kernel does not accept more.
     pub waiting: u64,
-    /// Bytes of the queued messages.
+    /// Bytes of the waiting messages.
     pub waiting_bytes: u64,
     /// Bytes in the kernel that the controller's host has not acknowledged.
     pub unacknowledged_bytes: u64,
     /// Acknowledged bytes that the controller has not read, on connections whose other end is visible.
     pub unread_bytes: u64,
-    /// Connections whose other end is visible: the controller's socket is in this network namespace.
+    /// Connections whose remote socket is visible, because the controller's socket is in this network namespace.
     pub readers_seen: u32,
-    /// Longest time in which the controller read nothing although data was pending, in microseconds. 0 if less than one
-    /// second.
+    /// Longest time in which the controller read no data although data was pending, in microseconds. 0 if it was shorter than one second.
     pub unread_us_max: u64,
-    /// Base stations that got a report request on any connection.
+    /// Base stations that received a report request on any connection.
     pub served: u32,
     /// Reports skipped because the emulator was late.
     pub skipped: u64,
     /// Messages received.
     pub received: u64,
-    /// Bytes of these messages.
+    /// Bytes of the received messages.
     pub received_bytes: u64,
     /// Message exchanges after a UE event.
     pub rounds: u64,
@@ -95,23 +94,23 @@ pub struct SouthboundReport {
     /// Time from the scheduled time of reports until the kernel accepted the last byte, 99th percentile, in
     /// microseconds.
     pub taken_us_p99: u64,
-    /// Delay of reports from the scheduled time, 99th percentile, in microseconds: until the controller read them if
-    /// its socket is in this network namespace, otherwise until its host acknowledged them. Pending reports count with
-    /// their delay so far.
+    /// Delay of reports from the scheduled time, 99th percentile, in microseconds: The delay ends when the controller reads the report, if
+    /// its socket is in this network namespace. Otherwise it ends when the controller's host acknowledges the report. Pending reports count
+    /// with their current delay.
     pub lateness_us_p99: u64,
-    /// Maximum of that delay.
+    /// Maximum delay of reports from the scheduled time, in microseconds; see `lateness_us_p99`.
     pub lateness_us_max: u64,
     /// Median initialization time as measured by MARC, in microseconds.
     pub init_requests_us_p50: u64,
-    /// Maximum of that time.
+    /// Maximum initialization time as measured by MARC, in microseconds.
     pub init_requests_us_max: u64,
     /// Median initialization time until the report request, in microseconds.
     pub init_reporting_us_p50: u64,
-    /// Maximum of that time.
+    /// Maximum initialization time until the report request, in microseconds.
     pub init_reporting_us_max: u64,
 }
 
-/// Counters that are updated as events occur. Single-threaded, so they are cells.
+/// Counters that are updated when events occur. They are cells, because all base stations run on one thread.
 pub(super) struct Meters {
     pub(super) totals: RefCell<AgentCounters>,
     pub(super) connected: Cell<u32>,
@@ -129,7 +128,7 @@ pub(super) struct Meters {
     refused: Cell<u64>,
     dropped: Cell<u64>,
     pub(super) last_fault: RefCell<Option<String>>,
-    /// The controller's actual dialect, if it differs from the configured one.
+    /// Name of the controller's actual dialect, if it differs from the configured one.
     pub(super) shown: Cell<Option<&'static str>>,
     /// Result of the first connection attempt.
     first_word: RefCell<Option<Result<(), String>>>,
@@ -143,7 +142,7 @@ pub(super) struct Meters {
 
 impl Default for Meters {
     fn default() -> Self {
-        // Bounds and precision are constants that the histogram accepts.
+        // The histogram accepts these bounds and this precision, which are constants.
         #[allow(clippy::expect_used)]
         let histogram =
             || RefCell::new(Histogram::new_with_bounds(1, TIME_US_MAX, 2).expect("constant bounds"));
@@ -202,7 +201,7 @@ impl Meters {
         }
     }
 
-    /// Records that the kernel accepted a message's last byte. `due` is the scheduled time of a report.
+    /// Records that the kernel accepted the last byte of a message. `due` is the scheduled time of a report.
     pub(super) fn sent(&self, now: Time, due: Option<Time>) {
         self.sent.set(self.sent.get() + 1);
         if let Some(due) = due {
@@ -217,7 +216,7 @@ impl Meters {
         self.late(at, due);
     }
 
-    /// Records the delay of a message whose last event was observed. `due` is the scheduled time of a report.
+    /// Records the delay of a message after its last visible event. `due` is the scheduled time of a report.
     pub(super) fn late(&self, at: Time, due: Option<Time>) {
         if let Some(due) = due {
             self.lateness.borrow_mut().saturating_record(micros(at.since(due)));
@@ -258,7 +257,7 @@ impl Meters {
         }
     }
 
-    /// Returns the delays of reports in microseconds. Pending reports count with their delay so far.
+    /// Returns the delays of reports, in microseconds. Pending reports count with their current delay.
     pub(super) fn lateness(&self, lines: &[Rc<RefCell<ControllerLink>>], now: Time) -> Histogram<u64> {
         let mut lateness = self.lateness.borrow().clone();
         for line in lines {
@@ -269,7 +268,7 @@ impl Meters {
         lateness
     }
 
-    /// Returns the counters so far, and the backlog of all base stations.
+    /// Returns the current counters, and the backlog of all base stations.
     pub(super) fn report(&self, lines: &[Rc<RefCell<ControllerLink>>], now: Time) -> SouthboundReport {
         let totals = self.totals.borrow();
         let taken = self.taken.borrow();

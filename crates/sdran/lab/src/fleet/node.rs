@@ -1,4 +1,4 @@
-//! A base station: agent, UEs, connection.
+//! A base station with its agent, UEs and connection.
 use super::deadlines::{Deadlines, now};
 use super::line::{ControllerLink, SendOutcome};
 use super::meters::{Delays, Meters};
@@ -21,13 +21,13 @@ use std::time::Duration;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::{mpsc, oneshot};
 
-/// Maximum number of unsent bytes in the kernel. More data is queued here, where it is visible.
+/// Maximum number of unsent bytes in the kernel. Further data is queued in this process, where it can be counted.
 const UNSENT_BYTES: u32 = 16 << 10;
-/// Bytes per read.
+/// Maximum number of bytes per read.
 const READ_BYTES: usize = 16 << 10;
 /// Timeout of a connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// First pause after a loss. It doubles up to [`LONGEST_PAUSE`].
+/// First pause after the loss of a connection. It doubles with each attempt up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
@@ -100,7 +100,7 @@ pub(super) struct Node {
     cell: Option<Cell>,
 }
 
-/// Converts the model's UE characteristics to the agent's report format.
+/// Converts the model's UE characteristics to the report format of agents.
 fn radio(c: &Characteristics) -> Radio {
     Radio {
         cqi: c.cqi,
@@ -165,7 +165,7 @@ impl Node {
                     self.connected = true;
                     let stream = Rc::new(stream);
                     self.agent.handle(now(), AgentInput::Connected);
-                    // A connection without addresses has already ended.
+                    // If the socket has no addresses, the connection has already ended.
                     if self.line.borrow_mut().begin(&stream, now()).is_ok() {
                         self.talk(&stream, deaf, &mut commands).await;
                     }
@@ -203,7 +203,7 @@ impl Node {
             let event = self.events.next_at().map(|at| self.began + at);
             let deadline = [self.agent.wake_at(), event].into_iter().flatten().min();
             let waiting = self.line.borrow().is_waiting();
-            // Without a deadline, only socket events are awaited.
+            // Without a deadline, the task only waits for socket events.
             let due = async {
                 match deadline {
                     Some(at) => deadlines.until(at).await,
@@ -276,7 +276,7 @@ impl Node {
         }
     }
 
-    /// Passes all due events to the agent.
+    /// Passes all events that are due to the agent.
     fn play(&mut self, now: Time) {
         while self.events.next_at().is_some_and(|at| self.began + at <= now) {
             let Some(event) = self.events.pop() else { return };
@@ -335,7 +335,7 @@ impl Node {
             AgentEvent::Initialised { to_requests, to_reporting } => {
                 let delays = Delays { to_requests, to_reporting };
                 match self.probe.take() {
-                    // The requester of the probe may have timed out.
+                    // The receiver of the result may have timed out.
                     Some(probe) => drop(probe.send(delays)),
                     None => self.meters.initialised(delays),
                 }
@@ -360,7 +360,7 @@ impl Node {
     }
 
     fn hand_over(&mut self, rnti: u16, target_pci: u16) -> Result<(), Refusal> {
-        let no_cell = || Refusal::new(Reason::Invalid, format!("there is no cell {target_pci} to go to"));
+        let no_cell = || Refusal::new(Reason::Invalid, format!("there is no target cell {target_pci}"));
         if let Some(cell) = &self.cell {
             return cell.hand_over(&self.directory.cell(target_pci).ok_or_else(no_cell)?, rnti);
         }
@@ -384,7 +384,7 @@ impl Node {
         self.line.borrow_mut().write(&self.meters, now, |octets| stream.try_write(octets))
     }
 
-    /// Discards pending outputs when the connection has ended, so that they are not sent on the next one.
+    /// Discards pending outputs after the connection has ended, so that they are not sent on the next connection.
     fn give_up(&mut self) {
         let mut given_up = self.line.borrow_mut().end(&self.meters, now());
         while let Some(output) = self.agent.poll() {
@@ -420,7 +420,7 @@ impl Node {
     }
 }
 
-/// Removes a base station that ends, such as a probe, from the fleet.
+/// Removes a base station from the fleet when it ends, for example a probe.
 impl Drop for Node {
     fn drop(&mut self) {
         if self.alive {
@@ -444,7 +444,7 @@ async fn connect(controller: SocketAddr, source: Option<IpAddr>) -> io::Result<T
     socket.set_nodelay(true)?;
     ranlab_net::limit_unsent(&socket, UNSENT_BYTES)?;
     let stream = tokio::time::timeout(CONNECT_TIMEOUT, socket.connect(controller)).await??;
-    // Connecting to a port of the ephemeral range may connect the socket to itself.
+    // A connection to a port of the ephemeral range may connect the socket to itself.
     if stream.local_addr()? == stream.peer_addr()? {
         return Err(io::ErrorKind::ConnectionRefused.into());
     }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 use tokio::sync::Notify;
 
-/// A radio, and the notifications for its agent.
+/// Radio of a base station, with the notifications for its agent.
 #[derive(Debug, Clone)]
 pub(crate) struct Cell {
     pub(super) radio: SharedRadio,
@@ -20,12 +20,12 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    /// Creates the radio of the base station with this number. Its time begins now.
+    /// Creates the radio of the base station with this number. The time of the radio begins now.
     pub(super) fn new(config: &RadioConfig, number: u32, seed: u64) -> Result<Self, RadioError> {
-        // There are fewer than 65,536 base stations.
+        // The number fits, because there are fewer than 65,536 base stations.
         let cell_id = number as u16;
         let seed = seed.wrapping_add(u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        // The network of the UEs' IMSIs.
+        // This is the home network of the UEs' IMSIs.
         let home = Plmn::new(901, 70, 2);
         let radio = Radio::new(config, (cell_id, seed), home, now().as_nanos() / 1_000, 0)?;
         let radio = Arc::new(Mutex::new(radio));
@@ -36,7 +36,7 @@ impl Cell {
         lock(&self.radio)
     }
 
-    /// Advances it in real time, without end.
+    /// Advances the radio in real time. The function never returns.
     pub(super) async fn drive(self) {
         let Self { radio, moved, passed } = self;
         drive(radio, |news| {
@@ -56,7 +56,7 @@ impl Cell {
         std::mem::take(&mut *self.moved.borrow_mut())
     }
 
-    /// Hands a UE over. The agents of both cells are notified on their next request.
+    /// Hands over a UE. The UE movements are stored until the agents of both cells take them.
     pub(super) fn hand_over(&self, target: &Self, rnti: u16) -> Result<(), Refusal> {
         let handed_over = radio::hand_over(&self.radio, &target.radio, rnti)?;
         self.moved.borrow_mut().push(handed_over.source);
@@ -66,7 +66,7 @@ impl Cell {
     }
 }
 
-/// Advances a radio in real time, without end. `told` is called after each step with UE movements.
+/// Advances a radio in real time, and never returns. Calls `told` with the UE movements after each step.
 async fn drive(radio: SharedRadio, mut told: impl FnMut(Vec<UeMovement>)) {
     let mut tick = tokio::time::interval(RADIO_TICK);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

@@ -1,4 +1,4 @@
-//! A base station for agents of FlexRAN and OpenEmpower: the same commands to the same cell as over E2.
+//! Control of a base station by agents of FlexRAN and OpenEmpower. They have the same commands for the same cell as E2.
 use ranlab_e2::functions::slice::SliceControl;
 use ranlab_e2_codec::e2sm::control::Refusal;
 use ranlab_e2_codec::e2sm::slice::{SliceCommand, SliceSet};
@@ -6,10 +6,10 @@ use ranlab_radio::user_plane::{self as up, Command, Direction};
 use ranlab_ran::radio::{RadioTarget, SharedRadio, convert};
 use ranlab_sdran::agent::{Allocation, CellControl, Radio as RadioState};
 
-/// Length of a subframe, in microseconds, for any slot length.
+/// Length of a subframe in microseconds, independent of the slot length.
 const SUBFRAME_US: u64 = 1_000;
 
-/// Returns a radio in the form that agents of FlexRAN and OpenEmpower use.
+/// Returns a radio as the cell control that agents of FlexRAN and OpenEmpower use.
 pub fn station(radio: &SharedRadio) -> Box<dyn CellControl + Send> {
     Box::new(OverAgents(RadioTarget(radio.clone())))
 }
@@ -42,7 +42,7 @@ impl CellControl for OverAgents {
             headroom_db: report.radio.phr_db,
             queue_bytes: short(report.dl.queue_bytes),
             queue_ms: short(report.dl.head_delay_us / 1_000),
-            // At most 275.
+            // The number of PRBs is at most 275.
             prbs: report.dl.sched_prbs as u16,
             ..RadioState::default()
         })
@@ -67,7 +67,7 @@ impl CellControl for OverAgents {
         let of = |one: &Allocation| up::Allocation { rnti: one.rnti, prbs: one.prbs, mcs: one.mcs };
         let allocations: Vec<_> = allocations.iter().map(of).collect();
         for slot in subframe * slots..(subframe + 1) * slots {
-            // If the first slot of a subframe accepts it, the others do, too.
+            // If the first slot of a subframe accepts the decision, the other slots accept it, too.
             let decision = Command::Allocate(Direction::Down, slot, allocations.clone());
             radio.cell.command(&decision).map_err(|why| convert::refusal(&why))?;
         }

@@ -16,7 +16,7 @@ fn loopback() -> SocketAddr {
     "127.0.0.1:0".parse().unwrap()
 }
 
-/// Polls a condition, with a timeout for slow machines.
+/// Polls a condition. The timeout is long, because machines may be slow.
 async fn until(mut there: impl FnMut() -> bool) {
     for _ in 0..600 {
         if there() {
@@ -24,7 +24,7 @@ async fn until(mut there: impl FnMut() -> bool) {
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    panic!("it did not happen within 30 s");
+    panic!("the condition was not met within 30 s");
 }
 
 fn alt() -> FlexranControllerSettings {
@@ -32,7 +32,7 @@ fn alt() -> FlexranControllerSettings {
 }
 
 #[test]
-fn flexran_agents_and_their_ues_arrive_in_the_rib() {
+fn flexran_agents_and_ues_are_added_to_rib() {
     ranlab_transport::run(async {
         for (protocol, threads) in
             [(Protocol::Flexran, ThreadUse::PerRun), (Protocol::Mosaic, ThreadUse::Inline)]
@@ -46,7 +46,7 @@ fn flexran_agents_and_their_ues_arrive_in_the_rib() {
             assert!(delays.to_requests <= delays.to_reporting);
             let report = fleet.report();
             assert_eq!((report.nodes, report.alive, report.ues, report.faults), (5, 5, 100, 0));
-            assert_eq!((report.announced_ues, report.initialised), (100, 6), "the probe was, too");
+            assert_eq!((report.announced_ues, report.initialised), (100, 6), "the probe was also initialised");
             assert!(report.init_reporting_us_p50 > 0 && report.reports > 0);
             drop(fleet);
             until(|| server.read(|c| c.seen().agents == 0)).await;
@@ -55,7 +55,7 @@ fn flexran_agents_and_their_ues_arrive_in_the_rib() {
 }
 
 #[test]
-fn empower_base_stations_of_both_versions_are_online_with_their_ues() {
+fn empower_base_stations_of_both_versions_come_online_with_ues() {
     ranlab_transport::run(async {
         for (protocol, version) in
             [(Protocol::EmpowerV1, EmpowerVersion::V1), (Protocol::EmpowerV2, EmpowerVersion::V2)]
@@ -84,7 +84,7 @@ fn empower_base_stations_of_both_versions_are_online_with_their_ues() {
 }
 
 #[test]
-fn live_events_reach_their_base_station() {
+fn live_events_are_routed_to_named_base_station() {
     ranlab_transport::run(async {
         let server = FlexranServer::start(alt(), ThreadUse::Inline, loopback()).await.unwrap();
         let config = SouthboundConfig::marc(Protocol::Flexran, server.address(), 2, 0, 1);
@@ -103,9 +103,9 @@ fn live_events_reach_their_base_station() {
 }
 
 #[test]
-fn failing_controllers_are_distinguished_and_survived() {
+fn failures_of_controllers_are_distinguished() {
     ranlab_transport::run(async {
-        // A controller that closes the connection, sends garbage, or never reads.
+        // Controllers 0, 1 and 2 close the connection, send garbage, and never read, respectively.
         for kind in 0..3 {
             let listener = tokio::net::TcpListener::bind(loopback()).await.unwrap();
             let address = listener.local_addr().unwrap();
@@ -141,7 +141,7 @@ fn failing_controllers_are_distinguished_and_survived() {
             }
             controller.abort();
         }
-        // A controller that has crashed: the port is closed.
+        // The port is closed, as after a crash of the controller.
         let config = SouthboundConfig::marc(Protocol::Flexran, "127.0.0.1:1".parse().unwrap(), 2, 5, 1);
         let mut fleet = SouthboundFleet::new(config);
         fleet.ramp_up().await.unwrap();
@@ -156,8 +156,7 @@ fn failing_controllers_are_distinguished_and_survived() {
 fn controller_of_another_dialect_is_detected() {
     ranlab_transport::run(async {
         let server = FlexranServer::start(alt(), ThreadUse::Inline, loopback()).await.unwrap();
-        // A controller that sends its hello first, like FlexRAN's, with base stations of a protocol in which they send
-        // it first.
+        // This controller sends its hello first, like that of FlexRAN. Base stations of protocol EmpowerV1 also send their hello first.
         let listener = tokio::net::TcpListener::bind(loopback()).await.unwrap();
         let greets = listener.local_addr().unwrap();
         let _controller = tokio::task::spawn_local(async move {
@@ -178,7 +177,7 @@ fn controller_of_another_dialect_is_detected() {
     });
 }
 
-/// A controller that requests reports from one base station, and reads only while `reading` is set.
+/// A controller that requests reports from one base station. It reads only while `reading` is set.
 async fn reads_while(reading: Rc<Cell<bool>>, listener: tokio::net::TcpListener) {
     use ranlab_sdran::agent::{ControllerInput, ControllerOutput, SouthboundController};
     use ranlab_sdran::flexran::{FlexranSession, SessionSettings};
@@ -218,9 +217,9 @@ fn unread_data_is_queued_and_delays_reports() {
         let stopped = fleet.report();
         until(|| fleet.report().dropped >= 200).await;
         let report = fleet.report();
-        assert_eq!((report.sent, report.sent_bytes), (stopped.sent, stopped.sent_bytes), "no peer reads");
-        assert!(report.offered >= stopped.offered + 50, "between looks of 50 ms");
-        // One MiB of 9 kB reports is pending: half a second of reports.
+        assert_eq!((report.sent, report.sent_bytes), (stopped.sent, stopped.sent_bytes), "no data is sent while the controller does not read");
+        assert!(report.offered >= stopped.offered + 50, "reports are still generated");
+        // One MiB of 9 kB reports is pending, which are the reports of half a second.
         assert!(report.waiting >= 100 && report.waiting_bytes > 900_000, "{report:?}");
         assert!(report.unacknowledged_bytes > 0 && report.lateness_us_p99 > 500_000, "{report:?}");
         assert_eq!(report.offered, report.sent + report.dropped + report.waiting);
@@ -228,7 +227,7 @@ fn unread_data_is_queued_and_delays_reports() {
         until(|| fleet.report().waiting == 0).await;
         let report = fleet.report();
         assert!(report.sent >= stopped.sent + 100 && report.lateness_us_p99 > 500_000, "{report:?}");
-        // Pending messages are dropped when the connection ends, and are not sent on the next one.
+        // Pending messages are dropped when the connection ends, and are not sent on the next connection.
         reading.set(false);
         until(|| fleet.report().waiting > 0).await;
         controller.abort();
@@ -239,7 +238,7 @@ fn unread_data_is_queued_and_delays_reports() {
     });
 }
 
-/// At a rate at which the controller's kernel accepts everything, as for a stopped process.
+/// The report rate is so low that the kernel accepts all data for the controller, which behaves like a stopped process.
 #[test]
 fn suspended_controller_delays_reports_and_is_reported() {
     ranlab_transport::run(async {
@@ -258,14 +257,14 @@ fn suspended_controller_delays_reports_and_is_reported() {
         };
         until(|| still(false)).await;
         let report = fleet.report();
-        assert_eq!((report.waiting, report.readers_seen), (0, 1), "the kernel took everything: {report:?}");
+        assert_eq!((report.waiting, report.readers_seen), (0, 1), "the kernel accepted all data: {report:?}");
         assert!(report.acknowledged > report.read && report.unread_bytes > 0, "{report:?}");
         assert!(report.lateness_us_max >= 2_000_000 && report.unread_us_max >= 2_000_000, "{report:?}");
         reading.set(true);
         until(|| still(true)).await;
         let report = fleet.report();
         assert!(report.lateness_us_max >= 2_000_000 && report.lateness_us_p99 >= 1_000_000, "{report:?}");
-        // A new measurement does not include it.
+        // A new measurement does not include the earlier incident.
         fleet.reset_meters();
         until(|| fleet.report().lateness_us_p99 > 0).await;
         assert_eq!(fleet.incidents().0, []);
@@ -273,7 +272,7 @@ fn suspended_controller_delays_reports_and_is_reported() {
 }
 
 #[test]
-fn seed_gives_same_ue_events_live_and_in_virtual_time() {
+fn same_seed_gives_same_ue_events_live_and_in_virtual_time() {
     use ranlab_machine::Time;
     use ranlab_sdran::agent::{AgentInput, Radio, Ue, UeChange, UeEvent};
     use ranlab_sdran::arrivals::{Happening, Population};

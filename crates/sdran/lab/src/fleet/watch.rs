@@ -1,4 +1,4 @@
-//! Periodically checks how much of the sent data the controller has read.
+//! Checks periodically how much of the sent data the controller has read.
 use super::deadlines::now;
 use super::incidents::IncidentKind;
 use super::line::{ControllerLink, STILL};
@@ -9,7 +9,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Minimum interval between two checks, which limits the resolution of delays beyond the kernel.
+/// Minimum interval between two checks. It limits the resolution of delays after the kernel has accepted the data.
 const INTERVAL: Duration = Duration::from_millis(2);
 /// Additional interval per connection, because a check costs system calls.
 const INTERVAL_PER_LINE: Duration = Duration::from_micros(500);
@@ -33,22 +33,21 @@ impl Watch {
         INTERVAL.max(INTERVAL_PER_LINE.saturating_mul(lines))
     }
 
-    /// Checks periodically, without end, in parallel with the base stations.
+    /// Checks all connections periodically. The function never returns, and must run in parallel with the base stations.
     pub(super) async fn keep(&self) {
         let mut last = now();
         loop {
             let interval = self.interval();
             tokio::time::sleep(interval).await;
             let now = now();
-            // If this process itself was suspended for half a second or more, the time does not count as the
-            // controller's delay.
+            // If this process was suspended for half a second or more, that time does not count as a delay of the controller.
             let late = now.since(last).saturating_sub(interval);
             self.check_lines(now, if late >= STILL / 2 { late } else { Duration::ZERO });
             last = now;
         }
     }
 
-    /// Checks, unless the last check was recent.
+    /// Checks all connections, unless the last check was recent.
     pub(super) fn refresh(&self, now: Time) {
         if now.since(self.looked.get()) >= self.interval() {
             self.check_lines(now, Duration::ZERO);

@@ -1,8 +1,8 @@
-//! Every request and every response is counted exactly once, whatever the impairments of the link.
+//! Checks that every request and every response is counted exactly once, whatever the impairments of the link.
 use super::*;
 use proptest::prelude::*;
 
-/// Runs cycles of establishment, modification and deletion on a link, as fast as responses arrive.
+/// Runs cycles of establishment, modification and deletion on a link. Each step is sent as soon as the previous response has arrived.
 fn cycles(impairments: Impairments, n1: u8, seed: u64, sessions: u32, window: usize) -> Pair {
     let settings = SmfSettings {
         retransmission: Retransmission { t1: Duration::from_millis(5), n1 },
@@ -30,7 +30,7 @@ fn cycles(impairments: Impairments, n1: u8, seed: u64, sessions: u32, window: us
         seen = pair.smf_events.len();
         for event in events {
             let SmfEvent::Done(RequestEnd { kind, about: Some(id), .. }) = event else { continue };
-            // A rejection (the session is gone, or a request about it is pending) is a valid result, too.
+            // A rejection is also a valid result. The session may have ended, or a request about it may be pending.
             let _ = match kind {
                 Kind::Establishment => pair.smf.modify(pair.now, pair.now, id, downlink(1)),
                 _ => pair.smf.delete(pair.now, pair.now, id),
@@ -45,7 +45,7 @@ fn cycles(impairments: Impairments, n1: u8, seed: u64, sessions: u32, window: us
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
-    fn accounts_balance(
+    fn requests_and_responses_are_counted_exactly_once(
         loss in 0u16..300, duplication in 0u16..300, jitter_us in 0u64..20_000, n1 in 0u8..4, seed: u64,
     ) {
         let impairments = Impairments {
@@ -71,7 +71,7 @@ proptest! {
 }
 
 #[test]
-fn good_link_answers_every_request() {
+fn every_request_is_answered_on_good_link() {
     let pair = cycles(Impairments::delay(DELAY), 3, 1, 100, 256);
     let ledger = pair.smf.ledger();
     for kind in [Kind::Establishment, Kind::Modification, Kind::Deletion] {
@@ -97,7 +97,7 @@ fn retransmission_carries_out_each_request_once() {
 
 #[test]
 fn late_responses_leave_no_orphan() {
-    // Responses take longer than T1.
+    // The round-trip time is longer than T1.
     let impairments = Impairments::delay(Duration::from_millis(4));
     let mut pair = associated(Dialect::STRICT_REL17, Dialect::STRICT_REL17);
     let settings = SmfSettings {
@@ -119,7 +119,7 @@ fn late_responses_leave_no_orphan() {
 }
 
 #[test]
-fn full_window_refuses_request_without_counting_loss() {
+fn full_window_rejects_request_without_counting_loss() {
     let settings = SmfSettings { window: 2, max_sessions: 3, ..smf_settings(Dialect::STRICT_REL17) };
     let mock = MockSettings::default();
     let mut pair = pair_of(settings, upf_settings(Dialect::STRICT_REL17), mock, Impairments::delay(DELAY));

@@ -1,4 +1,4 @@
-//! UE addresses; sessions after another association setup; reports while the window of requests is full.
+//! UE addresses, sessions after a second association setup, and reports while the window of requests is full.
 use super::*;
 use ranlab_upf::pfcp::*;
 use std::net::SocketAddr;
@@ -7,8 +7,8 @@ fn strict(recognise: bool) -> UpfSettings {
     UpfSettings { recognise, ..upf_settings(Dialect::STRICT_REL17) }
 }
 
-/// Returns whether the UPF accepts a second session with the UE of the first one, before and after the deletion of
-/// the first one.
+/// Returns the outcomes of establishing a second session with the UE address of the first one, before and after the first session was
+/// deleted.
 fn second_session(settings: UpfSettings) -> [Outcome; 2] {
     let mut pair = pair_of(
         smf_settings(Dialect::STRICT_REL17),
@@ -18,7 +18,7 @@ fn second_session(settings: UpfSettings) -> [Outcome; 2] {
     );
     pair.smf.associate(pair.now).unwrap();
     outcomes(&mut pair, 1);
-    // With recognition the third establishment of a kind is not decoded.
+    // With recognition, the third establishment of a kind is not decoded, so two other sessions are established first.
     session(&mut pair, 7);
     session(&mut pair, 8);
     let (first, _) = session(&mut pair, 1);
@@ -34,7 +34,7 @@ fn second_session(settings: UpfSettings) -> [Outcome; 2] {
 }
 
 #[test]
-fn ue_address_of_another_session_is_refused_until_it_is_free() {
+fn ue_address_in_use_is_rejected_until_released() {
     let refused = Outcome::Rejected(Cause::RULE_FAILURE);
     assert_eq!(second_session(strict(false)), [refused, Outcome::Ok]);
     let shared = UpfRequirements { shares_addresses: true, ..Dialect::STRICT_REL17.demands };
@@ -43,7 +43,7 @@ fn ue_address_of_another_session_is_refused_until_it_is_free() {
 }
 
 #[test]
-fn recognised_sessions_keep_their_addresses_too() {
+fn addresses_of_recognised_sessions_are_protected() {
     let mut pair = pair_of(
         smf_settings(Dialect::STRICT_REL17),
         strict(true),
@@ -87,7 +87,7 @@ fn ask(
     answer.unwrap()
 }
 
-/// Establishment of session `n`, whose UE address the UPF assigns.
+/// Returns an establishment of session `n` that requests a UE address from the UPF.
 fn choosing(n: u32) -> SessionEstablishmentRequest {
     let templates = SessionTemplates::new(profile(), Dialect::STRICT_REL17.sends, NODE.into()).unwrap();
     let mut request = templates.establishment(u64::from(n), spec(n));
@@ -99,7 +99,7 @@ fn choosing(n: u32) -> SessionEstablishmentRequest {
 }
 
 #[test]
-fn chosen_address_is_one_for_all_rules_and_free_after_the_session() {
+fn assigned_address_is_shared_by_rules_and_released_with_session() {
     let pool = "10.60.0.0/30".parse().ok();
     let (mut upf, smf) = standing(UpfSettings { ue_pool: pool, ..strict(true) });
     let mut sequence = 1;
@@ -124,7 +124,7 @@ fn chosen_address_is_one_for_all_rules_and_free_after_the_session() {
 }
 
 #[test]
-fn tunnel_with_teid_zero_is_refused_by_its_rule() {
+fn rule_with_teid_zero_is_rejected() {
     let (mut upf, smf) = standing(strict(true));
     let templates = SessionTemplates::new(profile(), Dialect::STRICT_REL15.sends, NODE.into()).unwrap();
     let request = templates.establishment(1, SessionSpec { uplink_teid: 0, ..spec(1) });
@@ -136,7 +136,7 @@ fn tunnel_with_teid_zero_is_refused_by_its_rule() {
 }
 
 #[test]
-fn ue_address_choice_is_refused_without_pool() {
+fn ue_address_request_is_rejected_without_pool() {
     let (mut upf, smf) = standing(strict(true));
     let Message::SessionEstablishmentResponse(response) = ask(&mut upf, smf, 2, choosing(1), Some(0)) else {
         panic!()
@@ -163,7 +163,7 @@ fn retained_sessions_outlive_an_association_setup() {
 }
 
 #[test]
-fn reports_wait_for_room_in_the_window() {
+fn reports_wait_until_window_has_space() {
     let mut pair = associated(Dialect::STRICT_REL17, Dialect::STRICT_REL17);
     let (_, seid) = session(&mut pair, 1);
     pair.upf_events.clear();

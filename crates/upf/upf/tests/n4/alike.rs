@@ -1,4 +1,4 @@
-//! Compares sessions that are recognised by their bytes with the same sessions decoded one by one.
+//! Compares sessions that are recognised by their bytes with the same sessions when each message is decoded.
 use super::*;
 use ranlab_upf::pfcp::*;
 use std::net::SocketAddr;
@@ -154,8 +154,7 @@ fn fast_path_equals_general_path() {
             }
         }
         assert!(ends.recognised > 100, "{} of {}", ends.recognised, dialect.name);
-        // A request of an unknown shape converts each session to an ordinary one. Both UPFs must then have equal
-        // sessions.
+        // A request of an unknown shape converts each session to an ordinary one. Afterwards, both UPFs must have equal sessions.
         for (n, seid) in live.into_iter().enumerate() {
             for from in [peer(0), peer(1)] {
                 let mut out = Vec::new();

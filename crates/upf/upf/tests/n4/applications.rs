@@ -1,4 +1,4 @@
-//! Applications: PFD Management, and the sessions whose rules name them.
+//! Applications provisioned by PFD Management, and sessions whose rules name them.
 use super::*;
 use bytes::Bytes;
 use ranlab_upf::pfcp::*;
@@ -86,7 +86,7 @@ fn application(name: &'static str, contents: Vec<PfdContents>) -> ApplicationPfd
 }
 
 #[test]
-fn changed_descriptions_reach_the_sessions_that_name_the_application() {
+fn changed_descriptions_modify_sessions_that_name_application() {
     let mut bed = Bed::new();
     let refused = Err((Cause::UNKNOWN_APPLICATION_ID, Some(FailedRuleId::Pdr(PdrId(1)))));
     assert_eq!(bed.establish(1, "video"), refused);
@@ -103,7 +103,7 @@ fn changed_descriptions_reach_the_sessions_that_name_the_application() {
 }
 
 #[test]
-fn deleted_descriptions_leave_sessions_and_are_unknown_to_new_ones() {
+fn deleted_application_stays_valid_only_for_existing_sessions() {
     let mut bed = Bed::new();
     let both = ["video", "games"].map(|name| application(name, vec![PfdContents::flow("first")]));
     bed.provision(both.to_vec());
@@ -113,26 +113,26 @@ fn deleted_descriptions_leave_sessions_and_are_unknown_to_new_ones() {
     bed.provision(vec![application("video", Vec::new())]);
     assert_eq!((bed.modified(), bed.flows(video)), (vec![video], Vec::new()));
     assert!(bed.establish(3, "video").is_err());
-    // A change of the session does not need the descriptions again.
+    // A modification of the session does not need the descriptions, although they were deleted.
     let update = UpdatePdr { pdr_id: PdrId(2), precedence: Some(Precedence(7)), ..Default::default() };
     let change = SessionModificationRequest { update_pdrs: vec![update], ..Default::default() };
     let Message::SessionModificationResponse(response) = bed.ask(change, Some(video)) else { panic!() };
     assert_eq!(response.cause, Cause::ACCEPTED);
     bed.events.clear();
-    // Without any application, the descriptions of all are deleted.
+    // A request without applications deletes the descriptions of all applications.
     bed.provision(Vec::new());
     assert_eq!((bed.modified(), bed.flows(games)), (vec![games], Vec::new()));
     assert!(bed.establish(4, "games").is_err());
 }
 
 #[test]
-fn descriptions_that_cannot_be_carried_out_are_refused_as_a_whole() {
+fn request_with_invalid_description_is_rejected_as_a_whole() {
     let mut bed = Bed::new();
     let url = PfdContents { url: Some(Bytes::from_static(b"x")), ..Default::default() };
     let good = application("video", vec![PfdContents::flow("first")]);
     let refused = (Cause::SERVICE_NOT_SUPPORTED, Some(OffendingIe(61)));
     assert_eq!(bed.provision(vec![good.clone(), application("games", vec![url])]), refused);
-    assert!(bed.establish(1, "video").is_err(), "nothing of the request is carried out");
+    assert!(bed.establish(1, "video").is_err(), "no part of the request is carried out");
     let many = PfdContents { additional_flows: vec![Bytes::from_static(b"x"); 65], ..Default::default() };
     assert_eq!(bed.provision(vec![application("video", vec![many])]), (Cause::NO_RESOURCES, None));
     let stranger = SocketAddr::from(([10, 9, 9, 9], 8_805));

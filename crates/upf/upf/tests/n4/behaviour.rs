@@ -2,7 +2,7 @@
 use super::*;
 use ranlab_upf::pfcp::*;
 
-/// Returns the UPF's response to these bytes, sent from this port of the SMF's host.
+/// Returns the UPF's response to bytes sent from a port of the SMF's host.
 fn answer(pair: &mut Pair, port: u16, octets: &[u8]) -> Option<Vec<u8>> {
     answer_to(pair, std::net::SocketAddr::new(Pair::SMF_ADDRESS.ip(), port), octets)
 }
@@ -22,7 +22,7 @@ fn answer_to(pair: &mut Pair, from: std::net::SocketAddr, octets: &[u8]) -> Opti
 }
 
 #[test]
-fn a_handover_names_the_tunnel_that_gets_the_end_marker() {
+fn handover_event_names_tunnel_for_end_marker() {
     let mut pair = associated(Dialect::STRICT_REL17, Dialect::STRICT_REL17);
     let (id, seid) = session(&mut pair, 7);
     let tunnel = Tunnel { teid: 8, peer: [10, 0, 0, 4].into() };
@@ -40,7 +40,7 @@ fn a_handover_names_the_tunnel_that_gets_the_end_marker() {
 }
 
 #[test]
-fn an_idle_session_reports_waiting_packets() {
+fn idle_session_reports_buffered_packets() {
     let mut pair = associated(Dialect::STRICT_REL17, Dialect::STRICT_REL17);
     let (id, seid) = session(&mut pair, 1);
     pair.smf.modify(pair.now, pair.now, id, Change::Buffer).unwrap();
@@ -48,7 +48,7 @@ fn an_idle_session_reports_waiting_packets() {
     assert_eq!(forwards(&pair, seid), (true, false));
     let mut upf = Upf::new(upf_settings(Dialect::STRICT_REL17));
     assert!(!upf.report_downlink_data(pair.now, 77, PdrId(2)));
-    // Bytes of the report, as the UPF of the pair sends them.
+    // The test takes the bytes of the report, as the UPF of the pair sends them.
     let Some(SmfEvent::Done(_)) = pair.smf_events.last() else { panic!() };
     let report = SessionReportRequest {
         report_type: ReportType::new(ReportType::DLDR),
@@ -114,7 +114,7 @@ fn upf_report_is_answered_or_lost() {
 }
 
 #[test]
-fn a_restarted_upf_is_noticed_and_sessions_can_be_established_again() {
+fn restart_of_upf_is_detected_and_sessions_can_be_reestablished() {
     let settings =
         SmfSettings { heartbeat: Some(Duration::from_millis(500)), ..smf_settings(Dialect::STRICT_REL17) };
     let mock = MockSettings { crash_after: Some(5), ..Default::default() };
@@ -150,16 +150,16 @@ fn seid_of_another_peer_has_no_effect() {
         assert_eq!((fast.cause, fast.seid), (Some(Cause::CONTEXT_NOT_FOUND), Some(0)));
     }
     assert_eq!(pair.upf.upf().session(seid).cloned(), before);
-    // A request from another address establishes nothing, whatever its Node ID.
+    // A request from another address must not establish a session, whatever its Node ID is.
     let spoofed = encode(pair.smf.templates().establishment(1, spec(2)), Some(0), 11).unwrap();
     let fast = answer_to(&mut pair, thief, &spoofed).unwrap();
     assert_eq!(Response::read(&fast).unwrap().cause, Some(Cause::NO_ASSOCIATION));
     assert_eq!(pair.upf.upf().sessions(), 1);
 }
 
-/// TS 29.244 §4.2.2: the source port of a request is the SMF's choice.
+/// An SMF may use any source port for a request (TS 29.244 §4.2.2).
 #[test]
-fn requests_come_from_any_port_of_the_smf() {
+fn requests_from_any_port_of_smf_are_accepted() {
     let mut pair = associated(Dialect::STRICT_REL17, Dialect::STRICT_REL17);
     let request = encode(pair.smf.templates().establishment(1, spec(2)), Some(0), 11).unwrap();
     let established = answer(&mut pair, 40_001, &request).unwrap();
@@ -178,36 +178,36 @@ fn requests_come_from_any_port_of_the_smf() {
 }
 
 #[test]
-fn malformed_requests_get_their_cause_and_leave_sessions_alone() {
+fn malformed_requests_get_matching_cause_and_change_nothing() {
     let mut pair = associated(Dialect::STRICT_REL17, Dialect::STRICT_REL17);
     let (_, seid) = session(&mut pair, 1);
     let before = pair.upf.upf().session(seid).cloned();
     let port = Pair::SMF_ADDRESS.port();
     let good = encode(pair.smf.templates().modification(downlink(2)), Some(seid), 100).unwrap();
-    // Truncated: the header announces more bytes than there are.
+    // The message is truncated: the header announces more bytes than there are.
     let fast = answer(&mut pair, port, &good[..good.len() - 1]).unwrap();
     let fast = Response::read(&fast).unwrap();
     assert_eq!((fast.cause, fast.sequence), (Some(Cause::INVALID_LENGTH), 100));
-    // An Update FAR without FAR ID.
+    // An Update FAR lacks the FAR ID.
     let mut bare = vec![0x21, 52, 0, 16];
     bare.extend(seid.to_be_bytes());
     bare.extend([0, 0, 101, 0, 0, 10, 0, 0]);
     let reply = answer(&mut pair, port, &bare).unwrap();
     let Message::SessionModificationResponse(reply) = decode(&reply).unwrap().0.message else { panic!() };
     assert_eq!((reply.cause, reply.offending_ie), (Cause::MANDATORY_IE_MISSING, Some(OffendingIe(108))));
-    // A rule that does not exist.
+    // A request updates a rule that does not exist.
     let update_fars = vec![UpdateFar { far_id: FarId(9), ..Default::default() }];
     let wrong = SessionModificationRequest { update_fars, ..Default::default() };
     let reply = answer(&mut pair, port, &encode(wrong, Some(seid), 102).unwrap()).unwrap();
     let Message::SessionModificationResponse(reply) = decode(&reply).unwrap().0.message else { panic!() };
     assert_eq!((reply.cause, reply.failed_rule_id), (Cause::RULE_FAILURE, Some(FailedRuleId::Far(FarId(9)))));
-    // Another version.
+    // A request has another protocol version.
     let mut version = good.clone();
     version[0] = 0x41;
     version[14] = 103;
     let reply = answer(&mut pair, port, &version).unwrap();
     assert!(matches!(decode(&reply).unwrap().0.message, Message::VersionNotSupportedResponse(_)));
-    // Datagrams without a response.
+    // These datagrams get no response.
     for noise in [&[][..], &[0x21], &[0x21, 99, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0]] {
         assert_eq!(answer(&mut pair, port, noise), None);
     }
@@ -215,7 +215,7 @@ fn malformed_requests_get_their_cause_and_leave_sessions_alone() {
 }
 
 #[test]
-fn a_tunnel_belongs_to_one_session() {
+fn tunnel_of_another_session_is_rejected() {
     let mut pair = associated(Dialect::OPEN5GS, Dialect::OPEN5GS);
     let (id, _) = session(&mut pair, 1);
     pair.smf.establish(pair.now, pair.now, spec(1)).unwrap();
@@ -227,7 +227,7 @@ fn a_tunnel_belongs_to_one_session() {
 }
 
 #[test]
-fn unsolicited_responses_are_counted_only() {
+fn unsolicited_responses_have_no_effect_except_counters() {
     let mut pair = associated(Dialect::STRICT_REL17, Dialect::STRICT_REL17);
     let (id, _) = session(&mut pair, 1);
     let deleted = SessionDeletionResponse { cause: Cause::ACCEPTED, ..Default::default() };
@@ -244,7 +244,7 @@ fn unsolicited_responses_are_counted_only() {
 }
 
 #[test]
-fn a_release_ends_the_sessions_on_both_sides() {
+fn release_ends_sessions_at_smf_and_upf() {
     let mut pair = associated(Dialect::STRICT_REL17, Dialect::STRICT_REL17);
     session(&mut pair, 1);
     pair.smf.release(pair.now).unwrap();
@@ -287,7 +287,7 @@ fn deletion_response_reports_usage() {
     assert_eq!(response.usage_reports, [report]);
 }
 
-/// Starts the next run at an address, while the user plane still holds the sessions of the run before.
+/// Starts the next run at an address, while the user plane still stores the sessions of the previous run.
 fn next_run(pair: &mut Pair, change: impl FnOnce(&mut SmfSettings)) {
     let mut settings = SmfSettings { first_sequence: 5_000, ..smf_settings(Dialect::OPEN5GS) };
     change(&mut settings);
@@ -336,7 +336,7 @@ fn newer_time_stamp_deletes_sessions() {
 #[test]
 fn new_association_deletes_earlier_sessions() {
     let mut pair = left_behind(Dialect::STRICT_REL17);
-    // The release is lost; the next run has the same time stamp.
+    // The release is lost, and the next run has the same time stamp.
     next_run(&mut pair, |_| {});
     assert_eq!(pair.upf.upf().sessions(), 0);
     assert!(
@@ -399,7 +399,7 @@ fn responses_may_go_to_pfcp_port() {
 fn rejection_without_node_id_counts_as_rejection() {
     let mut pair = associated(Dialect::OPEN5GS, Dialect::OPEN5GS);
     let id = pair.smf.establish(pair.now, pair.now, spec(1)).unwrap();
-    // Open5GS and eUPF: header, cause 75, nothing else. The session's number is the second request's.
+    // Open5GS and eUPF send only a header and cause 75. The sequence number 2 is that of the establishment.
     let mut refused = vec![0x21, 51, 0, 17];
     refused.extend(id.0.to_be_bytes());
     refused.extend([0, 0, 2, 0, 0, 19, 0, 1, 75]);

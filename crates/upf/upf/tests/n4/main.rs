@@ -1,4 +1,4 @@
-//! Both ends of N4 in virtual time.
+//! Tests of both endpoints of N4 in virtual time.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 mod accounting;
@@ -49,7 +49,7 @@ fn pair_of(smf: SmfSettings, upf: UpfSettings, mock: MockSettings, impairments: 
     Pair::new(smf, Mock::new(mock, upf), impairments, 1)
 }
 
-/// Returns an associated pair on a good link. The SMF follows one dialect, the UPF requires another.
+/// Returns an associated pair on a good link. The SMF sends in one dialect, and the UPF requires another one.
 fn associated(sends: Dialect, demands: Dialect) -> Pair {
     let mut pair = pair_of(
         smf_settings(sends),
@@ -63,7 +63,7 @@ fn associated(sends: Dialect, demands: Dialect) -> Pair {
     pair
 }
 
-/// Runs for `ms`, and returns the outcomes of session requests since.
+/// Runs for `ms`. Returns the outcomes of session requests in this time.
 fn outcomes(pair: &mut Pair, ms: u64) -> Vec<(Kind, Outcome)> {
     pair.smf_events.clear();
     let end = pair.now + Duration::from_millis(ms);
@@ -76,7 +76,7 @@ fn outcomes(pair: &mut Pair, ms: u64) -> Vec<(Kind, Outcome)> {
     dones.collect()
 }
 
-/// Establishes a session with a downlink tunnel. Returns it with its SEID at the UPF.
+/// Establishes a session with a downlink tunnel. Returns the session with its SEID at the UPF.
 fn session(pair: &mut Pair, n: u32) -> (SessionId, u64) {
     let id = pair.smf.establish(pair.now, pair.now, spec(n)).unwrap();
     assert_eq!(outcomes(pair, 1), [(Kind::Establishment, Outcome::Ok)]);

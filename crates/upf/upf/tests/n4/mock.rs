@@ -1,4 +1,4 @@
-//! Known behaviour of the mock, as the SMF measures it.
+//! Checks that the SMF measures the configured behaviour of the mock.
 use super::*;
 
 fn mocked(mock: MockSettings, n1: u8) -> Pair {
@@ -13,8 +13,7 @@ fn mocked(mock: MockSettings, n1: u8) -> Pair {
     pair
 }
 
-/// Sends establishments at a fixed rate. Returns for each the latency from the scheduled and from the actual send
-/// time.
+/// Sends establishments at a fixed rate. Returns the latency of each from the scheduled send time, and from the actual send time.
 fn paced(pair: &mut Pair, count: u32, interval: Duration) -> Vec<(Duration, Duration)> {
     for n in 0..count {
         pair.smf.establish(pair.now, pair.now, spec(n)).unwrap();
@@ -39,16 +38,16 @@ fn latency_is_service_time_until_queue_grows() {
     let unloaded = paced(&mut mocked(mock, 0), 50, service * 2);
     assert_eq!(unloaded.len(), 50);
     assert!(unloaded.iter().all(|&(latency, _)| latency == service + DELAY * 2));
-    // Twice the capacity: each request waits half a service time longer than the one before.
+    // The rate is twice the capacity, so each request waits half a service time longer than the one before.
     let overloaded = paced(&mut mocked(mock, 0), 50, service / 2);
     assert_eq!(overloaded[49].0, service + DELAY * 2 + 49 * (service / 2));
 }
 
 #[test]
-fn losses_are_exact() {
+fn configured_losses_match_counters() {
     let mut pair = mocked(MockSettings { loss_permille: 250, seed: 3, ..Default::default() }, 3);
     paced(&mut pair, 200, Duration::from_millis(1));
-    // The association may have been lost, too; all requests are counted.
+    // All requests are counted, because the association setup may also have been lost.
     let ledger = pair.smf.ledger();
     assert_eq!(ledger.total(|counts| counts.retransmissions + counts.lost), pair.upf.lost);
     assert!(pair.upf.lost > 20 && ledger.balanced());

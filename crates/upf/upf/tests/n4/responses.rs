@@ -1,12 +1,12 @@
-//! Responses of other user planes: with additional elements, and malformed.
+//! Responses of other user planes, with additional elements or malformed.
 use super::*;
 use ranlab_upf::pfcp::{
     Cause, Message, OffendingIe, Pdu, Random, RawIe, ReportType, SessionReportRequest, decode, encode,
     message_type,
 };
 
-/// Additional elements that a response may have: Load Control Information (51), Overload Control Information (54), a
-/// vendor's, and one of a later release.
+/// Returns additional elements that a response may have. These are Load Control Information (51), Overload Control Information (54), a
+/// vendor's element, and one of a later release.
 fn further(random: &mut Random) -> Vec<RawIe> {
     let types = [51, 54, 0x8006, 0xfff0, 30_000];
     let count = random.below(3);
@@ -34,7 +34,7 @@ fn enriched(datagram: &[u8], random: &mut Random) -> Vec<u8> {
     out
 }
 
-/// Returns all events of an SMF over the lives of some sessions. `random` adds elements to each response.
+/// Returns all events of an SMF from establishment to deletion of some sessions. `random` adds elements to each response.
 fn lives(mut random: Option<Random>) -> Vec<SmfEvent> {
     let mut pair = associated(Dialect::STRICT_REL17, Dialect::STRICT_REL17);
     pair.smf_events.clear();
@@ -75,7 +75,7 @@ fn lives(mut random: Option<Random>) -> Vec<SmfEvent> {
 }
 
 #[test]
-fn further_elements_in_responses_change_nothing() {
+fn additional_elements_in_responses_have_no_effect() {
     let plain = lives(None);
     let tunnels = plain.iter().filter(|event| matches!(event, SmfEvent::Tunnel(..))).count();
     assert_eq!(tunnels, 19);

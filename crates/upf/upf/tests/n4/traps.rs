@@ -1,4 +1,4 @@
-//! The nine pitfalls of dialects: each setting causes exactly its failure.
+//! The nine pitfalls of dialects. Each test checks that a setting causes exactly its failure.
 use super::*;
 use ranlab_upf::pfcp::Cause;
 
@@ -15,7 +15,7 @@ fn establish(pair: &mut Pair) -> (SessionId, Vec<(Kind, Outcome)>) {
 }
 
 #[test]
-fn every_dialect_works_with_itself_and_both_directions_forward() {
+fn each_dialect_forwards_both_directions_with_itself() {
     for dialect in Dialect::ALL {
         let mut pair = associated(dialect, dialect);
         let (id, seid) = session(&mut pair, 1);
@@ -28,7 +28,7 @@ fn every_dialect_works_with_itself_and_both_directions_forward() {
 }
 
 #[test]
-fn trap_1_apply_action_of_one_octet_goes_unanswered() {
+fn trap_1_apply_action_of_one_octet_gets_no_response() {
     let narrow = speaking(|sends| sends.apply_action_octets = 1);
     let (_, ended) = establish(&mut associated(narrow, Dialect::OPEN5GS));
     assert_eq!(ended, [(Kind::Establishment, Outcome::Lost)]);
@@ -37,7 +37,7 @@ fn trap_1_apply_action_of_one_octet_goes_unanswered() {
 }
 
 #[test]
-fn trap_2_a_network_instance_as_text_is_refused_as_a_lack_of_resources() {
+fn trap_2_network_instance_as_text_is_rejected_with_cause_75() {
     let text = speaking(|sends| sends.name_form = NameForm::Text);
     let (_, ended) = establish(&mut associated(text, Dialect::OPEN5GS));
     assert_eq!(ended, [(Kind::Establishment, Outcome::Rejected(Cause::NO_RESOURCES))]);
@@ -46,7 +46,7 @@ fn trap_2_a_network_instance_as_text_is_refused_as_a_lack_of_resources() {
 }
 
 #[test]
-fn trap_3_without_interface_types_uplink_is_accepted_and_dropped() {
+fn trap_3_uplink_without_interface_types_is_dropped() {
     let plain = speaking(|sends| sends.interface_type = false);
     let mut pair = associated(plain, Dialect::OPEN5GS);
     let (_, seid) = session(&mut pair, 1);
@@ -57,7 +57,7 @@ fn trap_3_without_interface_types_uplink_is_accepted_and_dropped() {
 }
 
 #[test]
-fn trap_4_a_deletion_with_a_node_id_goes_unanswered() {
+fn trap_4_deletion_with_node_id_gets_no_response() {
     let named = speaking(|sends| sends.node_id_in_deletion = true);
     for (demands, outcome) in [(Dialect::OPEN5GS, Outcome::Lost), (Dialect::STRICT_REL17, Outcome::Ok)] {
         let mut pair = associated(named, demands);
@@ -72,7 +72,7 @@ fn trap_4_a_deletion_with_a_node_id_goes_unanswered() {
 fn trap_5_new_time_stamp_or_silence_purges_sessions() {
     let mut pair = associated(Dialect::OPEN5GS, Dialect::OPEN5GS);
     let (id, _) = session(&mut pair, 1);
-    // A second SMF process at the same address, with another start time and other sequence numbers.
+    // A second SMF process uses the same address, with another start time and other sequence numbers.
     let changed =
         SmfSettings { recovery_time_stamp: 99, first_sequence: 1_000, ..smf_settings(Dialect::OPEN5GS) };
     let mut stranger = Smf::new(changed, profile()).unwrap();
@@ -110,7 +110,7 @@ fn trap_6_restarted_numbers_get_cached_responses() {
         pair.run_until(end);
         assert_eq!(pair.upf.upf().counters().duplicates - before, duplicates);
     }
-    // The next establishment gets the old session's cached response: a success without a session.
+    // The next establishment gets the cached response of the old session, which reports success without a session.
     let sessions = pair.upf.upf().sessions();
     pair.smf = Smf::new(smf_settings(Dialect::OPEN5GS), profile()).unwrap();
     pair.smf.associate(pair.now).unwrap();
@@ -118,7 +118,7 @@ fn trap_6_restarted_numbers_get_cached_responses() {
     let (_, ended) = establish(&mut pair);
     assert_eq!(ended, [(Kind::Establishment, Outcome::Ok)]);
     assert_eq!(pair.upf.upf().sessions(), sessions);
-    // After the holding time the sequence numbers work again.
+    // After the holding time of responses, the sequence numbers can be used again.
     let end = pair.now + Duration::from_millis(7_500);
     pair.run_until(end);
     pair.smf = Smf::new(smf_settings(Dialect::OPEN5GS), profile()).unwrap();
@@ -129,7 +129,7 @@ fn trap_6_restarted_numbers_get_cached_responses() {
 }
 
 #[test]
-fn trap_7_without_a_pdn_type_the_ue_is_not_bound() {
+fn trap_7_downlink_without_pdn_type_is_dropped() {
     let untyped = speaking(|sends| sends.pdn_type = false);
     let mut pair = associated(untyped, Dialect::OPEN5GS);
     let (_, seid) = session(&mut pair, 1);
@@ -137,7 +137,7 @@ fn trap_7_without_a_pdn_type_the_ue_is_not_bound() {
 }
 
 #[test]
-fn trap_8_only_some_choose_the_tunnel() {
+fn trap_8_only_some_dialects_choose_tunnels() {
     let choosing = speaking(|sends| sends.teid = TeidChoice::Upf);
     let mut pair = associated(choosing, Dialect::OPEN5GS);
     let (id, _) = establish(&mut pair);
@@ -152,7 +152,7 @@ fn trap_8_only_some_choose_the_tunnel() {
 }
 
 #[test]
-fn trap_9_reporting_triggers_of_two_octets_go_unanswered() {
+fn trap_9_reporting_triggers_of_two_octets_get_no_response() {
     let measured = SessionProfile { volume_threshold: Some(1 << 30), ..profile() };
     let ended = |sends: Dialect, demands| {
         let mut pair = associated(sends, demands);
@@ -163,7 +163,7 @@ fn trap_9_reporting_triggers_of_two_octets_go_unanswered() {
     };
     let narrow = speaking(|sends| sends.reporting_triggers_octets = 2);
     assert_eq!(ended(narrow, Dialect::OPEN5GS), [(Kind::Establishment, Outcome::Lost)]);
-    // Release 15 has two octets, and ranlab's UPF accepts both.
+    // Release 15 has two octets, and ranlab's UPF accepts two and three.
     assert_eq!(ended(narrow, Dialect::STRICT_REL17), [(Kind::Establishment, Outcome::Ok)]);
     for dialect in Dialect::ALL {
         assert_eq!(ended(dialect, dialect), [(Kind::Establishment, Outcome::Ok)], "{}", dialect.name);

@@ -25,7 +25,7 @@ impl Addresses {
         Ok(Self { v4: reader.when::<4>(v4)?.map(Into::into), v6: reader.when::<16>(v6)?.map(Into::into) })
     }
 
-    /// At least one of the two.
+    /// Returns random addresses, of at least one version.
     fn random(random: &mut Random) -> Self {
         let which = random.below(3);
         Self {
@@ -52,7 +52,7 @@ impl From<IpAddr> for Addresses {
     }
 }
 
-/// F-TEID (IE 21): a tunnel endpoint, or a request that the user plane chooses one.
+/// F-TEID (IE 21). It is a tunnel endpoint, or a request that the user plane chooses one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FTeid {
     /// Assigned endpoint.
@@ -62,13 +62,13 @@ pub enum FTeid {
         /// Addresses of the endpoint.
         addresses: Addresses,
     },
-    /// Endpoint for the user plane to choose (CH).
+    /// Request that the user plane chooses an endpoint (CH).
     Choose {
         /// Whether to choose an IPv4 address.
         v4: bool,
         /// Whether to choose an IPv6 address.
         v6: bool,
-        /// Rules with the same identifier get the same tunnel (CHID).
+        /// Identifier of the choice (CHID). Rules with the same identifier get the same tunnel.
         id: Option<u8>,
     },
 }
@@ -119,7 +119,7 @@ impl IeValue for FTeid {
     }
 }
 
-/// F-SEID (IE 57): identifier of a session at one endpoint, and that endpoint's addresses.
+/// F-SEID (IE 57). It has the identifier of a session at one endpoint, and the addresses of this endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct FSeid {
     /// Session endpoint identifier.
@@ -148,11 +148,11 @@ impl IeValue for FSeid {
 /// Node ID (IE 60).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum NodeId {
-    /// IPv4 address.
+    /// Node identified by an IPv4 address.
     V4(Ipv4Addr),
-    /// IPv6 address.
+    /// Node identified by an IPv6 address.
     V6(Ipv6Addr),
-    /// Domain name, as DNS labels.
+    /// Node identified by a domain name, as DNS labels.
     Fqdn(NetworkName),
 }
 
@@ -210,15 +210,15 @@ impl IeValue for NodeId {
 pub struct UeIpAddress {
     /// Addresses of the UE.
     pub addresses: Addresses,
-    /// S/D: matched as destination (downlink) instead of source (uplink).
+    /// Whether the address is compared with the destination of packets (downlink) instead of the source (uplink) (S/D).
     pub destination: bool,
-    /// IPv6D: bits of the prefix that the UE may delegate.
+    /// Number of bits of the prefix that the UE may delegate (IPv6D).
     pub prefix_delegation_bits: Option<u8>,
-    /// CHV4: the user plane chooses an IPv4 address.
+    /// Whether the user plane chooses an IPv4 address (CHV4).
     pub choose_v4: bool,
-    /// CHV6: the user plane chooses an IPv6 prefix.
+    /// Whether the user plane chooses an IPv6 prefix (CHV6).
     pub choose_v6: bool,
-    /// IP6PL: length of the IPv6 prefix, if it is not 64.
+    /// Length of the IPv6 prefix, if it is not 64 (IP6PL).
     pub prefix_len: Option<u8>,
 }
 
@@ -261,7 +261,7 @@ impl IeValue for UeIpAddress {
 /// Outer Header Creation (IE 84): destination and tunnel of forwarded packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct OuterHeaderCreation {
-    /// Kind of the headers, see the constants; determines which fields are present.
+    /// Kind of the headers; see the constants. It determines which fields are present.
     pub description: u16,
     /// TEID at the receiver, for GTP-U.
     pub teid: Option<u32>,
@@ -285,7 +285,7 @@ impl OuterHeaderCreation {
     const C_TAG: u16 = 0x4000;
     const S_TAG: u16 = 0x8000;
 
-    /// Creates a GTP-U header.
+    /// Returns the creation of a GTP-U header for a tunnel of `peer`.
     pub fn gtpu(teid: u32, peer: IpAddr) -> Self {
         let description = if peer.is_ipv4() { Self::GTPU_UDP_IPV4 } else { Self::GTPU_UDP_IPV6 };
         Self { description, teid: Some(teid), addresses: peer.into(), ..Self::default() }
@@ -336,9 +336,9 @@ impl IeValue for OuterHeaderCreation {
 pub struct RemoteGtpuPeer {
     /// Addresses of the peer.
     pub addresses: Addresses,
-    /// Destination interface.
+    /// Destination interface, if the element has one.
     pub destination_interface: Option<u8>,
-    /// Network instance.
+    /// Network instance, if the element has one.
     pub network_instance: Option<NetworkName>,
 }
 
@@ -351,7 +351,7 @@ impl IeValue for RemoteGtpuPeer {
         self.addresses.put(writer);
         di.iter().for_each(|di| writer.put(&[0, 1, *di]));
         if let Some(NetworkName(name)) = ni {
-            // A name that exceeds its length field also makes the element too long, which is detected there.
+            // A name that exceeds its length field also makes the element too long. The element writer detects this.
             writer.put(&(name.len() as u16).to_be_bytes());
             writer.put(name);
         }
@@ -385,7 +385,7 @@ impl IeValue for RemoteGtpuPeer {
 /// FQ-CSID (IE 65): sets of sessions that a node can lose together.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct FqCsid {
-    /// Node: kind (0 IPv4, 1 IPv6, 2 four bytes of MCC, MNC and a number) and its bytes.
+    /// Identity of the node: its kind (0 IPv4, 1 IPv6, 2 four bytes of MCC, MNC and a number), and its bytes.
     pub node: (u8, Bytes),
     /// Connection set identifiers, at most 15.
     pub csids: Vec<u16>,

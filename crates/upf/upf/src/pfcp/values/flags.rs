@@ -2,8 +2,8 @@
 use crate::pfcp::ie::{IeValue, Reader, Writer};
 use crate::pfcp::{Fault, Random};
 
-/// Declares a set of flags: `Name(minimum of written bytes, maximum of random bytes)`. Later releases append bytes,
-/// so the received number of bytes is kept.
+/// Declares a set of flags: `Name(minimum of written bytes, maximum of random bytes)`. Later releases append bytes, so a value stores the
+/// number of received bytes.
 macro_rules! flags {
     ($( $(#[$meta:meta])* $name:ident($least:literal, $most:literal) {
         $( $flag:ident = $bit:literal $doc:literal; )*
@@ -18,7 +18,7 @@ macro_rules! flags {
         impl $name {
             $( #[doc = $doc] pub const $flag: u128 = 1 << $bit; )*
 
-            /// Creates a value with these flags, with as many bytes as they need and this release writes.
+            /// Creates a value with these flags. It has the number of bytes that this release writes, or more if the flags need them.
             pub const fn new(bits: u128) -> Self {
                 let needed = 16 - bits.leading_zeros() as u8 / 8;
                 Self { bits, octets: if needed > $least { needed } else { $least } }
@@ -40,7 +40,7 @@ macro_rules! flags {
                 self.octets
             }
 
-            /// Whether all of these flags are set.
+            /// Returns whether all of these flags are set.
             pub const fn contains(self, flags: u128) -> bool {
                 self.bits & flags == flags
             }
@@ -75,7 +75,7 @@ macro_rules! flags {
 }
 
 flags! {
-    /// Apply Action (IE 44): two bytes since Release 16; a peer may require one or two.
+    /// Apply Action (IE 44). It has two bytes since Release 16. A peer may require one or two bytes.
     ApplyAction(2, 2) {
         DROP = 0 "Drop.";
         FORW = 1 "Forward.";
@@ -83,7 +83,7 @@ flags! {
         NOCP = 3 "Notify the control plane of the first buffered packet.";
         DUPL = 4 "Duplicate.";
     }
-    /// Reporting Triggers (IE 37) of a URR. Three bytes since Release 16 (§8.2.19); a peer may require three.
+    /// Reporting Triggers (IE 37) of a URR. They have three bytes since Release 16 (§8.2.19). A peer may require three bytes.
     ReportingTriggers(3, 3) {
         PERIO = 0 "Periodically.";
         VOLTH = 1 "At a volume threshold.";
@@ -100,7 +100,7 @@ flags! {
         EVEQU = 13 "When the event quota is used up.";
         QUVTI = 15 "When the validity of the quota ends.";
     }
-    /// Usage Report Trigger (IE 63): reason for a report of a URR. Three bytes since Release 16 (§8.2.41).
+    /// Usage Report Trigger (IE 63), the reason for a report of a URR. It has three bytes since Release 16 (§8.2.41).
     UsageReportTrigger(2, 3) {
         PERIO = 0 "Periodically.";
         VOLTH = 1 "At a volume threshold.";
@@ -120,7 +120,7 @@ flags! {
     }
     /// Report Type (IE 39): contents of a session report.
     ReportType(1, 1) {
-        DLDR = 0 "Downlink data.";
+        DLDR = 0 "Downlink data is buffered.";
         USAR = 1 "Usage.";
         ERIR = 2 "An error indication from a GTP-U peer.";
         UPIR = 3 "Inactivity.";
@@ -137,7 +137,7 @@ flags! {
         INAM = 1 "Inactive measurement.";
         RADI = 2 "Reduced application detection information.";
         ISTM = 3 "Immediate start of time metering.";
-        MNOP = 4 "Number of packets as well.";
+        MNOP = 4 "Measure also the number of packets.";
     }
     /// PFCPSMReq-Flags (IE 49).
     SmReqFlags(1, 1) {
@@ -187,8 +187,8 @@ flags! {
     }
     /// PFCP Association Release Request (IE 111).
     AssociationReleaseRequest(1, 1) {
-        SARR = 0 "The user plane requests its release.";
-        URSS = 1 "It sends usage reports before the release.";
+        SARR = 0 "The user plane requests the release of the association.";
+        URSS = 1 "The user plane sends usage reports before the release.";
     }
 }
 
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn width_depends_on_flags_and_release() {
+    fn number_of_bytes_depends_on_flags_and_release() {
         assert_eq!(ApplyAction::new(ApplyAction::FORW).octets(), 2);
         assert_eq!(UpFunctionFeatures::new(UpFunctionFeatures::UEIP).octets(), 3);
         assert_eq!(ReportType::default().octets(), 1);

@@ -1,9 +1,9 @@
-//! Values that are one number, and opaque bytes.
+//! Values that consist of one number, and opaque bytes.
 use crate::pfcp::ie::{IeValue, Reader, Writer};
 use crate::pfcp::{Fault, FaultKind, Random};
 use bytes::Bytes;
 
-/// Defines values of one big-endian number, one line each: `Name(type) & bits that are not spare, "description";`.
+/// Defines values of one big-endian number, one per line: `Name(type) & bits that are not spare, "description";`.
 macro_rules! number {
     ($( $name:ident($type:ty) & $mask:expr, $doc:literal; )*) => { $(
         #[doc = $doc]
@@ -61,9 +61,9 @@ impl Interface {
 }
 
 impl InterfaceType {
-    /// N3 of 3GPP access.
+    /// Interface N3 of 3GPP access.
     pub const N3_3GPP: Self = Self(11);
-    /// N6.
+    /// Interface N6.
     pub const N6: Self = Self(17);
 }
 
@@ -80,14 +80,14 @@ impl Cause {
         ACCEPTED = 1 "Request accepted.";
         REJECTED = 64 "Request rejected, reason not specified.";
         CONTEXT_NOT_FOUND = 65 "Session context not found.";
-        MANDATORY_IE_MISSING = 66 "See Offending IE.";
-        CONDITIONAL_IE_MISSING = 67 "See Offending IE.";
+        MANDATORY_IE_MISSING = 66 "A mandatory element is missing; see Offending IE.";
+        CONDITIONAL_IE_MISSING = 67 "A conditional element is missing; see Offending IE.";
         INVALID_LENGTH = 68 "Invalid length of the message or of the offending element.";
-        MANDATORY_IE_INCORRECT = 69 "See Offending IE.";
+        MANDATORY_IE_INCORRECT = 69 "A mandatory element is incorrect; see Offending IE.";
         INVALID_FORWARDING_POLICY = 70 "The Forwarding Policy is not configured.";
         INVALID_F_TEID_ALLOCATION = 71 "The user plane does not support the choice of a TEID.";
         NO_ASSOCIATION = 72 "No established association with the sender.";
-        RULE_FAILURE = 73 "See Failed Rule ID.";
+        RULE_FAILURE = 73 "A rule could not be created or modified; see Failed Rule ID.";
         CONGESTION = 74 "Overload.";
         NO_RESOURCES = 75 "No resources available.";
         SERVICE_NOT_SUPPORTED = 76 "The requested service is not supported.";
@@ -96,7 +96,7 @@ impl Cause {
         UNKNOWN_APPLICATION_ID = 81 "The application is not configured.";
     }
 
-    /// Whether the request was accepted, fully (1) or partially (2, 3 of later releases).
+    /// Returns whether the request was accepted, fully (1) or partially (2, 3 of later releases).
     pub fn is_accepted(self) -> bool {
         (1..64).contains(&self.0)
     }
@@ -105,18 +105,18 @@ impl Cause {
 /// Outer Header Removal (IE 95).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OuterHeaderRemoval {
-    /// Headers to remove: 0 GTP-U/UDP/IPv4, 1 GTP-U/UDP/IPv6, 6 GTP-U/UDP/IP …
+    /// Headers to remove. 0: GTP-U/UDP/IPv4, 1: GTP-U/UDP/IPv6, 6: GTP-U/UDP/IP …
     pub description: u8,
-    /// Extension headers to delete; bit 1: the PDU session container.
+    /// Extension headers to delete. Bit 1 stands for the PDU session container.
     pub extension_headers: Option<u8>,
 }
 
 impl OuterHeaderRemoval {
-    /// GTP-U/UDP/IPv4.
+    /// Removal of GTP-U/UDP/IPv4 headers.
     pub const GTPU_UDP_IPV4: Self = Self { description: 0, extension_headers: None };
-    /// GTP-U/UDP/IPv6.
+    /// Removal of GTP-U/UDP/IPv6 headers.
     pub const GTPU_UDP_IPV6: Self = Self { description: 1, extension_headers: None };
-    /// GTP-U/UDP over either version.
+    /// Removal of GTP-U/UDP headers over either IP version.
     pub const GTPU_UDP_IP: Self = Self { description: 6, extension_headers: None };
 }
 
@@ -133,7 +133,7 @@ impl IeValue for OuterHeaderRemoval {
     }
 }
 
-/// DL Buffering Suggested Packet Count (IE 48): one byte, or two for numbers beyond 255.
+/// DL Buffering Suggested Packet Count (IE 48). It has one byte, or two bytes for numbers above 255.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SuggestedPacketCount(pub u16);
 
@@ -156,7 +156,7 @@ impl IeValue for SuggestedPacketCount {
     }
 }
 
-/// Suggested Buffering Packets Count (IE 140, TS 29.244 §8.2.101): one octet.
+/// Suggested Buffering Packets Count (IE 140, TS 29.244 §8.2.101), one octet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SuggestedBufferingCount(pub u8);
 
@@ -224,8 +224,7 @@ impl IeValue for FailedRuleId {
     }
 }
 
-/// Bytes with a meaning for the peer only: Application ID (IE 24), Activate or Deactivate Predefined Rules (IE 106,
-/// 107).
+/// Bytes that have a meaning for the peer only: Application ID (IE 24), Activate or Deactivate Predefined Rules (IE 106, 107).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Opaque(pub Bytes);
 
@@ -242,13 +241,13 @@ impl IeValue for Opaque {
     }
 }
 
-/// Network Instance (IE 22) or APN/DNN (IE 159): a name. The standard requires DNS labels for an APN and does not
-/// specify the network instance. User planes differ, so the bytes are kept unchanged.
+/// Network Instance (IE 22) or APN/DNN (IE 159), which is a name. The standard requires DNS labels for an APN, but does not specify the
+/// encoding of the network instance. User planes differ, so the bytes are stored unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct NetworkName(pub Bytes);
 
 impl NetworkName {
-    /// Encodes the name as DNS labels: a length before each part, which is truncated to 63 bytes (RFC 1035 §2.3.4).
+    /// Encodes the name as DNS labels: a length precedes each label, which is truncated to 63 bytes (RFC 1035 §2.3.4).
     pub fn labels(name: &str) -> Self {
         let mut octets = Vec::with_capacity(name.len() + 1);
         for label in name.split('.').map(str::as_bytes) {

@@ -3,18 +3,18 @@ use crate::pfcp::ie::{IeValue, Reader, Writer};
 use crate::pfcp::{Fault, FaultKind, Random};
 use bytes::Bytes;
 
-/// PFD Contents (IE 61, §8.2.39): one way to recognise an application.
+/// PFD Contents (IE 61, §8.2.39), which describe the packets of an application.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct PfdContents {
-    /// IPFilterRule, such as `permit out ip from 198.51.100.0/24 to assigned`.
+    /// Flow description, an IPFilterRule such as `permit out ip from 198.51.100.0/24 to assigned`.
     pub flow_description: Option<Bytes>,
     /// URL or its significant parts.
     pub url: Option<Bytes>,
-    /// Domain name or a pattern of it.
+    /// Domain name, or a pattern of it.
     pub domain_name: Option<Bytes>,
-    /// Content that operator and vendor agree on.
+    /// Content on which operator and vendor have agreed.
     pub custom: Option<Bytes>,
-    /// Protocol in which the domain name is looked for.
+    /// Protocol in which the domain name is searched for.
     pub domain_name_protocol: Option<Bytes>,
     /// Further flow descriptions.
     pub additional_flows: Vec<Bytes>,
@@ -25,18 +25,18 @@ pub struct PfdContents {
 }
 
 impl PfdContents {
-    /// One flow description.
+    /// Creates contents with one flow description.
     pub fn flow(description: &str) -> Self {
         let flow_description = Some(Bytes::copy_from_slice(description.as_bytes()));
         Self { flow_description, ..Self::default() }
     }
 
-    /// Every flow description.
+    /// Returns all flow descriptions.
     pub fn flows(&self) -> impl Iterator<Item = &Bytes> {
         self.flow_description.iter().chain(&self.additional_flows)
     }
 
-    /// Whether it has flow descriptions alone.
+    /// Returns whether the contents have only flow descriptions.
     pub fn is_of_flows(&self) -> bool {
         let others = [&self.url, &self.domain_name, &self.custom, &self.domain_name_protocol];
         others.iter().all(|part| part.is_none())
@@ -54,7 +54,7 @@ impl PfdContents {
 }
 
 fn put_text(writer: &mut Writer, text: &[u8]) {
-    // A text longer than its length field makes the element too long as well, which is found there.
+    // A text that exceeds its length field also makes the element too long. The element writer detects this.
     writer.put(&(text.len() as u16).to_be_bytes());
     writer.put(text);
 }
@@ -137,7 +137,7 @@ mod tests {
     use crate::pfcp::ie::take_value;
 
     #[test]
-    fn contents_are_written_and_read_again() {
+    fn pfd_contents_round_trip() {
         let contents = PfdContents {
             additional_flows: vec![Bytes::from_static(b"a"), Bytes::from_static(b"bc")],
             url: Some(Bytes::from_static(b"u")),
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn contents_of_flows_alone_are_recognised() {
+    fn contents_with_only_flows_are_recognised() {
         assert!(PfdContents::flow("f").is_of_flows());
         let url = PfdContents { url: Some(Bytes::new()), ..PfdContents::flow("f") };
         let names = PfdContents { additional_names: vec![Bytes::new()], ..PfdContents::flow("f") };

@@ -3,12 +3,12 @@ use crate::pfcp::ie::{IeValue, Reader, Writer};
 use crate::pfcp::{Fault, Random};
 use bytes::Bytes;
 
-/// MBR or GBR (IE 26, 27): a bit rate per direction, kbit/s, 40 bits.
+/// MBR or GBR (IE 26, 27): a bit rate per direction, in kbit/s, 40 bits each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct BitRates {
-    /// Uplink rate, kbit/s.
+    /// Uplink rate, in kbit/s.
     pub uplink_kbps: u64,
-    /// Downlink rate, kbit/s.
+    /// Downlink rate, in kbit/s.
     pub downlink_kbps: u64,
 }
 
@@ -26,7 +26,7 @@ impl IeValue for BitRates {
     }
 }
 
-/// Gate Status (IE 25): whether packets may pass.
+/// Gate Status (IE 25), which determines whether packets pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct GateStatus {
     /// Whether uplink packets are dropped.
@@ -36,7 +36,7 @@ pub struct GateStatus {
 }
 
 impl GateStatus {
-    /// Both directions are open.
+    /// Status in which both directions are open.
     pub const OPEN: Self = Self { uplink_closed: false, downlink_closed: false };
 }
 
@@ -46,7 +46,7 @@ impl IeValue for GateStatus {
     }
     fn take(reader: &mut Reader<'_>) -> Result<Self, Fault> {
         let gates = reader.octet()?;
-        // Values 2 and 3 are for future use; an implementation that does not know them treats them as closed.
+        // Values 2 and 3 are for future use. An implementation that does not know them treats them as closed.
         Ok(Self { uplink_closed: gates >> 2 & 3 != 0, downlink_closed: gates & 3 != 0 })
     }
     fn random(random: &mut Random) -> Self {
@@ -54,18 +54,18 @@ impl IeValue for GateStatus {
     }
 }
 
-/// SDF Filter (IE 23): packets of a service data flow.
+/// SDF Filter (IE 23), which describes the packets of a service data flow.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct SdfFilter {
-    /// IPFilterRule (RFC 6733), such as `permit out ip from any to assigned`.
+    /// Flow description, an IPFilterRule (RFC 6733) such as `permit out ip from any to assigned`.
     pub flow_description: Option<Bytes>,
     /// Type of service or traffic class, and its mask.
     pub tos_traffic_class: Option<[u8; 2]>,
-    /// Security parameter index.
+    /// Security parameter index of IPsec packets.
     pub security_parameter_index: Option<u32>,
     /// IPv6 flow label, 20 bits.
     pub flow_label: Option<[u8; 3]>,
-    /// Identifier under which the same filter applies to both directions.
+    /// Identifier of the filter. Other rules use it to refer to this filter.
     pub filter_id: Option<u32>,
 }
 
@@ -85,7 +85,7 @@ impl IeValue for SdfFilter {
             | u8::from(self.filter_id.is_some()) << 4;
         writer.put(&[flags, 0]);
         if let Some(description) = &self.flow_description {
-            // A description that exceeds its length field also makes the element too long, which is detected there.
+            // A description that exceeds its length field also makes the element too long. The element writer detects this.
             writer.put(&(description.len() as u16).to_be_bytes());
             writer.put(description);
         }
@@ -95,7 +95,7 @@ impl IeValue for SdfFilter {
         self.filter_id.iter().for_each(|id| writer.put(&id.to_be_bytes()));
     }
     fn take(reader: &mut Reader<'_>) -> Result<Self, Fault> {
-        // A filter without any flag has no criteria and matches all packets. Some SMFs send that.
+        // A filter without any flag has no criteria and matches all packets. Some SMFs send such filters.
         let [flags, _] = reader.take()?;
         let mut filter = Self::default();
         if flags & 1 != 0 {

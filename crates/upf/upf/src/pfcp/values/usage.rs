@@ -2,14 +2,14 @@
 use crate::pfcp::ie::{IeValue, Reader, Writer};
 use crate::pfcp::{Fault, Random};
 
-/// Volume Threshold or Volume Quota (IE 31, 73), bytes.
+/// Volume Threshold or Volume Quota (IE 31, 73), in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Volume {
-    /// Both directions.
+    /// Volume of both directions together.
     pub total: Option<u64>,
-    /// Uplink.
+    /// Volume of the uplink.
     pub uplink: Option<u64>,
-    /// Downlink.
+    /// Volume of the downlink.
     pub downlink: Option<u64>,
 }
 
@@ -53,9 +53,9 @@ impl IeValue for Volume {
 /// Volume Measurement (IE 66).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct VolumeMeasurement {
-    /// Volume, bytes.
+    /// Measured volume, in bytes.
     pub octets: Volume,
-    /// Packets, if the feature MNOP is in use.
+    /// Measured number of packets, if the feature MNOP is used.
     pub packets: Volume,
 }
 
