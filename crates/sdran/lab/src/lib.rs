@@ -1,5 +1,5 @@
-//! FlexRAN and 5G-EmPOWER in experiments: base stations ([`fleet`]) and controllers on sockets. Controllers behave as those of the published controllers: kernel-sized buffers, one
-//! write per message, and disconnection of agents that do not read.
+//! FlexRAN and 5G-EmPOWER in experiments: base stations ([`fleet`]) and controllers on sockets. Controllers use sockets like the published
+//! controllers: with the buffer sizes of the kernel, one write per message, and disconnection of agents that do not read.
 mod components;
 mod controller;
 pub mod empower;
@@ -34,12 +34,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Maximum number of messages queued for one agent; beyond, the agent is disconnected.
+/// Maximum number of messages queued for one agent. If it is exceeded, the agent is disconnected.
 const UNWRITTEN_MESSAGES: usize = 1_024;
-/// Maximum number of connections; further ones are closed immediately.
+/// Maximum number of connections. Further connections are closed immediately.
 const MAX_CONNECTIONS: usize = 65_536;
 
-/// Clock of the machine: work takes as long as it takes.
+/// Clock of the machine. Work needs no additional time in this clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct WallClock;
 
@@ -61,16 +61,16 @@ impl Clock for WallClock {
 pub(crate) enum Progress {
     /// Response.
     Done(Value),
-    /// The response follows when this order has ended.
+    /// The response is available when the order with this id has ended.
     Later(u64),
 }
 
 /// Handler of a route: parameters of the path, and the body.
 pub(crate) type Handler<P> = fn(&mut P, &Parameters, &str) -> Result<Progress, HttpProblem>;
 
-/// Controller as seen by the server.
+/// Controller, as used by the server.
 pub(crate) trait ControllerLogic: Routed<Handler = Handler<Self>> {
-    /// Details for the description of its routes.
+    /// Text that describes the REST API of the controller.
     const DETAILS: &'static str;
     fn connected(&mut self, id: ConnectionId, source: &str);
     fn received(&mut self, id: ConnectionId, octets: &[u8]);
@@ -78,12 +78,12 @@ pub(crate) trait ControllerLogic: Routed<Handler = Handler<Self>> {
     fn may_read(&mut self, id: ConnectionId) -> bool;
     fn poll(&mut self) -> Option<(ConnectionId, Action)>;
     fn not_reading(&mut self);
-    /// Works for one time slice or cycle.
+    /// Works for one time slice or one cycle.
     fn run(&mut self);
-    /// Returns the time of the next run; a past time means immediately.
+    /// Returns the time of the next run. A past time requests an immediate run.
     fn run_at(&self) -> Time;
     fn counters(&self) -> ControllerCounters;
-    /// Returns the outcome of an order; `None` while it is pending.
+    /// Returns the outcome of an order, or `None` while the order is pending.
     fn outcome(&mut self, _order: u64) -> Option<Result<Value, HttpProblem>> {
         Some(Err(HttpProblem::new(404, "there are no orders")))
     }
@@ -150,7 +150,7 @@ impl<P: ControllerLogic> Machine for Served<P> {
                     self.policy.not_reading();
                     "the agent does not read"
                 }
-                Action::Close => "as the controller wants it",
+                Action::Close => "closed by the controller",
             };
             return Some(driver::Action::Close { key, reason: reason.to_owned() });
         }
@@ -163,14 +163,14 @@ impl<P: ControllerLogic> Machine for Served<P> {
     }
 }
 
-/// Running controller; ends with its last handle.
+/// Handle of a running controller. The controller ends when its last handle is dropped.
 pub(crate) struct Server<P: ControllerLogic> {
     driver: Rc<Driver<Served<P>>>,
     pub(crate) address: SocketAddr,
 }
 
 impl<P: ControllerLogic> Server<P> {
-    /// Starts the server in tasks of this thread.
+    /// Starts the server in tasks of the current thread.
     pub(crate) async fn start(policy: P, address: SocketAddr) -> Result<Self, BindError> {
         let served = Served { policy, unwritten: BTreeMap::new(), connections: 0 };
         let driver =
@@ -186,7 +186,7 @@ impl<P: ControllerLogic> Server<P> {
         self.driver.read(|served| look(&served.policy))
     }
 
-    /// Serves the REST API; returns the bound address.
+    /// Serves the REST API. Returns the bound address.
     pub(crate) async fn serve_http(&self, address: SocketAddr, access: Access) -> io::Result<SocketAddr> {
         Arc::new(http::server::<P>(self.driver.clone(), access)).serve(address).await
     }

@@ -93,7 +93,7 @@ config! {
 }
 
 impl SouthFleetComponent {
-    /// Returns one base station without UEs, which reports on request.
+    /// Returns the settings of one base station without UEs, which reports on request.
     pub fn one(protocol: Protocol, connect: Address) -> Self {
         let connect = vec![connect];
         let period = Some(Period::HONOUR);
@@ -105,7 +105,7 @@ impl SouthFleetComponent {
         let with_events = self.trace.is_some() || self.events.is_some() || self.delegation.is_some();
         match (radio, self.protocol) {
             (Some(_), Protocol::EmpowerV1 | Protocol::EmpowerV2) => {
-                Err(rig("a `radio` is under base stations of E2 and of FlexRAN"))
+                Err(rig("only base stations of E2 and FlexRAN can have a `radio`"))
             }
             (Some(_), _) if with_events => Err(rig(
                 "a `radio` defines its UEs (`flows`, `stay`): it allows no `trace`, `events` or `delegation`",
@@ -129,7 +129,7 @@ impl SouthFleetComponent {
             population.delegation = Some((until, self.taken_back.unwrap_or(Law::Constant(NEVER))));
         }
         let trace = self.trace.as_deref().map(trace).transpose()?;
-        // UEs of a trace or of another program attach by their events.
+        // UEs of a trace or of another program attach through their events.
         if trace.is_some() || self.events.is_some() {
             population = PopulationConfig { ues: 0, channel: Channel::Fixed, delegation: None, ..population };
         }
@@ -147,12 +147,11 @@ impl SouthFleetComponent {
         })
     }
 
-    /// Returns the source addresses. The published controller of OpenEmpower v2 keeps one connection per source
-    /// address.
+    /// Returns the source addresses. The published controller of OpenEmpower v2 stores only one connection per source address.
     fn pool(&self, controller: SocketAddr) -> SourcePool {
         let own = self.protocol.dialect().source_per_agent && self.sources.is_empty();
         if own && controller.is_ipv4() && controller.ip().is_loopback() {
-            // One more address for the probing base station.
+            // The pool has an additional address for the probing base station.
             return SourcePool::of_loopback(self.first.saturating_add(self.nodes).saturating_add(1));
         }
         self.sources.clone()
@@ -160,13 +159,13 @@ impl SouthFleetComponent {
 
     /// Returns a warning if these settings will fail with the published controller.
     pub fn warning(&self) -> Option<String> {
-        // A missing controller address is reported elsewhere.
+        // The caller reports a missing controller address.
         let addresses = self.pool(self.controller().ok()?).len().max(1);
         let short = self.protocol.dialect().source_per_agent && addresses < self.nodes as usize;
         short.then(|| {
             format!(
-                "5G-EmPOWER of version 2 keeps one connection of each source address: {} base stations from {addresses} will \
-                 end each other's; give as many with `sources`",
+                "version 2 of 5G-EmPOWER keeps one connection per source address: {} base stations from {addresses} will \
+                 end the connections of each other; give as many addresses with `sources`",
                 self.nodes
             )
         })
@@ -176,10 +175,10 @@ impl SouthFleetComponent {
         let address = match &self.connect[..] {
             [] => loopback(self.protocol.port()),
             [address] => address.clone(),
-            _ => return Err(rig("these base stations have one controller; give --connect once")),
+            _ => return Err(rig("these base stations connect to a single controller; give --connect once")),
         };
         let Address::Tcp { host, port } = &address else {
-            return Err(rig(format!("{address} is not TCP, which is all that this protocol has")));
+            return Err(rig(format!("{address} is not a TCP address, which this protocol requires")));
         };
         let resolved = (host.as_str(), *port).to_socket_addrs().ok().and_then(|mut found| found.next());
         resolved.ok_or_else(|| environment(format!("the host of {address} has no address")))
@@ -203,9 +202,9 @@ fn trace(path: &Path) -> Result<HashMap<u32, Vec<Event>>, ComponentError> {
 /// Source of UE events while base stations run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Events {
-    /// `-`: the standard input.
+    /// Standard input (`-`).
     Stdin,
-    /// A single connection to this address.
+    /// A single connection that is accepted on this address.
     At(SocketAddr),
 }
 
@@ -238,7 +237,7 @@ pub struct SouthFleet {
     at_begin: SouthboundReport,
     nodes: u32,
     started: Instant,
-    /// Time from the first start until all base stations were asked for reports, in microseconds. 0 until then.
+    /// Time from the first start until all base stations had received a report request, in microseconds. 0 before that.
     set_up_us: u64,
 }
 
@@ -257,8 +256,8 @@ impl SouthFleet {
         Ok(Self { fleet, controller, events, at_begin, nodes, started: Instant::now(), set_up_us: 0 })
     }
 
-    /// Starts the base stations over the configured ramp. They retry without a limit, except that the first one must
-    /// reach the controller, because an unreachable address is probably a typing error.
+    /// Starts the base stations over the configured ramp. Base stations retry without a limit. Only the first one must reach the controller
+    /// at once, because an unreachable address is probably a typing error.
     ///
     /// # Errors
     /// No controller listens at the address, or events cannot be read.
@@ -297,12 +296,12 @@ impl SouthFleet {
         Ok(())
     }
 
-    /// Returns the counters so far.
+    /// Returns the current counters.
     pub fn report(&self) -> SouthboundReport {
         self.fleet.report()
     }
 
-    /// Returns the recorded problems with the controller, and the number of further ones.
+    /// Returns the recorded problems with the controller, and the number of further problems.
     pub fn incidents(&self) -> (Vec<Incident>, u64) {
         self.fleet.incidents()
     }
@@ -312,7 +311,7 @@ impl SouthFleet {
         self.fleet.shown().map(|dialect| (dialect.name, dialect.title))
     }
 
-    /// Returns the last protocol violation, if there was one.
+    /// Returns the last protocol violation by the controller, if there was one.
     pub fn last_fault(&self) -> Option<String> {
         self.fleet.last_fault()
     }
@@ -411,7 +410,7 @@ mod tests {
         let here = of(Protocol::EmpowerV2, "tcp://127.0.0.1:5533");
         let pool = here.fleet().unwrap().sources;
         let taken: std::collections::BTreeSet<_> = (7..11).map(|number| pool.at(number)).collect();
-        assert_eq!((taken.len(), taken.contains(&None)), (4, false), "and one that comes last: {taken:?}");
+        assert_eq!((taken.len(), taken.contains(&None)), (4, false), "the pool has an additional address for a probe: {taken:?}");
         assert_eq!(here.warning(), None);
         let there = of(Protocol::EmpowerV2, "tcp://192.0.2.1:5533");
         assert!(there.fleet().unwrap().sources.is_empty());

@@ -1,4 +1,4 @@
-//! Radios under FlexRAN's controller, in virtual time: remote scheduling, policies, slices, handover.
+//! Tests radios under a FlexRAN-style controller, in virtual time: remote scheduling, policies, slices, handover.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 use ranlab_e2_codec::e2ap::Plmn;
@@ -28,7 +28,7 @@ const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 const PLMN: Plmn = Plmn([0x00, 0xf1, 0x10]);
 
-/// A clock in which work costs a little time, and a cycle is one millisecond.
+/// A clock for which work needs a small amount of time. A cycle is one millisecond.
 struct Virtual(Time);
 
 impl Clock for Virtual {
@@ -47,13 +47,13 @@ impl Clock for Virtual {
 struct Station {
     agent: FlexranAgent,
     radio: SharedRadio,
-    /// Bytes on their way to it, with their times of arrival.
+    /// Bytes on their way to the base station, with their times of arrival.
     inbound: VecDeque<(Time, Vec<u8>)>,
     outbound: VecDeque<(Time, Vec<u8>)>,
     refused: Vec<String>,
 }
 
-/// Base stations with radios, and FlexRAN's controller, with a one-way delay between them.
+/// Base stations with radios, and a FlexRAN-style controller, with a one-way delay between them.
 struct World {
     now: Time,
     delay: Duration,
@@ -67,7 +67,7 @@ impl World {
         Self::under(FlexranControllerSettings::default(), delay, radios)
     }
 
-    /// Creates base stations under a controller with these applications.
+    /// Creates base stations under a controller with the given settings.
     fn under(applications: FlexranControllerSettings, delay: Duration, radios: &[RadioConfig]) -> Self {
         let settings = FlexranControllerSettings {
             rib_share: RibShare::Fixed(0.8),
@@ -218,7 +218,7 @@ fn shares(meter: &RadioMeter) -> Vec<f64> {
 
 #[test]
 fn remote_scheduling_equals_local_scheduling() {
-    // LTE, and NR with two slots per subframe, of which some are uplink.
+    // Both technologies are tested: LTE, and NR with two slots per subframe, some of which are uplink slots.
     for carrier in [Carrier::lte(25), Carrier::n78(106)] {
         let mut world = World::new(Duration::from_micros(500), &[full(carrier, 3)]);
         let local = world.measure(0);
@@ -228,8 +228,8 @@ fn remote_scheduling_equals_local_scheduling() {
         let (decided, scheduled) = world.controller.scheduled();
         assert_eq!(scheduled, 1);
         let remote = world.measure(0);
-        assert!(world.controller.scheduled().0 - decided >= 990, "a decision for each subframe");
-        assert_eq!(world.misses(0), missed, "none came too late");
+        assert!(world.controller.scheduled().0 - decided >= 990, "the controller must decide on each subframe");
+        assert_eq!(world.misses(0), missed, "no decision may be late");
         let total = |meter: &RadioMeter| meter.ues.iter().map(|ue| ue.bytes).sum::<u64>() as f64;
         let ratio = total(&remote) / total(&local);
         assert!((0.9..=1.1).contains(&ratio), "{carrier:?}: {ratio}");
@@ -238,7 +238,7 @@ fn remote_scheduling_equals_local_scheduling() {
             "{:?}",
             shares(&remote)
         );
-        // Policies apply to base stations that schedule.
+        // Policies only apply to base stations that schedule themselves.
         let policy = Policy::of_behavior("round_robin_dl").to_string();
         let why = world.order(None, &Command::Policy(policy.clone())).unwrap_err();
         assert!(why.contains("/dl_sched/0"), "{why}");
@@ -247,15 +247,15 @@ fn remote_scheduling_equals_local_scheduling() {
         let missed = world.misses(0);
         let decided = world.controller.scheduled();
         assert!(total(&world.measure(0)) / total(&local) > 0.9);
-        assert_eq!((world.misses(0), world.controller.scheduled()), (missed, decided), "it is out of it");
+        assert_eq!((world.misses(0), world.controller.scheduled()), (missed, decided), "the controller no longer schedules");
         assert_eq!((world.stations[0].refused.len(), world.stations[0].agent.counters().faults), (0, 0));
     }
 }
 
 #[test]
-fn late_decisions_waste_subframes_and_are_counted() {
+fn late_decisions_are_counted_and_leave_subframes_unused() {
     let mut world = World::new(3 * MS, &[full(Carrier::lte(25), 2)]);
-    // Six milliseconds of round-trip time, and decisions four subframes ahead.
+    // The round-trip time is six milliseconds, but decisions are made only four subframes ahead.
     assert_eq!(world.order(None, &Command::Schedule(true)), Ok(()));
     world.pass(SECOND / 10);
     let missed = world.misses(0);
@@ -295,8 +295,8 @@ fn policy_and_mosaic_slices_apply_or_are_rejected() {
     let why = world.order(Some(1), &slices(vec![groups(1, 0, 12), groups(2, 12, 12)])).unwrap_err();
     assert!(why.contains("same resource blocks"), "{why}");
     let got = shares(&world.measure(0));
-    assert!((got[0] - 0.72).abs() < 0.02, "as before: {got:?}");
-    // Five groups of two, and eight groups of two except for the last.
+    assert!((got[0] - 0.72).abs() < 0.02, "the rejected slices changed nothing: {got:?}");
+    // Slice 1 has five groups of two resource blocks. Slice 2 has eight groups of two, except that the last one is smaller.
     assert_eq!(world.order(Some(1), &slices(vec![groups(1, 0, 4), groups(2, 5, 12)])), Ok(()));
     assert_eq!(world.order(Some(1), &Command::Associate(vec![(1, 1), (2, 2)])), Ok(()));
     assert!(world.order(Some(1), &Command::Associate(vec![(1, 9)])).is_err());
@@ -317,16 +317,16 @@ fn handed_over_ue_keeps_traffic_and_is_reported() {
     let source = world.measure(0);
     let target = world.measure(1);
     assert_eq!((source.ues.len(), target.ues.len()), (1, 2));
-    // UE 2 of the first cell keeps its number, and gets half of the second cell.
+    // UE 2 of the first cell keeps its number. It gets half of the resources of the second cell.
     assert_eq!(target.ues.iter().map(|ue| ue.ue).collect::<Vec<_>>(), [2, 1_025]);
     assert!(shares(&target).iter().all(|share| (share - 0.5).abs() < 0.03), "{target:?}");
     let reported = world.controller.rib().agents()[&1].ues[&2].report.is_some();
-    assert!(reported, "it is reported of where it is");
+    assert!(reported, "the target cell must report the UE");
     // An impossible handover is rejected with a reason.
     assert!(world.order(Some(1), &Command::HandOver(2, 2)).unwrap_err().contains("without a known UE"));
     assert!(world.order(Some(1), &Command::HandOver(1, 9)).unwrap_err().contains("base station 9"));
     assert!(world.order(Some(1), &Command::HandOver(1, 1)).unwrap_err().contains("in that cell"));
-    assert_eq!(world.order(Some(2), &Command::HandOver(2, 1)), Ok(()), "and back");
+    assert_eq!(world.order(Some(2), &Command::HandOver(2, 1)), Ok(()), "the UE can return");
     world.pass(10 * MS);
     assert_eq!((ues(&world, 0).len(), ues(&world, 1).len(), world.handovers), (2, 1, 2));
 }
@@ -338,8 +338,8 @@ fn applications_configure_every_new_base_station() {
     let settings = || FlexranControllerSettings { standing: standing.clone(), ..Default::default() };
     let radios = [full(Carrier::lte(25), 4), full(Carrier::lte(25), 4)];
     let mut world = World::under(settings(), Duration::from_micros(500), &radios);
-    assert_eq!(world.controller.scheduled().1, 2, "each as it came");
-    // Four UEs have 6 or 7 resource blocks each. Those of the second slice, with 7, get half of their allocation.
+    assert_eq!(world.controller.scheduled().1, 2, "every base station is scheduled when it connects");
+    // Each of the four UEs has 6 or 7 resource blocks. UEs of the second slice, which have 7, get half of their allocation.
     let meter = world.measure(0);
     assert!((0.75..0.85).contains(&meter.prb_use), "{}", meter.prb_use);
     let rotate = Some(100 * MS);
@@ -349,6 +349,6 @@ fn applications_configure_every_new_base_station() {
     world.pass(2 * SECOND);
     assert!((18..=20).contains(&(world.handovers - before)), "{}", world.handovers - before);
     let rib = world.controller.rib();
-    assert_eq!(rib.ues(), 8, "all of them are somewhere");
+    assert_eq!(rib.ues(), 8, "no UE may be lost");
     assert!(world.stations.iter().all(|station| station.agent.counters().faults == 0));
 }

@@ -1,7 +1,7 @@
 //! Common parts of the SD-RAN controllers: connections, an injected clock, and northbound responses.
 //!
-//! A controller is sans-IO: bytes of a connection in, bytes out, and work in time slices that are measured
-//! with a [`Clock`]. A socket server connects it to sockets; a test provides a clock with simulated costs.
+//! A controller is sans-IO. It receives and returns bytes of connections, and works in time slices that are measured with a [`Clock`]. A
+//! server connects it to sockets. A test provides a clock with simulated costs.
 use ranlab_machine::Time;
 use serde::Serialize;
 use std::time::Duration;
@@ -13,9 +13,9 @@ pub type ConnectionId = u64;
 pub trait Clock {
     /// Returns the current time.
     fn now(&mut self) -> Time;
-    /// Accounts for a processed message of `octets` bytes; no-op for a real clock.
+    /// Accounts for a processed message of `octets` bytes. A real clock ignores this call.
     fn message(&mut self, octets: usize);
-    /// Accounts for `ues` UEs that were visited; no-op for a real clock.
+    /// Accounts for `ues` UEs that were visited. A real clock ignores this call.
     fn visit(&mut self, ues: usize);
     /// Spends time deliberately, to emulate the interpreter of a published controller.
     fn spend(&mut self, time: Duration);
@@ -24,13 +24,13 @@ pub trait Clock {
 /// Action on a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// Send these bytes.
+    /// Sends these bytes.
     Send(Vec<u8>),
-    /// Close the connection.
+    /// Closes the connection.
     Close,
 }
 
-/// Counters of a controller, the same for all protocols so that they can be compared.
+/// Counters of a controller. They are the same for all protocols, so that controllers can be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct ControllerCounters {
     /// Connections accepted.
@@ -47,9 +47,9 @@ pub struct ControllerCounters {
     pub sent_bytes: u64,
     /// Messages dropped because the queue was full.
     pub dropped: u64,
-    /// Bytes of dropped messages still held (the leak of the published controller).
+    /// Bytes of dropped messages that are still allocated (the memory leak of the published controller).
     pub leaked_bytes: u64,
-    /// Messages lost at the end of a full batch, as published.
+    /// Messages lost at the end of a full batch, as in the published controller.
     pub lost_at_batch_end: u64,
     /// Reports that were not requested, or of unknown UEs.
     pub discarded: u64,
@@ -65,7 +65,7 @@ pub struct ControllerCounters {
     pub app_runs: u64,
     /// Cycles in which the applications waited for the RIB updater's budget.
     pub throttled: u64,
-    /// Times a connection was not read because the queue was full.
+    /// Number of times that a connection was not read because the queue was full.
     pub back_pressure: u64,
     /// Messages in the queue now.
     pub queued: u64,
@@ -83,8 +83,7 @@ pub fn overload(counters: &ControllerCounters) -> Vec<&'static str> {
     signs.into_iter().filter_map(|(shown, name)| shown.then_some(name)).collect()
 }
 
-/// Returns advice derived from the counters: the applicable design guidelines of the MARC paper, with the
-/// numbers.
+/// Returns advice derived from the counters. These are the applicable design guidelines of the MARC paper, with the measured numbers.
 pub fn guidelines(counters: &ControllerCounters) -> Vec<String> {
     let c = counters;
     let mut advice = Vec::new();
@@ -99,21 +98,21 @@ pub fn guidelines(counters: &ControllerCounters) -> Vec<String> {
     if c.dropped > 0 {
         let share = 100 * c.dropped / c.received.max(1);
         advice.push(format!(
-            "{} messages ({share} % of those received) were dropped at a full queue: bound the queue and let the transport \
-             hold the agents back, or ask for reports less often.",
+            "{} messages ({share} % of those received) were dropped because the queue was full: bound the queue and let the transport \
+             slow down the agents, or request reports less often.",
             c.dropped
         ));
     }
     if c.leaked_bytes > 0 {
         advice.push(format!(
-            "{} MB of dropped messages are still held: a drop must give its memory back.",
+            "{} MB of dropped messages are still allocated: free the memory of a dropped message.",
             c.leaked_bytes.div_ceil(1_000_000)
         ));
     }
     if c.lost_at_batch_end > 0 {
         advice.push(format!(
-            "{} messages were taken off the queue after a full batch and lost, as published; an agent whose hello or \
-             configuration is among them is never asked for reports: look at the count before taking a message, as the \
+            "{} messages were taken off the queue after a full batch and lost, as in the published controller; an agent whose hello or \
+             configuration is among them never receives a report request: check the count before taking a message, as the \
              bounded queue does.",
             c.lost_at_batch_end
         ));
@@ -127,7 +126,7 @@ pub fn guidelines(counters: &ControllerCounters) -> Vec<String> {
     }
     if c.back_pressure > 0 && c.dropped == 0 {
         advice.push(
-            "Agents were slowed down and nothing was lost: reports are older than their period; use a longer one."
+            "Agents were slowed down, but no message was lost: reports are older than their period; use a longer period."
                 .to_owned(),
         );
     }
@@ -135,8 +134,8 @@ pub fn guidelines(counters: &ControllerCounters) -> Vec<String> {
         // A FlexRAN message contains a report per UE, so the number of reports is not a share of the
         // messages.
         advice.push(format!(
-            "{} reports in {} messages were of nobody that the controller knows, or with a transaction that it did not \
-             begin: the work is lost.",
+            "{} reports in {} messages were of unknown UEs, or had a transaction that the controller did not \
+             begin: processing them was wasted work.",
             c.discarded, c.processed
         ));
     }
@@ -172,7 +171,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn advice_names_the_counters() {
+    fn advice_contains_counters() {
         assert!(guidelines(&ControllerCounters::default()).is_empty());
         let bad = ControllerCounters {
             received: 200,

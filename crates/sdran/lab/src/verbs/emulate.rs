@@ -39,7 +39,7 @@ pub(super) struct Arguments {
     /// http://127.0.0.1:9999/stats=/eNB_config/*/UE/ueConfig
     #[arg(long, value_name = "URL[=PATTERN]")]
     read_back_ues: Option<ReadbackQuery>,
-    /// At the end, start one more base station and report how long its initialisation takes, up to this time
+    /// At the end, start one more base station and report the duration of its initialisation; this is the timeout
     #[arg(long, value_name = "TIME", value_parser = args::duration)]
     probe: Option<Duration>,
 }
@@ -106,7 +106,7 @@ impl ControllerView {
             let Some(question) = question else { continue };
             let answer = tokio::task::spawn_blocking(move || question.ask()).await;
             let answer = answer.map_err(|error| Failure::Check(error.to_string()))?;
-            *told = Some(answer.map_err(|why| Failure::Check(format!("the controller's own word: {why}")))?);
+            *told = Some(answer.map_err(|why| Failure::Check(format!("cannot read the counts from the controller: {why}")))?);
         }
         let [known_nodes, known_ues] = told;
         Ok(Self { known_nodes, known_ues })
@@ -162,23 +162,23 @@ async fn run(southern: Arguments, request: Request, mut output: Output) -> Resul
         probe = fleet.probe(patience).await;
         match probe {
             Some(delays) => output.text(format_args!(
-                "one more base station: initialised after {} us",
+                "additional base station: initialised after {} us",
                 delays.to_reporting.as_micros()
             ))?,
             None => {
-                output.text(format_args!("one more base station: not initialised within {patience:?}"))?
+                output.text(format_args!("additional base station: not initialised within {patience:?}"))?
             }
         }
     }
     if let Some((name, title)) = fleet.shown() {
-        // FlexRAN base stations adapt to the controller's version; others need it as an option.
-        output.text(format_args!("the controller speaks as {title} does: --protocol {name}"))?;
+        // FlexRAN base stations adapt to the version of the controller. Other base stations need the version as an option.
+        output.text(format_args!("the controller uses the protocol of {title}: --protocol {name}"))?;
     }
     for incident in &incidents {
         output.text(incident)?;
     }
     if forgotten > 0 {
-        output.text(format_args!("and {forgotten} more events of this kind"))?;
+        output.text(format_args!("{forgotten} more incidents are not listed"))?;
     }
     let read_back = told.as_ref().copied().unwrap_or_default();
     for (known, what, ours) in [
@@ -280,11 +280,11 @@ fn shortfall(report: &SouthboundReport) -> String {
     }
     let unannounced = report.ues.saturating_sub(report.announced_ues);
     if unannounced > 0 {
-        text.push_str(&format!(", {unannounced} UEs not announced to it"));
+        text.push_str(&format!(", {unannounced} UEs not announced to the controller"));
     }
     if report.waiting > 0 {
         text.push_str(&format!(
-            ", {} messages ({} kB) wait until it reads, {} kB more in the kernel",
+            ", {} messages ({} kB) wait until the controller reads, {} kB more in the kernel",
             report.waiting,
             report.waiting_bytes / 1_000,
             report.unacknowledged_bytes / 1_000
@@ -293,14 +293,14 @@ fn shortfall(report: &SouthboundReport) -> String {
     if report.unread_us_max > 0 {
         let seconds = report.unread_us_max as f64 * 1e-6;
         text.push_str(&format!(
-            ", read nothing for {seconds:.1} s, {} kB unread at its host",
+            ", the controller read nothing for {seconds:.1} s, {} kB are unread at its host",
             report.unread_bytes / 1_000
         ));
     }
     text
 }
 
-/// Fails a run without load, or without connected base stations at its end.
+/// Fails a run that had no load, or that has no connected base station at its end.
 fn judge(
     report: &SouthboundReport,
     shown: Option<&str>,
@@ -310,7 +310,7 @@ fn judge(
     let what = if report.nodes > 0 && report.initialised == 0 {
         "no base station received a request for reports"
     } else if report.initialised > 0 && report.reports == 0 && report.faults + report.dropped > 0 {
-        "no report left"
+        "no report was sent"
     } else if report.nodes > 0 && report.alive == 0 {
         "no base station is alive any more"
     } else if report.nodes > 0 && told.known_nodes == Some(0.0) {
@@ -320,7 +320,7 @@ fn judge(
     };
     let SouthboundReport { nodes, connected, refused, faults, dropped, reconnects, .. } = *report;
     let last = last_fault.map_or(String::new(), |fault| format!(", the last: {fault}"));
-    let shown = shown.map_or(String::new(), |name| format!("; it speaks --protocol {name}"));
+    let shown = shown.map_or(String::new(), |name| format!("; the controller uses --protocol {name}"));
     Err(Failure::Check(format!(
         "{what}: {connected} of {nodes} connected, {reconnects} reconnects, {refused} connections refused, {dropped} messages \
          dropped, {faults} faults{last}{shown}"

@@ -1,4 +1,4 @@
-//! Live page of emulated base stations of other SD-RAN protocols: number served, messages sent, and send delay.
+//! Live page of emulated base stations of other SD-RAN protocols. It shows the number of base stations, messages sent, and send delay.
 use ranlab_command::exit::Failure;
 use ranlab_command::fleet_page::{FleetPage, LATE, Tile, rate, tile};
 use ranlab_command::web::{MACHINE, OverTime, WebArguments};
@@ -6,7 +6,7 @@ use ranlab_transport::Address;
 
 use crate::fleet::{Protocol, SouthboundReport};
 
-/// Figures of FlexRAN and 5G-EmPOWER base stations.
+/// Charts of FlexRAN and 5G-EmPOWER base stations.
 const SOUTH: [OverTime; 7] = [
     OverTime {
         title: "Base stations",
@@ -46,7 +46,7 @@ const SOUTH: [OverTime; 7] = [
 pub(super) struct Page(FleetPage);
 
 impl Page {
-    /// Opens the page; `None` if no page is requested.
+    /// Opens the page. Returns `None` if no page is requested.
     ///
     /// # Errors
     /// See [`Web::open`].
@@ -61,7 +61,7 @@ impl Page {
         Ok(FleetPage::open(web, &title, towards, &SOUTH)?.map(Self))
     }
 
-    /// Adds the values of the last second; `shown`: protocol version of the controller, once known.
+    /// Adds the values of the last second. `shown` is the protocol version of the controller, if it is known.
     pub(super) fn second(
         &mut self,
         now: &SouthboundReport,
@@ -86,7 +86,7 @@ impl Page {
             ("late_p99", now.lateness_us_p99 as f64),
         ]);
         let as_it =
-            shown.map_or_else(String::new, |title| format!(" The controller speaks as {title} does."));
+            shown.map_or_else(String::new, |title| format!(" The controller uses the protocol of {title}."));
         let words =
             format!("{} of {} base stations received a request for reports.{as_it}", now.alive, now.nodes);
         self.0.running(words, now.alive, now.nodes, tiles(now));

@@ -1,16 +1,16 @@
-//! Messages from a stream with arbitrary segment boundaries.
+//! Assembles messages from a stream with arbitrary segment boundaries.
 
-/// Maximum buffered bytes of an incomplete message; every protocol's largest message is smaller.
+/// Maximum number of buffered bytes of an incomplete message. The largest message of every protocol is smaller.
 pub const MAX_BUFFER_BYTES: usize = 1 << 20;
 
-/// A fault after which the stream cannot be read.
+/// An error after which the stream cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StreamFault<E> {
     /// The protocol's framing is broken.
     #[error(transparent)]
     Framing(E),
-    /// A message longer than any valid one.
+    /// A message is longer than any valid one.
     #[error("a message of {0} bytes; at most {MAX_BUFFER_BYTES} are allowed")]
     TooLong(usize),
 }
@@ -35,7 +35,7 @@ impl StreamBuffer {
         self.held.extend_from_slice(octets);
     }
 
-    /// The next whole message; `message_bytes` returns its length from its beginning.
+    /// Returns the next complete message. `message_bytes` computes the length of a message from its first bytes.
     pub fn next<E>(
         &mut self,
         message_bytes: impl Fn(&[u8]) -> Result<Option<usize>, E>,
@@ -59,12 +59,12 @@ impl StreamBuffer {
         self.read = 0;
     }
 
-    /// Buffered bytes.
+    /// Returns the number of buffered bytes.
     pub fn len(&self) -> usize {
         self.held.len() - self.read
     }
 
-    /// Whether the buffer is empty.
+    /// Returns whether the buffer is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_come_whole_however_the_stream_is_cut() {
+    fn messages_are_complete_for_any_segment_boundaries() {
         let stream = [3, 1, 1, 1, 2, 9, 4, 7, 7, 7];
         for cut in 1..stream.len() {
             let mut buffer = StreamBuffer::default();

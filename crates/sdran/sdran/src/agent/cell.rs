@@ -1,37 +1,36 @@
-//! The cell under an agent, if there is one: its reports and its commands.
+//! Interface to the cell under an agent: its reports and its commands.
 use super::Radio;
 use ranlab_e2_codec::e2sm::control::Refusal;
 use ranlab_e2_codec::e2sm::slice::{SliceCommand, SliceSet};
 use std::fmt;
 
-/// Resource blocks of a subframe for a UE.
+/// Allocation of resource blocks of a subframe to a UE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Allocation {
-    /// C-RNTI.
+    /// C-RNTI of the UE.
     pub rnti: u16,
-    /// Resource blocks, in each slot of the subframe.
+    /// Number of resource blocks in each slot of the subframe.
     pub prbs: u16,
-    /// MCS; `None` leaves it to the cell.
+    /// MCS of the transmission. `None`: the cell chooses it.
     pub mcs: Option<u8>,
 }
 
-/// A cell that an agent reports and that its controller steers. A rejected command changes nothing. Slices
-/// are in the terms of E2's SLICE model, whatever protocol the agent uses: there is one scheduler to
-/// configure.
+/// A cell that an agent reports, and that its controller controls. A rejected command changes nothing. Slices use the terms of the E2
+/// service model SLICE, whatever protocol the agent uses, because there is only one scheduler to configure.
 pub trait CellControl: fmt::Debug {
-    /// Resource blocks of the downlink.
+    /// Returns the number of resource blocks of the downlink.
     fn prbs(&self) -> u16;
 
-    /// The next subframe, in ms since the cell started.
+    /// Returns the next subframe, in ms since the cell started.
     fn subframe(&self) -> u64;
 
-    /// Current radio state of a UE.
+    /// Returns the current radio state of a UE.
     fn ue(&self, rnti: u16) -> Option<Radio>;
 
-    /// The slice set of the downlink.
+    /// Returns the slice set of the downlink.
     fn set(&self) -> SliceSet;
 
-    /// The slice of a UE.
+    /// Returns the slice of a UE.
     fn slice_of(&self, rnti: u16) -> Option<u16>;
 
     /// Executes a command about slices.
@@ -43,6 +42,6 @@ pub trait CellControl: fmt::Debug {
     /// Sets the allocations of a downlink subframe, if a controller schedules the UEs.
     ///
     /// # Errors
-    /// The decision is late, there is no such UE, or there are fewer resource blocks.
+    /// The decision is late, a UE does not exist, or the cell has too few resource blocks.
     fn allocate(&mut self, subframe: u64, allocations: &[Allocation]) -> Result<(), Refusal>;
 }

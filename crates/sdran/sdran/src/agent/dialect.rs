@@ -1,14 +1,14 @@
-//! Requirements of published controllers and agents, and the messages by which they are recognised.
+//! Requirements of published controllers and agents, and the messages by which their dialect is recognised.
 use std::time::Duration;
 
 /// Framing of a protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Framing {
-    /// FlexRAN's protobuf behind a length.
+    /// FlexRAN's protobuf messages, each preceded by its length.
     Flexran,
-    /// OpenEmpower of version 1.
+    /// Messages of OpenEmpower version 1.
     OpenEmpower1,
-    /// OpenEmpower of version 2.
+    /// Messages of OpenEmpower version 2.
     OpenEmpower2,
 }
 
@@ -17,23 +17,23 @@ pub enum Framing {
 pub struct PublishedBehaviour {
     /// Name in settings.
     pub name: &'static str,
-    /// Title for people.
+    /// Title in messages for users.
     pub title: &'static str,
-    /// Protocol.
+    /// Protocol of the program.
     pub language: Framing,
-    /// Port of its controllers.
+    /// Default port of the controllers.
     pub port: u16,
-    /// MARC's reporting period for it.
+    /// Report period that MARC used with this program.
     pub period: Duration,
-    /// Whether agents start with a hello and repeat it: silence of three intervals ends the connection.
-    /// Otherwise the controller starts, and no hello is repeated.
+    /// Whether agents start with a hello and repeat it. A silence of three intervals then ends the connection. Otherwise the controller
+    /// starts, and no hello is repeated.
     pub agent_greets: bool,
-    /// Whether a controller creates UEs from activations only. UEs that existed earlier are then activated
-    /// one after the other on each connection.
+    /// Whether a controller creates UEs only from activations. On each connection, UEs that already exist are then activated one after the
+    /// other.
     pub activations: bool,
-    /// Whether a controller keeps one connection per source address.
+    /// Whether a controller stores only one connection per source address.
     pub source_per_agent: bool,
-    /// Whether an agent gets one request at a time, each in a separate segment: it discards the rest of each
+    /// Whether an agent can only receive one request at a time, each in a separate segment. Such an agent discards all other messages of a
     /// read.
     pub one_at_a_time: bool,
 }
@@ -87,26 +87,25 @@ pub const DIALECTS: [PublishedBehaviour; 5] = [
 ];
 
 impl PublishedBehaviour {
-    /// The dialect with that name.
+    /// Returns the dialect with the given name.
     pub fn named(name: &str) -> Option<&'static Self> {
         DIALECTS.iter().find(|dialect| dialect.name == name)
     }
 
-    /// The dialect of a controller with these first bytes.
+    /// Returns the dialect of a controller whose first message begins with these bytes.
     pub fn of_first(octets: &[u8]) -> Option<&'static Self> {
         Self::named(match octets {
-            // Kind of message, version.
+            // The bytes are the kind of message and the version.
             [1..=3, 1, ..] => "empower-v1",
-            // Version, request or response.
+            // The bytes are the version, and request or response.
             [2, 0 | 0x80, ..] => "empower-v2",
-            // A controller's first message has at most 65,535 bytes.
+            // The bytes are the upper half of a length, because a controller's first message has at most 65,535 bytes.
             [0, 0, ..] => "flexran-rtc",
             _ => return None,
         })
     }
 
-    /// The dialect of an OpenEmpower 1 agent: MARC's agents have cell 0 in headers and another one in their
-    /// capabilities.
+    /// Returns the dialect of an OpenEmpower 1 agent. MARC's agents have cell 0 in headers, and another cell in their capabilities.
     pub fn of_agent(header_cell: u16, pci: u16) -> Option<&'static Self> {
         Self::named(if header_cell == pci { "empower-v1" } else { "marc" })
     }
@@ -122,7 +121,7 @@ mod tests {
     use crate::flexran::{FlexranSession, SessionSettings};
     use crate::{Time, empower};
 
-    /// First message of a controller, after a greeting if the agent starts.
+    /// Returns the first message of a controller. It is sent after `greeting` if the agent starts.
     fn first<C: SouthboundController>(mut controller: C, greeting: &[u8]) -> Vec<u8> {
         controller.handle(Time::ZERO, ControllerInput::Connected);
         controller.handle(Time::ZERO, ControllerInput::Received(greeting));
@@ -155,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn every_dialect_has_a_name_of_its_own() {
+    fn dialect_names_are_unique() {
         let names: std::collections::BTreeSet<_> = DIALECTS.iter().map(|dialect| dialect.name).collect();
         assert_eq!(names.len(), DIALECTS.len());
     }

@@ -1,9 +1,8 @@
-//! Common parts of the SD-RAN protocols other than E2: an agent at each base station, one controller, one TCP
+//! Common parts of the SD-RAN protocols other than E2. Each base station has an agent, which is connected to one controller by a TCP
 //! stream.
 //!
-//! A further protocol needs a codec and one [`SouthboundAgent`]; the emulator, the benchmark and
-//! [`StreamPair`] take any of them. The five phases are MARC's: initialisation, configuration, reporting, UE
-//! activation, UE deactivation.
+//! A further protocol needs a codec and a [`SouthboundAgent`]. The emulator, the benchmark and [`StreamPair`] accept any of them. The five
+//! phases are those of MARC: initialisation, configuration, reporting, UE activation, UE deactivation.
 mod buffer;
 mod cell;
 mod dialect;
@@ -20,10 +19,10 @@ use crate::Time;
 use ranlab_e2_codec::e2sm::control::Refusal;
 use std::time::Duration;
 
-/// Event reported to an agent.
+/// Input of an agent.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AgentInput<'a> {
-    /// The driver starts to connect: initialisation is timed from here.
+    /// The driver starts to connect. The time of the initialisation is measured from here.
     Connecting,
     /// The stream is established.
     Connected,
@@ -33,47 +32,45 @@ pub enum AgentInput<'a> {
     Closed,
     /// A UE was activated, deactivated or updated.
     Ue(UeEvent),
-    /// Control of the UEs was delegated to the base station (`true`): no reports are sent until it is taken
-    /// back.
+    /// Control of the UEs was delegated to the base station (`true`), or taken back (`false`). No reports are sent while it is delegated.
     Delegated(bool),
-    /// The handover of [`AgentEvent::Handover`] was carried out, or refused.
+    /// The handover of [`AgentEvent::Handover`] was executed or refused.
     HandoverEnded {
         /// C-RNTI of the UE.
         rnti: u16,
-        /// Reason of the refusal; `None`: carried out.
+        /// Reason of the refusal. `None`: the handover was executed.
         refusal: Option<Refusal>,
     },
-    /// The time of [`SouthboundAgent::wake_at`].
+    /// The time of [`SouthboundAgent::wake_at`] was reached.
     Wake,
 }
 
-/// Action of an agent.
+/// Output of an agent.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AgentOutput {
-    /// Bytes to send. A driver at its limit drops reports (those with a due time) and counts them; dropping
-    /// anything else ends the connection.
+    /// Requests to send bytes. If the driver reaches its limit, it drops and counts reports, which have a due time. If it must drop any
+    /// other message, the connection ends.
     Send {
-        /// Whole messages.
+        /// Complete messages.
         octets: Vec<u8>,
-        /// Due time of a periodical report.
+        /// Due time of a periodic report. `None` for other messages.
         due: Option<Time>,
     },
-    /// End the connection: the controller broke the protocol.
+    /// Requests to end the connection, because the controller violated the protocol.
     Close,
-    /// An event to report.
+    /// An event for the driver.
     Event(AgentEvent),
 }
 
-/// An event of an agent to report.
+/// An event of an agent for its driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AgentEvent {
-    /// The controller requests reports: the agent is in its database. Measured from
-    /// [`AgentInput::Connecting`].
+    /// The controller requests reports, so the agent is in its database. Times are measured from [`AgentInput::Connecting`].
     Initialised {
-        /// Time to the last configuration *request*, at which MARC stops its clock.
+        /// Time until the last configuration *request*, at which MARC stops its clock.
         to_requests: Duration,
-        /// Time to the first request for reports, which no controller sends to an unknown agent.
+        /// Time until the first request for reports. Controllers do not send it to an unknown agent.
         to_reporting: Duration,
     },
     /// The controller commands a handover.
@@ -85,34 +82,34 @@ pub enum AgentEvent {
         /// Target cell.
         target_pci: u16,
     },
-    /// The controller set (or removed: zero) a slice.
+    /// The controller set a slice, or removed it (zero resource block groups).
     Slice {
-        /// Its number or code point.
+        /// Number or code point of the slice.
         slice: u32,
-        /// Resource block groups.
+        /// Number of resource block groups.
         rbgs: u16,
     },
-    /// The controller uses the dialect of this name, and not the configured one. An agent that supports it
-    /// uses it from here on.
+    /// The controller uses the dialect of this name, instead of the configured one. An agent that supports this dialect uses it from now
+    /// on.
     Speaks(&'static str),
-    /// A command that the base station cannot execute; no state has changed.
+    /// The controller sent a command that the base station cannot execute. No state has changed.
     Refused(String),
-    /// The controller broke the protocol.
+    /// The controller violated the protocol.
     Fault(String),
 }
 
 /// Whether the controller's reporting period applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ReportPeriod {
-    /// The requested period.
+    /// The agent uses the period that the controller requests.
     #[default]
     Honour,
-    /// Always this period, as in MARC (50 ms where FlexRAN requests 4 ms).
+    /// The agent always uses this period, as in MARC (50 ms although FlexRAN requests 4 ms).
     Override(Duration),
 }
 
 impl ReportPeriod {
-    /// The effective period; never zero.
+    /// Returns the effective period, which is never zero.
     pub fn effective_period(self, asked: Duration) -> Duration {
         let period = match self {
             Self::Honour => asked,
@@ -129,9 +126,9 @@ pub struct AgentCounters {
     pub connections: u64,
     /// Number of times that the controller requested reports.
     pub initialised: u64,
-    /// Messages created for the stream, including reports; the driver knows their outcome.
+    /// Messages created for the stream, including reports. The driver knows whether they were sent.
     pub sent: u64,
-    /// Bytes of these messages.
+    /// Bytes of the created messages.
     pub sent_bytes: u64,
     /// Periodic reports among the created messages.
     pub reports: u64,
@@ -143,11 +140,11 @@ pub struct AgentCounters {
     pub received_bytes: u64,
     /// Bytes of pushed code that were discarded.
     pub discarded_bytes: u64,
-    /// Number of times that the controller requested logical channels or a UE's report after a change.
+    /// Number of times that the controller requested logical channels, or the report of a UE after a change.
     pub rounds: u64,
     /// Scheduling and slicing commands.
     pub commands: u64,
-    /// Subframes reported to the controller, to decide on them or on later ones.
+    /// Subframes reported to the controller, so that it can decide on these or later ones.
     pub triggers: u64,
     /// Controller decisions on subframes that the cell accepted.
     pub decisions: u64,
@@ -155,32 +152,32 @@ pub struct AgentCounters {
     pub refused_commands: u64,
     /// Protocol violations by the controller.
     pub faults: u64,
-    /// UE events that could not be processed: the table was full, or the UE unknown.
+    /// UE events that could not be processed, because the table was full or the UE was unknown.
     pub refused_ues: u64,
 }
 
-/// An agent of any SD-RAN protocol. The contract is that of all machines: `handle`, then `poll` until `None`,
-/// then `handle` with [`AgentInput::Wake`] no later than `wake_at`.
+/// An agent of any SD-RAN protocol. It is used like all state machines: call `handle`, then `poll` until it returns `None`, then `handle`
+/// with [`AgentInput::Wake`] no later than `wake_at`.
 pub trait SouthboundAgent {
     /// Handles an event.
     fn handle(&mut self, now: Time, input: AgentInput<'_>);
-    /// Returns the next action; `None` when there is nothing more.
+    /// Returns the next output, or `None` if there is none.
     fn poll(&mut self) -> Option<AgentOutput>;
-    /// Latest time of the next wake-up.
+    /// Returns the latest time at which to call `handle` with [`AgentInput::Wake`].
     fn wake_at(&self) -> Option<Time>;
-    /// Whether the controller has requested reports on this connection.
+    /// Returns whether the controller has requested reports on this connection.
     fn is_reporting(&self) -> bool;
-    /// Counters so far.
+    /// Returns the current counters.
     fn counters(&self) -> &AgentCounters;
-    /// Number of active UEs.
+    /// Returns the number of active UEs.
     fn ues(&self) -> usize;
-    /// UEs among them that were reported to the controller on this connection.
+    /// Returns the number of active UEs that were reported to the controller on this connection.
     fn announced_ues(&self) -> usize;
-    /// Time since which the controller has not answered a request that the published ones answer at once.
+    /// Returns the time since which the controller has not answered a request that the published controllers answer at once.
     fn unanswered_since(&self) -> Option<Time> {
         None
     }
-    /// The UE with a C-RNTI; optional in protocols without handover.
+    /// Returns the UE with a C-RNTI. Protocols without handover need not implement this function.
     fn ue(&self, _rnti: u16) -> Option<Ue> {
         None
     }
@@ -216,7 +213,7 @@ impl<A: SouthboundAgent + ?Sized> SouthboundAgent for Box<A> {
     }
 }
 
-/// Event reported to a controller's endpoint of one connection.
+/// Input of a controller's endpoint of one connection.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ControllerInput<'a> {
     /// An agent connected.
@@ -225,16 +222,16 @@ pub enum ControllerInput<'a> {
     Received(&'a [u8]),
     /// The stream ended.
     Closed,
-    /// The time of [`SouthboundController::wake_at`].
+    /// The time of [`SouthboundController::wake_at`] was reached.
     Wake,
 }
 
-/// Action of a controller's endpoint.
+/// Output of a controller's endpoint.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ControllerOutput<E> {
-    /// Bytes to send.
+    /// Requests to send bytes.
     Send(Vec<u8>),
-    /// End the connection.
+    /// Requests to end the connection.
     Close,
     /// An event for the policy.
     Event(E),
@@ -242,17 +239,17 @@ pub enum ControllerOutput<E> {
 
 /// A controller's endpoint of one connection.
 pub trait SouthboundController {
-    /// Event for the policy.
+    /// Type of the events for the policy.
     type Event;
     /// Handles an event.
     fn handle(&mut self, now: Time, input: ControllerInput<'_>);
-    /// Returns the next action; `None` when there is nothing more.
+    /// Returns the next output, or `None` if there is none.
     fn poll(&mut self) -> Option<ControllerOutput<Self::Event>>;
-    /// Latest time of the next wake-up.
+    /// Returns the latest time at which to call `handle` with [`ControllerInput::Wake`].
     fn wake_at(&self) -> Option<Time>;
 }
 
-/// A periodical deadline that keeps its phase.
+/// A periodic deadline that keeps its phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PeriodicTimer {
     pub(crate) due: Time,
@@ -260,14 +257,14 @@ pub(crate) struct PeriodicTimer {
 }
 
 impl PeriodicTimer {
-    /// Advances beyond `now`; returns the number of missed beats.
+    /// Advances the deadline beyond `now`. Returns the number of missed deadlines.
     pub(crate) fn advance(&mut self, now: Time) -> u64 {
         self.due += self.period;
         let behind = now.since(self.due);
         if behind.is_zero() && self.due > now {
             return 0;
         }
-        // At least one nanosecond: periods are never zero.
+        // The period is at least one nanosecond, because periods are never zero.
         let missed = behind.as_nanos() / self.period.as_nanos().max(1) + 1;
         let missed = u64::try_from(missed).unwrap_or(u64::MAX);
         self.due += self.period.saturating_mul(u32::try_from(missed).unwrap_or(u32::MAX));
@@ -280,7 +277,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn beat_keeps_phase_and_counts_missed_ones() {
+    fn timer_keeps_phase_and_counts_missed_deadlines() {
         let ms = |ms: u64| Time::from_nanos(ms * 1_000_000);
         let mut beat = PeriodicTimer { due: ms(100), period: Duration::from_millis(50) };
         assert_eq!((beat.advance(ms(101)), beat.due), (0, ms(150)));
@@ -290,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn period_is_honoured_or_overridden_never_zero() {
+    fn effective_period_is_never_zero() {
         let asked = Duration::from_millis(4);
         let own = Duration::from_millis(50);
         assert_eq!(ReportPeriod::Honour.effective_period(asked), asked);

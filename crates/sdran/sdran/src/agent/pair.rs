@@ -8,26 +8,25 @@ use ranlab_machine::Random;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Faults of the stream. TCP loses no data, so its faults are cuts at any byte, delays, resets and, behind a
-/// broken middlebox, damage.
+/// Faults of the stream. TCP loses no data. Its faults are segmentation at any byte, delays, resets, and damage by a broken middlebox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StreamFaults {
     /// Minimum delay.
     pub delay: Duration,
-    /// Additional delay, uniformly distributed; order is kept.
+    /// Maximum additional delay, uniformly distributed from 0. The order of bytes is preserved.
     pub jitter: Duration,
-    /// Maximum bytes that arrive at once.
+    /// Maximum number of bytes that arrive at once.
     pub piece_bytes: usize,
-    /// Pieces of a thousand after which the connection is reset.
+    /// Number of pieces per thousand after which the connection is reset.
     pub reset_permille: u16,
-    /// Pieces of a thousand with a damaged byte.
+    /// Number of pieces per thousand with a damaged byte.
     pub damage_permille: u16,
-    /// Time that the agent waits before it connects again.
+    /// Time after which the agent connects again.
     pub reconnect: Duration,
 }
 
 impl StreamFaults {
-    /// A stream with only a delay.
+    /// Returns a stream whose only fault is a delay.
     pub const fn delay(delay: Duration) -> Self {
         Self {
             delay,
@@ -46,20 +45,20 @@ struct Pipe {
     last: Time,
 }
 
-/// An agent and its controller; the same seed gives the same run.
+/// An agent and its controller. The same seed gives the same run.
 #[derive(Debug)]
 pub struct StreamPair<A, C: SouthboundController> {
-    /// The time at both endpoints.
+    /// Current time of both endpoints.
     pub now: Time,
-    /// The agent.
+    /// State machine of the agent.
     pub agent: A,
-    /// The controller.
+    /// State machine of the controller.
     pub controller: C,
     /// Events of the agent, in order.
     pub agent_events: Vec<AgentEvent>,
     /// Events of the controller, in order.
     pub controller_events: Vec<C::Event>,
-    /// Bytes sent: by the agent, by the controller.
+    /// Numbers of bytes sent by the agent and by the controller.
     pub octets: (u64, u64),
     /// Number of resets of the connection.
     pub resets: u64,
@@ -71,7 +70,7 @@ pub struct StreamPair<A, C: SouthboundController> {
 }
 
 impl<A: SouthboundAgent, C: SouthboundController> StreamPair<A, C> {
-    /// Both endpoints disconnected; the agent connects at once.
+    /// Creates both endpoints in disconnected state. The agent connects at once.
     pub fn new(agent: A, controller: C, faults: StreamFaults, seed: u64) -> Self {
         Self {
             now: Time::ZERO,
@@ -89,7 +88,7 @@ impl<A: SouthboundAgent, C: SouthboundController> StreamPair<A, C> {
         }
     }
 
-    /// Runs both endpoints until `end`; the time is `end` afterwards.
+    /// Runs both endpoints until `end`, and sets the time to `end`.
     pub fn run_until(&mut self, end: Time) {
         loop {
             self.flush();
@@ -108,7 +107,7 @@ impl<A: SouthboundAgent, C: SouthboundController> StreamPair<A, C> {
         self.flush();
     }
 
-    /// Resets the connection; the agent connects again later.
+    /// Resets the connection. The agent connects again after [`StreamFaults::reconnect`].
     pub fn reset(&mut self) {
         if !self.connected {
             return;

@@ -1,13 +1,13 @@
-//! The UEs of an emulated base station.
+//! UEs of an emulated base station.
 use crate::Time;
 use std::collections::BTreeMap;
 
-/// Radio state of a UE; copied into reports unchanged.
+/// Radio state of a UE, which is copied into reports unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Radio {
     /// Wideband CQI, 0 to 15.
     pub cqi: u8,
-    /// Rank.
+    /// Rank of the transmission.
     pub rank: u8,
     /// Uplink signal to interference and noise in dB.
     pub sinr_db: i8,
@@ -19,7 +19,7 @@ pub struct Radio {
     pub rsrq_db: i8,
     /// Bytes in the downlink queue.
     pub queue_bytes: u32,
-    /// Age of the oldest of them in ms.
+    /// Age of the oldest byte in the downlink queue, in ms.
     pub queue_ms: u32,
     /// Buffer status index of the uplink, 0 to 63.
     pub bsr: u8,
@@ -28,7 +28,7 @@ pub struct Radio {
 }
 
 impl Default for Radio {
-    /// A UE near the mast with empty queues, as in all of MARC's reports.
+    /// Returns the state of a UE near the base station with empty queues, as in all of MARC's reports.
     fn default() -> Self {
         Self {
             cqi: 15,
@@ -45,31 +45,31 @@ impl Default for Radio {
     }
 }
 
-/// A UE.
+/// A UE of an emulated base station.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Ue {
-    /// IMSI as a number; unique in the network.
+    /// IMSI as a number, unique in the network.
     pub imsi: u64,
-    /// TMSI.
+    /// TMSI of the UE.
     pub tmsi: u32,
-    /// C-RNTI assigned by the cell under the agent; `None`: the agent assigns one.
+    /// C-RNTI assigned by the cell under the agent. `None`: the agent assigns one.
     pub rnti: Option<u16>,
-    /// Radio state.
+    /// Radio state of the UE.
     pub radio: Radio,
 }
 
 /// Change of a UE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UeChange {
-    /// It was activated.
+    /// The UE was activated.
     Activated(Ue),
-    /// It was deactivated.
+    /// The UE was deactivated.
     Deactivated,
-    /// Its radio state changed.
+    /// The radio state of the UE changed.
     Updated(Radio),
-    /// It was handed over from another base station.
+    /// The UE was handed over from another base station.
     Arrived {
-        /// The UE.
+        /// State of the UE.
         ue: Ue,
         /// Previous base station.
         station: u64,
@@ -80,23 +80,23 @@ pub enum UeChange {
     },
 }
 
-/// An event of the data plane: type and time stamp.
+/// An event of the data plane, with UE and time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UeEvent {
     /// Time of the change.
     pub at: Time,
     /// IMSI of the UE.
     pub imsi: u64,
-    /// The change.
+    /// Change of the UE.
     pub change: UeChange,
 }
 
-/// First C-RNTI to assign; lower ones are reserved (TS 36.321 table 7.1-1).
+/// First C-RNTI to assign. Lower values are reserved (TS 36.321 table 7.1-1).
 const FIRST_RNTI: u16 = 0x003d;
 /// Last C-RNTI to assign.
 const LAST_RNTI: u16 = 0xfff3;
 
-/// Active UEs by C-RNTI. C-RNTIs are unique within the base station and are reused only after all others.
+/// Active UEs by C-RNTI. C-RNTIs are unique within the base station. A C-RNTI is only reused after all others were used.
 #[derive(Debug)]
 pub struct UeTable {
     by_rnti: BTreeMap<u16, Ue>,
@@ -106,13 +106,13 @@ pub struct UeTable {
 }
 
 impl UeTable {
-    /// A table for at most `limit` UEs.
+    /// Creates a table for at most `limit` UEs.
     pub fn new(limit: usize) -> Self {
         let limit = limit.min(usize::from(LAST_RNTI - FIRST_RNTI) + 1);
         Self { by_rnti: BTreeMap::new(), rnti_of: BTreeMap::new(), next: FIRST_RNTI, limit }
     }
 
-    /// Adds a UE; returns its C-RNTI, or `None` if the table is full or already has the UE or its C-RNTI.
+    /// Adds a UE and returns its C-RNTI. Returns `None` if the table is full, or already has the UE or its C-RNTI.
     pub fn add(&mut self, ue: Ue) -> Option<u16> {
         if self.by_rnti.len() >= self.limit || self.rnti_of.contains_key(&ue.imsi) {
             return None;
@@ -128,7 +128,7 @@ impl UeTable {
     }
 
     fn free(&mut self) -> u16 {
-        // There are fewer UEs than numbers, so one is free.
+        // The loop ends, because there are fewer UEs than C-RNTIs.
         while self.by_rnti.contains_key(&self.next) {
             self.next = following(self.next);
         }
@@ -137,35 +137,35 @@ impl UeTable {
         rnti
     }
 
-    /// Removes a UE.
+    /// Removes a UE. Returns it with its C-RNTI, if it was active.
     pub fn remove(&mut self, imsi: u64) -> Option<(u16, Ue)> {
         let rnti = self.rnti_of.remove(&imsi)?;
         self.by_rnti.remove(&rnti).map(|ue| (rnti, ue))
     }
 
-    /// Updates the radio state of a UE.
+    /// Updates the radio state of a UE. Returns its C-RNTI, if the UE is active.
     pub fn update(&mut self, imsi: u64, radio: Radio) -> Option<u16> {
         let rnti = *self.rnti_of.get(&imsi)?;
         self.by_rnti.get_mut(&rnti)?.radio = radio;
         Some(rnti)
     }
 
-    /// The UE with a C-RNTI.
+    /// Returns the UE with a C-RNTI.
     pub fn get(&self, rnti: u16) -> Option<&Ue> {
         self.by_rnti.get(&rnti)
     }
 
-    /// All UEs, by C-RNTI.
+    /// Returns all UEs in the order of their C-RNTIs.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (u16, &Ue)> {
         self.by_rnti.iter().map(|(rnti, ue)| (*rnti, ue))
     }
 
-    /// Number of changes.
+    /// Returns the number of active UEs.
     pub fn len(&self) -> usize {
         self.by_rnti.len()
     }
 
-    /// Whether there is no change.
+    /// Returns whether no UE is active.
     pub fn is_empty(&self) -> bool {
         self.by_rnti.is_empty()
     }
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_unique_and_come_back_last() {
+    fn rntis_are_unique_and_reused_last() {
         let mut table = UeTable::new(3);
         assert_eq!((table.add(ue(1)), table.add(ue(2)), table.add(ue(1))), (Some(61), Some(62), None));
         assert_eq!(table.remove(1).map(|(rnti, _)| rnti), Some(61));
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_wrap_to_first_free_one() {
+    fn rntis_wrap_around_to_next_free_one() {
         let mut table = UeTable::new(usize::MAX);
         assert_eq!(table.add(ue(0)), Some(61));
         for imsi in 1..60_000 {

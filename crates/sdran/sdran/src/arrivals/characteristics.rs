@@ -1,7 +1,7 @@
 //! Radio characteristics of a UE.
 use rand::Rng;
 
-/// Radio characteristics of a UE; copied into reports unchanged.
+/// Radio characteristics of a UE, which are copied into reports unchanged.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Characteristics {
     /// Wideband CQI, 0 to 15.
@@ -16,7 +16,7 @@ pub struct Characteristics {
     pub rsrq_db: i8,
     /// Bytes in the downlink queue.
     pub queue_bytes: u32,
-    /// Age of the oldest of them in ms.
+    /// Age of the oldest byte in the downlink queue, in ms.
     pub queue_ms: u32,
     /// Buffer status index of the uplink, 0 to 63.
     pub bsr: u8,
@@ -25,7 +25,7 @@ pub struct Characteristics {
 }
 
 impl Default for Characteristics {
-    /// Near the mast, with empty queues, as in MARC's reports of every UE.
+    /// Returns the characteristics of a UE near the base station with empty queues, as in MARC's reports of every UE.
     fn default() -> Self {
         Self {
             cqi: 15,
@@ -41,29 +41,29 @@ impl Default for Characteristics {
     }
 }
 
-/// Source of radio characteristics.
+/// Model from which radio characteristics are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Channel {
-    /// All UEs the same, for ever.
+    /// All UEs have the same characteristics, which never change.
     #[default]
     Fixed,
-    /// Drawn when a UE is activated: anywhere in the cell, RSRP uniform from -120 to -70 dBm.
+    /// Characteristics are drawn when a UE is activated. The UE may be anywhere in the cell; its RSRP is uniform from -120 to -70 dBm.
     Drawn,
-    /// Drawn when a UE is activated, then changed in random steps.
+    /// Characteristics are drawn when a UE is activated, and then change in random steps.
     Walk,
 }
 
-/// RSRP at the edge of the cell in dBm.
+/// RSRP at the edge of the cell, in dBm.
 const EDGE_DBM: i16 = -120;
-/// RSRP near the mast in dBm.
+/// RSRP near the base station, in dBm.
 const MAST_DBM: i16 = -70;
-/// Longest step of a walk in dB.
+/// Longest step of the random changes, in dB.
 const STEP_DB: i16 = 3;
-/// Largest queue drawn, in bytes.
+/// Largest queue that is drawn, in bytes.
 const QUEUE_BYTES: u32 = 200_000;
 
 impl Channel {
-    /// Initial characteristics of a UE.
+    /// Returns the initial characteristics of a UE.
     pub fn first(self, random: &mut impl Rng) -> Characteristics {
         match self {
             Self::Fixed => Characteristics::default(),
@@ -71,7 +71,7 @@ impl Channel {
         }
     }
 
-    /// The next ones of a UE; `None` if they never change.
+    /// Returns the next characteristics of a UE, or `None` if they never change.
     pub fn next(self, before: &Characteristics, random: &mut impl Rng) -> Option<Characteristics> {
         match self {
             Self::Fixed | Self::Drawn => None,
@@ -83,9 +83,9 @@ impl Channel {
     }
 }
 
-/// A UE with this RSRP: CQI in proportion, a queue by chance.
+/// Returns characteristics for an RSRP. Most values are proportional to it; the queue is random.
 fn at_rsrp(rsrp_dbm: i16, random: &mut impl Rng) -> Characteristics {
-    // 0 at the edge, 50 near the mast.
+    // The value is 0 at the edge of the cell, and 50 near the base station.
     let above = rsrp_dbm - EDGE_DBM;
     let queue_bytes = random.random_range(0..=QUEUE_BYTES);
     Characteristics {
@@ -108,7 +108,7 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
 
     #[test]
-    fn a_walk_stays_in_the_cell_and_moves() {
+    fn walk_changes_characteristics_within_cell() {
         let mut random = ChaCha8Rng::seed_from_u64(1);
         let mut ue = Channel::Walk.first(&mut random);
         let mut seen = std::collections::BTreeSet::new();

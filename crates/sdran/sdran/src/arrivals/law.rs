@@ -5,42 +5,42 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Maximum time that a law draws; heavy tails are cut here.
+/// Maximum time that a law draws. Heavy tails are limited to this time.
 pub const MAX_TIME: Duration = Duration::from_secs(366 * 86_400);
 
-/// The forms of a law, for messages and help texts.
+/// Forms of a law, for messages and help texts.
 pub const LAWS: &str = "constant:500s, exponential:10s, uniform:0s,60s, poisson:10s, beta:3,4,10s, pareto:2.5,1s, \
                         weibull:1.5,10s, log-normal:10s,0.5";
 
 /// A distribution of times. Parsing and printing are inverse to each other.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Law {
-    /// Always this.
+    /// Always the same time.
     Constant(Duration),
-    /// Exponential with this mean: activations form a Poisson process.
+    /// Exponential distribution with this mean. Activations then form a Poisson process.
     Exponential(Duration),
-    /// Uniform between two times: TR 37.868 model 1 with 0 s and 60 s.
+    /// Uniform distribution between two times. With 0 s and 60 s, it is model 1 of TR 37.868.
     Uniform(Duration, Duration),
-    /// A whole number of seconds, Poisson-distributed around a mean, as MARC draws it.
+    /// Poisson distribution of a whole number of seconds around a mean, as in MARC.
     Poisson(Duration),
-    /// Beta(α, β) over a span: TR 37.868 model 2 with 3, 4 and 10 s.
+    /// Beta distribution with α and β over a span. With 3, 4 and 10 s, it is model 2 of TR 37.868.
     Beta(f64, f64, Duration),
-    /// Pareto: shape and least time.
+    /// Pareto distribution with shape and minimum time.
     Pareto(f64, Duration),
-    /// Weibull: shape and scale.
+    /// Weibull distribution with shape and scale.
     Weibull(f64, Duration),
-    /// Log-normal: median and standard deviation of the logarithm.
+    /// Log-normal distribution, given by the median and the standard deviation of the logarithm.
     LogNormal(Duration, f64),
 }
 
-/// An invalid law.
+/// Error: the text or the parameters are not a valid law.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LawError {
-    /// No law of that name or form.
+    /// No law has this name or form.
     #[error("\"{0}\" is not a law; write one of {LAWS}")]
     Form(String),
-    /// A parameter out of bounds.
+    /// A parameter is out of range.
     #[error("{what} is {given}; {allowed} is allowed")]
     Parameter {
         /// Name of the invalid parameter.
@@ -94,7 +94,7 @@ impl Law {
         }
     }
 
-    /// Draws a time; not more than [`MAX_TIME`].
+    /// Draws a time of at most [`MAX_TIME`].
     pub fn sample(&self, random: &mut impl Rng) -> Duration {
         let seconds = match *self {
             Self::Constant(at) => return at.min(MAX_TIME),
@@ -123,7 +123,7 @@ impl Law {
         if nanoseconds >= MAX_TIME.as_nanos() as f64 {
             return MAX_TIME;
         }
-        // Not negative (a cast saturates at zero), below the bound.
+        // The number is not negative, because a cast saturates at zero, and below the bound.
         Duration::from_nanos(nanoseconds as u64)
     }
 }
@@ -155,7 +155,7 @@ impl FromStr for Law {
     }
 }
 
-/// `10s`, `50ms`, `2h`; also `ns`, `us`, `min`, `d`.
+/// Parses a time such as `10s`, `50ms` or `2h`. The units `ns`, `us`, `min` and `d` are also allowed.
 fn seconds(text: &str) -> Option<Duration> {
     let at = text.find(|c: char| c.is_ascii_alphabetic())?;
     let (number, unit) = text.split_at(at);
@@ -202,7 +202,7 @@ impl fmt::Display for Law {
 mod tests {
     use super::*;
 
-    /// A law's mean, in seconds; infinite for Pareto with a shape of 1 or less.
+    /// Returns the mean of a law, in seconds. It is infinite for Pareto with a shape of 1 or less.
     fn mean_s(law: Law) -> f64 {
         match law {
             Law::Constant(time) | Law::Exponential(time) | Law::Poisson(time) => time.as_secs_f64(),
@@ -215,7 +215,7 @@ mod tests {
         }
     }
 
-    /// The gamma function for arguments from 1 on (Lanczos' approximation, g = 5, six terms; relative error below 1e-9).
+    /// Computes the gamma function for arguments of at least 1 (Lanczos' approximation, g = 5, six terms; relative error below 1e-9).
     fn gamma(x: f64) -> f64 {
         const TERMS: [f64; 6] = [
             76.180_091_729_471_46,
@@ -245,7 +245,7 @@ mod tests {
         draws
     }
 
-    /// Kolmogorov-Smirnov: the greatest distance to `cdf`, times the square root of the number of draws.
+    /// Returns the Kolmogorov-Smirnov statistic: the greatest distance to `cdf`, times the square root of the number of draws.
     fn distance(draws: &[f64], cdf: impl Fn(f64) -> f64) -> f64 {
         let n = draws.len() as f64;
         let mut worst = 0.0_f64;
@@ -256,14 +256,15 @@ mod tests {
         worst * n.sqrt()
     }
 
-    /// Significance 0.1 %: a right law fails once in a thousand seeds, and the seed is fixed.
+    /// Critical value at a significance of 0.1 %. A correct law fails for one seed in a thousand, and the seed is fixed.
     const CRITICAL: f64 = 1.95;
 
     fn s(seconds: f64) -> Duration {
         Duration::from_secs_f64(seconds)
     }
 
-    /// The error function's complement, Numerical Recipes' rational Chebyshev form; error below 1.2e-7.
+    /// Computes the normal distribution function, with the rational Chebyshev form of Numerical Recipes for the complementary error
+    /// function. The error is below 1.2e-7.
     fn normal_cdf(x: f64) -> f64 {
         let z = (x / std::f64::consts::SQRT_2).abs();
         let t = 1.0 / (1.0 + 0.5 * z);
@@ -285,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn every_law_passes_kolmogorov_and_smirnov() {
+    fn draws_of_every_law_pass_kolmogorov_smirnov_test() {
         let exponential = distance(&draws(Law::Exponential(s(10.0))), |x| 1.0 - (-x / 10.0).exp());
         let uniform = distance(&draws(Law::Uniform(s(5.0), s(60.0))), |x| (x - 5.0) / 55.0);
         let beta = distance(&draws(Law::Beta(3.0, 4.0, s(10.0))), |x| {
@@ -307,13 +308,13 @@ mod tests {
         ] {
             assert!(distance < CRITICAL, "{name}: {distance}");
         }
-        // The test can fail: a wrong mean of 5 % is found.
+        // The test can fail: it detects a mean that is wrong by 5 %.
         let wrong = distance(&draws(Law::Exponential(s(10.0))), |x| 1.0 - (-x / 10.5).exp());
         assert!(wrong > CRITICAL);
     }
 
     #[test]
-    fn poisson_draws_whole_seconds_with_its_frequencies() {
+    fn poisson_draws_match_its_probabilities() {
         let draws = draws(Law::Poisson(s(10.0)));
         assert!(draws.iter().all(|x| x.fract() == 0.0));
         let mut cdf = vec![0.0; 60];
@@ -334,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn means_are_those_of_the_draws() {
+    fn computed_means_match_means_of_draws() {
         for law in LAWS.split(", ").map(|text| text.parse::<Law>().unwrap()) {
             let draws = draws(law);
             let mean = draws.iter().sum::<f64>() / draws.len() as f64;
@@ -343,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn laws_round_trip_and_errors_name_allowed_values() {
+    fn laws_round_trip_or_errors_name_allowed_values() {
         for text in LAWS.split(", ") {
             let law: Law = text.parse().unwrap();
             assert_eq!(law.to_string().parse(), Ok(law), "{text}");
@@ -365,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn heavy_tails_are_cut() {
+    fn heavy_tails_are_limited_to_maximum_time() {
         let mut random = ChaCha8Rng::seed_from_u64(1);
         let law = Law::Pareto(0.01, s(1000.0));
         assert!((0..100).any(|_| law.sample(&mut random) == MAX_TIME));

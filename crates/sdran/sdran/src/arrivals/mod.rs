@@ -1,10 +1,8 @@
 //! Arrivals and departures of UEs: laws, populations, service profiles, traces and live events.
 //!
-//! * [`Law`]: a distribution of times; [`Population`]: the UEs of one base station under two laws, lazily and
-//!   in order.
-//! * [`Profile`]: eMBB, mMTC and URLLC with the numbers of the specifications, each with its source.
-//! * [`Characteristics`]: radio characteristics of a UE, fixed, drawn or from a trace; the interface for a
-//!   radio model.
+//! * [`Law`]: a distribution of times; [`Population`]: events of the UEs of one base station, generated lazily and in order.
+//! * [`Profile`]: the services eMBB, mMTC and URLLC with the parameters of the specifications.
+//! * [`Characteristics`]: radio characteristics of a UE, which are fixed, drawn or read from a trace.
 //! * [`parse_line`]: one grammar for trace files and for events that another program sends during a run.
 //!
 //! The same seed gives the same events, live on sockets or in virtual time.
@@ -42,7 +40,7 @@ pub enum Happening {
 pub struct Event {
     /// Time since the start of the population.
     pub at: Duration,
-    /// Number of the UE in the base station; 0 for an event of the base station.
+    /// Number of the UE in the base station, or 0 for an event of the base station.
     pub ue: u32,
     /// Kind of the event.
     pub what: Happening,

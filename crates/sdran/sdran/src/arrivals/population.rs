@@ -1,4 +1,4 @@
-//! The UEs of one base station.
+//! Events of the UEs of one base station.
 use super::{Channel, Characteristics, Event, Happening, Law};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -6,32 +6,32 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
-/// Maximum UEs of one base station: the number of C-RNTIs.
+/// Maximum number of UEs of one base station, which is about the number of C-RNTIs.
 pub const MAX_UES: u32 = 65_000;
 
-/// UEs of one base station and their laws.
+/// UEs of one base station, and the laws of their events.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PopulationConfig {
     /// Number of UEs.
     pub ues: u32,
-    /// Time from the start, or from its last end, to a UE's activation.
+    /// Time until a UE's activation, from the start or from its last deactivation.
     pub activation: Law,
     /// Time from activation to deactivation.
     pub holding: Law,
-    /// Whether a UE returns after it left, as in MARC.
+    /// Whether a UE is activated again after its deactivation, as in MARC.
     pub again: bool,
     /// Source of the UEs' radio characteristics.
     pub channel: Channel,
     /// Time between changes of the characteristics, if they change.
     pub update: Duration,
-    /// Time until control is delegated to the base station, and until it is taken back; `None`: never.
+    /// Time until control is delegated to the base station, and time until it is taken back. `None`: control is never delegated.
     pub delegation: Option<(Law, Law)>,
-    /// Seed; base stations with different seeds have independent UEs.
+    /// Seed of the random numbers. Base stations with different seeds have independent UEs.
     pub seed: u64,
 }
 
 impl PopulationConfig {
-    /// MARC's eMBB: activation after an exponential time of 10 s on average, for 500 s.
+    /// Returns the eMBB population of MARC: UEs are activated after an exponential time of 10 s on average, and stay for 500 s.
     pub fn marc(ues: u32, seed: u64) -> Self {
         Self {
             ues: ues.min(MAX_UES),
@@ -55,7 +55,7 @@ enum Next {
     TakeBack,
 }
 
-/// Events of a population, in order; endless unless every UE is activated only once.
+/// Iterator over the events of a population, in order. It is endless, unless every UE is activated only once.
 #[derive(Debug)]
 pub struct Population {
     config: PopulationConfig,
@@ -66,7 +66,7 @@ pub struct Population {
 }
 
 impl Population {
-    /// A population at its beginning.
+    /// Creates a population at its start.
     pub fn new(config: PopulationConfig) -> Self {
         let config = PopulationConfig {
             ues: config.ues.min(MAX_UES),
@@ -108,7 +108,7 @@ impl Population {
                 Happening::Deactivated
             }
             Next::Update => {
-                // An update of an earlier life: dropped.
+                // An update that was scheduled before the last deactivation is dropped.
                 let before = self.now[index].filter(|_| at < self.ends[index])?;
                 let after = self.config.channel.next(&before, &mut self.random)?;
                 self.now[index] = Some(after);
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marcs_population_ramps_up_as_published() {
+    fn marc_population_ramps_up_as_published() {
         let minute = Duration::from_secs(600);
         let events: Vec<Event> =
             Population::new(PopulationConfig::marc(1_000, 3)).take_while(|e| e.at < minute).collect();
@@ -163,11 +163,11 @@ mod tests {
                 _ => active,
             })
         };
-        // 1 - exp(-1) after the mean; all of them after a minute; some gone at 505 s.
+        // After the mean time, a share of 1 - exp(-1) is active. After a minute, all UEs are active. At 505 s, some have left.
         assert!((active_at(10) - 632).abs() < 50, "{}", active_at(10));
         assert!(active_at(100) >= 999);
         assert!((600..760).contains(&active_at(505)), "{}", active_at(505));
-        assert!(active_at(590) > 900, "they come again: {}", active_at(590));
+        assert!(active_at(590) > 900, "UEs are activated again: {}", active_at(590));
     }
 
     #[test]
@@ -188,14 +188,14 @@ mod tests {
         let mut delegated = false;
         for event in run(9) {
             if let Happening::Delegated(to) = event.what {
-                assert_ne!(to, delegated, "delegated and taken back in turn");
+                assert_ne!(to, delegated, "control is delegated and taken back alternately");
                 delegated = to;
             }
         }
     }
 
     #[test]
-    fn no_event_for_an_absent_ue() {
+    fn events_occur_only_for_active_ues() {
         let config = PopulationConfig {
             channel: Channel::Walk,
             update: Duration::from_millis(300),
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn burst_occurs_once() {
+    fn burst_activates_each_ue_once() {
         let config = PopulationConfig {
             activation: Law::Beta(3.0, 4.0, Duration::from_secs(10)),
             again: false,

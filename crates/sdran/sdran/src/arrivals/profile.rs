@@ -1,26 +1,27 @@
-//! Services with the numbers of the specifications.
+//! Services with the parameters of the specifications.
 use super::{Channel, Law, PopulationConfig};
 use std::time::Duration;
 
-/// A service. Each one names the source of its numbers.
+/// Service whose UEs arrive and leave. Each variant names the source of its parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Profile {
-    /// MARC's eMBB (its configuration file): activation after 10 s on average, 500 s long.
+    /// eMBB of MARC, according to its configuration file. UEs are activated after 10 s on average, and stay for 500 s.
     #[default]
     Marc,
     /// Enhanced mobile broadband: file transfers as a Poisson process (FTP model 3, TR 38.802 annex A.2), 10 UEs per
     /// transmission point (TR 38.913 §6.1).
     Embb,
-    /// Massive machine-type communication, steady: one message of 32 octets every 2 h (TR 38.913 §7.17).
+    /// Massive machine-type communication in steady state, with one message of 32 octets every 2 h (TR 38.913 §7.17).
     Mmtc,
-    /// Massive machine-type communication after an outage: all devices within 10 s, Beta(3, 4) (TR 37.868 §6.1).
+    /// Massive machine-type communication after an outage. All devices are activated within 10 s, with distribution Beta(3, 4) (TR 37.868
+    /// §6.1).
     MmtcBurst,
-    /// Ultra-reliable low latency: periodical and long-lived, 32 to 200 octets (TR 38.802 annex A.2).
+    /// Ultra-reliable low latency communication. It is periodic and long-lived, with 32 to 200 octets (TR 38.802 annex A.2).
     Urllc,
 }
 
 impl Profile {
-    /// The laws.
+    /// Returns the population of the service.
     pub fn population(self, ues: u32, seed: u64) -> PopulationConfig {
         let s = Duration::from_secs;
         let marc = PopulationConfig::marc(ues, seed);
@@ -61,7 +62,7 @@ mod tests {
     use crate::arrivals::Population;
 
     #[test]
-    fn every_service_has_laws_that_hold_and_events() {
+    fn every_service_has_valid_laws_and_events() {
         let all = [Profile::Marc, Profile::Embb, Profile::Mmtc, Profile::MmtcBurst, Profile::Urllc];
         for profile in all {
             let config = profile.population(20, 1);

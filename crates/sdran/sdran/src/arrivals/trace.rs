@@ -1,23 +1,23 @@
 //! Events from a file, or from another program during a run: one event per line.
 //!
-//! `TIME EVENT [node=N] [ue=N] [cqi=N] [sinr=N] [rsrp=N] [rsrq=N] [queue=N] [bsr=N] [prbs=N]`, where TIME is
-//! seconds since the start, or `now`, and EVENT is `activated`, `deactivated`, `updated`, `delegated` or
-//! `taken-back`. MARC's `EVENT,TIME` is accepted too. Without `ue` an activation applies to the next UE and a
-//! deactivation to the last activated one. A line that starts with `#` is a comment.
+//! `TIME EVENT [node=N] [ue=N] [cqi=N] [sinr=N] [rsrp=N] [rsrq=N] [queue=N] [bsr=N] [prbs=N]`, where TIME is seconds since the start, or
+//! `now`, and EVENT is `activated`, `deactivated`, `updated`, `delegated` or `taken-back`. The form `EVENT,TIME` of MARC is also accepted.
+//! Without `ue` an activation applies to the next UE and a deactivation to the last activated one. A line that starts with `#` is a
+//! comment.
 use super::{Characteristics, Event, Happening};
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// Maximum events of a trace.
+/// Maximum number of events of a trace.
 pub const MAX_TRACE_EVENTS: usize = 10_000_000;
-/// Maximum bytes of a line.
+/// Maximum length of a line, in bytes.
 pub const MAX_LINE_BYTES: usize = 1_024;
 
-/// A line that is not a valid event.
+/// Error in a line of a trace.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
-    /// It has another form.
+    /// The line has another form.
     #[error("line {line}: \"{text}\" is not an event; write e.g. \"12.5 activated node=0 ue=3 cqi=9\"")]
     Form {
         /// Number of the line, from 1.
@@ -25,33 +25,33 @@ pub enum TraceError {
         /// Text of the rejected line.
         text: String,
     },
-    /// An unknown key, or a value out of range.
+    /// A key is unknown, or a value is out of range.
     #[error(
         "line {line}: \"{text}\"; allowed are node, ue, cqi (0..15), sinr, headroom, rsrp, rsrq, queue, bsr (0..63), prbs"
     )]
     Key {
         /// Number of the line, from 1.
         line: usize,
-        /// The key and its value.
+        /// Text of the key and its value.
         text: String,
     },
-    /// A time before that of the previous line.
+    /// The time of a line precedes that of the previous line.
     #[error("line {line}: {at:?} follows {before:?}; events must be in the order of their times")]
     Order {
         /// Number of the line, from 1.
         line: usize,
-        /// Its time.
+        /// Time of the line.
         at: Duration,
-        /// The time of the previous line.
+        /// Time of the previous line.
         before: Duration,
     },
-    /// A line or a trace that is too long.
+    /// A line or a trace is too long.
     #[error("line {line}: at most {MAX_LINE_BYTES} bytes a line and {MAX_TRACE_EVENTS} events are allowed")]
     TooLong {
         /// Number of the line, from 1.
         line: usize,
     },
-    /// A UE leaves that is not connected.
+    /// A UE is deactivated that is not active.
     #[error("line {line}: no UE of base station {node} is active")]
     NobodyThere {
         /// Number of the line, from 1.
@@ -64,17 +64,17 @@ pub enum TraceError {
 /// A line of a trace.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TraceLine {
-    /// Time; `None` is `now`.
+    /// Time of the event. `None` stands for `now`.
     pub at: Option<Duration>,
     /// Number of the base station.
     pub node: u32,
-    /// Number of the UE, if given.
+    /// Number of the UE, if the line has it.
     pub ue: Option<u32>,
     /// Kind of the event.
     pub what: Happening,
 }
 
-/// Parses one line; `None` for an empty line or a comment.
+/// Parses one line. Returns `None` for an empty line or a comment.
 pub fn parse_line(number: usize, text: &str) -> Result<Option<TraceLine>, TraceError> {
     if text.len() > MAX_LINE_BYTES {
         return Err(TraceError::TooLong { line: number });
@@ -134,18 +134,18 @@ fn set(line: &mut TraceLine, of: &mut Characteristics, key: &str, value: &str) -
 fn seconds(text: &str) -> Option<Duration> {
     let seconds: f64 = text.parse().ok()?;
     let bounded = seconds.is_finite() && (0.0..=super::MAX_TIME.as_secs_f64()).contains(&seconds);
-    // Within the bound; to the nanosecond.
+    // The value is within the bound, and is rounded to a nanosecond.
     bounded.then(|| Duration::from_nanos((seconds * 1e9).round() as u64))
 }
 
-/// Assigns UEs to lines without one: the next one is activated, the last one is deactivated, as in MARC.
+/// Assigns UEs to lines without a UE, as in MARC. An activation applies to the next UE, a deactivation to the last activated one.
 #[derive(Debug, Default)]
 pub struct TraceNames {
     stations: HashMap<u32, (u32, Vec<u32>)>,
 }
 
 impl TraceNames {
-    /// The event of a line; `number` is its number.
+    /// Returns the event of a line. `number` is the number of the line.
     pub fn resolve(&mut self, number: usize, line: TraceLine, at: Duration) -> Result<Event, TraceError> {
         let (next, active) = self.stations.entry(line.node).or_default();
         let nobody = TraceError::NobodyThere { line: number, node: line.node };
@@ -168,7 +168,7 @@ impl TraceNames {
     }
 }
 
-/// Parses a trace: base station and event of each line with an event.
+/// Parses a trace. Returns base station and event for each line with an event.
 pub fn parse_trace(text: &str) -> Result<Vec<(u32, Event)>, TraceError> {
     let mut names = TraceNames::default();
     let mut events: Vec<(u32, Event)> = Vec::new();
@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_forms_are_read() {
+    fn own_and_marc_forms_are_parsed() {
         let text = "# comment\nactivated,1.5\n2 activated node=1 ue=7 cqi=9 rsrp=-101\n2.5\tdeactivated\n\n3 updated node=1 ue=7 bsr=63\n3 delegated node=1\n4 taken-back node=1\n";
         let events = parse_trace(text).unwrap();
         assert_eq!(events.len(), 6);
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_name_the_line_and_what_is_allowed() {
+    fn errors_name_line_and_allowed_values() {
         let refusal = |text: &str| parse_trace(text).unwrap_err().to_string();
         for text in ["x", "1 gone", "-1 activated", "nan activated", "activated"] {
             assert!(

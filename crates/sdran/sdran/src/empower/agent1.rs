@@ -1,4 +1,4 @@
-//! The base station's endpoint of version 1.
+//! Base station endpoint of version 1.
 use super::elements::v1::Checked;
 use super::measure::{Agent, Core, Measurement, Station};
 use super::station;
@@ -9,9 +9,9 @@ use crate::empower::protocol::{EmpowerError, Mac};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Resource blocks of the cell, as in the published agent (1.4 MHz).
+/// Number of resource blocks of the cell, as in the published agent (1.4 MHz).
 const PRBS: u8 = 6;
-/// Maximum slices, as announced.
+/// Maximum number of slices, as announced to the controller.
 const MAX_SLICES: u16 = 8;
 
 /// Settings of a slice.
@@ -22,10 +22,10 @@ struct Slice {
 }
 
 impl Slice {
-    /// The slice that every base station has, with all resource blocks and the round-robin scheduler.
+    /// Slice that every base station has, with all resource blocks and the round-robin scheduler.
     const DEFAULT: Self = Self { rbgs: PRBS as u16, sched_id: 0x8000_0001 };
 
-    /// Applies the elements of a command; the rest stays.
+    /// Applies the elements of a command. Other settings are unchanged.
     fn with(mut self, tlvs: &[Tlv]) -> Self {
         for tlv in tlvs {
             match tlv {
@@ -37,9 +37,9 @@ impl Slice {
         self
     }
 
-    /// The reported elements of a slice, which never include its UEs. The published controller treats a list
-    /// of C-RNTIs as an order to move each UE that is not in it, and sends one command for each. An agent
-    /// that reports its own list would therefore receive commands without end.
+    /// Returns the reported elements of a slice. They never include its UEs. The published controller treats a list of C-RNTIs as an order
+    /// to move each UE that is not in it, and sends one command for each UE. An agent that reported its list would therefore receive
+    /// commands without end.
     fn tlvs(self) -> Vec<Tlv> {
         let Self { rbgs, sched_id } = self;
         vec![Tlv::SliceRbgs(SliceRbgs { rbgs }), Tlv::SliceScheduler(SliceScheduler { sched_id })]
@@ -53,7 +53,7 @@ pub struct Version1 {
 }
 
 impl Default for Version1 {
-    /// The default slice.
+    /// Returns a state with the default slice only.
     fn default() -> Self {
         Self { slices: BTreeMap::from([(0, Slice::DEFAULT)]) }
     }
@@ -100,11 +100,11 @@ impl EmpowerAgent1 {
         Tlv::UeIdentity(UeIdentity { rnti, plmn_id: self.settings.plmn, imsi: ue.imsi, tmsi: ue.tmsi, state })
     }
 
-    /// As in the published agents: requests and SET get a response, ADD and REM do not. The published
-    /// controller responds to an unknown slice with another REM.
+    /// As in the published agents, requests and SET get a response, but ADD and REM do not. The published controller responds to an unknown
+    /// slice with another REM.
     fn slice(&mut self, now: Time, xid: u32, opcode: Opcode, id: SliceId, tlvs: &[Tlv]) {
         self.core.requested(now);
-        // The other elements apply: published controllers send each slice with its UEs.
+        // An empty list of UEs is ignored and the other elements apply, because published controllers send each slice with its UEs.
         let unsupported = |tlv: &Tlv| tlv.refused().filter(|_| *tlv != Tlv::RntiList(Vec::new()));
         if let Some(element) = tlvs.iter().find_map(unsupported) {
             self.core.refuse(element);
@@ -140,14 +140,14 @@ impl EmpowerAgent1 {
     }
 
     fn measure(&mut self, now: Time, xid: u32, opcode: Opcode, tlvs: &[Tlv]) {
-        // A removal names the measurement by its transaction.
+        // A removal names the measurement by its transaction id.
         if opcode == Opcode::Remove {
             return self.core.stop_all(|_, measurement| measurement.xid == xid);
         }
         for tlv in tlvs {
             let Tlv::RrcMeasureRequest(request) = tlv else { continue };
             if self.core.ues.get(request.rnti).is_none() {
-                self.core.fault(format!("a measurement by {}, which is not in this cell", request.rnti));
+                self.core.fault(format!("the controller requested a measurement of UE {}, which is not in this cell", request.rnti));
                 continue;
             }
             let period =
@@ -174,7 +174,7 @@ impl Station for EmpowerAgent1 {
         }
         match pdu.body {
             Body::CapsRequest(_) => {
-                // Only the first of several pending hellos gets a response.
+                // If several hellos are pending, only the first one gets a response.
                 self.core.unanswered_since = None;
                 self.core.requested(now);
                 let tlvs = self.capabilities();
@@ -210,7 +210,7 @@ impl Station for EmpowerAgent1 {
                 if self.core.ues.get(request.rnti).is_none() {
                     return self
                         .core
-                        .fault(format!("a handover of {}, which is not in this cell", request.rnti));
+                        .fault(format!("the controller requested a handover of UE {}, which is not in this cell", request.rnti));
                 }
                 let target_station = Some(station(request.target.mac));
                 let rnti = request.rnti;
@@ -219,10 +219,10 @@ impl Station for EmpowerAgent1 {
                 self.core.outputs.push_back(AgentOutput::Event(event));
             }
             Body::Opaque { action, .. } if action != action::RAN_SETUP => {
-                self.core.fault(format!("action {action} has no meaning"));
+                self.core.fault(format!("the controller sent the unknown action {action}"));
             }
             Body::Hello(_) | Body::Opaque { .. } => {}
-            // Refused.
+            // All other messages were refused above.
             _ => {}
         }
     }

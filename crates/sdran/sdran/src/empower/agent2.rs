@@ -1,4 +1,4 @@
-//! The base station's endpoint of version 2.
+//! Base station endpoint of version 2.
 use super::elements::v2::Checked;
 use super::measure::{Agent, Core, Measurement, Station};
 use crate::Time;
@@ -7,12 +7,12 @@ use crate::empower::protocol::EmpowerError;
 use crate::empower::protocol::v2::*;
 use std::time::Duration;
 
-/// Resource blocks of the cell.
+/// Number of resource blocks of the cell.
 const PRBS: u8 = 50;
-/// Lowest value of an RSRP range in dBm (TS 36.133 §9.1.4).
+/// Lowest value of an RSRP range, in dBm (TS 36.133 §9.1.4).
 const RSRP_RANGE_0_DBM: i16 = -141;
 
-/// Version 2 has no specific state.
+/// State specific to version 2, which is empty.
 #[derive(Debug, Default)]
 pub struct Version2;
 
@@ -47,7 +47,7 @@ impl EmpowerAgent2 {
                     let asked = ReportInterval::duration(config.interval);
                     let (Some(asked), Some(_)) = (asked, self.core.ues.get(config.rnti)) else {
                         self.core
-                            .fault(format!("no measurement of {} every {}", config.rnti, config.interval));
+                            .fault(format!("the controller requested an impossible measurement: UE {}, interval {}", config.rnti, config.interval));
                         self.send(
                             Kind::Response(Outcome::Fail),
                             action::UE_MEASUREMENTS,
@@ -88,9 +88,9 @@ impl Station for EmpowerAgent2 {
         }
         let operation = match pdu.kind {
             Kind::Request(operation) => operation,
-            // The response to this agent's hello.
+            // This is the response to the hello of this agent.
             Kind::Response(_) if pdu.action == action::HELLO => return self.core.unanswered_since = None,
-            Kind::Response(_) => return self.core.fault("a response without a request".to_owned()),
+            Kind::Response(_) => return self.core.fault("the controller sent a response without a request".to_owned()),
         };
         match pdu.action {
             action::CAPABILITIES => {
@@ -120,7 +120,7 @@ impl Station for EmpowerAgent2 {
             action::UE_MEASUREMENTS => self.measure(now, pdu.xid, operation, &pdu.tlvs),
             action::MAC_PRB_UTILIZATION => self.cell_report(pdu.xid, now),
             other => {
-                self.core.fault(format!("action {other} has no meaning"));
+                self.core.fault(format!("the controller sent the unknown action {other}"));
                 self.send(Kind::Response(Outcome::Fail), other, pdu.xid, Vec::new(), None);
             }
         }
@@ -165,9 +165,9 @@ impl Station for EmpowerAgent2 {
             let report = UeMeasurementReport {
                 rnti,
                 meas_id: u8::try_from(measurement.id).unwrap_or(u8::MAX),
-                // 0 to 97 (TS 36.133 §9.1.4).
+                // The range is 0 to 97 (TS 36.133 §9.1.4).
                 rsrp: i8::try_from((radio.rsrp_dbm - RSRP_RANGE_0_DBM).clamp(0, 97)).unwrap_or(0),
-                // 0 to 34, half a dB each from -19.5 (TS 36.133 §9.1.7).
+                // The range is 0 to 34, in steps of half a dB from -19.5 dB (TS 36.133 §9.1.7).
                 rsrq: i8::try_from((i16::from(radio.rsrq_db) * 2 + 40).clamp(0, 34)).unwrap_or(0),
             };
             let tlvs = vec![Tlv::UeMeasurementReport(report)];

@@ -1,4 +1,4 @@
-//! The controller's endpoint of version 1.
+//! Controller endpoint of version 1.
 use super::session::{Session, Version};
 use super::{EmpowerEvent, ReportedUe};
 use crate::Time;
@@ -8,10 +8,10 @@ use crate::empower::protocol::{EmpowerError, Mac};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-/// Maximum measurements per session: one for each UE of a base station.
+/// Maximum number of measurements per session. It allows for one measurement of each UE of a base station.
 const MAX_MEASUREMENTS: usize = 65_536;
 
-/// Time that an agent which reads one message at a time has for its response before the next request.
+/// Maximum time to wait for a response before the next request, if an agent reads one message at a time.
 const ANSWER_WAIT: Duration = Duration::from_millis(500);
 
 /// State specific to version 1.
@@ -22,23 +22,23 @@ pub struct Version1 {
     report_xid: u32,
     cell_xid: u32,
     slicing: bool,
-    /// Transactions of UE measurements by C-RNTI.
+    /// Transaction ids of UE measurements by C-RNTI.
     measurements: BTreeMap<u16, u32>,
     /// Pending requests to an agent that reads one message at a time.
     later: VecDeque<Step>,
-    /// Time of the pending request.
+    /// Time at which the pending request was sent.
     asked_at: Time,
 }
 
 /// A session of version 1.
 pub type EmpowerSession1 = Session<Version1>;
 
-/// A step of the configuration.
+/// Step of the configuration of a base station.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     UeReports,
     Slice,
-    /// A set slice has no response: the cell's measurement follows at once.
+    /// Sets the slice, and requests the measurement of the cell at once, because a set slice has no response.
     SetSliceAndCell,
 }
 
@@ -62,8 +62,8 @@ impl EmpowerSession1 {
         }
     }
 
-    /// `cell` is the value in the header. MARC's agents take the first message of each read and discard the
-    /// others; they stop if a discarded message was one that they wait for.
+    /// Processes the capabilities of a base station. `cell` is the cell in the header. MARC's agents process the first message of each
+    /// read, and discard the others. They stop if they wait for a discarded message.
     fn capabilities(&mut self, now: Time, cell: u16, tlvs: &[Tlv]) {
         let mut slicing = false;
         let mut patient = false;
@@ -95,7 +95,7 @@ impl EmpowerSession1 {
         }
     }
 
-    /// Sends the next request, if there is one: the previous one was answered or will never be.
+    /// Sends the next request, if there is one. It is called after the response to the previous request, or after its timeout.
     fn step(&mut self, now: Time) {
         self.own.asked_at = now;
         match self.own.later.pop_front() {
@@ -148,14 +148,14 @@ impl EmpowerSession1 {
         self.send(Timing::Triggered, Opcode::Add, xid, body);
     }
 
-    /// Requests the settings of a slice; the response is [`EmpowerEvent::Slice`].
+    /// Requests the settings of a slice. The response is [`EmpowerEvent::Slice`].
     pub fn request_slice(&mut self, dscp: u8) {
         let slice = SliceId { plmn: self.settings.plmn, dscp, padding: [0; 3] };
         let xid = self.next_xid();
         self.send(Timing::Single, Opcode::Unspecified, xid, Body::SliceRequest(slice, Vec::new()));
     }
 
-    /// Sets a slice by code point, resource block groups and UEs. Base stations send no response.
+    /// Sets a slice with code point, resource block groups and UEs. Base stations send no response.
     pub fn set_slice(&mut self, dscp: u8, rbgs: u16, rntis: &[u16]) {
         let slice = SliceId { plmn: self.settings.plmn, dscp, padding: [0; 3] };
         let tlvs = vec![
@@ -174,7 +174,7 @@ impl EmpowerSession1 {
         self.send(Timing::Single, Opcode::Remove, xid, Body::SliceRequest(slice, Vec::new()));
     }
 
-    /// Commands a handover.
+    /// Requests a handover.
     pub fn hand_over(&mut self, rnti: u16, target: Mac, target_pci: u16) {
         let xid = self.next_xid();
         let request = HandoverRequest { rnti, target: target.into(), target_pci, cause: 0 };
@@ -239,7 +239,7 @@ impl Version for EmpowerSession1 {
                 self.event(EmpowerEvent::Slice { dscp: slice.dscp, rbgs: rbgs.unwrap_or(0) });
             }
             Body::Opaque { .. } => {}
-            _ => self.event(EmpowerEvent::Fault("a message that only controllers send".to_owned())),
+            _ => self.event(EmpowerEvent::Fault("the base station sent a message that only controllers may send".to_owned())),
         }
     }
 

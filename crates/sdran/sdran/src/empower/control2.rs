@@ -1,4 +1,4 @@
-//! The controller's endpoint of version 2.
+//! Controller endpoint of version 2.
 use super::session::{Session, Version};
 use super::{EmpowerEvent, ReportedUe};
 use crate::Time;
@@ -7,7 +7,7 @@ use crate::empower::protocol::EmpowerError;
 use crate::empower::protocol::v2::*;
 use std::time::Duration;
 
-/// Interval at which the published controller's worker requests the use of a cell.
+/// Interval at which the published controller's worker requests the resource usage of a cell.
 const CELL_POLL: Duration = Duration::from_secs(2);
 
 /// State specific to version 2.
@@ -37,7 +37,7 @@ impl EmpowerSession2 {
         });
         let interval = period.unwrap_or(Duration::from_secs(2)).max(Duration::from_millis(1));
         if self.greeted(now, pdu.device, interval) {
-            // As measured: the request is sent before the response arrives.
+            // The request is sent before the response arrives, as measured with the published controller.
             self.ask(Operation::Undefined, action::CAPABILITIES, Vec::new());
         }
         let period = u32::try_from(interval.as_millis()).unwrap_or(u32::MAX);
@@ -102,7 +102,7 @@ impl Version for EmpowerSession2 {
             (action::HELLO, Kind::Request(_)) => self.hello(now, &pdu),
             (_, Kind::Response(Outcome::Fail)) => self.event(EmpowerEvent::Discarded),
             (_, Kind::Response(_)) => pdu.tlvs.iter().for_each(|tlv| self.element(now, tlv)),
-            _ => self.event(EmpowerEvent::Fault("a request that only controllers send".to_owned())),
+            _ => self.event(EmpowerEvent::Fault("the base station sent a request that only controllers may send".to_owned())),
         }
     }
 

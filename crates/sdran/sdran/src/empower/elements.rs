@@ -1,6 +1,6 @@
-//! Support of each element of a controller's messages, by version.
+//! Support of each information element of a controller's messages, by version.
 pub mod v1 {
-    //! Version 1.
+    //! Elements of version 1.
     use crate::empower::protocol::v1::*;
 
     ranlab_machine::elements! {
@@ -62,7 +62,7 @@ pub mod v1 {
 }
 
 pub mod v2 {
-    //! Version 2.
+    //! Elements of version 2.
     use crate::empower::protocol::v2::*;
 
     ranlab_machine::elements! {
@@ -93,7 +93,7 @@ mod tests {
     use ranlab_machine::support::Element;
 
     #[test]
-    fn documentation_has_the_tables() {
+    fn documentation_contains_element_tables() {
         let documented = include_str!("../../../../../docs/reference/sd-ran-elements.md");
         let rows: Vec<&str> = documented
             .lines()
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_of_base_stations_are_refused() {
+    fn messages_only_base_stations_send_are_refused() {
         use super::v1::Checked;
         use crate::empower::protocol::v1::*;
         let measure = |tlvs| Body::UeMeasureRequest(tlvs).refused().map(ToString::to_string);

@@ -1,4 +1,4 @@
-//! Functions common to both versions' agents: connection, timing, UEs, measurements.
+//! Functions common to the agents of both versions: connection, timing, UEs, measurements.
 use super::EmpowerAgentSettings;
 use crate::Time;
 use crate::agent::{
@@ -10,14 +10,14 @@ use ranlab_machine::support::Element;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-/// Maximum measurements; more are refused with a fault.
+/// Maximum number of measurements. Further ones are refused with a fault.
 pub(super) const MAX_MEASUREMENTS: usize = 20_000;
 
-/// A periodical measurement of one UE.
+/// A periodic measurement of one UE.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Measurement {
     pub(super) beat: PeriodicTimer,
-    /// Remaining reports; `None`: unlimited.
+    /// Number of remaining reports. `None`: unlimited.
     pub(super) left: Option<u32>,
     pub(super) xid: u32,
     pub(super) id: u16,
@@ -34,15 +34,15 @@ pub(super) struct Core {
     pub(super) seq: u32,
     pub(super) hello: Option<PeriodicTimer>,
     pub(super) cell: Option<(PeriodicTimer, u32)>,
-    /// Measurements by C-RNTI and number; by deadline for the next one.
+    /// Measurements by C-RNTI and number. The next field orders them by deadline.
     pub(super) measurements: BTreeMap<(u16, u16), Measurement>,
     deadlines: std::collections::BTreeSet<(Time, u16, u16)>,
     connecting_at: Time,
     requested_at: Option<Time>,
     reporting: bool,
-    /// Time of the hello without a response.
+    /// Time of the first hello that has no response yet.
     pub(super) unanswered_since: Option<Time>,
-    /// Transaction of the UE reports, once they were requested.
+    /// Transaction id of UE reports, if they were requested.
     pub(super) report_xid: Option<u32>,
     used_prbs: (u32, u32),
 }
@@ -70,7 +70,7 @@ impl Core {
         }
     }
 
-    /// Counts another report of the cell; returns the downlink's and uplink's resource blocks used so far.
+    /// Counts another report of the cell. Returns the total numbers of used resource blocks in downlink and uplink.
     pub(super) fn use_prbs(&mut self) -> (u32, u32) {
         let used: u32 = self.ues.iter().map(|(_, ue)| u32::from(ue.radio.prbs)).sum();
         self.used_prbs = (self.used_prbs.0.wrapping_add(used), self.used_prbs.1.wrapping_add(used / 2));
@@ -107,7 +107,7 @@ impl Core {
         self.seq
     }
 
-    /// Sends what `encode` writes.
+    /// Sends the bytes that `encode` writes.
     pub(super) fn send(
         &mut self,
         due: Option<Time>,
@@ -130,7 +130,7 @@ impl Core {
         self.outputs.push_back(AgentOutput::Event(AgentEvent::Fault(what)));
     }
 
-    /// Reports an element of a message that is not supported.
+    /// Reports that a message contains an element that is not supported.
     pub(super) fn refuse(&mut self, element: &Element) {
         self.counters.refused_commands += 1;
         let what = format!("the base station does not support {element}");
@@ -184,7 +184,7 @@ impl Core {
         ended.into_iter().for_each(|(rnti, id)| self.stop(rnti, id));
     }
 
-    /// Returns a measurement that is due, with its due time, and schedules the next one.
+    /// Returns a measurement that is due, with its due time. Schedules its next report.
     pub(super) fn due(&mut self, now: Time) -> Option<(u16, Measurement, Time)> {
         let &(due, rnti, id) = self.deadlines.first().filter(|(due, ..)| *due <= now)?;
         self.deadlines.pop_first();
@@ -208,7 +208,7 @@ impl Core {
         [self.hello.map(|beat| beat.due), cell, ue].into_iter().flatten().min()
     }
 
-    /// Returns the due time of a beat if it is due, and advances the beat.
+    /// Returns the due time of a timer if it is due, and advances the timer.
     pub(super) fn strike(beat: &mut PeriodicTimer, now: Time, skipped: &mut u64) -> Option<Time> {
         (beat.due <= now).then(|| {
             let due = beat.due;
@@ -218,8 +218,7 @@ impl Core {
     }
 }
 
-/// An agent of one version; `own` is the version's state in addition to the [`Core`]. See the
-/// [module](super).
+/// An agent of one version. `own` is the state that is specific to the version, in addition to the [`Core`]. See the [module](super).
 #[derive(Debug)]
 pub struct Agent<V> {
     pub(super) settings: EmpowerAgentSettings,
@@ -228,7 +227,7 @@ pub struct Agent<V> {
 }
 
 impl<V: Default> Agent<V> {
-    /// A disconnected agent.
+    /// Creates a disconnected agent.
     pub fn new(settings: EmpowerAgentSettings) -> Self {
         Self { core: Core::new(settings.max_ues), own: V::default(), settings }
     }
@@ -236,11 +235,11 @@ impl<V: Default> Agent<V> {
 
 /// Functions specific to a version.
 pub(super) trait Station {
-    /// Type of a message.
+    /// Type of decoded messages.
     type Pdu;
-    /// Length of the message at the start of these bytes.
+    /// Function that returns the length of the message at the start of these bytes.
     const MESSAGE_BYTES: fn(&[u8]) -> Result<Option<usize>, EmpowerError>;
-    /// Reads a message.
+    /// Function that decodes a message.
     const DECODE: fn(&[u8]) -> Result<Self::Pdu, EmpowerError>;
     /// Processes a message.
     fn take(&mut self, now: Time, pdu: Self::Pdu);

@@ -1,7 +1,6 @@
 //! OpenEmpower v1 and v2: base stations' agents, and a controller's endpoint of one connection.
 //!
-//! Unlike FlexRAN's, these agents send one message for each UE and measurement, which limits their
-//! controller.
+//! Unlike agents of FlexRAN, these agents send one message for each UE and measurement. The number of messages limits the controller.
 mod agent1;
 mod agent2;
 mod control1;
@@ -22,28 +21,28 @@ use crate::agent::{AgentCounters, AgentInput, AgentOutput, ReportPeriod, Southbo
 use crate::empower::protocol::Mac;
 use std::time::Duration;
 
-/// Hello intervals of silence after which the published controllers close a connection.
+/// Number of hello intervals of silence after which the published controllers close a connection.
 pub const SILENT_INTERVALS: u32 = 3;
 
 /// Settings of an agent, of either version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EmpowerAgentSettings {
-    /// Identity of the base station; the controller must have it in its configuration.
+    /// Identity of the base station. It must be in the configuration of the controller.
     pub mac: Mac,
     /// Physical cell identity.
     pub pci: u16,
-    /// Interval of hellos; 2 s as published.
+    /// Interval of hellos. The published interval is 2 s.
     pub hello: Duration,
-    /// Whether the controller's periods apply; MARC reports every 500 ms whatever the request.
+    /// Whether the controller's periods apply. MARC reports every 500 ms, whatever the controller requests.
     pub period: ReportPeriod,
-    /// Network of the UEs: a zero byte and three of BCD.
+    /// Network of the UEs, encoded as a zero byte and three bytes of BCD.
     pub plmn: [u8; 4],
-    /// Maximum UEs.
+    /// Maximum number of UEs.
     pub max_ues: usize,
 }
 
 impl EmpowerAgentSettings {
-    /// Settings of the published agent with another identity.
+    /// Returns the settings of the published agent with another identity.
     pub fn new(mac: Mac, pci: u16) -> Self {
         Self {
             mac,
@@ -63,9 +62,9 @@ pub struct EmpowerSessionSettings {
     pub ue_period: Duration,
     /// Period of cell measurements.
     pub cell_period: Duration,
-    /// Resource block groups of the slice that is set after configuration, if one is set.
+    /// Number of resource block groups of the slice that is set after configuration. `None`: no slice is set.
     pub slice_rbgs: Option<u16>,
-    /// Network of that slice.
+    /// Network of the slice that is set after configuration.
     pub plmn: [u8; 4],
 }
 
@@ -80,14 +79,14 @@ impl Default for EmpowerSessionSettings {
     }
 }
 
-/// A UE as its base station reports it.
+/// A UE, as reported by its base station.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReportedUe {
-    /// C-RNTI.
+    /// C-RNTI of the UE.
     pub rnti: u16,
-    /// IMSI as a number.
+    /// IMSI of the UE, as a number.
     pub imsi: u64,
-    /// TMSI.
+    /// TMSI of the UE.
     pub tmsi: u32,
 }
 
@@ -95,62 +94,62 @@ pub struct ReportedUe {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EmpowerEvent {
-    /// A hello with identity and interval. The policy decides on the registration.
+    /// The base station sent a hello with identity and interval. The policy decides on the registration.
     Hello {
-        /// The base station.
+        /// Identity of the base station.
         mac: Mac,
-        /// Its interval.
+        /// Interval of its hellos.
         interval: Duration,
     },
-    /// Capabilities of its cell.
+    /// The base station reported the capabilities of its cell.
     Capabilities {
         /// Physical cell identity.
         pci: u16,
-        /// Resource blocks downlink.
+        /// Number of resource blocks in downlink.
         prbs: u16,
     },
     /// A UE was activated.
     UeUp(ReportedUe),
     /// A UE was deactivated.
     UeDown(ReportedUe),
-    /// Measurement of a UE.
+    /// A UE was measured.
     UeMeasured {
-        /// C-RNTI.
+        /// C-RNTI of the UE.
         rnti: u16,
         /// RSRP, in the base station's units.
         rsrp: i16,
         /// RSRQ, in the base station's units.
         rsrq: i16,
     },
-    /// Use of the cell.
+    /// The resource usage of the cell was measured.
     CellMeasured {
-        /// Downlink resource blocks used so far.
+        /// Total number of downlink resource blocks used since the start.
         dl_prbs: u32,
-        /// Uplink resource blocks used so far.
+        /// Total number of uplink resource blocks used since the start.
         ul_prbs: u32,
     },
-    /// A slice.
+    /// The base station reported a slice.
     Slice {
-        /// Code point.
+        /// Code point of the slice.
         dscp: u8,
-        /// Resource block groups.
+        /// Number of resource block groups.
         rbgs: u16,
     },
     /// A handover ended.
     HandedOver {
-        /// C-RNTI at the origin.
+        /// C-RNTI in the source cell.
         origin_rnti: u16,
-        /// C-RNTI here.
+        /// C-RNTI in the target cell.
         target_rnti: u16,
     },
-    /// A measurement that was not requested, or has the wrong xid: discarded, as in the published controller.
-    /// MARC's UE reports end here.
+    /// A measurement was discarded, because it was not requested or has the wrong transaction id. The published controller does the same.
+    /// This applies to MARC's UE reports.
     Discarded,
-    /// The base station broke the protocol.
+    /// The base station violated the protocol.
     Fault(String),
 }
 
-/// A base station's number from its Ethernet address.
+/// Returns a base station's number, derived from its Ethernet address.
 pub(crate) fn station(mac: Mac) -> u64 {
     mac.0.iter().fold(0, |number, octet| number << 8 | u64::from(*octet))
 }
@@ -159,9 +158,9 @@ pub(crate) fn station(mac: Mac) -> u64 {
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)]
 pub enum EmpowerAgent {
-    /// Version 1.
+    /// Agent of version 1.
     V1(EmpowerAgent1),
-    /// Version 2.
+    /// Agent of version 2.
     V2(EmpowerAgent2),
 }
 

@@ -1,11 +1,10 @@
-//! Controller with the behaviour of 5G-EmPOWER: registered base stations only, one message per UE and
-//! measurement, one thread.
+//! Controller with the behaviour of 5G-EmPOWER. It accepts only registered base stations, receives one message per UE and measurement, and
+//! has one thread.
 //!
-//! The message rate limits it: an interpreter that needs about 350 us per message
-//! ([`EmpowerControllerSettings::message_cost`]) handles 2,900 messages per second. Beyond that rate, hello
-//! messages wait in the socket buffers behind reports. From three times that rate on, two hellos are
-//! processed more than three intervals apart. The heartbeat check then runs **before** the next read, finds
-//! all base stations silent, declares them dead and forgets their UEs.
+//! The message rate limits the controller. An interpreter that needs about 350 us per message ([`EmpowerControllerSettings::message_cost`])
+//! processes 2,900 messages per second. Above that rate, hello messages wait in the socket buffers behind reports. From three times that
+//! rate on, two hellos are processed more than three intervals apart. The heartbeat check then runs **before** the next read. It finds all
+//! base stations silent, declares them dead and removes their UEs.
 
 use crate::agent::{ControllerInput, ControllerOutput, SouthboundController};
 use crate::controller::{Action, Clock, ConnectionId, ControllerCounters};
@@ -18,7 +17,7 @@ use std::time::Duration;
 
 /// Interval of the published controller's check for silent base stations.
 pub const HEARTBEAT: Duration = Duration::from_millis(500);
-/// Number of buffered bytes of a connection beyond which it is no longer read.
+/// Number of buffered bytes of a connection above which the connection is no longer read.
 pub const MAX_HELD_BYTES: usize = 256 << 10;
 
 /// Protocol version.
@@ -27,16 +26,16 @@ pub enum EmpowerVersion {
     /// The version measured in the MARC paper.
     #[default]
     V1,
-    /// The current version; it keeps one connection per source address.
+    /// The current version, which keeps only one connection per source address.
     V2,
 }
 
 /// Base stations that may join.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Registry {
-    /// All; an extension of the published controller.
+    /// All base stations may join. This extends the published controller.
     Everybody,
-    /// The listed ones only.
+    /// Only the listed base stations may join.
     Registered(BTreeSet<Mac>),
 }
 
@@ -49,8 +48,7 @@ pub struct EmpowerControllerSettings {
     pub registry: Registry,
     /// Requests to base stations.
     pub session: EmpowerSessionSettings,
-    /// CPU time per message in addition to the actual processing: 350 us emulate the published controller, 0
-    /// adds nothing.
+    /// CPU time per message in addition to the actual processing. 350 us emulate the published controller, 0 adds no time.
     pub message_cost: Duration,
 }
 
@@ -68,9 +66,9 @@ impl Default for EmpowerControllerSettings {
 /// UE known to the controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct KnownUe {
-    /// C-RNTI.
+    /// C-RNTI of the UE.
     pub rnti: u16,
-    /// IMSI.
+    /// IMSI of the UE.
     pub imsi: u64,
     /// Last RSRP report.
     pub rsrp: Option<i16>,
@@ -83,13 +81,13 @@ pub struct KnownUe {
 /// Base station known to the controller.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Vbs {
-    /// Whether it is connected.
+    /// Whether the base station is connected.
     pub online: bool,
-    /// Physical cell id.
+    /// Physical cell id, if it is known.
     pub pci: Option<u16>,
     /// Number of resource blocks of the cell.
     pub prbs: u16,
-    /// Resource blocks in use at the last measurement: downlink, uplink.
+    /// Resource blocks in use at the last measurement, in downlink and uplink.
     pub used: (u32, u32),
     /// UEs by C-RNTI.
     pub ues: BTreeMap<u16, KnownUe>,
@@ -155,7 +153,7 @@ struct Connection {
     ready: bool,
 }
 
-/// Controller without transport: see the [module](self).
+/// Controller without transport; see the [module](self).
 #[derive(Debug)]
 pub struct EmpowerController {
     settings: EmpowerControllerSettings,
@@ -187,7 +185,7 @@ impl EmpowerController {
         let session = match self.settings.version {
             EmpowerVersion::V1 => Session::V1(EmpowerSession1::new(self.settings.session)),
             EmpowerVersion::V2 => {
-                // As published: one connection per source address; the older one is closed.
+                // The older connection is closed, because the published controller keeps only one connection per source address.
                 let older: Vec<ConnectionId> = self
                     .connections
                     .iter()
@@ -202,7 +200,7 @@ impl EmpowerController {
         self.connections.insert(id, Connection { session, source, ready: false });
     }
 
-    /// Buffers received bytes, which [`Self::work`] processes.
+    /// Buffers received bytes until [`Self::work`] processes them.
     pub fn received(&mut self, id: ConnectionId, octets: &[u8]) {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         connection.session.hold(octets);
@@ -236,8 +234,8 @@ impl EmpowerController {
         self.actions.push_back((id, Action::Close));
     }
 
-    /// Works for at most `budget`, one message per connection in rotation; returns `true` if there is more
-    /// work. As published, the heartbeat check comes first.
+    /// Works for at most `budget`, on one message per connection in rotation. Returns `true` if there is more work. As in the published
+    /// controller, the heartbeat check comes first.
     pub fn work(&mut self, clock: &mut dyn Clock, budget: Duration) -> bool {
         let began = clock.now();
         if self.next_heartbeat <= began {
@@ -264,8 +262,8 @@ impl EmpowerController {
         !self.ready.is_empty()
     }
 
-    /// Returns the time at which [`Self::work`] must be called: immediately while messages are buffered, else
-    /// at the next heartbeat check.
+    /// Returns the time at which [`Self::work`] must be called. The time is now while messages are buffered, otherwise that of the next
+    /// heartbeat check.
     pub fn wake_at(&self) -> Time {
         if self.ready.is_empty() { self.next_heartbeat } else { Time::ZERO }
     }
@@ -313,7 +311,7 @@ impl EmpowerController {
                 Registry::Registered(macs) => macs.contains(&mac),
             };
             if !known {
-                // As published: "Unknown VBS, closing connection".
+                // The published controller logs "Unknown VBS, closing connection" in this case.
                 self.counters.refused += 1;
                 return self.end(id);
             }
@@ -366,7 +364,7 @@ impl EmpowerController {
         self.stations.entry(mac).or_default();
     }
 
-    /// Returns the base stations, registered or connected before.
+    /// Returns the base stations that are registered, or that have connected.
     pub fn stations(&self) -> &BTreeMap<Mac, Vbs> {
         &self.stations
     }

@@ -1,4 +1,4 @@
-//! Tests with a simulated CPU cost per message: throughput limit, and false declarations of death.
+//! Tests with a simulated CPU cost per message. They cover the throughput limit, and false declarations of death.
 use super::*;
 use crate::agent::{AgentInput, AgentOutput, Radio, SouthboundAgent, Ue, UeChange, UeEvent};
 use crate::controller::overload;
@@ -120,8 +120,8 @@ fn version_2_keeps_one_connection_per_source_address() {
 
 #[test]
 fn overload_declares_all_base_stations_dead() {
-    // 2 x 50 UEs with two measurements per second: 200 messages per second of 3.5 ms each are 70 % of a core
-    // (a tenth of the published rate at ten times the published cost).
+    // There are 2 x 50 UEs with two measurements per second. These 200 messages per second of 3.5 ms each need 70 % of a core. This is a
+    // tenth of the published rate at ten times the published cost.
     let cost = Duration::from_micros(3_500);
     let mut stable = World::new(EmpowerVersion::V1, 2, 50, cost);
     stable.run(20 * S);
@@ -129,8 +129,7 @@ fn overload_declares_all_base_stations_dead() {
     assert_eq!(counters.declared_dead, 0);
     let load = stable.busy.as_secs_f64() / 20.0;
     assert!((0.6..0.95).contains(&load), "{load}");
-    // 13 x 50 UEs: more than three times the capacity, so that two hellos are processed more than three
-    // intervals apart.
+    // The load of 13 x 50 UEs is more than three times the capacity. Two hellos are therefore processed more than three intervals apart.
     let mut over = World::new(EmpowerVersion::V1, 13, 50, cost);
     over.run(40 * S);
     let counters = *over.controller.counters();

@@ -1,7 +1,7 @@
 //! OpenEmpower, the protocol between a 5G-EmPOWER controller and its base stations (VBSes).
 //!
-//! There are two versions. They share only the byte order (big-endian) and the transport (TCP; the base station
-//! connects and **sends first**):
+//! There are two versions. They share only the byte order (big-endian) and the transport. The transport is TCP, and the base station
+//! connects and **sends first**.
 //!
 //! | | [`v1`] | [`v2`] |
 //! |---|---|---|
@@ -15,58 +15,58 @@ pub mod v2;
 
 pub use ranlab_packet::{Mac, NotAMac};
 
-/// Bytes that are not valid OpenEmpower, or a message that OpenEmpower cannot carry.
+/// Bytes that are not valid OpenEmpower, or a message that cannot be encoded in OpenEmpower.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EmpowerError {
-    /// The message ends before the element does.
+    /// The message ends before an element does.
     #[error("{what} needs {need} bytes, the message has {have}")]
     Truncated {
-        /// Element being read.
+        /// Name of the element.
         what: &'static str,
-        /// Needed bytes.
+        /// Number of bytes needed.
         need: usize,
-        /// Available bytes.
+        /// Number of bytes available.
         have: usize,
     },
-    /// Different protocol version.
-    #[error("version {given}; {allowed} is allowed here")]
+    /// The message has another protocol version.
+    #[error("version {given} is not supported; {allowed} is required")]
     Version {
         /// Received version.
         given: u8,
-        /// Version of this module.
+        /// Version that this module supports.
         allowed: u8,
     },
     /// The length in the header differs from that of the message, or is out of range.
     #[error("the header announces {announced} bytes; {least} to {most} are allowed")]
     Length {
-        /// Announced length.
+        /// Length in the header.
         announced: usize,
-        /// Minimum: a header and an event.
+        /// Minimum length, which is that of a header and an event.
         least: usize,
-        /// Maximum of the protocol, or our limit.
+        /// Maximum length of the protocol, or the limit of this implementation.
         most: usize,
     },
     /// The message is longer than stated in its header.
     #[error("{0} bytes after the end of the message")]
     Trailing(usize),
-    /// Event type other than 1 (single), 2 (scheduled), 3 (triggered).
+    /// The event type is not 1 (single), 2 (scheduled) or 3 (triggered).
     #[error("event type {0}; 1 (single), 2 (scheduled) and 3 (triggered) are allowed")]
     EventType(u8),
-    /// TLV with a length that differs from that of its type.
+    /// The length of a TLV differs from that of its type.
     #[error("TLV {kind:#06x} has a value of {have} bytes; its type has {need}")]
     TlvLength {
         /// Type of the TLV.
         kind: u16,
-        /// Size defined by the type, bytes.
+        /// Length of the value that the type requires, in bytes.
         need: usize,
-        /// Available bytes.
+        /// Actual length of the value, in bytes.
         have: usize,
     },
-    /// Length that does not fit the length field.
+    /// A length does not fit into the length field.
     #[error("{what} of {len} bytes cannot be encoded; at most {most} are allowed")]
     Unencodable {
-        /// Element being written.
+        /// Name of the element.
         what: &'static str,
         /// Length of the element.
         len: usize,
@@ -116,15 +116,15 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Value of a TLV.
+/// Encoding and decoding of the value of a TLV.
 trait Layout: Sized {
     fn read(kind: u16, value: &[u8]) -> Result<Self, EmpowerError>;
     fn write(&self, out: &mut Vec<u8>);
 }
 
-/// Element of a version's messages.
+/// Encoding and decoding of an element of a version's messages.
 trait Element: Sized {
-    /// Number of type and length bytes that the length field includes.
+    /// Number of bytes of type and length that the length field includes.
     const COUNTED: usize;
     fn read(kind: u16, value: &[u8]) -> Result<Self, EmpowerError>;
     fn kind(&self) -> u16;
@@ -176,7 +176,7 @@ macro_rules! tlvs {
             impl $name {
                 /// Type of the TLV.
                 pub const TYPE: u16 = $kind;
-                /// Size of the value, bytes.
+                /// Size of the value, in bytes.
                 pub const BYTES: usize = 0 $(+ std::mem::size_of::<$ty>())*;
             }
 
@@ -203,11 +203,11 @@ macro_rules! tlvs {
         pub enum Tlv {
             $( $(#[$meta])* $name($name), )*
             $( #[doc = $other_doc] $other($other_ty), )?
-            /// Any other TLV, kept unchanged.
+            /// Any other TLV, which is stored unchanged.
             Unknown {
-                /// Type.
+                /// Type of the TLV.
                 kind: u16,
-                /// Value.
+                /// Value of the TLV.
                 value: Vec<u8>,
             },
         }
