@@ -1,10 +1,8 @@
-//! Quirks of the published controller (5G-EmPOWER, version 1), as far as they respond to a base station's
-//! messages:
+//! Emulates quirks of the published controller (5G-EmPOWER, version 1). The controller reacts to messages of a base station as follows:
 //! - A list of C-RNTIs triggers one command for each UE that is not in it.
 //! - An unknown slice triggers a command to remove it.
 //! - A new UE triggers a measurement request, repeated every five seconds.
-//! - Three hello intervals without a hello end a connection; hellos wait behind everything else on its one
-//!   thread.
+//! - Three hello intervals without a hello end a connection. Hellos wait behind all other messages, because the controller has one thread.
 use super::*;
 use crate::agent::{
     ControllerInput, ControllerOutput, Radio, ReportPeriod, SouthboundAgent, SouthboundController,
@@ -17,9 +15,9 @@ use std::rc::Rc;
 
 /// Processing time of a message in the published interpreter.
 const MESSAGE_COST: Duration = Duration::from_micros(350);
-/// Limit of the test for a storm, which would never end.
+/// Maximum number of messages in the test. A message storm, which would never end, exceeds it.
 const MESSAGES_MAX: u64 = 200_000;
-/// The operator's slices, which every base station gets.
+/// Slices of the operator, which every base station gets.
 const DSCPS: [u8; 1] = [0];
 const RBGS: u16 = 6;
 
@@ -31,7 +29,7 @@ struct KnownUe {
     slice: u8,
 }
 
-/// State common to all its connections.
+/// State that all connections of the controller share.
 #[derive(Debug, Default)]
 struct Tenant {
     /// UEs in order of arrival.
@@ -93,7 +91,7 @@ impl PublishedController {
         let done = {
             let mut tenant = self.tenant.borrow_mut();
             tenant.received += 1;
-            assert!(tenant.received < MESSAGES_MAX, "a storm: {} messages by {now:?}", tenant.received);
+            assert!(tenant.received < MESSAGES_MAX, "message storm: {} messages until {now:?}", tenant.received);
             tenant.busy_until = tenant.busy_until.max(now) + MESSAGE_COST;
             tenant.busy_until
         };
@@ -104,7 +102,7 @@ impl PublishedController {
             Body::CapsResponse(_) => {
                 self.online = true;
                 self.send(Timing::Triggered, Opcode::Add, 7, Body::UeReportRequest(0));
-                // A slice of no network, as in the controller's first request.
+                // The slice has no network, as in the controller's first request.
                 let id = SliceId { plmn: [0; 4], dscp: 0, padding: [0; 3] };
                 self.send(Timing::Single, Opcode::Unspecified, 7, Body::SliceRequest(id, Vec::new()));
                 DSCPS.into_iter().for_each(|dscp| self.slice(Opcode::Add, dscp, Vec::new()));
@@ -158,8 +156,8 @@ impl PublishedController {
                 ue.slice = if rntis.contains(&ue.rnti) { id.dscp } else { 0 };
             }
             for dscp in DSCPS {
-                // The controller stops at the first UE of another base station: with two base stations, the
-                // list of one is always empty.
+                // The controller stops at the first UE of another base station. With two base stations, the list of one of them is
+                // therefore always empty.
                 let rntis = {
                     let tenant = tenant.borrow();
                     let ues = tenant.ues.iter().take_while(|ue| ue.station == self.station);
@@ -170,7 +168,7 @@ impl PublishedController {
         }
     }
 
-    /// Cancels and requests its measurements again, each in a separate message.
+    /// Cancels the measurements of the base station and requests them again, each in a separate message.
     fn poll_ues(&mut self) {
         let ues: Vec<(u64, u16)> = {
             let tenant = self.tenant.borrow();
@@ -236,7 +234,7 @@ impl SouthboundController for PublishedController {
 
 type Network = Vec<StreamPair<EmpowerAgent1, PublishedController>>;
 
-/// Base stations with UEs from the start, all at one controller.
+/// Returns base stations that have UEs from the start, and are connected to one controller.
 fn network(stations: u16, ues: u64) -> (Rc<RefCell<Tenant>>, Network) {
     let tenant = Rc::new(RefCell::new(Tenant::default()));
     let mut network = Network::new();
@@ -272,12 +270,13 @@ fn published_controller_causes_no_message_storm() {
         let tenant = tenant.borrow();
         let everybody = u64::from(stations) * ues;
         assert_eq!((tenant.ues.len() as u64, tenant.measured.len() as u64), (everybody, everybody));
-        // Hello, cell and UEs, each every two seconds; and each UE twice every five seconds.
+        // Every two seconds, the controller receives a hello and a cell report of each base station, and a report of each UE. Every five
+        // seconds, it sends two commands for each UE.
         let received = tenant.received - before.0;
         let commands = tenant.commands - before.1;
         let expected = 5 * (u64::from(stations) * 2 + everybody);
-        assert!(received <= expected, "{received} messages to the controller, {expected} are its own wish");
-        assert_eq!(commands, 2 * 2 * everybody, "what it does by itself, and nothing else");
+        assert!(received <= expected, "the controller received {received} messages, but has requested {expected}");
+        assert_eq!(commands, 2 * 2 * everybody, "the controller sends only its periodic commands");
         for pair in &network {
             assert_eq!((pair.resets, pair.agent.ues() as u64), (0, ues));
             assert!(pair.agent.is_reporting());
@@ -290,7 +289,7 @@ fn unknown_slice_is_removed_once() {
     let (tenant, mut network) = network(2, 2);
     run(&mut network, 0, 1_000);
     let commands = tenant.borrow().commands;
-    // An operator removes a slice, and requests one that is gone.
+    // An operator adds and removes a slice, and requests it after the removal.
     let id = SliceId { plmn: [0x00, 0x22, 0x2f, 0x93], dscp: 9, padding: [0; 3] };
     for opcode in [Opcode::Add, Opcode::Remove, Opcode::Unspecified] {
         let body = Body::SliceRequest(id, Vec::new());

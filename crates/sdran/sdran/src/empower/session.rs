@@ -1,4 +1,4 @@
-//! Functions common to both versions' sessions: the connection, the peer's identity, and its last activity.
+//! Functions common to the sessions of both versions: the connection, the peer's identity, and its last activity.
 use super::{EmpowerEvent, EmpowerSessionSettings, SILENT_INTERVALS};
 use crate::Time;
 use crate::agent::{ControllerInput, ControllerOutput, SouthboundController, StreamBuffer};
@@ -6,16 +6,16 @@ use crate::empower::protocol::{EmpowerError, Mac};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// A controller's endpoint of one connection in one version; `own` is the version's state. See the
-/// [module](super). Messages are processed at once. A policy that must see the hello first (to refuse unknown
-/// peers) reads [`EmpowerEvent::Hello`] and drops the session.
+/// A controller's endpoint of one connection in one version. `own` is the state that is specific to the version. See the [module](super).
+/// Messages are processed at once. A policy that refuses unknown peers must check the hello first: it reads [`EmpowerEvent::Hello`], and
+/// drops the session.
 #[derive(Debug)]
 pub struct Session<V> {
     pub(super) settings: EmpowerSessionSettings,
     buffer: StreamBuffer,
     outputs: VecDeque<ControllerOutput<EmpowerEvent>>,
     pub(super) agent: Option<Mac>,
-    /// Time between its hellos.
+    /// Interval of the agent's hellos.
     interval: Duration,
     heard: Time,
     seq: u32,
@@ -24,7 +24,7 @@ pub struct Session<V> {
 }
 
 impl<V: Default> Session<V> {
-    /// A session before its start.
+    /// Creates a session before its start.
     pub fn new(settings: EmpowerSessionSettings) -> Self {
         Self {
             settings,
@@ -41,12 +41,12 @@ impl<V: Default> Session<V> {
 }
 
 impl<V> Session<V> {
-    /// MAC address of the agent, after its hello.
+    /// Returns the MAC address of the agent, after its hello.
     pub fn mac(&self) -> Option<Mac> {
         self.agent
     }
 
-    /// Time at which silence ends the connection; `None` before the first hello.
+    /// Returns the time at which silence ends the connection. Returns `None` before the first hello.
     pub fn silent_at(&self) -> Option<Time> {
         self.agent.map(|_| self.heard + self.interval * SILENT_INTERVALS)
     }
@@ -56,12 +56,12 @@ impl<V> Session<V> {
         self.buffer.extend(octets);
     }
 
-    /// Buffered, unprocessed bytes.
+    /// Returns the number of buffered, unprocessed bytes.
     pub fn held_bytes(&self) -> usize {
         self.buffer.len()
     }
 
-    /// Records a hello; returns whether it is the first one.
+    /// Records a hello. Returns whether it is the first one.
     pub(super) fn greeted(&mut self, now: Time, mac: Mac, interval: Duration) -> bool {
         self.interval = interval.max(Duration::from_millis(1));
         self.heard = now;
@@ -78,7 +78,8 @@ impl<V> Session<V> {
         self.xid
     }
 
-    /// Sends the message that `encode` writes for this base station and number, if its hello has arrived.
+    /// Sends the message that `encode` writes. `encode` receives the address of the base station and the sequence number. Sends nothing
+    /// before the hello of the base station.
     pub(super) fn send_octets(
         &mut self,
         encode: impl FnOnce(Mac, u32, &mut Vec<u8>) -> Result<(), EmpowerError>,
@@ -101,17 +102,17 @@ impl<V> Session<V> {
 
 /// Functions specific to a version.
 pub trait Version {
-    /// Type of a message.
+    /// Type of decoded messages.
     type Pdu;
-    /// Length of the message at the start of these bytes.
+    /// Function that returns the length of the message at the start of these bytes.
     const MESSAGE_BYTES: fn(&[u8]) -> Result<Option<usize>, EmpowerError>;
-    /// Reads a message.
+    /// Function that decodes a message.
     const DECODE: fn(&[u8]) -> Result<Self::Pdu, EmpowerError>;
     /// Processes a message.
     fn take(&mut self, now: Time, pdu: Self::Pdu);
     /// Sends requests that are due.
     fn ask_due(&mut self, now: Time);
-    /// Time of the next event that is not triggered by a message.
+    /// Returns the time of the next action that is not triggered by a message.
     fn due_at(&self) -> Option<Time>;
 }
 
@@ -119,8 +120,8 @@ impl<V> Session<V>
 where
     Self: Version,
 {
-    /// Processes at most one message; `true` if there was one. The published controller runs on one thread,
-    /// so a policy that models its time processes them one by one.
+    /// Processes at most one message. Returns whether a message was processed. The published controller runs on one thread, so a policy
+    /// that models its time processes messages one by one.
     pub fn process_one(&mut self, now: Time) -> bool {
         let pdu = match self.buffer.next(Self::MESSAGE_BYTES) {
             Ok(None) => return false,
@@ -158,7 +159,7 @@ where
             ControllerInput::Wake => {
                 if self.silent_at().is_some_and(|at| at <= now) {
                     self.agent = None;
-                    return self.broken("silent for three intervals".to_owned());
+                    return self.broken("the base station was silent for three hello intervals".to_owned());
                 }
                 self.ask_due(now);
             }

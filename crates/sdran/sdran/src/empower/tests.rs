@@ -51,7 +51,7 @@ fn five_phases<A: SouthboundAgent, C: SouthboundController<Event = EmpowerEvent>
     assert_eq!(pair.controller_events.iter().filter(ups).count(), 2);
     pair.controller_events.clear();
     pair.run_until(at(10_100));
-    // One message for each UE, twice a second.
+    // Each UE sends one message twice a second.
     assert_eq!(measured(&pair.controller_events), 40);
     assert!(!pair.controller_events.contains(&EmpowerEvent::Discarded));
     pair.tell_agent(event(7, UeChange::Deactivated));
@@ -61,29 +61,29 @@ fn five_phases<A: SouthboundAgent, C: SouthboundController<Event = EmpowerEvent>
     assert!(pair.controller_events.iter().any(downs));
     assert_eq!(measured(&pair.controller_events), 2);
     assert_eq!(pair.agent.counters().faults, 0);
-    // With control at the base station, hellos continue and measurements stop.
+    // While the base station has control, hellos continue and measurements stop.
     pair.tell_agent(AgentInput::Delegated(true));
     pair.controller_events.clear();
     pair.run_until(at(30_000));
     assert_eq!(measured(&pair.controller_events), 0);
-    assert_eq!(pair.resets, 0, "hellos keep the connection");
+    assert_eq!(pair.resets, 0, "hellos keep the connection open");
 }
 
 #[test]
-fn the_five_phases_of_version_1() {
+fn version_1_completes_all_five_phases() {
     five_phases(v1(StreamFaults::delay(MS), 1));
 }
 
 #[test]
-fn the_five_phases_of_version_2() {
+fn version_2_completes_all_five_phases() {
     five_phases(v2(StreamFaults::delay(MS), 1));
 }
 
 #[test]
-fn initialisation_is_timed_to_requests_and_reports() {
+fn initialisation_time_ends_at_requests_and_reports() {
     let mut pair = v1(StreamFaults::delay(MS), 1);
     pair.run_until(at(20));
-    // Hello to the controller, request back, response, further requests: 4 ms.
+    // The hello, the request, the response, and the further requests need 1 ms each, which is 4 ms in total.
     let expected = AgentEvent::Initialised { to_requests: 4 * MS, to_reporting: 4 * MS };
     assert_eq!(
         pair.agent_events.iter().filter(|event| matches!(event, AgentEvent::Initialised { .. })).count(),
@@ -93,7 +93,7 @@ fn initialisation_is_timed_to_requests_and_reports() {
 }
 
 #[test]
-fn slices_and_handovers_of_version_1() {
+fn version_1_supports_slices_and_handovers() {
     let mut pair = v1(StreamFaults::delay(MS), 1);
     pair.tell_agent(up(7));
     pair.run_until(at(20));
@@ -115,7 +115,7 @@ fn slices_and_handovers_of_version_1() {
     pair.tell_agent(event(9, UeChange::Arrived { ue, station: 0x024d_0000_0005, pci: 2, rnti: 70 }));
     pair.run_until(at(60));
     assert!(pair.controller_events.contains(&EmpowerEvent::HandedOver { origin_rnti: 70, target_rnti: 62 }));
-    // The eight announced slices are accepted, a ninth is not.
+    // Only the eight announced slices are accepted. A ninth slice is refused.
     (20..30).for_each(|dscp| pair.controller.set_slice(dscp, 1, &[]));
     pair.agent_events.clear();
     pair.run_until(at(80));
@@ -138,7 +138,7 @@ fn measurements_of_version_2_end_on_request() {
     assert!(pair.controller_events.iter().any(|event| matches!(event, EmpowerEvent::CellMeasured { .. })));
 }
 
-/// An agent that connects and sends nothing after its first hello.
+/// An agent connects, and sends nothing after its first hello.
 #[test]
 fn silence_of_three_intervals_ends_the_connection() {
     let mut session = EmpowerSession1::new(EmpowerSessionSettings::default());
@@ -219,8 +219,7 @@ fn report_with_unknown_xid_is_discarded() {
     assert!(matches!(events[..], [EmpowerEvent::Hello { .. }, EmpowerEvent::Discarded]), "{events:?}");
 }
 
-/// MARC's agents take the first message of a read and discard the rest. Their headers have cell 0, which
-/// identifies them.
+/// MARC's agents process the first message of a read, and discard the others. Cell 0 in their headers identifies these agents.
 #[test]
 fn one_message_agent_gets_one_request_at_a_time() {
     use crate::agent::{ControllerInput, ControllerOutput};
@@ -268,7 +267,7 @@ fn one_message_agent_gets_one_request_at_a_time() {
         heard(&mut session);
         say(&mut session, Timing::Triggered, Body::UeReport(Vec::new()), at(2));
         heard(&mut session);
-        // An agent that does not respond still gets the next request.
+        // An agent that does not respond gets the next request after a timeout.
         if cell == 1 {
             session.handle(at(400), ControllerInput::Wake);
             heard(&mut session);
@@ -281,5 +280,5 @@ fn one_message_agent_gets_one_request_at_a_time() {
     };
     assert_eq!(pieces(0), [&["capabilities"][..], &["ues"], &["slice"], &["set", "cell"]]);
     assert_eq!(pieces(1), [&["capabilities"][..], &["ues"], &["slice"], &[], &["set", "cell"]]);
-    assert_eq!(pieces(3)[..2], [&["capabilities"][..], &["ues", "slice", "set", "cell"]], "as published");
+    assert_eq!(pieces(3)[..2], [&["capabilities"][..], &["ues", "slice", "set", "cell"]], "other agents get all requests at once");
 }

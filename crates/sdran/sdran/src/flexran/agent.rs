@@ -1,4 +1,4 @@
-//! The agent's endpoint.
+//! Agent endpoint of FlexRAN.
 use super::control::Control;
 use super::elements::Checked;
 use super::report;
@@ -14,14 +14,14 @@ use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-/// FlexRAN version of an agent. The agent starts with it, and adapts to the controller: Mosaic5G's requests
-/// statistics that 0.x does not have.
+/// FlexRAN version of an agent. The agent starts with this version and adapts to the controller. It recognises Mosaic5G by statistics that
+/// 0.x does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum FlexranDialect {
-    /// 0.x, as MARC used it.
+    /// Version 0.x, as used by MARC.
     #[default]
     V0,
-    /// Mosaic5G 2.x: identity and capabilities in the hello, IMSIs, MAC statistics, a good-bye.
+    /// Mosaic5G 2.x. It adds identity and capabilities in the hello, IMSIs, MAC statistics, and a disconnect message.
     Mosaic,
 }
 
@@ -32,13 +32,13 @@ pub struct FlexranAgentSettings {
     pub station: u64,
     /// Physical cell identity.
     pub pci: u16,
-    /// Whether the controller's period applies.
+    /// Whether the report period of the controller applies.
     pub period: ReportPeriod,
-    /// FlexRAN version.
+    /// FlexRAN version at the start.
     pub dialect: FlexranDialect,
-    /// Maximum UEs.
+    /// Maximum number of UEs.
     pub max_ues: usize,
-    /// Delay of the first report within the first period, which spreads the reports of a fleet.
+    /// Delay of the first report within the first period. It spreads the reports of a fleet over time.
     pub phase: Duration,
 }
 
@@ -50,7 +50,7 @@ struct Reporting {
     xid: u32,
 }
 
-/// The machine: see the [module](super).
+/// State machine of an agent; see the [module](super).
 #[derive(Debug)]
 pub struct FlexranAgent {
     settings: FlexranAgentSettings,
@@ -62,27 +62,27 @@ pub struct FlexranAgent {
     delegated: bool,
     connecting_at: Time,
     requested_at: Option<Time>,
-    /// Whether the controller has this connection's UEs and gets their changes.
+    /// Whether the controller has received the UEs on this connection, and receives their changes.
     announced: bool,
     /// UEs that the controller does not know yet.
     unannounced: VecDeque<u16>,
-    /// Whether it requested the configuration since the last report.
+    /// Whether the controller requested the configuration since the last report.
     asked: bool,
-    /// Time since which its request for reports is due.
+    /// Time since which the controller's request for reports is due.
     unanswered_since: Option<Time>,
-    /// Whether the controller's other dialect was reported.
+    /// Whether the other dialect of the controller was reported.
     told_dialect: bool,
     reporting: Option<Reporting>,
     pub(super) replies: Replies,
     pub(super) control: Control,
-    /// The cell under it, if there is one.
+    /// Cell under the agent, if there is one.
     pub(super) steering: Option<Steering>,
-    /// Pending handovers with a controller that expects the outcome, by C-RNTI.
+    /// Pending handovers whose controller expects the outcome, by C-RNTI.
     pub(super) leaving: BTreeMap<u16, Header>,
 }
 
 impl FlexranAgent {
-    /// A disconnected agent.
+    /// Creates a disconnected agent.
     pub fn new(settings: FlexranAgentSettings) -> Self {
         Self {
             buffer: StreamBuffer::default(),
@@ -107,8 +107,7 @@ impl FlexranAgent {
         }
     }
 
-    /// A disconnected agent over a cell: it reports the cell's state, and its controller's commands go to the
-    /// cell.
+    /// Creates a disconnected agent over a cell. The agent reports the state of the cell, and passes commands of the controller to it.
     pub fn over(settings: FlexranAgentSettings, cell: Box<dyn CellControl>) -> Self {
         let steering = Steering::new(cell);
         let control = Control::of_cell(steering.prbs());
@@ -119,7 +118,7 @@ impl FlexranAgent {
         self.settings.dialect == FlexranDialect::Mosaic
     }
 
-    /// Sends a message; returns whether it could be encoded.
+    /// Sends a message. Returns whether it could be encoded.
     pub(super) fn send(
         &mut self,
         direction: Option<Direction>,
@@ -136,7 +135,7 @@ impl FlexranAgent {
                 self.push(octets, due);
                 true
             }
-            // Too many UEs for one body: a real agent would stop, this one reports a fault.
+            // Encoding fails if there are too many UEs for one body. A real agent would stop, but this agent reports a fault.
             Err(error) => {
                 self.fault(format!("cannot encode a message: {error}"));
                 false
@@ -169,7 +168,7 @@ impl FlexranAgent {
             match decode(frame) {
                 Ok(Envelope { msg: Some(message), .. }) => self.take(now, message),
                 Ok(_) => {}
-                // Framing stays intact, so one unknown message does not end the connection.
+                // Framing stays intact, so an unknown message does not end the connection.
                 Err(error) => self.fault(error.to_string()),
             }
         }
@@ -216,7 +215,7 @@ impl FlexranAgent {
                     self.requested_at = Some(now);
                 }
                 let header = reply_header(Kind::LcConfigReply, request.header);
-                // The controller replaces its state, so every reply has all UEs.
+                // The reply replaces the state of the controller, so it always contains all UEs.
                 let lc_ue_config = self.ues.iter().map(|(rnti, _)| report::logical_channels(rnti)).collect();
                 self.send(None, LcConfigReply { header, lc_ue_config }, None);
                 self.asked = true;
@@ -234,7 +233,7 @@ impl FlexranAgent {
             Message::UeConfigReply(reply) => self.associate(&reply),
             Message::AgentReconfiguration(change) => self.policy(change),
             Message::DlMacConfig(config) => self.decision(&config),
-            // Refused.
+            // All other messages were refused above.
             _ => {}
         }
     }
@@ -248,8 +247,8 @@ impl FlexranAgent {
         self.send(Some(Direction::Successful), hello, None);
     }
 
-    /// Every UE, in one reply. FlexRAN 0.x creates UEs from it. Mosaic5G 2.x only updates known ones and
-    /// creates UEs from activations only, so each UE is activated once on each connection.
+    /// Reports all UEs in one reply. FlexRAN 0.x creates UEs from this reply. Mosaic5G 2.x only updates known UEs, and creates UEs only
+    /// from activations. Each UE is therefore activated once on each connection.
     fn configure_ues(&mut self, request: Option<Header>) {
         let header = reply_header(Kind::UeConfigReply, request);
         let mosaic = self.mosaic();
@@ -260,9 +259,9 @@ impl FlexranAgent {
         }
     }
 
-    /// Activates the next UE that existed before the connection. It waits for the request about all UEs that
-    /// follows each activation. With all activations at once, the responses would grow with the square of
-    /// their number, and would fill the batches at the end of which the published controllers lose a message.
+    /// Activates the next UE that existed before the connection. It is called after the controller's request about all UEs, which follows
+    /// each activation. If all UEs were activated at once, the responses would grow with the square of their number. They would fill the
+    /// batches at the end of which the published controllers lose a message.
     fn announce(&mut self) {
         while let Some(rnti) = self.unannounced.pop_front() {
             let Some(ue) = self.ues.get(rnti) else { continue };
@@ -297,7 +296,7 @@ impl FlexranAgent {
                 let here = body.cell.is_empty() || body.cell.contains(&0);
                 (Some(ReportFrequency::Once), 1, 0, if here { body.flags.unwrap_or(0) } else { 0 })
             }
-            None => return self.fault("a statistics request without content".to_owned()),
+            None => return self.fault("the controller sent a statistics request without content".to_owned()),
         };
         let period = self.settings.period.effective_period(Duration::from_millis(sf.into()));
         let due = now + self.settings.phase.min(period);
@@ -326,7 +325,7 @@ impl FlexranAgent {
         self.reporting = Some(reporting);
     }
 
-    /// The controller's first request for statistics shows its FlexRAN version.
+    /// Detects the FlexRAN version of the controller from its first request for statistics.
     fn shown(&mut self, ue_flags: u32) {
         let mosaic = ue_flags & !UeFlags::OF_0_X != 0;
         if mosaic == self.mosaic() || self.told_dialect {
@@ -337,7 +336,7 @@ impl FlexranAgent {
         self.outputs.push_back(AgentOutput::Event(AgentEvent::Speaks(name)));
         if mosaic {
             self.settings.dialect = FlexranDialect::Mosaic;
-            // The controller did not create UEs from the configuration.
+            // A controller of this version did not create UEs from the configuration.
             self.unannounced = self.ues.iter().map(|(rnti, _)| rnti).collect();
         }
     }
@@ -365,7 +364,7 @@ impl FlexranAgent {
         self.replies = replies;
     }
 
-    /// Reports UEs once: those with these C-RNTIs, or all if the list is empty.
+    /// Reports UEs once. `rntis` selects the UEs; if it is empty, all UEs are reported.
     fn report_ues(&mut self, now: Time, reporting: Reporting, rntis: &[u32]) {
         let sfn = match &self.steering {
             Some(steering) => steering.sfn_sf(),
@@ -392,8 +391,8 @@ impl FlexranAgent {
         StatsReply { header, ue_report, cell_report }
     }
 
-    /// Radio state of a UE: from the cell if there is one, otherwise with at most the resource blocks of its
-    /// slice.
+    /// Returns the radio state of a UE. It is that of the cell, if there is one. Otherwise, the number of resource blocks is limited to the
+    /// slice of the UE.
     fn radio(&self, rnti: u16, ue: &Ue) -> Radio {
         if let Some(steering) = &self.steering {
             return steering.ue(rnti).unwrap_or(ue.radio);
@@ -456,7 +455,7 @@ impl FlexranAgent {
                 }
             },
         };
-        // Before that, its UEs are in the configuration that it will request.
+        // Earlier changes are not announced, because the controller will request the configuration with all UEs.
         if self.announced {
             self.change(kind, config);
         }

@@ -1,4 +1,4 @@
-//! Commands of a controller: code, policies and decisions for the downlink scheduler, slices, and their UEs.
+//! Commands of a controller: code, policies and decisions for the downlink scheduler, slices, and UEs in slices.
 use super::agent::FlexranAgent;
 use super::report;
 use super::template::Replies;
@@ -8,9 +8,8 @@ use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
 use ranlab_machine::support::Element;
 
 impl FlexranAgent {
-    /// Reports the outcome of a command. The published controllers give their commands no number and get no
-    /// response. A controller that gives a number (this project's) gets the outcome, in the message for
-    /// changing an agent, sent in the opposite direction.
+    /// Reports the outcome of a command. The published controllers use no transaction number, and get no response. A controller of this
+    /// project uses a number, and gets the outcome. The response is the message that changes an agent, sent in the opposite direction.
     fn done(&mut self, header: Option<&Header>, ended: Result<(), Refusal>) {
         let refused = ended.err().map(|why| why.detail);
         if let Some(why) = &refused {
@@ -25,7 +24,7 @@ impl FlexranAgent {
         }
     }
 
-    /// Refuses a message for one of its elements. Messages that only agents send are faults of the controller.
+    /// Refuses a message because of one of its elements. If only agents may send the message, it is a fault of the controller.
     pub(super) fn refuse(&mut self, message: &Message, element: &Element) {
         match message {
             Message::EchoReply(_)
@@ -33,7 +32,7 @@ impl FlexranAgent {
             | Message::SfTrigger(_)
             | Message::UlSrInfo(_)
             | Message::LcConfigReply(_)
-            | Message::UeStateChange(_) => self.fault("a message that only agents send".to_owned()),
+            | Message::UeStateChange(_) => self.fault("the controller sent a message that only agents may send".to_owned()),
             _ => {
                 self.counters.commands += 1;
                 let what = format!("the base station does not support {element}");
@@ -50,12 +49,12 @@ impl FlexranAgent {
             return;
         };
         let ended = steering.push(name.as_deref().unwrap_or_default(), &payload);
-        // An emulated base station does not run pushed code: it stores the name only.
+        // An emulated base station does not run pushed code. It only stores the name.
         self.counters.discarded_bytes += payload.len() as u64;
         self.done(header.as_ref(), ended);
     }
 
-    /// Applies another behaviour of the downlink scheduler, or other slices.
+    /// Applies another behaviour of the downlink scheduler, or another set of slices.
     pub(super) fn policy(&mut self, change: AgentReconfiguration) {
         self.counters.commands += 1;
         let ues: Vec<u16> = self.ues.iter().map(|(rnti, _)| rnti).collect();
@@ -67,7 +66,7 @@ impl FlexranAgent {
         self.done(change.header.as_ref(), ended);
     }
 
-    /// Allocations of a subframe.
+    /// Applies the allocations of a subframe.
     pub(super) fn decision(&mut self, config: &DlMacConfig) {
         self.counters.commands += 1;
         let Some(steering) = &mut self.steering else { return };
@@ -76,7 +75,7 @@ impl FlexranAgent {
         self.done(config.header.as_ref(), ended);
     }
 
-    /// Sends the controller a trigger for a new subframe, if it decides on subframes.
+    /// Sends a trigger for a new subframe to the controller, if the controller schedules subframes.
     pub(super) fn trigger(&mut self) {
         let Some(steering) = self.steering.as_mut().filter(|_| self.connected) else { return };
         if let Some(sfn_sf) = steering.trigger() {
@@ -86,7 +85,7 @@ impl FlexranAgent {
         }
     }
 
-    /// Mosaic5G 2.x configures a cell with the message that reports it.
+    /// Configures the cell. Mosaic5G 2.x uses the message that reports a cell for this purpose.
     pub(super) fn reconfigure(&mut self, reply: &EnbConfigReply) {
         self.counters.commands += 1;
         let Some(cell) = reply.cell_config.first() else { return };
@@ -112,7 +111,7 @@ impl FlexranAgent {
         self.done(reply.header.as_ref(), ended);
     }
 
-    /// Returns the refusal of a configuration for more than a cell and its downlink.
+    /// Returns the refusal of a configuration that concerns more than one cell and its downlink.
     fn beyond_cell(&self, reply: &EnbConfigReply) -> Option<Refusal> {
         let refusal = |what| Some(Refusal::new(Reason::NotSupported, what));
         let uplink = reply.cell_config.iter().filter_map(|cell| cell.slice_config.as_ref()?.ul.as_ref());
@@ -121,12 +120,12 @@ impl FlexranAgent {
         }
         // Without a radio, slices are only stored and reported.
         if self.steering.is_some() && uplink.into_iter().any(|uplink| !uplink.slices.is_empty()) {
-            return refusal("the cell slices its downlink only");
+            return refusal("the cell supports slices only in the downlink");
         }
         None
     }
 
-    /// Applies a UE configuration, like that of cells.
+    /// Applies a UE configuration, which is sent like that of cells.
     pub(super) fn associate(&mut self, reply: &UeConfigReply) {
         self.counters.commands += 1;
         self.replies = Replies::Changed;
@@ -138,7 +137,7 @@ impl FlexranAgent {
             let rnti = config.rnti.and_then(|rnti| u16::try_from(rnti).ok());
             let done = match rnti.filter(|rnti| self.ues.get(*rnti).is_some()) {
                 Some(rnti) => self.control.associate(rnti, config),
-                None => Err("a configuration of a UE that is not here".to_owned()),
+                None => Err("the configuration is for an unknown UE".to_owned()),
             };
             if let Err(what) = done {
                 self.fault(what);
@@ -153,7 +152,7 @@ impl FlexranAgent {
         for config in &reply.ue_config {
             let rnti = config.rnti.and_then(|rnti| u16::try_from(rnti).ok());
             let Some(rnti) = rnti.filter(|rnti| self.ues.get(*rnti).is_some()) else {
-                return Err(Refusal::new(Reason::UnknownUe, "a configuration of a UE that is not here"));
+                return Err(Refusal::new(Reason::UnknownUe, "the configuration is for an unknown UE"));
             };
             control.associate(rnti, config).map_err(|why| Refusal::new(Reason::UnknownSlice, why))?;
             ues.extend(config.dl_slice_id.map(|slice| (rnti, slice)));
@@ -163,7 +162,7 @@ impl FlexranAgent {
         Ok(())
     }
 
-    /// Hands a UE over to another cell: the caller that drives the agent carries it out.
+    /// Requests the handover of a UE to another cell. The driver of the agent executes it.
     pub(super) fn handover(&mut self, command: HoCommand) {
         let rnti = command.rnti.and_then(|rnti| u16::try_from(rnti).ok());
         let target = command.target_phy_cell_id.and_then(|pci| u16::try_from(pci).ok());
@@ -174,7 +173,7 @@ impl FlexranAgent {
                 self.outputs.push_back(AgentOutput::Event(event));
             }
             _ => {
-                let what = "a handover command without a known UE or target";
+                let what = "handover command without a known UE or target";
                 self.fault(what.to_owned());
                 self.done(command.header.as_ref(), Err(Refusal::new(Reason::UnknownUe, what)));
             }

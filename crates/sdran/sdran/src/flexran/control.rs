@@ -1,21 +1,21 @@
-//! Settings that a controller of Mosaic5G 2.x makes at its base station: slices, UEs in them, control of
-//! handovers. It requests the configuration every second and relies on it.
+//! Settings that a controller of Mosaic5G 2.x makes at its base station: slices, UEs in slices, and control of handovers. The controller
+//! requests the configuration every second, and relies on it.
 use super::report;
 use crate::agent::Ue;
 use crate::flexran::protocol::*;
 use std::collections::BTreeMap;
 
-/// Maximum slices of a direction; more are refused.
+/// Maximum number of slices of a direction. Further slices are refused.
 const MAX_SLICES: usize = 16;
-/// Resource blocks of a cell without a radio model: 10 MHz.
+/// Number of resource blocks of a cell without a radio model, which is that of 10 MHz.
 const PRBS: u16 = 50;
 
-/// A UE's slices of downlink and uplink.
+/// Slices of a UE in downlink and uplink.
 type InSlices = (Option<u32>, Option<u32>);
 
 #[derive(Debug, Clone)]
 pub(super) struct Control {
-    /// Resource blocks of the cell.
+    /// Number of resource blocks of the cell.
     cell_prbs: u16,
     slices: SliceConfig,
     net_control: Option<bool>,
@@ -29,17 +29,17 @@ impl Default for Control {
 }
 
 impl Control {
-    /// State without any settings.
+    /// Returns a state without settings.
     pub(super) fn of_cell(cell_prbs: u16) -> Self {
         Self { cell_prbs, slices: SliceConfig::default(), net_control: None, ues: BTreeMap::new() }
     }
 
-    /// Slices of the downlink.
+    /// Returns the slices of the downlink.
     pub(super) fn downlink(&self) -> Option<&SliceDlUlConfig> {
         self.slices.dl.as_ref()
     }
 
-    /// Applies a configuration of the cell; returns the downlink slices that it set or removed (no groups).
+    /// Applies a configuration of the cell. Returns the downlink slices that it has set, or removed (zero groups).
     pub(super) fn configure(&mut self, cell: &CellConfig) -> Result<Vec<(u32, u16)>, String> {
         self.net_control = cell.x2_ho_net_control.or(self.net_control);
         let Some(told) = &cell.slice_config else { return Ok(Vec::new()) };
@@ -57,11 +57,11 @@ impl Control {
         Ok(dl.slices.iter().map(|slice| (slice.id.unwrap_or(0), groups(slice))).collect())
     }
 
-    /// Moves UEs into slices; an error if there is no such slice.
+    /// Moves a UE into slices. Returns an error if a slice does not exist.
     pub(super) fn associate(&mut self, rnti: u16, config: &UeConfig) -> Result<(), String> {
         for (id, of) in [(config.dl_slice_id, &self.slices.dl), (config.ul_slice_id, &self.slices.ul)] {
             if let Some(id) = id.filter(|id| *id != 0 && !ids(of.as_ref()).contains(id)) {
-                return Err(format!("UE {rnti} into slice {id}, which is not there"));
+                return Err(format!("cannot move UE {rnti} into unknown slice {id}"));
             }
         }
         let (dl, ul) = self.ues.entry(rnti).or_default();
@@ -73,7 +73,7 @@ impl Control {
         self.ues.remove(&rnti);
     }
 
-    /// The current cell configuration.
+    /// Returns the current cell configuration.
     pub(super) fn cell(&self, pci: u16) -> CellConfig {
         let sliced = self.slices.dl.is_some() || self.slices.ul.is_some();
         CellConfig {
@@ -83,13 +83,13 @@ impl Control {
         }
     }
 
-    /// The current configuration of a UE.
+    /// Returns the current configuration of a UE.
     pub(super) fn ue(&self, rnti: u16, ue: &Ue, mosaic: bool) -> UeConfig {
         let (dl_slice_id, ul_slice_id) = self.ues.get(&rnti).copied().unwrap_or_default();
         UeConfig { dl_slice_id, ul_slice_id, ..report::ue_config(rnti, ue, mosaic) }
     }
 
-    /// Resource blocks available to a UE in its slice.
+    /// Returns the number of resource blocks that are available to a UE in its slice.
     pub(super) fn prbs(&self, rnti: u16) -> Option<u16> {
         let id = self.ues.get(&rnti)?.0?;
         let slice = self.slices.dl.as_ref()?.slices.iter().find(|slice| slice.id == Some(id))?;
@@ -101,7 +101,7 @@ fn ids(slices: Option<&SliceDlUlConfig>) -> Vec<u32> {
     slices.map_or_else(Vec::new, |of| of.slices.iter().filter_map(|slice| slice.id).collect())
 }
 
-/// Resource block groups of a slice.
+/// Returns the number of resource block groups of a slice.
 fn groups(slice: &Slice) -> u16 {
     let Some(SliceParameters::Fixed(groups)) = &slice.params else { return 0 };
     let low = groups.pos_low.unwrap_or(0);
@@ -109,8 +109,8 @@ fn groups(slice: &Slice) -> u16 {
     u16::try_from(high.saturating_sub(low).saturating_add(1)).unwrap_or(u16::MAX)
 }
 
-/// As in the published agent: another algorithm starts from an empty set, a slice with only a number is
-/// removed, others are set.
+/// Applies slices, as in the published agent. Another algorithm starts from an empty set. A slice that only has a number is removed. Other
+/// slices are set.
 fn apply(slices: &mut SliceDlUlConfig, told: &SliceDlUlConfig) -> Result<(), String> {
     if told.algorithm.is_some() && told.algorithm != slices.algorithm {
         *slices = SliceDlUlConfig { algorithm: told.algorithm, ..SliceDlUlConfig::default() };

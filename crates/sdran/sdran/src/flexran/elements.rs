@@ -1,4 +1,4 @@
-//! Support of each element of a controller's messages.
+//! Support of each information element of a controller's messages.
 use super::protocol::*;
 
 ranlab_machine::elements! {
@@ -256,7 +256,7 @@ ranlab_machine::elements! {
 }
 
 impl Message {
-    /// Returns the header.
+    /// Returns the header of the message, if it has one.
     pub(super) fn header(&self) -> Option<&Header> {
         match self {
             Self::Hello(it) => it.header.as_ref(),

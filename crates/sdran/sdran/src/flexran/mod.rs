@@ -1,4 +1,4 @@
-//! FlexRAN: an agent as in OpenAirInterface, and a controller's endpoint of one connection.
+//! FlexRAN: an agent like that of OpenAirInterface, and a controller's endpoint of one connection.
 mod agent;
 mod commands;
 mod control;

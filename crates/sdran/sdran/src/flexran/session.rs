@@ -163,7 +163,7 @@ impl FlexranSession {
                 let why = answer.policy.unwrap_or_else(|| "the base station refuses".to_owned());
                 self.outcome(answer.header, Some(why));
             }
-            _ => self.event(FlexranEvent::Fault("a message that only controllers send".to_owned())),
+            _ => self.event(FlexranEvent::Fault("the agent sent a message that only controllers may send".to_owned())),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Monitoring application: reads the whole RIB in each run, and requests statistics from new agents.
+//! Monitoring application. It reads the whole RIB in each run, and requests statistics from new agents.
 use super::rib::Rib;
 use crate::controller::{Clock, ConnectionId};
 use crate::flexran::protocol::Csi;
@@ -7,13 +7,13 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Reporting period requested from agents. Agents that override the period, as in the MARC paper, ignore it.
+/// Report period requested from agents. Agents that override the period, as in the MARC paper, ignore it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RatePolicy {
-    /// Fixed period; the published application requests 4 ms.
+    /// Fixed period. The published application requests 4 ms.
     Fixed(Duration),
-    /// `fast` while the controller keeps up; `slow` once 1,000 messages are queued, until the queue has been
-    /// empty for a second.
+    /// Period that depends on the load. It is `fast` while the controller keeps up, and `slow` after 1,000 messages were queued. It is
+    /// `fast` again after the queue has been empty for a second.
     Adaptive {
         /// Period while the controller keeps up.
         fast: Duration,
@@ -22,7 +22,7 @@ pub enum RatePolicy {
     },
 }
 
-/// Queue length from which on the controller counts as overloaded.
+/// Queue length above which the controller counts as overloaded.
 const BUSY_MESSAGES: usize = 1_000;
 /// Time for which the queue must be short before the period is shortened again.
 const CALM: Duration = Duration::from_secs(1);
@@ -32,13 +32,13 @@ const CALM: Duration = Duration::from_secs(1);
 pub struct LastRun {
     /// Number of connected agents.
     pub agents: usize,
-    /// Number of their UEs.
+    /// Number of UEs of the connected agents.
     pub ues: usize,
     /// Number of UEs that have reported.
     pub reporting: usize,
-    /// Mean wideband CQI of these UEs.
+    /// Mean wideband CQI of the UEs that have reported.
     pub mean_cqi: f64,
-    /// Bytes in all their downlink queues.
+    /// Number of bytes in all their downlink queues.
     pub queue_bytes: u64,
     /// Age of the oldest report, in microseconds.
     pub oldest_us: u64,
@@ -85,7 +85,7 @@ impl Monitor {
         }
     }
 
-    /// Runs the application; returns the agents to request statistics from, with the period.
+    /// Runs the application. Returns the agents from which statistics must be requested, with the period.
     pub fn run(&mut self, rib: &Rib, waiting: usize, clock: &mut dyn Clock) -> Vec<(ConnectionId, Duration)> {
         let now = clock.now();
         let period = self.period(now, waiting);

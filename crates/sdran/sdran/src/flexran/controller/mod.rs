@@ -1,19 +1,17 @@
-//! Controller with the behaviour of FlexRAN: a RIB in memory, and a RIB updater and a task manager that share
-//! cycles of 1 ms.
+//! Controller with the behaviour of FlexRAN. It has a RIB in memory. RIB updater and task manager share cycles of 1 ms.
 //!
 //! Behaviour that is published, or was measured with the published binary:
 //!
 //! * All messages go into one queue of 10,000. A full queue drops messages **and leaks their memory**
 //!   ([`QueueKind::Leaky`]). [`QueueKind::Bounded`] stops reading instead, so that TCP slows the agents down.
-//! * In each cycle the RIB updater processes up to 350 messages in 20 % of the cycle; then all applications
-//!   run in the other 80 % ([`FlexranControllerSettings::rib_share`]). An updater that exceeds its share is
-//!   stopped until the next cycle, **and the applications wait for it**. Under overload there are therefore
-//!   fewer cycles, CPU usage falls, and queue and memory grow. A new agent waits behind the queue. A share of
-//!   80 % corresponds to AltFlexRAN; `adaptive` adjusts the share to the load, as proposed in section VI of the
-//!   MARC paper.
+//! * In each cycle, the RIB updater processes up to 350 messages in 20 % of the cycle. Then all applications run in the other 80 %
+//!   ([`FlexranControllerSettings::rib_share`]). An updater that exceeds its share is stopped until the next cycle, **and the applications
+//!   wait for it**. Under overload there are therefore fewer cycles, CPU usage falls, and queue and memory grow. A new agent waits behind
+//!   the queue. A share of 80 % corresponds to AltFlexRAN; `adaptive` adjusts the share to the load, as proposed in section VI of the MARC
+//!   paper.
 //! * Disconnected agents stay in the RIB.
-//! * An application schedules the downlink of selected base stations (`/dl_sched/1`): it pushes a scheduler's
-//!   code, names it in a policy, and then decides on each subframe that the base station announces.
+//! * An application schedules the downlink of selected base stations (`/dl_sched/1`): The application pushes the code of a scheduler, names
+//!   the scheduler in a policy, and then decides on each subframe that the base station announces.
 mod app;
 mod orders;
 pub mod resources;
@@ -41,9 +39,9 @@ use std::time::Duration;
 pub const QUEUE_MESSAGES: usize = 10_000;
 /// Maximum number of messages that the published RIB updater processes per cycle.
 pub const BATCH_MESSAGES: u32 = 350;
-/// Subframes between the announced one and the one that is decided on: the round trip and one cycle.
+/// Number of subframes between the announced subframe and the one that is decided on. It allows for the round trip and one cycle.
 pub const SCHEDULE_AHEAD: u32 = 4;
-/// Maximum number of cycles that one late cycle counts for.
+/// Maximum number of cycles for which one late cycle counts.
 const LONGEST_CYCLE: u32 = 4;
 /// Bytes that the published queue leaks per dropped message, in addition to the content.
 const LEAKED_HEAD_BYTES: usize = 2_048;
@@ -51,10 +49,10 @@ const LEAKED_HEAD_BYTES: usize = 2_048;
 /// Behaviour of a full queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum QueueKind {
-    /// Behaviour of the published controller: drops the message and leaks its memory.
+    /// Drops the message and leaks its memory, as the published controller does.
     #[default]
     Leaky,
-    /// Stops reading connections until there is room.
+    /// Stops reading connections until the queue has space.
     Bounded,
 }
 
@@ -70,7 +68,7 @@ pub enum RibShare {
 /// Configuration of a controller.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FlexranControllerSettings {
-    /// Cycle time; 1 ms as published.
+    /// Duration of a cycle. The published value is 1 ms.
     pub cycle: Duration,
     /// Division of the cycle.
     pub rib_share: RibShare,
@@ -78,13 +76,13 @@ pub struct FlexranControllerSettings {
     pub queue: QueueKind,
     /// Capacity of the queue, in messages.
     pub queue_messages: usize,
-    /// Maximum number of leaked bytes that are held; memory beyond it is released.
+    /// Maximum number of leaked bytes that stay allocated. Memory above this limit is released.
     pub leak_limit_bytes: u64,
-    /// Whether disconnected agents stay in the RIB, as published.
+    /// Whether disconnected agents stay in the RIB, as in the published controller.
     pub keeps_dead: bool,
-    /// Reporting period requested from agents.
+    /// Report period requested from agents.
     pub rate: RatePolicy,
-    /// Number of subframes ahead of the announced one that is decided on, where this controller schedules.
+    /// Number of subframes between the announced subframe and the one that is decided on, if this controller schedules.
     pub schedule_ahead: u32,
     /// Orders for each base station that connects.
     pub standing: Vec<Command>,
@@ -116,7 +114,7 @@ enum Ingress {
     Closed,
 }
 
-/// Controller without transport: see the [module](self).
+/// Controller without transport; see the [module](self).
 #[derive(Debug)]
 pub struct FlexranController {
     settings: FlexranControllerSettings,
@@ -131,7 +129,7 @@ pub struct FlexranController {
     actions: VecDeque<(ConnectionId, Action)>,
     counters: ControllerCounters,
     share: f64,
-    /// Length of this cycle; late cycles are longer and have larger budgets.
+    /// Length of the current cycle. Late cycles are longer, and have larger budgets.
     period: Duration,
     last_cycle: Option<Time>,
     batch: u32,
@@ -194,11 +192,11 @@ impl FlexranController {
 
     /// Handles the end of a connection.
     pub fn closed(&mut self, id: ConnectionId) {
-        // A disconnect is never dropped, because the RIB has to know it.
+        // A disconnect is never dropped, because the RIB has to be informed.
         self.queue.push_back((id, Ingress::Closed));
     }
 
-    /// Returns whether connections may be read now; always true for a leaky queue.
+    /// Returns whether connections may be read now. With a leaky queue, they may always be read.
     pub fn may_read(&mut self) -> bool {
         let room = self.settings.queue == QueueKind::Leaky || self.queue.len() < self.settings.queue_messages;
         self.counters.back_pressure += u64::from(!room);
@@ -212,12 +210,12 @@ impl FlexranController {
         self.counters.dropped += 1;
         if self.counters.leaked_bytes + kept as u64 <= self.settings.leak_limit_bytes {
             self.counters.leaked_bytes += kept as u64;
-            // Non-zero content makes the memory resident, like the published copy.
+            // The content is not zero, so that the memory becomes resident, as the copy of the published controller.
             self.leaked.push(vec![1; kept].into_boxed_slice());
         }
     }
 
-    /// Runs one cycle: the RIB updater, then the applications if the updater has finished its batch.
+    /// Runs one cycle. The RIB updater runs first, then the applications if the updater has finished its batch.
     pub fn cycle(&mut self, clock: &mut dyn Clock) {
         self.begin_cycle(clock);
         if self.update_rib(clock) {
@@ -225,7 +223,7 @@ impl FlexranController {
         }
     }
 
-    /// Begins a cycle. Budgets are shares of the time since the last cycle began, at most four cycles.
+    /// Begins a cycle. Budgets are shares of the time since the start of the last cycle, which counts as four cycles at most.
     pub fn begin_cycle(&mut self, clock: &mut dyn Clock) {
         let now = clock.now();
         let since = self.last_cycle.map_or(self.settings.cycle, |last| now.since(last));
@@ -233,7 +231,7 @@ impl FlexranController {
         self.last_cycle = Some(now);
     }
 
-    /// Runs the RIB updater; returns `false` if its budget ended before its batch.
+    /// Runs the RIB updater. Returns `false` if its budget ended before its batch.
     pub fn update_rib(&mut self, clock: &mut dyn Clock) -> bool {
         let ended = self.update_within_budget(clock);
         self.counters.throttled += u64::from(!ended);
@@ -260,7 +258,7 @@ impl FlexranController {
             }
             let Some((id, item)) = self.queue.pop_front() else { break };
             if self.batch >= BATCH_MESSAGES {
-                // As published: the loop takes a message before it checks the count.
+                // As in the published controller, the loop takes a message before it checks the count. The message is lost.
                 if self.settings.queue == QueueKind::Leaky && matches!(item, Ingress::Message(_)) {
                     self.counters.lost_at_batch_end += 1;
                 } else {
@@ -275,15 +273,14 @@ impl FlexranController {
             self.batch = 0;
         }
         let used = clock.now().since(began);
-        // As with CPU reservation by the kernel: a message cannot be interrupted, so an overrun is deducted
-        // from the next cycle. A wall clock also counts time in which other processes ran; the maximum
-        // excludes such outliers.
+        // A message cannot be interrupted, so an overrun is deducted from the next cycle. The CPU reservation of the kernel does the same.
+        // A wall clock also counts time in which other processes ran. The maximum excludes such outliers.
         self.rib_debt = used.saturating_sub(budget).min(self.settings.cycle * LONGEST_CYCLE);
         self.adapt(used, !ended);
         ended
     }
 
-    /// Moves the share towards the updater's need.
+    /// Changes the share towards the need of the updater.
     fn adapt(&mut self, used: Duration, short: bool) {
         if self.settings.rib_share != RibShare::Adaptive {
             return;
@@ -318,7 +315,7 @@ impl FlexranController {
         if let Some((source, rnti, target)) = self.rotation.run(&self.rib, clock.now())
             && let Ok(ticket) = self.order(Some(source), &Command::HandOver(rnti, target))
         {
-            // The RIB shows whether the handover took place.
+            // The outcome of the order is not needed, because the RIB shows whether the handover took place.
             self.forget(ticket);
         }
         let used = clock.now().since(began) + self.app_debt;
@@ -403,7 +400,7 @@ impl FlexranController {
         &self.rib
     }
 
-    /// Returns the number of scheduling decisions, and of base stations scheduled here.
+    /// Returns the number of scheduling decisions, and the number of base stations that this controller schedules.
     pub fn scheduled(&self) -> (u64, usize) {
         self.scheduler.counts()
     }
@@ -423,7 +420,7 @@ impl FlexranController {
         self.share
     }
 
-    /// Returns the bytes held by the queue and the leak.
+    /// Returns the number of bytes in the queue and in the leak.
     pub fn held_bytes(&self) -> u64 {
         let queued = self.queue.iter().map(|(_, item)| match item {
             Ingress::Message(body) => body.len() as u64,

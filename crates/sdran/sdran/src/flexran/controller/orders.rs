@@ -1,7 +1,7 @@
-//! Northbound orders to base stations and their outcome.
+//! Northbound orders to base stations, and their outcomes.
 //!
-//! Each command of an order has a transaction number, to which base stations of ranlab respond. Other base
-//! stations carry out what they support and do not respond.
+//! Each command of an order has a transaction number, to which base stations of ranlab respond. Other base stations execute the commands
+//! that they support, and do not respond.
 use super::FlexranController;
 use crate::controller::ConnectionId;
 use crate::flexran::FlexranSession;
@@ -9,13 +9,13 @@ use crate::flexran::protocol::{Policy, SliceDlUlConfig};
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Maximum number of orders whose outcome has not been read; further ones are refused.
+/// Maximum number of orders whose outcome has not been read. Further orders are refused.
 pub const ORDERS_MAX: usize = 256;
 
 /// Order for base stations.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
-    /// Schedules the downlink here (`true`) or at the base station.
+    /// Lets this controller (`true`) or the base station (`false`) schedule the downlink.
     Schedule(bool),
     /// Applies a policy, in YAML.
     Policy(String),
@@ -29,25 +29,26 @@ pub enum Command {
     HandOver(u16, u64),
 }
 
-/// Rejected order.
+/// Reason why an order is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OrderError {
-    /// Unknown base station.
+    /// The base station is unknown.
     #[error("unknown base station {0}; available: {1}")]
     NoStation(u64, String),
     /// No base station is connected.
-    #[error("no base station is here")]
+    #[error("no base station is connected")]
     Nobody,
     /// Too many orders are pending.
-    #[error("too many orders at once; try again")]
+    #[error("too many orders are pending; try again")]
     TooMany,
-    /// As published: policies apply only to base stations that schedule by themselves.
-    #[error("this controller schedules base station {0}: its policies mean nothing until /dl_sched/0")]
+    /// The policy would have no effect, because this controller schedules the base station. As in the published controller, policies only
+    /// apply to base stations that schedule themselves.
+    #[error("policies have no effect while this controller schedules base station {0}; use /dl_sched/0 first")]
     Central(u64),
 }
 
-/// Number of an accepted order.
+/// Number that identifies an accepted order.
 pub type CommandId = u64;
 
 #[derive(Debug, Default)]
@@ -129,8 +130,7 @@ impl FlexranController {
         Ok(ticket)
     }
 
-    /// Returns the outcome of an order, with the reason of a refusal; `None` while it is pending or if it
-    /// does not exist.
+    /// Returns the outcome of an order, with the reason of a refusal. Returns `None` while the order is pending, or if it does not exist.
     pub fn outcome(&mut self, ticket: CommandId) -> Option<Result<(), String>> {
         self.orders.given.get(&ticket).filter(|given| given.left == 0)?;
         let given = self.orders.given.remove(&ticket)?;
@@ -143,7 +143,7 @@ impl FlexranController {
         self.orders.waiting.retain(|_, of| *of != ticket);
     }
 
-    /// Returns connection and identity of the connected base stations.
+    /// Returns connection and identity of each connected base station.
     fn stations(&self) -> impl Iterator<Item = (ConnectionId, u64)> {
         let here = self.rib.agents().iter().filter(|(_, agent)| agent.alive);
         here.map(|(id, agent)| (*id, agent.config.enb_id.unwrap_or(0)))
@@ -178,12 +178,11 @@ impl FlexranController {
         });
     }
 
-    /// Delegates the downlink scheduler: the remote scheduler's code is sent once, then a policy selects the
-    /// scheduler.
+    /// Delegates the downlink scheduler. The code of the remote scheduler is sent once. Then a policy selects the scheduler.
     fn schedule(&mut self, id: ConnectionId, ticket: CommandId, remote: bool) {
         if remote && self.orders.pushed.insert(id) {
             let xid = self.orders.number(id, ticket);
-            // Base stations of ranlab include this scheduler and identify its code by name.
+            // Base stations of ranlab include this scheduler, and identify its code by its name.
             let code = Bytes::from_static(Policy::REMOTE.as_bytes());
             self.with_session(id, |session| session.delegate(xid, Policy::REMOTE, code));
         }
@@ -199,7 +198,7 @@ impl FlexranController {
             self.orders.tickets += 1;
             let ticket = self.orders.tickets;
             self.command(id, ticket, &order, None);
-            // The outcome is not needed.
+            // The outcome of a standing order is not needed.
             self.forget(ticket);
         }
     }

@@ -1,4 +1,4 @@
-//! Northbound requests: FlexRAN's paths and, where the two generations differ, Mosaic5G's.
+//! Northbound requests. Their paths are those of FlexRAN and, where the two generations differ, those of Mosaic5G.
 //!
 //! | path | body | effect |
 //! |---|---|---|
@@ -10,8 +10,8 @@
 //! | `POST /rrc/ho/senb/ID/ue/RNTI/tenb/ID` | | hands a UE over from one base station to another |
 //! | `GET /dl_sched` | | number of base stations scheduled here |
 //!
-//! All paths except the handover may end with `/enb/ID`, which selects one base station; otherwise the order
-//! is for all.
+//! All paths except that of the handover may end with `/enb/ID`, which selects one base station. Otherwise the order applies to all base
+//! stations.
 use super::orders::Command;
 use crate::flexran::protocol::{
     Policy, Slice, SliceAlgorithm, SliceDlUlConfig, SliceParameters, SliceStatic,
@@ -23,15 +23,15 @@ use serde::de::DeserializeOwned;
 /// HTTP error of an invalid request.
 pub type RequestError = HttpProblem;
 
-/// Parses which side schedules: `1` is this controller, `0` the base stations.
+/// Parses the side that schedules: `1` is this controller, `0` the base stations.
 ///
 /// # Errors
-/// The text is neither.
+/// The text is neither `0` nor `1`.
 pub fn schedule(text: &str) -> Result<Command, RequestError> {
     match text {
         "0" => Ok(Command::Schedule(false)),
         "1" => Ok(Command::Schedule(true)),
-        _ => Err(wrong(404, "there are /dl_sched/0 (base stations schedule) and /dl_sched/1")),
+        _ => Err(wrong(404, "only /dl_sched/0 (base stations schedule) and /dl_sched/1 exist")),
     }
 }
 
@@ -70,7 +70,7 @@ pub fn policy(body: &str) -> Result<Command, RequestError> {
 
 fn json<T: DeserializeOwned>(body: &str) -> Result<T, RequestError> {
     serde_json::from_str(body)
-        .map_err(|error| wrong(if error.is_data() { 422 } else { 400 }, format!("the body: {error}")))
+        .map_err(|error| wrong(if error.is_data() { 422 } else { 400 }, format!("the body is invalid: {error}")))
 }
 
 #[derive(Deserialize)]
@@ -150,7 +150,7 @@ struct Assigned {
 pub fn assignment(body: &str) -> Result<Command, RequestError> {
     let ues = json::<Assignment>(body)?.ue;
     if ues.is_empty() {
-        return Err(wrong(422, "no UE is named"));
+        return Err(wrong(422, "the request names no UE"));
     }
     Ok(Command::Associate(ues.into_iter().map(|ue| (ue.rnti, ue.dl_slice_id)).collect()))
 }

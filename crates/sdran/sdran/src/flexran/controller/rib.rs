@@ -7,20 +7,20 @@ use crate::flexran::protocol::{
 use ranlab_machine::Time;
 use std::collections::BTreeMap;
 
-/// UE.
+/// A UE in the RIB.
 #[derive(Debug, Clone, Default)]
 pub struct UeNode {
-    /// Configuration.
+    /// Configuration of the UE.
     pub config: UeConfig,
-    /// Logical channels.
+    /// Logical channels of the UE.
     pub logical_channels: Vec<LcConfig>,
-    /// Last report.
+    /// Last report of the UE.
     pub report: Option<UeStatsReport>,
     /// Arrival time of the last report.
     pub reported_at: Time,
 }
 
-/// Agent.
+/// An agent in the RIB.
 #[derive(Debug, Clone, Default)]
 pub struct AgentNode {
     /// Configuration of the base station.
@@ -31,9 +31,9 @@ pub struct AgentNode {
     pub ues: BTreeMap<u32, UeNode>,
     /// Number of reports.
     pub reports: u64,
-    /// Last announced subframe, with its frame number; `None` while the base station schedules by itself.
+    /// Last announced subframe, with its frame number. `None` while the base station schedules by itself.
     pub subframe: Option<u32>,
-    /// Whether it is connected.
+    /// Whether the agent is connected.
     pub alive: bool,
 }
 
@@ -69,7 +69,7 @@ impl Rib {
         }
     }
 
-    /// Applies an event of an agent; returns the number of reports for unknown UEs in it.
+    /// Applies an event of an agent. Returns the number of reports for unknown UEs in the event.
     pub(super) fn take(&mut self, id: ConnectionId, now: Time, event: FlexranEvent) -> u64 {
         if let FlexranEvent::Known(config) = event {
             let agent = self.agents.entry(id).or_default();
@@ -113,7 +113,7 @@ impl Rib {
                 agent.cells = reply.cell_report;
                 let mut nobody = 0;
                 for report in reply.ue_report {
-                    // As published: a report of an unknown UE is parsed and dropped.
+                    // As in the published controller, a report of an unknown UE is parsed and dropped.
                     match agent.ues.get_mut(&report.rnti.unwrap_or(0)) {
                         Some(ue) => (ue.report, ue.reported_at) = (Some(report), now),
                         None => nobody += 1,

@@ -3,10 +3,10 @@ use super::rib::Rib;
 use ranlab_machine::Time;
 use std::time::Duration;
 
-/// Handover: identity of the source base station, C-RNTI, identity of the target base station.
+/// Handover to command: identity of the source base station, C-RNTI, identity of the target base station.
 pub(super) type HandoverCommand = (u64, u16, u64);
 
-/// Application.
+/// Application with its state.
 #[derive(Debug, Default)]
 pub(super) struct Rotation {
     every: Option<Duration>,
@@ -19,14 +19,14 @@ impl Rotation {
         Self { every, ..Self::default() }
     }
 
-    /// Returns the next handover if it is due.
+    /// Returns the next handover, if it is due.
     pub(super) fn run(&mut self, rib: &Rib, now: Time) -> Option<HandoverCommand> {
         let every = self.every?;
         let due = *self.due.get_or_insert(now + every);
         if now < due {
             return None;
         }
-        // Missed handovers are not made up for.
+        // Missed handovers are skipped.
         self.due = Some((due + every).max(now));
         let here: Vec<_> = rib.agents().values().filter(|agent| agent.alive).collect();
         if here.len() < 2 {
@@ -63,7 +63,7 @@ mod tests {
         assert_eq!(
             (rotation.run(&rib, at(11)), rotation.run(&rib, at(20))),
             (None, None),
-            "the second has none"
+            "the second base station has no UE"
         );
         assert_eq!(rotation.run(&rib, at(500)), Some((3, 1, 1)));
         assert_eq!((rotation.run(&rib, at(500)), rotation.run(&rib, at(501))), (Some((1, 5, 2)), None));

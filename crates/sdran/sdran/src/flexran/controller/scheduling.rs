@@ -1,34 +1,33 @@
 //! Flexible scheduler: schedules the downlink of base stations, subframe by subframe.
 //!
 //! A base station with remote scheduling announces each subframe. Each run decides on the subframe that is
-//! [`ahead`](super::FlexranControllerSettings::schedule_ahead) of the announced one. Resource block groups
-//! are divided equally among the UEs whose last report shows queued data; the remainder rotates. The base
-//! station chooses the MCS. Decisions that arrive after their subframe has begun have no effect; the base
-//! station counts them.
+//! [`ahead`](super::FlexranControllerSettings::schedule_ahead) of the announced one. Resource block groups are divided equally among the
+//! UEs whose last report shows queued data. The remainder rotates among the UEs. The base station chooses the MCS. A decision that arrives
+//! after the start of its subframe has no effect. The base station counts such decisions.
 use super::rib::{AgentNode, Rib};
 use crate::controller::{Clock, ConnectionId};
 use crate::flexran::protocol::{DlData, DlDci, ms_of_sfn_sf, rbgs, sfn_sf};
 use std::collections::BTreeMap;
 
-/// Number of groups in the bitmap of an allocation; further groups of a wider carrier stay unused.
+/// Maximum number of groups in the bitmap of an allocation. Further groups of a wider carrier stay unused.
 const GROUPS_MAX: usize = u32::BITS as usize;
-/// Maximum number of subframes that one run decides on per base station: missed ones and the current one.
+/// Maximum number of subframes that one run decides on per base station, including missed ones.
 const CATCH_UP_MAX: u64 = 16;
 /// Number of subframes after which frame numbers wrap around.
 const NUMBERS_MS: u64 = 10_240;
 
-/// Decision for a base station: frame and subframe number, and the allocations.
+/// Decision for a base station: connection, frame and subframe number, and allocations.
 pub(super) type DlAllocation = (ConnectionId, u32, Vec<DlData>);
 
 #[derive(Debug, Clone, Copy, Default)]
 struct RotationState {
-    /// Last announced subframe.
+    /// Last announced subframe, in ms.
     last_ms: Option<u64>,
-    /// Index of the first UE to receive one group of the remainder.
+    /// Index of the first UE that receives a group of the remainder.
     first: usize,
 }
 
-/// Application.
+/// Scheduling application.
 #[derive(Debug, Default)]
 pub(super) struct FlexibleScheduler {
     ahead: u64,
@@ -54,7 +53,7 @@ impl FlexibleScheduler {
         self.remote.contains_key(&id)
     }
 
-    /// Returns the number of decisions, and of base stations scheduled here.
+    /// Returns the number of decisions, and the number of base stations that this controller schedules.
     pub(super) fn counts(&self) -> (u64, usize) {
         (self.decisions, self.remote.len())
     }
@@ -99,12 +98,13 @@ fn share(agent: &AgentNode, first: &mut usize) -> Vec<DlData> {
     ues.truncate(groups);
     let each = groups / ues.len();
     let more = groups % ues.len();
-    // UEs that received a group of the remainder, or any group, come last in the next subframe.
+    // In the next subframe, UEs that received a group of the remainder come last. If there was no remainder, UEs that received any group
+    // come last.
     *first = turn + if more > 0 { more } else { ues.len() };
     let mut low = 0;
     let of = |(nth, rnti): (usize, u32)| {
         let count = each + usize::from(nth < more);
-        // At most 32 groups.
+        // The shift cannot overflow, because there are at most 32 groups.
         let bitmap = (((1_u64 << count) - 1) << low) as u32;
         low += count;
         let dci = DlDci { rnti: Some(rnti), res_alloc: Some(0), rb_bitmap: Some(bitmap), ..DlDci::default() };
@@ -144,15 +144,15 @@ mod tests {
     #[test]
     fn groups_are_divided_equally_among_ues_with_data() {
         let mut first = 0;
-        // 13 groups and three UEs, one of them without data.
+        // There are 13 groups and three UEs, one of which has no data.
         let cell = agent(25, &[500, 0, 700]);
         assert_eq!(given(&share(&cell, &mut first)), [(1, 0x007f), (3, 0x1f80)]);
-        assert_eq!(given(&share(&cell, &mut first)), [(3, 0x007f), (1, 0x1f80)], "in turn");
+        assert_eq!(given(&share(&cell, &mut first)), [(3, 0x007f), (1, 0x1f80)], "the remainder rotates");
         assert_eq!(given(&share(&agent(106, &[1]), &mut first)), [(1, 0x07ff_ffff)]);
-        assert_eq!(given(&share(&agent(65_535, &[1]), &mut first)), [(1, u32::MAX)], "whatever a peer says");
+        assert_eq!(given(&share(&agent(65_535, &[1]), &mut first)), [(1, u32::MAX)], "an invalid bandwidth is limited to 32 groups");
         assert!(share(&agent(25, &[0, 0]), &mut first).is_empty());
         assert!(share(&agent(0, &[1]), &mut first).is_empty());
-        // With more UEs than groups, all UEs are served in rotation.
+        // If there are more UEs than groups, all UEs are served in rotation.
         let many = agent(6, &[1; 20]);
         let mut served = [0; 20];
         for _ in 0..10 {

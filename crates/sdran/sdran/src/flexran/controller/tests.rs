@@ -1,4 +1,4 @@
-//! Tests with a simulated CPU cost per message: the mechanisms of Table II of the MARC paper, on any machine.
+//! Tests with a simulated CPU cost per message. They reproduce the mechanisms of Table II of the MARC paper on any machine.
 use super::*;
 use crate::agent::{
     AgentEvent, AgentInput, AgentOutput, Radio, ReportPeriod, SouthboundAgent, Ue, UeChange, UeEvent,
@@ -7,7 +7,7 @@ use crate::controller::overload;
 use crate::controller::tests::PricedClock;
 use crate::flexran::{FlexranAgent, FlexranAgentSettings, FlexranDialect};
 
-/// Controller with agents and no sockets; messages arrive immediately.
+/// A controller with agents, but without sockets. Messages arrive immediately.
 struct World {
     controller: FlexranController,
     agents: Vec<FlexranAgent>,
@@ -21,7 +21,7 @@ impl World {
         let mut world = Self {
             controller: FlexranController::new(settings),
             agents: Vec::new(),
-            // As measured with the published build: about 30 us per report of 100 UEs.
+            // The cost is as measured with the published build, about 30 us per report of 100 UEs.
             clock: PricedClock {
                 now: Time::ZERO,
                 per_message: Duration::from_micros(3),
@@ -86,7 +86,7 @@ impl World {
         }
     }
 
-    /// Runs cycles for a time; a long cycle delays the next one.
+    /// Runs cycles for a time. A long cycle delays the next one.
     fn run(&mut self, time: Duration) {
         let end = self.clock.now + time;
         while self.clock.now < end {
@@ -128,7 +128,7 @@ fn rib_contains_what_agents_reported() {
     assert!(overload(world.controller.counters()).is_empty());
     world.controller.closed(1);
     world.run(S / 10);
-    // As published, dead agents stay in the RIB; with `keeps_dead: false` they are removed.
+    // As in the published controller, dead agents stay in the RIB. With `keeps_dead: false`, they are removed.
     assert_eq!((world.controller.rib().agents().len(), world.controller.seen().agents), (3, 2));
     let mut removing = World::new(FlexranControllerSettings { keeps_dead: false, ..settings(0.8) }, 3, 1);
     removing.run(S);
@@ -138,8 +138,8 @@ fn rib_contains_what_agents_reported() {
 }
 
 #[test]
-fn insufficient_share_leaks_starves_and_delays() {
-    // 1,000 messages per second of 30 us each: 3 % of a core.
+fn insufficient_share_causes_leak_starvation_and_delay() {
+    // The load of 1,000 messages per second of 30 us each is 3 % of a core.
     let mut enough = World::new(settings(0.2), 50, 100);
     enough.run(2 * S);
     let cpu_enough = enough.load(2 * S);
@@ -154,11 +154,11 @@ fn insufficient_share_leaks_starves_and_delays() {
     let signs = overload(&counters);
     assert!(signs.contains(&"drops") && signs.contains(&"memory grows"), "{signs:?} {counters:?}");
     assert!(signs.contains(&"starves its applications"), "{signs:?}");
-    assert!(cpu_short < cpu_enough, "the CPU falls: {cpu_short} after {cpu_enough}");
-    // Memory keeps growing.
+    assert!(cpu_short < cpu_enough, "the CPU usage must fall from {cpu_enough} to {cpu_short}");
+    // The memory continues to grow.
     overloaded.run(2 * S);
     assert!(overloaded.controller.counters().leaked_bytes > counters.leaked_bytes + 1_000_000);
-    // A new agent waits behind the queue, if its message is accepted at all.
+    // A new agent waits behind the queue, if its message is accepted.
     overloaded.join(50, 0);
     overloaded.run(S);
     assert_eq!(overloaded.initialised[50], None);
@@ -171,7 +171,7 @@ fn insufficient_share_leaks_starves_and_delays() {
 fn adaptive_share_matches_the_load() {
     let adaptive = FlexranControllerSettings { rib_share: RibShare::Adaptive, ..settings(0.2) };
     let mut world = World::new(adaptive, 50, 100);
-    // Ten times the cost: 30 % of a core, more than the share of 20 %.
+    // With ten times the cost, the load is 30 % of a core, which exceeds the share of 20 %.
     world.clock.per_message = Duration::from_micros(30);
     world.clock.per_octet_ns = 30;
     world.run(3 * S);
@@ -212,7 +212,7 @@ fn adaptive_period_grows_while_the_queue_is_long() {
     assert_eq!(monitor.run(&rib, 0, &mut clock), [(7, fast)]);
     assert_eq!(monitor.run(&rib, 5_000, &mut clock), [(7, slow)]);
     clock.now += Duration::from_millis(500);
-    assert!(monitor.run(&rib, 0, &mut clock).is_empty(), "not at once");
+    assert!(monitor.run(&rib, 0, &mut clock).is_empty(), "the period is not shortened at once");
     clock.now += Duration::from_millis(600);
     assert_eq!(monitor.run(&rib, 0, &mut clock), [(7, fast)]);
 }

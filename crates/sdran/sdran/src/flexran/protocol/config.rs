@@ -1,4 +1,4 @@
-//! Configuration: base station, cells, UEs, logical channels, slices, measurements.
+//! Configuration of base station, cells, UEs, logical channels, slices and measurements.
 
 messages! {
     /// System information.
@@ -224,7 +224,7 @@ messages! {
         time_to_trigger = 3 optional int64, "Time to trigger in ms.";
         max_report_cells = 4 optional int64, "Maximum number of cells per report.";
     }
-    /// The serving cell becomes worse than one threshold and a neighbour better than another.
+    /// The serving cell becomes worse than one threshold, and a neighbour becomes better than another threshold.
     A5Event {
         threshold_rsrp_1 = 1 optional int64, "First threshold, as an RSRP range.";
         threshold_rsrp_2 = 2 optional int64, "Second threshold, as an RSRP range.";

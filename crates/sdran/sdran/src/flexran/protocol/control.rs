@@ -1,11 +1,11 @@
-//! Control: scheduling decisions, HARQ feedback, reconfiguration of the agent.
+//! Control messages: scheduling decisions, HARQ feedback, reconfiguration of the agent.
 
 messages! {
     /// HARQ feedback of a UE.
     DlInfo {
         rnti = 1 optional uint32, "C-RNTI.";
         harq_process_id = 2 optional uint32, "HARQ process.";
-        harq_status = 3 unpacked uint32, "0 ACK, 1 NACK, 2 DTX, for each codeword.";
+        harq_status = 3 unpacked uint32, "HARQ status for each codeword: 0 ACK, 1 NACK, 2 DTX.";
         serv_cell_index = 4 optional uint32, "Index of the serving cell.";
     }
     /// Uplink reception from a UE.
@@ -113,7 +113,7 @@ messages! {
         system = 1 optional string, "Module of the agent, for example `mac`.";
         subsystems = 2 repeated message AgentReconfigurationSubsystem, "Submodules.";
     }
-    /// Subsystem of that part.
+    /// Subsystem of the part whose configuration changes.
     AgentReconfigurationSubsystem {
         name = 1 optional string, "Name.";
         behavior = 2 optional string, "Name of the function that replaces the current one.";

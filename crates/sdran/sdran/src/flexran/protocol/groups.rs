@@ -1,10 +1,9 @@
-//! Resource block groups (RBGs): the unit of scheduling decisions and slices.
+//! Resource block groups (RBGs), which are the unit of scheduling decisions and slices.
 
 use std::ops::RangeInclusive;
 
-/// Returns the number of resource blocks per group for a cell bandwidth of `prbs` (TS 36.213 table 7.1.6.1-1; above
-/// LTE's 110, TS 38.214 table 5.1.2.2.1-1 with configuration 1). No cell has more groups than fit a bitmap of 32
-/// bits.
+/// Returns the number of resource blocks per group for a cell bandwidth of `prbs` according to TS 36.213 table 7.1.6.1-1. Above 110, the
+/// maximum of LTE, TS 38.214 table 5.1.2.2.1-1 applies with configuration 1. The groups of every cell fit into a bitmap of 32 bits.
 pub const fn rbg_prbs(prbs: u16) -> u16 {
     match prbs {
         0..=10 => 1,
@@ -16,7 +15,7 @@ pub const fn rbg_prbs(prbs: u16) -> u16 {
     }
 }
 
-/// Returns the number of groups for a cell bandwidth of `prbs`; the last group can be smaller.
+/// Returns the number of groups for a cell bandwidth of `prbs`. The last group may be smaller than the others.
 pub const fn rbgs(prbs: u16) -> u16 {
     prbs.div_ceil(rbg_prbs(prbs))
 }
@@ -32,8 +31,8 @@ pub fn prbs_of_groups(prbs: u16, low: u32, high: u32) -> Option<RangeInclusive<u
     Some(low * size..=((high + 1) * size).min(prbs) - 1)
 }
 
-/// Returns the number of resource blocks in the groups of a bitmap; bit 0 is the lowest group. Returns `None` if the
-/// cell does not have all of these groups.
+/// Returns the number of resource blocks in the groups of a bitmap. Bit 0 is the lowest group. Returns `None` if the cell does not have all
+/// of these groups.
 pub fn prbs_of_bitmap(prbs: u16, bitmap: u32) -> Option<u16> {
     let groups = u32::from(rbgs(prbs));
     if groups < 32 && bitmap >> groups != 0 {
@@ -49,7 +48,7 @@ mod tests {
 
     #[test]
     fn group_sizes_match_the_3gpp_tables() {
-        // 25 and 50 PRBs: the last group is smaller.
+        // With 25 and 50 PRBs, the last group is smaller.
         assert_eq!((rbg_prbs(25), rbgs(25), rbg_prbs(50), rbgs(50)), (2, 13, 3, 17));
         assert_eq!((rbgs(100), rbgs(106), rbgs(273)), (25, 27, 18));
         assert!((1..=275).all(|prbs| rbgs(prbs) <= 32));

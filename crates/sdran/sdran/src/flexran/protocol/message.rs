@@ -1,16 +1,16 @@
-//! The messages and their envelope.
+//! Messages and their envelope.
 use super::config::*;
 use super::control::*;
 use super::stats::*;
 
 messages! {
-    /// Header of every message. It can be absent, and no implementation dispatches on it.
+    /// Header of every message. It can be absent. No implementation selects the message type by it.
     Header {
         version = 1 optional uint32, "Always 0.";
-        kind = 2 optional uint32, "A [`Kind`](super::Kind); controllers dispatch on the body instead.";
-        xid = 4 optional uint32, "Transaction id; a reply repeats that of the request.";
+        kind = 2 optional uint32, "Message type, a [`Kind`](super::Kind). Controllers use the type of the body instead.";
+        xid = 4 optional uint32, "Transaction id. A reply has that of its request.";
     }
-    /// First message in each direction. The controller sends it first; the agent's is valid only with
+    /// First message in each direction. The controller sends it first. The hello of an agent is valid only with
     /// [`Direction::Successful`](super::Direction::Successful).
     Hello {
         header = 1 optional message Header, "Version, type and transaction.";
@@ -49,12 +49,11 @@ messages! {
         sfn_sf = 2 optional uint32, "System frame and subframe: frame << 4 | subframe.";
         rnti = 3 unpacked uint32, "C-RNTI.";
     }
-    /// Request of the base station's configuration.
+    /// Request for the base station's configuration.
     EnbConfigRequest {
         header = 1 optional message Header, "Version, type and transaction.";
     }
-    /// Configuration of the base station. Controllers register an agent when they receive it; they discard earlier
-    /// messages silently.
+    /// Configuration of the base station. Controllers register an agent when they receive it. They silently discard earlier messages.
     EnbConfigReply {
         header = 1 optional message Header, "Version, type and transaction.";
         enb_id = 2 optional uint64, "Identity of the base station.";
@@ -64,7 +63,7 @@ messages! {
         loaded_apps = 6 repeated string, "Applications loaded in the agent (Mosaic5G 2.x).";
         loaded_mac_objects = 7 repeated string, "Schedulers loaded in the agent (Mosaic5G 2.x).";
     }
-    /// Request of the UE configurations.
+    /// Request for the UE configurations.
     UeConfigRequest {
         header = 1 optional message Header, "Version, type and transaction.";
     }
@@ -73,7 +72,7 @@ messages! {
         header = 1 optional message Header, "Version, type and transaction.";
         ue_config = 2 repeated message UeConfig, "Complete list of UEs, which replaces the previous one.";
     }
-    /// Request of the logical channel configurations; sent again after each UE state change.
+    /// Request for the logical channel configurations. Controllers send it again after each UE state change.
     LcConfigRequest {
         header = 1 optional message Header, "Version, type and transaction.";
     }
@@ -91,7 +90,7 @@ messages! {
         dl_broadcast = 5 repeated message DlBroadcast, "Broadcast transmissions.";
         ofdm_sym = 6 repeated message PdcchOfdmSymCount, "Control regions of the carriers.";
     }
-    /// A UE connected, disconnected or changed.
+    /// Report that a UE connected, disconnected or changed.
     UeStateChange {
         header = 1 optional message Header, "Version, type and transaction.";
         kind = 2 optional uint32, "A [`UeChange`](super::UeChange).";
@@ -121,7 +120,7 @@ messages! {
         rnti = 2 optional uint32, "C-RNTI.";
         target_phy_cell_id = 3 optional uint32, "Physical cell identity of the target.";
     }
-    /// Request of code (Mosaic5G 2.x).
+    /// Request for code (Mosaic5G 2.x).
     ControlDelegationRequest {
         header = 1 optional message Header, "Version, type and transaction.";
         delegation_type = 2 optional int32, "A [`DelegationType`](super::DelegationType).";
@@ -131,10 +130,10 @@ messages! {
     Disconnect {
         header = 1 optional message Header, "Version, type and transaction.";
     }
-    /// Request of statistics.
+    /// Request for statistics.
     StatsRequest {
         header = 1 optional message Header, "Version, type and transaction.";
-        kind = 2 optional int32, "0 for all statistics, 1 for cells, 2 for UEs; the same as in `body`.";
+        kind = 2 optional int32, "Type of the statistics, as in `body`: 0 all statistics, 1 cells, 2 UEs.";
         body = "3, 4, 5" oneof "StatsRequestBody" StatsRequestBody, "Requested statistics.";
     }
     /// Code for the agent, sent by the controller.
@@ -144,7 +143,7 @@ messages! {
         payload = 3 optional octets, "Shared object.";
         name = 4 optional string, "Name of the code.";
     }
-    /// Content of a frame: one message and its direction.
+    /// Content of a frame, which is one message and its direction.
     Envelope {
         msg_dir = 100 optional int32, "A [`Direction`](super::Direction).";
         msg = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22" oneof "Message" Message, "The message.";
@@ -158,7 +157,7 @@ oneofs! {
         Cell = 4 message CellStatsRequest, "Statistics of some cells.";
         Ue = 5 message UeStatsRequest, "Statistics of some UEs.";
     }
-    /// All messages; `RrcTriggering` and the following ones are specific to Mosaic5G 2.x.
+    /// All messages. `RrcTriggering` and the following ones are specific to Mosaic5G 2.x.
     #[allow(clippy::large_enum_variant)]
     Message {
         Hello = 1 message Hello, "See [`Hello`].";

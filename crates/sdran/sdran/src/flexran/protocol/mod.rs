@@ -1,10 +1,9 @@
-//! FlexRAN, the protocol between a FlexRAN controller and its agents: version 0.x of OpenAirInterface and the MARC
-//! benchmark, and the additions of Mosaic5G 2.x (handover, slicing, measurements, delegation requests).
+//! FlexRAN, the protocol between a FlexRAN controller and its agents. Supported are version 0.x of OpenAirInterface and the MARC benchmark,
+//! and the additions of Mosaic5G 2.x (handover, slicing, measurements, delegation requests).
 //!
-//! The agent connects over TCP to port [`PORT`]; **the controller sends first**. A frame consists of the body's
-//! length (32 bits, big-endian, excluding itself) and one protobuf (proto2) [`Envelope`]. Controllers close the
-//! connection on a body of more than [`MAX_BODY_BYTES`]; at about 90 bytes per UE, this corresponds to a report of
-//! some 2,650 UEs.
+//! The agent connects over TCP to port [`PORT`]. **The controller sends first**. A frame consists of the length of the body (32 bits,
+//! big-endian, excluding itself) and one protobuf (proto2) [`Envelope`]. Controllers close the connection on a body of more than
+//! [`MAX_BODY_BYTES`]. At about 90 bytes per UE, this is the size of a report of some 2,650 UEs.
 //!
 //! | phase | controller | agent |
 //! |---|---|---|
@@ -14,8 +13,8 @@
 //! | 4 activation | [`LcConfigRequest`], xid 2 | [`UeStateChange`], then the LCs of **all** UEs |
 //! | 5 deactivation | [`LcConfigRequest`], xid 2 | [`UeStateChange`], then the LCs of all UEs |
 //!
-//! A decoder never allocates more than [`DECODED_BYTES_PER_BODY_BYTE`] bytes for each byte of the body: the smallest
-//! element has two bytes.
+//! The decoder allocates at most [`DECODED_BYTES_PER_BODY_BYTE`] bytes for each byte of the body, because the smallest element has two
+//! bytes.
 #[macro_use]
 mod table;
 mod config;
@@ -39,14 +38,14 @@ use prost::Message as _;
 
 /// TCP port of the controller.
 pub const PORT: u16 = 2210;
-/// Size of the length field before a body, bytes.
+/// Size of the length field before a body, in bytes.
 pub const LENGTH_BYTES: usize = 4;
-/// Maximum body size, bytes; both published controllers close the connection on a larger body.
+/// Maximum body size, in bytes. Both published controllers close the connection on a larger body.
 pub const MAX_BODY_BYTES: usize = 240_000;
-/// Maximum memory of a decoded message for each byte of its body, bytes.
+/// Maximum memory of a decoded message for each byte of its body, in bytes.
 pub const DECODED_BYTES_PER_BODY_BYTE: usize = 1_024;
 
-/// Bytes that are not valid FlexRAN, or a message that FlexRAN cannot carry.
+/// Bytes that are not valid FlexRAN, or a message that cannot be encoded in FlexRAN.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FlexranError {
@@ -57,14 +56,14 @@ pub enum FlexranError {
     #[error("the body is not a FlexRAN message: {0}")]
     Protobuf(#[from] prost::DecodeError),
     /// The envelope is empty, or contains a message that this protocol does not define.
-    #[error("the envelope holds no message of FlexRAN 0.x or Mosaic5G 2.x")]
+    #[error("the envelope contains no message of FlexRAN 0.x or Mosaic5G 2.x")]
     NoMessage,
     /// The length before the body differs from the body's length.
-    #[error("the frame announces {announced} bytes, {have} follow")]
+    #[error("the frame announces {announced} bytes, but {have} bytes follow")]
     Length {
-        /// Announced length, bytes.
+        /// Length according to the length field, in bytes.
         announced: usize,
-        /// Received length, bytes.
+        /// Actual length of the body, in bytes.
         have: usize,
     },
 }
@@ -87,7 +86,7 @@ pub fn decode_frame(frame: &[u8]) -> Result<Envelope, FlexranError> {
     }
 }
 
-/// Decodes a body. A shared object in it stays a slice of `body`.
+/// Decodes a body. A shared object in the body is not copied; it is a slice of `body`.
 pub fn decode(body: Bytes) -> Result<Envelope, FlexranError> {
     if body.len() > MAX_BODY_BYTES {
         return Err(FlexranError::TooLong(body.len()));
@@ -96,14 +95,14 @@ pub fn decode(body: Bytes) -> Result<Envelope, FlexranError> {
     if envelope.msg.is_none() { Err(FlexranError::NoMessage) } else { Ok(envelope) }
 }
 
-/// Appends a frame. Appends nothing if the body is too long.
+/// Appends a frame. If the body is too long, nothing is appended.
 pub fn encode_frame(envelope: &Envelope, out: &mut Vec<u8>) -> Result<(), FlexranError> {
     let body = envelope.encoded_len();
     if body > MAX_BODY_BYTES {
         return Err(FlexranError::TooLong(body));
     }
     out.reserve(LENGTH_BYTES + body);
-    // At most 240,000, hence within 32 bits.
+    // The length is at most 240,000, so it fits into 32 bits.
     out.extend_from_slice(&(body as u32).to_be_bytes());
     envelope.encode_raw(out);
     Ok(())
@@ -120,7 +119,7 @@ impl Envelope {
         Self { msg_dir: None, msg: Some(message.into()) }
     }
 
-    /// Returns the direction, or [`Direction::NotSet`] if absent.
+    /// Returns the direction, or [`Direction::NotSet`] if it is absent.
     pub fn direction(&self) -> Option<Direction> {
         Direction::from_number(self.msg_dir.unwrap_or(0))
     }
@@ -133,12 +132,12 @@ impl Header {
     }
 }
 
-/// Returns system frame number and subframe in FlexRAN's encoding: 10 bits of frame, 4 bits of subframe. The value
+/// Returns system frame number and subframe in the encoding of FlexRAN, which has 10 bits of frame and 4 bits of subframe. The value
 /// repeats after 10.24 s.
 pub fn sfn_sf(ms_since_start: u64) -> u32 {
     let frame = (ms_since_start / 10) % 1024;
     let subframe = ms_since_start % 10;
-    // At most 14 bits.
+    // The value has at most 14 bits.
     ((frame << 4) | subframe) as u32
 }
 

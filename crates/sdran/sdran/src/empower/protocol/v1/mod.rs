@@ -3,7 +3,7 @@
 //! | phase | controller | base station |
 //! |---|---|---|
 //! | 1 initialisation | | hello, scheduled every 2 s; the connection closes after three intervals without one |
-//! | 2 configuration | capabilities, UE reports, slices, then set slice | the answers |
+//! | 2 configuration | capabilities, UE reports, slices, then set slice | the responses |
 //! | 3 reporting | cell measurement (scheduled), UE measurement (triggered, re-sent every 5 s) | reports; a report without its request's xid is discarded |
 //! | 4 activation | | UE report, state 0 |
 //! | 5 deactivation | | UE report, state 1 |
@@ -23,14 +23,14 @@ use super::{EmpowerError, Mac, Reader, read_all, write_all};
 pub const PORT: u16 = 2210;
 /// Version in the header.
 pub const VERSION: u8 = 1;
-/// Size of a header, bytes.
+/// Size of a header, in bytes.
 pub const HEADER_BYTES: usize = 24;
-/// Maximum message size, bytes.
+/// Maximum message size, in bytes.
 pub const MAX_MESSAGE_BYTES: usize = u16::MAX as usize;
-/// Size of a header and the smallest event, bytes.
+/// Size of a header and the smallest event, in bytes.
 const MIN_MESSAGE_BYTES: usize = HEADER_BYTES + 3;
 
-/// Actions: the subject of a message.
+/// Numbers of actions. The action is the subject of a message.
 pub mod action {
     ranlab_machine::codes! { u16:
         HELLO = 1 "Keep-alive.";
@@ -44,7 +44,7 @@ pub mod action {
     }
 }
 
-/// Requested operation, or result.
+/// Requested operation, or result of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Opcode {
     /// Unspecified.
@@ -61,7 +61,7 @@ pub enum Opcode {
     Remove,
     /// Set.
     Set,
-    /// Undefined number.
+    /// Any other number, which the protocol does not define.
     Other(u8),
 }
 
@@ -95,21 +95,21 @@ impl From<Opcode> for u8 {
     }
 }
 
-/// Event type: transmission schedule of a message.
+/// Event type, which is the transmission schedule of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Timing {
-    /// Once.
+    /// The message is sent once.
     Single,
-    /// Periodic.
+    /// The message is sent periodically.
     Scheduled {
-        /// Period, milliseconds.
+        /// Period, in milliseconds.
         interval_ms: u32,
     },
-    /// Triggered by an event.
+    /// The message is triggered by an event.
     Triggered,
 }
 
-/// Sender: bit 0 of the flags.
+/// Sender of a message, encoded in bit 0 of the flags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Sender {
     /// The base station.
@@ -118,7 +118,7 @@ pub enum Sender {
     Controller,
 }
 
-/// Identity of a base station: two bytes (zero in the published implementation) and a MAC address.
+/// Identity of a base station. It has two bytes, which are zero in the published implementation, and a MAC address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct EnbId {
     /// Bytes before the address.
@@ -147,30 +147,30 @@ impl From<Mac> for EnbId {
 /// Message header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Header {
-    /// Base station.
+    /// Identity of the base station.
     pub enb: EnbId,
     /// Physical cell identity, or 0.
     pub cell: u16,
     /// Transaction id.
     pub xid: u32,
-    /// Flags without the sender bit, shifted right by one; 0 in the published implementation.
+    /// Flags without the sender bit, shifted right by one. They are 0 in the published implementation.
     pub reserved: u16,
-    /// Sender.
+    /// Sender of the message.
     pub sender: Sender,
     /// Sequence number of the sender.
     pub seq: u32,
 }
 
-/// Message.
+/// A message with header and body.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Pdu {
     /// Header.
     pub header: Header,
-    /// Event type.
+    /// Event type of the message.
     pub timing: Timing,
-    /// Requested operation, or result.
+    /// Requested operation, or result of a request.
     pub opcode: Opcode,
-    /// Body.
+    /// Body of the message.
     pub body: Body,
 }
 
@@ -181,7 +181,7 @@ pub struct SliceId {
     pub plmn: PlmnId,
     /// DSCP of the slice's packets.
     pub dscp: u8,
-    /// Zero in the published implementation.
+    /// Padding, which is zero in the published implementation.
     pub padding: [u8; 3],
 }
 
@@ -194,7 +194,7 @@ pub struct HandoverRequest {
     pub target: EnbId,
     /// Physical cell identity of the target.
     pub target_pci: u16,
-    /// Cause.
+    /// Cause of the handover.
     pub cause: u8,
 }
 
@@ -211,24 +211,24 @@ pub struct HandoverResponse {
     pub target_rnti: u16,
 }
 
-/// Body by action and sender.
+/// Body of a message, which depends on action and sender.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Body {
-    /// Keep-alive; four bytes without meaning.
+    /// Keep-alive, with four bytes without meaning.
     Hello(u32),
-    /// Capability request; four bytes without meaning.
+    /// Capability request, with four bytes without meaning.
     CapsRequest(u32),
-    /// Capabilities.
+    /// Capabilities of a base station.
     CapsResponse(Vec<Tlv>),
-    /// Request of UE reports; four bytes without meaning.
+    /// Request for UE reports, with four bytes without meaning.
     UeReportRequest(u32),
-    /// Report that a UE connected or disconnected; empty in the first answer.
+    /// Report that a UE connected or disconnected. The first response may be empty.
     UeReport(Vec<Tlv>),
-    /// Request that UEs start or stop measurements.
+    /// Request that a UE starts or stops measurements.
     UeMeasureRequest(Vec<Tlv>),
     /// Measurement results of a UE.
     UeMeasureReport(Vec<Tlv>),
-    /// Request of cell utilization.
+    /// Request for the cell utilization.
     CellMeasureRequest(Vec<Tlv>),
     /// Cell utilization.
     CellMeasureReport(Vec<Tlv>),
@@ -236,21 +236,21 @@ pub enum Body {
     HandoverRequest(HandoverRequest),
     /// Handover result.
     HandoverResponse(HandoverResponse),
-    /// Query, configuration (with TLVs) or removal of a slice, by opcode.
+    /// Query, configuration (with TLVs) or removal of a slice. The opcode determines which one.
     SliceRequest(SliceId, Vec<Tlv>),
-    /// Slice.
+    /// Settings of a slice.
     SliceResponse(SliceId, Vec<Tlv>),
     /// Any other action.
     Opaque {
-        /// Action.
+        /// Number of the action.
         action: u16,
-        /// Content.
+        /// Content of the body.
         content: Vec<u8>,
     },
 }
 
 impl Body {
-    /// Returns the action.
+    /// Returns the action of the body.
     pub fn action(&self) -> u16 {
         match self {
             Self::Hello(_) => action::HELLO,

@@ -25,23 +25,23 @@ tlvs! {
         mac_sched: u32, "Schedulers of slices, as bits.";
         max_slices: u16, "Maximum number of slices.";
     }
-    /// UE.
+    /// Identity of a UE, with its state.
     UeIdentity 0x0700 {
         rnti: u16, "C-RNTI.";
         plmn_id: [u8; 4], "PLMN.";
         imsi: u64, "IMSI as a number.";
         tmsi: u32, "TMSI.";
-        state: u8, "0 connected, 1 disconnected.";
+        state: u8, "State of the UE: 0 connected, 1 disconnected.";
     }
     /// Resource block groups of a slice.
     SliceRbgs 0x0501 {
-        rbgs: u16, "Number of entries.";
+        rbgs: u16, "Number of resource block groups.";
     }
     /// Scheduler of a slice's UEs.
     SliceScheduler 0x0502 {
         sched_id: u32, "Number of the scheduler.";
     }
-    /// Request of resource block utilization.
+    /// Request for the resource block utilization.
     MacPrbsRequest 0x0101 {}
     /// Resource block utilization.
     MacPrbsReport 0x0102 {
@@ -82,7 +82,7 @@ impl Features {
     }
 }
 
-/// Type of the list of C-RNTIs in a slice.
+/// Type of the list of C-RNTIs of a slice.
 pub const RNTI_LIST: u16 = 0x0001;
 
 impl Layout for Vec<u16> {

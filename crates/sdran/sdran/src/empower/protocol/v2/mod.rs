@@ -1,9 +1,9 @@
-//! OpenEmpower v2: requests that create, update or delete, and their responses.
+//! OpenEmpower v2. Requests create, update or delete something, and have responses.
 //!
-//! The base station first sends a hello (a request with its period). The controller answers it and requests
-//! capabilities, then UE reports. A message consists of a header of [`HEADER_BYTES`] bytes and TLVs. The 32-bit
-//! length in the header includes the whole message; a TLV's length includes its own four header bytes. The published
-//! controller keeps **one connection per source address**: a second one from the same address closes the first.
+//! The base station first sends a hello, which is a request with its period. The controller responds, and requests capabilities, then UE
+//! reports. A message consists of a header of [`HEADER_BYTES`] bytes and TLVs. The 32-bit length in the header includes the whole message.
+//! The length of a TLV includes its four header bytes. The published controller keeps **one connection per source address**. A second
+//! connection from the same address closes the first one.
 mod tlv;
 
 pub use tlv::{
@@ -17,14 +17,14 @@ use super::{EmpowerError, Mac, Reader, read_all, write_all};
 pub const PORT: u16 = 5533;
 /// Version in the header.
 pub const VERSION: u8 = 2;
-/// Size of a header, bytes.
+/// Size of a header, in bytes.
 pub const HEADER_BYTES: usize = 24;
-/// Largest accepted message, bytes; the field allows 4 GiB.
+/// Size of the largest accepted message, in bytes. The length field would allow 4 GiB.
 pub const MAX_MESSAGE_BYTES: usize = 64 << 10;
-/// Highest action number: the field has 14 bits.
+/// Highest action number. The field has 14 bits.
 pub const MAX_ACTION: u16 = 0x3fff;
 
-/// Actions: the subject of a message.
+/// Numbers of actions. The action is the subject of a message.
 pub mod action {
     ranlab_machine::codes! { u16:
         HELLO = 0 "Keep-alive.";
@@ -38,7 +38,7 @@ pub mod action {
 /// Operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
-    /// Undefined: get.
+    /// Undefined, which requests to get a value.
     Undefined,
     /// Update.
     Update,
@@ -48,38 +48,38 @@ pub enum Operation {
     Delete,
 }
 
-/// Result.
+/// Result of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// Success.
     Success,
     /// Failure.
     Fail,
-    /// Undefined number, 2 or 3.
+    /// Any other number (2 or 3), which the protocol does not define.
     Other(u8),
 }
 
 /// Request or response, with its two additional bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// Request.
+    /// Request with its operation.
     Request(Operation),
-    /// Response.
+    /// Response with its result.
     Response(Outcome),
 }
 
-/// Message.
+/// A message with header and TLVs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Pdu {
-    /// Request or response.
+    /// Whether the message is a request or a response.
     pub kind: Kind,
-    /// Lower seven bits of the flags; 0 in the published implementation.
+    /// Lower seven bits of the flags. They are 0 in the published implementation.
     pub reserved: u8,
-    /// Action, see [`action`]; at most [`MAX_ACTION`].
+    /// Number of the action; see [`action`]. At most [`MAX_ACTION`].
     pub action: u16,
-    /// Two bytes before the device address; 0 in the published implementation.
+    /// Two bytes before the device address. They are 0 in the published implementation.
     pub padding: [u8; 2],
-    /// Base station.
+    /// Address of the base station.
     pub device: Mac,
     /// Sequence number of the sender.
     pub seq: u32,
@@ -133,7 +133,7 @@ impl Pdu {
         if len > most {
             return Err(EmpowerError::Unencodable { what: "a message", len, most });
         }
-        // At most 64 KiB.
+        // The length fits, because it is at most 64 KiB.
         out[start + 4..start + 8].copy_from_slice(&(len as u32).to_be_bytes());
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Test vectors: sizes and order as measured with the published controller.
+//! Test vectors. Their sizes and order were measured with the published controller.
 use super::*;
 use proptest::prelude::*;
 
@@ -55,7 +55,7 @@ fn measurements_round_trip() {
 }
 
 #[test]
-fn errors_name_the_fault() {
+fn errors_name_faulty_element() {
     let hello = octets("02 00 0000 00000020 0000 024d00000001 00000001 00000000 0005 0008 000007d0");
     assert_eq!(message_bytes(&hello[..7]), Ok(None));
     let with = |at: usize, value: u8| {

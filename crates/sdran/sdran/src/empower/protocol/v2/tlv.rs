@@ -6,16 +6,16 @@ tlvs! {
     length counts 4;
     /// Period of the base station's hello.
     HelloPeriod 0x05 {
-        period: u32, "Period, ms.";
+        period: u32, "Period, in ms.";
     }
     /// Capabilities of a cell.
     CapabilitiesCell 0x06 {
         pci: u16, "Physical cell identity.";
         dl_earfcn: u32, "Downlink EARFCN.";
         ul_earfcn: u32, "Uplink EARFCN.";
-        n_prbs: u8, "Resource blocks.";
+        n_prbs: u8, "Number of resource blocks.";
     }
-    /// UE.
+    /// Identity of a UE, with its status.
     UeIdentity 0x07 {
         imsi: u64, "IMSI as a number.";
         tmsi: u32, "TMSI.";
@@ -54,13 +54,13 @@ tlvs! {
 pub struct UeStatus;
 
 impl UeStatus {
-    /// Connected.
+    /// The UE is connected.
     pub const CONNECTED: u8 = 1;
-    /// Disconnected.
+    /// The UE is disconnected.
     pub const DISCONNECTED: u8 = 2;
 }
 
-/// `reportInterval` of TS 36.331: the numbers and their meaning.
+/// Values of `reportInterval` of TS 36.331, with their meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReportInterval;
 
@@ -77,20 +77,20 @@ impl ReportInterval {
     /// exceeds it.
     pub fn at_least(wanted: Duration) -> u8 {
         let at = Self::MILLISECONDS.iter().position(|ms| Duration::from_millis(*ms) >= wanted);
-        // There are 13 intervals.
+        // The index fits, because there are 13 intervals.
         at.unwrap_or(Self::MILLISECONDS.len() - 1) as u8
     }
 }
 
-/// `reportAmount` of TS 36.331: the numbers and their meaning.
+/// Values of `reportAmount` of TS 36.331, with their meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReportAmount;
 
 impl ReportAmount {
-    /// Unlimited.
+    /// Value for an unlimited number of reports.
     pub const INFINITE: u8 = 7;
 
-    /// Returns the total number of reports (1, 2, 4 … 64), or `None` if unlimited.
+    /// Returns the total number of reports (1, 2, 4 … 64), or `None` if it is unlimited.
     pub fn reports(number: u8) -> Option<u32> {
         (number < Self::INFINITE).then(|| 1 << number)
     }
