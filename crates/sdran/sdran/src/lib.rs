@@ -4,12 +4,12 @@
 //! |---|---|
 //! | [`flexran`] | FlexRAN 0.x and Mosaic5G 2.x: messages, agent, session, controller |
 //! | [`empower`] | OpenEmpower v1 and v2: messages, agent, session, controller |
-//! | [`agent`] | what the agents of all protocols share |
-//! | [`controller`] | what the controllers share: connections, a clock that is handed in, counters |
-//! | [`arrivals`] | when UEs are activated and deactivated |
+//! | [`agent`] | common parts of the agents of all protocols |
+//! | [`controller`] | common parts of the controllers: connections, an injected clock, counters |
+//! | [`arrivals`] | activation and deactivation of UEs |
 //!
-//! All machines have one contract. A driver (sockets, virtual time, a test) reports events with `handle(now, Input)`, calls
-//! `poll()` for the resulting actions until `None`, and calls `handle(now, Wake)` no later than `wake_at()`.
+//! All state machines are used in the same way. A driver (sockets, virtual time, a test) passes events to `handle(now, Input)`, and calls
+//! `poll()` for the resulting actions until it returns `None`. The driver calls `handle(now, Wake)` no later than `wake_at()`.
 #![deny(missing_docs)]
 
 pub mod agent;

@@ -1,11 +1,10 @@
-//! Shows that a further SD-RAN protocol needs a codec and one `SouthboundAgent`: a protocol with lines of
-//! text runs on the same pair.
+//! Shows that a further SD-RAN protocol needs only a codec and one `SouthboundAgent`. A protocol of text lines runs on the same pair.
 use ranlab_machine::Time;
 use ranlab_sdran::agent::*;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// The codec: a line ends with a line feed.
+/// Codec of the protocol. A line ends with a line feed.
 fn line_bytes(octets: &[u8]) -> Result<Option<usize>, std::convert::Infallible> {
     Ok(octets.iter().position(|octet| *octet == b'\n').map(|at| at + 1))
 }

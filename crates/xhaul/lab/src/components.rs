@@ -1,4 +1,4 @@
-//! The component of the transport network: a switched network in network namespaces.
+//! Component of the transport network: a switched network in network namespaces.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,8 +15,7 @@ pub static XHAUL: Domain = Domain {
     rigs: &[RigType { place: 100, make: |lab| Box::new(RunningExperiment::new(lab, rig::Xhaul)) }],
 };
 
-/// Timeout for network cards that reset and create virtual functions, possibly on an emulated machine, and are returned
-/// afterwards.
+/// Timeout for network cards. They reset, create virtual functions, possibly on an emulated machine, and are returned afterwards.
 const CARDS_START_WAIT: Duration = Duration::from_secs(300);
 const CARDS_END_WAIT: Duration = Duration::from_secs(60);
 

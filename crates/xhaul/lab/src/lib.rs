@@ -1,5 +1,5 @@
-//! The transport network in experiments: a network of namespaces and cards on this machine ([`live`]), and the rig `xhaul`. Imports
-//! the base and the model `xhaul`.
+//! The transport network in experiments: a network of namespaces and cards on this machine ([`live`]), and the rig `xhaul`. This crate
+//! depends on the base crates and the model crate `xhaul`.
 
 mod components;
 pub mod live;

@@ -1,6 +1,5 @@
-//! Quirks of Mosaic5G's controller (2.4.1) with UEs: an activation creates one, a configuration only updates
-//! existing ones, and after each activation it requests the whole configuration again. The end of a
-//! connection removes its UEs.
+//! Emulates quirks of Mosaic5G's controller (2.4.1) with UEs. An activation creates a UE, and a configuration only updates existing UEs.
+//! After each activation, the controller requests the whole configuration again. The end of a connection removes its UEs.
 use super::*;
 use crate::Time;
 use crate::agent::{
@@ -18,15 +17,15 @@ const MS: Duration = Duration::from_millis(1);
 struct PublishedController {
     buffer: StreamBuffer,
     outputs: VecDeque<ControllerOutput<()>>,
-    /// UEs and their number of reports.
+    /// UEs with their numbers of reports.
     ues: BTreeMap<u32, u64>,
-    /// Configuration rounds that it requested without a response: current and maximum.
+    /// Number of configuration requests without a response. The next field is the maximum of this number.
     open: u64,
     open_max: u64,
     activations: u64,
     /// Whether the controller omits the repeated request after an activation.
     incurious: bool,
-    /// Reports of base stations about their cell and UEs, and the last report of each.
+    /// Last configuration of the cell. The next fields are the configurations of UEs, and the last report of each UE.
     cell: CellConfig,
     configured: Vec<UeConfig>,
     reported: BTreeMap<u32, UeStatsReport>,
@@ -74,7 +73,7 @@ impl PublishedController {
                         self.ask_for_configuration();
                     }
                 } else if change.kind == Some(UeChange::Deactivated.into()) {
-                    assert!(self.ues.remove(&rnti).is_some(), "{rnti} was never here");
+                    assert!(self.ues.remove(&rnti).is_some(), "UE {rnti} is unknown");
                 }
             }
             Message::StatsReply(reply) => {
@@ -133,7 +132,7 @@ fn at(ms: u64) -> Time {
     Time::from_nanos(ms * 1_000_000)
 }
 
-/// A base station with UEs that existed before the connection.
+/// Returns a base station, whose UEs existed before the connection, with its controller.
 fn pair(ues: u64, controller: PublishedController) -> StreamPair<FlexranAgent, PublishedController> {
     pair_as(FlexranDialect::Mosaic, ues, controller)
 }
@@ -152,7 +151,7 @@ fn pair_as(
         phase: Duration::ZERO,
     });
     (0..ues).for_each(|imsi| agent.handle(Time::ZERO, up(imsi)));
-    assert_eq!(agent.announced_ues(), 0, "nobody has heard of them");
+    assert_eq!(agent.announced_ues(), 0, "no UE was announced before the connection");
     StreamPair::new(agent, controller, StreamFaults::delay(MS), 1)
 }
 
@@ -166,13 +165,13 @@ fn mosaic_controller_learns_all_ues_on_each_connection() {
     pair.run_until(at(1_000));
     assert_eq!((pair.controller.ues.len(), pair.controller.activations), (30, 31));
     assert!(pair.controller.ues.values().all(|reports| *reports >= 8), "{:?}", pair.controller.ues);
-    // The controller restarts, and UEs are added and removed in the meantime.
+    // The controller restarts. Meanwhile, UEs are added and removed.
     pair.reset();
     assert_eq!((pair.agent.ues(), pair.agent.announced_ues()), (30, 0));
     pair.tell_agent(up(31));
     pair.tell_agent(down(5));
     pair.run_until(at(2_000));
-    assert_eq!((pair.controller.ues.len(), pair.controller.activations), (30, 30), "each once");
+    assert_eq!((pair.controller.ues.len(), pair.controller.activations), (30, 30), "each UE is activated once");
     assert_eq!((pair.agent.ues(), pair.agent.announced_ues(), pair.agent.counters().faults), (30, 30, 0));
 }
 
@@ -185,21 +184,21 @@ fn unconfigured_agent_adopts_controller_dialect() {
     assert_eq!(pair.agent_events.iter().filter(speaks).count(), 1);
     pair.reset();
     pair.run_until(at(2_000));
-    assert_eq!((pair.controller.ues.len(), pair.controller.activations), (30, 30), "from its hello on");
-    assert_eq!(pair.agent_events.iter().filter(speaks).count(), 1, "said once");
+    assert_eq!((pair.controller.ues.len(), pair.controller.activations), (30, 30), "the agent uses the dialect from the hello on");
+    assert_eq!(pair.agent_events.iter().filter(speaks).count(), 1, "the dialect is reported once");
 }
 
 #[test]
-fn many_ues_are_announced_one_after_the_other() {
+fn many_ues_are_announced_one_at_a_time() {
     let mut pair = pair(1_000, PublishedController::default());
-    // Some UEs leave before they are announced.
+    // Some UEs are deactivated before they are announced.
     pair.run_until(at(100));
     let announced = pair.agent.announced_ues();
     assert!((10..900).contains(&announced), "{announced}");
     (900..1_000).for_each(|imsi| pair.tell_agent(down(imsi)));
     pair.run_until(at(5_000));
     assert_eq!((pair.controller.ues.len(), pair.agent.announced_ues()), (900, 900));
-    assert!(pair.controller.open_max <= 2, "{} rounds at once", pair.controller.open_max);
+    assert!(pair.controller.open_max <= 2, "{} configuration rounds were pending at once", pair.controller.open_max);
 }
 
 #[test]
@@ -209,8 +208,8 @@ fn controller_without_repeated_requests_learns_all_ues() {
     assert_eq!((pair.controller.ues.len(), pair.agent.announced_ues()), (30, 30));
 }
 
-/// The controller reads its settings back, every second, before other parties may use them: without
-/// NetControl it refuses handovers.
+/// The controller requests its settings every second, and checks them before it uses them. For example, it refuses handovers without
+/// NetControl.
 #[test]
 fn mosaic_settings_appear_in_configuration_and_reports() {
     let mut pair = pair(0, PublishedController::default());
@@ -258,8 +257,8 @@ fn mosaic_settings_appear_in_configuration_and_reports() {
     let prbs = |pair: &StreamPair<FlexranAgent, PublishedController>, rnti| {
         pair.controller.reported[&rnti].mac_stats.as_ref().unwrap().prb_dl
     };
-    assert_eq!((prbs(&pair, 61), prbs(&pair, 62)), (Some(9), Some(40)), "three groups of three");
-    // It removes a slice by its number alone; its UEs are then in no slice, and none can be moved there.
+    assert_eq!((prbs(&pair, 61), prbs(&pair, 62)), (Some(9), Some(40)), "UE 61 has three groups of three resource blocks");
+    // The controller removes a slice, naming only its number. The UEs of this slice are then in no slice, and no UE can be moved there.
     set(&mut pair, sliced(None, vec![Slice { id: Some(2), ..Slice::default() }]));
     pair.controller.ask_for_configuration();
     pair.run_until(at(2_000));

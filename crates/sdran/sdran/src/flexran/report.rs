@@ -3,12 +3,12 @@ use crate::agent::{Radio, Ue};
 use crate::flexran::protocol::*;
 use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
 
-/// Logical channels of a UE: two signalling bearers and one for data.
+/// Logical channels of a UE: two for signalling and one for data.
 const LOGICAL_CHANNELS: std::ops::RangeInclusive<u32> = 1..=3;
 /// Nominal PUCCH power of MARC's cells.
 const P0_PUCCH_DBM: i32 = -104;
 
-/// One UE's statistics with the elements in `flags`; 90 bytes with the published flags.
+/// Returns the statistics of one UE with the elements in `flags`. With the published flags, they have 90 bytes.
 pub(super) fn ue_report(rnti: u16, radio: &Radio, flags: u32, sfn_sf: u32, mosaic: bool) -> UeStatsReport {
     let wants = |flag: u32| flags & flag != 0;
     let mut report =
@@ -68,7 +68,7 @@ fn queue(lc: u32, radio: &Radio) -> RlcBsr {
     }
 }
 
-/// The cell's statistics; `None` if noise was not requested.
+/// Returns the statistics of the cell, or `None` if noise was not requested.
 pub(super) fn cell_report(flags: u32, sfn_sf: u32) -> Option<CellStatsReport> {
     (flags & CellFlags::NOISE != 0).then_some(CellStatsReport {
         carrier_index: Some(0),
@@ -82,7 +82,7 @@ pub(super) fn cell_report(flags: u32, sfn_sf: u32) -> Option<CellStatsReport> {
     })
 }
 
-/// The logical channels of a UE.
+/// Returns the logical channels of a UE.
 pub(super) fn logical_channels(rnti: u16) -> LcUeConfig {
     let channel = |lcid| LcConfig {
         lcid: Some(lcid),
@@ -94,7 +94,7 @@ pub(super) fn logical_channels(rnti: u16) -> LcUeConfig {
     LcUeConfig { rnti: Some(rnti.into()), lc_config: LOGICAL_CHANNELS.map(channel).collect() }
 }
 
-/// A UE's configuration as announced by OpenAirInterface.
+/// Returns the configuration of a UE, as announced by OpenAirInterface.
 pub(super) fn ue_config(rnti: u16, ue: &Ue, mosaic: bool) -> UeConfig {
     UeConfig {
         rnti: Some(rnti.into()),
@@ -115,7 +115,7 @@ pub(super) fn ue_config(rnti: u16, ue: &Ue, mosaic: bool) -> UeConfig {
     }
 }
 
-/// An FDD cell in band 7, as MARC's of 10 MHz, with this number of resource blocks.
+/// Returns the configuration of an FDD cell in band 7 with `prbs` resource blocks. The cells of MARC, which have 10 MHz, are such cells.
 pub(super) fn cell_config(pci: u16, prbs: u16) -> CellConfig {
     CellConfig {
         phy_cell_id: Some(pci.into()),
@@ -153,8 +153,8 @@ pub(super) fn cell_config(pci: u16, prbs: u16) -> CellConfig {
     }
 }
 
-/// Policy for the downlink scheduler in a reconfiguration message: as text, or in the form that Mosaic5G 2.x
-/// parses.
+/// Returns the policy for the downlink scheduler in a reconfiguration message. The message contains it as text, or in the form that
+/// Mosaic5G 2.x parses.
 pub(super) fn policy_of(change: &AgentReconfiguration) -> Result<Policy, Refusal> {
     let mut policy = match &change.policy {
         Some(text) => {
@@ -166,7 +166,7 @@ pub(super) fn policy_of(change: &AgentReconfiguration) -> Result<Policy, Refusal
         for subsystem in &system.subsystems {
             let names = [system.system.as_deref(), subsystem.name.as_deref()];
             if names != [Some("mac"), Some("dl_scheduler")] {
-                let what = "of the parts of the base station, mac's dl_scheduler has a behaviour to change";
+                let what = "only the behaviour of dl_scheduler of mac can be changed";
                 return Err(Refusal::new(Reason::NotSupported, what));
             }
             policy.behavior = subsystem.behavior.clone().or(policy.behavior);

@@ -1,7 +1,7 @@
-//! A controller's endpoint of one connection.
+//! Controller endpoint of one connection.
 //!
-//! Reading has two steps, because the published controller has two threads: [`FlexranSession::deframe`] runs
-//! at the socket, [`FlexranSession::process`] at the RIB, possibly much later. `handle` does both at once.
+//! Reading has two steps, because the published controller has two threads. [`FlexranSession::deframe`] runs in the thread of the socket,
+//! [`FlexranSession::process`] in that of the RIB, possibly much later. `handle` runs both at once.
 use crate::Time;
 use crate::agent::{ControllerInput, ControllerOutput, SouthboundController, StreamBuffer, StreamFault};
 use crate::flexran::protocol::*;
@@ -12,14 +12,14 @@ use std::time::Duration;
 /// Settings of a controller for its agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionSettings {
-    /// Requested reporting period; FlexRAN's own statistics application requests 4 ms.
+    /// Requested report period. The statistics application of FlexRAN requests 4 ms.
     pub period: Duration,
-    /// Elements of the UEs' statistics.
+    /// Requested elements of the UEs' statistics.
     pub ue_flags: u32,
-    /// Elements of the cells' statistics.
+    /// Requested elements of the cells' statistics.
     pub cell_flags: u32,
-    /// Whether the request for statistics follows [`FlexranEvent::Known`] at once. `false` leaves it to an
-    /// application, as published.
+    /// Whether the request for statistics follows [`FlexranEvent::Known`] at once. If it is `false`, an application has to request
+    /// statistics, as in the published controller.
     pub request_statistics: bool,
 }
 
@@ -39,36 +39,36 @@ impl Default for SessionSettings {
 #[non_exhaustive]
 #[allow(clippy::large_enum_variant)]
 pub enum FlexranEvent {
-    /// The base station is known from here on.
+    /// The base station has sent its configuration and is now known.
     Known(EnbConfigReply),
-    /// The UEs, which replace the known ones.
+    /// The agent sent the configuration of all UEs, which replaces the previous one.
     Ues(UeConfigReply),
-    /// The logical channels, which replace the known ones.
+    /// The agent sent the logical channels of all UEs, which replace the previous ones.
     LogicalChannels(LcConfigReply),
     /// A UE was activated, deactivated or updated.
     UeState(UeStateChange),
-    /// Statistics.
+    /// The agent sent statistics.
     Statistics(StatsReply),
-    /// A returned echo.
+    /// The agent returned an echo.
     Echo(EchoReply),
-    /// The agent disconnects.
+    /// The agent announced that it disconnects.
     Disconnect,
-    /// A command with this number was carried out, or refused with a reason.
+    /// A command was executed, or refused with a reason.
     Outcome {
-        /// The number, not 0.
+        /// Transaction number of the command, which is not 0.
         xid: u32,
-        /// Reason of the refusal.
+        /// Reason of the refusal. `None`: the command was executed.
         refusal: Option<String>,
     },
-    /// A message for schedulers: a subframe, scheduling requests, a request for code.
+    /// The agent sent a message for schedulers: a subframe trigger, scheduling requests, or a request for code.
     Other(Box<Message>),
-    /// A message of an agent that is not known yet; dropped, as in the published controller.
+    /// A message was dropped because the agent is not known yet, as in the published controller.
     Early,
-    /// The agent broke the protocol.
+    /// The agent violated the protocol.
     Fault(String),
 }
 
-/// The machine: see the [module](super).
+/// State machine of a session; see the [module](super).
 #[derive(Debug)]
 pub struct FlexranSession {
     settings: SessionSettings,
@@ -79,20 +79,20 @@ pub struct FlexranSession {
 }
 
 impl FlexranSession {
-    /// A session before its start.
+    /// Creates a session before its start.
     pub fn new(settings: SessionSettings) -> Self {
         let outputs = VecDeque::new();
         Self { settings, buffer: StreamBuffer::default(), outputs, greeted: false, known: false }
     }
 
-    /// Sends the hello; the published controller does so in the RIB updater's first cycle after the connection.
+    /// Sends the hello. The published controller sends it in the first cycle of the RIB updater after the connection.
     pub fn greet(&mut self) {
         let header = Some(Header::new(Kind::Hello, 0));
         self.send(Direction::Initiating, Hello { header, ..Hello::default() });
     }
 
-    /// Bodies of the frames that are complete with `octets`. An error ends the stream: the published
-    /// controller closes the socket and keeps all other state.
+    /// Returns the bodies of the frames that are complete with `octets`. An error ends the stream. The published controller then closes the
+    /// socket, and keeps all other state.
     pub fn deframe(
         &mut self,
         octets: &[u8],
@@ -146,7 +146,7 @@ impl FlexranSession {
             Message::LcConfigReply(reply) => self.event(FlexranEvent::LogicalChannels(reply)),
             Message::UeStateChange(change) => {
                 self.event(FlexranEvent::UeState(change));
-                // Sent on every change, including the end of a UE.
+                // The controller requests logical channels after every change, including the deactivation of a UE.
                 let header = Some(Header { version: None, ..Header::new(Kind::LcConfigRequest, 2) });
                 self.send(Direction::Initiating, LcConfigRequest { header });
             }
@@ -160,7 +160,7 @@ impl FlexranSession {
                 self.outcome(answer.header, None);
             }
             Message::AgentReconfiguration(answer) if direction == Some(Direction::Unsuccessful) => {
-                let why = answer.policy.unwrap_or_else(|| "the base station refuses".to_owned());
+                let why = answer.policy.unwrap_or_else(|| "the base station refuses without a reason".to_owned());
                 self.outcome(answer.header, Some(why));
             }
             _ => self.event(FlexranEvent::Fault("the agent sent a message that only controllers may send".to_owned())),
@@ -175,13 +175,13 @@ impl FlexranSession {
     fn request_configuration(&mut self) {
         let header = Some(Header::new(Kind::EnbConfigRequest, 0));
         self.send(Direction::Initiating, EnbConfigRequest { header });
-        // The published controller omits the version in these two.
+        // The published controller omits the version in both requests.
         let header = |kind, xid| Some(Header { version: None, ..Header::new(kind, xid) });
         self.send(Direction::Initiating, UeConfigRequest { header: header(Kind::UeConfigRequest, 1) });
         self.send(Direction::Initiating, LcConfigRequest { header: header(Kind::LcConfigRequest, 2) });
     }
 
-    /// Requests periodical statistics; a further call changes the period.
+    /// Requests periodic statistics. A further call changes the period.
     pub fn request_statistics(&mut self, period: Duration) {
         let body = CompleteStatsRequest {
             report_frequency: Some(ReportFrequency::Periodical.into()),
@@ -198,15 +198,14 @@ impl FlexranSession {
         self.send(Direction::Initiating, request);
     }
 
-    /// Requests an echo. Agents that support these extensions, such as this project's, return the time stamp
-    /// and the bytes.
+    /// Requests an echo. Agents that support these extensions, such as those of this project, return the time stamp and the bytes.
     pub fn echo(&mut self, xid: u32, latency: Option<u32>, payload: Option<Bytes>) {
         let header = Some(Header::new(Kind::EchoRequest, xid));
         self.send(Direction::Initiating, EchoRequest { header, latency, payload });
     }
 
-    /// Commands a handover (Mosaic5G 2.x). As with the other commands, `xid` is 0 if the outcome is not
-    /// requested; other agents do not report it.
+    /// Requests a handover (Mosaic5G 2.x). As in the other commands, `xid` is 0 if the outcome is not requested. Agents of other projects
+    /// do not report the outcome.
     pub fn hand_over(&mut self, xid: u32, rnti: u16, target_pci: u16) {
         let header = Some(Header::new(Kind::HoCommand, xid));
         let rnti = Some(rnti.into());
@@ -214,7 +213,7 @@ impl FlexranSession {
         self.send(Direction::Initiating, HoCommand { header, rnti, target_phy_cell_id });
     }
 
-    /// Pushes the code of a downlink scheduler to the agent, under a name for policies.
+    /// Pushes the code of a downlink scheduler to the agent. Policies use it by `name`.
     pub fn delegate(&mut self, xid: u32, name: &str, payload: Bytes) {
         let push = ControlDelegation {
             header: Some(Header::new(Kind::DelegateControl, xid)),
@@ -225,7 +224,7 @@ impl FlexranSession {
         self.send(Direction::Initiating, push);
     }
 
-    /// Changes the agent by a policy; see [`Policy`].
+    /// Changes the agent with a policy; see [`Policy`].
     pub fn reconfigure(&mut self, xid: u32, policy: &str) {
         let header = Some(Header::new(Kind::ReconfigureAgent, xid));
         let policy = Some(policy.to_owned());
@@ -262,7 +261,7 @@ impl FlexranSession {
         self.send(Direction::Initiating, UeConfigReply { header, ue_config: ues.iter().map(of).collect() });
     }
 
-    /// Whether the base station is known.
+    /// Returns whether the base station is known.
     pub fn is_known(&self) -> bool {
         self.known
     }

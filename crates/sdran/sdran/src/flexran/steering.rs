@@ -1,4 +1,4 @@
-//! The cell under an agent: policies, slices and decisions of its controller become commands to the cell.
+//! Control of the cell under an agent. Policies, slices and decisions of the controller are converted to commands for the cell.
 use crate::agent::{Allocation, CellControl, Radio};
 use crate::flexran::protocol::*;
 use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
@@ -8,16 +8,16 @@ use ranlab_e2_codec::e2sm::slice::{
 };
 use std::collections::BTreeMap;
 
-/// Maximum pushed functions; more are refused.
+/// Maximum number of pushed functions. Further functions are refused.
 const PUSHED_MAX: usize = 16;
-/// Maximum bytes of their names.
+/// Maximum length of a function's name, in bytes.
 const NAME_BYTES_MAX: usize = 64;
-/// Period after which frame numbers repeat, ms.
+/// Period after which frame numbers repeat, in ms.
 const FRAMES_MS: i64 = 10_240;
 /// Highest MCS that a slice can have.
 const MCS_MAX: u32 = 28;
 
-/// Schedulers of base stations: FlexRAN 0.x's two, and Mosaic5G's.
+/// Schedulers of base stations: two of FlexRAN 0.x, and those of Mosaic5G.
 const BUILT_IN: [(&str, UeScheduler); 5] = [
     (Policy::LOCAL, UeScheduler::ProportionalFair),
     (Policy::REMOTE, UeScheduler::Remote),
@@ -34,17 +34,17 @@ fn built_in(name: &str) -> Option<UeScheduler> {
     BUILT_IN.iter().find(|(known, _)| *known == name).map(|(_, scheduler)| *scheduler)
 }
 
-/// A cell, and the scheduler settings that its controller made.
+/// A cell, with the scheduler settings of its controller.
 #[derive(Debug)]
 pub(super) struct Steering {
     cell: Box<dyn CellControl>,
-    /// Pushed functions. An emulated base station runs no code: a function with the name of a built-in
-    /// scheduler as its code is that scheduler.
+    /// Pushed functions. An emulated base station runs no code. If the code of a function is the name of a built-in scheduler, the function
+    /// stands for that scheduler.
     pushed: BTreeMap<String, Option<UeScheduler>>,
     scheduler: UeScheduler,
-    /// Slice settings of policies so far.
+    /// Combined slice settings of all policies.
     said: Policy,
-    /// Number of slices over which UEs are distributed one by one, as in FlexRAN 0.x; 0: none.
+    /// Number of slices over which UEs are distributed one by one, as in FlexRAN 0.x. 0: UEs are not distributed.
     spread: usize,
     triggered: Option<u64>,
 }
@@ -65,7 +65,7 @@ impl Steering {
         self.cell.prbs()
     }
 
-    /// Next frame and subframe.
+    /// Returns the next frame and subframe.
     pub(super) fn sfn_sf(&self) -> u32 {
         sfn_sf(self.cell.subframe())
     }
@@ -74,7 +74,7 @@ impl Steering {
         self.cell.ue(rnti)
     }
 
-    /// Names of the pushed functions.
+    /// Returns the names of the pushed functions.
     pub(super) fn pushed(&self) -> Vec<String> {
         self.pushed.keys().cloned().collect()
     }
@@ -85,14 +85,14 @@ impl Steering {
             return refuse(Reason::Invalid, format!("a function's name has 1 to {NAME_BYTES_MAX} bytes"));
         }
         if self.pushed.len() >= PUSHED_MAX && !self.pushed.contains_key(name) {
-            return refuse(Reason::TooMany, format!("at most {PUSHED_MAX} functions are held"));
+            return refuse(Reason::TooMany, format!("at most {PUSHED_MAX} functions can be stored"));
         }
         let scheduler = std::str::from_utf8(code).ok().and_then(|text| built_in(text.trim()));
         self.pushed.insert(name.to_owned(), scheduler);
         Ok(())
     }
 
-    /// The subframe to report to the controller: each once, while the controller schedules.
+    /// Returns the subframe to report to the controller, if the controller schedules. Each subframe is returned once.
     pub(super) fn trigger(&mut self) -> Option<u32> {
         let subframe = self.cell.subframe();
         if self.scheduler != UeScheduler::Remote || self.triggered == Some(subframe) {
@@ -102,13 +102,12 @@ impl Steering {
         Some(sfn_sf(subframe))
     }
 
-    /// Handles the end of the connection: UEs that the controller scheduled get a local scheduler. Slices
-    /// stay.
+    /// Handles the end of the connection. UEs that the controller scheduled get a local scheduler. Slices are unchanged.
     pub(super) fn alone(&mut self) {
         if self.scheduler == UeScheduler::Remote {
             let local = Policy::of_behavior(Policy::LOCAL);
             let done = self.apply(&local, &[]);
-            debug_assert!(done.is_ok(), "the same slices with another scheduler: {done:?}");
+            debug_assert!(done.is_ok(), "changing only the scheduler must not fail: {done:?}");
         }
     }
 
@@ -127,12 +126,12 @@ impl Steering {
         }
     }
 
-    /// Applies a policy completely or not at all; `ues` are the current ones, by C-RNTI.
+    /// Applies a policy completely or not at all. `ues` are the C-RNTIs of the current UEs.
     pub(super) fn apply(&mut self, policy: &Policy, ues: &[u16]) -> Result<(), Refusal> {
         if policy.max_mcs.iter().flatten().any(|mcs| *mcs < MCS_MAX) {
             return refuse(
                 Reason::NotSupported,
-                format!("the cell limits no MCS; slice_maxmcs is {MCS_MAX}"),
+                format!("the cell does not limit the MCS; slice_maxmcs must be {MCS_MAX}"),
             );
         }
         let scheduler = policy.behavior.as_deref().map_or(Ok(self.scheduler), |name| self.named(name))?;
@@ -142,7 +141,7 @@ impl Steering {
         let about_slices = policy.active_slices.is_some() || policy.shares_ppm.is_some();
         let next = match &said.shares_ppm {
             Some(shares) if about_slices => by_shares(shares, said.active_slices, self.cell.prbs())?,
-            None if about_slices => return refuse(Reason::Invalid, "slices have a slice_percentage each"),
+            None if about_slices => return refuse(Reason::Invalid, "each slice needs a slice_percentage"),
             _ => self.cell.set(),
         };
         let next = scheduled(next, scheduler);
@@ -159,14 +158,14 @@ impl Steering {
     /// Assigns a slice to the `nth` UE.
     pub(super) fn place(&mut self, nth: usize, rnti: u16) {
         if self.spread > 0 && self.cell.ue(rnti).is_some() {
-            // At most four slices.
+            // The number fits, because there are at most four slices.
             let slice = (nth % self.spread) as u16;
             let placed = self.cell.command(&SliceCommand::Associate(vec![UeSlice { rnti, slice }]));
             debug_assert!(placed.is_ok(), "{placed:?}");
         }
     }
 
-    /// Sets the slices of the downlink, in Mosaic5G's form.
+    /// Sets the slices of the downlink, given in the form of Mosaic5G.
     pub(super) fn slice(&mut self, told: &SliceDlUlConfig) -> Result<(), Refusal> {
         let algorithm = told.algorithm.map(SliceAlgorithm::from_number);
         let set = match algorithm {
@@ -176,7 +175,7 @@ impl Steering {
                 let slices = slices.collect::<Result<Vec<_>, _>>()?;
                 SliceSet { algorithm: Algorithm::Static, sharing: false, slices }
             }
-            Some(_) => return refuse(Reason::NotSupported, "slices are fixed resource block groups here"),
+            Some(_) => return refuse(Reason::NotSupported, "only slices with fixed resource block groups are supported"),
         };
         let set = if set.slices.is_empty() { scheduled(SliceSet::default(), self.scheduler) } else { set };
         self.cell.command(&SliceCommand::Configure(set))?;
@@ -195,12 +194,12 @@ impl Steering {
             let last = rbgs(self.cell.prbs()).saturating_sub(1);
             return refuse(
                 Reason::Invalid,
-                format!("slice {id}: resource block groups are 0 to {last}, low first"),
+                format!("slice {id}: resource block groups must be in the range 0 to {last}, lowest first"),
             );
         };
         let name = slice.scheduler.as_deref().or(told.scheduler.as_deref()).filter(|name| !name.is_empty());
         let scheduler = match name {
-            // A controller that schedules does so in every slice.
+            // If the controller schedules, it schedules in every slice.
             Some(_) if self.scheduler == UeScheduler::Remote => self.scheduler,
             Some(name) => self.named(name)?,
             None => self.scheduler,
@@ -222,7 +221,7 @@ impl Steering {
             return refuse(Reason::NotSupported, "the base station schedules itself");
         }
         let Some(within) = config.sfn_sf.and_then(ms_of_sfn_sf) else {
-            return refuse(Reason::Invalid, "a decision has a frame and a subframe of it");
+            return refuse(Reason::Invalid, "a decision needs a frame and a subframe");
         };
         let mut taken = 0;
         let mut allocations = Vec::new();
@@ -250,7 +249,7 @@ impl Steering {
     }
 }
 
-/// The subframe nearest to now with this number.
+/// Returns the subframe with this number that is nearest to `now`.
 fn nearest(now: u64, within: u32) -> u64 {
     let here = (now % FRAMES_MS as u64) as i64;
     let ahead = (i64::from(within) - here).rem_euclid(FRAMES_MS);
@@ -261,10 +260,10 @@ fn nearest(now: u64, within: u32) -> u64 {
 fn slice_number(id: Option<u32>) -> Result<u16, Refusal> {
     let id = id.unwrap_or(0);
     u16::try_from(id)
-        .or_else(|_| refuse(Reason::UnknownSlice, format!("slices have numbers to 65535, not {id}")))
+        .or_else(|_| refuse(Reason::UnknownSlice, format!("slice number {id} exceeds 65535")))
 }
 
-/// The same slices with another scheduler of their UEs.
+/// Returns the same slices with another scheduler of their UEs.
 fn scheduled(mut set: SliceSet, scheduler: UeScheduler) -> SliceSet {
     if set.slices.is_empty() {
         let parameters = Parameters::Capacity(WHOLE_PPM);
@@ -274,7 +273,7 @@ fn scheduled(mut set: SliceSet, scheduler: UeScheduler) -> SliceSet {
     set
 }
 
-/// Contiguous slices, each with its share of the resource blocks.
+/// Returns contiguous slices with the given shares of the resource blocks.
 fn by_shares(shares: &[u32], active: Option<u32>, prbs: u16) -> Result<SliceSet, Refusal> {
     let count = active.map_or(shares.len(), |count| count as usize);
     if !(1..=shares.len()).contains(&count) {
@@ -306,7 +305,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_subframe_is_the_nearest_of_its_number() {
+    fn subframe_number_means_nearest_subframe() {
         assert_eq!((nearest(5, 7), nearest(5, 3), nearest(5, 10_239)), (7, 3, 0));
         assert_eq!(
             (nearest(10_238, 1), nearest(20_480, 10_239), nearest(30_000, 9_525)),

@@ -1,26 +1,26 @@
-//! Cached statistics replies of an agent with unchanged UEs: the same bytes, except for the subframe.
+//! Cached statistics replies of an agent with unchanged UEs. They have the same bytes, except for the subframe.
 
-/// Subframe numbers of two bytes; lower numbers have one.
+/// Subframe numbers whose encoding has two bytes. The encoding of lower numbers has one byte.
 const TWO_OCTETS: std::ops::Range<u32> = 1 << 7..1 << 14;
-/// Two numbers with no byte in common.
+/// Two subframe numbers whose encodings differ in every byte.
 const PROBES: [u32; 2] = [0x0081, 0x3ffe];
 
-/// The last report.
+/// State of the cache of the last reply.
 #[derive(Debug, Default)]
 pub(super) enum Replies {
-    /// The UEs, or the request, have changed since.
+    /// The UEs or the request have changed since the last reply.
     #[default]
     Changed,
     /// One reply was encoded since the change. A second one shows that caching is worthwhile.
     Once,
     /// The reply is cached.
     Kept(Template),
-    /// It cannot be cached.
+    /// The reply cannot be cached.
     Odd,
 }
 
 impl Replies {
-    /// The reply for a subframe, if it is cached.
+    /// Returns the reply for a subframe, if it is cached.
     pub(super) fn cached(&self, sfn_sf: u32) -> Option<Vec<u8>> {
         match self {
             Self::Kept(template) => template.with(sfn_sf),
@@ -33,13 +33,13 @@ impl Replies {
         match self {
             Self::Changed => *self = Self::Once,
             Self::Once => *self = Template::new(frame).map_or(Self::Odd, Self::Kept),
-            // For a subframe number of one byte.
+            // The number of the subframe has one byte, so the cached reply could not be used.
             Self::Kept(_) | Self::Odd => {}
         }
     }
 }
 
-/// A frame and the positions of the subframe in it.
+/// An encoded reply, and the positions of the subframe in it.
 #[derive(Debug)]
 pub(super) struct Template {
     octets: Vec<u8>,
@@ -47,12 +47,12 @@ pub(super) struct Template {
 }
 
 fn varint(number: u32) -> [u8; 2] {
-    // 14 bits, the low seven first.
+    // The number has 14 bits. The low seven bits come first.
     [number as u8 | 0x80, (number >> 7) as u8]
 }
 
 impl Template {
-    /// Finds the positions by comparing the frames of two subframes; `None` if they differ elsewhere.
+    /// Finds the positions by comparing the replies for two subframes. Returns `None` if they differ in other positions.
     fn new(frame: impl Fn(u32) -> Option<Vec<u8>>) -> Option<Self> {
         let [octets, other] = [frame(PROBES[0])?, frame(PROBES[1])?];
         if octets.len() != other.len() {
@@ -101,7 +101,7 @@ mod tests {
     fn frame(sfn_sf: u32, ues: u16) -> Option<Vec<u8>> {
         let radio = Radio { queue_bytes: 1 << 20, ..Radio::default() };
         let flags = UeFlags::PUBLISHED;
-        // UEs with values that resemble a probe's.
+        // Some values of the UEs resemble the encoding of a probe.
         let rnti = |ue: u16| ue + PROBES[0] as u16;
         let ue_report =
             (0..ues).map(|ue| report::ue_report(rnti(ue), &radio, flags, sfn_sf, false)).collect();

@@ -45,7 +45,7 @@ fn at(ms: u64) -> Time {
 }
 
 #[test]
-fn the_five_phases_happen_in_order() {
+fn all_five_phases_complete_in_order() {
     let mut pair = pair(StreamFaults::delay(MS), 1);
     pair.run_until(at(5));
     assert!(pair.agent.is_reporting());
@@ -53,7 +53,7 @@ fn the_five_phases_happen_in_order() {
         |event| matches!(event, FlexranEvent::Known(reply) if reply.enb_id == Some(7) && reply.cell_config.len() == 1),
     );
     assert!(known);
-    // Hello in both directions and requests: 3 ms; replies, and the request for statistics: 5 ms.
+    // Hello in both directions and the requests need 3 ms. With the replies and the request for statistics, it is 5 ms.
     let expected = AgentEvent::Initialised { to_requests: 3 * MS, to_reporting: 5 * MS };
     assert_eq!(pair.agent_events, [expected]);
 
@@ -68,25 +68,25 @@ fn the_five_phases_happen_in_order() {
             _ => None,
         })
         .collect();
-    assert_eq!(rounds, [0, 2, 2], "each round names all UEs");
+    assert_eq!(rounds, [0, 2, 2], "each round reports all UEs");
     pair.controller_events.clear();
     pair.run_until(at(1_050));
     let reports = |pair: &StreamPair<FlexranAgent, FlexranSession>, ues: usize| {
         let full = |event: &&FlexranEvent| matches!(event, FlexranEvent::Statistics(reply) if reply.ue_report.len() == ues);
         pair.controller_events.iter().filter(full).count()
     };
-    assert_eq!(reports(&pair, 2), 20, "twenty a second");
+    assert_eq!(reports(&pair, 2), 20, "an agent sends 20 reports per second");
     pair.tell_agent(event(1, UeChange::Deactivated));
     pair.controller_events.clear();
     pair.run_until(at(1_200));
     assert_eq!(reports(&pair, 1), 3);
-    assert_eq!(pair.agent.counters().rounds, 3, "the end of a UE has a round too");
+    assert_eq!(pair.agent.counters().rounds, 3, "the deactivation of a UE also causes a round");
 }
 
 #[test]
-fn the_offered_load_is_that_of_marc() {
-    // Recorded at the published controller: 72.4 Mbit/s at 1,000 messages/s from base stations with 100 UEs,
-    // 23.7 Mbit/s at 651 messages/s with 50 UEs. The test uses one base station.
+fn offered_load_equals_that_of_marc() {
+    // Recorded at the published controller were 72.4 Mbit/s at 1,000 messages/s from base stations with 100 UEs, and 23.7 Mbit/s at 651
+    // messages/s with 50 UEs. The test uses one base station.
     for (ues, messages_per_s, mbit) in [(100, 1000.0, 72.4), (50, 651.0, 23.7)] {
         let mut pair = pair(StreamFaults::delay(MS), 1);
         (0..ues).for_each(|imsi| pair.tell_agent(up(imsi)));
@@ -95,7 +95,7 @@ fn the_offered_load_is_that_of_marc() {
         let sent = pair.agent.counters().sent;
         pair.run_until(at(11_000));
         let sent = pair.agent.counters().sent - sent;
-        assert_eq!(sent, 200, "twenty a second for ten seconds");
+        assert_eq!(sent, 200, "an agent sends 20 reports per second for ten seconds");
         let octets_per_message = (pair.octets.0 - octets) as f64 / sent as f64;
         let offered = octets_per_message * 8.0 * messages_per_s / 1e6;
         assert!((offered / mbit - 1.0).abs() < 0.03, "{offered} Mbit/s against {mbit}");
@@ -103,13 +103,13 @@ fn the_offered_load_is_that_of_marc() {
 }
 
 #[test]
-fn the_controllers_period_counts_if_it_is_honoured() {
+fn honoured_period_of_controller_sets_report_rate() {
     let agent = FlexranAgent::new(FlexranAgentSettings { period: ReportPeriod::Honour, ..settings() });
     let controller = FlexranSession::new(SessionSettings::default());
     let mut pair = StreamPair::new(agent, controller, StreamFaults::delay(MS), 1);
     pair.run_until(at(1_005));
     assert!((249..=251).contains(&pair.agent.counters().reports), "{:?}", pair.agent.counters());
-    // Another period on request, and no reports with control at the base station.
+    // The controller requests another period. Then control is delegated to the base station, which sends no reports.
     pair.controller.request_statistics(Duration::from_millis(100));
     pair.run_until(at(2_007));
     assert!((259..=262).contains(&pair.agent.counters().reports));
@@ -122,7 +122,7 @@ fn the_controllers_period_counts_if_it_is_honoured() {
     assert!(pair.agent.counters().reports >= before + 9);
 }
 
-/// Slices by number, lowest and highest group.
+/// Returns slices, each given by number, lowest group and highest group.
 fn fixed(slices: &[(u32, u32, u32)]) -> SliceDlUlConfig {
     let slice = |(id, low, high): &(u32, u32, u32)| Slice {
         id: Some(*id),
@@ -232,7 +232,7 @@ fn too_many_ues_for_a_body_is_a_fault() {
 fn report_has_current_ues_and_subframe() {
     let mut pair = pair(StreamFaults::delay(MS), 1);
     (0..5).for_each(|imsi| pair.tell_agent(up(imsi)));
-    // Longer than the period of frame numbers.
+    // The time is longer than the period of frame numbers.
     pair.run_until(at(11_000));
     let check = |pair: &mut StreamPair<FlexranAgent, FlexranSession>, ues: usize, cqi: u32| {
         let mut frames = std::collections::BTreeSet::new();
@@ -252,7 +252,7 @@ fn report_has_current_ues_and_subframe() {
         }
         frames.len()
     };
-    assert!(check(&mut pair, 5, 15) > 190, "twenty a second, each of its own frame");
+    assert!(check(&mut pair, 5, 15) > 190, "20 reports per second, each with its current frame");
     pair.tell_agent(event(4, UeChange::Updated(Radio { cqi: 7, ..Radio::default() })));
     pair.run_until(at(12_000));
     assert!(check(&mut pair, 5, 7) >= 19);
@@ -310,7 +310,7 @@ impl CellControl for FakeCell {
     }
 }
 
-/// An agent over a cell with two UEs, its controller, and the cell.
+/// Returns an agent over a cell with two UEs, its controller, and the cell.
 fn steered() -> (StreamPair<FlexranAgent, FlexranSession>, std::rc::Rc<std::cell::RefCell<Fake>>) {
     let fake = std::rc::Rc::new(std::cell::RefCell::new(Fake { ues: vec![1, 2], ..Fake::default() }));
     let agent = FlexranAgent::over(settings(), Box::new(FakeCell(fake.clone())));
@@ -325,7 +325,7 @@ fn steered() -> (StreamPair<FlexranAgent, FlexranSession>, std::rc::Rc<std::cell
     (pair, fake)
 }
 
-/// Outcomes of commands with a number.
+/// Returns the outcomes of commands that have a transaction number.
 fn outcomes(pair: &mut StreamPair<FlexranAgent, FlexranSession>) -> Vec<(u32, Option<String>)> {
     let ended = |event: FlexranEvent| match event {
         FlexranEvent::Outcome { xid, refusal } => Some((xid, refusal)),
@@ -334,7 +334,7 @@ fn outcomes(pair: &mut StreamPair<FlexranAgent, FlexranSession>) -> Vec<(u32, Op
     pair.controller_events.drain(..).filter_map(ended).collect()
 }
 
-/// Advances the cell's time with the stream's.
+/// Advances the time of the cell together with that of the stream.
 fn pass(pair: &mut StreamPair<FlexranAgent, FlexranSession>, fake: &std::cell::RefCell<Fake>, until: u64) {
     while pair.now < at(until) {
         let next = pair.now + MS;
@@ -359,14 +359,14 @@ fn report_equals_cell_state() {
         .map(|ue| ue.rlc_report.last().unwrap().tx_queue_size)
         .collect();
     assert!(queues.len() >= 3 && queues.iter().all(|queue| *queue == Some(1_002)), "{queues:?}");
-    assert!(!pair.controller_events.iter().any(known), "reported once, at the beginning");
+    assert!(!pair.controller_events.iter().any(known), "UEs are only reported at the start");
 }
 
 #[test]
 fn scheduling_controller_gets_triggers_and_its_decisions_apply() {
     let (mut pair, fake) = steered();
     pass(&mut pair, &fake, 200);
-    assert_eq!(pair.agent.counters().triggers, 0, "they were not requested");
+    assert_eq!(pair.agent.counters().triggers, 0, "triggers were not requested");
     pair.controller.reconfigure(7, &Policy::of_behavior(Policy::REMOTE).to_string());
     pass(&mut pair, &fake, 300);
     assert_eq!(fake.borrow().set.slices[0].scheduler, UeScheduler::Remote);
@@ -381,7 +381,7 @@ fn scheduling_controller_gets_triggers_and_its_decisions_apply() {
             _ => None,
         })
         .collect();
-    assert!((95..=100).contains(&triggers.len()), "one each subframe: {}", triggers.len());
+    assert!((95..=100).contains(&triggers.len()), "one trigger per subframe: {}", triggers.len());
     assert!(triggers.windows(2).all(|two| ms_of_sfn_sf(two[1]) == ms_of_sfn_sf(two[0]).map(|ms| ms + 1)));
     assert_eq!(outcomes(&mut pair), [(7, None)]);
     let decision = |rnti: u32, bitmap, mcs: Option<u32>| DlData {
@@ -398,8 +398,8 @@ fn scheduling_controller_gets_triggers_and_its_decisions_apply() {
     assert_eq!(fake.borrow().decided, [(310, vec![of(1, 8, None), of(2, 17, Some(12))])]);
     let counters = *pair.agent.counters();
     assert_eq!((counters.decisions, counters.refused_commands, counters.faults), (1, 3, 0));
-    assert_eq!(outcomes(&mut pair), [], "decisions have no number");
-    // A base station without its controller schedules by itself.
+    assert_eq!(outcomes(&mut pair), [], "decisions have no transaction number");
+    // Without its controller, a base station schedules by itself.
     pair.reset();
     assert_eq!(fake.borrow().set.slices[0].scheduler, UeScheduler::ProportionalFair);
 }
@@ -439,7 +439,7 @@ fn slices_reach_cell_or_are_refused_with_reason() {
     };
     let range = |low, high| PrbRange { low, high };
     assert_eq!(ranges(&fake), [range(0, 14), range(15, 24)]);
-    assert_eq!(fake.borrow().homes.clone().into_iter().collect::<Vec<_>>(), [(1, 0), (2, 1)], "in turn");
+    assert_eq!(fake.borrow().homes.clone().into_iter().collect::<Vec<_>>(), [(1, 0), (2, 1)], "UEs are distributed over the slices");
     pair.controller.reconfigure(2, &shares(&[600_000, 500_000]));
     pair.controller.slice(3, fixed(&[(1, 0, 8), (2, 8, 12)]));
     pair.controller.slice(4, fixed(&[(1, 0, 13)]));

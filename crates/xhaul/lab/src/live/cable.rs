@@ -1,9 +1,8 @@
-//! Latency of the midhaul's cable, if physical ports are used. Small frames are stamped by the network cards, each with
-//! its own clock, if both cards support it; otherwise by the kernel.
+//! Latency of the midhaul's cable, if physical ports are used. Small frames get time stamps from the network cards, if both cards support
+//! it. Each card has its own clock. Otherwise the kernel takes the time stamps.
 //!
-//! Most cards stamp only PTP messages and hold only one transmit stamp at a time. The frames are therefore PTP Sync
-//! messages (version 2, over Ethernet, to the other port's address), and each direction sends the next one after the
-//! stamp of the previous one is available.
+//! Most cards stamp only PTP messages, and store only one transmit stamp at a time. The frames are therefore PTP Sync messages (version 2,
+//! over Ethernet, to the address of the other port). Each direction sends the next frame after the stamp of the previous one is available.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -30,10 +29,10 @@ use ranlab_lab::worker::{ComponentError, Report};
 pub(super) const STAMPS: [&str; 4] = ["auto", "card", "kernel", "none"];
 /// EtherType of IEEE 1588.
 const ETHERTYPE: u16 = 0x88F7;
-/// Length of a Sync message, in bytes, followed by the length to which it is padded.
+/// Length of a Sync message, in bytes. The next constant is the length to which it is padded.
 const SYNC_BYTES: usize = 44;
 const BODY_BYTES: usize = 46;
-/// Offset of the source port identity. The time stamp field holds our sequence number, because no PTP clock reads it.
+/// Offset of the source port identity. The time stamp field contains our sequence number, because no PTP clock reads it.
 const CLOCK_AT: usize = 20;
 const PORT_AT: usize = 28;
 const COUNT_AT: usize = 34;
@@ -41,21 +40,23 @@ const COUNT_AT: usize = 34;
 const CLOCK: [u8; 8] = *b"ranlab\0\0";
 /// A domain number that no PTP profile uses by default.
 const DOMAIN: u8 = 127;
-/// Interval between two frames of one direction, and between two clock readings. Longer in slow motion, up to a limit.
+/// Interval between two frames of one direction. It is longer in slow motion, up to `EACH_MAX`. `READ_EACH` is the interval between two
+/// clock readings.
 const EACH: Duration = Duration::from_millis(20);
 const EACH_MAX: Duration = Duration::from_millis(500);
 const READ_EACH: Duration = Duration::from_millis(50);
-/// Timeout of a transmit stamp. The driver fetches a card's stamp asynchronously.
+/// Timeout of a transmit stamp. The driver fetches the stamp of a card asynchronously.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Maximum number of frames per direction and of clock readings in one window. Further ones are skipped.
+/// Maximum number of frames per direction in one window. Further frames are not sent. `READINGS_MAX` is the maximum number of clock
+/// readings.
 const FRAMES_MAX: u64 = 200_000;
 const READINGS_MAX: usize = 100_000;
-/// Directions of a cable as metrics name them: from the near port (the CU's), and from the far port.
+/// Directions of a cable, as named by metrics: from the near port (that of the CU), and from the far port.
 const WAYS: [&str; 2] = ["cable_dl", "cable_ul"];
 
-/// A cable whose ends take time stamps.
+/// A cable with time stamps at both ends.
 pub(super) struct StampedLink {
-    /// Near end, far end.
+    /// Near end and far end of the cable.
     ends: [End; 2],
     /// Clocks of the cards. `None` if the kernel takes the stamps.
     clocks: Option<CardClocks>,
@@ -70,7 +71,7 @@ struct End {
 }
 
 enum CardClocks {
-    /// Both ports are on one card.
+    /// Both ports are on one card, so there is one clock.
     One,
     Two(Arc<[Phc; 2]>),
 }
@@ -86,7 +87,7 @@ impl StampedLink {
     /// Opens both ends if the midhaul uses physical ports and stamps are enabled.
     ///
     /// # Errors
-    /// The cards must stamp and do not support it, a port has no address, or a socket cannot be opened.
+    /// The cards are required to stamp but do not support it, a port has no address, or a socket cannot be opened.
     pub(super) fn open(
         lab: &mut LiveTopology,
         part: &XhaulComponent,
@@ -96,7 +97,7 @@ impl StampedLink {
         let Some(ends) = ends.filter(|_| part.stamps != "none") else {
             return match must {
                 true => {
-                    Err(environment("live: `live.stamps` \"card\" needs cards: give `live.midhaul_ports`"))
+                    Err(environment("live: `live.stamps` \"card\" needs network cards: set `live.midhaul_ports`"))
                 }
                 false => Ok(None),
             };
@@ -198,8 +199,8 @@ fn lines(readings: &[Vec<CrossReading>; 2]) -> Result<[ClockMap; 2], ComponentEr
     let of = |end: usize| {
         ClockMap::through(&readings[end]).ok_or_else(|| {
             environment(format!(
-                "live: the clock of the {} card was read {} times without a word that makes sense; {READINGS_MIN} are needed, and \
-                 nobody may set it back meanwhile: a longer `measure.duration`, or `live.stamps` \"kernel\"",
+                "live: the clock of the {} card was read {} times, which is not enough for a conversion; {READINGS_MIN} readings are needed, and \
+                 the clock must not be set back meanwhile: use a longer `measure.duration`, or `live.stamps` \"kernel\"",
                 ["near", "far"][end],
                 readings[end].len()
             ))
@@ -208,7 +209,7 @@ fn lines(readings: &[Vec<CrossReading>; 2]) -> Result<[ClockMap; 2], ComponentEr
     Ok([of(0)?, of(1)?])
 }
 
-/// Results of a window, downlink first.
+/// Results of a window. Arrays have the downlink first.
 #[derive(Default)]
 pub(super) struct CableSeen {
     sent: [Vec<TxStamp>; 2],
@@ -270,10 +271,10 @@ fn by_cards(lab: &mut LiveTopology, ends: &[NetEnd; 2]) -> Result<CardClocks, St
     })
 }
 
-/// Builds a Sync of direction 1 (down) or 2 (up) with a sequence number.
+/// Builds a Sync message of direction 1 (down) or 2 (up) with a sequence number.
 fn sync(header: [u8; ETHERNET_BYTES], way: u16, sequence: u64) -> Vec<u8> {
     let mut body = [0_u8; BODY_BYTES];
-    // Version 2 Sync, its length, and its domain.
+    // These are message type and version, length, and domain.
     (body[1], body[3], body[4]) = (2, SYNC_BYTES as u8, DOMAIN);
     body[CLOCK_AT..CLOCK_AT + CLOCK.len()].copy_from_slice(&CLOCK);
     body[PORT_AT..PORT_AT + 2].copy_from_slice(&way.to_be_bytes());
@@ -282,7 +283,7 @@ fn sync(header: [u8; ETHERNET_BYTES], way: u16, sequence: u64) -> Vec<u8> {
     [&header[..], &body[..]].concat()
 }
 
-/// Returns the sequence number of such a frame. `None` if it belongs to the other direction or is not ours.
+/// Returns the sequence number of a frame that [`sync`] built. Returns `None` if the frame belongs to the other direction, or is not ours.
 fn number_of(frame: &[u8], way: u16) -> Option<u64> {
     let body = frame.get(ETHERNET_BYTES..ETHERNET_BYTES + SYNC_BYTES)?;
     let ours =
@@ -302,7 +303,7 @@ fn send(
     let _ = urgent_thread(PRIORITIES.1);
     let mut all = Vec::new();
     let mut number = 0;
-    // The kernel's stamp numbers restart with each window, and after a frame that it rejected.
+    // The stamp numbers of the kernel restart with each window, and after a frame that the kernel rejected.
     if stamp_sent(socket, clock).is_err() {
         return all;
     }
@@ -330,13 +331,13 @@ fn left_ns(socket: &OwnedFd, clock: Clock, number: u32) -> Option<u64> {
         let left = PATIENCE.checked_sub(begun.elapsed())?;
         match sent_stamp(socket, clock, left) {
             Ok(Some(stamp)) if stamp.number == number => return Some(stamp.at_ns),
-            // Another error of the socket. Reading clears it.
+            // The error belongs to an earlier operation of the socket. Reading it clears it.
             Ok(_) | Err(_) => {}
         }
     }
 }
 
-/// Reads both clocks until `go` is cleared, and at least as often as the fit needs.
+/// Reads both clocks until `go` is cleared. Takes at least the number of readings that the fit needs.
 fn read(clocks: &[Phc; 2], go: &AtomicBool) -> [Vec<CrossReading>; 2] {
     let mut all = [Vec::new(), Vec::new()];
     let more = |all: &[Vec<CrossReading>; 2]| go.load(Ordering::Relaxed) && all[0].len() < READINGS_MAX;
@@ -348,7 +349,7 @@ fn read(clocks: &[Phc; 2], go: &AtomicBool) -> [Vec<CrossReading>; 2] {
         rounds += 1;
         std::thread::sleep(READ_EACH);
     }
-    // A last reading after the last frame.
+    // The last reading is taken after the last frame.
     for (clock, readings) in clocks.iter().zip(&mut all) {
         readings.extend(clock.read());
     }
@@ -379,7 +380,7 @@ mod tests {
     fn frame_is_ptp_sync_of_its_direction() {
         let header = write_ethernet(Mac([2; 6]), Mac([4; 6]), EtherType(ETHERTYPE));
         let frame = sync(header, 2, 77);
-        // IEEE 1588-2019, 13.3: type and version, length, domain.
+        // IEEE 1588-2019, 13.3 defines these bytes as type and version, length, and domain.
         assert_eq!((frame.len(), &frame[14..19]), (60, &[0, 2, 0, 44, 127][..]));
         assert_eq!((number_of(&frame, 2), number_of(&frame, 1)), (Some(77), None));
         assert_eq!(number_of(&frame[..40], 2), None);

@@ -1,8 +1,8 @@
-//! Clock conversion and one-way delays between the two ends of a cable. Pure computation, without sockets or a clock.
+//! Clock conversion, and one-way delays between the two ends of a cable. This module only computes; it uses no sockets and no clock.
 //!
-//! A card's clock is read repeatedly, each time between two readings of the system clock. Between readings it is
-//! interpolated linearly. The deviation from linearity is estimated from the readings, so every converted time has an
-//! error bound, and a delay has that of both ends.
+//! A card's clock is read repeatedly, each time between two readings of the system clock. Between readings it is interpolated linearly. The
+//! deviation from linearity is estimated from the readings, so every converted time has an error bound. The error bound of a delay is the
+//! sum of those at both ends.
 
 use std::collections::BTreeMap;
 
@@ -10,22 +10,22 @@ use ranlab_host::phc::CrossReading;
 
 /// Minimum number of readings for an estimate of a clock's linearity.
 pub(super) const READINGS_MIN: usize = 3;
-/// A reading that took this many times as long as the median was interrupted, and is less exact than its neighbours.
+/// Factor by which a reading may take longer than the median. A slower reading was interrupted, and is less exact.
 const INTERRUPTED: u64 = 4;
 
 /// Conversion of a card's clock to the system clock, with an error bound.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ClockMap {
-    /// The card's time, and the offset of the system clock to it, in nanoseconds.
+    /// Pairs of the card's time and the offset of the system clock to it, in nanoseconds.
     knots: Vec<(u64, i64)>,
     /// Error bound of every converted time, in nanoseconds.
     pub(super) error_ns: u64,
-    /// Longest interval between two knots, in nanoseconds. Times are extrapolated by at most this much.
+    /// Longest interval between two knots, in nanoseconds. It is the maximum by which times are extrapolated.
     gap_ns: u64,
 }
 
 impl ClockMap {
-    /// Interpolates readings in chronological order. Returns `None` if there are too few, or if the clock was set back.
+    /// Interpolates readings in chronological order. Returns `None` if there are too few readings, or if the clock was set back.
     pub(super) fn through(readings: &[CrossReading]) -> Option<Self> {
         let took = |reading: &CrossReading| reading.after_ns.saturating_sub(reading.before_ns);
         let mut all: Vec<u64> = readings.iter().map(took).collect();
@@ -64,7 +64,7 @@ impl ClockMap {
         Some(card_ns.cast_signed().wrapping_add(ahead))
     }
 
-    /// Drift of the system clock relative to the card's, in parts per million.
+    /// Returns the drift of the system clock relative to the clock of the card, in parts per million.
     pub(super) fn drift_ppm(&self) -> f64 {
         match (self.knots.first(), self.knots.last()) {
             (Some(&first), Some(&last)) if last.0 > first.0 => slope(first, last) * 1e6,
@@ -77,18 +77,18 @@ fn slope(from: (u64, i64), to: (u64, i64)) -> f64 {
     to.1.wrapping_sub(from.1) as f64 / (to.0 - from.0).max(1) as f64
 }
 
-/// Returns the nonlinearity at the middle one of three knots: the change of rate times the longer interval. A clock
-/// step between two knots is bounded by this value, too.
+/// Returns the nonlinearity at the middle one of three knots, which is the change of rate times the longer interval. This value also bounds
+/// a clock step between two knots.
 fn bend_ns(knots: &[(u64, i64)]) -> f64 {
     let [a, b, c] = [knots[0], knots[1], knots[2]];
     let longer = (b.0 - a.0).max(c.0 - b.0) as f64;
     (slope(b, c) - slope(a, b)).abs() * longer
 }
 
-/// The clocks that stamped the departure and the arrival of frames.
+/// Clocks that stamped the departure and the arrival of frames.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Clocks {
-    /// One clock: this machine's, or that of a card with both ports.
+    /// One clock, which is that of this machine, or of a card with both ports.
     One,
     /// Two cards with a clock each.
     Two {
@@ -100,7 +100,7 @@ pub(super) enum Clocks {
 }
 
 impl Clocks {
-    /// Error bound of a delay due to the clocks, in nanoseconds.
+    /// Returns the error bound of a delay that is caused by the clocks, in nanoseconds.
     pub(super) const fn error_ns(&self) -> u64 {
         match self {
             Self::One => 0,
@@ -120,7 +120,7 @@ impl Clocks {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TxStamp {
     pub(super) sequence: u64,
-    /// Time stamp of its departure. `None` if it was not available in time.
+    /// Time stamp of the departure. `None` if it was not available in time.
     pub(super) left_ns: Option<u64>,
 }
 
@@ -128,25 +128,25 @@ pub(super) struct TxStamp {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RxStamp {
     pub(super) sequence: u64,
-    /// Time stamp of its arrival. `None` if the selected clock did not take one.
+    /// Time stamp of the arrival. `None` if the selected clock did not take one.
     pub(super) came_ns: Option<u64>,
 }
 
-/// Delays from the stamps of both ends.
+/// Delays computed from the stamps of both ends.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct StampMatch {
-    /// Number of frames sent, and of those that arrived.
+    /// Number of frames sent. The next field is the number of those that arrived.
     pub(super) sent: u64,
     pub(super) arrived: u64,
-    /// Number of frames with a departure stamp, and of those with both stamps.
+    /// Number of frames with a departure stamp. The next field is the number of frames with both stamps.
     pub(super) left: u64,
     pub(super) stamped: u64,
-    /// Number of stamps not later than those of the previous frame, at either end.
+    /// Number of stamps that are not later than that of the previous frame, at either end.
     pub(super) unordered: u64,
-    /// Number of frames that arrived before their departure by more than the error bound. If there are any, the clocks
-    /// are not what they are assumed to be.
+    /// Number of frames that arrived before their departure by more than the error bound. If there are any, the assumptions about the
+    /// clocks are wrong.
     pub(super) early: u64,
-    /// Delays from stamp to stamp, ascending. May be negative within the error bound.
+    /// Delays from stamp to stamp, in ascending order. They may be negative within the error bound.
     pub(super) delays_ns: Vec<i64>,
 }
 
@@ -155,7 +155,7 @@ impl StampMatch {
     pub(super) fn match_stamps(sent: &[TxStamp], came: &[RxStamp], clocks: &Clocks) -> Self {
         let mut arrivals: BTreeMap<u64, Option<u64>> = BTreeMap::new();
         for frame in came {
-            // Of duplicates, the first arrival counts.
+            // If a frame arrives twice, the first arrival counts.
             arrivals.entry(frame.sequence).or_insert(frame.came_ns);
         }
         let mut crossing = Self { sent: sent.len() as u64, ..Self::default() };

@@ -19,7 +19,7 @@ impl Seeded {
     }
 }
 
-/// Begin of a window, in nanoseconds since 1970.
+/// Start of a window, in nanoseconds since 1970.
 const BEGUN: u64 = 1_800_000_000_000_000_000;
 /// Interval between two readings, in nanoseconds.
 const EACH: u64 = 50_000_000;
@@ -28,9 +28,9 @@ const EACH: u64 = 50_000_000;
 struct Card {
     zero: u64,
     ppm: f64,
-    /// Amplitude and period of a slow oscillation, such as a processor that warms up; both in nanoseconds.
+    /// Amplitude and period of a slow oscillation, both in nanoseconds. It simulates, for example, a processor that warms up.
     wander: (f64, f64),
-    /// A step ahead: size and time, in nanoseconds.
+    /// Size and time of a forward step, both in nanoseconds.
     step: (u64, u64),
 }
 
@@ -85,7 +85,7 @@ fn card_time_converts_within_error_bound() {
         }
         assert!((line.drift_ppm() + card.ppm).abs() < 2.0, "seed {seed}: {} {}", line.drift_ppm(), card.ppm);
     }
-    // The bound is tight: readings took about 400 ns, and the clock wandered by up to 300 ns.
+    // The bound is tight, because readings took about 400 ns, and the clock wandered by up to 300 ns.
     assert!(widest < 6_000, "{widest}");
 }
 
@@ -107,11 +107,11 @@ fn clock_step_stays_within_error_bound() {
 }
 
 #[test]
-fn too_few_readings_give_no_line() {
+fn too_few_readings_give_no_conversion() {
     let card = Card { zero: 5, ppm: 10.0, wander: (0.0, 1e9), step: (u64::MAX, 0) };
     let readings = card.readings(&mut Seeded(7));
     assert!(ClockMap::through(&[]).is_none() && ClockMap::through(&readings[..2]).is_none());
-    // A clock that was set back.
+    // The clock was set back.
     let back: Vec<_> = readings.iter().rev().copied().collect();
     assert!(ClockMap::through(&back).is_none());
     let line = ClockMap::through(&readings).unwrap();
@@ -119,7 +119,7 @@ fn too_few_readings_give_no_line() {
     assert!(line.system_ns(card.at(BEGUN + 2_010_000_000)).is_some());
 }
 
-/// Frames between two cards over a cable with a delay of `takes` ns, some lost, duplicated or without stamps.
+/// Returns frames between two cards over a cable with a delay of `takes` ns. Some frames are lost, duplicated or without stamps.
 fn frames(seeded: &mut Seeded, from: &Card, to: &Card, takes: u64) -> (Vec<TxStamp>, Vec<RxStamp>, u64) {
     let mut sent = Vec::new();
     let mut came = Vec::new();
@@ -157,7 +157,7 @@ fn delays_match_cable_within_error_bound() {
         let lost = 90 - crossing.arrived;
         assert!(lost < 20 && crossing.arrived >= whole, "seed {seed}: {crossing:?}");
         for delay in &crossing.delays_ns {
-            // Clocks count whole nanoseconds.
+            // The tolerance is 2 ns, because clocks count whole nanoseconds.
             let wrong = delay.abs_diff(takes.cast_signed());
             assert!(wrong <= clocks.error_ns() + 2, "seed {seed}: {wrong} ns, stated {}", clocks.error_ns());
         }
@@ -169,8 +169,7 @@ fn inconsistent_clocks_are_counted() {
     let frame = |sequence, left: u64, came: u64| {
         (TxStamp { sequence, left_ns: Some(left) }, RxStamp { sequence, came_ns: Some(came) })
     };
-    // The second frame arrives before its departure. The third frame's stamps are earlier than the second's at both
-    // ends.
+    // The second frame arrives before its departure. The stamps of the third frame are earlier than those of the second frame at both ends.
     let (sent, came): (Vec<_>, Vec<_>) =
         [frame(0, 100, 130), frame(1, 300, 250), frame(2, 200, 240)].into_iter().unzip();
     let crossing = StampMatch::match_stamps(&sent, &came, &Clocks::One);

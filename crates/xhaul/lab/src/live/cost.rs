@@ -1,4 +1,4 @@
-//! Cost of a path per packet: CPU time of the sender's system call, which on veth includes the whole path.
+//! Cost of a path per packet. It is the CPU time of the sender's system call, which on veth includes the whole path.
 //!
 //! Processor frequency varies with temperature and load, so absolute times drift by more than the sharing methods
 //! differ. A reference path (two containers with a switch port each) is therefore measured in alternation with the path
@@ -13,23 +13,23 @@ use ranlab_lab::field::JsonField;
 use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{environment, rig};
 
-/// Packets per batch. Few enough that some batches are never interrupted.
+/// Number of packets per batch. It is small, so that some batches are never interrupted.
 const BATCH: u32 = 64;
-/// Packets before each batch that are not counted. They refill the caches after the other path.
+/// Number of packets before each batch that are not counted. They refill the caches after the other path was used.
 const WARMING: u32 = 4;
 /// Length of a packet's Ethernet frame without FCS, in bytes, as published for the background load.
 const FRAME_BYTES: usize = 996;
 /// Length of the headers before the UDP payload, in bytes.
 const HEADER_BYTES: usize = 14 + 28;
-/// The discard port. Its only listener is a socket whose buffer is full.
+/// UDP discard port. Its only listener is a socket whose buffer is full.
 const PORT: u16 = 9;
 /// Number of rounds between two pauses, which keep other processes from starving.
 const REST_AFTER: u32 = 16;
 /// Number of initial rounds that are not counted. They resolve the neighbour's address.
 const UNCOUNTED: u32 = 2;
 
-/// Returns the minimum cost of a packet from vBBU to DU and back, as (metric, value): in nanoseconds, and relative to
-/// the cost of a dedicated port at the same time.
+/// Returns the minimum cost of a packet from vBBU to DU and back, as pairs of metric and value. The cost is given in nanoseconds, and
+/// relative to the cost of a dedicated port at the same time.
 pub(super) fn measure(
     lab: &LiveTopology,
     part: &XhaulComponent,
@@ -51,19 +51,19 @@ pub(super) fn measure(
     {
         let paths = [Path::open(lab, from, to)?, Path::open(&port, from, to)?];
         let counted = std::thread::scope(|scope| scope.spawn(|| least_ns(&paths, batches)).join());
-        let [own, yard] = counted.map_err(|_| rig("a thread of the laboratory died"))?;
+        let [own, yard] = counted.map_err(|_| rig("a measuring thread panicked"))?;
         if !(own.is_finite() && yard.is_finite()) {
-            return Err(environment("the kernel took no whole batch of packets: no cost of a path"));
+            return Err(environment("the kernel accepted no complete batch of packets, so the cost of a path cannot be measured"));
         }
         costs.extend([(name, own), (share, own / yard)]);
     }
     Ok(costs)
 }
 
-/// A path for packets.
+/// A path on which packets are sent.
 pub(super) struct Path {
     socket: UdpSocket,
-    /// Keeps the port open. Packets beyond its buffer are dropped without cost.
+    /// Socket that keeps the port open. Packets beyond its buffer are dropped without cost.
     _sink: UdpSocket,
 }
 
@@ -98,7 +98,7 @@ impl Path {
         }
     }
 
-    /// Returns the time per packet of a batch, in nanoseconds. `None` if the kernel rejected a packet.
+    /// Returns the time per packet of a batch, in nanoseconds. Returns `None` if the kernel rejected a packet.
     fn batch_ns(&self, packet: &[u8]) -> Option<f64> {
         let send = |count: u32| (0..count).filter(|_| self.socket.send(packet).is_ok()).count();
         send(WARMING);
@@ -117,7 +117,7 @@ pub(super) fn packet() -> Vec<u8> {
 /// Returns the fastest batch of each path. The paths alternate.
 fn least_ns(paths: &[Path; 2], batches: u32) -> [f64; 2] {
     let last = std::thread::available_parallelism().map_or(1, usize::from) - 1;
-    // Without pinning, the minimum is the same but takes longer to find.
+    // If pinning fails, the minimum is the same, but takes longer to find.
     let _ = ranlab_net::pin_thread(last);
     let packet = packet();
     let mut least = [f64::INFINITY; 2];
@@ -149,7 +149,7 @@ mod tests {
             Path { socket, _sink: sink }
         };
         let [a, b] = least_ns(&[path(), path()], 200);
-        // Absolute times are not checked, only that both paths were measured and that times are per packet.
+        // Absolute times are not checked. The test only checks that both paths were measured, and that times are per packet.
         assert!(a > 1.0 && a < 1e6 && b > 1.0 && b < 1e6, "{a} {b}");
         assert!(a / b < 10.0 && b / a < 10.0, "{a} {b}");
     }

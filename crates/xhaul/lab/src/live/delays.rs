@@ -2,7 +2,7 @@
 
 use ranlab_xhaul::{BUDGETS, Delays, Ps};
 
-/// Metric names of [`BUDGETS`].
+/// Names of the metrics that count packets later than each of [`BUDGETS`].
 pub const LATE: [&str; 7] =
     ["late_25us", "late_100us", "late_200us", "late_250us", "late_500us", "late_1ms", "late_100ms"];
 const _: () = assert!(BUDGETS.len() == LATE.len());
@@ -11,7 +11,7 @@ fn us(ps: Ps) -> f64 {
     ps as f64 / 1e6
 }
 
-/// Computes the statistics of a role.
+/// Computes the delay statistics of a role.
 pub fn numbers(
     delays: &Delays,
     (sent, lost): (u64, u64),
@@ -45,8 +45,8 @@ pub fn numbers(
     }
 }
 
-/// Computes application-level metrics: round-trip times of echoes, or the jitter of UDP that iperf3 would print each
-/// second (median, quartiles and maximum).
+/// Computes application-level metrics. For echoes, they are round-trip times. For UDP, they are the jitter values that iperf3 would print
+/// each second (median, quartiles and maximum).
 pub fn seen_by_user(delays: &Delays, echo: bool, put: &mut dyn FnMut(&str, f64)) {
     if echo {
         put("rtt_ms", delays.mean_ps() / 1e9);

@@ -1,10 +1,9 @@
-//! Live measurement of a mobile transport network (Xhaul) on this machine: network namespaces connected by veth pairs,
-//! bridges and macvlan as the scenario defines, paced senders with the frames of the functional splits, and receivers
-//! that use kernel time stamps.
+//! Live measurement of a mobile transport network (Xhaul) on this machine. The scenario defines network namespaces that are connected by
+//! veth pairs, bridges and macvlan. Paced senders send the frames of the functional splits, and receivers use kernel time stamps.
 //!
-//! Before links are shaped, the cost of the path per packet is measured. On veth the whole path runs in the sender's
-//! system call, so the minimum over many short batches is the cost of the path, independent of other load. A dedicated
-//! switch port is measured in alternation as the reference. Then every link is limited to its rate and the flows start.
+//! Before links are shaped, the cost of the path per packet is measured. On veth the whole path runs in the sender's system call. The
+//! minimum over many short batches is therefore the cost of the path, independent of other load. As the reference, a dedicated switch port
+//! is measured in alternation. Then every link is limited to its rate and the flows start.
 
 mod cable;
 mod clocks;
@@ -50,10 +49,10 @@ pub use vbbu::VbbuPart;
 use vbbu::{CapturedFrames, Vbbu};
 pub use wakeup::{WAKEUPS, Wakeup, WakeupKind};
 
-/// Time that packets may still travel after the senders have stopped.
+/// Time after the senders have stopped in which packets may still arrive.
 const DRAIN: Duration = Duration::from_millis(150);
 
-/// Maximum wait for a slower network, as a multiple of [`DRAIN`].
+/// Maximum wait for packets in a slower network, as a multiple of [`DRAIN`].
 const DRAINS_MAX: u32 = 20;
 
 config! {
@@ -78,8 +77,8 @@ config! {
         taps: bool = false;
         /// additional work on the CU's core: period and busy time, in nanoseconds
         busy_ns: Option<JsonField<(u64, u64)>> = None, wiring();
-        /// live: share of a CPU for the threads of the first vBBU (sender, receiver, additional work), limited by a
-        /// cgroup; 0: unlimited
+        /// live: share of a CPU that the threads of the first vBBU may use (sender, receiver, additional work), limited by a cgroup; 0:
+        /// unlimited
         cpu_quota: f64 = 0.0, kind(Kind::share()), local();
         /// third-party measurement programs that run in addition to the probe
         tools: JsonField<Vec<Tool>> = JsonField::default(), local();
@@ -110,22 +109,22 @@ config! {
 /// Priorities (IEEE 802.1Q, 7 is the highest) by sender. The measured flow has the priority of the cell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Classes {
-    /// The cell.
+    /// Priority of the cell.
     pub cell: u8,
-    /// The other vBBU and its DU.
+    /// Priority of the other vBBU and its DU.
     pub neighbour: u8,
-    /// The background load.
+    /// Priority of the background load.
     pub background: u8,
-    /// Order of the ranks. Rank 0 is class 7.
+    /// Order in which ranks are served. Rank 0 is class 7.
     pub order: RankOrder,
 }
 
-/// Mechanism by which containers share a network card; the kernel's implementation.
+/// Mechanism of the kernel by which containers share a network card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LiveSharing {
-    /// A switch port for each container. Without a physical port this is also the limit of ideal virtual functions,
-    /// which would share the port's rate.
+    /// A switch port for each container. Without a physical port, this is also the limit of ideal virtual functions, which would share the
+    /// port's rate.
     #[default]
     OwnPorts,
     /// macvlan in bridge mode on one port.
@@ -141,19 +140,19 @@ pub enum LiveSharing {
 /// A traffic flow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LiveFlow {
-    /// Its role, which is the prefix of its metrics.
+    /// Role of the flow, which is the prefix of its metrics.
     pub role: String,
-    /// Its source and destination.
+    /// Source and destination of the flow.
     pub way: Segment,
-    /// Whether it consists of raw frames with IF4p5. Otherwise it consists of UDP datagrams.
+    /// Whether the flow consists of raw frames with IF4p5. Otherwise it consists of UDP datagrams.
     pub raw: bool,
-    /// Bytes of samples (raw) or of UDP payload, for each packet of a release.
+    /// Numbers of bytes of samples (raw) or of UDP payload, one for each packet of a release.
     pub payloads: Vec<usize>,
     /// Duration of `releases` releases, in nanoseconds.
     pub period_ns: u64,
     /// Number of releases per period.
     pub releases: u32,
-    /// Period of a timer that wakes up the sender, in nanoseconds. 0: the sender wakes up at each release.
+    /// Period of a timer that wakes up the sender, in nanoseconds. If it is 0, the sender wakes up at each release.
     pub timer_ns: u64,
     /// One-way delay budget, in nanoseconds.
     pub budget_ns: Option<u64>,
@@ -163,27 +162,27 @@ pub struct LiveFlow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Segment {
-    /// vBBU to DU.
+    /// From vBBU to DU.
     CellDown,
-    /// DU to vBBU.
+    /// From DU to vBBU.
     CellUp,
     /// From the other vBBU to the other DU.
     NeighbourDown,
     /// From the other DU to the other vBBU.
     NeighbourUp,
-    /// CU to the midhaul.
+    /// From CU to midhaul.
     BackgroundDown,
-    /// Midhaul to CU.
+    /// From midhaul to CU.
     BackgroundUp,
-    /// Server to DU, routed by the vBBU.
+    /// From server to DU, routed by the vBBU.
     User,
-    /// DU to server and back, routed by the vBBU.
+    /// From DU to server and back, routed by the vBBU.
     Echo,
 }
 
 /// A running network.
 pub(super) struct RunningNetwork {
-    // Declared before the lab: on drop, processes end first, then sockets close, then the namespaces are removed.
+    // The processes are declared before the lab. On drop, processes end first, then sockets close, then the namespaces are removed.
     vbbu: Option<Vbbu>,
     pairs: Vec<Pair>,
     taps: Option<Taps>,
@@ -196,7 +195,7 @@ pub(super) struct RunningNetwork {
     part: XhaulComponent,
     costs: Vec<(&'static str, f64)>,
     window: Option<Window>,
-    /// The reason why an additional program gave no result.
+    /// Reason why an additional program gave no result.
     failed: Option<String>,
 }
 
@@ -213,7 +212,7 @@ struct Window {
     taps: Vec<JoinHandle<TapDelays>>,
     caught: Vec<JoinHandle<CapturedFrames>>,
     cable: Option<CaptureThreads>,
-    /// Begin of the window, in nanoseconds since 1970.
+    /// Start of the window, in nanoseconds since 1970.
     base_ns: u64,
     tools: Vec<JoinHandle<ToolResult>>,
     witness: Option<JoinHandle<ranlab_xhaul::Delays>>,
@@ -228,8 +227,8 @@ impl RunningNetwork {
         let quota =
             quota.map_err(|why| ranlab_lab::environment(format!("`cu.cpu_quota`: {why}")))?.map(Arc::new);
         let mut lab = LiveTopology::build(part)?;
-        // With a physical card the path does not run in the sender's system call, so the time of the call is not its
-        // cost.
+        // With a physical card, the path does not run in the sender's system call. The time of the call is therefore not the cost of the
+        // path.
         let costs = if lab.borrows() { Vec::new() } else { cost::measure(&lab, part, part.cost_batches)? };
         lab.shape(part)?;
         let cable = StampedLink::open(&mut lab, part)?;
@@ -313,18 +312,18 @@ struct WindowResult {
     seen: Vec<TapDelays>,
     caught: Vec<CapturedFrames>,
     stamped: CableSeen,
-    /// Time at which senders were stopped, in nanoseconds since the window began.
+    /// Time at which senders were stopped, in nanoseconds since the start of the window.
     stopped_ns: u64,
     told: Vec<ToolResult>,
     witness: Option<ranlab_xhaul::Delays>,
-    /// Counters before and after the window.
+    /// Counters of the CU's queues before and after the window.
     queues: Option<([QueueCounters; 2], [QueueCounters; 2])>,
     throttled_ns: u64,
     seconds: f64,
 }
 
 impl WindowResult {
-    /// Adds the results of additional programs. Returns the error of one that failed.
+    /// Adds the results of additional programs. Returns the error of a program that failed.
     fn tools(&self, put: &mut dyn FnMut(String, f64)) -> Option<String> {
         let mut failed = None;
         for told in &self.told {
@@ -339,7 +338,7 @@ impl WindowResult {
         failed
     }
 
-    /// Adds the packet rate of the CU's two queues, and how often they were over their limit.
+    /// Adds the packet rates of the CU's two queues, and the numbers of times that they exceeded their limit.
     fn queues(&self, put: &mut dyn FnMut(String, f64)) {
         let Some((before, after)) = self.queues else { return };
         for ((name, before), after) in ["cu_dl", "cu_ul"].into_iter().zip(before).zip(after) {
@@ -403,7 +402,7 @@ impl RunningComponent for RunningNetwork {
             window.receivers.extend(pair.receive(epoch, &receiving, self.quota.as_ref()));
             window.helpers.extend(pair.help(&receiving));
         }
-        // A peer that does not respond is contacted once.
+        // After a peer did not respond, no further peer is contacted.
         let met = self.pairs.iter_mut().try_for_each(|pair| pair.resolve_receiver(&self.lab));
         self.failed = self.failed.take().or_else(|| met.err().map(|trouble| trouble.what));
         for pair in self.pairs.iter().filter(|_| self.failed.is_none()) {
@@ -430,7 +429,7 @@ impl RunningComponent for RunningNetwork {
         let failed = ended.tools(&mut |name, value| {
             report.numbers.insert(name, value);
         });
-        // A single clock takes all stamps, unless cards do.
+        // A single clock takes all stamps, unless network cards take them.
         for name in ["live.clock", "live.clock_error_us"] {
             report.numbers.insert(name.to_owned(), 0.0);
         }
@@ -467,8 +466,8 @@ impl Drop for RunningNetwork {
     }
 }
 
-/// Adds the results of both ends of a flow, or of the end on this machine. In the latter case the sender's machine
-/// reports what was sent.
+/// Adds the results of a flow from both ends, or from the end on this machine. In the latter case, the machine of the sender reports the
+/// sent packets.
 fn told_of(
     flow: &LiveFlow,
     sent: Option<&Departed>,
@@ -509,7 +508,7 @@ fn told_of(
     }
 }
 
-/// Simulates a vBBU's processing on the first core: busy for a fraction of each period.
+/// Simulates the processing of a vBBU on the first core, which is busy for a fraction of each period.
 fn burn(period_ns: u64, busy_ns: u64, go: &AtomicBool) {
     let _ = ranlab_net::pin_thread(0);
     let begun = Instant::now();

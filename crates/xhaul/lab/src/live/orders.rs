@@ -1,5 +1,5 @@
-//! Tests of the kernel's packet schedulers. They check the order in which frames of two classes leave an overloaded
-//! link, and no times except for gates.
+//! Tests of the kernel's packet schedulers. They check the order in which frames of two classes leave an overloaded link. Times are only
+//! checked for gates.
 //!
 //! If the kernel lacks a scheduler, its test is skipped, unless `RANLAB_SCHEDULERS` is `all`, as in the machine that
 //! `make test-sriov` boots.
@@ -20,7 +20,7 @@ use ranlab_lab::environment;
 const CELL: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
 const BACKGROUND: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 3);
 const SINK: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 2);
-/// Frames per class.
+/// Number of frames per class.
 const FRAMES: usize = 40;
 const PAYLOAD: usize = 1_000;
 const RATE_BPS: u64 = 1_000_000;
@@ -60,8 +60,7 @@ impl TestNetwork {
         yard
     }
 
-    /// Opens a socket of a class. A socket keeps the device queue that it used first, so the link has to be configured
-    /// before.
+    /// Opens a socket of a class. A socket always uses the device queue that it used first, so the link has to be configured before.
     fn from(&self, address: Ipv4Addr) -> UdpSocket {
         in_namespace(&self.near, || {
             let socket = UdpSocket::bind((address, 0)).map_err(environment)?;
@@ -75,7 +74,7 @@ impl TestNetwork {
         (&self.near, "left")
     }
 
-    /// Configures the link. Returns `false` if this kernel lacks the scheduler and may.
+    /// Configures the link. Returns `false` if this kernel lacks the scheduler, and schedulers are not required.
     fn configure(&self, order: RankOrder) -> bool {
         let port_bps = in_namespace(&self.near, || Ok(port_bps("left").unwrap_or(0))).unwrap();
         let ranks = [(BACKGROUND, 7)];
@@ -84,7 +83,7 @@ impl TestNetwork {
         accepted(self.testbed.prioritise(self.at(), &link))
     }
 
-    /// Sends the background's frames, then the cell's, without a pause.
+    /// Sends the background frames, then the frames of the cell, without a pause.
     fn burst(&self) {
         let payload = [0; PAYLOAD];
         for socket in [BACKGROUND, CELL].map(|address| self.from(address)) {
@@ -94,8 +93,8 @@ impl TestNetwork {
         }
     }
 
-    /// Returns the frames that left, in order: source, time, first byte. Ends after `count` frames, or when no more
-    /// arrive.
+    /// Returns the frames that left the link, in order, each with source, time and first byte. Ends after `count` frames, or when no more
+    /// frames arrive.
     fn arrived(&self, count: usize) -> Vec<(Ipv4Addr, u64, u8)> {
         let mut room = [0; 2048];
         let mut seen = Vec::new();
@@ -119,7 +118,7 @@ impl TestNetwork {
         let seen = self.arrived(2 * FRAMES);
         let letters: String = seen.iter().map(|(from, ..)| if *from == CELL { 'c' } else { 'b' }).collect();
         println!("{letters}");
-        assert_eq!(letters.len(), 2 * FRAMES, "all of it arrives: {letters}");
+        assert_eq!(letters.len(), 2 * FRAMES, "all frames must arrive: {letters}");
         letters
     }
 }
@@ -148,7 +147,7 @@ fn yard() -> Option<TestNetwork> {
     }
 }
 
-/// Returns the number of background frames after the cell's last frame, and between its first and last.
+/// Returns the number of background frames after the last frame of the cell, and the number between its first and last frame.
 fn behind_and_between(letters: &str) -> (usize, usize) {
     let first = letters.find('c').unwrap();
     let last = letters.rfind('c').unwrap();
@@ -161,17 +160,17 @@ fn fifo_keeps_order_and_strict_priority_reverses_it() {
     let Some(yard) = yard() else { return };
     yard.testbed.shape(yard.at(), RATE_BPS, QUEUE_BYTES).unwrap();
     assert_eq!(yard.order(), format!("{}{}", "b".repeat(FRAMES), "c".repeat(FRAMES)));
-    assert!(yard.configure(RankOrder::Strict), "every kernel has it");
+    assert!(yard.configure(RankOrder::Strict), "every kernel supports this scheduler");
     let (behind, between) = behind_and_between(&yard.order());
-    // Some frames left before the cell's first frame was queued. After that, no background frame precedes the cell's
-    // last one.
+    // Some background frames left before the first frame of the cell was queued. After that, no background frame precedes the last frame of
+    // the cell.
     assert!(behind >= FRAMES / 2 && between <= 4, "{behind} {between}");
 }
 
 #[test]
 fn round_robin_follows_quanta() {
     let Some(yard) = yard() else { return };
-    assert!(yard.configure(RankOrder::Turns { own: 3_100, other: 1_550 }), "every kernel has it");
+    assert!(yard.configure(RankOrder::Turns { own: 3_100, other: 1_550 }), "every kernel supports this scheduler");
     let (behind, between) = behind_and_between(&yard.order());
     assert!(behind >= 5 && between >= 5, "{behind} {between}");
 }
@@ -184,7 +183,7 @@ fn credit_limits_highest_class_to_its_rate() {
     }
     let letters = yard.order();
     let (behind, between) = behind_and_between(&letters);
-    // The cell has a quarter of the link while both classes are queued: three background frames for each of the cell's.
+    // The cell has a quarter of the link while both classes are queued. There are three background frames for each frame of the cell.
     let both = &letters[letters.find('c').unwrap()..letters.rfind('b').unwrap()];
     let cell = both.chars().filter(|&letter| letter == 'c').count();
     assert!(behind == 0 && between >= FRAMES / 2, "{behind} {between}");
@@ -202,7 +201,7 @@ fn gates_pass_classes_in_their_windows() {
     }
     // All gates are open until the first cycle begins.
     std::thread::sleep(Duration::from_nanos(4 * WINDOW_NS));
-    // Sent alternately, so FIFO would deliver them alternately.
+    // The frames are sent alternately, so FIFO would deliver them alternately.
     let sockets = [BACKGROUND, CELL].map(|address| yard.from(address));
     for _ in 0..FRAMES {
         for socket in &sockets {
@@ -214,7 +213,7 @@ fn gates_pass_classes_in_their_windows() {
     println!("{letters}");
     assert_eq!(seen.len(), 2 * FRAMES, "{letters}");
     let changes = letters.as_bytes().windows(2).filter(|pair| pair[0] != pair[1]).count();
-    assert!((1..=8).contains(&changes), "a class goes for a window at a time: {letters}");
+    assert!((1..=8).contains(&changes), "frames of a class must leave in its windows only: {letters}");
     let outside = seen.iter().filter(|(from, at_ns, _)| {
         let begins = if *from == CELL { 0 } else { WINDOW_NS };
         (at_ns + 2 * WINDOW_NS - begins) % (2 * WINDOW_NS) > WINDOW_NS + LATE_NS
@@ -229,7 +228,7 @@ fn device_queues_are_independent() {
         return;
     }
     let letters = yard.order();
-    // The device chooses which queue is first. Each is limited to its rate, so their frames interleave.
+    // The device chooses which queue is first. Each queue is limited to its rate, so the frames interleave.
     let (_, between) = behind_and_between(&letters);
     assert!(letters.find('c').unwrap() < FRAMES / 2 && between >= FRAMES / 4, "{letters}");
 }
@@ -244,7 +243,7 @@ fn launch_times_override_sending_order() {
     let background = yard.from(BACKGROUND);
     launch_timed(&cell, LAUNCHED).unwrap();
     let begun = tai_ns();
-    // The frame sent last leaves first. A frame without a launch time leaves immediately.
+    // The frame that is sent last leaves first. A frame without a launch time leaves immediately.
     for index in 0..8_u8 {
         let later = 900_000_000 - u64::from(index) * 80_000_000;
         send_at(&cell, &[index + 1; 100], begun + later).unwrap();

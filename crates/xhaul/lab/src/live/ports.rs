@@ -1,5 +1,5 @@
-//! Physical ports for the network: the CU's card and the far end of its cable, with virtual functions; and slow motion
-//! for emulated machines.
+//! Physical ports of the network: the card of the CU and the far end of its cable, with virtual functions. Also slow motion for emulated
+//! machines.
 
 use super::topology::LiveTopology;
 use super::{LiveFlow, XhaulComponent, lab_trouble};
@@ -7,18 +7,18 @@ use ranlab_lab::environment;
 use ranlab_lab::field::JsonField;
 use ranlab_lab::worker::{ComponentError, Report};
 
-/// Both ends of a cable.
+/// Ports at both ends of a cable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CablePorts {
-    /// The port of the CU.
+    /// Port of the CU.
     near: String,
-    /// The port of the switch or of the other host.
+    /// Port of the switch or of the other host.
     far: String,
-    /// Ports of the midhaul, or of the backhaul.
+    /// Whether the ports belong to the midhaul. Otherwise they belong to the backhaul.
     midhaul: bool,
 }
 
-/// The physical ports of a scenario.
+/// Physical ports of a scenario.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Ports {
     pub(super) midhaul: Option<CablePorts>,
@@ -57,7 +57,7 @@ impl CablePorts {
         let words: Vec<_> = text.split_whitespace().map(str::to_owned).collect();
         let [near, far] = <[String; 2]>::try_from(words).map_err(|words| {
             environment(format!(
-                "live: `live.{key}` is {} ports; it is two: the CU's, and the one at the other end of its cable",
+                "live: `live.{key}` has {} ports; two are needed: that of the CU, and that at the other end of its cable",
                 words.len()
             ))
         })?;
@@ -66,13 +66,12 @@ impl CablePorts {
 }
 
 impl LiveTopology {
-    /// Returns whether it uses physical ports of this machine.
+    /// Returns whether the network uses physical ports of this machine.
     pub(super) fn borrows(&self) -> bool {
         self.borrowed.0 > 0
     }
 
-    /// Connects two nodes by a physical cable. Moves both ports to the nodes' namespaces; they are limited to a rate
-    /// later.
+    /// Connects two nodes by a physical cable. Moves both ports to the namespaces of the nodes. The rate is limited later.
     pub(super) fn borrowed_cable(
         &mut self,
         ports: &CablePorts,
@@ -85,7 +84,8 @@ impl LiveTopology {
         self.borrow(ports, (&near, interface), (&far, interface))
     }
 
-    /// Moves both ports of a cable, or the local one (the other has no namespace), and waits until the link is up.
+    /// Moves both ports of a cable to their namespaces, and waits until the link is up. If only one end has a namespace, moves only the
+    /// port of this end.
     pub(super) fn borrow(
         &mut self,
         ports: &CablePorts,
@@ -103,7 +103,7 @@ impl LiveTopology {
         if ports.midhaul && here.len() == ends.len() {
             self.cable = Some([end(near), end(far)]);
         }
-        // With two machines, the far end comes up first.
+        // With two machines, the far end is set up first, so it cannot wait for the link.
         if self.apart.is_some_and(|end| end.far) {
             return Ok(());
         }
@@ -113,8 +113,8 @@ impl LiveTopology {
         Ok(())
     }
 
-    /// Creates a virtual function of a physical port for each container. Frames from the containers share the port's
-    /// rate, which the card limits; the far end is limited to the link's rate.
+    /// Creates a virtual function of a physical port for each container. Frames from the containers share the rate of the port, which the
+    /// card limits. The far end is limited to the rate of the link.
     pub(super) fn functions(
         &mut self,
         ports: &CablePorts,
@@ -138,7 +138,7 @@ impl LiveTopology {
         Ok(())
     }
 
-    /// Reports the physical resources that were used, and whether times are meaningful.
+    /// Reports the physical resources that were used, and whether the machine is emulated.
     pub(super) fn report_ports(&self, part: &XhaulComponent, report: &mut Report) {
         let (ports, functions) = self.borrowed;
         report.numbers.insert("live.ports".to_owned(), ports as f64);
@@ -163,7 +163,7 @@ impl XhaulComponent {
         self.midhaul_ports.is_some() || self.backhaul_ports.is_some()
     }
 
-    /// Returns the configuration in slow motion by the configured factor.
+    /// Returns the configuration, slowed down by the configured factor.
     pub(super) fn slowed(&self) -> Self {
         let times = u64::from(self.slowdown.max(1));
         let flow = |flow: &LiveFlow| LiveFlow {

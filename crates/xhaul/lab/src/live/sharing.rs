@@ -1,8 +1,8 @@
 //! Cost distributions of sharing a network card: the profile format, and the measurement on this machine.
 //!
-//! A cost is CPU time above the minimum of a dedicated switch port on the same machine at the same time. A dedicated
-//! port has a cost, too: the variation of the packets on that port. Each packet is timed, and all sharing methods alternate. The
-//! slowest percent is left out, because it measures the machine's other load.
+//! A cost is CPU time above the minimum of a dedicated switch port on the same machine at the same time. A dedicated port also has a cost,
+//! which is the variation of the packets on that port. Each packet is timed, and all sharing methods alternate. The slowest percent of the
+//! packets is left out, because other load on the machine delayed it.
 
 use std::collections::BTreeMap;
 
@@ -20,17 +20,17 @@ use ranlab_lab::{environment, rig};
 
 /// Allowed number of rounds. Each round sends some packets on every path.
 pub const ROUNDS: std::ops::RangeInclusive<u32> = 100..=200_000;
-/// Timed packets per round and path.
+/// Number of timed packets per round and path.
 const SINGLES: u32 = 8;
-/// Rounds that share a minimum. The processor's frequency is stable for this long.
+/// Number of rounds that share a minimum. The frequency of the processor is stable for this time.
 const STRETCH: u32 = 250;
-/// Fraction of the packets that counts. The rest was delayed by other load.
+/// Fraction of the packets that is evaluated. Other packets were delayed by other load.
 const KEPT: f64 = 0.99;
 /// Quantiles at which a measured distribution is recorded.
 const SHARES: [f64; 13] = [0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.97, 0.98, 0.99, 1.0];
 /// Maximum number of quantiles in a distribution.
 const SHARES_MAX: usize = 64;
-/// Maximum cost of a frame, in nanoseconds: one millisecond.
+/// Maximum cost of a frame, in nanoseconds. It is one millisecond.
 const COST_NS_MAX: u32 = 1_000_000;
 /// Additional cost of a virtual function's frame on an I/O TLB miss, in nanoseconds (assumed).
 const TABLE_MISS_NS: u32 = 330;
@@ -44,7 +44,7 @@ const TABLE_MISS: &str = "not measured here, assumed: software as with a port of
 pub enum SharingKind {
     /// A switch port for each container.
     Dedicated,
-    /// Virtual functions: the card switches the frames.
+    /// Virtual functions of a card, which switches the frames.
     SrIov,
     /// macvlan in bridge mode.
     Macvlan,
@@ -60,25 +60,25 @@ pub enum SharingKind {
 pub enum Origin {
     /// Measured on the profile's machine.
     Measured,
-    /// Cost from literature, with assumptions; `source` names both.
+    /// Taken from literature, with assumptions. `source` names both.
     Literature,
-    /// An assumption; `source` explains it. Results must also hold for other values.
+    /// Assumed, as explained in `source`. Results must also be valid for other values.
     Assumed,
 }
 
-/// The cost of one sharing method.
+/// Cost of one sharing method.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SharingCost {
-    /// The sharing method.
+    /// Sharing method to which the cost belongs.
     pub kind: SharingKind,
-    /// Origin of the values.
+    /// Origin of the cost.
     pub origin: Origin,
-    /// The measuring program, or the publication.
+    /// Program that measured the cost, or publication that contains it.
     pub source: String,
-    /// Cost from vBBU to DU, in nanoseconds above the minimum of a dedicated port, at each of the profile's quantiles.
+    /// Costs from vBBU to DU at each of the profile's quantiles, in nanoseconds above the minimum of a dedicated port.
     pub from_vbbu_ns: Vec<u32>,
-    /// Cost from DU to vBBU, in the same form.
+    /// Costs from DU to vBBU at each of the profile's quantiles, in nanoseconds above the minimum of a dedicated port.
     pub to_vbbu_ns: Vec<u32>,
 }
 
@@ -86,35 +86,35 @@ pub struct SharingCost {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SharingProfile {
-    /// The machine.
+    /// Description of the machine.
     pub machine: String,
-    /// Quantiles from 0 to 1: the fraction of frames whose cost is at most the value at the same index of the lists.
+    /// Quantiles from 0 to 1. Each is the fraction of frames whose cost is at most the value at the same index of the cost lists.
     pub shares: Vec<f64>,
-    /// The sharing methods.
+    /// Costs of the sharing methods.
     pub sharing: Vec<SharingCost>,
     /// Wake-up latencies of a thread.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wakeups: Vec<Wakeup>,
 }
 
-/// The reason why a profile is invalid.
+/// Reason why a profile is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SharingError {
-    /// Not a distribution.
+    /// The costs of a sharing method are not a distribution.
     #[error(
         "`shares` must be 2 to {SHARES_MAX} numbers that rise from 0 to 1, and each list of costs must have as many, in ns, \
          not falling, up to {COST_NS_MAX}; {0} has not"
     )]
     Shape(String),
-    /// A wake-up latency that is not a distribution.
+    /// A wake-up latency is not a distribution.
     #[error(
         "`shares` of wake-up latency `{0}` must be 2 to {SHARES_MAX} numbers that rise from 0 to 1, and `latency_ns` must have as \
          many, not falling"
     )]
     Wakeup(String),
-    /// A cost of zero, which no sharing method has.
-    #[error("`{0}` costs nothing at all: no way to share a card does, not even a port of one's own")]
+    /// The cost is zero, which is not possible for any sharing method.
+    #[error("the cost of `{0}` is zero, which is not possible for any sharing method, even a dedicated port")]
     Nothing(String),
     /// A sharing method appears twice.
     #[error("`{0}` occurs twice")]
@@ -122,7 +122,7 @@ pub enum SharingError {
 }
 
 impl SharingKind {
-    /// Returns its name in profiles and in `sut.sharing`.
+    /// Returns the name of the method in profiles and in `sut.sharing`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Dedicated => "dedicated",
@@ -171,20 +171,19 @@ impl SharingProfile {
         Ok(())
     }
 
-    /// Returns a wake-up latency. `None` if the profile has none of this kind.
+    /// Returns a wake-up latency. Returns `None` if the profile has no latency of this kind.
     pub fn wakeup(&self, kind: WakeupKind) -> Option<&Wakeup> {
         self.wakeups.iter().find(|wakeup| wakeup.kind == kind)
     }
 
-    /// Returns the cost distributions of a frame towards the vBBU and from it. `None` if the profile has no such
-    /// method.
+    /// Returns the cost distributions of a frame to the vBBU and from it. Returns `None` if the profile has no such method.
     pub fn cost(&self, kind: SharingKind) -> Option<[Quantiles; 2]> {
         let cost = self.sharing.iter().find(|cost| cost.kind == kind)?;
         Some([self.drawn(&cost.to_vbbu_ns)?, self.drawn(&cost.from_vbbu_ns)?])
     }
 
-    /// Like [`cost`](Self::cost), with the difference to a dedicated port multiplied by `times`. Shows how much a
-    /// result depends on an assumed cost.
+    /// Returns the distributions of [`cost`](Self::cost), with the difference to a dedicated port multiplied by `times`. They show how much
+    /// a result depends on an assumed cost.
     pub fn scaled(&self, kind: SharingKind, times: f64) -> Option<[Quantiles; 2]> {
         let of = |kind: SharingKind| self.sharing.iter().find(|cost| cost.kind == kind);
         let own = of(kind)?;
@@ -215,10 +214,10 @@ impl SharingProfile {
     }
 }
 
-/// Measures the cost of sharing a card on this machine, in temporary namespaces, and the wake-up latency of a thread.
-/// `rounds` is limited to [`ROUNDS`]; 10,000 rounds take a few seconds. `wakeups` of each kind take as many milliseconds;
-/// 0: none are measured. Methods that this kernel lacks are left out of the profile. Values for virtual
-/// functions come from literature.
+/// Measures the cost of sharing a card on this machine, in temporary namespaces, and the wake-up latency of a thread. `rounds` is limited
+/// to [`ROUNDS`]; 10,000 rounds take a few seconds. `wakeups` is the number of wake-ups of each kind, which take one millisecond each. With
+/// 0, no wake-ups are measured. Methods that this kernel lacks are left out of the profile. Values for virtual functions come from
+/// literature.
 ///
 /// # Errors
 /// Namespaces are not permitted, or the kernel rejects the packets.
@@ -234,8 +233,8 @@ pub fn measure(rounds: u32, wakeups: u32) -> Result<SharingProfile, ComponentErr
     ] {
         match lab(sharing) {
             Ok(lab) => labs.push((kind, lab)),
-            // The kernel lacks the device. A dedicated port and a bridge are required, because the other methods are
-            // compared with them.
+            // The kernel does not support this device. A dedicated port and a bridge are required, because the other methods are compared
+            // with them.
             Err(_) if matches!(kind, SharingKind::Macvlan | SharingKind::Ipvlan) => {}
             Err(trouble) => return Err(trouble),
         }
@@ -247,10 +246,10 @@ pub fn measure(rounds: u32, wakeups: u32) -> Result<SharingProfile, ComponentErr
             paths.push(Path::open(lab, from, to)?);
         }
         let timed = std::thread::scope(|scope| scope.spawn(|| above_least(&paths, rounds)).join());
-        let timed = timed.map_err(|_| rig("a thread of the laboratory died"))?;
+        let timed = timed.map_err(|_| rig("a measuring thread panicked"))?;
         for ((kind, _), mut costs) in labs.iter().zip(timed) {
             let list = noted(&mut costs)
-                .ok_or_else(|| environment("the kernel took no packet: no cost of a path"))?;
+                .ok_or_else(|| environment("the kernel accepted no packet, so the cost of a path cannot be measured"))?;
             way.insert(*kind, list);
         }
     }
@@ -261,7 +260,7 @@ pub fn measure(rounds: u32, wakeups: u32) -> Result<SharingProfile, ComponentErr
     Ok(profile)
 }
 
-/// Builds a network that consists of a switch and the path between it and the vBBU.
+/// Builds a network that consists of a switch, and of the path between the switch and the vBBU.
 fn lab(sharing: LiveSharing) -> Result<LiveTopology, ComponentError> {
     LiveTopology::build(&XhaulComponent {
         sharing: JsonField(sharing),
@@ -270,8 +269,8 @@ fn lab(sharing: LiveSharing) -> Result<LiveTopology, ComponentError> {
     })
 }
 
-/// Returns the packet times of each path but the first, above the minimum of the first path in the same stretch, in
-/// nanoseconds.
+/// Returns the packet times of each path except the first one, in nanoseconds. They are relative to the minimum of the first path in the
+/// same stretch.
 fn above_least(paths: &[Path], rounds: u32) -> Vec<Vec<u32>> {
     let last = std::thread::available_parallelism().map_or(1, usize::from) - 1;
     let _ = ranlab_net::pin_thread(last);
@@ -283,7 +282,7 @@ fn above_least(paths: &[Path], rounds: u32) -> Vec<Vec<u32>> {
             path.singles_ns(&packet, SINGLES, &mut |ns| times.push(ns));
         }
         if round == 0 {
-            // The first round resolved the neighbours' addresses.
+            // The first round only resolves the addresses of the neighbours.
             stretch.iter_mut().for_each(Vec::clear);
         }
         if round % STRETCH != 0 && round != rounds {
@@ -296,13 +295,13 @@ fn above_least(paths: &[Path], rounds: u32) -> Vec<Vec<u32>> {
             all.extend(above.map(|ns| u32::try_from(ns).unwrap_or(u32::MAX)));
         }
         stretch.iter_mut().for_each(Vec::clear);
-        // Lets other processes run.
+        // The pause lets other processes run.
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
     all
 }
 
-/// Returns the values at [`SHARES`] of the fraction that counts.
+/// Returns the quantiles [`SHARES`] of the costs, without the slowest packets.
 fn noted(costs: &mut [u32]) -> Option<Vec<u32>> {
     costs.sort_unstable();
     let last = costs.len().checked_sub(1)? as f64 * KEPT;
@@ -340,7 +339,7 @@ fn profile(ways: &[BTreeMap<SharingKind, Vec<u32>>; 2], rounds: u32) -> SharingP
     SharingProfile { machine, shares: SHARES.to_vec(), sharing, wakeups: Vec::new() }
 }
 
-/// Returns the cost of a virtual function, from that of a dedicated port and values from literature.
+/// Returns the cost of a virtual function. It is computed from the cost of a dedicated port, and from values in literature.
 fn missing(port: &SharingCost) -> SharingCost {
     let tail = |list: &[u32]| {
         let slow =
@@ -441,7 +440,7 @@ mod tests {
         assert_eq!((function.from_vbbu_ns[10], function.from_vbbu_ns[12]), (10, 342));
     }
 
-    /// Checks that each method that this kernel supports is measured and removed. Checks no times.
+    /// Checks that each method that this kernel supports is measured, and that its network is removed. Does not check times.
     #[test]
     fn this_machine_can_be_measured() {
         if let Some(lack) = ranlab_host::netns::lacking().first() {

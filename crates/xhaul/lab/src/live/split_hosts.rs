@@ -1,5 +1,5 @@
-//! A midhaul cable between two machines. Each machine has its half of the network, the local end of every flow, and its
-//! own clock. The code that starts both ends measures the offset of each clock to the campaign's clock.
+//! A midhaul cable between two machines. Each machine has one half of the network, one end of every flow, and its own clock. The code that
+//! starts both ends measures the offset of each clock to the clock of the campaign.
 
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
@@ -11,34 +11,34 @@ use super::topology::{LiveTopology, MIDHAUL, in_namespace};
 use ranlab_lab::environment;
 use ranlab_lab::worker::ComponentError;
 
-/// Time that senders wait at the beginning of a window, so that the other machine has begun its window, too.
+/// Time that senders wait at the start of a window, so that the other machine has also begun its window.
 pub(super) const LEAD: Duration = Duration::from_secs(2);
-/// Time before the end of a window at which senders stop, so that the other machine still receives what was sent.
+/// Time before the end of a window at which senders stop, so that the other machine still receives all packets.
 const TAIL: Duration = Duration::from_millis(500);
-/// Minimum length of a window in which packets are sent.
+/// Minimum duration of a window in which packets are sent.
 pub const WINDOW_MIN: Duration = Duration::from_secs(3);
-/// Timeout until the other end responds.
+/// Maximum time to wait until the other end responds.
 const PATIENCE: Duration = Duration::from_secs(6);
 const LOOK: Duration = Duration::from_millis(50);
-/// The discard port, on which nothing listens.
+/// UDP discard port, on which no process listens.
 const DISCARD_PORT: u16 = 9;
-/// Time before a window up to which a sending time is representable, in nanoseconds. A clock that is behind ours then
-/// still gives a positive time.
+/// Range before a window in which send times can be represented, in nanoseconds. The time of a clock that is behind ours is then still
+/// positive.
 const BEFORE_NS: i64 = 3_600_000_000_000;
 
-/// The end of the cable on this machine.
+/// End of the cable on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OneEnd {
     /// Whether this is the end of the DUs and the switch. Otherwise it is the end of the CU.
     pub far: bool,
-    /// Offset of this machine's clock to the campaign's clock, in nanoseconds. Positive if it is ahead.
+    /// Offset of this machine's clock to the clock of the campaign, in nanoseconds. It is positive if this clock is ahead.
     pub ahead_ns: i64,
     /// Length of a measurement window, in nanoseconds.
     pub window_ns: u64,
 }
 
 impl OneEnd {
-    /// Time at which senders stop, since the window began.
+    /// Returns the time at which senders stop, since the start of the window.
     pub(super) fn until(self) -> Duration {
         Duration::from_nanos(self.window_ns).saturating_sub(TAIL)
     }
@@ -49,18 +49,18 @@ impl OneEnd {
     }
 }
 
-/// Begin of a window, and the clock to which times refer.
+/// Start of a window, and the clock to which times refer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Epoch {
-    /// Begin on this machine's clock.
+    /// Start of the window on the clock of this machine.
     pub(super) base_ns: u64,
-    /// Offset of that clock to the campaign's, in nanoseconds. `None` if both ends are on this machine.
+    /// Offset of this machine's clock to the clock of the campaign, in nanoseconds. `None` if both ends are on this machine.
     pub(super) ahead_ns: Option<i64>,
 }
 
 impl Epoch {
-    /// Returns the time stamp for a packet sent at `at_ns` on this machine's clock: the time since the window began, or
-    /// the campaign's time.
+    /// Returns the time stamp for a packet that is sent at `at_ns` on the clock of this machine. It is the time since the start of the
+    /// window, or the time of the campaign if there are two machines.
     pub(super) fn mark(self, at_ns: u64) -> u64 {
         match self.ahead_ns {
             None => at_ns.saturating_sub(self.base_ns),
@@ -68,8 +68,8 @@ impl Epoch {
         }
     }
 
-    /// Returns the times of sending and arrival relative to a common origin before the window. `None` if the packet
-    /// belongs to another window.
+    /// Returns the send time and the arrival time relative to a common origin before the window. Returns `None` if the packet belongs to
+    /// another window.
     pub(super) fn times(self, mark_ns: u64, at_ns: u64) -> Option<(u64, u64)> {
         let Some(ahead_ns) = self.ahead_ns else {
             return Some((mark_ns, at_ns.checked_sub(self.base_ns)?));
@@ -84,7 +84,7 @@ impl Epoch {
     }
 }
 
-/// Returns the hardware address of a remote node. Requests it over the cable until the node replies.
+/// Returns the hardware address of a remote node. Sends requests over the cable until the node replies.
 ///
 /// # Errors
 /// The node does not reply.
@@ -128,14 +128,14 @@ mod tests {
     fn delay_is_independent_of_clock_offsets() {
         let second = 1_000_000_000;
         let now = 1_800_000_000 * second;
-        // The sender's clock is 5 s ahead of the campaign's, the receiver's is 7 s behind.
+        // The clock of the sender is 5 s ahead of that of the campaign. The clock of the receiver is 7 s behind.
         let sender = Epoch { base_ns: now + 5 * second, ahead_ns: Some(5_000_000_000) };
         let receiver = Epoch { base_ns: now - 7 * second, ahead_ns: Some(-7_000_000_000) };
         let at = |epoch: Epoch, since: u64| epoch.base_ns + since;
         let mark = sender.mark(at(sender, 2 * second));
         let (sent, came) = receiver.times(mark, at(receiver, 2 * second + 40_000)).unwrap();
         assert_eq!(came - sent, 40_000);
-        // A packet of the previous window.
+        // The packet belongs to the previous window.
         assert_eq!(receiver.times(sender.mark(at(sender, second / 2)), at(receiver, second)), None);
         // Both ends are on this machine and share a clock.
         let here = Epoch { base_ns: now, ahead_ns: None };

@@ -1,5 +1,5 @@
-//! Taps at the ports of the midhaul switch. They time each frame of the cell when it enters, and when it leaves after
-//! its queue.
+//! Taps at the ports of the midhaul switch. They record the time of each frame of the cell when it enters the switch, and when it leaves
+//! after its queue.
 
 use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
@@ -18,12 +18,12 @@ use super::traffic::{BUFFER_BYTES, PRIORITIES, WAIT, datagram, numbers_of};
 use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{environment, rig};
 
-/// The two end nodes of the cell.
+/// Nodes at both ends of the cell's path.
 const ENDS: (&str, &str) = ("v1", "du");
 
-/// Taps of the cell's two ports.
+/// Taps at the two ports of the cell.
 pub(super) struct Taps {
-    /// Port towards the CU, port towards the DU.
+    /// Port towards the CU, and port towards the DU.
     ports: [Arc<OwnedFd>; 2],
     ends: EndpointAddresses,
 }
@@ -31,13 +31,13 @@ pub(super) struct Taps {
 /// Addresses that identify the cell's packets.
 #[derive(Debug, Clone, Copy)]
 enum EndpointAddresses {
-    /// IF4p5 frames: hardware addresses of vBBU and DU.
+    /// Hardware addresses of vBBU and DU, for IF4p5 frames.
     Frames([[u8; 6]; 2]),
-    /// Datagrams: IP addresses of vBBU and DU. Only the first fragment of a datagram counts.
+    /// IP addresses of vBBU and DU, for datagrams. Only the first fragment of a datagram counts.
     Datagrams([Ipv4Addr; 2]),
 }
 
-/// Results of a tap: time since sending, of downlink and uplink frames.
+/// Results of a tap: times since sending of downlink frames, and of uplink frames.
 #[derive(Debug)]
 pub(super) struct TapDelays {
     pub(super) down: Delays,
@@ -64,7 +64,7 @@ impl Taps {
         Ok(Self { ports: [tap(ENDS.0)?, tap(ENDS.1)?], ends })
     }
 
-    /// Watches both ports until `go` is cleared: the one towards the CU, then the one towards the DU.
+    /// Starts a thread for each port that runs until `go` is cleared. The port towards the CU comes first, then that towards the DU.
     pub(super) fn watch(&self, base_ns: u64, go: &Arc<AtomicBool>) -> Vec<JoinHandle<TapDelays>> {
         let watch = |socket: &Arc<OwnedFd>| {
             let socket = Arc::clone(socket);
@@ -97,11 +97,11 @@ fn read_tap(socket: &OwnedFd, ends: EndpointAddresses, base_ns: u64, go: &Atomic
     seen
 }
 
-/// Returns whether a frame is downlink, its number, and its time of sending. `None` if it is not a frame of the cell.
+/// Returns whether a frame is downlink, its number, and its send time. Returns `None` if it is not a frame of the cell.
 fn cells(packet: &[u8], [vbbu, du]: [[u8; 6]; 2]) -> Option<(bool, u64, u64)> {
     let to = packet.get(..6)?;
     let from = packet.get(6..12)?;
-    // The mark is in the first resource block.
+    // The sequence number and the send time are in the first resource block.
     let head = packet.get(ETHERNET_BYTES..ETHERNET_BYTES + HEADER_SIZE + PRB_SIZE)?;
     let down = match Frame::decode(head).ok()?.kind {
         Kind::DownlinkFft if (to, from) == (&du, &vbbu) => true,
@@ -112,7 +112,7 @@ fn cells(packet: &[u8], [vbbu, du]: [[u8; 6]; 2]) -> Option<(bool, u64, u64)> {
     Some((down, sequence, sent_ns))
 }
 
-/// Like [`cells`], for a datagram.
+/// Returns the values of [`cells`] for a datagram.
 fn datagrams(packet: &[u8], [vbbu, du]: [Ipv4Addr; 2]) -> Option<(bool, u64, u64)> {
     let (from, to, port, payload) = datagram(packet)?;
     let down = (from, to, port) == (vbbu, du, Segment::CellDown.port());
@@ -121,8 +121,8 @@ fn datagrams(packet: &[u8], [vbbu, du]: [Ipv4Addr; 2]) -> Option<(bool, u64, u64
     Some((down, sequence, sent_ns))
 }
 
-/// Splits the mean delay into segments, in microseconds: to the switch, inside it, and after it; and the 99th
-/// percentile at its two ports.
+/// Splits the mean delay into segments to the switch, inside the switch, and after it, in microseconds. Also returns the 99th percentiles
+/// at both ports of the switch.
 pub(super) fn segments(seen: &[TapDelays], down: bool, mean_ps: f64) -> Option<[(&'static str, f64); 5]> {
     let [cu, du] = seen else { return None };
     let (entering, leaving) = if down { (&cu.down, &du.down) } else { (&du.up, &cu.up) };
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn only_frames_of_the_cell_count() {
+    fn only_frames_of_cell_are_counted() {
         let found = |to, from, kind| cells(&frame(to, from, kind), [VBBU, DU]);
         assert_eq!(found(DU, VBBU, Kind::DownlinkFft), Some((true, 7, 1234)));
         assert_eq!(found(VBBU, DU, Kind::UplinkFft), Some((false, 7, 1234)));
@@ -180,7 +180,7 @@ mod tests {
         };
         assert_eq!(packet(vbbu, du, Segment::CellDown.port(), 0), Some((true, 7, 1234)));
         assert_eq!(packet(du, vbbu, Segment::CellUp.port(), 0), Some((false, 7, 1234)));
-        // Another direction, another flow, a later fragment.
+        // These packets have another direction, belong to another flow, or are a later fragment.
         assert_eq!(packet(du, vbbu, Segment::CellDown.port(), 0), None);
         assert_eq!(packet(vbbu, du, Segment::User.port(), 0), None);
         assert_eq!(packet(vbbu, du, Segment::CellDown.port(), 185), None);

@@ -1,4 +1,4 @@
-//! Tests of live networks. Skipped where namespaces are not permitted.
+//! Tests of live networks. They are skipped if namespaces are not permitted.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use super::*;
@@ -26,7 +26,7 @@ fn component(flows: Vec<LiveFlow>) -> XhaulComponent {
     }
 }
 
-/// Returns whether networks are not possible here. Prints the reason.
+/// Returns whether networks cannot be created here, and prints the reason.
 fn impossible() -> bool {
     let lacks = ranlab_host::netns::lacking();
     if let Some(lack) = lacks.first() {
@@ -35,7 +35,7 @@ fn impossible() -> bool {
     !lacks.is_empty()
 }
 
-/// Reads windows until all of these metrics are present and above 0. A busy machine may delay a whole window.
+/// Reads windows until all these metrics are present and above 0, because a busy machine may delay a whole window.
 fn found(live: &mut RunningNetwork, names: &[&str]) -> Report {
     let mut report = Report::default();
     for _ in 0..20 {
@@ -48,10 +48,10 @@ fn found(live: &mut RunningNetwork, names: &[&str]) -> Report {
             return report;
         }
     }
-    panic!("no {names:?} in {report:?}");
+    panic!("{names:?} are missing in {report:?}");
 }
 
-/// Two networks at the same time have separate namespaces, addresses and queues.
+/// Two networks at the same time must have separate namespaces, addresses and queues.
 #[test]
 fn concurrent_networks_are_isolated() {
     if impossible() {
@@ -62,7 +62,7 @@ fn concurrent_networks_are_isolated() {
     let mut second = both(vec![flow("cell_dl", Segment::CellDown), flow("user", Segment::Echo)]);
     second.begin();
     let report = found(&mut first, &["cell_dl.sent", "cell_ul.sent", "cell_dl.delay_us_p99", "cu_dl.mbps"]);
-    // No packet of the other network arrived.
+    // No packet of the other network may arrive.
     assert_eq!((report.numbers["cell_dl.malformed"], report.numbers["cell_ul.malformed"]), (0.0, 0.0));
     assert!(!report.numbers.contains_key("rtt_ms") && !report.distributions["cell_ul_ns"].is_empty());
     // Every frame exceeds a budget of one nanosecond.
@@ -76,7 +76,7 @@ fn concurrent_networks_are_isolated() {
 }
 
 #[test]
-fn shared_card_carries_both_vbbus_and_taps_see_switch() {
+fn vbbus_share_card_and_taps_record_frames_at_switch() {
     if impossible() {
         return;
     }
@@ -107,7 +107,7 @@ fn invalid_network_is_rejected_with_reason() {
     let Err(trouble) =
         RunningNetwork::start(&XhaulComponent { tools, cpu_quota: 9.0, ..component(Vec::new()) })
     else {
-        panic!("more than a CPU of one CPU")
+        panic!("an invalid network was accepted")
     };
     assert_eq!(trouble.fault, FaultOwner::Environment);
     assert!(trouble.what.contains("`cu.cpu_quota`") || trouble.what.contains("`live.ping`"), "{trouble}");

@@ -437,7 +437,7 @@ pub(super) fn in_namespace<T: Send>(
             enter_namespace(&file).map_err(|error| environment(format!("{}: {error}", file.display())))?;
             work()
         });
-        inside.join().map_err(|_| rig("a thread of the laboratory died"))?
+        inside.join().map_err(|_| rig("a thread in a namespace panicked"))?
     })
 }
 

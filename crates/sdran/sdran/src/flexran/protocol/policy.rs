@@ -1,6 +1,5 @@
-//! Policies: the text in an [`AgentReconfiguration`](super::AgentReconfiguration). FlexRAN writes them in YAML. This
-//! module supports the subset in its policies: maps by indentation, a list item as wrapper, `[a, b]`, and tags such
-//! as `!!int`.
+//! Policies, which are the text in an [`AgentReconfiguration`](super::AgentReconfiguration). FlexRAN writes policies in YAML. This module
+//! supports the subset of YAML that they use: maps by indentation, a list item as wrapper, `[a, b]`, and tags such as `!!int`.
 //!
 //! ```yaml
 //! mac:
@@ -16,27 +15,27 @@ use std::fmt;
 
 /// Maximum number of slices in a policy of FlexRAN 0.x.
 pub const POLICY_SLICES_MAX: usize = 4;
-/// The complete cell, parts per million.
+/// Share of the complete cell, in parts per million.
 const WHOLE_PPM: u32 = 1_000_000;
 
 /// Configuration of the downlink scheduler. Absent fields stay unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Policy {
-    /// Scheduling function, by the name of its code.
+    /// Scheduling function, given by the name of its code.
     pub behavior: Option<String>,
     /// Number of active slices.
     pub active_slices: Option<u32>,
-    /// Share of the resource blocks for each slice, parts per million.
+    /// Share of the resource blocks for each slice, in parts per million.
     pub shares_ppm: Option<Vec<u32>>,
     /// Highest MCS for each slice.
     pub max_mcs: Option<Vec<u32>>,
 }
 
-/// Predefined behaviours of FlexRAN.
+/// Names of predefined behaviours of FlexRAN.
 impl Policy {
-    /// The base station schedules.
+    /// Behaviour in which the base station schedules.
     pub const LOCAL: &'static str = "flexran_schedule_ue_spec_default";
-    /// The controller schedules each subframe.
+    /// Behaviour in which the controller schedules each subframe.
     pub const REMOTE: &'static str = "flexran_schedule_ue_spec_remote";
 
     /// Returns a policy that selects the scheduling function.
@@ -45,7 +44,7 @@ impl Policy {
     }
 }
 
-/// The text is not a valid policy.
+/// Error: the text is not a valid policy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} of the policy: {what}")]
 pub struct PolicyError {
@@ -67,7 +66,7 @@ impl std::str::FromStr for Policy {
             }
             let line = line.strip_prefix('-').unwrap_or(line).trim();
             let (key, value) =
-                line.split_once(':').ok_or_else(|| wrong(format!("{line:?} is no `name : value`")))?;
+                line.split_once(':').ok_or_else(|| wrong(format!("{line:?} is not of the form `name : value`")))?;
             let key = key.trim();
             let value = value.trim();
             match (key, value.is_empty()) {
@@ -78,14 +77,14 @@ impl std::str::FromStr for Policy {
                 ("parameters", true) if place.len() == 2 => {}
                 _ if place.len() != 2 => {
                     return Err(wrong(format!(
-                        "{key:?} is no part of the base station; mac: dl_scheduler: is"
+                        "{key:?} is not a part of the base station; only mac: dl_scheduler: is supported"
                     )));
                 }
                 ("behavior", false) => policy.behavior = Some(value.to_owned()),
                 ("n_active_slices", false) => policy.active_slices = Some(number(value).map_err(wrong)?),
                 ("slice_percentage", false) => policy.shares_ppm = Some(list(value, share).map_err(wrong)?),
                 ("slice_maxmcs", false) => policy.max_mcs = Some(list(value, number).map_err(wrong)?),
-                _ => return Err(wrong(format!("the downlink scheduler has no {key:?}"))),
+                _ => return Err(wrong(format!("the downlink scheduler has no setting {key:?}"))),
             }
         }
         Ok(policy)
@@ -109,7 +108,7 @@ fn share(text: &str) -> Result<u32, String> {
     if !(0.0..=1.0).contains(&share) {
         return Err(format!("a share is 0 to 1, not {text:?}"));
     }
-    // 0 to a million.
+    // The value is between 0 and one million.
     Ok((share * f64::from(WHOLE_PPM)).round() as u32)
 }
 
@@ -118,12 +117,12 @@ fn list<T>(text: &str, item: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T
     let inner = inner.ok_or_else(|| format!("{text:?} is not a list, [a, b]"))?;
     let items = inner.split(',').map(item).collect::<Result<Vec<_>, _>>()?;
     if items.len() > POLICY_SLICES_MAX {
-        return Err(format!("at most {POLICY_SLICES_MAX} slices"));
+        return Err(format!("at most {POLICY_SLICES_MAX} slices are allowed"));
     }
     Ok(items)
 }
 
-/// Writes the format that FlexRAN's agents read.
+/// Writes the format that agents of FlexRAN read.
 impl fmt::Display for Policy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("mac:\n - dl_scheduler:\n")?;
@@ -170,11 +169,11 @@ mod tests {
     }
 
     #[test]
-    fn invalid_policy_is_refused_with_its_line() {
+    fn invalid_policy_error_names_line() {
         for (text, what) in [
             ("rrc:\n", "line 1"),
             ("mac:\n - ul_scheduler:\n", "line 2"),
-            ("mac:\n - dl_scheduler:\n    behavior", "no `name : value`"),
+            ("mac:\n - dl_scheduler:\n    behavior", "not of the form `name : value`"),
             ("mac:\n - dl_scheduler:\n   parameters:\n    selected_subframe : !!int 0", "selected_subframe"),
             ("mac:\n - dl_scheduler:\n    n_active_slices : two", "not a whole number"),
             ("mac:\n - dl_scheduler:\n    slice_percentage : 0.5", "not a list"),

@@ -1,4 +1,4 @@
-//! Statistics: requests and reports.
+//! Requests for statistics, and reports.
 use super::config::Plmn;
 
 messages! {
@@ -6,28 +6,28 @@ messages! {
     RlcBsr {
         lc_id = 1 optional uint32, "Logical channel.";
         tx_queue_size = 2 optional uint32, "Bytes waiting for their first transmission.";
-        tx_queue_hol_delay = 3 optional uint32, "Age of the oldest of these bytes, in ms.";
+        tx_queue_hol_delay = 3 optional uint32, "Age of the oldest byte that waits for its first transmission, in ms.";
         retransmission_queue_size = 4 optional uint32, "Bytes waiting for a retransmission.";
-        retransmission_queue_hol_delay = 5 optional uint32, "Age of the oldest of these bytes, in ms.";
+        retransmission_queue_hol_delay = 5 optional uint32, "Age of the oldest byte that waits for a retransmission, in ms.";
         status_pdu_size = 6 optional uint32, "Size of the pending status PDU, in bytes.";
     }
-    /// Periodic CSI, mode 1-0.
+    /// Periodic channel state information (CSI), mode 1-0.
     CsiP10 {
         wb_cqi = 1 optional uint32, "Wideband CQI, 0 to 15.";
     }
-    /// Periodic CSI, mode 1-1.
+    /// Periodic channel state information (CSI), mode 1-1.
     CsiP11 {
         wb_cqi = 1 unpacked uint32, "Wideband CQI, 0 to 15.";
         wb_pmi = 2 optional uint32, "Wideband PMI.";
     }
-    /// Periodic CSI, mode 2-0.
+    /// Periodic channel state information (CSI), mode 2-0.
     CsiP20 {
         wb_cqi = 1 optional uint32, "Wideband CQI, 0 to 15.";
         sb_cqi = 2 optional uint32, "Subband CQI.";
         bandwidth_part_index = 3 optional uint32, "Bandwidth part.";
         sb_index = 4 optional uint32, "Subband.";
     }
-    /// Periodic CSI, mode 2-1.
+    /// Periodic channel state information (CSI), mode 2-1.
     CsiP21 {
         wb_cqi = 1 unpacked uint32, "Wideband CQI, 0 to 15.";
         wb_pmi = 2 optional uint32, "Wideband PMI.";
@@ -35,12 +35,12 @@ messages! {
         bandwidth_part_index = 4 optional uint32, "Bandwidth part.";
         sb_index = 5 optional uint32, "Subband.";
     }
-    /// Aperiodic CSI, mode 1-2.
+    /// Aperiodic channel state information (CSI), mode 1-2.
     CsiA12 {
         wb_cqi = 1 unpacked uint32, "Wideband CQI, 0 to 15.";
         sb_pmi = 2 unpacked uint32, "Subband PMI.";
     }
-    /// Aperiodic CSI, mode 2-2.
+    /// Aperiodic channel state information (CSI), mode 2-2.
     CsiA22 {
         wb_cqi = 1 unpacked uint32, "Wideband CQI, 0 to 15.";
         sb_cqi = 2 unpacked uint32, "Subband CQI.";
@@ -48,18 +48,18 @@ messages! {
         sb_pmi = 4 optional uint32, "Subband PMI.";
         sb_list = 5 unpacked uint32, "Subbands chosen by the UE.";
     }
-    /// Aperiodic CSI, mode 2-0.
+    /// Aperiodic channel state information (CSI), mode 2-0.
     CsiA20 {
         wb_cqi = 1 optional uint32, "Wideband CQI, 0 to 15.";
         sb_cqi = 2 optional uint32, "Subband CQI.";
         sb_list = 3 unpacked uint32, "Subbands chosen by the UE.";
     }
-    /// Aperiodic CSI, mode 3-0.
+    /// Aperiodic channel state information (CSI), mode 3-0.
     CsiA30 {
         wb_cqi = 1 optional uint32, "Wideband CQI, 0 to 15.";
         sb_cqi = 2 unpacked uint32, "Subband CQI.";
     }
-    /// Aperiodic CSI, mode 3-1.
+    /// Aperiodic channel state information (CSI), mode 3-1.
     CsiA31 {
         wb_cqi = 1 unpacked uint32, "Wideband CQI, 0 to 15.";
         sb_cqi = 2 repeated message MsbCqi, "Subband CQI.";
@@ -101,7 +101,7 @@ messages! {
     PucchDbm {
         p0_pucch_dbm = 1 optional int32, "PUCCH power in dBm.";
         serv_cell_index = 2 optional uint32, "Index of the serving cell.";
-        p0_pucch_updated = 3 optional uint32, "Whether it changed.";
+        p0_pucch_updated = 3 optional uint32, "Whether the PUCCH power changed.";
     }
     /// Noise and interference of a cell.
     NoiseInterferenceReport {
@@ -110,7 +110,7 @@ messages! {
         tnp = 3 optional uint32, "Thermal noise power in dBm.";
         p0_nominal_pucch = 4 optional int32, "Nominal PUCCH power in dBm.";
     }
-    /// Request of all cell and UE statistics.
+    /// Request for all cell and UE statistics.
     CompleteStatsRequest {
         report_frequency = 1 optional int32, "A [`ReportFrequency`](super::ReportFrequency).";
         sf = 2 optional uint32, "Period in subframes (ms).";
@@ -119,12 +119,12 @@ messages! {
         cell_reports = 5 unpacked int32, "Requested cell statistics (Mosaic5G 2.x).";
         ue_reports = 6 unpacked int32, "Requested UE statistics (Mosaic5G 2.x).";
     }
-    /// Request of statistics for some cells.
+    /// Request for statistics of some cells.
     CellStatsRequest {
         cell = 1 unpacked uint32, "Requested cells.";
         flags = 2 optional uint32, "Requested parts, as bits.";
     }
-    /// Request of statistics for some UEs.
+    /// Request for statistics of some UEs.
     UeStatsRequest {
         rnti = 1 unpacked uint32, "C-RNTIs of the UEs.";
         flags = 2 optional uint32, "Requested parts, as bits.";
@@ -249,7 +249,7 @@ messages! {
         mme_ue_s1ap_id = 3 optional uint32, "MME UE S1AP ID.";
         selected_plmn = 4 optional message Plmn, "Selected PLMN.";
     }
-    /// Several requests.
+    /// Several requests for complete statistics.
     CompleteStatsRequestRepeated {
         reports = 1 repeated message CompleteStatsRequest, "Requests.";
     }

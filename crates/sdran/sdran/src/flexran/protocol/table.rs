@@ -1,4 +1,4 @@
-//! Declaration of messages: one line per field with name, tag, label and type.
+//! Macros that declare messages, with one line per field: name, tag, label and type.
 
 /// Maps a protobuf scalar to its Rust type.
 macro_rules! scalar {

@@ -1,5 +1,5 @@
-//! Test vectors: output of the published agents' code (protobuf 3.20) and of the published controllers; sizes
-//! measured on the wire.
+//! Test vectors. They are output of the published agents' code (protobuf 3.20) and of the published controllers. Sizes were measured on the
+//! wire.
 use super::*;
 use proptest::prelude::*;
 
@@ -8,7 +8,7 @@ fn octets(hex: &str) -> Vec<u8> {
     digits.chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
 }
 
-/// Decodes, compares, and encodes to the same bytes.
+/// Decodes the bytes, encodes the result, and checks that the bytes are the same.
 fn same(hex: &str) -> Envelope {
     let body = octets(hex);
     let envelope = decode(Bytes::from(body.clone())).unwrap();
@@ -111,7 +111,7 @@ fn agent_messages_round_trip() {
 }
 
 #[test]
-fn report_matches_the_vector_and_adds_90_bytes_per_ue() {
+fn report_matches_vector_and_has_90_bytes_per_ue() {
     let vector = same(
         "2a7d0a06080010042000125908a09c01105f180020002a0808011000180030002a0808021000180030002a08080310001800\
          300030013a0f08a01f120a0800100018002202080f4a1c08a01f12060800100018001a0f0898ffffffffffffffff0110001800\
@@ -123,7 +123,7 @@ fn report_matches_the_vector_and_adds_90_bytes_per_ue() {
         encode_frame(&report((0..ues).map(|i| ue(4000 + i, 4000)).collect()), &mut out).unwrap();
         out.len() - LENGTH_BYTES
     };
-    // Measured on the wire: 220 bytes with 2 UEs, 9,040 with 100.
+    // Measured on the wire were 220 bytes with 2 UEs, and 9,040 bytes with 100 UEs.
     assert!(bytes(2).abs_diff(220) <= 5, "{}", bytes(2));
     assert!(bytes(100).abs_diff(9040) * 50 <= 9040, "{}", bytes(100));
     assert_eq!(bytes(100) - bytes(99), 90);
@@ -172,14 +172,14 @@ fn mosaic5g_additions_round_trip() {
 }
 
 #[test]
-fn oversized_frame_is_refused_both_ways() {
+fn oversized_frame_is_rejected_in_both_directions() {
     assert_eq!(frame_bytes(&[0, 0, 0]), Ok(None));
     assert_eq!(frame_bytes(&[0, 0, 0, 9, 1]), Ok(Some(13)));
     assert_eq!(frame_bytes(&240_001_u32.to_be_bytes()), Err(FlexranError::TooLong(240_001)));
     assert_eq!(decode_frame(&[0, 0, 0, 2, 1]), Err(FlexranError::Length { announced: 2, have: 1 }));
     assert_eq!(decode(Bytes::new()), Err(FlexranError::NoMessage));
     assert!(matches!(decode(Bytes::from_static(&[0x0a, 9])), Err(FlexranError::Protobuf(_))));
-    // The overflow that terminates real agents at some 2,650 UEs.
+    // Real agents crash at some 2,650 UEs, because the message overflows.
     let mut out = Vec::new();
     let many = report((0..2_700).map(|i| ue(4000 + i, 4000)).collect());
     assert!(matches!(encode_frame(&many, &mut out), Err(FlexranError::TooLong(_))));
@@ -189,7 +189,7 @@ fn oversized_frame_is_refused_both_ways() {
 
 #[test]
 fn memory_bound_covers_the_largest_elements() {
-    // An empty element has at least two bytes on the wire; a vector doubles its capacity.
+    // An empty element has at least two bytes on the wire. A vector doubles its capacity.
     let largest = [
         size_of::<UeStatsReport>(),
         size_of::<UeConfig>(),

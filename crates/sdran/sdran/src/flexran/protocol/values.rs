@@ -1,4 +1,4 @@
-//! Enumerations and bits of the protocol.
+//! Enumerations and bit flags of the protocol.
 
 /// Defines an enumeration with explicit values and names.
 macro_rules! values {
@@ -33,7 +33,7 @@ values! {
         Successful = 2 "A successful outcome.",
         Unsuccessful = 3 "An unsuccessful outcome.",
     }
-    /// Message types in the header; controllers ignore them.
+    /// Message types in the header. Controllers ignore them.
     Kind {
         Hello = 0 "Hello.", EchoRequest = 1 "Echo request.", EchoReply = 2 "Echo reply.",
         StatsRequest = 3 "Statistics request.", StatsReply = 4 "Statistics reply.", SfTrigger = 5 "Subframe trigger.",
@@ -94,9 +94,9 @@ impl UeFlags {
         S1AP_STATS = 4096 "S1 association (Mosaic5G 2.x).";
         RRC_MEASUREMENTS = 65_536 "UE measurements (Mosaic5G 2.x).";
     }
-    /// Flags that FlexRAN's own statistics application requests: all of 0.x except paging.
+    /// Flags that FlexRAN's statistics application requests. They are all flags of 0.x except for paging.
     pub const PUBLISHED: u32 = Self::BSR | Self::PHR | Self::RLC | Self::MAC_CE | Self::DL_CQI | Self::UL_CQI;
-    /// All flags of FlexRAN 0.x; only Mosaic5G 2.x requests others.
+    /// All flags of FlexRAN 0.x. Only Mosaic5G 2.x requests other flags.
     pub const OF_0_X: u32 = Self::PUBLISHED | Self::PAGING;
 }
 
@@ -104,6 +104,6 @@ impl UeFlags {
 pub struct CellFlags;
 
 impl CellFlags {
-    /// Noise and interference.
+    /// Noise and interference of the cell.
     pub const NOISE: u32 = 1;
 }
