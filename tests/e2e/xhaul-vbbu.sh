@@ -81,7 +81,7 @@ start = ["sh", "-c", "echo nothing to say; exec sleep 60"]
 start = ["sleep", "60"]
 TOML
 run --out mute >mute.json || [[ $? == [13] ]]
-holds mute.json 'point["outcome"] == "sut_failed" and "sent each other nothing" in point["reason"] and "nothing to say" in point["reason"]'
+holds mute.json 'point["outcome"] == "sut_failed" and "exchanged no frames" in point["reason"] and "nothing to say" in point["reason"]'
 cp "$here/peers/vbbu/profile.toml" profile.toml
 
 echo "== kill -9 of the campaign ends its processes; the next live point removes its namespaces"

@@ -1,4 +1,4 @@
-//! Runs ping and iperf3 in addition to our own probe. Parses their output, and times iperf3's packets with kernel time
+//! Runs ping and iperf3 in addition to our own probe. Parses their output, and measures the delays of iperf3's packets with kernel time
 //! stamps.
 
 use std::net::Ipv4Addr;
@@ -20,15 +20,15 @@ use ranlab_lab::child::Child;
 use ranlab_lab::environment;
 use ranlab_lab::worker::ComponentError;
 
-/// iperf3's port.
+/// UDP port of the iperf3 server.
 const PORT: u16 = 5301;
-/// Time that a program may run beyond the end of the window.
+/// Time that a program may run after the end of the window.
 const GRACE: Duration = Duration::from_secs(3);
 /// Maximum length of the output that is read, in bytes.
 const OUTPUT_BYTES_MAX: usize = 1 << 20;
-/// Polling interval while waiting for its exit.
+/// Polling interval while waiting for the exit of the program.
 const POLL: Duration = Duration::from_millis(10);
-/// Time until iperf3's server listens, and retry interval of a client that finds no server.
+/// Time that iperf3's server needs until it listens. A client that finds no server also waits this long before it retries.
 const LISTENING: Duration = Duration::from_millis(200);
 const ATTEMPTS: u32 = 5;
 
@@ -56,7 +56,7 @@ pub enum Tool {
     },
 }
 
-/// Results of a program as (metric, value), or its error.
+/// Results of a program as (metric, value) pairs, or an error message.
 pub(super) type ToolResult = Result<Vec<(&'static str, f64)>, String>;
 
 impl Tool {
@@ -135,7 +135,7 @@ fn spawn(namespace: &str, words: &[String]) -> Result<Child, String> {
     let mut command = Command::new("ip");
     command.args(["netns", "exec", namespace]).args(words);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // The program stays in the worker's process group and is killed with it.
+    // The program belongs to the worker's process group and is killed with the group.
     Child::start(&mut command).map_err(|error| format!("{}: {error}", words.join(" ")))
 }
 
@@ -166,8 +166,8 @@ fn text(lines: impl Iterator<Item = std::io::Result<String>>) -> String {
     })
 }
 
-/// Parses ping's summary: `5 packets transmitted, 4 received, ...`, `rtt min/avg/max/mdev = 0.038/0.052/0.065/0.008
-/// ms`. Without `mdev` (BusyBox) there is no deviation.
+/// Parses ping's summary: `5 packets transmitted, 4 received, ...`, `rtt min/avg/max/mdev = 0.038/0.052/0.065/0.008 ms`. BusyBox prints no
+/// `mdev`; then the result has no standard deviation.
 fn ping(text: &str) -> ToolResult {
     let unknown = || format!("ping: no summary in {:?}", text.chars().take(200).collect::<String>());
     let count = |before: &str| -> Option<f64> {
@@ -190,7 +190,7 @@ fn iperf3(text: &str) -> ToolResult {
     if let Some(why) = json.get("error").and_then(serde_json::Value::as_str) {
         return Err(format!("iperf3: {why}"));
     }
-    // Older versions have the receiver's results in `sum`.
+    // Older versions store the receiver's results in `sum`.
     let end = &json["end"];
     let received = end.get("sum_received").filter(|sum| sum.get("jitter_ms").is_some());
     let sum = received.unwrap_or_else(|| &end["sum"]);
@@ -222,7 +222,7 @@ impl PacketCapture {
     pub(super) fn watch(&self, go: &Arc<AtomicBool>) -> JoinHandle<Delays> {
         let socket = Arc::clone(&self.0);
         let go = Arc::clone(go);
-        // Offset of the clock that iperf3 uses to the clock of kernel stamps.
+        // Offset between the clock that iperf3 uses and the clock of kernel stamps.
         let between_ns = real_ns().saturating_sub(ranlab_net::monotonic_ns());
         std::thread::spawn(move || {
             let _ = urgent_thread(PRIORITIES.0);
@@ -232,7 +232,7 @@ impl PacketCapture {
                 let Ok(stamped) = receive_stamped(&*socket, &mut room) else { continue };
                 let Some((.., PORT, payload)) = datagram(&room[..stamped.bytes]) else { continue };
                 let Some((sequence, sent_ns)) = mark(payload) else { continue };
-                // Versions before about 3.8 use the time of day.
+                // iperf3 versions before about 3.8 stamp with the time of day.
                 let wall = sent_ns > between_ns;
                 let at_ns = if wall { stamped.at_ns } else { stamped.at_ns.saturating_sub(between_ns) };
                 let start = if wall { between_ns } else { 0 };
@@ -249,7 +249,7 @@ fn mark(payload: &[u8]) -> Option<(u64, u64)> {
     let seconds = word(0)?;
     let micros = word(4)?;
     let number = word(8)?;
-    // The first datagram requests the connection and has no header.
+    // The first datagram requests the connection and carries no header.
     (micros < 1_000_000 && number < 1 << 31).then_some((number, seconds * 1_000_000_000 + micros * 1000))
 }
 
@@ -309,7 +309,7 @@ mod tests {
         payload[4..8].copy_from_slice(&345_678_u32.to_be_bytes());
         payload[8..12].copy_from_slice(&9_u32.to_be_bytes());
         assert_eq!(mark(&payload), Some((9, 12_345_678_000)));
-        // The first datagram: a magic number, little endian on most machines.
+        // The first datagram contains a magic number, which is little endian on most machines.
         assert_eq!(mark(&0x3936_3735_u32.to_be_bytes()), None);
         payload[4..8].copy_from_slice(&1_000_000_u32.to_be_bytes());
         assert_eq!(mark(&payload), None);

@@ -1,4 +1,4 @@
-//! Namespaces and the links between them.
+//! Network namespaces of a live network, and the links between them.
 
 use std::net::Ipv4Addr;
 
@@ -31,18 +31,18 @@ pub(super) type InterfaceEnd = (String, String);
 pub(super) struct Node {
     name: &'static str,
     pub(super) namespace: String,
-    /// Address on the midhaul. The server's is on the backhaul.
+    /// Address on the midhaul; for the server, its address on the backhaul.
     pub(super) ip: Ipv4Addr,
 }
 
-/// The network.
+/// Nodes and links of a live network.
 #[derive(Debug)]
 pub(super) struct LiveTopology {
     pub(super) testbed: Testbed,
     nodes: Vec<Node>,
     /// Interfaces that are limited to the rate of their link.
     links: Vec<InterfaceEnd>,
-    /// Ports of the midhaul switch, by node.
+    /// Ports of the midhaul switch, with the name of the node at each.
     ports: Vec<(&'static str, InterfaceEnd)>,
     /// The CU's end of the cable to that switch, if its containers share a card.
     card: Option<InterfaceEnd>,
@@ -50,7 +50,7 @@ pub(super) struct LiveTopology {
     queues: usize,
     /// Number of physical ports in use, and of virtual functions created.
     pub(super) borrowed: (usize, usize),
-    /// This machine's end, if the network spans two machines.
+    /// End of the network that is on this machine, if the network spans two machines.
     pub(super) apart: Option<OneEnd>,
     /// Near and far end of the midhaul's cable, if physical ports are used.
     pub(super) cable: Option<[InterfaceEnd; 2]>,
@@ -172,7 +172,7 @@ impl LiveTopology {
         self.count
     }
 
-    /// Connects two nodes by a cable. Both ends are shaped later.
+    /// Connects two nodes by a cable. [`shape`](Self::shape) limits the rate of both ends later.
     fn cable(&mut self, a: (&str, &str), b: (&str, &str)) -> Result<(), ComponentError> {
         let from = self.get(a.0)?.namespace.clone();
         let to = self.get(b.0)?.namespace.clone();
@@ -200,8 +200,8 @@ impl LiveTopology {
         self.ip(namespace, &["link", "set", "br0", "up"])
     }
 
-    /// Adds a switch in its own namespace, with a port for each edge node, and connects the containers as they share
-    /// the card: a software card, or a physical port whose cable ends at the switch.
+    /// Adds a switch in a separate namespace, with a port for each edge node. Connects the containers as `sut.sharing` defines: through a
+    /// software card, or through a physical port whose cable is connected to the switch.
     fn switched(
         &mut self,
         name: &str,
@@ -217,7 +217,7 @@ impl LiveTopology {
         if !there {
             self.bridge(&switch)?;
         }
-        // A software card has no virtual functions. A switch port for each container is the ideal case of them.
+        // A software card has no virtual functions. One switch port per container is their ideal case.
         let own = sharing == LiveSharing::OwnPorts || (sharing == LiveSharing::Functions && given.is_none());
         if let (true, Some(_), false) = (own, given, containers.len() == 1) {
             let why = "live: `sut.sharing` \"dedicated\" gives each container a port, and one is given: a row without a neighbour and a \
@@ -258,7 +258,7 @@ impl LiveTopology {
         self.shared(&cu, containers, interface, sharing)
     }
 
-    /// Connects the CU's cable to the switch, if that is on this machine. The containers' frames arrive at that port.
+    /// Connects the CU's cable to the switch, if the switch is on this machine. The containers' frames arrive at that port.
     fn plugged(
         &mut self,
         containers: &[(&'static str, u8)],
@@ -276,7 +276,7 @@ impl LiveTopology {
         Ok(())
     }
 
-    /// Creates the CU's cable: in software, or between physical ports.
+    /// Creates the CU's cable, either in software or between physical ports.
     fn wire(
         &mut self,
         given: Option<&CablePorts>,
@@ -337,7 +337,7 @@ impl LiveTopology {
                 continue;
             };
             let (rank, ranks) = self.ranks(classes);
-            // The credit-based shaper accounts by the rate that the device reports, not by the rate of our shaper.
+            // The credit-based shaper calculates with the rate that the device reports, not with the rate of our shaper.
             let port_bps =
                 in_namespace(namespace, || Ok(ranlab_net::launch::port_bps(interface).unwrap_or(0)))?;
             let order = match &classes.order {
@@ -358,7 +358,7 @@ impl LiveTopology {
         Ok(())
     }
 
-    /// Returns whether a link leads to a node that uses it alone. Such links have no gates, as in the simulation.
+    /// Returns whether a link leads to a node that no other node shares. Such links have no gates, as in the simulation.
     fn edge(&self, (namespace, interface): (&str, &str)) -> bool {
         let edges = self.nodes.iter().filter(|node| EDGES.contains(&node.name));
         edges.into_iter().any(|node| {
@@ -366,7 +366,7 @@ impl LiveTopology {
         })
     }
 
-    /// Returns the default rank, and the nodes with another rank.
+    /// Returns the default rank, and the nodes with a different rank.
     fn ranks(&self, classes: &Classes) -> (u8, Vec<(Ipv4Addr, u8)>) {
         let rank = |class: u8| CLASS_MAX.saturating_sub(class);
         let of = |node: &Node| match node.name {
@@ -382,8 +382,8 @@ impl LiveTopology {
         self.ports.iter().find(|(of, _)| *of == node).map(|(_, port)| port)
     }
 
-    /// Returns the counters of the queues that all of the CU's traffic shares, or of the first vBBU's queues: towards
-    /// the midhaul, and from it.
+    /// Returns the counters of two queues: towards the midhaul, and from the midhaul. These are the queues that all of the CU's traffic
+    /// shares, or else the queues of the first vBBU.
     pub(super) fn queues(&self) -> Option<[QueueCounters; 2]> {
         let down = match &self.card {
             Some((namespace, interface)) => (namespace.as_str(), interface.as_str()),

@@ -23,7 +23,7 @@ use super::{LiveFlow, RankOrder, Segment, XhaulComponent};
 use ranlab_lab::environment;
 use ranlab_lab::worker::ComponentError;
 
-/// Length of sequence number and time stamp in a packet, in bytes.
+/// Total length of the sequence number and the time stamp in a packet, in bytes.
 const MARK_BYTES: usize = 16;
 /// Size of a receive buffer, in bytes.
 pub(super) const BUFFER_BYTES: usize = 8 << 20;
@@ -47,7 +47,7 @@ struct Timing {
     lead: Option<Duration>,
     /// End of sending since the window began, if the other end is on another machine.
     apart: Option<Duration>,
-    /// The first packet is due at a multiple of this on the machine's clock, as gates open, in nanoseconds. 0: no
+    /// Alignment of the first packet, in nanoseconds: it is due at a multiple of this time on the machine's clock, when gates open. 0: no
     /// alignment.
     aligned_ns: u64,
 }
@@ -86,7 +86,7 @@ pub(super) const fn early_ns(lead_ns: u64) -> u64 {
 pub(super) struct Pair {
     flow: LiveFlow,
     timing: Timing,
-    /// `None` if it is on another machine.
+    /// Sending socket. `None` if the sender is on another machine.
     sender: Option<Arc<Socket>>,
     /// `None` if packets only load the network and are not counted, or if the receiver is on another machine.
     receiver: Option<Arc<Socket>>,
@@ -114,7 +114,7 @@ pub(super) struct Arrived {
     pub(super) malformed: u64,
     /// Number of packets that arrived before they were sent, by the clocks of two machines.
     pub(super) early: u64,
-    /// The least exact kind of time stamp. `None` if no packet arrived.
+    /// Time stamp source with the lowest precision among the received packets. `None` if no packet arrived.
     pub(super) rung: Option<TimestampSource>,
 }
 
@@ -206,7 +206,7 @@ impl Pair {
             Segment::Echo => (sender.clone(), far.map(Arc::new)),
             way if way.background() => {
                 if let Some(far) = &far {
-                    // A full buffer drops further packets without cost.
+                    // When this buffer is full, further packets are dropped without cost.
                     ranlab_net::bound_buffers(far, 4096, 2048).map_err(environment)?;
                 }
                 (None, far.map(Arc::new))
@@ -252,7 +252,7 @@ impl Pair {
         let timing = self.timing;
         Some(std::thread::spawn(move || {
             let priority = if flow.way.background() { PRIORITIES.2 } else { PRIORITIES.1 };
-            // Without permission for real-time priority, senders are later and report that.
+            // Without permission for real-time priority, a sender has a larger send delay, which it reports.
             hold(quota.as_deref(), priority);
             Sender::new(&flow, &socket, epoch).run(timing, &go)
         }))
@@ -323,7 +323,7 @@ impl<'a> Sender<'a> {
     }
 
     fn run(mut self, timing: Timing, go: &AtomicBool) -> Departed {
-        // The same point in time on three clocks: for sleeping, for stamps, and for launch times.
+        // The same moment on three clocks: for sleeping, for stamps, and for launch times.
         let now = Instant::now();
         let real = real_ns();
         let tai = tai_ns();
@@ -359,8 +359,8 @@ impl<'a> Sender<'a> {
         }
     }
 
-    /// Sends one packet with its number and time. Packets that the kernel rejects count as lost. A launched packet
-    /// carries the time when it is due on the clock of stamps, and its launch time on the clock of launch times.
+    /// Sends one packet with its number and time stamp. Packets that the kernel rejects count as lost. A packet with a launch time carries
+    /// the time when it is due, on the clock of the stamps. The kernel receives its launch time on the clock of launch times.
     fn one(&mut self, release: u64, index: usize, bytes: usize, launch: Option<(u64, u64)>) {
         let mut payload = vec![0; bytes.max(MARK_BYTES)];
         payload[..8].copy_from_slice(&self.sequence.to_le_bytes());
@@ -427,7 +427,7 @@ fn receive(flow: &LiveFlow, socket: &Socket, epoch: Epoch, go: &AtomicBool) -> A
     arrived
 }
 
-/// Returns sequence number and time of sending. `None` if the packet is not ours.
+/// Returns the sequence number and the send time of a packet. `None` if the packet is not one of our probes.
 fn mark(flow: &LiveFlow, packet: &[u8]) -> Option<(u64, u64)> {
     let payload = if flow.raw {
         let body = packet.get(ETHERNET_BYTES..)?;
@@ -440,8 +440,8 @@ fn mark(flow: &LiveFlow, packet: &[u8]) -> Option<(u64, u64)> {
     numbers_of(payload)
 }
 
-/// Returns addresses, destination port and payload of a UDP datagram in an Ethernet frame. `None` if it is something
-/// else, or a fragment other than the first.
+/// Returns the addresses, the destination port and the payload of a UDP datagram in an Ethernet frame. `None` for other frames, and for all
+/// fragments except the first.
 pub(super) fn datagram(frame: &[u8]) -> Option<(Ipv4Addr, Ipv4Addr, u16, &[u8])> {
     let ip = Ipv4::parse_captured(Ethernet::parse(frame).ok()?.payload).ok()?;
     if ip.protocol != Protocol::UDP || ip.fragment_offset_bytes != 0 {

@@ -1,9 +1,9 @@
-//! A user's own vBBU on the network. Its CU and DU run as processes in the nodes' namespaces and replace our senders
-//! and receivers. Their frames are counted and timed when they leave one container's interface and reach the other's.
+//! Third-party vBBU on the live network. Its CU and DU run as processes in the nodes' namespaces and replace our senders and receivers.
+//! Their frames are counted and timed when they leave the interface of one container and reach the interface of the other.
 //!
-//! Each process is the first of a process namespace (`unshare`): everything it starts ends with it, and it ends with
-//! this process, even after SIGKILL. Third-party frames carry no mark. An arriving frame is matched with the earliest
-//! frame of the same bytes that was sent and has not arrived yet.
+//! Each process is the first of a process namespace (`unshare`). All processes that it starts end with it, and it ends with this process,
+//! even after SIGKILL. Third-party frames carry no sequence number. An arriving frame is therefore matched with the earliest frame with the
+//! same bytes that was sent and has not arrived yet.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hasher};
@@ -31,37 +31,37 @@ use ranlab_lab::output::{ExpectedLine, Output};
 use ranlab_lab::worker::{ComponentError, Report};
 use ranlab_lab::{environment, rig, sut};
 
-/// Maximum number of frames recorded per window and end; 32 bytes each.
+/// Maximum number of frames recorded per window and end. Each record has 32 bytes.
 const FRAMES_MAX: usize = 2_000_000;
-/// All types of frames: ETH_P_ALL of packet(7).
+/// Protocol number for all types of frames: ETH_P_ALL of packet(7).
 const ALL_TYPES: u16 = 3;
 /// Length of an Ethernet header, in bytes: two addresses and a type.
 const ETHERNET_BYTES: usize = 14;
 /// Minimum length of a frame without FCS, in bytes.
 const SHORTEST: usize = 60;
-/// EtherType of ARP. These frames come from the kernel, not from the vBBU.
+/// EtherType of ARP. ARP frames are sent by the kernel, not by the vBBU.
 const ARP: [u8; 2] = [0x08, 0x06];
 /// Polling interval for the state of a process.
 const POLL: Duration = Duration::from_millis(10);
-/// Minimum run time after which a process counts as up, if its profile names no output line.
+/// Minimum run time after which a process counts as started, if its profile names no output line.
 const UP: Duration = Duration::from_millis(100);
 
-/// The configuration of a vBBU for a live network.
+/// Configuration of a third-party vBBU for a live network.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct VbbuPart {
     /// Name used in messages.
     pub name: String,
-    /// Its processes.
+    /// Processes of the vBBU.
     pub own: OwnVbbu,
-    /// Folder that keeps their output. Without one, only the last lines are kept.
+    /// Folder for the output of the processes. Without a folder, only the last lines are stored.
     pub log: Option<PathBuf>,
 }
 
 /// A running CU and DU.
 pub(super) struct Vbbu {
     name: String,
-    // The DU ends first.
+    // DU first, CU second: the DU is stopped first.
     processes: Vec<Process>,
     /// Hardware addresses of the CU's container and of the DU.
     ends: [[u8; 6]; 2],
@@ -139,7 +139,7 @@ impl Vbbu {
         let [cu, du] = caught else { return };
         if cu.more + du.more > 0 {
             self.fault = Some(environment(format!(
-                "more than {FRAMES_MAX} frames in a window, the most that are noted: a shorter `measure.duration`"
+                "a window has more than {FRAMES_MAX} frames, the maximum that is recorded: set a shorter `measure.duration`"
             )));
             return;
         }
@@ -168,7 +168,7 @@ impl Vbbu {
         }
         if frames == 0 {
             let words: Vec<_> = self.processes.iter().map(|process| process.output.last_words()).collect();
-            let why = format!("CU and DU of {} sent each other nothing{}", self.name, words.concat());
+            let why = format!("CU and DU of {} exchanged no frames{}", self.name, words.concat());
             self.fault = Some(sut(why));
         }
     }
@@ -242,12 +242,12 @@ impl Drop for Process {
     }
 }
 
-/// A frame between CU and DU.
+/// Record of a frame between CU and DU.
 #[derive(Debug, Clone, Copy)]
 struct FrameStamp {
     down: bool,
     at_ns: u64,
-    /// Hash over its type and everything after it.
+    /// Hash of the frame type and all bytes after it.
     hash: u64,
     bytes: u32,
 }
@@ -256,7 +256,7 @@ struct FrameStamp {
 #[derive(Debug, Default)]
 pub(super) struct CapturedFrames {
     frames: Vec<FrameStamp>,
-    /// Number of frames beyond the maximum.
+    /// Number of frames beyond [`FRAMES_MAX`].
     more: u64,
 }
 
@@ -272,7 +272,7 @@ fn capture_frames(socket: &OwnedFd, ends: [[u8; 6]; 2], base_ns: u64, go: &Atomi
     caught
 }
 
-/// Returns `None` if the frame is not between CU and DU, or is ARP.
+/// Returns the record of a frame. `None` if the frame is not between CU and DU, or is ARP.
 fn seen(frame: &[u8], [cu, du]: [[u8; 6]; 2], at_ns: u64) -> Option<FrameStamp> {
     let to = frame.get(..6)?;
     let from = frame.get(6..12)?;
@@ -295,13 +295,13 @@ fn seen(frame: &[u8], [cu, du]: [[u8; 6]; 2], at_ns: u64) -> Option<FrameStamp> 
     })
 }
 
-/// The frames of one direction, matched between both ends.
+/// Frames of one direction, matched between both ends.
 #[derive(Debug, Default)]
 struct Matched {
     /// Number of frames sent in the window, and their bytes.
     sent: u64,
     bytes: u64,
-    /// Number, time of departure, time of arrival.
+    /// Arrived frames: number, send time, arrival time.
     arrived: Vec<(u64, u64, u64)>,
     /// Number of frames that arrived without a recorded departure.
     unknown: u64,

@@ -1,5 +1,5 @@
-//! Wake-up latency of a vBBU's thread: the time from a timer's expiry to the thread's first instruction, as cyclictest
-//! measures it. The thread wakes each TTI and then works for half of it.
+//! Wake-up latency of a vBBU's thread, measured as cyclictest does: the time from a timer's expiry to the thread's first instruction. The
+//! thread wakes each TTI and then works for half a TTI.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -10,20 +10,20 @@ use serde::{Deserialize, Serialize};
 pub const WAKEUPS: std::ops::RangeInclusive<u32> = 100..=600_000;
 /// Period of the wake-ups: a TTI.
 const TTI: Duration = Duration::from_millis(1);
-/// Work of the thread in each TTI.
+/// Time that the thread works in each TTI.
 const WORK: Duration = Duration::from_micros(500);
 /// Quantiles at which a distribution is recorded; the last is the maximum.
 const SHARES: [f64; 13] = [0.0, 0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999, 1.0];
-/// Longest latency of a profile, ns.
+/// Maximum latency in a profile, in nanoseconds.
 pub(super) const LATENCY_NS_MAX: u32 = 100_000_000;
 
 /// Other load on the core of the vBBU's thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WakeupKind {
-    /// Without other work of the measurement.
+    /// No other load from the measurement.
     Alone,
-    /// Next to a busy thread for each CPU, as with another vBBU on the same cores.
+    /// One busy thread per CPU in parallel, like another vBBU on the same cores.
     Shared,
 }
 
@@ -33,16 +33,16 @@ pub enum WakeupKind {
 pub struct Wakeup {
     /// Other load on the core of the thread.
     pub kind: WakeupKind,
-    /// How it was measured.
+    /// Description of the measurement: wake-ups, load and scheduling policy.
     pub source: String,
-    /// Quantiles from 0 to 1.
+    /// Quantiles, from 0 to 1.
     pub shares: Vec<f64>,
-    /// Latency at each of them, ns.
+    /// Latency at each quantile, in nanoseconds.
     pub latency_ns: Vec<u32>,
 }
 
 impl WakeupKind {
-    /// Returns its name in profiles and in `cu.wakeup`.
+    /// Returns the name of this load in profiles and in `cu.wakeup`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Alone => "alone",
@@ -51,7 +51,8 @@ impl WakeupKind {
     }
 }
 
-/// Measures both latencies on this machine; `count` is limited to [`WAKEUPS`] and takes as many milliseconds each.
+/// Measures the wake-up latency with both kinds of load on this machine. `count` is limited to [`WAKEUPS`]. Each measurement takes `count`
+/// milliseconds.
 pub(super) fn measure(count: u32) -> Vec<Wakeup> {
     let count = count.clamp(*WAKEUPS.start(), *WAKEUPS.end());
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
@@ -69,7 +70,7 @@ pub(super) fn measure(count: u32) -> Vec<Wakeup> {
         .collect()
 }
 
-/// Runs `work` next to this number of busy threads.
+/// Runs `work` in parallel with `busy` busy threads.
 fn next_to<T>(busy: usize, work: impl FnOnce() -> T) -> T {
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -86,7 +87,7 @@ fn next_to<T>(busy: usize, work: impl FnOnce() -> T) -> T {
     })
 }
 
-/// The latency of each wake-up, ns.
+/// Returns the latency of each wake-up, in nanoseconds.
 fn latencies(count: u32) -> Vec<u32> {
     let start = Instant::now() + TTI;
     let mut due = start;
@@ -98,7 +99,7 @@ fn latencies(count: u32) -> Vec<u32> {
         while woken.elapsed() < WORK {
             std::hint::spin_loop();
         }
-        // A thread that is a TTI late has missed it.
+        // A thread that is late by a TTI or more has missed that TTI.
         due += TTI;
         while due < Instant::now() {
             due += TTI;
@@ -125,7 +126,7 @@ mod tests {
         assert_eq!((found[0], found[4], found[11], found[12]), (0, 500_000, 999_000, 1_000_000));
     }
 
-    /// Both kinds are distributions. Times are not checked.
+    /// The test checks that both results are distributions. It does not check their times.
     #[test]
     fn both_kinds_are_measured() {
         let found = measure(*WAKEUPS.start());

@@ -46,20 +46,20 @@ pub(super) fn keys() -> Vec<Key> {
     ]
 }
 
-/// Profile of IEEE 802.1CM for bridges of a fronthaul: what it requires besides the budget.
+/// Bridge profile of IEEE 802.1CM for a fronthaul: its requirements in addition to the budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Profile {
-    /// Strict priority, and no frame above [`PROFILE_BYTES_MAX`].
+    /// Profile A: strict priority, and no frame above [`PROFILE_BYTES_MAX`].
     A,
-    /// Strict priority with preemption; frames of other traffic may be longer than [`PROFILE_BYTES_MAX`].
+    /// Profile B: strict priority with preemption. Frames of other traffic may be longer than [`PROFILE_BYTES_MAX`].
     B,
 }
 
-/// Maximum size of a frame that delays a fronthaul, bytes.
+/// Maximum size of a frame that can delay a fronthaul frame, in bytes.
 const PROFILE_BYTES_MAX: u32 = 2000;
 
 impl Profile {
-    /// The profile that a budget names.
+    /// Returns the profile with the name `budget`.
     pub(super) fn named(budget: &str) -> Option<Self> {
         match budget.trim().to_ascii_lowercase().as_str() {
             "802.1cm-a" => Some(Self::A),
@@ -68,7 +68,7 @@ impl Profile {
         }
     }
 
-    /// A warning if a flow's path does not follow the profile: the first port that does not.
+    /// Returns a warning about the first port on a flow's path that does not conform to the profile.
     pub(super) fn warning(self, network: &Network, flow: &Flow) -> Option<String> {
         let name = if self == Self::A { "A" } else { "B" };
         flow.paths().flatten().find_map(|&stage| {
@@ -79,11 +79,11 @@ impl Profile {
             };
             if !fits {
                 return Some(format!(
-                    "{}: profile {name} of 802.1CM has {needs}, and port {} has another scheduler",
+                    "{}: profile {name} of 802.1CM requires {needs}, but port {} has another scheduler",
                     flow.name, port.name
                 ));
             }
-            // Express frames interrupt the others.
+            // Express frames interrupt the frames of other classes.
             let delays = |other: &&Flow| {
                 (self == Self::A || other.class >= flow.class) && other.paths().flatten().any(|own| *own == stage)
             };
@@ -92,7 +92,7 @@ impl Profile {
             let bytes = wire.saturating_sub(WIRE_GAP_BYTES);
             (bytes > PROFILE_BYTES_MAX).then(|| {
                 format!(
-                    "{}: profile {name} of 802.1CM has frames of at most {PROFILE_BYTES_MAX} bytes, and {other} has {bytes} at port {}",
+                    "{}: profile {name} of 802.1CM allows frames of at most {PROFILE_BYTES_MAX} bytes, but {other} has {bytes} at port {}",
                     flow.name, port.name
                 )
             })
@@ -109,12 +109,12 @@ pub(super) struct Limits {
     pub(super) up: Window,
 }
 
-/// O-RAN timing of one direction, user plane.
+/// User-plane timing of one direction, as O-RAN defines it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Window {
     /// T1a or Ta3: time between sending and the air.
     pub(super) sent_ps: Option<Ps>,
-    /// T2a or Ta4: least and most time between reception and the air.
+    /// T2a or Ta4: minimum and maximum time between reception and the air.
     pub(super) received_ps: Option<(Ps, Ps)>,
 }
 
@@ -149,7 +149,7 @@ impl Limits {
         }
     }
 
-    /// A warning if windows are set that do not apply to a split.
+    /// Returns a warning if windows are set that do not apply to a split.
     pub(super) fn warning(&self, split: Split) -> Option<String> {
         let set = self.down != Window::default() || self.up != Window::default();
         (set && !matches!(split, Split::SevenTwo { .. })).then(|| {
@@ -159,7 +159,7 @@ impl Limits {
 }
 
 impl Window {
-    /// Delays with which a frame is on time; `None` unless both sending and window are known.
+    /// Returns the range of delays with which a frame is on time. `None` if the sending time or the receive window is unknown.
     pub(super) fn delays(self, way: Direction) -> Option<DelayWindow> {
         let sent = i64::try_from(self.sent_ps?).ok()?;
         let (least, most) = self.received_ps?;
@@ -171,8 +171,8 @@ impl Window {
         })
     }
 
-    /// The least and the greatest T1a (down) or Ta3 (up) in ps with which frames of these delays are all on time; the
-    /// least is above the greatest if none is. `None`: no window.
+    /// Returns the minimum and the maximum T1a (down) or Ta3 (up), in ps, with which all frames with these delays are on time. The minimum
+    /// is above the maximum if no such time exists. `None` if there is no receive window.
     pub(super) fn sending(self, way: Direction, delays: (Ps, Ps)) -> Option<(i64, i64)> {
         let (least, most) = self.received_ps?;
         let signed = |ps: Ps| i64::try_from(ps).ok();
@@ -185,7 +185,8 @@ impl Window {
     }
 }
 
-/// The share of its budget that a flow uses: above 1 it is missed, by late frames or by frames before the window.
+/// Returns the share of its budget that a flow uses. Above 1, the flow misses the budget because of late frames or frames before the
+/// window.
 pub(super) fn used(flow: (Option<Ps>, Option<DelayWindow>), shortest: Ps, longest: Ps) -> Option<f64> {
     let (budget_ps, window) = flow;
     let late = longest as f64 / budget_ps?.max(1) as f64;
@@ -210,7 +211,7 @@ pub(super) fn budget(key: &str, text: &str) -> Result<Ps, String> {
     }
 }
 
-/// The name of the class with this budget, for sentences.
+/// Returns the name of the class with this budget, for use in sentences.
 pub(super) fn class_of(budget_us: f64) -> &'static str {
     match budget_us {
         25.0 => "eCPRI High25",
@@ -237,7 +238,7 @@ fn interval(run: &Run<'_>, key: &str) -> Result<Option<(Ps, Ps)>, String> {
 }
 
 fn ps(key: &str, time: Duration) -> Result<Ps, String> {
-    // Far above any fronthaul, and far below 64 bits.
+    // One second is far above the delay of any fronthaul, and its picoseconds fit 64 bits.
     if time > Duration::from_secs(1) {
         return Err(format!("`{key}` is at most 1s, not {time:?}"));
     }

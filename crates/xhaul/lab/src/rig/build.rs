@@ -15,22 +15,20 @@ const IP_UDP_BYTES: u32 = 28;
 /// Round-robin quanta of the highest-priority class and of the others, in bytes.
 const QUANTA: (u32, u32) = (9_216, 1_538);
 
-/// Rate between a card's embedded switch and its functions; it is not a network link, so the model's maximum
-/// is used.
+/// Rate between a card's embedded switch and its functions. This connection is not a network link, so the model's maximum is used.
 const INSIDE_BPS: u64 = ranlab_xhaul::RATE_BPS_MAX;
 /// Switches inside the CU's cards: towards the midhaul, and towards the backhaul.
 const CARDS: [&str; 2] = ["CU-card", "CU-card2"];
 
-/// Traffic of the other vBBU's users; it has no role.
+/// Name of the flows of the other vBBU's users. These flows have no role.
 const NEIGHBOUR_USER: &str = "neighbour backhaul";
 
 /// Name of the measured flow.
 pub(super) const USER: &str = "user";
 
-/// Returns the network with its known properties before a run.
+/// Returns the network and its properties that are known before a run.
 pub(super) fn plan(setup: &Setup) -> Result<Plan, ScenarioError> {
-    // Planned first without gates and shapers, to determine the traffic that they have to pass; then with
-    // them.
+    // The first plan has no gates and no shapers. It determines the traffic that they have to pass. The second plan has them.
     let mut plan = scenario(setup, &Scheduler::StrictPriority).plan()?;
     let wanted = match setup.scheduler.as_str() {
         "strict" => Scheduler::StrictPriority,
@@ -75,7 +73,7 @@ fn shape(setup: &Setup, plan: &mut Plan) {
         }
         if setup.scheduler == "ats" {
             let (burst_bytes, gap_ps) = burst(&flow.pattern);
-            // The rate while the cell sends: in its own symbols, if it is duplexed in time.
+            // Rate while the cell sends. With TDD, this is the rate within the cell's symbols.
             let sending_bps = u128::from(burst_bytes) * 8 * u128::from(S) / u128::from(gap_ps.max(1));
             let rate_bps = u64::try_from(sending_bps * 6 / 5).unwrap_or(u64::MAX);
             flow.regulator = Some(TokenBucket { burst_bytes, rate_bps: rate_bps.max(1) });
@@ -113,7 +111,7 @@ pub(super) fn burst(pattern: &Pattern) -> (u32, Ps) {
     }
 }
 
-/// Returns a cell's period and the number of releases in it, used or not: a TDD pattern's in both directions.
+/// Returns a cell's period and the number of releases in it, whether used or not. For a TDD pattern, the number includes both directions.
 fn releases(pattern: &Pattern) -> Option<(Ps, u32)> {
     match pattern {
         Pattern::Periodic { period_ps, releases, .. } => Some((*period_ps, *releases)),
@@ -249,8 +247,8 @@ impl Topology<'_> {
         self.inside(card, "CU");
     }
 
-    /// Returns the CU port of a container: the shared port, or its own. A virtual function has its own
-    /// queues, so its frames do not wait for other containers' software.
+    /// Returns the CU port of a container: the shared port, or a separate one. A virtual function has separate queues, so its frames do not
+    /// wait for other containers' software.
     fn port_of(&mut self, name: &str) -> String {
         let shared = !self.setup.own_ports() && !self.setup.own_functions();
         if shared || self.setup.net.midhaul_switches == 0 {
@@ -481,7 +479,7 @@ impl Topology<'_> {
         }
     }
 
-    /// Returns the bytes on the wire of a user's IP packet, all fragments together.
+    /// Returns the bytes on the wire of a user's IP packet, summed over all fragments.
     fn user_wire(&self, ip: u32) -> u32 {
         if !matches!(self.setup.cells.down, ranlab_xhaul::Split::Two { .. }) {
             return wire_bytes(ip);
@@ -489,7 +487,7 @@ impl Topology<'_> {
         self.f1u_wire(ip)
     }
 
-    /// Like [`user_wire`](Self::user_wire), with F1-U headers.
+    /// Returns the bytes on the wire of a user's IP packet with F1-U headers, summed over all fragments.
     fn f1u_wire(&self, ip: u32) -> u32 {
         let packet = ip + ranlab_xhaul::F1U_BYTES;
         let second =

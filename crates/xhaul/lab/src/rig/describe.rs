@@ -22,7 +22,7 @@ pub(super) fn description() -> RigDescription {
                 .to_owned(),
         keys,
         metrics: metrics(),
-        // `doctor` and tier `live` report what `live` needs; the other tiers need nothing.
+        // `doctor` and tier `live` report the requirements of `live`. The other tiers have none.
         needs: Vec::new(),
         set_up: Duration::from_millis(300),
         repeat_time: RepeatTime::ComputedWhen("sut.tier", &["sim", "bound"]),
@@ -39,10 +39,10 @@ fn metrics() -> Vec<Metric> {
     let mut all = noise::metrics();
     all.extend(metrics! {
         Scalar Lower "jitter_ms_median" "ms" "RFC 3550, median of the values that iperf3 would print each second";
-        Scalar Lower "jitter_ms_q1" "ms" "RFC 3550, first quartile of the same values";
-        Scalar Lower "jitter_ms_q3" "ms" "RFC 3550, third quartile of the same values";
-        Scalar Lower "jitter_ms_iqr" "ms" "RFC 3550, third quartile of the same values minus the first";
-        Scalar Lower "jitter_ms_max" "ms" "RFC 3550, largest of the same values";
+        Scalar Lower "jitter_ms_q1" "ms" "RFC 3550, first quartile of the values that iperf3 would print each second";
+        Scalar Lower "jitter_ms_q3" "ms" "RFC 3550, third quartile of the values that iperf3 would print each second";
+        Scalar Lower "jitter_ms_iqr" "ms" "RFC 3550, interquartile range of the values that iperf3 would print each second";
+        Scalar Lower "jitter_ms_max" "ms" "RFC 3550, maximum of the values that iperf3 would print each second";
         Histogram Lower "jitter_ns" "ns" "each of the values that iperf3 would print each second";
         Scalar Lower "rtt_ms" "ms" "mean round-trip time of echo requests";
         Scalar Lower "rtt_ms_sd" "ms" "standard deviation of the round-trip time of echo requests";
@@ -63,7 +63,7 @@ fn metrics() -> Vec<Metric> {
         Scalar Lower "cost_dl_of_port" "" "live: CPU time from vBBU to DU relative to an own switch port, measured alternately, so that the clock cancels out";
         Scalar Lower "cost_ul_of_port" "" "live: CPU time from DU to vBBU relative to an own switch port, measured alternately";
         Scalar Lower "cost_instructions_dl" "" "live, if the clock counts instructions: instructions of a packet's path from vBBU to DU, minimum of many batches";
-        Scalar Lower "cost_instructions_ul" "" "live: the same from DU to vBBU";
+        Scalar Lower "cost_instructions_ul" "" "live, if the clock counts instructions: instructions of a packet's path from DU to vBBU, minimum of many batches";
     });
     all.extend(beside());
     all.extend(before_radio());
@@ -85,7 +85,7 @@ fn metrics() -> Vec<Metric> {
     all.extend(oran());
     all.extend(of_network());
     all.extend(between_ports());
-    // Simulation and calculus have only simulated time; their speed depends on the machine.
+    // Simulation and calculus use simulated time only. Just their own speed depends on the machine.
     let timed = |metric: &Metric| metric.name.starts_with("host.") || metric.name == "sim.mevents_per_s";
     all.into_iter()
         .map(|metric| if timed(&metric) { metric } else { metric.exact_when("sut.tier", &["sim", "bound"]) })
@@ -106,7 +106,7 @@ fn beside() -> Vec<Metric> {
         Scalar Lower "iperf3.lost_ratio" "" "live: lost packets as iperf3 counts them";
         Scalar Higher "iperf3.mbps" "Mbit/s" "live: rate of received packets";
         Scalar Lower "iperf3.jitter_ms" "ms" "live: RFC 3550 as iperf3 prints it: timestamps of the program, last value";
-        Scalar Lower "iperf3.kernel_jitter_ms" "ms" "live: the same formula for the same packets with the kernel's arrival timestamps";
+        Scalar Lower "iperf3.kernel_jitter_ms" "ms" "live: RFC 3550 jitter of iperf3's packets, from the kernel's arrival timestamps";
     }
 }
 
@@ -127,7 +127,7 @@ fn between_ports() -> Vec<Metric> {
     };
     let ways = [
         ("cable_dl", "from the CU's port to the other end of its cable"),
-        ("cable_ul", "in the opposite direction"),
+        ("cable_ul", "from the other end of that cable to the CU's port"),
     ];
     let named = |(way, comment): (&str, &str)| {
         let of = |metric: &Metric| Metric {
@@ -190,7 +190,7 @@ fn oran() -> Vec<Metric> {
 /// Returns the metrics of the user's packets in switches, cables and the CU's software.
 fn before_radio() -> Vec<Metric> {
     metrics! {
-        Scalar Lower "wire_jitter_us" "us" "RFC 3550 as above, before the radio: caused by switches, cables and the CU's software, mean over the seconds";
+        Scalar Lower "wire_jitter_us" "us" "RFC 3550 jitter before the radio: caused by switches, cables and the CU's software, mean over the seconds";
         Scalar Lower "wire_ipdv_us_mean" "us" "RFC 3393 before the radio: mean absolute difference between the delays of consecutive packets";
         Scalar Lower "wire_delay_us_mean" "us" "mean delay of the user's packets up to the radio";
         Scalar Lower "wire_delay_us_p99" "us" "99th percentile of the delay of the user's packets up to the radio";

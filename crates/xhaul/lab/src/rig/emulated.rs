@@ -1,20 +1,18 @@
-//! Live network on an emulated processor or in slow motion: its times are not those of the network, so only
-//! counts are used.
+//! Live networks on an emulated processor or in slow motion. Their times are not those of a real network, so only counts are used.
 
 use ranlab_campaign::results::{PointResult, Results};
 use ranlab_lab::worker::Report;
 
-/// Set by the network component on its machine.
+/// Metric that is 1 on an emulated machine. The network component sets it.
 const EMULATED: &str = "live.emulated";
-/// Names of the path cost if the clock counts instructions, and of its ratio to an own port.
+/// Metrics of the path cost in instructions, and of its ratio to a separate port.
 const INSTRUCTIONS: [&str; 4] =
     ["cost_instructions_dl", "cost_instructions_ul", "cost_dl_of_port", "cost_ul_of_port"];
-/// Counters, which need no clock.
+/// Names of the counters, which need no clock.
 const COUNTED: [&str; 8] =
     ["sent", "lost_ratio", "malformed", "reordered", "left_ratio", "stamped_ratio", "unordered", "early"];
 
-/// Returns the counters of an emulated network's report; `None` for a real machine, whose report is used
-/// completely.
+/// Returns the counters of an emulated network's report. `None` for a real machine, whose report is used completely.
 pub(super) fn counts(report: &Report) -> Option<Report> {
     (report.numbers.get(EMULATED).copied().unwrap_or(0.0) > 0.0).then(|| {
         let instructions = report.numbers.contains_key(INSTRUCTIONS[0]);
@@ -28,7 +26,7 @@ pub(super) fn counts(report: &Report) -> Option<Report> {
     })
 }
 
-/// Returns the sentence that precedes such results; `None` without such results.
+/// Returns the sentence that precedes results of emulated networks. `None` if there are no such results.
 pub(super) fn sentence(results: &Results) -> Option<String> {
     let emulated: Vec<_> = results
         .points
@@ -51,7 +49,7 @@ pub(super) fn sentence(results: &Results) -> Option<String> {
     ))
 }
 
-/// Returns whether everything that was sent arrived, in every repeat.
+/// Returns whether all sent packets arrived in every repeat.
 fn carried(point: &PointResult) -> bool {
     let all = |role: &str, name: &str| point.values(&format!("{role}.{name}"));
     let sent = super::predictions::ROLES.iter().filter(|role| !all(role, "lost_ratio").is_empty());

@@ -11,15 +11,15 @@ use super::sharing::Sharing;
 use crate::live::{Classes, LiveFlow, LiveSharing, RankOrder, Segment, SharingKind, Tool, XhaulComponent};
 use ranlab_lab::JsonField;
 
-/// Ethernet header, frame check sequence, preamble and inter-packet gap.
+/// Bytes of a packet on the wire in addition to its payload: Ethernet header, frame check sequence, preamble and inter-packet gap.
 const FRAME_BYTES: u32 = 14 + 4 + 20;
-/// Preamble and inter-packet gap, which are not part of a frame.
+/// Bytes of preamble and inter-packet gap, which are not part of a frame.
 const GAP_BYTES: u32 = 20;
 const IP_BYTES: u32 = 20;
 const UDP_BYTES: u32 = 8;
 const IF4P5_BYTES: u32 = 12;
 const NS_PER_PS: u64 = 1000;
-/// Time before its launch time at which a frame is passed to the kernel.
+/// Time between passing a frame to the kernel and its launch time, in nanoseconds.
 const LAUNCH_LEAD_NS: u64 = 2_000_000;
 
 /// Returns the component for a worker, or the reason why `live` does not support the setup.
@@ -90,7 +90,7 @@ pub(super) fn component(setup: &Setup, plan: &Plan, duration: Duration) -> Resul
     })
 }
 
-/// Returns the queueing order of links, as in the simulation; `None`: one queue.
+/// Returns the queueing order of links, which is that of the simulation. `None` if each link has one queue.
 fn order(setup: &Setup, plan: &Plan) -> Result<Option<RankOrder>, RigError> {
     // Scheduler of the plan; only shared links have gates.
     let mut planned = plan.network.stages.iter().filter_map(|stage| match stage {
@@ -112,7 +112,7 @@ fn order(setup: &Setup, plan: &Plan) -> Result<Option<RankOrder>, RigError> {
         })
     };
     match setup.scheduler.as_str() {
-        // Launch times apply at the sender; its links have one queue.
+        // Launch times apply at the sender. The sender's links have one queue.
         "fifo" | "etf" => Ok(None),
         "strict" => Ok(Some(RankOrder::Strict)),
         "mqprio" => Ok(Some(RankOrder::Queues)),
@@ -151,7 +151,7 @@ fn classes(setup: &Setup, order: RankOrder) -> Result<Classes, RigError> {
     Ok(Classes { cell: setup.cells.class, neighbour, background: setup.background.class, order })
 }
 
-/// Returns the programs that run next to the user's flow during the measurement.
+/// Returns the programs that run in parallel with the user's flow during the measurement.
 fn tools(setup: &Setup, duration: Duration) -> Result<Vec<Tool>, RigError> {
     let mut tools = Vec::new();
     let beside = |name: &str, kind: &str| {
@@ -205,13 +205,13 @@ fn live_flow(setup: &Setup, flow: &ranlab_xhaul::Flow) -> Option<LiveFlow> {
         }
         _ => frames.iter().map(|&wire| wire.saturating_sub(datagrams) as usize).collect(),
     };
-    // There is no radio: an echo has its own bound, a user's packet has none.
+    // The live network has no radio. Therefore only an echo has a bound, and a user's packet has none.
     Some(LiveFlow {
         role: role.to_owned(),
         way,
         raw,
         payloads,
-        // Several releases per period keep their fractions of a nanosecond.
+        // Periods with several releases include fractions of a nanosecond.
         period_ns: period_ps / NS_PER_PS,
         releases,
         timer_ns: timer_ps / NS_PER_PS,

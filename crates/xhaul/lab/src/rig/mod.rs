@@ -34,18 +34,18 @@ use ranlab_xhaul::{Plan, Ps, ScenarioError};
 use ranlab_lab::experiment::harness::{self, Deployment, Experiment, Judged, Window};
 use setup::Setup;
 
-/// Role of the network of namespaces in tier `live`.
+/// Role of the component that runs the network of tier `live`.
 const NETWORK: &str = "network";
 
-/// Rig.
+/// Rig `xhaul`.
 pub(crate) struct Xhaul;
 
 /// Plan of a point.
 enum Planned {
     Runs(Box<Setup>, Box<Plan>),
-    /// A network of the user's own.
+    /// Network of the user, described by a network file.
     Own(Box<Setup>, Box<Plan>, Vec<pcap::Framing>),
-    /// A port is offered more than its rate; the ratio of both.
+    /// The offered load of a port is above its rate; contains the ratio of load to rate.
     Beyond(f64),
 }
 
@@ -120,7 +120,7 @@ impl Experiment for Xhaul {
                 Ok(outcome(&report, recorder))
             }
             _ => {
-                // Repeats use different phases and show their effect.
+                // Each repeat uses different phases, so that repeats show the effect of the phases.
                 let first = u64::from(run.repeat) * setup.sim.phases;
                 predictions::simulate(&setup, &plan, (ps(run.duration), run.seed, first), &run.stop, recorder)
             }
@@ -131,7 +131,7 @@ impl Experiment for Xhaul {
         verdict::verdict(results)
     }
 
-    /// Draws a network of the user's own.
+    /// Draws the network of a network file.
     fn picture(&self, settings: &BTreeMap<String, Value>) -> Option<String> {
         let point = Point { index: 0, axes: Vec::new(), settings: settings.clone() };
         let run = Run::new(&point, 0, 0, Duration::ZERO);
@@ -165,7 +165,7 @@ fn load(plan: &Plan, recorder: &mut Recorder) {
     recorder.scalar("port_load_max", load.fold(0.0, f64::max));
 }
 
-/// Determines the outcome: a measured flow with losses or late frames did less than required.
+/// Determines the outcome. A measured flow with lost or late frames does not meet the requirement.
 fn outcome(report: &Report, recorder: &mut Recorder) -> Outcome {
     let above = |name: &str| LimitViolation::above(name, *report.numbers.get(name)?, 0.0);
     let short = ["cell_dl", "cell_ul", "user"]

@@ -26,7 +26,7 @@ pub(super) struct Builder<'s> {
     pub(super) setup: &'s Setup,
     pub(super) path: &'s Path,
     pub(super) topology: Topology,
-    /// Name of each line's scheduler; `None`: `sut.scheduler`.
+    /// Scheduler name of each line. `None`: the scheduler of `sut.scheduler`.
     named: Vec<Option<String>>,
     pub(super) loads: Vec<Load>,
     pub(super) warnings: Vec<String>,
@@ -36,7 +36,7 @@ pub(super) struct Builder<'s> {
     pub(super) profiles: Vec<(String, Profile)>,
 }
 
-/// Attributes of a cable, as written.
+/// Attributes of a cable, as the file states them.
 #[derive(Debug, Clone, Default)]
 struct Cable<'f> {
     mbps: Option<f64>,
@@ -178,12 +178,12 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Whether a node exists.
+    /// Returns whether a node exists.
     pub(super) fn has(&self, name: &str) -> bool {
         self.topology.nodes.iter().any(|node| node.name == name)
     }
 
-    /// Adds a node that only sends and receives, unless it exists.
+    /// Adds a node that only sends and receives, unless a node with this name exists.
     pub(super) fn end(&mut self, name: &str) {
         if !self.has(name) {
             let node = Node { name: name.to_owned(), role: Role::End, clock: Clock::default() };
@@ -253,7 +253,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Forwarding time and cut-through of a node, if it is a switch.
+    /// Returns the forwarding time and the cut-through of a node, if the node is a switch.
     fn forwarding(&self, name: &str) -> (Ps, Option<u32>) {
         match self.topology.nodes.iter().find(|node| node.name == name).map(|node| &node.role) {
             Some(Role::Switch { forwarding, cut_through_bytes }) => (forwarding.max_ps(), *cut_through_bytes),
@@ -261,7 +261,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Adds the links of a CSV table; nodes that send and receive are switches.
+    /// Adds the links of a CSV table. A node with incoming and outgoing links is a switch, unless it is an endpoint of a stream.
     fn csv_links(&mut self, file: &File) -> Result<(), OwnError> {
         let Some(name) = &file.csv.links else { return Ok(()) };
         let rows = tables::links(&file::beside(self.path, name))?;
@@ -328,7 +328,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Sets the scheduler of every port; shapers follow from the traffic that the port has to pass.
+    /// Sets the scheduler of every port. The settings of shapers follow from the traffic that the port has to pass.
     fn schedule(&mut self, file: &File) -> Result<(), OwnError> {
         let mut lists = BTreeMap::new();
         if let Some(name) = &file.csv.gates {
@@ -382,7 +382,7 @@ impl Builder<'_> {
         found.ok_or_else(|| value(format!("port {from}>{to}"), "there is no such link".to_owned()))
     }
 
-    /// Gives the flows of a port that have no regulator one: a release, and 1.2 times the rate while they send.
+    /// Gives a regulator to each flow of a port without one. It allows one release and 1.2 times the flow's rate while the flow sends.
     fn regulate(&mut self, network: &Network, stage: usize) {
         for (demand, flow) in self.topology.demands.iter_mut().zip(&network.flows) {
             let passes = flow.paths().flatten().any(|&own| usize::from(own) == stage);
@@ -393,7 +393,7 @@ impl Builder<'_> {
     }
 }
 
-/// A bucket for a release and 1.2 times the rate while the demand sends; `None` if it has no such rate.
+/// Returns a token bucket for one release and 1.2 times the rate while the demand sends. `None` if the demand has no such rate.
 fn bucket(demand: &Demand) -> Option<TokenBucket> {
     let (burst_bytes, gap_ps) = crate::rig::build::burst(&demand.pattern);
     let sending_bps = u128::from(burst_bytes) * 8 * u128::from(ranlab_xhaul::S) / u128::from(gap_ps.max(1));
@@ -408,7 +408,7 @@ fn rate(of: &str, mbps: f64) -> Result<u64, OwnError> {
     Err(value(of, format!("`mbps` is 1 to 800000, not {mbps}")))
 }
 
-/// The scheduler of a port. Its starting points are those of the built-in network.
+/// Returns the scheduler of a port. The defaults are those of the built-in network.
 fn scheduler(
     of: &str,
     name: &str,
@@ -461,7 +461,7 @@ fn scheduler(
     })
 }
 
-/// The idle slopes of a port: as written, or twice the mean rate of its most urgent class.
+/// Returns the idle slopes of a port: those of the file, or twice the mean rate of the port's highest-priority class.
 fn slopes(
     of: &str,
     row: Option<&PortRow>,

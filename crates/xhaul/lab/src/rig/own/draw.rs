@@ -9,10 +9,10 @@ use ranlab_xhaul::{Network, Role, Stage, Topology};
 
 use labels::Area;
 
-/// Size of the picture.
+/// Size of the picture, in user units.
 const WIDTH: f64 = 1000.0;
 const HEIGHT: f64 = 720.0;
-/// Width of a sign of a node's name.
+/// Width of a character in a node's name.
 const NAME_SIGN: f64 = 6.8;
 
 struct Placed<'t> {
@@ -22,7 +22,7 @@ struct Placed<'t> {
     y: f64,
 }
 
-/// A link as it is drawn, with the loads of both directions.
+/// Link in the picture, with the loads of both directions.
 struct Cable {
     ends: [(f64, f64); 2],
     percent: f64,
@@ -30,7 +30,7 @@ struct Cable {
     label: String,
 }
 
-/// Draws a network; `network` is the routed one, whose first stages are the topology's lines.
+/// Draws a network. `network` is the routed network, whose first stages are the topology's lines.
 pub(in crate::rig) fn svg(topology: &Topology, network: &Network) -> String {
     let placed = place(topology);
     let mut out = format!(
@@ -66,7 +66,7 @@ pub(in crate::rig) fn svg(topology: &Topology, network: &Network) -> String {
     out
 }
 
-/// The links, each once.
+/// Returns the links. Both directions of a link are one entry.
 fn cables(topology: &Topology, network: &Network, placed: &[Placed<'_>]) -> Vec<Cable> {
     let loads = network.port_loads();
     let load = |line: usize| {
@@ -114,7 +114,7 @@ fn line(out: &mut String, cable: &Cable) {
 }
 
 impl Placed<'_> {
-    /// The node's shape is as wide as its name.
+    /// Returns the area of a node, whose shape is as wide as its name.
     fn area(&self) -> Area {
         let least = if self.switch { 44.0 } else { 30.0 };
         let width = (self.name.chars().count() as f64 * NAME_SIGN + 12.0).max(least);
@@ -149,7 +149,7 @@ fn rate(bps: u64) -> String {
     }
 }
 
-/// Switches on a circle (a line of up to two in a row), each with its other nodes outside of it.
+/// Places the switches on a circle, or up to two switches in a row. The other nodes of each switch are placed outside of it.
 fn place(topology: &Topology) -> Vec<Placed<'_>> {
     let is_switch = |name: &str| {
         topology.nodes.iter().any(|node| node.name == name && matches!(node.role, Role::Switch { .. }))

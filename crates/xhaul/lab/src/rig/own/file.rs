@@ -1,4 +1,4 @@
-//! The network file: its tables, read from TOML. Unknown keys are refused with the nearest known one.
+//! Network file: reads its tables from TOML. Errors about unknown keys name the nearest known key.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::OwnError;
 
-/// Largest network file or CSV file, bytes.
+/// Maximum size of a network file or CSV file, in bytes.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
 /// A network file.
@@ -29,7 +29,7 @@ pub(super) struct File {
     pub(super) cuts: Vec<CutRow>,
 }
 
-/// CSV files in the same folder.
+/// CSV files in the folder of the network file.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Tables {
@@ -121,7 +121,7 @@ pub(super) struct IdleRow {
     pub(super) mbps: f64,
 }
 
-/// An entry of a gate control list: classes that may send, and for how long.
+/// Entry of a gate control list: the classes that may send, and the duration.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct GateRow {
     pub(super) open: Vec<u8>,
@@ -158,13 +158,13 @@ pub(super) struct CellRow {
     pub(super) copies: Option<Copies>,
 }
 
-/// Number of equal cells that a row stands for.
+/// Number of equal cells that a row describes.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Copies {
-    /// As written.
+    /// Number from the file.
     Number(u64),
-    /// The key of the scenario that has it.
+    /// Key of the scenario that defines the number.
     Of(String),
 }
 
@@ -194,7 +194,7 @@ pub(super) struct FlowRow {
     pub(super) shaped_mbps: Option<f64>,
 }
 
-/// A capture of a fronthaul: a flow for each eAxC and direction.
+/// Capture of a fronthaul. Each eAxC and direction is a flow.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct CaptureRow {
     pub(super) name: String,
@@ -350,7 +350,7 @@ fn check_row(table: &str, row: &toml::Table, known: &[&str]) -> Result<(), Strin
     Ok(())
 }
 
-/// The message about an unknown name.
+/// Returns an error message about an unknown name.
 pub(super) fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
     match nearest(name, known.clone()) {
         Some(near) => format!("unknown {what} `{name}`; `{near}` is the nearest"),
@@ -370,7 +370,7 @@ pub(super) fn text(path: &Path) -> Result<String, OwnError> {
     std::fs::read_to_string(path).map_err(failed)
 }
 
-/// The path of a file that a network file names.
+/// Returns the path of a file whose name is relative to the folder of the network file.
 pub(super) fn beside(file: &Path, name: &str) -> PathBuf {
     file.parent().unwrap_or_else(|| Path::new("")).join(name)
 }

@@ -17,13 +17,13 @@ use crate::rig::settings::{self, CARRIERS, SPLITS};
 use crate::rig::setup::{self, User};
 
 const PATTERNS: [&str; 5] = ["periodic", "poisson", "iperf", "tdd", "trace"];
-/// Key of the scenario with the number of cells that a file leaves open.
+/// Scenario key with the number of cells, for files that do not define the number.
 pub(super) const COPIES: &str = "cells.count";
-/// Most cells of a row.
+/// Maximum number of cells of a row.
 const COPIES_MAX: u64 = 500;
 const PACINGS: [&str; 2] = ["burst", "spread"];
 
-/// Adds the cells: each has a flow down and a flow up.
+/// Adds the cells. Each cell has a downlink and an uplink flow.
 pub(super) fn cells(builder: &mut Builder<'_>, file: &File) -> Result<(), OwnError> {
     let scenario = builder.setup.cells.count;
     let of_scenario = |row: &CellRow| matches!(row.copies, Some(Copies::Of(_)));
@@ -58,7 +58,7 @@ pub(super) fn cells(builder: &mut Builder<'_>, file: &File) -> Result<(), OwnErr
                 ));
             }
         }
-        // Captures hold the number of the cell in eight bits.
+        // Captures store the number of the cell in eight bits.
         controls.extend(cell(builder, row, (number % 256) as u16, &of, &du)?);
     }
     for (demand, framing) in controls {
@@ -68,7 +68,7 @@ pub(super) fn cells(builder: &mut Builder<'_>, file: &File) -> Result<(), OwnErr
     Ok(())
 }
 
-/// The cells of a row: each has a separate fibre, and its number behind the name.
+/// Returns the cells of a row. Each cell has a separate fibre, and its number is appended to the name.
 fn copies(row: &CellRow, scenario: u64) -> Result<Vec<CellRow>, OwnError> {
     let of = || format!("cell \"{}\"", row.name);
     let count = match &row.copies {
@@ -88,7 +88,7 @@ fn copies(row: &CellRow, scenario: u64) -> Result<Vec<CellRow>, OwnError> {
     Ok((1..=count).map(|number| CellRow { name: format!("{}{number}", row.name), ..row.clone() }).collect())
 }
 
-/// Adds the flows of a cell; returns those of its control messages.
+/// Adds the flows of a cell. Returns the flows of its control messages.
 fn cell(
     builder: &mut Builder<'_>,
     row: &CellRow,
@@ -155,7 +155,7 @@ fn cell(
     Ok(controls)
 }
 
-/// Budget and receive window of a cell's flow.
+/// Returns the budget and the receive window of a cell's flow.
 fn limits(cells: &setup::Cells, load: &Load, way: Direction, split: Split) -> (Ps, Option<DelayWindow>) {
     let window = match way {
         Direction::Down => cells.limits.down,
@@ -166,7 +166,7 @@ fn limits(cells: &setup::Cells, load: &Load, way: Direction, split: Split) -> (P
     (window.map_or(own, |window| u64::try_from(window.to_ps).unwrap_or(0)), window)
 }
 
-/// The control messages of a cell's data in one direction.
+/// Returns the control messages of a cell's data in one direction.
 fn control(name: String, row: &CellRow, cells: &setup::Cells, way: Direction, du: &str) -> Demand {
     let mut pattern = control_pattern(&cells.carrier, cells.tdd.as_ref(), way);
     if cells.vlan.is_some() {
@@ -187,7 +187,7 @@ fn control(name: String, row: &CellRow, cells: &setup::Cells, way: Direction, du
     }
 }
 
-/// The cell in the words of a scenario's section `cells`.
+/// Converts a cell to the settings of a scenario's section `cells`.
 fn setup_of(row: &CellRow, of: &str) -> Result<setup::Cells, OwnError> {
     let default = settings::Cells::default();
     let choice = |key: &str, given: Option<&String>, otherwise: String, known: &[&str]| match given {
@@ -311,7 +311,7 @@ fn pattern(file: &Path, row: &FlowRow, of: &str) -> Result<Pattern, OwnError> {
             let gap_ps = gap_ps()?;
             let period_ps = if row.mbps.is_some() { gap_ps.saturating_mul(count.into()) } else { gap_ps };
             let jitter_ps = row.jitter.map_or(0, |time| time.0);
-            // Pattern::check refuses more frames than a release has.
+            // `Pattern::check` rejects a pattern with more frames than a release allows.
             let frames = vec![frame; (count as usize).min(20_000)];
             Ok(Pattern::Periodic { period_ps, releases: 1, frames, jitter_ps })
         }
@@ -340,7 +340,7 @@ fn pattern(file: &Path, row: &FlowRow, of: &str) -> Result<Pattern, OwnError> {
     }
 }
 
-/// A trace from a table (time_ns, octets or bytes) or from a capture, whose first frame is at time zero.
+/// Returns a trace pattern from a CSV table (time_ns, octets or bytes) or from a capture. The first frame of a capture has time zero.
 fn trace_of(path: &Path, of: &str) -> Result<Pattern, OwnError> {
     if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv")) {
         return tables::trace(path);
@@ -357,11 +357,11 @@ fn trace_of(path: &Path, of: &str) -> Result<Pattern, OwnError> {
         Event::Packet(packet) => {
             let Some(time_ns) = packet.time_ns else { return };
             let start = *first.get_or_insert(time_ns);
-            // A capture has no check sequence.
+            // A capture does not include the frame check sequence.
             let wire = packet.whole_bytes.max(60).saturating_add(4 + WIRE_GAP_BYTES);
             frames.push((time_ns.saturating_sub(start).saturating_mul(NS), wire));
         }
-        // Sizes of cut packets are those before.
+        // The size of a truncated packet is its original size.
         Event::Fault(Fault::PacketCut, _) => {}
         Event::Fault(fault, number) => {
             wrong.get_or_insert_with(|| format!("packet {number}: {fault}"));

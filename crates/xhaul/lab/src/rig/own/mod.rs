@@ -1,4 +1,4 @@
-//! A network of the user's own: `net.file` names a TOML file of nodes, links, cells and flows, or of CSV tables.
+//! User-defined networks: `net.file` names a TOML file that defines nodes, links, cells and flows, directly or in CSV tables.
 
 mod build;
 mod captures;
@@ -21,9 +21,9 @@ use super::pcap::Framing;
 use super::settings::Settings;
 use super::setup::Setup;
 
-/// Key of the network file.
+/// Scenario key with the path of the network file.
 pub(super) const FILE: &str = "net.file";
-/// Keys with a file name, which is relative to the scenario's folder.
+/// Keys with a file name as their value. The name is relative to the scenario's folder.
 pub const PATHS: &[&str] = &[FILE];
 /// Keys and sections that a network file replaces.
 const REPLACED: [&str; 10] = [
@@ -39,13 +39,13 @@ const REPLACED: [&str; 10] = [
     "net.backhaul_switch",
 ];
 
-/// Returns the key of the network file.
+/// Returns the definition of the key `net.file`.
 pub(super) fn key() -> Key {
     let comment = "TOML file of an own network (docs/how-to/own-networks.md), relative to the scenario: nodes, links, cells, flows; instead of cells, neighbour, background, user, air and cu";
     Key::new(FILE, Kind::Text, comment).optional()
 }
 
-/// Reason why an own network is invalid.
+/// Reason why a user-defined network is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum OwnError {
@@ -55,36 +55,36 @@ pub(crate) enum OwnError {
     /// A file with wrong content.
     #[error("`net.file`: {file}: {why}")]
     Content { file: String, why: String },
-    /// A wrong value of an element.
+    /// An element has an invalid value.
     #[error("`net.file`: {of}: {why}")]
     Value { of: String, why: String },
-    /// A setting that the file replaces.
+    /// The scenario sets a key that the network file replaces.
     #[error("`{key}` does not apply with `net.file`: the network file describes it")]
     Replaced { key: String },
-    /// A setting that own networks do not have.
+    /// The scenario has a setting that user-defined networks do not support.
     #[error("`{key}` \"{value}\" does not apply with `net.file`; allowed: {allowed}")]
     Setting { key: &'static str, value: String, allowed: &'static str },
-    /// A topology that cannot be routed.
+    /// The topology has no valid route.
     #[error("`net.file`: {0}")]
     Topology(#[from] TopologyError),
-    /// A network that cannot exist.
+    /// The network is not possible.
     #[error("`net.file`: {0}")]
     Network(#[from] NetworkError),
 }
 
-/// An own network, routed.
+/// User-defined network with its routes.
 #[derive(Debug, Clone)]
 pub(super) struct Own {
     pub(super) topology: Topology,
     pub(super) network: Network,
-    /// Loads of the flows that cells create, which are the first.
+    /// Loads of the flows that cells create. These flows are the first of the network.
     pub(super) loads: Vec<Load>,
     pub(super) warnings: Vec<String>,
-    /// Headers of the frames of each flow in a capture.
+    /// Frame headers of each flow, for a capture.
     pub(super) framings: Vec<Framing>,
 }
 
-/// Reads the network of a point; `None`: it has no network file.
+/// Reads the network of a point. `None` if the point has no network file.
 pub(super) fn read(run: &Run<'_>, setup: &Setup) -> Option<Result<Own, OwnError>> {
     let file = run.text(FILE)?;
     Some(check(run).and_then(|()| build::own(Path::new(file), setup)))
@@ -92,7 +92,7 @@ pub(super) fn read(run: &Run<'_>, setup: &Setup) -> Option<Result<Own, OwnError>
 
 /// Refuses settings that the network file replaces.
 fn check(run: &Run<'_>) -> Result<(), OwnError> {
-    // A file may take the number of cells from the scenario.
+    // A network file may refer to the number of cells in the scenario.
     let replaced =
         |key: &&Key| key.path != flows::COPIES && REPLACED.iter().any(|start| key.path.starts_with(start));
     for key in Settings::keys().iter().filter(replaced) {

@@ -1,4 +1,4 @@
-//! Results of an own network: numbers of each flow, and their sum.
+//! Results of a user-defined network: metrics of each flow, and their sums.
 
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{LimitViolation, Outcome, RigError, Run};
@@ -12,12 +12,13 @@ use crate::rig::pcap::Framing;
 use crate::rig::predictions::{capture, run_phases, us};
 use crate::rig::setup::Setup;
 
-/// Flows whose numbers are all stored; of more flows only the limits and what broke them.
+/// Maximum number of flows for which all metrics are stored. With more flows, only the budget, the bound, the maximum delay and the losses
+/// of each flow are stored.
 const WHOLE_FLOWS_MAX: usize = 60;
-/// Flows whose numbers are stored at all: a repeat has at most 1,000 metrics.
+/// Maximum number of flows with stored metrics. A repeat has at most 1,000 metrics.
 const FLOWS_MAX: usize = 200;
 
-/// Numbers of a flow over all phases.
+/// Counters of a flow over all phases.
 #[derive(Debug, Default)]
 struct Found {
     delays: Delays,
@@ -28,13 +29,13 @@ struct Found {
     late: u64,
 }
 
-/// The metric's prefix of a flow: `flow.` and its name in letters, digits and underscores.
+/// Returns the prefix of a flow's metrics: `flow.` and the flow's name in letters, digits and underscores.
 pub(in crate::rig) fn prefix(name: &str) -> String {
     let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '_' };
     format!("flow.{}", name.chars().map(plain).collect::<String>())
 }
 
-/// Simulates (or, in tier `bound`, only proves) and records every flow.
+/// Simulates every flow, or only calculates its bounds (tier `bound`). Records the results.
 pub(in crate::rig) fn record(
     setup: &Setup,
     plan: &Plan,
@@ -84,7 +85,7 @@ fn simulate(
     let digest = reports.iter().fold(0_u64, |digest, report| digest.rotate_left(5) ^ report.digest);
     recorder.scalar("sim.events", events as f64);
     recorder.scalar("sim.mevents_per_s", events as f64 / elapsed_s.max(1e-9) / 1e6);
-    // The number must fit 53 bits.
+    // A metric's value has 53 significant bits.
     recorder.scalar("sim.digest", (digest >> 12) as f64);
     if let (Some(file), 0) = (&setup.sim.pcap, first) {
         capture(framings, plan, ranlab_xhaul::Options { duration_ps, seed: run.seed }, file)?;
@@ -107,8 +108,8 @@ fn add(all: &mut [Found], report: &Report) {
     }
 }
 
-/// Returns the network with its sources shifted to another phase. The first phase is the file's own; flows through gates
-/// keep their schedule.
+/// Returns the network with its sources shifted to another phase. The first phase is that of the file. Flows through gates keep their
+/// schedule.
 fn shifted(network: &Network, phase: u64, seed: u64) -> Network {
     let mut moved = network.clone();
     if phase == 0 {
@@ -134,21 +135,21 @@ struct One<'a> {
 }
 
 impl One<'_> {
-    /// Fails if a frame took longer than its bound: one of them is wrong.
+    /// Returns an error if a simulated delay exceeds the proven bound, because then the simulation or the bound is wrong.
     fn check(&self) -> Result<(), RigError> {
         let (Some(found), Some(bound)) = (self.found, self.bound) else { return Ok(()) };
         if found.delays.max_ps() <= bound.delay_ps {
             return Ok(());
         }
         Err(RigError::Rig(format!(
-            "{} took {} us, beyond its bound of {} us: one of them is wrong",
+            "{}: the simulated delay of {} us exceeds the proven bound of {} us: one of them is wrong",
             self.flow.name,
             us(found.delays.max_ps()),
             us(bound.delay_ps)
         )))
     }
 
-    /// The longest delay: simulated, or else proven.
+    /// Returns the maximum delay: the simulated one, or the bound if there is no simulation.
     fn longest_ps(&self) -> Option<Ps> {
         let simulated = self.found.filter(|found| found.delays.count() > 0);
         simulated.map(|found| found.delays.max_ps()).or_else(|| self.bound.map(|bound| bound.delay_ps))

@@ -1,4 +1,4 @@
-//! Rows of a network file that contradict one another, or have keys without effect.
+//! Finds rows of a network file that contradict one another, and keys without effect.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::file::{CellRow, File, FlowRow, PortRow};
 use super::predictions::prefix;
 use crate::rig::settings;
 
-/// Keys that only some patterns have.
+/// Keys that apply only to some patterns.
 const OF_PATTERN: [(&str, &[&str]); 9] = [
     ("period", &["periodic", "poisson", "iperf"]),
     ("mbps", &["periodic", "poisson", "iperf"]),
@@ -25,7 +25,7 @@ const OF_PATTERN: [(&str, &[&str]); 9] = [
     ("direction", &["tdd"]),
 ];
 
-/// Refuses rows of a file that contradict one another.
+/// Rejects rows of a file that contradict one another.
 pub(super) fn check(file: &File) -> Result<(), OwnError> {
     let cables = file.links.iter().map(|row| (&row.a, &row.b));
     once("link", cables, |(a, b)| if a < b { format!("{a}-{b}") } else { format!("{b}-{a}") })?;
@@ -37,7 +37,7 @@ pub(super) fn check(file: &File) -> Result<(), OwnError> {
     file.flows.iter().try_for_each(flow)
 }
 
-/// Refuses flows whose results would have the same names.
+/// Rejects flows whose metrics would have the same names.
 pub(super) fn names(demands: &[Demand]) -> Result<(), OwnError> {
     let mut known: BTreeMap<String, &str> = BTreeMap::new();
     for demand in demands {
@@ -49,7 +49,7 @@ pub(super) fn names(demands: &[Demand]) -> Result<(), OwnError> {
     Ok(())
 }
 
-/// Refuses a second row for the same thing.
+/// Rejects a second row for the same object.
 fn once<T>(what: &str, rows: impl Iterator<Item = T>, name: impl Fn(T) -> String) -> Result<(), OwnError> {
     let mut known = std::collections::BTreeSet::new();
     for name in rows.map(name) {
@@ -61,7 +61,7 @@ fn once<T>(what: &str, rows: impl Iterator<Item = T>, name: impl Fn(T) -> String
     Ok(())
 }
 
-/// Refuses settings of a scheduler other than the row's own.
+/// Rejects settings of a scheduler other than the one of the row.
 fn port(row: &PortRow) -> Result<(), OwnError> {
     let of = format!("port {}>{}", row.from, row.to);
     let set = [
@@ -105,7 +105,7 @@ fn cell(row: &CellRow) -> Result<(), OwnError> {
         (row.t1a_up.is_some(), row.t2a_up.is_some(), "`t1a_up` and `t2a_up`"),
         (row.ta3_up.is_some(), row.ta4_up.is_some(), "`ta3_up` and `ta4_up`"),
     ] {
-        // For other splits, these columns are refused elsewhere.
+        // For other splits, another check rejects these columns.
         if sent != received && row.split == "7.2x" {
             return Err(value(
                 of,
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn second_rows_for_one_thing_are_refused() {
+    fn second_row_for_same_object_is_refused() {
         let link = "[[links]]\na = \"x\"\nb = \"y\"\n";
         let back = "[[links]]\na = \"y\"\nb = \"x\"\nmbps = 100.0\n";
         let port = "[[ports]]\nfrom = \"x\"\nto = \"y\"\n";
@@ -175,7 +175,7 @@ mod tests {
             let told = refused(&text);
             assert!(told.contains(why), "{why}: {told}");
         }
-        // Both directions of a port are two.
+        // The two directions of a link are two different ports.
         let ports = format!("{port}[[ports]]\nfrom = \"y\"\nto = \"x\"\n");
         assert_eq!(check(&toml::from_str(&ports).unwrap()), Ok(()));
     }
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_with_one_name_of_metrics_are_refused() {
+    fn flows_with_equal_metric_names_are_refused() {
         let demand = |name: &str| Demand {
             name: name.to_owned(),
             from: "x".to_owned(),

@@ -1,4 +1,4 @@
-//! Links, streams and gate lists as CSV, in the columns that TSN tools exchange.
+//! Links, streams and gate lists as CSV files, with the columns that TSN tools exchange.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,21 +11,21 @@ use super::OwnError;
 use super::build::value;
 use super::file::{text, unknown};
 
-/// Longest time of a table: an hour.
+/// Maximum time in a table, in nanoseconds: one hour.
 const TIME_NS_MAX: u64 = 3_600_000_000_000;
 
-/// A row of `links`: one direction of a cable.
+/// Row of the table `links`: one direction of a cable.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct LinkRow {
-    /// `FROM-TO`.
+    /// Name of the link: `FROM-TO`.
     pub(super) link: String,
     pub(super) rate_bps: u64,
-    /// Processing at the receiving node.
+    /// Processing time at the receiving node, in nanoseconds.
     pub(super) t_proc_ns: u64,
     pub(super) t_prop_ns: u64,
 }
 
-/// A row of `streams`. `octets` has the preamble, as the time on the line.
+/// Row of the table `streams`. `octets` includes the preamble, as the time on the line does.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct StreamRow {
     pub(super) stream: String,
@@ -42,7 +42,7 @@ pub(super) struct StreamRow {
     pub(super) jitter_ns: Option<u64>,
 }
 
-/// A row of `gates`: a window of a class in each cycle of a link.
+/// Row of the table `gates`: a window of a class in each cycle of a link.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct GateRow {
     pub(super) link: String,
@@ -52,13 +52,13 @@ pub(super) struct GateRow {
     pub(super) cycle_ns: u64,
 }
 
-/// A row of a trace: when, and how long the frame is.
+/// Row of a trace: time and size of a frame.
 #[derive(Debug, Clone, Deserialize)]
 struct TraceRow {
     time_ns: u64,
-    /// Size with preamble.
+    /// Frame size with preamble.
     octets: Option<u32>,
-    /// Size from the destination address to the check sequence.
+    /// Frame size from the destination address to the check sequence.
     bytes: Option<u32>,
 }
 
@@ -75,7 +75,7 @@ pub(super) fn gates(path: &Path) -> Result<Vec<GateRow>, OwnError> {
     read(path, &["link", "class", "start_ns", "end_ns", "cycle_ns"], &[])
 }
 
-/// Reads (time, size) of frames as a pattern.
+/// Reads times and sizes of frames, and returns them as a pattern.
 pub(super) fn trace(path: &Path) -> Result<Pattern, OwnError> {
     let rows: Vec<TraceRow> = read(path, &["time_ns"], &["octets", "bytes"])?;
     let at = |line: usize, why: &str| OwnError::Content {
@@ -118,7 +118,8 @@ fn read<T: DeserializeOwned>(path: &Path, required: &[&str], optional: &[&str]) 
     reader.deserialize().map(|row| row.map_err(|error| wrong(error.to_string()))).collect()
 }
 
-/// The gate lists of each link, from windows of classes. Classes without a window at a link are open outside all windows.
+/// Returns the gate lists of each link, built from the windows of classes. At each link, classes without a window are open outside all
+/// windows.
 pub(super) fn schedules(rows: &[GateRow]) -> Result<BTreeMap<String, Scheduler>, String> {
     let mut by_link: BTreeMap<String, Vec<&GateRow>> = BTreeMap::new();
     for row in rows {
@@ -163,7 +164,7 @@ fn schedule(link: &str, rows: &[&GateRow]) -> Result<Scheduler, String> {
     Ok(Scheduler::Gates(Gates { entries: entries.collect(), clock: Clock::default() }))
 }
 
-/// Both ends of a link `FROM-TO`, which nodes with such names must have.
+/// Returns both ends of a link named `FROM-TO`. The nodes must have these names.
 pub(super) fn ends<'n>(link: &str, nodes: impl Iterator<Item = &'n str> + Clone) -> Option<(String, String)> {
     let known = |name: &str| nodes.clone().any(|node| node == name);
     let cuts = link.char_indices().filter(|(_, letter)| matches!(letter, '-' | '>'));
@@ -172,7 +173,7 @@ pub(super) fn ends<'n>(link: &str, nodes: impl Iterator<Item = &'n str> + Clone)
     fitting.next().or_else(|| pairs.clone().next()).map(|(from, to)| (from.to_owned(), to.to_owned()))
 }
 
-/// A time of a table in ps.
+/// Converts a time of a table to ps.
 pub(super) fn ps(column: &str, ns: u64) -> Result<Ps, OwnError> {
     if ns > TIME_NS_MAX {
         return Err(value("csv", format!("`{column}` is at most {TIME_NS_MAX} ns (an hour), not {ns}")));

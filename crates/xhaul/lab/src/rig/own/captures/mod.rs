@@ -1,4 +1,4 @@
-//! Captures of eCPRI and of the O-RAN fronthaul as flows: one for each eAxC (PC_ID), plane and direction of the data.
+//! Captures of eCPRI and of the O-RAN fronthaul as flows. There is one flow per eAxC (PC_ID), plane and direction of the data.
 
 mod read;
 mod timing;
@@ -54,8 +54,8 @@ pub(super) fn add(builder: &mut Builder<'_>, file: &File) -> Result<(), OwnError
     Ok(())
 }
 
-/// The receive window of a series as delays, if the file has one for it: that of all its frames, however late each was
-/// sent.
+/// Returns the receive window of a series as a range of delays, if the file defines a window. The range applies to all frames, regardless
+/// of their send times.
 fn window(
     series: Series,
     row: &CaptureRow,
@@ -78,7 +78,7 @@ fn window(
         ));
     }
     let signed = |time: Time| i64::try_from(time.0).unwrap_or(i64::MAX);
-    // Times after the symbol, in ps; down they are negative.
+    // Times relative to the symbol, in ps. For downlink frames they are negative.
     let first = spread.least_ns.saturating_mul(1000);
     let last = spread.most_ns.saturating_mul(1000);
     Ok(Some(match series.goes_down() {

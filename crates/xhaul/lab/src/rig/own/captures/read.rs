@@ -1,4 +1,4 @@
-//! Reads a capture: frames of each series of messages.
+//! Reads a capture and returns the frames of each message series.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,22 +13,22 @@ use crate::rig::own::OwnError;
 use crate::rig::own::build::value;
 use crate::rig::own::file::CaptureRow;
 
-/// Maximum flows of a capture.
+/// Maximum number of flows in a capture.
 const FLOWS_MAX: usize = 1024;
-/// Maximum messages of a capture.
+/// Maximum number of messages in a capture.
 const MESSAGES_MAX: usize = 4_000_000;
-/// Smallest frame without check sequence.
+/// Minimum frame size without frame check sequence, in bytes.
 const FRAME_BYTES_MIN: u32 = 60;
-/// Maximum messages in a frame.
+/// Maximum number of messages in a frame.
 const CONCATENATED_MAX: usize = 64;
-/// Subcarrier spacings of a fronthaul.
+/// Allowed subcarrier spacings of a fronthaul, in kHz.
 const SPACINGS_KHZ: [u32; 5] = [15, 30, 60, 120, 240];
 
-/// A series of messages.
+/// Key of a message series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Series {
     pub(super) id: u16,
-    /// Direction of the data; control messages always go down.
+    /// Whether the data is downlink. Control messages are always sent to the radio unit.
     pub(super) down: bool,
     pub(super) control: bool,
 }
@@ -36,20 +36,20 @@ pub(super) struct Series {
 /// Frames of a series in a capture.
 #[derive(Debug, Default)]
 pub(super) struct SeriesRecord {
-    /// Times since the first frame of the capture, and bytes on the wire.
+    /// Frames as (time since the first frame of the capture, bytes on the wire).
     pub(super) frames: Vec<(Ps, u32)>,
     pub(super) marks: Vec<Mark>,
-    /// Messages whose sequence number does not follow that of the message before.
+    /// Number of messages whose sequence number does not follow the previous message of the series.
     pub(super) gaps: u64,
     last: Option<u16>,
     pub(super) format: Option<SampleFormat>,
-    /// The highest priority of the tags.
+    /// Highest priority in the VLAN tags.
     pub(super) priority: Option<u8>,
-    /// Messages of a filter other than the standard channel.
+    /// Number of messages with a filter other than the standard channel.
     pub(super) filtered: u64,
 }
 
-/// Reason why frames are no part of a flow.
+/// Reason why a frame is not part of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub(super) enum Skipped {
     #[error("frames that are not Ethernet")]
@@ -64,16 +64,16 @@ pub(super) enum Skipped {
     Invalid,
 }
 
-/// A capture, read.
+/// Parsed capture.
 #[derive(Debug, Default)]
 pub(super) struct Capture {
     pub(super) series: BTreeMap<Series, SeriesRecord>,
     pub(super) skipped: BTreeMap<Skipped, u64>,
-    /// Frames of which the capture has only a part.
+    /// Number of frames that the capture contains only in part.
     pub(super) cut: u64,
     messages: usize,
     first_ns: Option<u64>,
-    /// The first value that refuses the capture.
+    /// First error that makes the capture invalid.
     wrong: Option<String>,
 }
 
@@ -94,7 +94,7 @@ pub(super) fn read(path: &Path, row: &CaptureRow, of: &str) -> Result<Capture, O
                 *capture.skipped.entry(skipped).or_default() += 1;
             }
         }
-        // A cut packet is counted as one.
+        // A truncated packet is counted when it is processed as a packet.
         Event::Fault(ranlab_packet::pcap::Fault::PacketCut, _) => {}
         Event::Fault(found, number) => fault = fault.or(Some((found, number))),
     })
@@ -129,7 +129,7 @@ impl Capture {
         for _ in 0..CONCATENATED_MAX {
             let (stream, control, next) = message(rest, packet.cut)?;
             let series = self.message(stream, control, at_ns, slots_per_ms);
-            // A frame with several messages is one frame on the wire: that of its first message.
+            // A frame with several messages counts as one frame on the wire. It belongs to the series of its first message.
             owner = owner.or(series);
             match next {
                 Some(next) => rest = next,
@@ -139,13 +139,13 @@ impl Capture {
         let Some(record) = owner.and_then(|series| self.series.get_mut(&series)) else { return Ok(()) };
         self.cut += u64::from(packet.cut);
         record.priority = record.priority.max(priority);
-        // A capture has no check sequence.
+        // A capture does not include the frame check sequence.
         let wire = packet.whole_bytes.max(FRAME_BYTES_MIN).saturating_add(4 + WIRE_GAP_BYTES);
         record.frames.push((at_ns.saturating_sub(first_ns).saturating_mul(NS), wire));
         Ok(())
     }
 
-    /// Adds a message; `None` if it is refused.
+    /// Adds a message. Returns `None` if the message is rejected.
     fn message(
         &mut self,
         stream: Stream<'_>,
@@ -170,7 +170,7 @@ impl Capture {
             self.wrong.get_or_insert_with(|| format!("it has more than {MESSAGES_MAX} messages"));
             return None;
         }
-        // Without a header (eCPRI of others) data goes down.
+        // eCPRI messages without an O-RAN header count as downlink data.
         let down = header.is_none_or(|header| header.down);
         let series = Series { id: stream.id, down, control };
         if self.series.len() >= FLOWS_MAX && !self.series.contains_key(&series) {
@@ -182,7 +182,7 @@ impl Capture {
         if let Some(header) = header {
             match header.filter {
                 0 => record.marks.push(Mark { at_ns, air_ns: header.air_ns(slots_per_ms) }),
-                // Symbols of PRACH have another length.
+                // PRACH symbols have a different length.
                 _ => record.filtered += 1,
             }
         }
@@ -193,7 +193,7 @@ impl Capture {
     }
 }
 
-/// Priority of the outermost tag, and the payload of an eCPRI frame.
+/// Returns the priority of the outermost VLAN tag, and the payload of an eCPRI frame.
 fn payload(frame: &[u8]) -> Option<(Option<u8>, &[u8])> {
     let mut rest = frame.get(12..)?;
     let mut priority = None;
@@ -206,7 +206,7 @@ fn payload(frame: &[u8]) -> Option<(Option<u8>, &[u8])> {
     Some((priority, rest.get(2..)?))
 }
 
-/// The first message, whether it is one of the control plane, and the bytes of the next one.
+/// Returns the first message, whether it is a control plane message, and the bytes of the next message.
 fn message(bytes: &[u8], cut: bool) -> Result<(Stream<'_>, bool, Option<&[u8]>), Skipped> {
     let (decoded, next) = match Message::decode(bytes) {
         Ok(decoded) => decoded,
@@ -237,15 +237,15 @@ impl Series {
         format!("{of} {:#06x} {plane} {way}", self.id)
     }
 
-    /// Whether its frames go from the DU to the radio unit.
+    /// Returns whether the frames of the series are sent from the DU to the radio unit.
     pub(super) const fn goes_down(self) -> bool {
         self.control || self.down
     }
 }
 
 impl SeriesRecord {
-    /// Counts a message that does not follow the one before: the next sequence number, or the next part of a message
-    /// whose end bit was not set.
+    /// Counts a message that does not continue the series. Expected is the next sequence number, or the next part of a message whose end
+    /// bit was not set.
     fn sequence(&mut self, sequence: u16) {
         let number = (sequence >> 8) as u8;
         let part = sequence & 0x7F;
@@ -261,11 +261,11 @@ impl SeriesRecord {
         self.last = Some(sequence);
     }
 
-    /// Rate on the wire over the time of the capture; `None` for a single moment.
+    /// Returns the rate on the wire over the time of the capture. `None` if all frames have the same time.
     pub(super) fn mbps(&self) -> Option<f64> {
         let (first, _) = self.frames.first()?;
         let (last, _) = self.frames.last()?;
-        // The bytes of the last frame are sent after the interval, so they do not count.
+        // The last frame is sent after the interval, so its bytes do not count.
         let before = self.frames.iter().rev().skip(1);
         let bytes: u64 = before.map(|(_, wire)| u64::from(*wire)).sum();
         (last > first).then(|| bytes as f64 * 8e6 / (last - first) as f64)

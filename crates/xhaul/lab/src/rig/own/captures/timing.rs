@@ -1,37 +1,37 @@
-//! When messages were captured, against the radio symbols that their headers name.
+//! Capture times of messages relative to the radio symbols that their headers name.
 
 use ranlab_xhaul::cus::PERIOD_NS;
 
-/// GPS epoch in seconds of the Unix epoch.
+/// GPS epoch, in seconds since the Unix epoch.
 const GPS_EPOCH_S: i128 = 315_964_800;
 /// Leap seconds between GPS and UTC since 2017, and between TAI and GPS.
 const UTC_LEAP_S: i128 = 18;
 const TAI_LEAD_S: i128 = 19;
-/// Greatest time between a message and its symbol with which a clock counts as aligned: far above every window of O-RAN
-/// and far below the period of the frame numbers.
+/// Maximum time between a message and its symbol for a clock that counts as aligned. It is far above every O-RAN window and far below the
+/// period of the frame numbers.
 const ALIGNED_NS: i64 = 5_000_000;
 
-/// When a message was captured, and when its symbol begins, modulo the period of the frame numbers.
+/// Capture time of a message, and start of its symbol modulo the period of the frame numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Mark {
     pub(super) at_ns: u64,
     pub(super) air_ns: u64,
 }
 
-/// Time reference of the clock of a capture.
+/// Time reference of the capture's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reference {
     /// UTC: radio frames begin at multiples of 10 ms of GPS time.
     Utc,
-    /// TAI, as clocks of PTP have it.
+    /// TAI, the time scale of PTP clocks.
     Tai,
-    /// Neither: times against symbols have an unknown offset, which is that of this message.
+    /// Neither UTC nor TAI. Times relative to symbols have an unknown offset, for which the offset of this message is used.
     Free(Mark),
     /// No message has a symbol.
     None,
 }
 
-/// The earliest and latest message of a series against its symbol: negative before.
+/// Minimum and maximum time of a series' messages relative to their symbols. Times before the symbol are negative.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Spread {
     pub(super) least_ns: i64,
@@ -39,7 +39,7 @@ pub(super) struct Spread {
 }
 
 impl Reference {
-    /// The clock with which every message is near its symbol.
+    /// Returns the clock with which every message is near its symbol.
     pub(super) fn find<'m>(marks: impl Iterator<Item = &'m Mark> + Clone) -> Self {
         let Some(first) = marks.clone().next() else { return Self::None };
         let near = |clock: Self| marks.clone().all(|&mark| clock.apart_ns(mark).abs() <= ALIGNED_NS);
@@ -58,7 +58,7 @@ impl Reference {
         }
     }
 
-    /// Time from the start of a message's symbol to the message: the nearest such symbol.
+    /// Returns the time from the nearest start of the message's symbol to the message.
     fn apart_ns(self, mark: Mark) -> i64 {
         let second = 1_000_000_000;
         let offset_ns = match self {
@@ -70,13 +70,13 @@ impl Reference {
         let period = i128::from(PERIOD_NS);
         let apart = (i128::from(mark.at_ns) + offset_ns - i128::from(mark.air_ns)).rem_euclid(period);
         let nearest = if apart > period / 2 { apart - period } else { apart };
-        // At most half of the period.
+        // The absolute value is at most half of the period.
         nearest as i64
     }
 }
 
 impl Spread {
-    /// `None`: no message names a symbol.
+    /// Returns the range of times relative to the symbols. `None` if no message names a symbol.
     pub(super) fn over(marks: &[Mark], reference: Reference) -> Option<Self> {
         let apart = || marks.iter().map(|&mark| reference.apart_ns(mark));
         Some(Self { least_ns: apart().min()?, most_ns: apart().max()? })
@@ -100,7 +100,7 @@ mod tests {
         assert_eq!(Reference::find([].iter()), Reference::None);
         let spread = Spread::over(&[mark(utc_ns - 5_000), mark(utc_ns + 130_000)], Reference::Utc);
         assert_eq!(spread, Some(Spread { least_ns: -5_000, most_ns: 130_000 }));
-        // The numbers repeat: 2.56 s later they are the same.
+        // The frame numbers repeat after 2.56 s.
         let later = Mark { at_ns: free.at_ns + 2_560_000_000 + 700, air_ns };
         let spread = Spread::over(&[free, later], Reference::Free(free));
         assert_eq!(spread, Some(Spread { least_ns: 0, most_ns: 700 }));

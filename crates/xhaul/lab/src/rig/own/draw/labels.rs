@@ -2,17 +2,18 @@
 
 use super::{Cable, HEIGHT, WIDTH};
 
-/// Width of a sign of a label, and the label's height.
+/// Width of a character in a label, and the label's height.
 const SIGN: f64 = 5.6;
 const LABEL_HEIGHT: f64 = 12.0;
 /// Distance of a label from its line.
 const GAP: f64 = 2.0;
-/// Where along its line a label may be, the best places first.
+/// Candidate positions of a label along its line, in order of preference.
 const ALONG: [f64; 9] = [0.5, 0.58, 0.42, 0.66, 0.34, 0.74, 0.26, 0.8, 0.2];
-/// Links above which labels stay in the middle of their line: the search takes too long, and the picture has no room.
+/// Maximum number of links for which label positions are searched. With more links, the search takes too long and the picture has no free
+/// space, so labels stay in the middle of their lines.
 const SEARCHED_MAX: usize = 300;
 
-/// A rectangle around its middle.
+/// Rectangle, defined by its centre and size.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Area {
     pub(super) x: f64,
@@ -21,7 +22,7 @@ pub(super) struct Area {
     pub(super) height: f64,
 }
 
-/// The middle of each label.
+/// Returns the centre of each label.
 pub(super) fn places(cables: &[Cable], nodes: &[Area], lines: &[[(f64, f64); 2]]) -> Vec<(f64, f64)> {
     let mut taken: Vec<Area> = Vec::new();
     for (index, cable) in cables.iter().enumerate() {
@@ -49,13 +50,13 @@ pub(super) fn places(cables: &[Cable], nodes: &[Area], lines: &[[(f64, f64); 2]]
     taken.iter().map(|area| (area.x, area.y)).collect()
 }
 
-/// Positions on both sides of a line.
+/// Returns candidate positions on both sides of a line.
 fn candidates([from, to]: [(f64, f64); 2], width: f64) -> Vec<Area> {
     let dx = to.0 - from.0;
     let dy = to.1 - from.1;
     let length = dx.hypot(dy).max(1.0);
     let across = (-dy / length, dx / length);
-    // So far that the corner of the label clears the line.
+    // Distance at which the corner of the label does not touch the line.
     let apart = (width / 2.0) * across.0.abs() + (LABEL_HEIGHT / 2.0) * across.1.abs() + GAP;
     let place = |along: f64, side: f64| Area {
         x: from.0 + dx * along + across.0 * apart * side,
@@ -83,7 +84,7 @@ impl Area {
             || self.y > HEIGHT - half_height
     }
 
-    /// Whether a line passes through it: the part of the line within each pair of its sides.
+    /// Returns whether a line crosses the area. Clips the line at each pair of opposite sides.
     fn is_crossed_by(&self, [from, to]: [(f64, f64); 2]) -> bool {
         let within = |start: f64, end: f64, middle: f64, size: f64| {
             let change = end - start;
@@ -105,8 +106,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn labels_of_a_fan_lie_apart() {
-        // Three fibres of a switch, close to one another, as at the bottom of a ring.
+    fn labels_of_close_links_do_not_overlap() {
+        // Three links of a switch that are close to one another, as at the bottom of a ring.
         let ends = [(440.0, 640.0), (500.0, 665.0), (560.0, 640.0)];
         let cable = |end| Cable {
             ends: [(500.0, 520.0), end],
@@ -130,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_through_an_area_are_found() {
+    fn line_through_area_is_detected() {
         let area = Area { x: 10.0, y: 10.0, width: 4.0, height: 4.0 };
         for (line, crosses) in [
             ([(0.0, 0.0), (20.0, 20.0)], true),
