@@ -1,8 +1,8 @@
-//! Measures the speed of the simulation of the reference midhaul. For comparison, the same run measures a
-//! bare heap with the same number of events. It also runs two seeds on two threads and the same two seeds one
-//! after the other. Two processors that are shared with other programs give a speed-up below two. Arithmetic
-//! without memory accesses runs in the same way, in alternation; its speed-up is the one that this machine
-//! allows. Each figure comes with the spread of its repetitions, which grows on a busy machine.
+//! Measures the speed of the simulation of the reference midhaul. For comparison, it also measures a bare heap with the same number of
+//! events. A second part runs two seeds on two threads, and then the same two seeds one after the other. If other programs use the two
+//! processors, the speed-up is below two. Therefore arithmetic without memory accesses runs in the same way, alternating with the
+//! simulation. Its speed-up is the maximum on this machine. Each figure is printed with the spread of its repetitions, which is larger on a
+//! busy machine.
 //!
 //! `cargo run --release -p ranlab-xhaul --example speed`
 #![allow(clippy::disallowed_methods, reason = "a stopwatch around the model, not in it")]
@@ -13,7 +13,7 @@ use std::time::Instant;
 use ranlab_xhaul::{Options, S, Scheduler, Simulation, reference_gates, reference_network};
 
 const REPEATS: u64 = 5;
-/// Runs of one thread, one after the other.
+/// Number of seeds that one thread simulates, one after the other.
 const SEEDS: u64 = 8;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -67,15 +67,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The least, the median and the most.
+/// Returns minimum, median and maximum.
 fn spread(values: &mut [f64]) -> String {
     values.sort_by(f64::total_cmp);
     let at = |index: usize| values.get(index).copied().unwrap_or(0.0);
     format!("{:.2} / {:.2} / {:.2}", at(0), at(values.len() / 2), at(values.len().saturating_sub(1)))
 }
 
-/// Speed-up of two independent seeds on two threads over one thread. `run` returns a number that must not
-/// depend on the number of threads.
+/// Returns the speed-up of two independent seeds on two threads compared with one thread. `run` returns a number that must not depend on
+/// the number of threads.
 fn two_threads(run: impl Fn(u64) -> u64 + Sync, seed: u64) -> Result<f64, &'static str> {
     let start = Instant::now();
     let told = run(seed).wrapping_add(run(seed + 1));
@@ -86,13 +86,13 @@ fn two_threads(run: impl Fn(u64) -> u64 + Sync, seed: u64) -> Result<f64, &'stat
         let threads = [seed, seed + 1].map(|seed| scope.spawn(move || run(seed)));
         threads.into_iter().try_fold(0_u64, |sum, thread| Some(sum.wrapping_add(thread.join().ok()?)))
     })
-    .ok_or("a thread died")?;
+    .ok_or("a thread panicked")?;
     let two_s = start.elapsed().as_secs_f64();
-    assert_eq!(told, both, "threads change nothing");
+    assert_eq!(told, both, "the number of threads must not change the result");
     Ok(one_s / two_s)
 }
 
-/// Takes as long as a run, with registers only.
+/// Calculates with registers only, for about as long as a run of the simulation.
 fn arithmetic(seed: u64) -> u64 {
     (0..150_000_000).fold(seed | 1, |state, _| {
         let state = state ^ (state << 13);
@@ -101,7 +101,8 @@ fn arithmetic(seed: u64) -> u64 {
     })
 }
 
-/// M events/s of a heap with as many entries as the reference has on average, keyed as the simulation's.
+/// Returns the speed of a heap, in million events per second. The heap has as many entries as the reference has on average, with the same
+/// keys as in the simulation.
 fn bare_heap(events: u64) -> f64 {
     let mut heap: BinaryHeap<std::cmp::Reverse<(u64, u64, u32, u32)>> = BinaryHeap::with_capacity(1024);
     let mut state = 0x9E37_79B9_7F4A_7C15_u64;

@@ -1,59 +1,58 @@
-//! The air interface of one UE as a stage: TTIs, HARQ, and scheduling requests in the uplink.
+//! Air interface of one UE as a stage: TTIs, HARQ, and scheduling requests in the uplink.
 
 use super::error::NetworkError;
 use super::time::{MS, Ps, S};
 
-/// Ethernet header, check sequence, preamble and gap: bytes of a frame that exist on a wire but not on the
-/// air.
+/// Bytes of a frame that exist on a wire but not on the air: Ethernet header, check sequence, preamble and gap.
 pub(super) const WIRE_ONLY_BYTES: u32 = 14 + 4 + 20;
 
-/// One direction of the air interface. Each TTI fills one transport block from the queue. A packet is
-/// delivered with the block that contains its end, and never before an earlier one (RLC reorders).
+/// One direction of the air interface. Each TTI fills one transport block from the queue. A packet is delivered with the block that
+/// contains its end, and never before an earlier packet (RLC reorders).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AirInterface {
-    /// Name in reports.
+    /// Name of the stage in reports.
     pub name: String,
-    /// Duration of a TTI, ps.
+    /// Duration of a TTI, in ps.
     pub tti_ps: Ps,
     /// Bytes of a transport block.
     pub transport_bytes: u32,
-    /// PDCP, RLC and MAC headers of a packet, bytes.
+    /// PDCP, RLC and MAC headers of a packet, in bytes.
     pub overhead_bytes: u32,
     /// Bytes of the network's own headers (F1-U, fragments) in a frame, which the air interface does not
     /// carry.
     pub stripped_bytes: u32,
-    /// Transmissions that fail, per million.
+    /// Failed transmissions per million.
     pub error_ppm: u32,
-    /// Time from a failed transmission to the next one, ps; that takes a whole TTI again.
+    /// Time from a failed transmission to the next one, in ps. The retransmission also takes a whole TTI.
     pub harq_ps: Ps,
     /// Maximum transmissions of a block. If all of them fail, its packets are lost and counted as dropped.
     pub transmissions_max: u32,
-    /// Time from the end of a TTI until the receiver's stack delivers a packet, ps.
+    /// Time from the end of a TTI until the receiver's stack delivers a packet, in ps.
     pub processing_ps: Ps,
-    /// Uplink access by scheduling requests; `None`: the downlink, which knows its own queue.
+    /// Uplink access by scheduling requests. `None`: downlink, where the scheduler knows the queue.
     pub access: Option<UplinkAccess>,
-    /// Maximum bytes that wait; further packets are dropped and counted.
+    /// Maximum number of waiting bytes. Further packets are dropped and counted.
     pub queue_bytes_max: u64,
 }
 
-/// Scheduling request, grant, buffer status report, grant (TS 36.321 5.4.4 and 5.4.5).
+/// Uplink access procedure: scheduling request, grant, buffer status report, grant (TS 36.321 5.4.4 and 5.4.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UplinkAccess {
-    /// Period of the opportunities for a scheduling request, ps.
+    /// Period of the opportunities for a scheduling request, in ps.
     pub request_period_ps: Ps,
-    /// The first opportunity, ps.
+    /// Time of the first opportunity for a scheduling request, in ps.
     pub request_offset_ps: Ps,
-    /// Time from a request to the first transmission, ps.
+    /// Time from a request to the first transmission, in ps.
     pub request_to_data_ps: Ps,
-    /// Bytes of packets in that first transmission, in addition to the buffer status report.
+    /// Bytes of packets in the first transmission, in addition to the buffer status report.
     pub first_bytes: u32,
-    /// Time from the report to the requested transmissions, ps; then one in each TTI.
+    /// Time from the buffer status report to the first requested transmission, in ps. Further transmissions follow in each TTI.
     pub report_to_data_ps: Ps,
 }
 
 impl AirInterface {
-    /// The downlink of LTE with 25 PRBs at its highest rate, 18336 bit in each TTI: 8 ms of HARQ, four transmissions,
-    /// 4 ms until a packet is handed on.
+    /// Returns the downlink of LTE with 25 PRBs at its highest rate: 18336 bit per TTI, 8 ms of HARQ, up to four transmissions, 4 ms until
+    /// a packet is delivered.
     pub fn lte_5_mhz_downlink() -> Self {
         Self {
             name: "air DL".to_owned(),
@@ -70,8 +69,8 @@ impl AirInterface {
         }
     }
 
-    /// An uplink as small eNodeBs schedule it for a UE that was idle. A model, not a measurement: requests each 10 ms,
-    /// 8 ms from request to grant and transmission, 8 ms from the report to the data, 3000 bit in a TTI.
+    /// Returns an uplink as small eNodeBs schedule it for a UE that was idle. The values are assumptions, not measurements: requests each
+    /// 10 ms, 8 ms from request to grant and transmission, 8 ms from the report to the data, 3000 bit per TTI.
     pub fn lte_5_mhz_uplink() -> Self {
         Self {
             name: "air UL".to_owned(),

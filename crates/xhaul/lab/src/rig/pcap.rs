@@ -1,5 +1,5 @@
-//! Simulated deliveries as a pcapng file for Wireshark: Ethernet, one interface per flow, timestamps in
-//! nanoseconds of simulated time since 1970. Headers are those of the split; samples and user data are zero.
+//! Writes simulated deliveries to a pcapng file for Wireshark. The link type is Ethernet, with one interface per flow. Timestamps are
+//! nanoseconds of simulated time since 1970. The headers are those of the split. Samples and user data are zero.
 
 use std::io::{self, Write};
 
@@ -17,14 +17,14 @@ use super::setup::Setup;
 
 /// Maximum number of deliveries per file.
 pub(super) const DELIVERIES_MAX: usize = 200_000;
-/// Frame check sequence, preamble and gap: on the wire, not in a capture.
+/// Bytes of frame check sequence, preamble and gap, which are on the wire but not in a capture.
 const WIRE_ONLY_BYTES: usize = 4 + 20;
 /// First word of the names of flows with control messages.
 pub(super) const CONTROL: &str = "control ";
-/// GTP-U port, and the default port of iperf3.
+/// UDP port of GTP-U, and default port of iperf3.
 const PORTS: (u16, u16) = (2152, 5201);
 
-/// Returns a point's file name: `a/b.pcapng` becomes `a/b-7.pcapng`.
+/// Returns the file name of a point: `a/b.pcapng` becomes `a/b-7.pcapng` for point 7.
 pub(super) fn of_point(file: &str, point: usize) -> String {
     let file = std::path::Path::new(file);
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
@@ -32,32 +32,32 @@ pub(super) fn of_point(file: &str, point: usize) -> String {
     file.with_file_name(format!("{stem}-{point}.{extension}")).to_string_lossy().into_owned()
 }
 
-/// Headers of the frames of a flow.
+/// Headers of a flow's frames.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Framing {
-    /// `None`: IP packets of other traffic.
+    /// Functional split. `None`: IP packets of other traffic.
     pub(super) split: Option<Split>,
-    /// Direction of the data that control messages schedule; `None`: the frames have data.
+    /// Direction of the data that control messages schedule. `None`: the frames contain data.
     pub(super) control: Option<Direction>,
-    /// Whether frames go towards the DU.
+    /// Whether frames are sent towards the DU.
     pub(super) down: bool,
     pub(super) carrier: Carrier,
     pub(super) tdd: Option<Tdd>,
-    /// Number of the cell.
+    /// Number of the cell in message headers.
     pub(super) cell: u16,
-    /// VLAN of the tag; `None`: no tag.
+    /// VLAN of the 802.1Q tag. `None`: no tag.
     pub(super) vlan: Option<u16>,
     pub(super) class: u8,
 }
 
 impl Framing {
-    /// IP packets.
+    /// Returns the headers of IP packets.
     pub(super) const fn packets(down: bool, class: u8) -> Self {
         let carrier = Carrier::LTE_5;
         Self { split: None, control: None, down, carrier, tdd: None, cell: 0, vlan: None, class }
     }
 
-    /// The frames of a flow of the built-in network, by its name.
+    /// Returns the headers of a flow of the built-in network. They follow from the name of the flow.
     fn named(setup: &Setup, flow: &Flow) -> Self {
         let name = &flow.name;
         let down = name.ends_with("DL") || name.ends_with("down") || name == super::build::USER;
@@ -89,12 +89,12 @@ impl Framing {
     }
 }
 
-/// The frames of each flow of the built-in network.
+/// Returns the headers of each flow of the built-in network.
 pub(super) fn framings(setup: &Setup, plan: &Plan) -> Vec<Framing> {
     plan.network.flows.iter().map(|flow| Framing::named(setup, flow)).collect()
 }
 
-/// Writes the file.
+/// Writes the capture file.
 pub(super) fn write(
     out: impl Write,
     framings: &[Framing],
@@ -146,7 +146,7 @@ fn frame(framing: &Framing, flow: &Flow, delivery: &Delivery) -> Vec<u8> {
 
 fn if4p5(octets: &mut Vec<u8>, payload: usize, down: bool, sequence: u64, at_once: usize) {
     let samples = vec![0; payload.saturating_sub(12) / PRB_SIZE * PRB_SIZE];
-    // The frames of a symbol (ports, halves) share its number.
+    // All frames of a symbol (ports, halves) have the same number.
     let of_tti = if at_once >= 14 { at_once as u64 } else { 14 };
     let subframe = sequence / of_tti;
     let frame = Frame {
@@ -156,23 +156,24 @@ fn if4p5(octets: &mut Vec<u8>, payload: usize, down: bool, sequence: u64, at_onc
         symbol: (sequence % of_tti * 14 / of_tti) as u8,
         samples: &samples,
     };
-    // Samples beyond the carrier stay zero.
+    // Samples outside the carrier stay zero.
     let _ = frame.encode(octets);
 }
 
-/// The number of a release's symbol or slot since the start of frame 0: `per_ms` of them a millisecond.
+/// Returns the number of a release's symbol or slot since the start of frame 0. There are `per_ms` symbols or slots per millisecond.
 fn due(flow: &Flow, release: u64, per_ms: u64) -> u64 {
     let due = u128::from(flow.pattern.due(release).unwrap_or(0));
-    // Releases are at the whole picoseconds below their symbol.
+    // The time of a release is the time of its symbol, rounded down to whole picoseconds.
     (due * u128::from(per_ms)).div_ceil(u128::from(ranlab_xhaul::MS)) as u64
 }
 
-/// RTC_ID or PC_ID: DU port and band sector hold the cell, component carrier and RU port the layer, 4 bits each.
+/// Returns the RTC_ID or PC_ID. DU port and band sector contain the cell; component carrier and RU port contain the layer. Each field has 4
+/// bits.
 fn id(framing: &Framing, layer: u64) -> u16 {
     framing.cell << 8 | (layer as u16 & 0xFF)
 }
 
-/// Appends an eCPRI message: for split 7.2x a user-plane message of O-RAN for each layer and part of a symbol.
+/// Appends an eCPRI message. For split 7.2x, this is an O-RAN user-plane message for each layer and part of a symbol.
 fn ecpri(octets: &mut Vec<u8>, payload: usize, framing: &Framing, flow: &Flow, sequence: u64) {
     let frames = flow.pattern.frames(0);
     let ports = u64::from(framing.carrier.ports).max(1);
@@ -204,7 +205,7 @@ fn ecpri(octets: &mut Vec<u8>, payload: usize, framing: &Framing, flow: &Flow, s
     let _ = message.encode(false, octets);
 }
 
-/// Appends a control message of a layer, which schedules the symbols of a direction in a slot.
+/// Appends a layer's control message, which schedules the symbols of a direction in a slot.
 fn control(octets: &mut Vec<u8>, framing: &Framing, flow: &Flow, sequence: u64, way: Direction) {
     let layers = u64::from(framing.carrier.ports).max(1);
     let release = sequence / layers;
@@ -223,14 +224,14 @@ fn control(octets: &mut Vec<u8>, framing: &Framing, flow: &Flow, sequence: u64, 
     let _ = message.encode(false, octets);
 }
 
-/// Appends IPv4 and UDP headers; two frames of a packet are its first and last fragment.
+/// Appends IPv4 and UDP headers. If a packet has two frames, they are its first and its last fragment.
 fn ip(octets: &mut Vec<u8>, payload: usize, split: Option<Split>, sequence: u64, at_once: usize) {
     let f1u = matches!(split, Some(Split::Two { .. }));
     let fragments = f1u && at_once == 2;
     let (number, last) = if fragments { (sequence / 2, sequence % 2 == 1) } else { (sequence, false) };
     let offset: u16 = match (fragments, last) {
         (true, false) => 0x2000,
-        // The first fragment holds 1,480 bytes with an MTU of 1,500; its actual length is unknown here.
+        // With an MTU of 1,500 bytes, the first fragment contains 1,480 bytes. Its actual length is unknown here.
         (true, true) => 1480 / 8,
         _ => 0,
     };

@@ -17,7 +17,7 @@ use super::build::USER;
 use super::pcap::{self, CONTROL, Framing};
 use super::setup::{Setup, User};
 
-/// Roles of flows; a flow's role follows from its name.
+/// Roles of flows. A flow's role follows from its name.
 pub(super) const ROLES: [&str; 7] =
     ["cell_dl", "cell_ul", "neighbour_dl", "neighbour_ul", "background_dl", "background_ul", "user"];
 /// Segments of a path: host software, queues, links, cables and forwarding, the far side of the CU, the core,
@@ -25,7 +25,7 @@ pub(super) const ROLES: [&str; 7] =
 pub(super) const SEGMENTS: [&str; 7] =
     ["host", "midhaul_queue", "midhaul_line", "midhaul_transit", "backhaul", "core", "air"];
 
-/// Returns the role of a flow; `None` for a flow without results.
+/// Returns the role of a flow. `None` for a flow without results.
 pub(super) fn role(flow: &str) -> Option<&'static str> {
     let down = flow.ends_with("DL") || flow.ends_with("down");
     let index = match flow {
@@ -39,7 +39,7 @@ pub(super) fn role(flow: &str) -> Option<&'static str> {
     Some(ROLES[if index == 6 { 6 } else { index + usize::from(!down) }])
 }
 
-/// Combined results of a role's flows.
+/// Combined results of all flows of a role.
 #[derive(Debug, Default)]
 struct Found {
     delays: Delays,
@@ -56,8 +56,7 @@ struct Found {
     wired: Option<Delays>,
 }
 
-/// Simulates each phase from `first_phase` on, and records the results of every role, with its bound where
-/// available.
+/// Simulates each phase from `first_phase` on. Records the results of every role, with its bound if there is one.
 pub(super) fn simulate(
     setup: &Setup,
     plan: &Plan,
@@ -100,7 +99,7 @@ pub(super) fn simulate(
     record_share("network.of_budget", shares, recorder);
     recorder.scalar("sim.events", events as f64);
     recorder.scalar("sim.mevents_per_s", events as f64 / elapsed_s.max(1e-9) / 1e6);
-    // The number must fit 53 bits.
+    // A metric's value has 53 significant bits.
     recorder.scalar("sim.digest", (digest >> 12) as f64);
     for (role, found) in &found {
         record(role, found, recorder);
@@ -119,7 +118,7 @@ pub(super) fn simulate(
     Ok(recorder.judge(found.iter().flat_map(|(role, found)| short(role, found))))
 }
 
-/// Records what a user observes, and the part of it that exists before the radio.
+/// Records the delays that a user observes, and their part before the radio.
 fn users(setup: &Setup, found: &Found, recorder: &mut Recorder) {
     let echo = matches!(setup.user, User::Ping { .. });
     seen_by_user(&found.delays, echo, &mut |name, value| recorder.scalar(name, value));
@@ -128,7 +127,7 @@ fn users(setup: &Setup, found: &Found, recorder: &mut Recorder) {
             recorder.value("jitter_ns", (jitter_ps / 1e3).round() as u64);
         }
     }
-    // For an echo, this would be the time until its return path.
+    // For an echo, this value would be the time until its return path.
     let Some(wired) = found.wired.as_ref().filter(|wired| wired.count() > 0 && !echo) else { return };
     recorder.scalar("wire_delay_us_mean", wired.mean_ps() / 1e6);
     recorder.scalar("wire_delay_us_p99", us(wired.quantile_ps(0.99)));
@@ -172,7 +171,7 @@ pub(super) fn bound(setup: &Setup, plan: &Plan, recorder: &mut Recorder) -> Resu
     Ok(recorder.judge(limits))
 }
 
-/// Reports a flow with lost frames, or with a delay above its budget.
+/// Reports the frames of a flow that are lost, or whose delay is above the budget.
 fn short(role: &str, found: &Found) -> [(Outcome, Option<LimitViolation>); 4] {
     let above = |outcome: Outcome, what: &str, frames: u64| {
         (outcome, LimitViolation::above(&format!("number of {role} frames {what}"), frames as f64, 0.0))
@@ -227,7 +226,7 @@ pub(super) fn run_phases(
         let mut all = Vec::with_capacity(phases);
         for handle in handles {
             let part: Result<Vec<(usize, Report)>, RigError> =
-                handle.join().map_err(|_| RigError::Rig("the simulation stopped".to_owned()))?;
+                handle.join().map_err(|_| RigError::Rig("a simulation thread panicked".to_owned()))?;
             all.extend(part?);
         }
         Ok::<_, RigError>(all)
@@ -236,14 +235,14 @@ pub(super) fn run_phases(
     Ok(reports.into_iter().map(|(_, report)| report).collect())
 }
 
-/// Returns the network with its sources shifted to another phase. The first phase is the scenario's own.
-/// Cells are shifted together; sources that follow a gate schedule stay.
+/// Returns the network with its sources shifted to another phase. The first phase is that of the scenario. Cells are shifted together.
+/// Sources that follow a gate schedule are not shifted.
 fn shifted(setup: &Setup, network: &Network, phase: u64, seed: u64) -> Network {
     let mut moved = network.clone();
     if phase == 0 {
         return moved;
     }
-    // Seeded by name, so that an additional flow does not change the phases of the others.
+    // The seed depends on the flow's name, so that an additional flow does not change the phases of other flows.
     let seed = numbered(seed, phase);
     let together = named(seed, "cells") % setup.cycle_ps();
     let gated = setup.scheduler == "gates";
@@ -252,7 +251,7 @@ fn shifted(setup: &Setup, network: &Network, phase: u64, seed: u64) -> Network {
         flow.offset_ps = match role(&flow.name) {
             Some("cell_dl" | "cell_ul") if gated => flow.offset_ps,
             Some("cell_dl" | "cell_ul") => flow.offset_ps + together,
-            // Control messages stay ahead of their data.
+            // Control messages keep their distance to their data.
             _ if flow.name.starts_with(CONTROL) && gated => flow.offset_ps,
             _ if flow.name.starts_with(CONTROL) => flow.offset_ps + together,
             _ => own,
@@ -331,8 +330,8 @@ pub(super) fn wired(network: &Network) -> (Network, Vec<Option<usize>>) {
     (wired, kept)
 }
 
-/// Records each role's bound, and the share of it that the simulation reached. Some patterns and regulators
-/// have no bound. A maximum above its bound is an error of the program and reported as such.
+/// Records each role's bound, and the maximum simulated delay as a share of it. Some patterns and regulators have no bound. A simulated
+/// maximum above its bound is an error of the program and is reported as such.
 fn prove(
     setup: &Setup,
     plan: &Plan,
@@ -343,7 +342,7 @@ fn prove(
     let proven = match bounds(&network, Curves::Steps) {
         Ok(proven) => proven,
         Err(BoundError::Network(error)) => return Err(RigError::Rig(error.to_string())),
-        // No bound for this pattern or regulator, or a stage is fully loaded.
+        // This pattern or regulator has no bound, or a stage is fully loaded.
         Err(_) => return Ok(BTreeMap::new()),
     };
     let mut most: BTreeMap<&'static str, Proven> = BTreeMap::new();
@@ -386,14 +385,14 @@ fn prove(
     Ok(most)
 }
 
-/// Records the largest share of a budget that is used.
+/// Records the largest used share of a budget.
 fn record_share(name: &str, shares: impl Iterator<Item = f64>, recorder: &mut Recorder) {
     if let Some(share) = shares.reduce(f64::max) {
         recorder.scalar(name, share);
     }
 }
 
-/// Proven delays of a role's flows, and its limits.
+/// Proven delays of a role's flows, and the limits of these flows.
 struct Proven {
     most_ps: Ps,
     least_ps: Ps,
@@ -401,8 +400,8 @@ struct Proven {
     window: Option<DelayWindow>,
 }
 
-/// Records the times of sending with which all frames of a cell meet their receive window, and the window that the
-/// given time needs.
+/// Records the range of sending times with which all frames of a cell meet their receive window. If the scenario sets a sending time, also
+/// records the receive window that it requires.
 fn on_time(setup: &Setup, role: &str, proven: &Proven, recorder: &mut Recorder) {
     let (way, name, window) = match role {
         "cell_dl" => (Direction::Down, "t1a", setup.cells.limits.down),
@@ -454,5 +453,5 @@ fn search(setup: &Setup, network: &Network, duration_ps: Ps, seed: u64, recorder
     }
 }
 
-/// Duration of a run in a phase search: ten LTE TTIs cover everything that repeats per TTI.
+/// Maximum duration of a run in a phase search. Ten LTE TTIs include all patterns that repeat per TTI.
 const DURATION_MAX: Ps = 10 * ranlab_xhaul::MS;

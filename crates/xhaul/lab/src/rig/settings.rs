@@ -1,4 +1,4 @@
-//! Typed keys of rig `xhaul`, by section.
+//! Typed scenario keys of rig `xhaul`, by section.
 #![allow(unreachable_pub, reason = "config! makes public types")]
 
 use std::time::Duration;

@@ -15,11 +15,12 @@ use super::sharing::Sharing;
 
 /// Traffic class of the other vBBU in the rows of the published testbed.
 const NEIGHBOUR_CLASS: u8 = 4;
-/// Default UDP payload of packets over split 2: that of iperf3 on Ethernet.
+/// Default UDP payload of packets over split 2, in bytes. It is the payload of iperf3 on Ethernet.
 pub(super) const USER_BYTES: u16 = 1470;
-/// Longest time between control messages and their data.
+/// Maximum time between control messages and their data.
 const CONTROL_AHEAD_MAX: Duration = Duration::from_millis(10);
-/// Rate of a split-2 cell whose downlink data is the measured flow itself: F1 control and the rest, in bit/s.
+/// Rate of a split-2 cell in addition to the measured flow, if this flow is the cell's downlink data: F1 control and other traffic, in
+/// bit/s.
 const F1_REST_BPS: u64 = 100_000;
 
 /// Setup of a point.
@@ -33,7 +34,7 @@ pub(crate) struct Setup {
     pub(super) cells: Cells,
     /// Splits of the other vBBU (down, up), and its traffic class.
     pub(super) neighbour: Option<(Split, Split, u8)>,
-    /// Data of its users, if a sender's timer paces it: bit/s, timer.
+    /// Data of the other vBBU's users, if a sender's timer paces the data: (bit/s, timer).
     pub(super) neighbour_user: Option<(u64, Ps)>,
     pub(super) background: Background,
     pub(super) user: User,
@@ -64,13 +65,13 @@ pub(super) struct Cells {
     pub(super) spread: bool,
     /// Whether the TTIs of the cells are staggered, rather than simultaneous.
     pub(super) staggered: bool,
-    /// TDD pattern; `None`: FDD.
+    /// TDD pattern. `None`: FDD.
     pub(super) tdd: Option<Tdd>,
     /// Budget and receive windows.
     pub(super) limits: Limits,
-    /// VLAN of the frames; `None`: they have no tag.
+    /// VLAN of the frames. `None`: the frames have no tag.
     pub(super) vlan: Option<u16>,
-    /// Time by which control messages precede their data; `None`: no control messages.
+    /// Time by which control messages precede their data. `None`: no control messages.
     pub(super) control_ahead_ps: Option<Ps>,
 }
 
@@ -149,7 +150,7 @@ impl Setup {
         if setup.tier != "live" {
             if matches!(setup.scheduler.as_str(), "mqprio" | "etf") {
                 return Err(format!(
-                    "`sut.scheduler` \"{}\" is the kernel's, and the card decides the rest: `sut.tier` \"live\"; \"strict\", \"gates\" and \
+                    "`sut.scheduler` \"{}\" exists in the kernel and the card only: set `sut.tier` \"live\"; \"strict\", \"gates\" and \
                      \"cbs\" are simulated",
                     setup.scheduler
                 ));
@@ -167,12 +168,12 @@ impl Setup {
         Ok(setup)
     }
 
-    /// Returns whether each container has its own port.
+    /// Returns whether each container has a separate port.
     pub(super) fn own_ports(&self) -> bool {
         self.sharing == Sharing::Kind(SharingKind::Dedicated)
     }
 
-    /// Returns whether the card switches, i.e. each container has its own queues behind a shared port.
+    /// Returns whether the card contains a switch, i.e. each container has separate queues behind a shared port.
     pub(super) fn own_functions(&self) -> bool {
         self.sharing == Sharing::Kind(SharingKind::SrIov)
     }
@@ -194,7 +195,7 @@ impl Setup {
     }
 }
 
-/// Row of the published testbed: how the network card is shared, and the other traffic.
+/// Row of the published testbed: sharing of the network card, and other traffic.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Row {
     baseline: bool,
@@ -204,7 +205,7 @@ struct Row {
 }
 
 impl Row {
-    /// Returns the row of this name; `None` for a custom one, which uses every setting as written.
+    /// Returns the row with this name. `None` for a custom row, for which every setting applies unchanged.
     fn named(name: &str) -> Option<Self> {
         if name == "baseline" {
             return Some(Self { baseline: true, sharing: SharingKind::Dedicated, up: false, down: false });
@@ -227,7 +228,7 @@ impl Row {
             setup.net.backhaul_switch = false;
             setup.neighbour = None;
         } else if setup.neighbour.is_none() {
-            // The other vBBU has the other split.
+            // The other vBBU uses a different split.
             let two = matches!(setup.cells.down, Split::Two { .. });
             let name = if two { "7.1-if4p5" } else { "2" };
             let of = |bps| split(name, bps, USER_BYTES, 9);
@@ -297,7 +298,7 @@ fn control_ahead(from: &settings::Cells) -> Result<Option<Ps>, String> {
     ps(ahead).map(Some)
 }
 
-/// Returns the TDD pattern of the cells; NR carriers have one unless it is off.
+/// Returns the TDD pattern of the cells. NR carriers have a pattern unless TDD is off.
 fn tdd(from: &settings::Cells) -> Result<Option<Tdd>, String> {
     let slots = match from.tdd.as_deref() {
         Some("off") => return Ok(None),
@@ -311,7 +312,7 @@ fn tdd(from: &settings::Cells) -> Result<Option<Tdd>, String> {
     })
 }
 
-/// Returns a carrier by name, with this number of layers if given.
+/// Returns a carrier by name, with the given number of layers.
 fn carrier(name: &str, layers: Option<u8>) -> Carrier {
     let carrier = match name {
         "lte-20" => {
@@ -330,7 +331,7 @@ fn carrier(name: &str, layers: Option<u8>) -> Carrier {
         _ => Carrier::LTE_5,
     };
     let Some(ports) = layers else { return carrier };
-    // At most 64 layers of 640 kbit.
+    // The product fits: it is at most 64 layers of 640 kbit.
     let bits = u64::from(carrier.transport_bits) * u64::from(ports) / u64::from(carrier.ports);
     Carrier { ports, transport_bits: bits.min(16_000_000) as u32, ..carrier }
 }
@@ -341,15 +342,14 @@ fn neighbour(from: &settings::Neighbour) -> Option<(Split, Split, u8)> {
     (from.split != "none").then(|| (of(bps), of(bps / 26), from.class))
 }
 
-/// Returns the data of the other vBBU's users if a sender's timer paces it; used together with a measured
-/// flow.
+/// Returns the data of the other vBBU's users if a sender's timer paces the data. It is used together with a measured flow.
 fn neighbour_user(setup: &Setup, from: &settings::Neighbour) -> Option<(u64, Ps)> {
     let timer_ps = timer_ps(&from.timer);
     let sent = timer_ps > 0 && setup.neighbour.is_some() && setup.user != User::None;
     sent.then(|| (bps(from.mbps).max(F1_REST_BPS), timer_ps))
 }
 
-/// Returns the interval of a sender's timer; 0: a timer per packet.
+/// Returns the interval of a sender's timer. 0: a timer per packet.
 fn timer_ps(name: &str) -> Ps {
     match name {
         "100ms" => 100 * MS,

@@ -5,8 +5,8 @@ use ranlab_xhaul::{Duration, NS, Quantiles};
 
 use super::settings::{Cu, Sut};
 
-/// Measured by `ranlab bench sharing` on the machine named in the file; the values for virtual functions are
-/// from published work.
+/// Built-in profile. `ranlab bench sharing` measured it on the machine that the file names. The values for virtual functions are from
+/// published work.
 const BUILT_IN: &str = include_str!("sharing.toml");
 /// Maximum size of a profile, in bytes.
 const BYTES_MAX: u64 = 1 << 20;
@@ -48,17 +48,17 @@ impl Sharing {
         let more = u64::from(from.sharing_cost_ns) * NS;
         let port = || {
             let lacks =
-                || "the profile has no `dedicated`, which everything else is compared with".to_owned();
+                || "the profile has no kind `dedicated`, to which all other kinds are compared".to_owned();
             known(SharingKind::Dedicated).ok_or_else(lacks)
         };
         let quantiles = match self {
-            // A constant is added to the variation of an own port.
+            // A constant is added to the variation of a separate port.
             Self::Measured | Self::LeftOut => port()?.map(|port| port.later(more)),
             Self::Kind(SharingKind::Ipvlan) if more > 0 => port()?.map(|port| port.later(more)),
             Self::Kind(kind) => known(kind).ok_or_else(|| {
                 let name = kind.name();
                 format!(
-                    "`sut.sharing` \"{name}\" is simulated with a measured cost, which the profile lacks: set \
+                    "`sut.sharing` \"{name}\" needs a measured cost, which the profile lacks: set \
                      `sut.sharing_cost_ns`, or `sut.sharing_profile` to one that `ranlab bench sharing` wrote where there is {name}"
                 )
             })?,
@@ -67,10 +67,10 @@ impl Sharing {
     }
 }
 
-/// Longest simulated wake-up latency.
+/// Maximum simulated wake-up latency, in ps.
 const WAKEUP_PS_MAX: u64 = 100_000_000 * NS;
 
-/// Returns the wake-up latency of the vBBU's thread, from the profile and times the factor.
+/// Returns the wake-up latency of the vBBU's thread: the profile's latency, multiplied by the factor.
 pub(super) fn wakeup(sut: &Sut, cu: &Cu) -> Result<Duration, String> {
     let kind = match cu.wakeup.as_str() {
         "alone" => WakeupKind::Alone,
@@ -80,7 +80,7 @@ pub(super) fn wakeup(sut: &Sut, cu: &Cu) -> Result<Duration, String> {
     let profile = profile(sut.sharing_profile.as_deref())?;
     let lacks = || {
         format!(
-            "`cu.wakeup` \"{}\" is simulated with a measured latency, which the profile lacks: `ranlab bench sharing` writes one",
+            "`cu.wakeup` \"{}\" needs a measured latency, which the profile lacks: `ranlab bench sharing` writes a profile that has it",
             kind.name()
         )
     };
@@ -88,7 +88,7 @@ pub(super) fn wakeup(sut: &Sut, cu: &Cu) -> Result<Duration, String> {
     let longest = measured.latency_ns.last().copied().unwrap_or(0);
     if f64::from(longest) * cu.wakeup_times * NS as f64 > WAKEUP_PS_MAX as f64 {
         return Err(format!(
-            "`cu.wakeup_times` {}: the longest latency of the profile, {} us, would be above 100 ms",
+            "`cu.wakeup_times` {}: with this factor, the longest latency of the profile, {} us, is above 100 ms",
             cu.wakeup_times,
             longest / 1000
         ));
@@ -96,7 +96,7 @@ pub(super) fn wakeup(sut: &Sut, cu: &Cu) -> Result<Duration, String> {
     let scaled = |ns: u32| (f64::from(ns) * cu.wakeup_times * NS as f64).round() as u64;
     let points: Vec<(f64, u64)> =
         measured.shares.iter().zip(&measured.latency_ns).map(|(&share, &ns)| (share, scaled(ns))).collect();
-    // The profile's check has proven the shape.
+    // The check of the profile ensures valid quantiles.
     Quantiles::new(&points).map(Duration::Drawn).ok_or_else(lacks)
 }
 
@@ -154,7 +154,7 @@ mod tests {
         let macvlan = mean_ns("macvlan", 2.0);
         assert!(port < half && half < whole && whole < twice && twice < macvlan);
         assert!((twice - whole - 2.0 * (whole - half)).abs() < 0.1, "{half} {whole} {twice}");
-        assert_eq!(macvlan, mean_ns("macvlan", 1.0), "measured ones stay");
+        assert_eq!(macvlan, mean_ns("macvlan", 1.0), "the factor does not change measured costs");
     }
 
     #[test]
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn wakeup_latency_is_drawn_from_the_profile_and_scaled() {
+    fn wakeup_latency_follows_profile_and_factor() {
         let of = |kind: &str, times: f64| {
             let cu = Cu { wakeup: kind.to_owned(), wakeup_times: times, ..Cu::default() };
             wakeup(&Sut::default(), &cu)

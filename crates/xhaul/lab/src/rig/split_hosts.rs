@@ -1,4 +1,4 @@
-//! Live network with its two ends on two machines: configuration of each, and the merged report.
+//! Live network whose two ends are on two machines: configuration of each end, and the merged report.
 
 use crate::live::{APART_WINDOW_MIN, OneEnd, XhaulComponent};
 use ranlab_campaign::rig::{RigError, Run};
@@ -20,7 +20,7 @@ pub(super) fn wanted(run: &Run<'_>) -> bool {
     run.text(DU_AT).is_some()
 }
 
-/// Starts both ends, the far one first: it responds when the CU's end checks the carrier.
+/// Starts both ends. The far end is started first, because it responds when the CU's end checks the carrier.
 pub(super) fn bring_up(
     run: &Run<'_>,
     stage: &mut Deployment<'_>,
@@ -46,10 +46,10 @@ fn refused(run: &Run<'_>, setup: &Setup, part: &XhaulComponent) -> Result<(), Ri
             part.midhaul_ports.is_none(),
             "needs `live.midhaul_ports`: the CU's port on the machine of `sut.at`, then the other one's",
         ),
-        (part.taps, "has no `live.taps`, which look at both sides of the switch with one clock"),
+        (part.taps, "has no `live.taps`, which capture at both sides of the switch with one clock"),
         (
             part.vbbu.is_some(),
-            "runs no vBBU of one's own: its frames are found again by both ends' captures of one machine",
+            "cannot run a vBBU: matching its frames needs captures of both ends on one machine",
         ),
         (
             part.stamps == "card",
@@ -82,7 +82,7 @@ pub(super) fn joined(window: &Window<'_>) -> Result<Report, RigError> {
     Ok(report)
 }
 
-/// Merges the counters of each flow: sent frames from the sender, everything else from the receiver.
+/// Merges the counters of each flow: the number of sent frames from the sender, all other counters from the receiver.
 fn together(near: &Report, far: &Report) -> Report {
     let mut report = near.clone();
     for (name, value) in &far.numbers {

@@ -18,7 +18,7 @@ use ranlab_lab::RigContext;
 use ranlab_lab::experiment::fake;
 use ranlab_lab::experiment::harness::{Experiment, RunningExperiment};
 
-/// Returns the defaults with these settings.
+/// Returns the default settings, changed by `set`.
 fn settings(set: &[(&str, Value)]) -> BTreeMap<String, Value> {
     fake::point(&RunningExperiment::new(&RigContext::new("ranlab"), Xhaul), set).settings
 }
@@ -60,9 +60,8 @@ fn results_do_not_depend_on_the_number_of_threads() {
     assert_eq!((digest(2), digest(5)), (one, one));
 }
 
-/// With the same seed, two networks differ only by their configuration. Background traffic, its port and its
-/// host come first in every list, and the other direction on a host without processing time must not change
-/// the user's packets or the radio.
+/// Two networks with the same seed differ only in their configuration. The background traffic and its port and host are the first entries
+/// of every list. The other direction, on a host without processing time, must not change the user's packets or the radio.
 #[test]
 fn background_does_not_change_unrelated_flows() {
     let of = |direction: &str| {
@@ -99,7 +98,7 @@ fn plan_warns_of_fragments_and_rejects_overload() {
 }
 
 #[test]
-fn every_split_stays_within_its_bound() {
+fn simulated_delay_stays_below_bound_for_every_split() {
     for scheduler in ["fifo", "strict", "preemption", "drr", "cbs", "ats"] {
         for split in ["8", "7.1-if4p5", "7.1-if4p5-udp", "7.1", "7.2x", "6", "2"] {
             let set = [
@@ -114,7 +113,7 @@ fn every_split_stays_within_its_bound() {
                 "{scheduler} {split}: {outcome:?}"
             );
             let bounded = recording.metrics.get("cell_ul.of_bound").copied();
-            // The bound of a shaped class assumes the worst credit, which one phase does not reach.
+            // The bound of a shaped class assumes the worst credit. A single phase does not reach it.
             let least = if scheduler == "cbs" { 0.05 } else { 0.3 };
             assert!(
                 bounded.is_some_and(|share| share > least && share <= 1.0),
@@ -172,11 +171,11 @@ fn user_packets_cross_the_midhaul_only_with_split_2() {
     let packets = of("macvlan-a", "2");
     assert_eq!((symbols["user.at_midhaul_line_us"], symbols["user.lost_ratio"]), (0.0, 0.0));
     assert!(packets["user.at_midhaul_line_us"] > 20.0 && symbols["cell_dl.at_midhaul_line_us"] > 9.0);
-    // The other vBBU has the other split, and its users' data is paced like iperf3.
+    // The other vBBU uses a different split, and its users' data is paced like that of iperf3.
     assert!(symbols["neighbour_dl.sent"] < packets["neighbour_dl.sent"]);
     let host = |row: &str| of(row, "2")["user.at_host_us"];
     let [alone, beside, kernel, loaded] = ["sriov-noa", "sriov-a", "macvlan-noa", "macvlan-a"].map(host);
-    assert!((alone / beside - 1.0).abs() < 0.05, "a virtual function is not shared: {alone} {beside}");
+    assert!((alone / beside - 1.0).abs() < 0.05, "other containers affect a virtual function: {alone} {beside}");
     assert!(alone < kernel && kernel < loaded, "{alone} {kernel} {loaded}");
 }
 
@@ -206,11 +205,10 @@ fn live_sends_split_packets_and_rejects_unsupported_settings() {
     assert_eq!(order("drr"), Ok((Some(RankOrder::Turns { own: 9_216, other: 1_538 }), None)));
     assert_eq!(order("mqprio"), Ok((Some(RankOrder::Queues), None)));
     assert_eq!(order("etf"), Ok((None, Some(2_000_000))));
-    // Twice the cell's rate on the wire, as in the simulation.
+    // The idle slope is twice the cell's rate on the wire, as in the simulation.
     let shaped = order("cbs").unwrap().0.unwrap();
     assert!(matches!(shaped, RankOrder::Credit { idle_bps: 140_000_000..150_000_000 }), "{shaped:?}");
-    // Per millisecond, a window for the burst of 14 symbols of class 7 (rank 0), then one for all other
-    // classes.
+    // Each millisecond has two windows: one for the burst of 14 symbols of class 7 (rank 0), and one for all other classes.
     let Some(RankOrder::Gates { entries }) = order("gates").unwrap().0 else { panic!("no gates") };
     assert!(matches!(entries[..], [(95_000..105_000, 1), (895_000..905_000, 0b1111_1110)]), "{entries:?}");
     assert_eq!(entries.iter().map(|(ns, _)| ns).sum::<u64>(), 1_000_000);
@@ -275,7 +273,7 @@ fn capture_contains_the_splits_frames() {
         if kind == 6 {
             let frame = &octets[at + 28..at + 28 + word(at + 20)];
             match (u16::from_be_bytes([frame[12], frame[13]]), frame.len()) {
-                // Sizes without check sequence: 14, 12, 600 bytes.
+                // Sizes without the frame check sequence: 14, 12 and 600 bytes.
                 (0x080A, 626) => {
                     let decoded = ranlab_xhaul::if4p5::Frame::decode(&frame[14..]).unwrap();
                     assert_eq!(decoded.samples.len(), 600);
@@ -353,7 +351,7 @@ fn every_section_affects_the_plan() {
     assert_eq!((live.cpu_quota, live.taps, live.cost_batches), (0.25, true, 4000));
 }
 
-/// Measures a live network whose worker reports these numbers.
+/// Measures a live network. Its worker reports `numbers`.
 fn live(numbers: &[(&str, f64)]) -> (Result<Outcome, RigError>, Recording) {
     let acts =
         fake::FakeBehaviour { report: fake::report(0.1, 0.2, numbers), ..fake::FakeBehaviour::default() };
@@ -367,9 +365,9 @@ fn lost_or_late_frames_degrade_a_live_network() {
     let (outcome, recording) = live(&fine);
     assert_eq!(outcome, Ok(Outcome::Ok));
     assert!(recording.metrics["neighbour_dl.lost_ratio"] > 0.4 && recording.metrics["port_load_max"] > 0.0);
-    // Noise on the machine is judged, as for every rig with components.
+    // The noise of the machine is recorded, as for every rig with components.
     assert!(recording.metrics.contains_key("host.other_share"), "{recording:?}");
-    // An emulated machine provides counters and no times.
+    // An emulated machine yields counters, but no times.
     let emulated = [
         ("live.emulated", 1.0),
         ("cell_dl.sent", 9.0),
@@ -388,7 +386,7 @@ fn lost_or_late_frames_degrade_a_live_network() {
     }
 }
 
-/// Returns the payload and wire rates of the cell's flows, Mbit/s: down, up.
+/// Returns the payload rate and the wire rate of the cell's flows in Mbit/s, for downlink and uplink.
 fn rates(set: &[(&str, Value)]) -> [(f64, f64); 2] {
     let plan = build::plan(&setup(set).unwrap()).unwrap();
     let mbps = |bps: u64| (bps as f64 / 1e5).round() / 10.0;
@@ -396,7 +394,7 @@ fn rates(set: &[(&str, Value)]) -> [(f64, f64); 2] {
 }
 
 #[test]
-fn nr_cells_are_duplexed_in_time_and_follow_their_layers() {
+fn nr_cell_rates_follow_tdd_pattern_and_layers() {
     let nr = [
         ("cells.split", text("7.2x")),
         ("cells.carrier", text("nr-100")),
@@ -408,7 +406,8 @@ fn nr_cells_are_duplexed_in_time_and_follow_their_layers() {
     assert_eq!(with(&[("cells.tdd", text("off"))])[1], (6849.0, 6899.2));
     assert_eq!(with(&[("cells.tdd", text("DDSUU")), ("cells.tdd_special", text("6:4:4"))])[1].0, 3131.0);
     assert_eq!(with(&[("cells.layers", Value::Int(2))])[0].0, 2543.9);
-    // User data of split 2: the carrier's peak rate, its layers and its TDD pattern; given rates stay.
+    // For split 2, the default rate of user data is the carrier's peak rate with its layers and its TDD pattern. Given rates are not
+    // changed.
     let two = [("cells.split", text("2"))];
     assert_eq!(with(&two).map(|(payload, _)| payload.floor()), [2000.0, 615.0]);
     let half = [("cells.split", text("2")), ("cells.layers", Value::Int(2))];
@@ -427,7 +426,7 @@ fn nr_cells_are_duplexed_in_time_and_follow_their_layers() {
 }
 
 #[test]
-fn every_scheduler_bounds_a_duplexed_cell() {
+fn every_scheduler_has_bound_for_tdd_cell() {
     for scheduler in ["fifo", "strict", "preemption", "gates", "drr", "cbs", "ats"] {
         for pacing in ["spread", "burst"] {
             let set = [

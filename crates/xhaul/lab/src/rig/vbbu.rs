@@ -1,4 +1,4 @@
-//! User-provided CU and DU on the live network, from a profile with `[vbbu]` (`sut.peer`).
+//! Third-party CU and DU on the live network, from a peer profile with `[vbbu]` (`sut.peer`).
 
 use crate::live::VbbuPart;
 use ranlab_campaign::rig::{RigError, Run};
@@ -6,7 +6,7 @@ use ranlab_campaign::rig::{RigError, Run};
 use super::setup::{Setup, User};
 use ranlab_lab::experiment::third_party;
 
-/// Returns the processes that replace the cell; `None` if ranlab's senders are used, or the tier is not live.
+/// Returns the processes that replace the cell. `None` if ranlab's senders are used, or the tier is not live.
 pub(super) fn own(run: &Run<'_>, setup: &Setup) -> Result<Option<VbbuPart>, RigError> {
     if setup.tier != "live" {
         return Ok(None);
@@ -15,7 +15,7 @@ pub(super) fn own(run: &Run<'_>, setup: &Setup) -> Result<Option<VbbuPart>, RigE
     let wrong = |why: &str| Err(RigError::Rig(format!("`sut.peer` {}: {why}", peer.name)));
     let Some(own) = peer.vbbu else {
         return wrong(
-            "its profile has no [vbbu] with the commands of a CU and a DU; what is measured here is a network of switches and links",
+            "its profile has no [vbbu] with the commands of a CU and a DU; without them, this rig measures only switches and links",
         );
     };
     if !peer.run.start.is_empty() {
@@ -24,13 +24,13 @@ pub(super) fn own(run: &Run<'_>, setup: &Setup) -> Result<Option<VbbuPart>, RigE
         );
     }
     if setup.user != User::None {
-        return wrong("the user's flow is the vBBU's own affair: `user.kind` must be \"none\"");
+        return wrong("the vBBU sends the user's flow itself: `user.kind` must be \"none\"");
     }
     if setup.live.taps {
-        return wrong("`live.taps` recognises frames by their marks, which a vBBU's frames do not have");
+        return wrong("`live.taps` recognises frames by sequence numbers, which a vBBU's frames do not have");
     }
     if setup.live.cpu_quota > 0.0 {
-        return wrong("`cu.cpu_quota` holds our own threads; hold the vBBU's by its own commands");
+        return wrong("`cu.cpu_quota` limits ranlab's threads only; limit the vBBU's threads by its own commands");
     }
     Ok(Some(VbbuPart { name: peer.name, own, log: None }))
 }
@@ -76,7 +76,7 @@ mod tests {
         let [(_, cu_ip), (_, du_ip), _] = NAMES;
         assert_eq!((after(cu, "--own"), after(cu, "--peer")), (cu_ip.to_owned(), du_ip.to_owned()));
         assert_eq!((after(du, "--own"), after(du, "--peer")), (du_ip.to_owned(), cu_ip.to_owned()));
-        // Other tiers run no programs.
+        // Other tiers start no programs.
         assert_eq!(vbbu_component(&[peer]).unwrap(), None);
         assert_eq!(vbbu_component(&[live]).unwrap(), None);
     }

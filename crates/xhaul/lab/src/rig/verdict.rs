@@ -1,5 +1,5 @@
-//! Findings of a campaign in words: which flow meets which budget with which scheduler, how its delay is
-//! composed, and at how many cells each option breaks.
+//! Findings of a campaign as sentences: the budgets that each flow meets with each scheduler, the composition of its delay, and the number
+//! of cells at which each option exceeds its budgets.
 
 mod budgets;
 mod hidden;
@@ -15,11 +15,11 @@ use ranlab_campaign::value::Value;
 
 use super::predictions::{ROLES, SEGMENTS};
 
-/// Maximum number of sentences of each kind; the tables contain all.
+/// Maximum number of sentences of each kind. The tables contain all results.
 const SENTENCES_MAX: usize = 12;
 /// Maximum number of options whose breaking point is described.
 const OPTIONS_MAX: usize = 40;
-/// Smaller relative differences are not mentioned, however small the variation between repeats is.
+/// Minimum relative difference that is reported, even if the variation between repeats is smaller.
 const SHOWN_MIN: f64 = 0.001;
 /// Axis along which options break.
 const CELLS: &str = "cells.count";
@@ -44,7 +44,7 @@ fn mean(point: &PointResult, metric: &str) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// Returns the maximum over all repeats: a budget must be met by every one.
+/// Returns the maximum over all repeats, because every repeat must meet a budget.
 fn most(point: &PointResult, metric: &str) -> Option<f64> {
     point.values(metric).into_iter().reduce(f64::max)
 }
@@ -65,7 +65,7 @@ fn under(option: &str) -> String {
     if option.is_empty() { "As set".to_owned() } else { format!("With {option}") }
 }
 
-/// Checks whether every cell meets its budget in both directions; returns the reason otherwise.
+/// Checks whether every cell meets its budget in both directions. Returns the reason if a cell does not.
 fn kept(point: &PointResult) -> Result<(), String> {
     if point.outcome() == Some(Outcome::Overloaded) {
         let load = most(point, "port_load_max").unwrap_or(f64::INFINITY);
@@ -183,8 +183,8 @@ fn plausible(point: &PointResult, role: &str, total: f64) -> Option<String> {
     })
 }
 
-/// Axes that are compared, with the metrics for each in order of preference. Each axis is compared with all
-/// other settings equal, which separates the effects of card and core.
+/// Axes that are compared, with the metrics for each axis in order of preference. All other settings are equal in a comparison, which
+/// separates the effects of card and core.
 const DIFFERENCES: [(&str, &[&str]); 4] = [
     ("net.testbed", &["jitter_ms_median", "rtt_ms", "cell_dl.delay_us_p99"]),
     ("sut.sharing", &["jitter_ms_median", "rtt_ms", "cost_dl_of_port", "cell_dl.delay_us_p99"]),
@@ -192,8 +192,8 @@ const DIFFERENCES: [(&str, &[&str]); 4] = [
     ("cu.cpu_quota", &["cell_dl.sender_late_us_p99"]),
 ];
 
-/// Returns the differences between ways to share a card, rows, and loads of the CU's core, as far as they
-/// exceed the variation between repeats.
+/// Returns the differences between sharing mechanisms, testbed rows, and loads of the CU's core, if they exceed the variation between
+/// repeats.
 fn differences(results: &Results) -> Vec<String> {
     let swept = |axis: &str| {
         results.points.first().is_some_and(|point| point.point.axes.iter().any(|(path, _)| path == axis))

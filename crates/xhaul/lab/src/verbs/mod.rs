@@ -1,4 +1,4 @@
-//! The verb `bench sharing`.
+//! Command `bench sharing`.
 
 mod sharing;
 
@@ -6,7 +6,7 @@ use ranlab_command::verb::{Domain, Verb};
 
 use crate::{PATHS, XHAUL};
 
-/// Verbs of the xhaul domain.
+/// Commands of the xhaul domain.
 pub static DOMAIN: Domain = Domain {
     verbs: &[Verb::new::<sharing::Arguments>(
         &["bench", "sharing"],

@@ -18,7 +18,7 @@ pub(super) struct Arguments {
     /// Number of rounds; in each round every way of sharing sends 8 packets
     #[arg(long, value_name = "COUNT", default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(range()))]
     rounds: u32,
-    /// Number of wake-ups of a thread, alone and next to busy threads: one a millisecond; 0 measures none
+    /// Number of wake-ups of a thread, one per millisecond; measured alone and in parallel with busy threads; 0: no measurement
     #[arg(long, value_name = "COUNT", default_value_t = 5_000, value_parser = clap::value_parser!(u32).range(0..=i64::from(*WAKEUPS.end())))]
     wakeups: u32,
     /// Write the profile to this file instead of printing it
@@ -41,7 +41,7 @@ fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
         .map_err(|trouble| Failure::Environment(trouble.what))?;
     let text = toml::to_string(&profile).map_err(|error| Failure::Environment(error.to_string()))?;
     let text = format!(
-        "# What sharing a network card costs each frame: ns of a processor above the least of a port of one's own, at `shares` of\n\
+        "# Cost per frame of sharing a network card: ns of CPU time above the minimum of a separate port, at the quantiles `shares` of\n\
          # the frames, and how late a thread wakes up. Written by `ranlab bench sharing`; read by rig xhaul as `sut.sharing_profile`.\n{text}"
     );
     let mut output = Output::new(format);

@@ -1,36 +1,36 @@
-//! Stages whose flows wait for one another in a circle, and the order of all others.
+//! Stages in a cycle, i.e. whose flows wait for one another, and the order of all other stages.
 //!
-//! Within a circle no stage has all of its arrivals known first. Every stage is passed with the delays of the round
-//! before, from none on, until a round changes nothing. Such a fixed point bounds every delay: consider the first frame
-//! that takes longer at some stage. All frames before it kept the delays of the fixed point, so the arrivals at that
-//! stage kept their curves, and the stage's own bound holds for this frame too. (Thomas, Le Boudec and Mifdaoui, On
-//! Cyclic Dependencies and Regulators in Time-Sensitive Networks, RTSS 2019.) Without a fixed point the circle may be
-//! unstable although no port is overloaded, and it has no bound.
+//! In a cycle there is no stage whose arrivals are all known first. The analysis therefore runs in rounds. It passes every stage with the
+//! delays of the previous round, beginning with zero delays, until a round changes no delay. Such a fixed point bounds every delay.
+//! Consider the first frame that takes longer than the fixed point at some stage. All earlier frames had at most the delays of the fixed
+//! point, so the arrivals at that stage conform to their curves. Therefore the stage's bound applies to this frame as well. (Thomas, Le
+//! Boudec and Mifdaoui, On Cyclic Dependencies and Regulators in Time-Sensitive Networks, RTSS 2019.) Without a fixed point, the cycle may
+//! be unstable although no port is overloaded, and it has no bound.
 
 use super::super::network::StageId;
 use super::super::time::{MS, NS, Ps};
 use super::parts::Parts;
 use super::{Analysis, BoundError};
 
-/// Greatest delay of a circle's flows for which a fixed point is searched, ms: the loosest budget of eCPRI (class Low).
+/// Maximum delay of a cycle's flows for which a fixed point is searched, in ms. It is the largest budget of eCPRI (class Low).
 pub(super) const CIRCLE_MS_MAX: Ps = 100;
-/// Most rounds through a circle.
+/// Maximum number of rounds through a cycle.
 const ROUNDS_MAX: usize = 500;
-/// Delays in a circle are rounded up to this, so that a search that approaches its fixed point reaches it.
+/// Granularity of delays in a cycle, in ps. Delays are rounded up, so that a search that approaches its fixed point reaches it.
 const STEP_PS: Ps = NS;
-/// Names of stages in a message.
+/// Maximum number of stage names in a message.
 const NAMES_MAX: usize = 12;
 
-/// Stages that flows pass, in the order of the analysis.
+/// Stages of all flows, in the order of the analysis.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Order {
     /// Stages before the cycles, in topological order.
     pub(super) before: Vec<StageId>,
-    /// Stages of cycles, and between cycles.
+    /// Stages of cycles, and stages between cycles.
     pub(super) circles: Vec<StageId>,
     /// Stages after the cycles, in topological order.
     pub(super) after: Vec<StageId>,
-    /// One cycle: each stage sends to the next one, and the last one to the first.
+    /// Stages of one cycle. Each stage sends to the next one, and the last stage sends to the first.
     pub(super) circle: Vec<StageId>,
 }
 
@@ -45,7 +45,7 @@ impl Order {
         let before = sorted(&vec![true; count], pairs());
         let mut left = vec![true; count];
         before.iter().for_each(|&stage| left[usize::from(stage)] = false);
-        // Sorts the remaining stages backwards, from the ends of the paths.
+        // Sorts the remaining stages in reverse order, from the ends of the paths.
         let mut after = sorted(&left, pairs().map(|(from, to)| (to, from)));
         after.reverse();
         after.iter().for_each(|&stage| left[usize::from(stage)] = false);
@@ -56,7 +56,7 @@ impl Order {
     }
 }
 
-/// The stages of `among` that are not on or behind a circle, each behind those before it.
+/// Returns the stages of `among` that are neither on a cycle nor after one, in topological order.
 fn sorted(among: &[bool], pairs: impl Iterator<Item = (StageId, StageId)>) -> Vec<StageId> {
     let mut waiting = vec![0_usize; among.len()];
     let mut next: Vec<Vec<StageId>> = vec![Vec::new(); among.len()];
@@ -64,7 +64,7 @@ fn sorted(among: &[bool], pairs: impl Iterator<Item = (StageId, StageId)>) -> Ve
         next[usize::from(from)].push(to);
         waiting[usize::from(to)] += 1;
     }
-    // Network::check keeps the number of stages within 16 bits.
+    // `Network::check` ensures that stage numbers fit 16 bits.
     let mut ready: Vec<StageId> = (0..among.len())
         .filter(|&stage| among[stage] && waiting[stage] == 0)
         .map(|stage| stage as StageId)
@@ -82,7 +82,7 @@ fn sorted(among: &[bool], pairs: impl Iterator<Item = (StageId, StageId)>) -> Ve
     ordered
 }
 
-/// A circle among stages each of which has one before it: backwards until a stage comes again.
+/// Returns a cycle among stages that all have a predecessor. Follows predecessors until a stage repeats.
 fn circle<P: Iterator<Item = (StageId, StageId)>>(
     circles: &[StageId],
     left: &[bool],
@@ -102,7 +102,7 @@ fn circle<P: Iterator<Item = (StageId, StageId)>>(
     Vec::new()
 }
 
-/// Passes the stages of circles until no delay changes.
+/// Analyses the stages of cycles in rounds until no delay changes.
 pub(super) fn pass(analysis: &mut Analysis<'_>, order: &Order) -> Result<(), BoundError> {
     if order.circles.is_empty() {
         return Ok(());
@@ -135,14 +135,14 @@ pub(super) fn pass(analysis: &mut Analysis<'_>, order: &Order) -> Result<(), Bou
     Err(refused(None))
 }
 
-/// Names of a circle's stages.
+/// Formats the names of a cycle's stages.
 pub(super) fn names(stages: &[String]) -> String {
     let more = stages.len().saturating_sub(NAMES_MAX);
     let first = stages.iter().take(NAMES_MAX).map(String::as_str).collect::<Vec<_>>().join(", ");
     if more > 0 { format!("{first} and {more} more") } else { first }
 }
 
-/// The cause at the end of a message.
+/// Formats the cause for the end of a message.
 pub(super) fn cause(cause: Option<&BoundError>) -> String {
     cause.map_or_else(String::new, |cause| format!(": {cause}"))
 }

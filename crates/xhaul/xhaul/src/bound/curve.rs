@@ -1,5 +1,4 @@
-//! Arrival curves: upper bounds of the flows' traffic in any window, as work for a stage, and the effect of
-//! links on their sums.
+//! Arrival curves: upper bounds of the flows' traffic in any window, as work for a stage. Links limit the sums of these curves.
 
 use super::super::network::{Flow, Network, Stage, StageId};
 use super::super::pattern::Envelope;
@@ -7,26 +6,26 @@ use super::super::scheduler::{Scheduler, TokenBucket, WIRE_PREEMPTION_BYTES};
 use super::super::time::{Ps, S};
 use super::{Curves, StageFlow};
 
-/// Rounding of clocks and of rates: a few steps of a picosecond.
+/// Rounding error of clocks and rates, in ps.
 const ROUNDING_PS: Ps = 8;
 
-/// The arrival curve of one flow at one stage.
+/// Arrival curve of one flow at one stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Arrival {
     pub(super) envelope: Envelope,
-    /// A straight line over the steps.
+    /// Whether a straight line above the steps is used.
     straight: bool,
 }
 
 impl Arrival {
-    /// The curve of a flow at its source; `None` if nothing limits it. `whole`: see [`Pattern::envelope`].
+    /// Returns the curve of a flow at its source. `None` if nothing limits the flow. For `whole`, see [`Pattern::envelope`].
     ///
     /// [`Pattern::envelope`]: super::super::pattern::Pattern::envelope
     pub(super) fn from_flow(flow: &Flow, curves: Curves, whole: bool) -> Option<Self> {
         let mut envelope = flow.pattern.envelope(whole)?;
         if flow.clock.drift_ppb != 0 {
             let faster = u128::from(envelope.period_ps) * u128::from(flow.clock.drift_ppb.unsigned_abs());
-            // A ten-thousandth of the period at most.
+            // The difference is at most a ten-thousandth of the period.
             envelope.period_ps = envelope.period_ps.saturating_sub((faster / 1_000_000_000) as Ps + 1).max(1);
             envelope.jitter_ps += ROUNDING_PS;
         }
@@ -34,19 +33,18 @@ impl Arrival {
         Some(Self { envelope, straight })
     }
 
-    /// The curve behind something that delays by up to `more_ps` more than it does at least.
+    /// Returns the curve after a stage whose maximum delay exceeds its minimum delay by `more_ps`.
     pub(super) fn later(mut self, more_ps: Ps) -> Self {
         self.envelope.jitter_ps += more_ps;
         self
     }
 
-    /// Whether this curve never exceeds `bucket`: its frames pass a regulator without waiting.
+    /// Returns whether this curve never exceeds `bucket`, i.e. its frames pass a regulator without waiting.
     pub(super) fn conforms(&self, bucket: TokenBucket) -> bool {
         self.held_by(bucket) == Some(0)
     }
 
-    /// The longest time for which a regulator with `bucket` for this flow alone delays a frame; `None`:
-    /// unbounded.
+    /// Returns the maximum delay by a regulator with `bucket` that only this flow uses. `None`: unbounded.
     pub(super) fn held_by(&self, bucket: TokenBucket) -> Option<Ps> {
         let Envelope { bytes, period_ps, jitter_ps, .. } = self.envelope;
         // Time that the bucket needs to refill for this number of bytes.
@@ -55,7 +53,7 @@ impl Arrival {
         if refill(bytes) > u128::from(period_ps) {
             return None;
         }
-        // After the first step, each further one arrives later than the bucket refills for it.
+        // After the first step, the time to each further step is longer than the bucket needs to refill for it.
         let first = jitter_ps / period_ps + 1;
         let held = [(bytes * first, 0), (bytes * (first + 1), first * period_ps - jitter_ps)].map(
             |(sent, window)| {
@@ -70,8 +68,8 @@ impl Arrival {
         Ps::try_from(held[0].max(held[1])).ok()
     }
 
-    /// The curve behind a regulator that delayed frames by up to `more_ps`: later by that time, or the
-    /// bucket's limit if its burst is smaller.
+    /// Returns the curve after a regulator that delayed frames by up to `more_ps`: the delayed curve, or the bucket's limit if its burst is
+    /// smaller.
     pub(super) fn regulated(self, bucket: TokenBucket, more_ps: Ps) -> Self {
         let later = self.later(more_ps);
         let Envelope { bytes, jitter_ps, period_ps, smallest, largest, .. } = later.envelope;
@@ -79,8 +77,7 @@ impl Arrival {
         if at_once <= u64::from(bucket.burst_bytes) || smallest != largest {
             return later;
         }
-        // A straight line in releases of the bucket's burst: frames have one size, so work is proportional to
-        // bytes.
+        // The limit is a straight line in releases of the bucket's burst. All frames have one size, so work is proportional to bytes.
         let frames = u64::from(bucket.burst_bytes).div_ceil(u64::from(largest));
         let bytes = frames * u64::from(largest);
         let refill = u128::from(bytes) * 8 * u128::from(S) / u128::from(bucket.rate_bps);
@@ -89,7 +86,7 @@ impl Arrival {
         Self { envelope, straight: true }
     }
 
-    /// `amount` for each release in any window of length `window_ps`; `open`: the window without its end.
+    /// Returns `amount` multiplied by the number of releases in any window of length `window_ps`. `open`: the window excludes its end.
     fn releases_times(&self, amount: u64, window_ps: Ps, open: bool) -> u64 {
         let reach = window_ps + self.envelope.jitter_ps;
         let period = self.envelope.period_ps;
@@ -101,7 +98,7 @@ impl Arrival {
         releases.saturating_mul(amount)
     }
 
-    /// Windows up to `end_ps` in which the curve steps.
+    /// Returns the window lengths up to `end_ps` at which the curve has a step.
     fn steps(&self, end_ps: Ps) -> impl Iterator<Item = Ps> + use<> {
         let Envelope { period_ps, jitter_ps, .. } = self.envelope;
         let count = if self.straight { 0 } else { (end_ps + jitter_ps) / period_ps };
@@ -113,7 +110,7 @@ impl Arrival {
 /// Unit of a stage's work for a frame.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Work {
-    /// Its bytes on the wire, plus `extra_bytes`.
+    /// Bytes on the wire, plus `extra_bytes`.
     Bytes { ps_per_byte: Ps, extra_bytes: u64 },
     /// A constant amount of work per frame.
     Frame(Ps),
@@ -137,13 +134,13 @@ impl Work {
     }
 }
 
-/// The sum of several flows' work at a stage, limited by the links before it.
+/// Sum of several flows' work at a stage, limited by the links before the stage.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sum {
     groups: Vec<Group>,
 }
 
-/// Flows over the same link, or one flow from its source.
+/// Flows over the same link, or a single flow from its source.
 #[derive(Debug, Clone)]
 struct Group {
     from: Option<StageId>,
@@ -151,7 +148,7 @@ struct Group {
     line: Option<Line>,
 }
 
-/// `burst + (window + slack) * numerator / denominator`.
+/// Straight line `burst + (window + slack) * numerator / denominator`.
 #[derive(Debug, Clone, Copy)]
 struct Line {
     burst: Ps,
@@ -161,8 +158,7 @@ struct Line {
 }
 
 impl Sum {
-    /// The sum over `guests` as work for this stage; each may be delayed by another `delay_ps` before it
-    /// counts.
+    /// Returns the sum over `guests` as work for this stage. Each flow may be delayed by an additional `delay_ps` before it counts.
     pub(super) fn new<'g>(
         network: &Network,
         guests: impl Iterator<Item = &'g StageFlow>,
@@ -190,7 +186,7 @@ impl Sum {
         Self { groups: groups.collect() }
     }
 
-    /// Returns the sum of both.
+    /// Returns the sum of both arguments.
     pub(super) fn and(mut self, mut other: Self) -> Self {
         self.groups.append(&mut other.groups);
         self
@@ -200,18 +196,18 @@ impl Sum {
         self.groups.is_empty()
     }
 
-    /// The most work in a window of this length; `open`: the window without its end.
+    /// Returns the maximum work in a window of this length. `open`: the window excludes its end.
     pub(super) fn at(&self, window_ps: Ps, open: bool) -> Ps {
         self.groups.iter().map(|group| group.at(window_ps, open)).fold(0, Ps::saturating_add)
     }
 
-    /// Work per second of work time: above 1 no stage keeps up.
+    /// Returns the work per second, in seconds of processing time. Above 1, the stage is overloaded.
     pub(super) fn utilisation(&self) -> f64 {
         let flows = self.groups.iter().flat_map(|group| &group.flows);
         flows.map(|(arrival, work)| *work as f64 / arrival.envelope.period_ps as f64).sum()
     }
 
-    /// The windows up to `end_ps` between which the curve is straight, in order, from 0 to `end_ps`.
+    /// Returns the window lengths up to `end_ps` between which the curve is straight, in ascending order, from 0 to `end_ps`.
     pub(super) fn corners(&self, end_ps: Ps) -> Vec<Ps> {
         let mut corners = vec![0, end_ps];
         for group in &self.groups {
@@ -246,7 +242,7 @@ impl Group {
         self.line.map_or(sum, |line| sum.min(line.at(window_ps)))
     }
 
-    /// The two neighbouring window lengths between which the line and the sum cross.
+    /// Returns the two adjacent window lengths between which the line and the sum cross.
     fn crossing(&self, from: Ps, to: Ps) -> Option<[Ps; 2]> {
         let line = self.line?;
         let below = |window, open| line.at(window) < self.sum(window, open);
@@ -264,7 +260,7 @@ impl Group {
 }
 
 impl Line {
-    /// The sum of these flows, limited by the rate of the link at `from`.
+    /// Returns the sum of these flows, limited by the rate of the link at `from`.
     fn new(
         network: &Network,
         from: StageId,
@@ -281,7 +277,7 @@ impl Line {
             let of = members.iter().filter(|guest| express == is_express(&port.scheduler, guest.class));
             of.map(|guest| work.of_frame(guest.arrival.envelope.largest)).max().unwrap_or(0)
         };
-        // A frame of each kind may have started before the window: an express one inside a preemptable one.
+        // One frame of each kind may have started before the window: an express frame inside a preemptable one.
         let burst = largest(true) + largest(false);
         let smallest = u128::from(members.iter().map(|guest| guest.arrival.envelope.smallest).min()?);
         let forwarding = port.forwarding.max_ps() - port.forwarding.min_ps();
@@ -303,12 +299,12 @@ pub(super) fn is_express(scheduler: &Scheduler, class: u8) -> bool {
     matches!(scheduler, Scheduler::Preemption { express_from } if class >= *express_from)
 }
 
-/// Work in bytes on the wire at a port.
+/// Returns the work of a port, in bytes on the wire.
 pub(super) fn bytes(ps_per_byte: Ps) -> Work {
     Work::Bytes { ps_per_byte, extra_bytes: 0 }
 }
 
-/// Work in bytes on the wire for frames that interrupt another one.
+/// Returns the work of a port for frames that interrupt another frame, in bytes on the wire.
 pub(super) fn interrupting(ps_per_byte: Ps) -> Work {
     Work::Bytes { ps_per_byte, extra_bytes: u64::from(WIRE_PREEMPTION_BYTES) }
 }

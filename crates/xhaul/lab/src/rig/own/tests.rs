@@ -1,4 +1,4 @@
-//! Own networks from files: routes, patterns, gates, redundancy, errors.
+//! Tests of network files: routes, patterns, gates, redundancy, errors.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ use super::draw;
 use crate::rig::Xhaul;
 use crate::rig::setup::Setup;
 
-/// A folder of this test's files, removed at the end.
+/// Temporary folder with the files of a test. It is removed when the value is dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -64,7 +64,7 @@ fn measure_for(
     (outcome, recorder.finish())
 }
 
-/// Measures a network for 20 ms.
+/// Measures the network of a file for 20 ms, with the settings `set`.
 fn measure(file: &str, set: &[(&str, Value)]) -> (Result<Outcome, RigError>, Recording) {
     measure_for(file, set, Duration::from_millis(20))
 }
@@ -73,7 +73,7 @@ fn text(value: &str) -> Value {
     Value::Text(value.to_owned())
 }
 
-/// Measures a file with this text; returns the metrics.
+/// Measures the network of a file with this text. Returns the metrics.
 fn of_text(name: &str, file: &str) -> BTreeMap<String, f64> {
     let folder = Folder::new(name, &[("network.toml", file)]);
     let (outcome, recording) = measure(&folder.file(), &[]);
@@ -81,7 +81,7 @@ fn of_text(name: &str, file: &str) -> BTreeMap<String, f64> {
     recording.metrics
 }
 
-/// Returns the reason for which a file is refused.
+/// Returns the reason why a file is rejected.
 fn refused(name: &str, file: &str) -> String {
     let folder = Folder::new(name, &[("network.toml", file)]);
     Xhaul.preview(&settings(&folder.file(), &[])).unwrap().unwrap_err()
@@ -93,7 +93,7 @@ const STREAMS: &str = "stream,src,dst,octets,period_ns,offset_ns,class\n0,10,11,
 const GATES: &str = "link,class,start_ns,end_ns,cycle_ns\n1-11,7,0,1040,97720\n";
 
 #[test]
-fn tables_of_tsn_tools_give_the_expected_times() {
+fn tsn_tool_tables_yield_expected_delays() {
     let gated = format!("{TABLES}gates = \"gates.csv\"\n");
     let files = [
         ("network.toml", gated.as_str()),
@@ -111,14 +111,14 @@ fn tables_of_tsn_tools_give_the_expected_times() {
     let (_, recording) = measure(&folder.file(), &[("sut.scheduler", text("strict"))]);
     assert_eq!(recording.metrics["flow.stream_0.delay_us_max"], 2.28);
     assert_eq!(recording.metrics["flow.stream_0.bound_us"], 2.28);
-    // A wrong column, and a gate of a link that does not exist.
+    // Errors: an unknown column, and a gate of a link that does not exist.
     std::fs::write(folder.0.join("streams.csv"), STREAMS.replace("octets", "octet")).unwrap();
     let why = Xhaul.preview(&settings(&folder.file(), &[])).unwrap().unwrap_err();
     assert!(why.contains("unknown column `octet`; `octets` is the nearest"), "{why}");
 }
 
 #[test]
-fn line_of_bridges_delays_by_stores_and_processing() {
+fn bridge_chain_delay_is_forwarding_plus_processing() {
     let file = "[[switches]]\nname = \"b1\"\n[[switches]]\nname = \"b2\"\n\
                 [[links]]\na = \"x\"\nb = \"b1\"\nmetres = 0\n[[links]]\na = \"b1\"\nb = \"b2\"\nmetres = 0\n\
                 [[links]]\na = \"b2\"\nb = \"y\"\nmetres = 0\n\
@@ -141,13 +141,13 @@ fn frame_that_does_not_fit_its_window_waits() {
              [[flows]]\nname = \"f\"\nfrom = \"x\"\nto = \"y\"\nbytes = 792\nclass = 7\nperiod = \"10ms\"\noffset = \"{offset}\"\n"
         )
     };
-    // 800 bytes with preamble: 6.4 us. Released 5 us before the gate closes, it arrives at 106.4 us.
+    // The frame has 800 bytes with preamble, i.e. 6.4 us. It is released 5 us before the gate closes and arrives at 106.4 us.
     assert_eq!(of_text("window", &file("5us"))["flow.f.delay_us_max"], 101.4);
     assert_eq!(of_text("window-fits", &file("3600ns"))["flow.f.delay_us_max"], 6.4);
 }
 
 #[test]
-fn patterns_have_their_rates_and_sizes() {
+fn patterns_send_expected_number_of_frames() {
     let flow = |more: &str| {
         format!(
             "[[links]]\na = \"x\"\nb = \"y\"\nmetres = 0\n[[flows]]\nname = \"f\"\nfrom = \"x\"\nto = \"y\"\n{more}\n"
@@ -157,7 +157,7 @@ fn patterns_have_their_rates_and_sizes() {
     assert_eq!(sent("periodic", "bytes = 1000\nperiod = \"1ms\"\ncount = 3"), 60.0);
     assert_eq!(sent("rate", "bytes = 1000\nmbps = 80.0"), 200.0);
     assert_eq!(sent("iperf", "pattern = \"iperf\"\nbytes = 1000\nmbps = 80.0"), 191.0);
-    // 52 and 16 of 70 symbols of 2.5 ms, for 20 ms.
+    // 52 downlink and 16 uplink symbols of the 70 symbols in 2.5 ms, for 20 ms.
     assert_eq!(sent("tdd-down", "pattern = \"tdd\"\nbytes = 1000"), 52.0 * 8.0);
     assert_eq!(sent("tdd-up", "pattern = \"tdd\"\nbytes = 1000\ndirection = \"up\""), 16.0 * 8.0);
     let poisson = sent("poisson", "pattern = \"poisson\"\nbytes = 1000\nmbps = 80.0");
@@ -168,12 +168,12 @@ fn patterns_have_their_rates_and_sizes() {
     let folder = Folder::new("trace", &files);
     let (outcome, recording) = measure(&folder.file(), &[]);
     let of = |name: &str| recording.metrics[&format!("flow.f.{name}")];
-    // The third waits for the second with its gap: 4.16 + 0.096 - 0.1 + 1.04 us.
+    // The third frame waits for the second frame and its gap: 4.16 + 0.096 - 0.1 + 1.04 us.
     assert_eq!((outcome, of("sent"), of("delay_us_max")), (Ok(Outcome::Ok), 3.0, 5.196));
     assert!(!recording.metrics.contains_key("flow.f.bound_us"));
 }
 
-/// A ring of six switches with a DU of each of twelve cells, and a CU.
+/// Returns a ring of six switches with a CU and the DUs of twelve cells.
 fn ring() -> String {
     let mut file = "[[rings]]\nname = \"s\"\nswitches = 6\nmbps = 100000\nmetres = 5000\n\
                     [[links]]\na = \"cu\"\nb = \"s1\"\nmbps = 400000\nmetres = 10\n"
@@ -212,7 +212,7 @@ fn ring_with_mixed_splits_is_checked_and_simulated_quickly() {
 }
 
 #[test]
-fn cut_ring_loses_no_frame_of_a_redundant_flow() {
+fn redundant_flow_loses_no_frame_in_cut_ring() {
     let file = "[[rings]]\nname = \"s\"\nswitches = 6\nmetres = 1000\n\
                 [[links]]\na = \"du\"\nb = \"s3\"\n[[links]]\na = \"cu\"\nb = \"s1\"\n[[links]]\na = \"other\"\nb = \"s2\"\n\
                 [[flows]]\nname = \"safe\"\nfrom = \"du\"\nto = \"cu\"\nbytes = 500\nperiod = \"100us\"\nclass = 6\npaths = 2\nbudget = \"high100\"\n\
@@ -222,7 +222,7 @@ fn cut_ring_loses_no_frame_of_a_redundant_flow() {
     let metrics = of_text("cut", file);
     let of = |flow: &str, name: &str| metrics[&format!("flow.{flow}.{name}")];
     assert_eq!((of("safe", "sent"), of("safe", "lost"), of("safe", "duplicates")), (200.0, 0.0, 180.0));
-    // Sent from 5 to 7 ms, one each 100 us.
+    // The plain flow sends one frame each 100 us during the cut, from 5 to 7 ms.
     assert_eq!((of("plain", "lost"), of("away", "lost"), metrics["network.lost"]), (20.0, 0.0, 20.0));
     assert!(of("safe", "delay_us_max") > of("plain", "delay_us_max"));
     let why = refused("no-second", &file.replace("paths = 2", "paths = 3"));
@@ -230,7 +230,7 @@ fn cut_ring_loses_no_frame_of_a_redundant_flow() {
 }
 
 #[test]
-fn wrong_files_are_refused_with_the_reason() {
+fn invalid_files_are_rejected_with_reason() {
     let link = "[[links]]\na = \"x\"\nb = \"y\"\n";
     let flow = "[[flows]]\nname = \"f\"\nfrom = \"x\"\nto = \"y\"\nbytes = 100\nperiod = \"1ms\"\n";
     for (index, (file, why)) in [
@@ -277,7 +277,7 @@ fn wrong_files_are_refused_with_the_reason() {
 }
 
 #[test]
-fn picture_has_every_node_and_the_cut() {
+fn picture_shows_every_node_and_cut() {
     let cut = "[[cuts]]\na = \"s1\"\nb = \"s2\"\nfrom = \"1ms\"\n";
     let folder = Folder::new("picture", &[("network.toml", &format!("{}{cut}", ring()))]);
     let set = settings(&folder.file(), &[("net.mtu", Value::Int(9000))]);
@@ -293,7 +293,7 @@ fn picture_has_every_node_and_the_cut() {
 
 #[test]
 fn capture_of_a_fronthaul_becomes_flows() {
-    // Written by the simulation: four layers down and up.
+    // The simulation writes the capture, with four layers down and up.
     let folder = Folder::new("capture", &[]);
     let file = folder.0.join("ru.pcapng").to_string_lossy().into_owned();
     let set = [
@@ -316,7 +316,7 @@ fn capture_of_a_fronthaul_becomes_flows() {
     assert!(told.contains("mantissa 9 bits, arrivals within ") && !told.contains("gaps"), "{told}");
     let (outcome, recording) = measure(&folder.file(), &[]);
     assert_eq!((outcome, recording.metrics["network.flows"]), (Ok(Outcome::Ok), 8.0));
-    // 52 and 16 of 70 symbols of 2.5 ms, for 10 ms.
+    // 52 downlink and 16 uplink symbols of the 70 symbols in 2.5 ms, for 10 ms.
     let sent = |flow: &str| recording.metrics[&format!("flow.{flow}.sent")];
     assert_eq!((sent("site_0x0000_u_dl"), sent("site_0x0002_u_ul")), (208.0, 64.0));
     std::fs::write(folder.0.join("ru-0.pcapng"), [0_u8; 40]).unwrap();
@@ -324,11 +324,11 @@ fn capture_of_a_fronthaul_becomes_flows() {
     assert!(why.contains("the file is damaged after byte 0"), "{why}");
 }
 
-/// 2022-12-15, 12:22:48.144 UTC: subframe 4 of frame 118 (modulo 256) begins.
+/// Time 2022-12-15, 12:22:48.144 UTC, in nanoseconds of the Unix epoch. Subframe 4 of frame 118 (modulo 256) begins at this time.
 const AIR_NS: u64 = 1_671_106_968_144_000_000;
 
-/// Writes a capture as a radio unit of 20 MHz and its DU make it: control messages with the highest priority that schedule
-/// an uplink slot each, uncompressed samples without a compression header, PTP between them.
+/// Writes a capture like that of a 20 MHz radio unit and its DU. Control messages have the highest priority, and each schedules an uplink
+/// slot. The samples are uncompressed and have no compression header. The capture ends with a PTP frame.
 fn site_capture(file: &Path, begin_ns: u64) {
     let out = std::fs::File::create(file).unwrap();
     let mut out = PcapngWriter::new(out).unwrap();
@@ -355,7 +355,7 @@ fn site_capture(file: &Path, begin_ns: u64) {
             data.extend((0..51 * 48).map(|index| (index * 37 % 251) as u8 | 1));
             let sequence = sequence_id(slot * 14 + u64::from(symbol));
             let message = Message::IqData(Stream { id: 1, sequence, data: &data });
-            // By the first symbol of the slot: air times of AIR_NS itself are those of the header.
+            // The time is relative to the first symbol of the slot. The slot of AIR_NS is the one in the headers.
             let since = at.air_ns(2) - Application { slot: 0, symbol: 0, ..at }.air_ns(2);
             frame(begin_ns + since + 128_900, 0, &message);
         }
@@ -389,8 +389,8 @@ fn capture_of_a_radio_unit_yields_flows_and_windows() {
     }
     let (outcome, recording) = measure(&folder.file(), &[]);
     let of = |flow: &str, name: &str| recording.metrics[&format!("flow.site_0x0001_{flow}.{name}")];
-    // Frames of the radio unit arrive 2 us and a cable later, far within 100 to 400 us; control messages with 5 us of
-    // lead over 2 us have 3 us for the way.
+    // Frames of the radio unit arrive after 2 us and the delay of a cable, well within 100 to 400 us. Control messages are sent 5 us before
+    // their symbols and must arrive at least 2 us before them, so they may take up to 3 us.
     assert_eq!((outcome, recording.metrics["network.flows"]), (Ok(Outcome::Ok), 2.0));
     assert_eq!((of("c_ul", "budget_us"), of("u_ul", "budget_us")), (3.0, 271.1));
     assert_eq!((of("u_ul", "window_early"), of("u_ul", "window_late")), (0.0, 0.0));
@@ -404,7 +404,7 @@ fn capture_of_a_radio_unit_yields_flows_and_windows() {
         let told = network(more).unwrap_err();
         assert!(told.contains(why), "{why}: {told}");
     }
-    // Half a second off, the clock follows nothing.
+    // The clock is half a second off, so it matches neither UTC nor TAI.
     site_capture(&folder.0.join("ru.pcapng"), AIR_NS + 500_000_000);
     let told = network("").unwrap();
     assert!(told.contains("arrivals within 0.0 us of their symbols, control messages 133.9"), "{told}");

@@ -1,8 +1,8 @@
-//! Captures of split 7.2x, as other programs decode them.
+//! Tests of split-7.2x captures with independent decoders.
 
 use super::*;
 
-/// Writes a capture of split 7.2x; returns its file.
+/// Writes a capture of split 7.2x and returns its path.
 fn fronthaul_capture(name: &str, more: &[(&str, Value)]) -> String {
     let file = std::env::temp_dir().join(format!("ranlab-{name}-{}.pcapng", std::process::id()));
     let set = [
@@ -17,7 +17,7 @@ fn fronthaul_capture(name: &str, more: &[(&str, Value)]) -> String {
 }
 
 #[test]
-fn capture_of_split_7_2x_is_the_user_plane_of_oran() {
+fn split_7_2x_capture_has_oran_user_plane_messages() {
     let file = fronthaul_capture("cus", &[("net.mtu", Value::Int(9000))]);
     let mut sequences = BTreeMap::new();
     let mut first = Vec::new();
@@ -27,7 +27,7 @@ fn capture_of_split_7_2x_is_the_user_plane_of_oran() {
         let ranlab_xhaul::ecpri::Message::IqData(stream) = message else { panic!("{message:?}") };
         let (header, samples) = ranlab_xhaul::cus::UserPlane::decode(stream.data).unwrap();
         assert!(rest.is_none() && samples.len() == 273 * 28 && header.prbs == 0 && header.mantissa_bits == 9);
-        // Each layer of each direction counts on its own.
+        // Sequence numbers are independent per layer and direction.
         let next: &mut u64 = sequences.entry((header.at.down, stream.id)).or_default();
         assert_eq!(stream.sequence, ranlab_xhaul::cus::sequence_id(*next));
         *next += 1;
@@ -39,7 +39,7 @@ fn capture_of_split_7_2x_is_the_user_plane_of_oran() {
     read.unwrap();
     let ids: Vec<_> = sequences.keys().copied().collect();
     assert_eq!(ids, [false, true].map(|down| [0, 1, 2, 3].map(|layer| (down, layer))).concat());
-    // eCPRI, then frame, subframe, slot and symbol 0, all PRBs, 9 bits of block floating point.
+    // Expected bytes: eCPRI header, then frame, subframe, slot and symbol 0, all PRBs, 9-bit block floating point.
     let octets = [0x10, 0, 0x1D, 0xEA, 0, 0, 0, 0x80, 0x90, 0, 0, 0, 0, 0, 0, 0, 0x91, 0];
     assert_eq!(first[0], (octets.to_vec(), 0));
     assert_eq!((first[3].0[5], first[4].0[5], first[4].0[6], first[4].1), (3, 0, 1, 1));
@@ -87,13 +87,13 @@ fn tshark_decodes_captures_of_split_7_2x() {
     }
 }
 
-/// A message of a capture as tshark decodes it.
+/// Message of a capture as tshark decodes it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Decoded {
     control: bool,
     down: bool,
     layer: u8,
-    /// Frame, subframe and slot.
+    /// Numbers of frame, subframe and slot.
     slot: [u8; 3],
     first_symbol: u8,
     at_ns: u64,
@@ -141,18 +141,18 @@ fn tshark_sees_control_messages_ahead_of_their_data() {
             down: number(6) == 1,
             layer: number(7),
             slot: [8, 9, 10].map(number),
-            // Versions of tshark name it differently in data.
+            // Depending on its version, tshark uses a different field name in data messages.
             first_symbol: number(if cells[11].is_empty() { 12 } else { 11 }),
             at_ns: seconds.parse::<u64>().unwrap() * 1_000_000_000 + nanos.parse::<u64>().unwrap(),
         }
     });
     let all: Vec<Decoded> = decoded.collect();
     let of = |control, down| all.iter().filter(move |one| one.control == control && one.down == down);
-    // 20 ms: 8 patterns of DDDSU, in which 4 slots have symbols down and 2 have symbols up; 4 layers.
+    // Within 20 ms there are 8 DDDSU patterns. In each, 4 slots have downlink symbols and 2 slots have uplink symbols. There are 4 layers.
     assert_eq!((of(true, true).count(), of(true, false).count()), (128, 64));
     for data in of(false, true).filter(|data| data.first_symbol == 0) {
         let ahead = of(true, true).find(|one| one.layer == data.layer && one.slot == data.slot).unwrap();
-        // A longer frame arrives later after its release: four of 2.5 us each over two links.
+        // A data message has longer frames and arrives later after its release: four frames of 2.5 us each, over two links.
         let lead_us = (data.at_ns - ahead.at_ns) / 1000;
         assert!((125..145).contains(&lead_us), "{lead_us} us: {ahead:?} {data:?}");
     }
@@ -165,7 +165,7 @@ fn tshark_sees_control_messages_ahead_of_their_data() {
 }
 
 #[test]
-fn control_messages_are_those_of_split_7_2x() {
+fn only_split_7_2x_has_control_messages() {
     let preview = |set: &[(&str, Value)]| {
         let point = fake::point(&RunningExperiment::new(&RigContext::new("ranlab"), Xhaul), set);
         Xhaul.preview(&point.settings).unwrap()

@@ -1,4 +1,4 @@
-//! Which flow meets its own budget or receive window, by point, and what proves it.
+//! Sentences about budgets: the flows that meet their budget or receive window at each point, and whether this is proven.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ const CLASSES: [(f64, &str); 4] =
 const SCHEDULER: &str = "sut.scheduler";
 const CELL_ROLES: [&str; 2] = ["cell_dl", "cell_ul"];
 
-/// Returns the sentences.
+/// Returns the sentences about budgets.
 pub(super) fn sentences(results: &Results) -> Vec<String> {
     let mut sentences = matrix(results);
     sentences.extend(simplest(results, &|point| fine(point)));
@@ -34,8 +34,8 @@ pub(super) fn sentences(results: &Results) -> Vec<String> {
     sentences
 }
 
-/// Returns whether each point meets its budgets: a line for each combination of the other axes, with a tick or a cross
-/// for each scheduler. In a sweep over cells, [`breaking`](super::breaking) describes the points.
+/// Returns one line for each combination of the other axes. The line has a tick or a cross per scheduler, for whether the point meets its
+/// budgets. In a sweep over cells, [`breaking`](super::breaking) describes the points.
 fn matrix(results: &Results) -> Vec<String> {
     let axes = |point: &PointResult| -> Vec<(String, String)> {
         let axes = point.point.axes.iter().filter(|(path, _)| path != "sut.tier");
@@ -65,7 +65,7 @@ fn matrix(results: &Results) -> Vec<String> {
     rows.into_iter().map(|(row, cells)| format!("Budgets met, {row}: {}.", cells.join(", "))).collect()
 }
 
-/// Schedulers from the simplest port to the most demanding one.
+/// Schedulers in order of effort, from the simplest port to the most complex one.
 const BY_EFFORT: [&str; 7] = ["fifo", "strict", "drr", "cbs", "ats", "preemption", "gates"];
 
 /// Returns the simplest scheduler that keeps every limit at every point where it was tried, and whether that is proven.
@@ -91,7 +91,7 @@ pub(super) fn simplest(results: &Results, fine: &dyn Fn(&PointResult) -> Option<
     ))
 }
 
-/// Whether a point meets every budget; `None`: it has none, or it was not measured.
+/// Returns whether a point meets every budget. `None` if the point has no budget, or was not measured.
 fn fine(point: &PointResult) -> Option<bool> {
     let has = |role: &&str| {
         most(point, &format!("{role}.budget_us")).is_some()
@@ -102,8 +102,7 @@ fn fine(point: &PointResult) -> Option<bool> {
     (overloaded || CELL_ROLES.iter().any(has)).then(|| kept(point).is_ok())
 }
 
-/// Returns the shares early, on time and late at the radio unit and at the DU, with the times of sending that meet the
-/// window.
+/// Returns the shares of early, on-time and late frames at the radio unit and at the DU, and the sending times that meet the window.
 fn windows(results: &Results) -> Vec<String> {
     let mut sentences = Vec::new();
     for point in &results.points {
@@ -156,7 +155,7 @@ fn windows(results: &Results) -> Vec<String> {
     sentences
 }
 
-/// Returns the earliest and the latest simulated arrival before (down) or after (up) the air, us.
+/// Returns the earliest and the latest simulated arrival relative to the time on air, in us: before it for downlink, after it for uplink.
 fn arrivals(point: &PointResult, role: &str, sent_key: &str) -> Option<(String, String)> {
     let sent = setting(point, &format!("cells.{sent_key}_up"))?.span()?.as_secs_f64() * 1e6;
     let least = point.values(&format!("{role}.delay_us_min")).into_iter().reduce(f64::min)?;
@@ -181,14 +180,14 @@ fn tenth(us: f64) -> String {
     format!("{:.1}", us)
 }
 
-/// Returns which flow meets its own budget: maximum delay and bound; then the transport classes of fronthaul. In a
-/// live network, whose maximum delays depend on the scheduling of this machine, the 99th percentile is used, next
-/// to the variation between repeats.
+/// Returns whether each flow meets its budget, with maximum delay and bound, and then the transport classes of the fronthaul. In a live
+/// network, maximum delays depend on the scheduling of this machine. There, the 99th percentile is used, together with the variation
+/// between repeats.
 fn own_budgets(results: &Results) -> Vec<String> {
     let mut sentences = Vec::new();
     let spread = |metric: &str| results.aa_spread(metric);
     for point in &results.points {
-        // In a sweep over cells only the first number is described here; [`breaking`] describes the limits.
+        // In a sweep over cells, only the first number of cells is described here. [`breaking`] describes the limits.
         let first = results.points.iter().find(|other| option(other) == option(point));
         if first.is_some_and(|first| first.point.index != point.point.index) {
             continue;
@@ -220,7 +219,7 @@ fn own_budgets(results: &Results) -> Vec<String> {
     sentences
 }
 
-/// Returns the comparison of a delay with a flow's own budget and, if it is a fronthaul's, with its classes.
+/// Returns the comparison of a delay with a flow's budget. For a fronthaul flow, also compares it with the transport classes.
 pub(super) fn against(worst: f64, budget: Option<f64>) -> String {
     let classes = || {
         format!("of the fronthaul classes meets {}; misses {}", classes(worst, true), classes(worst, false))
@@ -230,20 +229,20 @@ pub(super) fn against(worst: f64, budget: Option<f64>) -> String {
         Some(budget) => {
             let verb = if worst <= budget { "meets" } else { "misses" };
             let own = format!("{verb} its budget of {} us ({})", short(budget), class_of(budget));
-            // Packets of split 2 are no fronthaul.
+            // Packets of split 2 are not fronthaul traffic.
             if budget > 500.0 { own } else { format!("{own}; {}", classes()) }
         }
     }
 }
 
-/// Returns the classes whose limit a delay meets, or those whose limit it exceeds.
+/// Returns the classes whose limit a delay meets (`keeps`), or the classes whose limit it exceeds.
 pub(super) fn classes(us: f64, keeps: bool) -> String {
     let names = CLASSES.iter().filter(|(limit, _)| (us <= *limit) == keeps).map(|(_, name)| *name);
     let names: Vec<&str> = names.collect();
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
-/// Returns the 99th percentile of the slower direction at a live point.
+/// Returns the sentence about the 99th percentile of the slower direction at a live point.
 fn lived(point: &PointResult, spread: &dyn Fn(&str) -> Option<f64>) -> Option<String> {
     let metric = |role: &str| format!("{role}.delay_us_p99");
     let (p99, role) = CELL_ROLES
@@ -274,7 +273,7 @@ fn prove(point: &PointResult) -> Option<Result<Vec<(&'static str, Bound)>, Bound
     }))
 }
 
-/// Returns the reasons for which points have no bound.
+/// Returns the reasons why points have no bound.
 fn unproven(results: &Results) -> Vec<String> {
     let without = |point: &&PointResult| {
         let has = |role: &&str, name: &str| most(point, &format!("{role}.{name}")).is_some();
@@ -297,8 +296,7 @@ fn is_computed(point: &PointResult) -> bool {
     setting(point, "sut.tier").and_then(Value::text) != Some("live")
 }
 
-/// Returns the methods behind a bound of one queue that is below that of strict priority, for the flow that the
-/// comparison concerns.
+/// Explains a fifo bound that is below the bound of strict priority: returns the methods of both bounds, for the flow of the comparison.
 fn below_priority(results: &Results) -> Vec<String> {
     let of = |name: &'static str| {
         results.points.iter().filter(move |point| {

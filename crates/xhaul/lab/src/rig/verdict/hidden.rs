@@ -1,5 +1,4 @@
-//! Where differences between ways to share a card become invisible: delays before the radio, compared with
-//! what a user observes.
+//! Compares delays before the radio with those that a user observes. Shows where the radio hides differences between sharing mechanisms.
 
 use std::collections::BTreeMap;
 
@@ -12,23 +11,23 @@ use ranlab_campaign::value::Value;
 use super::super::predictions::SEGMENTS;
 use super::{mean, setting};
 
-/// Axis of the published rows.
+/// Axis of the published testbed rows.
 const ROW: &str = "net.testbed";
-/// Metrics that a user observes, in ms, and the metric of the part before the radio.
+/// Metrics that a user observes, in ms.
 const SEEN: [&str; 2] = ["jitter_ms_median", "rtt_ms"];
 /// Interval of a base station's transmissions: packets that arrive within one interval leave together.
 const TTI_US: f64 = 1000.0;
 
-/// Relative change that counts as no change: one fourth of the smallest difference between the published
-/// rows, 0.2 ms of 1 ms.
+/// Relative change that counts as no change. It is one fourth of the smallest difference between the published rows, which is 0.2 ms of 1
+/// ms.
 const MARGIN: f64 = 0.05;
 
-/// Row and its points.
+/// Name of a row, and its points.
 type Row<'a> = (String, Vec<&'a PointResult>);
 
-/// Returns a sentence per row compared with the first one, and per pair compared by an expectation, over all
-/// their points: the stages that add delay, the amount, how much of it the user observes, and what hides the
-/// rest.
+/// Returns a sentence for each row compared with the first row, and for each pair of rows in an expectation. A sentence covers all points
+/// of the two rows. It names the stages that add delay, the amount, the part that the user observes, and the cause that hides the
+/// difference.
 pub(super) fn sentences(results: &Results) -> Vec<String> {
     let mut rows: Vec<Row<'_>> = Vec::new();
     for point in results.points.iter().filter(|point| mean(point, "user.at_air_us").is_some()) {
@@ -62,7 +61,7 @@ fn pairs(results: &Results, rows: &[Row<'_>]) -> Vec<(String, String)> {
     pairs
 }
 
-/// Describes the difference between two rows by stage; `None` without measurements.
+/// Describes the difference between two rows by stage. Returns `None` without measurements.
 fn sentence(
     results: &Results,
     row: &str,
@@ -100,8 +99,8 @@ fn sentence(
     ))
 }
 
-/// Describes how much of the difference before the radio the user observes, and what hides the rest. `ms` is
-/// the observed change with its interval; a change up to `margin` counts as none.
+/// Describes which part of the difference before the radio the user observes, and what hides the other part. `ms` is the observed change
+/// with its interval. A change up to `margin` counts as none.
 fn tail((metric, ms): (&str, f64), interval: Option<(f64, f64)>, margin: f64, before_us: f64) -> String {
     let moves = format!("{metric} moves by {} ms", short(round(ms)));
     let within = interval.filter(|(low, high)| *low > -margin && *high < margin);
@@ -126,7 +125,7 @@ fn tail((metric, ms): (&str, f64), interval: Option<(f64, f64)>, margin: f64, be
     )
 }
 
-/// Rounds to three decimals; more would exceed the accuracy.
+/// Rounds to three decimals, which matches the accuracy.
 fn round(value: f64) -> f64 {
     // Avoids negative zero.
     (value * 1000.0).round() / 1000.0 + 0.0
@@ -142,7 +141,7 @@ mod tests {
         let none = said(Some((-0.01, 0.03)), 9.0);
         assert!(none.starts_with("rtt_ms moves by 0.02 ms (-0.01 to 0.03), less than the 5 %"), "{none}");
         assert!(none.contains("the radio hides it"), "{none}");
-        // Significantly different from 0, but too small to matter.
+        // The change differs significantly from 0, but is too small to count.
         assert!(said(Some((0.01, 0.03)), 9.0).contains("less than the 5 %"));
         assert!(said(Some((0.01, 0.09)), 9.0).ends_with("more than repeats of one setting differ by"));
         assert!(said(Some((-0.01, 0.09)), 9.0).contains("may not at all: the radio hides it"));

@@ -1,4 +1,4 @@
-//! A verdict for each flow of an own network.
+//! Verdict for each flow of a user-defined network.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use super::most;
 use crate::rig::budget::class_of;
 use crate::rig::{Planned, planned};
 
-/// Maximum number of flows that are described; those that miss their budget or lose frames come first.
+/// Maximum number of flows that are described. Flows that miss their budget or lose frames are listed first.
 const FLOWS_MAX: usize = 80;
 
-/// Returns the sentences; `None`: no network of the user's own.
+/// Returns the sentences. `None` if the results are not of a user-defined network.
 pub(super) fn sentences(results: &Results) -> Option<Vec<String>> {
     let names = results.metric_names();
     let mut flows: Vec<&str> = names
@@ -47,7 +47,7 @@ pub(super) fn sentences(results: &Results) -> Option<Vec<String>> {
     Some(sentences)
 }
 
-/// Returns the sums of a point, and the reason if it has no bounds.
+/// Returns the summary of a point, and the reason if the point has no bounds.
 fn summary(point: &PointResult) -> Vec<String> {
     let Some(flows) = most(point, "network.flows") else { return Vec::new() };
     let missed = most(point, "network.missed").unwrap_or(0.0);
@@ -69,7 +69,7 @@ fn summary(point: &PointResult) -> Vec<String> {
     sentences
 }
 
-/// Returns whether a flow keeps its limits at a point, and its verdict.
+/// Returns whether a flow meets its limits at a point, and its verdict.
 fn verdict(point: &PointResult, flow: &str) -> Option<(bool, String)> {
     let number = |name: &str| most(point, &format!("flow.{flow}.{name}"));
     let least = point.values(&format!("flow.{flow}.delay_us_min")).into_iter().reduce(f64::min);

@@ -1,4 +1,4 @@
-//! Tests of the sentences, with given numbers and with simulated campaigns.
+//! Tests of verdict sentences, with given numbers and with simulated campaigns.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use std::time::Duration;
@@ -14,7 +14,7 @@ use super::*;
 use crate::rig::Xhaul;
 use ranlab_lab::experiment::harness::RunningExperiment;
 
-/// Returns the findings of a scenario with these lines: 20 ms per point, two repeats.
+/// Returns the findings of a scenario with these lines. Each point has two repeats of 20 ms.
 fn findings(lines: &str) -> String {
     let mut rig = RunningExperiment::new(&RigContext::new("no-such-program"), Xhaul);
     let text = format!("title = \"t\"\nrig = \"xhaul\"\n{lines}\n[measure]\nrepeats = 2\n");
@@ -98,7 +98,7 @@ fn differences_within_variation_are_not_reported() {
     assert!(said(-0.5, 0.02).contains("50 % lower"));
 }
 
-/// Returns the sentences for a point of a live campaign with these numbers.
+/// Returns the sentences for a live campaign with one point that has these numbers.
 fn of_numbers(numbers: &[(&str, f64)]) -> String {
     let rig = RunningExperiment::new(&RigContext::new("no-such-program"), Xhaul);
     let rigs = [rig.describe()];
@@ -141,11 +141,11 @@ fn clocks_and_their_errors_are_described() {
     assert!(kernel.contains("At one point frames arrived before they left"), "{kernel}");
     let two = of_numbers(&[("live.clock", 2.0), ("live.clock_error_us", 41.0), ("cell_dl.sent", 9.0)]);
     assert!(two.contains("on two machines at one point") && two.contains("wrong by 41 us"), "{two}");
-    // Inside one machine there is one clock and no sentence.
+    // A network inside one machine has one clock, so there is no sentence.
     assert_eq!(of_numbers(&[("live.clock", 0.0), ("cell_dl.sent", 9.0)]), "");
 }
 
-/// A cell of split 7.2x at 25 Gbit/s over two cables.
+/// Scenario lines of a split-7.2x cell at 25 Gbit/s over two cables.
 const FRONTHAUL: &str = "[sut]\nsharing = \"none\"\n[net]\nmbps = 25000.0\nmtu = 9000\n\
                          [cells]\nsplit = \"7.2x\"\ncarrier = \"nr-100\"\npacing = \"spread\"\n";
 
@@ -154,7 +154,7 @@ fn radio_unit_counts_early_on_time_and_late_frames() {
     let windows = "t1a_up = \"196us\"\nt2a_up = [\"80us\", \"160us\"]\nta3_up = \"50us\"\nta4_up = [\"60us\", \"180us\"]\n";
     let told = findings(&format!("{FRONTHAUL}{windows}[sweep.axes]\n\"net.metres\" = [100, 10000, 12000]"));
     for words in [
-        // Delays of 8.420 to 15.805 us at 100 m, 198 us more at 10 km, 238 us more at 12 km.
+        // Delays are 8.420 to 15.805 us at 100 m. They are 198 us longer at 10 km, and 238 us longer at 12 km.
         "With net.metres = 100, cell_dl: 100 % early, 0 % on time, 0 % late at the radio unit; frames arrive 187.6 to 180.2 us ahead of the air",
         "With net.metres = 10000, cell_dl: 0 % early, 100 % on time, 0 % late at the radio unit; frames arrive 88.6 to 81.2 us ahead",
         "With net.metres = 12000, cell_dl: 0 % early, 0 % on time, 100 % late at the radio unit; frames arrive 68.6 to 61.2 us ahead",
@@ -207,7 +207,7 @@ fn each_split_is_judged_by_its_own_budget() {
 }
 
 #[test]
-fn missing_bounds_and_surprising_ones_are_explained() {
+fn missing_and_unexpected_bounds_are_explained() {
     let told = findings(
         "[sut]\nsharing = \"none\"\n[cells]\nsplit = \"2\"\nmbps = 13.0\nclass = 0\n\
          [background]\ndirection = \"both\"\nclass = 7\n[sweep.axes]\n\"sut.scheduler\" = [\"fifo\", \"strict\"]",
