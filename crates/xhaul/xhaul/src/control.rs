@@ -1,5 +1,5 @@
-//! Control messages of split 7.2x (O-RAN.WG4.CUS clause 7): for each slot with symbols of a direction, and for each layer,
-//! one message ahead of the data.
+//! Control messages of split 7.2x (O-RAN.WG4.CUS clause 7). For each slot with symbols of a direction and each layer, one message precedes
+//! the data.
 
 use super::cus::{APPLICATION_SIZE, ControlPlane};
 use super::pattern::Pattern;
@@ -9,11 +9,11 @@ use super::time::MS;
 
 /// Bytes of an 802.1Q tag.
 pub const TAG_BYTES: u32 = 4;
-/// eCPRI header, RTC_ID and SEQ_ID.
+/// Total size of the eCPRI header, RTC_ID and SEQ_ID, in bytes.
 const ECPRI_BYTES: u32 = 8;
 const _: () = assert!(APPLICATION_SIZE == 4);
 
-/// Control messages of a carrier's data in one direction; all of them go to the radio unit.
+/// Returns the pattern of control messages for a carrier's data in one direction. All control messages are sent to the radio unit.
 pub fn control_pattern(carrier: &Carrier, tdd: Option<&Tdd>, way: Direction) -> Pattern {
     let frames = vec![wire_bytes(ECPRI_BYTES + ControlPlane::SIZE as u32); usize::from(carrier.ports)];
     let slot_ps = MS * 15 / u64::from(carrier.spacing_khz.max(1));
@@ -27,14 +27,14 @@ pub fn control_pattern(carrier: &Carrier, tdd: Option<&Tdd>, way: Direction) -> 
     }
 }
 
-/// The first symbol of a direction in a slot, and their number.
+/// Returns the first symbol and the number of symbols of a direction in a slot.
 pub fn control_symbols(tdd: Option<&Tdd>, way: Direction, slot: u64) -> (u8, u8) {
     let Some(tdd) = tdd else { return (0, SYMBOLS as u8) };
     let symbols = tdd.symbols(way);
     let at = (slot % tdd.slots() as u64) as usize * SYMBOLS;
     let own = symbols.get(at..at + SYMBOLS).unwrap_or_default();
     let first = own.iter().position(|&symbol| symbol).unwrap_or(0);
-    // At most 14.
+    // The number is at most 14.
     (first as u8, own.iter().filter(|&&symbol| symbol).count() as u8)
 }
 
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slots_of_a_direction_have_one_message_a_layer() {
+    fn slot_has_one_control_message_per_layer() {
         let tdd = Tdd::parse("DDDSU", "10:2:2").unwrap();
         let carrier =
             Carrier { prbs: 273, spacing_khz: 30, ports: 4, sampling_hz: 122_880_000, transport_bits: 1 };
@@ -53,7 +53,7 @@ mod tests {
             }
             other => panic!("{other:?}"),
         };
-        // The special slot has symbols of both. Frames have the least size.
+        // The special slot has symbols of both directions. The frames have the minimum size.
         assert_eq!(of(Direction::Down), (5 * MS / 2, 4, vec![84; 4]));
         assert_eq!(of(Direction::Up).1, 2);
         let symbols = |way, slot| control_symbols(Some(&tdd), way, slot);

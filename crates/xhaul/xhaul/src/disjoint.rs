@@ -1,18 +1,18 @@
-//! Shortest paths that share no node: minimum-cost flow with every node split (Suurballe).
+//! Shortest paths that share no node: minimum-cost flow, in which each node is split in two (Suurballe).
 
-/// An arc of the residual graph.
+/// Arc of the residual graph.
 #[derive(Debug, Clone, Copy)]
 struct Arc {
     from: usize,
     to: usize,
     cost: i64,
     free: bool,
-    /// The line that it stands for, if any.
+    /// Line that the arc represents, if any.
     line: Option<usize>,
 }
 
-/// Up to `count` paths from `from` to `to` that share no line and no inner node, as lines; together as short as
-/// possible. `links`: (line, from, to).
+/// Returns up to `count` paths from `from` to `to` that share no line and no inner node, as lists of lines. The total length of the paths
+/// is minimal. `links` contains (line, from, to).
 pub(super) fn paths(
     links: &[(usize, usize, usize)],
     from: usize,
@@ -20,7 +20,7 @@ pub(super) fn paths(
     count: usize,
 ) -> Vec<Vec<usize>> {
     let nodes = links.iter().map(|&(_, from, to)| from.max(to)).chain([from, to]).max().unwrap_or(0) + 1;
-    // Every node has an entry (2 n) and an exit (2 n + 1); between them passes one path.
+    // Every node has an entry (2 n) and an exit (2 n + 1). At most one path connects them.
     let mut arcs: Vec<Arc> = Vec::new();
     let mut add = |from, to, cost, line| {
         arcs.push(Arc { from, to, cost, free: true, line });
@@ -45,12 +45,12 @@ pub(super) fn paths(
     paths
 }
 
-/// Sends one more path along the cheapest way of the residual graph; `false` if no way is left.
+/// Adds one path along the cheapest path of the residual graph. Returns `false` if no path is left.
 fn augment(arcs: &mut [Arc], source: usize, sink: usize, nodes: usize) -> bool {
     let mut cost = vec![i64::MAX; nodes];
     let mut by: Vec<Option<usize>> = vec![None; nodes];
     cost[source] = 0;
-    // Bellman and Ford: residual arcs have negative costs, and never a negative circle.
+    // Bellman-Ford algorithm: residual arcs may have negative costs, but there is no negative cycle.
     for _ in 0..nodes {
         let mut changed = false;
         for (index, arc) in arcs.iter().enumerate().filter(|(_, arc)| arc.free) {
@@ -92,7 +92,7 @@ fn follow(used: &mut Vec<Arc>, source: usize, sink: usize) -> Option<Vec<usize>>
 mod tests {
     use super::*;
 
-    /// Both directions of these cables; line 2 n is there, 2 n + 1 back.
+    /// Returns both directions of these cables. Lines 2 n and 2 n + 1 are the two directions of cable n.
     fn cables(ends: &[(usize, usize)]) -> Vec<(usize, usize, usize)> {
         let both = |(index, &(a, b)): (usize, &(usize, usize))| [(2 * index, a, b), (2 * index + 1, b, a)];
         ends.iter().enumerate().flat_map(both).collect()
@@ -105,8 +105,8 @@ mod tests {
     }
 
     #[test]
-    fn two_disjoint_paths_replace_the_shortest() {
-        // The shortest path 0-1-2-5 uses both ways through the middle.
+    fn two_disjoint_paths_avoid_the_shortest_path() {
+        // The shortest path 0-1-2-5 blocks both other paths, which use its middle nodes.
         let trap = cables(&[(0, 1), (1, 2), (2, 5), (0, 3), (3, 2), (1, 4), (4, 5)]);
         let mut found = paths(&trap, 0, 5, 2);
         found.sort();
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn common_node_leaves_one_path() {
+    fn shared_node_permits_only_one_path() {
         let waist = cables(&[(0, 1), (0, 2), (1, 3), (2, 3), (3, 4), (3, 5), (4, 6), (5, 6)]);
         assert_eq!(paths(&waist, 0, 6, 2).len(), 1);
         assert!(paths(&waist[..4], 0, 6, 2).is_empty());

@@ -12,7 +12,7 @@ pub const ETHERTYPE: u16 = 0xAEFE;
 pub const HEADER_SIZE: usize = 4;
 /// Supported protocol revision (3.1.3.1.1).
 pub const REVISION: u8 = 1;
-/// Maximum payload size, bytes: the size field has 16 bits.
+/// Maximum payload size in bytes. The size field has 16 bits.
 pub const PAYLOAD_MAX: usize = 0xFFFF;
 
 /// Message with borrowed data (3.2.4).
@@ -30,7 +30,7 @@ pub enum Message<'a> {
         pc_id: u32,
         /// Sequence number in the series.
         sequence: u32,
-        /// Data.
+        /// Content of the message.
         data: &'a [u8],
     },
     /// Type 5: one-way delay measurement.
@@ -41,15 +41,14 @@ pub enum Message<'a> {
         id: u16,
         /// 1: request, 2: response; other values are reserved.
         operation: u8,
-        /// Vendor-specific data.
+        /// Vendor-specific data of the reset.
         data: &'a [u8],
     },
-    /// Any other type (remote memory access, event indication, interworking, vendor-specific), with its undecoded
-    /// payload.
+    /// Message of any other type (remote memory access, event indication, interworking, vendor-specific), with its undecoded payload.
     Other {
-        /// Type: 4, or 7 and above.
+        /// Message type: 4, or 7 and above.
         message_type: u8,
-        /// Payload.
+        /// Undecoded payload.
         payload: &'a [u8],
     },
 }
@@ -61,7 +60,7 @@ pub struct Stream<'a> {
     pub id: u16,
     /// SEQ_ID; in O-RAN fronthaul an 8-bit sequence number, the end bit and a 7-bit subsequence number.
     pub sequence: u16,
-    /// Data.
+    /// Content of the message.
     pub data: &'a [u8],
 }
 
@@ -83,39 +82,39 @@ pub struct DelayMeasurement<'a> {
     pub filling: &'a [u8],
 }
 
-/// Reason for which bytes are not a valid eCPRI message, or for which a message cannot be encoded. Unless stated
-/// otherwise, the fault is the sender's.
+/// Reason why bytes are not a valid eCPRI message, or why a message cannot be encoded. Unless stated otherwise, the sender's message is
+/// invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EcpriError {
-    /// Incomplete common header.
+    /// The common header is incomplete.
     #[error("an eCPRI header has {HEADER_SIZE} bytes, these are {0}")]
     NoHeader(usize),
-    /// Unknown revision.
+    /// The protocol revision is unknown.
     #[error("the eCPRI revision is {REVISION}, not {0}")]
     Revision(u8),
-    /// Fewer bytes than stated in the header.
+    /// The message has fewer bytes than its header announces.
     #[error("the eCPRI header announces {need} bytes of payload, there are {have}")]
     Truncated {
         /// Announced bytes.
         need: usize,
-        /// Received bytes.
+        /// Number of received bytes.
         have: usize,
     },
-    /// Payload too short for the fields of its type.
+    /// The payload is too short for the fields of its type.
     #[error("eCPRI message type {message_type} has at least {need} bytes of payload, not {have}")]
     TooShort {
         /// Message type.
         message_type: u8,
-        /// Size of the fields, bytes.
+        /// Required size of the fields, in bytes.
         need: usize,
-        /// Received bytes.
+        /// Number of received bytes.
         have: usize,
     },
-    /// More data than a message can hold (fault of the caller).
+    /// The data exceeds the maximum payload (invalid argument of the caller).
     #[error("an eCPRI payload has up to {PAYLOAD_MAX} bytes, not {0}")]
     TooLong(usize),
-    /// Value too large for its field, or `Other` with a type that has its own variant (fault of the caller).
+    /// A value is too large for its field, or `Other` has a type with a separate variant (invalid argument of the caller).
     #[error("seconds have 48 bits, and types 0 to 3, 5 and 6 are not `Other`")]
     NotInField,
 }
@@ -306,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_the_fault() {
+    fn invalid_messages_yield_specific_errors() {
         assert_eq!(Message::decode(&[0x10, 0, 0]), Err(EcpriError::NoHeader(3)));
         assert_eq!(Message::decode(&[0x20, 0, 0, 0]), Err(EcpriError::Revision(2)));
         assert_eq!(Message::decode(&[0x10, 0, 0, 5, 0]), Err(EcpriError::Truncated { need: 5, have: 1 }));

@@ -1,39 +1,38 @@
-//! Reasons why a network is invalid, with the limits.
+//! Errors about invalid networks, and the limits of networks.
 
 use super::pattern::PatternError;
 use super::scheduler::SchedulerError;
 
-/// Stages of a network.
+/// Maximum number of stages in a network.
 pub const STAGES_MAX: usize = 4096;
-/// Flows of a network.
+/// Maximum number of flows in a network.
 pub const FLOWS_MAX: usize = 4096;
-/// Stages that a flow passes.
+/// Maximum number of stages on a flow's path.
 pub const HOPS_MAX: usize = 32;
-/// Further paths of a redundant flow.
+/// Maximum number of further paths of a redundant flow.
 pub const REPLICAS_MAX: usize = 3;
 
-/// Reason why a network cannot exist, an error of the caller.
+/// Reason why a network is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NetworkError {
-    /// Too many stages or flows.
+    /// The network has too many stages or flows.
     #[error("a network has up to {STAGES_MAX} stages and {FLOWS_MAX} flows, not {stages} and {flows}")]
     Size {
-        /// Stages.
+        /// Number of stages.
         stages: usize,
-        /// Flows.
+        /// Number of flows.
         flows: usize,
     },
-    /// A rate that no link has.
+    /// The rate is outside the range of links.
     #[error("port {port}: a rate is 1 Mbit/s to 800 Gbit/s, not {rate_bps} bit/s")]
     Rate {
         /// Name of the port.
         port: String,
-        /// The rate.
+        /// Invalid rate.
         rate_bps: u64,
     },
-    /// A constant delay without values, in descending order or above a second; contention that leaves no
-    /// time.
+    /// A constant delay is above a second, delays have no values or are in descending order, or contention leaves no time.
     #[error(
         "stage {stage}: delays are at most 1 s, the shortest first; contention is shorter than its period"
     )]
@@ -41,13 +40,13 @@ pub enum NetworkError {
         /// Name of the stage.
         stage: String,
     },
-    /// A queue without capacity.
-    #[error("stage {stage}: a queue holds at least one frame")]
+    /// The queue has no capacity.
+    #[error("stage {stage}: a queue must have room for at least one frame")]
     Queue {
         /// Name of the stage.
         stage: String,
     },
-    /// An air interface without capacity.
+    /// The air interface has no capacity.
     #[error(
         "air interface {stage}: a transport block and the queue have at least 1 octet, a block is sent 1 to 64 times, \
          errors are at most 1000000 per million, headers at most 10000 octets"
@@ -56,51 +55,51 @@ pub enum NetworkError {
         /// Name of the stage.
         stage: String,
     },
-    /// A scheduler that cannot work.
+    /// The scheduler has invalid settings.
     #[error("port {port}: {source}")]
     Scheduler {
         /// Name of the port.
         port: String,
-        /// Cause.
+        /// Reason of the scheduler.
         source: SchedulerError,
     },
-    /// A clock outside the limits of 802.3.
+    /// The clock exceeds the limits of IEEE 802.3.
     #[error("{of}: a clock drifts by at most 100 ppm and is off by at most 1 s")]
     Clock {
-        /// Owner of the clock.
+        /// Name of the element with this clock.
         of: String,
     },
-    /// An invalid pattern.
+    /// The pattern is invalid.
     #[error("flow {flow}: {source}")]
     Pattern {
         /// Name of the flow.
         flow: String,
-        /// Cause.
+        /// Reason of the pattern.
         source: PatternError,
     },
-    /// A class that does not exist.
+    /// The traffic class does not exist.
     #[error("flow {flow}: a class is 0 to 7, not {class}")]
     Class {
         /// Name of the flow.
         flow: String,
-        /// The class.
+        /// Invalid traffic class.
         class: u8,
     },
-    /// An empty, circular or too long way, or one through a stage that does not exist.
-    #[error("flow {flow}: a way has 1 to {HOPS_MAX} stages of the network, none twice")]
+    /// The path is empty, too long or has a cycle, or contains a stage that does not exist.
+    #[error("flow {flow}: a path has 1 to {HOPS_MAX} different stages of the network")]
     Path {
         /// Name of the flow.
         flow: String,
     },
-    /// More copies of a frame than are supported.
+    /// The frame has more copies than are supported.
     #[error("flow {flow}: a frame is sent over 1 to {} paths, not {paths}", REPLICAS_MAX + 1)]
     Replicas {
         /// Name of the flow.
         flow: String,
-        /// Its paths.
+        /// Number of paths.
         paths: usize,
     },
-    /// A frame that fits into no window of its gate, or a regulator that passes no frame.
+    /// The flow's largest frame fits no window of its gate, or never passes its regulator.
     #[error("flow {flow}: its largest frame never passes {port}: every gate window or burst is shorter")]
     NeverSent {
         /// Name of the flow.

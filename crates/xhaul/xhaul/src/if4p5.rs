@@ -1,10 +1,9 @@
 //! IF4p5: OpenAirInterface's transport of functional split 7.1 (NGFI), one frame per OFDM symbol and port.
 //!
-//! Frames are raw Ethernet frames of type [`ETHERTYPE`], or UDP datagrams. A frame consists of a header of
-//! [`HEADER_SIZE`] bytes in the byte order of the sender's processor (little-endian: OAI runs on x86-64 and arm64)
-//! and samples. The FFT kinds have two bytes per subcarrier, I and Q in A-law, the upper half of the carrier after
-//! the lower one. PRACH has [`PRACH_SIZE`] bytes of 16-bit samples, more than an Ethernet frame with 1500 bytes of
-//! payload holds. A tick has no samples.
+//! Frames are raw Ethernet frames of type [`ETHERTYPE`], or UDP datagrams. A frame consists of a header of [`HEADER_SIZE`] bytes and
+//! samples. The header has the byte order of the sender's processor, which is little-endian: OAI runs on x86-64 and arm64. The FFT kinds
+//! have two bytes per subcarrier, I and Q in A-law, first for the lower half of the carrier, then for the upper half. PRACH has
+//! [`PRACH_SIZE`] bytes of 16-bit samples, which exceed the 1500-byte payload of an Ethernet frame. A tick has no samples.
 //!
 //! Source: OAI's `if4_tools.h` and `if4_tools.c`. Reserved bits are written as zero and ignored on receipt.
 
@@ -18,7 +17,7 @@ pub const HEADER_SIZE: usize = 12;
 pub const PRB_SIZE: usize = 24;
 /// Size of a PRACH occasion, bytes: 839 samples of two 16-bit parts.
 pub const PRACH_SIZE: usize = 839 * 4;
-/// PRBs of the widest LTE carrier.
+/// Number of PRBs of the widest LTE carrier.
 pub const PRBS_MAX: usize = 110;
 /// Symbols per subframe: the number of frames of one port in a millisecond, sent back to back.
 pub const SYMBOLS: u8 = 14;
@@ -41,7 +40,7 @@ pub enum Kind {
 /// Frame with borrowed samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// Content.
+    /// Type of the content.
     pub kind: Kind,
     /// System frame number, or OAI's counter of frames: 16 bits.
     pub frame: u16,
@@ -53,29 +52,28 @@ pub struct Frame<'a> {
     pub samples: &'a [u8],
 }
 
-/// Reason for which bytes are not a valid IF4p5 frame, or for which a frame cannot be encoded. Unless stated
-/// otherwise, the fault is the sender's.
+/// Reason why bytes are not a valid IF4p5 frame, or why a frame cannot be encoded. Unless stated otherwise, the sender's frame is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum If4p5Error {
-    /// Incomplete header.
+    /// The header is incomplete.
     #[error("an IF4p5 header has {HEADER_SIZE} bytes, these are {0}")]
     TooShort(usize),
-    /// Different protocol, or the byte order of a big-endian sender.
+    /// The frame is of a different protocol, or has the byte order of a big-endian sender.
     #[error("the type of IF4p5 is 0x080a in little endian, not {0:#06x}")]
     Type(u16),
-    /// Kind that OAI does not define.
+    /// OAI does not define this kind.
     #[error("IF4p5 has the sub-types 0x19 to 0x26 without 0x1a to 0x1f, not {0:#06x}")]
     SubType(u16),
-    /// Time that does not exist (fault of the caller when encoding).
+    /// The subframe or symbol does not exist (when encoding: invalid argument of the caller).
     #[error("a subframe is 0 to 9 and a symbol 0 to 13, not {subframe} and {symbol}")]
     Time {
-        /// Subframe.
+        /// Subframe number.
         subframe: u8,
-        /// Symbol.
+        /// Symbol number.
         symbol: u8,
     },
-    /// Number of samples that no carrier has (fault of the caller when encoding).
+    /// No carrier has this number of samples (when encoding: invalid argument of the caller).
     #[error(
         "{0} octets are not the samples of this kind: 24 for each of 1 to {PRBS_MAX} PRBs, {PRACH_SIZE} of PRACH, none \
          of a tick"
@@ -95,7 +93,7 @@ impl<'a> Frame<'a> {
         }
         let kind = Kind::from_code(half(2))?;
         let status = u32::from_le_bytes([header[8], header[9], header[10], header[11]]);
-        // Fields of 16, 4 and 4 bits: no truncation.
+        // The fields have 16, 4 and 4 bits, so no bit is truncated.
         let frame = (status >> 6) as u16;
         let subframe = (status >> 22 & 0xF) as u8;
         let symbol = (status >> 26 & 0xF) as u8;
@@ -192,7 +190,7 @@ mod tests {
             Frame { kind: Kind::DownlinkFft, frame: 0x1234, subframe: 7, symbol: 13, samples: &samples };
         let mut out = Vec::new();
         frame.encode(&mut out).unwrap();
-        // Addresses and type before, frame check sequence after.
+        // The total size includes the addresses and the type before the payload, and the frame check sequence after it.
         assert_eq!(12 + 2 + out.len() + 4, 630);
         assert_eq!(out[..8], [0x0A, 0x08, 0x20, 0x00, 0, 0, 0, 0]);
         let status = 13_u32 << 26 | 7 << 22 | 0x1234 << 6;
@@ -248,7 +246,7 @@ mod tests {
             prop_assert_eq!(out.len(), frame.encoded_size());
             prop_assert_eq!(Frame::decode(&out), Ok(frame));
             for end in 0..out.len() {
-                // Samples of fewer PRBs are a frame of a narrower carrier.
+                // Samples of fewer PRBs are a valid frame of a narrower carrier.
                 if let Ok(shorter) = Frame::decode(&out[..end]) {
                     prop_assert!(shorter.samples.len() < size && shorter.kind == frame.kind);
                 }

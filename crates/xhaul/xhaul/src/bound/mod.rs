@@ -1,22 +1,22 @@
-//! Worst-case delays by network calculus: no simulation exceeds them.
+//! Worst-case delays by network calculus, which no simulated delay exceeds.
 //!
-//! The analysis follows the stages in topological order (total flow analysis). Every flow has an arrival
-//! curve; the delay of a stage widens the curve for the next one. Stages whose flows wait for one another in a circle
-//! are passed again until no delay changes (see [`circle`]). Flows that arrive over the same link cannot
-//! arrive faster than that link, so their sum is limited to its rate ("line shaping"). A burst that the first
-//! link stretched is therefore not counted again at the second one. Arithmetic uses integers and always
-//! rounds to the larger bound. Work includes the inter-frame gap; a frame's delay ends with its last bit, before its gap.
+//! The analysis follows the stages in topological order (total flow analysis). Every flow has an arrival curve. The delay of a stage widens
+//! the curve for the next stage. Stages whose flows wait for one another in a cycle are analysed in rounds until no delay changes (see
+//! [`circle`]). Flows that arrive over the same link cannot arrive faster than that link, so their sum is limited to its rate ("line
+//! shaping"). A burst that the first link stretched is therefore not counted again at the second link. Arithmetic uses integers and always
+//! rounds to the larger bound. Work includes the inter-frame gap. A frame's delay does not include the gap: it ends with the frame's last
+//! bit.
 //!
-//! | scheduler | what a frame waits for besides its own queue | reference |
+//! | scheduler | delays of a frame besides its own queue | reference |
 //! |---|---|---|
 //! | FIFO | nothing | Le Boudec and Thiran, Network Calculus, 1.4 |
-//! | strict priority | one frame of a lower class; higher classes until it starts | the same, 1.3 and 6.2 |
-//! | preemption | as above; express frames: at most 143 octets of a preemptable one; the others: 24 octets more for each express frame | IEEE 802.3 clause 99 |
-//! | gates | closed gates at the worst phase, the end of a window in which a frame no longer fits; nothing of that if all frames of the class are proved to meet an exclusive window | IEEE 802.1Q 8.6.8.4 |
+//! | strict priority | one frame of a lower class; higher classes until it starts | Le Boudec and Thiran, Network Calculus, 1.3 and 6.2 |
+//! | preemption | as for strict priority; express frames: at most 143 octets of a preemptable frame; preemptable frames: 24 octets more for each express frame | IEEE 802.3 clause 99 |
+//! | gates | closed gates at the worst phase, and the end of a window in which a frame no longer fits; neither of them if all frames of the class are proved to meet an exclusive window | IEEE 802.1Q 8.6.8.4 |
 //! | deficit round robin | the rounds of all other classes, or all of their arrivals | Tabatabaee and Le Boudec, Deficit Round-Robin: A Second Network Calculus Analysis (2021), theorem 1 |
-//! | credit-based shapers | the credit that a class may gather behind a frame that has begun and behind classes of higher priority, then its slope; unshaped classes: the share of the shaped ones by credit or by arrivals | IEEE 802.1Q 8.6.8.2; De Azua and Boyer, Complete modelling of AVB in Network Calculus Framework (2014) |
-//! | asynchronous shaping | as strict priority, behind regulators that add nothing to the longest delay of the stage before | IEEE 802.1Q 8.6.11; Le Boudec, A Theory of Traffic Regulators for Deterministic Networks (2018) |
-//! | host | the longest service; work of higher priority at the worst phase; an interrupt | |
+//! | credit-based shapers | the credit that a class may gather behind a frame that has begun and behind classes of higher priority, then its slope; unshaped classes: the share of the shaped classes by credit or by arrivals | IEEE 802.1Q 8.6.8.2; De Azua and Boyer, Complete modelling of AVB in Network Calculus Framework (2014) |
+//! | asynchronous shaping | as for strict priority; the regulators add nothing to the maximum delay of the previous stage | IEEE 802.1Q 8.6.11; Le Boudec, A Theory of Traffic Regulators for Deterministic Networks (2018) |
+//! | host | maximum service time; work of higher priority at the worst phase; an interrupt | |
 
 mod circle;
 mod curve;
@@ -37,52 +37,52 @@ use server::Server;
 /// Shape of the arrival curves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Curves {
-    /// Steps: a number of bytes at once, once in a period. The tightest curves that the patterns allow.
+    /// Steps: a number of bytes at once, repeated each period. These are the tightest curves that the patterns allow.
     Steps,
-    /// Token buckets (burst and rate) for flows that send frames one by one; bursts of several frames stay steps.
+    /// Token buckets (burst and rate) for flows that send frames one by one. Flows with bursts of several frames have steps.
     TokenBuckets,
 }
 
-/// The longest delay of a flow's frames.
+/// Upper bound of the delay of a flow's frames.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bound {
-    /// Maximum delay from release to arrival at the destination, ps.
+    /// Maximum delay from release to arrival at the destination, in ps.
     pub delay_ps: Ps,
-    /// The shortest it can be, ps.
+    /// Minimum delay, in ps.
     pub least_ps: Ps,
-    /// The share of each stage of the way, with cable and forwarding behind it, ps.
+    /// Share of each stage of the path in the maximum delay, including the cable and the forwarding after the stage, in ps.
     pub hops_ps: Vec<Ps>,
-    /// The method that gave each share.
+    /// Method that proves the share of each stage.
     pub theorems: Vec<Theorem>,
 }
 
-/// Method that gives the longest delay at a stage.
+/// Method that proves the maximum delay at a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Theorem {
-    /// The longest horizontal distance between arrivals and service of one queue.
+    /// Maximum horizontal distance between arrivals and service of one queue.
     Fifo,
-    /// The service that strict priority leaves to a class, behind one frame of a lower one.
+    /// Service that strict priority leaves to a class, after one frame of a lower class.
     StrictPriority,
     /// Strict priority with preemption: frames of lower classes are interrupted.
     Preemption,
-    /// Strict priority within the windows of a gate, each without a guard.
+    /// Strict priority within the windows of a gate. Each window is reduced by a guard time.
     GateWindows,
-    /// As many frames of one size as fit each window of their class alone.
+    /// Frames of equal size: each window of their class alone sends as many as fit.
     EqualFrames,
-    /// All frames arrive and leave within windows of their class alone.
+    /// All frames arrive and leave within exclusive windows of their class.
     MeetsWindow,
-    /// The rounds that a class is guaranteed.
+    /// Rounds that deficit round robin guarantees to a class.
     Rounds,
-    /// The service of any work-conserving scheduler to its lowest class.
+    /// Service that any work-conserving scheduler gives its lowest class.
     WorkConserving,
-    /// The credit of a shaped class.
+    /// Maximum credit of a shaped class.
     Credit,
-    /// The arrivals of the shaped classes above.
+    /// Arrivals of the shaped classes of higher priority.
     CreditArrivals,
-    /// Strict priority behind regulators, which add nothing to the delay of the stage before.
+    /// Strict priority after regulators, which add nothing to the delay of the previous stage.
     Regulators,
-    /// The longest service of a host, behind work of higher priority.
+    /// Maximum service time of a host, after work of higher priority.
     Host,
 }
 
@@ -105,25 +105,25 @@ impl std::fmt::Display for Theorem {
     }
 }
 
-/// Reason for the lack of a bound: a property of the network, or a limit of the known methods.
+/// Reason why a network has no bound: a property of the network, or a limit of the known methods.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BoundError {
     /// The network is invalid.
     #[error(transparent)]
     Network(#[from] NetworkError),
-    /// A flow without a limit.
+    /// A flow has no upper limit of its traffic.
     #[error("flow {flow} has no arrival curve: only periodic, TDD and timer patterns have one")]
     Unlimited {
         /// Name of the flow.
         flow: String,
     },
-    /// Flows wait for one another in a circle, and the bounds of its stages have no common fixed point.
+    /// Flows wait for one another in a cycle, and the bounds of its stages have no common fixed point.
     #[error("flows wait for one another in the circle {}, and no delays below {CIRCLE_MS_MAX} ms satisfy all of its stages{}", circle::names(stages), circle::cause(cause.as_deref()))]
     Circle {
-        /// Names of the circle's stages in order; the last sends to the first.
+        /// Names of the cycle's stages in order. The last stage sends to the first.
         stages: Vec<String>,
-        /// The stage that failed first, if one did.
+        /// Error of the first stage that failed, if a stage failed.
         cause: Option<Box<Self>>,
     },
     /// The load exceeds the stage's capacity, or is so close to it that no delay below 10 s is guaranteed.
@@ -133,21 +133,20 @@ pub enum BoundError {
     Overload {
         /// Name of the stage.
         stage: String,
-        /// The class that suffers.
+        /// Traffic class without a bound.
         class: u8,
     },
-    /// A regulator shapes a flow that did not conform to it before the previous stage: in general there is no
-    /// bound then.
+    /// A regulator shapes a flow that did not conform to it before the previous stage. In general, such a flow has no bound.
     #[error(
-        "stage {stage}: flow {flow} exceeds its regulator where it enters the stage before, or for ever: shape it there"
+        "stage {stage}: flow {flow} exceeds its regulator when it enters the previous stage, or permanently: shape it there"
     )]
     Unshaped {
         /// Name of the flow.
         flow: String,
-        /// Name of the stage that shapes it.
+        /// Name of the stage that shapes the flow.
         stage: String,
     },
-    /// A stage that is simulated only.
+    /// The stage exists in simulation only.
     #[error("stage {stage}: bounds exist for hosts and ports, not for the air interface")]
     Simulated {
         /// Name of the stage.
@@ -155,8 +154,8 @@ pub enum BoundError {
     },
 }
 
-/// The longest delay of each flow, in the network's order. Queues are assumed to be long enough: if the
-/// simulation drops frames, these bounds hold for the arriving ones.
+/// Returns the bounds of each flow's delay, in the network's order. Queues are assumed to be long enough. If the simulation drops frames,
+/// the bounds apply to the frames that arrive.
 pub fn bounds(network: &Network, curves: Curves) -> Result<Vec<Bound>, BoundError> {
     network.check()?;
     let parts = Parts::new(network);
@@ -170,26 +169,27 @@ pub fn bounds(network: &Network, curves: Curves) -> Result<Vec<Bound>, BoundErro
     };
     let duplexed = network.flows.iter().any(|flow| matches!(flow.pattern, Pattern::Tdd { .. }));
     let found: Vec<Bound> = match analyze(false) {
-        // While it sends, a TDD carrier may exceed the rate of a link that its mean does not.
+        // While a TDD carrier sends, its rate may exceed the rate of a link, although its mean rate does not. The second analysis uses the
+        // mean rate.
         Err(BoundError::Overload { .. } | BoundError::Circle { .. }) if duplexed => analyze(true),
         other => other,
     }?;
     Ok(parts.join(&found))
 }
 
-/// A flow where it enters a stage of its path, or where it leaves the last one.
+/// State of a flow where it enters a stage of its path, or where it leaves the last stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Entry {
     arrival: Arrival,
-    /// Whether it conformed to its regulator when it entered the queue of the previous stage.
+    /// Whether the flow conformed to its regulator when it entered the queue of the previous stage.
     conformed: bool,
-    /// The longest delay of that stage since then.
+    /// Maximum delay of the previous stage.
     latest_ps: Ps,
-    /// Up to here.
+    /// Bound of the delay up to this point.
     bound: Bound,
 }
 
-/// A flow at a stage: its arrivals, and the previous stage.
+/// State of a flow at a stage: its arrivals, and the previous stage.
 #[derive(Clone, Copy)]
 struct StageFlow {
     flow: usize,
@@ -198,9 +198,9 @@ struct StageFlow {
     class: u8,
     arrival: Arrival,
     from: Option<StageId>,
-    /// Least and greatest delay from the release to this stage.
+    /// Minimum and maximum delay from the release to this stage.
     delay: (Ps, Ps),
-    /// Copied from the flow's entry, like `latest_ps`.
+    /// Value of the flow's entry, like `latest_ps`.
     conformed: bool,
     latest_ps: Ps,
 }
@@ -208,11 +208,11 @@ struct StageFlow {
 struct Analysis<'n> {
     parts: &'n Parts,
     network: &'n Network,
-    /// The curve of each flow at its source.
+    /// Arrival curve of each flow at its source.
     sources: Vec<Arrival>,
     /// Known properties of each flow at each stage of its path, and after the last stage.
     entries: Vec<Vec<Option<Entry>>>,
-    /// Delays are rounded up to multiples of this, ps.
+    /// Granularity of delays, in ps. Delays are rounded up to multiples of it.
     step_ps: Ps,
 }
 
@@ -228,7 +228,7 @@ impl<'n> Analysis<'n> {
         Ok(Self { parts, network, sources, entries, step_ps: 1 })
     }
 
-    /// The bound of each part, behind its last stage.
+    /// Returns the bound of each part after its last stage.
     fn bounds(&self) -> Vec<Bound> {
         (0..self.entries.len()).map(|flow| self.entry(flow, self.entries[flow].len() - 1).bound).collect()
     }
@@ -245,7 +245,7 @@ impl<'n> Analysis<'n> {
         })
     }
 
-    /// Adds one stage to the bounds of the flows that pass it; all stages before it have been added.
+    /// Adds one stage to the bounds of the flows that pass it. All previous stages must have been added.
     fn pass(&mut self, stage: StageId) -> Result<(), BoundError> {
         self.begin(stage);
         let mut guests = self.guests(stage);
@@ -258,7 +258,7 @@ impl<'n> Analysis<'n> {
         let turns = matches!(config, Stage::Port(port) if matches!(port.scheduler, Scheduler::DeficitRoundRobin { .. }));
         let mut hops = Vec::with_capacity(guests.len());
         let mut waits = [0; CLASSES];
-        // Without a priority among classes, each one is bounded again after all others are.
+        // Without priorities among classes, each class is bounded a second time, after all other classes.
         for _ in 0..=u8::from(turns) {
             hops.clear();
             for guest in &guests {
@@ -283,8 +283,7 @@ impl<'n> Analysis<'n> {
         Ok(())
     }
 
-    /// Begins the flows whose first stage is `stage`; parts of redundant flows behind the parts before them, which have
-    /// been bounded.
+    /// Starts the flows whose first stage is `stage`. Parts of redundant flows start with the bounds of the parts before them.
     fn begin(&mut self, stage: StageId) {
         for index in 0..self.entries.len() {
             if self.network.flows[index].path.first() != Some(&stage) {
@@ -298,7 +297,7 @@ impl<'n> Analysis<'n> {
             };
             let least_ps = lasts.iter().map(|last| last.bound.least_ps).min().unwrap_or(0);
             let bound = Bound { least_ps, ..slowest.bound.clone() };
-            // The first copy of a frame counts, and each branch can be the fastest.
+            // Only the first copy of a frame counts, and each branch can be the fastest one.
             let arrival = match lasts.len() {
                 1 => slowest.arrival,
                 _ => self.sources[index].later(bound.delay_ps - least_ps),
@@ -309,7 +308,7 @@ impl<'n> Analysis<'n> {
         }
     }
 
-    /// The flows that pass `stage`, the most urgent first.
+    /// Returns the flows that pass `stage`, in order of descending priority.
     fn guests(&self, stage: StageId) -> Vec<StageFlow> {
         let passing = self.network.flows.iter().enumerate().filter_map(|(flow, passing)| {
             let hop = passing.path.iter().position(|&own| own == stage)?;
@@ -333,9 +332,8 @@ impl<'n> Analysis<'n> {
         guests
     }
 
-    /// The least and the greatest delay of a guest at `stage`, with cable and forwarding. `waits` holds the
-    /// longest delay of each class bounded so far, without cable and forwarding; this call sets that of its
-    /// class.
+    /// Returns the minimum and the maximum delay of a guest at `stage`, with cable and forwarding. `waits` contains the maximum delay of
+    /// each class that has been bounded so far, without cable and forwarding. This function updates the value of the guest's class.
     fn hop(
         &self,
         stage: StageId,
@@ -378,7 +376,7 @@ impl<'n> Analysis<'n> {
                 let whole = smallest - u64::from(INTER_FRAME_GAP_BYTES);
                 let sent = cut.map_or(whole, |header| whole.min(u64::from(header)));
                 let least = sent * port.ps_per_byte() + port.propagation_ps + port.forwarding.min_ps();
-                // No frame has a service shorter than its gap.
+                // The gap is part of the service of each frame, so the difference is not negative.
                 let last_bit = most - port.gap_ps();
                 (least, last_bit + port.propagation_ps + port.forwarding.max_ps())
             }
@@ -389,7 +387,7 @@ impl<'n> Analysis<'n> {
     }
 }
 
-/// Least and greatest delay at a stage, with cable and forwarding.
+/// Minimum and maximum delay at a stage, with cable and forwarding.
 struct Hop {
     least: Ps,
     most: Ps,

@@ -4,12 +4,12 @@
 use super::super::network::{Flow, Network, Shared, StageId};
 use super::Bound;
 
-/// A network in which every frame of a flow is sent once.
+/// Network in which every frame of a flow is sent once.
 pub(super) struct Parts {
     pub(super) network: Network,
     /// For each part, the parts that directly precede it.
     pub(super) before: Vec<Vec<usize>>,
-    /// For each original flow, its last parts: one, or the branches if they have no common end.
+    /// For each original flow, its last parts: a single part, or the branches if they have no common end.
     last: Vec<Vec<usize>>,
 }
 
@@ -53,13 +53,13 @@ impl Parts {
         }
     }
 
-    /// Returns the stage after the last stage of a part. If several branches follow, returns that of the first branch.
+    /// Returns the stage after the last stage of a part. If several branches follow, returns the stage of the first branch.
     pub(super) fn stage_after(&self, part: usize) -> Option<StageId> {
         let after = self.before.iter().position(|before| before.contains(&part))?;
         self.network.flows[after].path.first().copied()
     }
 
-    /// Returns each boundary between two parts: the last stage of the first part and the first stage of the second one.
+    /// Returns each boundary between two parts: the last stage of the first part and the first stage of the second part.
     pub(super) fn joints(&self) -> impl Iterator<Item = (StageId, StageId)> {
         let ends = |before: usize| self.network.flows[before].path.last().copied();
         self.before.iter().zip(&self.network.flows).flat_map(move |(before, flow)| {
@@ -67,7 +67,7 @@ impl Parts {
         })
     }
 
-    /// Returns the bound of each original flow. It is that of the slowest path, so it also holds if the other paths fail.
+    /// Returns the bound of each original flow. It is the bound of the slowest path, so it also applies if the other paths fail.
     pub(super) fn join(&self, found: &[Bound]) -> Vec<Bound> {
         let of = |last: &Vec<usize>| {
             let bounds = || last.iter().map(|&part| &found[part]);

@@ -1,4 +1,4 @@
-//! The service guarantee of a stage for one flow's frames, and the longest delay that follows.
+//! Service guarantee of a stage for one flow's frames, and the maximum delay that follows from it.
 
 use super::super::network::{Host, Network, Port};
 use super::super::pattern::Pattern;
@@ -7,44 +7,44 @@ use super::super::time::Ps;
 use super::curve::{Sum, Work, bytes, interrupting, is_express};
 use super::{StageFlow, Theorem, shaped};
 
-/// Maximum bytes on the wire of a preemptable frame that delay an express frame: a frame or a rest of 123
-/// bytes cannot be divided into 60 and 64, and has a preamble and a gap.
+/// Maximum bytes on the wire of a preemptable frame that delay an express frame. A frame or a remainder of 123 bytes cannot be divided into
+/// fragments of 60 and 64 bytes. A preamble and a gap are added.
 const UNDIVIDED_WIRE_BYTES: u64 = 8 + 123 + 12;
-/// Maximum delay that counts as bounded.
+/// Maximum delay that counts as bounded, in ps.
 const DELAY_PS_MAX: Ps = 10 * super::super::time::S;
-/// Maximum steps towards the end of a busy period.
+/// Maximum number of steps towards the end of a busy period.
 const STEPS_MAX: u32 = 100_000;
-/// Precision of a search: the result divided by this number.
+/// Divisor for the precision of a search: the precision is the result divided by this number.
 const PRECISION: Ps = 2_000;
-/// Maximum evaluations of one search; the rest counts with its worst case.
+/// Maximum number of evaluations in one search. Intervals beyond this number count with their worst case.
 const TRIES_MAX: u32 = 20_000;
 
-/// A stage from the view of one flow.
+/// Service of a stage for one flow.
 pub(super) struct Server {
     /// Work that arrives before or with the frame in its own queue.
     pub(super) own: Sum,
-    /// Work of higher priority at any time.
+    /// Work of higher priority, which is served first at any time.
     pub(super) higher: Sum,
     /// Work that has already started when the frame arrives.
     pub(super) blocking: Ps,
-    /// The smallest frame of the flow, if nothing can interrupt it once it has started; zero otherwise.
+    /// Smallest frame of the flow if it cannot be interrupted once it has started, otherwise zero.
     pub(super) undisturbed: Ps,
     pub(super) service: Service,
-    /// Unit of a frame's work here.
+    /// Unit of a frame's work at this stage.
     pub(super) work: Work,
     pub(super) theorem: Theorem,
 }
 
-/// Share of its time in which a stage serves this class.
+/// Time in which a stage serves a class.
 #[derive(Debug)]
 pub(super) enum Service {
-    /// All.
+    /// The class is served at all times.
     Always,
-    /// Windows.
+    /// The class is served within windows.
     Windows(GateWindows),
-    /// A share `of`/`all` of it, after `ahead` units of other work.
+    /// The class is served for a share `of`/`all` of the time, after `ahead` units of other work.
     Share { ahead: Ps, of: u64, all: u64 },
-    /// Turns of a round robin.
+    /// The class is served in the rounds of a round robin.
     Turns(DrrService),
 }
 
@@ -56,22 +56,21 @@ pub(super) struct GateWindows {
     lead: Ps,
 }
 
-/// Deficit round robin as one class sees it, in work: Tabatabaee and Le Boudec, "Deficit Round-Robin: A Second Network
-/// Calculus Analysis" (2021), theorem 1.
+/// Service of deficit round robin to one class, in units of work: Tabatabaee and Le Boudec, "Deficit Round-Robin: A Second Network Calculus
+/// Analysis" (2021), theorem 1.
 #[derive(Debug)]
 pub(super) struct DrrService {
-    /// Quantum of this class.
+    /// Quantum of the class.
     pub(super) quantum: Ps,
-    /// Maximum deficit left after a round: less than the longest frame of the class.
+    /// Maximum deficit after a round. It is less than the longest frame of the class.
     pub(super) left: Ps,
-    /// The sum of the other quanta, and of one deficit of each.
+    /// Sum of the quanta of all other classes, and sum of one deficit of each.
     pub(super) others: Ps,
     pub(super) others_left: Ps,
 }
 
 impl Service {
-    /// The longest time to complete this much work; without interruption of frames, the time until the next
-    /// one starts.
+    /// Returns the maximum time to complete this much work. If frames cannot be interrupted, this is the time until the next frame starts.
     fn time_for(&self, work: Ps) -> Ps {
         match self {
             Self::Always | Self::Turns(_) => work,
@@ -83,7 +82,7 @@ impl Service {
         }
     }
 
-    /// Own work plus the rounds of other classes that it causes.
+    /// Returns the work of the class plus the work of other classes in the rounds that it needs.
     fn with_turns(&self, own: Ps) -> Ps {
         let Self::Turns(turns) = self else { return own };
         let whole = own.saturating_add(turns.left) / turns.quantum.max(1);
@@ -91,7 +90,7 @@ impl Service {
         own.saturating_add(others)
     }
 
-    /// Returns whether the server keeps up with its own work and with work of higher priority, each per second.
+    /// Returns whether the service suffices for the work of the class (`own`) and for work of higher priority, both per second.
     fn keeps_up(&self, own: f64, higher: f64) -> bool {
         match self {
             Self::Always => own + higher < 1.0,
@@ -104,15 +103,15 @@ impl Service {
         }
     }
 
-    /// Whether time is proportional to work, apart from a constant.
+    /// Returns whether time is proportional to work, apart from a constant.
     fn is_straight(&self) -> bool {
         matches!(self, Self::Always | Self::Share { .. })
     }
 }
 
 impl Server {
-    /// A port from the view of `guest`, by every known method: each gives a bound. `waits`: the longest delay
-    /// here of each class, if known, the higher classes first; 0: not known yet.
+    /// Returns the service of a port for `guest`, one server per known method. Each server gives a bound. `waits` contains the maximum
+    /// delay of each class at this port, with the higher classes first. A value of 0 means that the delay is not known yet.
     pub(super) fn of_port(
         network: &Network,
         port: &Port,
@@ -140,7 +139,7 @@ impl Server {
                 let own = sum(&|_| true, work);
                 vec![Self { own, higher: Sum::default(), blocking: 0, theorem: Theorem::Fifo, ..base }]
             }
-            // Frames that have passed their regulators are sent by strict priority.
+            // Frames that have passed their regulators are sent with strict priority.
             Scheduler::StrictPriority => vec![base],
             Scheduler::Asynchronous => vec![Self { theorem: Theorem::Regulators, ..base }],
             Scheduler::Preemption { .. } => {
@@ -170,7 +169,7 @@ impl Server {
         }
     }
 
-    /// Strict priority (`base`) behind gates.
+    /// Returns the service of strict priority (`base`) after gates.
     fn behind_gates(
         network: &Network,
         gates: &Gates,
@@ -184,7 +183,7 @@ impl Server {
         let together = |other: u8| open(class).zip(open(other)).any(|(own, other)| own && other);
         let always_with = |other: u8| open(class).zip(open(other)).all(|(own, other)| !own || other);
         let blocking = longest(guests, base.work, |other| other < class && together(other));
-        // Any frame that waits together with this class may be the one that no longer fits.
+        // Any frame that waits together with this class may be the frame that no longer fits the window.
         let guard =
             longest(guests, base.work, |other| other >= class && together(other) && always_with(other));
         let mut higher = Sum::default();
@@ -202,8 +201,8 @@ impl Server {
         Self { higher, blocking, undisturbed, service, theorem: Theorem::GateWindows, ..base }
     }
 
-    /// Frames of one size behind gates that open for their class alone: a window sends as many as fit it, without
-    /// a guard. `None`: not of this kind.
+    /// Returns the service for frames of one size, after gates that open for their class alone. A window sends as many frames as fit,
+    /// without a guard. `None` if the frames or the gates are different.
     fn in_own_windows(
         network: &Network,
         port: &Port,
@@ -236,10 +235,10 @@ impl Server {
         })
     }
 
-    /// A host from the view of any flow.
+    /// Returns the service of a host for any flow.
     pub(super) fn of_host(network: &Network, host: &Host, guest: &StageFlow, guests: &[StageFlow]) -> Self {
         let work = Work::Frame(host.service.max_ps() + host.sharing.max_ps());
-        debug_assert!(guests.iter().any(|other| other.flow == guest.flow), "a guest is among the guests");
+        debug_assert!(guests.iter().any(|other| other.flow == guest.flow), "`guests` must contain `guest`");
         Self {
             own: Sum::new(network, guests.iter(), work, host.start_ps_max()),
             higher: Sum::default(),
@@ -256,7 +255,7 @@ impl Server {
         }
     }
 
-    /// The longest time from arrival until the last bit is sent, or the work is done; `None`: no bound.
+    /// Returns the maximum time from arrival until the last bit is sent, or the work is done. `None`: no bound.
     pub(super) fn delay_ps(&self) -> Option<Ps> {
         if !self.service.keeps_up(self.own.utilisation(), self.higher.utilisation()) {
             return None;
@@ -277,9 +276,8 @@ impl Server {
         Some(best)
     }
 
-    /// The greatest delay of frames that arrive between `from` and `to` in the busy period, if it is above
-    /// `best`: no such frame ends after the work that arrived until `to`. Bisects the interval until this
-    /// suffices.
+    /// Returns the maximum delay of frames that arrive between `from` and `to` in the busy period, or `best` if it is larger. No such frame
+    /// is completed later than the work that arrived until `to`. The search bisects the interval until this estimate suffices.
     fn search(&self, from: Ps, to: Ps, mut best: Ps) -> Option<Ps> {
         let mut open = vec![(from, to)];
         let mut tries = 0;
@@ -302,22 +300,21 @@ impl Server {
         Some(best)
     }
 
-    /// Time at which a frame is done, if `own` work (including the frame) arrived since the busy period
-    /// began.
+    /// Returns the time at which a frame is completed, if `own` work (including the frame) arrived since the start of the busy period.
     fn end(&self, own: Ps) -> Option<Ps> {
         let own = self.service.with_turns(own.saturating_sub(self.undisturbed));
         let ahead = own.saturating_add(self.blocking);
         Some(self.least(|end| ahead.saturating_add(self.higher.at(end, false)))? + self.undisturbed)
     }
 
-    /// The longest time without a pause.
+    /// Returns the maximum length of a busy period.
     fn busy_ps(&self) -> Option<Ps> {
         let own = |end| self.service.with_turns(self.own.at(end, false));
         let all = |end| own(end).saturating_add(self.higher.at(end, false));
         self.least(|end| self.blocking.saturating_add(all(end)))
     }
 
-    /// The first time at which the work that `arrived` until then can be done.
+    /// Returns the first time at which all work that `arrived` until then can be completed.
     fn least(&self, arrived: impl Fn(Ps) -> Ps) -> Option<Ps> {
         let mut end = 0;
         for _ in 0..STEPS_MAX {
@@ -335,22 +332,22 @@ impl Server {
     }
 }
 
-/// The longest frame of the classes that `of` chooses.
+/// Returns the longest frame of the classes that `of` selects.
 pub(super) fn longest(guests: &[StageFlow], work: Work, of: impl Fn(u8) -> bool) -> Ps {
     let chosen = guests.iter().filter(|guest| of(guest.class));
     chosen.map(|guest| work.of_frame(guest.arrival.envelope.largest)).max().unwrap_or(0)
 }
 
 impl GateWindows {
-    /// The windows in which `class` is certainly served: without `blocking` at the start and `guard` at the
-    /// end. `None`: always.
+    /// Returns the windows in which `class` is certainly served: without `blocking` at the start and `guard` at the end. `None`: the class
+    /// is always served.
     fn of_gates(gates: &Gates, class: usize, blocking: Ps, guard: Ps) -> Option<Self> {
         let windows = gates.windows(class)?;
         let cycle = gates.cycle_ps();
         let drift = u64::from(gates.clock.drift_ppb.unsigned_abs());
         let off = |ps: Ps| 1_000_000_000_u64.checked_div(drift).map_or(0, |share| ps / share + 8);
         let mut pieces: Vec<(Ps, Ps)> = Vec::new();
-        // Shifted by a cycle: the first gap begins with the end of the last window of the cycle before.
+        // Gaps are shifted by a cycle: the first gap begins at the end of the previous cycle's last window.
         let mut closed_since = windows.last().map_or(0, |&(_, end)| end);
         let mut lost = 0;
         for (start, end) in windows {
@@ -366,23 +363,22 @@ impl GateWindows {
             }
             closed_since = end + cycle;
         }
-        // Time lost after the last piece adds to the gap before the first one.
+        // Time lost after the last window is added to the gap before the first window.
         if let Some(first) = pieces.first_mut() {
             first.0 += lost;
         }
         Some(Self { pieces, lead: 0 })
     }
 
-    /// The windows of `class` with as many frames of `frame` (which includes `gap`) as fit each. `others`: a frame of
-    /// another class may have ended right before a window. A frame that arrives within a window may find too
-    /// little of it left, once.
+    /// Returns the windows of `class`, each with as many frames of length `frame` (including `gap`) as fit. `others`: a frame of another
+    /// class may have ended directly before a window. A frame that arrives within a window may once find the remaining window too short.
     fn of_equal_frames(gates: &Gates, class: u8, frame: Ps, gap: Ps, others: bool) -> Option<Self> {
         let windows = gates.windows(usize::from(class))?;
         let drift = u64::from(gates.clock.drift_ppb.unsigned_abs());
         let off = |ps: Ps| 1_000_000_000_u64.checked_div(drift).map_or(0, |share| ps / share + 8);
         let cycle = gates.cycle_ps();
         let before = if others { gap } else { 0 };
-        // Service may end up to `gap` after its window.
+        // Service may end up to `gap` after the window's end.
         let mut served_until = None;
         let mut pieces: Vec<(Ps, Ps)> = Vec::new();
         let mut first_start = 0;
@@ -409,13 +405,13 @@ impl GateWindows {
         Some(Self { pieces, lead: frame })
     }
 
-    /// Share of the time with service.
+    /// Returns the share of the time with service.
     fn share(&self) -> f64 {
         let (gaps, served) = self.pieces.iter().fold((0, 0), |sum, piece| (sum.0 + piece.0, sum.1 + piece.1));
         served as f64 / ((gaps + served) as f64).max(1.0)
     }
 
-    /// The longest time in which this much work is done.
+    /// Returns the maximum time in which this much work is completed.
     fn time_for(&self, work: Ps) -> Ps {
         let served: Ps = self.pieces.iter().map(|piece| piece.1).sum();
         let cycle: Ps = self.pieces.iter().map(|piece| piece.0 + piece.1).sum();
@@ -444,8 +440,8 @@ impl GateWindows {
     }
 }
 
-/// The longest delay at a gated port whose class has exclusive windows, if all its frames arrive and leave
-/// within them: their sources have a multiple of the cycle as period and no clock drifts. `None`: not proved.
+/// Returns the maximum delay at a gated port whose class has exclusive windows, if all its frames arrive and leave within them. For this,
+/// the sources' periods must be multiples of the cycle, and no clock may drift. `None`: not proved.
 pub(super) fn meets_window(
     network: &Network,
     port: &Port,
@@ -495,9 +491,9 @@ pub(super) fn meets_window(
             let spread = other.delay.1 - other.delay.0 + jitter_ps;
             let inside = |&(start, end): &(Ps, Ps)| {
                 let first = if first < start { first + cycle } else { first };
-                // The gap behind a frame of another window may still pass.
+                // The gap after a frame of another window may still occupy the line.
                 let waits = (start + gap).saturating_sub(first);
-                // The gap behind the last frame may pass in the next window.
+                // The gap after the last frame may extend into the next window.
                 (first >= start && first + spread + waits + delay - gap <= end).then_some(waits)
             };
             latest = latest.max(delay + windows.iter().find_map(inside)?);

@@ -1,4 +1,4 @@
-//! Ports that share by turns, by credit, or behind regulators.
+//! Ports that share their rate by round robin, by credit, or with regulators.
 
 use super::super::network::{Network, StageId};
 use super::super::scheduler::CLASSES;
@@ -7,12 +7,12 @@ use super::curve::{Sum, Work};
 use super::server::{DrrService, Server, Service, longest};
 use super::{BoundError, StageFlow, Theorem};
 
-/// Rounding of credit to whole picoseconds.
+/// Rounding error of credit in whole picoseconds.
 const ROUNDING_PS: Ps = 8;
 
-/// Deficit round robin, by three methods: the guaranteed rounds of a class; the same with classes that do not
-/// fill their rounds; and the guarantee of any work-conserving scheduler to its lowest class. `base` is
-/// strict priority.
+/// Returns the service of deficit round robin by three methods. The first uses the guaranteed rounds of a class. The second also takes into
+/// account classes that do not fill their rounds. The third is the guarantee of any work-conserving scheduler to its lowest class. `base`
+/// is strict priority.
 pub(super) fn round_robin(
     network: &Network,
     quanta: &[u32; CLASSES],
@@ -25,14 +25,14 @@ pub(super) fn round_robin(
     let undisturbed = base.undisturbed;
     let class = usize::from(guest.class);
     let quantum = |class: usize| work.of_frame(quanta[class]);
-    // The deficit that a round leaves is smaller than the frame that did not fit, in whole bytes.
+    // The deficit after a round is smaller than the frame that did not fit, in whole bytes.
     let left = |class: usize| {
         longest(guests, work, |other| usize::from(other) == class).saturating_sub(work.of_frame(1))
     };
     let of_class = |class: usize| guests.iter().filter(move |guest| usize::from(guest.class) == class);
     let others: Vec<usize> =
         (0..CLASSES).filter(|&other| other != class && of_class(other).next().is_some()).collect();
-    // Work that leaves within a window arrived within a window that is longer by the class's delay here.
+    // Work that leaves within a window arrived within a longer window. The difference is the class's delay at this port.
     let brought = |other: usize| Sum::new(network, of_class(other), work, waits[other]);
     let fills = |other: usize| {
         waits[other] == 0 || brought(other).at(0, false) >= quantum(other).saturating_add(left(other))
@@ -55,7 +55,7 @@ pub(super) fn round_robin(
             theorem: Theorem::Rounds,
         }
     };
-    // Treats all other classes as having priority. The link is idle before, so no frame is in transmission.
+    // Treats all other classes as classes of higher priority. The link is idle before, so no frame is in transmission.
     let rest = guests.iter().filter(|other| other.class != guest.class);
     let higher = Sum::new(network, rest, work, 0);
     let last = Server { higher, blocking: 0, theorem: Theorem::WorkConserving, ..base };
@@ -66,12 +66,12 @@ pub(super) fn round_robin(
     servers
 }
 
-/// The idle slopes of a port, and the classes that share its line.
+/// Idle slopes of a port, and the classes that share its line.
 pub(super) struct Slopes<'p> {
     pub(super) idle_bps: &'p [Option<u64>; CLASSES],
     pub(super) link_bps: u64,
     pub(super) guests: &'p [StageFlow],
-    /// The longest delay here of each class; 0: not known yet.
+    /// Maximum delay of each class at this port. 0: not known yet.
     pub(super) waits: &'p [Ps; CLASSES],
     pub(super) work: Work,
 }
@@ -88,18 +88,17 @@ impl Slopes<'_> {
         self.idle_bps[usize::from(class)]
     }
 
-    /// Use of the line by a shaped class, from its credit: its greatest credit, its slope, and one further
-    /// frame at most.
+    /// Returns the use of the line by a shaped class, from its credit: its maximum credit, its slope, and at most one further frame.
     fn by_credit(&self, class: u8, idle: u64) -> Option<HigherPriorityShare> {
         let frame = longest(self.guests, self.work, |other| other == class);
         let debt = (u128::from(frame) * u128::from(self.link_bps - idle)).div_ceil(u128::from(self.link_bps));
         let most = self.credit_max(class, idle)?;
-        // A frame's time in ps.
+        // The debt is the time of a frame in ps.
         Some(HigherPriorityShare { at_once: most + debt as Ps + ROUNDING_PS, bps: idle })
     }
 
-    /// Use of the line by a class, from its arrivals: work that leaves within a window arrived within a
-    /// window that is longer by its delay.
+    /// Returns the use of the line by a class, from its arrivals. Work that leaves within a window arrived within a longer window. The
+    /// difference is the class's delay.
     fn by_arrivals(&self, class: u8) -> HigherPriorityShare {
         let mut taken = HigherPriorityShare::default();
         for guest in self.guests.iter().filter(|guest| guest.class == class) {
@@ -115,8 +114,8 @@ impl Slopes<'_> {
         taken
     }
 
-    /// The greatest credit of a shaped class, in time on the line: it grows behind one frame that has started
-    /// and behind higher classes. `None`: those may use all that its own slope leaves.
+    /// Returns the maximum credit of a shaped class, as time on the line. The credit grows while the class waits for a frame that has
+    /// started and for higher classes. `None` if higher classes may use all of the rate that the class's slope leaves.
     fn credit_max(&self, class: u8, idle: u64) -> Option<Ps> {
         let lower = longest(self.guests, self.work, |other| other < class);
         let has = |class| self.guests.iter().any(|guest| guest.class == class);
@@ -140,14 +139,14 @@ impl Slopes<'_> {
     }
 }
 
-/// Credit-based shapers (IEEE 802.1Q 8.6.8.2): De Azua and Boyer, "Complete modelling of AVB in Network
-/// Calculus Framework" (2014), with the greatest credit of every class from the traffic that may precede it.
-/// `base` is strict priority.
+/// Returns the service of credit-based shapers (IEEE 802.1Q 8.6.8.2): De Azua and Boyer, "Complete modelling of AVB in Network Calculus
+/// Framework" (2014). The maximum credit of every class follows from the traffic that may precede it. `base` is strict priority.
 pub(super) fn credit_based(network: &Network, slopes: &Slopes<'_>, class: u8, base: Server) -> Vec<Server> {
     let &Slopes { guests, waits, work, .. } = slopes;
     let own = || Sum::new(network, guests.iter().filter(|other| other.class == class), work, 0);
     if let Some(idle) = slopes.idle_slope(class) {
-        // Since its queue was last empty without debt it was served at its slope, less its remaining credit.
+        // Since the time when its queue was last empty with a credit of at least zero, the class was served at its slope, minus its
+        // remaining credit.
         let most = slopes.credit_max(class, idle);
         let server = most.map(|ahead| Server {
             own: own(),
@@ -200,11 +199,10 @@ pub(super) fn credit_based(network: &Network, slopes: &Slopes<'_>, class: u8, ba
     [Some(by_arrivals), by_credit].into_iter().flatten().collect()
 }
 
-/// Additional time that each flow may wait at an asynchronous shaper until it is eligible. Behind a stage
-/// that keeps the order of frames, the regulators delay no frame beyond that stage's longest delay, if every
-/// flow conformed before the stage. They add no delay at all if every flow still conforms. Le Boudec, "A
-/// Theory of Traffic Regulators for Deterministic Networks with Application to Interleaved Regulators"
-/// (2018).
+/// Returns the additional time that each flow may wait at an asynchronous shaper until it is eligible. Consider regulators after a stage
+/// that keeps the order of frames. If every flow conformed before that stage, the regulators delay no frame beyond the stage's maximum
+/// delay. If every flow still conforms after it, they add no delay at all. Le Boudec, "A Theory of Traffic Regulators for Deterministic
+/// Networks with Application to Interleaved Regulators" (2018).
 pub(super) fn regulate(
     network: &Network,
     stage: StageId,
@@ -219,7 +217,7 @@ pub(super) fn regulate(
             stage: network.stages[usize::from(stage)].name().to_owned(),
         };
         let more = match guest.from {
-            // A flow that starts here is a group by itself.
+            // A flow that starts at this stage is a separate group.
             None => bucket
                 .map_or(Some(0), |bucket| guest.arrival.held_by(bucket))
                 .ok_or_else(|| unshaped(guest.flow))?,
@@ -238,7 +236,7 @@ pub(super) fn regulate(
                     if let Some(other) = group().find(unconformed) {
                         return Err(unshaped(other.flow));
                     }
-                    // Frames that waited for one another leave at once: faster than the link that brought them.
+                    // Frames that waited for one another leave together, i.e. faster than the link that brought them.
                     guest.from = None;
                     let latest = group().map(|other| other.latest_ps).max().unwrap_or(0);
                     latest - guest.latest_ps

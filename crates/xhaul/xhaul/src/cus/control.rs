@@ -1,42 +1,42 @@
-//! Control plane: the section that schedules most channels (type 1), as it is written, and the header of all types.
+//! Control plane: encodes the section that schedules most channels (type 1), and decodes the header of all section types.
 
 use bytes::BufMut;
 
 use super::{APPLICATION_SIZE, Application, CusError};
 
-/// Resource elements of a PRB, all of which a section describes.
+/// Mask of the resource elements of a PRB. A section describes all of them.
 const RE_MASK: u16 = 0xFFF;
-/// The greatest number of PRBs that the section header holds; above, 0 stands for all.
+/// Maximum number of PRBs in the section header. For more PRBs, the field is 0, which means all PRBs.
 const PRBS_MAX: u16 = 255;
 
-/// What the sections of a control message describe (table 7.3.1-1).
+/// Content of the sections of a control message (table 7.3.1-1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SectionType {
-    /// 0: unused resources.
+    /// Type 0: unused resources.
     Idle,
-    /// 1: most channels, down and up.
+    /// Type 1: most channels, down and up.
     Data,
-    /// 3: PRACH and channels of another numerology.
+    /// Type 3: PRACH and channels of another numerology.
     Prach,
-    /// Any other type.
+    /// Any other section type.
     Other(u8),
 }
 
 /// Control message of type 1 with one section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ControlPlane {
-    /// Direction of the data, and its first symbol.
+    /// Direction and first symbol of the data.
     pub at: Application,
-    /// Section, 0 to 4095.
+    /// Section number, 0 to 4095.
     pub section: u16,
     /// First PRB, 0 to 1023.
     pub first_prb: u16,
-    /// Number of PRBs, 1 to 255; 0: all of the carrier.
+    /// Number of PRBs, 1 to 255. 0: all PRBs of the carrier.
     pub prbs: u8,
     /// Number of symbols, 1 to 14.
     pub symbols: u8,
-    /// Bits of a sample's mantissa, 1 to 16; 16 is uncompressed.
+    /// Bits of a sample's mantissa, 1 to 16. 16: uncompressed.
     pub mantissa_bits: u8,
 }
 
@@ -52,10 +52,10 @@ impl SectionType {
 }
 
 impl ControlPlane {
-    /// Bytes of a message with one section of type 1.
+    /// Size of a message with one section of type 1, in bytes.
     pub const SIZE: usize = APPLICATION_SIZE + 4 + 8;
 
-    /// The message that schedules all PRBs of symbols of a slot.
+    /// Returns the message that schedules all PRBs of some symbols of a slot.
     pub fn of_symbols(at: Application, symbols: u8, prbs: u16, mantissa_bits: u8) -> Self {
         let prbs = if prbs <= PRBS_MAX { prbs as u8 } else { 0 };
         Self { at, section: 0, first_prb: 0, prbs, symbols, mantissa_bits }
@@ -64,7 +64,7 @@ impl ControlPlane {
     /// Appends the message.
     pub fn encode(&self, out: &mut impl BufMut) {
         out.put_slice(&self.at.encode());
-        // Sections, their type, the compression of the data (0 down: the user plane states it), and a reserved byte.
+        // Number of sections, section type, compression of the data (0 for downlink, where the user plane states it), and a reserved byte.
         out.put_slice(&[1, 1]);
         let compression = if self.mantissa_bits < 16 { self.mantissa_bits << 4 | 1 } else { 0 };
         out.put_slice(&[if self.at.down { 0 } else { compression }, 0]);
@@ -73,11 +73,11 @@ impl ControlPlane {
         out.put_u8(self.first_prb as u8);
         out.put_u8(self.prbs);
         out.put_u16(RE_MASK << 4 | u16::from(self.symbols & 0xF));
-        // No extension; beam 0.
+        // No extension, and beam 0.
         out.put_u16(0);
     }
 
-    /// Decodes the fields that control messages of all types have: the first symbol, the number of sections, their type.
+    /// Decodes the common fields of all control messages: the first symbol, the number of sections, the section type.
     pub fn header(bytes: &[u8]) -> Result<(Application, u8, SectionType), CusError> {
         let (at, rest) = Application::decode(bytes)?;
         match rest {
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn message_has_the_octets_of_the_specification() {
+    fn encoded_message_matches_specification() {
         let at = Application { down: false, filter: 0, frame: 118, subframe: 4, slot: 0, symbol: 0 };
         let mut out = Vec::new();
         ControlPlane::of_symbols(at, 14, 51, 16).encode(&mut out);

@@ -1,5 +1,5 @@
-//! Messages of the O-RAN fronthaul (O-RAN.WG4.CUS): what stands behind the eCPRI header of a message of type 0 (user
-//! plane, clause 8) or type 2 (control plane, clause 7).
+//! Messages of the O-RAN fronthaul (O-RAN.WG4.CUS): payload after the eCPRI header of a message of type 0 (user plane, clause 8) or type 2
+//! (control plane, clause 7).
 
 mod control;
 mod user;
@@ -9,13 +9,13 @@ pub use user::{HEADER_SIZE, SampleFormat, UserPlane};
 
 /// Payload version of both planes.
 const PAYLOAD_VERSION: u8 = 1;
-/// End bit of SEQ_ID: the message is whole, or the last part of one.
+/// End bit of SEQ_ID: the message is complete, or is the last part of a message.
 const END_BIT: u16 = 0x80;
-/// Size of the fields that both planes have in common, bytes.
+/// Size of the common fields of both planes, in bytes.
 pub const APPLICATION_SIZE: usize = 4;
-/// Symbols of a slot with the normal cyclic prefix.
+/// Number of symbols in a slot with the normal cyclic prefix.
 const SLOT_SYMBOLS: u64 = 14;
-/// Time after which the numbers of the header repeat: 256 radio frames of 10 ms.
+/// Time after which the numbers in the header repeat: 256 radio frames of 10 ms.
 pub const PERIOD_NS: u64 = 256 * FRAME_NS;
 const FRAME_NS: u64 = 10_000_000;
 const SUBFRAME_NS: u64 = 1_000_000;
@@ -23,7 +23,7 @@ const SUBFRAME_NS: u64 = 1_000_000;
 /// First fields of both planes: direction of the data, filter, and the symbol to which the message belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Application {
-    /// Whether the data goes from the DU to the radio unit. Control messages always go there.
+    /// Whether the data is sent from the DU to the radio unit. Control messages are always sent in this direction.
     pub down: bool,
     /// Filter: 0 for the standard channel, 1 and above for PRACH.
     pub filter: u8,
@@ -31,9 +31,9 @@ pub struct Application {
     pub frame: u8,
     /// Subframe of 1 ms, 0 to 9.
     pub subframe: u8,
-    /// Slot of the subframe, 0 to 63.
+    /// Number of the slot in the subframe, 0 to 63.
     pub slot: u8,
-    /// Symbol of the slot, 0 to 13; of a control message the first one.
+    /// Number of the symbol in the slot, 0 to 13. For a control message, the first symbol.
     pub symbol: u8,
 }
 
@@ -41,34 +41,33 @@ pub struct Application {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CusError {
-    /// Too short.
+    /// The message is too short.
     #[error("a message has at least {need} bytes, not {have}")]
     Short {
-        /// Size of the fields, bytes.
+        /// Required size, in bytes.
         need: usize,
-        /// Received bytes.
+        /// Number of received bytes.
         have: usize,
     },
     /// Unknown payload version.
     #[error("the payload version is {PAYLOAD_VERSION}, not {0}")]
     Version(u8),
-    /// A subframe or symbol that a radio frame does not have.
+    /// The subframe or symbol does not exist in a radio frame.
     #[error("a frame has subframes 0 to 9 and symbols 0 to 13, not {subframe} and {symbol}")]
     Symbol {
-        /// Subframe.
+        /// Subframe number in the message.
         subframe: u8,
-        /// Symbol.
+        /// Symbol number in the message.
         symbol: u8,
     },
 }
 
 impl Application {
-    /// The fields of the symbol with this number since the start of frame 0, in a carrier with this many slots a
-    /// millisecond.
+    /// Returns the fields of a symbol, given its number since the start of frame 0. The carrier has `slots_per_ms` slots per millisecond.
     pub fn at_symbol(down: bool, symbol: u64, slots_per_ms: u64) -> Self {
         let slot = symbol / SLOT_SYMBOLS;
         let subframe = slot / slots_per_ms.max(1);
-        // Each is reduced to its field.
+        // Each number is reduced modulo the range of its field.
         Self {
             down,
             filter: 0,
@@ -79,7 +78,7 @@ impl Application {
         }
     }
 
-    /// The four bytes.
+    /// Returns the four bytes of the fields.
     pub const fn encode(&self) -> [u8; APPLICATION_SIZE] {
         [
             (self.down as u8) << 7 | PAYLOAD_VERSION << 4 | self.filter & 0xF,
@@ -89,7 +88,7 @@ impl Application {
         ]
     }
 
-    /// Decodes the fields; returns the bytes behind them too.
+    /// Decodes the fields. Also returns the bytes after them.
     pub fn decode(bytes: &[u8]) -> Result<(Self, &[u8]), CusError> {
         let Some((header, rest)) = bytes.split_first_chunk::<APPLICATION_SIZE>() else {
             return Err(CusError::Short { need: APPLICATION_SIZE, have: bytes.len() });
@@ -113,25 +112,25 @@ impl Application {
         Ok((application, rest))
     }
 
-    /// Number of the symbol since the start of frame 0, modulo 256 frames.
+    /// Returns the number of the symbol since the start of frame 0, modulo 256 frames.
     pub fn symbol_number(&self, slots_per_ms: u64) -> u64 {
         let subframe = u64::from(self.frame) * 10 + u64::from(self.subframe);
         (subframe * slots_per_ms + u64::from(self.slot)) * SLOT_SYMBOLS + u64::from(self.symbol)
     }
 
-    /// Time since the start of frame 0 at which the symbol begins, modulo [`PERIOD_NS`]. The first symbol of each half
-    /// subframe has a longer cyclic prefix (TS 38.211, clause 5.3.1).
+    /// Returns the time from the start of frame 0 to the start of the symbol, modulo [`PERIOD_NS`]. The first symbol of each half subframe
+    /// has a longer cyclic prefix (TS 38.211, clause 5.3.1).
     pub fn air_ns(&self, slots_per_ms: u64) -> u64 {
         let symbol = u64::from(self.slot) * SLOT_SYMBOLS + u64::from(self.symbol);
         let longer = u64::from(symbol > 0) + u64::from(symbol > 7 * slots_per_ms);
-        // Samples at 30.72 MHz times the slots of a millisecond: 2048 of a symbol and 144 of its prefix.
+        // Number of samples at 30.72 MHz times the slots of a millisecond. A symbol has 2048 samples, and its prefix has 144.
         let samples = symbol * 2192 + longer * 16 * slots_per_ms;
         let start = u64::from(self.frame) * FRAME_NS + u64::from(self.subframe) * SUBFRAME_NS;
         start + samples * SUBFRAME_NS / (30_720 * slots_per_ms.max(1))
     }
 }
 
-/// SEQ_ID of a message that is not fragmented: its number in the series of its eAxC, modulo 256, and the end bit.
+/// Returns the SEQ_ID of a message that is not fragmented: the message's number in the series of its eAxC, modulo 256, and the end bit.
 pub const fn sequence_id(number: u64) -> u16 {
     ((number % 256) as u16) << 8 | END_BIT
 }
@@ -141,9 +140,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn symbols_start_after_their_prefixes() {
+    fn symbol_start_times_include_cyclic_prefixes() {
         let at = |symbol| Application::at_symbol(true, symbol, 2).air_ns(2);
-        // 30 kHz: the first symbol of a slot has 35.677 and 0.521 us.
+        // At 30 kHz, the first symbol of a slot has a length of 35.677 us and an additional 0.521 us.
         assert_eq!(
             [at(0), at(1), at(2), at(14), at(15), at(28)],
             [0, 36_197, 71_875, 500_000, 536_197, 1_000_000]
@@ -153,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn other_versions_and_impossible_symbols_are_refused() {
+    fn unknown_versions_and_invalid_symbols_are_rejected() {
         assert_eq!(Application::decode(&[0x90; 3]), Err(CusError::Short { need: 4, have: 3 }));
         assert_eq!(Application::decode(&[0xA0; 4]), Err(CusError::Version(2)));
         assert_eq!(

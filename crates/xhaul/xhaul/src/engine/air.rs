@@ -1,4 +1,4 @@
-//! The air interface at work.
+//! State of an air interface during a simulation.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -14,24 +14,24 @@ pub(super) struct AirState<'n> {
     config: &'n AirInterface,
     pub(super) backlog_max: u64,
     pub(super) dropped: u64,
-    /// Packets with their remaining bytes.
+    /// Waiting packets, with their remaining bytes.
     queue: VecDeque<(u32, u32)>,
     queued_bytes: u64,
-    /// A TTI is planned.
+    /// Whether a TTI is planned.
     planned: bool,
-    /// The next uplink transmission carries the report.
+    /// Whether the next uplink transmission carries the buffer status report.
     reporting: bool,
-    /// The head was part of a block that was lost.
+    /// Whether the head of the queue was part of a lost block.
     broken: bool,
-    /// TTIs that retransmissions need.
+    /// Start times of TTIs that retransmissions need.
     taken: BTreeSet<Ps>,
     delivered_at: Ps,
-    /// Seed of the channel. The TTI alone decides whether a block fails, so that a packet that is slightly
-    /// delayed meets the same channel.
+    /// Seed of the channel. Only the time of the TTI determines whether a block fails. A slightly delayed packet therefore experiences the
+    /// same channel.
     channel: u64,
 }
 
-/// A packet that leaves the air interface, with its delivery time; `None`: lost.
+/// Packet that leaves the air interface, with its delivery time. `None`: the packet is lost.
 pub(super) struct Departure {
     pub(super) id: u32,
     pub(super) delivered: Option<Ps>,
@@ -54,7 +54,7 @@ impl<'n> AirState<'n> {
         }
     }
 
-    /// Takes in a packet of `wire` bytes; `false` if there is no room for it.
+    /// Adds a packet of `wire` bytes to the queue. Returns `false` if the queue has no room for it.
     pub(super) fn enqueue(&mut self, id: u32, wire: u32) -> bool {
         let payload = wire.saturating_sub(WIRE_ONLY_BYTES.saturating_add(self.config.stripped_bytes));
         let bytes = payload + self.config.overhead_bytes;
@@ -68,7 +68,7 @@ impl<'n> AirState<'n> {
         true
     }
 
-    /// Time of the next transmission for queued packets, unless one is already planned.
+    /// Returns the time of the next transmission for queued packets, unless one is already planned.
     pub(super) fn plan(&mut self, now: Ps) -> Option<Ps> {
         if self.planned || self.queue.is_empty() {
             return None;
@@ -85,8 +85,7 @@ impl<'n> AirState<'n> {
         Some(self.free_tti(from))
     }
 
-    /// Transmits in the TTI that starts now: returns the packets that leave, and the time of the next
-    /// transmission.
+    /// Transmits in the TTI that starts now. Adds the packets that leave to `left`, and returns the time of the next transmission.
     pub(super) fn transmit(&mut self, now: Ps, left: &mut Vec<Departure>) -> Option<Ps> {
         let reports = std::mem::take(&mut self.reporting);
         let room = match self.config.access {
@@ -107,7 +106,7 @@ impl<'n> AirState<'n> {
         Some(self.free_tti(now + wait))
     }
 
-    /// Arrival time of this TTI's block; `None`: all its transmissions fail.
+    /// Returns the arrival time of this TTI's block. `None` if all its transmissions fail.
     fn send_block(&mut self, now: Ps) -> Option<Ps> {
         let mut at = now;
         for _ in 0..self.config.transmissions_max {
@@ -118,13 +117,13 @@ impl<'n> AirState<'n> {
             {
                 return Some(at + self.config.tti_ps + self.config.processing_ps);
             }
-            // A retransmission begins with a TTI.
+            // A retransmission starts at the beginning of a TTI.
             at = (at + self.config.harq_ps).next_multiple_of(self.config.tti_ps);
         }
         None
     }
 
-    /// Fills a block of `room` bytes that is delivered at `sent`.
+    /// Fills a block of `room` bytes with queued packets. The block is delivered at `sent`.
     fn fill(&mut self, mut room: u32, sent: Option<Ps>, left: &mut Vec<Departure>) {
         while room > 0
             && let Some((id, bytes)) = self.queue.front_mut()
@@ -146,7 +145,7 @@ impl<'n> AirState<'n> {
         }
     }
 
-    /// The first TTI from `from` on that no retransmission needs.
+    /// Returns the first TTI at or after `from` that no retransmission needs.
     fn free_tti(&mut self, from: Ps) -> Ps {
         let mut at = from.next_multiple_of(self.config.tti_ps);
         self.taken = self.taken.split_off(&at);

@@ -11,18 +11,18 @@ use super::report::{FlowReport, Segment};
 pub(super) struct FlowState {
     pub(super) releases: u64,
     pub(super) frames: u64,
-    /// Frames and their copies.
+    /// Number of released copies of frames, including the first copies.
     pub(super) copies: u64,
-    /// Copies of frames that were dropped.
+    /// Number of dropped copies of frames.
     pub(super) dropped: u64,
     pub(super) duplicates: u64,
     pub(super) early: u64,
     pub(super) late: u64,
     /// Index of the first segment of each copy's path.
     pub(super) first_segment: Vec<usize>,
-    /// Bits of the frames that arrived, if there are several copies.
+    /// Bitmap of the frames that arrived, if frames have several copies.
     pub(super) arrived: Vec<u64>,
-    /// Time of the next release of a Poisson flow on its own clock.
+    /// Time of the next release of a Poisson flow, on the flow's clock.
     pub(super) poisson_ps: Ps,
     pub(super) delays: Delays,
     pub(super) wired: Option<Box<Delays>>,
@@ -31,7 +31,7 @@ pub(super) struct FlowState {
 }
 
 impl FlowState {
-    /// A flow that has sent nothing yet.
+    /// Returns the initial state of a flow.
     pub(super) fn new(network: &Network, flow: &Flow, random: ChaCha8Rng) -> Self {
         Self {
             releases: 0,
@@ -51,7 +51,7 @@ impl FlowState {
         }
     }
 
-    /// Results of the flow.
+    /// Returns the results of the flow.
     pub(super) fn report(self, flow: &Flow) -> FlowReport {
         let unfinished = self.unfinished();
         FlowReport {
@@ -68,7 +68,7 @@ impl FlowState {
         }
     }
 
-    /// Whether no copy of the frame arrived before; notes that one did.
+    /// Returns whether this is the first copy of the frame that arrives, and records its arrival.
     pub(super) fn is_first(&mut self, sequence: u64) -> bool {
         let word = (sequence / 64) as usize;
         if word >= self.arrived.len() {
@@ -80,14 +80,14 @@ impl FlowState {
         first
     }
 
-    /// Frames that did not arrive and have a copy that is still under way.
+    /// Returns the number of frames that have not arrived and have a copy still in flight.
     fn unfinished(&self) -> u64 {
         let under_way = self.copies - self.dropped - self.duplicates - self.delays.count();
         under_way.min(self.frames - self.delays.count())
     }
 }
 
-/// Index of the first segment of each of a flow's paths.
+/// Returns the index of the first segment of each of a flow's paths.
 fn first_segments(flow: &Flow) -> Vec<usize> {
     let mut next = 0;
     let first = |path: &[StageId]| {
@@ -97,16 +97,16 @@ fn first_segments(flow: &Flow) -> Vec<usize> {
     flow.paths().map(first).collect()
 }
 
-/// Whether a path over wired stages ends with a radio link.
+/// Returns whether a path over wired stages ends with a radio link.
 fn ends_with_air(network: &Network, path: &[StageId]) -> bool {
     path.len() > 1
         && path.last().is_some_and(|&last| matches!(network.stages[usize::from(last)], Stage::Air(_)))
 }
 
-/// An exponential duration of this mean from 64 random bits, at least 1 ps. In integers, because `ln` differs between
-/// machines in its last bit.
+/// Returns an exponentially distributed duration with this mean, derived from 64 random bits. It is at least 1 ps. The calculation uses
+/// integers, because the last bit of `ln` differs between machines.
 pub(super) fn exponential(mean_ps: Ps, random: u64) -> Ps {
-    // -log2(u / 2^64) = leading zeros + 1 - log2(mantissa in 1..2), whose digits come by repeated squaring.
+    // -log2(u / 2^64) = leading zeros + 1 - log2(mantissa in 1..2). Repeated squaring yields the digits of the logarithm.
     let u = random | 1;
     let zeros = u64::from(u.leading_zeros());
     let mut mantissa = (u << zeros) >> 32;
@@ -120,7 +120,7 @@ pub(super) fn exponential(mean_ps: Ps, random: u64) -> Ps {
         }
     }
     let log2 = ((zeros + 1) << 24) - fraction;
-    // ln 2 in 2^-32.
+    // The factor is ln 2 in units of 2^-32.
     (((u128::from(mean_ps) * u128::from(log2) * 2_977_044_472) >> 56) as Ps).max(1)
 }
 
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn exponential_durations_have_their_mean_and_their_median() {
+    fn exponential_durations_have_expected_mean_and_median() {
         let mut random = ChaCha8Rng::seed_from_u64(1);
         let mut all: Vec<_> = (0..100_001).map(|_| exponential(1_000_000, random.next_u64())).collect();
         all.sort_unstable();

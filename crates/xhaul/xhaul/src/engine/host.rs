@@ -1,4 +1,4 @@
-//! Model of a host: interrupts, one core, work of higher priority.
+//! State of a host during a simulation: interrupts, one core, work of higher priority.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ pub(super) struct HostState<'n> {
     config: &'n Host,
     pub(super) backlog_max: u64,
     pub(super) dropped: u64,
-    /// Arrived packets before their interrupt or wake-up.
+    /// Packets that arrived and wait for the interrupt or wake-up.
     ring: VecDeque<u32>,
     armed: bool,
     queue: VecDeque<u32>,
@@ -34,7 +34,7 @@ impl<'n> HostState<'n> {
         }
     }
 
-    /// Adds a packet; `false` if there is no room.
+    /// Adds a packet. Returns `false` if there is no room for it.
     pub(super) fn enqueue(&mut self, id: u32) -> bool {
         let waiting = self.ring.len() + self.queue.len();
         if waiting >= self.config.queue_frames_max as usize {
@@ -42,7 +42,7 @@ impl<'n> HostState<'n> {
             return false;
         }
         self.backlog_max = self.backlog_max.max(waiting as u64 + 1);
-        // A thread that is awake takes further frames without waking up again.
+        // A thread that is awake handles further frames without another wake-up.
         let asleep = self.serving.is_none() && self.queue.is_empty();
         if self.config.coalescing_ps > 0 || (asleep && self.config.wakeup.max_ps() > 0) {
             self.ring.push_back(id)
@@ -52,7 +52,7 @@ impl<'n> HostState<'n> {
         true
     }
 
-    /// Time of the interrupt for the received frames, unless one is already planned.
+    /// Returns the time of the interrupt for the received frames, unless one is already planned.
     pub(super) fn arm(&mut self, now: Ps) -> Option<Ps> {
         if self.armed || self.ring.is_empty() {
             return None;
@@ -66,7 +66,7 @@ impl<'n> HostState<'n> {
         self.queue.append(&mut self.ring);
     }
 
-    /// Starts the next packet if the core is free; returns its completion time.
+    /// Starts the next packet if the core is free, and returns its completion time.
     pub(super) fn start(&mut self, now: Ps) -> Option<Ps> {
         if self.serving.is_some() {
             return None;
@@ -84,15 +84,15 @@ impl<'n> HostState<'n> {
 }
 
 impl Host {
-    /// The longest time from the arrival of a frame at an idle host to the start of its service, ps.
+    /// Returns the maximum time from the arrival of a frame at an idle host to the start of its service, in ps.
     pub(crate) fn start_ps_max(&self) -> Ps {
         self.coalescing_ps + self.wakeup.max_ps()
     }
 
-    /// Completion time of `work` that starts at `now`, including work of higher priority on the same core.
+    /// Returns the completion time of `work` that starts at `now`, including work of higher priority on the same core.
     fn end_of(&self, now: Ps, work: Ps) -> Ps {
         let Some((period, busy, offset)) = self.contention else { return now + work };
-        // Position of `now` in the period; contention has no start and no end.
+        // Position of `now` in the period. The contention is periodic for the whole simulation.
         let phase = (now % period + period - offset % period) % period;
         let (start, phase) = if phase < busy { (now + busy - phase, busy) } else { (now, phase) };
         let before = period - phase;
@@ -101,7 +101,7 @@ impl Host {
         }
         let rest = work - before;
         let free = period - busy;
-        // The last piece ends with its free time, not with the busy time behind it.
+        // The work is completed at the end of the last free interval, not after the busy time that follows.
         let whole = (rest - 1) / free;
         start + before + whole * period + busy + (rest - whole * free)
     }
@@ -123,7 +123,7 @@ mod tests {
             contention: Some((100, 30, 10)),
             queue_frames_max: 1,
         };
-        // Busy from 10 to 40, from 110 to 140, ...
+        // The core is busy from 10 to 40, from 110 to 140, ...
         assert_eq!(host.end_of(0, 10), 10);
         assert_eq!(host.end_of(0, 11), 41);
         assert_eq!(host.end_of(15, 5), 45);

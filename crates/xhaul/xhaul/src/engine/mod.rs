@@ -1,4 +1,4 @@
-//! The simulation: one heap of events ordered by (time, sequence) drives sources, ports and hosts.
+//! Simulation engine: a heap of events, ordered by (time, sequence), drives sources, ports and hosts.
 
 mod air;
 mod flows;
@@ -25,33 +25,31 @@ use flows::{FlowState, exponential};
 use host::HostState;
 use port::{Ended, PortState, TransmitOutcome};
 
-/// The longest simulated time: offsets and waiting stay within 64 bits of picoseconds.
+/// Maximum simulated time. With it, offsets and waiting times fit 64 bits of picoseconds.
 pub(super) const DURATION_PS_MAX: Ps = 1_000_000 * S;
-/// Maximum time after the last release for which frames may still travel; frames in flight then are reported
-/// as unfinished.
+/// Maximum time after the last release in which frames may still travel. Frames in flight after this time are reported as unfinished.
 const DRAIN_PS_MAX: Ps = 10 * S;
 
-/// Numbers of reception ports: stages, and from here on sources.
+/// Offset of the sources in the numbers of reception ports. Smaller numbers are stages.
 const SOURCES: u32 = 1 << 16;
 
 /// Options of a run in addition to its network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// Time for which sources send, ps; at most 10^6 s, longer values are reduced to that. Frames in flight
-    /// then still arrive.
+    /// Time for which sources send, in ps. Values above 10^6 s are reduced to 10^6 s. Frames in flight at the end still arrive.
     pub duration_ps: Ps,
-    /// Seed of all random numbers. Each source and stage has its own sequence, by its name: elements that two
-    /// networks share get the same numbers in both.
+    /// Seed of all random numbers. Each source and stage has a separate sequence that depends on its name. Elements that exist in two
+    /// networks therefore get the same numbers in both.
     pub seed: u64,
 }
 
-/// A network in motion.
+/// Network with its state during a simulation.
 #[derive(Debug)]
 pub struct Simulation<'n> {
     network: &'n Network,
     heap: BinaryHeap<Event>,
-    /// Whether the first event of the heap is the current one: the next planned event takes its place, which is cheaper
-    /// than to remove one and add the other.
+    /// Whether the first event of the heap is the current event. The next planned event then replaces it, which is faster than one removal
+    /// and one insertion.
     current: bool,
     sequence: u64,
     now: Ps,
@@ -74,11 +72,11 @@ enum StageState<'n> {
     Air(Box<AirState<'n>>),
 }
 
-/// A frame under way.
+/// Frame in flight.
 #[derive(Debug, Clone, Copy)]
 struct Packet {
     flow: u32,
-    /// Which copy of the frame, and so which path.
+    /// Number of the frame's copy, which determines its path.
     copy: u8,
     hop: u8,
     class: u8,
@@ -88,9 +86,9 @@ struct Packet {
     left: u32,
     sequence: u64,
     born: Ps,
-    /// Time of arrival at the current stage.
+    /// Arrival time at the current stage.
     arrived: Ps,
-    /// Eligibility time at an asynchronous shaper.
+    /// Time at which the frame becomes eligible at an asynchronous shaper.
     eligible: Ps,
 }
 
@@ -109,15 +107,15 @@ enum Kind {
     Release,
     /// A packet arrives at its next stage, or at its destination.
     Arrive,
-    /// A stage completes its current work; the mark shows whether that changed in the meantime.
+    /// A stage completes its current work. The mark shows whether the work changed in the meantime.
     Done,
-    /// A stage checks again: a gate moved, credit was restored, or an interrupt fires.
+    /// A stage must check again: a gate changed, credit was restored, or an interrupt is due.
     Wake,
 }
 
 impl Ord for Event {
     fn cmp(&self, other: &Self) -> Ordering {
-        // Reversed: the heap's greatest is the next.
+        // The order is reversed, because the heap returns its greatest element first.
         (other.at, other.sequence).cmp(&(self.at, self.sequence))
     }
 }
@@ -129,7 +127,7 @@ impl PartialOrd for Event {
 }
 
 impl<'n> Simulation<'n> {
-    /// Checks the network and sets it up at time zero.
+    /// Checks the network and creates its state at time zero.
     pub fn new(network: &'n Network, options: Options) -> Result<Self, NetworkError> {
         network.check()?;
         let mut sequences = Sequences::new(options.seed);
@@ -168,13 +166,13 @@ impl<'n> Simulation<'n> {
         Ok(simulation)
     }
 
-    /// Runs to the end and returns the report.
+    /// Runs the simulation to its end and returns the report.
     pub fn run(mut self) -> Report {
         self.drive();
         self.report()
     }
 
-    /// Like [`run`](Self::run). Also returns the first `most` frames that reached their destination, in order.
+    /// Like [`run`](Self::run). Also returns the first `most` frames that reached their destination, in order of arrival.
     pub fn run_keeping(mut self, most: usize) -> (Report, Vec<Delivery>) {
         self.kept_max = most;
         self.drive();
@@ -215,7 +213,7 @@ impl<'n> Simulation<'n> {
         self.heap.push(event);
     }
 
-    /// Plans the next release of a flow, unless it is after the end.
+    /// Plans the next release of a flow, unless it is after the end of the run.
     fn plan_release(&mut self, index: usize) {
         let flow = &self.network.flows[index];
         let state = &mut self.flows[index];
@@ -285,7 +283,7 @@ impl<'n> Simulation<'n> {
         self.pass(id);
     }
 
-    /// Copies a frame where its paths part, and discards it where they meet if another copy did before; `false`: it
+    /// Copies a frame where its paths diverge. Discards it where they merge if another copy was there before. Returns `false` if the frame
     /// was discarded.
     fn replicate(&mut self, packet: Packet, id: u32) -> bool {
         let flow = &self.network.flows[packet.flow as usize];
@@ -299,7 +297,7 @@ impl<'n> Simulation<'n> {
         if hop == flow.shared.head && packet.copy == 0 {
             for copy in 1..=flow.replicas.len() {
                 self.flows[packet.flow as usize].copies += 1;
-                // Network::check limits the copies.
+                // `Network::check` limits the number of copies.
                 let id = self.keep(Packet { copy: copy as u8, ..packet });
                 self.pass(id);
             }
@@ -307,7 +305,7 @@ impl<'n> Simulation<'n> {
         true
     }
 
-    /// Puts a packet into the queue of its next stage, or delivers it.
+    /// Adds a packet to the queue of its next stage, or delivers it.
     fn pass(&mut self, id: u32) {
         let packet = &mut self.packets[id as usize];
         packet.arrived = self.now;
@@ -316,7 +314,7 @@ impl<'n> Simulation<'n> {
         let path = flow.path_of(packet.copy);
         let Some(&stage) = path.get(usize::from(packet.hop)) else { return self.deliver(id) };
         let now = self.now;
-        // The reception port: that of the stage before, or of the flow's own source.
+        // The reception port is that of the previous stage, or that of the flow's source.
         let from = match packet.hop.checked_sub(1) {
             Some(before) => u32::from(path[usize::from(before)]),
             None => SOURCES + packet.flow,
@@ -366,7 +364,7 @@ impl<'n> Simulation<'n> {
         }
     }
 
-    /// Starts the next packet of a stage, if possible.
+    /// Starts the next packet of a stage, if the stage is free.
     fn start(&mut self, stage: StageId) {
         let now = self.now;
         match &mut self.stages[usize::from(stage)] {
@@ -395,8 +393,8 @@ impl<'n> Simulation<'n> {
         }
     }
 
-    /// Plans the arrival of a frame whose sending begins now and cannot be interrupted: at its last bit, or behind its
-    /// header if the far end does not wait for the rest.
+    /// Plans the arrival of a frame whose transmission begins now and cannot be interrupted. The frame arrives with its last bit, or after
+    /// its header if the far end does not wait for the remaining bytes.
     fn forward(&mut self, stage: StageId, id: u32) {
         let packet = self.packets[id as usize];
         let path = self.network.flows[packet.flow as usize].path_of(packet.copy);
@@ -430,7 +428,7 @@ impl<'n> Simulation<'n> {
                     if cut {
                         return self.lose(id);
                     }
-                    // Fragments cost more than the frame: what exceeds it counts as waiting.
+                    // The transmission of fragments takes longer than that of the whole frame. The difference counts as waiting.
                     return self.leave(stage, id, self.now - sending, sending);
                 }
             },
@@ -444,7 +442,8 @@ impl<'n> Simulation<'n> {
         self.start(stage);
     }
 
-    /// Records a packet's time at `stage` and passes it on: its service of `service` begins at `from`.
+    /// Records a packet's time at `stage` and moves the packet to its next stage. The packet's service begins at `from` and takes
+    /// `service`.
     fn leave(&mut self, stage: StageId, id: u32, from: Ps, service: Ps) {
         let out = from + service;
         let at = match &mut self.stages[usize::from(stage)] {

@@ -1,4 +1,4 @@
-//! A port at work: queues, the line, preemption.
+//! State of a port during a simulation: queues, the line, preemption.
 
 use rand_chacha::ChaCha8Rng;
 
@@ -10,13 +10,13 @@ use super::Packet;
 use super::queues::Queues;
 use super::shaping::{Picked, Shaping};
 
-/// Preamble and start delimiter, bytes.
+/// Size of preamble and start delimiter, in bytes.
 const PREAMBLE_BYTES: u32 = WIRE_GAP_BYTES - INTER_FRAME_GAP_BYTES;
-/// Check sequence of a fragment and the gap behind it, bytes.
+/// Size of the check sequence of a fragment and of the gap after it, in bytes.
 const FRAGMENT_END_BYTES: u64 = 4 + 12;
-/// Minimum bytes of a fragment without its check sequence (64 with it).
+/// Minimum size of a fragment without its check sequence (64 bytes with it).
 const FRAGMENT_BYTES_MIN: u64 = 60;
-/// Minimum remainder of a frame for an interruption, bytes, including its check sequence.
+/// Minimum remainder of a frame that can be interrupted, in bytes, including its check sequence.
 const REST_BYTES_MIN: u64 = 64;
 
 #[derive(Debug)]
@@ -28,11 +28,11 @@ pub(super) struct PortState<'n> {
     queues: Queues,
     queued_bytes: [u64; CLASSES],
     line: Option<Sending>,
-    /// A partly sent frame: no other preemptable frame may precede it.
+    /// Frame that is partly sent. No other preemptable frame may be sent before its remainder.
     interrupted: Option<u32>,
     mark: u32,
     wake_at: Ps,
-    /// Time at which the last frame reached the next queue; the link keeps the order.
+    /// Time at which the last frame reached the next queue. It ensures that the link keeps the order of frames.
     arrival_at: Ps,
     shaping: Shaping,
     random: ChaCha8Rng,
@@ -50,21 +50,22 @@ struct Sending {
 
 /// Outcome of an attempt to send.
 pub(super) enum TransmitOutcome {
-    /// No frame to send, or busy.
+    /// The port is busy or has no frame to send.
     Nothing,
-    /// Check again at this time.
+    /// No frame may be sent before this time.
     Wait(Ps),
-    /// A frame is on the line. `end`: when the line is free, or, if the frame can be interrupted, its last bit.
+    /// A frame is on the line. `end` is the time when the line is free. For a frame that can be interrupted, it is the time of the last
+    /// bit.
     Frame { id: u32, end: Ps, mark: u32, interruptible: bool },
 }
 
-/// Meaning of the end of the line's current work.
+/// Meaning of an event at the end of the line's work.
 pub(super) enum Ended {
     /// An interruption replaced this event.
     Replaced,
     /// The line is free.
     Free,
-    /// The last bit of a frame that could be interrupted was sent; the line is free at `free_at`.
+    /// The last bit of an interruptible frame was sent. The line is free at `free_at`.
     LastBit { id: u32, free_at: Ps, mark: u32 },
 }
 
@@ -87,7 +88,7 @@ impl<'n> PortState<'n> {
         }
     }
 
-    /// Adds a packet from stage `from` to its queue; `false` if there is no room.
+    /// Adds a packet from stage `from` to its queue. Returns `false` if the queue has no room.
     pub(super) fn enqueue(
         &mut self,
         now: Ps,
@@ -105,7 +106,7 @@ impl<'n> PortState<'n> {
         self.shaping.enqueued(now, class, self.queues.by_class[class].is_empty());
         self.queued_bytes[class] += u64::from(packet.wire);
         self.backlog_max = self.backlog_max.max(self.queued_bytes[class]);
-        // Groups of several reception ports share a queue, which the first eligible frame leaves first.
+        // Groups of several reception ports share a queue. The first eligible frame is sent first.
         let later = |other: &u32| packets[*other as usize].eligible > packets[id as usize].eligible;
         let behind = match self.config.scheduler {
             Scheduler::Asynchronous => {
@@ -117,12 +118,11 @@ impl<'n> PortState<'n> {
         true
     }
 
-    /// Interrupts the current frame for the express packet `id`, if allowed; returns the time at which the
-    /// line is free.
+    /// Interrupts the current frame for the express packet `id`, if this is allowed. Returns the time at which the line is free.
     pub(super) fn preempt(&mut self, now: Ps, id: u32, packets: &mut [Packet]) -> Option<(Ps, u32)> {
         let Scheduler::Preemption { express_from } = self.config.scheduler else { return None };
         let line = self.line.as_mut()?;
-        // A forwarded frame is express, and its packet belongs to the next stage already.
+        // A forwarded frame is an express frame. Its packet already belongs to the next stage.
         if line.cut || line.forwarded || packets[id as usize].class < express_from {
             return None;
         }
@@ -136,14 +136,14 @@ impl<'n> PortState<'n> {
             return None;
         }
         line.cut = true;
-        // A rest is at most a frame's 9216 bytes.
+        // The remainder is at most the size of a frame, 9216 bytes.
         packets[line.id as usize].left = (left - fragment) as u32;
         self.mark = self.mark.wrapping_add(1);
         let bytes = u64::from(PREAMBLE_BYTES) + fragment + FRAGMENT_END_BYTES;
         Some((line.since + bytes * self.ps_per_byte, self.mark))
     }
 
-    /// Starts the next frame, if the line is free and one is allowed.
+    /// Starts the next frame if the line is free and a frame may be sent.
     pub(super) fn start(&mut self, now: Ps, packets: &mut [Packet]) -> TransmitOutcome {
         if self.line.is_some() {
             return TransmitOutcome::Nothing;
@@ -198,14 +198,14 @@ impl<'n> PortState<'n> {
         self.shaping.pick(now, &self.queues, packets, self.ps_per_byte)
     }
 
-    /// The arrival of the current frame at the far end is planned.
+    /// Records that the arrival of the current frame at the far end is planned.
     pub(super) fn forwarded(&mut self) {
         if let Some(line) = &mut self.line {
             line.forwarded = true;
         }
     }
 
-    /// Ends the line's current work.
+    /// Completes the line's current work.
     pub(super) fn done(&mut self, now: Ps, mark: u32) -> Ended {
         if mark != self.mark {
             return Ended::Replaced;
@@ -228,14 +228,14 @@ impl<'n> PortState<'n> {
         }
     }
 
-    /// Time at which the far end has received a frame that leaves the line at `out`.
+    /// Returns the time at which the far end has received a frame that leaves the line at `out`.
     pub(super) fn arrival(&mut self, out: Ps) -> Ps {
         let forwarding = self.config.forwarding.sample(&mut self.random);
         self.arrival_at = self.arrival_at.max(out + self.config.propagation_ps + forwarding);
         self.arrival_at
     }
 
-    /// Whether the link is cut at some time of a transmission.
+    /// Returns whether the link is cut at any time of a transmission.
     pub(super) fn is_cut(&self, since: Ps, sending: Ps) -> bool {
         self.config.cut_ps.is_some_and(|(from, until)| since < until && since + sending > from)
     }
@@ -248,14 +248,14 @@ impl<'n> PortState<'n> {
 }
 
 impl Port {
-    /// Bytes after which `next` may forward a frame; `None`: it stores the frame.
+    /// Returns the number of bytes after which `next` may forward a frame. `None`: it stores the frame.
     pub(in super::super) fn cuts_through(&self, next: &Self, class: u8, wire: u32) -> Option<u32> {
         let header = self.cut_through_bytes?;
         let early = header < wire - INTER_FRAME_GAP_BYTES;
         (early && !self.interrupts(class) && next.rate_bps <= self.rate_bps).then_some(header)
     }
 
-    /// Whether frames of `class` can be interrupted.
+    /// Returns whether frames of `class` can be interrupted.
     fn interrupts(&self, class: u8) -> bool {
         matches!(self.scheduler, Scheduler::Preemption { express_from } if class < express_from)
     }

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 
 use super::super::scheduler::CLASSES;
 
-/// Packets that wait, by class.
+/// Waiting packets, by class.
 #[derive(Debug, Default)]
 pub(super) struct Queues {
     pub(super) by_class: [VecDeque<u32>; CLASSES],
-    /// Bit of each class that is not empty.
+    /// Bitmap of the classes that are not empty.
     pub(super) filled: u8,
 }
 
@@ -17,7 +17,7 @@ impl Queues {
         self.by_class[class].front().copied()
     }
 
-    /// Puts a packet before the last `behind` ones.
+    /// Inserts a packet before the last `behind` packets.
     pub(super) fn push(&mut self, class: usize, id: u32, behind: usize) {
         let queue = &mut self.by_class[class];
         queue.insert(queue.len() - behind.min(queue.len()), id);

@@ -12,66 +12,66 @@ pub struct Report {
     /// Maximum backlog of each stage: bytes on the wire in a queue of a port, frames at a host, bytes waiting
     /// for the air.
     pub backlog_max: Vec<u64>,
-    /// Frames dropped by each stage: its queue was full, or the air interface gave them up.
+    /// Number of frames dropped by each stage, because its queue was full or all transmissions on the air failed.
     pub dropped: Vec<u64>,
-    /// Events handled.
+    /// Number of processed events.
     pub events: u64,
-    /// A fingerprint of every delivery: equal for equal networks and options, on any machine.
+    /// Digest of all deliveries. It is equal for equal networks and options, on any machine.
     pub digest: u64,
 }
 
 /// Statistics of a flow's frames.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FlowReport {
-    /// The flow's name.
+    /// Name of the flow.
     pub name: String,
-    /// Frames sent; a frame with several copies counts once.
+    /// Number of frames sent. A frame with several copies counts once.
     pub sent: u64,
-    /// Frames dropped by full queues or given up by an air interface.
+    /// Number of frames dropped by full queues, or after all transmissions of an air interface failed.
     pub dropped: u64,
-    /// Frames neither delivered nor dropped when the run ended.
+    /// Number of frames that were neither delivered nor dropped when the run ended.
     pub unfinished: u64,
-    /// Copies of frames that had arrived before, which the receiver discarded (IEEE 802.1CB).
+    /// Number of copies that the receiver discarded because the frame had arrived before (IEEE 802.1CB).
     pub duplicates: u64,
-    /// Frames that arrived before their receive window.
+    /// Number of frames that arrived before their receive window.
     pub early: u64,
-    /// Frames that arrived after their receive window.
+    /// Number of frames that arrived after their receive window.
     pub late: u64,
-    /// Delay and its variation over the delivered frames.
+    /// Delay and delay variation of the delivered frames.
     pub delays: Delays,
-    /// Delay up to the radio link after the last wire; `None` if the path does not end with a radio link.
+    /// Delay up to the radio link after the last wire. `None` if the path does not end with a radio link.
     pub wired: Option<Box<Delays>>,
-    /// Delay of each stage of the path, then of each further path.
+    /// Time at each stage of the first path, then at each stage of the further paths.
     pub segments: Vec<Segment>,
 }
 
-/// The time that a flow's frames spent at one stage of their way. Over the segments, the sums of `waiting_ps`,
-/// `service_ps` and `transit_ps` are the sum of the one-way delays, if no frame was lost.
+/// Time that a flow's frames spent at one stage of their path. If no frame was lost, the sum of `waiting_ps`, `service_ps` and `transit_ps`
+/// over all segments is the sum of the one-way delays.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Segment {
-    /// The stage.
+    /// Stage of the segment.
     pub stage: StageId,
-    /// Frames that left it.
+    /// Number of frames that left the stage.
     pub frames: u64,
-    /// In its queue, behind gates, interrupted or behind other work; sum over frames.
+    /// Time in the stage's queue, before closed gates, interrupted or waiting for other work; sum over all frames.
     pub waiting_ps: u128,
-    /// Time on the line or in processing; sum over frames. With cut-through only until forwarding begins.
+    /// Time on the line or in processing; sum over all frames. With cut-through, only the time until forwarding begins.
     pub service_ps: u128,
-    /// In the cable and in the forwarding node; sum over frames.
+    /// Time in the cable and in the forwarding node; sum over all frames.
     pub transit_ps: u128,
-    /// The longest wait of a frame.
+    /// Maximum waiting time of a frame.
     pub waiting_ps_max: Ps,
 }
 
-/// A frame that reached its destination.
+/// Frame that reached its destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delivery {
-    /// Time of arrival, ps.
+    /// Arrival time, in ps.
     pub at_ps: Ps,
-    /// Index of its flow.
+    /// Index of the frame's flow.
     pub flow: u32,
-    /// Its number within the flow, from 0.
+    /// Number of the frame within its flow, starting at 0.
     pub sequence: u64,
-    /// Bytes on the wire.
+    /// Size of the frame on the wire, in bytes.
     pub wire: u32,
 }

@@ -1,4 +1,4 @@
-//! Selection of the class that sends next: priorities, rounds, gates, credit, regulators.
+//! Selects the class that sends next: priorities, rounds, gates, credit, regulators.
 
 use std::collections::BTreeMap;
 
@@ -9,22 +9,22 @@ use super::super::time::{Ps, S};
 use super::Packet;
 use super::queues::Queues;
 
-/// The next frame of a port.
+/// Next frame of a port.
 pub(super) enum Picked {
-    /// The head of this class.
+    /// The first frame of this class.
     Class(usize),
-    /// The rest of an interrupted frame.
+    /// The remainder of an interrupted frame.
     Interrupted(u32),
-    /// No frame before this time.
+    /// No frame may be sent before this time.
     Later(Ps),
-    /// No frame.
+    /// There is no frame to send.
     Nothing,
 }
 
 /// State of a scheduler.
 #[derive(Debug)]
 pub(super) enum Shaping {
-    /// No state: FIFO, strict priority, preemption.
+    /// No state, for FIFO, strict priority and preemption.
     Priority,
     Rounds {
         quanta: [u32; CLASSES],
@@ -42,7 +42,7 @@ pub(super) enum Shaping {
     },
 }
 
-/// The credit of a shaped class in 10^-12 bit.
+/// Credit of a shaped class, in units of 10^-12 bit.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Credit {
     idle_bps: i128,
@@ -69,8 +69,8 @@ impl Shaping {
         }
     }
 
-    /// Eligibility time of a frame that arrives now from stage `from`: IEEE 802.1Qcr 8.6.11.3, with one group
-    /// for each reception port and class, whose frames keep their order.
+    /// Returns the time when a frame that arrives now from stage `from` becomes eligible (IEEE 802.1Qcr 8.6.11.3). There is one group for
+    /// each reception port and class. The frames of a group keep their order.
     pub(super) fn eligible(
         &mut self,
         now: Ps,
@@ -90,12 +90,12 @@ impl Shaping {
         let full = *emptied + filling;
         let at = conforming.max(i128::from(now.max(*last)));
         *emptied = if at < full { conforming } else { conforming + at - full };
-        // Times are below 2^63 ps as the simulated duration is bounded.
+        // Times are below 2^63 ps, because the simulated duration is bounded.
         *last = at as Ps;
         *last
     }
 
-    /// A packet joins the queue of `class`.
+    /// Records that a packet joins the queue of `class`.
     pub(super) fn enqueued(&mut self, now: Ps, class: usize, was_empty: bool) {
         if let Self::Credits(credits) = self
             && let Some(credit) = &mut credits[class]
@@ -106,8 +106,7 @@ impl Shaping {
         }
     }
 
-    /// Records that a packet of `class` occupies the line for `sending`, and whether others of its class
-    /// still wait.
+    /// Records that a packet of `class` occupies the line for `sending`, and whether further packets of the class wait.
     pub(super) fn started(&mut self, now: Ps, class: usize, sending: Ps, waiting: bool) {
         if let Self::Credits(credits) = self
             && let Some(credit) = &mut credits[class]
@@ -124,7 +123,7 @@ impl Shaping {
             Self::Priority => Picked::Class(CLASSES - 1 - queues.filled.leading_zeros() as usize),
             Self::Rounds { quanta, deficit, turn, fresh } => loop {
                 match queues.head(*turn).map(wire) {
-                    // Its round starts, or continues.
+                    // The round of the class starts or continues.
                     Some(bytes) => {
                         if std::mem::take(fresh) {
                             deficit[*turn] += u64::from(quanta[*turn]);
@@ -166,7 +165,7 @@ impl Shaping {
     }
 }
 
-/// The first class that is ready now, or when the earliest will be.
+/// Returns the first class that is ready now, or the time when the first class will be ready.
 fn first_ready(now: Ps, ready_at: impl Iterator<Item = (Ps, usize)>) -> Picked {
     let mut earliest = None;
     for (at, class) in ready_at {
@@ -185,8 +184,7 @@ impl Credit {
         Self { idle_bps, link_bps, value: 0, since: 0, sending_until: 0, waiting: false }
     }
 
-    /// Advances the credit to `now`: it decreases during sending, increases during waiting, and an idle class
-    /// keeps none.
+    /// Advances the credit to `now`. The credit decreases during sending and increases during waiting. An idle class loses positive credit.
     fn advance(&mut self, now: Ps) {
         let sending = self.sending_until.clamp(self.since, now.max(self.since)) - self.since;
         let rest = now.saturating_sub(self.since) - sending;
@@ -198,9 +196,9 @@ impl Credit {
         self.since = self.since.max(now);
     }
 
-    /// Time at which the credit is no longer negative.
+    /// Returns the time at which the credit is no longer negative.
     fn ready_at(&self) -> Ps {
-        // Not negative, and below a frame's duration over the slope.
+        // The quotient is not negative, and is below a frame's duration divided by the slope.
         self.since + (((-self.value).max(0) + self.idle_bps - 1) / self.idle_bps) as Ps
     }
 }
