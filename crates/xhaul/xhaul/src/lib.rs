@@ -1,19 +1,19 @@
-//! A switched-Ethernet Xhaul: what it must carry, what a simulation sees, what network calculus proves.
+//! Model of a switched-Ethernet Xhaul: the traffic that it must carry, simulated delays, and delay bounds by network calculus.
 //!
-//! | part | question |
+//! | item | purpose |
 //! |---|---|
-//! | [`Scenario`] | cells, hosts, switches and links become a [`Plan`]: rates, budgets and capacity before anything runs |
-//! | [`Topology`] | nodes, directed lines and demands of a network of the user's own are routed, over disjoint paths too |
-//! | [`Network`] | which frames go through which stages: ports with schedulers and links, hosts, air interfaces |
-//! | [`Split`] | what a cell sends in one direction: frames, cadence, rate, budget |
-//! | [`Simulation`] | what happens to every frame, in integer picoseconds and a total order of events (time, sequence) |
-//! | [`bounds`] | what can never be exceeded, for feed-forward networks |
-//! | [`worst_phase`] | which phases of the sources come closest to that |
-//! | [`ecpri`], [`cus`], [`if4p5`] | what fronthaul looks like on the wire: eCPRI, the user plane of O-RAN, and split 7.1 as OpenAirInterface carries it |
+//! | [`Scenario`] | cells, hosts, switches and links; yields a [`Plan`] with rates, budgets and capacity before a run |
+//! | [`Topology`] | nodes, directed lines and demands of a user-defined network; routes the demands, also over disjoint paths |
+//! | [`Network`] | stages and the flows through them: ports with schedulers and links, hosts, air interfaces |
+//! | [`Split`] | traffic of a cell in one direction: frames, period, rate, budget |
+//! | [`Simulation`] | simulates every frame, in integer picoseconds, with a total order of events (time, sequence) |
+//! | [`bounds`] | proven upper bounds of delays |
+//! | [`worst_phase`] | searches the phases of the sources with the largest delay |
+//! | [`ecpri`], [`cus`], [`if4p5`] | fronthaul messages: eCPRI, O-RAN user plane and control plane, and split 7.1 as implemented by OpenAirInterface |
 //! | [`Delays`] | one-way delay, its variation (RFC 5481, RFC 3393, RFC 3550), loss, order, missed budgets |
 //!
 //! Sizes of frames are bytes on the wire: the MAC frame with its check sequence plus [`WIRE_GAP_BYTES`] of preamble
-//! and inter-frame gap. A frame arrives with its last bit; the line is free for the next one [`INTER_FRAME_GAP_BYTES`]
+//! and inter-frame gap. A frame arrives with its last bit. The line is free for the next frame [`INTER_FRAME_GAP_BYTES`]
 //! later.
 
 #![deny(missing_docs)]

@@ -1,4 +1,4 @@
-//! The network that is simulated and bounded: stages, and flows through them.
+//! Network for simulation and bounds: stages, and flows through them.
 
 use super::air::AirInterface;
 use super::error::{FLOWS_MAX, HOPS_MAX, NetworkError, REPLICAS_MAX, STAGES_MAX};
@@ -6,11 +6,11 @@ use super::pattern::{INTER_FRAME_GAP_BYTES, Pattern};
 use super::scheduler::{CLASSES, Scheduler, TokenBucket};
 use super::time::{Clock, DRIFT_PPB_MAX, Duration, Ps, S};
 
-/// The fastest link: 800 Gbit/s.
+/// Maximum rate of a link: 800 Gbit/s.
 pub const RATE_BPS_MAX: u64 = 800_000_000_000;
-/// The slowest link: 1 Mbit/s.
+/// Minimum rate of a link: 1 Mbit/s.
 const RATE_BPS_MIN: u64 = 1_000_000;
-/// The longest constant delay (a cable, a table look-up, a service time).
+/// Maximum constant delay (a cable, a table look-up, a service time).
 const CONSTANT_PS_MAX: Ps = S;
 
 /// Stages and the flows through them.
@@ -22,10 +22,10 @@ pub struct Network {
     pub flows: Vec<Flow>,
 }
 
-/// The index of a stage in [`Network::stages`].
+/// Index of a stage in [`Network::stages`].
 pub type StageId = u16;
 
-/// One station of a frame's way.
+/// Station on a frame's path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stage {
     /// A queue before a link.
@@ -36,81 +36,78 @@ pub enum Stage {
     Air(AirInterface),
 }
 
-/// The sending side of a link: queues, scheduler, cable and the node at its far end.
+/// Sending side of a link: queues, scheduler, cable and the node at its far end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Port {
-    /// Name in reports.
+    /// Name of the port in reports.
     pub name: String,
-    /// bit/s, 1 Mbit/s to [`RATE_BPS_MAX`].
+    /// Rate in bit/s, from 1 Mbit/s to [`RATE_BPS_MAX`].
     pub rate_bps: u64,
-    /// Signal time in the cable, ps (5 ns a metre).
+    /// Signal time in the cable, in ps (5 ns per metre).
     pub propagation_ps: Ps,
     /// Time that the node at the far end needs to put a frame into its next queue. Frames of a link keep
     /// their order.
     pub forwarding: Duration,
-    /// Bytes (on the wire) after which the far end may forward a frame that is still arriving; `None`: store
-    /// and forward. Needs a next port that is not faster; preemptable frames are always stored.
+    /// Bytes on the wire after which the far end may forward a frame that is still arriving. `None`: store and forward. The next port must
+    /// not be faster. Preemptable frames are always stored.
     pub cut_through_bytes: Option<u32>,
-    /// Choice of the next frame.
+    /// Scheduler, which selects the next frame.
     pub scheduler: Scheduler,
-    /// Maximum bytes in a class's queue, on the wire; further frames are dropped and counted.
+    /// Maximum bytes on the wire in a class's queue. Further frames are dropped and counted.
     pub queue_bytes_max: u64,
-    /// The link is cut from the first of these times to the second: frames that are sent meanwhile are lost. Bounds
-    /// hold for the others.
+    /// Start and end of a time in which the link is cut. Frames that are sent in this time are lost. Bounds apply to all other frames.
     pub cut_ps: Option<(Ps, Ps)>,
 }
 
 /// One core that handles frames in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
-    /// Name in reports.
+    /// Name of the host in reports.
     pub name: String,
-    /// Time for each frame, ps.
+    /// Service time of each frame, in ps.
     pub service: Duration,
     /// Additional time per frame, drawn separately: the cost of sharing the network card.
     pub sharing: Duration,
-    /// Interrupt coalescing time: the first frame waits for it, and later frames join its interrupt. 0: an
-    /// interrupt at once.
+    /// Interrupt coalescing time. The first frame waits for it, and later frames share its interrupt. 0: immediate interrupt.
     pub coalescing_ps: Ps,
-    /// Wake-up latency of the thread that handles frames, drawn when one arrives and the thread sleeps; later frames join
-    /// its wake-up.
+    /// Wake-up latency of the thread that handles frames. It is drawn when a frame arrives and the thread sleeps. Later frames share its
+    /// wake-up.
     pub wakeup: Duration,
-    /// Work of higher priority on the same core: (period, busy, offset), ps; frames wait for it.
+    /// Work of higher priority on the same core, for which frames wait: (period, busy time, offset), in ps.
     pub contention: Option<(Ps, Ps, Ps)>,
-    /// Maximum waiting frames; further ones are dropped and counted.
+    /// Maximum number of waiting frames. Further frames are dropped and counted.
     pub queue_frames_max: u32,
 }
 
-/// Frames of one kind from one source along one way.
+/// Frames of one kind from one source along one path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flow {
-    /// Name in reports.
+    /// Name of the flow in reports.
     pub name: String,
-    /// Traffic class, 0 to 7; 7 is the most urgent.
+    /// Traffic class, 0 to 7. Class 7 has the highest priority.
     pub class: u8,
-    /// The stages in order, 1 to [`HOPS_MAX`], without repetition.
+    /// Stages of the first path in order: 1 to [`HOPS_MAX`], all different.
     pub path: Vec<StageId>,
-    /// Further paths, up to [`REPLICAS_MAX`]: each frame is sent over all of them, and its first copy counts (IEEE
-    /// 802.1CB).
+    /// Further paths, up to [`REPLICAS_MAX`]. Each frame is sent over all paths, and its first copy counts (IEEE 802.1CB).
     pub replicas: Vec<Vec<StageId>>,
     /// Stages that all paths have in common.
     pub shared: Shared,
     /// Release times and sizes of the frames.
     pub pattern: Pattern,
-    /// Start of the pattern on the source's clock, ps.
+    /// Start of the pattern on the source's clock, in ps.
     pub offset_ps: Ps,
-    /// The source's clock.
+    /// Clock of the source.
     pub clock: Clock,
     /// Token bucket that asynchronous shapers on the path enforce.
     pub regulator: Option<TokenBucket>,
-    /// The one-way budget, ps.
+    /// One-way delay budget, in ps.
     pub budget_ps: Option<Ps>,
-    /// The delays with which frames meet their receive window.
+    /// Delays with which frames meet their receive window.
     pub window: Option<DelayWindow>,
 }
 
-/// Stages that all paths of a redundant flow have in common: frames are copied behind the first ones and duplicates
-/// discarded before the last ones.
+/// Stages that all paths of a redundant flow have in common. Frames are copied after the common stages at the start. Duplicates are
+/// discarded before the common stages at the end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Shared {
     /// Number of common stages at the start of each path.
@@ -119,19 +116,18 @@ pub struct Shared {
     pub tail: usize,
 }
 
-/// Delays, from the release, with which a frame arrives within its receive window; both ends included. A negative end:
+/// Delays, counted from the release, with which a frame arrives within its receive window. Both ends are included. If an end is negative,
 /// the window ends before the release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DelayWindow {
-    /// Frames with a shorter delay are early, ps.
+    /// Minimum delay, in ps. Frames with a shorter delay are early.
     pub from_ps: i64,
-    /// Frames with a longer delay are late, ps.
+    /// Maximum delay, in ps. Frames with a longer delay are late.
     pub to_ps: i64,
 }
 
 impl Network {
-    /// Checks that the network is valid; [`Simulation`](super::Simulation) and [`bounds`](super::bounds) call
-    /// this first.
+    /// Checks that the network is valid. [`Simulation`](super::Simulation) and [`bounds`](super::bounds) call this function first.
     pub fn check(&self) -> Result<(), NetworkError> {
         if self.stages.len() > STAGES_MAX || self.flows.len() > FLOWS_MAX {
             return Err(NetworkError::Size { stages: self.stages.len(), flows: self.flows.len() });
@@ -140,7 +136,7 @@ impl Network {
         self.flows.iter().try_for_each(|flow| self.check_flow(flow))
     }
 
-    /// Load of each port in bit/s, from the flows' mean rates, and its rate; a trace counts as zero.
+    /// Returns the load of each port in bit/s, from the flows' mean rates, and its rate. A trace counts as zero load.
     pub fn port_loads(&self) -> Vec<(StageId, u64, u64)> {
         let mut loads = Vec::new();
         for (index, stage) in self.stages.iter().enumerate() {
@@ -197,12 +193,12 @@ impl Network {
 }
 
 impl Flow {
-    /// Every path of its frames, the first one first.
+    /// Returns all paths of the flow's frames. The first one is [`path`](Self::path).
     pub fn paths(&self) -> impl Iterator<Item = &[StageId]> {
         std::iter::once(&self.path).chain(&self.replicas).map(Vec::as_slice)
     }
 
-    /// The parts of its paths over which a frame is sent once: the common start, each branch, the common end.
+    /// Returns the parts of the paths over which a frame is sent once: the common start, each branch, the common end.
     pub(super) fn parts(&self) -> impl Iterator<Item = &[StageId]> {
         let Shared { head, tail } = if self.replicas.is_empty() { Shared::default() } else { self.shared };
         let start = self.path.get(..head);
@@ -211,7 +207,7 @@ impl Flow {
         start.into_iter().chain(branches).chain(end).filter(|part| !part.is_empty())
     }
 
-    /// The stages of one copy of a frame: 0 is the first path.
+    /// Returns the stages on the path of one copy of a frame. Copy 0 uses the first path.
     pub(super) fn path_of(&self, copy: u8) -> &[StageId] {
         match copy.checked_sub(1) {
             Some(replica) => self.replicas.get(usize::from(replica)).map_or(&[], Vec::as_slice),
@@ -221,19 +217,19 @@ impl Flow {
 }
 
 impl DelayWindow {
-    /// Whether a delay is too short.
+    /// Returns whether a delay is too short.
     pub fn is_early(self, delay_ps: Ps) -> bool {
         i128::from(delay_ps) < i128::from(self.from_ps)
     }
 
-    /// Whether a delay is too long.
+    /// Returns whether a delay is too long.
     pub fn is_late(self, delay_ps: Ps) -> bool {
         i128::from(delay_ps) > i128::from(self.to_ps)
     }
 }
 
 impl Stage {
-    /// Name in reports.
+    /// Returns the name of the stage in reports.
     pub fn name(&self) -> &str {
         match self {
             Self::Port(port) => &port.name,
@@ -285,7 +281,7 @@ impl Stage {
 }
 
 impl Port {
-    /// A port with a FIFO, a short cable, store and forward without delay behind it, and 1 MB of each queue.
+    /// Returns a port with a FIFO, a cable without delay, store and forward without delay at the far end, and 1 MB per queue.
     pub fn new(name: impl Into<String>, rate_bps: u64) -> Self {
         Self {
             name: name.into(),
@@ -299,12 +295,12 @@ impl Port {
         }
     }
 
-    /// Time of a byte on the wire, ps; rounded up if the rate does not divide 8 s in ps.
+    /// Returns the time of a byte on the wire, in ps. It is rounded up if the rate does not divide 8 s in ps.
     pub fn ps_per_byte(&self) -> Ps {
         (8 * S).div_ceil(self.rate_bps)
     }
 
-    /// Time for which the line is idle behind a frame, ps.
+    /// Returns the time for which the line is idle after a frame, in ps.
     pub(super) fn gap_ps(&self) -> Ps {
         u64::from(INTER_FRAME_GAP_BYTES) * self.ps_per_byte()
     }
@@ -313,7 +309,7 @@ impl Port {
         let largest = flow.pattern.largest();
         match &self.scheduler {
             Scheduler::Gates(gates) => {
-                // Drift shortens a window by at most its bound, rounding by a few steps.
+                // Drift shortens a window by at most the maximum drift. Rounding shortens it by a few steps.
                 let longest = gates.longest_ps(usize::from(flow.class));
                 let shorter = match gates.clock.drift_ppb {
                     0 => 0,

@@ -2,98 +2,97 @@
 
 use super::time::{MS, Ps, S};
 
-/// Preamble with start delimiter (8) and inter-frame gap (12): overhead of a MAC frame, bytes.
+/// Overhead of a MAC frame on the wire, in bytes: preamble with start delimiter (8) and inter-frame gap (12).
 pub const WIRE_GAP_BYTES: u32 = 20;
-/// Inter-frame gap, bytes. It occupies the line behind a frame and does not delay the frame's last bit.
+/// Inter-frame gap, in bytes. It occupies the line after a frame and does not delay the frame's last bit.
 pub const INTER_FRAME_GAP_BYTES: u32 = 12;
-/// The smallest frame, 64 bytes, on the wire.
+/// Size of the smallest frame (64 bytes) on the wire.
 pub const WIRE_BYTES_MIN: u32 = 64 + WIRE_GAP_BYTES;
-/// The largest frame: a jumbo frame of 9216 bytes, on the wire.
+/// Size of the largest frame (a jumbo frame of 9216 bytes) on the wire.
 pub const WIRE_BYTES_MAX: u32 = 9216 + WIRE_GAP_BYTES;
-/// Maximum frames of one release.
+/// Maximum number of frames in one release.
 const FRAMES_MAX: usize = 16_384;
-/// Maximum slots or symbols of a TDD pattern.
+/// Maximum number of slots or symbols in a TDD pattern.
 const SLOTS_MAX: usize = 1280;
-/// The longest period, timer or slot.
+/// Maximum period, timer or slot duration.
 const PERIOD_PS_MAX: Ps = 10 * S;
 
-/// Times at which frames leave a source, on the source's clock, counted from the flow's offset. Sizes are
-/// bytes on the wire.
+/// Times at which frames leave a source, on the source's clock and relative to the flow's offset. Sizes are bytes on the wire.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Pattern {
-    /// `releases` times in each period, evenly spread, all `frames` at once: the symbols of a TTI back to back (one
-    /// release of 14), spread over it (14 of one), or a constant bit rate.
+    /// Periodic releases, evenly spread over each period. All `frames` of a release are sent at once. Examples: the symbols of a TTI back
+    /// to back (one release of 14 frames) or spread over the TTI (14 releases of one frame), or a constant bit rate.
     Periodic {
-        /// The period, ps.
+        /// Duration of the period, in ps.
         period_ps: Ps,
-        /// Releases in a period, at least one.
+        /// Number of releases in a period, at least 1.
         releases: u32,
-        /// The frames of a release, in this order.
+        /// Sizes of the frames in a release, in the order of sending.
         frames: Vec<u32>,
-        /// Each release is up to this much late, uniformly; below the time between two releases.
+        /// Maximum random delay of a release, uniformly distributed. It must be less than the time between two releases.
         jitter_ps: Ps,
     },
-    /// A TDD pattern of slots or symbols: all `frames` at once at the start of each one that is marked.
+    /// TDD pattern of slots or symbols. All `frames` are sent at once at the start of each marked slot or symbol.
     Tdd {
-        /// Duration of the whole pattern, ps.
+        /// Duration of the whole pattern, in ps.
         period_ps: Ps,
-        /// The slots or symbols that divide the pattern evenly: whether this direction has it.
+        /// Slots or symbols that divide the pattern evenly: whether each belongs to this direction.
         slots: Vec<bool>,
-        /// Number of consecutive ones that are released together, at the start of the first of them: 14 for the symbols
-        /// of a slot back to back, 1 for each at its own time.
+        /// Number of consecutive slots or symbols that are released together, at the start of the first. 14: the symbols of a slot are sent
+        /// back to back. 1: each symbol is sent at its start.
         together: u32,
-        /// The frames of each.
+        /// Sizes of the frames in each slot or symbol.
         frames: Vec<u32>,
     },
-    /// A sender that wakes up by a timer and then sends all due frames: frame `k` is due at `k * gap_ps`.
-    /// iperf3 has a timer of 1 ms since 3.2 and had one of 100 ms until 3.1.3.
+    /// Sender that wakes up by a timer and then sends all due frames. Frame `k` is due at `k * gap_ps`. iperf3 has a timer of 1 ms since
+    /// version 3.2, and had a timer of 100 ms up to version 3.1.3.
     Timer {
-        /// The timer's period, ps.
+        /// Period of the timer, in ps.
         timer_ps: Ps,
-        /// Mean time between frames, ps.
+        /// Mean time between frames, in ps.
         gap_ps: Ps,
         /// Size of every frame, bytes on the wire.
         frame: u32,
     },
-    /// Independent frames: exponential gaps. No bound exists for it.
+    /// Independent frames with exponentially distributed gaps. This pattern has no bound.
     Poisson {
-        /// Mean time between frames, ps.
+        /// Mean time between frames, in ps.
         gap_ps: Ps,
         /// Size of every frame, bytes on the wire.
         frame: u32,
     },
-    /// These frames at these times, once; ordered in time. No bound is computed for it.
+    /// Frames at given times (time, size), sent once, in ascending order of time. No bound is calculated for a trace.
     Trace(Vec<(Ps, u32)>),
 }
 
-/// Reason why a pattern is invalid: an error of the caller.
+/// Reason why a pattern is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PatternError {
-    /// A frame that Ethernet does not have.
+    /// The frame size does not exist in Ethernet.
     #[error("a frame has {WIRE_BYTES_MIN} to {WIRE_BYTES_MAX} bytes on the wire, not {0}")]
     Frame(u32),
-    /// No frame, or too many.
+    /// The release has no frame, or too many.
     #[error("a release has 1 to {FRAMES_MAX} frames, not {0}")]
     Frames(usize),
-    /// A period, slot, timer or gap of zero or above the limit, or shorter than its releases.
+    /// A period, slot, timer or gap is zero, above the limit, or shorter than its releases.
     #[error("a period is 1 ps to 10 s and at least 1 ps for each release, not {0} ps")]
     Period(Ps),
-    /// Lateness that would let releases overtake one another.
+    /// The jitter would let releases overtake one another.
     #[error("a release is late by less than the time to the next one, not by {0} ps")]
     Jitter(Ps),
-    /// A TDD pattern without a slot for this direction, with too many slots, or not divided by its groups.
+    /// The TDD pattern has no slot for this direction, has too many slots, or cannot be divided into its groups.
     #[error(
         "a TDD pattern has 1 to 1280 slots or symbols, at least one of them for the flow, in groups of equal size"
     )]
     Slots,
-    /// A trace that is not ascending.
+    /// The trace is not in ascending order.
     #[error("the frames of a trace are ordered in time; frame {0} is not")]
     Order(usize),
 }
 
-/// Upper bound of a pattern: in any closed window of length `t`, `frames` frames of `bytes` bytes in total
-/// for each started `period_ps` of `t + jitter_ps`.
+/// Upper bound of a pattern. In any closed window of length `t`, there are at most `frames` frames with `bytes` bytes in total for each
+/// started `period_ps` of `t + jitter_ps`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Envelope {
     pub(super) bytes: u64,
@@ -105,17 +104,17 @@ pub(super) struct Envelope {
 }
 
 impl Pattern {
-    /// Equal frames at equal distances.
+    /// Returns a pattern of equal frames at equal intervals.
     pub fn constant(gap_ps: Ps, frame: u32) -> Self {
         Self::Periodic { period_ps: gap_ps, releases: 1, frames: vec![frame], jitter_ps: 0 }
     }
 
-    /// `count` equal frames back to back in each period.
+    /// Returns a pattern of `count` equal frames back to back in each period.
     pub fn burst(period_ps: Ps, count: usize, frame: u32) -> Self {
         Self::Periodic { period_ps, releases: 1, frames: vec![frame; count], jitter_ps: 0 }
     }
 
-    /// Makes every frame longer.
+    /// Makes every frame longer by `bytes`.
     pub fn lengthen(&mut self, bytes: u32) {
         match self {
             Self::Periodic { frames, .. } | Self::Tdd { frames, .. } => {
@@ -143,7 +142,7 @@ impl Pattern {
                 if slots.len() > SLOTS_MAX || !slots.contains(&true) || !grouped {
                     return Err(PatternError::Slots);
                 }
-                // At most 1280.
+                // The number of slots is at most 1280.
                 check_release(*period_ps, slots.len() as u32, frames)
             }
             Self::Timer { timer_ps, gap_ps, frame } => {
@@ -162,7 +161,7 @@ impl Pattern {
         }
     }
 
-    /// Size of the largest frame; zero for an empty trace.
+    /// Returns the size of the largest frame, or zero for an empty trace.
     pub fn largest(&self) -> u32 {
         match self {
             Self::Periodic { frames, .. } | Self::Tdd { frames, .. } => frames.iter().copied().max(),
@@ -172,7 +171,7 @@ impl Pattern {
         .unwrap_or(0)
     }
 
-    /// Mean rate on the wire, bit/s; `None` for a trace.
+    /// Returns the mean rate on the wire, in bit/s. `None` for a trace.
     pub fn mean_bps(&self) -> Option<u64> {
         let sum = |frames: &[u32]| frames.iter().map(|&frame| u128::from(frame)).sum::<u128>();
         let (bytes, period_ps) = match self {
@@ -188,12 +187,12 @@ impl Pattern {
             }
             Self::Trace(_) => return None,
         };
-        // Checked patterns stay far below 2^64 bit/s.
+        // The rate of a checked pattern is far below 2^64 bit/s.
         Some((bytes * 8 * u128::from(S) / period_ps.max(1)) as u64)
     }
 
-    /// Upper bound of the pattern, or `None` if it is not known. A TDD pattern has two: its rate while it sends, as if
-    /// every slot were the flow's own, or (`whole`) all that a pattern sends at once, with its mean rate.
+    /// Returns the upper bound of the pattern. `None` if it has no known bound. A TDD pattern has two bounds. The first is its rate while
+    /// it sends, as if every slot belonged to the flow. The second (`whole`) is the pattern's total burst with its mean rate.
     pub(super) fn envelope(&self, whole: bool) -> Option<Envelope> {
         let of = |frames: &[u32], period_ps, jitter_ps| {
             let bytes = frames.iter().map(|&frame| u64::from(frame)).sum();
@@ -202,7 +201,7 @@ impl Pattern {
             Some(Envelope { bytes, frames: frames.len() as u64, largest, smallest, period_ps, jitter_ps })
         };
         match self {
-            // Releases are at floor(k P / n): over k of them at least k floor(P / n) apart.
+            // Releases are at floor(k P / n). Over k releases, the distance is at least k floor(P / n).
             Self::Periodic { period_ps, releases, frames, jitter_ps } => {
                 of(frames, period_ps / u64::from(*releases), *jitter_ps)
             }
@@ -212,20 +211,20 @@ impl Pattern {
                 let most = slots.chunks(group).map(own).max().unwrap_or(0);
                 let (count, period_ps) = match whole {
                     true => (own(slots), *period_ps),
-                    // Groups start at floor(k P / n): at least floor(P / n) apart.
+                    // Groups start at floor(k P / n), so their distance is at least floor(P / n).
                     false => (most, period_ps / (slots.len() / group).max(1) as u64),
                 };
                 let one = of(frames, period_ps, 0)?;
                 Some(Envelope { bytes: one.bytes * count, frames: one.frames * count, ..one })
             }
-            // Due evenly, late by at most one period of the timer.
+            // Frames are due at equal intervals. The timer delays them by at most one period.
             Self::Timer { timer_ps, gap_ps, frame } => of(&[*frame], *gap_ps, *timer_ps),
             Self::Poisson { .. } | Self::Trace(_) => None,
         }
     }
 
-    /// Time of release `index`, ps from the flow's offset, without jitter; `None` after the last one. A
-    /// Poisson flow has no such times.
+    /// Returns the time of release `index` without jitter, in ps from the flow's offset. `None` after the last release, and for a Poisson
+    /// flow.
     pub fn due(&self, index: u64) -> Option<Ps> {
         match self {
             Self::Periodic { period_ps, releases, .. } => Some(spread(index, *period_ps, *releases)),
@@ -236,7 +235,7 @@ impl Pattern {
                 let group = u64::from(*together).max(1);
                 let count = slots.len() as u64;
                 let from_start = index / own * count + position / group * group;
-                // At most 1280 slots.
+                // The number of slots is at most 1280.
                 Some(spread(from_start, *period_ps, count as u32))
             }
             Self::Timer { timer_ps, gap_ps, .. } => Some((index * gap_ps).div_ceil(*timer_ps) * timer_ps),
@@ -245,7 +244,7 @@ impl Pattern {
         }
     }
 
-    /// The frames of release `index`.
+    /// Returns the sizes of the frames in release `index`.
     pub fn frames(&self, index: u64) -> &[u32] {
         match self {
             Self::Periodic { frames, .. } | Self::Tdd { frames, .. } => frames,
@@ -257,7 +256,7 @@ impl Pattern {
         }
     }
 
-    /// The most frames that are released at the same time.
+    /// Returns the maximum number of frames that are released at the same time.
     pub fn at_once(&self) -> usize {
         match self {
             Self::Tdd { slots, together, frames, .. } => {
@@ -268,7 +267,7 @@ impl Pattern {
         }
     }
 
-    /// The time after which the pattern repeats: where phases are searched.
+    /// Returns the time after which the pattern repeats. Phases are searched within this time.
     pub fn cycle_ps(&self) -> Ps {
         match self {
             Self::Periodic { period_ps, releases, .. } => (period_ps / u64::from(*releases)).max(1),
@@ -284,7 +283,7 @@ fn spread(index: u64, period_ps: Ps, releases: u32) -> Ps {
     if releases == 1 {
         return index * period_ps;
     }
-    // In u128: `index * period` of a long run exceeds 64 bits before the result does.
+    // The calculation uses 128 bits, because `index * period` of a long run exceeds 64 bits before the result does.
     (u128::from(index) * u128::from(period_ps) / u128::from(releases)) as Ps
 }
 
@@ -325,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tdd_pattern_sends_in_its_own_slots() {
+    fn tdd_pattern_sends_only_in_marked_slots() {
         let slots = vec![true, false, true, true];
         let due = |together| -> Vec<Ps> {
             let slots = slots.clone();

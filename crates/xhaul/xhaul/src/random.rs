@@ -1,6 +1,5 @@
-//! Random numbers by name and by number instead of by order. Two networks with the same seed draw the same
-//! numbers for the elements that both have, whatever else they contain. Few runs then suffice to separate a real
-//! difference from chance.
+//! Random numbers that depend on a name or a number instead of the order of calls. Two networks with the same seed draw the same numbers
+//! for the elements that exist in both. Other elements have no influence. Few runs then suffice to separate a real difference from chance.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// 64 random bits that a seed has for this number (splitmix64).
+/// Returns 64 random bits for a seed and a number (splitmix64).
 pub fn numbered(seed: u64, number: u64) -> u64 {
     let mut mixed = seed.wrapping_add(number.wrapping_add(1).wrapping_mul(GOLDEN));
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -17,12 +16,13 @@ pub fn numbered(seed: u64, number: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// 64 random bits that a seed has for this name.
+/// Returns 64 random bits for a seed and a name.
 pub fn named(seed: u64, name: &str) -> u64 {
     name.bytes().fold(numbered(seed, name.len() as u64), |mixed, byte| numbered(mixed, u64::from(byte)))
 }
 
-/// The sequences of random numbers of a network's parts, each by its kind, its name and its place among those of that name.
+/// Random number sequences for the elements of a network. A sequence depends on the kind of the element, on its name, and on its position
+/// among the elements with that name.
 #[derive(Debug)]
 pub(super) struct Sequences {
     seed: u64,
@@ -35,7 +35,7 @@ impl Sequences {
         Self { seed, seen: BTreeMap::new() }
     }
 
-    /// The next part's.
+    /// Returns the sequence of the next element with this kind and name.
     pub(super) fn sequence(&mut self, kind: u64, name: &str) -> ChaCha8Rng {
         let own = named(kind, name);
         let before = self.seen.entry(own).or_default();
@@ -62,7 +62,7 @@ mod tests {
         let three = of(&["a", "c", "b"]);
         assert_eq!((two[0], two[1]), (three[0], three[2]));
         assert_ne!(two[0], two[1]);
-        // Two of one name are not one.
+        // Two elements with the same name have different sequences.
         let twice = of(&["a", "a"]);
         assert!(twice[0] == two[0] && twice[1] != twice[0]);
         assert_ne!(Sequences::new(8).sequence(1, "a").next_u64(), two[0]);

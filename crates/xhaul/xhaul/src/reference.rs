@@ -1,24 +1,25 @@
-//! The midhaul that bounds and schedulers are compared on: two small cells and a loaded 1 Gbit/s switch.
+//! Reference midhaul for comparisons of bounds and schedulers: two small cells and a loaded 1 Gbit/s switch.
 
 use super::network::{Flow, Network, Port, Shared, Stage, StageId};
 use super::pattern::Pattern;
 use super::scheduler::{GateEntry, Gates, Scheduler};
 use super::time::{Clock, Duration, MS, NS, US};
 
-/// Flows of [`reference_network`] by index: IQ of split 7.1 down and up, F1-U of split 2 down and up, background up
-/// and down.
+/// Names of the flows of [`reference_network`] by index: IQ of split 7.1 down and up, F1-U of split 2 down and up, background up and down.
 pub const REFERENCE_FLOWS: [&str; 6] =
     ["IQ DL", "IQ UL", "F1-U DL", "F1-U UL", "background UL", "background DL"];
 
-/// Two 5 MHz cells, one behind split 7.1 (14 symbols of 650 bytes at once in each TTI, or `spread` over it) and one
-/// behind split 2 (13.5 Mbit/s in frames of 1536 bytes), and 850 Mbit/s of 1000-byte frames each way, through one
-/// switch (2 µs, 100 m cables) to a host with one port. `scheduler` is that of the two ports that everything shares,
-/// the host's and the one towards it; with [`Scheduler::Gates`] the IQ flows keep to the beginning of the cycle.
+/// Returns the reference midhaul with two 5 MHz cells, one of split 7.1 and one of split 2. A cell of split 7.1 sends 14 symbols of 650
+/// bytes in each TTI, at once or `spread` over the TTI. A cell of split 2 sends 13.5 Mbit/s in frames of 1536 bytes. The background has 850
+/// Mbit/s of 1000-byte frames in each direction. All traffic passes one switch (2 µs, 100 m cables) to a host with one port.
+///
+/// `scheduler` applies to the two ports that all flows share: the host's port and the switch's port towards the host. With
+/// [`Scheduler::Gates`], the IQ flows are sent at the beginning of the cycle.
 pub fn reference_network(scheduler: &Scheduler, spread: bool) -> Network {
     let names = ["CU", "switch-DU1", "switch-DU2", "switch-tester", "DU1", "DU2", "tester", "switch-CU"];
     let stages = names.iter().map(|&name| {
         let shared = name == "CU" || name == "switch-CU";
-        // Gates only where classes meet; the other disciplines everywhere.
+        // Gates are used only where classes share a port. All other schedulers are used at every port.
         let own = if shared || !matches!(scheduler, Scheduler::Gates(_)) {
             scheduler.clone()
         } else {
@@ -57,7 +58,7 @@ pub fn reference_network(scheduler: &Scheduler, spread: bool) -> Network {
     }
 }
 
-/// A gate control list of 1 ms that begins with 100 µs for class 7 alone.
+/// Returns a gate control list with a cycle of 1 ms, which begins with 100 µs for class 7 only.
 pub fn reference_gates() -> Gates {
     let entries = vec![
         GateEntry { duration_ps: 100 * US, open: 0x80 },

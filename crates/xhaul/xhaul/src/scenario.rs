@@ -1,4 +1,4 @@
-//! A scenario in the words of a radio network: cells, hosts, switches, links, streams; and the plan made of it.
+//! Scenario of a radio network (cells, hosts, switches, links, streams), and the plan that is derived from it.
 
 use std::fmt;
 
@@ -12,11 +12,11 @@ use super::split::{Carrier, IF4P5_PRACH_BYTES, Load, Split, SplitError};
 use super::tdd::{Direction, Tdd};
 use super::time::{Clock, Duration, Ps};
 
-/// Signal time of a metre of cable, ps.
+/// Signal time in one metre of cable, in ps.
 const PS_PER_METRE: Ps = 5_000;
 /// Load of a port above which a plan warns, percent.
 const BUSY_PERCENT: u64 = 80;
-/// Frames that a host's ring holds.
+/// Number of frames in a host's ring.
 const RING_FRAMES: u32 = 1024;
 
 /// Nodes, links and flows of a network.
@@ -24,33 +24,33 @@ const RING_FRAMES: u32 = 1024;
 pub struct Scenario {
     /// Hosts and switches.
     pub nodes: Vec<Node>,
-    /// Cables between them, full duplex.
+    /// Full-duplex cables between the nodes.
     pub links: Vec<Link>,
-    /// Cells: each sends downlink and uplink between its CU and its DU.
+    /// Cells. Each cell sends downlink and uplink traffic between its CU and its DU.
     pub cells: Vec<Cell>,
-    /// Anything else: background, users' packets between server and CU.
+    /// All other traffic: background, users' packets between server and CU.
     pub streams: Vec<Stream>,
-    /// The largest Ethernet payload, bytes.
+    /// Maximum Ethernet payload, in bytes.
     pub mtu: u32,
 }
 
 /// A host or a switch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// Its name, unique.
+    /// Unique name of the node.
     pub name: String,
     /// Handling of frames.
     pub role: Role,
-    /// Its clock, which its traffic follows.
+    /// Clock of the node. The node's traffic follows it.
     pub clock: Clock,
 }
 
 /// Handling of frames by a node.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Role {
-    /// Sends and receives without delay: a tester, or a host that is not modelled.
+    /// Node that sends and receives without delay: a tester, or a host that is not modelled.
     End,
-    /// Sends and receives through software.
+    /// Node that sends and receives through software.
     Host {
         /// Cost of sharing the network card for each incoming and each outgoing frame.
         sharing: [Duration; 2],
@@ -58,14 +58,14 @@ pub enum Role {
         service: Duration,
         /// Wake-up latency of the thread that handles frames.
         wakeup: Duration,
-        /// Work of higher priority on the core that handles frames: (period, busy, offset), ps.
+        /// Work of higher priority on the core that handles frames: (period, busy time, offset), in ps.
         contention: Option<(Ps, Ps, Ps)>,
     },
-    /// Forwards.
+    /// Node that forwards frames.
     Switch {
         /// Time from a frame's reception to its next queue.
         forwarding: Duration,
-        /// Bytes after which it forwards a frame that is still arriving; `None`: store and forward.
+        /// Bytes after which the switch forwards a frame that is still arriving. `None`: store and forward.
         cut_through_bytes: Option<u32>,
     },
 }
@@ -73,133 +73,133 @@ pub enum Role {
 /// A cable.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Link {
-    /// One endpoint, by name.
+    /// Name of the first endpoint.
     pub a: String,
-    /// The other endpoint.
+    /// Name of the second endpoint.
     pub b: String,
-    /// bit/s each way.
+    /// Rate in each direction, in bit/s.
     pub rate_bps: u64,
-    /// Length, metres.
+    /// Length of the cable, in metres.
     pub metres: u32,
     /// Scheduler of both endpoints.
     pub scheduler: Scheduler,
-    /// Bytes in the queue of a class at either endpoint.
+    /// Maximum bytes in the queue of a class at each endpoint.
     pub queue_bytes_max: u64,
 }
 
 /// A cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cell {
-    /// Its name.
+    /// Name of the cell.
     pub name: String,
-    /// Its carrier.
+    /// Carrier of the cell.
     pub carrier: Carrier,
-    /// The split, and the users' load with it.
+    /// Split in the downlink, and the users' load with it.
     pub downlink: Split,
-    /// Split in the uplink.
+    /// Split in the uplink, and the users' load with it.
     pub uplink: Split,
-    /// The node of its distributed unit.
+    /// Name of the distributed unit's node.
     pub du: String,
-    /// The node of its central unit.
+    /// Name of the central unit's node.
     pub cu: String,
     /// Traffic class, 0 to 7.
     pub class: u8,
-    /// Start of its TTIs, ps.
+    /// Start of the cell's TTIs, in ps.
     pub offset_ps: Ps,
-    /// The TDD pattern; `None`: both directions all the time (FDD).
+    /// TDD pattern. `None`: both directions are sent all the time (FDD).
     pub tdd: Option<Tdd>,
-    /// Whether its frames have an 802.1Q tag.
+    /// Whether the cell's frames have an 802.1Q tag.
     pub tagged: bool,
-    /// Time by which control messages of split 7.2x precede the data of their slot, ps; `None`: no control messages.
+    /// Time by which control messages of split 7.2x precede the data of their slot, in ps. `None`: no control messages.
     pub control_ahead_ps: Option<Ps>,
 }
 
 /// Frames from one node to another.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stream {
-    /// Its name.
+    /// Name of the stream.
     pub name: String,
-    /// The sending node: the direction matters.
+    /// Name of the sending node.
     pub from: String,
-    /// The receiving node.
+    /// Name of the receiving node.
     pub to: String,
     /// Traffic class, 0 to 7.
     pub class: u8,
     /// Pattern of the frames.
     pub pattern: Pattern,
-    /// Start of the pattern, ps.
+    /// Start of the pattern, in ps.
     pub offset_ps: Ps,
     /// Token bucket that asynchronous shapers enforce.
     pub regulator: Option<TokenBucket>,
-    /// The one-way budget, ps.
+    /// One-way delay budget, in ps.
     pub budget_ps: Option<Ps>,
-    /// The radio link behind the receiving node.
+    /// Radio link after the receiving node.
     pub air: Option<AirInterface>,
-    /// Hosts on the path between the two, in order, which forward its traffic in software. A host that is
-    /// passed again (a response on its way back) counts once.
+    /// Names of the hosts on the path, in order, which forward the stream's traffic in software. A host that is passed a second time (a
+    /// response on its way back) counts once.
     pub via: Vec<String>,
-    /// The radio link before the sending node: a UE's uplink.
+    /// Radio link before the sending node, i.e. a UE's uplink.
     pub air_first: Option<AirInterface>,
 }
 
-/// The network of a scenario, and facts known before it runs.
+/// Network of a scenario, and facts that are known before a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// Network for simulation and bounds.
     pub network: Network,
-    /// Load of each flow that a cell creates, in the network's order; the streams' flows follow them.
+    /// Load of each flow that a cell creates, in the network's order. The flows of streams follow these flows.
     pub loads: Vec<Load>,
     /// Warnings about probable problems.
     pub warnings: Vec<String>,
 }
 
-/// Reason why a scenario cannot run, an error of the caller.
+/// Reason why a scenario cannot run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScenarioError {
-    /// A name that is missing or used twice.
+    /// The name of a node is missing or used twice.
     #[error("{what} names the node {name}: there must be exactly one of that name")]
     Node {
         /// Name of the referring element.
         what: String,
-        /// The name.
+        /// Name of the node.
         name: String,
     },
-    /// No way between two nodes over switches.
-    #[error("{flow}: no way from {from} to {to} over links and switches")]
+    /// There is no path between two nodes over switches.
+    #[error("{flow}: no path from {from} to {to} over links and switches")]
     NoWay {
         /// Name of the flow.
         flow: String,
-        /// Its beginning.
+        /// Name of the sender.
         from: String,
-        /// Its receiver.
+        /// Name of the receiver.
         to: String,
     },
-    /// A cell whose load cannot be computed.
+    /// The load of the cell cannot be calculated.
     #[error("cell {cell}: {source}")]
     Split {
         /// Name of the cell.
         cell: String,
-        /// Cause.
+        /// Reason of the failed calculation.
         source: SplitError,
     },
-    /// A link with a load above its capacity: a run would be useless.
+    /// The load of a link exceeds its capacity, so a run would be useless.
     #[error("port {port} is offered {offered_bps} bit/s and carries {rate_bps}")]
     Capacity {
         /// Name of the port.
         port: String,
-        /// Offered, bit/s on the wire.
+        /// Offered load on the wire, in bit/s.
         offered_bps: u64,
-        /// Its rate.
+        /// Rate of the port, in bit/s.
         rate_bps: u64,
     },
-    /// The network that results cannot exist.
+    /// The resulting network is invalid.
     #[error(transparent)]
     Network(#[from] NetworkError),
 }
 
 impl Scenario {
-    /// Computes rates, ways and budgets, and checks them against the links before anything runs.
+    /// Calculates rates, paths and budgets, and checks the load of all links before a run.
     pub fn plan(&self) -> Result<Plan, ScenarioError> {
         let mut builder = Builder::new(self)?;
         for cell in &self.cells {
@@ -217,7 +217,7 @@ impl Scenario {
 }
 
 impl Plan {
-    /// Checks a network, and its ports' loads against their rates.
+    /// Creates a plan from a network. Checks the network, and the loads of its ports.
     pub fn new(network: Network, loads: Vec<Load>, mut warnings: Vec<String>) -> Result<Self, ScenarioError> {
         network.check()?;
         for (stage, offered_bps, rate_bps) in network.port_loads() {
@@ -237,7 +237,7 @@ impl Plan {
 /// Adds a stage to a network.
 pub(crate) fn add_stage(network: &mut Network, stage: Stage) -> StageId {
     network.stages.push(stage);
-    // The network's check rejects more stages than there are numbers, before any number is used.
+    // `Network::check` rejects a network with more stages than numbers, before any number is used.
     (network.stages.len() - 1) as StageId
 }
 
@@ -438,7 +438,7 @@ impl<'s> Builder<'s> {
         Ok(())
     }
 
-    /// The ports of a shortest path over switches; among equal ones the path whose links come first.
+    /// Returns the ports of a shortest path over switches. Among equal paths, returns the path whose links are listed first.
     fn way(&self, from: usize, to: usize) -> Option<Vec<StageId>> {
         let mut reached: Vec<Option<Vec<StageId>>> = vec![None; self.scenario.nodes.len()];
         reached[from] = Some(Vec::new());
@@ -469,7 +469,7 @@ impl<'s> Builder<'s> {
 }
 
 impl fmt::Display for Plan {
-    /// Flows with rates and budgets, ports with loads, warnings.
+    /// Writes the flows with rates and budgets, the ports with loads, and the warnings.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mbit = |bps: u64| bps as f64 / 1e6;
         writeln!(f, "{:20} class  payload     wire  at once  budget", "flow")?;

@@ -2,38 +2,39 @@
 
 use super::time::{Clock, Ps, S};
 
-/// Traffic classes of a port; 7 is the most urgent.
+/// Number of traffic classes of a port. Class 7 has the highest priority.
 pub const CLASSES: usize = 8;
-/// Maximum entries of a gate control list.
+/// Maximum number of entries in a gate control list.
 pub const GATE_ENTRIES_MAX: usize = 1024;
 /// Bytes that one preemption adds to a frame on the wire: the fragment's check sequence (4), a gap (12) and a
 /// preamble (8); IEEE 802.3 clause 99.
 pub const WIRE_PREEMPTION_BYTES: u32 = 24;
-/// The smallest quantum of a round robin: it limits the rounds that a port makes before it sends.
+/// Minimum quantum of a round robin. It limits the number of rounds before a port sends a frame.
 const QUANTUM_BYTES_MIN: u32 = 64;
 
-/// Choice of a port's next frame. Frames of one class always keep their order.
+/// Scheduler: selects a port's next frame. Frames of one class always keep their order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scheduler {
     /// One queue for all classes.
     Fifo,
-    /// The most urgent class first; a frame that has begun is finished (IEEE 802.1Q 8.6.8.1, 802.1CM profile A).
+    /// Strict priority: the class with the highest priority is sent first. A started frame is completed (IEEE 802.1Q 8.6.8.1, 802.1CM
+    /// profile A).
     StrictPriority,
-    /// Deficit round robin over the classes, with a quantum of bytes each per round.
+    /// Deficit round robin over the classes. Each class has a quantum of bytes per round.
     DeficitRoundRobin {
-        /// Quantum of each class in bytes on the wire; at least 64.
+        /// Quantum of each class, in bytes on the wire; at least 64.
         quanta: [u32; CLASSES],
     },
-    /// Strict priority in which express classes interrupt the others (IEEE 802.1Qbu, 802.3br, 802.1CM profile B).
+    /// Strict priority in which frames of express classes interrupt other frames (IEEE 802.1Qbu, 802.3br, 802.1CM profile B).
     Preemption {
-        /// Classes from this one on are express: 1 to 7.
+        /// Lowest express class, 1 to 7.
         express_from: u8,
     },
-    /// Strict priority behind gates (IEEE 802.1Qbv). A frame that would not end before its gate closes waits.
+    /// Strict priority with gates (IEEE 802.1Qbv). A frame that would not be complete before its gate closes must wait.
     Gates(Gates),
-    /// Strict priority with credit-based shapers (IEEE 802.1Qav): the rate of a shaped class in bit/s.
+    /// Strict priority with credit-based shapers (IEEE 802.1Qav).
     CreditBased {
-        /// The idle slope of each class, bit/s; `None`: not shaped.
+        /// Idle slope of each class, in bit/s. `None`: the class is not shaped.
         idle_bps: [Option<u64>; CLASSES],
     },
     /// Strict priority with asynchronous traffic shaping (IEEE 802.1Qcr): flows with a
@@ -46,42 +47,42 @@ pub enum Scheduler {
 pub struct Gates {
     /// Entries of a cycle, in order.
     pub entries: Vec<GateEntry>,
-    /// The clock that the list follows; its offset shifts the cycle.
+    /// Clock of the list. The offset of the clock shifts the cycle.
     pub clock: Clock,
 }
 
 /// One entry of a gate control list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GateEntry {
-    /// Duration of the entry, ps; at least 1.
+    /// Duration of the entry, in ps; at least 1.
     pub duration_ps: Ps,
-    /// The open classes: bit 7 is class 7.
+    /// Bitmap of the open classes: bit 7 is class 7.
     pub open: u8,
 }
 
-/// Bytes on the wire that a flow may send at once and per second.
+/// Burst and rate that a flow may send, in bytes on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenBucket {
-    /// Bytes at once, on the wire; at least the flow's largest frame.
+    /// Maximum burst, in bytes on the wire; at least the flow's largest frame.
     pub burst_bytes: u32,
-    /// bit/s on the wire, at least 1.
+    /// Rate on the wire, in bit/s; at least 1.
     pub rate_bps: u64,
 }
 
-/// Reason why a scheduler cannot work, an error of the caller.
+/// Reason why a scheduler is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchedulerError {
-    /// A turn too short to be worth looking round.
+    /// The quantum is too small.
     #[error("a quantum is {QUANTUM_BYTES_MIN} bytes or more, not {0}")]
     Quantum(u32),
-    /// Everything express, or a class that does not exist.
+    /// All classes are express classes, or the class does not exist.
     #[error("express classes begin at 1 to 7, not {0}")]
     Express(u8),
-    /// No entries, too many, one without duration, or a cycle longer than 10 s.
+    /// The list has no entries or too many, an entry has no duration, or the cycle is longer than 10 s.
     #[error("a gate control list has 1 to {GATE_ENTRIES_MAX} entries of at least 1 ps, 10 s in all")]
     Gates,
-    /// A shaper that never gains credit or gains more than the link sends.
+    /// The shaper never gains credit, or gains more than the link can send.
     #[error("an idle slope is above 0 and at most the link's rate, not {0} bit/s")]
     IdleSlope(u64),
 }
@@ -107,7 +108,7 @@ impl Scheduler {
         }
     }
 
-    /// The queue of a class: FIFO has one.
+    /// Returns the queue of a class. FIFO has one queue for all classes.
     pub(super) fn queue(&self, class: u8) -> usize {
         match self {
             Self::Fifo => 0,
@@ -117,13 +118,13 @@ impl Scheduler {
 }
 
 impl Gates {
-    /// The length of a cycle, ps.
+    /// Returns the length of a cycle, in ps.
     pub fn cycle_ps(&self) -> Ps {
         self.entries.iter().map(|entry| entry.duration_ps).sum()
     }
 
-    /// The windows of `class` in a cycle that begins with it closed, each (start, end) on the gates' clock; ends may
-    /// lie beyond the cycle. `None`: it never closes. Empty: it never opens.
+    /// Returns the windows of `class` in a cycle that begins when the class is closed. Each window is (start, end) on the gates' clock. An
+    /// end may be after the end of the cycle. `None`: the class never closes. Empty: it never opens.
     pub(super) fn windows(&self, class: usize) -> Option<Vec<(Ps, Ps)>> {
         let open = |entry: &GateEntry| entry.open >> class & 1 == 1;
         // Starts after an entry in which the gate is closed, so that no window crosses the start.
@@ -144,7 +145,7 @@ impl Gates {
         Some(windows)
     }
 
-    /// The longest window of `class`, ps; `Ps::MAX` if it never closes.
+    /// Returns the longest window of `class`, in ps. `Ps::MAX` if the class never closes.
     pub(super) fn longest_ps(&self, class: usize) -> Ps {
         match self.windows(class) {
             None => Ps::MAX,
@@ -162,11 +163,11 @@ impl Gates {
     }
 }
 
-/// A gate control list prepared for looking up.
+/// Gate control list with precalculated times for look-ups.
 #[derive(Debug, Clone)]
 pub(super) struct GateTable {
     cycle_ps: Ps,
-    /// The end of each entry in the cycle, its mask, and for each class how long the gate stays open after this end.
+    /// For each entry: its end in the cycle, its bitmap, and for each class the time for which the gate stays open after this end.
     entries: Vec<(Ps, u8, [Ps; CLASSES])>,
     clock: Clock,
 }
@@ -174,17 +175,17 @@ pub(super) struct GateTable {
 /// State of the gates at one moment.
 pub(super) struct GateState {
     pub(super) open: u8,
-    /// Until the next entry, ps of true time, at least 1.
+    /// Time until the next entry, in ps of true time; at least 1.
     pub(super) next_ps: Ps,
     now: Ps,
-    /// End of the entry, on the gates' clock.
+    /// End of the current entry, on the gates' clock.
     end_local: Ps,
     after: [Ps; CLASSES],
     clock: Clock,
 }
 
 impl GateState {
-    /// Time for which the open gate of `class` stays open, ps of true time.
+    /// Returns the time for which the open gate of `class` stays open, in ps of true time.
     pub(super) fn left_ps(&self, class: usize) -> Ps {
         match self.after[class] {
             Ps::MAX => Ps::MAX,
@@ -216,7 +217,7 @@ impl GateTable {
     pub(super) fn state(&self, now: Ps) -> GateState {
         let local = self.clock.local(now);
         let at = local % self.cycle_ps;
-        // The last entry ends with the cycle: one is always found.
+        // The last entry ends with the cycle, so the search always finds an entry.
         let index = self.entries.partition_point(|&(end, ..)| end <= at).min(self.entries.len() - 1);
         let (end, open, after) = self.entries[index];
         let end_local = local + (end - at);
@@ -236,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_join_over_entries_and_over_the_cycle() {
+    fn windows_merge_across_entries_and_cycle_end() {
         let gates = gates(&[(10, 0x81), (20, 0x01), (30, 0x80), (40, 0x80)]);
         assert_eq!(gates.windows(7), Some(vec![(30 * US, 110 * US)]));
         assert_eq!(gates.windows(0), Some(vec![(100 * US, 130 * US)]));
@@ -264,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn schedulers_that_cannot_work_are_refused() {
+    fn invalid_schedulers_are_rejected() {
         assert_eq!(Scheduler::Preemption { express_from: 0 }.check(1), Err(SchedulerError::Express(0)));
         assert_eq!(Scheduler::Gates(gates(&[])).check(1), Err(SchedulerError::Gates));
         let mut quanta = [1500; CLASSES];

@@ -1,4 +1,4 @@
-//! The phases of sources that delay a flow the most.
+//! Searches the phases of sources that delay a flow the most.
 
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -8,34 +8,33 @@ use super::error::NetworkError;
 use super::network::Network;
 use super::time::{NS, Ps};
 
-/// Effort of a search.
+/// Parameters of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Search {
-    /// Number of random initial phases; the search improves the best one. At least one is tried.
+    /// Number of random initial phases, of which the search improves the best. At least one is tried.
     pub starts: u32,
-    /// Rounds of improvement: in each, every source is moved by a step either way, and the step halves when no move
-    /// helps.
+    /// Number of improvement rounds. In each round, every source is moved by a step in both directions. The step halves when no move
+    /// improves the result.
     pub rounds: u32,
-    /// Time for which each run sends, ps.
+    /// Time for which sources send in each run, in ps.
     pub duration_ps: Ps,
     /// Seed of the phases and of the runs.
     pub seed: u64,
 }
 
-/// The worst that a search found.
+/// Largest delay that a search found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorstCase {
-    /// The longest delay of the flow, ps.
+    /// Maximum delay of the flow, in ps.
     pub delay_ps: Ps,
-    /// The offset of every flow's source that leads to it, ps.
+    /// Offset of every flow's source with this delay, in ps.
     pub offsets_ps: Vec<Ps>,
-    /// Simulations run.
+    /// Number of simulation runs.
     pub runs: u64,
 }
 
-/// Searches the phases of the flows in `free` for the longest delay of `flow`; the other sources keep their
-/// offsets. The result is a lower bound of the true worst case, and the same in each call. An index beyond
-/// the flows is ignored.
+/// Searches the phases of the flows in `free` for the maximum delay of `flow`. All other sources keep their offsets. The result is a lower
+/// bound of the true maximum, and is the same in each call. Indices without a flow are ignored.
 pub fn worst_phase(
     network: &Network,
     flow: usize,

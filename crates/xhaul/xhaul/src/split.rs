@@ -5,73 +5,72 @@ use super::pattern::{Pattern, WIRE_GAP_BYTES};
 use super::tdd::{Direction, SYMBOLS, Tdd};
 use super::time::{MS, Ps, S, US};
 
-/// Ethernet header and check sequence, bytes.
+/// Size of Ethernet header and check sequence, in bytes.
 const ETHERNET_BYTES: u32 = 14 + 4;
-/// IPv4 and UDP without options, bytes.
+/// Size of IPv4 and UDP headers without options, in bytes.
 const IP_UDP_BYTES: u32 = 20 + 8;
-/// The smallest Ethernet payload: shorter ones are padded.
+/// Minimum Ethernet payload. Shorter payloads are padded.
 const ETHERNET_PAYLOAD_MIN: u32 = 46;
-/// IF4p5 (NGFI) header of OAI, bytes.
+/// Size of OAI's IF4p5 (NGFI) header, in bytes.
 const IF4P5_BYTES: u32 = 12;
-/// eCPRI common header with PC_ID and SEQ_ID, bytes.
+/// Size of the eCPRI common header with PC_ID and SEQ_ID, in bytes.
 const ECPRI_BYTES: u32 = 8;
-/// Header of an O-RAN user-plane message with one section (O-RAN.WG4.CUS 8.3), bytes: application header, section
-/// header, and compression header with its reserved byte.
+/// Header size of an O-RAN user-plane message with one section (O-RAN.WG4.CUS 8.3), in bytes: application header, section header, and
+/// compression header with its reserved byte.
 const CUS_BYTES: u32 = 4 + 4 + 2;
-/// Header before time-domain samples, bytes.
+/// Size of the header before time-domain samples, in bytes.
 const TIME_DOMAIN_BYTES: u32 = 16;
-/// nFAPI P7 header, bytes, and the overhead of a TTI's messages in addition to transport blocks.
+/// Size of the nFAPI P7 header in bytes, and overhead of a TTI's messages in addition to transport blocks.
 const NFAPI_BYTES: u32 = 16;
 const NFAPI_TTI_BYTES: u32 = 96;
 /// Overhead of a user's IP packet on F1-U: IPv4 (20), UDP (8), GTP-U with options and one extension (16),
 /// PDCP with 18-bit numbers (3), SDAP (1).
 pub const F1U_BYTES: u32 = 20 + 8 + 16 + 4;
-/// One-way budgets of splits below and above the MAC's real-time half (TR 38.801 annex A, the stricter end), ps.
+/// One-way budgets of splits below and above the real-time half of the MAC, in ps. The values are the stricter limits of TR 38.801 annex A.
 const FRONTHAUL_PS: Ps = 250 * US;
 const MIDHAUL_PS: Ps = 1_500 * US;
-/// Samples in a PRACH frame of OAI (839 complex 16-bit ones), bytes.
+/// Size of the samples in a PRACH frame of OAI (839 complex 16-bit samples), in bytes.
 pub const IF4P5_PRACH_BYTES: u32 = 839 * 4;
 
 /// A carrier in one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Carrier {
-    /// Physical resource blocks, 1 to 275.
+    /// Number of physical resource blocks, 1 to 275.
     pub prbs: u16,
-    /// Subcarrier spacing: 15 (LTE, NR), 30 or 60 kHz.
+    /// Subcarrier spacing in kHz: 15 (LTE, NR), 30 or 60.
     pub spacing_khz: u8,
-    /// Antenna ports (splits 7.1 and 8) or layers (split 7.2x), 1 to 64.
+    /// Number of antenna ports (splits 7.1 and 8) or layers (split 7.2x), 1 to 64.
     pub ports: u8,
-    /// Sampling rate of a port in the time domain, Hz, 1.92 to 491.52 MHz.
+    /// Sampling rate of a port in the time domain, in Hz; 1.92 to 491.52 MHz.
     pub sampling_hz: u32,
-    /// Transport blocks of a TTI or slot at full load, bit; for split 6.
+    /// Size of the transport blocks of a TTI or slot at full load, in bits; used for split 6.
     pub transport_bits: u32,
 }
 
 /// Functional split of the protocol stack, and the transport of its interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Split {
-    /// Option 8: samples in the time domain, 2 x 16 bit, as many (a power of two) as fit a frame.
+    /// Option 8: samples in the time domain, 2 x 16 bit. A frame has as many samples as fit, rounded down to a power of two.
     Eight,
-    /// Option 7.1 as OAI's IF4p5: 8-bit A-law, a frame for each symbol and port, all symbols of a TTI back to back.
+    /// Option 7.1 as OAI's IF4p5, with 8-bit A-law. Each symbol and port has a frame, and all symbols of a TTI are sent back to back.
     If4p5 {
-        /// Over UDP instead of raw Ethernet.
+        /// Whether frames are sent over UDP instead of raw Ethernet.
         udp: bool,
     },
     /// Option 7.1 over eCPRI: 2 x 16 bit, symbol by symbol.
     SevenOne,
-    /// Option 7.2x (O-RAN CUS) over eCPRI: block floating point with a mantissa of this many bits, or 16
-    /// without compression; symbol by symbol.
+    /// Option 7.2x (O-RAN CUS) over eCPRI, symbol by symbol, with block floating point or without compression.
     SevenTwo {
-        /// Bits of mantissa, 1 to 16; 16 is uncompressed and has no exponent.
+        /// Bits of the mantissa, 1 to 16. 16: uncompressed, without exponent.
         mantissa_bits: u8,
     },
     /// Option 6: transport blocks over nFAPI, TTI by TTI.
     Six,
-    /// Option 2: F1-U, GTP-U around the packets of users.
+    /// Option 2: F1-U, i.e. users' packets in GTP-U.
     Two {
-        /// User data, bit/s of UDP payload.
+        /// Rate of user data (UDP payload), in bit/s.
         user_bps: u64,
-        /// UDP payload of a user's packet, bytes.
+        /// UDP payload of a user's packet, in bytes.
         user_bytes: u16,
     },
 }
@@ -81,33 +80,33 @@ pub enum Split {
 pub struct Load {
     /// Release times and sizes of the frames.
     pub pattern: Pattern,
-    /// Rate of IQ data, transport blocks or F1-U packets, bit/s.
+    /// Rate of IQ data, transport blocks or F1-U packets, in bit/s.
     pub payload_bps: u64,
-    /// Rate on the wire, bit/s.
+    /// Rate on the wire, in bit/s.
     pub wire_bps: u64,
-    /// One-way budget, ps: TR 38.801 annex A, the stricter end.
+    /// One-way budget in ps: the stricter limit of TR 38.801 annex A.
     pub budget_ps: Ps,
-    /// Size in bytes of a packet that does not fit a frame and is fragmented.
+    /// Number of bytes by which a packet exceeds the MTU, so that it is fragmented. `None`: packets are not fragmented.
     pub fragmented_by: Option<u32>,
 }
 
-/// Reason why a cell's load cannot be computed: an error of the caller.
+/// Reason why a cell's load cannot be calculated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SplitError {
-    /// A carrier that does not exist.
+    /// The carrier does not exist.
     #[error(
         "a carrier has 1 to 275 PRBs of 15, 30 or 60 kHz, 1 to 64 ports, is sampled with 1.92 to 491.52 MHz and \
          has transport blocks of up to 16 Mbit"
     )]
     Carrier,
-    /// A mantissa that block floating point does not have.
+    /// The mantissa is outside the range of block floating point.
     #[error("a mantissa has 1 to 16 bits, not {0}")]
     Mantissa(u8),
-    /// User data without packets, or packets without bytes.
+    /// User data has no packets, or packets have no bytes.
     #[error("user data is 10 kbit/s to 100 Gbit/s in packets of 1 to 8900 bytes")]
     User,
-    /// A frame size that Ethernet does not have.
+    /// The MTU is outside the range of Ethernet.
     #[error("an MTU is 576 to 9000 bytes, not {0}")]
     Mtu(u32),
     /// The smallest unit (one PRB) does not fit a frame.
@@ -115,13 +114,13 @@ pub enum SplitError {
     Indivisible {
         /// Name of the split.
         split: &'static str,
-        /// Required bytes.
+        /// Required MTU, in bytes.
         need: u32,
     },
 }
 
 impl Split {
-    /// The one-way budget of its traffic, ps (TR 38.801 annex A, the stricter end).
+    /// Returns the one-way budget of the split's traffic, in ps (the stricter limit of TR 38.801 annex A).
     pub const fn budget_ps(self) -> Ps {
         match self {
             Self::Two { .. } => MIDHAUL_PS,
@@ -129,13 +128,13 @@ impl Split {
         }
     }
 
-    /// Load of a carrier with this split in one direction of a TDD pattern; see [`load`](Self::load).
+    /// Returns the load of a carrier with this split in one direction of a TDD pattern. See [`load`](Self::load).
     pub fn load_in(self, carrier: &Carrier, mtu: u32, tdd: &Tdd, way: Direction) -> Result<Load, SplitError> {
         let load = self.load(carrier, mtu)?;
         Ok(load.duplexed(self, u64::from(carrier.slots_per_ms()), tdd, way))
     }
 
-    /// Load of a carrier with this split and frames of at most `mtu` bytes of payload, without TDD.
+    /// Returns the load of a carrier with this split without TDD. Frames have at most `mtu` bytes of payload.
     pub fn load(self, carrier: &Carrier, mtu: u32) -> Result<Load, SplitError> {
         if !(576..=9000).contains(&mtu) {
             return Err(SplitError::Mtu(mtu));
@@ -149,7 +148,7 @@ impl Split {
                 if !(1..=16).contains(&mantissa_bits) {
                     return Err(SplitError::Mantissa(mantissa_bits));
                 }
-                // 12 subcarriers, I and Q, and a byte with the exponent.
+                // A PRB has 12 subcarriers with I and Q, and an exponent byte if the samples are compressed.
                 let exponent = u32::from(mantissa_bits < 16);
                 let prb = 3 * u32::from(mantissa_bits) + exponent;
                 by_symbol(carrier, mtu, "split 7.2x", prb, ECPRI_BYTES + CUS_BYTES)
@@ -161,15 +160,15 @@ impl Split {
 }
 
 impl Load {
-    /// The same load in frames with an 802.1Q tag.
+    /// Returns the load with an 802.1Q tag in each frame.
     pub fn tagged(mut self) -> Self {
         self.pattern.lengthen(TAG_BYTES);
         self.wire_bps = self.pattern.mean_bps().unwrap_or(0);
         self
     }
 
-    /// The same load in the symbols that a TDD pattern gives to `way`. Samples in the time domain (split 8) and
-    /// users' packets (split 2) do not follow the pattern.
+    /// Returns the load in the symbols that a TDD pattern gives to `way`. Samples in the time domain (split 8) and users' packets (split 2)
+    /// do not follow the pattern.
     fn duplexed(mut self, split: Split, slots_per_ms: u64, tdd: &Tdd, way: Direction) -> Self {
         let Pattern::Periodic { frames, .. } = &self.pattern else { return self };
         let symbols = match split {
@@ -178,7 +177,7 @@ impl Load {
             Split::If4p5 { .. } | Split::SevenOne | Split::SevenTwo { .. } => tdd.symbols(way),
         };
         let (together, frames) = match split {
-            // The symbols of a slot, back to back.
+            // The symbols of a slot are sent back to back.
             Split::If4p5 { .. } => (SYMBOLS as u32, frames[..frames.len() / SYMBOLS].to_vec()),
             _ => (1, frames.clone()),
         };
@@ -192,7 +191,7 @@ impl Load {
 }
 
 impl Carrier {
-    /// LTE with 25 PRBs and one port, at full load.
+    /// LTE carrier with 25 PRBs and one port, at full load.
     pub const LTE_5: Self =
         Self { prbs: 25, spacing_khz: 15, ports: 1, sampling_hz: 7_680_000, transport_bits: 18_336 };
 
@@ -205,20 +204,20 @@ impl Carrier {
         if fine { Ok(()) } else { Err(SplitError::Carrier) }
     }
 
-    /// Rate of user data at full load, bit/s: the carrier's transport blocks, in the slots that `tdd` gives to `way`.
+    /// Returns the rate of user data at full load, in bit/s: the carrier's transport blocks in the slots that `tdd` gives to `way`.
     pub fn user_bps(&self, tdd: Option<&Tdd>, way: Direction) -> u64 {
         let full = u64::from(self.transport_bits) * 1000 * u64::from(self.slots_per_ms());
         let (own, all) = tdd.map_or((1, 1), |tdd| tdd.share(way));
         full * own / all
     }
 
-    /// Slots in a millisecond; an LTE subframe counts as one, with 14 symbols.
+    /// Returns the number of slots in a millisecond. An LTE subframe counts as one slot with 14 symbols.
     fn slots_per_ms(&self) -> u32 {
         u32::from(self.spacing_khz) / 15
     }
 }
 
-/// Bytes on the wire of a frame with this Ethernet payload.
+/// Returns the bytes on the wire of a frame with this Ethernet payload.
 pub const fn wire_bytes(payload: u32) -> u32 {
     let padded = if payload < ETHERNET_PAYLOAD_MIN { ETHERNET_PAYLOAD_MIN } else { payload };
     padded + ETHERNET_BYTES + WIRE_GAP_BYTES
@@ -233,7 +232,7 @@ fn time_domain(carrier: &Carrier, mtu: u32) -> Load {
     let samples = 1_u32 << ((mtu - TIME_DOMAIN_BYTES) / 4).ilog2();
     let frames = vec![wire_bytes(samples * 4 + TIME_DOMAIN_BYTES); usize::from(carrier.ports)];
     let hz = u64::from(carrier.sampling_hz);
-    // An integer number of frames in an integer number of seconds, without rounding.
+    // An integer number of frames is sent in an integer number of seconds, so the rate is exact.
     let common = greatest_common_divisor(carrier.sampling_hz, samples);
     let releases = carrier.sampling_hz / common;
     let seconds = samples / common;
@@ -255,7 +254,7 @@ fn if4p5(carrier: &Carrier, mtu: u32, udp: bool) -> Load {
     load(pattern, payload_bps, FRONTHAUL_PS)
 }
 
-/// Frames of whole PRBs for each symbol, when the symbol is due; a port or layer does not share frames with another.
+/// Returns frames of whole PRBs for each symbol, sent when the symbol is due. Ports or layers do not share frames.
 fn by_symbol(
     carrier: &Carrier,
     mtu: u32,
@@ -300,7 +299,8 @@ fn f1u(user_bps: u64, user_bytes: u16, mtu: u32) -> Result<Load, SplitError> {
     Ok(Load { fragmented_by: over, ..load(pattern, payload_bps, MIDHAUL_PS) })
 }
 
-/// IPv4 packets that carry one of `packet` octets (RFC 791): parts but the last are multiples of 8 octets.
+/// Returns the sizes of the IPv4 packets that carry a packet of `packet` octets (RFC 791). All fragments except the last contain a multiple
+/// of 8 octets.
 fn ip_fragments(packet: u32, mtu: u32) -> Vec<u32> {
     const HEADER: u32 = 20;
     if packet <= mtu {
@@ -317,7 +317,7 @@ fn ip_fragments(packet: u32, mtu: u32) -> Vec<u32> {
     fragments
 }
 
-/// `total` in the smallest number of parts of at most `most`, as equal as integers allow.
+/// Divides `total` into the smallest number of parts of at most `most`. The parts differ by at most one.
 fn divide(total: u32, most: u32) -> Vec<u32> {
     let parts = total.div_ceil(most).max(1);
     (0..parts).map(|index| total / parts + u32::from(index < total % parts)).collect()
@@ -338,7 +338,7 @@ mod tests {
     const NR_100: Carrier =
         Carrier { prbs: 273, spacing_khz: 30, ports: 4, sampling_hz: 122_880_000, transport_bits: 1_280_000 };
 
-    /// (payload Mbit/s, wire Mbit/s, frames at once, bytes of the first without preamble and gap).
+    /// Returns (payload Mbit/s, wire Mbit/s, frames at once, bytes of the first frame without preamble and gap).
     fn row(split: Split, carrier: Carrier, mtu: u32) -> (f64, f64, usize, u32) {
         let load = split.load(&carrier, mtu).unwrap();
         let frames = load.pattern.frames(0);
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn loads_are_those_of_the_formulas() {
+    fn loads_match_formulas() {
         let lte_20_1 = Carrier { ports: 1, ..LTE_20 };
         let bfp9 = Split::SevenTwo { mantissa_bits: 9 };
         let plain = Split::SevenTwo { mantissa_bits: 16 };
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn tdd_carrier_sends_in_its_own_symbols() {
+    fn tdd_carrier_sends_only_in_its_symbols() {
         let tdd = Tdd::default();
         let load = |split: Split, way| split.load_in(&NR_100, 9000, &tdd, way).unwrap();
         let mbps = |bps: u64| (bps as f64 / 1e5).round() / 10.0;
@@ -382,9 +382,9 @@ mod tests {
         assert_eq!((mbps(down.payload_bps), mbps(up.payload_bps)), (5087.8, 1565.5));
         assert_eq!((mbps(down.wire_bps), mbps(up.wire_bps)), (5125.1, 1577.0));
         assert_eq!((down.pattern.check(), up.pattern.check()), (Ok(()), Ok(())));
-        // The uplink begins behind three slots, ten symbols down and two of guard.
+        // The uplink begins after three slots, ten downlink symbols and two guard symbols.
         assert_eq!(up.pattern.due(0), Some(54 * 2500 * US / 70));
-        // Time-domain samples and users' packets do not stop.
+        // Time-domain samples and users' packets are sent without interruption.
         let full = Split::Eight.load(&NR_100, 9000).unwrap();
         assert_eq!(load(Split::Eight, Direction::Up), full);
         let burst = load(Split::If4p5 { udp: false }, Direction::Down);

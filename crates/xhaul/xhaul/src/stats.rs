@@ -1,20 +1,20 @@
-//! One-way delay and its variation from one pass over the packets that arrived.
+//! Statistics of one-way delay and its variation, calculated in one pass over the received packets.
 
 use super::time::{MS, Ps, S, US};
 
-/// A budget that a standard names, one way.
+/// One-way delay budget that a standard defines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
     /// Name of the service.
     pub name: &'static str,
-    /// Maximum delay of a frame, ps.
+    /// Maximum delay of a frame, in ps.
     pub delay_ps: Ps,
     /// Reciprocal of the share of frames that may be late or lost.
     pub one_in: u64,
 }
 
-/// The budgets that [`Delays`] counts misses of: IEEE 802.1CM classes 1 and 2 (user data) and the classes of the
-/// eCPRI transport requirements V1.2, table 1.
+/// Budgets for which [`Delays`] counts late frames: IEEE 802.1CM classes 1 and 2 (user data), and the classes of the eCPRI transport
+/// requirements V1.2, table 1.
 pub const BUDGETS: [Budget; 7] = [
     Budget { name: "eCPRI High25", delay_ps: 25 * US, one_in: 10_000_000 },
     Budget { name: "eCPRI High100 / 802.1CM", delay_ps: 100 * US, one_in: 10_000_000 },
@@ -27,19 +27,19 @@ pub const BUDGETS: [Budget; 7] = [
 
 /// Interval between two records of the RFC 3550 jitter estimate: iperf3's default interval.
 const JITTER_INTERVAL_PS: Ps = S;
-/// Maximum number of recorded estimates: a day. Later ones are discarded.
+/// Maximum number of recorded estimates, which is one day. Later estimates are discarded.
 const JITTER_NOTES_MAX: usize = 86_400;
-/// Buckets of the histogram for each power of two: quantiles are exact within 1/64.
+/// Number of histogram buckets per power of two, as a power of two. Quantiles have an error of at most 1/64.
 const BUCKETS_BITS: u32 = 6;
 
-/// One-way delays of a flow (or round-trip times: the arithmetic is the same), packet by packet in order of arrival.
+/// Delay statistics of a flow. Packets are recorded in order of arrival. Round-trip times use the same arithmetic as one-way delays.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Delays {
     count: u64,
     min_ps: Ps,
     max_ps: Ps,
     sum_ps: u128,
-    /// Sum of squares in ns², which cannot overflow 128 bits.
+    /// Sum of squares in ns². It cannot overflow 128 bits.
     squares_ns2: u128,
     histogram: Vec<u64>,
     last: Option<Ps>,
@@ -61,7 +61,7 @@ impl Default for Delays {
 }
 
 impl Delays {
-    /// No packets yet.
+    /// Creates empty statistics.
     pub fn new() -> Self {
         Self {
             count: 0,
@@ -83,8 +83,7 @@ impl Delays {
         }
     }
 
-    /// Records the packet `sequence`, sent and received at these times; a reception before the sending counts
-    /// as no delay.
+    /// Records the packet `sequence` with its send and receive time. A reception before the send time counts as zero delay.
     pub fn record(&mut self, sequence: u64, sent: Ps, received: Ps, budget_ps: Option<Ps>) {
         let delay = received.saturating_sub(sent);
         self.count += 1;
@@ -97,10 +96,10 @@ impl Delays {
             self.histogram.resize(bucket + 1, 0);
         }
         self.histogram[bucket] += 1;
-        // An interval ends before the first packet after it counts.
+        // An interval ends before the first packet after it is counted.
         self.note(received);
         self.vary(delay);
-        // RFC 4737 section 3: a packet that arrives after a later one is reordered.
+        // RFC 4737 section 3: a packet that arrives after a later-sent packet is reordered.
         if sequence < self.next_sequence {
             self.reordered += 1;
         } else {
@@ -112,8 +111,8 @@ impl Delays {
         self.own_misses += u64::from(budget_ps.is_some_and(|budget_ps| delay > budget_ps));
     }
 
-    /// Merges the results of another run of the same flow. The jitter estimate remains that of the later run;
-    /// the recorded ones of both are kept within the limit.
+    /// Merges the results of another run of the same flow. The jitter estimate is that of `other`. The recorded estimates of both runs are
+    /// stored up to the limit.
     pub fn merge(&mut self, other: &Self) {
         self.count += other.count;
         self.min_ps = self.min_ps.min(other.min_ps);
@@ -139,7 +138,8 @@ impl Delays {
         self.own_misses += other.own_misses;
     }
 
-    /// The distribution: (longest delay of a bucket in ps, packets in it), ascending, within 1/64.
+    /// Returns the distribution as (largest delay of a bucket in ps, number of packets), in ascending order. Delays have an error of at
+    /// most 1/64.
     pub fn buckets(&self) -> impl Iterator<Item = (Ps, u64)> {
         let filled = self.histogram.iter().enumerate().filter(|&(_, &count)| count > 0);
         filled.map(|(bucket, &count)| (bucket_end(bucket).min(self.max_ps), count))
@@ -164,40 +164,40 @@ impl Delays {
         }
     }
 
-    /// Packets.
+    /// Returns the number of packets.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The shortest delay; zero without packets.
+    /// Returns the minimum delay, or zero without packets.
     pub fn min_ps(&self) -> Ps {
         if self.count == 0 { 0 } else { self.min_ps }
     }
 
-    /// The longest delay.
+    /// Returns the maximum delay.
     pub fn max_ps(&self) -> Ps {
         self.max_ps
     }
 
-    /// Sum of the delays.
+    /// Returns the sum of the delays.
     pub fn sum_ps(&self) -> u128 {
         self.sum_ps
     }
 
-    /// Mean delay, ps.
+    /// Returns the mean delay, in ps.
     pub fn mean_ps(&self) -> f64 {
         self.sum_ps as f64 / self.count.max(1) as f64
     }
 
-    /// Standard deviation of the delay, ps, from whole nanoseconds.
+    /// Returns the standard deviation of the delay in ps, calculated from whole nanoseconds.
     pub fn sd_ps(&self) -> f64 {
         let mean_ns = self.mean_ps() / 1000.0;
         let variance = self.squares_ns2 as f64 / self.count.max(1) as f64 - mean_ns * mean_ns;
         variance.max(0.0).sqrt() * 1000.0
     }
 
-    /// The delay that a share `quantile` (0 to 1) of the packets does not exceed, within 1/64 above; never above the
-    /// longest.
+    /// Returns the delay that a share `quantile` (0 to 1) of the packets does not exceed. The result is up to 1/64 too large, but never
+    /// above the maximum.
     pub fn quantile_ps(&self, quantile: f64) -> Ps {
         let rank = (quantile.clamp(0.0, 1.0) * self.count as f64).ceil().max(1.0) as u64;
         let mut seen = 0;
@@ -210,39 +210,38 @@ impl Delays {
         self.max_ps
     }
 
-    /// Packet delay variation of RFC 5481: difference between [`quantile_ps`](Self::quantile_ps) and the
-    /// shortest delay.
+    /// Returns the packet delay variation of RFC 5481: the difference between [`quantile_ps`](Self::quantile_ps) and the minimum delay.
     pub fn pdv_ps(&self, quantile: f64) -> Ps {
         self.quantile_ps(quantile).saturating_sub(self.min_ps())
     }
 
-    /// Mean and greatest difference between the delays of consecutive packets (RFC 3393), without sign, ps.
+    /// Returns the mean and the maximum absolute difference between the delays of consecutive packets (RFC 3393), in ps.
     pub fn ipdv_ps(&self) -> (f64, Ps) {
         (self.ipdv_sum_ps as f64 / self.count.saturating_sub(1).max(1) as f64, self.ipdv_max_ps)
     }
 
-    /// The interarrival jitter of RFC 3550 section 6.4.1 after the last packet, ps: `J += (|D| - J) / 16`, as iperf3
-    /// computes it.
+    /// Returns the interarrival jitter of RFC 3550 section 6.4.1 after the last packet, in ps: `J += (|D| - J) / 16`, as iperf3 calculates
+    /// it.
     pub fn jitter_ps(&self) -> f64 {
         self.jitter_ps
     }
 
-    /// Jitter at the end of each second of arrivals, as printed by iperf3.
+    /// Returns the jitter at the end of each second of arrivals, as printed by iperf3.
     pub fn jitter_notes_ps(&self) -> &[f64] {
         &self.jitter_notes_ps
     }
 
-    /// Packets that arrived behind a later one (RFC 4737).
+    /// Returns the number of packets that arrived after a later-sent packet (RFC 4737).
     pub fn reordered(&self) -> u64 {
         self.reordered
     }
 
-    /// Packets that exceeded each of [`BUDGETS`].
+    /// Returns the number of packets that exceeded each of [`BUDGETS`].
     pub fn misses(&self) -> &[u64; BUDGETS.len()] {
         &self.misses
     }
 
-    /// Packets that exceeded the budget recorded with them.
+    /// Returns the number of packets that exceeded the budget recorded with them.
     pub fn own_misses(&self) -> u64 {
         self.own_misses
     }
@@ -257,7 +256,7 @@ fn bucket_of(value: u64) -> usize {
     (((u64::from(shift) + 1) << BUCKETS_BITS) + (value >> shift) - (1 << BUCKETS_BITS)) as usize
 }
 
-/// The greatest value of a bucket.
+/// Returns the largest value in a bucket.
 fn bucket_end(bucket: usize) -> u64 {
     let block = bucket as u64 >> BUCKETS_BITS;
     let offset = bucket as u64 & ((1 << BUCKETS_BITS) - 1);
@@ -273,7 +272,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// iperf3's arithmetic on (sent, received) in seconds, written from its published formula.
+    /// Calculates iperf3's jitter for (sent, received) in seconds, with its published formula.
     fn iperf3(packets: &[(Ps, Ps)]) -> f64 {
         let mut jitter = 0.0_f64;
         let mut previous = None;
@@ -290,7 +289,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_bucket_holds_its_value_within_a_64th(value: u64) {
+        fn histogram_bucket_error_is_at_most_a_64th(value: u64) {
             let end = bucket_end(bucket_of(value));
             prop_assert!(end >= value);
             prop_assert!(end - value <= value / 64);
@@ -348,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn the_estimate_is_noted_each_second() {
+    fn jitter_estimate_is_recorded_each_second() {
         let mut delays = Delays::new();
         for index in 0..35 {
             let sent = index * S / 10;

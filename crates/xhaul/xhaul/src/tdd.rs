@@ -1,11 +1,11 @@
-//! Time division duplex: which symbols of a carrier belong to which direction.
+//! Time division duplex (TDD): assigns the symbols of a carrier to directions.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Symbols of a slot with normal cyclic prefix.
+/// Number of symbols in a slot with normal cyclic prefix.
 pub(super) const SYMBOLS: usize = 14;
-/// The longest pattern: 80 slots, 10 ms at 120 kHz.
+/// Maximum number of slots in a pattern: 80 slots are 10 ms at 120 kHz.
 const SLOTS_MAX: usize = 80;
 
 /// Direction of a cell's traffic.
@@ -31,26 +31,26 @@ enum Slot {
     Up,
 }
 
-/// Reason why a TDD pattern is invalid: an error of the caller.
+/// Reason why a TDD pattern is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TddError {
-    /// An empty or too long pattern.
+    /// The pattern is empty or too long.
     #[error("a TDD pattern has 1 to {SLOTS_MAX} slots, not {0}")]
     Length(usize),
-    /// An unknown kind of slot.
+    /// The slot type is unknown.
     #[error("a TDD pattern consists of D (down), S (special) and U (up), not {0:?}")]
     Slot(char),
-    /// A special slot that is not a slot.
+    /// The special slot does not have 14 symbols.
     #[error("a special slot has down:guard:up symbols, 14 in all, for example 10:2:2, not {0:?}")]
     Special(String),
-    /// A direction without symbols.
+    /// A direction has no symbols.
     #[error("the TDD pattern {0} has no symbol for one direction")]
     OneWay(String),
 }
 
 impl Tdd {
-    /// Reads a pattern such as `DDDSU`, and the symbols of its special slots, such as `10:2:2` (down, guard, up).
+    /// Parses a pattern such as `DDDSU`, and the symbols of its special slots, such as `10:2:2` (down, guard, up).
     pub fn parse(slots: &str, special: &str) -> Result<Self, TddError> {
         let kind = |letter: char| match letter {
             'D' | 'd' => Ok(Slot::Down),
@@ -76,7 +76,7 @@ impl Tdd {
         Ok(tdd)
     }
 
-    /// The symbols of the pattern, and whether each belongs to `way`.
+    /// Returns, for each symbol of the pattern, whether it belongs to `way`.
     pub fn symbols(&self, way: Direction) -> Vec<bool> {
         let [down, guard, _] = self.special.map(usize::from);
         let of = |slot: &Slot, symbol: usize| match (slot, way) {
@@ -88,8 +88,8 @@ impl Tdd {
         self.slots.iter().flat_map(|slot| (0..SYMBOLS).map(move |symbol| of(slot, symbol))).collect()
     }
 
-    /// The slots of the pattern, and whether transport blocks of `way` are scheduled in each. A special slot has
-    /// downlink data; its few uplink symbols carry reference signals.
+    /// Returns, for each slot of the pattern, whether transport blocks of `way` are scheduled in it. A special slot has downlink data. Its
+    /// few uplink symbols carry reference signals.
     pub fn scheduled(&self, way: Direction) -> Vec<bool> {
         let down = self.special[0] > 0;
         let of = |slot: &Slot| match slot {
@@ -100,20 +100,20 @@ impl Tdd {
         self.slots.iter().map(of).collect()
     }
 
-    /// Share of the symbols that belong to `way`: symbols, and all symbols of the pattern.
+    /// Returns the number of symbols that belong to `way`, and the number of all symbols of the pattern.
     pub fn share(&self, way: Direction) -> (u64, u64) {
         let symbols = self.symbols(way);
         (symbols.iter().filter(|&&own| own).count() as u64, symbols.len() as u64)
     }
 
-    /// Slots of the pattern.
+    /// Returns the number of slots in the pattern.
     pub fn slots(&self) -> usize {
         self.slots.len()
     }
 }
 
 impl Default for Tdd {
-    /// DDDSU with 10:2:2, a common pattern at 30 kHz (2.5 ms).
+    /// Returns DDDSU with 10:2:2, a common pattern at 30 kHz (2.5 ms).
     fn default() -> Self {
         let slots = vec![Slot::Down, Slot::Down, Slot::Down, Slot::Special, Slot::Up];
         Self { slots, special: [10, 2, 2] }
@@ -123,7 +123,7 @@ impl Default for Tdd {
 impl FromStr for Tdd {
     type Err = TddError;
 
-    /// Reads `DDDSU` or `DDDSU 10:2:2`; without symbols of the special slot they are 10:2:2.
+    /// Parses `DDDSU` or `DDDSU 10:2:2`. The default for the symbols of the special slot is 10:2:2.
     fn from_str(text: &str) -> Result<Self, TddError> {
         let (slots, special) = text.split_once(' ').unwrap_or((text, "10:2:2"));
         Self::parse(slots, special)
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_patterns_name_their_fault() {
+    fn invalid_tdd_patterns_yield_specific_errors() {
         assert_eq!("DDF".parse::<Tdd>(), Err(TddError::Slot('F')));
         assert_eq!("".parse::<Tdd>(), Err(TddError::Length(0)));
         assert_eq!("DSU 10:2:3".parse::<Tdd>(), Err(TddError::Special("10:2:3".to_owned())));

@@ -1,10 +1,10 @@
-//! Time: integer picoseconds, clocks that are off, durations that vary.
+//! Time model: integer picoseconds, clocks with errors, variable durations.
 
 use std::sync::Arc;
 
 use rand::RngCore;
 
-/// A time or a duration in picoseconds; 64 bits hold 213 days.
+/// Time or duration in picoseconds. The range of 64 bits is 213 days.
 pub type Ps = u64;
 /// One nanosecond.
 pub const NS: Ps = 1_000;
@@ -15,20 +15,20 @@ pub const MS: Ps = 1_000_000_000;
 /// One second.
 pub const S: Ps = 1_000_000_000_000;
 
-/// Maximum drift of a clock, parts per billion: 802.3 allows 100 ppm.
+/// Maximum drift of a clock, in parts per billion. IEEE 802.3 allows 100 ppm.
 pub const DRIFT_PPB_MAX: u32 = 100_000;
 
-/// A node's clock: `local = true + offset + true * drift`.
+/// Clock of a node: `local = true + offset + true * drift`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Clock {
-    /// Reading of the clock at true time zero, ps: the residual error of synchronisation.
+    /// Reading of the clock at true time zero, in ps: the residual error of synchronisation.
     pub offset_ps: i64,
-    /// Rate deviation from true time, parts per billion, at most [`DRIFT_PPB_MAX`] in either direction.
+    /// Rate deviation from true time in parts per billion, at most [`DRIFT_PPB_MAX`] in either direction.
     pub drift_ppb: i32,
 }
 
 impl Clock {
-    /// Reading of this clock at the true time `now`; zero before it starts.
+    /// Returns the reading of this clock at the true time `now`. It is zero before the clock starts.
     pub fn local(self, now: Ps) -> Ps {
         if self == Self::default() {
             return now;
@@ -37,7 +37,7 @@ impl Clock {
         clamp(i128::from(now) + drift + i128::from(self.offset_ps))
     }
 
-    /// The earliest true time at which this clock shows `local`, or a little later: never earlier.
+    /// Returns the earliest true time at which this clock shows `local`. The result may be slightly later, but never earlier.
     pub fn to_true(self, local: Ps) -> Ps {
         if self == Self::default() {
             return local;
@@ -45,7 +45,7 @@ impl Clock {
         let since = (i128::from(local) - i128::from(self.offset_ps)) * BILLION;
         let rate = BILLION + i128::from(self.drift_ppb);
         let mut at = clamp((since + rate - 1).div_euclid(rate));
-        // `local` rounds towards zero: a few steps at most correct it.
+        // `local` rounds towards zero, so a few steps are enough to correct the result.
         while self.local(at) < local {
             at += 1;
         }
@@ -60,28 +60,28 @@ fn clamp(at: i128) -> Ps {
     at.clamp(0, i128::from(Ps::MAX)) as Ps
 }
 
-/// A duration that is the same every time, or varies.
+/// Constant or random duration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Duration {
-    /// Always the same, ps.
+    /// Constant duration, in ps.
     Constant(Ps),
-    /// Equally likely between two values, ps, both included.
+    /// Uniform distribution between two values, in ps, both included.
     Uniform {
-        /// The shortest.
+        /// Minimum, in ps.
         min_ps: Ps,
-        /// The longest; not below `min_ps`.
+        /// Maximum in ps, not below `min_ps`.
         max_ps: Ps,
     },
-    /// Drawn from a measured distribution.
+    /// Random duration from a measured distribution.
     Drawn(Quantiles),
 }
 
-/// Steps of a table of quantiles: the first bits of a draw select a step, the others a position within.
+/// Number of steps in a table of quantiles. The first bits of a random number select a step, and its other bits a position within the step.
 const STEPS: usize = 256;
-/// Maximum points that define a distribution.
+/// Maximum number of points that define a distribution.
 const POINTS_MAX: usize = 1024;
 
-/// A distribution by its quantiles: a table, so that a draw is one random number and one multiplication.
+/// Distribution, stored as a table of quantiles. A draw needs one random number and one multiplication.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Quantiles(Arc<[Ps; STEPS + 1]>);
 
@@ -121,13 +121,13 @@ impl Quantiles {
         let step = (random >> 56) as usize;
         let low = self.0[step];
         let high = self.0[step + 1];
-        // The place within the step, in 2^-32.
+        // The position within the step has the unit 2^-32.
         low + ((u128::from(high - low) * u128::from(random as u32)) >> 32) as Ps
     }
 }
 
 impl Duration {
-    /// The shortest there can be.
+    /// Returns the minimum duration.
     pub fn min_ps(&self) -> Ps {
         match self {
             Self::Constant(ps) => *ps,
@@ -136,7 +136,7 @@ impl Duration {
         }
     }
 
-    /// The longest there can be.
+    /// Returns the maximum duration.
     pub fn max_ps(&self) -> Ps {
         match self {
             Self::Constant(ps) => *ps,
@@ -145,7 +145,7 @@ impl Duration {
         }
     }
 
-    /// Whether there is at least one value and no value exceeds `limit_ps`.
+    /// Returns whether the duration has values and none exceeds `limit_ps`.
     pub(super) fn is_valid(&self, limit_ps: Ps) -> bool {
         self.min_ps() <= self.max_ps() && self.max_ps() <= limit_ps
     }

@@ -1,4 +1,4 @@
-//! A network of the user's own: nodes, directed lines between them, demands; routed into a [`Network`].
+//! User-defined network: nodes, directed lines and demands, which are routed into a [`Network`].
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ use super::time::{Duration, Ps};
 pub struct Topology {
     /// Hosts, switches and ends.
     pub nodes: Vec<Node>,
-    /// Directed lines: a cable is two of them.
+    /// Directed lines. A cable consists of two lines.
     pub lines: Vec<Line>,
     /// Traffic between nodes.
     pub demands: Vec<Demand>,
@@ -23,96 +23,96 @@ pub struct Topology {
 /// One direction of a cable, with the port that sends into it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
-    /// The sending node.
+    /// Name of the sending node.
     pub from: String,
-    /// The receiving node.
+    /// Name of the receiving node.
     pub to: String,
-    /// bit/s.
+    /// Rate of the line, in bit/s.
     pub rate_bps: u64,
-    /// Signal time, ps.
+    /// Signal time of the line, in ps.
     pub propagation_ps: Ps,
     /// Time from a frame's reception by the far end to its next queue.
     pub processing: Duration,
-    /// Bytes after which the far end may forward a frame that is still arriving; `None`: store and forward.
+    /// Bytes after which the far end may forward a frame that is still arriving. `None`: store and forward.
     pub cut_through_bytes: Option<u32>,
-    /// Choice of the next frame.
+    /// Scheduler, which selects the next frame.
     pub scheduler: Scheduler,
-    /// Bytes in the queue of a class.
+    /// Maximum bytes in the queue of a class.
     pub queue_bytes_max: u64,
-    /// Times between which the line is cut, ps.
+    /// Start and end of a time in which the line is cut, in ps.
     pub cut_ps: Option<(Ps, Ps)>,
 }
 
 /// Frames from one node to another.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Demand {
-    /// Its name.
+    /// Name of the demand.
     pub name: String,
-    /// The sending node.
+    /// Name of the sending node.
     pub from: String,
-    /// The receiving node.
+    /// Name of the receiving node.
     pub to: String,
     /// Traffic class, 0 to 7.
     pub class: u8,
     /// Pattern of the frames.
     pub pattern: Pattern,
-    /// Start of the pattern, ps.
+    /// Start of the pattern, in ps.
     pub offset_ps: Ps,
     /// Token bucket that asynchronous shapers enforce.
     pub regulator: Option<TokenBucket>,
-    /// The one-way budget, ps.
+    /// One-way delay budget, in ps.
     pub budget_ps: Option<Ps>,
-    /// The delays with which frames meet their receive window.
+    /// Delays with which frames meet their receive window.
     pub window: Option<DelayWindow>,
-    /// Number of paths without a common line or switch over which each frame is sent (IEEE 802.1CB); 1: no redundancy.
+    /// Number of paths over which each frame is sent (IEEE 802.1CB). The paths have no common line or switch. 1: no redundancy.
     pub paths: usize,
-    /// Nodes on the path, in order, without the ends; empty: a shortest path.
+    /// Nodes on the path in order, without the two ends. Empty: a shortest path is used.
     pub route: Vec<String>,
 }
 
-/// Reason why a topology is invalid: an error of the caller.
+/// Reason why a topology is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TopologyError {
-    /// A name that is missing or used twice.
+    /// The name of a node is missing or used twice.
     #[error("{of} names the node \"{name}\": there must be exactly one of that name")]
     Node {
         /// Name of the referring element.
         of: String,
-        /// The name.
+        /// Name of the node.
         name: String,
     },
-    /// No path between two nodes over switches.
-    #[error("flow {flow}: no way from {from} to {to} over links and switches")]
+    /// There is no path between two nodes over switches.
+    #[error("flow {flow}: no path from {from} to {to} over links and switches")]
     NoWay {
         /// Name of the flow.
         flow: String,
-        /// Its beginning.
+        /// Name of the sender.
         from: String,
-        /// Its end.
+        /// Name of the receiver.
         to: String,
     },
-    /// Fewer paths than requested.
+    /// There are fewer disjoint paths than requested.
     #[error("flow {flow}: {found} of {paths} paths between {from} and {to} share no link and no switch")]
     Paths {
         /// Name of the flow.
         flow: String,
-        /// Paths that exist.
+        /// Number of existing paths.
         found: usize,
-        /// Requested paths.
+        /// Number of requested paths.
         paths: usize,
         /// Node at which the paths separate.
         from: String,
         /// Node at which the paths join.
         to: String,
     },
-    /// The network that results cannot exist.
+    /// The resulting network is invalid.
     #[error(transparent)]
     Network(#[from] NetworkError),
 }
 
 impl Topology {
-    /// Routes the demands. The lines are the first stages, in their order.
+    /// Routes the demands and returns the network. The lines are its first stages, in their order.
     pub fn network(&self) -> Result<Network, TopologyError> {
         let mut router = Router::new(self)?;
         for demand in &self.demands {
@@ -123,7 +123,7 @@ impl Topology {
     }
 }
 
-/// A line by the indices of its ends.
+/// Line, defined by the indices of its two nodes.
 #[derive(Debug, Clone, Copy)]
 struct Edge {
     from: usize,
@@ -214,7 +214,7 @@ impl<'t> Router<'t> {
         Ok(())
     }
 
-    /// The lines of a shortest path over the nodes of the demand's route.
+    /// Returns the lines of a shortest path over the nodes of the demand's route.
     fn along(&self, demand: &Demand, from: usize, to: usize) -> Result<Vec<usize>, TopologyError> {
         let of = format!("flow {}", demand.name);
         let mut way = Vec::new();
@@ -237,7 +237,8 @@ impl<'t> Router<'t> {
         matches!(self.topology.nodes[node].role, Role::Switch { .. })
     }
 
-    /// A shortest path over switches, without `closed` lines; among equal ones that whose lines come first.
+    /// Returns a shortest path over switches that uses no line in `closed`. Among equal paths, returns the path whose lines are listed
+    /// first.
     fn shortest(&self, from: usize, to: usize, closed: &[usize]) -> Option<Vec<usize>> {
         let mut reached: Vec<Option<usize>> = vec![None; self.topology.nodes.len()];
         let mut queue = VecDeque::from([from]);
@@ -262,7 +263,7 @@ impl<'t> Router<'t> {
         Some(way)
     }
 
-    /// The lines of paths that share no line and no switch, except those that every path needs at its start and end.
+    /// Returns the lines of paths that share no line and no switch. Exceptions are lines that every path needs at its start and end.
     fn disjoint(
         &self,
         demand: &Demand,
@@ -290,7 +291,7 @@ impl<'t> Router<'t> {
         Ok((ways, Shared { head: head.len(), tail: tail.len() }))
     }
 
-    /// Lines (index, from, to) over which a path between two nodes may run.
+    /// Returns the lines (index, from, to) that a path between two nodes may use.
     fn links(&self, from: usize, to: usize) -> Vec<(usize, usize, usize)> {
         let inner = |node: usize| node == from || node == to || self.is_switch(node);
         let edges = self.edges.iter().enumerate();
@@ -298,8 +299,8 @@ impl<'t> Router<'t> {
         usable.map(|(index, edge)| (index, edge.from, edge.to)).collect()
     }
 
-    /// The lines that every path from `node` must take, in order, because there is no choice: forwards from the sender,
-    /// or backwards from the receiver.
+    /// Returns the lines at `node` that every path must use because it has no alternative, in order. Follows the lines forwards from the
+    /// sender, or backwards from the receiver.
     fn forced(&self, node: usize, far: usize, forwards: bool) -> Vec<usize> {
         let mut forced = Vec::new();
         let mut at = node;

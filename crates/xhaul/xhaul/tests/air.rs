@@ -1,5 +1,4 @@
-//! Effect of an LTE air interface alone on a flow behind a perfect network, compared with the published
-//! testbed.
+//! Effect of an LTE air interface on a flow whose network has no delay, compared with the published testbed.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use ranlab_xhaul::{
@@ -7,7 +6,7 @@ use ranlab_xhaul::{
     S, Simulation, Stage, bounds, wire_bytes,
 };
 
-/// A user's UDP packet of 1470 bytes.
+/// Size of a user's IP packet with 1470 bytes of UDP payload.
 const PACKET: u32 = 1470 + 28;
 
 fn run(stages: Vec<Stage>, pattern: Pattern, duration_ps: Ps) -> Delays {
@@ -32,7 +31,7 @@ fn run(stages: Vec<Stage>, pattern: Pattern, duration_ps: Ps) -> Delays {
     flow.delays.clone()
 }
 
-/// Median of iperf3's jitter per second, ms, for a sender of `mbit` with this timer and block error rate.
+/// Returns the median of iperf3's jitter per second in ms, for a sender of `mbit` with this timer and block error rate.
 fn jitter_ms(mbit: u64, timer_ps: Ps, error_ppm: u32) -> f64 {
     let gap_ps = 1470 * 8 * S / (mbit * 1_000_000);
     let pattern = Pattern::Timer { timer_ps, gap_ps, frame: wire_bytes(PACKET) };
@@ -49,16 +48,15 @@ fn bursts_of_100_ms_explain_published_jitter() {
     for mbit in [9, 10, 11, 12, 13] {
         let alone: Vec<_> = [0, 30_000, 100_000].iter().map(|&ppm| jitter_ms(mbit, 100 * MS, ppm)).collect();
         println!("{mbit} Mbit/s: 100 ms timer {alone:.2?} ms, 1 ms timer {:.2} ms", jitter_ms(mbit, MS, 0));
-        // 0.60 to 0.69 in the two decimals that iperf3 would print at most, whether blocks fail or not.
+        // The expected range is 0.60 to 0.69 in the two decimals that iperf3 prints, whether blocks fail or not.
         assert!(alone.iter().all(|ms| (0.595..0.695).contains(ms)), "{mbit} Mbit/s: {alone:?}");
     }
-    // A sender that paces itself shows less: the sender's timer is in the figure, not the network.
+    // A sender that paces its packets has less jitter. So the published figure is caused by the sender's timer, not by the network.
     assert!(jitter_ms(9, MS, 0) < 0.3);
 }
 
-/// Plausible, not proven: the periods of [`Air::lte_5_mhz_uplink`] are assumed, and the 3 ms of core and
-/// server are chosen so that the published range is met. The mechanism determines the slope and the
-/// deviation.
+/// The parameters are plausible, not proven. The periods of [`Air::lte_5_mhz_uplink`] are assumed. The 3 ms of core and server are chosen
+/// so that the result is in the published range. The mechanism determines the slope and the deviation.
 #[test]
 fn ping_takes_33_to_39_ms_growing_with_size() {
     let ping = |bytes: u32| {
@@ -76,7 +74,7 @@ fn ping_takes_33_to_39_ms_growing_with_size() {
             server,
             Stage::Air(AirInterface::lte_5_mhz_downlink()),
         ];
-        // Not synchronised with the opportunities for requests.
+        // The packets are not synchronised with the opportunities for scheduling requests.
         let delays = run(stages, Pattern::constant(S + 3_700_000_000, wire_bytes(bytes)), 200 * S);
         (delays.mean_ps() / 1e9, delays.sd_ps() / 1e9)
     };
@@ -96,14 +94,14 @@ fn failed_blocks_lose_only_their_packets() {
     let air = AirInterface { error_ppm: 300_000, transmissions_max: 2, ..AirInterface::lte_5_mhz_downlink() };
     let pattern = Pattern::constant(10 * MS, wire_bytes(PACKET));
     let delays = run(vec![Stage::Air(air)], pattern, 100 * S);
-    // One in eleven or so: a packet of 1504 bytes is in one block.
+    // About one block in eleven is lost. A packet of 1504 bytes fits one block.
     let share = 1.0 - delays.count() as f64 / 10_000.0;
     assert!((0.08..0.10).contains(&share), "{share}");
     assert!(delays.max_ps() >= 13 * MS);
 }
 
 #[test]
-fn air_interface_has_no_bound_error_says_so() {
+fn bound_of_air_interface_is_error() {
     let network = Network {
         stages: vec![Stage::Air(AirInterface::lte_5_mhz_downlink())],
         flows: vec![Flow {

@@ -1,6 +1,5 @@
-//! No simulation exceeds its bound, in random feed-forward networks of every kind of stage that bounds
-//! support. Schedulers with rounds, credit or regulators get separate networks in addition to the mixed
-//! ones.
+//! No simulated delay exceeds its bound, in random feed-forward networks with all kinds of stages that have bounds. Schedulers with rounds,
+//! credit or regulators are tested in separate networks in addition to the mixed ones.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use rand::{RngCore, SeedableRng};
@@ -12,15 +11,15 @@ use ranlab_xhaul::{
 };
 
 const SCENARIOS: u64 = 1000;
-/// Networks with shaping schedulers.
+/// Number of networks with shaping schedulers.
 const SHAPED: u64 = 600;
 /// Maximum number of random networks. Networks that are overloaded or never send a frame do not count.
 const SEEDS_MAX: u64 = 3 * SCENARIOS;
 
-/// Random source, and the number of schedulers to draw from.
+/// Random number generator, and the number of schedulers to choose from.
 struct Random(ChaCha8Rng, u64);
 
-/// FIFO, strict priority, preemption, gates; and with round robin, credit and regulators.
+/// Number of schedulers: FIFO, strict priority, preemption and gates; or also round robin, credit and regulators.
 const PLAIN: u64 = 4;
 const ALL: u64 = 10;
 
@@ -69,14 +68,14 @@ impl Random {
                         GateEntry { duration_ps, open }
                     })
                     .collect();
-                // Classes that never opened so far get a window.
+                // Classes that are closed in all other entries get a window.
                 entries.push(GateEntry { duration_ps: 4 * frame_ps + 50 * US, open: !open_before });
                 Scheduler::Gates(Gates { entries, clock: self.clock() })
             }
         }
     }
 
-    /// Cost of sharing a network card: nothing, or a distribution.
+    /// Returns the cost of sharing a network card: zero, or a distribution.
     fn sharing(&mut self) -> Duration {
         let most = 200 * NS + self.below(600 * NS);
         let points = [(0.0, 0), (0.9, 100 * NS), (1.0, most)];
@@ -168,7 +167,7 @@ fn random_network(random: &mut Random) -> Network {
     Network { stages, flows }
 }
 
-/// The greatest simulated share of each flow's bound over a few phases, or `None` if there are no bounds.
+/// Returns, for each flow, the maximum simulated delay over a few phases as a share of its bound. `None` if there are no bounds.
 fn shares(seed: u64, schedulers: u64) -> Option<Vec<f64>> {
     let mut random = Random(ChaCha8Rng::seed_from_u64(seed), schedulers);
     let mut network = random_network(&mut random);
@@ -201,7 +200,7 @@ fn shares(seed: u64, schedulers: u64) -> Option<Vec<f64>> {
     Some(shares)
 }
 
-/// The shares of `scenarios` networks, sorted.
+/// Returns the shares of `scenarios` networks, sorted.
 fn shares_of(scenarios: u64, schedulers: u64) -> Vec<f64> {
     let mut all: Vec<f64> = Vec::new();
     let mut found = 0;
@@ -234,7 +233,7 @@ fn at(sorted: &[f64], share: f64) -> f64 {
 #[test]
 fn no_random_network_exceeds_its_bound() {
     let all = shares_of(SCENARIOS, PLAIN);
-    // Four phases do not find every worst case; bounds without meaning would be far from them.
+    // Four phases do not find every worst case, but useless bounds would be far above the simulated delays.
     assert!(at(&all, 0.5) > 0.3 && at(&all, 1.0) > 0.99);
 }
 
@@ -264,7 +263,7 @@ fn flow(class: u8, path: &[StageId], pattern: Pattern) -> Flow {
     }
 }
 
-/// The longest simulated delay of the first flow over its bound, over some phases of the others.
+/// Returns the maximum simulated delay of the first flow as a share of its bound, over some phases of the other flows.
 fn reached(network: &Network) -> f64 {
     let bound = bounds(network, Curves::Steps).unwrap()[0].delay_ps;
     let mut most = 0;
@@ -292,7 +291,7 @@ fn credit_class_comes_close_to_bound() {
             flow(0, &[0], Pattern::constant(20 * US, 1250)),
         ],
     };
-    // 40 frames at a quarter of the rate, behind one that had begun: 1.6 ms.
+    // 40 frames at a quarter of the rate, after one frame that had begun: 1.6 ms.
     assert!(reached(&network) > 0.95, "{}", reached(&network));
 }
 
@@ -311,8 +310,8 @@ fn round_robin_class_comes_close_to_bound() {
 }
 
 #[test]
-fn second_regulator_is_free_unless_behind_a_queue() {
-    // Slightly above the flow's mean: after one queue the flow no longer conforms.
+fn second_regulator_adds_delay_only_after_a_queue() {
+    // The bucket's rate is slightly above the flow's mean rate. After one queue the flow no longer conforms.
     let bucket = Some(TokenBucket { burst_bytes: 5 * 1000, rate_bps: 40_400_000 });
     let regulated = |class, path: &[StageId]| Flow {
         regulator: bucket,
@@ -324,7 +323,7 @@ fn second_regulator_is_free_unless_behind_a_queue() {
         Network { stages, flows: vec![regulated(6, path), regulated(6, path), rest] }
     };
     let last = |network: &Network| bounds(network, Curves::Steps).map(|bounds| bounds[0].delay_ps);
-    // Regulators everywhere, or at the second hop alone: no more than the two queues.
+    // With regulators everywhere, or at the second hop only, the delay is at most that of the two queues.
     let strict = last(&Network {
         stages: vec![port(Scheduler::StrictPriority), port(Scheduler::StrictPriority)],
         ..of(Scheduler::StrictPriority, &[0, 1])
@@ -335,7 +334,7 @@ fn second_regulator_is_free_unless_behind_a_queue() {
     assert!(last(&of(Scheduler::StrictPriority, &[0, 2])).is_ok());
     let late = last(&of(Scheduler::StrictPriority, &[0, 1, 2]));
     assert!(matches!(late, Err(BoundError::Unshaped { .. })), "{late:?}");
-    // With room in its bucket no frame ever waits.
+    // If the bucket has room for all frames, no frame waits.
     let mut roomy = of(Scheduler::StrictPriority, &[0, 1, 2]);
     for flow in &mut roomy.flows {
         flow.regulator = flow.regulator.map(|bucket| TokenBucket { rate_bps: 100_000_000, ..bucket });
@@ -343,7 +342,7 @@ fn second_regulator_is_free_unless_behind_a_queue() {
     assert!(last(&roomy).is_ok());
 }
 
-/// Windows of a whole number of frames, as schedule synthesis makes them: no guard, no time to spare.
+/// The windows fit a whole number of frames, as in schedule synthesis. They have no guard time and no spare time.
 #[test]
 fn exact_windows_never_exceed_their_bound() {
     let mut tightest = 0.0_f64;

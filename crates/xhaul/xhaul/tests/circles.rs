@@ -11,7 +11,7 @@ use ranlab_xhaul::{
 
 /// Number of rings with bounds that are simulated.
 const RINGS: u64 = 60;
-/// Maximum number of random rings that are generated to find them.
+/// Maximum number of random rings that are generated to find rings with bounds.
 const SEEDS_MAX: u64 = 600;
 const RATE_BPS: u64 = 1_000_000_000;
 
@@ -168,7 +168,7 @@ fn circle(count: u16, hops: u16, load: u64) -> Network {
 #[test]
 fn lightly_loaded_ring_has_bounds_overloaded_one_names_ports() {
     let found = bounds(&circle(6, 5, 20), Curves::Steps).unwrap();
-    // The bound exceeds the time to send the flow's own burst.
+    // The bound exceeds the time to send the flow's burst.
     assert!(found.iter().all(|bound| bound.delay_ps > 80 * US && bound.delay_ps < 10 * MS), "{found:?}");
     let error = bounds(&circle(6, 5, 95), Curves::Steps).unwrap_err();
     let BoundError::Circle { stages, .. } = &error else { panic!("{error}") };

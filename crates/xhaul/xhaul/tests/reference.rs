@@ -1,4 +1,4 @@
-//! The reference midhaul: simulated maxima and proven bounds, for four schedulers.
+//! Reference midhaul: simulated maximum delays and proven bounds, for four schedulers.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use rand::{RngCore, SeedableRng};
@@ -23,7 +23,7 @@ fn run(network: &Network, duration_ps: Ps, seed: u64) -> Report {
     Simulation::new(network, Options { duration_ps, seed }).unwrap().run()
 }
 
-/// Moves every source to a random phase; gated sources stay.
+/// Returns the network with every source moved to a random phase. Gated sources are not moved.
 fn shift(network: &Network, seed: u64) -> Network {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let gated = network.stages.iter().any(|stage| {
@@ -39,7 +39,7 @@ fn shift(network: &Network, seed: u64) -> Network {
     shifted
 }
 
-/// The longest delay of each flow over the phases, µs.
+/// Returns the maximum delay of each flow over the phases, in µs.
 fn worst_us(network: &Network) -> Vec<f64> {
     let mut worst = vec![0; network.flows.len()];
     for seed in 0..PHASES {
@@ -53,7 +53,7 @@ fn worst_us(network: &Network) -> Vec<f64> {
 
 #[test]
 fn uplink_iq_delays_match_reference_and_reach_bounds() {
-    // Simulated maximum and bound of the uplink IQ flow, µs.
+    // Simulated maximum and bound of the uplink IQ flow's delay, in µs.
     let reference = [(161.0, 163.0), (95.29, 95.29), (83.70, 84.24), (83.00, 83.00)];
     for ((name, scheduler), (expected, expected_bound)) in schedulers().into_iter().zip(reference) {
         let network = reference_network(&scheduler, false);

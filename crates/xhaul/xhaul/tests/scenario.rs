@@ -1,4 +1,4 @@
-//! The published testbed as a scenario: its plan, its rejections and its results.
+//! Tests of the published testbed as a scenario: its plan, invalid variants and results.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use ranlab_xhaul::{
@@ -41,7 +41,7 @@ fn free() -> [Duration; 2] {
     [Duration::Constant(0), Duration::Constant(0)]
 }
 
-/// Two vBBUs on a shared CU behind one switch, 850 Mbit/s from a tester, users' packets from a server.
+/// Returns a scenario with two vBBUs on a shared CU behind one switch, 850 Mbit/s from a tester, and users' packets from a server.
 fn testbed(sharing: [Duration; 2]) -> Scenario {
     let switch = || Role::Switch { forwarding: Duration::Constant(2 * US), cut_through_bytes: None };
     let cu = Role::Host {
@@ -142,7 +142,7 @@ fn sharing_cost_appears_only_in_its_direction() {
         let plan = testbed(sharing).plan().unwrap();
         let report =
             Simulation::new(&plan.network, Options { duration_ps: 100 * MS, seed: 1 }).unwrap().run();
-        // Flows of vBBU1: downlink, uplink.
+        // Flows of vBBU1: downlink and uplink.
         [0, 1].map(|flow| {
             let flow = &report.flows[flow];
             assert_eq!(flow.dropped, 0);
@@ -154,7 +154,7 @@ fn sharing_cost_appears_only_in_its_direction() {
     };
     assert_eq!(means_ns(free()), [1000.0, 1000.0]);
     let costs = means_ns([Duration::Constant(450 * NS), Duration::Drawn(drawn)]);
-    assert_eq!(costs[1], 1450.0, "what comes in");
+    assert_eq!(costs[1], 1450.0, "incoming: {costs:?}");
     assert!((costs[0] - 1000.0 - mean_ns).abs() < 3.0, "outgoing: {costs:?}, {mean_ns}");
 }
 

@@ -1,4 +1,4 @@
-//! Simulation of hand-made networks with known results.
+//! Simulation of small networks with known results.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use ranlab_xhaul::{
@@ -8,7 +8,7 @@ use ranlab_xhaul::{
 };
 
 const GIGABIT: u64 = 1_000_000_000;
-/// Inter-frame gap at 1 Gbit/s, ns: no part of the last bit's delay.
+/// Duration of the inter-frame gap at 1 Gbit/s, in ns. It is not part of the last bit's delay.
 const GAP_NS: u64 = 96;
 
 fn port(name: &str, scheduler: Scheduler) -> Stage {
@@ -33,7 +33,7 @@ fn flow(class: u8, path: &[StageId], offset_ps: Ps, pattern: Pattern) -> Flow {
 
 #[test]
 fn store_and_forward_delays_the_last_bit_without_gaps() {
-    // 520 bytes with preamble (4.16 us) over three lines, 2 us in each of two bridges.
+    // A frame of 520 bytes with preamble (4.16 us) passes three lines, and takes 2 us in each of two bridges.
     let bridge =
         |name| Stage::Port(Port { forwarding: Duration::Constant(2 * US), ..Port::new(name, GIGABIT) });
     let stages = vec![bridge("a"), bridge("b"), port("c", Scheduler::Fifo)];
@@ -44,7 +44,7 @@ fn store_and_forward_delays_the_last_bit_without_gaps() {
     assert_eq!((bound.delay_ps, bound.least_ps), (16_480 * NS, 16_480 * NS));
 }
 
-/// A gate that is open for one frame of class 7 at the start of each 97.72 us.
+/// Returns a gate that is open for one frame of class 7 at the start of each cycle of 97.72 us.
 fn narrow_gate() -> Scheduler {
     let entries = [(1_040, 0x80), (96_680, 0)];
     let entries = entries.map(|(ns, open)| GateEntry { duration_ps: ns * NS, open }).to_vec();
@@ -63,7 +63,7 @@ fn window_of_one_frame_sends_one_frame_a_cycle() {
     };
     assert_eq!(max_ns(&run(&over(narrow_gate()), MS), 0), 98_860);
     assert_eq!(max_ns(&run(&over(Scheduler::StrictPriority), MS), 0), 2_280);
-    // At any phase, for a flow that repeats.
+    // The bound applies to a periodic flow at any phase.
     let mut network = over(narrow_gate());
     let reached = (0..200).map(|phase| {
         network.flows = vec![flow(7, &[0, 1], phase * 977 * NS, Pattern::constant(S / 1000, 142))];
@@ -74,7 +74,7 @@ fn window_of_one_frame_sends_one_frame_a_cycle() {
     assert!(reached <= bound && bound < reached + 2 * US, "{reached} {bound}");
 }
 
-/// One frame at this time.
+/// Returns a flow with a single frame at time `at`.
 fn once(class: u8, path: &[StageId], at: Ps, frame: u32) -> Flow {
     flow(class, path, 0, Pattern::Trace(vec![(at, frame)]))
 }
@@ -100,7 +100,7 @@ fn same_seed_has_same_digest_everywhere() {
         (0..4).map(|_| std::thread::scope(|scope| scope.spawn(digest(1)).join().unwrap())).collect();
     assert_eq!(threads, [here; 4]);
     assert_ne!(digest(2)(), here);
-    // Noted once: another process, another machine, another day.
+    // The expected digest was recorded once. It must be the same in all processes, on all machines, at all times.
     assert_eq!(here, 8_291_682_069_954_776_916);
 }
 
@@ -111,10 +111,10 @@ fn express_frame_fragments_preemptable_one() {
         flows: vec![once(0, &[0], 0, 1538), once(7, &[0], 0, 84), once(7, &[0], 2 * US, 84)],
     };
     let report = run(&network, MS);
-    // The first frame is cut as soon as 60 bytes are sent: 8 + 60 + 4 + 12 = 84 bytes, then its other 84
-    // bytes.
+    // The preemptable frame is interrupted when 60 bytes are sent. Its fragment takes 8 + 60 + 4 + 12 = 84 bytes. The express frame then
+    // takes 84 bytes.
     assert_eq!(max_ns(&report, 1), 2 * 84 * 8 - GAP_NS);
-    // The second comes 656 ns (82 bytes, 74 of them MAC) into the second fragment.
+    // The second express frame arrives 656 ns (82 bytes, 74 of them MAC) after the start of the second fragment.
     assert_eq!(max_ns(&report, 2), (16 + 84) * 8 - GAP_NS);
     assert_eq!(max_ns(&report, 0), (1538 + 2 * 24 + 2 * 84) * 8 - GAP_NS);
 }
@@ -145,7 +145,7 @@ fn no_preemptable_frame_overtakes_an_interrupted_one() {
 fn frame_waits_for_fitting_gate_window() {
     let network = Network {
         stages: vec![port("port", Scheduler::Gates(reference_gates()))],
-        // 5 µs before the window of class 7 closes a frame of 5.104 µs no longer fits; one of 5 µs does.
+        // 5 µs before the window of class 7 closes, a frame of 5.104 µs no longer fits. A frame of 5 µs does.
         flows: vec![
             once(7, &[0], 95 * US, 650),
             once(7, &[0], MS + 95 * US, 637),
@@ -169,7 +169,7 @@ fn drifting_gates_cross_all_source_phases() {
         max_ns(&run(&network, 2 * S), 0)
     };
     assert_eq!(drifting(0), 5_200 - GAP_NS);
-    // 100 ppm over 2 s are 200 µs: two windows of 100 µs.
+    // A drift of 100 ppm over 2 s is 200 µs, i.e. two windows of 100 µs.
     assert!(drifting(-100_000) > 100_000 && drifting(100_000) > 800_000);
 }
 
@@ -192,8 +192,7 @@ fn round_robin_shares_by_quanta() {
     let report = run(&network, 100 * MS);
     let delivered = |flow: usize| report.flows[flow].delays.count() as f64;
     assert!(report.dropped[0] > 0 && report.flows[0].dropped + report.flows[1].dropped == report.dropped[0]);
-    // 3 to 1 in bytes between the classes that need more; class 1 needs less than its share and loses
-    // nothing.
+    // The classes that need more than their share get bytes in the ratio 3 to 1. Class 1 needs less than its share and loses nothing.
     let ratio = delivered(0) * 1250.0 / (delivered(1) * 625.0);
     assert!((1.5..4.5).contains(&ratio), "{ratio}");
     assert_eq!((report.flows[2].dropped, report.flows[2].sent), (0, 1000));
@@ -211,7 +210,7 @@ fn credit_limits_class_and_admits_others() {
         ],
     };
     let report = run(&network, 100 * MS);
-    // 40 frames of 10 µs each at a quarter of the rate: one each 40 µs.
+    // 40 frames of 10 µs each at a quarter of the rate: one frame each 40 µs.
     let last = max_ns(&report, 0);
     assert!((39 * 40_000..40 * 40_000 + 10_000).contains(&last), "{last}");
     assert!(max_ns(&report, 1) <= 30_000, "{}", max_ns(&report, 1));
@@ -226,7 +225,7 @@ fn asynchronous_shaping_delays_only_bursts() {
         flows: vec![burst, flow(5, &[0], 5 * US, Pattern::constant(200 * US, 625))],
     };
     let report = run(&network, 100 * MS);
-    // One frame of 10 µs each 100 µs.
+    // The shaper sends one frame of 10 µs each 100 µs.
     assert_eq!(max_ns(&report, 0), 410_000 - GAP_NS);
     assert_eq!(max_ns(&report, 1), 10_000 - GAP_NS);
 }
@@ -244,7 +243,7 @@ fn cut_through_forwards_header_unless_next_link_faster() {
     };
     assert_eq!(line(None, GIGABIT), 10_000 - GAP_NS + 1_000 + 10_000 - GAP_NS);
     assert_eq!(line(Some(64), GIGABIT), 512 + 1_000 + 10_000 - GAP_NS);
-    // 12 bytes at 10 Gbit/s are 9.6 ns.
+    // At 10 Gbit/s, 12 bytes take 9.6 ns.
     assert_eq!(line(Some(64), 10 * GIGABIT), 10_000 - GAP_NS + 1_000 + 990);
 }
 
@@ -262,8 +261,8 @@ fn host_adds_interrupt_service_and_priority_work() {
     let frames = vec![(40 * US, 84), (45 * US, 84), (46 * US, 84), (MS + 95 * US, 84)];
     let network = Network { stages: vec![host], flows: vec![flow(0, &[0], 0, Pattern::Trace(frames))] };
     let report = run(&network, 10 * MS);
-    // The interrupt of the first comes at 50 µs; the third finds the queue full; the last waits for its interrupt
-    // until 105 µs and for the core until 130 µs.
+    // The interrupt of the first frame is at 50 µs. The third frame finds the queue full. The last frame waits for its interrupt until 105
+    // µs, and for the core until 130 µs.
     assert_eq!((report.flows[0].dropped, report.dropped[0], report.backlog_max[0]), (1, 1, 2));
     assert_eq!(report.flows[0].delays.min_ps(), 9 * US);
     assert_eq!(max_ns(&report, 0), 37_000);
@@ -287,7 +286,7 @@ fn opposite_background_leaves_queue_unchanged() {
         let flows = flows.iter().map(|&flow| full.flows[flow].clone()).collect();
         run(&Network { flows, ..full.clone() }, 100 * MS).flows[0].delays.clone()
     };
-    // IQ down alone, with the background up (the published direction), with the background down.
+    // Three cases: downlink IQ only, with background up (the published direction), and with background down.
     let alone = with(&[0]);
     let other = with(&[0, 4]);
     let shared = with(&[0, 5]);
@@ -296,7 +295,7 @@ fn opposite_background_leaves_queue_unchanged() {
 }
 
 #[test]
-fn networks_that_cannot_exist_are_refused() {
+fn invalid_networks_are_rejected() {
     let fine = reference_network(&Scheduler::Fifo, false);
     let broken = |change: &dyn Fn(&mut Network)| {
         let mut network = fine.clone();
@@ -325,7 +324,7 @@ fn networks_that_cannot_exist_are_refused() {
     ));
 }
 
-/// Two disjoint paths of two lines; the first line of the first path is cut from 10 to 12 ms.
+/// Returns a network with two disjoint paths, of two and three lines. The first line of the first path is cut from 10 to 12 ms.
 fn two_paths(replicas: Vec<Vec<StageId>>) -> Network {
     let line = |name, cut_ps| Stage::Port(Port { cut_ps, propagation_ps: US, ..Port::new(name, GIGABIT) });
     let cut = Some((10 * MS, 12 * MS));
@@ -338,12 +337,12 @@ fn two_paths(replicas: Vec<Vec<StageId>>) -> Network {
 #[test]
 fn redundant_flow_loses_no_frame_by_one_cut() {
     let alone = run(&two_paths(Vec::new()), 50 * MS);
-    // Frames of 9.904 us, each 100 us: those released from 10 ms to before 12 ms.
+    // Frames of 9.904 us are sent each 100 us. Frames released from 10 ms to before 12 ms are lost.
     assert_eq!((alone.flows[0].sent, alone.flows[0].dropped, alone.flows[0].unfinished), (500, 20, 0));
     let network = two_paths(vec![vec![2, 3, 4]]);
     let both = &run(&network, 50 * MS).flows[0];
     assert_eq!((both.sent, both.dropped, both.unfinished, both.duplicates), (500, 0, 0, 480));
-    // The longer path while the shorter one is cut.
+    // Frames use the longer path while the shorter one is cut.
     assert_eq!((both.delays.min_ps(), both.delays.max_ps()), (2 * 10_904 * NS, 3 * 10_904 * NS));
     let bound = &bounds(&network, Curves::Steps).unwrap()[0];
     assert_eq!((bound.least_ps, bound.delay_ps), (both.delays.min_ps(), both.delays.max_ps()));
@@ -354,9 +353,9 @@ fn redundant_flow_loses_no_frame_by_one_cut() {
 }
 
 #[test]
-fn frame_on_a_link_that_is_cut_is_lost() {
+fn frame_on_cut_link_is_lost() {
     let mut network = two_paths(Vec::new());
-    // The frame is sent from 10 ms - 9.904 us to 10 ms: its last bit leaves when the cut begins.
+    // The frame is sent from 10 ms - 9.904 us to 10 ms. Its last bit leaves when the cut begins.
     for (earlier, lost) in [(9_904, 0), (9_903, 1)] {
         network.flows = vec![once(5, &[0, 1], 10 * MS - earlier * NS, 1250)];
         assert_eq!(run(&network, 50 * MS).flows[0].dropped, lost, "{earlier}");
@@ -368,7 +367,7 @@ fn frames_outside_their_window_are_early_or_late() {
     let line = Stage::Port(Port { propagation_ps: 10 * US, ..Port::new("line", GIGABIT) });
     let counts = |from_us: i64, to_us: i64| {
         let window = Some(DelayWindow { from_ps: from_us * 1_000_000, to_ps: to_us * 1_000_000 });
-        // Three frames at once: 19.904, 29.904 and 39.904 us.
+        // The three frames are released at once. Their delays are 19.904, 29.904 and 39.904 us.
         let flow = Flow { window, ..flow(7, &[0], 0, Pattern::burst(MS, 3, 1250)) };
         let report = run(&Network { stages: vec![line.clone()], flows: vec![flow] }, 10 * MS);
         (report.flows[0].early, report.flows[0].late)
@@ -380,7 +379,7 @@ fn frames_outside_their_window_are_early_or_late() {
 }
 
 #[test]
-fn frames_are_copied_and_joined_between_shared_lines() {
+fn frames_are_copied_and_deduplicated_between_shared_lines() {
     let line = |name, cut_ps| Stage::Port(Port { cut_ps, propagation_ps: US, ..Port::new(name, GIGABIT) });
     let cut = Some((10 * MS, 12 * MS));
     let names = [("start", None), ("a1", cut), ("b1", None), ("b2", None), ("end", None)];
@@ -395,9 +394,9 @@ fn frames_are_copied_and_joined_between_shared_lines() {
     let report = run(&network, 60 * MS);
     let [both, alone] = &report.flows[..] else { panic!("two flows") };
     assert_eq!((both.sent, both.dropped, both.unfinished, both.duplicates), (600, 0, 0, 580));
-    // Released at 50 us + k 300 us: six of them while the line is cut.
+    // Frames are released at 50 us + k 300 us. Six of them are released while the line is cut.
     assert_eq!((alone.sent, alone.dropped), (200, 6));
-    // Each line carries a frame once.
+    // Each line carries a frame only once.
     let loads = network.port_loads();
     let once = 1250 * 8 * 10_000;
     let more = once / 3;

@@ -1,4 +1,4 @@
-//! Comparison of eCPRI with tshark: it decodes the written values from our frames. Skipped if tshark is absent.
+//! Compares our eCPRI messages with tshark, which must decode the encoded values. The test is skipped if tshark is absent.
 #![allow(clippy::unwrap_used)] // clippy does not recognise test helpers
 
 use ranlab_packet::pcap::{LinkType, PcapWriter};
@@ -61,7 +61,7 @@ fn tshark_decodes_the_written_values() {
     let path = std::env::temp_dir().join(format!("ranlab-ecpri-{}.pcap", std::process::id()));
     std::fs::write(&path, recording()).unwrap();
     let mut tshark = Command::new("tshark");
-    // The payloads are not those of O-RAN.
+    // The payloads are not O-RAN messages, so this dissector is disabled.
     tshark.arg("-r").arg(&path).args([
         "--disable-protocol",
         "oran_fh_cus",
