@@ -280,10 +280,10 @@ fn checks_stop_when_upf_process_ends() {
     let upf_pid = Some(process.id());
     let config = UpfCheck { only, upf_pid, captures: std::env::temp_dir(), ..UpfCheck::default() };
     let mut kill = |_: &Verdict| process.kill().and_then(|()| process.wait().map(drop));
-    let told = |verdict: &Verdict| {
+    let on_verdict = |verdict: &Verdict| {
         kill(verdict).map_err(|error| ComponentError { fault: FaultOwner::Rig, what: error.to_string() })
     };
-    let verdicts = check_upf::<ComponentError>(at(12, 8805), &config, told).unwrap();
+    let verdicts = check_upf::<ComponentError>(at(12, 8805), &config, on_verdict).unwrap();
     assert_eq!(why(&verdicts, "association"), ("passed", ""));
     assert_eq!(why(&verdicts, "cause 65"), ("skipped", "the UPF's process has ended"));
     let gone = check_upf::<ComponentError>(at(12, 8805), &config, |_| Ok(())).unwrap_err();

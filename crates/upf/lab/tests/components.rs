@@ -85,10 +85,10 @@ fn over(load: &mut Worker) -> Result<UpfLoadReport, RigError> {
 fn remote_load_reports_sessions_and_packets() {
     let mut upf = worker(AnyComponent::from(upf(1))).unwrap();
     assert_eq!(upf.ready.addresses["n4"], at(1, 8, 8805).to_string());
-    let told = over(&mut begun(load(1))).unwrap().load;
-    assert_eq!((told.control.completed, told.control.failed, told.unexplained), (200, 0, 0), "{told:?}");
-    assert_eq!(told.smoke, Smoke { uplink: Some(true), downlink: Some(true) });
-    assert!(told.control.requests["establishment"].latency_us.is_some());
+    let report = over(&mut begun(load(1))).unwrap().load;
+    assert_eq!((report.control.completed, report.control.failed, report.unexplained), (200, 0, 0), "{report:?}");
+    assert_eq!(report.smoke, Smoke { uplink: Some(true), downlink: Some(true) });
+    assert!(report.control.requests["establishment"].latency_us.is_some());
     let packets = UpfLoadComponent {
         mode: LoadMode::Sessions,
         sessions: Some(20),
@@ -97,8 +97,8 @@ fn remote_load_reports_sessions_and_packets() {
         duration: Duration::from_millis(500),
         ..load(1)
     };
-    let told = over(&mut begun(packets)).unwrap().load;
-    let step = &told.steps[0];
+    let report = over(&mut begun(packets)).unwrap().load;
+    let step = &report.steps[0];
     for side in [step.uplink.as_ref().unwrap(), step.downlink.as_ref().unwrap()] {
         assert!(side.sent > 0, "{step:?}");
         assert_eq!((side.received, side.lost, side.duplicates), (side.sent, 0, 0), "{step:?}");
@@ -124,11 +124,11 @@ fn of_two_places(part: UpfLoadComponent, upf: &mut Worker) -> (LoadReport, Vec<L
     assert!(crew.looks(&stop).unwrap().iter().all(|look| look[OVER] == 0.0));
     crew.begin(&stop).unwrap();
     crew.wait_until("both over", PATIENCE, &stop, all(OVER)).unwrap();
-    let told = crew.end(&stop).unwrap().into_iter().map(|report| report.detail::<UpfLoadReport>().unwrap());
-    let each: Vec<_> = told.collect();
+    let details = crew.end(&stop).unwrap().into_iter().map(|report| report.detail::<UpfLoadReport>().unwrap());
+    let each: Vec<_> = details.collect();
     let mut all = each[0].clone();
     all.join(&each[1]);
-    (all.load, each.into_iter().map(|told| told.load).collect())
+    (all.load, each.into_iter().map(|report| report.load).collect())
 }
 
 #[test]
@@ -169,8 +169,8 @@ fn reports_of_two_locations_add_up_exactly() {
         assert_eq!((all.sent, all.received, all.lost), (all.received, all.sent, 0));
         assert_eq!(all.sent, each.iter().map(|one| one.sent).sum::<u64>());
         assert_eq!(all.delay_us.map(|delay| delay.n), Some(all.sent));
-        let asked: Vec<_> = each.iter().map(|one| one.asked_pps.unwrap().round()).collect();
-        assert!(asked == [1_000.0, 1_100.0] || asked == [500.0, 550.0], "{asked:?}");
+        let rates: Vec<_> = each.iter().map(|one| one.asked_pps.unwrap().round()).collect();
+        assert!(rates == [1_000.0, 1_100.0] || rates == [500.0, 550.0], "{rates:?}");
     }
     upf.wait_until("no session left", PATIENCE, &Stop::never(), |numbers| numbers["sessions"] == 0.0)
         .unwrap();
@@ -195,8 +195,8 @@ fn running_load_responds_and_deletes_its_sessions() {
 fn load_without_upf_fails_its_check() {
     let error = over(&mut begun(load(3))).unwrap_err();
     let RigError::Sut(what) = &error else { panic!("{error:?}") };
-    let told = format!("{} did not answer an association setup", at(3, 8, 8805));
-    assert!(what.contains(&told), "{what}");
+    let expected = format!("{} did not answer an association setup", at(3, 8, 8805));
+    assert!(what.contains(&expected), "{what}");
 }
 
 #[test]
@@ -276,10 +276,10 @@ fn report_survives_serialization() {
     report.set_up = Some(report.control.clone());
     let qos = Some((Direction::Downlink, 7e6, 1e7));
     report.steps.push(StepSummary { qos, seconds: 1.5, ..StepSummary::default() });
-    let told = UpfLoadReport { upf_cpu_s: Some(0.25), remarks: vec!["x".to_owned()], load: report };
-    let sent = Report { detail: serde_json::to_value(&told).unwrap(), ..Report::default() };
+    let original = UpfLoadReport { upf_cpu_s: Some(0.25), remarks: vec!["x".to_owned()], load: report };
+    let sent = Report { detail: serde_json::to_value(&original).unwrap(), ..Report::default() };
     let came: Report = serde_json::from_str(&serde_json::to_string(&sent).unwrap()).unwrap();
-    assert_eq!(came.detail::<UpfLoadReport>().unwrap(), told);
+    assert_eq!(came.detail::<UpfLoadReport>().unwrap(), original);
 }
 
 fn verdicts(test: u8, n6: N6, config: UpfCheck) -> Vec<Verdict> {
@@ -290,14 +290,14 @@ fn verdicts(test: u8, n6: N6, config: UpfCheck) -> Vec<Verdict> {
         patience: Duration::from_secs(1),
         ..config
     };
-    let mut told = 0;
+    let mut calls = 0;
     let verdicts = check_upf::<ComponentError>(at(test, 8, 8805), &config, |_| {
-        told += 1;
+        calls += 1;
         Ok(())
     });
     drop(upf);
     let verdicts = verdicts.unwrap();
-    assert_eq!(told, verdicts.len());
+    assert_eq!(calls, verdicts.len());
     verdicts
 }
 
@@ -331,8 +331,8 @@ fn emulated_data_network_shows_where_packets_are_lost() {
     let try_with = |test: u8, n6| {
         let config = UpfCheck { n6, only: only.clone(), captures: captures.clone(), ..UpfCheck::default() };
         let n6 = N6::Udp { local: at(test, 8, 2153), peer: at(test, 10, 2153), routes: Vec::new() };
-        let told = |verdict: Verdict| (verdict.verdict, verdict.why.unwrap_or_default());
-        verdicts(test, n6, config).into_iter().map(told).collect::<Vec<_>>()
+        let outcome = |verdict: Verdict| (verdict.verdict, verdict.why.unwrap_or_default());
+        verdicts(test, n6, config).into_iter().map(outcome).collect::<Vec<_>>()
     };
     let own = |test, port| Network::Ip { local: at(test, 10, port), upf: at(test, 8, 2153) };
     assert_eq!(try_with(14, own(14, 2153)), [("passed", String::new()), ("passed", String::new())]);

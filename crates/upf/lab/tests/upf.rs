@@ -294,7 +294,7 @@ fn sessions_at_silent_upf_are_reported_within_time_limit() {
     let report = go(&impatient(12, live(100, 0)));
     assert_eq!((report.control.left_behind, report.control.releases_unanswered), (100, 1));
     assert!(
-        report.warnings.iter().any(|said| said.contains("100 sessions may be left behind")),
+        report.warnings.iter().any(|warning| warning.contains("100 sessions may be left behind")),
         "{report:?}"
     );
     assert_eq!(report.unexplained, 0);
@@ -315,7 +315,7 @@ fn exit_of_upf_process_ends_run_with_time() {
     let died_s = report.upf_died_s.unwrap();
     assert_eq!(report.unexplained, 0);
     assert!(died_s > 0.3 && report.control.wall_s < 500.0, "{died_s}");
-    assert!(report.warnings.iter().any(|said| said.contains("ended") && said.contains("s into the run")));
+    assert!(report.warnings.iter().any(|warning| warning.contains("ended") && warning.contains("s into the run")));
     process.wait().unwrap();
     let error = run(&load, &AtomicBool::new(false)).unwrap_err();
     assert!(matches!(error, LoadError::NoProcess { .. }), "{error}");

@@ -188,16 +188,16 @@ impl Planes {
         let other = 1 - side;
         assert_eq!(out[..14], [&THEIRS[other][..], &OURS[other], &[8, 0]].concat(), "the frame is addressed to the next hop");
         if side == 0 {
-            let fate = self.engine.uplink(0, GNB.into(), &frame[OUTER..]);
-            assert_eq!(fate, Verdict::N6(&out[14..]));
+            let expected_verdict = self.engine.uplink(0, GNB.into(), &frame[OUTER..]);
+            assert_eq!(expected_verdict, Verdict::N6(&out[14..]));
             return true;
         }
-        let mut wanted = vec![0; frame.len() + HEADROOM];
-        let fate = self.engine.downlink(0, &frame[14..], &mut wanted);
-        let Verdict::N3 { peer, len, .. } = fate else { panic!("{fate:?}") };
-        assert_eq!((peer, &out[OUTER..]), (IpAddr::from(GNB), &wanted[..len]));
+        let mut expected = vec![0; frame.len() + HEADROOM];
+        let expected_verdict = self.engine.downlink(0, &frame[14..], &mut expected);
+        let Verdict::N3 { peer, len, .. } = expected_verdict else { panic!("{expected_verdict:?}") };
+        assert_eq!((peer, &out[OUTER..]), (IpAddr::from(GNB), &expected[..len]));
         // The test encodes the expected outer headers.
-        assert_eq!(out[14..], udp(N3, GNB, 2152, &wanted[..len]));
+        assert_eq!(out[14..], udp(N3, GNB, 2152, &expected[..len]));
         true
     }
 }
@@ -207,9 +207,9 @@ fn planes() -> Planes {
     let maps = [(); 2].map(|()| BpfMap::hash(64).unwrap());
     let mut engine = UserPlane::new();
     for n in 0..SESSIONS {
-        let told = session(n);
-        engine.install(n.into(), &told.rules(), &[]).unwrap();
-        let offloaded = offload(&told.rules(), n3);
+        let session = session(n);
+        engine.install(n.into(), &session.rules(), &[]).unwrap();
+        let offloaded = offload(&session.rules(), n3);
         assert_eq!(offloaded.is_none(), n % 4 == 3, "a policed session is not offloaded");
         if let Some(offloaded) = offloaded {
             maps[0].set(&offloaded.uplink.0, &offloaded.uplink.1).unwrap();

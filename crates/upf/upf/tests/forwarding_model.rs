@@ -299,8 +299,8 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// Returns a verdict in the notation of the model.
-fn line(fate: &Verdict<'_>, written: &[u8]) -> String {
-    match fate {
+fn line(verdict: &Verdict<'_>, written: &[u8]) -> String {
+    match verdict {
         Verdict::N6(packet) => format!("n6 {}", hex(packet)),
         Verdict::N3 { peer, len, tos } => format!("n3 {peer} {tos} {}", hex(&written[..*len])),
         Verdict::Dropped(_) => "drop".to_owned(),
@@ -325,7 +325,7 @@ fn process(plane: &mut UserPlane, is_up: bool, octets: &[u8]) -> String {
             let written = plane.write(&relay, &mut out);
             line(&written, &out)
         }
-        fate => line(&fate, &[]),
+        verdict => line(&verdict, &[]),
     }
 }
 
@@ -350,8 +350,8 @@ fn model(script: &str) -> Option<Vec<String>> {
 
 #[test]
 fn accepted_rules_forward_like_model() {
-    let wanted = std::env::var("RANLAB_MODEL").unwrap_or_else(|_| "100,10000".to_owned());
-    let (sessions, packets) = wanted.split_once(',').unwrap();
+    let sizes = std::env::var("RANLAB_MODEL").unwrap_or_else(|_| "100,10000".to_owned());
+    let (sessions, packets) = sizes.split_once(',').unwrap();
     let sessions: u64 = sessions.parse().unwrap();
     let packets: u64 = packets.parse().unwrap();
     let mut random = Random::new(29_244);

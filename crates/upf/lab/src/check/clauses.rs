@@ -110,8 +110,8 @@ pub(super) const CHECKS: &[Case<Peer>] = &[
     ("truncated and random messages are survived", "TS 29.244 7.6.3", garbage),
 ];
 
-pub(super) fn expect(cause: Cause, wanted: Cause, what: &str) -> Outcome {
-    if cause == wanted { Ok(()) } else { fails(format!("{what}: cause {} instead of {}", cause.0, wanted.0)) }
+pub(super) fn expect(cause: Cause, expected: Cause, what: &str) -> Outcome {
+    if cause == expected { Ok(()) } else { fails(format!("{what}: cause {} instead of {}", cause.0, expected.0)) }
 }
 
 fn association(peer: &mut Peer) -> Outcome {
@@ -308,9 +308,9 @@ fn chosen_teid(peer: &mut Peer) -> Outcome {
 
 fn no_association(peer: &mut Peer) -> Outcome {
     // The request comes from an address for which no check sets up an association.
-    let mut stranger = peer.other(1)?;
-    let response = stranger.try_establish(1)?;
-    peer.joined_by(stranger)?;
+    let mut other_smf = peer.other(1)?;
+    let response = other_smf.try_establish(1)?;
+    peer.joined_by(other_smf)?;
     match response {
         Some(response) if response.cause != Cause::NO_ASSOCIATION && !peer.run.own_addresses => {
             Err(CaseFailure::Skipped(
@@ -341,17 +341,17 @@ fn refused_with(
     peer: &mut Peer,
     octets: &[u8],
     sequence: u32,
-    wanted: Cause,
+    expected: Cause,
     element: Option<u16>,
 ) -> Outcome {
     let Some(answer) = peer.ask_raw(octets, sequence)? else { return fails("no response") };
     let Message::SessionEstablishmentResponse(response) = read(&answer)? else {
         return fails("unexpected type of response");
     };
-    expect(response.cause, wanted, "the establishment")?;
+    expect(response.cause, expected, "the establishment")?;
     match (element, response.offending_ie) {
-        (Some(wanted), Some(OffendingIe(named))) if wanted == named => Ok(()),
-        (Some(wanted), named) => fails(format!("offending element {named:?} instead of {wanted}")),
+        (Some(expected), Some(OffendingIe(named))) if expected == named => Ok(()),
+        (Some(expected), named) => fails(format!("offending element {named:?} instead of {expected}")),
         (None, _) => Ok(()),
     }
 }
@@ -445,9 +445,9 @@ fn usage_at_deletion(peer: &mut Peer) -> Outcome {
     }
 }
 
-fn n3_answer(peer: &mut Peer, datagram: &[u8], wanted: u8) -> Outcome {
+fn n3_answer(peer: &mut Peer, datagram: &[u8], message_type: u8) -> Outcome {
     let (socket, n3) = peer.n3()?;
-    let came = peer.exchange(&socket, n3, datagram, |packet| packet.message_type == wanted)?;
+    let came = peer.exchange(&socket, n3, datagram, |packet| packet.message_type == message_type)?;
     if came { Ok(()) } else { fails("no response") }
 }
 

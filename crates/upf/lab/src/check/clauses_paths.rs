@@ -36,8 +36,8 @@ pub(super) fn off_filter(peer: &mut Peer) -> Outcome {
     peer.associate()?;
     let session = peer.create(peer.plan(1))?;
     let wire = peer.wire()?;
-    let stranger = peer.packet_of_another_ue(1);
-    peer.uplink(&wire, session.teid(UPLINK), &stranger)?;
+    let other_packet = peer.packet_of_another_ue(1);
+    peer.uplink(&wire, session.teid(UPLINK), &other_packet)?;
     let all = peer.collect(&wire, |all| !all.is_empty())?;
     if has_error(&all) {
         return fails("a packet that matches no rule of a session is answered with an error indication");

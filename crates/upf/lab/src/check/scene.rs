@@ -177,7 +177,7 @@ impl Peer {
 
     /// Establishes a session composed by the check.
     pub(super) fn create(&mut self, request: SessionEstablishmentRequest) -> Result<Created, CaseFailure> {
-        let wanted: Vec<_> = request.create_pdrs.iter().map(|pdr| (pdr.pdr_id, pdr.pdi.f_teid)).collect();
+        let requested: Vec<_> = request.create_pdrs.iter().map(|pdr| (pdr.pdr_id, pdr.pdi.f_teid)).collect();
         let Some(response) = self.try_create(request)? else {
             return Err(CaseFailure::Needs(SESSION, "an establishment went unanswered".into()));
         };
@@ -192,7 +192,7 @@ impl Peer {
             return Err(CaseFailure::Needs(SESSION, "an accepted establishment has no UP F-SEID".into()));
         };
         let mut tunnels = Vec::new();
-        for (pdr_id, f_teid) in wanted {
+        for (pdr_id, f_teid) in requested {
             let created = response.created_pdrs.iter().find(|created| created.pdr_id == pdr_id);
             match (f_teid, created.and_then(|created| created.f_teid)) {
                 (Some(FTeid::Assigned { teid, .. }), _)

@@ -70,14 +70,14 @@ impl From<LoadError> for CaseFailure {
     }
 }
 
-/// Checks the UPF whose N4 is at `address`, clause by clause. Calls `told` with each verdict.
+/// Checks the UPF whose N4 is at `address`, clause by clause. Calls `on_verdict` with each verdict.
 ///
 /// # Errors
-/// An address cannot be bound, no check has the given name, or `told` returned an error.
+/// An address cannot be bound, no check has the given name, or `on_verdict` returned an error.
 pub fn check_upf<E: From<ComponentError>>(
     address: SocketAddr,
     config: &UpfCheck,
-    told: impl FnMut(&Verdict) -> Result<(), E>,
+    on_verdict: impl FnMut(&Verdict) -> Result<(), E>,
 ) -> Result<Vec<Verdict>, E> {
     let mut cases = chosen(CHECKS, &config.only)?;
     if !config.except.is_empty() {
@@ -86,7 +86,7 @@ pub fn check_upf<E: From<ComponentError>>(
     }
     folder(&config.captures)?;
     let rig = CheckRun::new(address, config).map_err(ComponentError::from)?;
-    run(&Shared(Rc::new(rig)), cases, &config.captures, told)
+    run(&Shared(Rc::new(rig)), cases, &config.captures, on_verdict)
 }
 
 /// Returns name and clause of each UPF check, in order.
@@ -501,7 +501,7 @@ impl Peer {
         socket: &UdpSocket,
         n3: SocketAddr,
         datagram: &[u8],
-        wanted: impl Fn(&gtpu::Packet<'_>) -> bool,
+        matches: impl Fn(&gtpu::Packet<'_>) -> bool,
     ) -> Result<bool, CaseFailure> {
         let own = socket.local_addr().map_err(LoadError::from)?;
         socket.send_to(datagram, n3).map_err(LoadError::from)?;
@@ -511,7 +511,7 @@ impl Peer {
             let mut room = [0; 2_048];
             let Ok((len, from)) = socket.recv_from(&mut room) else { continue };
             self.packets.note(from, own, &room[..len]);
-            if gtpu::Packet::parse(&room[..len]).is_ok_and(|packet| wanted(&packet)) {
+            if gtpu::Packet::parse(&room[..len]).is_ok_and(|packet| matches(&packet)) {
                 return Ok(true);
             }
         }

@@ -207,9 +207,9 @@ impl Rings {
 
 /// Checks that a frame can contain the longest packet.
 fn check_length(config: &LoadConfig) -> Result<(), LoadError> {
-    let asked =
+    let largest =
         [config.uplink, config.downlink].into_iter().flatten().map(|traffic| traffic.octets.most()).max();
-    let given = least_of(asked.unwrap_or(QOS_OCTETS), config.ue.is_ipv6());
+    let given = least_of(largest.unwrap_or(QOS_OCTETS), config.ue.is_ipv6());
     let headers = ETHERNET_BYTES + udp_headers_bytes(config.n3.ip()) + GpduTemplate::MAX_LEN;
     let most = FRAME_MAX - headers;
     match given {

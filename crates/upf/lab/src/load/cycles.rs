@@ -163,11 +163,11 @@ impl Cycles {
             self.note_waiting(now);
             let more = now < end && plan.cycles.is_none_or(|most| started < most) && !stop();
             while more && plan.cycles.is_none_or(|most| started < most) {
-                let wanted = match (plan.begin, due) {
+                let next_start = match (plan.begin, due) {
                     (Loop::Closed { window }, _) => (self.busy() < window).then_some(now),
                     (Loop::Open(_) | Loop::Rounds { .. }, due) => due.filter(|due| *due <= now && *due < end),
                 };
-                let Some(intended) = wanted else { break };
+                let Some(intended) = next_start else { break };
                 if !self.begin(now, intended, plan.keep) {
                     break;
                 }

@@ -419,8 +419,8 @@ fn take(shared: &Shared, report: &mut DataReport, now_ns: u64, datagram: &[u8]) 
         // The packet is counted as reflected without a mark, because a plain echo server does not mark packets.
         tally.take(probe.number);
         report.reflected_octets += packet.payload.len() as u64;
-        let asked = shared.reflect_every > 0 && probe.number.is_multiple_of(shared.reflect_every);
-        report.unasked += u64::from(!asked);
+        let requested = shared.reflect_every > 0 && probe.number.is_multiple_of(shared.reflect_every);
+        report.unasked += u64::from(!requested);
         report.round_trip.record(since_ns);
         if let Some(glance) = shared.flows.glance() {
             glance.came_back(since_ns);
@@ -520,13 +520,13 @@ mod tests {
             (report.downlink_octets, report.round_trip.count(), report.downlink_delay.count()),
             (56, 3, 1)
         );
-        for stranger in [
+        for unexpected in [
             g_pdu(teid, Probe { run: RUN + 1, ..probe(DOWNLINK, 2) }),
             g_pdu(0xff_ffff, probe(DOWNLINK, 2)),
             vec![0x30, 255],
             Vec::new(),
         ] {
-            take(&shared, &mut report, 400, &stranger);
+            take(&shared, &mut report, 400, &unexpected);
         }
         assert_eq!((report.strangers, report.downlink[1].received), (5, 1));
     }

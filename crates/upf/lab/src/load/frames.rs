@@ -285,8 +285,8 @@ pub(super) fn open(config: &LoadConfig, sockets: &[Arc<UdpSocket>]) -> Result<Ve
         return Err(AfXdpError::Local);
     }
     let device = routes::device(route.device).map_err(AfXdpError::Tables)?;
-    if let Some(asked) = interface.as_ref().filter(|asked| **asked != device.name) {
-        return Err(AfXdpError::Elsewhere { asked: asked.clone(), way: device.name });
+    if let Some(requested) = interface.as_ref().filter(|requested| **requested != device.name) {
+        return Err(AfXdpError::Elsewhere { asked: requested.clone(), way: device.name });
     }
     let own = device.mac.ok_or_else(|| AfXdpError::NotEthernet(device.name.clone()))?;
     let frame_bytes = frame_bytes(config, &device)?;
@@ -342,8 +342,8 @@ fn target(first: SocketAddr, count: usize) -> Result<XskTarget, AfXdpError> {
 
 /// Returns the minimum buffer size for a frame of the longest packets in either direction.
 fn frame_bytes(config: &LoadConfig, device: &Device) -> Result<u32, AfXdpError> {
-    let asked = [config.uplink, config.downlink].into_iter().flatten().map(|traffic| traffic.octets.most());
-    let octets = least_of(asked.max().unwrap_or(QOS_OCTETS), config.ue.is_ipv6());
+    let largest = [config.uplink, config.downlink].into_iter().flatten().map(|traffic| traffic.octets.most());
+    let octets = least_of(largest.max().unwrap_or(QOS_OCTETS), config.ue.is_ipv6());
     let headers = GTPU_BYTES + udp_headers_bytes(config.n3.ip());
     let holds = |frame: u32| ((frame - XSK_HEADROOM) as usize).saturating_sub(ETHERNET_BYTES);
     let most = (device.mtu as usize).min(holds(XSK_FRAME_BYTES[1])).saturating_sub(headers);
@@ -365,13 +365,13 @@ fn resolve(
     sockets: &[Arc<UdpSocket>],
 ) -> Result<[u8; 6], AfXdpError> {
     let begin = Instant::now();
-    let mut asked: Option<Instant> = None;
+    let mut requested_at: Option<Instant> = None;
     while begin.elapsed() < NEIGHBOUR {
         if let Some(mac) = routes::neighbour(device.index, hop).map_err(AfXdpError::Tables)? {
             return Ok(mac);
         }
-        if asked.is_none_or(|asked| asked.elapsed() > ASK) {
-            asked = Some(Instant::now());
+        if requested_at.is_none_or(|requested_at| requested_at.elapsed() > ASK) {
+            requested_at = Some(Instant::now());
             match sockets.first().map(|socket| socket.send_to(&ECHO_REQUEST, n3)) {
                 // The error belongs to an earlier packet, which was not deliverable. The loop continues until the timeout.
                 Some(Err(error)) if error.kind() != io::ErrorKind::HostUnreachable => {

@@ -322,9 +322,9 @@ impl<'a> LoadRun<'a> {
     pub(super) fn silence(&self) -> Option<Unresponsive> {
         let now = N4::now();
         let patience = self.config.retransmission.t1;
-        let told =
+        let outages =
             self.cycles.iter().filter_map(|one| one.n4.hearing.unresponsive_for(now, self.began, patience));
-        told.reduce(Unresponsive::worse)
+        outages.reduce(Unresponsive::worse)
     }
 
     pub(super) fn control(&mut self, stop: &AtomicBool, report: &mut LoadReport) -> Result<(), LoadError> {

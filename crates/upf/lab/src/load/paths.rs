@@ -165,14 +165,14 @@ mod tests {
     #[test]
     fn each_base_station_sends_echo_at_interval() {
         let mut supervisor = Supervisor::new(0, SECOND, [0, 2].into_iter());
-        let mut asked = Vec::new();
+        let mut requests = Vec::new();
         for now in 0..3 {
             while let Some((gnb, datagram)) = supervisor.request(now * SECOND) {
-                asked.push((now, gnb));
+                requests.push((now, gnb));
                 supervisor.response(now * SECOND + 1_000, gnb, sequence(&datagram));
             }
         }
-        assert_eq!(asked, [(0, 0), (0, 2), (1, 0), (1, 2), (2, 0), (2, 2)]);
+        assert_eq!(requests, [(0, 0), (0, 2), (1, 0), (1, 2), (2, 0), (2, 2)]);
         let summary = supervisor.report.summary().unwrap();
         assert_eq!((summary.echo_requests, summary.echo_responses, summary.path_failures), (6, 6, 0));
         assert_eq!(supervisor.due_ns(), 3 * SECOND);

@@ -110,11 +110,11 @@ impl Cycles {
         self.provision(&state)?;
         state.begin = N4::now();
         state.next_due();
-        let mut heard = state.begin;
+        let mut last_received = state.begin;
         loop {
             let came = self.n4.pump()?;
             let now = N4::now();
-            heard = if came { now } else { heard };
+            last_received = if came { now } else { last_received };
             self.repeat_events(&mut state);
             if stop() {
                 state.stopped.get_or_insert(now);
@@ -127,7 +127,7 @@ impl Cycles {
             let waits = state.replay.next_due();
             let given_up = match state.stopped {
                 Some(since) => now.since(since) > GRACE,
-                None => waits.is_none() && all && now.since(heard) > PATIENCE,
+                None => waits.is_none() && all && now.since(last_received) > PATIENCE,
             };
             if given_up || all && state.replay.under_way() == 0 {
                 return Ok(());

@@ -304,8 +304,8 @@ pub struct DataSummary {
 impl DataSummary {
     /// Computes the number of offered packets. Excludes packets that were due while no session was live.
     fn offer(&mut self, seconds: f64) {
-        let asked = self.asked_pps.map_or(0, |rate| (rate * seconds) as u64).saturating_sub(self.idle);
-        self.offered = asked.max(self.sent + self.unsent);
+        let requested = self.asked_pps.map_or(0, |rate| (rate * seconds) as u64).saturating_sub(self.idle);
+        self.offered = requested.max(self.sent + self.unsent);
     }
 
     /// Returns the fraction of observable packets that were lost. `None` without observable packets.
@@ -349,8 +349,8 @@ impl Sides<'_> {
         let received_octets = self.network.map_or(self.gnb.reflected_octets, |network| network.uplink_octets);
         summary.received_bps = received_octets as f64 * 8.0 / self.seconds.max(1e-9);
         // Packet numbers of a stream begin at 0.
-        let asked = |sent: &u64| if reflect_every > 0 { sent.div_ceil(reflect_every) } else { 0 };
-        let asked_back = self.gnb.sent.iter().map(asked).sum();
+        let reflected = |sent: &u64| if reflect_every > 0 { sent.div_ceil(reflect_every) } else { 0 };
+        let asked_back = self.gnb.sent.iter().map(reflected).sum();
         if self.network.is_none() {
             let looked_for = match summary.received {
                 _ if self.gnb.unasked > 0 => summary.sent,
@@ -486,8 +486,8 @@ impl LoadReport {
     /// Adds the assessment of the whole run.
     pub(super) fn judge(&mut self) {
         let control = &self.control;
-        let asked = control.requests.iter().filter(|(kind, _)| *kind != kind_name(Kind::Release));
-        let pending: u64 = asked.map(|(_, of_kind)| of_kind.pending).sum();
+        let requests = control.requests.iter().filter(|(kind, _)| *kind != kind_name(Kind::Release));
+        let pending: u64 = requests.map(|(_, of_kind)| of_kind.pending).sum();
         if let Some(died_s) = self.upf_died_s {
             self.warnings.push(format!("the UPF's process ended {died_s:.2} s into the run"));
         }
@@ -553,7 +553,7 @@ impl LoadReport {
                 let unsent = format!("{} packets were refused by the generator's own kernel", side.unsent);
                 self.warnings.push(unsent);
             }
-            if side.asked_pps.is_some_and(|asked| side.offered_pps < 0.98 * asked) {
+            if side.asked_pps.is_some_and(|requested| side.offered_pps < 0.98 * requested) {
                 self.on_schedule = false;
                 self.warnings.push(format!(
                     "{:.0} packets/s were sent of {:.0} requested",

@@ -83,16 +83,16 @@ impl Cycles {
     fn delete_once(&mut self, plan: &CyclePlan) -> io::Result<bool> {
         let mut waiting = self.n4.smf.deletable().into_iter().peekable();
         let counts = |n4: &N4| *n4.smf.ledger().counts(Kind::Deletion);
-        let mut heard = counts(&self.n4);
+        let mut previous = counts(&self.n4);
         loop {
             let came = self.n4.pump()?;
             self.events(plan)?;
             let now = N4::now();
             let mut counted = counts(&self.n4);
-            if counted.answered() > heard.answered() {
-                heard = counted;
+            if counted.answered() > previous.answered() {
+                previous = counted;
             }
-            if counted.lost.saturating_sub(heard.lost) >= SILENT {
+            if counted.lost.saturating_sub(previous.lost) >= SILENT {
                 return Ok(false);
             }
             while counted.pending < WINDOW
@@ -118,7 +118,7 @@ impl Cycles {
     /// Releases the association and waits for pending requests. Returns `true` if the UPF answered the release, or if no release was
     /// needed.
     pub fn release(&mut self) -> io::Result<bool> {
-        let asked = self.n4.smf.is_associated() && self.n4.smf.release(N4::now()).is_ok();
+        let requested = self.n4.smf.is_associated() && self.n4.smf.release(N4::now()).is_ok();
         let end = Instant::now() + RELEASE;
         self.n4.flush()?;
         while self.n4.smf.ledger().total(|counts| counts.pending) > 0 && Instant::now() < end {
@@ -126,6 +126,6 @@ impl Cycles {
                 self.n4.rest(N4::now() + REST)?;
             }
         }
-        Ok(!asked || self.n4.smf.ledger().counts(Kind::Release).answered() > 0)
+        Ok(!requested || self.n4.smf.ledger().counts(Kind::Release).answered() > 0)
     }
 }

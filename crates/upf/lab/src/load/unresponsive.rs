@@ -65,8 +65,8 @@ impl ResponseWatch {
 
     /// Records a message from the UPF.
     pub(super) fn hears(&mut self, now: Time) {
-        if let Some(asked) = self.asked.take() {
-            self.longest = self.longest.max(Some((now.since(asked), asked)));
+        if let Some(requested_at) = self.asked.take() {
+            self.longest = self.longest.max(Some((now.since(requested_at), requested_at)));
         }
     }
 
@@ -77,15 +77,15 @@ impl ResponseWatch {
         begin: Time,
         patience: Duration,
     ) -> Option<Unresponsive> {
-        let told = |(length, asked): (Duration, Time), ended| Unresponsive {
-            at_s: asked.since(begin).as_secs_f64(),
+        let outage = |(length, requested_at): (Duration, Time), ended| Unresponsive {
+            at_s: requested_at.since(begin).as_secs_f64(),
             for_s: length.as_secs_f64(),
             ended,
         };
-        let lasts = self.asked.map(|asked| (now.since(asked), asked));
-        let lasts = lasts.filter(|(length, _)| *length >= patience).map(|silence| told(silence, false));
+        let lasts = self.asked.map(|requested_at| (now.since(requested_at), requested_at));
+        let lasts = lasts.filter(|(length, _)| *length >= patience).map(|silence| outage(silence, false));
         lasts.or_else(|| {
-            self.longest.filter(|(length, _)| *length >= LEAST).map(|silence| told(silence, true))
+            self.longest.filter(|(length, _)| *length >= LEAST).map(|silence| outage(silence, true))
         })
     }
 }
@@ -113,21 +113,21 @@ mod tests {
         let ask = [0x21, 50];
         let patience = LEAST / 2;
         let mut hearing = ResponseWatch::default();
-        let told = |hearing: &ResponseWatch, now| hearing.unresponsive_for(at(now), at(1_000), patience);
+        let outage = |hearing: &ResponseWatch, now| hearing.unresponsive_for(at(now), at(1_000), patience);
         hearing.sends(at(1_000), &[0x20, message_type::HEARTBEAT_RESPONSE]);
         hearing.sends(at(1_000), &[0x20, message_type::ASSOCIATION_RELEASE_REQUEST]);
-        assert_eq!(told(&hearing, 60_000), None, "no request was sent");
+        assert_eq!(outage(&hearing, 60_000), None, "no request was sent");
         hearing.sends(at(2_000), &ask);
         hearing.sends(at(2_900), &ask);
         hearing.hears(at(2_999));
-        assert_eq!(told(&hearing, 60_000), None, "the UPF is slow, not silent");
+        assert_eq!(outage(&hearing, 60_000), None, "the UPF is slow, not silent");
         hearing.sends(at(3_000), &ask);
-        assert_eq!(told(&hearing, 3_400), None);
-        assert_eq!(told(&hearing, 3_500), Some(Unresponsive { at_s: 2.0, for_s: 0.5, ended: false }));
+        assert_eq!(outage(&hearing, 3_400), None);
+        assert_eq!(outage(&hearing, 3_500), Some(Unresponsive { at_s: 2.0, for_s: 0.5, ended: false }));
         hearing.hears(at(13_000));
-        assert_eq!(told(&hearing, 60_000), Some(Unresponsive { at_s: 2.0, for_s: 10.0, ended: true }));
+        assert_eq!(outage(&hearing, 60_000), Some(Unresponsive { at_s: 2.0, for_s: 10.0, ended: true }));
         hearing.sends(at(14_000), &ask);
         hearing.hears(at(15_000));
-        assert_eq!(told(&hearing, 60_000).map(|silence| silence.for_s), Some(10.0), "the longest silence is reported");
+        assert_eq!(outage(&hearing, 60_000).map(|silence| silence.for_s), Some(10.0), "the longest silence is reported");
     }
 }

@@ -87,16 +87,16 @@ impl Experiment for Upf {
 
     fn record(&self, run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder) -> Judged {
         let mut places = window.details::<UpfLoadReport>(LOAD)?.into_iter();
-        let told = places.next().ok_or_else(|| RigError::Rig("there is no load".to_owned()))?;
-        let told = places.fold(told, |mut all, more| {
+        let report = places.next().ok_or_else(|| RigError::Rig("there is no load".to_owned()))?;
+        let report = places.fold(report, |mut all, more| {
             all.join(&more);
             all
         });
-        if let Some(died_s) = told.load.upf_died_s {
+        if let Some(died_s) = report.load.upf_died_s {
             return Err(RigError::Sut(format!("the UPF's process ended {died_s:.2} s into the run")));
         }
-        used(window, recorder, &told)?;
-        Ok(record::record(run, recorder, &told.load))
+        used(window, recorder, &report)?;
+        Ok(record::record(run, recorder, &report.load))
     }
 }
 
@@ -190,11 +190,11 @@ fn load(run: &Run<'_>, own: u8) -> Result<UpfLoadComponent, RigError> {
 }
 
 /// Records the CPU usage of the UPF.
-fn used(window: &Window<'_>, recorder: &mut Recorder, told: &UpfLoadReport) -> Result<(), RigError> {
+fn used(window: &Window<'_>, recorder: &mut Recorder, report: &UpfLoadReport) -> Result<(), RigError> {
     let Some(process) = &window.report(UPF)?.process else { return Ok(()) };
     recorder.scalar("sut.rss_mb", process.rss_bytes as f64 / 1e6);
-    let control = &told.load.control;
-    let whole = control.completed + told.load.set_up.as_ref().map_or(0, |set_up| set_up.completed);
+    let control = &report.load.control;
+    let whole = control.completed + report.load.set_up.as_ref().map_or(0, |set_up| set_up.completed);
     // If the load measures the CPU time without the setup, only this time counts.
     let measured = control.upf_cpu_s.filter(|_| control.completed > 0);
     let (cpu_s, sessions) = measured.map_or((process.cpu_s, whole), |cpu_s| (cpu_s, control.completed));

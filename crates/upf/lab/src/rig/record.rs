@@ -44,9 +44,9 @@ pub(super) fn record(run: &Run<'_>, recorder: &mut Recorder, report: &LoadReport
         put(recorder, name, value);
     }
     // A missing response to a release is not a loss, because some UPFs do not respond to releases.
-    let asked = || control.requests.iter().filter(|(kind, _)| *kind != "release").map(|(_, of_kind)| of_kind);
+    let requests = || control.requests.iter().filter(|(kind, _)| *kind != "release").map(|(_, of_kind)| of_kind);
     let (sent, lost) =
-        asked().fold((0, 0), |(sent, lost), of_kind| (sent + of_kind.sent, lost + of_kind.lost));
+        requests().fold((0, 0), |(sent, lost), of_kind| (sent + of_kind.sent, lost + of_kind.lost));
     let lost_ratio = lost as f64 / sent.max(1) as f64;
     recorder.scalar("requests_lost_ratio", lost_ratio);
     let failed_ratio = control.failed as f64 / control.started.max(1) as f64;
@@ -153,8 +153,8 @@ fn sessions_due(run: &Run<'_>) -> Option<f64> {
 /// generator cannot send them.
 fn packets_unsent(seconds: f64, side: &DataSummary) -> f64 {
     let sent = side.sent as f64;
-    let asked = side.asked_pps.unwrap_or(0.0) * seconds - side.idle as f64;
-    let due = asked.max(sent + side.unsent as f64);
+    let requested = side.asked_pps.unwrap_or(0.0) * seconds - side.idle as f64;
+    let due = requested.max(sent + side.unsent as f64);
     (due - sent) / due.max(1.0)
 }
 

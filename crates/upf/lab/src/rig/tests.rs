@@ -117,8 +117,8 @@ fn measured(
     report: LoadReport,
     dies: bool,
 ) -> (Result<Outcome, RigError>, BTreeMap<String, f64>, Vec<String>) {
-    let told = UpfLoadReport { upf_cpu_s: None, remarks: Vec::new(), load: report };
-    let detail = serde_json::to_value(told).unwrap();
+    let load_report = UpfLoadReport { upf_cpu_s: None, remarks: Vec::new(), load: report };
+    let detail = serde_json::to_value(load_report).unwrap();
     let log = Log::default();
     let load = FakeBehaviour {
         look: [(OVER, 1.0)].into(),
@@ -135,8 +135,8 @@ fn measured(
     let mut recorder = Recorder::default();
     let outcome = rig.measure(&run, &mut recorder);
     drop(rig);
-    let asked = log.lock().unwrap().clone();
-    (outcome, recorder.finish().metrics, asked)
+    let requests = log.lock().unwrap().clone();
+    (outcome, recorder.finish().metrics, requests)
 }
 
 fn sound() -> LoadReport {
@@ -147,13 +147,13 @@ fn sound() -> LoadReport {
 
 #[test]
 fn remote_load_ends_window_and_reports() {
-    let (outcome, metrics, asked) = measured(sound(), false);
+    let (outcome, metrics, requests) = measured(sound(), false);
     assert_eq!(outcome, Ok(Outcome::Ok));
     // The UPF's machine measured the CPU time of the UPF, because the load could not.
     assert_eq!(metrics["sut.cpu_us_per_session"], 0.5e6 / 100.0);
     assert_eq!(metrics["requests_unaccounted"], 0.0);
     let expected = ["UPF start", "load start", "UPF begin", "load begin", "load end", "UPF end"];
-    assert_eq!(asked[..6], expected, "{asked:?}");
+    assert_eq!(requests[..6], expected, "{requests:?}");
 }
 
 #[test]
@@ -200,14 +200,14 @@ fn campaigns_have_separate_loopback_addresses() {
         addresses(&[], 3)[5..],
         ["udp://127.8.3.10:2153,127.8.3.8:2153", "127.9.3.1:8805", "127.10.12.1:2152"]
     );
-    let said = [
+    let explicit = [
         ("sut.n4", Value::from("10.3.0.2:8805")),
         ("sut.n3", "10.3.0.2:2152".into()),
         ("load.network", "10.3.0.1:2153".into()),
         ("load.smf", "10.3.0.1:8805".into()),
         ("load.gnb", "10.3.0.11:2152".into()),
     ];
-    assert_eq!(addresses(&said, 3), addresses(&said, 0));
+    assert_eq!(addresses(&explicit, 3), addresses(&explicit, 0));
     let external = [("sut.design", EXTERNAL.into())];
     assert_eq!(addresses(&external, 3), addresses(&external, 0));
     // The defaults are those of `ranlab load upf`: addresses of the load's machine, and no data network.

@@ -158,8 +158,8 @@ impl Account {
         self.idle && !was_idle
     }
 
-    pub(super) fn if_asked(&self, asked: u128, trigger: u128) -> u128 {
-        if self.urr.reporting_triggers.contains(asked) { trigger } else { 0 }
+    pub(super) fn if_asked(&self, requested: u128, trigger: u128) -> u128 {
+        if self.urr.reporting_triggers.contains(requested) { trigger } else { 0 }
     }
 
     fn time_threshold(&self) -> Option<u64> {

@@ -406,8 +406,8 @@ fn is_packet(datagram: &[u8]) -> bool {
 }
 
 /// Returns peer, length and type of service of a datagram that is sent into a tunnel. Returns `None` for other packets.
-fn destination(fate: Verdict<'_>) -> Option<(IpAddr, usize, u8)> {
-    match fate {
+fn destination(verdict: Verdict<'_>) -> Option<(IpAddr, usize, u8)> {
+    match verdict {
         Verdict::N3 { peer, len, tos } => Some((peer, len, tos)),
         _ => None,
     }

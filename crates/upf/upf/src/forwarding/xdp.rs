@@ -234,8 +234,8 @@ mod tests {
     #[test]
     fn only_simple_sessions_have_map_entries() {
         let n3 = Ipv4Addr::new(10, 0, 0, 2);
-        let told = plain(3);
-        let offloaded = offload(&told.rules(), n3).unwrap();
+        let session = plain(3);
+        let offloaded = offload(&session.rules(), n3).unwrap();
         assert_eq!(offloaded.uplink.0, [0, 0, 1, 3]);
         assert_eq!(offloaded.uplink.1[..5], [10, 60, 0, 3, 9]);
         assert_eq!(offloaded.downlink.0, [10, 60, 0, 3]);

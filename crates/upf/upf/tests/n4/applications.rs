@@ -135,8 +135,8 @@ fn request_with_invalid_description_is_rejected_as_a_whole() {
     assert!(bed.establish(1, "video").is_err(), "no part of the request is carried out");
     let many = PfdContents { additional_flows: vec![Bytes::from_static(b"x"); 65], ..Default::default() };
     assert_eq!(bed.provision(vec![application("video", vec![many])]), (Cause::NO_RESOURCES, None));
-    let stranger = SocketAddr::from(([10, 9, 9, 9], 8_805));
+    let unknown_peer = SocketAddr::from(([10, 9, 9, 9], 8_805));
     let request = PfdManagementRequest { applications: vec![good], ..Default::default() };
-    let Message::PfdManagementResponse(response) = bed.ask_from(stranger, request, None) else { panic!() };
+    let Message::PfdManagementResponse(response) = bed.ask_from(unknown_peer, request, None) else { panic!() };
     assert_eq!(response.cause, Cause::NO_ASSOCIATION);
 }

@@ -75,9 +75,9 @@ fn trap_5_new_time_stamp_or_silence_purges_sessions() {
     // A second SMF process uses the same address, with another start time and other sequence numbers.
     let changed =
         SmfSettings { recovery_time_stamp: 99, first_sequence: 1_000, ..smf_settings(Dialect::OPEN5GS) };
-    let mut stranger = Smf::new(changed, profile()).unwrap();
-    stranger.heartbeat(pair.now).unwrap();
-    let Some(SmfOutput::Send(heartbeat)) = stranger.poll() else { panic!() };
+    let mut other_smf = Smf::new(changed, profile()).unwrap();
+    other_smf.heartbeat(pair.now).unwrap();
+    let Some(SmfOutput::Send(heartbeat)) = other_smf.poll() else { panic!() };
     pair.there.send(pair.now, heartbeat);
     let end = pair.now + Duration::from_millis(1);
     pair.run_until(end);

@@ -206,8 +206,8 @@ fn offered_accepted_and_acknowledged_differ() {
     summary.account(100, 20, 70);
     let account = (summary.requests_offered, summary.requests_accepted, summary.requests_acknowledged);
     assert_eq!((account, summary.requests_refused()), ((110, 80, 70), 20));
-    let told = judged(|report| report.control = ControlSummary { balanced: true, ..summary });
-    assert!(told.warnings.iter().any(|warning| warning.starts_with("30 requests that were due were never sent")));
+    let judged_report = judged(|report| report.control = ControlSummary { balanced: true, ..summary });
+    assert!(judged_report.warnings.iter().any(|warning| warning.starts_with("30 requests that were due were never sent")));
     let side = DataSummary { sent: 80, unsent: 5, idle: 10, asked_pps: Some(50.0), ..Default::default() };
     let offered = |seconds| {
         let mut side = side.clone();

@@ -117,14 +117,14 @@ fn load(part: &UpfLoadComponent, web: &WebArguments, mut output: Output) -> Resu
     for remark in load.remarks() {
         eprintln!("ranlab: {remark}");
     }
-    let told = load.run(&stopped());
+    let outcome = load.run(&stopped());
     if let Some(page) = page {
-        page.end(told.as_ref().map(|told| &told.load));
+        page.end(outcome.as_ref().map(|outcome| &outcome.load));
     }
-    let told = told?;
-    let report = &told.load;
-    print::report(&mut output, report, told.upf_cpu_s)?;
-    output.finish(&Summary { upf_cpu_s: told.upf_cpu_s, remarks: &told.remarks, report })?;
+    let outcome = outcome?;
+    let report = &outcome.load;
+    print::report(&mut output, report, outcome.upf_cpu_s)?;
+    output.finish(&Summary { upf_cpu_s: outcome.upf_cpu_s, remarks: &outcome.remarks, report })?;
     if let Some(died_s) = report.upf_died_s {
         return Err(Failure::Check(format!("the UPF's process ended {died_s:.2} s into the run")));
     }

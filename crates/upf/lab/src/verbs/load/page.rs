@@ -68,7 +68,7 @@ impl Page {
         let latest = Arc::new(Mutex::new(Counts::default()));
         let load = load.watched(Arc::clone(&glance));
         let shared = Arc::clone(&latest);
-        let told = board.clone();
+        let shared_board = board.clone();
         // Without the built-in data network, packets from the UPF are not counted.
         let sees = part.n6 != Network::None;
         let mut before: Option<(f64, Counts)> = None;
@@ -91,7 +91,7 @@ impl Page {
                 tiles: tiles(&look.counts, sees),
                 ..CurrentValues::default()
             };
-            now.publish(&told);
+            now.publish(&shared_board);
         };
         let sampler = Sampler::start(board.clone(), fill, |_| {});
         (load, Self { board, latest, sees, sampler })

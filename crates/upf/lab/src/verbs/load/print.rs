@@ -207,8 +207,8 @@ fn one_way(output: &mut Output, name: &str, side: &DataSummary) -> Result<(), Fa
         times(side.delay_us.as_ref())
     ))?;
     match side.asked_back.filter(|_| side.unseen > 0) {
-        Some(asked) => output.text(format_args!(
-            "  counted only if reflected: {asked} packets requested it; the data network's counter has the {} others",
+        Some(requested) => output.text(format_args!(
+            "  counted only if reflected: {requested} packets requested it; the data network's counter has the {} others",
             side.unseen
         )),
         None => Ok(()),
