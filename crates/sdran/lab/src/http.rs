@@ -83,7 +83,7 @@ async fn ask<P: ControllerLogic>(
     let wrong = |_| refused(&HttpProblem::new(400, "the body is not valid UTF-8"));
     let body = String::from_utf8(call.body.to_vec()).map_err(wrong)?;
     let parameters = call.parameters;
-    let outcome = desk.ask_for(move |driver: &Rc<Driver<Served<P>>>, told| {
+    let outcome = desk.ask_for(move |driver: &Rc<Driver<Served<P>>>, reply| {
         let progress = driver.with(|served, _| P::HANDLERS[index](&mut served.policy, &parameters, &body));
         let driver = driver.clone();
         tokio::task::spawn_local(async move {
@@ -93,7 +93,7 @@ async fn ask<P: ControllerLogic>(
                 Err(fault) => Err(fault),
             };
             // Sending fails if the requester has disconnected, which is no error.
-            drop(told.send(outcome));
+            drop(reply.send(outcome));
         });
     });
     match outcome.await? {
@@ -154,8 +154,8 @@ mod tests {
         ranlab_transport::run(async {
             let (token, text) = Token::made().unwrap();
             for (name, server) in servers(&Access { token: Some(token), ..Access::default() }).await {
-                let (breaches, asked) = breaches(&server, &text).await;
-                assert!(breaches.is_empty() && asked > 150, "{name}, {asked}: {breaches:?}");
+                let (breaches, requests) = breaches(&server, &text).await;
+                assert!(breaches.is_empty() && requests > 150, "{name}, {requests}: {breaches:?}");
             }
         });
     }

@@ -78,7 +78,7 @@ fn spread(values: &mut [f64]) -> String {
 /// the number of threads.
 fn two_threads(run: impl Fn(u64) -> u64 + Sync, seed: u64) -> Result<f64, &'static str> {
     let start = Instant::now();
-    let told = run(seed).wrapping_add(run(seed + 1));
+    let sequential = run(seed).wrapping_add(run(seed + 1));
     let one_s = start.elapsed().as_secs_f64();
     let start = Instant::now();
     let run = &run;
@@ -88,7 +88,7 @@ fn two_threads(run: impl Fn(u64) -> u64 + Sync, seed: u64) -> Result<f64, &'stat
     })
     .ok_or("a thread panicked")?;
     let two_s = start.elapsed().as_secs_f64();
-    assert_eq!(told, both, "the number of threads must not change the result");
+    assert_eq!(sequential, both, "the number of threads must not change the result");
     Ok(one_s / two_s)
 }
 

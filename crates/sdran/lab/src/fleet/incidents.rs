@@ -145,9 +145,9 @@ mod tests {
         assert_eq!(incidents.longest_unread(at(111)), Duration::from_secs(9));
         incidents.observe(IncidentKind::StoppedReading, at(112), None);
         incidents.observe(IncidentKind::StoppedReading, at(113), None);
-        let told: Vec<String> = incidents.all(at(114)).0.iter().map(Incident::to_string).collect();
+        let lines: Vec<String> = incidents.all(at(114)).0.iter().map(Incident::to_string).collect();
         assert_eq!(
-            told,
+            lines,
             [
                 "the controller was lost at 1.0 s, for 13.0 s so far (1 connections)",
                 "the controller stopped reading at 2.0 s, for 10.0 s (10 connections)",

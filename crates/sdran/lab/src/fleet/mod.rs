@@ -235,10 +235,10 @@ impl SouthboundFleet {
     /// Starts one more base station without UEs, and measures its initialization. In MARC, this is base station m + 1. Returns `None` on
     /// timeout. The base station is removed afterwards.
     pub async fn probe(&mut self, patience: Duration) -> Option<Delays> {
-        let (told, delays) = oneshot::channel();
+        let (delays_sender, delays) = oneshot::channel();
         let population = PopulationConfig { ues: 0, delegation: None, ..self.config.population };
         // The base station has a radio like the other ones.
-        self.start(self.nodes.len() as u32, population, Some(told)).ok()?;
+        self.start(self.nodes.len() as u32, population, Some(delays_sender)).ok()?;
         let delays = tokio::time::timeout(patience, delays).await;
         if let Some((_, task)) = self.nodes.pop() {
             task.abort();

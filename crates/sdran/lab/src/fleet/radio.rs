@@ -66,8 +66,8 @@ impl Cell {
     }
 }
 
-/// Advances a radio in real time, and never returns. Calls `told` with the UE movements after each step.
-async fn drive(radio: SharedRadio, mut told: impl FnMut(Vec<UeMovement>)) {
+/// Advances a radio in real time, and never returns. Calls `on_moves` with the UE movements after each step.
+async fn drive(radio: SharedRadio, mut on_moves: impl FnMut(Vec<UeMovement>)) {
     let mut tick = tokio::time::interval(RADIO_TICK);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
@@ -79,6 +79,6 @@ async fn drive(radio: SharedRadio, mut told: impl FnMut(Vec<UeMovement>)) {
             radio.was_busy(begin.elapsed());
             moved
         };
-        told(moved);
+        on_moves(moved);
     }
 }

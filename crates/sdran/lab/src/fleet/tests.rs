@@ -132,12 +132,12 @@ fn failures_of_controllers_are_distinguished() {
                 }
             })
             .await;
-            let told = |what| move |incident: &Incident| incident.what == what && !incident.over;
+            let reported = |what| move |incident: &Incident| incident.what == what && !incident.over;
             match kind {
                 0 | 1 => {
                     assert!(fleet.incidents().0.iter().any(|incident| incident.what == IncidentKind::Lost))
                 }
-                _ => until(|| fleet.incidents().0.iter().any(told(IncidentKind::StoppedAnswering))).await,
+                _ => until(|| fleet.incidents().0.iter().any(reported(IncidentKind::StoppedAnswering))).await,
             }
             controller.abort();
         }
@@ -164,15 +164,15 @@ fn controller_of_another_dialect_is_detected() {
             stream.write_all(&[0, 0, 0, 13]).await.unwrap();
             std::future::pending::<()>().await;
         });
-        for (told, address, shown) in [
+        for (configured, address, shown) in [
             (Protocol::EmpowerV1, greets, Some("flexran-rtc")),
             (Protocol::Mosaic, server.address(), Some("flexran-rtc")),
             (Protocol::Flexran, server.address(), None),
         ] {
-            let mut fleet = SouthboundFleet::new(SouthboundConfig::marc(told, address, 1, 0, 1));
+            let mut fleet = SouthboundFleet::new(SouthboundConfig::marc(configured, address, 1, 0, 1));
             fleet.ramp_up().await.unwrap();
             until(|| fleet.report().alive == 1 || fleet.report().faults > 0).await;
-            assert_eq!(fleet.shown().map(|dialect| dialect.name), shown, "{told:?}");
+            assert_eq!(fleet.shown().map(|dialect| dialect.name), shown, "{configured:?}");
         }
     });
 }
@@ -304,15 +304,15 @@ fn same_seed_gives_same_ue_events_live_and_in_virtual_time() {
         agent.handle(Time::ZERO, AgentInput::Ue(UeEvent { at: Time::ZERO, imsi, change }));
     }
     let log = EventLog::default();
-    let heard = log.clone();
+    let records = log.clone();
     ranlab_transport::run(async move {
         let server = FlexranServer::start(alt(), ThreadUse::Inline, loopback()).await.unwrap();
         let mut config = SouthboundConfig::marc(Protocol::Flexran, server.address(), 1, 20, 7);
         config.population = PopulationConfig { seed: 7, ..population };
-        config.log = Some(heard.clone());
+        config.log = Some(records.clone());
         let mut fleet = SouthboundFleet::new(config);
         fleet.ramp_up().await.unwrap();
-        until(|| heard.borrow().last().is_some_and(|(_, at, _)| *at > end)).await;
+        until(|| records.borrow().last().is_some_and(|(_, at, _)| *at > end)).await;
         assert_eq!(fleet.report().refused_ues, 0);
     });
     let played =

@@ -101,14 +101,14 @@ struct ControllerView {
 impl ControllerView {
     /// Queries the controller while the base stations keep running.
     async fn ask(nodes: Option<ReadbackQuery>, ues: Option<ReadbackQuery>) -> Result<Self, Failure> {
-        let mut told = [None; 2];
-        for (told, question) in told.iter_mut().zip([nodes, ues]) {
+        let mut counts = [None; 2];
+        for (counts, question) in counts.iter_mut().zip([nodes, ues]) {
             let Some(question) = question else { continue };
             let answer = tokio::task::spawn_blocking(move || question.ask()).await;
             let answer = answer.map_err(|error| Failure::Check(error.to_string()))?;
-            *told = Some(answer.map_err(|why| Failure::Check(format!("cannot read the counts from the controller: {why}")))?);
+            *counts = Some(answer.map_err(|why| Failure::Check(format!("cannot read the counts from the controller: {why}")))?);
         }
-        let [known_nodes, known_ues] = told;
+        let [known_nodes, known_ues] = counts;
         Ok(Self { known_nodes, known_ues })
     }
 }
@@ -118,14 +118,14 @@ impl Summary {
         report: SouthboundReport,
         incidents: Vec<Incident>,
         probe: Option<Delays>,
-        told: ControllerView,
+        view: ControllerView,
     ) -> Self {
         let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         Self {
             report,
             incidents,
             radios: Vec::new(),
-            told,
+            told: view,
             probe_us: probe.map(|delays| micros(delays.to_reporting)),
             probe_requests_us: probe.map(|delays| micros(delays.to_requests)),
         }
@@ -154,7 +154,7 @@ async fn run(southern: Arguments, request: Request, mut output: Output) -> Resul
             watch(&fleet, &mut output, page.as_mut(), end.as_mut()).await?;
         }
     }
-    let told = ControllerView::ask(southern.read_back, southern.read_back_ues).await;
+    let view = ControllerView::ask(southern.read_back, southern.read_back_ues).await;
     let report = fleet.report();
     let (incidents, forgotten) = fleet.incidents();
     let mut probe = None;
@@ -180,7 +180,7 @@ async fn run(southern: Arguments, request: Request, mut output: Output) -> Resul
     if forgotten > 0 {
         output.text(format_args!("{forgotten} more incidents are not listed"))?;
     }
-    let read_back = told.as_ref().copied().unwrap_or_default();
+    let read_back = view.as_ref().copied().unwrap_or_default();
     for (known, what, ours) in [
         (read_back.known_nodes, "base stations", u64::from(report.alive)),
         (read_back.known_ues, "UEs", report.announced_ues),
@@ -194,7 +194,7 @@ async fn run(southern: Arguments, request: Request, mut output: Output) -> Resul
     if let Some(page) = &page {
         page.end(&report);
     }
-    judge(&report, fleet.shown().map(|(name, _)| name), fleet.last_fault(), told?)
+    judge(&report, fleet.shown().map(|(name, _)| name), fleet.last_fault(), view?)
 }
 
 /// Prints the base stations' Ethernet addresses.
@@ -305,7 +305,7 @@ fn judge(
     report: &SouthboundReport,
     shown: Option<&str>,
     last_fault: Option<String>,
-    told: ControllerView,
+    view: ControllerView,
 ) -> Result<(), Failure> {
     let what = if report.nodes > 0 && report.initialised == 0 {
         "no base station received a request for reports"
@@ -313,7 +313,7 @@ fn judge(
         "no report was sent"
     } else if report.nodes > 0 && report.alive == 0 {
         "no base station is alive any more"
-    } else if report.nodes > 0 && told.known_nodes == Some(0.0) {
+    } else if report.nodes > 0 && view.known_nodes == Some(0.0) {
         "the controller reports no base station"
     } else {
         return Ok(());

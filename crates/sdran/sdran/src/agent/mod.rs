@@ -110,9 +110,9 @@ pub enum ReportPeriod {
 
 impl ReportPeriod {
     /// Returns the effective period, which is never zero.
-    pub fn effective_period(self, asked: Duration) -> Duration {
+    pub fn effective_period(self, requested: Duration) -> Duration {
         let period = match self {
-            Self::Honour => asked,
+            Self::Honour => requested,
             Self::Override(period) => period,
         };
         period.max(Duration::from_millis(1))
@@ -288,10 +288,10 @@ mod tests {
 
     #[test]
     fn effective_period_is_never_zero() {
-        let asked = Duration::from_millis(4);
+        let requested = Duration::from_millis(4);
         let own = Duration::from_millis(50);
-        assert_eq!(ReportPeriod::Honour.effective_period(asked), asked);
-        assert_eq!(ReportPeriod::Override(own).effective_period(asked), own);
+        assert_eq!(ReportPeriod::Honour.effective_period(requested), requested);
+        assert_eq!(ReportPeriod::Override(own).effective_period(requested), own);
         assert_eq!(ReportPeriod::Honour.effective_period(Duration::ZERO), Duration::from_millis(1));
     }
 }

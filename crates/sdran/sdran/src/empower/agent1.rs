@@ -196,11 +196,11 @@ impl Station for EmpowerAgent1 {
             Body::CellMeasureRequest(_) => match pdu.opcode {
                 Opcode::Remove => self.core.cell = None,
                 _ => {
-                    let asked = match pdu.timing {
+                    let requested = match pdu.timing {
                         Timing::Scheduled { interval_ms } => Duration::from_millis(interval_ms.into()),
                         Timing::Single | Timing::Triggered => Duration::from_secs(2),
                     };
-                    let period = self.settings.period.effective_period(asked);
+                    let period = self.settings.period.effective_period(requested);
                     self.core.cell = Some((PeriodicTimer { due: now, period }, xid));
                     self.core.initialised(now);
                 }

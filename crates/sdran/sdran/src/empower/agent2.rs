@@ -44,8 +44,8 @@ impl EmpowerAgent2 {
                     self.core.stop(config.rnti, config.meas_id.into());
                 }
                 (_, Tlv::UeMeasurementConfig(config)) => {
-                    let asked = ReportInterval::duration(config.interval);
-                    let (Some(asked), Some(_)) = (asked, self.core.ues.get(config.rnti)) else {
+                    let requested = ReportInterval::duration(config.interval);
+                    let (Some(requested), Some(_)) = (requested, self.core.ues.get(config.rnti)) else {
                         self.core
                             .fault(format!("the controller requested an impossible measurement: UE {}, interval {}", config.rnti, config.interval));
                         self.send(
@@ -57,7 +57,7 @@ impl EmpowerAgent2 {
                         );
                         continue;
                     };
-                    let period: Duration = self.settings.period.effective_period(asked);
+                    let period: Duration = self.settings.period.effective_period(requested);
                     let beat = PeriodicTimer { due: now + period, period };
                     let left = ReportAmount::reports(config.amount);
                     self.core

@@ -201,7 +201,7 @@ impl Version for EmpowerSession1 {
             }
             Body::UeMeasureReport(tlvs) => {
                 let rnti =
-                    self.own.measurements.iter().find(|(_, asked)| **asked == xid).map(|(rnti, _)| *rnti);
+                    self.own.measurements.iter().find(|(_, requested)| **requested == xid).map(|(rnti, _)| *rnti);
                 for tlv in &tlvs {
                     match (rnti, tlv) {
                         (Some(rnti), Tlv::RrcMeasureReport(report)) => {

@@ -189,7 +189,7 @@ impl Core {
         let &(due, rnti, id) = self.deadlines.first().filter(|(due, ..)| *due <= now)?;
         self.deadlines.pop_first();
         let measurement = self.measurements.get_mut(&(rnti, id))?;
-        let told = *measurement;
+        let answered = *measurement;
         self.counters.skipped += measurement.beat.advance(now);
         let left = measurement.left.map(|left| left.saturating_sub(1));
         measurement.left = left;
@@ -199,7 +199,7 @@ impl Core {
         } else {
             self.deadlines.insert((next, rnti, id));
         }
-        Some((rnti, told, due))
+        Some((rnti, answered, due))
     }
 
     pub(super) fn wake_at(&self) -> Option<Time> {

@@ -213,7 +213,7 @@ impl SouthboundController for PublishedController {
                 self.buffer.clear();
             }
         }
-        if self.heard.is_some_and(|heard| heard + 6 * Duration::from_secs(1) <= now) {
+        if self.heard.is_some_and(|hello_at| hello_at + 6 * Duration::from_secs(1) <= now) {
             self.heard = None;
             self.outputs.push_back(ControllerOutput::Close);
         } else if self.online && self.poll_at <= now {
@@ -227,7 +227,7 @@ impl SouthboundController for PublishedController {
     }
 
     fn wake_at(&self) -> Option<Time> {
-        let silent = self.heard.map(|heard| heard + Duration::from_secs(6));
+        let silent = self.heard.map(|hello_at| hello_at + Duration::from_secs(6));
         [silent, self.online.then_some(self.poll_at)].into_iter().flatten().min()
     }
 }

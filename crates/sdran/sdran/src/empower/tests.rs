@@ -241,7 +241,7 @@ fn one_message_agent_gets_one_request_at_a_time() {
                 .unwrap();
             session.handle(now, ControllerInput::Received(&octets));
         };
-        let mut heard = |session: &mut EmpowerSession1| {
+        let mut record_requests = |session: &mut EmpowerSession1| {
             let mut piece = Vec::new();
             while let Some(output) = session.poll() {
                 let ControllerOutput::Send(octets) = output else { continue };
@@ -257,25 +257,25 @@ fn one_message_agent_gets_one_request_at_a_time() {
             seen.push(piece);
         };
         say(&mut session, Timing::Scheduled { interval_ms: 2_000 }, Body::Hello(0), at(0));
-        heard(&mut session);
+        record_requests(&mut session);
         say(
             &mut session,
             Timing::Single,
             Body::CapsResponse(vec![Tlv::CellCaps(caps), Tlv::RanCaps(ran)]),
             at(1),
         );
-        heard(&mut session);
+        record_requests(&mut session);
         say(&mut session, Timing::Triggered, Body::UeReport(Vec::new()), at(2));
-        heard(&mut session);
+        record_requests(&mut session);
         // An agent that does not respond gets the next request after a timeout.
         if cell == 1 {
             session.handle(at(400), ControllerInput::Wake);
-            heard(&mut session);
+            record_requests(&mut session);
             session.handle(at(502), ControllerInput::Wake);
         } else {
             say(&mut session, Timing::Single, Body::SliceResponse(slice, Vec::new()), at(3));
         }
-        heard(&mut session);
+        record_requests(&mut session);
         seen
     };
     assert_eq!(pieces(0), [&["capabilities"][..], &["ues"], &["slice"], &["set", "cell"]]);

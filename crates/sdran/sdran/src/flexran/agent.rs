@@ -253,8 +253,8 @@ impl FlexranAgent {
         let header = reply_header(Kind::UeConfigReply, request);
         let mosaic = self.mosaic();
         let ue_config = self.ues.iter().map(|(rnti, ue)| self.control.ue(rnti, ue, mosaic)).collect();
-        let said = self.send(None, UeConfigReply { header, ue_config }, None);
-        if !std::mem::replace(&mut self.announced, true) && (mosaic || !said) {
+        let sent = self.send(None, UeConfigReply { header, ue_config }, None);
+        if !std::mem::replace(&mut self.announced, true) && (mosaic || !sent) {
             self.unannounced = self.ues.iter().map(|(rnti, _)| rnti).collect();
         }
     }

@@ -42,11 +42,11 @@ impl Control {
     /// Applies a configuration of the cell. Returns the downlink slices that it has set, or removed (zero groups).
     pub(super) fn configure(&mut self, cell: &CellConfig) -> Result<Vec<(u32, u16)>, String> {
         self.net_control = cell.x2_ho_net_control.or(self.net_control);
-        let Some(told) = &cell.slice_config else { return Ok(Vec::new()) };
-        if let Some(ul) = &told.ul {
+        let Some(config) = &cell.slice_config else { return Ok(Vec::new()) };
+        if let Some(ul) = &config.ul {
             apply(self.slices.ul.get_or_insert_default(), ul)?;
         }
-        let dl = told.dl.clone().unwrap_or_default();
+        let dl = config.dl.clone().unwrap_or_default();
         apply(self.slices.dl.get_or_insert_default(), &dl)?;
         let downlink = ids(self.slices.dl.as_ref());
         let uplink = ids(self.slices.ul.as_ref());
@@ -111,14 +111,14 @@ fn groups(slice: &Slice) -> u16 {
 
 /// Applies slices, as in the published agent. Another algorithm starts from an empty set. A slice that only has a number is removed. Other
 /// slices are set.
-fn apply(slices: &mut SliceDlUlConfig, told: &SliceDlUlConfig) -> Result<(), String> {
-    if told.algorithm.is_some() && told.algorithm != slices.algorithm {
-        *slices = SliceDlUlConfig { algorithm: told.algorithm, ..SliceDlUlConfig::default() };
+fn apply(slices: &mut SliceDlUlConfig, config: &SliceDlUlConfig) -> Result<(), String> {
+    if config.algorithm.is_some() && config.algorithm != slices.algorithm {
+        *slices = SliceDlUlConfig { algorithm: config.algorithm, ..SliceDlUlConfig::default() };
     }
-    if told.scheduler.is_some() {
-        slices.scheduler.clone_from(&told.scheduler);
+    if config.scheduler.is_some() {
+        slices.scheduler.clone_from(&config.scheduler);
     }
-    for slice in &told.slices {
+    for slice in &config.slices {
         slices.slices.retain(|held| held.id != slice.id);
         if *slice == (Slice { id: slice.id, ..Slice::default() }) {
             continue;

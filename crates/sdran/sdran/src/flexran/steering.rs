@@ -135,19 +135,19 @@ impl Steering {
             );
         }
         let scheduler = policy.behavior.as_deref().map_or(Ok(self.scheduler), |name| self.named(name))?;
-        let mut said = self.said.clone();
-        said.active_slices = policy.active_slices.or(said.active_slices);
-        said.shares_ppm = policy.shares_ppm.clone().or(said.shares_ppm);
+        let mut merged = self.said.clone();
+        merged.active_slices = policy.active_slices.or(merged.active_slices);
+        merged.shares_ppm = policy.shares_ppm.clone().or(merged.shares_ppm);
         let about_slices = policy.active_slices.is_some() || policy.shares_ppm.is_some();
-        let next = match &said.shares_ppm {
-            Some(shares) if about_slices => by_shares(shares, said.active_slices, self.cell.prbs())?,
+        let next = match &merged.shares_ppm {
+            Some(shares) if about_slices => by_shares(shares, merged.active_slices, self.cell.prbs())?,
             None if about_slices => return refuse(Reason::Invalid, "each slice needs a slice_percentage"),
             _ => self.cell.set(),
         };
         let next = scheduled(next, scheduler);
         let count = next.slices.len();
         self.cell.command(&SliceCommand::Configure(next))?;
-        (self.said, self.scheduler) = (said, scheduler);
+        (self.said, self.scheduler) = (merged, scheduler);
         if about_slices {
             self.spread = count;
             ues.iter().enumerate().for_each(|(nth, rnti)| self.place(nth, *rnti));
@@ -166,12 +166,12 @@ impl Steering {
     }
 
     /// Sets the slices of the downlink, given in the form of Mosaic5G.
-    pub(super) fn slice(&mut self, told: &SliceDlUlConfig) -> Result<(), Refusal> {
-        let algorithm = told.algorithm.map(SliceAlgorithm::from_number);
+    pub(super) fn slice(&mut self, config: &SliceDlUlConfig) -> Result<(), Refusal> {
+        let algorithm = config.algorithm.map(SliceAlgorithm::from_number);
         let set = match algorithm {
             None | Some(Some(SliceAlgorithm::Unsliced)) => SliceSet::default(),
             Some(Some(SliceAlgorithm::Static)) => {
-                let slices = told.slices.iter().map(|slice| self.fixed(slice, told));
+                let slices = config.slices.iter().map(|slice| self.fixed(slice, config));
                 let slices = slices.collect::<Result<Vec<_>, _>>()?;
                 SliceSet { algorithm: Algorithm::Static, sharing: false, slices }
             }
@@ -183,7 +183,7 @@ impl Steering {
         Ok(())
     }
 
-    fn fixed(&self, slice: &Slice, told: &SliceDlUlConfig) -> Result<CellSlice, Refusal> {
+    fn fixed(&self, slice: &Slice, config: &SliceDlUlConfig) -> Result<CellSlice, Refusal> {
         let id = slice_number(slice.id)?;
         let Some(SliceParameters::Fixed(groups)) = &slice.params else {
             return refuse(Reason::Invalid, format!("slice {id} has no resource block groups"));
@@ -197,7 +197,7 @@ impl Steering {
                 format!("slice {id}: resource block groups must be in the range 0 to {last}, lowest first"),
             );
         };
-        let name = slice.scheduler.as_deref().or(told.scheduler.as_deref()).filter(|name| !name.is_empty());
+        let name = slice.scheduler.as_deref().or(config.scheduler.as_deref()).filter(|name| !name.is_empty());
         let scheduler = match name {
             // If the controller schedules, it schedules in every slice.
             Some(_) if self.scheduler == UeScheduler::Remote => self.scheduler,

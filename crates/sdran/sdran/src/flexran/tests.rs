@@ -189,16 +189,16 @@ fn resets_and_cuts_lose_no_agent_or_ue() {
 
 #[test]
 fn damage_is_reported_without_panic() {
-    let mut told = 0;
+    let mut faults_reported = 0;
     for seed in 0..40 {
         let faults = StreamFaults { piece_bytes: 200, damage_permille: 50, ..StreamFaults::delay(MS) };
         let mut pair = pair(faults, seed);
         (0..20).for_each(|imsi| pair.tell_agent(up(imsi)));
         pair.run_until(at(2_000));
         let faults = |event: &&FlexranEvent| matches!(event, FlexranEvent::Fault(_));
-        told += pair.controller_events.iter().filter(faults).count();
+        faults_reported += pair.controller_events.iter().filter(faults).count();
     }
-    assert!(told > 0);
+    assert!(faults_reported > 0);
 }
 
 #[test]
@@ -219,8 +219,8 @@ fn too_many_ues_for_a_body_is_a_fault() {
         StreamPair::new(agent, FlexranSession::new(SessionSettings::default()), StreamFaults::delay(MS), 1);
     (0..2_700).for_each(|imsi| pair.tell_agent(up(imsi)));
     pair.run_until(at(200));
-    let told = |event: &AgentEvent| matches!(event, AgentEvent::Fault(what) if what.contains("240000"));
-    assert!(pair.agent_events.iter().any(told));
+    let names_period = |event: &AgentEvent| matches!(event, AgentEvent::Fault(what) if what.contains("240000"));
+    assert!(pair.agent_events.iter().any(names_period));
     assert_eq!(pair.agent.ues(), 2_700);
     pair.tell_agent(up(9_999_999));
     pair.tell_agent(up(9_999_999));

@@ -79,8 +79,8 @@ fn card_time_converts_within_error_bound() {
         widest = widest.max(line.error_ns);
         for _ in 0..200 {
             let true_ns = BEGUN + seeded.below(2_000_000_000);
-            let told = line.system_ns(card.at(true_ns)).unwrap();
-            let wrong = told.abs_diff(true_ns.cast_signed());
+            let converted_ns = line.system_ns(card.at(true_ns)).unwrap();
+            let wrong = converted_ns.abs_diff(true_ns.cast_signed());
             assert!(wrong <= line.error_ns, "seed {seed}: {wrong} ns, stated {}", line.error_ns);
         }
         assert!((line.drift_ppm() + card.ppm).abs() < 2.0, "seed {seed}: {} {}", line.drift_ppm(), card.ppm);
@@ -99,8 +99,8 @@ fn clock_step_stays_within_error_bound() {
         assert!(line.error_ns >= step.1 / 2, "seed {seed}: {} {}", line.error_ns, step.1);
         for _ in 0..200 {
             let true_ns = BEGUN + seeded.below(2_000_000_000);
-            let Some(told) = line.system_ns(card.at(true_ns)) else { continue };
-            let wrong = told.abs_diff(true_ns.cast_signed());
+            let Some(converted_ns) = line.system_ns(card.at(true_ns)) else { continue };
+            let wrong = converted_ns.abs_diff(true_ns.cast_signed());
             assert!(wrong <= line.error_ns, "seed {seed}: {wrong} ns, stated {}", line.error_ns);
         }
     }
@@ -126,17 +126,17 @@ fn frames(seeded: &mut Seeded, from: &Card, to: &Card, takes: u64) -> (Vec<TxSta
     let mut whole = 0;
     for sequence in 0..90 {
         let true_ns = BEGUN + 20_000_000 * (sequence + 1) + seeded.below(1_000_000);
-        let fate = seeded.below(20);
-        sent.push(TxStamp { sequence, left_ns: (fate != 0).then(|| from.at(true_ns)) });
-        if fate == 1 {
+        let failure = seeded.below(20);
+        sent.push(TxStamp { sequence, left_ns: (failure != 0).then(|| from.at(true_ns)) });
+        if failure == 1 {
             continue;
         }
-        let stamped = (fate != 2).then(|| to.at(true_ns + takes));
+        let stamped = (failure != 2).then(|| to.at(true_ns + takes));
         came.push(RxStamp { sequence, came_ns: stamped });
-        if fate == 3 {
+        if failure == 3 {
             came.push(RxStamp { sequence, came_ns: Some(to.at(true_ns + 10 * takes)) });
         }
-        whole += u64::from(fate != 0 && fate != 2);
+        whole += u64::from(failure != 0 && failure != 2);
     }
     (sent, came, whole)
 }
@@ -175,18 +175,18 @@ fn inconsistent_clocks_are_counted() {
     let crossing = StampMatch::match_stamps(&sent, &came, &Clocks::One);
     assert_eq!((crossing.early, crossing.unordered), (1, 2));
     assert_eq!(crossing.delays_ns, [-50, 30, 40]);
-    let mut told = BTreeMap::new();
+    let mut metrics = BTreeMap::new();
     crossing.numbers(&mut |name, value| {
-        told.insert(name.to_owned(), value);
+        metrics.insert(name.to_owned(), value);
     });
-    assert_eq!((told["delay_us_min"], told["delay_us_p50"], told["delay_us_max"]), (-0.05, 0.03, 0.04));
+    assert_eq!((metrics["delay_us_min"], metrics["delay_us_p50"], metrics["delay_us_max"]), (-0.05, 0.03, 0.04));
     let none = StampMatch::match_stamps(&sent, &[], &Clocks::One);
-    let mut told = BTreeMap::new();
+    let mut metrics = BTreeMap::new();
     none.numbers(&mut |name, value| {
-        told.insert(name.to_owned(), value);
+        metrics.insert(name.to_owned(), value);
     });
     assert_eq!(
-        (told["lost_ratio"], told["stamped_ratio"], told.contains_key("delay_us_min")),
+        (metrics["lost_ratio"], metrics["stamped_ratio"], metrics.contains_key("delay_us_min")),
         (1.0, 0.0, false)
     );
 }

@@ -274,7 +274,7 @@ impl RunningNetwork {
         window.sending.store(false, Ordering::Relaxed);
         let stopped_ns = ranlab_net::stamped::real_ns().saturating_sub(window.base_ns);
         let departed = window.senders.into_iter().filter_map(|thread| thread.join().ok()).collect();
-        let told = window.tools.into_iter().filter_map(|thread| thread.join().ok()).collect();
+        let tool_results = window.tools.into_iter().filter_map(|thread| thread.join().ok()).collect();
         let mut stamped = CableSeen::default();
         window.cable.iter_mut().for_each(|cable| cable.sent(&mut stamped));
         std::thread::sleep(DRAIN * self.part.slowdown.min(DRAINS_MAX));
@@ -296,7 +296,7 @@ impl RunningNetwork {
             caught,
             stamped,
             stopped_ns,
-            told,
+            told: tool_results,
             witness,
             queues,
             throttled_ns,
@@ -326,8 +326,8 @@ impl WindowResult {
     /// Adds the results of additional programs. Returns the error of a program that failed.
     fn tools(&self, put: &mut dyn FnMut(String, f64)) -> Option<String> {
         let mut failed = None;
-        for told in &self.told {
-            match told {
+        for result in &self.told {
+            match result {
                 Ok(found) => found.iter().for_each(|(name, value)| put((*name).to_owned(), *value)),
                 Err(why) => failed = Some(why.clone()),
             }

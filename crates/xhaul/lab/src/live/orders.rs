@@ -124,8 +124,8 @@ impl TestNetwork {
 }
 
 /// Returns whether the kernel accepted the configuration. A rejection is an error only if all schedulers are required.
-fn accepted(told: Result<(), NetnsError>) -> bool {
-    match told {
+fn accepted(result: Result<(), NetnsError>) -> bool {
+    match result {
         Ok(()) => true,
         Err(error @ NetnsError::Kernel { .. })
             if std::env::var("RANLAB_SCHEDULERS").as_deref() != Ok("all") =>

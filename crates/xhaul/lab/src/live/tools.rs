@@ -117,14 +117,14 @@ impl Tool {
                     let words = format!("iperf3 -s -1 -p {PORT} -B {}", to.ip);
                     let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
                     let mut server = spawn(&to.namespace, &words)?;
-                    let told = (0..ATTEMPTS).find_map(|attempt| {
+                    let result = (0..ATTEMPTS).find_map(|attempt| {
                         std::thread::sleep(LISTENING);
-                        let told = client().and_then(|text| iperf3(&text));
-                        let refused = told.as_ref().is_err_and(|why| why.contains("refused"));
-                        (!refused || attempt + 1 == ATTEMPTS).then_some(told)
+                        let result = client().and_then(|text| iperf3(&text));
+                        let refused = result.as_ref().is_err_and(|why| why.contains("refused"));
+                        (!refused || attempt + 1 == ATTEMPTS).then_some(result)
                     });
                     server.end();
-                    told.unwrap_or_else(|| Err("iperf3: no attempt was made".to_owned()))
+                    result.unwrap_or_else(|| Err("iperf3: no attempt was made".to_owned()))
                 }
             }
         }))
@@ -141,7 +141,7 @@ fn spawn(namespace: &str, words: &[String]) -> Result<Child, String> {
 
 /// Runs the program and returns its output.
 fn run(namespace: &str, words: &[String], go: &AtomicBool) -> Result<String, String> {
-    let said = |what: &str| format!("`{}`: {what}", words.join(" "));
+    let message = |what: &str| format!("`{}`: {what}", words.join(" "));
     let mut child = spawn(namespace, words)?;
     let outputs = [child.lines(OUTPUT_BYTES_MAX), child.complaints(OUTPUT_BYTES_MAX)];
     let texts = std::thread::spawn(move || outputs.map(|lines| text(lines.into_iter().flatten())));
@@ -149,11 +149,11 @@ fn run(namespace: &str, words: &[String], go: &AtomicBool) -> Result<String, Str
     while child.ended().is_none() {
         std::thread::sleep(POLL);
         if !go.load(Ordering::Relaxed) && over.get_or_insert_with(Instant::now).elapsed() > GRACE {
-            return Err(said("did not end with the measurement"));
+            return Err(message("did not end with the measurement"));
         }
     }
     let [printed, complained] = texts.join().unwrap_or_default();
-    if printed.trim().is_empty() { Err(said(complained.trim())) } else { Ok(printed) }
+    if printed.trim().is_empty() { Err(message(complained.trim())) } else { Ok(printed) }
 }
 
 /// Joins lines to a text, up to a length that these programs never reach.

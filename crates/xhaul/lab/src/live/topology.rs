@@ -417,7 +417,7 @@ fn lacking(sharing: LiveSharing, trouble: ComponentError) -> ComponentError {
         LiveSharing::Bridge | LiveSharing::OwnPorts | LiveSharing::Functions => return trouble,
     };
     let unknown = ["Unknown device type", "Operation not supported"];
-    if !unknown.iter().any(|said| trouble.what.contains(said)) {
+    if !unknown.iter().any(|phrase| trouble.what.contains(phrase)) {
         return trouble;
     }
     environment(format!(
@@ -447,24 +447,24 @@ mod tests {
 
     #[test]
     fn card_is_shared_by_kernel_devices() {
-        let told = |sharing| upper_device(sharing, "c-v1").map(|words| words.join(" "));
+        let arguments = |sharing| upper_device(sharing, "c-v1").map(|words| words.join(" "));
         let macvlan = "link add link nic name c-v1 type macvlan mode bridge";
-        assert_eq!(told(LiveSharing::Macvlan).as_deref(), Some(macvlan));
+        assert_eq!(arguments(LiveSharing::Macvlan).as_deref(), Some(macvlan));
         assert_eq!(
-            told(LiveSharing::Ipvlan).as_deref(),
+            arguments(LiveSharing::Ipvlan).as_deref(),
             Some("link add link nic name c-v1 type ipvlan mode l2")
         );
-        assert_eq!((told(LiveSharing::Bridge), told(LiveSharing::OwnPorts)), (None, None));
+        assert_eq!((arguments(LiveSharing::Bridge), arguments(LiveSharing::OwnPorts)), (None, None));
     }
 
     #[test]
     fn missing_kernel_module_is_named() {
-        let said = |what: &str| lacking(LiveSharing::Ipvlan, environment(what)).what;
-        let told = said("`ip -n x link add` failed: Error: Unknown device type.");
+        let message_of = |what: &str| lacking(LiveSharing::Ipvlan, environment(what)).what;
+        let message = message_of("`ip -n x link add` failed: Error: Unknown device type.");
         assert!(
-            told.contains("this kernel has no ipvlan (CONFIG_IPVLAN)") && told.contains("ip -n x"),
-            "{told}"
+            message.contains("this kernel has no ipvlan (CONFIG_IPVLAN)") && message.contains("ip -n x"),
+            "{message}"
         );
-        assert_eq!(said("`ip` failed: File exists"), "`ip` failed: File exists");
+        assert_eq!(message_of("`ip` failed: File exists"), "`ip` failed: File exists");
     }
 }

@@ -181,9 +181,9 @@ impl Process {
         process: &OwnProcess,
     ) -> Result<Self, ComponentError> {
         let line = Some(&process.line).filter(|line| !line.is_empty());
-        let wanted = line.map(|line| ExpectedLine::new(line)).transpose().map_err(rig)?;
+        let expected = line.map(|line| ExpectedLine::new(line)).transpose().map_err(rig)?;
         let log = part.log.as_ref().map(|folder| folder.join(format!("{}-{role}.log", part.name)));
-        let output = Arc::new(Output::new(log, wanted).map_err(environment)?);
+        let output = Arc::new(Output::new(log, expected).map_err(environment)?);
         let mut command = Command::new("ip");
         command.args(["netns", "exec", namespace]);
         command.args(["unshare", "--pid", "--fork", "--kill-child=SIGKILL", "--"]).args(&process.start);
@@ -210,8 +210,8 @@ impl Process {
         let within = process.within.0.unwrap_or(Duration::from_secs(30));
         loop {
             self.check(name)?;
-            let said = if process.line.is_empty() { begun.elapsed() > UP } else { self.output.line_came() };
-            if said {
+            let is_up = if process.line.is_empty() { begun.elapsed() > UP } else { self.output.line_came() };
+            if is_up {
                 return Ok(());
             }
             if begun.elapsed() > within {

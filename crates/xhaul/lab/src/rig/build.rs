@@ -30,7 +30,7 @@ pub(super) const USER: &str = "user";
 pub(super) fn plan(setup: &Setup) -> Result<Plan, ScenarioError> {
     // The first plan has no gates and no shapers. It determines the traffic that they have to pass. The second plan has them.
     let mut plan = scenario(setup, &Scheduler::StrictPriority).plan()?;
-    let wanted = match setup.scheduler.as_str() {
+    let scheduler = match setup.scheduler.as_str() {
         "strict" => Scheduler::StrictPriority,
         "preemption" => Scheduler::Preemption { express_from: setup.cells.class.clamp(1, 7) },
         "drr" => {
@@ -49,8 +49,8 @@ pub(super) fn plan(setup: &Setup) -> Result<Plan, ScenarioError> {
         "gates" => Scheduler::Gates(gates(setup, &plan)),
         _ => Scheduler::Fifo,
     };
-    if wanted != Scheduler::StrictPriority {
-        plan = scenario(setup, &wanted).plan()?;
+    if scheduler != Scheduler::StrictPriority {
+        plan = scenario(setup, &scheduler).plan()?;
     }
     shape(setup, &mut plan);
     if let Some(profile) = setup.cells.limits.profile {

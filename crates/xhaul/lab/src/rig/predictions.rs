@@ -431,8 +431,8 @@ fn search(setup: &Setup, network: &Network, duration_ps: Ps, seed: u64, recorder
         .stages
         .iter()
         .any(|stage| matches!(stage, Stage::Port(port) if matches!(port.scheduler, Scheduler::Gates(_))));
-    for wanted in ["cell_dl", "cell_ul"] {
-        let named = |flow: &&(usize, &str)| role(flow.1) == Some(wanted);
+    for searched in ["cell_dl", "cell_ul"] {
+        let named = |flow: &&(usize, &str)| role(flow.1) == Some(searched);
         let flows: Vec<(usize, &str)> =
             network.flows.iter().enumerate().map(|(index, flow)| (index, flow.name.as_str())).collect();
         let Some((flow, _)) = flows.iter().find(named) else { continue };
@@ -448,7 +448,7 @@ fn search(setup: &Setup, network: &Network, duration_ps: Ps, seed: u64, recorder
             seed,
         };
         if let Ok(worst) = worst_phase(network, *flow, &free, options) {
-            recorder.scalar(&format!("{wanted}.worst_us"), us(worst.delay_ps));
+            recorder.scalar(&format!("{searched}.worst_us"), us(worst.delay_ps));
         }
     }
 }

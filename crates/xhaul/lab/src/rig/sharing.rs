@@ -104,13 +104,13 @@ fn profile(file: Option<&str>) -> Result<SharingProfile, String> {
     let Some(file) = file else {
         return parsed(BUILT_IN).map_err(|why| format!("the built-in profile: {why}"));
     };
-    let said = |why: String| format!("`sut.sharing_profile` {file}: {why}");
-    let meta = std::fs::metadata(file).map_err(|error| said(error.to_string()))?;
+    let error_of = |why: String| format!("`sut.sharing_profile` {file}: {why}");
+    let meta = std::fs::metadata(file).map_err(|error| error_of(error.to_string()))?;
     if meta.len() > BYTES_MAX {
-        return Err(said(format!("a profile may have at most {BYTES_MAX} bytes")));
+        return Err(error_of(format!("a profile may have at most {BYTES_MAX} bytes")));
     }
-    let text = std::fs::read_to_string(file).map_err(|error| said(error.to_string()))?;
-    parsed(&text).map_err(said)
+    let text = std::fs::read_to_string(file).map_err(|error| error_of(error.to_string()))?;
+    parsed(&text).map_err(error_of)
 }
 
 fn parsed(text: &str) -> Result<SharingProfile, String> {

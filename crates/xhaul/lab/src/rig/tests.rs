@@ -87,8 +87,8 @@ fn background_does_not_change_unrelated_flows() {
 #[test]
 fn plan_warns_of_fragments_and_rejects_overload() {
     let two = [("cells.split", text("2"))];
-    let told = Xhaul.preview(&settings(&two)).unwrap().unwrap();
-    assert!(told.contains("46 bytes longer than the MTU of 1500 and are fragmented"), "{told}");
+    let preview = Xhaul.preview(&settings(&two)).unwrap().unwrap();
+    assert!(preview.contains("46 bytes longer than the MTU of 1500 and are fragmented"), "{preview}");
     let full = [("cells.count", Value::Int(20))];
     let why = Xhaul.preview(&settings(&full)).unwrap().unwrap_err();
     assert!(why.contains("midhaul1>CU-card is offered"), "{why}");
@@ -319,7 +319,7 @@ fn invalid_points_are_rejected() {
         (vec![("net.mbps", text("fast"))], "in section `net`: `mbps` must be"),
     ] {
         let error = setup(&set).unwrap_err();
-        assert!(matches!(&error, RigError::Rig(told) if told.contains(why)), "{error}");
+        assert!(matches!(&error, RigError::Rig(message) if message.contains(why)), "{error}");
         let (outcome, _) = measure(&set);
         assert_eq!(outcome, Err(error));
     }

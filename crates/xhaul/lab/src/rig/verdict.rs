@@ -56,8 +56,8 @@ fn setting<'a>(point: &'a PointResult, path: &str) -> Option<&'a Value> {
 /// Returns the name of a point's option (all axes except the number of cells):
 /// `sut.scheduler = fifo, cells.split = 2`.
 fn option(point: &PointResult) -> String {
-    let told = |path: &str| path != CELLS && path != "sut.tier" && !path.starts_with("user.");
-    let axes = point.point.axes.iter().filter(|(path, _)| told(path));
+    let shown = |path: &str| path != CELLS && path != "sut.tier" && !path.starts_with("user.");
+    let axes = point.point.axes.iter().filter(|(path, _)| shown(path));
     axes.map(|(path, value)| format!("{path} = {value}")).collect::<Vec<_>>().join(", ")
 }
 
@@ -71,12 +71,12 @@ fn kept(point: &PointResult) -> Result<(), String> {
         let load = most(point, "port_load_max").unwrap_or(f64::INFINITY);
         return Err(format!("a port is offered {} % of its rate", short(load * 100.0)));
     }
-    let mut asked = false;
+    let mut checked = false;
     for role in ["cell_dl", "cell_ul"] {
         let Some(budget) = most(point, &format!("{role}.budget_us")) else { continue };
         let longest = most(point, &format!("{role}.delay_us_max"));
         let Some(longest) = longest.or_else(|| most(point, &format!("{role}.bound_us"))) else { continue };
-        asked = true;
+        checked = true;
         let early = most(point, &format!("{role}.window_early")).unwrap_or(0.0);
         if early > 0.0 {
             return Err(format!(
@@ -91,7 +91,7 @@ fn kept(point: &PointResult) -> Result<(), String> {
             return Err(format!("{role} loses frames"));
         }
     }
-    if asked {
+    if checked {
         return Ok(());
     }
     let why = point.reason();

@@ -302,8 +302,8 @@ impl FlexranController {
         }
         let began = clock.now();
         self.counters.app_runs += 1;
-        let wanted = self.monitor.run(&self.rib, self.queue.len(), clock);
-        for (id, period) in wanted {
+        let periods = self.monitor.run(&self.rib, self.queue.len(), clock);
+        for (id, period) in periods {
             if let Some(session) = self.sessions.get_mut(&id) {
                 session.request_statistics(period);
             }

@@ -172,8 +172,8 @@ mod tests {
             (format!("{port}{port}"), "port x>y: there are two rows for it"),
             (format!("{}{}", cut("1ms"), cut("5ms")), "cut x-y: there are two rows for it"),
         ] {
-            let told = refused(&text);
-            assert!(told.contains(why), "{why}: {told}");
+            let message = refused(&text);
+            assert!(message.contains(why), "{why}: {message}");
         }
         // The two directions of a link are two different ports.
         let ports = format!("{port}[[ports]]\nfrom = \"y\"\nto = \"x\"\n");
@@ -213,8 +213,8 @@ mod tests {
             (format!("{cell}class = 8\n"), "`class` must be a whole number from 0 to 7, not 8"),
             (format!("{cell}mbps = -1.0\n"), "`mbps` must be a number from 0 to 800000"),
         ] {
-            let told = refused(&text);
-            assert!(told.contains(why), "{why}: {told}");
+            let message = refused(&text);
+            assert!(message.contains(why), "{why}: {message}");
         }
     }
 

@@ -199,9 +199,9 @@ fn ring_with_mixed_splits_is_checked_and_simulated_quickly() {
     let folder = Folder::new("ring", &[("network.toml", &ring())]);
     let jumbo = [("net.mtu", Value::Int(9000)), ("sut.scheduler", text("strict"))];
     let begun = Instant::now();
-    let told = Xhaul.preview(&settings(&folder.file(), &jumbo)).unwrap().unwrap();
+    let preview = Xhaul.preview(&settings(&folder.file(), &jumbo)).unwrap().unwrap();
     assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
-    assert!(told.contains("du11 UL") && told.contains("s1>s2") && told.contains("5125.1"), "{told}");
+    assert!(preview.contains("du11 UL") && preview.contains("s1>s2") && preview.contains("5125.1"), "{preview}");
     let begun = Instant::now();
     let (outcome, recording) = measure_for(&folder.file(), &jumbo, Duration::from_millis(5));
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
@@ -262,8 +262,8 @@ fn invalid_files_are_rejected_with_reason() {
     .into_iter()
     .enumerate()
     {
-        let told = refused(&format!("wrong-{index}"), &file);
-        assert!(told.contains(why), "{why}: {told}");
+        let message = refused(&format!("wrong-{index}"), &file);
+        assert!(message.contains(why), "{why}: {message}");
     }
     let folder = Folder::new("replaced", &[("network.toml", &format!("{link}{flow}"))]);
     let with = |key: &str, value: Value| Xhaul.preview(&settings(&folder.file(), &[(key, value)])).unwrap();
@@ -311,9 +311,9 @@ fn capture_of_a_fronthaul_becomes_flows() {
     let network = "[[links]]\na = \"du\"\nb = \"ru\"\nmbps = 25000\n\
                    [[captures]]\nname = \"site\"\nfile = \"ru-0.pcapng\"\ndu = \"du\"\nru = \"ru\"\nbudget = \"high100\"\n";
     std::fs::write(folder.file(), network).unwrap();
-    let told = Xhaul.preview(&settings(&folder.file(), &[])).unwrap().unwrap();
-    assert!(told.contains("site 0x0003 U DL: 208 frames of 7680 to 7680 bytes in the capture"), "{told}");
-    assert!(told.contains("mantissa 9 bits, arrivals within ") && !told.contains("gaps"), "{told}");
+    let preview = Xhaul.preview(&settings(&folder.file(), &[])).unwrap().unwrap();
+    assert!(preview.contains("site 0x0003 U DL: 208 frames of 7680 to 7680 bytes in the capture"), "{preview}");
+    assert!(preview.contains("mantissa 9 bits, arrivals within ") && !preview.contains("gaps"), "{preview}");
     let (outcome, recording) = measure(&folder.file(), &[]);
     assert_eq!((outcome, recording.metrics["network.flows"]), (Ok(Outcome::Ok), 8.0));
     // 52 downlink and 16 uplink symbols of the 70 symbols in 2.5 ms, for 10 ms.
@@ -377,7 +377,7 @@ fn capture_of_a_radio_unit_yields_flows_and_windows() {
     };
     site_capture(&folder.0.join("ru.pcapng"), AIR_NS);
     let windows = "t2a_cp_ul = [\"2us\", \"100us\"]\nta4_up = [\"100us\", \"400us\"]\n";
-    let told = network(windows).unwrap();
+    let outcome_text = network(windows).unwrap();
     for words in [
         "site: the capture's clock follows the radio frames (UTC)",
         "site: not part of a flow: 1 frames of other protocols",
@@ -385,7 +385,7 @@ fn capture_of_a_radio_unit_yields_flows_and_windows() {
         "site 0x0001 U UL: 28 frames of 2486 to 2486 bytes",
         "priority 0, samples of 16 bits, static, 128.9 to 128.9 us after the start of their symbols, control messages 133.9 to 133.9 us ahead",
     ] {
-        assert!(told.contains(words), "{words}: {told}");
+        assert!(outcome_text.contains(words), "{words}: {outcome_text}");
     }
     let (outcome, recording) = measure(&folder.file(), &[]);
     let of = |flow: &str, name: &str| recording.metrics[&format!("flow.site_0x0001_{flow}.{name}")];
@@ -401,14 +401,14 @@ fn capture_of_a_radio_unit_yields_flows_and_windows() {
         ("spacing_khz = 20\n", "`spacing_khz` is 15, 30, 60, 120 or 240, not 20"),
         ("ta4_up = [\"400us\", \"100us\"]\n", "`ta4_up` has its least time first"),
     ] {
-        let told = network(more).unwrap_err();
-        assert!(told.contains(why), "{why}: {told}");
+        let outcome_text = network(more).unwrap_err();
+        assert!(outcome_text.contains(why), "{why}: {outcome_text}");
     }
     // The clock is half a second off, so it matches neither UTC nor TAI.
     site_capture(&folder.0.join("ru.pcapng"), AIR_NS + 500_000_000);
-    let told = network("").unwrap();
-    assert!(told.contains("arrivals within 0.0 us of their symbols, control messages 133.9"), "{told}");
-    assert!(!told.contains("follows the radio frames"), "{told}");
+    let outcome_text = network("").unwrap();
+    assert!(outcome_text.contains("arrivals within 0.0 us of their symbols, control messages 133.9"), "{outcome_text}");
+    assert!(!outcome_text.contains("follows the radio frames"), "{outcome_text}");
     let why = network(windows).unwrap_err();
     assert!(why.contains("needs a capture whose clock follows the radio frames"), "{why}");
     std::fs::write(folder.0.join("ru.pcapng"), &std::fs::read(folder.0.join("ru.pcapng")).unwrap()[..9000])

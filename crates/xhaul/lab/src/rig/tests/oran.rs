@@ -189,8 +189,8 @@ fn profiles_of_802_1cm_warn_about_ports_and_frames() {
             &RunningExperiment::new(&RigContext::new("ranlab"), Xhaul),
             &[&common[..], set].concat(),
         );
-        let told = Xhaul.preview(&point.settings).unwrap().unwrap();
-        told.lines().filter(|line| line.contains("of 802.1CM")).map(str::to_owned).collect::<Vec<_>>()
+        let preview = Xhaul.preview(&point.settings).unwrap().unwrap();
+        preview.lines().filter(|line| line.contains("of 802.1CM")).map(str::to_owned).collect::<Vec<_>>()
     };
     let a = ("cells.budget", text("802.1cm-a"));
     let b = ("cells.budget", text("802.1cm-b"));

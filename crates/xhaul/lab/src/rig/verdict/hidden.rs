@@ -38,11 +38,11 @@ pub(super) fn sentences(results: &Results) -> Vec<String> {
         }
     }
     let of = |name: &str| rows.iter().find(|(own, _)| own == name).map(|(_, points)| points.as_slice());
-    let told = |(row, base): &(String, String)| {
+    let sentence_of = |(row, base): &(String, String)| {
         let (points, first) = of(row).zip(of(base))?;
         sentence(results, row, points, base, first)
     };
-    pairs(results, &rows).iter().filter_map(told).collect()
+    pairs(results, &rows).iter().filter_map(sentence_of).collect()
 }
 
 /// Returns the pairs of rows to compare.
@@ -137,15 +137,15 @@ mod tests {
 
     #[test]
     fn change_is_classified_as_shown_none_or_unknown() {
-        let said = |interval, us| tail(("rtt_ms", 0.02), interval, 0.05, us);
-        let none = said(Some((-0.01, 0.03)), 9.0);
+        let tail_of = |interval, us| tail(("rtt_ms", 0.02), interval, 0.05, us);
+        let none = tail_of(Some((-0.01, 0.03)), 9.0);
         assert!(none.starts_with("rtt_ms moves by 0.02 ms (-0.01 to 0.03), less than the 5 %"), "{none}");
         assert!(none.contains("the radio hides it"), "{none}");
         // The change differs significantly from 0, but is too small to count.
-        assert!(said(Some((0.01, 0.03)), 9.0).contains("less than the 5 %"));
-        assert!(said(Some((0.01, 0.09)), 9.0).ends_with("more than repeats of one setting differ by"));
-        assert!(said(Some((-0.01, 0.09)), 9.0).contains("may not at all: the radio hides it"));
-        assert!(said(None, 9.0).contains("may not at all"));
-        assert!(said(Some((-0.01, 0.09)), 2000.0).ends_with("may not at all: nothing shown"));
+        assert!(tail_of(Some((0.01, 0.03)), 9.0).contains("less than the 5 %"));
+        assert!(tail_of(Some((0.01, 0.09)), 9.0).ends_with("more than repeats of one setting differ by"));
+        assert!(tail_of(Some((-0.01, 0.09)), 9.0).contains("may not at all: the radio hides it"));
+        assert!(tail_of(None, 9.0).contains("may not at all"));
+        assert!(tail_of(Some((-0.01, 0.09)), 2000.0).ends_with("may not at all: nothing shown"));
     }
 }

@@ -45,38 +45,38 @@ fn findings(lines: &str) -> String {
 #[test]
 fn campaign_describes_breaking_points_and_delay_composition() {
     let lines = "[sut]\nscheduler = \"strict\"\n[sweep.axes]\n\"cells.count\" = [1, 2, 20]";
-    let told = findings(lines);
-    let first = told.lines().next().unwrap();
-    assert!(first.starts_with("As set, ") && first.contains("cells are kept within budget"), "{told}");
-    assert!(first.contains("at 20 it breaks: a port is offered "), "{told}");
+    let sentences = findings(lines);
+    let first = sentences.lines().next().unwrap();
+    assert!(first.starts_with("As set, ") && first.contains("cells are kept within budget"), "{sentences}");
+    assert!(first.contains("at 20 it breaks: a port is offered "), "{sentences}");
     assert!(
-        told.contains("the slower direction, took up to ") && told.contains("(proven: never above "),
-        "{told}"
+        sentences.contains("the slower direction, took up to ") && sentences.contains("(proven: never above "),
+        "{sentences}"
     );
-    assert!(told.contains("that a frame of cell_ul takes on average at "), "{told}");
+    assert!(sentences.contains("that a frame of cell_ul takes on average at "), "{sentences}");
 }
 
 #[test]
 fn bounds_are_described_as_proven_per_option() {
-    let told = findings("[sut]\ntier = \"bound\"\n[sweep.axes]\n\"sut.scheduler\" = [\"strict\", \"drr\"]");
+    let sentences = findings("[sut]\ntier = \"bound\"\n[sweep.axes]\n\"sut.scheduler\" = [\"strict\", \"drr\"]");
     for option in ["With sut.scheduler = strict, ", "With sut.scheduler = drr, "] {
-        assert!(told.contains(option), "{told}");
+        assert!(sentences.contains(option), "{sentences}");
     }
-    assert!(told.contains("(proven: never above ") && !told.contains("took up to"), "{told}");
+    assert!(sentences.contains("(proven: never above ") && !sentences.contains("took up to"), "{sentences}");
 }
 
 #[test]
 fn dominant_radio_delay_is_named() {
-    let told = findings(
+    let sentences = findings(
         "[user]\nkind = \"ping\"\ninterval = \"3ms\"\n[air]\non = true\n\
          [sweep.axes]\n\"net.testbed\" = [\"sriov-noa\", \"macvlan-noa\"]",
     );
-    assert!(told.contains("Most of it is the radio's"), "{told}");
+    assert!(sentences.contains("Most of it is the radio's"), "{sentences}");
     let hidden =
-        told.lines().find(|line| line.starts_with("macvlan-noa against sriov-noa: before the radio"));
-    assert!(hidden.is_some_and(|line| line.contains("the radio hides it")), "{told}");
-    let difference = told.lines().find(|line| line.starts_with("rtt_ms: "));
-    assert!(difference.is_some_and(|line| line.contains("too few repeats")), "{told}");
+        sentences.lines().find(|line| line.starts_with("macvlan-noa against sriov-noa: before the radio"));
+    assert!(hidden.is_some_and(|line| line.contains("the radio hides it")), "{sentences}");
+    let difference = sentences.lines().find(|line| line.starts_with("rtt_ms: "));
+    assert!(difference.is_some_and(|line| line.contains("too few repeats")), "{sentences}");
 }
 
 #[test]
@@ -91,11 +91,11 @@ fn delay_meets_the_classes_with_higher_limits() {
 
 #[test]
 fn differences_within_variation_are_not_reported() {
-    let said = |change, spread| difference("rtt_ms", "macvlan-a", "baseline", change, spread, &[]);
-    assert!(said(0.01, 0.02).contains("no difference shown"));
-    assert!(said(-0.01, 0.02).contains("no difference shown"));
-    assert!(said(0.03, 0.02).contains("is 3 % higher than of baseline"));
-    assert!(said(-0.5, 0.02).contains("50 % lower"));
+    let sentence = |change, spread| difference("rtt_ms", "macvlan-a", "baseline", change, spread, &[]);
+    assert!(sentence(0.01, 0.02).contains("no difference shown"));
+    assert!(sentence(-0.01, 0.02).contains("no difference shown"));
+    assert!(sentence(0.03, 0.02).contains("is 3 % higher than of baseline"));
+    assert!(sentence(-0.5, 0.02).contains("50 % lower"));
 }
 
 /// Returns the sentences for a live campaign with one point that has these numbers.
@@ -129,13 +129,13 @@ fn clocks_and_their_errors_are_described() {
         ("live.clock_drift_ppm", -2.5),
         ("cable_dl.sent", 9.0),
     ];
-    let told = of_numbers(&cards);
+    let sentences = of_numbers(&cards);
     assert!(
-        told.contains("stamped by the cards' own clocks (PHC) at one point")
-            && told.contains("wrong by 0.75 us"),
-        "{told}"
+        sentences.contains("stamped by the cards' own clocks (PHC) at one point")
+            && sentences.contains("wrong by 0.75 us"),
+        "{sentences}"
     );
-    assert!(told.contains("up to 2.5 ppm") && !told.contains("before they left"), "{told}");
+    assert!(sentences.contains("up to 2.5 ppm") && !sentences.contains("before they left"), "{sentences}");
     let kernel = of_numbers(&[("live.clock", 0.0), ("cable_ul.sent", 9.0), ("cable_ul.early", 1.0)]);
     assert!(kernel.contains("stamped by the kernel at one point"), "{kernel}");
     assert!(kernel.contains("At one point frames arrived before they left"), "{kernel}");
@@ -152,7 +152,7 @@ const FRONTHAUL: &str = "[sut]\nsharing = \"none\"\n[net]\nmbps = 25000.0\nmtu =
 #[test]
 fn radio_unit_counts_early_on_time_and_late_frames() {
     let windows = "t1a_up = \"196us\"\nt2a_up = [\"80us\", \"160us\"]\nta3_up = \"50us\"\nta4_up = [\"60us\", \"180us\"]\n";
-    let told = findings(&format!("{FRONTHAUL}{windows}[sweep.axes]\n\"net.metres\" = [100, 10000, 12000]"));
+    let sentences = findings(&format!("{FRONTHAUL}{windows}[sweep.axes]\n\"net.metres\" = [100, 10000, 12000]"));
     for words in [
         // Delays are 8.420 to 15.805 us at 100 m. They are 198 us longer at 10 km, and 238 us longer at 12 km.
         "With net.metres = 100, cell_dl: 100 % early, 0 % on time, 0 % late at the radio unit; frames arrive 187.6 to 180.2 us ahead of the air",
@@ -163,42 +163,42 @@ fn radio_unit_counts_early_on_time_and_late_frames() {
         "all are on time with Ta3 from -47.4 to 63.7 us (proven, Ta4 [60us, 180us])",
         "Budgets met, net.metres: 100 ✗, 10000 ✓, 12000 ✗.",
     ] {
-        assert!(told.contains(words), "{words}\n{told}");
+        assert!(sentences.contains(words), "{words}\n{sentences}");
     }
 }
 
 #[test]
 fn window_narrower_than_delay_variation_is_reported() {
     let windows = "t1a_up = \"100us\"\nt2a_up = [\"80us\", \"84us\"]\n";
-    let told = findings(&format!("{FRONTHAUL}{windows}"));
+    let sentences = findings(&format!("{FRONTHAUL}{windows}"));
     assert!(
-        told.contains("no T1a serves: delays vary by 4.9 us more than the window T2a [80us, 84us] allows"),
-        "{told}"
+        sentences.contains("no T1a serves: delays vary by 4.9 us more than the window T2a [80us, 84us] allows"),
+        "{sentences}"
     );
-    assert!(told.contains("% early, ") && !told.contains("cell_ul: "), "{told}");
+    assert!(sentences.contains("% early, ") && !sentences.contains("cell_ul: "), "{sentences}");
 }
 
 #[test]
 fn each_split_is_judged_by_its_own_budget() {
-    let told = findings(
+    let sentences = findings(
         "[cells]\nmbps = 13.0\n[background]\ndirection = \"both\"\n\
          [sweep.axes]\n\"cells.split\" = [\"7.1-if4p5\", \"2\"]\n\"sut.scheduler\" = [\"fifo\", \"strict\", \"ats\"]",
     );
     assert!(
-        told.starts_with("Budgets met, cells.split = 7.1-if4p5, by sut.scheduler: fifo ✓, strict ✓, ats ✓."),
-        "{told}"
+        sentences.starts_with("Budgets met, cells.split = 7.1-if4p5, by sut.scheduler: fifo ✓, strict ✓, ats ✓."),
+        "{sentences}"
     );
     assert!(
-        told.contains("Budgets met, cells.split = 2, by sut.scheduler: fifo ✓, strict ✓, ats ✓."),
-        "{told}"
+        sentences.contains("Budgets met, cells.split = 2, by sut.scheduler: fifo ✓, strict ✓, ats ✓."),
+        "{sentences}"
     );
     let two =
-        told.lines().find(|line| line.starts_with("With cells.split = 2, sut.scheduler = fifo")).unwrap();
+        sentences.lines().find(|line| line.starts_with("With cells.split = 2, sut.scheduler = fifo")).unwrap();
     assert!(two.ends_with("meets its budget of 1500 us (F1, TR 38.801 option 2)."), "{two}");
     let narrow =
         findings("[cells]\nbudget = \"high25\"\n[sweep.axes]\n\"sut.scheduler\" = [\"fifo\", \"strict\"]");
     assert!(narrow.contains("No scheduler meets every budget everywhere: fifo, strict."), "{narrow}");
-    assert!(told.contains("The simplest scheduler that meets every budget is fifo (proven)"), "{told}");
+    assert!(sentences.contains("The simplest scheduler that meets every budget is fifo (proven)"), "{sentences}");
     assert!(
         narrow.contains("Budgets met, sut.scheduler: fifo ✗, strict ✗.")
             && narrow.contains("misses its budget of 25 us (eCPRI High25)"),
@@ -208,17 +208,17 @@ fn each_split_is_judged_by_its_own_budget() {
 
 #[test]
 fn missing_and_unexpected_bounds_are_explained() {
-    let told = findings(
+    let sentences = findings(
         "[sut]\nsharing = \"none\"\n[cells]\nsplit = \"2\"\nmbps = 13.0\nclass = 0\n\
          [background]\ndirection = \"both\"\nclass = 7\n[sweep.axes]\n\"sut.scheduler\" = [\"fifo\", \"strict\"]",
     );
-    let told =
-        told.lines().find(|line| line.contains("the bound of fifo")).unwrap_or_else(|| panic!("{told}"));
+    let sentences =
+        sentences.lines().find(|line| line.contains("the bound of fifo")).unwrap_or_else(|| panic!("{sentences}"));
     assert!(
-        told.contains("one queue: horizontal distance") && told.contains("strict priority: residual service"),
-        "{told}"
+        sentences.contains("one queue: horizontal distance") && sentences.contains("strict priority: residual service"),
+        "{sentences}"
     );
     let tight = FRONTHAUL.replace("sharing = \"none\"", "scheduler = \"ats\"");
-    let told = findings(&tight.replace("[cells]", "[cells]\ncount = 2"));
-    assert!(told.contains("No bound at ") && told.contains("exceeds its regulator"), "{told}");
+    let sentences = findings(&tight.replace("[cells]", "[cells]\ncount = 2"));
+    assert!(sentences.contains("No bound at ") && sentences.contains("exceeds its regulator"), "{sentences}");
 }

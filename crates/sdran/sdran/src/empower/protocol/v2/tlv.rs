@@ -75,8 +75,8 @@ impl ReportInterval {
 
     /// Returns the number of the shortest interval that is at least `wanted`, or of the longest interval if `wanted`
     /// exceeds it.
-    pub fn at_least(wanted: Duration) -> u8 {
-        let at = Self::MILLISECONDS.iter().position(|ms| Duration::from_millis(*ms) >= wanted);
+    pub fn at_least(least: Duration) -> u8 {
+        let at = Self::MILLISECONDS.iter().position(|ms| Duration::from_millis(*ms) >= least);
         // The index fits, because there are 13 intervals.
         at.unwrap_or(Self::MILLISECONDS.len() - 1) as u8
     }
