@@ -28,17 +28,17 @@ fn relayed(plane: &mut UserPlane, datagram: &[u8]) -> (IpAddr, u32, Option<PduSe
     (peer, packet.teid, packet.pdu_session().transpose().unwrap())
 }
 
-fn refused(told: &SessionRules) -> Refusal {
-    UserPlane::check(&told.rules()).unwrap_err()
+fn refused(session: &SessionRules) -> Refusal {
+    UserPlane::check(&session.rules()).unwrap_err()
 }
 
 /// An intermediate UPF (N9) exchanges tunnels and keeps the container.
 #[test]
 fn intermediate_upf_forwards_between_tunnels() {
-    let mut told = plain(1);
-    told.pdrs[1] = pdr(2, 255, from_tunnel(Interface::CORE, 0x77), 2);
-    told.fars[0] = far(1, ApplyAction::FORW, tunnel(Interface::CORE, 0x3001, SMF));
-    let mut plane = installed(&told);
+    let mut session = plain(1);
+    session.pdrs[1] = pdr(2, 255, from_tunnel(Interface::CORE, 0x77), 2);
+    session.fars[0] = far(1, ApplyAction::FORW, tunnel(Interface::CORE, 0x3001, SMF));
+    let mut plane = installed(&session);
     let up = ip(ue(1), SERVER, 17, (1, 2), 100);
     assert_eq!(
         relayed(&mut plane, &gpdu(0x101, Some(9), &up)),
@@ -52,25 +52,25 @@ fn intermediate_upf_forwards_between_tunnels() {
     datagram.extend(&down);
     assert_eq!(relayed(&mut plane, &datagram), (GNB.into(), 0x901, Some(PduSession::dl(5))));
     assert_eq!((plane.counters().uplink, plane.counters().downlink), (1, 1));
-    told.pdrs[1].outer_header_removal =
+    session.pdrs[1].outer_header_removal =
         Some(OuterHeaderRemoval { description: 6, extension_headers: Some(1) });
-    plane.install(1, &told.rules(), &[]).unwrap();
+    plane.install(1, &session.rules(), &[]).unwrap();
     assert_eq!(relayed(&mut plane, &datagram).2, None);
 }
 
 /// Packets from a tunnel are buffered like packets from the data network.
 #[test]
 fn packets_from_a_tunnel_are_buffered() {
-    let mut told = plain(1);
-    told.pdrs[1] = pdr(2, 255, from_tunnel(Interface::CORE, 0x77), 2);
-    told.fars[1] = far(2, ApplyAction::BUFF | ApplyAction::NOCP, None);
-    let mut plane = installed(&told);
+    let mut session = plain(1);
+    session.pdrs[1] = pdr(2, 255, from_tunnel(Interface::CORE, 0x77), 2);
+    session.fars[1] = far(2, ApplyAction::BUFF | ApplyAction::NOCP, None);
+    let mut plane = installed(&session);
     let down = gpdu(0x77, None, &ip(SERVER, ue(1), 17, (2, 1), 100));
     assert_eq!(plane.uplink(0, GNB.into(), &down), Verdict::Buffered);
     assert_eq!(plane.event(), Some(PlaneEvent::DownlinkData { seid: 1, pdr_id: 2 }));
     assert_eq!(plane.flushable(1), 0);
-    told.fars[1] = far(2, ApplyAction::FORW, to_gnb(5));
-    plane.install(1, &told.rules(), &[]).unwrap();
+    session.fars[1] = far(2, ApplyAction::FORW, to_gnb(5));
+    plane.install(1, &session.rules(), &[]).unwrap();
     assert_eq!(plane.flushable(1), 1);
     let mut out = [0; 300];
     assert!(matches!(plane.flush(0, 1, &mut out), Some(Verdict::N3 { .. })));
@@ -80,18 +80,18 @@ fn packets_from_a_tunnel_are_buffered() {
 /// One rule forwards while another one still buffers. The packet of the buffering rule stays buffered, and other packets are sent.
 #[test]
 fn flush_ends_while_another_rule_buffers() {
-    let mut told = plain(1);
-    told.idle();
-    let mut plane = installed(&told);
+    let mut session = plain(1);
+    session.idle();
+    let mut plane = installed(&session);
     let mut out = [0; 300];
     for port in [53, 54] {
         assert_eq!(plane.downlink(0, &ip(SERVER, ue(1), 17, (port, 1), 60), &mut out), Verdict::Buffered);
     }
     let mut dns = downlink_pdi(1);
     dns.sdf_filters = vec![SdfFilter::flow("permit out udp from any 53 to assigned")];
-    told.pdrs.push(pdr(3, 1, dns, 3));
-    told.fars.push(far(3, ApplyAction::FORW, to_gnb(5)));
-    plane.install(1, &told.rules(), &[]).unwrap();
+    session.pdrs.push(pdr(3, 1, dns, 3));
+    session.fars.push(far(3, ApplyAction::FORW, to_gnb(5)));
+    plane.install(1, &session.rules(), &[]).unwrap();
     let fates: Vec<bool> = (0..plane.flushable(1))
         .map(|_| matches!(plane.flush(0, 1, &mut out), Some(Verdict::N3 { .. })))
         .collect();
@@ -101,26 +101,26 @@ fn flush_ends_while_another_rule_buffers() {
 /// The SMF of free5GC forwards to a base station before it names the tunnel.
 #[test]
 fn packets_for_an_unnamed_tunnel_are_dropped_by_reason() {
-    let mut told = plain(1);
+    let mut session = plain(1);
     let way = ForwardingParameters { destination_interface: Interface::ACCESS, ..Default::default() };
-    told.fars[1] = far(2, ApplyAction::FORW, Some(way));
-    let mut plane = installed(&told);
+    session.fars[1] = far(2, ApplyAction::FORW, Some(way));
+    let mut plane = installed(&session);
     let mut out = [0; 300];
     let down = ip(SERVER, ue(1), 17, (1, 2), 60);
     assert_eq!(plane.downlink(0, &down, &mut out), Verdict::Dropped(Drop::NoTunnel));
-    told.fars[1] = far(2, ApplyAction::FORW, to_gnb(5));
-    plane.install(1, &told.rules(), &[]).unwrap();
+    session.fars[1] = far(2, ApplyAction::FORW, to_gnb(5));
+    plane.install(1, &session.rules(), &[]).unwrap();
     assert!(matches!(plane.downlink(0, &down, &mut out), Verdict::N3 { .. }));
 }
 
 #[test]
 fn dual_stack_session_forwards_both_versions() {
     let v6: std::net::Ipv6Addr = "2001:db8:60:1::1".parse().unwrap();
-    let mut told = plain(1);
-    for pdr in &mut told.pdrs {
+    let mut session = plain(1);
+    for pdr in &mut session.pdrs {
         pdr.pdi.ue_ip_addresses[0].addresses.v6 = Some(v6);
     }
-    let mut plane = installed(&told);
+    let mut plane = installed(&session);
     let mut packet = vec![0x60, 0, 0, 0, 0, 8, 17, 64];
     packet.extend([v6.octets(), [0x20; 16]].concat());
     packet.extend([0; 8]);
@@ -136,31 +136,31 @@ fn dual_stack_session_forwards_both_versions() {
 /// A rule without F-TEID matches packets of all tunnels of the session at its interface.
 #[test]
 fn uplink_rule_without_tunnel_matches_its_flow() {
-    let mut told = plain(1);
+    let mut session = plain(1);
     let flow = SdfFilter::flow("permit out 17 from 192.0.2.1 7000 to assigned");
     let mut pdi = Pdi { source_interface: Interface::ACCESS, sdf_filters: vec![flow], ..Default::default() };
-    told.pdrs.push(pdr(3, 1, pdi.clone(), 3));
-    told.fars.push(far(3, ApplyAction::DROP, None));
-    let mut plane = installed(&told);
+    session.pdrs.push(pdr(3, 1, pdi.clone(), 3));
+    session.fars.push(far(3, ApplyAction::DROP, None));
+    let mut plane = installed(&session);
     let up = |port| gpdu(0x101, Some(9), &ip(ue(1), SERVER, 17, (1, port), 60));
     assert_eq!(plane.uplink(0, GNB.into(), &up(7000)), Verdict::Dropped(Drop::Action));
     assert!(matches!(plane.uplink(0, GNB.into(), &up(7001)), Verdict::N6(_)));
     pdi.source_interface = Interface::CP_FUNCTION;
-    told.pdrs[2] = pdr(3, 1, pdi, 3);
-    assert_eq!(refused(&told).why, Unsupported::Unreachable);
+    session.pdrs[2] = pdr(3, 1, pdi, 3);
+    assert_eq!(refused(&session).why, Unsupported::Unreachable);
 }
 
 #[test]
 fn filters_match_class_spi_and_label() {
     let takes = |filter: SdfFilter, packet: &[u8]| {
-        let mut told = plain(1);
+        let mut session = plain(1);
         let mut pdi = uplink_pdi(1);
         pdi.ue_ip_addresses.clear();
         pdi.sdf_filters = vec![filter];
-        told.pdrs.push(pdr(3, 1, pdi, 3));
-        told.fars.push(far(3, ApplyAction::DROP, None));
+        session.pdrs.push(pdr(3, 1, pdi, 3));
+        session.fars.push(far(3, ApplyAction::DROP, None));
         let datagram = gpdu(0x101, Some(9), packet);
-        installed(&told).uplink(0, GNB.into(), &datagram) == Verdict::Dropped(Drop::Action)
+        installed(&session).uplink(0, GNB.into(), &datagram) == Verdict::Dropped(Drop::Action)
     };
     let mut marked = ip(ue(1), SERVER, 17, (1, 2), 60);
     let class = SdfFilter { tos_traffic_class: Some([0xb8, 0xfc]), ..Default::default() };
@@ -196,15 +196,15 @@ fn ports_are_found_behind_ipv6_extension_headers() {
 
 #[test]
 fn filter_id_refers_to_filter_defined_elsewhere() {
-    let mut told = plain(1);
+    let mut session = plain(1);
     let only = SdfFilter { filter_id: Some(5), ..Default::default() };
     let mut pdi = uplink_pdi(1);
     pdi.sdf_filters = vec![only];
-    told.pdrs[0].pdi = pdi;
-    assert_eq!(refused(&told).failed, FailedRuleId::Pdr(PdrId(1)));
+    session.pdrs[0].pdi = pdi;
+    assert_eq!(refused(&session).failed, FailedRuleId::Pdr(PdrId(1)));
     let flow = SdfFilter { filter_id: Some(5), ..SdfFilter::flow("permit out 17 from any 53 to assigned") };
-    told.pdrs[1].pdi.sdf_filters = vec![flow];
-    let mut plane = installed(&told);
+    session.pdrs[1].pdi.sdf_filters = vec![flow];
+    let mut plane = installed(&session);
     let up = |port| gpdu(0x101, Some(9), &ip(ue(1), SERVER, 17, (1, port), 60));
     assert!(matches!(plane.uplink(0, GNB.into(), &up(53)), Verdict::N6(_)));
     assert_eq!(plane.uplink(0, GNB.into(), &up(54)), Verdict::Dropped(Drop::NoRule));
@@ -212,12 +212,12 @@ fn filter_id_refers_to_filter_defined_elsewhere() {
 
 #[test]
 fn outer_class_is_set_by_rule() {
-    let mut told = plain(1);
-    let way = told.fars[1].forwarding_parameters.as_mut().unwrap();
+    let mut session = plain(1);
+    let way = session.fars[1].forwarding_parameters.as_mut().unwrap();
     way.transport_level_marking = Some(TransportLevelMarking(0xb8fc));
     let mut out = [0; 200];
-    let fate = installed(&told).downlink(0, &ip(SERVER, ue(1), 17, (1, 2), 60), &mut out);
-    assert!(matches!(fate, Verdict::N3 { tos: 0xb8, .. }));
+    let verdict = installed(&session).downlink(0, &ip(SERVER, ue(1), 17, (1, 2), 60), &mut out);
+    assert!(matches!(verdict, Verdict::N3 { tos: 0xb8, .. }));
 }
 
 #[test]
@@ -226,34 +226,34 @@ fn unsupported_rules_are_rejected_by_name() {
     let pdr_1 = FailedRuleId::Pdr(PdrId(1));
     let far_2 = FailedRuleId::Far(FarId(2));
     let cases: [(Change, FailedRuleId, Cause); 9] = [
-        (|told| told.pdrs[0].pdi.source_interface = Interface(4), pdr_1, Cause::SERVICE_NOT_SUPPORTED),
+        (|session| session.pdrs[0].pdi.source_interface = Interface(4), pdr_1, Cause::SERVICE_NOT_SUPPORTED),
         (
-            |told| told.pdrs[0].pdi.application_id = Some(Opaque(b"app"[..].into())),
+            |session| session.pdrs[0].pdi.application_id = Some(Opaque(b"app"[..].into())),
             pdr_1,
             Cause::UNKNOWN_APPLICATION_ID,
         ),
         (
-            |told| told.pdrs[0].activate_predefined_rules = vec![Opaque(b"rule"[..].into())],
+            |session| session.pdrs[0].activate_predefined_rules = vec![Opaque(b"rule"[..].into())],
             pdr_1,
             Cause::UNKNOWN_PREDEFINED_RULE,
         ),
         (
-            |told| told.pdrs[0].pdi.ue_ip_addresses[0].prefix_delegation_bits = Some(8),
+            |session| session.pdrs[0].pdi.ue_ip_addresses[0].prefix_delegation_bits = Some(8),
             pdr_1,
             Cause::SERVICE_NOT_SUPPORTED,
         ),
         (
-            |told| {
-                told.pdrs[0].outer_header_removal =
+            |session| {
+                session.pdrs[0].outer_header_removal =
                     Some(OuterHeaderRemoval { description: 4, extension_headers: None })
             },
             pdr_1,
             Cause::RULE_FAILURE,
         ),
-        (|told| told.pdrs[0].pdi.sdf_filters = vec![SdfFilter::flow("permit")], pdr_1, Cause::RULE_FAILURE),
+        (|session| session.pdrs[0].pdi.sdf_filters = vec![SdfFilter::flow("permit")], pdr_1, Cause::RULE_FAILURE),
         (
-            |told| {
-                let way = told.fars[1].forwarding_parameters.as_mut().unwrap();
+            |session| {
+                let way = session.fars[1].forwarding_parameters.as_mut().unwrap();
                 way.destination_interface = Interface::CP_FUNCTION;
                 way.outer_header_creation = None;
             },
@@ -261,19 +261,19 @@ fn unsupported_rules_are_rejected_by_name() {
             Cause::RULE_FAILURE,
         ),
         (
-            |told| told.fars[1].apply_action = ApplyAction::new(ApplyAction::FORW | ApplyAction::DUPL),
+            |session| session.fars[1].apply_action = ApplyAction::new(ApplyAction::FORW | ApplyAction::DUPL),
             far_2,
             Cause::RULE_FAILURE,
         ),
-        (|told| told.fars[1].apply_action = ApplyAction::new(0), far_2, Cause::RULE_FAILURE),
+        (|session| session.fars[1].apply_action = ApplyAction::new(0), far_2, Cause::RULE_FAILURE),
     ];
     for (change, failed, cause) in cases {
-        let mut told = plain(1);
-        change(&mut told);
-        let refusal = refused(&told);
+        let mut session = plain(1);
+        change(&mut session);
+        let refusal = refused(&session);
         assert_eq!((refusal.failed, refusal.cause), (failed, cause), "{refusal}");
         let mut plane = UserPlane::new();
-        assert_eq!(plane.install(1, &told.rules(), &[]), Err(refusal));
+        assert_eq!(plane.install(1, &session.rules(), &[]), Err(refusal));
         assert_eq!(plane.sessions(), 0);
     }
 }

@@ -123,9 +123,9 @@ pub(super) fn gpdu(teid: u32, qfi: Option<u8>, packet: &[u8]) -> Vec<u8> {
     out
 }
 
-pub(super) fn installed(told: &SessionRules) -> UserPlane {
+pub(super) fn installed(session: &SessionRules) -> UserPlane {
     let mut plane = UserPlane::new();
-    plane.install(1, &told.rules(), &told.rules().meters(&[], &[])).unwrap();
+    plane.install(1, &session.rules(), &session.rules().meters(&[], &[])).unwrap();
     plane
 }
 
@@ -148,10 +148,10 @@ fn both_directions_pass_with_qos_flow() {
 #[test]
 fn reflective_qos_marks_downlink_packets() {
     let container = |rqi: Option<Rqi>| {
-        let mut told = plain(1);
-        told.qers = vec![CreateQer { qer_id: QerId(1), qfi: Some(Qfi(5)), rqi, ..Default::default() }];
-        told.pdrs[1].qer_ids = vec![QerId(1)];
-        let mut plane = installed(&told);
+        let mut session = plain(1);
+        session.qers = vec![CreateQer { qer_id: QerId(1), qfi: Some(Qfi(5)), rqi, ..Default::default() }];
+        session.pdrs[1].qer_ids = vec![QerId(1)];
+        let mut plane = installed(&session);
         let mut out = [0; 200];
         let Verdict::N3 { len, .. } = plane.downlink(0, &ip(SERVER, ue(1), 17, (2, 1), 100), &mut out) else {
             panic!()
@@ -167,15 +167,15 @@ fn reflective_qos_marks_downlink_packets() {
 #[test]
 fn application_qos_flow_precedes_session_flow() {
     let flow = |qfis: [Option<u8>; 2]| {
-        let mut told = plain(1);
+        let mut session = plain(1);
         let qer = |(n, qfi): (usize, Option<u8>)| CreateQer {
             qer_id: QerId(n as u32),
             qfi: qfi.map(Qfi),
             ..Default::default()
         };
-        told.qers = qfis.into_iter().enumerate().map(qer).collect();
-        told.pdrs[1].qer_ids = told.qers.iter().map(|qer| qer.qer_id).collect();
-        let mut plane = installed(&told);
+        session.qers = qfis.into_iter().enumerate().map(qer).collect();
+        session.pdrs[1].qer_ids = session.qers.iter().map(|qer| qer.qer_id).collect();
+        let mut plane = installed(&session);
         let mut out = [0; 200];
         let Verdict::N3 { len, .. } = plane.downlink(0, &ip(SERVER, ue(1), 17, (2, 1), 100), &mut out) else {
             panic!()
@@ -224,17 +224,17 @@ fn unmatched_packets_are_dropped_and_counted() {
 
 #[test]
 fn rate_is_policed_per_qer_and_direction() {
-    let mut told = plain(1);
+    let mut session = plain(1);
     let flow = SdfFilter::flow("permit out 17 from any 53 to assigned");
     let mut dns = downlink_pdi(1);
     dns.sdf_filters = vec![flow];
-    told.pdrs.push(pdr(3, 1, dns, 2));
+    session.pdrs.push(pdr(3, 1, dns, 2));
     let rates = BitRates { uplink_kbps: 10_000, downlink_kbps: 10_000 };
     let qer_id = QerId(1);
-    told.qers =
+    session.qers =
         vec![CreateQer { qer_id, maximum_bit_rate: Some(rates), qfi: Some(Qfi(9)), ..Default::default() }];
-    told.pdrs.iter_mut().for_each(|pdr| pdr.qer_ids = vec![qer_id]);
-    let mut plane = installed(&told);
+    session.pdrs.iter_mut().for_each(|pdr| pdr.qer_ids = vec![qer_id]);
+    let mut plane = installed(&session);
     let mut out = [0; 1_200];
     let mut up = 0;
     let mut down = 0;
@@ -248,8 +248,8 @@ fn rate_is_policed_per_qer_and_direction() {
         up += u64::from(matches!(plane.uplink(now, GNB.into(), &packet), Verdict::N6(_)));
         // A handover during the test does not refill the bucket.
         if n % 1_000 == 0 {
-            told.fars[1] = far(2, ApplyAction::FORW, to_gnb(0x5000 + n as u32));
-            plane.install(1, &told.rules(), &[]).unwrap();
+            session.fars[1] = far(2, ApplyAction::FORW, to_gnb(0x5000 + n as u32));
+            plane.install(1, &session.rules(), &[]).unwrap();
         }
     }
     for passed in [up, down] {
@@ -262,22 +262,22 @@ fn rate_is_policed_per_qer_and_direction() {
 /// One usage rule counts before QoS enforcement (MBQE), another one after it.
 #[test]
 fn usage_is_measured_before_or_after_qos_enforcement() {
-    let mut told = plain(1);
+    let mut session = plain(1);
     let rates = BitRates { uplink_kbps: 1, downlink_kbps: 1 };
     let qer_id = QerId(1);
-    told.qers = vec![CreateQer { qer_id, maximum_bit_rate: Some(rates), ..Default::default() }];
+    session.qers = vec![CreateQer { qer_id, maximum_bit_rate: Some(rates), ..Default::default() }];
     let urr = |id, info| CreateUrr {
         urr_id: UrrId(id),
         measurement_information: Some(MeasurementInformation::new(info)),
         ..Default::default()
     };
-    told.urrs = vec![urr(1, MeasurementInformation::MBQE), urr(2, MeasurementInformation::MNOP)];
-    told.urrs[0].volume_quota = Some(Volume { total: Some(5_000), ..Default::default() });
-    for pdr in &mut told.pdrs {
+    session.urrs = vec![urr(1, MeasurementInformation::MBQE), urr(2, MeasurementInformation::MNOP)];
+    session.urrs[0].volume_quota = Some(Volume { total: Some(5_000), ..Default::default() });
+    for pdr in &mut session.pdrs {
         pdr.qer_ids = vec![qer_id];
         pdr.urr_ids = vec![UrrId(1), UrrId(2)];
     }
-    let rules = told.rules();
+    let rules = session.rules();
     let meters = rules.meters(&[], &[]);
     let mut plane = UserPlane::new();
     plane.install(1, &rules, &meters).unwrap();
@@ -292,21 +292,21 @@ fn usage_is_measured_before_or_after_qos_enforcement() {
 
 #[test]
 fn gates_and_quotas_stop_packets() {
-    let mut told = plain(1);
+    let mut session = plain(1);
     let gate_status = GateStatus { uplink_closed: true, downlink_closed: false };
-    told.qers = vec![CreateQer { qer_id: QerId(1), gate_status, ..Default::default() }];
-    told.urrs = vec![CreateUrr {
+    session.qers = vec![CreateQer { qer_id: QerId(1), gate_status, ..Default::default() }];
+    session.urrs = vec![CreateUrr {
         urr_id: UrrId(5),
         reporting_triggers: ReportingTriggers::new(ReportingTriggers::VOLTH | ReportingTriggers::VOLQU),
         volume_threshold: Some(Volume { total: Some(150), ..Default::default() }),
         volume_quota: Some(Volume { total: Some(250), ..Default::default() }),
         ..Default::default()
     }];
-    told.pdrs[0].qer_ids = vec![QerId(1)];
-    told.pdrs[1].urr_ids = vec![UrrId(5)];
-    let meters = told.rules().meters(&[], &[]);
+    session.pdrs[0].qer_ids = vec![QerId(1)];
+    session.pdrs[1].urr_ids = vec![UrrId(5)];
+    let meters = session.rules().meters(&[], &[]);
     let mut plane = UserPlane::new();
-    plane.install(1, &told.rules(), &meters).unwrap();
+    plane.install(1, &session.rules(), &meters).unwrap();
     let up = gpdu(0x101, Some(9), &ip(ue(1), SERVER, 17, (1, 2), 100));
     assert_eq!(plane.uplink(0, GNB.into(), &up), Verdict::Dropped(Drop::Gate));
     let down = ip(SERVER, ue(1), 17, (1, 2), 100);
@@ -329,9 +329,9 @@ fn gates_and_quotas_stop_packets() {
 
 #[test]
 fn packets_are_buffered_in_order_with_one_notification() {
-    let mut told = plain(1);
-    told.fars[1] = far(2, ApplyAction::BUFF | ApplyAction::NOCP, None);
-    let mut plane = installed(&told);
+    let mut session = plain(1);
+    session.fars[1] = far(2, ApplyAction::BUFF | ApplyAction::NOCP, None);
+    let mut plane = installed(&session);
     let mut out = [0; 200];
     for n in 0..=MAX_BUFFERED_SESSION {
         let expected =
@@ -341,8 +341,8 @@ fn packets_are_buffered_in_order_with_one_notification() {
     assert_eq!(plane.event(), Some(PlaneEvent::DownlinkData { seid: 1, pdr_id: 2 }));
     assert_eq!(plane.event(), None);
     assert_eq!(plane.flush(0, 1, &mut out), None);
-    told.fars[1] = far(2, ApplyAction::FORW, to_gnb(5));
-    plane.install(1, &told.rules(), &[]).unwrap();
+    session.fars[1] = far(2, ApplyAction::FORW, to_gnb(5));
+    plane.install(1, &session.rules(), &[]).unwrap();
     for n in 0..MAX_BUFFERED_SESSION {
         let Some(Verdict::N3 { len, .. }) = plane.flush(0, 1, &mut out) else { panic!("{n}") };
         let packet = Packet::parse(&out[..len]).unwrap();
@@ -350,8 +350,8 @@ fn packets_are_buffered_in_order_with_one_notification() {
     }
     assert_eq!((plane.flush(0, 1, &mut out), plane.waiting), (None, 0));
     // The session is idle again, so another notification is due.
-    told.fars[1] = far(2, ApplyAction::BUFF | ApplyAction::NOCP, None);
-    plane.install(1, &told.rules(), &[]).unwrap();
+    session.fars[1] = far(2, ApplyAction::BUFF | ApplyAction::NOCP, None);
+    plane.install(1, &session.rules(), &[]).unwrap();
     plane.downlink(0, &ip(SERVER, ue(1), 17, (1, 1), 60), &mut out);
     assert_eq!(plane.event(), Some(PlaneEvent::DownlinkData { seid: 1, pdr_id: 2 }));
     plane.remove(1);
@@ -380,14 +380,14 @@ fn reference(
 ) -> Option<String> {
     let from = &packet[12..16];
     let to = &packet[16..20];
-    for (_, told) in sessions {
-        let mut pdrs: Vec<&CreatePdr> = told.pdrs.iter().collect();
+    for (_, session) in sessions {
+        let mut pdrs: Vec<&CreatePdr> = session.pdrs.iter().collect();
         pdrs.sort_by_key(|pdr| pdr.precedence);
         for pdr in pdrs {
             let own = pdr.pdi.ue_ip_addresses[0].addresses.v4.unwrap().octets();
             let matched = match (teid, pdr.pdi.f_teid) {
-                (Some((teid, qfi)), Some(FTeid::Assigned { teid: wanted, .. })) => {
-                    teid == wanted && own == from && qfi == Some(pdr.pdi.qfis[0].0)
+                (Some((teid, qfi)), Some(FTeid::Assigned { teid: assigned, .. })) => {
+                    teid == assigned && own == from && qfi == Some(pdr.pdi.qfis[0].0)
                 }
                 (None, None) => {
                     let port = u16::from_be_bytes([packet[20], packet[21]]);
@@ -398,7 +398,7 @@ fn reference(
             if !matched {
                 continue;
             }
-            let far = told.fars.iter().find(|far| Some(far.far_id) == pdr.far_id).unwrap();
+            let far = session.fars.iter().find(|far| Some(far.far_id) == pdr.far_id).unwrap();
             let header = far.forwarding_parameters.as_ref().and_then(|way| way.outer_header_creation);
             return match (far.apply_action.contains(ApplyAction::FORW), teid) {
                 (true, Some(_)) => Some("N6".to_owned()),
@@ -422,20 +422,20 @@ fn verdicts_equal_simple_rule_interpretation() {
             let at = sessions.iter().position(|(seid, _)| *seid == u64::from(n));
             match (draw(20), at) {
                 (0 | 1, None) => {
-                    let mut told = plain(n);
+                    let mut session = plain(n);
                     if draw(2) == 0 {
                         let mut dns = downlink_pdi(n);
                         dns.sdf_filters = vec![SdfFilter::flow("permit out 17 from any 53 to assigned")];
-                        told.pdrs.push(pdr(3, draw(500) as u32, dns, 3));
+                        session.pdrs.push(pdr(3, draw(500) as u32, dns, 3));
                         let drops = draw(2) == 0;
-                        told.fars.push(if drops {
+                        session.fars.push(if drops {
                             far(3, ApplyAction::DROP, None)
                         } else {
                             far(3, ApplyAction::FORW, to_gnb(0x700 + n))
                         });
                     }
-                    plane.install(n.into(), &told.rules(), &[]).unwrap();
-                    sessions.push((n.into(), told));
+                    plane.install(n.into(), &session.rules(), &[]).unwrap();
+                    sessions.push((n.into(), session));
                 }
                 (0, Some(at)) => {
                     plane.remove(n.into());
@@ -450,16 +450,16 @@ fn verdicts_equal_simple_rule_interpretation() {
                     let qfi = [Some(9), Some(8), None][draw(8).min(2) as usize % 3];
                     let packet = ip(ue(draw(12) as u32), SERVER, 17, (1, 2), 60);
                     let datagram = gpdu(teid, qfi, &packet);
-                    let fate = plane.uplink(step, GNB.into(), &datagram);
-                    let fate = matches!(fate, Verdict::N6(sent) if sent == packet).then(|| "N6".to_owned());
-                    assert_eq!(fate, reference(&sessions, Some((teid, qfi)), &packet));
+                    let verdict = plane.uplink(step, GNB.into(), &datagram);
+                    let verdict = matches!(verdict, Verdict::N6(sent) if sent == packet).then(|| "N6".to_owned());
+                    assert_eq!(verdict, reference(&sessions, Some((teid, qfi)), &packet));
                 }
                 _ => {
                     let protocol = if draw(2) == 0 { 17 } else { 6 };
                     let packet = ip(SERVER, ue(draw(12) as u32), protocol, (52 + draw(3) as u16, 2), 60);
                     let mut out = [0; 200];
-                    let fate = plane.downlink(step, &packet, &mut out);
-                    let fate = match fate {
+                    let verdict = plane.downlink(step, &packet, &mut out);
+                    let verdict = match verdict {
                         Verdict::N3 { len, .. } => {
                             let sent = Packet::parse(&out[..len]).unwrap();
                             assert_eq!(sent.payload, packet);
@@ -467,7 +467,7 @@ fn verdicts_equal_simple_rule_interpretation() {
                         }
                         _ => None,
                     };
-                    assert_eq!(fate, reference(&sessions, None, &packet));
+                    assert_eq!(verdict, reference(&sessions, None, &packet));
                 }
             }
             assert_eq!(plane.sessions(), sessions.len());
