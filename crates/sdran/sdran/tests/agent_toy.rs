@@ -30,10 +30,10 @@ impl ToyAgent {
         }
     }
 
-    fn say(&mut self, line: String, due: Option<Time>) {
+    fn say(&mut self, line: String, due_at: Option<Time>) {
         self.counters.sent += 1;
-        self.counters.reports += u64::from(due.is_some());
-        self.outputs.push_back(AgentOutput::Send { octets: line.into_bytes(), due });
+        self.counters.reports += u64::from(due_at.is_some());
+        self.outputs.push_back(AgentOutput::Send { octets: line.into_bytes(), due: due_at });
     }
 }
 
@@ -72,18 +72,18 @@ impl SouthboundAgent for ToyAgent {
             },
             AgentInput::Delegated(_) | AgentInput::HandoverEnded { .. } | AgentInput::Wake => {}
         }
-        if let Some((due, period)) = self.report
-            && due <= now
+        if let Some((due_at, period)) = self.report
+            && due_at <= now
         {
-            self.report = Some((due + period, period));
-            self.say(format!("ues {}\n", self.ues.len()), Some(due));
+            self.report = Some((due_at + period, period));
+            self.say(format!("ues {}\n", self.ues.len()), Some(due_at));
         }
     }
     fn poll(&mut self) -> Option<AgentOutput> {
         self.outputs.pop_front()
     }
     fn wake_at(&self) -> Option<Time> {
-        self.report.map(|(due, _)| due)
+        self.report.map(|(due_at, _)| due_at)
     }
     fn is_reporting(&self) -> bool {
         self.report.is_some()

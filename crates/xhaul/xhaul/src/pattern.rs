@@ -318,22 +318,22 @@ mod tests {
     #[test]
     fn timer_of_100_ms_sends_due_data_at_once() {
         let timer = Pattern::Timer { timer_ps: 100 * MS, gap_ps: 900 * US, frame: 1536 };
-        let due: Vec<_> = (0..113).filter_map(|index| timer.due(index)).collect();
-        assert_eq!(due.iter().filter(|&&at| at == 100 * MS).count(), 111);
-        assert_eq!(due[112], 200 * MS);
+        let due_times: Vec<_> = (0..113).filter_map(|index| timer.due(index)).collect();
+        assert_eq!(due_times.iter().filter(|&&at| at == 100 * MS).count(), 111);
+        assert_eq!(due_times[112], 200 * MS);
     }
 
     #[test]
     fn tdd_pattern_sends_only_in_marked_slots() {
         let slots = vec![true, false, true, true];
-        let due = |together| -> Vec<Ps> {
+        let due_times = |together| -> Vec<Ps> {
             let slots = slots.clone();
             let tdd = Pattern::Tdd { period_ps: 4 * MS, slots, together, frames: vec![100] };
             assert_eq!(tdd.mean_bps(), Some(600_000));
             (0..4).filter_map(|index| tdd.due(index)).collect()
         };
-        assert_eq!(due(1), [0, 2 * MS, 3 * MS, 4 * MS]);
-        assert_eq!(due(2), [0, 2 * MS, 2 * MS, 4 * MS]);
+        assert_eq!(due_times(1), [0, 2 * MS, 3 * MS, 4 * MS]);
+        assert_eq!(due_times(2), [0, 2 * MS, 2 * MS, 4 * MS]);
         let uneven = Pattern::Tdd { period_ps: 4 * MS, slots, together: 3, frames: vec![100] };
         assert_eq!(uneven.check(), Err(PatternError::Slots));
     }

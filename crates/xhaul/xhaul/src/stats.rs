@@ -155,12 +155,12 @@ impl Delays {
     }
 
     fn note(&mut self, received: Ps) {
-        let due = *self.jitter_note_at.get_or_insert(received + JITTER_INTERVAL_PS);
-        if received >= due {
+        let due_ps = *self.jitter_note_at.get_or_insert(received + JITTER_INTERVAL_PS);
+        if received >= due_ps {
             if self.jitter_notes_ps.len() < JITTER_NOTES_MAX {
                 self.jitter_notes_ps.push(self.jitter_ps);
             }
-            self.jitter_note_at = Some(received - (received - due) % JITTER_INTERVAL_PS + JITTER_INTERVAL_PS);
+            self.jitter_note_at = Some(received - (received - due_ps) % JITTER_INTERVAL_PS + JITTER_INTERVAL_PS);
         }
     }
 

@@ -310,12 +310,12 @@ mod tests {
         let meters = Meters::default();
         let room = Cell::new(0);
         let report = vec![7; UNWRITTEN_BYTES / 4];
-        let fates: Vec<SendOutcome> = (0..6).map(|_| line.push(&report, Some(Time::ZERO))).collect();
-        assert_eq!(fates[..4], [SendOutcome::Waits; 4]);
-        assert_eq!(fates[4..], [SendOutcome::Dropped; 2]);
-        let fates: Vec<SendOutcome> = (0..6).map(|_| line.push(&report, None)).collect();
-        assert_eq!(fates[..5], [SendOutcome::Waits; 5]);
-        assert_eq!(fates[5], SendOutcome::Stuck);
+        let outcomes: Vec<SendOutcome> = (0..6).map(|_| line.push(&report, Some(Time::ZERO))).collect();
+        assert_eq!(outcomes[..4], [SendOutcome::Waits; 4]);
+        assert_eq!(outcomes[4..], [SendOutcome::Dropped; 2]);
+        let outcomes: Vec<SendOutcome> = (0..6).map(|_| line.push(&report, None)).collect();
+        assert_eq!(outcomes[..5], [SendOutcome::Waits; 5]);
+        assert_eq!(outcomes[5], SendOutcome::Stuck);
         line.write(&meters, || at(1), kernel(&room)).unwrap();
         room.set(UNWRITTEN_BYTES);
         line.write(&meters, || at(1) + Duration::from_secs(1), kernel(&room)).unwrap();

@@ -202,11 +202,11 @@ impl Meters {
     }
 
     /// Records that the kernel accepted the last byte of a message. `due` is the scheduled time of a report.
-    pub(super) fn sent(&self, now: Time, due: Option<Time>) {
+    pub(super) fn sent(&self, now: Time, due_at: Option<Time>) {
         self.sent.set(self.sent.get() + 1);
-        if let Some(due) = due {
+        if let Some(due_at) = due_at {
             self.reports.set(self.reports.get() + 1);
-            self.taken.borrow_mut().saturating_record(micros(now.since(due)));
+            self.taken.borrow_mut().saturating_record(micros(now.since(due_at)));
         }
     }
 
@@ -217,9 +217,9 @@ impl Meters {
     }
 
     /// Records the delay of a message after its last visible event. `due` is the scheduled time of a report.
-    pub(super) fn late(&self, at: Time, due: Option<Time>) {
-        if let Some(due) = due {
-            self.lateness.borrow_mut().saturating_record(micros(at.since(due)));
+    pub(super) fn late(&self, at: Time, due_at: Option<Time>) {
+        if let Some(due_at) = due_at {
+            self.lateness.borrow_mut().saturating_record(micros(at.since(due_at)));
         }
     }
 
@@ -261,8 +261,8 @@ impl Meters {
     pub(super) fn lateness(&self, lines: &[Rc<RefCell<ControllerLink>>], now: Time) -> Histogram<u64> {
         let mut lateness = self.lateness.borrow().clone();
         for line in lines {
-            for due in line.borrow().overdue() {
-                lateness.saturating_record(micros(now.since(due)));
+            for due_at in line.borrow().overdue() {
+                lateness.saturating_record(micros(now.since(due_at)));
             }
         }
         lateness

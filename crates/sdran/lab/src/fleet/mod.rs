@@ -222,9 +222,9 @@ impl SouthboundFleet {
     pub async fn ramp_up(&mut self) -> Result<(), RadioError> {
         let begin = tokio::time::Instant::now();
         for index in 0..self.config.nodes {
-            let due = self.config.ramp.mul_f64(f64::from(index) / f64::from(self.config.nodes.max(1)));
-            if !due.is_zero() {
-                tokio::time::sleep_until(begin + due).await;
+            let start_at = self.config.ramp.mul_f64(f64::from(index) / f64::from(self.config.nodes.max(1)));
+            if !start_at.is_zero() {
+                tokio::time::sleep_until(begin + start_at).await;
             }
             let population = self.config.population;
             self.start(index, population, None)?;

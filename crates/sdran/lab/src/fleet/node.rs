@@ -204,7 +204,7 @@ impl Node {
             let deadline = [self.agent.wake_at(), event].into_iter().flatten().min();
             let waiting = self.line.borrow().is_waiting();
             // Without a deadline, the task only waits for socket events.
-            let due = async {
+            let next_deadline = async {
                 match deadline {
                     Some(at) => deadlines.until(at).await,
                     None => std::future::pending().await,
@@ -243,7 +243,7 @@ impl Node {
                     Some(command) => self.command(command),
                     None => return,
                 },
-                () = due => {}
+                () = next_deadline => {}
                 () = passed => {}
             }
         }

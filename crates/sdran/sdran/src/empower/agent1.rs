@@ -63,7 +63,7 @@ impl Default for Version1 {
 pub type EmpowerAgent1 = Agent<Version1>;
 
 impl EmpowerAgent1 {
-    fn send(&mut self, timing: Timing, opcode: Opcode, xid: u32, body: Body, due: Option<Time>) {
+    fn send(&mut self, timing: Timing, opcode: Opcode, xid: u32, body: Body, due_at: Option<Time>) {
         let header = Header {
             enb: self.settings.mac.into(),
             cell: self.settings.pci,
@@ -73,7 +73,7 @@ impl EmpowerAgent1 {
             seq: self.core.next_seq(),
         };
         let pdu = Pdu { header, timing, opcode, body };
-        self.core.send(due, |out| pdu.encode(out));
+        self.core.send(due_at, |out| pdu.encode(out));
     }
 
     fn capabilities(&self) -> Vec<Tlv> {
@@ -270,7 +270,7 @@ impl Station for EmpowerAgent1 {
             self.send(timing, Opcode::Unspecified, 0, Body::Hello(0), None);
         }
         if let Some((beat, xid)) = &mut self.core.cell
-            && let Some(due) = Core::strike(beat, now, &mut self.core.counters.skipped)
+            && let Some(due_at) = Core::strike(beat, now, &mut self.core.counters.skipped)
         {
             let xid = *xid;
             let interval_ms = u32::try_from(beat.period.as_millis()).unwrap_or(u32::MAX);
@@ -279,10 +279,10 @@ impl Station for EmpowerAgent1 {
                 MacPrbsReport { dl_prbs_total: PRBS, dl_prbs_used, ul_prbs_total: PRBS, ul_prbs_used };
             if !self.core.delegated {
                 let body = Body::CellMeasureReport(vec![Tlv::MacPrbsReport(report)]);
-                self.send(Timing::Scheduled { interval_ms }, Opcode::Success, xid, body, Some(due));
+                self.send(Timing::Scheduled { interval_ms }, Opcode::Success, xid, body, Some(due_at));
             }
         }
-        while let Some((rnti, measurement, due)) = self.core.due(now) {
+        while let Some((rnti, measurement, due_at)) = self.core.due(now) {
             let Some(radio) = self.core.ues.get(rnti).map(|ue| ue.radio) else { continue };
             if self.core.delegated {
                 continue;
@@ -294,7 +294,7 @@ impl Station for EmpowerAgent1 {
                 rsrq: radio.rsrq_db.into(),
             };
             let body = Body::UeMeasureReport(vec![Tlv::RrcMeasureReport(report)]);
-            self.send(Timing::Triggered, Opcode::Success, measurement.xid, body, Some(due));
+            self.send(Timing::Triggered, Opcode::Success, measurement.xid, body, Some(due_at));
         }
     }
 }

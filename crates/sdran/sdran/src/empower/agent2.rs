@@ -20,10 +20,10 @@ pub struct Version2;
 pub type EmpowerAgent2 = Agent<Version2>;
 
 impl EmpowerAgent2 {
-    fn send(&mut self, kind: Kind, action: u16, xid: u32, tlvs: Vec<Tlv>, due: Option<Time>) {
+    fn send(&mut self, kind: Kind, action: u16, xid: u32, tlvs: Vec<Tlv>, due_at: Option<Time>) {
         let seq = self.core.next_seq();
         let pdu = Pdu::new(kind, action, self.settings.mac, seq, xid, tlvs);
-        self.core.send(due, |out| pdu.encode(out));
+        self.core.send(due_at, |out| pdu.encode(out));
     }
 
     fn answer(&mut self, action: u16, xid: u32, tlvs: Vec<Tlv>, due: Option<Time>) {
@@ -157,7 +157,7 @@ impl Station for EmpowerAgent2 {
             self.send(Kind::Request(Operation::Undefined), action::HELLO, 0, tlvs, None);
             self.core.unanswered_since.get_or_insert(now);
         }
-        while let Some((rnti, measurement, due)) = self.core.due(now) {
+        while let Some((rnti, measurement, due_at)) = self.core.due(now) {
             let Some(radio) = self.core.ues.get(rnti).map(|ue| ue.radio) else { continue };
             if self.core.delegated {
                 continue;
@@ -171,7 +171,7 @@ impl Station for EmpowerAgent2 {
                 rsrq: i8::try_from((i16::from(radio.rsrq_db) * 2 + 40).clamp(0, 34)).unwrap_or(0),
             };
             let tlvs = vec![Tlv::UeMeasurementReport(report)];
-            self.answer(action::UE_MEASUREMENTS, measurement.xid, tlvs, Some(due));
+            self.answer(action::UE_MEASUREMENTS, measurement.xid, tlvs, Some(due_at));
         }
     }
 }

@@ -110,7 +110,7 @@ impl Core {
     /// Sends the bytes that `encode` writes.
     pub(super) fn send(
         &mut self,
-        due: Option<Time>,
+        due_at: Option<Time>,
         encode: impl FnOnce(&mut Vec<u8>) -> Result<(), EmpowerError>,
     ) {
         let mut octets = Vec::new();
@@ -120,8 +120,8 @@ impl Core {
         if self.connected {
             self.counters.sent += 1;
             self.counters.sent_bytes += octets.len() as u64;
-            self.counters.reports += u64::from(due.is_some());
-            self.outputs.push_back(AgentOutput::Send { octets, due });
+            self.counters.reports += u64::from(due_at.is_some());
+            self.outputs.push_back(AgentOutput::Send { octets, due: due_at });
         }
     }
 
@@ -186,7 +186,7 @@ impl Core {
 
     /// Returns a measurement that is due, with its due time. Schedules its next report.
     pub(super) fn due(&mut self, now: Time) -> Option<(u16, Measurement, Time)> {
-        let &(due, rnti, id) = self.deadlines.first().filter(|(due, ..)| *due <= now)?;
+        let &(due_at, rnti, id) = self.deadlines.first().filter(|(due_at, ..)| *due_at <= now)?;
         self.deadlines.pop_first();
         let measurement = self.measurements.get_mut(&(rnti, id))?;
         let answered = *measurement;
@@ -199,21 +199,21 @@ impl Core {
         } else {
             self.deadlines.insert((next, rnti, id));
         }
-        Some((rnti, answered, due))
+        Some((rnti, answered, due_at))
     }
 
     pub(super) fn wake_at(&self) -> Option<Time> {
         let cell = self.cell.map(|(beat, _)| beat.due);
-        let ue = self.deadlines.first().map(|(due, ..)| *due);
+        let ue = self.deadlines.first().map(|(due_at, ..)| *due_at);
         [self.hello.map(|beat| beat.due), cell, ue].into_iter().flatten().min()
     }
 
     /// Returns the due time of a timer if it is due, and advances the timer.
     pub(super) fn strike(beat: &mut PeriodicTimer, now: Time, skipped: &mut u64) -> Option<Time> {
         (beat.due <= now).then(|| {
-            let due = beat.due;
+            let due_at = beat.due;
             *skipped += beat.advance(now);
-            due
+            due_at
         })
     }
 }

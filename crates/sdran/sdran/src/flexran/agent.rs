@@ -143,11 +143,11 @@ impl FlexranAgent {
         }
     }
 
-    fn push(&mut self, octets: Vec<u8>, due: Option<Time>) {
+    fn push(&mut self, octets: Vec<u8>, due_at: Option<Time>) {
         self.counters.sent += 1;
         self.counters.sent_bytes += octets.len() as u64;
-        self.counters.reports += u64::from(due.is_some());
-        self.outputs.push_back(AgentOutput::Send { octets, due });
+        self.counters.reports += u64::from(due_at.is_some());
+        self.outputs.push_back(AgentOutput::Send { octets, due: due_at });
     }
 
     pub(super) fn fault(&mut self, what: String) {
@@ -299,14 +299,14 @@ impl FlexranAgent {
             None => return self.fault("the controller sent a statistics request without content".to_owned()),
         };
         let period = self.settings.period.effective_period(Duration::from_millis(sf.into()));
-        let due = now + self.settings.phase.min(period);
+        let due_at = now + self.settings.phase.min(period);
         let beat = match frequency {
             Some(ReportFrequency::Off) => {
                 self.reporting = None;
                 return;
             }
             Some(ReportFrequency::Periodical | ReportFrequency::Continuous) => {
-                Some(PeriodicTimer { due, period })
+                Some(PeriodicTimer { due: due_at, period })
             }
             Some(ReportFrequency::Once) | None => None,
         };
@@ -341,20 +341,20 @@ impl FlexranAgent {
         }
     }
 
-    fn report(&mut self, now: Time, reporting: Reporting, due: Time) {
+    fn report(&mut self, now: Time, reporting: Reporting, due_at: Time) {
         if !self.connected {
             return;
         }
         if let Some(steering) = &self.steering {
             let sfn = steering.sfn_sf();
-            self.send(None, self.stats_reply(&reporting, sfn), Some(due));
+            self.send(None, self.stats_reply(&reporting, sfn), Some(due_at));
             return;
         }
         let sfn = sfn_sf(now.as_nanos() / 1_000_000);
         if let Some(octets) = self.replies.cached(sfn) {
-            return self.push(octets, Some(due));
+            return self.push(octets, Some(due_at));
         }
-        self.send(None, self.stats_reply(&reporting, sfn), Some(due));
+        self.send(None, self.stats_reply(&reporting, sfn), Some(due_at));
         let mut replies = std::mem::take(&mut self.replies);
         replies.put_together(|sfn| {
             let mut octets = Vec::new();
@@ -408,14 +408,14 @@ impl FlexranAgent {
         if beat.due > now {
             return;
         }
-        let due = beat.due;
+        let due_at = beat.due;
         self.counters.skipped += beat.advance(now);
         let reporting = *reporting;
         if !std::mem::take(&mut self.asked) {
             self.announce();
         }
         if !self.delegated {
-            self.report(now, reporting, due);
+            self.report(now, reporting, due_at);
         }
     }
 

@@ -153,7 +153,7 @@ impl Cycles {
         let due_at = |schedule: &mut Option<Schedule>| {
             schedule.as_mut().map(|schedule| begin + Duration::from_nanos(schedule.next_ns()))
         };
-        let mut due = due_at(&mut schedule);
+        let mut next_due = due_at(&mut schedule);
         let mut started = 0;
         loop {
             let came = self.n4.pump()?;
@@ -163,9 +163,9 @@ impl Cycles {
             self.note_waiting(now);
             let more = now < end && plan.cycles.is_none_or(|most| started < most) && !stop();
             while more && plan.cycles.is_none_or(|most| started < most) {
-                let next_start = match (plan.begin, due) {
+                let next_start = match (plan.begin, next_due) {
                     (Loop::Closed { window }, _) => (self.busy() < window).then_some(now),
-                    (Loop::Open(_) | Loop::Rounds { .. }, due) => due.filter(|due| *due <= now && *due < end),
+                    (Loop::Open(_) | Loop::Rounds { .. }, next_due) => next_due.filter(|next_due| *next_due <= now && *next_due < end),
                 };
                 let Some(intended) = next_start else { break };
                 if !self.begin(now, intended, plan.keep) {
@@ -174,14 +174,14 @@ impl Cycles {
                 started += 1;
                 self.report.due += 1;
                 if schedule.is_some() {
-                    due = due_at(&mut schedule);
+                    next_due = due_at(&mut schedule);
                 }
             }
             self.n4.flush()?;
             if !more && !stop() {
                 // Counts the sessions that were due but did not begin.
-                while plan.cycles.is_none_or(|most| started < most) && due.is_some_and(|due| due < end) {
-                    (started, due) = (started + 1, due_at(&mut schedule));
+                while plan.cycles.is_none_or(|most| started < most) && next_due.is_some_and(|next_due| next_due < end) {
+                    (started, next_due) = (started + 1, due_at(&mut schedule));
                     self.report.due += 1;
                 }
             }
@@ -199,7 +199,7 @@ impl Cycles {
             }
             if !came {
                 let next = self.ends.peek().map(|Reverse((at, _))| *at);
-                let until = [due.filter(|_| more), next].into_iter().flatten().min();
+                let until = [next_due.filter(|_| more), next].into_iter().flatten().min();
                 self.n4.rest(until.unwrap_or(now + REST).min(now + REST))?;
             }
         }

@@ -476,12 +476,12 @@ mod tests {
     #[test]
     fn packets_are_due_at_fixed_times() {
         let mut pace = TokenSchedule::new(3.0, 1_000);
-        let mut due = Vec::new();
+        let mut due_times = Vec::new();
         for _ in 0..4 {
-            due.push(pace.due_ns());
+            due_times.push(pace.due_ns());
             pace.took();
         }
-        assert_eq!(due, [1_000, 333_334_333, 666_667_666, 1_000_001_000]);
+        assert_eq!(due_times, [1_000, 333_334_333, 666_667_666, 1_000_001_000]);
         (0..3_000_000).for_each(|_| pace.took());
         assert!(pace.due_ns().abs_diff(1_000_001_333_334_333) < 1_000_000, "{}", pace.due_ns());
         assert!(!pace.is_flat_out() && TokenSchedule::new(f64::INFINITY, 5).is_flat_out());

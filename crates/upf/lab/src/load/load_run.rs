@@ -485,16 +485,16 @@ impl<'a> LoadRun<'a> {
         let mut count = 0_u64;
         let mut done = 0;
         loop {
-            let due = begin + Duration::from_secs_f64(count as f64 / rate.max(1e-6));
+            let due_at = begin + Duration::from_secs_f64(count as f64 / rate.max(1e-6));
             let now = N4::now();
             if now.since(begin) >= duration || kept.is_empty() || stop.load(Relaxed) {
                 break;
             }
-            if due <= now {
-                done += u64::from(act(cycles, &flows, now, due, kept[count as usize % kept.len()]));
+            if due_at <= now {
+                done += u64::from(act(cycles, &flows, now, due_at, kept[count as usize % kept.len()]));
                 count += 1;
             } else if !cycles.n4.pump()? {
-                cycles.n4.rest(due.min(now + TICK * 5))?;
+                cycles.n4.rest(due_at.min(now + TICK * 5))?;
             }
             cycles.events(plan)?;
         }

@@ -80,7 +80,7 @@ impl Repeating<'_> {
     fn wanted(&self, now: Time) -> Option<Time> {
         match self.plan.begin {
             Loop::Closed { window } => (self.replay.under_way() < window).then_some(now),
-            _ => self.due.filter(|due| *due <= now),
+            _ => self.due.filter(|due_at| *due_at <= now),
         }
     }
 }

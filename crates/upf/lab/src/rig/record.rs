@@ -123,7 +123,7 @@ fn unsent_share(run: &Run<'_>, report: &LoadReport) -> f64 {
     let control = &report.control;
     // The load generator is not responsible for sessions that were held back because of the UPF's backlog.
     let begun = control.started + control.held_back;
-    let sessions = sessions_due(run).map(|due| 1.0 - begun as f64 / due.max(1.0));
+    let sessions = sessions_due(run).map(|expected| 1.0 - begun as f64 / expected.max(1.0));
     let refused = control.requests_offered.saturating_sub(control.requests_accepted) as f64;
     let requests = refused / control.requests_offered.max(1) as f64;
     let paced = report.steps.iter().map(|step| shortfall(step.handovers_tried, step.handovers_due));
@@ -131,8 +131,8 @@ fn unsent_share(run: &Run<'_>, report: &LoadReport) -> f64 {
 }
 
 /// Returns the share of due items that were not done.
-fn shortfall(done: u64, due: u64) -> f64 {
-    due.saturating_sub(done) as f64 / due.max(1) as f64
+fn shortfall(done: u64, expected: u64) -> f64 {
+    expected.saturating_sub(done) as f64 / expected.max(1) as f64
 }
 
 /// Returns the minimum number of sessions that an open loop must begin. Returns `None` if no schedule requires a number.
@@ -145,8 +145,8 @@ fn sessions_due(run: &Run<'_>) -> Option<f64> {
         "poisson" => rate - 4.0 * (rate / run.duration.as_secs_f64().max(1e-3)).sqrt(),
         _ => return None,
     };
-    let due = rate * run.duration.as_secs_f64();
-    Some(run.number("load.sessions").map_or(due, |most| due.min(most)))
+    let expected = rate * run.duration.as_secs_f64();
+    Some(run.number("load.sessions").map_or(expected, |most| expected.min(most)))
 }
 
 /// Returns the share of a direction's due packets that were not sent. Packets without a live session are excluded, because the load
@@ -154,8 +154,8 @@ fn sessions_due(run: &Run<'_>) -> Option<f64> {
 fn packets_unsent(seconds: f64, side: &DataSummary) -> f64 {
     let sent = side.sent as f64;
     let requested = side.asked_pps.unwrap_or(0.0) * seconds - side.idle as f64;
-    let due = requested.max(sent + side.unsent as f64);
-    (due - sent) / due.max(1.0)
+    let expected = requested.max(sent + side.unsent as f64);
+    (expected - sent) / expected.max(1.0)
 }
 
 fn put(recorder: &mut Recorder, name: &str, value: Option<f64>) {

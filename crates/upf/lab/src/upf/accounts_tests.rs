@@ -61,8 +61,8 @@ fn periodic_reports_follow_the_period() {
     let mut accounts = Accounts::default();
     let periodic = CreateUrr { measurement_period: Some(Seconds(2)), ..urr(ReportingTriggers::PERIO) };
     accounts.install(0, 7, &session(periodic), &[]);
-    let due: Vec<usize> = (1..=6).map(|now| triggers(&mut accounts, now).len()).collect();
-    assert_eq!(due, [0, 1, 0, 1, 0, 1]);
+    let counts: Vec<usize> = (1..=6).map(|now| triggers(&mut accounts, now).len()).collect();
+    assert_eq!(counts, [0, 1, 0, 1, 0, 1]);
     assert_eq!(accounts.timers.len(), 1);
     accounts.remove(7);
     assert_eq!(accounts.due_ns(), None);
@@ -113,8 +113,8 @@ fn end_of_validity_is_reported_once_per_grant() {
     let mut accounts = Accounts::default();
     let valid = CreateUrr { quota_validity_time: Some(Seconds(2)), ..urr(ReportingTriggers::QUVTI) };
     let meters = accounts.install(0, 7, &session(valid.clone()), &[]);
-    let due = [1, 2, 3, 9].map(|now_s| triggers(&mut accounts, now_s));
-    assert_eq!(due, [vec![], vec![UsageReportTrigger::QUVTI], vec![], vec![]]);
+    let triggered = [1, 2, 3, 9].map(|now_s| triggers(&mut accounts, now_s));
+    assert_eq!(triggered, [vec![], vec![UsageReportTrigger::QUVTI], vec![], vec![]]);
     assert!(!meters[0].usage.is_exhausted());
     accounts.install(10 * SECOND, 7, &session(valid.clone()), &[UrrId(1)]);
     assert_eq!([11, 12].map(|now_s| triggers(&mut accounts, now_s).len()), [0, 1]);

@@ -92,10 +92,10 @@ fn flush_ends_while_another_rule_buffers() {
     session.pdrs.push(pdr(3, 1, dns, 3));
     session.fars.push(far(3, ApplyAction::FORW, to_gnb(5)));
     plane.install(1, &session.rules(), &[]).unwrap();
-    let fates: Vec<bool> = (0..plane.flushable(1))
+    let results: Vec<bool> = (0..plane.flushable(1))
         .map(|_| matches!(plane.flush(0, 1, &mut out), Some(Verdict::N3 { .. })))
         .collect();
-    assert_eq!((fates, plane.waiting), (vec![true, false], 1));
+    assert_eq!((results, plane.waiting), (vec![true, false], 1));
 }
 
 /// The SMF of free5GC forwards to a base station before it names the tunnel.

@@ -282,10 +282,10 @@ fn usage_is_measured_before_or_after_qos_enforcement() {
     let mut plane = UserPlane::new();
     plane.install(1, &rules, &meters).unwrap();
     let packet = gpdu(0x101, Some(9), &ip(ue(1), SERVER, 17, (1, 2), 1_000));
-    let fates: Vec<bool> =
+    let forwarded: Vec<bool> =
         (0..6).map(|_| matches!(plane.uplink(0, GNB.into(), &packet), Verdict::N6(_))).collect();
     // The bucket has tokens for three packets. Five packets exhaust the quota.
-    assert_eq!(fates, [true, true, true, false, false, false]);
+    assert_eq!(forwarded, [true, true, true, false, false, false]);
     let dropped = [Drop::Rate, Drop::Quota].map(|reason| plane.counters().dropped(reason));
     assert_eq!((dropped, meters[0].usage.read()[0], meters[1].usage.read()[0]), ([2, 1], 5_000, 3_000));
 }

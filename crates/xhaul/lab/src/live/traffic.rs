@@ -330,9 +330,9 @@ impl<'a> Sender<'a> {
         let first = timing.wait(real);
         let begun = now + first;
         for release in 0_u64.. {
-            let due = Duration::from_nanos(self.due_ns(release));
-            let handed = due.checked_sub(timing.lead.unwrap_or_default()).unwrap_or_default();
-            if timing.apart.is_some_and(|until| first + due > until) {
+            let due_after = Duration::from_nanos(self.due_ns(release));
+            let handed = due_after.checked_sub(timing.lead.unwrap_or_default()).unwrap_or_default();
+            if timing.apart.is_some_and(|until| first + due_after > until) {
                 break;
             }
             sleep_until(begun + handed);
@@ -341,7 +341,7 @@ impl<'a> Sender<'a> {
             }
             let late = begun.elapsed().saturating_sub(handed);
             self.late.record(release, 0, late.as_nanos() as u64 * 1000, None);
-            let since = (first + due).as_nanos() as u64;
+            let since = (first + due_after).as_nanos() as u64;
             let launch = timing.lead.map(|_| (real + since, tai + since + timing.early().as_nanos() as u64));
             for (index, &bytes) in self.flow.payloads.iter().enumerate() {
                 self.one(release, index, bytes, launch);

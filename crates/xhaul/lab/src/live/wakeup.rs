@@ -90,19 +90,19 @@ fn next_to<T>(busy: usize, work: impl FnOnce() -> T) -> T {
 /// Returns the latency of each wake-up, in nanoseconds.
 fn latencies(count: u32) -> Vec<u32> {
     let start = Instant::now() + TTI;
-    let mut due = start;
+    let mut due_at = start;
     let mut all = Vec::with_capacity(count as usize);
     for _ in 0..count {
-        std::thread::sleep(due.saturating_duration_since(Instant::now()));
+        std::thread::sleep(due_at.saturating_duration_since(Instant::now()));
         let woken = Instant::now();
-        all.push(u32::try_from(woken.saturating_duration_since(due).as_nanos()).unwrap_or(u32::MAX));
+        all.push(u32::try_from(woken.saturating_duration_since(due_at).as_nanos()).unwrap_or(u32::MAX));
         while woken.elapsed() < WORK {
             std::hint::spin_loop();
         }
         // A thread that is late by a TTI or more has missed that TTI.
-        due += TTI;
-        while due < Instant::now() {
-            due += TTI;
+        due_at += TTI;
+        while due_at < Instant::now() {
+            due_at += TTI;
         }
     }
     all

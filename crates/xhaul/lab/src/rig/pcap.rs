@@ -162,9 +162,9 @@ fn if4p5(octets: &mut Vec<u8>, payload: usize, down: bool, sequence: u64, at_onc
 
 /// Returns the number of a release's symbol or slot since the start of frame 0. There are `per_ms` symbols or slots per millisecond.
 fn due(flow: &Flow, release: u64, per_ms: u64) -> u64 {
-    let due = u128::from(flow.pattern.due(release).unwrap_or(0));
+    let due_ps = u128::from(flow.pattern.due(release).unwrap_or(0));
     // The time of a release is the time of its symbol, rounded down to whole picoseconds.
-    (due * u128::from(per_ms)).div_ceil(u128::from(ranlab_xhaul::MS)) as u64
+    (due_ps * u128::from(per_ms)).div_ceil(u128::from(ranlab_xhaul::MS)) as u64
 }
 
 /// Returns the RTC_ID or PC_ID. DU port and band sector contain the cell; component carrier and RU port contain the layer. Each field has 4

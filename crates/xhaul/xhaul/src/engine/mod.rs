@@ -217,19 +217,19 @@ impl<'n> Simulation<'n> {
     fn plan_release(&mut self, index: usize) {
         let flow = &self.network.flows[index];
         let state = &mut self.flows[index];
-        let due = match flow.pattern {
+        let due_ps = match flow.pattern {
             Pattern::Poisson { gap_ps, .. } => {
                 state.poisson_ps += exponential(gap_ps, state.random.next_u64());
                 Some(state.poisson_ps)
             }
             _ => flow.pattern.due(state.releases),
         };
-        let Some(due) = due else { return };
+        let Some(due_ps) = due_ps else { return };
         let late = match flow.pattern {
             Pattern::Periodic { jitter_ps, .. } if jitter_ps > 0 => state.random.next_u64() % (jitter_ps + 1),
             _ => 0,
         };
-        let at = flow.clock.to_true(flow.offset_ps + due + late).max(self.now);
+        let at = flow.clock.to_true(flow.offset_ps + due_ps + late).max(self.now);
         if at < self.duration_ps {
             self.plan(at, Kind::Release, index as u32, 0);
         }

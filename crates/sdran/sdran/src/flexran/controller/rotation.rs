@@ -22,12 +22,12 @@ impl Rotation {
     /// Returns the next handover, if it is due.
     pub(super) fn run(&mut self, rib: &Rib, now: Time) -> Option<HandoverCommand> {
         let every = self.every?;
-        let due = *self.due.get_or_insert(now + every);
-        if now < due {
+        let due_at = *self.due.get_or_insert(now + every);
+        if now < due_at {
             return None;
         }
         // Missed handovers are skipped.
-        self.due = Some((due + every).max(now));
+        self.due = Some((due_at + every).max(now));
         let here: Vec<_> = rib.agents().values().filter(|agent| agent.alive).collect();
         if here.len() < 2 {
             return None;

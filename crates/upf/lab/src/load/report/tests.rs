@@ -110,9 +110,9 @@ fn lost_and_bypassing_frames_warn() {
 /// requests.
 #[test]
 fn hold_time_does_not_reduce_rates() {
-    let due = |begin: bool, end: bool| 200 * u64::from(begin) + 100 * u64::from(end);
+    let expected = |begin: bool, end: bool| 200 * u64::from(begin) + 100 * u64::from(end);
     let second = |n| Second {
-        answers: due(n < 20, n >= 3),
+        answers: expected(n < 20, n >= 3),
         cycles: if n >= 3 { 100 } else { 0 },
         latency_us_sum: 1.0,
         ..Default::default()

@@ -196,8 +196,8 @@ fn drive(bed: &mut Bed, replay: &mut Replay, times: usize) -> [usize; 2] {
         assert!(replay.send_due(bed.now, &mut bed.smf));
         bed.talk();
         if bed.events.is_empty() {
-            let Some(due) = replay.next_due() else { break };
-            bed.now = bed.now.max(due);
+            let Some(due_at) = replay.next_due() else { break };
+            bed.now = bed.now.max(due_at);
         }
     }
     ended

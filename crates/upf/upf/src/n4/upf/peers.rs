@@ -28,15 +28,15 @@ impl Upf {
 
     pub(super) fn heartbeats(&mut self, now: Time) {
         let Some((interval, _)) = self.settings.dialect.demands.heartbeat else { return };
-        let due = self.associations.iter_mut().filter(|(_, a)| a.next_heartbeat.is_some_and(|at| at <= now));
-        let due: Vec<SocketAddr> = due
+        let due_peers = self.associations.iter_mut().filter(|(_, a)| a.next_heartbeat.is_some_and(|at| at <= now));
+        let due_peers: Vec<SocketAddr> = due_peers
             .map(|(_, association)| {
                 association.next_heartbeat = Some(now + interval);
                 SocketAddr::new(association.address, self.settings.smf_port)
             })
             .collect();
         let recovery_time_stamp = RecoveryTimeStamp(self.settings.recovery_time_stamp);
-        for peer in due {
+        for peer in due_peers {
             let request = HeartbeatRequest { recovery_time_stamp, ..Default::default() };
             self.ask(now, peer, 0, Kind::Heartbeat, request.into(), None);
         }
