@@ -225,15 +225,15 @@ mod tests {
             room[..5].copy_from_slice(b"hello");
             Some((to, 5, 0xb8))
         };
-        let mut seen = Vec::new();
+        let mut received = Vec::new();
         assert_eq!(gnb.push(ends[0], |room| hello(ends[1], room)), Some(true));
         assert_eq!(gnb.push(ends[0], |_| None), None);
         gnb.publish();
-        assert_eq!(upf.receive(8, |from, datagram| seen.push((from, datagram.to_vec()))), 1);
+        assert_eq!(upf.receive(8, |from, datagram| received.push((from, datagram.to_vec()))), 1);
         assert_eq!(upf.push(ends[1], |room| hello(ends[0], room)), Some(true));
         upf.publish();
-        assert_eq!(gnb.receive(8, |from, datagram| seen.push((from, datagram.to_vec()))), 1);
-        assert_eq!(seen, [(ends[0], b"hello".to_vec()), (ends[1], b"hello".to_vec())]);
+        assert_eq!(gnb.receive(8, |from, datagram| received.push((from, datagram.to_vec()))), 1);
+        assert_eq!(received, [(ends[0], b"hello".to_vec()), (ends[1], b"hello".to_vec())]);
         assert_eq!(gnb.push(ends[0], |_| Some((ends[1], 3_000, 0))), Some(false));
     }
 }

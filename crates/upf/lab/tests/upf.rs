@@ -240,11 +240,11 @@ fn several_smfs_use_pfcp_port_and_conflict_has_remedy() {
     let elsewhere = LoadConfig { smf: at(9, 1, 40_001), ..load.clone() };
     let error = run(&elsewhere, &AtomicBool::new(false)).unwrap_err().to_string();
     assert!(error.contains(&format!("try --smf {}", at(9, 1, 8805))), "{error}");
-    let taken = std::net::UdpSocket::bind(load.smf).unwrap();
+    let occupied = std::net::UdpSocket::bind(load.smf).unwrap();
     let error = run(&load, &AtomicBool::new(false)).unwrap_err().to_string();
     let own = at(9, 1, 8805).to_string();
     assert!(error.contains(&own) && error.contains("another address with --smf"), "{error}");
-    drop((taken, server));
+    drop((occupied, server));
     assert_eq!(default_smf(at(9, 8, 8805)).unwrap(), "127.0.2.1:8805".parse().unwrap());
 }
 

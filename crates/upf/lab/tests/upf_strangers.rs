@@ -32,7 +32,7 @@ impl Stranger {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let ues = Arc::new(Mutex::new(Vec::new()));
-        let seen = Arc::clone(&ues);
+        let received_ues = Arc::clone(&ues);
         let settings =
             UpfSettings { max_sessions, ..UpfSettings::new(at(test, 8, 0).ip(), Dialect::STRICT_REL17) };
         let thread = std::thread::spawn(move || {
@@ -43,7 +43,7 @@ impl Stranger {
                 let now = Time::from_nanos(begin.elapsed().as_nanos() as u64);
                 match socket.recv_from(&mut room) {
                     Ok((len, from)) => {
-                        seen.lock().unwrap().extend(ue(&room[..len]));
+                        received_ues.lock().unwrap().extend(ue(&room[..len]));
                         upf.handle(now, UpfInput::Received(from, &room[..len]));
                     }
                     Err(_) => upf.handle(now, UpfInput::Wake),

@@ -200,10 +200,10 @@ impl Delays {
     /// above the maximum.
     pub fn quantile_ps(&self, quantile: f64) -> Ps {
         let rank = (quantile.clamp(0.0, 1.0) * self.count as f64).ceil().max(1.0) as u64;
-        let mut seen = 0;
+        let mut counted = 0;
         for (bucket, &count) in self.histogram.iter().enumerate() {
-            seen += count;
-            if seen >= rank {
+            counted += count;
+            if counted >= rank {
                 return bucket_end(bucket).min(self.max_ps);
             }
         }
@@ -328,15 +328,15 @@ mod tests {
 
     #[test]
     fn two_runs_merge_into_one_distribution() {
-        let taken = |all: &[(u64, u64)]| {
+        let recorded = |all: &[(u64, u64)]| {
             let mut delays = Delays::new();
             for &(sequence, us) in all {
                 delays.record(sequence, 0, us * US, Some(25 * US));
             }
             delays
         };
-        let mut both = taken(&[(0, 30), (1, 10)]);
-        both.merge(&taken(&[(1, 20), (0, 120)]));
+        let mut both = recorded(&[(0, 30), (1, 10)]);
+        both.merge(&recorded(&[(1, 20), (0, 120)]));
         assert_eq!((both.count(), both.min_ps(), both.max_ps()), (4, 10 * US, 120 * US));
         assert_eq!((both.reordered(), both.own_misses(), both.misses()[1]), (1, 2, 1));
         assert_eq!(both.buckets().map(|(_, count)| count).sum::<u64>(), 4);

@@ -304,13 +304,13 @@ impl<'t> Router<'t> {
     fn forced(&self, node: usize, far: usize, forwards: bool) -> Vec<usize> {
         let mut forced = Vec::new();
         let mut at = node;
-        let mut seen = vec![node];
+        let mut visited = vec![node];
         loop {
             let near = |edge: &Edge| if forwards { edge.from } else { edge.to };
             let next = |edge: &Edge| if forwards { edge.to } else { edge.from };
             let usable = |&(_, edge): &(usize, &Edge)| {
                 near(edge) == at
-                    && !seen.contains(&next(edge))
+                    && !visited.contains(&next(edge))
                     && (self.is_switch(next(edge)) || next(edge) == far)
             };
             let mut choices = self.edges.iter().enumerate().filter(usable);
@@ -320,7 +320,7 @@ impl<'t> Router<'t> {
             }
             forced.push(index);
             at = next(edge);
-            seen.push(at);
+            visited.push(at);
         }
     }
 }

@@ -80,9 +80,9 @@ impl Incidents {
 
     /// Updates the current state of a kind of problem. `seen` has the start and the number of affected connections, or is `None` if there
     /// is no such problem.
-    pub(super) fn observe(&mut self, what: IncidentKind, now: Time, seen: Option<(Time, u32)>) {
+    pub(super) fn observe(&mut self, what: IncidentKind, now: Time, trouble: Option<(Time, u32)>) {
         let index = what as usize;
-        match (seen, &mut self.open[index]) {
+        match (trouble, &mut self.open[index]) {
             (Some((_, connections)), Some(open)) => open.connections = open.connections.max(connections),
             (Some((since, connections)), none) => *none = Some(Open { since, connections }),
             (None, Some(open)) => {

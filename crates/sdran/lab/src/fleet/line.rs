@@ -207,17 +207,17 @@ impl ControllerLink {
         self.reader_seen = unread.is_some();
         self.acknowledged = self.acknowledged.max(acknowledged);
         self.read = self.read.max(read);
-        while self.unread.get(self.acknowledged_unread).is_some_and(|taken| taken.end <= self.acknowledged) {
+        while self.unread.get(self.acknowledged_unread).is_some_and(|report| report.end <= self.acknowledged) {
             self.acknowledged_unread += 1;
             meters.acknowledged.set(meters.acknowledged.get() + 1);
         }
-        while let Some(taken) = self.unread.pop_front_if(|taken| taken.end <= self.read) {
+        while let Some(report) = self.unread.pop_front_if(|report| report.end <= self.read) {
             self.acknowledged_unread = self.acknowledged_unread.saturating_sub(1);
             // The exact time of reading between two checks is unknown. A message that was read before its first check does not count as
             // late.
-            meters.read(if taken.seen_unread { now } else { taken.at }, taken.due);
+            meters.read(if report.seen_unread { now } else { report.at }, report.due);
         }
-        self.unread.iter_mut().for_each(|taken| taken.seen_unread = true);
+        self.unread.iter_mut().for_each(|report| report.seen_unread = true);
         match self.unread.front() {
             Some(first) => self.progress_at = self.progress_at.max(first.at),
             None if !self.is_waiting() => self.progress_at = now,
@@ -236,7 +236,7 @@ impl ControllerLink {
     /// until now is recorded.
     pub(super) fn end(&mut self, meters: &Meters, now: Time) -> u64 {
         let given_up = self.waiting.len() as u64;
-        self.unread.iter().filter(|taken| taken.seen_unread).for_each(|taken| meters.late(now, taken.due));
+        self.unread.iter().filter(|report| report.seen_unread).for_each(|report| meters.late(now, report.due));
         *self = Self { lost_at: self.connection.as_ref().map(|_| now), ..Self::default() };
         given_up
     }
@@ -256,7 +256,7 @@ impl ControllerLink {
 
     /// Returns the scheduled times of reports that the controller has not read.
     pub(super) fn overdue(&self) -> impl Iterator<Item = Time> {
-        let unread = self.unread.iter().filter(|taken| taken.seen_unread).filter_map(|taken| taken.due);
+        let unread = self.unread.iter().filter(|report| report.seen_unread).filter_map(|report| report.due);
         unread.chain(self.waiting.iter().filter_map(|message| message.due))
     }
 }
@@ -274,9 +274,9 @@ mod tests {
     fn kernel(room: &Cell<usize>) -> impl FnMut(&[u8]) -> io::Result<usize> {
         move |octets| match room.get().min(octets.len()) {
             0 => Err(io::ErrorKind::WouldBlock.into()),
-            taken => {
-                room.set(room.get() - taken);
-                Ok(taken)
+            accepted => {
+                room.set(room.get() - accepted);
+                Ok(accepted)
             }
         }
     }

@@ -346,8 +346,8 @@ impl SouthboundFleet {
     /// Returns the delays of reports since the last reset of the meters, in microseconds. The first histogram has the delays until the
     /// kernel accepted the reports, the second one those until the last visible event. Pending reports count with their current delay.
     pub fn lateness(&self) -> [Histogram<u64>; 2] {
-        let seen = self.meters.lateness(&self.watch.lines.borrow(), now());
-        [self.meters.taken.borrow().clone(), seen]
+        let delays = self.meters.lateness(&self.watch.lines.borrow(), now());
+        [self.meters.taken.borrow().clone(), delays]
     }
 
     /// Returns the last protocol violation by the controller, if there was one.

@@ -57,24 +57,24 @@ impl Watch {
     fn check_lines(&self, now: Time, excused: Duration) {
         self.looked.set(now);
         let mut readers = self.readers.borrow_mut();
-        let mut seen: [Option<(Time, u32)>; 3] = [None; 3];
+        let mut observed: [Option<(Time, u32)>; 3] = [None; 3];
         for line in &*self.lines.borrow() {
             let mut line = line.borrow_mut();
             line.update_progress(&self.meters, now, excused, readers.as_mut());
             let unanswered = line.unanswered_since.filter(|since| now.since(*since) >= STILL);
             let troubles = [line.still_since(now), unanswered, line.lost_at];
-            for (all, since) in seen.iter_mut().zip(troubles) {
+            for (all, since) in observed.iter_mut().zip(troubles) {
                 let Some(since) = since else { continue };
                 let (first, connections) = all.unwrap_or((since, 0));
                 *all = Some((first.min(since), connections + 1));
             }
         }
         let mut incidents = self.meters.incidents.borrow_mut();
-        for (what, seen) in [IncidentKind::StoppedReading, IncidentKind::StoppedAnswering, IncidentKind::Lost]
+        for (what, observed) in [IncidentKind::StoppedReading, IncidentKind::StoppedAnswering, IncidentKind::Lost]
             .into_iter()
-            .zip(seen)
+            .zip(observed)
         {
-            incidents.observe(what, now, seen);
+            incidents.observe(what, now, observed);
         }
     }
 }

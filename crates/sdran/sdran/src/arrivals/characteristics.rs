@@ -111,15 +111,15 @@ mod tests {
     fn walk_changes_characteristics_within_cell() {
         let mut random = ChaCha8Rng::seed_from_u64(1);
         let mut ue = Channel::Walk.first(&mut random);
-        let mut seen = std::collections::BTreeSet::new();
+        let mut cqis = std::collections::BTreeSet::new();
         for _ in 0..1_000 {
             let next = Channel::Walk.next(&ue, &mut random).unwrap();
             assert!((next.rsrp_dbm - ue.rsrp_dbm).abs() <= STEP_DB && next.cqi <= 15 && next.bsr < 64);
             assert!((EDGE_DBM..=MAST_DBM).contains(&next.rsrp_dbm));
-            seen.insert(next.cqi);
+            cqis.insert(next.cqi);
             ue = next;
         }
-        assert!(seen.len() > 5);
+        assert!(cqis.len() > 5);
         assert_eq!(Channel::Drawn.next(&ue, &mut random), None);
         assert_eq!(Channel::Fixed.first(&mut random), Characteristics::default());
     }

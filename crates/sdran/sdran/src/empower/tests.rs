@@ -226,7 +226,7 @@ fn one_message_agent_gets_one_request_at_a_time() {
     use crate::empower::protocol::v1::*;
     let pieces = |cell: u16| {
         let mut session = EmpowerSession1::new(EmpowerSessionSettings::default());
-        let mut seen: Vec<Vec<&str>> = Vec::new();
+        let mut requests: Vec<Vec<&str>> = Vec::new();
         let header = |xid| {
             let enb = Mac::local(1).into();
             Header { enb, cell, xid, reserved: 0, sender: Sender::Agent, seq: 5 }
@@ -254,7 +254,7 @@ fn one_message_agent_gets_one_request_at_a_time() {
                     _ => "other",
                 });
             }
-            seen.push(piece);
+            requests.push(piece);
         };
         say(&mut session, Timing::Scheduled { interval_ms: 2_000 }, Body::Hello(0), at(0));
         record_requests(&mut session);
@@ -276,7 +276,7 @@ fn one_message_agent_gets_one_request_at_a_time() {
             say(&mut session, Timing::Single, Body::SliceResponse(slice, Vec::new()), at(3));
         }
         record_requests(&mut session);
-        seen
+        requests
     };
     assert_eq!(pieces(0), [&["capabilities"][..], &["ues"], &["slice"], &["set", "cell"]]);
     assert_eq!(pieces(1), [&["capabilities"][..], &["ues"], &["slice"], &[], &["set", "cell"]]);

@@ -223,7 +223,7 @@ impl Steering {
         let Some(within) = config.sfn_sf.and_then(ms_of_sfn_sf) else {
             return refuse(Reason::Invalid, "a decision needs a frame and a subframe");
         };
-        let mut taken = 0;
+        let mut allocated = 0;
         let mut allocations = Vec::new();
         for data in &config.dl_ue_data {
             let dci = data.dl_dci.clone().unwrap_or_default();
@@ -231,8 +231,8 @@ impl Steering {
             let rnti = data.rnti.and_then(|rnti| u16::try_from(rnti).ok());
             let mcs = dci.mcs.first().map(|mcs| u8::try_from(*mcs)).transpose();
             match (rnti, prbs_of_bitmap(self.cell.prbs(), bitmap), mcs) {
-                (Some(rnti), Some(prbs), Ok(mcs)) if taken & bitmap == 0 => {
-                    taken |= bitmap;
+                (Some(rnti), Some(prbs), Ok(mcs)) if allocated & bitmap == 0 => {
+                    allocated |= bitmap;
                     if prbs > 0 {
                         allocations.push(Allocation { rnti, prbs, mcs });
                     }

@@ -425,9 +425,9 @@ fn stolen_session(peer: &mut Peer) -> Outcome {
     let (seid, _) = peer.establish(1)?;
     let mut thief = peer.other(2)?;
     thief.associate()?;
-    let taken = thief.delete(seid)?.cause;
+    let cause = thief.delete(seid)?.cause;
     peer.joined_by(thief)?;
-    if taken.is_accepted() || peer.modify(seid, 1)? != Cause::ACCEPTED {
+    if cause.is_accepted() || peer.modify(seid, 1)? != Cause::ACCEPTED {
         return fails("another SMF deleted a session");
     }
     Ok(())

@@ -44,8 +44,8 @@ impl Reflector {
     /// Stops the data network. Returns the number of packets received.
     pub(super) fn end(self) -> Result<u64, ComponentError> {
         self.stop.store(true, Relaxed);
-        let seen = self.thread.join().map_err(|_| rig("the data network's thread panicked"))??;
-        Ok(seen.received)
+        let report = self.thread.join().map_err(|_| rig("the data network's thread panicked"))??;
+        Ok(report.received)
     }
 }
 

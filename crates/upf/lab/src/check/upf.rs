@@ -492,7 +492,7 @@ impl Peer {
             }
         }
         let up = reflector.map(Reflector::end).transpose().map_err(CaseFailure::Trouble)?;
-        Ok(PacketReach { up: up.map(|seen| seen > 0), back, astray: astray.get() })
+        Ok(PacketReach { up: up.map(|count| count > 0), back, astray: astray.get() })
     }
 
     /// Sends a datagram on N3. Returns whether the expected one arrived.

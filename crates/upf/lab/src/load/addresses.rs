@@ -34,9 +34,9 @@ pub fn default_gnb(n3: SocketAddr) -> Result<SocketAddr, LoadError> {
 
 /// Returns the default number of base stations. There are two if this machine has the address after the first one, and the UPF does not use
 /// it (`taken`). Otherwise there is one.
-pub fn default_gnbs(first: SocketAddr, taken: &[IpAddr]) -> usize {
+pub fn default_gnbs(first: SocketAddr, in_use: &[IpAddr]) -> usize {
     let next = super::nth(first, 1).ip();
-    let is_ours = !taken.contains(&next) && UdpSocket::bind(SocketAddr::new(next, 0)).is_ok();
+    let is_ours = !in_use.contains(&next) && UdpSocket::bind(SocketAddr::new(next, 0)).is_ok();
     if is_ours { DEFAULT_GNBS } else { 1 }
 }
 

@@ -533,7 +533,7 @@ impl<'a> LoadRun<'a> {
             network.set_step(shared.run, down);
         }
         let gnbs = self.gnb_threads(&shared, up)?;
-        let (result, seconds, threads, seen) = std::thread::scope(|scope| {
+        let (result, seconds, threads, ended_at) = std::thread::scope(|scope| {
             let threads: Vec<_> = gnbs.into_iter().map(|gnb| scope.spawn(move || gnb.run())).collect();
             let network = network.take().map(|network| scope.spawn(|| network.run(&shared.go, &shared.stop)));
             let begin = Instant::now();
@@ -555,7 +555,7 @@ impl<'a> LoadRun<'a> {
             self.carriers.push(carrier);
         }
         let mut seen_by_network: Option<NetworkReport> = None;
-        if let Some(ended) = seen {
+        if let Some(ended) = ended_at {
             let (thread, report) = ended.map_err(|_| LoadError::Panicked)??;
             self.network = Some(thread);
             seen_by_network = Some(report);

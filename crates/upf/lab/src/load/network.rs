@@ -393,10 +393,10 @@ mod tests {
 
     /// Receives until `packets` packets were processed.
     fn receive(network: &mut NetworkThread, packets: u64) {
-        let seen = |report: &NetworkReport| {
+        let received = |report: &NetworkReport| {
             report.strangers + report.uplink.iter().map(|tally| tally.received).sum::<u64>()
         };
-        while seen(&network.report) < packets {
+        while received(&network.report) < packets {
             network.receive().unwrap();
         }
     }

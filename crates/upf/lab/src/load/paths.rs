@@ -41,8 +41,8 @@ impl PathReport {
 
     /// Returns the summary; `None` if there was no Echo message.
     pub(super) fn summary(&self) -> Option<PathSummary> {
-        let seen = self.sent + self.echoes > 0;
-        seen.then(|| PathSummary {
+        let is_used = self.sent + self.echoes > 0;
+        is_used.then(|| PathSummary {
             echo_requests: self.sent,
             echo_responses: self.answered,
             path_failures: self.failures,

@@ -50,8 +50,8 @@ pub struct ProgressCounters {
 
 /// Returns and resets the recorded times. After a panic of a thread, one time may be missing.
 fn taken(times: &Mutex<Times>) -> Option<Summary> {
-    let taken = std::mem::take(&mut *times.lock().unwrap_or_else(PoisonError::into_inner));
-    taken.summary()
+    let recorded = std::mem::take(&mut *times.lock().unwrap_or_else(PoisonError::into_inner));
+    recorded.summary()
 }
 
 impl ProgressCounters {

@@ -267,10 +267,10 @@ mod tests {
         let error = DataNetwork::open(&alone, 1).unwrap_err().to_string();
         assert!(error.contains("needs its address (--n6)"), "{error}");
         let network = Network::Routed("127.0.0.1:0".parse().unwrap());
-        let seen = DataNetwork::open(&LoadConfig { network, ..alone }, 3).unwrap();
-        let seen = seen.run(&AtomicBool::new(true)).unwrap();
+        let data_network = DataNetwork::open(&LoadConfig { network, ..alone }, 3).unwrap();
+        let report = data_network.run(&AtomicBool::new(true)).unwrap();
         // There is one tally per session and sender.
-        assert_eq!((seen.uplink.len(), seen.sent.len(), seen.strangers), (6, 3, 0));
+        assert_eq!((report.uplink.len(), report.sent.len(), report.strangers), (6, 3, 0));
     }
 
     #[test]

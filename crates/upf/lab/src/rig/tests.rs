@@ -190,11 +190,11 @@ fn campaigns_have_separate_loopback_addresses() {
         let own = [load.n4.to_string(), load.n3.to_string(), load.n6.to_string(), smf, gnb];
         [upf, own.to_vec()].concat()
     };
-    let mut seen = BTreeSet::new();
+    let mut used = BTreeSet::new();
     for own in 0..CAMPAIGNS_MAX {
         let all = addresses(&[], own);
         assert_eq!((&all[0], &all[1]), (&all[3], &all[4]), "the load connects to the addresses of the UPF");
-        assert!(all[..3].iter().chain(&all[6..]).all(|address| seen.insert(address.clone())), "{all:?}");
+        assert!(all[..3].iter().chain(&all[6..]).all(|address| used.insert(address.clone())), "{all:?}");
     }
     assert_eq!(
         addresses(&[], 3)[5..],

@@ -334,8 +334,8 @@ impl UserPlane {
             Action::NoTunnel => return self.drop(Drop::NoTunnel),
             Action::Buffer { notify } => {
                 let waiting = Buffering { pdr_id: rule.pdr_id, notify, full: self.waiting >= MAX_BUFFERED };
-                let taken = waiting.take(entry, || Waiting::Datagram(datagram.to_vec()));
-                return self.buffered(taken);
+                let buffered = waiting.take(entry, || Waiting::Datagram(datagram.to_vec()));
+                return self.buffered(buffered);
             }
         };
         let uplink = rule.uplink;
@@ -389,8 +389,8 @@ impl UserPlane {
             Action::NoTunnel => return self.drop(Drop::NoTunnel),
             Action::Buffer { notify } => {
                 let waiting = Buffering { pdr_id: rule.pdr_id, notify, full: self.waiting >= MAX_BUFFERED };
-                let taken = waiting.take(entry, || Waiting::Packet(packet[..octets].to_vec()));
-                return self.buffered(taken);
+                let buffered = waiting.take(entry, || Waiting::Packet(packet[..octets].to_vec()));
+                return self.buffered(buffered);
             }
         };
         let mut metering = Metering {
@@ -411,8 +411,8 @@ impl UserPlane {
     }
 
     /// Counts a packet that was buffered, or that was dropped because the buffer is full.
-    fn buffered(&mut self, taken: Option<Option<PlaneEvent>>) -> Verdict<'static> {
-        let Some(event) = taken else { return self.drop(Drop::BufferFull) };
+    fn buffered(&mut self, result: Option<Option<PlaneEvent>>) -> Verdict<'static> {
+        let Some(event) = result else { return self.drop(Drop::BufferFull) };
         self.waiting += 1;
         self.counters.buffered += 1;
         if let Some(event) = event {

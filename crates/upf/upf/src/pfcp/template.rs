@@ -116,16 +116,16 @@ impl Template {
 
     fn find(&self, from: usize, to: usize, ie_type: u16, nth: usize) -> Option<(usize, usize)> {
         let mut at = from;
-        let mut seen = 0;
+        let mut count = 0;
         for element in Ies::new(&self.octets[from..to]) {
             let (number, value) = element.ok()?;
             let begin = at + 4;
             at = begin + value.len();
             if number == ie_type {
-                if seen == nth {
+                if count == nth {
                     return Some((begin, at));
                 }
-                seen += 1;
+                count += 1;
             }
         }
         None

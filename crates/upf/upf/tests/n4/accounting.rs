@@ -18,7 +18,7 @@ fn cycles(impairments: Impairments, n1: u8, seed: u64, sessions: u32, window: us
         pair.run_until(end);
     }
     let mut begun = 0;
-    let mut seen = pair.smf_events.len();
+    let mut handled = pair.smf_events.len();
     for _ in 0..4_000 {
         if begun < sessions && pair.smf.establish(pair.now, pair.now, spec(begun)).is_ok() {
             begun += 1;
@@ -26,8 +26,8 @@ fn cycles(impairments: Impairments, n1: u8, seed: u64, sessions: u32, window: us
         let end = pair.now + Duration::from_micros(500);
         pair.run_until(end);
         assert!(pair.smf.ledger().balanced(), "{:#?}", pair.smf.ledger());
-        let events: Vec<_> = pair.smf_events[seen..].to_vec();
-        seen = pair.smf_events.len();
+        let events: Vec<_> = pair.smf_events[handled..].to_vec();
+        handled = pair.smf_events.len();
         for event in events {
             let SmfEvent::Done(RequestEnd { kind, about: Some(id), .. }) = event else { continue };
             // A rejection is also a valid result. The session may have ended, or a request about it may be pending.

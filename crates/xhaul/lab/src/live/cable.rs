@@ -160,8 +160,8 @@ impl StampedLink {
     ///
     /// # Errors
     /// There are too few readings of the cards' clocks.
-    pub(super) fn add_results(&self, seen: &CableSeen, report: &mut Report) -> Result<(), ComponentError> {
-        let lines = match &seen.readings {
+    pub(super) fn add_results(&self, results: &CableSeen, report: &mut Report) -> Result<(), ComponentError> {
+        let lines = match &results.readings {
             None => None,
             Some(readings) => Some(lines(readings)?),
         };
@@ -176,8 +176,8 @@ impl StampedLink {
                 }
             };
             error_ns = error_ns.max(clocks.error_ns());
-            let sent = &seen.sent[way];
-            let came = &seen.came[way];
+            let sent = &results.sent[way];
+            let came = &results.came[way];
             StampMatch::match_stamps(sent, came, &clocks).numbers(&mut |number, value| {
                 report.numbers.insert(format!("{name}.{number}"), value);
             });
@@ -219,18 +219,18 @@ pub(super) struct CableSeen {
 
 impl CaptureThreads {
     /// Collects the sent frames after the senders have been stopped.
-    pub(super) fn sent(&mut self, seen: &mut CableSeen) {
-        for (thread, sent) in self.senders.drain(..).zip(&mut seen.sent) {
+    pub(super) fn sent(&mut self, results: &mut CableSeen) {
+        for (thread, sent) in self.senders.drain(..).zip(&mut results.sent) {
             *sent = thread.join().unwrap_or_default();
         }
     }
 
     /// Collects the received frames after the receivers have been stopped.
-    pub(super) fn came(self, seen: &mut CableSeen) {
-        for (thread, came) in self.taps.into_iter().zip(&mut seen.came) {
+    pub(super) fn came(self, results: &mut CableSeen) {
+        for (thread, came) in self.taps.into_iter().zip(&mut results.came) {
             *came = thread.join().unwrap_or_default();
         }
-        seen.readings = self.readings.map(|thread| thread.join().unwrap_or_default());
+        results.readings = self.readings.map(|thread| thread.join().unwrap_or_default());
     }
 }
 

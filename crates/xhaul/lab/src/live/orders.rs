@@ -97,26 +97,26 @@ impl TestNetwork {
     /// frames arrive.
     fn arrived(&self, count: usize) -> Vec<(Ipv4Addr, u64, u8)> {
         let mut room = [0; 2048];
-        let mut seen = Vec::new();
+        let mut frames = Vec::new();
         let mut waits = 0;
-        while seen.len() < count && waits < 10 {
+        while frames.len() < count && waits < 10 {
             match receive_stamped(&self.tap, &mut room) {
                 Ok(stamped) => {
                     if let Some((from, SINK, PORT, payload)) = datagram(&room[..stamped.bytes]) {
-                        seen.push((from, stamped.at_ns, payload.first().copied().unwrap_or(0)));
+                        frames.push((from, stamped.at_ns, payload.first().copied().unwrap_or(0)));
                     }
                 }
                 Err(_) => waits += 1,
             }
         }
-        seen
+        frames
     }
 
     /// Returns the order of a burst's classes as a string of c (cell) and b (background).
     fn order(&self) -> String {
         self.burst();
-        let seen = self.arrived(2 * FRAMES);
-        let letters: String = seen.iter().map(|(from, ..)| if *from == CELL { 'c' } else { 'b' }).collect();
+        let frames = self.arrived(2 * FRAMES);
+        let letters: String = frames.iter().map(|(from, ..)| if *from == CELL { 'c' } else { 'b' }).collect();
         println!("{letters}");
         assert_eq!(letters.len(), 2 * FRAMES, "all frames must arrive: {letters}");
         letters
@@ -208,17 +208,17 @@ fn gates_pass_classes_in_their_windows() {
             socket.send(&[0; PAYLOAD]).unwrap();
         }
     }
-    let seen = yard.arrived(2 * FRAMES);
-    let letters: String = seen.iter().map(|(from, ..)| if *from == CELL { 'c' } else { 'b' }).collect();
+    let frames = yard.arrived(2 * FRAMES);
+    let letters: String = frames.iter().map(|(from, ..)| if *from == CELL { 'c' } else { 'b' }).collect();
     println!("{letters}");
-    assert_eq!(seen.len(), 2 * FRAMES, "{letters}");
+    assert_eq!(frames.len(), 2 * FRAMES, "{letters}");
     let changes = letters.as_bytes().windows(2).filter(|pair| pair[0] != pair[1]).count();
     assert!((1..=8).contains(&changes), "frames of a class must leave in its windows only: {letters}");
-    let outside = seen.iter().filter(|(from, at_ns, _)| {
+    let outside = frames.iter().filter(|(from, at_ns, _)| {
         let begins = if *from == CELL { 0 } else { WINDOW_NS };
         (at_ns + 2 * WINDOW_NS - begins) % (2 * WINDOW_NS) > WINDOW_NS + LATE_NS
     });
-    assert!(outside.count() <= FRAMES / 10, "{seen:?}");
+    assert!(outside.count() <= FRAMES / 10, "{frames:?}");
 }
 
 #[test]

@@ -81,7 +81,7 @@ impl Taps {
 
 fn read_tap(socket: &OwnedFd, ends: EndpointAddresses, base_ns: u64, go: &AtomicBool) -> TapDelays {
     let mut room = vec![0; 65_536];
-    let mut seen = TapDelays { down: Delays::new(), up: Delays::new() };
+    let mut result = TapDelays { down: Delays::new(), up: Delays::new() };
     while go.load(Ordering::Relaxed) {
         let Ok(stamped) = receive_stamped(socket, &mut room) else { continue };
         let packet = &room[..stamped.bytes];
@@ -91,10 +91,10 @@ fn read_tap(socket: &OwnedFd, ends: EndpointAddresses, base_ns: u64, go: &Atomic
         };
         let Some((down, sequence, sent_ns)) = found else { continue };
         let Some(at_ns) = stamped.at_ns.checked_sub(base_ns) else { continue };
-        let delays = if down { &mut seen.down } else { &mut seen.up };
+        let delays = if down { &mut result.down } else { &mut result.up };
         delays.record(sequence, sent_ns * 1000, at_ns * 1000, None);
     }
-    seen
+    result
 }
 
 /// Returns whether a frame is downlink, its number, and its send time. Returns `None` if it is not a frame of the cell.
@@ -123,8 +123,8 @@ fn datagrams(packet: &[u8], [vbbu, du]: [Ipv4Addr; 2]) -> Option<(bool, u64, u64
 
 /// Splits the mean delay into segments to the switch, inside the switch, and after it, in microseconds. Also returns the 99th percentiles
 /// at both ports of the switch.
-pub(super) fn segments(seen: &[TapDelays], down: bool, mean_ps: f64) -> Option<[(&'static str, f64); 5]> {
-    let [cu, du] = seen else { return None };
+pub(super) fn segments(taps: &[TapDelays], down: bool, mean_ps: f64) -> Option<[(&'static str, f64); 5]> {
+    let [cu, du] = taps else { return None };
     let (entering, leaving) = if down { (&cu.down, &du.down) } else { (&du.up, &cu.up) };
     if entering.count() == 0 || leaving.count() == 0 {
         return None;
@@ -194,12 +194,12 @@ mod tests {
             (0..10).for_each(|number| delays.record(number, 0, us * 1_000_000, None));
             delays
         };
-        let seen =
+        let taps =
             [TapDelays { down: delays(10), up: delays(35) }, TapDelays { down: delays(40), up: delays(5) }];
-        let down = segments(&seen, true, 45e6).unwrap();
+        let down = segments(&taps, true, 45e6).unwrap();
         assert_eq!(down.map(|(_, us)| us.round()), [10.0, 30.0, 5.0, 10.0, 40.0]);
-        let up = segments(&seen, false, 36e6).unwrap();
+        let up = segments(&taps, false, 36e6).unwrap();
         assert_eq!(up.map(|(_, us)| us.round())[..3], [5.0, 30.0, 1.0]);
-        assert!(segments(&seen[..1], true, 1.0).is_none());
+        assert!(segments(&taps[..1], true, 1.0).is_none());
     }
 }

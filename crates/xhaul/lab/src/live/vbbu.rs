@@ -310,20 +310,20 @@ struct Matched {
 fn matched(left: &CapturedFrames, reached: &CapturedFrames, down: bool, until_ns: u64) -> Matched {
     let mut found = Matched::default();
     let mut waiting: HashMap<u64, VecDeque<(u64, u64)>> = HashMap::new();
-    for seen in left.frames.iter().filter(|seen| seen.down == down) {
-        if seen.at_ns <= until_ns {
-            found.bytes += u64::from(seen.bytes);
-            waiting.entry(seen.hash).or_default().push_back((found.sent, seen.at_ns));
+    for stamp in left.frames.iter().filter(|stamp| stamp.down == down) {
+        if stamp.at_ns <= until_ns {
+            found.bytes += u64::from(stamp.bytes);
+            waiting.entry(stamp.hash).or_default().push_back((found.sent, stamp.at_ns));
             found.sent += 1;
         } else {
             // Frames sent late are matched with their arrivals, but not counted.
-            waiting.entry(seen.hash).or_default().push_back((u64::MAX, seen.at_ns));
+            waiting.entry(stamp.hash).or_default().push_back((u64::MAX, stamp.at_ns));
         }
     }
-    for seen in reached.frames.iter().filter(|seen| seen.down == down) {
-        match waiting.get_mut(&seen.hash).and_then(VecDeque::pop_front) {
+    for stamp in reached.frames.iter().filter(|stamp| stamp.down == down) {
+        match waiting.get_mut(&stamp.hash).and_then(VecDeque::pop_front) {
             Some((u64::MAX, _)) => {}
-            Some((number, at_ns)) => found.arrived.push((number, at_ns, seen.at_ns)),
+            Some((number, at_ns)) => found.arrived.push((number, at_ns, stamp.at_ns)),
             None => found.unknown += 1,
         }
     }

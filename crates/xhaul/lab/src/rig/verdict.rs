@@ -212,18 +212,18 @@ fn differences_along(results: &Results, axis: &str, metric: &str) -> Vec<String>
         )];
     };
     let mut sentences = Vec::new();
-    let mut seen: Vec<(String, f64, &PointResult)> = Vec::new();
+    let mut earlier: Vec<(String, f64, &PointResult)> = Vec::new();
     for point in &results.points {
         let (Some(value), Some(of)) = (mean(point, metric), setting(point, axis)) else { continue };
         let rest = |point: &PointResult| {
             let axes = point.point.axes.iter().filter(|(path, _)| path != axis);
             axes.map(|(_, value)| value.to_string()).collect::<Vec<_>>()
         };
-        if let Some((first, base, _)) = seen.iter().find(|(_, _, other)| rest(other) == rest(point)) {
+        if let Some((first, base, _)) = earlier.iter().find(|(_, _, other)| rest(other) == rest(point)) {
             let change = value / base.max(1e-12) - 1.0;
             sentences.push(difference(metric, &of.to_string(), first, change, spread, &rest(point)));
         } else {
-            seen.push((of.to_string(), value, point));
+            earlier.push((of.to_string(), value, point));
         }
     }
     sentences.truncate(SENTENCES_MAX);

@@ -100,18 +100,18 @@ impl Slopes<'_> {
     /// Returns the use of the line by a class, from its arrivals. Work that leaves within a window arrived within a longer window. The
     /// difference is the class's delay.
     fn by_arrivals(&self, class: u8) -> HigherPriorityShare {
-        let mut taken = HigherPriorityShare::default();
+        let mut share = HigherPriorityShare::default();
         for guest in self.guests.iter().filter(|guest| guest.class == class) {
             let envelope = &guest.arrival.envelope;
             let release = u128::from(self.work.of_release(envelope));
             let period = u128::from(envelope.period_ps);
             let longer = u128::from(envelope.jitter_ps.saturating_add(self.waits[usize::from(class)]));
             let at_once = release + (release * longer).div_ceil(period);
-            taken.at_once = taken.at_once.saturating_add(Ps::try_from(at_once).unwrap_or(Ps::MAX));
+            share.at_once = share.at_once.saturating_add(Ps::try_from(at_once).unwrap_or(Ps::MAX));
             let bps = (release * u128::from(self.link_bps)).div_ceil(period);
-            taken.bps = taken.bps.saturating_add(u64::try_from(bps).unwrap_or(u64::MAX));
+            share.bps = share.bps.saturating_add(u64::try_from(bps).unwrap_or(u64::MAX));
         }
-        taken
+        share
     }
 
     /// Returns the maximum credit of a shaped class, as time on the line. The credit grows while the class waits for a frame that has
@@ -124,9 +124,9 @@ impl Slopes<'_> {
             let mut at_once = lower;
             let mut bps = idle;
             for other in urgent() {
-                let taken = all(other)?;
-                at_once = at_once.saturating_add(taken.at_once);
-                bps = bps.saturating_add(taken.bps);
+                let share = all(other)?;
+                at_once = at_once.saturating_add(share.at_once);
+                bps = bps.saturating_add(share.bps);
             }
             (bps <= self.link_bps).then_some(at_once.saturating_add(ROUNDING_PS))
         };
@@ -178,11 +178,11 @@ pub(super) fn credit_based(network: &Network, slopes: &Slopes<'_>, class: u8, ba
     let theorem = Theorem::CreditArrivals;
     let by_arrivals =
         Server { own: own(), higher, blocking, undisturbed, service: Service::Always, work, theorem };
-    let taken: Option<Vec<HigherPriorityShare>> =
+    let shares: Option<Vec<HigherPriorityShare>> =
         shaped.iter().map(|&other| slopes.by_credit(other, slopes.idle_slope(other)?)).collect();
-    let by_credit = taken.and_then(|taken| {
-        let bps = taken.iter().map(|taken| taken.bps).sum::<u64>();
-        let at_once = taken.iter().map(|taken| taken.at_once).fold(blocking, Ps::saturating_add);
+    let by_credit = shares.and_then(|shares| {
+        let bps = shares.iter().map(|share| share.bps).sum::<u64>();
+        let at_once = shares.iter().map(|share| share.at_once).fold(blocking, Ps::saturating_add);
         let of = slopes.link_bps.checked_sub(bps).filter(|&of| of > 0)?;
         let service = Service::Share { ahead: 0, of, all: slopes.link_bps };
         let theorem = Theorem::Credit;

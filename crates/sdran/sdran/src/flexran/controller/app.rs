@@ -90,20 +90,20 @@ impl Monitor {
         let now = clock.now();
         let period = self.period(now, waiting);
         let mut ask = Vec::new();
-        let mut seen = LastRun::default();
+        let mut last_run = LastRun::default();
         let mut cqis = 0_u64;
         for (id, agent) in rib.agents().iter().filter(|(_, agent)| agent.alive) {
-            seen.agents += 1;
-            seen.ues += agent.ues.len();
+            last_run.agents += 1;
+            last_run.ues += agent.ues.len();
             if self.asked.get(id) != Some(&period) {
                 self.asked.insert(*id, period);
                 ask.push((*id, period));
             }
             for ue in agent.ues.values() {
                 let Some(report) = &ue.report else { continue };
-                seen.reporting += 1;
+                last_run.reporting += 1;
                 let queues = report.rlc_report.iter().filter_map(|queue| queue.tx_queue_size);
-                seen.queue_bytes += queues.map(u64::from).sum::<u64>();
+                last_run.queue_bytes += queues.map(u64::from).sum::<u64>();
                 let csi = report.dl_cqi_report.iter().flat_map(|cqi| &cqi.csi_report);
                 for csi in csi {
                     if let Some(Csi::P10(csi)) = &csi.report {
@@ -111,12 +111,12 @@ impl Monitor {
                     }
                 }
                 let age = u64::try_from(now.since(ue.reported_at).as_micros()).unwrap_or(u64::MAX);
-                seen.oldest_us = seen.oldest_us.max(age);
+                last_run.oldest_us = last_run.oldest_us.max(age);
             }
         }
-        clock.visit(seen.ues);
-        seen.mean_cqi = if seen.reporting == 0 { 0.0 } else { cqis as f64 / seen.reporting as f64 };
-        self.seen = seen;
+        clock.visit(last_run.ues);
+        last_run.mean_cqi = if last_run.reporting == 0 { 0.0 } else { cqis as f64 / last_run.reporting as f64 };
+        self.seen = last_run;
         ask
     }
 }

@@ -148,16 +148,16 @@ pub fn data_network(part: &UpfLoadComponent) -> Result<DataNetwork, ComponentErr
 /// # Errors
 /// Its socket failed.
 pub fn run_data_network(network: DataNetwork, stop: &AtomicBool) -> Result<NetworkSummary, ComponentError> {
-    let seen = network.run(stop)?;
-    let sum = |what: &dyn Fn(&Tally) -> u64| seen.uplink.iter().map(what).sum::<u64>();
+    let report = network.run(stop)?;
+    let sum = |what: &dyn Fn(&Tally) -> u64| report.uplink.iter().map(what).sum::<u64>();
     Ok(NetworkSummary {
         received: sum(&|tally| tally.received),
         duplicates: sum(&|tally| tally.duplicates),
         reordered: sum(&|tally| tally.reordered),
-        octets: seen.uplink_octets,
-        reflected: seen.reflected,
-        sent: seen.sent.iter().sum(),
-        strangers: seen.strangers,
+        octets: report.uplink_octets,
+        reflected: report.reflected,
+        sent: report.sent.iter().sum(),
+        strangers: report.strangers,
     })
 }
 

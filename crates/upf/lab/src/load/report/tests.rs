@@ -181,7 +181,7 @@ fn unobserved_packets_are_not_received() {
 
 #[test]
 fn unobservable_packets_are_unseen_not_lost() {
-    let seen = |came: u64, unasked: u64, reflected: bool| {
+    let joined = |came: u64, unasked: u64, reflected: bool| {
         let mut gnb = DataReport::new(1, 1);
         (gnb.sent, gnb.unasked) = (vec![4_001], unasked);
         (0..came).for_each(|n| gnb.reflected[0].take(n));
@@ -192,12 +192,12 @@ fn unobservable_packets_are_unseen_not_lost() {
         (up.received, up.lost, up.unseen, up.lost_ratio())
     };
     // A separate data network reflects packets on request.
-    assert_eq!(seen(101, 0, true), (101, 0, 3_900, Some(0.0)));
-    assert_eq!(seen(91, 0, true), (91, 10, 3_900, Some(10.0 / 101.0)));
-    assert_eq!(seen(0, 0, true), (0, 101, 3_900, Some(1.0)), "the smoke packet came back");
+    assert_eq!(joined(101, 0, true), (101, 0, 3_900, Some(0.0)));
+    assert_eq!(joined(91, 0, true), (91, 10, 3_900, Some(10.0 / 101.0)));
+    assert_eq!(joined(0, 0, true), (0, 101, 3_900, Some(1.0)), "the smoke packet came back");
     // Data networks reflect either all packets or no packets.
-    assert_eq!(seen(4_000, 3_900, true), (4_000, 1, 0, Some(1.0 / 4_001.0)));
-    assert_eq!(seen(0, 0, false), (0, 0, 4_001, None));
+    assert_eq!(joined(4_000, 3_900, true), (4_000, 1, 0, Some(1.0 / 4_001.0)));
+    assert_eq!(joined(0, 0, false), (0, 0, 4_001, None));
 }
 
 #[test]

@@ -151,12 +151,12 @@ fn network(part: &UpfLoadComponent, mut output: Output) -> Result<(), Failure> {
             stop.store(true, Relaxed);
         });
     }
-    let seen = run_data_network(data_network(part)?, &stop)?;
+    let report = run_data_network(data_network(part)?, &stop)?;
     output.text(format_args!(
         "{} packets received ({} duplicates, {} overtaken), {} reflected, {} sent",
-        seen.received, seen.duplicates, seen.reordered, seen.reflected, seen.sent
+        report.received, report.duplicates, report.reordered, report.reflected, report.sent
     ))?;
-    output.finish(&seen)
+    output.finish(&report)
 }
 
 fn calibration(mut output: Output, found: &Calibration) -> Result<(), Failure> {

@@ -9,15 +9,15 @@ pub(super) fn report(
     report: &LoadReport,
     upf_cpu_s: Option<f64>,
 ) -> Result<(), Failure> {
-    let seen = |came: Option<bool>| match came {
+    let text = |came: Option<bool>| match came {
         Some(true) => "came through",
         Some(false) => "was lost",
         None => "not looked for",
     };
     output.text(format_args!(
         "smoke packet: uplink {}, downlink {}",
-        seen(report.smoke.uplink),
-        seen(report.smoke.downlink)
+        text(report.smoke.uplink),
+        text(report.smoke.downlink)
     ))?;
     if let Some(set_up) = &report.set_up {
         output.text(format_args!(

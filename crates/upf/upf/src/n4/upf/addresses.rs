@@ -156,8 +156,8 @@ impl Upf {
         if self.settings.dialect.demands.shares_addresses {
             return Ok(());
         }
-        let taken = |key: &u64| self.addresses.owners.get(key).is_some_and(|owner| Some(*owner) != seid);
-        match keys(session).find(|(key, _)| taken(key)) {
+        let in_use = |key: &u64| self.addresses.owners.get(key).is_some_and(|owner| Some(*owner) != seid);
+        match keys(session).find(|(key, _)| in_use(key)) {
             Some((_, pdr_id)) => {
                 Err(RuleFault { cause: Cause::RULE_FAILURE, failed: Some(FailedRuleId::Pdr(pdr_id)) })
             }

@@ -24,7 +24,7 @@ pub(super) struct Area {
 
 /// Returns the centre of each label.
 pub(super) fn places(cables: &[Cable], nodes: &[Area], lines: &[[(f64, f64); 2]]) -> Vec<(f64, f64)> {
-    let mut taken: Vec<Area> = Vec::new();
+    let mut placed: Vec<Area> = Vec::new();
     for (index, cable) in cables.iter().enumerate() {
         let width = cable.label.chars().count() as f64 * SIGN;
         let mut best: Option<(f64, Area)> = None;
@@ -34,7 +34,7 @@ pub(super) fn places(cables: &[Cable], nodes: &[Area], lines: &[[(f64, f64); 2]]
                 let hit = |all: &[Area]| all.iter().filter(|other| area.overlaps(other)).count() as f64;
                 let others = lines.iter().enumerate().filter(|(other, _)| *other != index);
                 let crossed = others.filter(|(_, line)| area.is_crossed_by(**line)).count() as f64;
-                cost += 1000.0 * hit(&taken) + 500.0 * hit(nodes) + 100.0 * crossed;
+                cost += 1000.0 * hit(&placed) + 500.0 * hit(nodes) + 100.0 * crossed;
             }
             if area.is_outside() {
                 cost += 300.0;
@@ -44,10 +44,10 @@ pub(super) fn places(cables: &[Cable], nodes: &[Area], lines: &[[(f64, f64); 2]]
             }
         }
         if let Some((_, area)) = best {
-            taken.push(area);
+            placed.push(area);
         }
     }
-    taken.iter().map(|area| (area.x, area.y)).collect()
+    placed.iter().map(|area| (area.x, area.y)).collect()
 }
 
 /// Returns candidate positions on both sides of a line.
