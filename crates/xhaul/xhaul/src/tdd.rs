@@ -11,9 +11,9 @@ const SLOTS_MAX: usize = 80;
 /// Direction of a cell's traffic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Direction {
-    /// From the CU to the DU.
+    /// Downlink: from the CU to the DU.
     Down,
-    /// From the DU to the CU.
+    /// Uplink: from the DU to the CU.
     Up,
 }
 

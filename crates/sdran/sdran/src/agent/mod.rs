@@ -161,7 +161,7 @@ pub struct AgentCounters {
 pub trait SouthboundAgent {
     /// Handles an event.
     fn handle(&mut self, now: Time, input: AgentInput<'_>);
-    /// Returns the next output, or `None` if there is none.
+    /// Returns the next output. `None` if no output is queued.
     fn poll(&mut self) -> Option<AgentOutput>;
     /// Returns the latest time at which to call `handle` with [`AgentInput::Wake`].
     fn wake_at(&self) -> Option<Time>;
@@ -243,7 +243,7 @@ pub trait SouthboundController {
     type Event;
     /// Handles an event.
     fn handle(&mut self, now: Time, input: ControllerInput<'_>);
-    /// Returns the next output, or `None` if there is none.
+    /// Returns the next output. `None` if no output is queued.
     fn poll(&mut self) -> Option<ControllerOutput<Self::Event>>;
     /// Returns the latest time at which to call `handle` with [`ControllerInput::Wake`].
     fn wake_at(&self) -> Option<Time>;

@@ -13,9 +13,9 @@ pub const INACTIVITY: UrrId = UrrId(u32::MAX);
 /// Direction of packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Direction {
-    /// From the base station to the data network.
+    /// Direction from the base station to the data network.
     Uplink,
-    /// From the data network to the base station.
+    /// Direction from the data network to the base station.
     Downlink,
 }
 

@@ -162,21 +162,21 @@ pub struct LiveFlow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Segment {
-    /// From vBBU to DU.
+    /// Cell traffic from the vBBU to the DU.
     CellDown,
-    /// From DU to vBBU.
+    /// Cell traffic from the DU to the vBBU.
     CellUp,
-    /// From the other vBBU to the other DU.
+    /// Traffic from the other vBBU to the other DU.
     NeighbourDown,
-    /// From the other DU to the other vBBU.
+    /// Traffic from the other DU to the other vBBU.
     NeighbourUp,
-    /// From CU to midhaul.
+    /// Background traffic from the CU to the midhaul.
     BackgroundDown,
-    /// From midhaul to CU.
+    /// Background traffic from the midhaul to the CU.
     BackgroundUp,
-    /// From server to DU, routed by the vBBU.
+    /// User traffic from the server to the DU, routed by the vBBU.
     User,
-    /// From DU to server and back, routed by the vBBU.
+    /// Echo requests from the DU to the server and back, routed by the vBBU.
     Echo,
 }
 

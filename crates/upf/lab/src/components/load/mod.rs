@@ -367,7 +367,7 @@ impl UpfLoadComponent {
             LoadMode::Handover => Mode::Handover { sessions, rate, duration },
             LoadMode::Paging => Mode::Paging { sessions, rate, duration },
             LoadMode::Qos => {
-                // The default is one session, because each session has a maximum bit rate of its own.
+                // The default is one session, because each session has a separate maximum bit rate.
                 let sessions = if self.sessions.is_some() { sessions } else { 1 };
                 let offered_bps = self.offered_mbps.iter().map(|rate| rate.0).collect();
                 Mode::Qos { offered_bps, sessions, duration }
