@@ -186,7 +186,7 @@ fn duplicate_execution_is_detected() {
 }
 
 #[test]
-fn wrong_cause_is_reported_with_expected_one() {
+fn wrong_cause_is_reported_with_expected_cause() {
     let verdicts =
         checked(5, strict(5), |answer| Some(recaused(recaused(recaused(answer, 65, 64), 72, 73), 66, 69)));
     assert_eq!(why(&verdicts, "cause 65"), ("failed", "a modification: cause 64 instead of 65"));

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn search_gets_closer_than_first_phase() {
+    fn search_finds_larger_delay_than_first_phase() {
         let network = reference_network(&Scheduler::Fifo, false);
         let bound = bounds(&network, Curves::Steps).unwrap()[1].delay_ps;
         let search = Search { starts: 3, rounds: 12, duration_ps: 10 * MS, seed: 1 };

@@ -166,7 +166,7 @@ fn circle(count: u16, hops: u16, load: u64) -> Network {
 }
 
 #[test]
-fn lightly_loaded_ring_has_bounds_overloaded_one_names_ports() {
+fn ring_has_bounds_unless_overloaded() {
     let found = bounds(&circle(6, 5, 20), Curves::Steps).unwrap();
     // The bound exceeds the time to send the flow's burst.
     assert!(found.iter().all(|bound| bound.delay_ps > 80 * US && bound.delay_ps < 10 * MS), "{found:?}");

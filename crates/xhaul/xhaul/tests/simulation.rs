@@ -52,7 +52,7 @@ fn narrow_gate() -> Scheduler {
 }
 
 #[test]
-fn window_of_one_frame_sends_one_frame_a_cycle() {
+fn one_frame_window_sends_one_frame_per_cycle() {
     let cable = |stage| match stage {
         Stage::Port(port) => Stage::Port(Port { propagation_ps: 100 * NS, ..port }),
         other => other,
@@ -335,7 +335,7 @@ fn two_paths(replicas: Vec<Vec<StageId>>) -> Network {
 }
 
 #[test]
-fn redundant_flow_loses_no_frame_by_one_cut() {
+fn redundant_flow_loses_no_frame_at_single_cut() {
     let alone = run(&two_paths(Vec::new()), 50 * MS);
     // Frames of 9.904 us are sent each 100 us. Frames released from 10 ms to before 12 ms are lost.
     assert_eq!((alone.flows[0].sent, alone.flows[0].dropped, alone.flows[0].unfinished), (500, 20, 0));

@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn own_and_marc_forms_are_parsed() {
+    fn trace_lines_of_both_forms_are_parsed() {
         let text = "# comment\nactivated,1.5\n2 activated node=1 ue=7 cqi=9 rsrp=-101\n2.5\tdeactivated\n\n3 updated node=1 ue=7 bsr=63\n3 delegated node=1\n4 taken-back node=1\n";
         let events = parse_trace(text).unwrap();
         assert_eq!(events.len(), 6);

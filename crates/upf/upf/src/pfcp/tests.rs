@@ -222,7 +222,7 @@ fn agree(octets: &[u8]) -> bool {
 }
 
 #[test]
-fn fast_decoder_agrees_with_the_general_one() {
+fn fast_and_general_decoders_agree() {
     let mut read = 0;
     every_random(|_, octets| read += usize::from(agree(&octets)));
     assert!(read > 100, "the fast decoder accepted only {read} messages");

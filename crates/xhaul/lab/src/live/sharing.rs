@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn slowest_percent_is_left_out() {
+    fn slowest_percent_is_excluded() {
         let mut costs: Vec<u32> = (0..10_000).rev().collect();
         let list = noted(&mut costs).unwrap();
         assert_eq!((list[0], list[5], list[12]), (0, 4949, 9899));

@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_end_with_the_longest() {
+    fn last_quantile_is_maximum_latency() {
         let mut latencies: Vec<u32> = (0..1001).rev().map(|us| us * 1000).collect();
         let found = quantiles(&mut latencies);
         assert_eq!((found[0], found[4], found[11], found[12]), (0, 500_000, 999_000, 1_000_000));
@@ -128,7 +128,7 @@ mod tests {
 
     /// The test checks that both results are distributions. It does not check their times.
     #[test]
-    fn both_kinds_are_measured() {
+    fn both_wakeup_loads_are_measured() {
         let found = measure(*WAKEUPS.start());
         let kinds: Vec<WakeupKind> = found.iter().map(|one| one.kind).collect();
         assert_eq!(kinds, [WakeupKind::Alone, WakeupKind::Shared]);

@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn merge_uses_sent_of_sender_and_rest_of_receiver() {
+    fn merge_takes_only_sent_count_from_sender() {
         let of = |numbers: &[(&str, f64)]| {
             let mut report = Report::default();
             report.numbers.extend(numbers.iter().map(|(name, value)| ((*name).to_owned(), *value)));

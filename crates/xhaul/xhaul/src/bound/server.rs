@@ -509,7 +509,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gate_windows_lose_ends_and_keep_cycle() {
+    fn blocking_and_guard_shorten_gate_windows() {
         let entries = [(30, 0), (20, 1), (10, 0), (25, 1), (15, 0)];
         let entries = entries.iter().map(|&(duration_ps, open)| GateEntry { duration_ps, open }).collect();
         let gates = Gates { entries, clock: Clock::default() };
@@ -520,7 +520,7 @@ mod tests {
     }
 
     #[test]
-    fn work_takes_longest_from_longest_gap() {
+    fn maximum_work_time_starts_at_longest_gap() {
         let windows = GateWindows { pieces: vec![(10, 5), (30, 5)], lead: 0 };
         assert_eq!(windows.time_for(0), 0);
         assert_eq!(windows.time_for(5), 35);

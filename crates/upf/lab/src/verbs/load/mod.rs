@@ -215,7 +215,7 @@ mod tests {
          reflect-every offered t1 n1 heartbeat no-smoke-test upf-pid new-start-time replay times gaps run web web-token-file web-host";
 
     #[test]
-    fn flags_are_unchanged() {
+    fn flag_names_match_recorded_list() {
         let command = Line::command();
         let mut flags: Vec<_> = command.get_arguments().filter_map(|argument| argument.get_long()).collect();
         flags.sort_unstable();

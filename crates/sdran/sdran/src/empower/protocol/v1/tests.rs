@@ -18,7 +18,7 @@ fn same(hex: &str) -> Pdu {
 }
 
 #[test]
-fn hello_matches_the_published_one() {
+fn hello_matches_published_bytes() {
     let pdu = same("0201 0000000000000000 0000 00000000 0000 00000001 0023 0001 00 000007d0 00000000");
     assert_eq!(pdu.timing, Timing::Scheduled { interval_ms: 2000 });
     assert_eq!((pdu.opcode, pdu.body), (Opcode::Unspecified, Body::Hello(0)));
