@@ -59,7 +59,7 @@ impl Clock for WallClock {
 
 /// Progress of a request.
 pub(crate) enum Progress {
-    /// Response.
+    /// The request is completed with this response.
     Done(Value),
     /// The response is available when the order with this id has ended.
     Later(u64),

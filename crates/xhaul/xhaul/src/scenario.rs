@@ -70,7 +70,7 @@ pub enum Role {
     },
 }
 
-/// A cable.
+/// Full-duplex cable between two nodes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Link {
     /// Name of the first endpoint.

@@ -79,7 +79,7 @@ pub enum AgentEvent {
         rnti: u16,
         /// Target base station, if the protocol names it.
         target_station: Option<u64>,
-        /// Target cell.
+        /// Physical identity of the target cell.
         target_pci: u16,
     },
     /// The controller set a slice, or removed it (zero resource block groups).

@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Faults of the stream. TCP loses no data. Its faults are segmentation at any byte, delays, resets, and damage by a broken middlebox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StreamFaults {
-    /// Minimum delay.
+    /// Minimum delay of the transmitted bytes.
     pub delay: Duration,
     /// Maximum additional delay, uniformly distributed from 0. The order of bytes is preserved.
     pub jitter: Duration,

@@ -73,7 +73,7 @@ pub enum UeChange {
         ue: Ue,
         /// Previous base station.
         station: u64,
-        /// Previous cell.
+        /// Physical identity of the previous cell.
         pci: u16,
         /// C-RNTI in the previous cell.
         rnti: u16,

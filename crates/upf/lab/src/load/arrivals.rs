@@ -5,17 +5,17 @@ use std::time::Duration;
 /// Arrival process of sessions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Arrivals {
-    /// Constant intervals.
+    /// Sessions arrive at constant intervals.
     Constant {
         /// Sessions per second.
         rate: f64,
     },
-    /// Exponentially distributed intervals.
+    /// Sessions arrive at exponentially distributed intervals.
     Poisson {
         /// Sessions per second, on average.
         rate: f64,
     },
-    /// Bursts at constant intervals.
+    /// Sessions arrive in bursts at constant intervals.
     Burst {
         /// Sessions per second, on average.
         rate: f64,

@@ -44,7 +44,7 @@ impl UePool {
     }
 }
 
-/// A session.
+/// Tunnels and addresses of a session.
 #[derive(Debug, Default)]
 struct Flow {
     live: AtomicBool,

@@ -210,7 +210,7 @@ pub struct LoadConfig {
     pub distributions: bool,
     /// Observer of the run. An observer costs a lock and a histogram record for each response and each received packet.
     pub onlooker: ProgressObserver,
-    /// The task.
+    /// Kind of load: sessions, packets, or both.
     pub mode: Mode,
 }
 
@@ -249,11 +249,11 @@ pub enum LoadError {
     Bounds {
         /// Name of the quantity.
         what: &'static str,
-        /// Given number.
+        /// Number in the configuration.
         given: usize,
-        /// Minimum number.
+        /// Minimum allowed number.
         least: usize,
-        /// Maximum number.
+        /// Maximum allowed number.
         most: usize,
     },
     /// The mode requires a setting that is missing.

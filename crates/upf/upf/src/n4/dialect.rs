@@ -43,9 +43,9 @@ pub struct SmfMessageStyle {
 /// Encoding of a network name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameForm {
-    /// DNS labels.
+    /// The name is encoded as DNS labels.
     Labels,
-    /// Plain text.
+    /// The name is encoded as plain text.
     Text,
 }
 

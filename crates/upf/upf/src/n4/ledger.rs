@@ -6,19 +6,19 @@ use std::collections::BTreeMap;
 /// Kinds of requests, which have separate counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
-    /// Heartbeat.
+    /// Heartbeat requests.
     Heartbeat,
     /// Association setup and update, PFD Management.
     Association,
     /// Association release, which some user planes do not answer.
     Release,
-    /// Session establishment.
+    /// Session establishment requests.
     Establishment,
-    /// Session modification.
+    /// Session modification requests.
     Modification,
-    /// Session deletion.
+    /// Session deletion requests.
     Deletion,
-    /// Session and node reports.
+    /// Session and node report requests.
     Report,
 }
 

@@ -67,7 +67,7 @@ config! {
 }
 
 config! {
-    /// Evaluated cells.
+    /// Keys of the evaluated cells.
     pub struct Cells {
         /// functional split of the evaluated cells
         split: String = "7.1-if4p5".to_owned(), kind(Kind::choice(&SPLITS));
@@ -101,7 +101,7 @@ config! {
 }
 
 config! {
-    /// Other vBBU.
+    /// Keys of the other vBBU.
     pub struct Neighbour {
         /// functional split of the other vBBU
         split: String = "none".to_owned(), kind(Kind::choice(&NEIGHBOURS));
@@ -115,7 +115,7 @@ config! {
 }
 
 config! {
-    /// Background load.
+    /// Keys of the background traffic.
     pub struct Background {
         /// direction of background traffic; up: from the midhaul to the CU, as published; down: from the CU, in parallel with its downlink
         direction: String = "none".to_owned(), kind(Kind::choice(&["none", "up", "down", "both"]));
@@ -129,7 +129,7 @@ config! {
 }
 
 config! {
-    /// Measured flow.
+    /// Keys of the measured flow.
     pub struct Measured {
         /// measured flow: UDP from server to UE, or echo requests from the UE
         kind: String = "none".to_owned(), kind(Kind::choice(&["none", "udp", "ping"]));
@@ -147,7 +147,7 @@ config! {
 }
 
 config! {
-    /// Radio.
+    /// Keys of the radio.
     pub struct Radio {
         /// an LTE air interface of 5 MHz after the DU, for the measured flow
         on: bool = false;
@@ -157,7 +157,7 @@ config! {
 }
 
 config! {
-    /// Switches and links.
+    /// Keys of the switches and links.
     pub struct Network {
         /// row of the published testbed, which sets switches, sharing, neighbour and background; -a: background up, -d: down
         testbed: String = "custom".to_owned(), kind(Kind::choice(&ROWS)), formerly("row");

@@ -1,7 +1,7 @@
 //! Configuration of base station, cells, UEs, logical channels, slices and measurements.
 
 messages! {
-    /// System information.
+    /// Scheduling of system information.
     SiConfig {
         sfn = 1 optional uint32, "System frame number from which the configuration applies.";
         sib1_length = 2 optional uint32, "Length of SIB1, bytes.";
@@ -13,7 +13,7 @@ messages! {
         periodicity = 1 optional uint32, "Period, radio frames.";
         length = 2 optional uint32, "Length, bytes.";
     }
-    /// Discontinuous reception.
+    /// Configuration of discontinuous reception (DRX).
     DrxConfig {
         on_duration_timer = 1 optional uint32, "`onDurationTimer` (TS 36.321).";
         drx_inactivity_timer = 2 optional uint32, "`drx-InactivityTimer` (TS 36.321).";
@@ -23,7 +23,7 @@ messages! {
         short_drx_cycle = 6 optional uint32, "Short DRX cycle, subframes.";
         drx_short_cycle_timer = 7 optional uint32, "`drxShortCycleTimer` (TS 36.321).";
     }
-    /// Semi-persistent scheduling.
+    /// Configuration of semi-persistent scheduling (SPS).
     SpsConfig {
         semi_persistent_sched_interval_ul = 1 optional uint32, "Uplink scheduling interval.";
         semi_persistent_sched_interval_dl = 2 optional uint32, "Downlink scheduling interval.";
@@ -31,13 +31,13 @@ messages! {
         n1_pucch_an_persistent_element = 4 unpacked uint32, "PUCCH resources for ACK/NACK (`n1PUCCH-AN-PersistentList`).";
         implicit_release_after = 5 optional uint32, "Number of empty transmissions before the release.";
     }
-    /// Scheduling requests.
+    /// Configuration of scheduling requests (SR).
     SrConfig {
         sr_action = 1 optional uint32, "Setup or release.";
         sched_interval = 2 optional uint32, "Scheduling interval, subframes.";
         dsr_trans_max = 3 optional uint32, "Maximum number of transmissions (`dsr-TransMax`).";
     }
-    /// CQI reporting.
+    /// Configuration of CQI reports.
     CqiConfig {
         cqi_action = 1 optional uint32, "Setup or release.";
         cqi_sched_interval = 2 optional uint32, "CQI interval, subframes.";
@@ -71,7 +71,7 @@ messages! {
         e_rab_guaranteed_bitrate_ul = 8 optional uint64, "Guaranteed uplink bit rate in bit/s.";
         e_rab_guaranteed_bitrate_dl = 9 optional uint64, "Guaranteed downlink bit rate in bit/s.";
     }
-    /// A cell.
+    /// Configuration of a cell.
     CellConfig {
         phy_cell_id = 1 optional uint32, "Physical cell identity.";
         cell_id = 2 optional uint32, "Cell of the base station (FlexRAN 0.x).";
@@ -115,7 +115,7 @@ messages! {
         slice_config = 42 optional message SliceConfig, "Slices of the cell.";
         x2_ho_net_control = 43 optional bool, "Whether the controller decides on X2 handovers.";
     }
-    /// A UE.
+    /// Configuration of a UE.
     UeConfig {
         rnti = 1 optional uint32, "C-RNTI.";
         drx_config = 2 optional message DrxConfig, "DRX configuration.";
@@ -167,7 +167,7 @@ messages! {
         slices = 2 repeated message Slice, "Slices.";
         scheduler = 3 optional string, "Scheduler within the slice, or the default one.";
     }
-    /// A network.
+    /// Identity of a mobile network (PLMN).
     Plmn {
         mcc = 1 optional uint32, "Mobile country code.";
         mnc = 2 optional uint32, "Mobile network code.";
@@ -191,7 +191,7 @@ messages! {
         a4 = 5 optional message A4Event, "Event A4.";
         a5 = 6 optional message A5Event, "Event A5.";
     }
-    /// Periodic reports.
+    /// Event of periodic measurement reports.
     PerEvent {
         max_report_cells = 1 optional int64, "Maximum number of cells per report.";
     }

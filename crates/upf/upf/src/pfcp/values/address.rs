@@ -55,7 +55,7 @@ impl From<IpAddr> for Addresses {
 /// F-TEID (IE 21). It is a tunnel endpoint, or a request that the user plane chooses one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FTeid {
-    /// Assigned endpoint.
+    /// The tunnel endpoint is assigned.
     Assigned {
         /// Tunnel endpoint identifier.
         teid: u32,

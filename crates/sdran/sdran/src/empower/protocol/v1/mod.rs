@@ -47,19 +47,19 @@ pub mod action {
 /// Requested operation, or result of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Opcode {
-    /// Unspecified.
+    /// No operation or result is specified.
     Unspecified,
-    /// Success.
+    /// The request succeeded.
     Success,
-    /// Failure.
+    /// The request failed.
     Fail,
-    /// Not supported.
+    /// The request is not supported.
     NotSupported,
-    /// Add.
+    /// Request to add an object.
     Add,
-    /// Remove.
+    /// Request to remove an object.
     Remove,
-    /// Set.
+    /// Request to set an object.
     Set,
     /// Any other number, which the protocol does not define.
     Other(u8),
@@ -112,9 +112,9 @@ pub enum Timing {
 /// Sender of a message, encoded in bit 0 of the flags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Sender {
-    /// The base station.
+    /// The base station sent the message.
     Agent,
-    /// The controller.
+    /// The controller sent the message.
     Controller,
 }
 
@@ -144,14 +144,14 @@ impl From<Mac> for EnbId {
     }
 }
 
-/// Message header.
+/// Header of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Header {
     /// Identity of the base station.
     pub enb: EnbId,
     /// Physical cell identity, or 0.
     pub cell: u16,
-    /// Transaction id.
+    /// Transaction id, which relates a message to a request.
     pub xid: u32,
     /// Flags without the sender bit, shifted right by one. They are 0 in the published implementation.
     pub reserved: u16,
@@ -164,7 +164,7 @@ pub struct Header {
 /// A message with header and body.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Pdu {
-    /// Header.
+    /// Header of the message.
     pub header: Header,
     /// Event type of the message.
     pub timing: Timing,

@@ -40,20 +40,20 @@ pub mod action {
 pub enum Operation {
     /// Undefined, which requests to get a value.
     Undefined,
-    /// Update.
+    /// Request to update an object.
     Update,
-    /// Create.
+    /// Request to create an object.
     Create,
-    /// Delete.
+    /// Request to delete an object.
     Delete,
 }
 
 /// Result of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Outcome {
-    /// Success.
+    /// The request succeeded.
     Success,
-    /// Failure.
+    /// The request failed.
     Fail,
     /// Any other number (2 or 3), which the protocol does not define.
     Other(u8),
