@@ -16,7 +16,7 @@ const CONSTANT_PS_MAX: Ps = S;
 /// Stages and the flows through them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Network {
-    /// Ports and hosts; a flow names them by index.
+    /// Ports, hosts and air interfaces. A flow refers to them by index.
     pub stages: Vec<Stage>,
     /// Traffic flows with their paths.
     pub flows: Vec<Flow>,

@@ -94,7 +94,7 @@ pub struct SouthboundReport {
     /// Time from the scheduled time of reports until the kernel accepted the last byte, 99th percentile, in
     /// microseconds.
     pub taken_us_p99: u64,
-    /// Delay of reports from the scheduled time, 99th percentile, in microseconds: The delay ends when the controller reads the report, if
+    /// Delay of reports from the scheduled time, 99th percentile, in microseconds. The delay ends when the controller reads the report, if
     /// its socket is in this network namespace. Otherwise it ends when the controller's host acknowledges the report. Pending reports count
     /// with their current delay.
     pub lateness_us_p99: u64,

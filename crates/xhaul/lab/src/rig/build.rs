@@ -163,7 +163,7 @@ fn greatest_common_divisor(a: u64, b: u64) -> u64 {
 
 struct Topology<'s> {
     setup: &'s Setup,
-    /// Scheduler between switches and shared hosts; edge links use strict priority with gates.
+    /// Scheduler between switches and shared hosts. If it is a gate schedule, edge links use strict priority.
     trunk: Scheduler,
     scenario: Scenario,
 }
@@ -280,7 +280,7 @@ impl Topology<'_> {
         });
     }
 
-    /// Connects a DU, or the tester, to the first switch; without a switch, to the CU.
+    /// Connects a DU or the tester to the first switch, or to the CU if there is no switch.
     fn edge(&mut self, name: &str, cu: &str) {
         self.node(name, Role::End);
         if self.setup.net.midhaul_switches > 0 {
@@ -428,10 +428,10 @@ impl Topology<'_> {
 
     /// Adds the measured flow.
     ///
-    /// With split 2, its packets are the cell's frames (with headers and fragments, in the cell's class),
-    /// and the DU schedules the radio. If the CU schedules the radio, the packets end there: their bits are
-    /// part of the symbols that the cell sends continuously, which the DU transmits at their due time, i.e.
-    /// after the split's budget.
+    /// With split 2, its packets are the cell's frames (with headers and fragments, in the cell's class), and the DU schedules the radio.
+    ///
+    /// If the CU schedules the radio, the packets end at the CU. Their bits are then part of the symbols that the cell sends continuously.
+    /// The DU transmits these symbols when they are due, i.e. after the split's budget.
     fn user(&mut self) {
         let (mut down, mut up) = self.setup.air.clone().unzip();
         let class = self.setup.cells.class;

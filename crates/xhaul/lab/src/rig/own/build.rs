@@ -133,7 +133,7 @@ impl Builder<'_> {
         file.trees.iter().try_for_each(|row| self.tree(row))
     }
 
-    /// Adds a tree: NAME1 is the root; the switches of a level follow those of the one above.
+    /// Adds a tree of switches. NAME1 is the root, and the switches are numbered level by level.
     fn tree(&mut self, row: &file::TreeRow) -> Result<(), OwnError> {
         let of = format!("tree \"{}\"", row.name);
         let mut count = 0_usize;
