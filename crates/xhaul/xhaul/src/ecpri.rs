@@ -88,13 +88,13 @@ pub struct DelayMeasurement<'a> {
 #[non_exhaustive]
 pub enum EcpriError {
     /// The common header is incomplete.
-    #[error("an eCPRI header has {HEADER_SIZE} bytes, these are {0}")]
+    #[error("an eCPRI header needs {HEADER_SIZE} bytes, not {0}")]
     NoHeader(usize),
     /// The protocol revision is unknown.
-    #[error("the eCPRI revision is {REVISION}, not {0}")]
+    #[error("eCPRI revision {0} is not supported; only {REVISION} is")]
     Revision(u8),
     /// The message has fewer bytes than its header announces.
-    #[error("the eCPRI header announces {need} bytes of payload, there are {have}")]
+    #[error("the eCPRI header announces {need} bytes of payload, but the message has {have}")]
     Truncated {
         /// Announced bytes.
         need: usize,
@@ -102,7 +102,7 @@ pub enum EcpriError {
         have: usize,
     },
     /// The payload is too short for the fields of its type.
-    #[error("eCPRI message type {message_type} has at least {need} bytes of payload, not {have}")]
+    #[error("eCPRI message type {message_type} needs at least {need} bytes of payload, not {have}")]
     TooShort {
         /// Message type.
         message_type: u8,
@@ -112,10 +112,10 @@ pub enum EcpriError {
         have: usize,
     },
     /// The data exceeds the maximum payload (invalid argument of the caller).
-    #[error("an eCPRI payload has up to {PAYLOAD_MAX} bytes, not {0}")]
+    #[error("an eCPRI payload has at most {PAYLOAD_MAX} bytes, not {0}")]
     TooLong(usize),
     /// A value is too large for its field, or `Other` has a type with a separate variant (invalid argument of the caller).
-    #[error("seconds have 48 bits, and types 0 to 3, 5 and 6 are not `Other`")]
+    #[error("a time stamp has more than 48 bits of seconds, or `Other` has one of the types 0 to 3, 5 and 6")]
     NotInField,
 }
 

@@ -17,7 +17,7 @@ pub const REPLICAS_MAX: usize = 3;
 #[non_exhaustive]
 pub enum NetworkError {
     /// The network has too many stages or flows.
-    #[error("a network has up to {STAGES_MAX} stages and {FLOWS_MAX} flows, not {stages} and {flows}")]
+    #[error("a network has at most {STAGES_MAX} stages and {FLOWS_MAX} flows, not {stages} and {flows}")]
     Size {
         /// Number of stages.
         stages: usize,
@@ -25,7 +25,7 @@ pub enum NetworkError {
         flows: usize,
     },
     /// The rate is outside the range of links.
-    #[error("port {port}: a rate is 1 Mbit/s to 800 Gbit/s, not {rate_bps} bit/s")]
+    #[error("port {port}: the rate must be 1 Mbit/s to 800 Gbit/s, not {rate_bps} bit/s")]
     Rate {
         /// Name of the port.
         port: String,
@@ -34,7 +34,7 @@ pub enum NetworkError {
     },
     /// A constant delay is above a second, delays have no values or are in descending order, or contention leaves no time.
     #[error(
-        "stage {stage}: delays are at most 1 s, the shortest first; contention is shorter than its period"
+        "stage {stage}: delays must be at most 1 s, in ascending order; contention must be shorter than its period"
     )]
     Delay {
         /// Name of the stage.
@@ -64,7 +64,7 @@ pub enum NetworkError {
         source: SchedulerError,
     },
     /// The clock exceeds the limits of IEEE 802.3.
-    #[error("{of}: a clock drifts by at most 100 ppm and is off by at most 1 s")]
+    #[error("{of}: a clock's drift must be at most 100 ppm, and its offset at most 1 s")]
     Clock {
         /// Name of the element with this clock.
         of: String,
@@ -78,7 +78,7 @@ pub enum NetworkError {
         source: PatternError,
     },
     /// The traffic class does not exist.
-    #[error("flow {flow}: a class is 0 to 7, not {class}")]
+    #[error("flow {flow}: the class must be 0 to 7, not {class}")]
     Class {
         /// Name of the flow.
         flow: String,
@@ -86,13 +86,13 @@ pub enum NetworkError {
         class: u8,
     },
     /// The path is empty, too long or has a cycle, or contains a stage that does not exist.
-    #[error("flow {flow}: a path has 1 to {HOPS_MAX} different stages of the network")]
+    #[error("flow {flow}: a path must have 1 to {HOPS_MAX} different stages of the network")]
     Path {
         /// Name of the flow.
         flow: String,
     },
     /// The frame has more copies than are supported.
-    #[error("flow {flow}: a frame is sent over 1 to {} paths, not {paths}", REPLICAS_MAX + 1)]
+    #[error("flow {flow}: a frame can be sent over 1 to {} paths, not {paths}", REPLICAS_MAX + 1)]
     Replicas {
         /// Name of the flow.
         flow: String,
@@ -100,7 +100,7 @@ pub enum NetworkError {
         paths: usize,
     },
     /// The flow's largest frame fits no window of its gate, or never passes its regulator.
-    #[error("flow {flow}: its largest frame never passes {port}: every gate window or burst is shorter")]
+    #[error("flow {flow}: its largest frame never passes {port}, because every gate window or burst is shorter")]
     NeverSent {
         /// Name of the flow.
         flow: String,

@@ -57,7 +57,7 @@ pub struct Frame<'a> {
 #[non_exhaustive]
 pub enum If4p5Error {
     /// The header is incomplete.
-    #[error("an IF4p5 header has {HEADER_SIZE} bytes, these are {0}")]
+    #[error("an IF4p5 header needs {HEADER_SIZE} bytes, not {0}")]
     TooShort(usize),
     /// The frame is of a different protocol, or has the byte order of a big-endian sender.
     #[error("the type of IF4p5 is 0x080a in little endian, not {0:#06x}")]
@@ -66,7 +66,7 @@ pub enum If4p5Error {
     #[error("IF4p5 has the sub-types 0x19 to 0x26 without 0x1a to 0x1f, not {0:#06x}")]
     SubType(u16),
     /// The subframe or symbol does not exist (when encoding: invalid argument of the caller).
-    #[error("a subframe is 0 to 9 and a symbol 0 to 13, not {subframe} and {symbol}")]
+    #[error("a subframe must be 0 to 9 and a symbol 0 to 13, not {subframe} and {symbol}")]
     Time {
         /// Subframe number.
         subframe: u8,

@@ -70,24 +70,24 @@ pub enum Pattern {
 #[non_exhaustive]
 pub enum PatternError {
     /// The frame size does not exist in Ethernet.
-    #[error("a frame has {WIRE_BYTES_MIN} to {WIRE_BYTES_MAX} bytes on the wire, not {0}")]
+    #[error("a frame must have {WIRE_BYTES_MIN} to {WIRE_BYTES_MAX} bytes on the wire, not {0}")]
     Frame(u32),
     /// The release has no frame, or too many.
-    #[error("a release has 1 to {FRAMES_MAX} frames, not {0}")]
+    #[error("a release must have 1 to {FRAMES_MAX} frames, not {0}")]
     Frames(usize),
     /// A period, slot, timer or gap is zero, above the limit, or shorter than its releases.
-    #[error("a period is 1 ps to 10 s and at least 1 ps for each release, not {0} ps")]
+    #[error("a period must be 1 ps to 10 s, and at least 1 ps for each release, not {0} ps")]
     Period(Ps),
     /// The jitter would let releases overtake one another.
-    #[error("a release is late by less than the time to the next one, not by {0} ps")]
+    #[error("the jitter must be less than the time to the next release, not {0} ps")]
     Jitter(Ps),
     /// The TDD pattern has no slot for this direction, has too many slots, or cannot be divided into its groups.
     #[error(
-        "a TDD pattern has 1 to 1280 slots or symbols, at least one of them for the flow, in groups of equal size"
+        "a TDD pattern must have 1 to 1280 slots or symbols, at least one of them for the flow, in groups of equal size"
     )]
     Slots,
     /// The trace is not in ascending order.
-    #[error("the frames of a trace are ordered in time; frame {0} is not")]
+    #[error("the frames of a trace must be ordered in time; frame {0} is not")]
     Order(usize),
 }
 

@@ -158,7 +158,7 @@ pub struct Plan {
 #[non_exhaustive]
 pub enum ScenarioError {
     /// The name of a node is missing or used twice.
-    #[error("{what} names the node {name}: there must be exactly one of that name")]
+    #[error("{what} names the node {name}: there must be exactly one node with this name")]
     Node {
         /// Name of the referring element.
         what: String,
@@ -184,7 +184,7 @@ pub enum ScenarioError {
         source: SplitError,
     },
     /// The load of a link exceeds its capacity, so a run would be useless.
-    #[error("port {port} is offered {offered_bps} bit/s and carries {rate_bps}")]
+    #[error("port {port} is offered {offered_bps} bit/s, but its rate is {rate_bps} bit/s")]
     Capacity {
         /// Name of the port.
         port: String,

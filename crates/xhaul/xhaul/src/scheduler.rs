@@ -74,16 +74,16 @@ pub struct TokenBucket {
 #[non_exhaustive]
 pub enum SchedulerError {
     /// The quantum is too small.
-    #[error("a quantum is {QUANTUM_BYTES_MIN} bytes or more, not {0}")]
+    #[error("a quantum must be at least {QUANTUM_BYTES_MIN} bytes, not {0}")]
     Quantum(u32),
     /// All classes are express classes, or the class does not exist.
-    #[error("express classes begin at 1 to 7, not {0}")]
+    #[error("the lowest express class must be 1 to 7, not {0}")]
     Express(u8),
     /// The list has no entries or too many, an entry has no duration, or the cycle is longer than 10 s.
-    #[error("a gate control list has 1 to {GATE_ENTRIES_MAX} entries of at least 1 ps, 10 s in all")]
+    #[error("a gate control list must have 1 to {GATE_ENTRIES_MAX} entries of at least 1 ps, 10 s in total")]
     Gates,
     /// The shaper never gains credit, or gains more than the link can send.
-    #[error("an idle slope is above 0 and at most the link's rate, not {0} bit/s")]
+    #[error("an idle slope must be above 0 and at most the link's rate, not {0} bit/s")]
     IdleSlope(u64),
 }
 

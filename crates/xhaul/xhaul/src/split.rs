@@ -101,16 +101,16 @@ pub enum SplitError {
     )]
     Carrier,
     /// The mantissa is outside the range of block floating point.
-    #[error("a mantissa has 1 to 16 bits, not {0}")]
+    #[error("a mantissa must have 1 to 16 bits, not {0}")]
     Mantissa(u8),
     /// User data has no packets, or packets have no bytes.
-    #[error("user data is 10 kbit/s to 100 Gbit/s in packets of 1 to 8900 bytes")]
+    #[error("user data must have 10 kbit/s to 100 Gbit/s, in packets of 1 to 8900 bytes")]
     User,
     /// The MTU is outside the range of Ethernet.
-    #[error("an MTU is 576 to 9000 bytes, not {0}")]
+    #[error("the MTU must be 576 to 9000 bytes, not {0}")]
     Mtu(u32),
     /// The smallest unit (one PRB) does not fit a frame.
-    #[error("{split} needs an MTU of {need} bytes: it cannot be divided further")]
+    #[error("{split} needs an MTU of {need} bytes: its frames cannot be divided further")]
     Indivisible {
         /// Name of the split.
         split: &'static str,

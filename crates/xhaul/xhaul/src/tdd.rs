@@ -36,13 +36,13 @@ enum Slot {
 #[non_exhaustive]
 pub enum TddError {
     /// The pattern is empty or too long.
-    #[error("a TDD pattern has 1 to {SLOTS_MAX} slots, not {0}")]
+    #[error("a TDD pattern must have 1 to {SLOTS_MAX} slots, not {0}")]
     Length(usize),
     /// The slot type is unknown.
-    #[error("a TDD pattern consists of D (down), S (special) and U (up), not {0:?}")]
+    #[error("a TDD pattern must consist of D (down), S (special) and U (up), not {0:?}")]
     Slot(char),
     /// The special slot does not have 14 symbols.
-    #[error("a special slot has down:guard:up symbols, 14 in all, for example 10:2:2, not {0:?}")]
+    #[error("a special slot must be down:guard:up symbols, 14 in total, for example 10:2:2, not {0:?}")]
     Special(String),
     /// A direction has no symbols.
     #[error("the TDD pattern {0} has no symbol for one direction")]

@@ -75,7 +75,7 @@ pub struct Demand {
 #[non_exhaustive]
 pub enum TopologyError {
     /// The name of a node is missing or used twice.
-    #[error("{of} names the node \"{name}\": there must be exactly one of that name")]
+    #[error("{of} names the node \"{name}\": there must be exactly one node with this name")]
     Node {
         /// Name of the referring element.
         of: String,

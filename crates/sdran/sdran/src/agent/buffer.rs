@@ -11,7 +11,7 @@ pub enum StreamFault<E> {
     #[error(transparent)]
     Framing(E),
     /// A message is longer than any valid one.
-    #[error("a message of {0} bytes; at most {MAX_BUFFER_BYTES} are allowed")]
+    #[error("a message has {0} bytes; at most {MAX_BUFFER_BYTES} are allowed")]
     TooLong(usize),
 }
 

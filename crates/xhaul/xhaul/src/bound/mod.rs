@@ -128,7 +128,7 @@ pub enum BoundError {
     },
     /// The load exceeds the stage's capacity, or is so close to it that no delay below 10 s is guaranteed.
     #[error(
-        "stage {stage} is offered as much as it can handle, or more: no delay of class {class} is bounded"
+        "the load of stage {stage} reaches or exceeds its capacity: class {class} has no delay bound"
     )]
     Overload {
         /// Name of the stage.

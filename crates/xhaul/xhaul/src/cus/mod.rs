@@ -42,7 +42,7 @@ pub struct Application {
 #[non_exhaustive]
 pub enum CusError {
     /// The message is too short.
-    #[error("a message has at least {need} bytes, not {have}")]
+    #[error("the message needs at least {need} bytes, not {have}")]
     Short {
         /// Required size, in bytes.
         need: usize,
@@ -50,7 +50,7 @@ pub enum CusError {
         have: usize,
     },
     /// Unknown payload version.
-    #[error("the payload version is {PAYLOAD_VERSION}, not {0}")]
+    #[error("payload version {0} is not supported; only {PAYLOAD_VERSION} is")]
     Version(u8),
     /// The subframe or symbol does not exist in a radio frame.
     #[error("a frame has subframes 0 to 9 and symbols 0 to 13, not {subframe} and {symbol}")]

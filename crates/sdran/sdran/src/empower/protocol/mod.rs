@@ -48,7 +48,7 @@ pub enum EmpowerError {
         most: usize,
     },
     /// The message is longer than stated in its header.
-    #[error("{0} bytes after the end of the message")]
+    #[error("{0} bytes follow the end of the message")]
     Trailing(usize),
     /// The event type is not 1 (single), 2 (scheduled) or 3 (triggered).
     #[error("event type {0}; 1 (single), 2 (scheduled) and 3 (triggered) are allowed")]

@@ -50,7 +50,7 @@ pub const DECODED_BYTES_PER_BODY_BYTE: usize = 1_024;
 #[non_exhaustive]
 pub enum FlexranError {
     /// The announced body is larger than controllers accept.
-    #[error("a body of {0} bytes; at most {MAX_BODY_BYTES} are allowed")]
+    #[error("a body has {0} bytes; at most {MAX_BODY_BYTES} are allowed")]
     TooLong(usize),
     /// The body is not valid protobuf of this protocol.
     #[error("the body is not a FlexRAN message: {0}")]

@@ -112,7 +112,7 @@ pub enum SmfEvent {
 #[non_exhaustive]
 pub enum Refused {
     /// There is no association.
-    #[error("no association with the UPF")]
+    #[error("there is no association with the UPF")]
     NotAssociated,
     /// Too many requests are pending.
     #[error(transparent)]
