@@ -77,67 +77,67 @@ macro_rules! flags {
 flags! {
     /// Apply Action (IE 44). It has two bytes since Release 16. A peer may require one or two bytes.
     ApplyAction(2, 2) {
-        DROP = 0 "Drop.";
-        FORW = 1 "Forward.";
-        BUFF = 2 "Buffer.";
-        NOCP = 3 "Notify the control plane of the first buffered packet.";
-        DUPL = 4 "Duplicate.";
+        DROP = 0 "Drops the packets.";
+        FORW = 1 "Forwards the packets.";
+        BUFF = 2 "Buffers the packets.";
+        NOCP = 3 "Notifies the control plane of the first buffered packet.";
+        DUPL = 4 "Duplicates the packets.";
     }
     /// Reporting Triggers (IE 37) of a URR. They have three bytes since Release 16 (§8.2.19). A peer may require three bytes.
     ReportingTriggers(3, 3) {
-        PERIO = 0 "Periodically.";
-        VOLTH = 1 "At a volume threshold.";
-        TIMTH = 2 "At a time threshold.";
-        QUHTI = 3 "After a time without packets.";
-        START = 4 "At the first packet.";
-        STOPT = 5 "At the end of traffic.";
-        DROTH = 6 "At a threshold of dropped packets.";
-        LIUSA = 7 "When a linked rule reports.";
-        VOLQU = 8 "When the volume quota is used up.";
-        TIMQU = 9 "When the time quota is used up.";
-        ENVCL = 10 "When the envelope closes.";
-        EVETH = 12 "At an event threshold.";
-        EVEQU = 13 "When the event quota is used up.";
-        QUVTI = 15 "When the validity of the quota ends.";
+        PERIO = 0 "Reports periodically.";
+        VOLTH = 1 "Reports at a volume threshold.";
+        TIMTH = 2 "Reports at a time threshold.";
+        QUHTI = 3 "Reports when the quota holding time elapses without packets.";
+        START = 4 "Reports at the first packet.";
+        STOPT = 5 "Reports at the end of traffic.";
+        DROTH = 6 "Reports at a threshold of dropped packets.";
+        LIUSA = 7 "Reports when a linked rule reports.";
+        VOLQU = 8 "Reports when the volume quota is exhausted.";
+        TIMQU = 9 "Reports when the time quota is exhausted.";
+        ENVCL = 10 "Reports when the envelope closes.";
+        EVETH = 12 "Reports at an event threshold.";
+        EVEQU = 13 "Reports when the event quota is exhausted.";
+        QUVTI = 15 "Reports when the validity of the quota ends.";
     }
     /// Usage Report Trigger (IE 63), the reason for a report of a URR. It has three bytes since Release 16 (§8.2.41).
     UsageReportTrigger(2, 3) {
-        PERIO = 0 "Periodically.";
-        VOLTH = 1 "At a volume threshold.";
-        TIMTH = 2 "At a time threshold.";
-        QUHTI = 3 "After a time without packets.";
-        START = 4 "At the first packet.";
-        STOPT = 5 "At the end of traffic.";
-        DROTH = 6 "At a threshold of dropped packets.";
-        IMMER = 7 "Immediate report on request.";
-        VOLQU = 8 "The volume quota is used up.";
-        TIMQU = 9 "The time quota is used up.";
+        PERIO = 0 "The period of reports elapsed.";
+        VOLTH = 1 "The volume threshold was reached.";
+        TIMTH = 2 "The time threshold was reached.";
+        QUHTI = 3 "The quota holding time elapsed without packets.";
+        START = 4 "The first packet arrived.";
+        STOPT = 5 "The traffic ended.";
+        DROTH = 6 "The threshold of dropped packets was reached.";
+        IMMER = 7 "The control plane requested an immediate report.";
+        VOLQU = 8 "The volume quota is exhausted.";
+        TIMQU = 9 "The time quota is exhausted.";
         LIUSA = 10 "A linked rule reported.";
         TERMR = 11 "The session or the rule ended.";
-        EVETH = 15 "At an event threshold.";
-        EVEQU = 16 "The event quota is used up.";
+        EVETH = 15 "The event threshold was reached.";
+        EVEQU = 16 "The event quota is exhausted.";
         QUVTI = 19 "The validity of the quota ended.";
     }
     /// Report Type (IE 39): contents of a session report.
     ReportType(1, 1) {
         DLDR = 0 "Downlink data is buffered.";
-        USAR = 1 "Usage.";
-        ERIR = 2 "An error indication from a GTP-U peer.";
-        UPIR = 3 "Inactivity.";
+        USAR = 1 "Usage is reported.";
+        ERIR = 2 "A GTP-U peer sent an error indication.";
+        UPIR = 3 "The session has had no traffic (user plane inactivity).";
     }
     /// Measurement Method (IE 62).
     MeasurementMethod(1, 1) {
-        DURAT = 0 "Duration.";
-        VOLUM = 1 "Volume.";
-        EVENT = 2 "Events.";
+        DURAT = 0 "Duration is measured.";
+        VOLUM = 1 "Volume is measured.";
+        EVENT = 2 "Events are counted.";
     }
     /// Measurement Information (IE 100).
     MeasurementInformation(1, 1) {
-        MBQE = 0 "Measure before QoS enforcement.";
-        INAM = 1 "Inactive measurement.";
-        RADI = 2 "Reduced application detection information.";
-        ISTM = 3 "Immediate start of time metering.";
-        MNOP = 4 "Measure also the number of packets.";
+        MBQE = 0 "Usage is measured before QoS enforcement.";
+        INAM = 1 "Measurement is inactive.";
+        RADI = 2 "Reports contain reduced application detection information.";
+        ISTM = 3 "Time metering starts immediately.";
+        MNOP = 4 "The number of packets is measured as well.";
     }
     /// PFCPSMReq-Flags (IE 49).
     SmReqFlags(1, 1) {
