@@ -193,7 +193,7 @@ impl Network {
 }
 
 impl Flow {
-    /// Returns all paths of the flow's frames. The first one is [`path`](Self::path).
+    /// Returns all paths of the flow's frames. The first one is [`path`](Flow::path).
     pub fn paths(&self) -> impl Iterator<Item = &[StageId]> {
         std::iter::once(&self.path).chain(&self.replicas).map(Vec::as_slice)
     }
