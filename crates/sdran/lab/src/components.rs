@@ -38,7 +38,9 @@ impl Component for SouthFleetComponent {
 
     async fn start(&self, _trust: WorkerTrust) -> Started {
         if self.events == Some(Events::Stdin) {
-            return Err(rig("`events` of a worker must be an IP:PORT, because the campaign uses the worker's standard input"));
+            return Err(rig(
+                "`events` of a worker must be an IP:PORT, because the campaign uses the worker's standard input",
+            ));
         }
         let mut fleet = SouthFleet::new(self)?;
         fleet.ramp_up().await?;

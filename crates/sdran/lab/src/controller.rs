@@ -91,7 +91,8 @@ impl FromStr for SliceShare {
         let share = text.parse::<f64>().ok().filter(|share| *share > 0.0 && *share <= 1.0);
         // The share is at most one million ppm.
         let ppm = share.map(|share| (share * 1e6).round() as u32);
-        ppm.map(|ppm| Self { ppm }).ok_or_else(|| format!("\"{text}\" is not a share; a number above 0 and at most 1 is allowed"))
+        ppm.map(|ppm| Self { ppm })
+            .ok_or_else(|| format!("\"{text}\" is not a share; a number above 0 and at most 1 is allowed"))
     }
 }
 

@@ -410,7 +410,11 @@ mod tests {
         let here = of(Protocol::EmpowerV2, "tcp://127.0.0.1:5533");
         let pool = here.fleet().unwrap().sources;
         let addresses: std::collections::BTreeSet<_> = (7..11).map(|number| pool.at(number)).collect();
-        assert_eq!((addresses.len(), addresses.contains(&None)), (4, false), "the pool has an additional address for a probe: {addresses:?}");
+        assert_eq!(
+            (addresses.len(), addresses.contains(&None)),
+            (4, false),
+            "the pool has an additional address for a probe: {addresses:?}"
+        );
         assert_eq!(here.warning(), None);
         let there = of(Protocol::EmpowerV2, "tcp://192.0.2.1:5533");
         assert!(there.fleet().unwrap().sources.is_empty());

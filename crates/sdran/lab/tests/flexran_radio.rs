@@ -228,7 +228,10 @@ fn remote_scheduling_equals_local_scheduling() {
         let (decided, scheduled) = world.controller.scheduled();
         assert_eq!(scheduled, 1);
         let remote = world.measure(0);
-        assert!(world.controller.scheduled().0 - decided >= 990, "the controller must decide on each subframe");
+        assert!(
+            world.controller.scheduled().0 - decided >= 990,
+            "the controller must decide on each subframe"
+        );
         assert_eq!(world.misses(0), missed, "no decision may be late");
         let total = |meter: &RadioMeter| meter.ues.iter().map(|ue| ue.bytes).sum::<u64>() as f64;
         let ratio = total(&remote) / total(&local);
@@ -247,7 +250,11 @@ fn remote_scheduling_equals_local_scheduling() {
         let missed = world.misses(0);
         let decided = world.controller.scheduled();
         assert!(total(&world.measure(0)) / total(&local) > 0.9);
-        assert_eq!((world.misses(0), world.controller.scheduled()), (missed, decided), "the controller no longer schedules");
+        assert_eq!(
+            (world.misses(0), world.controller.scheduled()),
+            (missed, decided),
+            "the controller no longer schedules"
+        );
         assert_eq!((world.stations[0].refused.len(), world.stations[0].agent.counters().faults), (0, 0));
     }
 }

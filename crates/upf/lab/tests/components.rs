@@ -86,7 +86,11 @@ fn remote_load_reports_sessions_and_packets() {
     let mut upf = worker(AnyComponent::from(upf(1))).unwrap();
     assert_eq!(upf.ready.addresses["n4"], at(1, 8, 8805).to_string());
     let report = over(&mut begun(load(1))).unwrap().load;
-    assert_eq!((report.control.completed, report.control.failed, report.unexplained), (200, 0, 0), "{report:?}");
+    assert_eq!(
+        (report.control.completed, report.control.failed, report.unexplained),
+        (200, 0, 0),
+        "{report:?}"
+    );
     assert_eq!(report.smoke, Smoke { uplink: Some(true), downlink: Some(true) });
     assert!(report.control.requests["establishment"].latency_us.is_some());
     let packets = UpfLoadComponent {
@@ -124,7 +128,8 @@ fn of_two_places(part: UpfLoadComponent, upf: &mut Worker) -> (LoadReport, Vec<L
     assert!(crew.looks(&stop).unwrap().iter().all(|look| look[OVER] == 0.0));
     crew.begin(&stop).unwrap();
     crew.wait_until("both over", PATIENCE, &stop, all(OVER)).unwrap();
-    let details = crew.end(&stop).unwrap().into_iter().map(|report| report.detail::<UpfLoadReport>().unwrap());
+    let details =
+        crew.end(&stop).unwrap().into_iter().map(|report| report.detail::<UpfLoadReport>().unwrap());
     let each: Vec<_> = details.collect();
     let mut all = each[0].clone();
     all.join(&each[1]);

@@ -315,7 +315,9 @@ fn exit_of_upf_process_ends_run_with_time() {
     let died_s = report.upf_died_s.unwrap();
     assert_eq!(report.unexplained, 0);
     assert!(died_s > 0.3 && report.control.wall_s < 500.0, "{died_s}");
-    assert!(report.warnings.iter().any(|warning| warning.contains("ended") && warning.contains("s into the run")));
+    assert!(
+        report.warnings.iter().any(|warning| warning.contains("ended") && warning.contains("s into the run"))
+    );
     process.wait().unwrap();
     let error = run(&load, &AtomicBool::new(false)).unwrap_err();
     assert!(matches!(error, LoadError::NoProcess { .. }), "{error}");

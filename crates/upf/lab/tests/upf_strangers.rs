@@ -210,7 +210,11 @@ fn truncated_responses_are_malformed() {
     let control = &report.control;
     assert_eq!((control.completed, control.failed, control.malformed), (0, 10, 10), "{control:?}");
     assert_eq!((control.requests["modification"].lost, report.unexplained), (10, 10));
-    assert_eq!((control.left_behind, upf.stop()), (0, 0), "the sessions were deleted although their responses were malformed");
+    assert_eq!(
+        (control.left_behind, upf.stop()),
+        (0, 0),
+        "the sessions were deleted although their responses were malformed"
+    );
 }
 
 #[test]

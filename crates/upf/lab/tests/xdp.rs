@@ -186,7 +186,11 @@ impl Planes {
         assert_eq!(verdict, REDIRECT);
         self.redirected[side] += 1;
         let other = 1 - side;
-        assert_eq!(out[..14], [&THEIRS[other][..], &OURS[other], &[8, 0]].concat(), "the frame is addressed to the next hop");
+        assert_eq!(
+            out[..14],
+            [&THEIRS[other][..], &OURS[other], &[8, 0]].concat(),
+            "the frame is addressed to the next hop"
+        );
         if side == 0 {
             let expected_verdict = self.engine.uplink(0, GNB.into(), &frame[OUTER..]);
             assert_eq!(expected_verdict, Verdict::N6(&out[14..]));

@@ -15,12 +15,18 @@ fn compare(message_type: u8, seed: u64) -> Result<(), String> {
     let pdu = Pdu::new(message, seid, random.draw() as u32 & pfcp::MAX_SEQUENCE);
     let mut octets = Vec::new();
     pdu.encode(&mut octets).unwrap();
-    let theirs = rs_pfcp::message::parse(&octets).map_err(|error| format!("rs-pfcp cannot decode our message: {error}"))?;
+    let theirs = rs_pfcp::message::parse(&octets)
+        .map_err(|error| format!("rs-pfcp cannot decode our message: {error}"))?;
     if *theirs.sequence() != pdu.header.sequence || theirs.seid().map(|seid| seid.0) != pdu.header.seid {
-        return Err(format!("rs-pfcp decodes sequence number {:?} and SEID {:?}", theirs.sequence(), theirs.seid()));
+        return Err(format!(
+            "rs-pfcp decodes sequence number {:?} and SEID {:?}",
+            theirs.sequence(),
+            theirs.seid()
+        ));
     }
     let again = theirs.marshal();
-    let (read, _) = pfcp::decode(&again).map_err(|error| format!("we cannot decode the message of rs-pfcp: {error}"))?;
+    let (read, _) =
+        pfcp::decode(&again).map_err(|error| format!("we cannot decode the message of rs-pfcp: {error}"))?;
     if read != pdu {
         return Err(format!("rs-pfcp encodes another message:\n{read:?}\n{pdu:?}"));
     }

@@ -100,7 +100,9 @@ pub enum NetworkError {
         paths: usize,
     },
     /// The flow's largest frame fits no window of its gate, or never passes its regulator.
-    #[error("flow {flow}: its largest frame never passes {port}, because every gate window or burst is shorter")]
+    #[error(
+        "flow {flow}: its largest frame never passes {port}, because every gate window or burst is shorter"
+    )]
     NeverSent {
         /// Name of the flow.
         flow: String,

@@ -160,7 +160,8 @@ impl Delays {
             if self.jitter_notes_ps.len() < JITTER_NOTES_MAX {
                 self.jitter_notes_ps.push(self.jitter_ps);
             }
-            self.jitter_note_at = Some(received - (received - due_ps) % JITTER_INTERVAL_PS + JITTER_INTERVAL_PS);
+            self.jitter_note_at =
+                Some(received - (received - due_ps) % JITTER_INTERVAL_PS + JITTER_INTERVAL_PS);
         }
     }
 

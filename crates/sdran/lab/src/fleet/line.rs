@@ -207,7 +207,8 @@ impl ControllerLink {
         self.reader_seen = unread.is_some();
         self.acknowledged = self.acknowledged.max(acknowledged);
         self.read = self.read.max(read);
-        while self.unread.get(self.acknowledged_unread).is_some_and(|report| report.end <= self.acknowledged) {
+        while self.unread.get(self.acknowledged_unread).is_some_and(|report| report.end <= self.acknowledged)
+        {
             self.acknowledged_unread += 1;
             meters.acknowledged.set(meters.acknowledged.get() + 1);
         }
@@ -236,7 +237,10 @@ impl ControllerLink {
     /// until now is recorded.
     pub(super) fn end(&mut self, meters: &Meters, now: Time) -> u64 {
         let given_up = self.waiting.len() as u64;
-        self.unread.iter().filter(|report| report.seen_unread).for_each(|report| meters.late(now, report.due));
+        self.unread
+            .iter()
+            .filter(|report| report.seen_unread)
+            .for_each(|report| meters.late(now, report.due));
         *self = Self { lost_at: self.connection.as_ref().map(|_| now), ..Self::default() };
         given_up
     }
@@ -358,7 +362,11 @@ mod tests {
         assert_eq!((line.still_since(at(11_000)), line.overdue().count()), (None, 5));
         line.seen(&meters, at(11_020), 1_100, Some(0));
         let report = meters.report(&[], at(0));
-        assert_eq!((report.read, report.lateness_us_max / 100_000), (11, 100), "the longest delay is ten seconds");
+        assert_eq!(
+            (report.read, report.lateness_us_max / 100_000),
+            (11, 100),
+            "the longest delay is ten seconds"
+        );
         assert_eq!((line.still_since(at(60_000)), line.overdue().count()), (None, 0));
         // Only acknowledgements of a remote controller are visible. The delay of data that was never read ends with the connection.
         reports(&mut line, &meters, 12..13);

@@ -46,7 +46,11 @@ fn flexran_agents_and_ues_are_added_to_rib() {
             assert!(delays.to_requests <= delays.to_reporting);
             let report = fleet.report();
             assert_eq!((report.nodes, report.alive, report.ues, report.faults), (5, 5, 100, 0));
-            assert_eq!((report.announced_ues, report.initialised), (100, 6), "the probe was also initialised");
+            assert_eq!(
+                (report.announced_ues, report.initialised),
+                (100, 6),
+                "the probe was also initialised"
+            );
             assert!(report.init_reporting_us_p50 > 0 && report.reports > 0);
             drop(fleet);
             until(|| server.read(|c| c.seen().agents == 0)).await;
@@ -217,7 +221,11 @@ fn unread_data_is_queued_and_delays_reports() {
         let stopped = fleet.report();
         until(|| fleet.report().dropped >= 200).await;
         let report = fleet.report();
-        assert_eq!((report.sent, report.sent_bytes), (stopped.sent, stopped.sent_bytes), "no data is sent while the controller does not read");
+        assert_eq!(
+            (report.sent, report.sent_bytes),
+            (stopped.sent, stopped.sent_bytes),
+            "no data is sent while the controller does not read"
+        );
         assert!(report.offered >= stopped.offered + 50, "reports are still generated");
         // One MiB of 9 kB reports is pending, which are the reports of half a second.
         assert!(report.waiting >= 100 && report.waiting_bytes > 900_000, "{report:?}");

@@ -70,9 +70,10 @@ impl Watch {
             }
         }
         let mut incidents = self.meters.incidents.borrow_mut();
-        for (what, observed) in [IncidentKind::StoppedReading, IncidentKind::StoppedAnswering, IncidentKind::Lost]
-            .into_iter()
-            .zip(observed)
+        for (what, observed) in
+            [IncidentKind::StoppedReading, IncidentKind::StoppedAnswering, IncidentKind::Lost]
+                .into_iter()
+                .zip(observed)
         {
             incidents.observe(what, now, observed);
         }

@@ -106,7 +106,9 @@ impl ControllerView {
             let Some(question) = question else { continue };
             let answer = tokio::task::spawn_blocking(move || question.ask()).await;
             let answer = answer.map_err(|error| Failure::Check(error.to_string()))?;
-            *counts = Some(answer.map_err(|why| Failure::Check(format!("cannot read the counts from the controller: {why}")))?);
+            *counts = Some(answer.map_err(|why| {
+                Failure::Check(format!("cannot read the counts from the controller: {why}"))
+            })?);
         }
         let [known_nodes, known_ues] = counts;
         Ok(Self { known_nodes, known_ues })

@@ -147,7 +147,10 @@ impl EmpowerAgent1 {
         for tlv in tlvs {
             let Tlv::RrcMeasureRequest(request) = tlv else { continue };
             if self.core.ues.get(request.rnti).is_none() {
-                self.core.fault(format!("the controller requested a measurement of UE {}, which is not in this cell", request.rnti));
+                self.core.fault(format!(
+                    "the controller requested a measurement of UE {}, which is not in this cell",
+                    request.rnti
+                ));
                 continue;
             }
             let period =
@@ -208,9 +211,10 @@ impl Station for EmpowerAgent1 {
             Body::UeMeasureRequest(tlvs) => self.measure(now, xid, pdu.opcode, &tlvs),
             Body::HandoverRequest(request) => {
                 if self.core.ues.get(request.rnti).is_none() {
-                    return self
-                        .core
-                        .fault(format!("the controller requested a handover of UE {}, which is not in this cell", request.rnti));
+                    return self.core.fault(format!(
+                        "the controller requested a handover of UE {}, which is not in this cell",
+                        request.rnti
+                    ));
                 }
                 let target_station = Some(station(request.target.mac));
                 let rnti = request.rnti;

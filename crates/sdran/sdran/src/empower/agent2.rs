@@ -46,8 +46,10 @@ impl EmpowerAgent2 {
                 (_, Tlv::UeMeasurementConfig(config)) => {
                     let requested = ReportInterval::duration(config.interval);
                     let (Some(requested), Some(_)) = (requested, self.core.ues.get(config.rnti)) else {
-                        self.core
-                            .fault(format!("the controller requested an impossible measurement: UE {}, interval {}", config.rnti, config.interval));
+                        self.core.fault(format!(
+                            "the controller requested an impossible measurement: UE {}, interval {}",
+                            config.rnti, config.interval
+                        ));
                         self.send(
                             Kind::Response(Outcome::Fail),
                             action::UE_MEASUREMENTS,
@@ -90,7 +92,9 @@ impl Station for EmpowerAgent2 {
             Kind::Request(operation) => operation,
             // This is the response to the hello of this agent.
             Kind::Response(_) if pdu.action == action::HELLO => return self.core.unanswered_since = None,
-            Kind::Response(_) => return self.core.fault("the controller sent a response without a request".to_owned()),
+            Kind::Response(_) => {
+                return self.core.fault("the controller sent a response without a request".to_owned());
+            }
         };
         match pdu.action {
             action::CAPABILITIES => {

@@ -200,8 +200,12 @@ impl Version for EmpowerSession1 {
                 tlvs.iter().for_each(|tlv| self.ue(tlv));
             }
             Body::UeMeasureReport(tlvs) => {
-                let rnti =
-                    self.own.measurements.iter().find(|(_, requested)| **requested == xid).map(|(rnti, _)| *rnti);
+                let rnti = self
+                    .own
+                    .measurements
+                    .iter()
+                    .find(|(_, requested)| **requested == xid)
+                    .map(|(rnti, _)| *rnti);
                 for tlv in &tlvs {
                     match (rnti, tlv) {
                         (Some(rnti), Tlv::RrcMeasureReport(report)) => {
@@ -239,7 +243,9 @@ impl Version for EmpowerSession1 {
                 self.event(EmpowerEvent::Slice { dscp: slice.dscp, rbgs: rbgs.unwrap_or(0) });
             }
             Body::Opaque { .. } => {}
-            _ => self.event(EmpowerEvent::Fault("the base station sent a message that only controllers may send".to_owned())),
+            _ => self.event(EmpowerEvent::Fault(
+                "the base station sent a message that only controllers may send".to_owned(),
+            )),
         }
     }
 

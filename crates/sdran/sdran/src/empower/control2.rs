@@ -102,7 +102,9 @@ impl Version for EmpowerSession2 {
             (action::HELLO, Kind::Request(_)) => self.hello(now, &pdu),
             (_, Kind::Response(Outcome::Fail)) => self.event(EmpowerEvent::Discarded),
             (_, Kind::Response(_)) => pdu.tlvs.iter().for_each(|tlv| self.element(now, tlv)),
-            _ => self.event(EmpowerEvent::Fault("the base station sent a request that only controllers may send".to_owned())),
+            _ => self.event(EmpowerEvent::Fault(
+                "the base station sent a request that only controllers may send".to_owned(),
+            )),
         }
     }
 

@@ -91,7 +91,11 @@ impl PublishedController {
         let done = {
             let mut tenant = self.tenant.borrow_mut();
             tenant.received += 1;
-            assert!(tenant.received < MESSAGES_MAX, "message storm: {} messages until {now:?}", tenant.received);
+            assert!(
+                tenant.received < MESSAGES_MAX,
+                "message storm: {} messages until {now:?}",
+                tenant.received
+            );
             tenant.busy_until = tenant.busy_until.max(now) + MESSAGE_COST;
             tenant.busy_until
         };
@@ -275,7 +279,10 @@ fn published_controller_causes_no_message_storm() {
         let received = tenant.received - before.0;
         let commands = tenant.commands - before.1;
         let expected = 5 * (u64::from(stations) * 2 + everybody);
-        assert!(received <= expected, "the controller received {received} messages, but has requested {expected}");
+        assert!(
+            received <= expected,
+            "the controller received {received} messages, but has requested {expected}"
+        );
         assert_eq!(commands, 2 * 2 * everybody, "the controller sends only its periodic commands");
         for pair in &network {
             assert_eq!((pair.resets, pair.agent.ues() as u64), (0, ues));

@@ -280,5 +280,9 @@ fn one_message_agent_gets_one_request_at_a_time() {
     };
     assert_eq!(pieces(0), [&["capabilities"][..], &["ues"], &["slice"], &["set", "cell"]]);
     assert_eq!(pieces(1), [&["capabilities"][..], &["ues"], &["slice"], &[], &["set", "cell"]]);
-    assert_eq!(pieces(3)[..2], [&["capabilities"][..], &["ues", "slice", "set", "cell"]], "other agents get all requests at once");
+    assert_eq!(
+        pieces(3)[..2],
+        [&["capabilities"][..], &["ues", "slice", "set", "cell"]],
+        "other agents get all requests at once"
+    );
 }

@@ -32,7 +32,9 @@ impl FlexranAgent {
             | Message::SfTrigger(_)
             | Message::UlSrInfo(_)
             | Message::LcConfigReply(_)
-            | Message::UeStateChange(_) => self.fault("the controller sent a message that only agents may send".to_owned()),
+            | Message::UeStateChange(_) => {
+                self.fault("the controller sent a message that only agents may send".to_owned())
+            }
             _ => {
                 self.counters.commands += 1;
                 let what = format!("the base station does not support {element}");

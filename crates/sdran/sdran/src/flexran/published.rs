@@ -171,7 +171,11 @@ fn mosaic_controller_learns_all_ues_on_each_connection() {
     pair.tell_agent(up(31));
     pair.tell_agent(down(5));
     pair.run_until(at(2_000));
-    assert_eq!((pair.controller.ues.len(), pair.controller.activations), (30, 30), "each UE is activated once");
+    assert_eq!(
+        (pair.controller.ues.len(), pair.controller.activations),
+        (30, 30),
+        "each UE is activated once"
+    );
     assert_eq!((pair.agent.ues(), pair.agent.announced_ues(), pair.agent.counters().faults), (30, 30, 0));
 }
 
@@ -184,7 +188,11 @@ fn unconfigured_agent_adopts_controller_dialect() {
     assert_eq!(pair.agent_events.iter().filter(speaks).count(), 1);
     pair.reset();
     pair.run_until(at(2_000));
-    assert_eq!((pair.controller.ues.len(), pair.controller.activations), (30, 30), "the agent uses the dialect from the hello on");
+    assert_eq!(
+        (pair.controller.ues.len(), pair.controller.activations),
+        (30, 30),
+        "the agent uses the dialect from the hello on"
+    );
     assert_eq!(pair.agent_events.iter().filter(speaks).count(), 1, "the dialect is reported once");
 }
 
@@ -198,7 +206,11 @@ fn many_ues_are_announced_one_at_a_time() {
     (900..1_000).for_each(|imsi| pair.tell_agent(down(imsi)));
     pair.run_until(at(5_000));
     assert_eq!((pair.controller.ues.len(), pair.agent.announced_ues()), (900, 900));
-    assert!(pair.controller.open_max <= 2, "{} configuration rounds were pending at once", pair.controller.open_max);
+    assert!(
+        pair.controller.open_max <= 2,
+        "{} configuration rounds were pending at once",
+        pair.controller.open_max
+    );
 }
 
 #[test]
@@ -257,7 +269,11 @@ fn mosaic_settings_appear_in_configuration_and_reports() {
     let prbs = |pair: &StreamPair<FlexranAgent, PublishedController>, rnti| {
         pair.controller.reported[&rnti].mac_stats.as_ref().unwrap().prb_dl
     };
-    assert_eq!((prbs(&pair, 61), prbs(&pair, 62)), (Some(9), Some(40)), "UE 61 has three groups of three resource blocks");
+    assert_eq!(
+        (prbs(&pair, 61), prbs(&pair, 62)),
+        (Some(9), Some(40)),
+        "UE 61 has three groups of three resource blocks"
+    );
     // The controller removes a slice, naming only its number. The UEs of this slice are then in no slice, and no UE can be moved there.
     set(&mut pair, sliced(None, vec![Slice { id: Some(2), ..Slice::default() }]));
     pair.controller.ask_for_configuration();

@@ -160,10 +160,13 @@ impl FlexranSession {
                 self.outcome(answer.header, None);
             }
             Message::AgentReconfiguration(answer) if direction == Some(Direction::Unsuccessful) => {
-                let why = answer.policy.unwrap_or_else(|| "the base station refuses without a reason".to_owned());
+                let why =
+                    answer.policy.unwrap_or_else(|| "the base station refuses without a reason".to_owned());
                 self.outcome(answer.header, Some(why));
             }
-            _ => self.event(FlexranEvent::Fault("the agent sent a message that only controllers may send".to_owned())),
+            _ => self.event(FlexranEvent::Fault(
+                "the agent sent a message that only controllers may send".to_owned(),
+            )),
         }
     }
 

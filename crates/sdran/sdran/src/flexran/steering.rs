@@ -175,7 +175,12 @@ impl Steering {
                 let slices = slices.collect::<Result<Vec<_>, _>>()?;
                 SliceSet { algorithm: Algorithm::Static, sharing: false, slices }
             }
-            Some(_) => return refuse(Reason::NotSupported, "only slices with fixed resource block groups are supported"),
+            Some(_) => {
+                return refuse(
+                    Reason::NotSupported,
+                    "only slices with fixed resource block groups are supported",
+                );
+            }
         };
         let set = if set.slices.is_empty() { scheduled(SliceSet::default(), self.scheduler) } else { set };
         self.cell.command(&SliceCommand::Configure(set))?;
@@ -259,8 +264,7 @@ fn nearest(now: u64, within: u32) -> u64 {
 
 fn slice_number(id: Option<u32>) -> Result<u16, Refusal> {
     let id = id.unwrap_or(0);
-    u16::try_from(id)
-        .or_else(|_| refuse(Reason::UnknownSlice, format!("slice number {id} exceeds 65535")))
+    u16::try_from(id).or_else(|_| refuse(Reason::UnknownSlice, format!("slice number {id} exceeds 65535")))
 }
 
 /// Returns the same slices with another scheduler of their UEs.

@@ -219,7 +219,8 @@ fn too_many_ues_for_a_body_is_a_fault() {
         StreamPair::new(agent, FlexranSession::new(SessionSettings::default()), StreamFaults::delay(MS), 1);
     (0..2_700).for_each(|imsi| pair.tell_agent(up(imsi)));
     pair.run_until(at(200));
-    let names_period = |event: &AgentEvent| matches!(event, AgentEvent::Fault(what) if what.contains("240000"));
+    let names_period =
+        |event: &AgentEvent| matches!(event, AgentEvent::Fault(what) if what.contains("240000"));
     assert!(pair.agent_events.iter().any(names_period));
     assert_eq!(pair.agent.ues(), 2_700);
     pair.tell_agent(up(9_999_999));
@@ -439,7 +440,11 @@ fn slices_reach_cell_or_are_refused_with_reason() {
     };
     let range = |low, high| PrbRange { low, high };
     assert_eq!(ranges(&fake), [range(0, 14), range(15, 24)]);
-    assert_eq!(fake.borrow().homes.clone().into_iter().collect::<Vec<_>>(), [(1, 0), (2, 1)], "UEs are distributed over the slices");
+    assert_eq!(
+        fake.borrow().homes.clone().into_iter().collect::<Vec<_>>(),
+        [(1, 0), (2, 1)],
+        "UEs are distributed over the slices"
+    );
     pair.controller.reconfigure(2, &shares(&[600_000, 500_000]));
     pair.controller.slice(3, fixed(&[(1, 0, 8), (2, 8, 12)]));
     pair.controller.slice(4, fixed(&[(1, 0, 13)]));

@@ -111,7 +111,11 @@ pub(super) const CHECKS: &[Case<Peer>] = &[
 ];
 
 pub(super) fn expect(cause: Cause, expected: Cause, what: &str) -> Outcome {
-    if cause == expected { Ok(()) } else { fails(format!("{what}: cause {} instead of {}", cause.0, expected.0)) }
+    if cause == expected {
+        Ok(())
+    } else {
+        fails(format!("{what}: cause {} instead of {}", cause.0, expected.0))
+    }
 }
 
 fn association(peer: &mut Peer) -> Outcome {
@@ -137,7 +141,11 @@ fn heartbeat(peer: &mut Peer) -> Outcome {
             _ => return fails("a heartbeat went unanswered"),
         };
     }
-    if stamps.len() == 1 { Ok(()) } else { fails(format!("recovery time stamps {stamps:?} changed without a restart")) }
+    if stamps.len() == 1 {
+        Ok(())
+    } else {
+        fails(format!("recovery time stamps {stamps:?} changed without a restart"))
+    }
 }
 
 fn apply_action(peer: &mut Peer) -> Outcome {
@@ -208,7 +216,9 @@ fn works_without(peer: &mut Peer, n: usize, change: fn(&mut SmfMessageStyle)) ->
     peer.speaking(change)?;
     match works(peer, n)? {
         PacketReach { back: true, .. } => Ok(()),
-        PacketReach { up: Some(true), .. } => fails("the session was accepted, but only uplink packets were forwarded"),
+        PacketReach { up: Some(true), .. } => {
+            fails("the session was accepted, but only uplink packets were forwarded")
+        }
         PacketReach { .. } => fails("all requests were accepted, but no packet was forwarded"),
     }
 }

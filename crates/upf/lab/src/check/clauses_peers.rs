@@ -104,7 +104,9 @@ pub(super) fn set_deletion(peer: &mut Peer) -> Outcome {
         (true, false, true) | (false, true, true) => Ok(()),
         (true, true, _) => fails("the deletion is accepted, but the session of the named set still exists"),
         (_, _, false) => fails("the session of another set is deleted as well"),
-        (false, false, true) => fails(format!("the deletion is refused with cause {}, but the session is deleted", cause.0)),
+        (false, false, true) => {
+            fails(format!("the deletion is refused with cause {}, but the session is deleted", cause.0))
+        }
     }
 }
 

@@ -188,7 +188,9 @@ pub(super) fn cp_function(peer: &mut Peer) -> Outcome {
     peer.uplink(&wire, session.teid(UPLINK), &up)?;
     let is_up = |all: &[Received]| all.iter().any(|one| one.is_packet(SMF + 1) && one.payload == up);
     if !is_up(&peer.collect(&wire, is_up)?) {
-        return fails("the rules are accepted, but a router solicitation does not arrive in the SMF's tunnel");
+        return fails(
+            "the rules are accepted, but a router solicitation does not arrive in the SMF's tunnel",
+        );
     }
     peer.tunnelled(&wire, session.teid(LAST), PduSession::dl(QFI), &down)?;
     let is_down =

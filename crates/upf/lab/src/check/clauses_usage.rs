@@ -126,7 +126,9 @@ pub(super) fn quota(peer: &mut Peer) -> Outcome {
     let passed = burst(peer, &wire, &session)?;
     // The quota allows four packets in both directions together. Packets in flight may exceed it.
     if passed >= BURST {
-        return fails(format!("{passed} of {BURST} packets came back, although the quota allows four in both directions together"));
+        return fails(format!(
+            "{passed} of {BURST} packets came back, although the quota allows four in both directions together"
+        ));
     }
     let wait = peer.run.config.patience;
     let come = |all: &[SessionReportRequest]| !reported(all, UsageReportTrigger::VOLQU).is_empty();

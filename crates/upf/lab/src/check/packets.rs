@@ -37,7 +37,8 @@ impl Reflector {
         let stopped = Arc::clone(&stop);
         let network = data_network(&part)?;
         let thread = std::thread::Builder::new().spawn(move || run_data_network(network, &stopped));
-        let thread = thread.map_err(|error| rig(format!("cannot start the thread of the data network: {error}")))?;
+        let thread =
+            thread.map_err(|error| rig(format!("cannot start the thread of the data network: {error}")))?;
         Ok(Some(Self { stop, thread }))
     }
 

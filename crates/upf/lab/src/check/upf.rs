@@ -277,7 +277,9 @@ impl Peer {
                 }
             }
         }
-        Err(CaseFailure::Skipped("a further SMF needs one of the addresses after that of the first SMF: see --smf"))
+        Err(CaseFailure::Skipped(
+            "a further SMF needs one of the addresses after that of the first SMF: see --smf",
+        ))
     }
 
     /// Ends an additional SMF, whose messages are part of this check.
@@ -430,7 +432,10 @@ impl Peer {
             _ => None,
         });
         if self.dialect.sends.teid == TeidChoice::Upf && chosen.is_none() {
-            return Err(CaseFailure::Needs(CHOSEN_TEID, "the SMF requested a tunnel, but the UPF chose none".into()));
+            return Err(CaseFailure::Needs(
+                CHOSEN_TEID,
+                "the SMF requested a tunnel, but the UPF chose none".into(),
+            ));
         }
         Ok((f_seid.seid, chosen.unwrap_or_else(|| self.spec(n).uplink_teid)))
     }
@@ -545,9 +550,10 @@ pub(super) fn read(octets: &[u8]) -> Result<Message, CaseFailure> {
     match decode(octets) {
         Ok((pdu, _)) => Ok(pdu.message),
         Err(error) => match refusal(octets) {
-            Some((_, cause)) => {
-                fails(format!("the request is refused with cause {}, but the response is invalid: {error}", cause.0))
-            }
+            Some((_, cause)) => fails(format!(
+                "the request is refused with cause {}, but the response is invalid: {error}",
+                cause.0
+            )),
             None => fails(format!("a response cannot be decoded: {error}")),
         },
     }

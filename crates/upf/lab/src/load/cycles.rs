@@ -165,7 +165,9 @@ impl Cycles {
             while more && plan.cycles.is_none_or(|most| started < most) {
                 let next_start = match (plan.begin, next_due) {
                     (Loop::Closed { window }, _) => (self.busy() < window).then_some(now),
-                    (Loop::Open(_) | Loop::Rounds { .. }, next_due) => next_due.filter(|next_due| *next_due <= now && *next_due < end),
+                    (Loop::Open(_) | Loop::Rounds { .. }, next_due) => {
+                        next_due.filter(|next_due| *next_due <= now && *next_due < end)
+                    }
                 };
                 let Some(intended) = next_start else { break };
                 if !self.begin(now, intended, plan.keep) {
@@ -180,7 +182,9 @@ impl Cycles {
             self.n4.flush()?;
             if !more && !stop() {
                 // Counts the sessions that were due but did not begin.
-                while plan.cycles.is_none_or(|most| started < most) && next_due.is_some_and(|next_due| next_due < end) {
+                while plan.cycles.is_none_or(|most| started < most)
+                    && next_due.is_some_and(|next_due| next_due < end)
+                {
                     (started, next_due) = (started + 1, due_at(&mut schedule));
                     self.report.due += 1;
                 }

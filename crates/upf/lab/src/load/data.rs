@@ -486,7 +486,11 @@ mod tests {
         assert!(pace.due_ns().abs_diff(1_000_001_333_334_333) < 1_000_000, "{}", pace.due_ns());
         assert!(!pace.is_flat_out() && TokenSchedule::new(f64::INFINITY, 5).is_flat_out());
         assert_eq!(TokenSchedule::new(f64::INFINITY, 5).due_ns(), 5);
-        assert_eq!(TokenSchedule::new(0.0, 5).due_ns(), 5, "the first packet is due at once, the second one never");
+        assert_eq!(
+            TokenSchedule::new(0.0, 5).due_ns(),
+            5,
+            "the first packet is due at once, the second one never"
+        );
     }
 
     #[test]

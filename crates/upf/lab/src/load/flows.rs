@@ -294,7 +294,11 @@ mod tests {
         assert_eq!(pool.address(1), "2001:db8:1:0::1".parse::<IpAddr>().unwrap());
         assert_eq!(pool.number("2001:db8:1::abcd".parse().unwrap(), 2), Some(1));
         assert_eq!(pool.number("10.0.0.1".parse().unwrap(), 2), None, "the address has another IP version");
-        assert_eq!(pool.number("2001:db8:0:fffe::1".parse().unwrap(), 2), None, "the address precedes the first one");
+        assert_eq!(
+            pool.number("2001:db8:0:fffe::1".parse().unwrap(), 2),
+            None,
+            "the address precedes the first one"
+        );
         let last = UePool { first: [255, 255, 255, 255].into() };
         assert_eq!(last.address(1), IpAddr::from([0, 0, 0, 0]));
         assert_eq!(last.number([0, 0, 0, 0].into(), 2), Some(1));
@@ -307,7 +311,11 @@ mod tests {
         assert_eq!(flows.note_downlink(0, 350), Some(250));
         flows.hand_over(0, 0, 400);
         flows.hand_over(0, 1, 500);
-        assert_eq!(flows.note_downlink(0, 600), Some(250), "two handovers in a row are one interruption, from the last packet on");
+        assert_eq!(
+            flows.note_downlink(0, 600),
+            Some(250),
+            "two handovers in a row are one interruption, from the last packet on"
+        );
         assert_eq!(flows.note_downlink(0, 700), None);
     }
 }

@@ -32,11 +32,7 @@ impl FromStr for N3Io {
     /// Parses `sockets`, `af-xdp[:DEVICE][,native][,zero-copy]` or `memif:PATH`.
     fn from_str(text: &str) -> Result<Self, TextError> {
         let wrong = || {
-            TextError::new(
-                text,
-                "I/O method",
-                "sockets, af-xdp[:DEVICE][,native][,zero-copy] and memif:PATH",
-            )
+            TextError::new(text, "I/O method", "sockets, af-xdp[:DEVICE][,native][,zero-copy] and memif:PATH")
         };
         if text == "sockets" {
             return Ok(Self::Sockets);

@@ -188,7 +188,10 @@ mod tests {
         assert_eq!(supervisor.report.failures, 1);
         supervisor.response(8 * SECOND, 5, last.map(|sequence| sequence.wrapping_sub(1)));
         supervisor.response(8 * SECOND, 4, last);
-        assert_eq!(supervisor.report.answered, 0, "an old response and a response to another base station do not count");
+        assert_eq!(
+            supervisor.report.answered, 0,
+            "an old response and a response to another base station do not count"
+        );
         supervisor.response(8 * SECOND, 5, last);
         supervisor.response(8 * SECOND, 5, last);
         assert_eq!(supervisor.report.answered, 1);

@@ -117,7 +117,11 @@ mod tests {
         assert_eq!(sessions(Mode::Blind { delay: SECOND, sessions: 1_000_000 }), 1);
         assert_eq!(sessions(Mode::Paging { sessions: 7, rate: 1.0, duration: SECOND }), 7);
         let mixed = Mode::Mixed { fixed: 5, dynamic: 10, duration: SECOND, round: SECOND, lead: SECOND };
-        assert_eq!(sessions(mixed), 25 + SPARE, "the last sessions of a round overlap with the first ones of the next round");
+        assert_eq!(
+            sessions(mixed),
+            25 + SPARE,
+            "the last sessions of a round overlap with the first ones of the next round"
+        );
     }
 
     #[test]

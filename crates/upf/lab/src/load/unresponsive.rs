@@ -128,6 +128,10 @@ mod tests {
         assert_eq!(outage(&hearing, 60_000), Some(Unresponsive { at_s: 2.0, for_s: 10.0, ended: true }));
         hearing.sends(at(14_000), &ask);
         hearing.hears(at(15_000));
-        assert_eq!(outage(&hearing, 60_000).map(|silence| silence.for_s), Some(10.0), "the longest silence is reported");
+        assert_eq!(
+            outage(&hearing, 60_000).map(|silence| silence.for_s),
+            Some(10.0),
+            "the longest silence is reported"
+        );
     }
 }

@@ -44,7 +44,8 @@ pub(super) fn record(run: &Run<'_>, recorder: &mut Recorder, report: &LoadReport
         put(recorder, name, value);
     }
     // A missing response to a release is not a loss, because some UPFs do not respond to releases.
-    let requests = || control.requests.iter().filter(|(kind, _)| *kind != "release").map(|(_, of_kind)| of_kind);
+    let requests =
+        || control.requests.iter().filter(|(kind, _)| *kind != "release").map(|(_, of_kind)| of_kind);
     let (sent, lost) =
         requests().fold((0, 0), |(sent, lost), of_kind| (sent + of_kind.sent, lost + of_kind.lost));
     let lost_ratio = lost as f64 / sent.max(1) as f64;

@@ -66,7 +66,11 @@ fn settings_reach_both_components() {
     let part = UpfLoadComponent::read(&run, "load").unwrap();
     assert_eq!((part.mode, part.arrivals), (LoadMode::Qos, LoadArrivals::Poisson));
     assert_eq!((part.mbr_mbps, part.offered_mbps), (Some(BitRate(1e7)), vec![BitRate(12.5e6)]));
-    assert_eq!((part.uplink, part.window), (Some(PacketRate(2_000.0)), 16), "a value chosen by a search is rounded");
+    assert_eq!(
+        (part.uplink, part.window),
+        (Some(PacketRate(2_000.0)), 16),
+        "a value chosen by a search is rounded"
+    );
     assert_eq!(part.io, N3Io::AfXdp { interface: Some("n3".to_owned()), native: false, zero_copy: false });
     assert_eq!(part.ue.to_string(), "10.45.0.2");
     let wrong = fake::point(&rig(), &[("sut.n4", "here".into())]);

@@ -322,7 +322,9 @@ impl UpfServer {
     pub fn check(&mut self) -> Result<(), UpfError> {
         match &self.thread {
             Some(thread) if !thread.is_finished() => Ok(()),
-            _ => self.join().and_then(|_| Err(UpfError::Io(io::Error::other("the UPF's thread ended unexpectedly")))),
+            _ => self
+                .join()
+                .and_then(|_| Err(UpfError::Io(io::Error::other("the UPF's thread ended unexpectedly")))),
         }
     }
 

@@ -122,13 +122,14 @@ impl XdpPlane {
 
     /// Removes entries, and adds their counters to the totals.
     fn count(&mut self, keys: &[[u8; KEY]; 2]) {
-        let add_counters = |map: &BpfMap<KEY, VALUE>, key: &[u8; KEY], sum: &mut (u64, u64)| -> io::Result<()> {
-            if let Some(value) = map.take(key)? {
-                let (packets, octets) = counted(&value);
-                *sum = (sum.0 + packets, sum.1 + octets);
-            }
-            Ok(())
-        };
+        let add_counters =
+            |map: &BpfMap<KEY, VALUE>, key: &[u8; KEY], sum: &mut (u64, u64)| -> io::Result<()> {
+                if let Some(value) = map.take(key)? {
+                    let (packets, octets) = counted(&value);
+                    *sum = (sum.0 + packets, sum.1 + octets);
+                }
+                Ok(())
+            };
         let up = add_counters(&self.uplink, &keys[0], &mut self.counters.uplink);
         let down = add_counters(&self.downlink, &keys[1], &mut self.counters.downlink);
         if let Err(error) = up.and(down) {

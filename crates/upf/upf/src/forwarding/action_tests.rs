@@ -250,7 +250,11 @@ fn unsupported_rules_are_rejected_by_name() {
             pdr_1,
             Cause::RULE_FAILURE,
         ),
-        (|session| session.pdrs[0].pdi.sdf_filters = vec![SdfFilter::flow("permit")], pdr_1, Cause::RULE_FAILURE),
+        (
+            |session| session.pdrs[0].pdi.sdf_filters = vec![SdfFilter::flow("permit")],
+            pdr_1,
+            Cause::RULE_FAILURE,
+        ),
         (
             |session| {
                 let way = session.fars[1].forwarding_parameters.as_mut().unwrap();

@@ -184,7 +184,11 @@ fn application_qos_flow_precedes_session_flow() {
     };
     assert_eq!(flow([Some(0), Some(7)]), 7);
     assert_eq!((flow([Some(7), Some(0)]), flow([None, Some(7)]), flow([Some(5), Some(7)])), (7, 7, 5));
-    assert_eq!((flow([Some(0), Some(0)]), flow([None, None])), (0, 9), "without a flow of a QER, the only uplink flow is used");
+    assert_eq!(
+        (flow([Some(0), Some(0)]), flow([None, None])),
+        (0, 9),
+        "without a flow of a QER, the only uplink flow is used"
+    );
 }
 
 #[test]
@@ -451,7 +455,8 @@ fn verdicts_equal_simple_rule_interpretation() {
                     let packet = ip(ue(draw(12) as u32), SERVER, 17, (1, 2), 60);
                     let datagram = gpdu(teid, qfi, &packet);
                     let verdict = plane.uplink(step, GNB.into(), &datagram);
-                    let verdict = matches!(verdict, Verdict::N6(sent) if sent == packet).then(|| "N6".to_owned());
+                    let verdict =
+                        matches!(verdict, Verdict::N6(sent) if sent == packet).then(|| "N6".to_owned());
                     assert_eq!(verdict, reference(&sessions, Some((teid, qfi)), &packet));
                 }
                 _ => {

@@ -137,6 +137,8 @@ fn request_with_invalid_description_is_rejected_as_a_whole() {
     assert_eq!(bed.provision(vec![application("video", vec![many])]), (Cause::NO_RESOURCES, None));
     let unknown_peer = SocketAddr::from(([10, 9, 9, 9], 8_805));
     let request = PfdManagementRequest { applications: vec![good], ..Default::default() };
-    let Message::PfdManagementResponse(response) = bed.ask_from(unknown_peer, request, None) else { panic!() };
+    let Message::PfdManagementResponse(response) = bed.ask_from(unknown_peer, request, None) else {
+        panic!()
+    };
     assert_eq!(response.cause, Cause::NO_ASSOCIATION);
 }

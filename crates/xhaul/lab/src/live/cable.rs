@@ -96,9 +96,9 @@ impl StampedLink {
         let ends = lab.cable.clone();
         let Some(ends) = ends.filter(|_| part.stamps != "none") else {
             return match must {
-                true => {
-                    Err(environment("live: `live.stamps` \"card\" needs network cards: set `live.midhaul_ports`"))
-                }
+                true => Err(environment(
+                    "live: `live.stamps` \"card\" needs network cards: set `live.midhaul_ports`",
+                )),
                 false => Ok(None),
             };
         };

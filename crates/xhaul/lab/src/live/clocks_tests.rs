@@ -179,7 +179,10 @@ fn inconsistent_clocks_are_counted() {
     crossing.numbers(&mut |name, value| {
         metrics.insert(name.to_owned(), value);
     });
-    assert_eq!((metrics["delay_us_min"], metrics["delay_us_p50"], metrics["delay_us_max"]), (-0.05, 0.03, 0.04));
+    assert_eq!(
+        (metrics["delay_us_min"], metrics["delay_us_p50"], metrics["delay_us_max"]),
+        (-0.05, 0.03, 0.04)
+    );
     let none = StampMatch::match_stamps(&sent, &[], &Clocks::One);
     let mut metrics = BTreeMap::new();
     none.numbers(&mut |name, value| {

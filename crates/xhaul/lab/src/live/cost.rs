@@ -53,7 +53,9 @@ pub(super) fn measure(
         let counted = std::thread::scope(|scope| scope.spawn(|| least_ns(&paths, batches)).join());
         let [own, yard] = counted.map_err(|_| rig("a measuring thread panicked"))?;
         if !(own.is_finite() && yard.is_finite()) {
-            return Err(environment("the kernel accepted no complete batch of packets, so the cost of a path cannot be measured"));
+            return Err(environment(
+                "the kernel accepted no complete batch of packets, so the cost of a path cannot be measured",
+            ));
         }
         costs.extend([(name, own), (share, own / yard)]);
     }

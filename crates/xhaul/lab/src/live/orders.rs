@@ -170,7 +170,10 @@ fn fifo_keeps_order_and_strict_priority_reverses_it() {
 #[test]
 fn round_robin_follows_quanta() {
     let Some(yard) = yard() else { return };
-    assert!(yard.configure(RankOrder::Turns { own: 3_100, other: 1_550 }), "every kernel supports this scheduler");
+    assert!(
+        yard.configure(RankOrder::Turns { own: 3_100, other: 1_550 }),
+        "every kernel supports this scheduler"
+    );
     let (behind, between) = behind_and_between(&yard.order());
     assert!(behind >= 5 && between >= 5, "{behind} {between}");
 }

@@ -248,8 +248,9 @@ pub fn measure(rounds: u32, wakeups: u32) -> Result<SharingProfile, ComponentErr
         let timed = std::thread::scope(|scope| scope.spawn(|| above_least(&paths, rounds)).join());
         let timed = timed.map_err(|_| rig("a measuring thread panicked"))?;
         for ((kind, _), mut costs) in labs.iter().zip(timed) {
-            let list = noted(&mut costs)
-                .ok_or_else(|| environment("the kernel accepted no packet, so the cost of a path cannot be measured"))?;
+            let list = noted(&mut costs).ok_or_else(|| {
+                environment("the kernel accepted no packet, so the cost of a path cannot be measured")
+            })?;
             way.insert(*kind, list);
         }
     }

@@ -175,7 +175,10 @@ fn user_packets_cross_the_midhaul_only_with_split_2() {
     assert!(symbols["neighbour_dl.sent"] < packets["neighbour_dl.sent"]);
     let host = |row: &str| of(row, "2")["user.at_host_us"];
     let [alone, beside, kernel, loaded] = ["sriov-noa", "sriov-a", "macvlan-noa", "macvlan-a"].map(host);
-    assert!((alone / beside - 1.0).abs() < 0.05, "other containers affect a virtual function: {alone} {beside}");
+    assert!(
+        (alone / beside - 1.0).abs() < 0.05,
+        "other containers affect a virtual function: {alone} {beside}"
+    );
     assert!(alone < kernel && kernel < loaded, "{alone} {kernel} {loaded}");
 }
 

@@ -30,7 +30,9 @@ pub(super) fn own(run: &Run<'_>, setup: &Setup) -> Result<Option<VbbuPart>, RigE
         return wrong("`live.taps` recognises frames by sequence numbers, which a vBBU's frames do not have");
     }
     if setup.live.cpu_quota > 0.0 {
-        return wrong("`cu.cpu_quota` limits ranlab's threads only; limit the vBBU's threads by its own commands");
+        return wrong(
+            "`cu.cpu_quota` limits ranlab's threads only; limit the vBBU's threads by its own commands",
+        );
     }
     Ok(Some(VbbuPart { name: peer.name, own, log: None }))
 }

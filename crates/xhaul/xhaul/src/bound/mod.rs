@@ -127,9 +127,7 @@ pub enum BoundError {
         cause: Option<Box<Self>>,
     },
     /// The load exceeds the stage's capacity, or is so close to it that no delay below 10 s is guaranteed.
-    #[error(
-        "the load of stage {stage} reaches or exceeds its capacity: class {class} has no delay bound"
-    )]
+    #[error("the load of stage {stage} reaches or exceeds its capacity: class {class} has no delay bound")]
     Overload {
         /// Name of the stage.
         stage: String,

@@ -115,7 +115,8 @@ impl Monitor {
             }
         }
         clock.visit(last_run.ues);
-        last_run.mean_cqi = if last_run.reporting == 0 { 0.0 } else { cqis as f64 / last_run.reporting as f64 };
+        last_run.mean_cqi =
+            if last_run.reporting == 0 { 0.0 } else { cqis as f64 / last_run.reporting as f64 };
         self.seen = last_run;
         ask
     }

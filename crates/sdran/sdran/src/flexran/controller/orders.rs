@@ -44,7 +44,9 @@ pub enum OrderError {
     TooMany,
     /// The policy would have no effect, because this controller schedules the base station. As in the published controller, policies only
     /// apply to base stations that schedule themselves.
-    #[error("policies have no effect while this controller schedules base station {0}; use /dl_sched/0 first")]
+    #[error(
+        "policies have no effect while this controller schedules base station {0}; use /dl_sched/0 first"
+    )]
     Central(u64),
 }
 

@@ -69,8 +69,9 @@ pub fn policy(body: &str) -> Result<Command, RequestError> {
 }
 
 fn json<T: DeserializeOwned>(body: &str) -> Result<T, RequestError> {
-    serde_json::from_str(body)
-        .map_err(|error| wrong(if error.is_data() { 422 } else { 400 }, format!("the body is invalid: {error}")))
+    serde_json::from_str(body).map_err(|error| {
+        wrong(if error.is_data() { 422 } else { 400 }, format!("the body is invalid: {error}"))
+    })
 }
 
 #[derive(Deserialize)]

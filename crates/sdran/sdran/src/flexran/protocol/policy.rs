@@ -65,8 +65,9 @@ impl std::str::FromStr for Policy {
                 continue;
             }
             let line = line.strip_prefix('-').unwrap_or(line).trim();
-            let (key, value) =
-                line.split_once(':').ok_or_else(|| wrong(format!("{line:?} is not of the form `name : value`")))?;
+            let (key, value) = line
+                .split_once(':')
+                .ok_or_else(|| wrong(format!("{line:?} is not of the form `name : value`")))?;
             let key = key.trim();
             let value = value.trim();
             match (key, value.is_empty()) {

@@ -157,7 +157,11 @@ mod tests {
         }
         let list = Kind::List(Box::new(Kind::Text));
         let accepted = Vec::<BitRate>::accept(&list, &Value::Int(7)).unwrap();
-        assert_eq!(Vec::<BitRate>::from_value(&accepted), Ok(vec![BitRate(7e6)]), "a single value becomes a list with one entry");
+        assert_eq!(
+            Vec::<BitRate>::from_value(&accepted),
+            Ok(vec![BitRate(7e6)]),
+            "a single value becomes a list with one entry"
+        );
         let error = Vec::<BitRate>::accept(&list, &Value::List(vec!["x".into()])).unwrap_err();
         assert!(error.starts_with("a list, each entry a bit rate"), "{error}");
     }

@@ -176,7 +176,10 @@ fn unobserved_packets_are_not_received() {
         "rates are finite although no time passed: {up:?}"
     );
     let network = NetworkReport { sent: vec![0], ..Default::default() };
-    assert!(Sides { network: Some(&network), ..sides }.downlink(Some(5.0)).is_none(), "no downlink packet was sent");
+    assert!(
+        Sides { network: Some(&network), ..sides }.downlink(Some(5.0)).is_none(),
+        "no downlink packet was sent"
+    );
 }
 
 #[test]
@@ -207,14 +210,23 @@ fn offered_accepted_and_acknowledged_differ() {
     let account = (summary.requests_offered, summary.requests_accepted, summary.requests_acknowledged);
     assert_eq!((account, summary.requests_refused()), ((110, 80, 70), 20));
     let judged_report = judged(|report| report.control = ControlSummary { balanced: true, ..summary });
-    assert!(judged_report.warnings.iter().any(|warning| warning.starts_with("30 requests that were due were never sent")));
+    assert!(
+        judged_report
+            .warnings
+            .iter()
+            .any(|warning| warning.starts_with("30 requests that were due were never sent"))
+    );
     let side = DataSummary { sent: 80, unsent: 5, idle: 10, asked_pps: Some(50.0), ..Default::default() };
     let offered = |seconds| {
         let mut side = side.clone();
         side.offer(seconds);
         side.offered
     };
-    assert_eq!((offered(2.0), offered(1.0)), (90, 85), "packets that were due without a live session were not offered");
+    assert_eq!(
+        (offered(2.0), offered(1.0)),
+        (90, 85),
+        "packets that were due without a live session were not offered"
+    );
 }
 
 #[test]

@@ -28,7 +28,8 @@ impl Upf {
 
     pub(super) fn heartbeats(&mut self, now: Time) {
         let Some((interval, _)) = self.settings.dialect.demands.heartbeat else { return };
-        let due_peers = self.associations.iter_mut().filter(|(_, a)| a.next_heartbeat.is_some_and(|at| at <= now));
+        let due_peers =
+            self.associations.iter_mut().filter(|(_, a)| a.next_heartbeat.is_some_and(|at| at <= now));
         let due_peers: Vec<SocketAddr> = due_peers
             .map(|(_, association)| {
                 association.next_heartbeat = Some(now + interval);

@@ -201,7 +201,10 @@ fn ring_with_mixed_splits_is_checked_and_simulated_quickly() {
     let begun = Instant::now();
     let preview = Xhaul.preview(&settings(&folder.file(), &jumbo)).unwrap().unwrap();
     assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
-    assert!(preview.contains("du11 UL") && preview.contains("s1>s2") && preview.contains("5125.1"), "{preview}");
+    assert!(
+        preview.contains("du11 UL") && preview.contains("s1>s2") && preview.contains("5125.1"),
+        "{preview}"
+    );
     let begun = Instant::now();
     let (outcome, recording) = measure_for(&folder.file(), &jumbo, Duration::from_millis(5));
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
@@ -312,7 +315,10 @@ fn capture_of_a_fronthaul_becomes_flows() {
                    [[captures]]\nname = \"site\"\nfile = \"ru-0.pcapng\"\ndu = \"du\"\nru = \"ru\"\nbudget = \"high100\"\n";
     std::fs::write(folder.file(), network).unwrap();
     let preview = Xhaul.preview(&settings(&folder.file(), &[])).unwrap().unwrap();
-    assert!(preview.contains("site 0x0003 U DL: 208 frames of 7680 to 7680 bytes in the capture"), "{preview}");
+    assert!(
+        preview.contains("site 0x0003 U DL: 208 frames of 7680 to 7680 bytes in the capture"),
+        "{preview}"
+    );
     assert!(preview.contains("mantissa 9 bits, arrivals within ") && !preview.contains("gaps"), "{preview}");
     let (outcome, recording) = measure(&folder.file(), &[]);
     assert_eq!((outcome, recording.metrics["network.flows"]), (Ok(Outcome::Ok), 8.0));
@@ -407,7 +413,10 @@ fn capture_of_a_radio_unit_yields_flows_and_windows() {
     // The clock is half a second off, so it matches neither UTC nor TAI.
     site_capture(&folder.0.join("ru.pcapng"), AIR_NS + 500_000_000);
     let outcome_text = network("").unwrap();
-    assert!(outcome_text.contains("arrivals within 0.0 us of their symbols, control messages 133.9"), "{outcome_text}");
+    assert!(
+        outcome_text.contains("arrivals within 0.0 us of their symbols, control messages 133.9"),
+        "{outcome_text}"
+    );
     assert!(!outcome_text.contains("follows the radio frames"), "{outcome_text}");
     let why = network(windows).unwrap_err();
     assert!(why.contains("needs a capture whose clock follows the radio frames"), "{why}");

@@ -50,7 +50,8 @@ fn campaign_describes_breaking_points_and_delay_composition() {
     assert!(first.starts_with("As set, ") && first.contains("cells are kept within budget"), "{sentences}");
     assert!(first.contains("at 20 it breaks: a port is offered "), "{sentences}");
     assert!(
-        sentences.contains("the slower direction, took up to ") && sentences.contains("(proven: never above "),
+        sentences.contains("the slower direction, took up to ")
+            && sentences.contains("(proven: never above "),
         "{sentences}"
     );
     assert!(sentences.contains("that a frame of cell_ul takes on average at "), "{sentences}");
@@ -58,7 +59,8 @@ fn campaign_describes_breaking_points_and_delay_composition() {
 
 #[test]
 fn bounds_are_described_as_proven_per_option() {
-    let sentences = findings("[sut]\ntier = \"bound\"\n[sweep.axes]\n\"sut.scheduler\" = [\"strict\", \"drr\"]");
+    let sentences =
+        findings("[sut]\ntier = \"bound\"\n[sweep.axes]\n\"sut.scheduler\" = [\"strict\", \"drr\"]");
     for option in ["With sut.scheduler = strict, ", "With sut.scheduler = drr, "] {
         assert!(sentences.contains(option), "{sentences}");
     }
@@ -152,7 +154,8 @@ const FRONTHAUL: &str = "[sut]\nsharing = \"none\"\n[net]\nmbps = 25000.0\nmtu =
 #[test]
 fn radio_unit_counts_early_on_time_and_late_frames() {
     let windows = "t1a_up = \"196us\"\nt2a_up = [\"80us\", \"160us\"]\nta3_up = \"50us\"\nta4_up = [\"60us\", \"180us\"]\n";
-    let sentences = findings(&format!("{FRONTHAUL}{windows}[sweep.axes]\n\"net.metres\" = [100, 10000, 12000]"));
+    let sentences =
+        findings(&format!("{FRONTHAUL}{windows}[sweep.axes]\n\"net.metres\" = [100, 10000, 12000]"));
     for words in [
         // Delays are 8.420 to 15.805 us at 100 m. They are 198 us longer at 10 km, and 238 us longer at 12 km.
         "With net.metres = 100, cell_dl: 100 % early, 0 % on time, 0 % late at the radio unit; frames arrive 187.6 to 180.2 us ahead of the air",
@@ -172,7 +175,8 @@ fn window_narrower_than_delay_variation_is_reported() {
     let windows = "t1a_up = \"100us\"\nt2a_up = [\"80us\", \"84us\"]\n";
     let sentences = findings(&format!("{FRONTHAUL}{windows}"));
     assert!(
-        sentences.contains("no T1a serves: delays vary by 4.9 us more than the window T2a [80us, 84us] allows"),
+        sentences
+            .contains("no T1a serves: delays vary by 4.9 us more than the window T2a [80us, 84us] allows"),
         "{sentences}"
     );
     assert!(sentences.contains("% early, ") && !sentences.contains("cell_ul: "), "{sentences}");
@@ -185,20 +189,26 @@ fn each_split_is_judged_by_its_own_budget() {
          [sweep.axes]\n\"cells.split\" = [\"7.1-if4p5\", \"2\"]\n\"sut.scheduler\" = [\"fifo\", \"strict\", \"ats\"]",
     );
     assert!(
-        sentences.starts_with("Budgets met, cells.split = 7.1-if4p5, by sut.scheduler: fifo ✓, strict ✓, ats ✓."),
+        sentences
+            .starts_with("Budgets met, cells.split = 7.1-if4p5, by sut.scheduler: fifo ✓, strict ✓, ats ✓."),
         "{sentences}"
     );
     assert!(
         sentences.contains("Budgets met, cells.split = 2, by sut.scheduler: fifo ✓, strict ✓, ats ✓."),
         "{sentences}"
     );
-    let two =
-        sentences.lines().find(|line| line.starts_with("With cells.split = 2, sut.scheduler = fifo")).unwrap();
+    let two = sentences
+        .lines()
+        .find(|line| line.starts_with("With cells.split = 2, sut.scheduler = fifo"))
+        .unwrap();
     assert!(two.ends_with("meets its budget of 1500 us (F1, TR 38.801 option 2)."), "{two}");
     let narrow =
         findings("[cells]\nbudget = \"high25\"\n[sweep.axes]\n\"sut.scheduler\" = [\"fifo\", \"strict\"]");
     assert!(narrow.contains("No scheduler meets every budget everywhere: fifo, strict."), "{narrow}");
-    assert!(sentences.contains("The simplest scheduler that meets every budget is fifo (proven)"), "{sentences}");
+    assert!(
+        sentences.contains("The simplest scheduler that meets every budget is fifo (proven)"),
+        "{sentences}"
+    );
     assert!(
         narrow.contains("Budgets met, sut.scheduler: fifo ✗, strict ✗.")
             && narrow.contains("misses its budget of 25 us (eCPRI High25)"),
@@ -212,10 +222,13 @@ fn missing_and_unexpected_bounds_are_explained() {
         "[sut]\nsharing = \"none\"\n[cells]\nsplit = \"2\"\nmbps = 13.0\nclass = 0\n\
          [background]\ndirection = \"both\"\nclass = 7\n[sweep.axes]\n\"sut.scheduler\" = [\"fifo\", \"strict\"]",
     );
-    let sentences =
-        sentences.lines().find(|line| line.contains("the bound of fifo")).unwrap_or_else(|| panic!("{sentences}"));
+    let sentences = sentences
+        .lines()
+        .find(|line| line.contains("the bound of fifo"))
+        .unwrap_or_else(|| panic!("{sentences}"));
     assert!(
-        sentences.contains("one queue: horizontal distance") && sentences.contains("strict priority: residual service"),
+        sentences.contains("one queue: horizontal distance")
+            && sentences.contains("strict priority: residual service"),
         "{sentences}"
     );
     let tight = FRONTHAUL.replace("sharing = \"none\"", "scheduler = \"ats\"");

@@ -95,7 +95,8 @@ fn window(
 
 /// Returns the time by which control messages of an eAxC and direction precede the data of the same symbol, in ns.
 fn lead(series: Series, all: &[(Series, Option<Spread>)]) -> Option<(i64, i64)> {
-    let of = |series_key: Series| all.iter().find(|(own, _)| *own == series_key).and_then(|(_, spread)| *spread);
+    let of =
+        |series_key: Series| all.iter().find(|(own, _)| *own == series_key).and_then(|(_, spread)| *spread);
     if series.control {
         return None;
     }
