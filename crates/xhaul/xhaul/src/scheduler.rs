@@ -1,5 +1,7 @@
 //! Schedulers of a port: configuration, and the tables derived from a gate control list.
 
+use std::ops::Range;
+
 use super::time::{Clock, Ps, S};
 
 /// Number of traffic classes of a port. Class 7 has the highest priority.
@@ -170,21 +172,28 @@ pub(super) struct GateTable {
     /// For each entry: its end in the cycle, its bitmap, and for each class the time for which the gate stays open after this end.
     entries: Vec<(Ps, u8, [Ps; CLASSES])>,
     clock: Clock,
+    /// Index of the entry that was looked up last. Most look-ups find this entry again, without a division.
+    current: usize,
+    /// Beginning and end of that entry, on the gates' clock.
+    current_local: Range<Ps>,
 }
 
 /// State of the gates at one moment.
-pub(super) struct GateState {
+pub(super) struct GateState<'t> {
     pub(super) open: u8,
-    /// Time until the next entry, in ps of true time; at least 1.
-    pub(super) next_ps: Ps,
     now: Ps,
     /// End of the current entry, on the gates' clock.
     end_local: Ps,
-    after: [Ps; CLASSES],
+    after: &'t [Ps; CLASSES],
     clock: Clock,
 }
 
-impl GateState {
+impl GateState<'_> {
+    /// Returns the time of the next entry, at least 1 ps from now, ps of true time.
+    pub(super) fn next_at(&self) -> Ps {
+        self.clock.to_true(self.end_local).max(self.now + 1)
+    }
+
     /// Returns the time for which the open gate of `class` stays open, in ps of true time.
     pub(super) fn left_ps(&self, class: usize) -> Ps {
         match self.after[class] {
@@ -211,18 +220,26 @@ impl GateTable {
             }
             (end, entry.open, after)
         });
-        Self { cycle_ps, entries: entries.collect(), clock: gates.clock }
+        Self { cycle_ps, entries: entries.collect(), clock: gates.clock, current: 0, current_local: 0..0 }
     }
 
-    pub(super) fn state(&self, now: Ps) -> GateState {
+    pub(super) fn state(&mut self, now: Ps) -> GateState<'_> {
         let local = self.clock.local(now);
+        if !self.current_local.contains(&local) {
+            self.look_up(local);
+        }
+        let (_, open, after) = &self.entries[self.current];
+        GateState { open: *open, now, end_local: self.current_local.end, after, clock: self.clock }
+    }
+
+    /// Finds the entry that applies at `local`.
+    fn look_up(&mut self, local: Ps) {
         let at = local % self.cycle_ps;
+        let cycle = local - at;
         // The last entry ends with the cycle, so the search always finds an entry.
-        let index = self.entries.partition_point(|&(end, ..)| end <= at).min(self.entries.len() - 1);
-        let (end, open, after) = self.entries[index];
-        let end_local = local + (end - at);
-        let next_ps = (self.clock.to_true(end_local) - now).max(1);
-        GateState { open, next_ps, now, end_local, after, clock: self.clock }
+        self.current = self.entries.partition_point(|&(end, ..)| end <= at).min(self.entries.len() - 1);
+        let begin = self.current.checked_sub(1).map_or(0, |previous| self.entries[previous].0);
+        self.current_local = cycle + begin..cycle + self.entries[self.current].0;
     }
 }
 
@@ -247,7 +264,7 @@ mod tests {
 
     #[test]
     fn gate_table_gives_remaining_open_time() {
-        let table = GateTable::new(&gates(&[(10, 0x81), (20, 0x01), (30, 0x81)]));
+        let mut table = GateTable::new(&gates(&[(10, 0x81), (20, 0x01), (30, 0x81)]));
         let state = table.state(35 * US);
         assert_eq!((state.open, state.next_ps), (0x81, 25 * US));
         assert_eq!(state.left_ps(7), 35 * US);
@@ -258,9 +275,9 @@ mod tests {
     fn gates_follow_their_own_clock() {
         let mut gates = gates(&[(10, 0x80), (90, 0x01)]);
         gates.clock.offset_ps = 5 * US as i64;
-        let table = GateTable::new(&gates);
+        let mut table = GateTable::new(&gates);
         assert_eq!(table.state(4 * US).open, 0x80);
-        assert_eq!(table.state(4 * US).next_ps, US);
+        assert_eq!(table.state(4 * US).next_at(), 5 * US);
         assert_eq!(table.state(5 * US).open, 0x01);
     }
 

@@ -92,11 +92,12 @@ struct Packet {
     eligible: Ps,
 }
 
+/// An event, in 24 bytes: smaller events make the heap faster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Event {
     at: Ps,
-    sequence: u64,
-    kind: Kind,
+    /// Number of the event, times four, plus its kind. Events of one time happen in the order of their planning.
+    rank: u64,
     index: u32,
     mark: u32,
 }
@@ -113,10 +114,30 @@ enum Kind {
     Wake,
 }
 
+impl Event {
+    fn new(at: Ps, sequence: u64, kind: Kind, index: u32, mark: u32) -> Self {
+        Self { at, rank: sequence << 2 | kind as u64, index, mark }
+    }
+
+    fn kind(&self) -> Kind {
+        match self.rank & 3 {
+            0 => Kind::Release,
+            1 => Kind::Arrive,
+            2 => Kind::Done,
+            _ => Kind::Wake,
+        }
+    }
+
+    /// Time and rank as one number, which is compared without a branch.
+    fn order(&self) -> u128 {
+        u128::from(self.at) << 64 | u128::from(self.rank)
+    }
+}
+
 impl Ord for Event {
     fn cmp(&self, other: &Self) -> Ordering {
         // The order is reversed, because the heap returns its greatest element first.
-        (other.at, other.sequence).cmp(&(self.at, self.sequence))
+        other.order().cmp(&self.order())
     }
 }
 
@@ -189,7 +210,7 @@ impl<'n> Simulation<'n> {
             self.current = true;
             self.now = event.at;
             self.events += 1;
-            match event.kind {
+            match event.kind() {
                 Kind::Release => self.release(event.index as usize),
                 Kind::Arrive => self.arrive(event.index),
                 Kind::Done => self.done(event.index, event.mark),
@@ -203,7 +224,7 @@ impl<'n> Simulation<'n> {
 
     fn plan(&mut self, at: Ps, kind: Kind, index: u32, mark: u32) {
         self.sequence += 1;
-        let event = Event { at, sequence: self.sequence, kind, index, mark };
+        let event = Event::new(at, self.sequence, kind, index, mark);
         if std::mem::take(&mut self.current)
             && let Some(mut first) = self.heap.peek_mut()
         {
@@ -275,9 +296,8 @@ impl<'n> Simulation<'n> {
     }
 
     fn arrive(&mut self, id: u32) {
-        let packet = self.packets[id as usize];
-        let flow = &self.network.flows[packet.flow as usize];
-        if !flow.replicas.is_empty() && !self.replicate(packet, id) {
+        let flow = &self.network.flows[self.packets[id as usize].flow as usize];
+        if !flow.replicas.is_empty() && !self.replicate(id) {
             return;
         }
         self.pass(id);
@@ -285,7 +305,8 @@ impl<'n> Simulation<'n> {
 
     /// Copies a frame where its paths diverge. Discards it where they merge if another copy was there before. Returns `false` if the frame
     /// was discarded.
-    fn replicate(&mut self, packet: Packet, id: u32) -> bool {
+    fn replicate(&mut self, id: u32) -> bool {
+        let packet = self.packets[id as usize];
         let flow = &self.network.flows[packet.flow as usize];
         let hop = usize::from(packet.hop);
         let state = &mut self.flows[packet.flow as usize];

@@ -20,7 +20,11 @@ impl Queues {
     /// Inserts a packet before the last `behind` packets.
     pub(super) fn push(&mut self, class: usize, id: u32, behind: usize) {
         let queue = &mut self.by_class[class];
-        queue.insert(queue.len() - behind.min(queue.len()), id);
+        if behind == 0 {
+            queue.push_back(id);
+        } else {
+            queue.insert(queue.len() - behind.min(queue.len()), id);
+        }
         self.filled |= 1 << class;
     }
 

@@ -120,7 +120,7 @@ impl Shaping {
     pub(super) fn pick(&mut self, now: Ps, queues: &Queues, packets: &[Packet], ps_per_byte: Ps) -> Picked {
         let wire = |id: u32| u64::from(packets[id as usize].wire);
         match self {
-            Self::Priority => Picked::Class(CLASSES - 1 - queues.filled.leading_zeros() as usize),
+            Self::Priority => Picked::Class(highest(queues.filled)),
             Self::Rounds { quanta, deficit, turn, fresh } => loop {
                 match queues.head(*turn).map(wire) {
                     // The round of the class starts or continues.
@@ -140,13 +140,19 @@ impl Shaping {
             },
             Self::Gates(table) => {
                 let state = table.state(now);
-                let fits = |class: &usize| {
-                    queues.head(*class).is_some_and(|id| {
+                let mut open = queues.filled & state.open;
+                while open != 0 {
+                    let class = highest(open);
+                    let fits = queues.head(class).is_some_and(|id| {
                         let sending = (wire(id) - u64::from(INTER_FRAME_GAP_BYTES)) * ps_per_byte;
-                        state.open >> class & 1 == 1 && sending <= state.left_ps(*class)
-                    })
-                };
-                (0..CLASSES).rev().find(fits).map_or(Picked::Later(now + state.next_ps), Picked::Class)
+                        sending <= state.left_ps(class)
+                    });
+                    if fits {
+                        return Picked::Class(class);
+                    }
+                    open &= !(1 << class);
+                }
+                Picked::Later(state.next_at())
             }
             Self::Credits(credits) => {
                 for credit in credits.iter_mut().flatten() {
@@ -163,6 +169,11 @@ impl Shaping {
             }
         }
     }
+}
+
+/// Returns the highest class whose bit is set. At least one bit must be set.
+fn highest(classes: u8) -> usize {
+    CLASSES - 1 - classes.leading_zeros() as usize
 }
 
 /// Returns the first class that is ready now, or the time when the first class will be ready.
