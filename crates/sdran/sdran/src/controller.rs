@@ -65,6 +65,8 @@ pub struct ControllerCounters {
     pub app_runs: u64,
     /// Cycles in which the applications waited for the RIB updater's budget.
     pub throttled: u64,
+    /// Connections closed because the agent sent no message after the hello.
+    pub silent: u64,
     /// Number of times that a connection was not read because the queue was full.
     pub back_pressure: u64,
     /// Messages in the queue now.

@@ -74,6 +74,7 @@ pub struct FlexranSession {
     settings: SessionSettings,
     buffer: StreamBuffer,
     outputs: VecDeque<ControllerOutput<FlexranEvent>>,
+    received: bool,
     greeted: bool,
     known: bool,
 }
@@ -82,7 +83,7 @@ impl FlexranSession {
     /// Creates a session before its start.
     pub fn new(settings: SessionSettings) -> Self {
         let outputs = VecDeque::new();
-        Self { settings, buffer: StreamBuffer::default(), outputs, greeted: false, known: false }
+        Self { settings, buffer: StreamBuffer::default(), outputs, received: false, greeted: false, known: false }
     }
 
     /// Sends the hello. The published controller sends it in the first cycle of the RIB updater after the connection.
@@ -101,7 +102,10 @@ impl FlexranSession {
         self.buffer.extend(octets);
         loop {
             match self.buffer.next(frame_bytes) {
-                Ok(Some(frame)) => bodies.push(Bytes::copy_from_slice(&frame[LENGTH_BYTES..])),
+                Ok(Some(frame)) => {
+                    self.received = true;
+                    bodies.push(Bytes::copy_from_slice(&frame[LENGTH_BYTES..]));
+                }
                 Ok(None) => return Ok(()),
                 Err(error) => {
                     self.buffer.clear();
@@ -109,6 +113,11 @@ impl FlexranSession {
                 }
             }
         }
+    }
+
+    /// Whether a complete frame has arrived.
+    pub fn has_received(&self) -> bool {
+        self.received
     }
 
     /// Processes a body.

@@ -41,6 +41,8 @@ pub const QUEUE_MESSAGES: usize = 10_000;
 pub const BATCH_MESSAGES: u32 = 350;
 /// Number of subframes between the announced subframe and the one that is decided on. It allows for the round trip and one cycle.
 pub const SCHEDULE_AHEAD: u32 = 4;
+/// Time in which an agent must answer the hello with a message; the published controller waits for ever.
+pub const FIRST_MESSAGE_WITHIN: Duration = Duration::from_secs(30);
 /// Maximum number of cycles for which one late cycle counts.
 const LONGEST_CYCLE: u32 = 4;
 /// Bytes that the published queue leaks per dropped message, in addition to the content.
@@ -121,6 +123,9 @@ pub struct FlexranController {
     queue: VecDeque<(ConnectionId, Ingress)>,
     leaked: Vec<Box<[u8]>>,
     sessions: BTreeMap<ConnectionId, FlexranSession>,
+    /// Connections from which no message has come since the hello, with the time at which each is closed. Connections
+    /// are greeted in the order of their ids, so the first entry is always the next to expire.
+    silent: BTreeMap<ConnectionId, Time>,
     rib: Rib,
     monitor: Monitor,
     scheduler: FlexibleScheduler,
@@ -148,6 +153,7 @@ impl FlexranController {
             queue: VecDeque::new(),
             leaked: Vec::new(),
             sessions: BTreeMap::new(),
+            silent: BTreeMap::new(),
             rib: Rib::new(settings.keeps_dead),
             monitor: Monitor::new(settings.rate),
             scheduler: FlexibleScheduler::new(settings.schedule_ahead),
@@ -178,6 +184,9 @@ impl FlexranController {
         let Some(session) = self.sessions.get_mut(&id) else { return };
         let mut bodies = Vec::new();
         let broken = session.deframe(octets, &mut bodies).is_err();
+        if session.has_received() {
+            self.silent.remove(&id);
+        }
         for body in bodies {
             self.counters.received += 1;
             self.counters.received_bytes += body.len() as u64;
@@ -192,6 +201,7 @@ impl FlexranController {
 
     /// Handles the end of a connection.
     pub fn closed(&mut self, id: ConnectionId) {
+        self.silent.remove(&id);
         // A disconnect is never dropped, because the RIB has to be informed.
         self.queue.push_back((id, Ingress::Closed));
     }
@@ -229,6 +239,17 @@ impl FlexranController {
         let since = self.last_cycle.map_or(self.settings.cycle, |last| now.since(last));
         self.period = since.clamp(self.settings.cycle, self.settings.cycle * LONGEST_CYCLE);
         self.last_cycle = Some(now);
+        self.close_silent(now);
+    }
+
+    /// Closes connections whose agent has not sent a message in time.
+    fn close_silent(&mut self, now: Time) {
+        while let Some(entry) = self.silent.first_entry()
+            && *entry.get() <= now
+        {
+            self.actions.push_back((entry.remove_entry().0, Action::Close));
+            self.counters.silent += 1;
+        }
     }
 
     /// Runs the RIB updater. Returns `false` if its budget ended before its batch.
@@ -327,6 +348,9 @@ impl FlexranController {
             Ingress::Connected => {
                 if let Some(session) = self.sessions.get_mut(&id) {
                     session.greet();
+                    if !session.has_received() {
+                        self.silent.insert(id, clock.now() + FIRST_MESSAGE_WITHIN);
+                    }
                 }
                 clock.message(0);
             }

@@ -216,3 +216,23 @@ fn adaptive_period_grows_while_the_queue_is_long() {
     clock.now += Duration::from_millis(600);
     assert_eq!(monitor.run(&rib, 0, &mut clock), [(7, fast)]);
 }
+
+#[test]
+fn agent_without_message_is_closed_after_its_time() {
+    let mut world = World::new(settings(0.8), 1, 1);
+    // The second connection sends the beginning of a frame, the third one sends nothing.
+    let (begun, idle) = (10, 11);
+    world.controller.connected(begun);
+    world.controller.connected(idle);
+    world.controller.received(begun, &[0, 0, 0, 9, 8]);
+    let mut closed = Vec::new();
+    for _ in 0..FIRST_MESSAGE_WITHIN.as_secs() + 1 {
+        world.controller.received(0, &[0, 0, 0, 1, 0]);
+        world.controller.cycle(&mut world.clock);
+        world.clock.now += S;
+        while let Some((id, action)) = world.controller.poll() {
+            closed.extend((action == Action::Close).then_some(id));
+        }
+    }
+    assert_eq!((closed.as_slice(), world.controller.counters().silent), ([begun, idle].as_slice(), 2));
+}
