@@ -1,6 +1,6 @@
 //! Runner: measures all unfinished repeats in a shuffled and interleaved order, and writes each to the journal.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant, SystemTime};
@@ -154,7 +154,8 @@ pub fn seed_of(seed: u64, point: usize, repeat: u32) -> u64 {
     state
 }
 
-/// Measures all repeats that the journal does not have. `stop` ends the session after tearing down. The current
+/// Measures all repeats that the journal does not have. A disturbed repeat is measured again at the end of the session,
+/// within limits; only its last attempt is stored. `stop` ends the session after tearing down. The current
 /// repeat is then discarded, unless the stop was requested [after it](Stop::request_stop_after_repeat).
 ///
 /// # Errors
@@ -174,17 +175,21 @@ pub fn run(
     }
     let done = journal.finished()?;
     let all = order(scenario, plan);
-    let to_do: Vec<(u32, usize, u32)> = (0..)
+    let mut to_do: VecDeque<Task> = (0..)
         .zip(all.iter().copied())
         .filter(|(_, (point, repeat))| !done.contains(&(*point, *repeat)))
-        .map(|(position, (point, repeat))| (position, point, repeat))
+        .map(|(position, (point, repeat))| Task { position, point, repeat, retries: 0 })
         .collect();
-    let expected = to_do.iter().map(|(_, point, _)| plan.expected_of(&plan.points[*point])).sum();
+    let expected = to_do.iter().map(|task| plan.expected_of(&plan.points[task.point])).sum();
     on_event(Event::Started { to_do: to_do.len(), done_before: all.len() - to_do.len(), expected });
     let worker = Worker::start(rig, scenario.clone());
     let begun = Instant::now();
     let mut session = SessionSummary { finished: 0, stopped: false };
-    for (position, point, repeat) in to_do.iter().copied() {
+    // A smoke run retries at once, in `repeat::measure`.
+    let mut retries_left = if scenario.quick { 0 } else { (to_do.len() / 4).max(RETRIES_MIN) };
+    let mut measured = 0_u32;
+    while let Some(task) = to_do.pop_front() {
+        let Task { position, point, repeat, retries } = task;
         if stop.stop_requested() || stop.stop_after_repeat_requested() {
             session.stopped = true;
             break;
@@ -199,7 +204,7 @@ pub fn run(
             session.stopped = true;
             break;
         }
-        let finished = Finished {
+        let mut finished = Finished {
             point: point.index,
             repeat,
             position,
@@ -209,10 +214,17 @@ pub fn run(
             started_unix_ms,
             elapsed,
         };
-        journal.commit(&finished)?;
-        session.finished += 1;
-        let left = to_do.len() - session.finished;
-        let remaining = begun.elapsed().mul_f64(left as f64 / session.finished as f64);
+        measured += 1;
+        if reply.disturbed && retries < RETRIES_PER_REPEAT && retries_left > 0 {
+            retries_left -= 1;
+            to_do.push_back(Task { retries: retries + 1, ..task });
+            finished.reason.push_str("; this repeat is measured again at the end");
+        } else {
+            journal.commit(&finished)?;
+            session.finished += 1;
+        }
+        let left = to_do.len();
+        let remaining = begun.elapsed().mul_f64(left as f64 / f64::from(measured));
         let Finished { outcome, reason, recording, .. } = finished;
         let metrics = recording.metrics;
         on_event(Event::Finished { point: point.index, repeat, outcome, reason, metrics, left, remaining });
@@ -221,6 +233,23 @@ pub fn run(
         }
     }
     Ok(session)
+}
+
+/// Maximum number of times that a disturbed repeat is measured again.
+const RETRIES_PER_REPEAT: u32 = 2;
+/// Number of such retries that every session may make. Larger sessions may make a quarter of their repeats.
+const RETRIES_MIN: usize = 2;
+
+/// A repeat to measure.
+#[derive(Debug, Clone, Copy)]
+struct Task {
+    /// Position in [`order`].
+    position: u32,
+    /// Index of the point.
+    point: usize,
+    repeat: u32,
+    /// Number of earlier attempts in this session, all of them disturbed.
+    retries: u32,
 }
 
 /// Message of the rig's thread.
@@ -236,13 +265,21 @@ struct Reply {
     recording: Recording,
     /// Whether the rig stopped because of a stop request.
     stopped: bool,
+    /// The repeat was measured completely, and does not count: other work on the machine, or a late load generator.
+    disturbed: bool,
 }
 
 impl Reply {
     fn lost(timeout: Duration) -> Self {
         let reason =
             format!("the repeat did not end within {} s, nor after a request to stop", timeout.as_secs());
-        Self { outcome: Outcome::Timeout, reason, recording: Recording::default(), stopped: true }
+        Self {
+            outcome: Outcome::Timeout,
+            reason,
+            recording: Recording::default(),
+            stopped: true,
+            disturbed: false,
+        }
     }
 }
 
@@ -336,13 +373,14 @@ fn guarded(rig: &mut dyn Rig, scenario: &Scenario, job: &Job, tell: &dyn Fn(Wind
         reason,
         recording: Recording::default(),
         stopped,
+        disturbed: false,
     };
     match result {
         Ok(Ok((outcome, mut reason, recording))) => {
             if torn.is_err() {
                 reason.push_str(" (the rig panicked while tearing down)");
             }
-            Reply { outcome, reason, recording, stopped: false }
+            Reply { outcome, reason, recording, stopped: false, disturbed: outcome == Outcome::Invalid }
         }
         Ok(Err(RigError::Stopped)) => {
             failed(Outcome::Timeout, "the repeat did not end within its time limit".to_owned(), true)
