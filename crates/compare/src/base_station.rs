@@ -3,6 +3,9 @@
 //! The base station is the user-plane model in real time, in its own process. It runs without agent, with ranlab's
 //! agent under its RIC, or with FlexRAN's agent under a FlexRAN-style controller. There is no physical layer, so the
 //! agent's cost is absolute and not a share of a complete base station.
+//!
+//! A third-party base station can be measured instead: it is started from its profile, connects to ranlab's RIC and
+//! reports to ranlab's xApp.
 
 use std::time::Duration;
 
@@ -12,16 +15,18 @@ use ranlab_campaign::schema::Kind;
 use ranlab_campaign::{keys, metrics};
 use ranlab_e2_lab::{FleetComponent, MonitorComponent, RADIO_KEYS, RicComponent};
 use ranlab_lab::experiment::account;
-use ranlab_lab::{AnyComponent, Config, Listen, Seed, loopback};
+use ranlab_lab::{AnyComponent, AttachComponent, Config, Listen, Seed, loopback};
 use ranlab_ran::radio::RadioMeter;
 use ranlab_sdran_lab::{FlexranComponent, Period, Protocol, SouthDetail, SouthFleetComponent};
 
 use ranlab_lab::experiment::harness::{Deployment, Experiment, Judged, Window};
-use ranlab_lab::experiment::{keys, noise};
+use ranlab_lab::experiment::{keys, noise, third_party};
 
 const STATION: &str = "base station";
 const CONTROLLER: &str = "controller";
 const XAPP: &str = "xApp";
+/// Value of `sut.agent` for a third-party base station.
+const EXTERNAL: &str = "external";
 /// Time limit for the setup of the base station and the subscription of its reports.
 const SET_UP: Duration = Duration::from_secs(20);
 
@@ -36,12 +41,18 @@ impl Experiment for BaseStation {
         let ours: Vec<_> = RADIO_KEYS.into_iter().filter(of_both).chain(["ues", "sm"]).collect();
         let load = FleetComponent::keys("load").only(&ours).or("radio", "nr:106").or("ues", 3_i64);
         let mut keys = keys! {
-            ("sut.agent", Kind::choice(&["none", "e2", "flexran"]), "agent; none; e2: ranlab's, with ranlab's RIC and an xApp; flexran: FlexRAN's protocol, with a FlexRAN-style controller").or("e2");
+            ("sut.agent", Kind::choice(&["none", "e2", "flexran", EXTERNAL]), "agent; none; e2: ranlab's, with ranlab's RIC and an xApp; flexran: FlexRAN's protocol, with a FlexRAN-style controller; external: a third-party base station with its own agent and its own UEs, with ranlab's RIC and an xApp").or("e2");
         };
         keys.push(keys::place("sut.at", "the base station"));
-        keys.extend(load.change("sm", |key| key.when("sut.agent", &["e2"])).keys());
+        keys.extend(third_party::keys("sut.agent", &[EXTERNAL]));
+        keys.extend(AttachComponent::keys("sut").when("sut.agent", &[EXTERNAL]).keys());
+        // A third-party base station has UEs and a radio of its own configuration.
+        let load = load.when("sut.agent", &["none", "e2", "flexran"]);
+        keys.extend(load.change("sm", |key| key.when("sut.agent", &["e2", EXTERNAL])).keys());
         keys.extend(keys! {
-            ("load.period", Kind::Span, "reporting period of the agent").or(Duration::from_millis(1)).when("sut.agent", &["e2", "flexran"]);
+            ("load.period", Kind::Span, "reporting period of the agent").or(Duration::from_millis(1)).when("sut.agent", &["e2", "flexran", EXTERNAL]);
+            ("load.e2_nodes", Kind::Int { min: 1, max: 64 }, "number of E2 nodes that the base station consists of: 3 for separate CU-CP, CU-UP and DU").or(1_i64).when("sut.agent", &[EXTERNAL]);
+            ("controller.e2", Kind::Text, "address on which ranlab's RIC accepts the base station, as in the base station's configuration").or("tcp://127.0.0.1:36421").when("sut.agent", &[EXTERNAL]);
         });
         keys.push(keys::place("controller.at", "the controller"));
         keys.push(keys::place("xapp.at", "the xApp"));
@@ -49,7 +60,7 @@ impl Experiment for BaseStation {
         RigDescription {
             name: "base-station".to_owned(),
             aliases: Vec::new(),
-            comment: "what an agent costs the base station that it is in".to_owned(),
+            comment: "CPU time that an agent adds to its base station, ranlab's or a third party's".to_owned(),
             keys,
             metrics: metrics(),
             needs: Vec::new(),
@@ -61,6 +72,9 @@ impl Experiment for BaseStation {
     }
 
     fn bring_up(&self, run: &Run<'_>, stage: &mut Deployment<'_>) -> Result<(), RigError> {
+        if keys::text(run, "sut.agent")? == EXTERNAL {
+            return external(run, stage);
+        }
         let fleet = FleetComponent { seed: Seed(run.seed), ..FleetComponent::read(run, "load")? };
         match keys::text(run, "sut.agent")? {
             "e2" => e2(run, stage, fleet),
@@ -105,8 +119,11 @@ impl Experiment for BaseStation {
     }
 
     fn record(&self, run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder) -> Judged {
-        let station = window.report(STATION)?;
         let agent = keys::text(run, "sut.agent")?;
+        if agent == EXTERNAL {
+            return record_external(run, window, recorder);
+        }
+        let station = window.report(STATION)?;
         let radios: Vec<RadioMeter> = match agent {
             "flexran" => station.detail::<SouthDetail>()?.radios,
             _ => station.detail()?,
@@ -145,6 +162,49 @@ fn e2(run: &Run<'_>, stage: &mut Deployment<'_>, fleet: FleetComponent) -> Resul
     stage.wait(XAPP, "all subscriptions admitted", SET_UP, |numbers| {
         numbers.get("subscriptions").is_some_and(|active| *active >= expected)
     })
+}
+
+/// A third-party base station under ranlab's RIC, and an xApp that subscribes to its reports. With an empty `load.sm`
+/// there is no xApp, so the base station reports nothing.
+fn external(run: &Run<'_>, stage: &mut Deployment<'_>) -> Result<(), RigError> {
+    let text = keys::text(run, "controller.e2")?;
+    let e2 = text.parse().map_err(|error| RigError::Rig(format!("`controller.e2`: {error}")))?;
+    let ric = RicComponent {
+        e2: vec![Listen::At(e2)],
+        e42: vec![Listen::At(loopback(0))],
+        ..RicComponent::default()
+    };
+    let addresses = stage.tool(CONTROLLER, "controller.at", AnyComponent::from(ric))?.ready.addresses.clone();
+    stage.sut(STATION, "sut.at", third_party::component(run)?)?;
+    let nodes = run.number("load.e2_nodes").unwrap_or(1.0);
+    stage.wait(CONTROLLER, "all E2 nodes of the base station connected", SET_UP, |numbers| {
+        numbers.get("nodes").is_some_and(|connected| *connected >= nodes)
+    })?;
+    let monitor = MonitorComponent {
+        connect: account::address(&addresses, "e42")?,
+        ..MonitorComponent::read(run, "load")?
+    };
+    if monitor.sm.is_empty() {
+        return Ok(());
+    }
+    stage.tool(XAPP, "xapp.at", AnyComponent::from(monitor))?;
+    stage.wait(XAPP, "a subscription admitted", SET_UP, |numbers| {
+        numbers.get("subscriptions").is_some_and(|active| *active >= 1.0)
+    })
+}
+
+/// Records what is known of a third-party base station: the reports that reached the xApp.
+fn record_external(run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder) -> Judged {
+    let reports_per_s = match window.find(XAPP) {
+        Some(_) => {
+            let report = window.report(XAPP)?;
+            report.number("indications")? / report.wall_s.max(1e-3)
+        }
+        None => 0.0,
+    };
+    recorder.scalar("reports_per_s", reports_per_s);
+    let silent = reports_per_s == 0.0 && !MonitorComponent::read(run, "load")?.sm.is_empty();
+    Ok(recorder.judge([(Outcome::Invalid, LimitViolation::said(silent, "the agent reported nothing"))]))
 }
 
 fn metrics() -> Vec<Metric> {

@@ -26,7 +26,7 @@ macro_rules! built_in {
 }
 
 /// Profiles that are built into the program.
-const BUILT_IN: [(&str, &[&str], &str); 9] = built_in![
+const BUILT_IN: [(&str, &[&str], &str); 10] = built_in![
     "ranlab",
     "flexric",
     "oran-sc-ric" or "oran-sc",
@@ -36,6 +36,7 @@ const BUILT_IN: [(&str, &[&str], &str); 9] = built_in![
     "empower-v2",
     "open5gs",
     "eupf",
+    "ocudu",
 ];
 
 /// Profile of a third-party system.

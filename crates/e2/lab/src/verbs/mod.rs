@@ -62,7 +62,7 @@ pub static RAN: Domain = Domain {
 /// Verbs that need RICs and base stations.
 pub static E2: Domain = Domain {
     verbs: &[Verb::new::<demo::Arguments>(&["demo"], 10, "Show a RIC, base stations and two xApps at work")],
-    profiles: &["ranlab", "flexric", "oran-sc-ric"],
+    profiles: &["ranlab", "flexric", "oran-sc-ric", "ocudu"],
     ..Domain::new(&crate::E2)
 };
 
