@@ -60,7 +60,8 @@ impl Experiment for BaseStation {
         RigDescription {
             name: "base-station".to_owned(),
             aliases: Vec::new(),
-            comment: "CPU time that an agent adds to its base station, ranlab's or a third party's".to_owned(),
+            comment: "CPU time that an agent adds to its base station, ranlab's or a third party's"
+                .to_owned(),
             keys,
             metrics: metrics(),
             needs: Vec::new(),

@@ -266,7 +266,7 @@ mod tests {
     fn gate_table_gives_remaining_open_time() {
         let mut table = GateTable::new(&gates(&[(10, 0x81), (20, 0x01), (30, 0x81)]));
         let state = table.state(35 * US);
-        assert_eq!((state.open, state.next_ps), (0x81, 25 * US));
+        assert_eq!((state.open, state.next_at()), (0x81, 60 * US));
         assert_eq!(state.left_ps(7), 35 * US);
         assert_eq!(state.left_ps(0), Ps::MAX);
     }

@@ -337,11 +337,11 @@ fn disturbed_repeats_are_measured_again_within_limits() {
         let mut journal = MemoryJournal::default();
         let rig = Disturbed { disturbances, rig: MockRig::default() };
         let mut left = Vec::new();
-        let session =
-            run(Box::new(rig), &scenario, &plan, &mut journal, &Stop::never(), &mut |event| match event {
-                Event::Finished { left: now, .. } => left.push(now),
-                _ => {}
-            });
+        let session = run(Box::new(rig), &scenario, &plan, &mut journal, &Stop::never(), &mut |event| {
+            if let Event::Finished { left: now, .. } = event {
+                left.push(now);
+            }
+        });
         assert_eq!(session.unwrap(), SessionSummary { finished: 8, stopped: false });
         assert_eq!((left.len(), left.last()), (10, Some(&0)), "two attempts more than repeats");
         let keys: std::collections::BTreeSet<_> =

@@ -83,7 +83,14 @@ impl FlexranSession {
     /// Creates a session before its start.
     pub fn new(settings: SessionSettings) -> Self {
         let outputs = VecDeque::new();
-        Self { settings, buffer: StreamBuffer::default(), outputs, received: false, greeted: false, known: false }
+        Self {
+            settings,
+            buffer: StreamBuffer::default(),
+            outputs,
+            received: false,
+            greeted: false,
+            known: false,
+        }
     }
 
     /// Sends the hello. The published controller sends it in the first cycle of the RIB updater after the connection.
