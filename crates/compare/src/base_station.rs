@@ -46,7 +46,7 @@ impl Experiment for BaseStation {
         keys.push(keys::place("sut.at", "the base station"));
         keys.extend(third_party::keys("sut.agent", &[EXTERNAL]));
         keys.extend(AttachComponent::keys("sut").when("sut.agent", &[EXTERNAL]).keys());
-        // A third-party base station has UEs and a radio of its own configuration.
+        // A third-party base station takes UEs and radio from its configuration.
         let load = load.when("sut.agent", &["none", "e2", "flexran"]);
         keys.extend(load.change("sm", |key| key.when("sut.agent", &["e2", EXTERNAL])).keys());
         keys.extend(keys! {

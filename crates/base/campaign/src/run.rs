@@ -175,21 +175,20 @@ pub fn run(
     }
     let done = journal.finished()?;
     let all = order(scenario, plan);
-    let mut to_do: VecDeque<Task> = (0..)
+    let to_do = (0..)
         .zip(all.iter().copied())
         .filter(|(_, (point, repeat))| !done.contains(&(*point, *repeat)))
-        .map(|(position, (point, repeat))| Task { position, point, repeat, retries: 0 })
-        .collect();
-    let expected = to_do.iter().map(|task| plan.expected_of(&plan.points[task.point])).sum();
-    on_event(Event::Started { to_do: to_do.len(), done_before: all.len() - to_do.len(), expected });
+        .map(|(position, (point, repeat))| Task { position, point, repeat, retries: 0 });
+    let mut queue = TaskQueue::new(to_do.collect(), scenario.quick);
+    let to_do = queue.tasks.len();
+    let expected = queue.tasks.iter().map(|task| plan.expected_of(&plan.points[task.point])).sum();
+    on_event(Event::Started { to_do, done_before: all.len() - to_do, expected });
     let worker = Worker::start(rig, scenario.clone());
     let begun = Instant::now();
     let mut session = SessionSummary { finished: 0, stopped: false };
-    // A smoke run retries at once, in `repeat::measure`.
-    let mut retries_left = if scenario.quick { 0 } else { (to_do.len() / 4).max(RETRIES_MIN) };
     let mut measured = 0_u32;
-    while let Some(task) = to_do.pop_front() {
-        let Task { position, point, repeat, retries } = task;
+    while let Some(task) = queue.tasks.pop_front() {
+        let Task { position, point, repeat, .. } = task;
         if stop.stop_requested() || stop.stop_after_repeat_requested() {
             session.stopped = true;
             break;
@@ -215,18 +214,15 @@ pub fn run(
             elapsed,
         };
         measured += 1;
-        if reply.disturbed && retries < RETRIES_PER_REPEAT && retries_left > 0 {
-            retries_left -= 1;
-            to_do.push_back(Task { retries: retries + 1, ..task });
+        if reply.disturbed && queue.retry(task) {
             finished.reason.push_str("; this repeat is measured again at the end");
         } else {
             journal.commit(&finished)?;
             session.finished += 1;
         }
-        let left = to_do.len();
+        let left = queue.tasks.len();
         let remaining = begun.elapsed().mul_f64(left as f64 / f64::from(measured));
-        let Finished { outcome, reason, recording, .. } = finished;
-        let metrics = recording.metrics;
+        let Finished { outcome, reason, recording: Recording { metrics, .. }, .. } = finished;
         on_event(Event::Finished { point: point.index, repeat, outcome, reason, metrics, left, remaining });
         if lost {
             return Err(RunError::RigLost { point: point.label() });
@@ -250,6 +246,30 @@ struct Task {
     repeat: u32,
     /// Number of earlier attempts in this session, all of them disturbed.
     retries: u32,
+}
+
+/// Repeats to measure, and the number of retries that are still allowed.
+struct TaskQueue {
+    tasks: VecDeque<Task>,
+    retries_left: usize,
+}
+
+impl TaskQueue {
+    fn new(tasks: VecDeque<Task>, quick: bool) -> Self {
+        // A smoke run retries at once, in `repeat::measure`.
+        let retries_left = if quick { 0 } else { (tasks.len() / 4).max(RETRIES_MIN) };
+        Self { tasks, retries_left }
+    }
+
+    /// Appends a disturbed repeat to the queue. Returns whether the limits allowed it.
+    fn retry(&mut self, task: Task) -> bool {
+        let allowed = task.retries < RETRIES_PER_REPEAT && self.retries_left > 0;
+        if allowed {
+            self.retries_left -= 1;
+            self.tasks.push_back(Task { retries: task.retries + 1, ..task });
+        }
+        allowed
+    }
 }
 
 /// Message of the rig's thread.

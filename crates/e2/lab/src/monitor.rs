@@ -220,7 +220,7 @@ pub struct RunningMonitor {
     counted: Rc<RefCell<MonitorCounters>>,
     lost_at_begin: Option<u64>,
     messages_at_begin: (u64, u64),
-    stranger: bool,
+    third_party: bool,
     part_models: Vec<&'static dyn Model>,
     /// Names of the base stations; empty for all base stations.
     names: Vec<String>,
@@ -298,7 +298,7 @@ impl RunningMonitor {
             counted,
             lost_at_begin: None,
             messages_at_begin: (0, 0),
-            stranger: dialect == Dialect::FlexRic,
+            third_party: dialect == Dialect::FlexRic,
             part_models: part.models()?,
             names: part.node.clone(),
             task,
@@ -573,7 +573,7 @@ impl RunningComponent for RunningMonitor {
     fn leave(&mut self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
         self.task.0.abort();
         Box::pin(async {
-            if self.stranger {
+            if self.third_party {
                 // A third-party RIC keeps serving the subscriptions of an xApp that only disconnects. This would slow
                 // down the next repetition.
                 self.xapp.leave(LEAVE_WAIT).await;
@@ -583,27 +583,4 @@ impl RunningComponent for RunningMonitor {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use ranlab_sdk::transport::Listener;
-
-    #[test]
-    fn ric_that_crashes_at_setup_is_reported_with_dialect_hint() {
-        ranlab_sdk::run(async {
-            let options = SocketOptions::default();
-            let at = |text: String| text.parse::<Address>().unwrap();
-            let listener = Listener::bind(&at("tcp://127.0.0.1:0".to_owned()), &options).await.unwrap();
-            let place = listener.address().to_string();
-            let xapp = XappHandle::start(XappConfig::new(place.clone()), options.clone());
-            // The server behaves like a FlexRIC that crashes: it reads the setup request and exits.
-            let (stream, _) = listener.accept().await.unwrap();
-            stream.readable().await.unwrap();
-            drop((stream, listener));
-            let error = joined(&xapp).await.unwrap_err();
-            assert!(error.contains(&place) && error.ends_with("--dialect flexric"), "{error}");
-            // No RIC ever accepted a connection here, so the error has no hint about the dialect.
-            let xapp = XappHandle::start(XappConfig::new(place.clone()), options);
-            assert_eq!(joined(&xapp).await.unwrap_err(), format!("no program listens at {place}"));
-        });
-    }
-}
+mod tests;

@@ -192,14 +192,10 @@ impl WorkerSession {
                 // Recorded before the component is up, because the campaign may disconnect in the meantime.
                 GRACE_MS.fetch_max(part.waits().restore.as_millis() as u64, Ordering::Relaxed);
                 let running = part.start(self.trust).await?;
-                let subject = running.subject();
                 let addresses = running.addresses();
                 let pid = running.pid();
-                self.part = Some(HeldComponent {
-                    running,
-                    meters: WindowMeters::new(subject, self.cost.clone()),
-                    window: None,
-                });
+                let meters = WindowMeters::new(running.subject(), self.cost.clone());
+                self.part = Some(HeldComponent { running, meters, window: None });
                 ok(Ready { addresses, pid })
             }
             Request::Look => {

@@ -139,11 +139,11 @@ impl Cycles {
         let free = plan.flows.clone().rev().filter(|n| self.flows.live(*n).is_none());
         let (doubtful, good): (Vec<_>, Vec<_>) = free.partition(|n| self.doubtful.contains(n));
         self.free = doubtful.into_iter().chain(good).collect();
+        let seed = plan.seed;
+        let sender = plan.sender;
         let mut schedule = match plan.begin {
-            Loop::Open(arrivals) => Some(Schedule::new(arrivals, plan.seed, plan.sender)),
-            Loop::Rounds { sessions, period } => {
-                Some(Schedule::rounds(sessions, period, plan.seed, plan.sender))
-            }
+            Loop::Open(arrivals) => Some(Schedule::new(arrivals, seed, sender)),
+            Loop::Rounds { sessions, period } => Some(Schedule::rounds(sessions, period, seed, sender)),
             Loop::Closed { .. } => None,
         };
         let begin = N4::now();
@@ -165,9 +165,7 @@ impl Cycles {
             while more && plan.cycles.is_none_or(|most| started < most) {
                 let next_start = match (plan.begin, next_due) {
                     (Loop::Closed { window }, _) => (self.busy() < window).then_some(now),
-                    (Loop::Open(_) | Loop::Rounds { .. }, next_due) => {
-                        next_due.filter(|next_due| *next_due <= now && *next_due < end)
-                    }
+                    (_, next_due) => next_due.filter(|due_at| *due_at <= now && *due_at < end),
                 };
                 let Some(intended) = next_start else { break };
                 if !self.begin(now, intended, plan.keep) {
@@ -182,9 +180,7 @@ impl Cycles {
             self.n4.flush()?;
             if !more && !stop() {
                 // Counts the sessions that were due but did not begin.
-                while plan.cycles.is_none_or(|most| started < most)
-                    && next_due.is_some_and(|next_due| next_due < end)
-                {
+                while plan.cycles.is_none_or(|most| started < most) && next_due.is_some_and(|at| at < end) {
                     (started, next_due) = (started + 1, due_at(&mut schedule));
                     self.report.due += 1;
                 }

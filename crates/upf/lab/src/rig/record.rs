@@ -63,16 +63,14 @@ pub(super) fn record(run: &Run<'_>, recorder: &mut Recorder, report: &LoadReport
     recorder.scalar("loss_ratio", worst);
     recorder.scalar("tool.unsent_ratio", unsent_share(run, report));
     let packets_lost = if run.text("load.mode") == Some("qos") { 0 } else { packets_lost };
+    let without_load = LimitViolation::said(report.is_without_load(), "nothing was sent: there was no load");
     let limit = LimitViolation::above;
     // Only requests that were sent can have overloaded the UPF.
     let refused = control.requests_refused().min(lost);
     let unanswered = (lost - refused) as f64 / (sent - refused).max(1) as f64;
     let overloaded = limit("requests_lost_ratio", unanswered, 0.5);
     recorder.judge([
-        (
-            Outcome::Invalid,
-            LimitViolation::said(report.is_without_load(), "nothing was sent: there was no load"),
-        ),
+        (Outcome::Invalid, without_load),
         (Outcome::Overloaded, overloaded),
         (Outcome::Overloaded, silent(report, false)),
         (Outcome::Overloaded, limit("backlog_ratio", backlog_ratio, BACKLOG_AT_MOST)),

@@ -221,7 +221,8 @@ fn adaptive_period_grows_while_the_queue_is_long() {
 fn agent_without_message_is_closed_after_its_time() {
     let mut world = World::new(settings(0.8), 1, 1);
     // The second connection sends the beginning of a frame, the third one sends nothing.
-    let (begun, idle) = (10, 11);
+    let begun = 10;
+    let idle = 11;
     world.controller.connected(begun);
     world.controller.connected(idle);
     world.controller.received(begun, &[0, 0, 0, 9, 8]);
