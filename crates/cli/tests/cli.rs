@@ -85,7 +85,7 @@ fn verbose_logs_refused_connections() {
         ric.kill().unwrap();
         stderr(&ric.wait_with_output().unwrap())
     };
-    let message = "not on the list of allowed peers";
+    let message = "connection refused: the peer is not allowed";
     assert!(!ric(&[], None).contains(message));
     assert!(ric(&["-v"], None).contains(message));
     assert!(ric(&[], Some("ranlab_transport=warn")).contains(message));

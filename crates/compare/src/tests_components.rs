@@ -244,7 +244,7 @@ fn pinging_xapp_stops_at_count() {
         }
         let paced =
             PingComponent { connect, interval: Duration::from_micros(50), ..PingComponent::default() };
-        assert!(RunningPing::start(&paced).await.err().unwrap().what.contains("100 us up"));
+        assert!(RunningPing::start(&paced).await.err().unwrap().what.contains("100 us"));
     });
 }
 
@@ -456,7 +456,7 @@ fn invalid_controller_is_reported_by_name() {
         };
         for (places, reason) in [
             (&["tcp://127.0.0.1:1", "tcp://127.0.0.1:2"][..], "give --connect once"),
-            (&["unix:///x"], "is not TCP"),
+            (&["unix:///x"], "is not a TCP address"),
             (&["tcp://no-such-host.invalid:1"], "has no address"),
             (&["tcp://127.0.0.1:1"], "cannot connect to 127.0.0.1:1"),
         ] {

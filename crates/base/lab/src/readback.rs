@@ -390,7 +390,7 @@ mod tests {
         assert_eq!(by("pattern", "nobody", text, false), Ok(0.0));
         assert!(by("pattern", r"(\d+) cells", text, false).is_err());
         assert_eq!(by("pattern", r"(\d+) cells", text, true), Ok(0.0));
-        assert!(by("pattern", r"agent (.*)", text, false).unwrap_err().contains("no number"));
+        assert!(by("pattern", r"agent (.*)", text, false).unwrap_err().contains("does not match a number"));
     }
 
     #[test]

@@ -343,7 +343,7 @@ fn stalled_xapp_loses_only_its_own_indications() {
             break;
         }
     }
-    assert!(w.closed[&deaf.0].contains("unread"), "{:?}", w.closed);
+    assert!(w.closed[&deaf.0].contains("has not read"), "{:?}", w.closed);
     w.assert_no_leak();
 }
 

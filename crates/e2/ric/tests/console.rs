@@ -95,7 +95,11 @@ fn rejected_subscriptions_name_the_reason() {
         (json!({ "node": NODE }), 422, "one of sm"),
         (json!({ "node": NODE, "function": 4_000 }), 409, "has no such function; it has "),
         (json!({ "node": NODE, "sm": "slice", "period_ms": 0 }), 409, "a report period is from"),
-        (json!({ "node": NODE, "sm": "slice", "period_ms": 1, "event_trigger": "00" }), 422, "not both"),
+        (
+            json!({ "node": NODE, "sm": "slice", "period_ms": 1, "event_trigger": "00" }),
+            422,
+            "exclude each other",
+        ),
         (json!({ "node": NODE, "sm": "slice", "event_trigger": "0" }), 422, "hexadecimal"),
         (
             json!({ "node": NODE, "sm": "slice", "event_trigger": "ffffffffff" }),

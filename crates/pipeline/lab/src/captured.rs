@@ -457,9 +457,7 @@ mod tests {
         assert!(
             fault(&folder, &capture(LinkType::ETHERNET, &[]), up).contains("no packet that enters by access")
         );
-        assert!(
-            fault(&folder, &capture(LinkType::RAW, &[&[0; 60]]), up).contains("link type 101; allowed is 1")
-        );
+        assert!(fault(&folder, &capture(LinkType::RAW, &[&[0; 60]]), up).contains("link type 101; only 1"));
         assert!(
             fault(&folder, &capture(LinkType::ETHERNET, &[&[0; 13]]), up)
                 .contains("13 bytes; allowed are 14 to")

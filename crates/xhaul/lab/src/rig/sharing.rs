@@ -200,7 +200,7 @@ mod tests {
             (
                 "machine = \"m\"\nshares = [0.0, 1.0]\n[[sharing]]\nkind = \"macvlan\"\norigin = \"measured\"\nsource = \"s\"\n\
                  from_vbbu_ns = [0, 0]\nto_vbbu_ns = [1, 2]",
-                "costs nothing",
+                "is zero",
             ),
         ] {
             std::fs::write(&file, text).unwrap();

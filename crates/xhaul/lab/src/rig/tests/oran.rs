@@ -198,9 +198,10 @@ fn profiles_of_802_1cm_warn_about_ports_and_frames() {
     assert_eq!(warnings(&[a.clone(), scheduler("strict")]), Vec::<String>::new());
     assert_eq!(warnings(&[b.clone(), scheduler("preemption")]), Vec::<String>::new());
     assert!(
-        warnings(&[a.clone(), scheduler("fifo")])[0].contains("profile A of 802.1CM has strict priority")
+        warnings(&[a.clone(), scheduler("fifo")])[0]
+            .contains("profile A of 802.1CM requires strict priority")
     );
-    assert!(warnings(&[b, scheduler("strict")])[0].contains("profile B of 802.1CM has preemption"));
+    assert!(warnings(&[b, scheduler("strict")])[0].contains("profile B of 802.1CM requires preemption"));
     let jumbo = [
         a,
         scheduler("strict"),
@@ -210,7 +211,7 @@ fn profiles_of_802_1cm_warn_about_ports_and_frames() {
     ];
     let down = [&jumbo[..], &[("background.direction", text("down"))]].concat();
     assert!(
-        warnings(&down)[0].contains("at most 2000 bytes, and background down has 9000"),
+        warnings(&down)[0].contains("at most 2000 bytes, but background down has 9000"),
         "{:?}",
         warnings(&down)
     );
