@@ -66,12 +66,12 @@ def text(x, y, words, anchor="start", fill="#222222", size=12):
     return f'<text x="{x:.0f}" y="{y:.0f}" font-size="{size}" text-anchor="{anchor}" fill="{fill}">{clean(words)}</text>'
 
 
-def line_of(expect, y):
-    """Draws one law: the published region, and the measured value."""
+def line_of(expect, y, common):
+    """Draws one law: the published region, and the measured value. The label leaves out settings that all laws have in common."""
     verdict = expect.get("then") or expect["verdict"]
     colour = COLOURS.get(expect["verdict"], "#666666")
-    where = "" if expect.get("where") == "everywhere" else f" · {short_place(expect.get('where', ''))}"
-    label = f"{expect['metric']}{where}"
+    where = "" if expect.get("where") == "everywhere" else short_place(expect.get("where", ""), common)
+    label = f"{expect['metric']} · {where}" if where else expect["metric"]
     label = label if len(label) <= LABEL_MAX else label[: LABEL_MAX - 1] + "…"
     parts = [text(LEFT - 8, y + 4, label, "end", size=11)]
     area = region(expect["paper"])
@@ -94,11 +94,22 @@ def shortened(words, most):
     return words if len(words) <= most else words[: most - 1] + "…"
 
 
-def short_place(where):
-    """Shortens `sut.design = software, load.window = 1` to `software, 1`. For a list, returns the words in which builds differ."""
+def place_parts(where):
+    """Settings of a place, `name = value` each. For a list of settings of a build, returns the words in which builds differ."""
     where = re.sub(r"\[[^\]]*?(rib_us=\d+)[^\]]*\]", r"\1", where)
-    parts = sorted(where.split(", "), key=lambda part: not part.startswith("sut."))
+    return re.split(r", (?=[\w.]+ = )", where)
+
+
+def short_place(where, common=frozenset()):
+    """Shortens `sut.design = software, load.window = 1` to `software, 1`."""
+    parts = sorted((part for part in place_parts(where) if part not in common), key=lambda part: not part.startswith("sut."))
     return ", ".join(part.split(" = ", 1)[-1] for part in parts)
+
+
+def common_parts(expects):
+    """Settings that all of several laws have."""
+    parts = [set(place_parts(expect.get("where", ""))) for expect in expects]
+    return frozenset(set.intersection(*parts)) if len(parts) > 1 else frozenset()
 
 
 def named(row):
@@ -126,8 +137,9 @@ def strip(row):
             parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{TOP - 4}" y2="{bottom}" stroke="{stroke}"/>')
             parts.append(text(x, bottom + 14, f"{tick:g}", "middle", "#555555", 10))
         parts.append(text(LEFT - 24, bottom + 14, "measured ÷ published; shaded: as published", "end", "#555555", 10))
+    common = common_parts(expects)
     for index, expect in enumerate(expects):
-        parts += line_of(expect, TOP + LINE * index + LINE // 2)
+        parts += line_of(expect, TOP + LINE * index + LINE // 2, common)
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
