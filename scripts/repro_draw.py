@@ -114,7 +114,7 @@ def common_parts(expects):
 
 def named(row):
     """Subject of a row, without the figure's number, which is in its id."""
-    return re.sub(r"^(Figs?\.|Table) \d[\w.]*(?:(?: to |, | and )\d[\w.]*)* ", "", row.entry["what"])
+    return re.sub(r"^(Figs?\.|Table) [\dIVX][\w.]*(?:(?: to |, | and )\d[\w.]*)* ", "", row.entry["what"])
 
 
 def strip(row):
