@@ -8,7 +8,7 @@ use ranlab_sdk::e2::xapp::FunctionRef;
 use ranlab_sdk::wire::e2ap::{GlobalE2NodeId, Plmn, RanFunctionItem};
 use ranlab_sdk::wire::e2sm::common::{NrCgi, Snssai, UeNumbers};
 use ranlab_sdk::wire::e2sm::rc::commands::{FlowMapping, Order, SliceQuota};
-use ranlab_sdk::wire::e2sm::{Form, INSPECTED, Inspect, Model, RowKey, UnknownModel, by_oid};
+use ranlab_sdk::wire::e2sm::{Form, Inspect, Model, RowKey, UnknownModel, by_oid, inspected};
 
 /// Returns a service model by name.
 pub(crate) fn model(name: &str) -> Result<&'static dyn Model, Fault> {
@@ -53,10 +53,11 @@ impl Function {
 /// Number of random samples that are decoded to find the kinds of keys of a model's rows.
 const SAMPLES: u64 = 32;
 
-/// Describes each model of the registry, for `models.py` and users.
+/// Describes each model of the registry, for `models.py` and users. A program that embeds Python and adds a model
+/// (`e2sm::extend`) finds it here too.
 #[pyfunction]
 pub(crate) fn models(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
-    let describe = |model: &&'static dyn Inspect| {
+    let describe = |model: &'static dyn Inspect| {
         let description = PyDict::new(py);
         description.set_item("name", model.name())?;
         description.set_item("oid", model.oid())?;
@@ -71,7 +72,7 @@ pub(crate) fn models(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
         description.set_item("keys", keys(*model))?;
         Ok(description)
     };
-    PyList::new(py, INSPECTED.iter().map(describe).collect::<PyResult<Vec<_>>>()?)
+    PyList::new(py, inspected().map(describe).collect::<PyResult<Vec<_>>>()?)
 }
 
 /// Returns which of `ue`, `bearer`, `tunnel`, `slice`, `queue` identify the rows.
