@@ -69,7 +69,7 @@ pub(crate) fn models(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
             (column.name.to_string(), column.unit, kind.to_lowercase(), of.to_lowercase())
         });
         description.set_item("columns", columns.collect::<Vec<_>>())?;
-        description.set_item("keys", keys(*model))?;
+        description.set_item("keys", keys(model))?;
         Ok(description)
     };
     PyList::new(py, inspected().map(describe).collect::<PyResult<Vec<_>>>()?)
