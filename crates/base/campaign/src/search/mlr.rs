@@ -1,14 +1,23 @@
-//! MLRsearch (RFC 9971): the largest loads of several loss goals in one search, from many trials.
+//! MLRsearch (Multiple Loss Ratio search, RFC 9971): one search that finds the largest load for each of several loss
+//! goals.
 //!
-//! A single trial is weak evidence about a system whose losses vary. Plain bisection relies on single trials, so one
-//! unlucky second can mislead it. In this search a load is a bound only if the trials at it, taken together, would keep
-//! their verdict whatever the results of the missing trials were. Coarse and short targets come before fine and long
-//! ones, and goals share their trials.
+//! A goal reads, for example: the loss ratio is at most 0.5 % (goal loss ratio) in all but half of the trial time (goal
+//! exceed ratio 0.5), judged on 21 trials of one second (goal duration sum). The result of a goal is a pair of loads: a
+//! lower bound, which meets the goal, and an upper bound, which does not.
 //!
-//! The verdict on a load and the conditional throughput are those of RFC 9971 and of its authors' package MLRsearch
-//! 1.2.1. The RFC leaves the choice of loads, and trials beyond the duration sum, to the search. Here, loads are closer
-//! to each other than the requested width of the result. The two bounds of the result are tried again as long as chance
-//! can explain the numbers of good and bad seconds.
+//! Plain bisection decides about each load by a single trial. If the losses of a system vary, one unlucky second can
+//! mislead it. MLRsearch repeats the trials at a load until the missing trials can no longer change the verdict. In the
+//! example, up to 10 of the 21 trials may have high loss. After 11 trials of low loss, the load is a lower bound,
+//! whatever the other 10 trials would show. After 11 trials of high loss, it is an upper bound.
+//!
+//! The search first looks for bounds that are far apart, with short trials and small duration sums, and then for
+//! closer ones. Each trial counts for all goals.
+//!
+//! The verdict on a load and the conditional throughput are computed as in RFC 9971 and in its authors' package
+//! MLRsearch 1.2.1. The RFC does not prescribe which loads are tried, nor how long a load is tried after its verdict is
+//! certain. This search makes two choices:
+//! - The loads form a grid whose steps are half the requested width of the result (see `STEPS`).
+//! - The two bounds of the result are tried again as long as chance can explain their verdicts (see `CLEAR`).
 
 use std::collections::BTreeMap;
 
@@ -18,70 +27,88 @@ use super::Trial;
 pub const GOALS_MAX: usize = 4;
 /// Maximum number of trials of one search, whatever its time budget.
 pub const TRIALS_MAX: u32 = 10_000;
-/// Number of coarser targets before the target of the goal itself. Each target is twice as wide as the next one.
+/// Number of coarser targets that precede the target of the goal itself. The bounds of each target may be twice as far
+/// apart as those of the next target: 4 grid steps, then 2, then 1 for the goal itself.
 const PRECEDING: u32 = 2;
-/// Number of grid steps within the requested width. The result is the lower bound, and the true value is up
-/// to the bounds' distance above it. With a single step, any wrong verdict would make the result wrong as
-/// well.
+/// Number of grid steps in the requested width. The bounds of the result are one step apart, and the true value is
+/// between them. If a wrong verdict moves the result by one step, it is still within the requested width of the true
+/// value. Example: for a width of 1 %, neighbouring loads differ by 0.5 %.
 const STEPS: f64 = 2.0;
-/// Number of standard deviations by which good and bad time must differ from chance. Until then, a bound of the result
-/// is tried again.
+/// Minimum distance, in standard deviations, between the measured time of high loss and its mean at a load that is
+/// exactly at the goal. Below this distance, chance can explain the verdict, and a bound of the result is tried again.
+///
+/// Example with 21 trials and an exceed ratio of 0.5: at the goal, 10.5 trials have high loss on average, with a standard
+/// deviation of `sqrt(0.5 * 0.5 * 21)` = 2.3. The distance must be at least `1.4 * 2.3` = 3.2. It is 4.5 for 6 trials of
+/// high loss, which suffices. It is 0.5 for 10 trials of high loss, which does not.
 const CLEAR: f64 = 1.4;
-/// Maximum number of duration sums for which a bound of the result is tried.
+/// Maximum time for which a bound of the result is tried, in duration sums: 84 trials for a sum of 21. After this time,
+/// the verdict is final even if chance can explain it.
 const SUMS_MAX: f64 = 4.0;
-/// Factor by which the next outward step grows.
+/// Factor between two steps away from a bound, towards the bound that is not known yet: 4, 8, 16, ... grid steps.
 const EXPANSION: usize = 2;
 
-/// Conditions for a load to be the goal's lower bound.
+/// Conditions that a load must meet to be a lower bound.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Goal {
-    /// Goal loss ratio: a trial that lost at most this share has low loss.
+    /// Goal loss ratio: a trial has low loss if it lost at most this share of its load, and otherwise high loss.
     pub loss_ratio: f64,
-    /// Goal exceed ratio: the share of the time at a load that may have high loss. With 0.5, the median decides.
+    /// Goal exceed ratio: the share of the trial time at a load that may have high loss. With 0.5, the median trial
+    /// decides.
     pub exceed_ratio: f64,
-    /// Goal duration sum: the time at one load that suffices for a verdict, in full trials.
+    /// Goal duration sum: the trial time at one load that suffices for a verdict, in full trials.
     pub sum: f64,
 }
 
 /// Result of a trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Reply {
-    /// The share that was lost.
+    /// Loss ratio: the share of the load that was lost.
     Loss(f64),
-    /// The load was not sent, so the trial gives no information about the system. No larger load is tried.
+    /// The generator could not send the load, so the trial gives no information about the system. The search tries
+    /// only smaller loads from then on.
     Unsent,
 }
 
-/// Bounds of a goal.
+/// Result for one goal.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Bounds {
-    /// Relevant lower bound: the largest load that is classified as a lower bound and is below the upper bound.
+    /// Relevant lower bound: the largest load below the upper bound that meets the goal.
     pub lower: Option<f64>,
-    /// Relevant upper bound: the smallest load that is classified as an upper bound. `None` together with a lower
-    /// bound: even the largest load is a lower bound.
+    /// Relevant upper bound: the smallest load that does not meet the goal. `None`: no load has this verdict, for
+    /// example because even the largest load meets the goal.
     pub upper: Option<f64>,
-    /// Conditional throughput: the load that is forwarded at the relevant lower bound, with the loss at the quantile of
-    /// the exceed ratio.
+    /// Conditional throughput: the load that the system forwards at the relevant lower bound, `lower * (1 - loss)`.
+    /// `loss` is the quantile `1 - exceed_ratio` of the loss ratio over the trial time. Example: with a lower bound of
+    /// 1,000 per second and a median loss of 0.2 %, it is 998 per second.
     pub throughput: Option<f64>,
-    /// Whether the bounds are as close as requested.
+    /// Whether the result is as precise as requested: the bounds are close enough and not due to chance, or the answer
+    /// is an end of the requested range.
     pub precise: bool,
 }
 
+/// Verdict on a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Class {
+    /// The load meets the goal.
     Lower,
+    /// The load does not meet the goal.
     Upper,
+    /// The missing trials can still change the verdict.
     Open,
 }
 
-/// Time at a load, in full trials.
+/// Trial time at a load, in full trials: two trials of half the duration are 1.
 struct Times {
+    /// Time of low loss.
     good: f64,
+    /// Time of high loss.
     bad: f64,
 }
 
 impl Times {
-    /// Returns the verdict that does not depend on the result of the missing time.
+    /// Returns the verdict. The missing time is `sum - good - bad`. A load is a lower bound if it meets the goal even
+    /// with high loss in all missing time. It is an upper bound if it misses the goal even with low loss in all
+    /// missing time.
     fn class(&self, goal: &Goal) -> Class {
         let Goal { exceed_ratio, sum, .. } = *goal;
         let whole = f64::max(self.good + self.bad, sum);
@@ -93,25 +120,27 @@ impl Times {
         }
     }
 
-    /// Whether the verdict cannot be due to chance, or enough time was spent on it.
+    /// Returns whether chance cannot explain the verdict (see [`CLEAR`]), or the maximum time has been spent on it.
     fn clear(&self, target: &Target) -> bool {
         let Goal { exceed_ratio, sum, .. } = target.goal;
         let seen = self.good + self.bad;
-        // The samples are trials, not seconds.
+        // N trials have a variance of `e * (1 - e) * N`, in trials. With N = seen / share and times in full trials, the
+        // variance is `e * (1 - e) * seen * share`.
         let deviation = (exceed_ratio * (1.0 - exceed_ratio) * seen * target.share).sqrt();
         (self.bad - exceed_ratio * seen).abs() >= CLEAR * deviation || seen >= SUMS_MAX * sum
     }
 }
 
-/// A step of the way to a goal.
+/// A stage of the search for a goal. The earlier targets have shorter trials, smaller duration sums and wider bounds than
+/// the goal, and the last target is the goal itself.
 #[derive(Debug, Clone, Copy)]
 struct Target {
     goal: Goal,
     /// Duration of the target's trials, as a share of the full duration.
     share: f64,
-    /// Maximum distance of the target's bounds, in steps of the grid.
+    /// Maximum distance between the lower and the upper bound, in grid steps.
     width: usize,
-    /// Whether this target is the goal itself, whose bounds have to be clear.
+    /// Whether this target is the goal itself. Only its bounds are tried until chance cannot explain them.
     last: bool,
 }
 
@@ -122,10 +151,11 @@ pub struct MlrSearch {
     loads: Vec<f64>,
     /// Index of the largest load that can be sent.
     top: usize,
+    /// Smallest load that the generator could not send.
     unsent: Option<f64>,
     /// Targets of each goal; the goal itself is the last one.
     goals: Vec<Vec<Target>>,
-    /// Share of the full duration and loss of every trial, by load.
+    /// All trials, by index of their load: the share of the full duration, and the loss ratio.
     seen: BTreeMap<usize, Vec<(f64, f64)>>,
     /// Remaining budget, in full trials.
     budget: f64,
@@ -135,9 +165,14 @@ pub struct MlrSearch {
 }
 
 impl MlrSearch {
-    /// Creates a search between `min` and `max` (above 0), to a width of `precision` relative to the load;
-    /// `whole`: integers only. At most [`GOALS_MAX`] goals count. The first trials take `initial` of the full
-    /// duration (above 0, at most 1), and all trials together at most `budget` full durations.
+    /// Creates a search.
+    ///
+    /// - `range`: the smallest and the largest load, both above 0.
+    /// - `precision`: requested width of the result, relative to the load.
+    /// - `whole`: tries only integer loads.
+    /// - `goals`: only the first [`GOALS_MAX`] goals are used.
+    /// - `initial`: duration of the first trials, as a share of a full trial (above 0, at most 1).
+    /// - `budget`: maximum time of all trials, in full trials.
     pub fn new(
         range: (f64, f64),
         precision: f64,
@@ -153,7 +188,7 @@ impl MlrSearch {
         Self { loads, top, unsent: None, goals, seen, budget, spent: 0.0, trials: 0, asked: None }
     }
 
-    /// Returns the next trial; `None` if the search has ended.
+    /// Returns the next trial. Returns `None` if all goals are reached or the budget does not suffice for another trial.
     pub fn next_trial(&mut self) -> Option<Trial> {
         if self.trials >= TRIALS_MAX || self.loads.is_empty() {
             return None;
@@ -166,7 +201,7 @@ impl MlrSearch {
         Some(Trial { load: self.loads[index], duration_share: share })
     }
 
-    /// Records the result of the trial.
+    /// Records the result of the trial that [`next_trial`](Self::next_trial) returned last.
     pub fn report(&mut self, reply: Reply) {
         let Some((index, share)) = self.asked.take() else { return };
         self.trials += 1;
@@ -210,8 +245,8 @@ impl MlrSearch {
         Bounds { lower: load(lower), upper: load(upper), throughput, precise }
     }
 
-    /// Returns the next load and the duration share of its trial. Coarse targets of all goals come first, because their
-    /// results serve every goal.
+    /// Returns the index of the next load and the duration share of its trial. The coarse targets of all goals are
+    /// reached before any finer target, because their trials count for every goal.
     fn wanted(&self) -> Option<(usize, f64)> {
         let depths = self.goals.iter().map(Vec::len).max()?;
         (0..depths).find_map(|depth| {
@@ -229,6 +264,7 @@ impl MlrSearch {
         })
     }
 
+    /// Returns whether the bounds of the target are close enough. A single bound suffices at the end of the grid.
     fn done(&self, target: &Target) -> bool {
         match self.bounds(target) {
             (Some(lower), Some(upper)) => upper - lower <= target.width && self.unclear(target).is_none(),
@@ -238,9 +274,11 @@ impl MlrSearch {
         }
     }
 
-    /// Returns a bound of the result whose verdict may be due to chance, because there were few trials. The verdict
-    /// itself follows the RFC, which lets the controller continue to measure a load. Without further trials, the last
-    /// of 21 seconds could change the result by about half a per cent.
+    /// Returns the index of a bound of the result whose verdict chance can explain (see [`CLEAR`]).
+    ///
+    /// By the RFC, this verdict is already valid, but the search may continue to try the load. Without further trials,
+    /// a single trial could decide: of 21 trials, 10 of low loss and 10 of high loss leave the verdict to the last one.
+    /// It would move the result by one grid step, which is 0.5 % at the default precision of 1 %.
     fn unclear(&self, target: &Target) -> Option<usize> {
         let (lower, upper) = self.bounds(target);
         let unclear = |index: &usize| !self.times(*index, target).clear(target);
@@ -255,7 +293,8 @@ impl MlrSearch {
         (below.rev().find(of(Class::Lower)), upper)
     }
 
-    /// Returns the load whose trial makes progress on the target. It stays the same until its class is known.
+    /// Returns the index of the load to try next for the target. The search stays at a load until its verdict is known.
+    /// `before` contains the bounds of the coarser target that precedes this one.
     fn candidate(&self, target: &Target, before: (Option<usize>, Option<usize>)) -> usize {
         let open = |index: &usize| *index <= self.top && self.class(*index, target) == Class::Open;
         let (lower, upper) = self.bounds(target);
@@ -264,13 +303,13 @@ impl MlrSearch {
                 && upper.is_none_or(|upper| *index < upper)
                 && open(index)
         };
-        // Tries the bounds of the coarser target first, because they only need more time.
+        // Tries the bounds of the coarser target first: part of the time that they need has already been measured.
         if let Some(index) = [before.0, before.1].into_iter().flatten().find(within) {
             return index;
         }
         match (lower, upper) {
-            // A load that cannot be sent gives no information about lower loads. The search halves, starting
-            // from the smallest load.
+            // No load has a verdict. The search starts with the largest load. If the generator cannot send it,
+            // nothing is known about smaller loads. The search then starts with the smallest load and bisects.
             (None, None) => {
                 if self.unsent.is_some() {
                     0
@@ -295,8 +334,9 @@ impl MlrSearch {
         }
     }
 
-    /// Returns the distance from a bound to the next load of its class beyond it, in grid steps. This was the last
-    /// outward step.
+    /// Returns the size of the last step away from a bound: the distance between the load with index `from` and the
+    /// next tried load of the same class, in grid steps. `above`: searches above `from`, otherwise below. Example: if
+    /// the loads 10 and 14 are lower bounds, the last step to 14 was 4, and the next step has 8.
     fn of_class(&self, target: &Target, class: Class, from: usize, above: bool) -> Option<usize> {
         let is = |index: &&usize| self.class(**index, target) == class;
         if above {
@@ -306,7 +346,9 @@ impl MlrSearch {
         }
     }
 
-    /// Returns the load that the system forwarded when the largest load was offered, which is the best first guess.
+    /// Returns the index of the load that the system forwarded in the first trial at the largest tried load,
+    /// `load * (1 - loss)`. This is the best first guess of the result. Example: at 10,000 per second, a loss of 60 %
+    /// leaves 4,000 per second.
     fn forwarded(&self) -> Option<usize> {
         let (top, trials) = self.seen.last_key_value()?;
         let load = self.loads[*top] * (1.0 - trials.first()?.1);
@@ -317,7 +359,7 @@ impl MlrSearch {
         self.times(index, target).class(&target.goal)
     }
 
-    /// Returns the good and the bad time at a load.
+    /// Returns the time of low loss and the time of high loss at a load.
     fn times(&self, index: usize, target: &Target) -> Times {
         let Goal { loss_ratio, exceed_ratio, .. } = target.goal;
         let mut good = 0.0;
@@ -333,13 +375,15 @@ impl MlrSearch {
             };
             *of += share;
         }
-        // Short trials of high loss count only beyond those that short trials of low loss excuse.
+        // Trials that are shorter than the target requires never count as low loss. They can only excuse other short
+        // trials of high loss: up to `good_short * e / (1 - e)`, with the exceed ratio e. Example: with e = 0.5, a time of
+        // 3 of low loss excuses 3 of high loss. High loss beyond the excused time counts.
         bad += f64::max(0.0, bad_short - good_short * exceed_ratio / (1.0 - exceed_ratio));
         Times { good, bad }
     }
 
-    /// Returns the loss at the goal's quantile of the time at a load, for the conditional throughput. The time is the duration
-    /// sum, or the time of the full trials if that is longer. All load in time that was not measured counts as lost.
+    /// Returns the loss ratio at a load for the conditional throughput. Only trials of at least the target's duration
+    /// count.
     fn quantile(&self, index: usize, target: &Target) -> f64 {
         let trials = self.seen.get(&index).into_iter().flatten();
         let full = trials.filter(|(share, _)| *share >= target.share * (1.0 - 1e-9)).copied().collect();
@@ -347,8 +391,13 @@ impl MlrSearch {
     }
 }
 
-/// Returns the loss ratio for the conditional throughput (`pessimistic_loss_ratio` of the authors' package MLRsearch 1.2.1): the
-/// quantile of (time, loss) that corresponds to the exceed ratio; of two values that meet there, the lower one.
+/// Returns the loss ratio for the conditional throughput, as `pessimistic_loss_ratio` of the authors' package MLRsearch
+/// 1.2.1: the quantile `1 - exceed_ratio` of the loss ratio over the trial time. `full` has the time and the loss ratio of
+/// each trial. If the trials are shorter than the duration sum, all load in the missing time counts as lost. If the
+/// quantile is exactly between two loss ratios, the lower one is returned.
+///
+/// Example with a sum of 21 and an exceed ratio of 0.5: the quantile is at a time of 10.5. Of 6 trials without loss and 5
+/// trials with a loss of 0.4 %, the 11th decides: 0.4 %. With only 10 trials, the missing time decides: 1.
 fn pessimistic_loss(mut full: Vec<(f64, f64)>, goal: &Goal) -> f64 {
     full.sort_by(|a, b| a.1.total_cmp(&b.1));
     let measured: f64 = full.iter().map(|(time, _)| time).sum();
@@ -362,12 +411,14 @@ fn pessimistic_loss(mut full: Vec<(f64, f64)>, goal: &Goal) -> f64 {
     1.0
 }
 
+/// Returns the size of the next step away from a bound, in grid steps; `last` is the size of the step before it.
 fn stride(target: &Target, last: Option<usize>) -> usize {
     last.map_or(target.width, |last| last.saturating_mul(EXPANSION)).max(target.width)
 }
 
-/// Returns the targets of a goal. Durations, sums and widths change in equal ratios from the coarsest target to the
-/// goal itself.
+/// Returns the targets of a goal, the coarsest one first. Duration, sum and width change by a constant factor from target
+/// to target. Example with an initial duration share of 0.25 and a sum of 25: duration shares of 0.25, 0.5 and 1, sums
+/// of 0.25, 2.5 and 25, widths of 4, 2 and 1.
 fn chain(goal: Goal, initial: f64) -> Vec<Target> {
     let initial = initial.clamp(1e-3, 1.0);
     (0..=PRECEDING)
@@ -384,7 +435,8 @@ fn chain(goal: Goal, initial: f64) -> Vec<Target> {
         .collect()
 }
 
-/// Returns the loads from `max` down to `min`. Each load is smaller by `precision` than the load before it.
+/// Returns the grid of loads between `min` and `max`, ascending. Each load is smaller than the next one by the share
+/// `precision`. Example: from 95 to 100 with 0.02, the loads are 95, 96.04, 98 and 100. `whole`: integers only.
 fn grid((min, max): (f64, f64), precision: f64, whole: bool) -> Vec<f64> {
     let precision = precision.clamp(1e-4, 0.5);
     let (min, max) = if whole { (min.ceil(), max.floor()) } else { (min, max) };
