@@ -36,13 +36,13 @@ impl Behaviour {
     /// one. `kept` is `None` if the result does not state its versions.
     pub fn stale(&self, kept: Option<&Self>) -> Option<String> {
         let Some(kept) = kept else {
-            return Some("it has no version of the rig that measured it".to_owned());
+            return Some("it does not state the version of the rig that measured it".to_owned());
         };
         if kept.format != self.format {
             return Some(format!("its format is {}, and today's is {}", kept.format, self.format));
         }
         if kept.scenario != self.scenario {
-            return Some("the scenario has another meaning today".to_owned());
+            return Some("the scenario has had another meaning since then".to_owned());
         }
         if kept.rig != self.rig {
             return Some(format!("its rig has behaviour {}, and today's has {}", kept.rig, self.rig));

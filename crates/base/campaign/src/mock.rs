@@ -169,7 +169,7 @@ fn queue(
     recorder.scalar("loss_ratio", 0.0);
     recorder.sample("sut.cpu_cores", run.duration / 2, busy_us / now_us.max(1.0));
     let busy =
-        LimitViolation::said(load >= 1.0, &format!("`load.rate` keeps the server busy {load} times over"));
+        LimitViolation::said(load >= 1.0, &format!("`load.rate` is {load} times the rate that the server can serve"));
     Ok(recorder.judge([(Outcome::Overloaded, busy)]))
 }
 

@@ -51,7 +51,7 @@ pub enum ObjectiveError {
     Smallest,
     /// Not even the smallest load was served within the objective.
     #[error(
-        "no load of the campaign keeps {metric} within its bound, with the whole interval of several repeats"
+        "at no load of the campaign is the whole confidence interval of {metric} within its bound (two or more repeats are needed)"
     )]
     Never {
         /// Name of the metric.

@@ -65,7 +65,7 @@ impl LimitViolation {
 
     /// Names the setting that defines the limit, so that a reader knows what to change.
     pub fn set_by(mut self, setting: &str) -> Self {
-        self.words.push_str(&format!(", which `{setting}` allows"));
+        self.words.push_str(&format!(" (limit: `{setting}`)"));
         self
     }
 }
@@ -85,7 +85,7 @@ mod tests {
         let steal = LimitViolation::above("host.steal_share", 0.3694, 0.02);
         assert_eq!(
             text(steal.map(|breach| breach.set_by("host.steal_at_most"))).as_deref(),
-            Some("host.steal_share is 0.3694, more than 0.02, which `host.steal_at_most` allows")
+            Some("host.steal_share is 0.3694, more than 0.02 (limit: `host.steal_at_most`)")
         );
         assert_eq!(
             text(LimitViolation::below("nodes_alive_ratio", 0.5, 1.0)).as_deref(),

@@ -121,9 +121,15 @@ impl Recorder {
         }
     }
 
-    /// Returns the outcome of the first limit that was broken, or `ok` if no limit was broken. All broken limits with
-    /// that outcome form the repeat's reason. A second call, which checks the machine after the system, replaces the
-    /// reason if it finds a broken limit.
+    /// Returns the outcome of a repeat from its limits: for each limit, the outcome that its violation causes, and the
+    /// violation if the limit was broken. The first violation decides. Without a violation, the outcome is `ok`.
+    ///
+    /// The texts of all violations with the deciding outcome become the reason of the repeat. Example: if the first and
+    /// the third limit were broken and both cause `degraded`, the reason is "loss_ratio is 0.25, more than 0; nodes_lost is
+    /// 2, more than 0".
+    ///
+    /// A rig calls this first with the limits of the system, then with those of the machine. If the second call finds
+    /// a violation, it replaces the reason.
     pub fn judge(&mut self, limits: impl IntoIterator<Item = (Outcome, Option<LimitViolation>)>) -> Outcome {
         let broken: Vec<(Outcome, LimitViolation)> =
             limits.into_iter().filter_map(|(outcome, breach)| Some((outcome, breach?))).collect();

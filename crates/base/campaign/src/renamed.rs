@@ -131,7 +131,7 @@ mod tests {
     use crate::rig::Rig;
 
     #[test]
-    fn earlier_name_of_histogram_stands_for_its_metrics() {
+    fn earlier_histogram_name_is_replaced_in_its_percentiles() {
         let renames = Renames::from_rig(&MockRig::default().describe());
         assert_eq!(renames.current("lateness_us_p99"), Some("send_delay_us_p99"));
         assert_eq!(renames.current("lateness_us"), Some("send_delay_us"));

@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn result_beyond_either_end_is_reported() {
+    fn threshold_outside_range_leaves_one_bound() {
         let above = search(RateSearch::new(1.0, 1000.0, 0.01, 60), |_| true);
         assert_eq!((above.lower, above.upper, above.precise), (Some(1000.0), None, true));
         let below = search(RateSearch::new(1.0, 1000.0, 0.01, 60), |_| false);
@@ -391,7 +391,7 @@ mod tests {
             let count = tried.len();
             tried.sort_unstable();
             tried.dedup();
-            assert_eq!(tried.len(), count, "no load twice in one phase");
+            assert_eq!(tried.len(), count, "no load may be tried twice in one phase");
         }
     }
 
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn tuning_finds_ridge_with_half_the_grid() {
+    fn tuning_finds_optimum_in_half_of_the_grid() {
         let mut hits = 0;
         for seed in 0..50 {
             let mut search = TuneSearch::new(vec![6, 5, 4], 60, seed);

@@ -126,7 +126,9 @@ impl Filter {
         for (key, json) in object {
             if key.starts_with('$') {
                 if path.is_empty() {
-                    return Err(FilterError(format!("`{key}` must be below a key")));
+                    return Err(FilterError(format!(
+                        "`{key}` needs a setting to compare, such as {{\"load.nodes\": {{\"{key}\": 10}}}}"
+                    )));
                 }
                 self.0.push((path.to_owned(), test(key, json, depth)?));
             } else {
@@ -165,7 +167,7 @@ fn test(operator: &str, json: &serde_json::Value, depth: usize) -> Result<Test, 
         },
         _ => {
             return Err(FilterError(format!(
-                "there is no `{operator}`; there are $eq, $ne, $lt, $lte, $gt, $gte, $in, $not"
+                "unknown operator `{operator}`; available: $eq, $ne, $lt, $lte, $gt, $gte, $in, $not"
             )));
         }
     })
@@ -225,9 +227,9 @@ mod tests {
     #[test]
     fn wrong_filter_error_names_allowed_values() {
         let error = |text| Filter::parse(text).unwrap_err().to_string();
-        assert!(error(r#"{"a": {"$near": 1}}"#).contains("there are $eq, $ne, $lt"));
+        assert!(error(r#"{"a": {"$near": 1}}"#).contains("available: $eq, $ne, $lt"));
         assert!(error("[1]").contains("must be an object"));
-        assert!(error(r#"{"$gt": 1}"#).contains("must be below a key"));
+        assert!(error(r#"{"$gt": 1}"#).contains("needs a setting to compare"));
         assert!(error(&(r#"{"a":"#.repeat(40) + "1" + &"}".repeat(40))).contains("nests deeper"));
     }
 

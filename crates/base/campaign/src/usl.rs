@@ -493,7 +493,7 @@ mod tests {
                         && inside(fit.kappa, law.kappa)
                 })
                 .count();
-            assert!(held >= 93, "{law:?}: {held} of 100 seeds");
+            assert!(held >= 93, "{law:?}: only {held} of 100 fits contain all parameters in their intervals");
         }
     }
 
@@ -515,7 +515,7 @@ mod tests {
         assert_eq!(
             (ovs.agrees, ovs.within_rounding),
             (false, true),
-            "11 by the formula; rounding of κ reaches 10"
+            "the formula gives 11, and with κ rounded as printed, 10 is possible"
         );
         let bess = check_printed(0.32, 0.01, 0.007, 0.001, 9.0);
         assert!((bess.formula.unwrap() - 9.86).abs() < 0.01 && bess.agrees);
@@ -547,7 +547,7 @@ mod tests {
     }
 
     #[test]
-    fn peak_has_an_interval_or_is_not_shown() {
+    fn fit_without_peak_reports_that_none_is_shown() {
         let points = [(1.0, 70.0), (16.0, 845.92), (32.0, 1302.93), (64.0, 1682.19), (96.0, 1762.85)];
         let rest = [(128.0, 1734.55), (192.0, 1583.56)];
         let fit = fit(&[&points[..], &rest[..]].concat(), 0.95, None).unwrap();
@@ -581,11 +581,11 @@ mod tests {
                 _ => false,
             })
             .count();
-        assert!((275..=296).contains(&covered), "{covered} of 300");
+        assert!((275..=296).contains(&covered), "{covered} of 300 intervals contain the true peak");
     }
 
     #[test]
-    fn doubts_are_flagged() {
+    fn unreliable_fits_are_flagged() {
         assert_eq!(fit(&[(1.0, 1.0), (2.0, 2.0), (3.0, 3.0)], 0.95, None), Err(UslError::TooFew(3)));
         assert_eq!(fit(&[(0.0, 1.0)], 0.95, None), Err(UslError::NotPositive));
         let serial =

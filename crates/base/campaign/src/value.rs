@@ -127,7 +127,7 @@ impl<'de> Deserialize<'de> for Value {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let json = serde_json::Value::deserialize(deserializer)?;
         Self::from_json(&json)
-            .ok_or_else(|| serde::de::Error::custom("a setting is not a table and not null"))
+            .ok_or_else(|| serde::de::Error::custom("a setting must not be a table or null"))
     }
 }
 

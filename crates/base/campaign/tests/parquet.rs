@@ -50,7 +50,7 @@ fn value(column: &Column, row: usize) -> serde_json::Value {
 fn read_back(name: &str, table: &Table) {
     let Some(python) = std::env::var_os("RANLAB_PYTHON") else {
         ranlab_host::doctor::skipped(
-            "DuckDB: RANLAB_PYTHON names no Python that has it (make test installs it)",
+            "DuckDB: RANLAB_PYTHON must name a Python that has it (make test installs one)",
         );
         return;
     };

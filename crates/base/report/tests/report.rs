@@ -230,7 +230,7 @@ fn invalid_campaign_names_setting_without_empty_axes() {
     let plot = "[[plot]]\ntitle = \"Nothing of it\"\nx = \"load.workers\"\ny = \"throughput\"\n";
     let (written, page) = page("invalid", &campaign(&format!("{text}{plot}")), &Context::default());
     assert!(written.figures.is_empty());
-    let why = "host.steal_share is 0.36, more than 0.02, which `host.steal_at_most` allows";
+    let why = "host.steal_share is 0.36, more than 0.02 (limit: `host.steal_at_most`)";
     let [doubt, missing, points] = places(
         &page,
         [

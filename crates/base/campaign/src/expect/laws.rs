@@ -1,5 +1,7 @@
-//! Evaluation of laws on repeats. Every law is tested on intervals. It holds, or is broken, only if the whole interval
-//! shows this.
+//! Evaluation of laws on repeats. A law is tested on the confidence interval of the measured value, not on the value.
+//! The law holds if the whole interval is in the allowed zone. It is broken if the whole interval is outside. Otherwise
+//! the result is undecided. Example with a limit of at least 100: 105 to 110 holds, 90 to 95 is broken, 95 to 105 is
+//! undecided.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +25,7 @@ pub(super) enum LawOutcome {
     Unclear(&'static str),
 }
 
-const ONE_REPEAT: &str = "one repeat shows no spread: `measure.repeats` of at least 3";
+const ONE_REPEAT: &str = "one repeat shows no spread: set `measure.repeats` to 3 or more";
 const WIDE: &str =
     "the measured interval lies on both sides of the limit; more or quieter repeats are needed";
 
@@ -34,8 +36,8 @@ pub(super) struct LawFinding {
     pub(super) ours: String,
     /// Number of repeats, at the point that has the fewest.
     pub(super) repeats: usize,
-    /// Distance of the interval from the allowed zone; `None` if the interval is within the zone, or the law has no
-    /// bound.
+    /// Position of the interval outside the allowed zone. `None` if the interval is in the zone, contains a limit of the
+    /// zone or does not exist (a single repeat), and for laws without a zone (orders and shapes).
     pub(super) beyond: Option<Beyond>,
 }
 
@@ -195,10 +197,10 @@ impl LawQuery<'_> {
         }
         let (interval, paired) = ours.ratio(&theirs, self.confidence);
         let by = short(ours.estimate.value / theirs.estimate.value);
-        let paired = if paired { ", repeat by repeat" } else { "" };
+        let paired = if paired { ", from the ratio in each repeat" } else { "" };
         let ours_words = match interval {
             Some((low, high)) if low.is_infinite() || high.is_infinite() => {
-                format!("{by} times, and may be any number")
+                format!("{by} times, with an unbounded interval")
             }
             Some((low, high)) if low < high => {
                 format!("{by} times ({} to {}{paired})", short(low), short(high))
@@ -239,7 +241,11 @@ impl LawQuery<'_> {
         }
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
         if points.len() < 2 || (shape == Shape::Peaked && points.len() < 3) {
-            return Err(format!("{} points along {along} show no shape", points.len()));
+            let needed = if shape == Shape::Peaked { 3 } else { 2 };
+            return Err(format!(
+                "a shape along {along} needs at least {needed} points, but there are {}",
+                points.len()
+            ));
         }
         let ys: Vec<Number> = points.iter().map(|(_, y)| y.clone()).collect();
         let first = &ys[0];

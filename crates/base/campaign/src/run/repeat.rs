@@ -85,7 +85,7 @@ fn reason_of(outcome: Outcome, recording: &Recording) -> String {
     match outcome {
         Outcome::Ok => "",
         Outcome::Degraded => "the system did less than was asked",
-        Outcome::MissesBudget => "something took longer than its budget",
+        Outcome::MissesBudget => "a measured time exceeds its budget",
         Outcome::Overloaded => "the system could not follow the load",
         Outcome::SutFailed => "the system under test failed",
         Outcome::Timeout => "the repeat did not end within its time limit",
@@ -368,7 +368,7 @@ fn open(found: &RateFound, end: f64, find: Find, unsent: &str, budget: &str) -> 
             Some(format!("the smallest value, {}, passed: the true value is at most that", short(end)))
         }
         (None, _, true) => Some(format!("the largest load, {}, passed: the true value is above", short(end))),
-        (.., false) => Some(format!("{budget} did not reach the precision")),
+        (.., false) => Some(format!("{budget} did not reach the requested precision")),
         _ => None,
     }
 }

@@ -147,10 +147,11 @@ fn mlrsearch_meets_several_goals_despite_outlier_trials() {
     let reason = results.points[0].reason();
     assert!(reason.contains("the load generator, not the system, gave up at"), "{reason}");
     for (budget, says) in [
-        ("18min", "loss_ratio ≤ 0: trials of 18min in all did not reach the precision"),
+        ("18min", "loss_ratio ≤ 0: trials within the budget of 18min did not reach the requested precision"),
         (
             "4min",
-            "trials of 4min in all decided about no load: `search.budget` is too small for 21 of 10s each",
+            "trials within the budget of 4min gave no verdict on any load: a verdict needs up to 21 trials of 10s; \
+             increase `search.budget`",
         ),
     ] {
         let (results, ..) = run_all(&format!("{sut}[measure]\nrepeats = 1\n{search}budget = \"{budget}\""));
@@ -159,7 +160,7 @@ fn mlrsearch_meets_several_goals_despite_outlier_trials() {
 }
 
 #[test]
-fn goals_of_a_search_are_few_and_different() {
+fn search_accepts_one_to_four_different_goals() {
     let rigs = [MockRig::default().describe()];
     for ratios in ["[]", "[0, 0.0]", "[0, 0.1, 0.2, 0.3, 0.4]"] {
         let text = format!(
@@ -174,7 +175,7 @@ fn goals_of_a_search_are_few_and_different() {
 
 /// 4 workers carry 4,000 per second. The generator sends at most 1,500 of them.
 #[test]
-fn unsent_load_is_no_result_and_search_reports_its_end() {
+fn unsent_load_invalidates_point_and_bounds_search() {
     let sut =
         "[sut]\nnoise = 0.0\nkappa = 0.0\nsigma = 0.0\n[load]\nworkers = 4\nmost = 1500.0\nrate = 2000.0\n";
     let (results, ..) = run_all(&format!("{sut}[measure]\nrepeats = 2"));
@@ -205,7 +206,7 @@ fn unsent_load_is_no_result_and_search_reports_its_end() {
 }
 
 #[test]
-fn a_knee_is_found_against_an_objective() {
+fn knee_search_finds_largest_load_within_objective() {
     // M/M/1 with 100 us of service: p99 = 100 us * ln(100) / (1 - load) is 2 ms at a load of 0.77.
     let (results, ..) = run_all(
         "[sut]\nlaw = \"queue\"\n[load]\nrequests = 50000\n[measure]\nrepeats = 3\n[search]\ntype = \"knee\"\naxis = \"load.rate\"\n\
@@ -259,7 +260,7 @@ fn queueing_theory_lies_within_the_stated_intervals() {
             }
         }
     }
-    assert!(f64::from(held) >= 0.92 * f64::from(all), "{held} of {all} intervals hold the truth");
+    assert!(f64::from(held) >= 0.92 * f64::from(all), "only {held} of {all} intervals contain the true value");
 }
 
 #[test]
@@ -299,7 +300,7 @@ impl Rig for Clocked {
 }
 
 #[test]
-fn computed_points_wait_for_no_window() {
+fn computed_points_take_no_window_time() {
     let scenario = scenario("[measure]\nrepeats = 2\nwarm_up = \"1s\"\nduration = \"10s\"");
     let mut described = MockRig::default().describe();
     described.set_up = Duration::from_secs(1);
@@ -317,18 +318,18 @@ fn computed_points_wait_for_no_window() {
 
 /// A rate or a histogram must exclude the data of the trimmed time.
 #[test]
-fn trimmed_time_has_load_and_no_recording() {
+fn trimmed_time_is_under_load_but_not_recorded() {
     let scenario = scenario("[measure]\nrepeats = 1\nwarm_up = \"1s\"\nduration = \"10s\"\ntrim = \"2s\"");
     let described = MockRig::default().describe();
     let described = crate::description::RigDescription { repeat_time: RepeatTime::Windows, ..described };
     let plan = Plan::new(&scenario, &described);
     let each = Duration::from_secs(1 + 2 + 6) + described.set_up;
-    assert_eq!(plan.expected(), each * plan.points.len() as u32, "nothing waits for the end that is trimmed");
+    assert_eq!(plan.expected(), each * plan.points.len() as u32, "the trimmed time at the end is not waited for");
     let mut journal = MemoryJournal::default();
     let rig = Box::new(Clocked(Duration::ZERO));
     run(rig, &scenario, &plan, &mut journal, &Stop::never(), &mut |_| {}).unwrap();
     let metrics = &journal.finished[0].recording.metrics;
-    assert_eq!((metrics["throughput"], metrics["loss_ratio"]), (3.0, 6.0), "1 + 2 s before; 10 - 2 * 2 s");
+    assert_eq!((metrics["throughput"], metrics["loss_ratio"]), (3.0, 6.0), "recording must start after 1 s of warm-up and 2 s of trim, and last 10 - 2 * 2 s");
 }
 
 /// M/M/1: replies take an exponential time with a mean of 100 us / (1 - load).
@@ -400,7 +401,7 @@ fn soak_estimates_critical_load_with_interval() {
     assert_eq!(point.values("search.trials"), [120.0; 3]);
     let reason = point.reason();
     assert!(
-        reason.contains("0.001 is lost on average at") && reason.contains("by 120 trials in 2min"),
+        reason.contains("0.001 is lost on average at") && reason.contains("from 120 trials in 2min"),
         "{reason}"
     );
     // Load that cannot be sent, and a capacity that is too small, are reported.
@@ -411,7 +412,7 @@ fn soak_estimates_critical_load_with_interval() {
         results.points[0].reason()
     );
     let (results, ..) = run_all(&format!("[load]\nmost = 800.0\n{soak}"));
-    assert!(results.points[0].reason().contains("was sent"), "{}", results.points[0].reason());
+    assert!(results.points[0].reason().contains("could not send loads"), "{}", results.points[0].reason());
 }
 
 #[test]
@@ -429,11 +430,11 @@ fn stop_after_repeat_stores_it_and_rest_resumes() {
         .unwrap()
     };
     assert_eq!(session(&mut journal, true), SessionSummary { finished: 1, stopped: true });
-    assert!(journal.finished[0].outcome.counts(), "it was not disturbed");
+    assert!(journal.finished[0].outcome.counts(), "a stop request must not disturb the running repeat");
     assert_eq!(
         session(&mut journal, false),
         SessionSummary { finished: 0, stopped: true },
-        "until it is taken back"
+        "the stop request must hold until `go_on`"
     );
     stop.go_on();
     assert_eq!(session(&mut journal, false), SessionSummary { finished: 2, stopped: false });
@@ -537,7 +538,7 @@ fn open_ended_search_reports_bound_and_reason() {
 }
 
 #[test]
-fn smallest_passing_value_is_found_and_open_below() {
+fn smallest_passing_value_is_found_or_bounded_by_range() {
     use crate::answer::Bound;
     let text = |min: u32| {
         format!(
@@ -556,7 +557,7 @@ fn smallest_passing_value_is_found_and_open_below() {
 }
 
 #[test]
-fn loss_within_objective_is_no_failure() {
+fn loss_within_allowed_ratio_counts_as_ok() {
     let (results, ..) = run_all(
         "[sut]\nnoise = 0.0\nkappa = 0.0\nsigma = 0.0\n[measure]\nrepeats = 1\n[search]\ntype = \"pdr\"\naxis = \"load.rate\"\n\
          min = 100\nmax = 4000\nloss_ratio = 0.01\nprecision = 0.001",

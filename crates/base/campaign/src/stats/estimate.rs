@@ -223,12 +223,12 @@ mod tests {
             difference += holds(a.minus(b).interval(0.95), 20.0);
             ratio += holds(a.ratio(b, 0.95), 3.0);
         }
-        assert!((1870..=1940).contains(&difference), "{difference} of 2000");
-        assert!((1870..=1940).contains(&ratio), "{ratio} of 2000");
+        assert!((1870..=1940).contains(&difference), "{difference} of 2,000 intervals contain the true difference");
+        assert!((1870..=1940).contains(&ratio), "{ratio} of 2,000 intervals contain the true ratio");
     }
 
     #[test]
-    fn ratio_by_possible_zero_is_undefined() {
+    fn ratio_is_unbounded_if_divisor_may_be_zero() {
         let (low, high) = estimate(&[1.0, 1.1]).ratio(estimate(&[-1.0, 1.5]), 0.95).unwrap();
         assert!(low.is_infinite() && high.is_infinite());
         assert_eq!(estimate(&[0.0, 0.0]).ratio(estimate(&[5.0, 5.0]), 0.95), Some((0.0, 0.0)));

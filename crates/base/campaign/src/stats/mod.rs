@@ -194,7 +194,7 @@ mod tests {
                 (low..=high).contains(&10.0)
             })
             .count();
-        assert!((930..=970).contains(&held), "{held} of 1000");
+        assert!((930..=970).contains(&held), "{held} of 1,000 intervals contain the true mean");
     }
 
     #[test]

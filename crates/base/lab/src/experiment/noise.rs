@@ -278,7 +278,7 @@ mod tests {
         let stolen = report(1.0, 1.0, 0.5);
         let (outcome, _, reason) = judged("invalid", &[(&WorkerLocation::Local, &stolen)]);
         assert_eq!(outcome, Some(Outcome::Invalid));
-        assert_eq!(reason, "host.steal_share is 0.5, more than 0.02, which `host.steal_at_most` allows");
+        assert_eq!(reason, "host.steal_share is 0.5, more than 0.02 (limit: `host.steal_at_most`)");
         assert_eq!(judged("warn", &[(&WorkerLocation::Local, &stolen)]).0, None);
     }
 }

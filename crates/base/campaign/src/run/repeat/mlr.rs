@@ -55,16 +55,18 @@ impl Trials<'_, '_> {
             precise: own.precise,
             trials: machine.trials(),
         };
-        let within = format!("trials of {} in all", format_span(*budget));
+        let within = format!("trials within the budget of {}", format_span(*budget));
         if bounds.iter().all(|own| own.lower.or(own.upper).is_none()) && machine.unsent().is_none() {
             let full = format_span(self.run.duration);
             let reason = format!(
-                "{within} decided about no load: `search.budget` is too small for {sum} of {full} each"
+                "{within} gave no verdict on any load: a verdict needs up to {sum} trials of {full}; increase \
+                 `search.budget`"
             );
             let (_, _, recording) = unfound(search, &found(first), &unsent, &tried);
             return Ok((Outcome::Invalid, reason, recording));
         }
-        // The recorded data of the system is from a trial at the result of the first goal that has one.
+        // A search of several goals has several results. The recorded data of the system is from the last full trial at
+        // the lower bound of the first goal that has a lower bound.
         let answer = bounds.iter().find_map(|own| own.lower);
         let shown = last.into_iter().find(|(load, _)| Some(*load) == answer);
         let Some((_, (outcome, why, mut recording))) = shown else {
@@ -74,7 +76,7 @@ impl Trials<'_, '_> {
         trials::keep(&mut recording, &tried);
         let reason = bounds.iter().zip(loss_ratios).find_map(|(own, ratio)| {
             if own.lower.is_none() {
-                return Some(format!("no load keeps loss_ratio ≤ {ratio}"));
+                return Some(format!("at no load is loss_ratio ≤ {ratio}"));
             }
             open(&found(*own), load.max, load.find, &unsent, &within)
                 .map(|why| format!("loss_ratio ≤ {ratio}: {why}"))

@@ -88,24 +88,24 @@ fn describe_result(
     let low = short(own.low);
     let high = short(own.high);
     let mut text = format!(
-        "{} is lost on average at {load} (between {low} and {high}) by {trials} trials in {}",
+        "a share of {} is lost on average at {load} (between {low} and {high}), estimated from {trials} trials in {}",
         short(target),
         format_span(budget)
     );
     if own.wavers.is_some() {
-        text.push_str("; trials differ as if the capacity changed from trial to trial, instead of by independent packet losses");
+        text.push_str("; the trials differ more than independent packet losses do, as if the capacity changed from trial to trial");
     }
     let (above, below) = machine.open(own);
     if let Some(load) = machine.unsent() {
-        text.push_str(&format!("; no load from {} on was sent ({unsent})", short(load)));
+        text.push_str(&format!("; the generator could not send loads from {} up ({unsent})", short(load)));
     } else if above {
         text.push_str(&format!(
-            "; the largest load, {}, loses less: the true value may be above",
+            "; at the largest load, {}, less than this share is lost: the true value may be above",
             short(max)
         ));
     }
     if below {
-        text.push_str("; the smallest load loses more: the true value may be below");
+        text.push_str("; at the smallest load, more than this share is lost: the true value may be below");
     }
     text
 }

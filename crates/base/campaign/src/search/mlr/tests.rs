@@ -97,13 +97,16 @@ fn bisection(deviation: f64, seconds: u32) -> ([usize; 2], f64) {
 fn mlrsearch_beats_plain_bisection_on_noisy_device() {
     for deviation in [0.0025, 0.005, 0.01] {
         let (found, spent) = mlrsearch(deviation);
-        println!("capacity +- {deviation}: MLRsearch NDR, PDR of 100: {found:?}, both in {spent:.0} s");
+        println!("capacity ± {deviation}: of 100 searches, right NDR and PDR: {found:?}, both in {spent:.0} s");
         for seconds in [1, 21] {
             let (plain, spent) = bisection(deviation, seconds);
-            println!("    bisection by trials of {seconds} s: {plain:?}, both in {spent:.0} s");
-            assert!(plain.iter().min() < found.iter().min(), "trials of {seconds} s");
+            println!("    bisection by trials of {seconds} s: right {plain:?}, both in {spent:.0} s");
+            assert!(
+                plain.iter().min() < found.iter().min(),
+                "bisection by trials of {seconds} s must be right less often than MLRsearch"
+            );
         }
-        assert!(found.iter().all(|found| *found >= 95), "{found:?}");
+        assert!(found.iter().all(|found| *found >= 95), "of 100 searches, only {found:?} are right");
     }
 }
 
@@ -137,7 +140,7 @@ fn load_is_a_bound_once_verdict_is_certain() {
     assert_eq!(search.class(top, &target), Class::Lower);
     search.seen.entry(top).or_default().push((1.0, 1.0));
     assert_eq!(search.class(top, &target), Class::Upper);
-    // In short trials, high loss counts beyond the excused part, and low loss does not count.
+    // Short trials of low loss do not count. Of short trials of high loss, those that no low loss excuses count.
     search.seen.insert(top, vec![(0.5, 0.0); 100]);
     assert_eq!(search.class(top, &target), Class::Open);
     search.seen.insert(top, vec![(0.5, 0.1); 22]);
@@ -150,7 +153,7 @@ fn uncertain_bound_of_result_is_measured_again() {
     let search = MlrSearch::new((1.0, 100.0), 0.01, false, &[goal], 1.0, 1e3);
     let target = search.goals[0][2];
     let times = |good: f64, bad: f64| Times { good, bad };
-    // 11 of 11 good seconds, and 15 of 21, are beyond chance. 11 of 21 good seconds are not, although the RFC
+    // Chance does not explain 11 of 11 seconds of low loss, nor 15 of 21. It can explain 11 of 21, although the RFC
     // classifies such a load as a lower bound.
     assert!(times(11.0, 0.0).clear(&target) && times(15.0, 6.0).clear(&target));
     assert!(!times(11.0, 10.0).clear(&target) && times(11.0, 10.0).class(&goal) == Class::Lower);
@@ -202,7 +205,7 @@ fn results_beyond_range_or_generator_are_reported() {
             .all(|found| (found.lower, found.upper, found.precise) == (Some(100.0), None, true))
     );
     let below = run(new(), |_| 0.05);
-    let [none, all] = below.found()[..] else { panic!("two goals") };
+    let [none, all] = below.found()[..] else { panic!("two goals must give two results") };
     assert_eq!((none.lower, none.upper, none.precise), (None, Some(10.0), true));
     assert_eq!((all.lower, all.throughput, all.precise), (Some(100.0), Some(95.0), true));
     let mut search = new();

@@ -172,7 +172,7 @@ mod tests {
 
     /// Both losses are the integrals of their slopes, by Simpson's rule from far below.
     #[test]
-    fn losses_are_the_integrals_of_the_slopes() {
+    fn loss_functions_are_integrals_of_their_slopes() {
         let slope = |shape, x: f64| match shape {
             Shape::Stretch => 1.0 / (1.0 + (-x).exp()),
             Shape::Erf => below(x),

@@ -16,8 +16,8 @@ enum Curve {
     Knee,
     /// A power of the load, which neither function matches.
     Power(i32),
-    /// A capacity that changes each second, normally distributed about the mean with this deviation: losses come in
-    /// groups.
+    /// A capacity that changes each second, normally distributed about the mean with this standard deviation. A second
+    /// with a small capacity has many losses, and another second has none.
     Wavering(f64),
 }
 
@@ -56,8 +56,9 @@ impl Curve {
     }
 }
 
-/// Returns the number of a hundred seeds with the true critical load within the stated interval, and the mean width of
-/// the interval.
+/// Runs a hundred searches with different seeds. Returns three values: the number of searches whose interval contains the
+/// true critical load, the mean width of the interval, and the mean error of the estimate. Width and error are relative to
+/// the true critical load.
 fn of_100(curve: Curve, target: f64, trials: u32) -> (u32, f64, f64) {
     let truth = curve.critical(target);
     let mut within = 0;
@@ -77,16 +78,21 @@ fn of_100(curve: Curve, target: f64, trials: u32) -> (u32, f64, f64) {
         width += (found.high - found.low) / truth / 100.0;
         error += (found.load / truth - 1.0).abs() / 100.0;
     }
-    println!("{within} of 100, width {:.3} %, error {:.3} %, {wavers} waver", width * 100.0, error * 100.0);
+    println!(
+        "{within} of 100 intervals contain the critical load, mean width {:.3} %, mean error {:.3} %; \
+         {wavers} of 100 searches find a varying capacity",
+        width * 100.0,
+        error * 100.0
+    );
     (within, width, error)
 }
 
 /// Checks the claim in SPECIFICATION: `cargo test -p ranlab-campaign plr -- --nocapture` prints what each test asserts.
 fn holds(name: &str, curve: Curve, target: f64, width_at_most: f64) {
-    print!("{name}, a loss ratio of {target:e} by 60 trials of 1 s: ");
+    print!("{name}, critical load of a loss ratio of {target:e}, from 60 trials of 1 s: ");
     let (within, width, _) = of_100(curve, target, 60);
-    assert!(within >= 95, "{name}: {within} of 100");
-    assert!(width <= width_at_most, "{name}: {width}");
+    assert!(within >= 95, "{name}: only {within} of 100 intervals contain the critical load");
+    assert!(width <= width_at_most, "{name}: the mean interval is wider ({width}) than {width_at_most}");
 }
 
 #[test]
@@ -97,18 +103,18 @@ fn critical_load_is_found_for_modelled_losses() {
 
 #[test]
 fn critical_load_is_found_for_unmodelled_losses() {
-    holds("a sharp knee", Curve::Knee, 1e-4, 0.02);
+    holds("no loss up to the capacity", Curve::Knee, 1e-4, 0.02);
     holds("loss as the 40th power of the load", Curve::Power(40), 1e-4, 0.2);
 }
 
-/// Losses in groups: each trial has a separate capacity.
+/// Each trial has another capacity, so the losses come in groups.
 #[test]
 fn critical_load_is_found_if_device_varies_per_trial() {
-    holds("a separate capacity each second, deviation 0.5 %", Curve::Wavering(5e3), 1e-3, 0.05);
+    holds("another capacity each second, deviation 0.5 %", Curve::Wavering(5e3), 1e-3, 0.05);
 }
 
 #[test]
-fn unsent_load_limits_trials_but_not_result() {
+fn search_continues_below_loads_that_cannot_be_sent() {
     let search = |most: f64, capacity: f64| {
         let mut search = PlrSearch::new((100.0, 1e6), true, 1e-3, 40, 1.0);
         while let Some(trial) = search.next_trial() {
@@ -132,7 +138,7 @@ fn unsent_load_limits_trials_but_not_result() {
 }
 
 #[test]
-fn result_beyond_either_end_is_reported() {
+fn critical_load_outside_range_is_reported_as_open() {
     let search = |loss: f64| {
         let mut search = PlrSearch::new(RANGE, false, 1e-3, 30, 1.0);
         while search.next_trial().is_some() {
@@ -146,11 +152,12 @@ fn result_beyond_either_end_is_reported() {
     assert_eq!(PlrSearch::new(RANGE, false, 1e-3, 30, 1.0).found(), None);
 }
 
-/// Prints the calibration of the constants as a table. Run it manually: it takes minutes. `CURVE` is a part of the
-/// names of the selected curves; empty: all.
+/// Prints a table for the calibration of the constants. Run it manually: it takes minutes. The environment variable
+/// `CURVE` selects the curves whose names contain it. `CURVE=` (empty) selects all curves. If `CURVE` is not set, no curve
+/// is selected.
 #[test]
 #[ignore = "prints a table, which takes minutes"]
-fn calibration() {
+fn print_calibration_table() {
     for (name, curve) in [
         ("stretch 1 %", Curve::Own(Shape::Stretch, 1e4)),
         ("erf 1 %", Curve::Own(Shape::Erf, 1e4)),

@@ -68,7 +68,7 @@ fn one_outlier_of_twenty_changes_no_finding() {
 }
 
 #[test]
-fn floor_is_never_wider_than_interval() {
+fn aa_spread_is_never_wider_than_interval() {
     let mut draw = Draw(ChaCha8Rng::seed_from_u64(5));
     for _ in 0..500 {
         let change = between(&draw.values(100.0, 0.05, 5), &draw.values(100.0, 0.02, 5));
@@ -105,12 +105,15 @@ fn found(seeds: u64, n: usize, shift: f64, outlier_share: f64) -> f64 {
 fn small_changes_are_found_and_equal_sides_rarely_differ() {
     for (n, outlier_share) in [(5, 0.0), (10, 0.0), (20, 0.0), (20, 0.05), (10, 0.05), (5, 0.05)] {
         let claimed = found(1000, n, 0.0, outlier_share);
-        assert!(claimed <= 0.07, "{claimed} of {n} repeats with {outlier_share} outliers");
+        assert!(
+            claimed <= 0.07,
+            "of equal sides with {n} repeats and an outlier share of {outlier_share}, a share of {claimed} differs"
+        );
     }
     let power = found(1000, 5, -0.05, 0.0);
-    assert!(power >= 0.93, "{power}");
+    assert!(power >= 0.93, "a decrease of 5 % is found in a share of {power} only");
     let power = found(300, 20, 0.02, 0.05);
-    assert!(power >= 0.93, "with outliers {power}");
+    assert!(power >= 0.93, "with 5 % outliers, an increase of 2 % is found in a share of {power} only");
 }
 
 #[test]
@@ -123,7 +126,7 @@ fn detectable_change_is_found_with_stated_power() {
         .collect();
     let size = sizes.iter().sum::<f64>() / sizes.len() as f64;
     let power = found(1000, 5, size, 0.0);
-    assert!((POWER - 0.07..POWER + 0.07).contains(&power), "{size} is found in {power}");
+    assert!((POWER - 0.07..POWER + 0.07).contains(&power), "a change of {size} is found with probability {power}, not {POWER}");
 }
 
 #[test]
