@@ -48,7 +48,7 @@ refused() {
 }
 refused "the authority of our certificate is unknown to the peer" as stranger xapp ping --connect "$e42" --count 1
 authority=others refused "signed by an unknown authority" as xapp xapp ping --connect "$e42" --count 1
-refused "for another name than the address has" as xapp xapp ping --connect "tls://localhost:${e42##*:}" --count 1
+refused "does not contain the name in the address" as xapp xapp ping --connect "tls://localhost:${e42##*:}" --count 1
 refused "TLS needs a certificate" "$RANLAB" xapp ping --connect "$e42" --count 1
 refused "belong together" "$RANLAB" xapp ping --connect "$e42" --count 1 --tls-key lab/xapp.key
 refused "nobody.pem" as nobody xapp ping --connect "$e42" --count 1

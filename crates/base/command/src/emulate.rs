@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn protocol_selects_the_domain_and_the_first_is_the_default() {
+    fn protocol_option_selects_domain_and_defaults_to_first() {
         let both = |words: &[&str]| run(BOTH, words).unwrap();
         assert_eq!(both(&["--log", "a"]), "e2 Some(\"a\")");
         assert_eq!(both(&["--protocol", "empower", "--mosaic"]), "empower true None");

@@ -19,7 +19,7 @@ pub enum Failure {
     #[error("{0}")]
     Usage(String),
     /// Another build of the program has the verb or rig: exit code 2.
-    #[error("this build has no `{what}`; build with --features {features}; it has: {built}")]
+    #[error("this build has no `{what}`; build with --features {features}; this build has: {built}")]
     NotBuilt {
         /// The missing feature, e.g. `check upf`.
         what: String,

@@ -6,7 +6,7 @@ use crate::web::{CurrentValues, HostMeters, OverTime, WebArguments, introduce, p
 
 /// Figure of the send delay.
 pub const LATE: OverTime = OverTime {
-    title: "How late reports were made",
+    title: "Delay of reports",
     caption: "Actual minus planned send time, since the fleet started. More than a few milliseconds: this machine is overloaded.",
     unit: "us",
     lines: &[("late_p99", "99th percentile")],
@@ -46,7 +46,7 @@ impl FleetPage {
         let facts: Vec<String> = towards.map(|to| format!("towards {to}")).collect();
         introduce(&board, title, "Base stations", &facts, time, "");
         let page = Self { board, machine: HostMeters::default() };
-        page.running("Base stations begin.".to_owned(), 0, 0, Vec::new());
+        page.running("The base stations start.".to_owned(), 0, 0, Vec::new());
         Ok(Some(page))
     }
 

@@ -277,9 +277,9 @@ mod tests {
         }
     }
 
-    /// Options of a group may stand before or after the name of the verb.
+    /// Options of the group `check` are accepted before and after the name of the verb.
     #[test]
-    fn options_of_checks_are_those_of_the_group() {
+    fn verb_accepts_options_of_its_group() {
         static CHECKS: Domain = Domain {
             verbs: &[Verb::new::<Checked>(&["check", "upf"], 1, "a")],
             ..Domain::new(&ranlab_lab::base::BASE)
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn verbs_are_ordered_by_place_and_not_by_domain() {
+    fn verbs_are_ordered_by_their_number_not_by_domain() {
         let command = attach(Command::new("x"), BOTH);
         assert_eq!(names(&command), ["first", "check", "last"]);
         assert_eq!(names(command.find_subcommand("check").unwrap()), ["one", "all"]);

@@ -57,7 +57,7 @@ impl WebArguments {
             access: Access { hosts: self.web_host.clone(), token, ..Access::default() },
         };
         let bound = serve(board.clone(), config).map_err(|error| {
-            let what = format!("no page at {address}: {error}");
+            let what = format!("the page cannot be served at {address}: {error}");
             match error.kind() {
                 io::ErrorKind::PermissionDenied => Failure::Usage(what),
                 _ => Failure::Environment(what),

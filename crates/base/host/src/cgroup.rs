@@ -66,7 +66,7 @@ impl CpuQuota {
         let first = first(&mounts, &groups, "cpu");
         let quota_us = ((share * PERIOD_US as f64) as u64).max(QUOTA_US_MIN);
         let name = own_name();
-        let mut lacks = "none is mounted".to_owned();
+        let mut lacks = "no cgroup file system is mounted".to_owned();
         for (parent, is_second) in [(second, true), (first, false)] {
             let Some(parent) = parent.map(|parent| root.join(parent)) else { continue };
             sweep(&parent);
@@ -91,7 +91,7 @@ impl CpuQuota {
         let controllers = parent.join("cgroup.controllers");
         let has = fs::read_to_string(&controllers).map_err(|error| refused(&controllers, &error))?;
         if !has.split_whitespace().any(|controller| controller == "cpu") {
-            return Err(CgroupError::Lacking(format!("{} has no cpu", controllers.display())));
+            return Err(CgroupError::Lacking(format!("{} does not list the controller cpu", controllers.display())));
         }
         make(&folder)?;
         // Threads of one process may be in different groups only below a threaded group.
@@ -218,7 +218,7 @@ mod tests {
     const GROUPS: &str = "4:memory:/a\n1:cpu,cpuacct:/b/c\n0::/user.slice/me\n";
 
     #[test]
-    fn the_process_finds_its_own_groups() {
+    fn process_finds_the_groups_that_it_is_in() {
         let path = |path: &str| Some(PathBuf::from(path));
         assert_eq!(second(MOUNTS, GROUPS), path("sys/fs/cgroup/unified/user.slice/me"));
         assert_eq!(first(MOUNTS, GROUPS, "cpu"), path("sys/fs/cgroup/cpu,cpuacct/b/c"));

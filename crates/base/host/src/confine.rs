@@ -286,7 +286,7 @@ mod tests {
 
     fn may_not() -> bool {
         if crate::trusted::own_uid() != 0 {
-            crate::doctor::skipped("processes of other users are started by root alone");
+            crate::doctor::skipped("only root can start processes of another user");
             return true;
         }
         own_mounts().map_err(crate::doctor::skipped).is_err()
@@ -334,11 +334,11 @@ mod tests {
         assert_eq!(lines[..4], ["65101", "65101", "65101", "32"], "{output}");
         assert_eq!(lines[4], "NoNewPrivs:\t1");
         assert!(lines[5].starts_with("lo:") && lines[6] == "0077", "{output}");
-        assert!(output.contains("apart"), "it may not signal its parent: {output}");
+        assert!(output.contains("apart"), "a confined process must not be able to signal its parent: {output}");
         // The three folders are empty; there are three descriptors, and one more for the listing.
         let own = &lines[lines.iter().position(|line| *line == "apart").unwrap() + 1..];
         assert_eq!(own[..4], ["3", "ranlab-own", "full", "4"], "{output}");
-        assert!(!Path::new("/tmp/ranlab-own").exists(), "its file is not visible outside");
+        assert!(!Path::new("/tmp/ranlab-own").exists(), "a file in the private /tmp must not be visible outside");
     }
 
     /// A process that forks as fast as it can stays within its limit, and is killed completely.
@@ -372,7 +372,7 @@ mod tests {
                     until = Instant::now() + Duration::from_millis(200);
                 }
             }
-            assert!(met && most > 2 && most <= 13, "{most} processes with a bound of 12");
+            assert!(met && most > 2 && most <= 13, "the limit is 12 processes, but {most} ran");
             if let Some(group) = &group {
                 assert!(!group.pids().is_empty(), "{:?}", group.struck());
                 group.kill();

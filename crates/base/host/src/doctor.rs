@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_good_machine_gets_no_advice() {
+    fn machine_without_problems_gets_no_advice() {
         let checks = checks(&good(), Some(&interval(0.0, 0.1)));
         assert_eq!(checks.len(), 19);
         assert!(

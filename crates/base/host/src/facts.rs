@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn silent_machine_yields_no_guesses() {
+    fn unreadable_facts_are_left_out() {
         let facts = Facts::read_below(&Machine::with("none", &[("empty", "")]).0);
         assert_eq!((facts.kernel, facts.smt, facts.open_files_soft, facts.cpus), (None, None, None, 0));
         assert_eq!((facts.sctp, facts.network_namespaces), (Sctp::Absent, false));

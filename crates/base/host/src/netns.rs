@@ -169,7 +169,7 @@ impl Testbed {
         let text = run("tc", &arguments)?;
         queue_counters(&text).ok_or_else(|| NetnsError::Command {
             command: format!("tc {}", arguments.join(" ")),
-            why: "no counters of a queue".to_owned(),
+            why: "its output has no queue counters".to_owned(),
         })
     }
 
@@ -182,7 +182,7 @@ impl Testbed {
         let octets = text.split("link/ether ").nth(1).and_then(|rest| rest.split(' ').next());
         octets.and_then(hardware).ok_or_else(|| NetnsError::Command {
             command: format!("ip -n {namespace} -o link show dev {interface}"),
-            why: "no hardware address".to_owned(),
+            why: "its output has no hardware address".to_owned(),
         })
     }
 

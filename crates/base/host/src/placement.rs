@@ -35,14 +35,14 @@ fn remarks_of(root: &Path, cpus: &[usize], other: Option<u32>, device: Option<&s
         .collect();
     if nodes.len() > 1 {
         let each: Vec<String> =
-            nodes.iter().map(|(node, cpus)| format!("{} on {node}", list(cpus))).collect();
-        remarks.push(format!("the load's CPUs are of several NUMA nodes: {}", each.join(", ")));
+            nodes.iter().map(|(node, cpus)| format!("CPU {} on node {node}", list(cpus))).collect();
+        remarks.push(format!("the load's CPUs belong to several NUMA nodes: {}", each.join(", ")));
     }
     let home = device.and_then(|device| Some((device, node_of_device(root, device)?)));
     if let Some((device, home)) = home {
         for (node, cpus) in nodes.iter().filter(|(node, _)| *node != home) {
             let cpus = list(cpus);
-            remarks.push(format!("CPU {cpus} is on NUMA node {node}, and device {device} on node {home}"));
+            remarks.push(format!("CPU {cpus} is on NUMA node {node}, but device {device} is on node {home}"));
         }
     }
     remarks
@@ -147,14 +147,14 @@ mod tests {
             Machine::new("far").remarks(&[1, 2], 7, "n3"),
             [
                 "threads of process 7 may run on CPU 1 only, to which the load is pinned: each delays the other",
-                "the load's CPUs are of several NUMA nodes: 1 on 0, 2 on 1",
-                "CPU 1 is on NUMA node 0, and device n3 on node 1",
+                "the load's CPUs belong to several NUMA nodes: CPU 1 on node 0, CPU 2 on node 1",
+                "CPU 1 is on NUMA node 0, but device n3 is on node 1",
             ]
         );
     }
 
     #[test]
-    fn pinned_to_all_cpus_counts_as_unpinned() {
+    fn load_pinned_to_all_cpus_counts_as_unpinned() {
         let sentences = Machine::new("all").remarks(&[0, 1, 2, 3], 7, "veth0");
         assert!(sentences[0].contains("may run on CPU 1 only"), "{sentences:?}");
     }

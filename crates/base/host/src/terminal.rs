@@ -13,7 +13,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_no_terminal() {
+    fn file_is_not_a_terminal() {
         assert_eq!(terminal_size(std::fs::File::open("/dev/null").unwrap()), None);
     }
 }

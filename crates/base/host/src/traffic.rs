@@ -190,13 +190,13 @@ mod tests {
     }
 
     #[test]
-    fn own_connections_are_found_and_distinguished() {
+    fn connections_of_process_are_found_and_distinguished() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut server, _) = listener.accept().unwrap();
         let twin = client.try_clone().unwrap();
         let ends = [inode_of(&client), inode_of(&server)];
-        assert_eq!(ends[0], inode_of(&twin), "a duplicate is the same connection");
+        assert_eq!(ends[0], inode_of(&twin), "a duplicated descriptor must count as the same connection");
         // Other tests of this process have connections too.
         let only = |end: u64, all: &Connections| {
             all.iter().filter(|(inode, _)| **inode == end).map(|(inode, c)| (*inode, *c)).collect()

@@ -156,12 +156,12 @@ fn check_host(headers: &HeaderMap, uri: &Uri, allowed: &[String]) -> Result<(), 
         || name.eq_ignore_ascii_case("localhost")
         || allowed.iter().any(|allowed| allowed.eq_ignore_ascii_case(name));
     if !is_known {
-        let detail = format!("host {name:?} is not allowed; an address, localhost or a name of --host is");
+        let detail = format!("host {name:?} is not allowed; allowed are an address, localhost or a name given with --host");
         return Err(problem(StatusCode::MISDIRECTED_REQUEST, &detail));
     }
     let is_own = |origin: &str| origin.split_once("://").is_some_and(|(_, own)| own == host);
     if headers.get_all(header::ORIGIN).iter().any(|origin| !origin.to_str().is_ok_and(is_own)) {
-        return Err(problem(StatusCode::FORBIDDEN, "requests of another origin are refused"));
+        return Err(problem(StatusCode::FORBIDDEN, "requests from pages of another origin are refused"));
     }
     Ok(())
 }

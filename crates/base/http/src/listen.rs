@@ -192,7 +192,7 @@ mod tests {
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        panic!("the connection that ended makes no room");
+        panic!("a closed connection must make room for another one");
     }
 
     #[tokio::test(start_paused = true)]

@@ -229,8 +229,8 @@ impl AnyComponent {
         let locals = self.described().locals();
         match locals.first() {
             Some(name) if trust != WorkerTrust::Full => Err(environment(format!(
-                "`{name}` names a resource of the worker's machine: a worker started by ssh or by this program accepts it, \
-                 not one over TCP"
+                "`{name}` names a resource of the worker's machine: only a worker started by ssh or by this program accepts \
+                 it, not one over TCP"
             ))),
             _ => Ok(()),
         }

@@ -48,7 +48,7 @@ impl ProcessWatch {
     /// Watches `subject`, named `name` in messages. Without a subject nothing is recorded. `main` is a process that we
     /// started. If `launches` is set, this process starts the system and exits, and the system does not exist yet.
     pub fn start(name: &str, subject: Option<Subject>, main: Option<Child>, launches: bool) -> Self {
-        let how = "is gone".to_owned();
+        let how = "has ended".to_owned();
         let seen =
             ProcessSamples { main, launches, how, ended: None, stopped: BTreeMap::new(), stops: Vec::new() };
         let seen = Arc::new(Mutex::new(seen));
@@ -80,7 +80,7 @@ impl ProcessWatch {
         let Some((at, how)) = self.seen().ended.clone() else { return Ok(()) };
         let when = match self.window {
             Some(window) if at >= window => format!("{:.2} s into the window", (at - window).as_secs_f64()),
-            _ => format!("{:.2} s after it came up", (at - self.begun).as_secs_f64()),
+            _ => format!("{:.2} s after its start", (at - self.begun).as_secs_f64()),
         };
         Err(sut(format!("{} {how}, {when}", self.name)))
     }

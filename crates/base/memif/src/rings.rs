@@ -177,7 +177,7 @@ mod tests {
             used += usize::from(!came.is_empty());
             for (source, _) in &came {
                 let of: Vec<u8> = came.iter().filter(|one| one.0 == *source).map(|one| one.1).collect();
-                assert_eq!(of, [0, 1], "both packets of flow {source} arrive on one ring, in order");
+                assert_eq!(of, [0, 1], "both packets of flow {source} must arrive on one ring, in order");
             }
         }
         assert_eq!(used, 4);
@@ -207,7 +207,7 @@ mod tests {
         let frames = [&[][..], &[0; 11], &[8; 13], &frame(1, 1)[..30]];
         assert!(
             frames.iter().all(|frame| rings.put(frame) == Ok(Put::Queued)),
-            "short frames are sent as well"
+            "short frames must be sent, too"
         );
     }
 
@@ -234,12 +234,12 @@ mod tests {
             part.publish();
         }
         let mut whole = Rings::join(parts);
-        assert!(slaves.iter().all(|slave| slave.waiting() == 0), "all buffers were given back");
+        assert!(slaves.iter().all(|slave| slave.waiting() == 0), "all buffers must have been returned");
         for (index, slave) in slaves.iter_mut().enumerate() {
             assert_eq!(slave.put(&[10 + index as u8; 64]), Ok(Ok(true)));
             slave.publish();
         }
         let came: Vec<u8> = (0..5).map(|_| (whole.take(&mut into).unwrap(), into[0]).1).collect();
-        assert_eq!(came, [10, 11, 12, 13, 14], "the rings are in their order again");
+        assert_eq!(came, [10, 11, 12, 13, 14], "the joined rings must be in their original order");
     }
 }

@@ -110,7 +110,7 @@ mod tests {
             sent += taken as u64;
         }
         let left = unacknowledged(&sender).unwrap();
-        assert!(left > 0 && left < sent, "{left} of {sent}");
+        assert!(left > 0 && left < sent, "{left} of {sent} bytes are reported as unread");
         let mut read = vec![0; usize::try_from(sent).unwrap()];
         reader.read_exact(&mut read).unwrap();
         while unacknowledged(&sender).unwrap() > 0 {
@@ -124,7 +124,7 @@ mod tests {
         bound_buffers(&listener, 64 * 1024, 32 * 1024).unwrap();
         limit_unsent(&listener, 12_345).unwrap();
         let socket = SockRef::from(&listener);
-        assert_eq!(socket.send_buffer_size().unwrap(), 128 * 1024, "Linux doubles what was asked for");
+        assert_eq!(socket.send_buffer_size().unwrap(), 128 * 1024, "Linux doubles the requested size");
         assert_eq!(socket.recv_buffer_size().unwrap(), 64 * 1024);
         assert_eq!(socket.tcp_notsent_lowat().unwrap(), 12_345);
     }

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn used_network_is_skipped_and_own_network_stays_reserved() {
+    fn network_in_use_is_skipped_and_chosen_one_reserved() {
         let row = 253;
         let other = UdpSocket::bind((Ipv4Addr::new(127, row, 0, HOST), PORT));
         let number = own_loopback(row, 9).unwrap();

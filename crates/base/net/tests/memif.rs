@@ -65,7 +65,7 @@ fn packets_arrive_in_order_until_ring_is_full() {
             let burst = 1 + put % 11;
             for _ in 0..burst {
                 if !sender.put(&packet(put)).unwrap().unwrap() {
-                    assert_eq!(put - taken, 8, "a full ring has a packet in each descriptor");
+                    assert_eq!(put - taken, 8, "a full ring must have a packet in each descriptor");
                     break;
                 }
                 put += 1;
@@ -186,7 +186,7 @@ fn records_carry_a_limited_number_of_descriptors() {
     same.read_exact(&mut text).unwrap();
     assert_eq!(&text, b"shared");
     assert!(far.receive(&mut record).unwrap().cut);
-    assert_eq!(far.receive(&mut record).unwrap().octets, 0, "the peer's end");
+    assert_eq!(far.receive(&mut record).unwrap().octets, 0, "after the peer has closed, a read must return 0 bytes");
     assert!(far.send(&[0; 128], None).is_err());
 }
 
@@ -280,7 +280,7 @@ fn hostile_peer_spoils_only_packets() {
 }
 
 #[test]
-fn chained_buffers_form_one_packet_endless_chain_fails() {
+fn chained_buffers_form_one_packet_unless_chain_is_endless() {
     let (own, theirs) = shared();
     let peer = file(&own[0]);
     let write = |octets: &[u8], at: u64| std::os::unix::fs::FileExt::write_all_at(&peer, octets, at).unwrap();

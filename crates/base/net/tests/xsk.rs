@@ -150,7 +150,7 @@ fn out(socket: &mut XskSocket, theirs: &UdpSocket, own: [u8; 6], peer: [u8; 6]) 
     assert_eq!(received, (0..192_u64).map(|n| n.to_be_bytes().to_vec()).collect::<Vec<_>>());
     assert!(
         !socket.push(|_| None) && !socket.push(|room| Some(room.len() + 1)),
-        "a frame without a length, or too long for its room, is not added"
+        "a frame without a length, or longer than its buffer, must not be added"
     );
 }
 
@@ -231,7 +231,7 @@ fn losses_of_full_ring_are_counted_exactly() {
     std::thread::sleep(Duration::from_millis(50));
     let mut came = Vec::new();
     while socket.receive(64, |frame| came.push(frame[42])) > 0 {}
-    assert_eq!(came, (0..64).collect::<Vec<_>>(), "the first frames are kept");
+    assert_eq!(came, (0..64).collect::<Vec<_>>(), "a full ring must keep the first frames and lose the later ones");
     let told = socket.statistics().unwrap();
     assert_eq!(told.lost(), 36, "{told:?}");
     // The memory is free again.

@@ -106,9 +106,9 @@ mod tests {
     }
 
     #[test]
-    fn the_page_is_small_and_whole() {
+    fn page_is_small_and_has_all_files() {
         let bytes: usize = FILES.iter().map(|file| file.text.len()).sum();
-        assert!(bytes <= BYTES_MAX, "{bytes} octets");
+        assert!(bytes <= BYTES_MAX, "the page has {bytes} bytes; at most {BYTES_MAX} are allowed");
         let served: BTreeSet<&str> = FILES.iter().map(|file| file.path).collect();
         assert_eq!(served.len(), FILES.len());
         // Every imported module exists.

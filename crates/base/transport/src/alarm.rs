@@ -78,7 +78,7 @@ mod tests {
             let near = now() + Duration::from_micros(200);
             let far = now() + Duration::from_secs(3_600);
             tokio::select! {
-                () = alarm.wait(far) => panic!("an hour has not passed"),
+                () = alarm.wait(far) => panic!("a wait of an hour must not end yet"),
                 () = tokio::time::sleep(Duration::from_millis(3)) => {}
             }
             alarm.wait(near).await;

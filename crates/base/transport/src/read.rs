@@ -192,7 +192,7 @@ mod tests {
     fn announced_length_causes_no_allocation() {
         for length in [i32::MAX as u32, u32::MAX, MAX_PDU_BYTES as u32] {
             let reader = after(&length.to_be_bytes(), MAX_PDU_BYTES);
-            assert_eq!(reader.buf.capacity(), FIRST_CHUNK_BYTES, "{length} announced, 4 bytes sent");
+            assert_eq!(reader.buf.capacity(), FIRST_CHUNK_BYTES, "{length} bytes were announced and 4 bytes sent, so the buffer must not have grown");
         }
     }
 
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn buffer_grows_no_further_than_needed() {
+    fn buffer_grows_only_to_largest_frame() {
         let mut bytes = (MAX_PDU_BYTES as u32).to_be_bytes().to_vec();
         bytes.resize(MAX_PDU_BYTES, 1);
         let reader = after(&bytes, MAX_PDU_BYTES);

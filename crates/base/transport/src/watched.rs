@@ -55,7 +55,7 @@ impl<T: Clone, E: fmt::Display> Watched<T, E> {
                 match (self.read)() {
                     Ok(value) => {
                         state.value = value;
-                        tracing::info!(files = ?self.files, "read again");
+                        tracing::info!(files = ?self.files, "changed files were read again");
                     }
                     Err(error) => {
                         tracing::error!(%error, "a changed file is invalid; the former content stays in use")

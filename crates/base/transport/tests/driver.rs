@@ -65,7 +65,7 @@ fn machine_that_stops_reading_blocks_peer_without_loss() {
         driver.listen(&place, |_, _, _| Some(1)).await.unwrap();
         let peer = connect(&place, &SocketOptions::default()).await.unwrap();
         let first = write(&peer, SENT).await;
-        assert!(first < SENT, "a memory stream holds 64 KiB");
+        assert!(first < SENT, "a memory stream buffers 64 KiB, so not all messages can have been sent");
         assert_eq!(driver.read(|counter| counter.octets), 0);
         driver.with(|counter, _| counter.may_read = true);
         assert_eq!(first + write(&peer, SENT - first).await, SENT);

@@ -23,7 +23,7 @@ const FAILOVER: Duration = Duration::from_secs(20);
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async { tokio::time::timeout(PATIENCE, future).await.expect("a test hangs") })
+    runtime.block_on(async { tokio::time::timeout(PATIENCE, future).await.expect("the test must end within the time limit") })
 }
 
 /// Returns whether the kernel has SCTP; prints a notice if not.
@@ -205,7 +205,7 @@ fn restarted_peer_is_new_connection() {
         });
         let (before, name) = listener.accept().await.unwrap();
         assert_eq!(next(&before).await.unwrap().as_deref(), Some(&b"before"[..]));
-        assert_eq!(next(&before).await.unwrap(), None, "the old association has ended");
+        assert_eq!(next(&before).await.unwrap(), None, "the restart must end the old association");
         let (after, again) = listener.accept().await.unwrap();
         assert_eq!(again, name);
         assert!(before.try_write_vectored(&[io::IoSlice::new(b"to nobody")]).is_err());
@@ -249,7 +249,7 @@ fn path_failure_loses_no_data() {
             assert_eq!(next(&stream).await.unwrap().as_deref(), Some(&b"over the second"[..]));
             send(&stream, b"over the second, too").await;
             let took = peer.join().unwrap();
-            println!("{at}: there and back by the other path within {took:?}");
+            println!("{at}: after the path failure, a round trip over the other path took {took:?}");
             assert!(took < FAILOVER, "{took:?}");
         });
     }
@@ -275,7 +275,7 @@ fn silent_loss_of_peer_is_detected() {
         assert_eq!(next(&stream).await.unwrap().as_deref(), Some(&b"there"[..]));
         let begun = Instant::now();
         let gone = next(&stream).await.unwrap_err();
-        println!("silence is noticed within {:?}: {gone}", begun.elapsed());
+        println!("the silent loss of the peer is noticed within {:?}: {gone}", begun.elapsed());
         assert_eq!(gone.kind(), io::ErrorKind::TimedOut);
         peer.join().unwrap();
         over_there(&far, || {

@@ -95,7 +95,7 @@ fn only_valid_certificates_are_accepted() {
                     assert!(error.contains(words), "{error}");
                 }
             };
-            assert_refused(ours.identity(&["late.lab"], true, &ours), "calls our certificate expired").await;
+            assert_refused(ours.identity(&["late.lab"], true, &ours), "reports that our certificate has expired").await;
             assert_refused(others.identity(&["gnb-2.lab"], false, &ours), "is unknown to the peer").await;
             assert_refused(ours.identity(&["gnb-3.lab"], false, &others), "signed by an unknown authority")
                 .await;
@@ -116,7 +116,7 @@ fn only_valid_certificates_are_accepted() {
 
         // The certificate of the listener must match the host of the address and be valid.
         for (wrong, words) in [
-            (ours.identity(&["elsewhere.lab"], false, &ours), "for another name"),
+            (ours.identity(&["elsewhere.lab"], false, &ours), "does not contain the name"),
             (ours.identity(&["127.0.0.1"], true, &ours), "certificate has expired"),
         ] {
             identify(wrong);

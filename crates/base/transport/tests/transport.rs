@@ -72,7 +72,7 @@ async fn read_frames(stream: &Stream, reader: &mut FrameReader, count: usize) ->
     while frames.len() < count {
         match reader.fill(stream).unwrap() {
             ReadOutcome::WouldBlock => stream.readable().await.unwrap(),
-            ReadOutcome::Closed => panic!("closed after {} of {count} frames", frames.len()),
+            ReadOutcome::Closed => panic!("the stream was closed after {} of {count} frames", frames.len()),
             ReadOutcome::Bytes(_) => {
                 while let Some(frame) = reader.next().unwrap() {
                     frames.push(frame);
@@ -90,7 +90,7 @@ fn framed(pdus: &[Vec<u8>]) -> Vec<u8> {
 fn block_on<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        tokio::time::timeout(Duration::from_secs(60), future).await.expect("a test hangs")
+        tokio::time::timeout(Duration::from_secs(60), future).await.expect("the test must end within 60 s")
     })
 }
 
@@ -116,7 +116,7 @@ fn frames_arrive_with_any_fragmentation() {
                 write_all(&near, second).await;
                 let missing = pdus.len() - frames.len();
                 frames.extend(read_frames(&far, &mut reader, missing).await);
-                assert_eq!(frames, pdus, "{address}, cut at {cut}");
+                assert_eq!(frames, pdus, "{address}: the stream was cut at byte {cut}");
                 assert_eq!(reader.unfinished_bytes(), 0);
             }
         }
@@ -180,7 +180,7 @@ fn invalid_length_is_refused_before_allocation() {
                     far.readable().await.unwrap();
                 }
                 assert_eq!(reader.next(), Err(expected));
-                assert_eq!(reader.next(), Err(expected), "the error persists");
+                assert_eq!(reader.next(), Err(expected), "a framing error must persist");
             }
         }
     });
@@ -213,7 +213,7 @@ fn largest_frame_passes_through_small_buffers() {
 }
 
 #[test]
-fn invalid_own_lengths_are_refused_before_writing() {
+fn writer_refuses_empty_and_overlong_frames_before_writing() {
     block_on(async {
         let (near, far) = duplex(1000);
         let near = Stream::Memory(near);
@@ -256,7 +256,7 @@ fn all_tasks_waiting_for_stream_are_woken() {
                 let _ = near.try_write_vectored(&[IoSlice::new(&[0; 4096])]);
             }
             for reader in readers {
-                reader.await.expect("a task that waits to read").unwrap().unwrap();
+                reader.await.expect("each waiting reader must be woken within 10 s after a write").unwrap().unwrap();
             }
             let writers = [(); 3].map(|()| waiting(&near, true));
             tokio::task::yield_now().await;
@@ -265,14 +265,14 @@ fn all_tasks_waiting_for_stream_are_woken() {
                 let _ = far.try_read(&mut read);
             }
             for writer in writers {
-                writer.await.expect("a task that waits to write").unwrap().unwrap();
+                writer.await.expect("each waiting writer must be woken within 10 s after a read").unwrap().unwrap();
             }
         }
     });
 }
 
 #[test]
-fn peer_that_never_reads_only_blocks_writer() {
+fn writer_blocks_without_loss_if_peer_does_not_read() {
     block_on(async {
         let (_directory, addresses) = every_transport("pressure");
         let body = Bytes::from(vec![1; 1000]);
@@ -291,7 +291,7 @@ fn peer_that_never_reads_only_blocks_writer() {
                     break;
                 }
             }
-            assert!(outcome.taken < 2_000, "{address} took {} frames of 1 kB", outcome.taken);
+            assert!(outcome.taken < 2_000, "{address}: {} frames of 1 kB were accepted although the peer does not read", outcome.taken);
             let complete = outcome.taken - usize::from(writer.rest_bytes() > 0);
             let mut reader = FrameReader::default();
             let received = read_frames(&far, &mut reader, complete).await;
@@ -302,7 +302,7 @@ fn peer_that_never_reads_only_blocks_writer() {
 }
 
 #[test]
-fn end_follows_last_byte_and_later_writes_fail() {
+fn reader_gets_last_bytes_before_close_and_later_writes_fail() {
     block_on(async {
         let (_directory, addresses) = every_transport("end");
         for address in &addresses {
@@ -315,7 +315,7 @@ fn end_follows_last_byte_and_later_writes_fail() {
                 match reader.fill(&far).unwrap() {
                     ReadOutcome::WouldBlock => far.readable().await.unwrap(),
                     ReadOutcome::Closed => break,
-                    ReadOutcome::Bytes(_) => panic!("no further bytes were sent"),
+                    ReadOutcome::Bytes(_) => panic!("no bytes were sent after the last frame, so none may arrive"),
                 }
             }
             assert_eq!(reader.unfinished_bytes(), 1);
@@ -357,9 +357,9 @@ fn waiting_reader_is_woken_by_writer_on_same_thread() {
     });
 }
 
-/// The buffer of an idle peer is one allocation, reused from its start.
+/// If all frames in a buffer have been dropped, the reader reuses the buffer from its start instead of allocating.
 #[test]
-fn dropped_frames_release_buffer() {
+fn buffer_is_reused_after_its_frames_are_dropped() {
     block_on(async {
         let (near, far) = duplex(1 << 20);
         let near = Stream::Memory(near);
@@ -371,7 +371,7 @@ fn dropped_frames_release_buffer() {
             let frames = read_frames(&far, &mut reader, 1).await;
             places.insert(frames[0].as_ptr());
         }
-        assert_eq!(places.len(), 1, "all frames used the same place of one buffer");
+        assert_eq!(places.len(), 1, "all frames must start at the same address of one buffer");
         // Frames that are kept are not overwritten.
         let mut kept = Vec::new();
         for n in 0..1000 {
@@ -383,7 +383,7 @@ fn dropped_frames_release_buffer() {
 }
 
 #[test]
-fn used_addresses_and_missing_listeners_are_reported() {
+fn bind_reports_address_in_use_and_connect_reports_missing_listener() {
     block_on(async {
         let options = SocketOptions::default();
         let (_directory, addresses) = every_transport("taken");
@@ -406,7 +406,7 @@ fn used_addresses_and_missing_listeners_are_reported() {
 }
 
 #[test]
-fn unix_socket_file_is_private_and_only_stale_ones_are_replaced() {
+fn unix_listener_creates_private_file_and_replaces_only_stale_sockets() {
     block_on(async {
         let directory = Directory::new("file");
         let address = directory.address();
@@ -418,7 +418,7 @@ fn unix_socket_file_is_private_and_only_stale_ones_are_replaced() {
         let listener = Listener::bind(&address, &SocketOptions::default()).await.unwrap();
         assert_eq!(mode(path), 0o600);
         drop(listener);
-        assert!(!path.exists(), "the file is removed with its listener");
+        assert!(!path.exists(), "the listener must remove its socket file when it is dropped");
 
         let open = SocketOptions::default().with(|options| options.unix_mode = 0o666);
         let listener = Listener::bind(&address, &open).await.unwrap();
@@ -468,7 +468,7 @@ fn every_transport_passes_conformance_suite() {
             Ok(()) => Some("sctp://127.0.0.1:36421".to_owned()),
             Err(why) => {
                 ranlab_host::doctor::skipped(format_args!(
-                    "sctp:// among the transports that pass the suite: {why}"
+                    "the conformance suite over sctp://: {why}"
                 ));
                 None
             }

@@ -65,13 +65,13 @@ impl Group {
         let mut lacks = match second.map(|parent| Self::make_second(&parent, &name, bounds)) {
             Some(Ok(made)) => return Ok(made),
             Some(Err(why)) => format!("v2: {why}"),
-            None => "v2 is not mounted".to_owned(),
+            None => "cgroup v2 is not mounted".to_owned(),
         };
         let mut made = Self { folders: Vec::new(), is_second: false };
         for controller in CONTROLLERS {
             let parent = first(&mounts, &groups, controller).map(|parent| root.join(parent));
             let Some(parent) = parent else {
-                lacks.push_str(&format!("; v1 has no {controller}"));
+                lacks.push_str(&format!("; cgroup v1 has no controller {controller}"));
                 return Err(CgroupError::Lacking(lacks));
             };
             sweep(&parent);
@@ -91,7 +91,7 @@ impl Group {
         let controllers = parent.join("cgroup.controllers");
         let has = fs::read_to_string(&controllers).map_err(|error| refused(&controllers, &error))?;
         if let Some(lacking) = CONTROLLERS.iter().find(|it| !has.split_whitespace().any(|has| has == **it)) {
-            return Err(CgroupError::Lacking(format!("{} has no {lacking}", controllers.display())));
+            return Err(CgroupError::Lacking(format!("{} does not list the controller {lacking}", controllers.display())));
         }
         sweep(parent);
         write(&parent.join("cgroup.subtree_control"), "+cpu +memory +pids")?;
@@ -211,7 +211,7 @@ mod tests {
         fs::write(root.join("proc/self/cgroup"), "0::/me\n").unwrap();
         fs::write(own.join("cgroup.controllers"), "cpu pids\n").unwrap();
         let lacks = Group::below(&root, &BOUNDS).unwrap_err().to_string();
-        assert!(lacks.contains("has no memory") && lacks.contains("v1 has no cpu"), "{lacks}");
+        assert!(lacks.contains("controller memory") && lacks.contains("v1 has no controller cpu"), "{lacks}");
         fs::write(own.join("cgroup.controllers"), "cpu memory pids\n").unwrap();
         let group = Group::below(&root, &BOUNDS).unwrap();
         let content = |file: &str| fs::read_to_string(group.folders[0].join(file)).unwrap();

@@ -28,7 +28,7 @@ fn until(mut done: impl FnMut() -> bool) {
         }
         std::thread::sleep(Duration::from_millis(50));
     }
-    panic!("did not happen within 30 s");
+    panic!("the awaited condition was not met within 30 s");
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn group_is_read_with_its_descendants() {
     std::fs::write(folder.join("cpu.stat"), "usage_usec 9000000\nuser_usec 6000000\nsystem_usec 3000000\n")
         .unwrap();
     let sample = meter.sample().unwrap();
-    assert_eq!((sample.processes, sample.cpu_s), (1, 9.0), "the group's own count wins");
+    assert_eq!((sample.processes, sample.cpu_s), (1, 9.0), "the CPU time must come from cpu.stat of the group, not from its processes");
     std::fs::remove_dir_all(&folder).unwrap();
     let error = meter.sample().unwrap_err().to_string();
     assert!(error.contains("is not a control group"), "{error}");
@@ -103,5 +103,5 @@ fn unknown_command_is_an_error() {
     ));
     let own = std::env::current_exe().unwrap();
     let own = own.file_name().unwrap().to_str().unwrap().to_owned();
-    assert!(!running(&own).contains(&std::process::id()), "the tool is never its own subject by name");
+    assert!(!running(&own).contains(&std::process::id()), "a search by name must not find the searching process");
 }

@@ -291,7 +291,7 @@ pub fn notes(plan: &Plan) -> Vec<String> {
 fn when(name: &str, each: Each, runs_already: bool) -> &'static str {
     match (name, each) {
         ("cu" | "du", _) => "before each repeat, in its node's namespace",
-        ("ready", _) => "again and again until it succeeds, after each of the others",
+        ("ready", _) => "repeatedly until it succeeds, after each of the other commands",
         ("reset", _) if runs_already => "before each repeat",
         ("reset", Each::Campaign) => "before each repeat but the first",
         ("reset", Each::Repeat) => "never, since it is started for each repeat",

@@ -145,8 +145,8 @@ impl Worker {
     fn reach(lab: &RigContext, host: &WorkerLocation, role: &'static str) -> Result<Self, RigError> {
         if let (Some(netns), true) = (&lab.netns, *host != WorkerLocation::Local) {
             return Err(RigError::Rig(format!(
-                "the worker of the {role} at {host} cannot be put into the network namespace \"{netns}\": that is done on this \
-                 machine alone; start `ranlab worker --listen` in it there, and name that with tcp://"
+                "the worker of the {role} at {host} cannot be started in the network namespace \"{netns}\", because this works \
+                 only on this machine; start `ranlab worker --listen` in the namespace on {host}, and give its tcp:// address"
             )));
         }
         let mut command = match host {
@@ -175,7 +175,7 @@ impl Worker {
         };
         let mut child = Child::start_apart(&mut command).map_err(|error| lacking(&error))?;
         let (Some(to), Some(from)) = (child.input(), child.lines(LINE_BYTES_MAX)) else {
-            return Err(lacking(&"no pipes"));
+            return Err(lacking(&"its input or output is not a pipe"));
         };
         Ok(Self::over(role, host, Some(child), Box::new(to), from))
     }
@@ -290,7 +290,7 @@ impl Worker {
     fn gone(&mut self) -> RigError {
         // The worker's output closes shortly before the worker exits.
         let how = match &mut self.child {
-            _ if self.owing => Some("an earlier request to it was abandoned".to_owned()),
+            _ if self.owing => Some("it did not answer an earlier request, which was abandoned".to_owned()),
             Some(child) => child.wait(LAST_WORDS_WAIT),
             None => None,
         };

@@ -22,10 +22,10 @@ pub enum RegionError {
     #[error("a region can shrink and cannot be sealed against it (F_SEAL_SHRINK): {0}")]
     Shrinks(io::Error),
     /// Pages of the memory may be missing at the first access, which also kills a process.
-    #[error("a region is of huge pages, of which the machine may have too few; allowed are ordinary pages")]
+    #[error("a region uses huge pages, of which the machine may have too few; only ordinary pages are allowed")]
     Huge,
     /// The memory is shorter than announced.
-    #[error("a region of {announced} bytes was announced, there are {found}")]
+    #[error("a region of {announced} bytes was announced, but its memory has {found} bytes")]
     Short {
         /// Size in the message.
         announced: u64,

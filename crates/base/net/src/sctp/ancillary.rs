@@ -122,7 +122,7 @@ mod tests {
     fn missing_or_partial_info_is_rejected() {
         let (control, length) = received(libc::SCTP_RCVINFO, 70);
         for filled in 0..length {
-            assert_eq!(control.info(filled), None, "{filled} bytes");
+            assert_eq!(control.info(filled), None, "{filled} bytes are not a complete info structure");
         }
         assert_eq!(received(libc::SCTP_SNDINFO, 70).0.info(length), None);
     }

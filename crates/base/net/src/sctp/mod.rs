@@ -92,7 +92,7 @@ mod tests {
                 let text = Association::connect(&[place]).unwrap_err().to_string();
                 assert_eq!((text, error.to_string()), (probed.to_string(), probed.to_string()));
             }
-            (probe, bound) => panic!("probe {probe:?}, but {bound:?}"),
+            (probe, bound) => panic!("the probe reports {probe:?}, but binding gives {bound:?}"),
         }
     }
 }

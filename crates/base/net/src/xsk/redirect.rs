@@ -217,8 +217,8 @@ mod tests {
         // The fallback XDP_TX (3) is a verdict that the program returns for no other reason.
         code[fallback] = 0x0000_0003_0000_03b7;
         let (verdict, out) = XdpProgram::try_on(&code, frame).unwrap();
-        assert_eq!(out, frame, "a frame is unchanged");
-        assert_ne!(verdict, REDIRECT, "the table is empty");
+        assert_eq!(out, frame, "the program must not change the frame");
+        assert_ne!(verdict, REDIRECT, "nothing may be redirected while the table of sockets is empty");
         Some(verdict)
     }
 
@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(verdict(target, &v6("fd00::10:ffff", PORT + 1)), Some(2));
         let mut frame = v6("fd00::10:ffff", PORT);
         frame[20] = 44;
-        assert_eq!(verdict(target, &frame), Some(2), "a fragment header");
+        assert_eq!(verdict(target, &frame), Some(2), "a packet with a fragment header must not be redirected");
         assert_eq!(verdict(target, &v4([10, 0, 0, 1], PORT)), Some(2));
     }
 }

@@ -289,14 +289,14 @@ mod tests {
                     assert!(producer.push(round * 100 + n));
                 }
                 assert!(!producer.push(9_999) && producer.room() == 0);
-                assert_eq!(consumer.pop(), None, "unpublished entries are invisible");
+                assert_eq!(consumer.pop(), None, "entries must be invisible before they are published");
                 producer.publish();
                 assert_eq!(producer.waiting(), SIZE);
                 for n in 0..u64::from(SIZE) {
                     assert_eq!(consumer.pop(), Some(round * 100 + n));
                 }
                 assert_eq!(consumer.pop(), None);
-                assert!(!producer.push(9_999), "unreleased entries are not overwritten");
+                assert!(!producer.push(9_999), "entries must not be overwritten before they are released");
                 consumer.release();
                 assert_eq!((producer.waiting(), producer.room()), (0, SIZE));
             }

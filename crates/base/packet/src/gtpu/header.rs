@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_the_fault() {
+    fn decode_error_names_the_invalid_field() {
         let plain = [0x30, 0xff, 0, 0, 0, 0, 0, 1];
         assert!(Packet::parse(&plain).is_ok());
         let with = |patches: &[(usize, u8)], tail: &[u8]| {

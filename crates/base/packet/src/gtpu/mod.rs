@@ -60,7 +60,7 @@ pub enum GtpuError {
         have: usize,
     },
     /// Version other than 1.
-    #[error("version {0}; 1 is the only one allowed")]
+    #[error("the GTP version is {0}; only version 1 is allowed")]
     Version(u8),
     /// Protocol type 0: GTP' (charging), a different protocol.
     #[error("protocol type 0 is GTP', not GTP")]
@@ -77,7 +77,7 @@ pub enum GtpuError {
     #[error("extension header {0:#04x} has length zero")]
     EmptyExtension(u8),
     /// More extension headers than [`MAX_EXTENSIONS`].
-    #[error("more than {MAX_EXTENSIONS} extension headers")]
+    #[error("the packet has more than {MAX_EXTENSIONS} extension headers")]
     TooManyExtensions,
     /// A mandatory information element is absent or has an invalid length.
     #[error("message type {message_type}: {element} is missing or malformed")]
@@ -88,7 +88,7 @@ pub enum GtpuError {
         element: &'static str,
     },
     /// PDU session container of a type that TS 38.415 does not define.
-    #[error("PDU type {0} in a PDU session container; 0 (DL) and 1 (UL) are allowed")]
+    #[error("a PDU session container has PDU type {0}; 0 (DL) and 1 (UL) are allowed")]
     PduType(u8),
     /// Message type that TS 29.281 does not define.
     #[error("unknown message type {0}")]

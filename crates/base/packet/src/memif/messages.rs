@@ -158,7 +158,7 @@ impl Ring {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum MemifError {
     /// Invalid length of a message.
-    #[error("a memif message has {MESSAGE_BYTES} bytes, this has {0}")]
+    #[error("a memif message has {MESSAGE_BYTES} bytes, but {0} bytes were given")]
     Length(usize),
     /// Undefined message type.
     #[error("memif has no message of type {0}; allowed are 1 to 8")]
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_the_fault() {
+    fn decode_error_names_the_invalid_field() {
         assert_eq!(decode(&[0; 127]), Err(MemifError::Length(127)));
         assert_eq!(decode(&[0; 128]), Err(MemifError::Type(0)));
         assert_eq!(decode(&[9; 128]), Err(MemifError::Type(0x0909)));

@@ -145,13 +145,13 @@ pub enum Refusal {
         ours: u32,
     },
     /// Packets that are not Ethernet frames.
-    #[error("mode {0} is requested; allowed is 0, Ethernet")]
+    #[error("mode {0} is requested; only mode 0 (Ethernet) is allowed")]
     Mode(u8),
     /// A wrong secret.
     #[error("the secret is missing or wrong")]
     Secret,
     /// A region out of order, or too many regions.
-    #[error("region {index} is announced; the next is {next}, of at most {REGIONS_MAX}")]
+    #[error("region {index} is announced, but the next index is {next}; at most {REGIONS_MAX} regions are allowed")]
     RegionIndex {
         /// Announced index of the region.
         index: u16,
@@ -162,7 +162,7 @@ pub enum Refusal {
     #[error("a region of {0} bytes is announced; allowed are 1 to {REGION_OCTETS_MAX}")]
     RegionOctets(u64),
     /// An impossible or duplicate ring.
-    #[error("ring {index} of a direction is announced; allowed is each below {RINGS_MAX}, once")]
+    #[error("ring {index} of a direction is announced twice, or is not below {RINGS_MAX}")]
     RingIndex {
         /// Announced index of the ring.
         index: u16,
@@ -186,7 +186,7 @@ pub enum Refusal {
     #[error("{0} private bytes in front of packets are announced; allowed are 0")]
     Private(u16),
     /// The announcements ended without a ring in each direction, or with a gap in their numbers.
-    #[error("the peer connects without a ring in each direction, or not with the rings from 0 on")]
+    #[error("the peer connects without a ring in each direction, or its rings are not numbered from 0 without gaps")]
     Rings,
     /// The peer has fewer rings than this endpoint has cores.
     #[error("the peer has {there} memif rings {way}; {needed} are needed, one for each core")]

@@ -72,10 +72,10 @@ pub enum Fault {
     #[error("the file ends in the middle of a packet")]
     Truncated,
     /// The file continues with bytes that are not packets.
-    #[error("the file is damaged after byte {0}: nothing was read from there on")]
+    #[error("the file is damaged after byte {0}: later packets were not read")]
     Damaged(u64),
     /// A packet of an interface without a description.
-    #[error("a packet of an interface that the capture does not describe")]
+    #[error("a packet refers to an interface that the capture does not describe")]
     NoInterface,
     /// The capture stored only a part of the packet.
     #[error("a packet was cut by the capture; record with a larger snapshot length")]

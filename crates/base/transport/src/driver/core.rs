@@ -182,7 +182,7 @@ impl<M: Machine> MachineCell<M> {
             let (stream, peer) = match listener.accept().await {
                 Ok(accepted) => accepted,
                 Err(error) => {
-                    tracing::warn!(%error, "cannot accept");
+                    tracing::warn!(%error, "cannot accept a connection");
                     tokio::time::sleep(ACCEPT_REST).await;
                     continue;
                 }
@@ -327,7 +327,7 @@ impl<M: Machine> MachineCell<M> {
                 self.with(|machine, now| machine.connected(now, key));
             }
             Err(why) => {
-                tracing::debug!(?key, %why, "not connected");
+                tracing::debug!(?key, %why, "cannot connect");
                 self.with(|machine, now| machine.disconnected(now, key, why));
             }
         }

@@ -75,7 +75,7 @@ pub(super) fn refusal(error: &(dyn std::error::Error + 'static)) -> io::Error {
                 "the peer's certificate is not valid yet"
             }
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-                "the peer's certificate is for another name than the address has"
+                "the peer's certificate does not contain the name in the address"
             }
             other => return invalid_data(format!("the peer's certificate is refused: {other}")),
         },
@@ -84,7 +84,7 @@ pub(super) fn refusal(error: &(dyn std::error::Error + 'static)) -> io::Error {
             use rustls::AlertDescription as Alert;
             match alert {
                 Alert::UnknownCA => "the authority of our certificate is unknown to the peer",
-                Alert::CertificateExpired => "the peer calls our certificate expired",
+                Alert::CertificateExpired => "the peer reports that our certificate has expired",
                 Alert::CertificateRequired => "the peer requires a client certificate",
                 other => return invalid_data(format!("the peer rejects the connection: {other:?}")),
             }

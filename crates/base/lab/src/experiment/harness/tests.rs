@@ -126,7 +126,7 @@ fn components_start_in_order_and_stop_in_reverse() {
     rig.prepare(&run).unwrap();
     assert_eq!(requests(&log), ["system start", "load start"]);
     rig.warm_up(&run).unwrap();
-    assert!(requests(&log).is_empty(), "no warm-up was requested");
+    assert!(requests(&log).is_empty(), "without a warm-up, no request may be sent");
     let (outcome, recording) = measure(&mut rig, &run);
     assert_eq!(outcome, Ok(Outcome::Degraded));
     assert_eq!(requests(&log), ["system begin", "load begin", "load end", "system end"]);

@@ -96,7 +96,7 @@ fn hanging_worker_is_abandoned_on_stop() {
     assert_eq!(worker.counters(&soon).unwrap_err(), RigError::Stopped);
     // The late response would be mistaken for the response to the next request.
     let again = worker.counters(&Stop::never()).unwrap_err().to_string();
-    assert!(again.contains("an earlier request to it was abandoned"), "{again}");
+    assert!(again.contains("an earlier request, which was abandoned"), "{again}");
 }
 
 /// A worker over TCP whose clock is ahead of this clock, and further ahead after a window. The last request is recorded.
@@ -150,7 +150,7 @@ fn remote_clock_offset_has_error_and_drop_ends_component() {
     assert!((met.clock_drift_us - 1e6).abs() <= first + met.clock_error_us);
     assert!(met.clock_error_us >= 1e6 - first, "{}", met.clock_error_us);
     drop(met);
-    assert!(gone.load(Ordering::Relaxed), "the component would still run in the next repeat");
+    assert!(gone.load(Ordering::Relaxed), "the component must end, or it would still run in the next repeat");
     assert_eq!(worker.join().unwrap(), r#"{"op":"stop"}"#);
     let nobody =
         Worker::start_idle(&RigContext::new("unused"), &"tcp://127.0.0.1:1".parse().unwrap(), "xApp", &stop);
