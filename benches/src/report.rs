@@ -98,7 +98,7 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let head = ["name", "measured", "floor", "ratio or value", "bar", "verdict"].map(str::to_owned);
+        let head = ["name", "measured", "baseline", "ratio or value", "limit", "verdict"].map(str::to_owned);
         let rows: Vec<_> = std::iter::once(head).chain(self.lines.iter().map(Line::cells)).collect();
         let widths: [usize; 6] =
             std::array::from_fn(|i| rows.iter().map(|row| row[i].len()).max().unwrap_or(0));
@@ -113,7 +113,7 @@ impl fmt::Display for Report {
         let failed = self.lines.iter().filter(|line| line.holds() == Some(false)).count();
         let judged = self.lines.iter().filter(|line| line.holds().is_some()).count();
         self.notes.iter().try_for_each(|note| writeln!(f, "{note}"))?;
-        writeln!(f, "{judged} bars, {failed} missed")
+        writeln!(f, "{failed} of {judged} limits are missed")
     }
 }
 

@@ -84,7 +84,7 @@ pub(crate) fn bench_forward(report: &mut Report) {
         let load = Load { per_second: Some(rate), duration: Duration::from_secs(4) };
         let (ric, relay, delivered) = compare(load);
         report.add(Line {
-            name: format!("forward 3.3 kB at {rate}/s ({delivered:.0}/s came), RIC CPU"),
+            name: format!("forward 3.3 kB at {rate}/s ({delivered:.0}/s arrived), RIC CPU"),
             measured: ric,
             floor: Some(relay),
             unit: "us",
@@ -93,7 +93,7 @@ pub(crate) fn bench_forward(report: &mut Report) {
     }
     let (ric, relay, _) = compare(Load { per_second: None, duration: Duration::from_secs(4) });
     report.add(Line {
-        name: "forward 3.3 kB flat out, per CPU-second".to_owned(),
+        name: "forward 3.3 kB at full speed, per CPU-second".to_owned(),
         measured: 1e6 / ric,
         floor: Some(1e6 / relay),
         unit: "/s",
@@ -128,7 +128,7 @@ pub(crate) fn bench_threads(report: &mut Report) {
 /// Measures one load. Returns the maximum rate per second for each number of threads.
 fn on_threads(report: &mut Report, per_second: Option<u32>) -> [f64; 2] {
     let load = Load { per_second, duration: Duration::from_secs(2) };
-    let what = per_second.map_or_else(|| "flat out".to_owned(), |rate| format!("at {rate}/s"));
+    let what = per_second.map_or_else(|| "at full speed".to_owned(), |rate| format!("at {rate}/s"));
     let mut cost = [f64::INFINITY; 2];
     let mut relay = f64::INFINITY;
     let mut came = [[0.0, f64::INFINITY]; 2];
@@ -161,8 +161,9 @@ fn on_threads(report: &mut Report, per_second: Option<u32>) -> [f64; 2] {
     });
     let [one, two] = came;
     report.note(format!(
-        "2 threads compared with 1, {what}, round by round: {:.2} to {:.2} times, median {:.2}; a bare relay in the same rounds: \
-         {relay:.2} us; two that share links out evenly: {at_once:.2} us; with one {:.0} to {:.0}/s came, with two {:.0} to {:.0}",
+        "RIC CPU time of 2 threads compared with 1, {what}, in each round: {:.2} to {:.2} times, median {:.2}; a bare relay \
+         in the same rounds: {relay:.2} us; 2 threads with evenly divided links: {at_once:.2} us; arrived with 1 thread: {:.0} \
+         to {:.0}/s, with 2 threads: {:.0} to {:.0}/s",
         rounds[0],
         rounds[rounds.len() - 1],
         rounds[rounds.len() / 2],

@@ -29,7 +29,7 @@ expect 0 bench run before.toml --set sut.lambda=850 --set load.requests=10 --out
 
 echo "-- a regression among all metrics, and with a single metric"
 expect 0 bench compare before after
-head -n 1 out.txt | grep -q '^Differing in measure.seed (1 → 9), sut.lambda (1000 → 930)\. .*worse: throughput at [56] of 6 points'
+head -n 1 out.txt | grep -q '^The campaigns differ in measure.seed (1 → 9), sut.lambda (1000 → 930)\. .*worse: throughput at [56] of 6 points'
 expect 0 bench compare before after --metric throughput
 head -n 1 out.txt | grep -q 'worse: throughput at [56] of 6 points'
 expect 0 bench compare before same

@@ -12,7 +12,7 @@ go --set user.timer=100ms || { cat err.txt; exit 1; }
 go || { cat err.txt; exit 1; }
 code=0
 go --set user.timer=1ms || code=$?
-[[ $code == 2 ]] && grep -q " there and " err.txt
+[[ $code == 2 ]] && grep -q " in the file and " err.txt
 
 echo "== the box plots of a stored result are drawn"
 for figure in fig4 fig6; do

@@ -148,7 +148,7 @@ fn row(question: &Question) -> Row {
         let Some((answer, disturbed)) =
             results.and_then(|all| Some((answer(question, &all)?, disturbed(&all))))
         else {
-            eprintln!("{}: no answer", question.name);
+            eprintln!("{}: the campaign gave no result", question.name);
             measured += 1;
             continue;
         };

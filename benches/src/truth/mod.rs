@@ -128,7 +128,7 @@ pub(crate) fn run(seeds: u64, filter: &str) -> ExitCode {
     ];
     println!(
         "{:<44} {:<34} {:<8} {:>14} {:>8} {:>6}",
-        "system and question", "truth", "counts", "seeds", "bar", "width"
+        "system and question", "truth", "counts", "seeds", "limit", "width"
     );
     let mut verdicts = Vec::new();
     for (_, rows) in groups.iter().filter(|(name, _)| name.contains(filter)) {

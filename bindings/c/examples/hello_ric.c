@@ -24,7 +24,7 @@ static struct peer *peer_of(uint64_t connection) { struct peer *p = peers; while
 /* The iApp subscribes at each new node and reads the reports. */
 static void on_node(void *userdata, ranlab_iapp_context *ctx, uint32_t change, const ranlab_node *node) {
     uint8_t trigger[16]; size_t len; uint64_t subscription; (void)userdata;
-    printf("%s %s\n", node->name, change == RANLAB_NODE_ADDED ? "is new" : change == RANLAB_NODE_CHANGED ? "has changed" : "is forgotten");
+    printf("%s %s\n", node->name, change == RANLAB_NODE_ADDED ? "is new" : change == RANLAB_NODE_CHANGED ? "has changed" : "was removed");
     if (change != RANLAB_NODE_ADDED || ranlab_model_trigger(RANLAB_OID_MAC, period_us, trigger, sizeof trigger, &len)) return;
     const ranlab_action report = { .id = 1, .kind = RANLAB_ACTION_REPORT };
     ranlab_iapp_subscribe(ctx, &(ranlab_wanted){ .node = node->node, .oid = RANLAB_OID_MAC, .event_trigger = trigger,

@@ -230,7 +230,7 @@ pub unsafe extern "C" fn ranlab_agent_disconnected(
     controller: u32,
 ) -> i32 {
     let controller = ControllerId(controller);
-    let why = LinkLoss::Broken("as the program says".to_owned());
+    let why = LinkLoss::Broken("reported by the program".to_owned());
     // SAFETY: the caller passes valid pointers, as the header requires.
     unsafe {
         with(agent, |inner| {

@@ -214,7 +214,7 @@ pub unsafe extern "C" fn ranlab_ric_disconnected(ric: *mut ranlab_ric, now_ns: u
         with(ric, |inner| {
             let conn = inner.known(connection)?;
             inner.on_disconnect(conn);
-            let why = LinkLoss::Broken("as the program says".to_owned());
+            let why = LinkLoss::Broken("reported by the program".to_owned());
             inner.ric.handle(Time::from_nanos(now_ns), RicInput::Disconnected { conn, why });
             Ok(())
         })
@@ -299,7 +299,7 @@ fn describe(event: &RicEvent) -> String {
     match event {
         RicEvent::NodeConnected { node, peer, .. } => format!("{node} has connected from {peer}"),
         RicEvent::NodeLost { node, why } => format!("{node} is lost: {why}"),
-        RicEvent::NodeRemoved(node) => format!("{node} is forgotten"),
+        RicEvent::NodeRemoved(node) => format!("{node} was removed"),
         RicEvent::Fault { peer, what, .. } => format!("{peer}: {what}"),
         other => format!("{other:?}"),
     }

@@ -150,7 +150,7 @@ pub unsafe extern "C" fn ranlab_xapp_connected(xapp: *mut ranlab_xapp, now_ns: u
 /// Documented in `include/ranlab_xapp.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_xapp_disconnected(xapp: *mut ranlab_xapp, now_ns: u64) -> i32 {
-    let why = LinkLoss::Broken("as the program says".to_owned());
+    let why = LinkLoss::Broken("reported by the program".to_owned());
     // SAFETY: the caller passes valid pointers, as the header requires.
     unsafe { handle_input(xapp, now_ns, XappInput::Disconnected { why }) }
 }

@@ -129,7 +129,7 @@ fn headers_compile_separately_and_as_cpp() {
             command.arg(build::manifest_dir().join("include")).args(language).arg(&file);
             match command.status() {
                 Ok(status) => assert!(status.success(), "{name} with {compiler}"),
-                Err(e) => eprintln!("{compiler} is not there ({e}): {name} is not compiled by it"),
+                Err(e) => eprintln!("{compiler} cannot be started ({e}), so {name} is not compiled with it"),
             }
         }
     }

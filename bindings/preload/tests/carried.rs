@@ -240,7 +240,7 @@ fn stalled_reader_and_edge_triggered_writer_always_finish() {
     std::thread::scope(|scope| {
         let runs: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(run_all)).collect();
         let failed = runs.into_iter().map(|run| run.join()).filter(Result::is_err).count();
-        assert_eq!(failed, 0, "runs that did not end with every message");
+        assert_eq!(failed, 0, "every run must end with all messages delivered");
     });
     assert!(next.load(Ordering::Relaxed) >= RUNS);
 }
@@ -250,7 +250,7 @@ fn folders_with_wrong_mode_are_refused_and_other_sockets_unaffected() {
     let folder = Folder::new("refused");
     let mut fine = Program::start("other-sockets", &folder);
     assert_eq!(fine.line(), "listening");
-    assert_eq!(fine.line(), "tcp, udp, pipe and dup as ever");
+    assert_eq!(fine.line(), "tcp, udp, pipe and dup work");
     fine.ends();
     fs::set_permissions(&folder.0, Permissions::from_mode(0o750)).unwrap();
     let mut refused = command("socket", &folder.0);

@@ -102,7 +102,7 @@ class Network(unittest.TestCase):
                 if len(heard) == 3:
                     break
         self.assertEqual((reports.malformed, reports.dropped), (0, 0))
-        self.assertIsNone(reports.next(), "what is closed ends")
+        self.assertIsNone(reports.next(), "a closed subscription must end its iteration")
 
     def test_async_iteration_yields_to_other_tasks(self) -> None:
         turns = 0
@@ -139,7 +139,7 @@ class Network(unittest.TestCase):
 
         self.assertEqual(asyncio.run(listen(ranlab.Xapp(self.ric.e42))), 0)
 
-    def test_callbacks(self) -> None:
+    def test_callback_continues_after_exception(self) -> None:
         there = threading.Event()
         count = 0
 
@@ -155,7 +155,7 @@ class Network(unittest.TestCase):
         before, threading.excepthook = threading.excepthook, told.append
         try:
             with self.xapp.subscribe("mac", period_ms=20, on_report=hear) as reports:
-                self.assertTrue(there.wait(10), "a fault ends nothing")
+                self.assertTrue(there.wait(10), "an exception in the callback must not end the subscription")
         finally:
             threading.excepthook = before
         self.assertEqual((reports.callback_faults, len(told)), (1, 1))
@@ -373,7 +373,7 @@ class Ends(unittest.TestCase):
             end = time.monotonic() + 10
             while xapp.counters()["subscriptions"] != 1 and time.monotonic() < end:
                 time.sleep(0.01)
-            self.assertEqual(xapp.counters()["subscriptions"], 1, "the one with a callback lives on")
+            self.assertEqual(xapp.counters()["subscriptions"], 1, "only the subscription with a callback must remain")
 
     def test_ctrl_c_interrupts_waiting(self) -> None:
         with ranlab.Ric() as ric:
@@ -396,7 +396,7 @@ class Ends(unittest.TestCase):
                 xapp.order(node, ranlab.SliceQuota(sst=1, max=50))
                 self.assertLess(time.monotonic() - begin, 3)
 
-    def test_dialects(self) -> None:
+    def test_each_dialect_receives_reports(self) -> None:
         with ranlab.Ric() as ric, ranlab.Fleet(ric.e2, nodes=1, ues=1):
             for dialect in ("ranlab", "auto"):
                 with self.subTest(dialect), ranlab.Xapp(ric.e42, dialect=dialect) as xapp:

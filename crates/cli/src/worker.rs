@@ -188,21 +188,21 @@ fn find(bus: &WorkerGroupAddress, format: Format) -> Result<(), Failure> {
                 let offset = worker.clock_offset_us;
                 let error = worker.clock_error_us;
                 output.text(format_args!(
-                    "{host}  its clock is {offset:+.0} us from ours, give or take {error:.0} us"
+                    "{host}  clock offset {offset:+.0} us, with an error of up to {error:.0} us"
                 ))?;
                 output.item(&serde_json::json!({
                     "worker": host.to_string(), "clock_offset_us": offset, "clock_error_us": error,
                 }))?;
             }
             Err(error) => {
-                output.text(format_args!("{host}  cannot be met: {error}"))?;
+                output.text(format_args!("{host}  cannot be reached: {error}"))?;
                 output
                     .item(&serde_json::json!({ "worker": host.to_string(), "error": error.to_string() }))?;
             }
         }
     }
     output.text(format_args!(
-        "{good} of {} workers can be had; no clock is wrong by more than {worst:.0} us",
+        "{good} of {} workers are available; no clock offset is wrong by more than {worst:.0} us",
         hosts.len()
     ))?;
     output

@@ -136,7 +136,7 @@ fn missing_environment_is_exit_code_3() {
     let output = ranlab(&[&arguments[..], &[out.to_str().unwrap()]].concat());
     assert_eq!(output.status.code(), Some(3));
     assert!(stderr(&output).contains(&listen), "{}", stderr(&output));
-    assert!(!out.exists(), "a file was created although nothing can be recorded");
+    assert!(!out.exists(), "no file may be created if nothing can be recorded");
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn unanswered_setup_is_reported_without_empty_connections() {
     });
     let output = ranlab(&["emulate", "--connect", &connect, "--ues", "1", "--duration", "1s"]);
     let (octets, ..) = first.join().unwrap();
-    assert!(octets > 0, "the first connection was closed without sending data");
+    assert!(octets > 0, "the first connection must send data before it is closed");
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("no base station is set up"), "{}", stderr(&output));
 }

@@ -43,7 +43,7 @@ impl Witness {
         let reporter = std::thread::spawn(move || {
             let mut sn = 0u16;
             while !stop_node.load(Ordering::Relaxed) {
-                node.send(&indication(request_id, sn)).expect("the witness node stays connected");
+                node.send(&indication(request_id, sn)).expect("the witness node must stay connected");
                 sn = sn.wrapping_add(1);
                 std::thread::sleep(Duration::from_millis(5));
             }
@@ -57,7 +57,7 @@ impl Witness {
                 let pdu = match xapp.receive() {
                     Ok(Some(pdu)) => pdu,
                     _ if stop_xapp.load(Ordering::Relaxed) => break,
-                    other => panic!("the witness xApp receives nothing: {other:?}"),
+                    other => panic!("the witness xApp must keep receiving, but got {other:?}"),
                 };
                 let Some(head) = fast::Head::peek(&pdu) else { continue };
                 gaps_there.fetch_add(u64::from(head.sn.unwrap().wrapping_sub(next)), Ordering::Relaxed);
@@ -74,9 +74,9 @@ impl Witness {
         }
         self.stop.store(true, Ordering::Relaxed);
         for thread in self.threads {
-            thread.join().expect("the witness was not disturbed");
+            thread.join().expect("the witness must not be disturbed");
         }
-        assert_eq!(self.gaps.load(Ordering::Relaxed), 0, "messages of the witness are lost");
+        assert_eq!(self.gaps.load(Ordering::Relaxed), 0, "no message of the witness may be lost");
     }
 }
 
@@ -177,10 +177,10 @@ fn abnormal_messages_are_answered_or_closed() {
             assert!(
                 ["ErrorIndication", "E2setupFailure", "E42setupFailure", "closed"]
                     .contains(&reaction.as_str()),
-                "{name} at {}: {reaction}",
+                "the reaction to {name} at {} is {reaction}",
                 door.url()
             );
-            assert!(ric.is_alive(), "{name} at {}", door.url());
+            assert!(ric.is_alive(), "the RIC has ended after {name} at {}", door.url());
         }
     }
     // Sends the abnormal PDUs again, after a successful setup.
@@ -267,7 +267,7 @@ fn setups_and_subscriptions_are_bounded() {
             failures += 1;
         }
     }
-    assert!(failures > 1_000, "subscriptions beyond the bound fail: {failures}");
+    assert!(failures > 1_000, "only {failures} subscriptions beyond the bound were refused");
     assert!(ric.rss_bytes() < before + (64 << 20), "{} -> {}", before, ric.rss_bytes());
     drop(xapp);
     witness.finish();
@@ -311,7 +311,7 @@ fn xapp_ids_wrap_around() {
         let e42::Message::SetupResponse(response) = answer else { panic!("{round}: {answer:?}") };
         ids.insert(response.xapp_id);
     }
-    assert!(ids.len() > rounds.min(60_000) - 10, "{} ids", ids.len());
+    assert!(ids.len() > rounds.min(60_000) - 10, "only {} different xApp ids were assigned", ids.len());
     witness.finish();
     assert!(ric.is_alive());
 }

@@ -188,7 +188,7 @@ fn exchange(stream: &mut (impl Read + Write), pdus: &[Vec<u8>]) {
         stream.write_all(&frame).unwrap();
         let mut answer = vec![0; frame.len()];
         stream.read_exact(&mut answer).unwrap();
-        assert_eq!(answer, frame, "the proxy changes nothing");
+        assert_eq!(answer, frame, "the proxy must forward the frame unchanged");
     }
 }
 

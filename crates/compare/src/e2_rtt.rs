@@ -315,7 +315,7 @@ fn record(
         copy(recorder, name, pings, theirs);
     }
     Ok(recorder.judge([
-        (Outcome::Overloaded, LimitViolation::said(received == 0.0, "no ping came back")),
+        (Outcome::Overloaded, LimitViolation::said(received == 0.0, "no echo was received")),
         (Outcome::Overloaded, LimitViolation::above("backlog_ratio", backlog_ratio, BACKLOG_AT_MOST)),
         (Outcome::Degraded, LimitViolation::above("loss_ratio", loss_ratio, 0.0)),
         (Outcome::Degraded, LimitViolation::above("late_ratio", late / sent.max(1.0), 0.0)),

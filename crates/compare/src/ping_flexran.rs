@@ -259,7 +259,7 @@ mod tests {
             // Echoes in flight at the beginning or end of the window count in one direction only. These are at most
             // four of two hundred.
             let each = up / received;
-            assert!((1_450.0..1_600.0).contains(&each), "{each} octets an echo");
+            assert!((1_450.0..1_600.0).contains(&each), "an echo has {each} bytes");
             assert!((each / (report.numbers["octets_down"] / report.numbers["sent"]) - 1.0).abs() < 0.05);
             assert!(!report.distributions["rtt_us_service"].is_empty());
         });
@@ -284,12 +284,12 @@ mod tests {
                     }
                 }
                 let now = controller.counters()["received"];
-                assert!(now >= received + 20.0, "{now} of {received}");
+                assert!(now >= received + 20.0, "the agent must echo 20 pings: {received} before, {now} now");
                 let driver = &controller.driver;
                 assert_eq!(
                     driver.with(|echoes, now| echoes.admit(now)),
                     None,
-                    "only one ping is outstanding"
+                    "no second ping may be sent while one is outstanding"
                 );
                 received = now;
             }

@@ -46,7 +46,7 @@ async fn until(part: &mut dyn RunningComponent, name: &str, enough: impl Fn(f64)
         if enough(now) {
             return now;
         }
-        assert!(begin.elapsed() < Duration::from_secs(60), "{name} is {now}");
+        assert!(begin.elapsed() < Duration::from_secs(60), "after 60 s, `{name}` is only {now}");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
@@ -85,7 +85,7 @@ fn statistics_reach_xapp_and_windows_are_counted() {
         let ric = ended(&mut *ric);
         let arrived = xapp.number("indications").unwrap();
         let sent = fleet.number("sent").unwrap();
-        assert!(arrived >= 100.0 && sent >= 100.0, "{arrived} {sent}");
+        assert!(arrived >= 100.0 && sent >= 100.0, "only {arrived} reports arrived and {sent} were sent");
         assert_eq!(counted(&xapp, "latency_us"), arrived);
         assert_eq!(counted(&fleet, "lateness_us"), sent);
         for (report, name, value) in [
@@ -131,7 +131,7 @@ fn listener_gets_all_reports_and_slow_reader_fewer() {
         let looked = slow.counters();
         assert!(count.get() == report.indications && report.repeated == 0, "{} {report:?}", count.get());
         let shown = |watcher: &RunningMonitor| watcher.values(|values| Screen::default().lines(values).len());
-        assert_eq!((shown(&all), shown(&slow)), (1, 0), "a line for the UE; no line without a listener");
+        assert_eq!((shown(&all), shown(&slow)), (1, 0), "a listener must have a line for the UE, and an xApp without one must have none");
         assert!(looked["indications"] < 100.0, "{looked:?}");
         let never = MonitorComponent { period: Duration::ZERO, ..part };
         assert!(RunningMonitor::start(&never).is_err());

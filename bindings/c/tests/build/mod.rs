@@ -98,7 +98,7 @@ impl Running {
     /// every PDU, or for every hundredth PDU, never passes.
     pub(crate) async fn without_the_heap(&mut self) {
         let mut output = String::new();
-        until(&format!("1000 PDUs without the heap of {:?}", self.stderr), async || {
+        until(&format!("1000 PDUs without an allocation in {:?}", self.stderr), async || {
             output = self.said();
             assert_eq!(self.ended(), None, "{output}");
             assert!(output.lines().count() < WINDOWS_MAX, "{output}");
@@ -150,7 +150,7 @@ pub(crate) async fn until(what: &str, mut condition: impl AsyncFnMut() -> bool) 
     };
     tokio::time::timeout(PATIENCE, waiting)
         .await
-        .unwrap_or_else(|_| panic!("{what} did not happen within {PATIENCE:?}"));
+        .unwrap_or_else(|_| panic!("timed out after {PATIENCE:?} waiting for {what}"));
 }
 
 /// Returns an unused port of this machine.

@@ -82,7 +82,7 @@ fn wait(fd: c_int, waits: Waits, direction: i16) {
             }
         }
     };
-    assert_eq!(ready, 1, "no wake-up");
+    assert_eq!(ready, 1, "the socket must become ready within {PATIENCE_MS} ms");
 }
 
 fn would_block() -> bool {
@@ -101,9 +101,9 @@ fn write(fd: c_int, waits: Waits) {
             wait(fd, waits, libc::POLLOUT);
         }
     }
-    assert!(full > 0, "the link was never full");
+    assert!(full > 0, "the writer must have filled the link at least once");
     // Each wake-up must come with free space. Otherwise the program would spin.
-    assert!(full < MESSAGES, "{full} wake-ups");
+    assert!(full < MESSAGES, "{full} wake-ups for {MESSAGES} messages: some came without free space");
     say("all written");
 }
 

@@ -421,5 +421,5 @@ fn other_sockets() {
         libc::close(second);
         assert_eq!(libc::close(second), -1);
     }
-    say("tcp, udp, pipe and dup as ever");
+    say("tcp, udp, pipe and dup work");
 }

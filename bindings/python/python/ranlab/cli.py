@@ -18,7 +18,7 @@ def program() -> Path:
     beside = shutil.which("ranlab", path=str(Path(sys.executable).parent)) or shutil.which("ranlab")
     found = named or beside
     if found is None:
-        raise EnvironmentLacksError(f"there is no program ranlab beside {sys.executable}; name one in RANLAB")
+        raise EnvironmentLacksError(f"there is no program ranlab next to {sys.executable}; set RANLAB to the path of one")
     return Path(found)
 
 

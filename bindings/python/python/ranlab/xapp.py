@@ -371,7 +371,7 @@ class Xapp(_Part):
                 return nodes
             if time.monotonic() > until:
                 what = "" if offering is None else f" that offer {offering}"
-                raise UnansweredError(f"{len(nodes)} of {count} nodes{what} are there after {timeout} s")
+                raise UnansweredError(f"only {len(nodes)} of {count} nodes{what} are connected after {timeout} s")
             time.sleep(0.02)
 
     @overload

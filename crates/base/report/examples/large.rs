@@ -37,7 +37,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let seconds = begun.elapsed().as_secs_f64();
     let peak = peak_mb().unwrap_or(f64::NAN);
     println!("{written} points: measured and stored in {stored:.1} s, reported in {:.1} s", seconds - stored);
-    println!("total {seconds:.1} s (bar {SECONDS_MAX} s), memory peak {peak:.0} MB (bar {MB_MAX} MB)");
+    println!("total {seconds:.1} s (limit {SECONDS_MAX} s), memory peak {peak:.0} MB (limit {MB_MAX} MB)");
     println!("{}", report.html.display());
     let kept = seconds < SECONDS_MAX && peak < MB_MAX;
     Ok(if kept { ExitCode::SUCCESS } else { ExitCode::FAILURE })

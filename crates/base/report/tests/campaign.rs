@@ -109,12 +109,12 @@ fn killed_campaign_resumes_without_losing_or_repeating_points() {
         let kept: usize =
             before.iter().flat_map(|results| &results.points).map(|point| point.runs.len()).sum();
         let session = measure(&path, THIRTY_POINTS);
-        assert_eq!(session.finished, 90 - kept, "what was finished is neither lost nor measured again");
+        assert_eq!(session.finished, 90 - kept, "finished repeats must be neither lost nor measured again");
         assert_eq!(timeless(&path), expected, "kill {kill} after {kept} repeats");
         interrupted += usize::from((1..90).contains(&kept));
     }
     // The number depends on the machine's speed; zero would prove nothing.
-    assert!(interrupted > 0, "no kill fell into the campaign");
+    assert!(interrupted > 0, "no kill happened during a campaign, so the test shows nothing");
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn setting_that_an_earlier_version_lacks_has_its_default() {
     let (other, plan) = scenario(&text("fails = \"missing\"\n"));
     let error = open(&path, &other, &plan).unwrap_err();
     let StoreError::OtherScenario(what) = error else { panic!("{error}") };
-    assert_eq!(what, "`load.fails`: never there and missing here");
+    assert_eq!(what, "`load.fails` is never in the file and missing here");
     assert_eq!(measure(&path, &text("")).finished, 0, "nothing is measured again");
 }
 
@@ -252,7 +252,7 @@ fn campaign_with_earlier_names_is_read_and_continued() {
     assert_eq!(results.scenario.plots[0].x, "load.rate_max");
     assert_eq!(results.metrics, MockRig::default().describe().metrics);
     assert!(results.points.iter().all(|point| point.point.settings.contains_key("load.rate_max")));
-    assert_ne!(timeless(&path), now, "the file has earlier names");
+    assert_ne!(timeless(&path), now, "the file must still have the earlier names");
     assert_eq!(measure(&path, text).finished, 0, "nothing is measured again");
     assert_eq!(timeless(&path), now);
     assert_eq!(read().renamed, []);

@@ -65,7 +65,7 @@ fn samples(figure: &Figure) -> impl Iterator<Item = &Sample> {
 const GALLERY: &str = include_str!("../examples/gallery.toml");
 
 #[test]
-fn every_form_of_figure_is_drawn_whole() {
+fn every_figure_type_is_drawn_completely() {
     let mut results = campaign(GALLERY);
     results.host = serde_json::json!({"cpu": "mock", "steal": 0.0});
     let context = Context {
@@ -322,7 +322,7 @@ fn areas_stack_and_have_labels() {
     assert_eq!(
         (svg.matches("<polygon").count(), svg.matches("\nblack\n").count()),
         (2, 1),
-        "areas and legend"
+        "the figure must have two areas and one legend entry `black`"
     );
     assert!(page.contains("the areas are stacked"), "{:?}", written.figures);
 }
@@ -337,7 +337,7 @@ fn separate_measurements_never_share_a_figure() {
     );
     let titles =
         |results: &Results| figures(results).into_iter().map(|figure| figure.title).collect::<Vec<_>>();
-    assert_eq!(titles(&results), ["rate", "one"], "an axis like any other");
+    assert_eq!(titles(&results), ["rate", "one"], "an axis without a figure per value must not split figures");
     results.scenario.sweep.axes[1].apart = true;
     assert_eq!(titles(&results), ["rate, sut.build = mem", "rate, sut.build = veth", "one"]);
     assert!(figures(&results).iter().all(|figure| samples(figure).count() == 2));
@@ -350,7 +350,7 @@ fn separate_measurements_never_share_a_figure() {
             .all(|(title, of)| title.ends_with(&format!(" = {of}")))
     );
     results.points.clear();
-    assert_eq!(titles(&results).len(), 2, "one figure states that nothing was measured");
+    assert_eq!(titles(&results).len(), 2, "without points, each of the two plots must give one figure");
 }
 
 #[test]
@@ -632,7 +632,7 @@ fn limits_of_a_metric_are_lines_with_names() {
     // A limit far above the values would flatten the figure.
     let figure = limited(longest * 100.0);
     assert!(
-        figure.bounds.is_empty() && figure.caption.contains("Far above what is drawn: budget"),
+        figure.bounds.is_empty() && figure.caption.contains("Far above the drawn range: budget"),
         "{}",
         figure.caption
     );

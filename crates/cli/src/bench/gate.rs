@@ -95,7 +95,7 @@ impl Gate {
             failed.iter().find(|row| row.verdict == Verdict::Fails).or_else(|| failed.first())
         {
             return Err(Failure::Check(format!(
-                "{} of {} expectations do not pass, the first ({}): {} at {} is {}, expected {}",
+                "{} of {} expectations do not pass; the first has the verdict {}: {} at {} is {}, expected {}",
                 failed.len(),
                 judged.len(),
                 first.verdict.name(),
@@ -108,7 +108,7 @@ impl Gate {
         let points = self.failing_points(results).count();
         if let Some((point, outcome)) = self.failing_points(results).next() {
             return Err(Failure::Check(format!(
-                "{points} of {} points do not pass, the first ({}): {}: {}",
+                "{points} of {} points do not pass; the first has the outcome {}: {}: {}",
                 results.points.len(),
                 outcome.name(),
                 point.point.label(),

@@ -85,8 +85,8 @@ impl Limits {
     fn describe(self, seen: &MachineInterval, time: Duration) -> String {
         let word = if self.are_exceeded(seen) { "busy" } else { "quiet" };
         format!(
-            "the machine is {word}: watched for {:.1} s, other work used {:.0} % of it (allowed {:.0} %), the hypervisor gave \
-             {:.1} % to others (allowed {:.1} %)",
+            "the machine is {word}: within {:.1} s, other work used {:.0} % of the CPU time (allowed {:.0} %), and the \
+             hypervisor gave {:.1} % to other guests (allowed {:.1} %)",
             time.as_secs_f64(),
             seen.busy_share * 100.0,
             self.busy * 100.0,
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(exceeded, [false, true, true]);
         let text = limits.describe(&seen(0.43, 0.001), Duration::from_secs(2));
         assert!(
-            text.starts_with("the machine is busy") && text.contains("used 43 % of it (allowed 10 %)"),
+            text.starts_with("the machine is busy") && text.contains("used 43 % of the CPU time (allowed 10 %)"),
             "{text}"
         );
     }

@@ -85,7 +85,7 @@ pub(crate) fn run(arguments: &Arguments, context: &verb::Context) -> Result<(), 
         super::scenario::tell_plan(&mut output, &plan)?;
         super::scenario::tell_commands(&mut output, &commands)?;
         super::scenario::preview(&plan, &*rig, &mut |line| output.text(line))?;
-        output.text(format_args!("would be kept in {}", folder.display()))?;
+        output.text(format_args!("the campaign would be stored in {}", folder.display()))?;
         let expected_s = plan.expected().as_secs_f64();
         return output
             .finish(&json!({ "points": plan.points, "repeats": plan.repeats, "expected_s": expected_s }));
@@ -204,7 +204,7 @@ fn open(
     let header = Header { scenario, plan, keys, metrics, host: &host, versions: &versions, renames };
     Store::open(&file, &header).map_err(|error| match error {
         StoreError::OtherScenario(_) => Failure::Usage(format!(
-            "{error}, start again with --fresh, or keep this one elsewhere with --out"
+            "{error}, start again with --fresh, or choose another folder with --out"
         )),
         StoreError::NoCampaign(_) | StoreError::Format { .. } => Failure::Usage(error.to_string()),
         _ => Failure::Environment(error.to_string()),
@@ -271,7 +271,7 @@ pub(super) fn print_summary(
     output.text(format_args!(
         "{}{}",
         results.scenario.title,
-        if results.scenario.quick { "  (quick: never counted)" } else { "" }
+        if results.scenario.quick { "  (quick run: its results never count)" } else { "" }
     ))?;
     gate::print_thresholds(&mut output, judged)?;
     let headline = shown_metrics(results).iter().find_map(|metric| gate::headline(results, metric));
@@ -568,7 +568,7 @@ mod tests {
         let Failure::Usage(why) = opened("user.timer=1ms").unwrap_err() else {
             panic!("the error should be a usage error")
         };
-        assert!(why.contains("`user.timer`: 100ms there and 1ms here"), "{why}");
+        assert!(why.contains("`user.timer` is 100ms in the file and 1ms here"), "{why}");
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -101,7 +101,7 @@ pub(super) fn check(arguments: &Check, context: &Context) -> Result<(), Failure>
     tell_commands(&mut output, &commands)?;
     questions.iter().try_for_each(|question| output.text(format_args!("note: {question}")))?;
     let missing = probe::missing(&plan, &rig, &commands);
-    missing.iter().try_for_each(|what| output.text(format_args!("not here: {what}")))?;
+    missing.iter().try_for_each(|what| output.text(format_args!("missing on this machine: {what}")))?;
     ranlab_lab::experiment::third_party::notes(&plan)
         .iter()
         .try_for_each(|note| output.text(format_args!("note: {note}")))?;

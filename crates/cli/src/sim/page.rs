@@ -115,7 +115,7 @@ fn rows(page: &mut String, (_, _, found): &Found) {
         let [least, lower, median, upper, most] = it.quartiles.map(short);
         let _ = write!(
             page,
-            "<p>{}: of all UEs {} gain, {} pay, {} the same, {} unclear; least {least}, quartiles {lower}, {median} and {upper}, most {most}.</p>",
+            "<p>{}: of all UEs {} gain, {} lose, {} the same, {} unclear; least {least}, quartiles {lower}, {median} and {upper}, most {most}.</p>",
             escape(&it.kpi),
             it.gains,
             it.loses,

@@ -96,7 +96,7 @@ fn print_effects(
         for spread in &spreads {
             let [least, _, median, _, most] = spread.quartiles.map(short);
             output.text(format_args!(
-                "  {}: of all UEs {} gain, {} pay, {} the same, {} unclear; {least} to {most}, median {median}",
+                "  {}: of all UEs {} gain, {} lose, {} the same, {} unclear; {least} to {most}, median {median}",
                 spread.kpi, spread.gains, spread.loses, spread.same, spread.unclear
             ))?;
         }

@@ -211,7 +211,7 @@ fn controller_of_one_operator_can_be_disabled() {
         assert!(means(&a)[0] > 0.2 && means(&a)[1] < -0.2, "{mode}: {a:?}");
         let b: f64 = means(&a)[2..].iter().sum();
         let had: f64 = a[2..].iter().map(|it| it.without).sum();
-        assert!((b / had).abs() < 0.01, "{mode}: {b} of {had}: {a:?}");
+        assert!((b / had).abs() < 0.01, "{mode}: the UEs of operator B change by {b} of {had}: {a:?}");
         // With all controllers disabled, the sharing operators are not separated.
         assert!(of("sut").iter().any(|it| it.verdict != EffectVerdict::Same), "{mode}");
     }

@@ -36,7 +36,7 @@ fn regression_is_found_among_all_metrics() {
     assert!(worse(&all).len() >= 5, "{}", all.sentence);
     assert_eq!(worse(&all), worse(&alone));
     assert!(
-        all.sentence.starts_with("Differing in measure.seed (1 → 9), sut.lambda (1000 → 930)."),
+        all.sentence.starts_with("The campaigns differ in measure.seed (1 → 9), sut.lambda (1000 → 930)."),
         "{}",
         all.sentence
     );
@@ -59,11 +59,11 @@ fn equal_campaigns_rarely_claim_a_difference() {
             claims(&compare(&a, &b, &Options::default())) > 0
         })
         .count();
-    assert!(claiming as u64 * 1000 <= 70 * PAIRS, "{claiming} of {PAIRS}");
+    assert!(claiming as u64 * 1000 <= 70 * PAIRS, "a difference is claimed for {claiming} of {PAIRS} pairs of equal campaigns");
 }
 
 #[test]
-fn five_percent_at_five_repeats_is_found() {
+fn decrease_of_five_percent_is_found_with_five_repeats() {
     let at = |lambda: f64, seed: u64| campaign(&format!("[sut]\nlambda = {lambda:?}\nnoise = 0.01"), seed);
     let found = (0..200)
         .filter(|&seed| {
@@ -71,7 +71,7 @@ fn five_percent_at_five_repeats_is_found() {
             compared.rows.iter().any(|row| row.metric == "throughput" && row.finding == Finding::Worse)
         })
         .count();
-    assert!(found >= 186, "{found} of 200");
+    assert!(found >= 186, "a decrease of 5 % is found in only {found} of 200 pairs");
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn undetected_change_names_its_resolution() {
     let compared = compare(&swept(1000.0, 0.03, 3), &swept(1000.0, 0.03, 4), &named("throughput"));
     assert_eq!(claims(&compared), 0);
     assert!(
-        compared.sentence.contains("No difference shown (throughput smaller than"),
+        compared.sentence.contains("No difference shown (a change of throughput smaller than"),
         "{}",
         compared.sentence
     );
@@ -101,7 +101,7 @@ fn differing_load_gives_no_verdict_unless_named() {
     options.thresholds = vec!["throughput < -5%".parse().unwrap()];
     let compared = compare(&before, &after, &options);
     assert!(compared.rows.iter().all(|row| row.finding == Finding::Changed), "{}", compared.sentence);
-    assert!(compared.sentence.starts_with("Differing in load.requests (2000 → 9)"), "{}", compared.sentence);
+    assert!(compared.sentence.starts_with("The campaigns differ in load.requests (2000 → 9)"), "{}", compared.sentence);
     assert!(!compared.sentence.contains("worse"));
     assert_eq!(compared.thresholds[0].verdict, ThresholdVerdict::Unjudged);
     options.intended = vec!["load".to_owned()];
@@ -123,7 +123,7 @@ fn threshold_fails_only_with_evidence() {
     assert_eq!(verdict(1000.0, 1, "throughput < -30%").verdict, ThresholdVerdict::Kept);
     let seven = (0..20).filter(|seed| verdict(930.0, *seed, "throughput < -5%").verdict.fails()).count();
     let three = (0..20).filter(|seed| verdict(970.0, *seed, "throughput < -5%").verdict.fails()).count();
-    assert!(seven > 8 && three <= 1, "{seven} {three}");
+    assert!(seven > 8 && three <= 1, "of 20 pairs, {seven} fail at a decrease of 7 %, and {three} at one of 3 %");
 }
 
 #[test]

@@ -39,11 +39,11 @@ fn settings(comparison: &Comparison) -> String {
     };
     match (list(true), list(false)) {
         (None, None) => "All settings are the same.".to_owned(),
-        (Some(intended), None) => format!("Differing in {intended}."),
+        (Some(intended), None) => format!("The campaigns differ in {intended}."),
         (intended, Some(unintended)) => {
-            let intended = intended.map_or_else(String::new, |own| format!("; as intended in {own}"));
+            let intended = intended.map_or_else(String::new, |own| format!(" (and, as intended, in {own})"));
             format!(
-                "Differing in {unintended}{intended}: no change below is attributed to the system \
+                "The campaigns differ in {unintended}{intended}: no change below is attributed to the system \
                  (name an intended difference with --differ PATH)."
             )
         }
@@ -60,8 +60,8 @@ fn findings(comparison: &Comparison) -> String {
     if let Some(first) = comparison.rows.iter().find(|row| row.finding == Finding::Unsure) {
         let count = comparison.rows.iter().filter(|row| row.finding == Finding::Unsure).count();
         sentences.push(format!(
-            "{count} more would be significant as the only metric (first: {} at {}, p = {}), but is as likely by chance \
-             among {} metrics.",
+            "{count} more changes would be significant if no other metric had been compared (first: {} at {}, p = {}); \
+             among {} metrics, they may be due to chance.",
             first.metric,
             first.point,
             first.p_corrected.map_or_else(String::new, short),
@@ -107,7 +107,7 @@ fn not_shown(comparison: &Comparison) -> String {
         .iter()
         .filter(|(size, _)| size.is_finite())
         .take(NAMED_MAX)
-        .map(|(size, metric)| format!("{metric} smaller than {} %", short((size * 1e4).round() / 1e2)))
+        .map(|(size, metric)| format!("a change of {metric} smaller than {} %", short((size * 1e4).round() / 1e2)))
         .collect();
     let resolution =
         if named.is_empty() { String::new() } else { format!(" ({} cannot be detected)", named.join(", ")) };
@@ -127,7 +127,7 @@ fn lost(comparison: &Comparison) -> String {
     let outcome =
         |own: Option<ranlab_campaign::outcome::Outcome>| own.map_or("not measured", |outcome| outcome.name());
     format!(
-        " At {} points one side has no numbers (first: {}, {} and {}).",
+        " At {} points one side has no numbers (first: {}, with the outcomes {} and {}).",
         comparison.lost.len(),
         first.point,
         outcome(first.a),

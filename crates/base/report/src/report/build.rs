@@ -384,7 +384,7 @@ fn cdf(plot: &Plot, groups: &[Group<'_>], figure: &mut Figure) {
         let samples = thin(samples.collect());
         figure.series.push(Series { name: name.clone(), color, form: Form::Steps, samples });
     }
-    figure.caption.push_str("The histograms of all repeats merged.");
+    figure.caption.push_str("The histograms of all repeats are merged.");
 }
 
 fn over_time(plot: &Plot, groups: &[Group<'_>], figure: &mut Figure) {
@@ -397,7 +397,7 @@ fn over_time(plot: &Plot, groups: &[Group<'_>], figure: &mut Figure) {
         let samples = thin(samples.collect());
         figure.series.push(Series { name: name.clone(), color, form: Form::Line, samples });
     }
-    figure.caption.push_str("First repeat that counts of the first point of each series.");
+    figure.caption.push_str("Each line shows one repeat: the first valid repeat of its series.");
 }
 
 /// Stacks the series of one repeat at the times of all series. Each series keeps its value until its next sample.
@@ -507,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_bounds_do_not_overlap() {
+    fn labels_of_close_bounds_do_not_overlap() {
         let mut close = figure(Across::Names(vec!["n".to_owned()]), &[("a", &[(0.0, 1.0)])]);
         let bound = |y: f64| Bound { y, color: None, name: format!("published {y}") };
         close.bounds = [0.95, 1.0, 1.05].map(bound).into();

@@ -57,7 +57,7 @@ pub(super) fn iso(results: &Results, plot: &Plot, figure: &mut Figure) {
     figure.series.push(Series { name: "measured".to_owned(), color: 0, form: Form::Dots, samples: measured });
     figure
         .caption
-        .push_str(&format!("Along a line {} is equal; dots: measured settings.", quantity(results, z)));
+        .push_str(&format!("Along each line, {} is constant. Dots: measured settings.", quantity(results, z)));
 }
 
 impl Grid {
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_are_round_and_inside() {
+    fn default_levels_are_round_and_within_values() {
         assert_eq!(round_levels(&[980.0, 9045.0]), [2000.0, 4000.0, 6000.0, 8000.0]);
         assert!(round_levels(&[1.0, 1.0]).is_empty() && round_levels(&[]).is_empty());
     }

@@ -42,11 +42,11 @@ impl Law {
         let name = if self.series.is_empty() { String::new() } else { format!(" of {}", self.series) };
         let subject = format!("scaling law of {} over {}{name}", self.metric, self.across);
         match &self.fit {
-            Err(error) => format!("{subject}: none, {error}"),
+            Err(error) => format!("{subject}: no law can be fitted, because {error}"),
             Ok(fit) => {
                 let doubts: String = fit.flags.iter().map(|flag| format!("; {}", flag.sentence())).collect();
                 format!(
-                    "{subject}: lambda {}, sigma {}, kappa {} ({} % intervals that hold together); best {} {}; R² {}; {}{doubts}",
+                    "{subject}: lambda {}, sigma {}, kappa {} (simultaneous {} % intervals); best {} {}; R² {}; {}{doubts}",
                     with_interval(fit.usl.lambda, fit.lambda),
                     with_interval(fit.usl.sigma, fit.sigma),
                     with_interval(fit.usl.kappa, fit.kappa),
@@ -125,7 +125,7 @@ pub(super) fn scaling(results: &Results, plot: &Plot, all: &[Group<'_>], figure:
     let percent = short(confidence * 100.0);
     figure.caption.push_str(&format!("Whiskers: {percent} % interval of the mean over repeats. "));
     figure.caption.push_str(if figure.series.iter().any(|series| series.form == Form::Line) {
-        "Lines: the scaling law X(n) = λn / (1 + σ(n-1) + κn(n-1)) fitted to all repeats; its intervals hold together. "
+        "Lines: the scaling law X(n) = λn / (1 + σ(n-1) + κn(n-1)) fitted to all repeats; its intervals are simultaneous. "
     } else {
         "No scaling law can be fitted to so few points. "
     });

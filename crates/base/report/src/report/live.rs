@@ -329,7 +329,7 @@ mod tests {
             assert!((sample.y - mean.mean).abs() < 1e-9 && (sample.low, sample.high) == (mean.min, mean.max));
         }
         let latency = seen[11].iter().find(|figure| figure.title.starts_with("Latency")).unwrap();
-        assert_eq!(latency.series.len(), 3, "three percentiles");
+        assert_eq!(latency.series.len(), 3, "latency must be drawn as three percentiles");
         assert!(seen[11].iter().any(|figure| figure.title.starts_with("Losses")));
         // A resumed campaign starts with the stored results.
         let again = LiveCampaign::new(&results).figures();

@@ -183,6 +183,6 @@ pub(super) fn limits(results: &Results, plot: &Plot, groups: &[Group<'_>], figur
     let lines: Vec<Bound> = lines.collect();
     figure.bounds.extend(lines);
     if !far.is_empty() {
-        figure.caption.push_str(&format!(" Far above what is drawn: {word} {}.", far.join(", ")));
+        figure.caption.push_str(&format!(" Far above the drawn range: {word} {}.", far.join(", ")));
     }
 }

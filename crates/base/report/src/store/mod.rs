@@ -481,7 +481,7 @@ fn other_setting(
         Presence::Default(value) => Some(value),
         Presence::Required | Presence::Optional => None,
     };
-    let text = |value: Option<&Value>| value.map_or_else(|| "nothing".to_owned(), |value| format!("{value}"));
+    let text = |value: Option<&Value>| value.map_or_else(|| "not set".to_owned(), |value| format!("{value}"));
     let paths: BTreeSet<&String> = ours.keys().chain(theirs.keys()).collect();
     paths.into_iter().find_map(|path| {
         let here = ours.get(path);
@@ -491,7 +491,7 @@ fn other_setting(
             (None, None) => true,
             _ => false,
         };
-        (!is_same).then(|| format!("`{path}`: {} there and {} here", text(there), text(here)))
+        (!is_same).then(|| format!("`{path}` is {} in the file and {} here", text(there), text(here)))
     })
 }
 

@@ -52,7 +52,7 @@ fn fail_on_adds_verdicts_and_outcomes() {
     let missed = results("never", MISSED);
     assert_eq!(code(&fail_on(&["inconclusive"]), &missed), 0);
     assert_eq!(code(&fail_on(&["inconclusive", "differs"]), &missed), 1);
-    assert_eq!(code(&fail_on(&["degraded"]), &missed), 1, "the load exceeds the capacity");
+    assert_eq!(code(&fail_on(&["degraded"]), &missed), 1, "a load above the capacity must fail the gate");
     assert_eq!(code(&fail_on(&["overloaded"]), &missed), 0);
     assert!("holds".parse::<FailOn>().unwrap_err().contains("inconclusive"));
 }
@@ -69,7 +69,7 @@ fn junit_has_a_case_per_expectation_and_failing_point() {
 }
 
 #[test]
-fn headline_is_the_best_point() {
+fn headline_names_the_best_point() {
     let results = results("never", "[sweep.axes]\n\"load.workers\" = [1, 20, 2]\n");
     let (sentence, json) = headline(&results, "throughput").unwrap();
     assert!(sentence.contains("at load.workers=20, the best of 3 points"), "{sentence}");

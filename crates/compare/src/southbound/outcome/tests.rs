@@ -105,7 +105,7 @@ fn incomplete_delivery_is_degraded() {
 /// core.
 #[test]
 fn controller_without_load_is_not_overloaded() {
-    assert_eq!(of_load(&[("alive", 0.0)]), Outcome::Overloaded, "both base stations were served");
+    assert_eq!(of_load(&[("alive", 0.0)]), Outcome::Overloaded, "with both base stations served, the controller had load");
     assert_eq!(of_load(&[("alive", 0.0), ("served", 0.0), ("reports", 0.0)]), Outcome::Invalid);
     let load = load(&[("alive", 0.0), ("served", 0.0)]);
     let none = Report::default();
@@ -121,7 +121,7 @@ fn controller_without_load_is_not_overloaded() {
     assert_eq!(
         of_load(&[("alive", 0.0), ("served", 1.0)]),
         Outcome::Overloaded,
-        "half of the base stations were served"
+        "with half of the base stations served, the controller had load"
     );
     let probed = |but: &[(&str, f64)], probe| {
         let mut recorder = Recorder::default();
