@@ -117,7 +117,7 @@ fn base_stations(run: &Run<'_>, connect: &Address) -> Result<AnyComponent, RigEr
         return e2_keys::fleet(run, connect, E2AP, Coding::Per).map(AnyComponent::from);
     }
     let part = SouthFleetComponent::read_but(run, "load", &["period", "taken_back"])?;
-    // The UE laws of the MARC paper are the defaults of every scenario, but apply only to the paper's service.
+    // The UE laws of the MARC paper are the defaults of every scenario, but apply only to its service `marc`.
     let marc = part.service == Profile::Marc;
     let of_service = |law: Option<Law>, of_marc: &str| law.filter(|law| marc || of_marc.parse() != Ok(*law));
     let taken_back =

@@ -47,7 +47,7 @@ pub struct Judged {
     /// Readable name of the point.
     #[serde(rename = "where")]
     pub place: String,
-    /// The paper's statement.
+    /// Expected value or law, in words.
     pub paper: String,
     /// The measured value.
     pub ours: String,
@@ -64,7 +64,7 @@ pub struct Judged {
     pub verdict: Verdict,
     /// Reason, if the expectation does not hold.
     pub reason: String,
-    /// Location of the number in the paper.
+    /// Source of the expected value, such as a figure or a page of the published work.
     pub source: String,
 }
 

@@ -30,7 +30,7 @@ pub struct Renames(BTreeMap<String, String>);
 
 impl Renames {
     /// Collects the earlier names that a rig declares ([`Key::formerly`](crate::schema::Key::formerly),
-    /// [`Metric::formerly`]). A histogram's earlier name stands for all its metrics.
+    /// [`Metric::formerly`]). A histogram's earlier name also applies to its percentiles, such as `NAME_p99`.
     pub fn from_rig(rig: &RigDescription) -> Self {
         let mut names = BTreeMap::new();
         for key in &rig.keys {

@@ -1,4 +1,5 @@
-//! The Universal Scalability Law: X(n) = λn / (1 + σ(n-1) + κn(n-1)), fitted with intervals and reservations.
+//! The Universal Scalability Law: the throughput at concurrency n is `X(n) = λn / (1 + σ(n-1) + κn(n-1))`. The fit has
+//! confidence intervals, and flags for doubts about the fit.
 
 use serde::{Deserialize, Serialize};
 
@@ -29,8 +30,8 @@ impl Usl {
         self.lambda * n / (1.0 + self.sigma * (n - 1.0) + self.kappa * n * (n - 1.0))
     }
 
-    /// Returns the concurrency of the largest throughput, sqrt((1-σ)/κ). `None` if there is no such peak: with σ ≥ 1
-    /// the second unit already reduces the throughput, and with κ = 0 the throughput never falls.
+    /// Returns the concurrency of the largest throughput, `sqrt((1 - σ) / κ)`. Returns `None` if there is no such peak: with
+    /// σ ≥ 1 the second unit already reduces the throughput, and with κ = 0 the throughput never falls.
     pub fn n_max(&self) -> Option<f64> {
         (self.sigma < 1.0 && self.kappa > 0.0).then(|| ((1.0 - self.sigma) / self.kappa).sqrt())
     }
@@ -259,7 +260,7 @@ impl Crosstalk {
         Self { sigma: of(1, 1).max(0.0), kappa: of(2, 2).max(0.0), both: of(1, 2), freedom }
     }
 
-    /// Returns the peak sqrt((1-σ)/κ) with Fieller's interval of the ratio. `highest`: the upper ends of σ and κ.
+    /// Returns the peak `sqrt((1 - σ) / κ)` with Fieller's interval of the ratio. `highest`: the upper ends of σ and κ.
     fn peak(&self, usl: &Usl, highest: (f64, f64), measured_to: f64, confidence: f64) -> Peak {
         if usl.sigma >= 1.0 {
             return Peak::First;
@@ -285,12 +286,13 @@ const BEYOND_MAX: f64 = 1e6;
 
 type Parameters = [f64; 3];
 
-/// Returns start values by a linear fit: n/X is linear in 1/λ, σ/λ and κ/λ.
+/// Returns start values for the fit, by linear least squares. The law is linear in 1/λ, σ/λ and κ/λ if it is written as
+/// `n/X = 1/λ + (σ/λ)(n-1) + (κ/λ)n(n-1)`.
 fn linear_start(samples: &[(f64, f64)]) -> Option<Parameters> {
     let mut matrix = [[0.0; 3]; 3];
     let mut right = [0.0; 3];
     for (n, x) in samples {
-        // Weights make the error relative: d(n/X) = (n/X) * dX/X.
+        // The weight X/n turns an error of n/X into a relative error of X, because `d(n/X) = (n/X) * dX/X`.
         let weight = x / n;
         let row = [1.0, n - 1.0, n * (n - 1.0)].map(|term| term * weight);
         for i in 0..3 {
@@ -312,7 +314,7 @@ fn clamp(parameters: Parameters) -> Parameters {
     [parameters[0], parameters[1].max(0.0), parameters[2].max(0.0)]
 }
 
-/// Returns ln X of the measurement minus ln X of the law; infinite where the law has no value.
+/// Returns `ln(X measured) - ln(X of the law)` for each sample. It is infinite where the law gives no positive throughput.
 fn residuals(samples: &[(f64, f64)], [lambda, sigma, kappa]: Parameters) -> Vec<f64> {
     let law = Usl { lambda, sigma, kappa };
     samples
@@ -324,7 +326,7 @@ fn residuals(samples: &[(f64, f64)], [lambda, sigma, kappa]: Parameters) -> Vec<
         .collect()
 }
 
-/// Returns the derivatives of ln X by λ, σ and κ at a concurrency.
+/// Returns the derivatives of `ln(X)` by λ, σ and κ at a concurrency.
 fn gradient(n: f64, [lambda, sigma, kappa]: Parameters) -> [f64; 3] {
     let denominator = 1.0 + sigma * (n - 1.0) + kappa * n * (n - 1.0);
     [1.0 / lambda, -(n - 1.0) / denominator, -n * (n - 1.0) / denominator]
@@ -417,8 +419,8 @@ fn r_squared(samples: &[(f64, f64)], residuals: &[f64]) -> f64 {
     if total > 0.0 { 1.0 - left / total } else { 0.0 }
 }
 
-/// Whether the throughput is constant from a certain concurrency on (three or more, within 2 %) although the
-/// law of the earlier points predicts further growth.
+/// Returns whether the throughput stays constant from a certain concurrency on, although the law of the earlier points
+/// predicts further growth. Constant means that at least three concurrencies are within 2 % of the last one.
 fn plateau(samples: &[(f64, f64)], distinct: &[f64]) -> bool {
     let mean_at = |n: f64| {
         let values: Vec<f64> = samples.iter().filter(|(own, _)| *own == n).map(|(_, x)| *x).collect();

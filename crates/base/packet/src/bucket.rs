@@ -1,7 +1,8 @@
 //! Token bucket.
 
-/// A token bucket in exact arithmetic. `PER_BYTE` tokens are a byte; it is chosen so that a rate in tokens per
-/// nanosecond is an integer: 10^9 for bytes per second, 8 × 10^6 for kbit/s.
+/// A token bucket in exact integer arithmetic. A byte costs `PER_BYTE` tokens. This number is chosen so that the rate is an
+/// integer number of tokens per nanosecond. With 10^9 tokens per byte, a rate of 1 byte/s is 1 token per nanosecond. With
+/// 8 × 10^6 tokens per byte, this is a rate of 1 kbit/s.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenBucket<const PER_BYTE: u64> {
     rate: u64,

@@ -75,7 +75,7 @@ pub struct Row {
     pub first: Json,
     /// The second value as JSON.
     pub second: Json,
-    /// Relative change, b / a - 1; (b - a) / |a| if a value is not above 0; infinite if a is 0.
+    /// Relative change: `b / a - 1`, or `(b - a) / |a|` if a value is not above 0. It is infinite if a is 0.
     pub change: f64,
     /// Interval of the change, on a log scale if all values are above 0; `None` with a single repeat.
     pub interval: Option<(f64, f64)>,

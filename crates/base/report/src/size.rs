@@ -392,9 +392,9 @@ mod tests {
         let sizing = size(&demand(768e3), &BLADE, &one).unwrap();
         let corrected = sizing.corrected.unwrap();
         assert_eq!(sizing.linear.blades, 107);
-        // X(12) / (12 X(1)) = 1 / (1 + 0.022 + 1.056) = 0.4812.
+        // Each of 12 cores serves only `X(12) / (12 * X(1)) = 1 / (1 + 0.022 + 1.056)` = 0.4812 of the users of a single core.
         assert_eq!(corrected.blades, 222);
-        assert!(corrected.extrapolated, "12 cores were not measured");
+        assert!(corrected.extrapolated, "a result for 12 cores must be marked as extrapolated, because 10 were measured");
         let spare = LoadRequirement {
             headroom: 0.2,
             spare_instances: 1,

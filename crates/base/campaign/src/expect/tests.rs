@@ -133,7 +133,7 @@ fn paired_repeats_detect_smaller_changes() {
         let paired = verdicts(true, law);
         assert_eq!(paired.0, expected, "{paired:?}");
     }
-    // Every repeat has the ratio (1 + 20 * 19 * 0.0002) / (1 + 20 * 19 * 0.0003).
+    // By the scaling law, the ratio in every repeat is `(1 + 20 * 19 * 0.0002) / (1 + 20 * 19 * 0.0003)` = 0.9659.
     let ratio = verdicts(true, less).1;
     let alone = verdicts(false, less).1;
     assert!(ratio.starts_with("0.9659 times") && !alone.starts_with("0.9659"), "{ratio} {alone}");

@@ -104,7 +104,7 @@ pub fn distributions(results: &Results) -> Table {
     rows.table("value", "count")
 }
 
-/// Returns a table with the statements of the paper and the measured values.
+/// Returns a table with the expected and the measured values.
 pub fn verdicts(judged: &[Judged]) -> Table {
     let text = |of: fn(&Judged) -> &str| texts(judged, |row| of(row).to_owned());
     Table {

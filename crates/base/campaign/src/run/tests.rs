@@ -207,7 +207,8 @@ fn unsent_load_invalidates_point_and_bounds_search() {
 
 #[test]
 fn knee_search_finds_largest_load_within_objective() {
-    // M/M/1 with 100 us of service: p99 = 100 us * ln(100) / (1 - load) is 2 ms at a load of 0.77.
+    // In an M/M/1 system with a service time of 100 us, the 99th percentile is `100 us * ln(100) / (1 - load)`. It is 2 ms at
+    // a load of 0.77, which is 7,700 requests per second.
     let (results, ..) = run_all(
         "[sut]\nlaw = \"queue\"\n[load]\nrequests = 50000\n[measure]\nrepeats = 3\n[search]\ntype = \"knee\"\naxis = \"load.rate\"\n\
          min = 1000.0\nmax = 9900.0\nmetric = \"rtt_us_p99\"\nat_most = 2000.0",
@@ -217,7 +218,7 @@ fn knee_search_finds_largest_load_within_objective() {
 }
 
 #[test]
-fn knobs_are_tuned_under_a_budget() {
+fn tuning_finds_best_setting_within_trial_budget() {
     let (results, ..) = run_all(
         "[sut]\nnoise = 0.0\n[measure]\nrepeats = 1\n[search]\ntype = \"tune\"\nmetric = \"throughput\"\ntrials = 12\n\
          [search.knobs]\n\"load.workers\" = [1, 2, 4, 8, 16, 32]\n\"sut.sigma\" = [0.01, 0.5]",
@@ -231,13 +232,14 @@ fn knobs_are_tuned_under_a_budget() {
     assert_eq!(point.values("search.trials"), [12.0]);
 }
 
-/// Returns the p-th percentile of the time in an M/M/1 system: -ln(1-p) / (1/service - rate).
+/// Returns the quantile p (0.99 for the 99th percentile) of the reply time in an M/M/1 system:
+/// `-ln(1 - p) / (1 / service - rate)`.
 fn sojourn_us(p: f64, service_us: f64, rate: f64) -> f64 {
     -(1.0 - p).ln() / (1.0 / service_us - rate / 1e6)
 }
 
 #[test]
-fn queueing_theory_lies_within_the_stated_intervals() {
+fn intervals_contain_values_of_queueing_theory() {
     let mut held = 0;
     let mut all = 0;
     for seed in 0..12 {
@@ -332,7 +334,7 @@ fn trimmed_time_is_under_load_but_not_recorded() {
     assert_eq!((metrics["throughput"], metrics["loss_ratio"]), (3.0, 6.0), "recording must start after 1 s of warm-up and 2 s of trim, and last 10 - 2 * 2 s");
 }
 
-/// M/M/1: replies take an exponential time with a mean of 100 us / (1 - load).
+/// In an M/M/1 system with a service time of 100 us, reply times are exponential with a mean of `100 us / (1 - load)`.
 #[test]
 fn latency_is_measured_at_shares_of_found_load() {
     let (results, ..) = run_all(

@@ -294,7 +294,7 @@ impl Class {
     }
 }
 
-/// A paper's number or law.
+/// A value or law that measured results are compared with, from a published work or from the author of the scenario.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Expect {
     /// Values that the judged points must have.
@@ -325,7 +325,7 @@ pub struct Expect {
 pub enum Law {
     /// The metric equals a value, within a relative tolerance.
     Value {
-        /// The paper's value.
+        /// Expected value.
         value: f64,
         /// Allowed relative deviation.
         tolerance: f64,

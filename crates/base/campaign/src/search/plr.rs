@@ -1,18 +1,23 @@
-//! PLRsearch (draft-vpolak-bmwg-plrsearch), a soak: the load whose mean loss ratio is a target too small to
-//! be visible in one trial.
+//! PLRsearch (Probabilistic Loss Ratio search, draft-vpolak-bmwg-plrsearch): a soak test that estimates the load with a
+//! given mean loss ratio (`target`), such as 1e-7. So small a loss ratio cannot be measured in a single trial: a trial of
+//! one second at 1,000,000 packets per second loses 0.1 packets on average.
 //!
-//! Every load loses some packets. The *critical load* loses the target's share on average. Two functions of the load
-//! ([`Shape`]) are fitted to all trials. The loss of each trial varies around these functions. Integration over their
-//! parameters gives the posterior of the critical load. Each function gives an interval at 99 %. The result extends
-//! from the lower of the two lower ends to the higher of the two upper ends, so that it includes the influence of the
-//! choice of function. Trials are placed where the critical load is most likely: above it after a trial without loss,
-//! below it after a trial with too much loss, until the time budget is used up.
+//! Every load loses some packets. The *critical load* is the load whose mean loss ratio is the target. The search fits
+//! two functions of the load ([`Shape`]) to the losses of all trials. Integration over the parameters of a function gives
+//! the posterior of the critical load, and thereby an interval with a probability of 99 %. The result extends from the
+//! lower of the two lower ends to the higher of the two upper ends. It therefore includes the influence of the choice of
+//! function.
 //!
-//! The draft assumes independent trials, and independent losses of packets. A system whose capacity varies from second
-//! to second violates these assumptions. The interval then misses the critical load in half of all searches. This
-//! search therefore adds a third model: a device with a separate capacity in each trial. If the trials are as likely
-//! under this model as under the others, the result also extends to the ends of its interval. If the trials are far
-//! more likely under this model, its interval is the result, which [`Estimate::wavers`] reports.
+//! The next load depends on the estimate so far and on the last trial. After a trial without loss, it is the upper end of
+//! the estimate. After a trial with too much loss, it is the lower end. Otherwise, it is the estimated critical load.
+//!
+//! The draft assumes that trials are independent, and that packets are lost independently. If the capacity of a system
+//! varies from second to second, these assumptions are wrong, and the interval misses the critical load in half of all
+//! searches. This search therefore also fits a third model, a device with another capacity in each trial. Its use depends
+//! on the likelihood of the trials under this model, compared with the better of the two functions:
+//! - Less than a twentieth: the third model is ignored.
+//! - From a twentieth to twenty times: the result also includes the interval of the third model.
+//! - More than twenty times: the interval of the third model is the result, and [`Estimate::wavers`] is set.
 
 mod fit;
 mod shape;
@@ -69,9 +74,13 @@ pub struct PlrSearch {
 }
 
 impl PlrSearch {
-    /// Creates a search between `min` and `max` (above 0), packets per second; `whole`: integers only. The
-    /// critical load is the one whose mean loss ratio is `target` (above 0, below 1). At most `budget` trials
-    /// of `seconds` each, and no more than [`TRIALS_MAX`].
+    /// Creates a search.
+    ///
+    /// - `range`: the smallest and the largest load, both above 0, in packets per second.
+    /// - `whole`: tries only integer loads.
+    /// - `target`: mean loss ratio of the load to find (above 0, below 1).
+    /// - `budget`: maximum number of trials; at most [`TRIALS_MAX`] are run.
+    /// - `seconds`: duration of each trial.
     pub fn new(range: (f64, f64), whole: bool, target: f64, budget: u32, seconds: f64) -> Self {
         let (min, max) = range;
         let range = if whole { (min.ceil(), max.floor()) } else { range };
@@ -90,7 +99,7 @@ impl PlrSearch {
         }
     }
 
-    /// Returns the next trial; `None` if the time has passed, or even the smallest load cannot be sent.
+    /// Returns the next trial. Returns `None` if the budget is used up, or even the smallest load cannot be sent.
     pub fn next_trial(&mut self) -> Option<Trial> {
         let min = self.range.0;
         let max = self.top();
@@ -130,7 +139,8 @@ impl PlrSearch {
         }
     }
 
-    /// Returns the largest load to request, which halves the distance between sent and unsent loads.
+    /// Returns the largest load to request. If the generator could not send some load, this is the geometric mean of that
+    /// load and the largest load that it could send. If these two differ by less than 1 %, it is the latter.
     fn top(&self) -> f64 {
         let Some(unsent) = self.unsent else { return self.range.1 };
         let sent = self.evidence.iter().map(|trial| trial.load).filter(|load| *load < unsent);

@@ -20,7 +20,7 @@ const OUTLIER: f64 = 5.0;
 const OUTLIER_OF_FEW: f64 = 10.0;
 /// Factor that makes a median absolute deviation comparable to a standard deviation.
 const MAD_TO_DEVIATION: f64 = 1.4826;
-/// Largest over smallest value of a side from which values are compared as logarithms.
+/// Ratio of the largest to the smallest value of a side above which the values are compared as logarithms.
 const WIDE: f64 = 2.0;
 
 /// One side of a comparison.
@@ -55,7 +55,8 @@ pub enum Method {
 /// The change from a first to a second side.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Change {
-    /// Logarithm of the ratio of second to first; (second - first) / |first| unless [`logarithmic`](Self::logarithmic).
+    /// Size of the change: `ln(second / first)` if [`logarithmic`](Self::logarithmic), otherwise
+    /// `(second - first) / |first|`.
     pub estimate: Estimate,
     /// Whether all values are above 0, so that their ratio has a logarithm.
     pub logarithmic: bool,
@@ -159,7 +160,7 @@ impl Change {
     }
 }
 
-/// Divides a difference by the first side; infinite if that is 0.
+/// Divides a difference by the absolute value of the first side. The result is infinite if the first side is 0.
 fn relative(difference: Estimate, first: f64) -> Estimate {
     let by = first.abs();
     if by == 0.0 {

@@ -83,14 +83,15 @@ impl Estimate {
         self.error.map(|error| if error > 0.0 { error * quantile(confidence, self.freedom) } else { 0.0 })
     }
 
-    /// Returns the interval of the ratio to another estimate (Fieller: exact for normal means, and valid for a
-    /// numerator of 0). `None` if either is a single repeat; unbounded if the divisor may be 0.
+    /// Returns Fieller's interval of the ratio to another estimate, which is exact for normal means and valid for a
+    /// numerator of 0. Returns `None` if either estimate has a single repeat. The interval is unbounded if the divisor may
+    /// be 0.
     pub fn ratio(self, by: Self, confidence: f64) -> Option<(f64, f64)> {
         let va = self.error?.powi(2);
         let vb = by.error?.powi(2);
         let a = self.value;
         let b = by.value;
-        // Degrees of freedom of a - rb at the ratio r that was found.
+        // The degrees of freedom are those of `a - r * b`, where r is the ratio `a / b`.
         let spread = Self::sum(&[(1.0, self), (-a / b, by)]);
         let interval = fieller((a, b), (va, vb, 0.0), spread.freedom, confidence);
         Some(self.widen_ratio(&by, interval))
@@ -101,7 +102,8 @@ impl Estimate {
         if self.below + self.above + by.below + by.above == 0.0 {
             return interval;
         }
-        // The four corners; if the divisor's slack includes 0, the ratio is open.
+        // The ratio is largest and smallest at the four combinations of both ends of the numerator and the divisor. If the
+        // divisor may be 0 within its slack, the ratio is unbounded.
         if by.value - by.below <= 0.0 && by.below.is_finite() && by.value + by.above > 0.0 && by.below > 0.0 {
             return (f64::NEG_INFINITY, f64::INFINITY);
         }

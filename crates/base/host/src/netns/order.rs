@@ -169,8 +169,8 @@ fn lacking(error: NetnsError) -> NetnsError {
     requested.map_or(error, |&(kind, option)| NetnsError::Kernel { kind, option })
 }
 
-/// Returns a rate for `tc`, and its bucket: at least 200 us of the rate, because a late kernel timer would lose rate
-/// otherwise, and at least two frames.
+/// Returns a rate for `tc` and the size of its bucket, in bytes. The bucket holds 200 us of the rate, and at least two
+/// frames. With a smaller bucket, a late kernel timer would reduce the rate.
 fn bucket(rate_bps: u64) -> (String, u64) {
     (format!("{rate_bps}bit"), (rate_bps / 8 / 5_000).max(3_200))
 }

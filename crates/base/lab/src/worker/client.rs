@@ -298,9 +298,8 @@ impl Worker {
         RigError::Rig(format!("the worker of the {} at {} has ended{how}", self.role, self.host))
     }
 
-    /// Measures the clock offset with Cristian's algorithm: among several requests, the one with the shortest round
-    /// trip is the most accurate; its error is at most half of the round trip. Returns the offset and its maximum
-    /// error, in microseconds.
+    /// Measures the clock offset with Cristian's algorithm. Of several requests, the one with the shortest round trip is
+    /// used. Its error is at most half of its round-trip time. Returns the offset and its maximum error, in microseconds.
     fn compare_clocks(&mut self, stop: &Stop) -> Result<(f64, f64), RigError> {
         let mut best = f64::INFINITY;
         let mut offset_us = 0.0;

@@ -1,4 +1,4 @@
-//! Findings of a campaign, in sentences for readers who know neither the scenario nor the paper.
+//! Findings of a campaign, in sentences for readers who know neither the scenario nor the published work.
 
 use ranlab_campaign::expect::{Judged, Verdict, short};
 use ranlab_campaign::results::PointResult;
@@ -13,7 +13,7 @@ use super::trials;
 const METRICS_MAX: usize = 3;
 /// Maximum number of search results described in full; the table has all.
 const ANSWERS_MAX: usize = 4;
-/// Maximum number of a paper's statements described in full on the first screen; the table has all.
+/// Maximum number of published statements that are described in full on the first screen. The table has all.
 const DEPARTURES_MAX: usize = 2;
 
 /// Returns the requested results: the results of a search, and the verdicts on the expectations.

@@ -3,7 +3,7 @@
 
 use super::shape::{Shape, ln_below, ln_density};
 
-/// Number of spreads to evaluate, and to evaluate again around the relevant ones.
+/// Number of spreads to evaluate over the whole range, and again over the range of the relevant spreads.
 const SPREADS: usize = 14;
 /// Number of positions at which the most likely critical load of a spread is first searched.
 const COARSE: usize = 16;
@@ -11,12 +11,14 @@ const COARSE: usize = 16;
 const GOLDEN: u32 = 30;
 /// Number of critical loads of a spread over which the posterior is integrated.
 const CELLS: usize = 24;
-/// Logarithm of the likelihood ratio to the maximum below which a value counts as zero.
+/// Distance of a logarithmic likelihood from its maximum above which it counts as zero: likelihoods below `exp(-14)`,
+/// a millionth of the maximum, are ignored.
 const NOTHING: f64 = 14.0;
 /// Probability outside the interval at each end.
 const OUTSIDE: f64 = 0.005;
-/// Shape of the gamma factor by which a trial's loss varies around the curve, because losses come in bursts.
-/// The factor limits the evidence of a trial to that of this number of lost packets.
+/// Shape of the gamma distribution by which the loss of a trial varies around the curve, because packets are lost in
+/// bursts. With a mean of m lost packets, the variance is `m + m * m / BURSTS`, and not m as for independent losses. A trial
+/// is therefore at most as strong evidence as this number of independently lost packets.
 const BURSTS: f64 = 1.0;
 
 /// Mean number of lost packets below which losses are single events without bursts.
@@ -76,13 +78,18 @@ pub struct Critical {
 /// Lower and upper end of a range, as logarithms.
 type Range = (f64, f64);
 
-/// A position of the posterior: the logarithm of a critical load, and the logarithm of its likelihood, which includes
-/// its share of the range.
+/// A cell of the posterior: the logarithm of a critical load, and the logarithm of the product of its likelihood and the
+/// width of the cell.
 type Place = (f64, f64);
 
-/// Integrates over the critical load between `loads` and the spread, both logarithmic. `target`: the loss ratio that makes a load
-/// the critical one. Each spread has a separate range of critical loads. If losses set in sharply, this range is narrow, and a
-/// common grid would miss it. Also returns the logarithm of the maximum likelihood of all trials.
+/// Fits a device to the trials. Returns the posterior of the critical load, and the logarithm of the maximum likelihood of
+/// all trials.
+///
+/// - `target`: loss ratio at the critical load.
+/// - `loads`: smallest and largest critical load.
+///
+/// The posterior is integrated over the critical load and over the spread, both on a logarithmic scale. Each spread has a
+/// separate range of critical loads. If losses set in sharply, this range is narrow, and a common grid would miss it.
 pub(super) fn fit(device: Device, evidence: &[Evidence], target: f64, loads: (f64, f64)) -> (Critical, f64) {
     let range: Range = (loads.0.ln(), loads.1.ln());
     let all: Range = (range.1 + 1e-6_f64.ln(), range.1);
@@ -201,7 +208,8 @@ fn curve(shape: Shape, ln_target: f64, ln_load: f64, ln_spread: f64) -> Option<i
     Some(move |load: f64| ln_spread + shape.ln_loss((load - capacity) / spread))
 }
 
-/// Returns the capacity of a function with this critical load and spread; `None` if it has no such capacity.
+/// Returns the capacity of the function with this critical load and spread: `load - spread * f⁻¹(target * load / spread)`,
+/// where f is the loss function of the shape. Returns `None` if this is not above 0.
 fn capacity(shape: Shape, ln_target: f64, ln_load: f64, ln_spread: f64) -> Option<f64> {
     let capacity = ln_spread.exp().mul_add(-shape.load_of(ln_target + ln_load - ln_spread), ln_load.exp());
     (capacity > 0.0).then_some(capacity)

@@ -1,6 +1,6 @@
-//! The two functions fitted to losses: the packets per second that a system loses at a load. Both rise from
-//! zero to the excess over the capacity. They differ in their onset: exponential, or as a normal
-//! distribution.
+//! The two functions that are fitted to losses: the packets per second that a system loses at a load. Far below the
+//! capacity both are nearly 0, and far above it both are nearly `load - capacity`. They differ in the onset of losses, which
+//! is exponential or follows a normal distribution.
 
 use std::sync::OnceLock;
 
@@ -63,7 +63,7 @@ impl Shape {
             }
             (Some(_), None) => y.exp(),
             (None, _) if self == Self::Stretch => y,
-            // ln(density / x^2) = y, solved for x by steps that shrink a hundredfold each.
+            // Solves `ln(density(x) / x^2) = y` for x by fixed-point iteration. Each step shrinks the error a hundredfold.
             (None, _) => (0..6).fold(-(-2.0 * y).sqrt(), |x, _| {
                 -(-2.0 * (y + ln_root_two_pi() + 2.0 * x.abs().ln())).max(1.0).sqrt()
             }),
