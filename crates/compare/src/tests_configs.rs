@@ -141,7 +141,7 @@ fn configs_of_sdran_are_the_same_from_flags_keys_and_messages() {
 }
 
 #[test]
-fn text_values_round_trip_and_errors_name_allowed_values() {
+fn text_values_round_trip_or_error_names_allowed_values() {
     fn both<T: std::str::FromStr<Err: std::fmt::Display> + std::fmt::Display>(
         good: &[&str],
         bad: &[(&str, &str)],

@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn interval_includes_the_bracket_of_a_search() {
+    fn interval_includes_both_bounds_of_a_search() {
         assert_eq!(text(999.1, Some(0.0), 0.0, 1.9), "999.1 (999.1 to 1001)");
         assert_eq!(text(1000.0, Some(0.0), 0.0, 0.0), "1000");
         assert_eq!(text(1000.0, None, 0.0, 2.0), "1000");
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn digits_follow_the_interval() {
+    fn number_is_rounded_to_digits_of_its_interval() {
         assert_eq!(with_half_width(1009.37, 24.2), "1009 ± 24");
         assert_eq!(with_half_width(0.123456, 0.0012), "0.1235 ± 0.0012");
         assert_eq!(with_half_width(5.0, 0.0), "5");

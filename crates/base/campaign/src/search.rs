@@ -42,12 +42,14 @@ pub struct RateFound {
     pub trials: u32,
 }
 
-/// Shares of the full duration and multiples of the final precision of each phase.
+/// Phases of the search. Each has the duration of its trials, as a share of the full duration, and the width at which it
+/// ends, as a multiple of the requested width. The first phase has trials of an eighth of the full duration and ends at
+/// eight times the requested width.
 const PHASES: [(f64, f64); 3] = [(0.125, 8.0), (0.5, 2.0), (1.0, 1.0)];
 
 /// A search for the largest (or smallest) load that passes, by bisection as in MLRsearch. Short trials narrow the
-/// interval, and longer ones confirm both of its ends. An end that a longer trial contradicts moves outwards by doubled
-/// widths.
+/// interval, and longer ones confirm both of its ends. If a longer trial contradicts an end, this end moves outwards in
+/// steps that double.
 #[derive(Debug, Clone)]
 pub struct RateSearch {
     min: f64,
@@ -60,10 +62,11 @@ pub struct RateSearch {
     phase: usize,
     /// 1 for the largest load; -1 for the smallest, with all values negated.
     sign: f64,
-    /// Largest load that passed, and the longest phase in which it passed. `failed` has the smallest load that failed.
+    /// Largest load that passed, and the last phase in which it passed.
     passed: Option<(f64, usize)>,
+    /// Smallest load that failed, and the last phase in which it failed.
     failed: Option<(f64, usize)>,
-    /// Whether the generator caused the failure.
+    /// Whether the smallest load that failed was not sent by the generator.
     unsent: bool,
     /// Width of the last outward step.
     step: f64,

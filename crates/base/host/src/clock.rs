@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn own_clocks_advance_and_missing_ones_are_absent() {
+    fn cpu_clocks_advance_and_missing_process_has_none() {
         let process = of_process(std::process::id()).unwrap();
         let thread = of_this_thread().unwrap();
         assert!(process > 0 && thread > 0);

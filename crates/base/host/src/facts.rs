@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn facts_come_from_their_files() {
+    fn facts_are_read_from_kernel_files() {
         let machine = Machine::with(
             "all",
             &[

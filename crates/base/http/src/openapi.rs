@@ -213,7 +213,7 @@ mod tests {
         "components": {"schemas": {"Node": {"type": "object", "examples": [{"id": 1}]}}}}"#;
 
     #[test]
-    fn description_follows_from_the_table() {
+    fn openapi_description_follows_route_table() {
         let first = Document { routes: Nodes::ROUTES, details: DETAILS };
         let second = Document {
             routes: Nodes::ROUTES,

@@ -90,13 +90,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_long_gaps_count() {
+    fn only_long_gaps_between_beats_are_standstills() {
         let us = |ms: u64| standstill_us(ms * 1_000);
         assert_eq!((us(20), us(269), us(270), us(3_020)), (0, 0, 250_000, 3_000_000));
     }
 
     #[test]
-    fn missing_beats_are_a_standstill() {
+    fn missing_beats_count_as_standstill() {
         let start = Instant::now() - Duration::from_secs(3);
         let beat_us = AtomicU64::new(1_000_000);
         let shared = Shared { start, ended: false.into(), stood_still_us: 0.into(), beat_us };

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn closed_connection_occupies_port() {
+    fn port_of_recently_closed_connection_is_reported_as_occupied() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let when = ReadyWhen { ports: vec![format!("tcp:{}", address.port())], ..ReadyWhen::default() };

@@ -36,7 +36,7 @@ struct ProcessSamples {
     /// The process that we started, until its exit status is read.
     main: Option<Child>,
     launches: bool,
-    /// Exit status of the process that we started, or a text that it is gone.
+    /// Exit status of the process that we started, or a text that it has ended.
     how: String,
     ended: Option<(Instant, String)>,
     /// Processes that are stopped now, with their names and the times of their stops.

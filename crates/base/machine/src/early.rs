@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_drop_the_oldest_and_are_counted() {
+    fn oldest_early_reports_are_dropped_and_counted() {
         let mut early = Early::default();
         for _ in 0..LINES_MAX + 2 {
             early.keep(&about(1), Bytes::from_static(b"x"));

@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn listeners_are_bounded() {
+    fn number_of_listeners_is_limited() {
         let feed = Feed::default();
         let all: Vec<_> = (0..LISTENERS_MAX).map(|_| feed.listen(Filter::default()).unwrap()).collect();
         assert!(feed.listen(Filter::default()).is_none());

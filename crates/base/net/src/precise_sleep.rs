@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn margin_follows_timers_within_bounds() {
+    fn sleep_margin_adapts_to_timer_delay_within_bounds() {
         let mut rest = PreciseSleep::default();
         rest.learn(200_000);
         assert_eq!(rest.margin_ns, 250_000);
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn deadline_within_margin_needs_no_sleep() {
+    fn near_deadline_is_awaited_without_sleeping() {
         let mut rest = PreciseSleep::default();
         let now_ns = monotonic_ns();
         assert!(!rest.wait(&[], now_ns, now_ns + 1_000).unwrap());

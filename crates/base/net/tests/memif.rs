@@ -210,7 +210,7 @@ fn path_is_reused_only_without_a_listener() {
 /// The peer writes any bytes to any place of the shared memory, even during a copy. Every call still returns, with a
 /// permitted result.
 #[test]
-fn hostile_peer_spoils_only_packets() {
+fn hostile_peer_can_only_corrupt_packets() {
     let mut state = 0x00c0_ffee_u64;
     let mut draw = move |below: u64| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -193,7 +193,7 @@ fn mac_addresses_have_a_text_form() {
 proptest! {
     /// For any bytes, parsing fails, or the returned view lies within these bytes.
     #[test]
-    fn views_stay_within_their_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..128), first in 0u8..16) {
+    fn header_views_stay_within_parsed_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..128), first in 0u8..16) {
         let mut bytes = bytes;
         if let Some(b) = bytes.first_mut() { *b = 0x40 | first; }
         if let Some(b) = bytes.get_mut(2) { *b = 0; }

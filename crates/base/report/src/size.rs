@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_inputs_are_named() {
+    fn invalid_sizing_inputs_are_rejected_with_reason() {
         assert_eq!(size(&demand(0.0), &BLADE, &capacity(1.0)), Err(SizeError::NotPositive("subscribers")));
         assert_eq!(
             size(&LoadRequirement { headroom: 1.0, ..demand(1.0) }, &BLADE, &capacity(1.0)),

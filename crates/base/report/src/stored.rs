@@ -241,7 +241,7 @@ mod tests {
     use ranlab_campaign::stats::summarise;
 
     #[test]
-    fn stand_ins_keep_mean_and_interval() {
+    fn substitute_repeats_keep_mean_and_interval() {
         for n in [2, 3, 4, 5, 10] {
             let metric = StoredMetric { mean: 7.0, ci95: Some(0.5), n, bound: None, values: Vec::new() };
             let summary = summarise(&metric.stand_ins(0.95), 0.95).unwrap();

@@ -156,7 +156,7 @@ const SEARCH: &str = include_str!("../examples/gallery-search.toml");
 
 /// A search has one result: it comes first, with its interval, and every trial is drawn.
 #[test]
-fn search_report_leads_with_answer_and_trials() {
+fn search_report_begins_with_answer_and_trials() {
     let results = campaign(SEARCH);
     let found = results.points[0].summary("search.load", 0.95).unwrap();
     let (written, page) = page("search", &results, &Context::default());
@@ -510,7 +510,7 @@ fn user_expectations_are_not_attributed_to_paper() {
 /// Question, date, machine, command, result and its qualifications come before the main figure, everything else after
 /// it.
 #[test]
-fn first_screen_has_the_key_facts() {
+fn first_screen_of_report_has_key_facts() {
     let mut results = campaign(GALLERY);
     results.host =
         serde_json::json!({"cpu_model": "A CPU", "cpus": 8, "kernel": "6.1", "virtual_machine": true});

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn proxy_observes_changes_and_forwards_and_closes_both_ends() {
+    fn proxy_forwards_changed_messages_and_closes_both_connections() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         tokio::task::LocalSet::new().block_on(&runtime, async {
             let server = bound().await;

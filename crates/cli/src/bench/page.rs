@@ -174,7 +174,7 @@ impl Page {
             (true, ..) => "now",
             (_, true, _) => "trouble",
             (_, _, true) => "done",
-            _ => "not measured yet",
+            _ => "to come",
         };
         let outcome = point.outcome.map_or(String::new(), |outcome| format!(", {}", outcome.name()));
         let why = if bad && !point.reason.is_empty() { format!(": {}", point.reason) } else { String::new() };

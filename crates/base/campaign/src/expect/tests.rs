@@ -22,7 +22,7 @@ fn verdicts_at(noise: f64, repeats: u32, quick: bool, expects: &str) -> Vec<(Ver
 }
 
 #[test]
-fn each_law_gets_its_verdict() {
+fn each_type_of_law_is_judged() {
     use Verdict::*;
     let ok = "\"load.fails\" = \"never\"";
     let expects = format!(
@@ -198,7 +198,7 @@ fn measured(law: &str, values: &[(f64, bool)], change: fn(Metric) -> Metric) -> 
 }
 
 #[test]
-fn undisturbed_repeats_take_precedence() {
+fn disturbed_repeats_are_ignored_if_others_suffice() {
     let values = [(1000.0, false), (1001.0, false), (600.0, true), (610.0, true)];
     let found = measured("at_least = 990.0", &values, |metric| metric);
     assert_eq!((found.verdict, found.repeats), (Verdict::Holds, 2));

@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_column_has_the_narrowest_type() {
+    fn column_has_narrowest_type_for_its_values() {
         let int = Value::Int(1);
         let float = Value::Float(0.5);
         let text = Value::from("x");

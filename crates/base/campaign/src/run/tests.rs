@@ -107,7 +107,7 @@ fn axis_enables_keys_of_its_values() {
 }
 
 #[test]
-fn a_rate_search_finds_the_capacity_of_each_point() {
+fn rate_search_finds_capacity_of_each_point() {
     let (results, ..) = run_all(
         "[sut]\nnoise = 0.0\nkappa = 0.0\nsigma = 0.0\n[sweep.axes]\n\"load.workers\" = [1, 4]\n[measure]\nrepeats = 2\n\
          [search]\ntype = \"ndr\"\naxis = \"load.rate\"\nmin = 100.0\nmax = 100000.0\nprecision = 0.005",

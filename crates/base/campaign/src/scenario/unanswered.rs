@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn answerable_plots_and_expectations_are_accepted() {
+    fn plots_and_expectations_with_points_are_accepted() {
         let plot = "[[plot]]\nx = \"load.workers\"\ny = \"throughput\"\n";
         let expect = "[[expect]]\nmetric = \"throughput\"\nalong = \"load.workers\"\norder = [2, 1]\n\
                       [[expect]]\nmetric = \"throughput\"\nalong = \"load.workers\"\nshape = \"increasing\"\n";
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn unanswerable_plots_and_expectations_are_named() {
+    fn plots_and_expectations_without_points_are_reported() {
         let expect = |law: &str| found(&format!("[[expect]]\nmetric = \"throughput\"\n{law}\n"));
         for (law, filter) in [
             ("where = { \"load.workers\" = 3 }\nat_least = 1", "load.workers = 3"),

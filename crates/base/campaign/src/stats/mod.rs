@@ -99,8 +99,9 @@ pub fn false_discovery(p_values: &[f64]) -> Vec<f64> {
     corrected
 }
 
-/// Returns the combined probability of independent two-sided probabilities with signs (Stouffer): detects changes that
-/// all points share but no single one shows. A noisy point does not hide a quiet one.
+/// Combines independent two-sided probabilities with the signs of their changes into one probability, by Stouffer's
+/// method. It detects a change that all points share, although no single point shows it. Example: five increases with a
+/// probability of 0.1 each give about 0.0002. A noisy point does not hide a quiet one.
 pub fn stouffer(signed: &[(f64, bool)]) -> f64 {
     let score = |(p, up): &(f64, bool)| {
         let size = student_quantile(1.0 - p.clamp(0.0, 1.0) / 2.0, NORMAL);
@@ -120,9 +121,11 @@ const AA_SPLITS: usize = 64;
 /// Share of the splits that differ by less than the spread.
 const AA_SHARE: f64 = 0.95;
 
-/// Returns the A/A spread: the difference, as a share of the mean, that two sets of repeats of the *same* point stay
-/// below in 95 of 100 cases. The repeats of each point are split at random into halves, and the result is scaled from
-/// halves to all repeats. `None` with fewer than four repeats everywhere.
+/// Returns the A/A spread, as a share of the mean: in 95 of 100 cases, two sets of repeats of the *same* point differ by
+/// less. A smaller difference between two points may be due to chance.
+///
+/// The repeats of each point are split at random into two halves, several times, and the means of the halves are compared.
+/// The result is scaled from half of the repeats to all repeats. Returns `None` if all points have fewer than four repeats.
 pub fn aa_spread(points: &[Vec<f64>], seed: u64) -> Option<f64> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut spreads = Vec::new();
@@ -147,8 +150,8 @@ pub fn split_spread(values: &[f64]) -> Option<f64> {
     enough.then(|| highest(splits(values, &mut rng).map(|spread| spread / by).collect()))?
 }
 
-/// Returns the differences of the means of random halves. Each is divided by the deviation of such a difference for
-/// repeats with a deviation of 1.
+/// Splits the values at random into two halves, several times, and returns the difference of the means of each split. Each
+/// difference is divided by `sqrt(1 / n1 + 1 / n2)`, its standard deviation for values with a standard deviation of 1.
 fn splits<'a>(values: &[f64], rng: &'a mut ChaCha8Rng) -> impl Iterator<Item = f64> + use<'a> {
     let mut shuffled = values.to_vec();
     let middle = shuffled.len() / 2;

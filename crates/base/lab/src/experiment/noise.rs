@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn own_cpu_time_is_not_counted_as_other_work() {
+    fn cpu_time_of_experiment_is_not_counted_as_other_work() {
         let sut = report(10.0, 6.0, 0.0);
         let load = report(10.0, 3.5, 0.0);
         let (outcome, foreign, _) =

@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn untrusted_worker_meters_no_foreign_process() {
+    fn untrusted_worker_meters_no_third_party_process() {
         let attach = "{\"op\":\"start\",\"part\":{\"type\":\"attach\",\"pid\":1}}\n";
         let replies = talk(attach, WorkerTrust::PartsOnly);
         assert!(trouble(&replies[0]).contains("not one over TCP"), "{replies:?}");

@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn octets_are_within_their_memory() {
+    fn byte_ranges_beyond_mapping_are_refused() {
         let mut memory = Mapping::anonymous(4_096).unwrap();
         assert_eq!(memory.octets(4_000, 96).map(|octets| octets.len()), Some(96));
         assert!(memory.octets(4_000, 97).is_none() && memory.octets(usize::MAX, 2).is_none());

@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thresholds_are_read_and_mistakes_are_named() {
+    fn thresholds_are_parsed_or_rejected_with_reason() {
         let threshold: Threshold = "sessions_per_s < -5%".parse().unwrap();
         assert_eq!(threshold, Threshold { metric: "sessions_per_s".into(), above: false, share: -0.05 });
         assert_eq!(threshold.to_string(), "sessions_per_s < -5%");

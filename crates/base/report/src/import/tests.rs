@@ -70,7 +70,7 @@ fn columns_have_roles_by_content_and_name() {
 }
 
 #[test]
-fn mistakes_in_tables_are_named() {
+fn invalid_tables_are_rejected_with_reason() {
     let wrong = |text: &str| csv(text, "t", &[]).unwrap_err();
     assert_eq!(wrong(""), ImportError::Empty);
     assert_eq!(wrong("a,b\n"), ImportError::Empty);

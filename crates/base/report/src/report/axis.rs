@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_of_one_axis_have_one_unit() {
+    fn tick_labels_of_axis_share_one_unit() {
         let axis = Axis::holding(&[0.0, 20_000.0], false, true);
         let texts: Vec<String> = axis.labels(axis.ticks(6.0)).into_iter().map(|(_, text)| text).collect();
         assert_eq!(texts, ["0", "5000", "10,000", "15,000", "20,000"]);

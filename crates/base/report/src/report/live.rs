@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn event_numbers_belong_to_its_point() {
+    fn progress_line_shows_only_numbers_of_its_point() {
         let (_, watched, _) = watch("[sweep.axes]\n\"load.workers\" = [1, 2]\n[measure]\nrepeats = 1");
         // So far only other points were measured, so this point has no numbers.
         assert_eq!(watched.numbers(&finished(Outcome::Unmeasurable, &[]), 3), [""; 0]);
