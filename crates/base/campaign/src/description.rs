@@ -42,8 +42,8 @@ pub struct RigDescription {
     pub set_up: Duration,
     /// Duration of a repeat, without [`set_up`](Self::set_up).
     pub repeat_time: RepeatTime,
-    /// Time after which a request without a response counts as lost; `None` if the rig has no responses. A search's
-    /// trial takes [`Self::trial_at_least`].
+    /// Time after which a request without a response counts as lost; `None` if the rig has no responses. A trial
+    /// of a search lasts at least [`Self::trial_at_least`].
     pub response_timeout: Option<ResponseTimeout>,
     /// Scenario written by `bench new`: short, with a meaningful result within two minutes. It has `[sweep.axes]`,
     /// `[measure]`, `[[plot]]` and a commented `[search]`, in this order.

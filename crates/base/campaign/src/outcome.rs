@@ -10,7 +10,7 @@ named! {
         Ok = "ok",
         /// Measured; the system handled a part of the load (losses, late replies) but kept working.
         Degraded = "degraded",
-        /// Measured; the system handled the whole load, but something took longer than its budget.
+        /// Measured; the system handled the whole load, but a measured time exceeds its budget.
         MissesBudget = "misses_budget",
         /// Measured; the system could not follow the load at all.
         Overloaded = "overloaded",

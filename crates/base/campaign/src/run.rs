@@ -233,7 +233,8 @@ pub fn run(
 
 /// Maximum number of times that a disturbed repeat is measured again.
 const RETRIES_PER_REPEAT: u32 = 2;
-/// Number of such retries that every session may make. Larger sessions may make a quarter of their repeats.
+/// Minimum number of such retries that a session may make. A session of more than eight repeats may retry a quarter of
+/// them.
 const RETRIES_MIN: usize = 2;
 
 /// A repeat to measure.

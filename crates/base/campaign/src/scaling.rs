@@ -15,7 +15,7 @@ pub struct Growth {
     pub n: usize,
 }
 
-/// Fits y = a * x^e by least squares of the logarithms. Points not above 0 are left out; `None` with fewer
+/// Fits `y = a * x^e` by least squares of the logarithms. Points not above 0 are left out; `None` with fewer
 /// than two different loads.
 pub fn growth(samples: &[(f64, f64)], confidence: f64) -> Option<Growth> {
     let logs: Vec<(f64, f64)> =

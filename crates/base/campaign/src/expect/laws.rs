@@ -50,7 +50,7 @@ pub(super) struct Beyond {
     pub(super) bound: f64,
 }
 
-/// Returns the distance of an interval from a zone.
+/// Returns the position of an interval outside a zone. Returns `None` if a part of the interval is in the zone.
 fn beyond(interval: Option<(f64, f64)>, (low, high): AllowedRange) -> Option<Beyond> {
     match interval? {
         (_, to) if to < low => Some(Beyond { measured: to, bound: low }),

@@ -153,7 +153,8 @@ fn disturbed(law: &str) -> Verdict {
 fn disturbed_repeats_refute_only_unexplained_results() {
     use Verdict::{Fails, Holds, Inconclusive};
     assert_eq!(disturbed("value = 1000.0"), Holds);
-    // Half of the machine and a margin of two explain a quarter of the throughput, and no more.
+    // Other work is assumed to use half of the machine, and the margin is 2. It can explain that 1,000 per second were
+    // measured instead of 4,000, but not instead of more.
     assert_eq!(disturbed("at_least = 3900.0"), Inconclusive);
     assert_eq!(disturbed("at_least = 7000.0"), Fails);
     // Other work never makes a result faster.

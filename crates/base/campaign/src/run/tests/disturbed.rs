@@ -38,7 +38,7 @@ impl Rig for Disturbed {
 fn disturbed_repeats_are_measured_again_within_limits() {
     let scenario = scenario("[sweep.axes]\n\"load.workers\" = [1, 2, 3, 4]\n[measure]\nrepeats = 2");
     let plan = Plan::new(&scenario, &MockRig::default().describe());
-    // 8 repeats: two retries. With three disturbances one repeat stays invalid.
+    // 8 repeats allow two retries. With three disturbances, one repeat stays invalid.
     for (disturbances, invalid) in [(2, 0), (3, 1)] {
         let mut journal = MemoryJournal::default();
         let rig = Disturbed { disturbances, rig: MockRig::default() };
