@@ -50,7 +50,7 @@ pub struct CpuQuota {
 static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
 
 impl CpuQuota {
-    /// Creates a group below this process's own group, for `share` of one CPU (above 0; a tenth of one is the minimum).
+    /// Creates a group below this process's own group, for `share` of one CPU (above 0; less than 0.1 counts as 0.1).
     ///
     /// # Errors
     /// This machine has no writable group with a cpu controller.

@@ -10,8 +10,8 @@ config! {
     /// Selection of the running process; the first configured field counts. Without any, nothing is metered, because
     /// the system runs on another machine.
     pub struct AttachComponent {
-        /// process id of the system under test on sut.at; without this, sut.command and sut.cgroup its resource usage
-        /// is not measured
+        /// process id of the system under test on sut.at; its resource usage is measured only if this, sut.command or
+        /// sut.cgroup is set
         pid: Option<u32> = None, range(1, 1 << 22), local();
         /// name of the processes of the system under test on sut.at, instead of sut.pid
         command: Option<String> = None, local();

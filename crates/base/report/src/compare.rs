@@ -240,7 +240,7 @@ pub fn side(results: &Results, path: &str, value: &Value) -> Option<Results> {
 }
 
 /// Returns the common points of both sides as one campaign, for a figure that shows both. The setting `compared` names
-/// the side. The points keep the settings that separate figures.
+/// the side. Settings whose values have separate figures stay settings of the points.
 pub fn together(a: (&str, &Results), b: (&str, &Results)) -> Results {
     let mut all = a.1.clone();
     all.points.clear();

@@ -117,8 +117,8 @@ pub struct ThresholdResult {
     pub p: Option<f64>,
 }
 
-/// Checks a threshold at each point (corrected over the points) and over all points together, each at half of
-/// the level.
+/// Checks a threshold in two tests: at each point (corrected for the number of points), and over all points together. Each
+/// test has half of the significance level, so that both together have the whole level.
 pub(super) fn judge(
     threshold: &Threshold,
     (a, b): (&Results, &Results),

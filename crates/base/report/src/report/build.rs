@@ -167,8 +167,8 @@ fn build(results: &Results, plot: &Plot) -> Figure {
     figure
 }
 
-/// Names the series and horizontal names without a value, and removes such series unless an expectation
-/// exists for them.
+/// Lists the series and the named horizontal positions that have no value in the caption. Removes these series, unless a
+/// series has an expected value.
 fn without_value(figure: &mut Figure) {
     fn has(series: &Series) -> bool {
         !series.samples.is_empty()
