@@ -180,7 +180,7 @@ fn rigs_show_the_commands_of_profiles() {
 fn rig_without_third_party_support_gives_a_reason() {
     for (name, reason) in [
         ("pipeline", "`sut.peer`: no profile can be measured by this rig: "),
-        ("xhaul", "`sut.peer` ranlab: its profile has no [vbbu]"),
+        ("xhaul", "`sut.peer` ranlab: its profile has no table [vbbu]"),
     ] {
         let rig = super::by_name(&RigContext::new("x"), name).unwrap();
         let mut point = fake::point(&*rig, &[("sut.peer", "ranlab".into())]);

@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             shares.push(rate / bare);
         }
         println!(
-            "{name:16} {best:6.2} M events/s; a bare heap {bare_best:6.2}; {:.2} of it ({})",
+            "{name:16} simulation {best:6.2} M events/s, bare heap {bare_best:6.2} M events/s, ratio {:.2} (min / median / max: {})",
             best / bare_best,
             spread(&mut shares)
         );
@@ -59,7 +59,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         shares.push(gain / given);
     }
     println!(
-        "two times {SEEDS} seeds on two threads: {} times one after the other; arithmetic: {}; {} of that",
+        "speed-up by two threads (min / median / max), {SEEDS} seeds each: simulation {}, arithmetic {}, ratio of both {}",
         spread(&mut gains),
         spread(&mut machine),
         spread(&mut shares)

@@ -48,8 +48,8 @@ pub enum NetworkError {
     },
     /// The air interface has no capacity.
     #[error(
-        "air interface {stage}: a transport block and the queue have at least 1 octet, a block is sent 1 to 64 times, \
-         errors are at most 1000000 per million, headers at most 10000 octets"
+        "air interface {stage}: a transport block and the queue must have at least 1 octet, a block must be sent 1 to 64 times, \
+         the error rate must be at most 1000000 per million, and headers must have at most 10000 octets"
     )]
     Air {
         /// Name of the stage.
@@ -101,7 +101,7 @@ pub enum NetworkError {
     },
     /// The flow's largest frame fits no window of its gate, or never passes its regulator.
     #[error(
-        "flow {flow}: its largest frame never passes {port}, because every gate window or burst is shorter"
+        "flow {flow}: its largest frame never passes {port}, because the frame is longer than every gate window or burst"
     )]
     NeverSent {
         /// Name of the flow.

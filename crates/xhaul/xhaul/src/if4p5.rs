@@ -60,10 +60,10 @@ pub enum If4p5Error {
     #[error("an IF4p5 header needs {HEADER_SIZE} bytes, not {0}")]
     TooShort(usize),
     /// The frame is of a different protocol, or has the byte order of a big-endian sender.
-    #[error("the type of IF4p5 is 0x080a in little endian, not {0:#06x}")]
+    #[error("the type of an IF4p5 message must be 0x080a in little endian, not {0:#06x}")]
     Type(u16),
     /// OAI does not define this kind.
-    #[error("IF4p5 has the sub-types 0x19 to 0x26 without 0x1a to 0x1f, not {0:#06x}")]
+    #[error("the sub-type of an IF4p5 message must be 0x19 or 0x20 to 0x26, not {0:#06x}")]
     SubType(u16),
     /// The subframe or symbol does not exist (when encoding: invalid argument of the caller).
     #[error("a subframe must be 0 to 9 and a symbol 0 to 13, not {subframe} and {symbol}")]
@@ -75,8 +75,8 @@ pub enum If4p5Error {
     },
     /// No carrier has this number of samples (when encoding: invalid argument of the caller).
     #[error(
-        "{0} octets are not the samples of this kind: 24 for each of 1 to {PRBS_MAX} PRBs, {PRACH_SIZE} of PRACH, none \
-         of a tick"
+        "{0} octets of samples are invalid for the type of the message: a symbol has 24 octets for each of 1 to {PRBS_MAX} PRBs, \
+         PRACH has {PRACH_SIZE} octets, and a tick has none"
     )]
     Samples(usize),
 }

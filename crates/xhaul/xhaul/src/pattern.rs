@@ -36,7 +36,8 @@ pub enum Pattern {
     Tdd {
         /// Duration of the whole pattern, in ps.
         period_ps: Ps,
-        /// Slots or symbols that divide the pattern evenly: whether each belongs to this direction.
+        /// One entry per slot or symbol of the pattern: `true` if the flow may send in it. All entries have the same duration,
+        /// `period_ps / slots.len()`.
         slots: Vec<bool>,
         /// Number of consecutive slots or symbols that are released together, at the start of the first. 14: the symbols of a slot are sent
         /// back to back. 1: each symbol is sent at its start.
@@ -91,8 +92,8 @@ pub enum PatternError {
     Order(usize),
 }
 
-/// Upper bound of a pattern. In any closed window of length `t`, there are at most `frames` frames with `bytes` bytes in total for each
-/// started `period_ps` of `t + jitter_ps`.
+/// Upper bound of the frames that a pattern releases. In any closed window of length `t`, the pattern releases at most `k * frames` frames
+/// with `k * bytes` bytes in total, where `k = floor((t + jitter_ps) / period_ps) + 1`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Envelope {
     pub(super) bytes: u64,
@@ -267,7 +268,8 @@ impl Pattern {
         }
     }
 
-    /// Returns the time after which the pattern repeats. Phases are searched within this time.
+    /// Returns the time after which the pattern repeats, in ps. Random offsets of a flow are drawn from 0 to this time. Poisson patterns
+    /// and traces do not repeat: the result is the mean gap of a Poisson pattern, and 1 ms for a trace.
     pub fn cycle_ps(&self) -> Ps {
         match self {
             Self::Periodic { period_ps, releases, .. } => (period_ps / u64::from(*releases)).max(1),

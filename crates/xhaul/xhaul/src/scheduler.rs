@@ -82,7 +82,9 @@ pub enum SchedulerError {
     #[error("the lowest express class must be 1 to 7, not {0}")]
     Express(u8),
     /// The list has no entries or too many, an entry has no duration, or the cycle is longer than 10 s.
-    #[error("a gate control list must have 1 to {GATE_ENTRIES_MAX} entries of at least 1 ps, 10 s in total")]
+    #[error(
+        "a gate control list must have 1 to {GATE_ENTRIES_MAX} entries, each of at least 1 ps and all together of at most 10 s"
+    )]
     Gates,
     /// The shaper never gains credit, or gains more than the link can send.
     #[error("an idle slope must be above 0 and at most the link's rate, not {0} bit/s")]
@@ -272,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn gates_follow_their_own_clock() {
+    fn gates_follow_clock_of_their_port() {
         let mut gates = gates(&[(10, 0x80), (90, 0x01)]);
         gates.clock.offset_ps = 5 * US as i64;
         let mut table = GateTable::new(&gates);

@@ -96,8 +96,8 @@ pub struct Load {
 pub enum SplitError {
     /// The carrier does not exist.
     #[error(
-        "a carrier has 1 to 275 PRBs of 15, 30 or 60 kHz, 1 to 64 ports, is sampled with 1.92 to 491.52 MHz and \
-         has transport blocks of up to 16 Mbit"
+        "a carrier must have 1 to 275 PRBs of 15, 30 or 60 kHz, 1 to 64 ports, a sampling rate of 1.92 to 491.52 MHz and \
+         transport blocks of up to 16 Mbit"
     )]
     Carrier,
     /// The mantissa is outside the range of block floating point.

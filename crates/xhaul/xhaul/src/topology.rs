@@ -93,7 +93,9 @@ pub enum TopologyError {
         to: String,
     },
     /// There are fewer disjoint paths than requested.
-    #[error("flow {flow}: {found} of {paths} paths between {from} and {to} share no link and no switch")]
+    #[error(
+        "flow {flow}: {paths} paths are required that share no link and no switch, but only {found} exist between {from} and {to}"
+    )]
     Paths {
         /// Name of the flow.
         flow: String,

@@ -31,7 +31,8 @@ fn run(stages: Vec<Stage>, pattern: Pattern, duration_ps: Ps) -> Delays {
     flow.delays.clone()
 }
 
-/// Returns the median of iperf3's jitter per second in ms, for a sender of `mbit` with this timer and block error rate.
+/// Returns the median, in ms, of the jitter values that iperf3 would report each second. The sender sends `mbit` Mbit/s and wakes up every
+/// `timer_ps`. Of each million transmissions on the air interface, `error_ppm` fail.
 fn jitter_ms(mbit: u64, timer_ps: Ps, error_ppm: u32) -> f64 {
     let gap_ps = 1470 * 8 * S / (mbit * 1_000_000);
     let pattern = Pattern::Timer { timer_ps, gap_ps, frame: wire_bytes(PACKET) };
@@ -55,8 +56,9 @@ fn bursts_of_100_ms_explain_published_jitter() {
     assert!(jitter_ms(9, MS, 0) < 0.3);
 }
 
-/// The parameters are plausible, not proven. The periods of [`Air::lte_5_mhz_uplink`] are assumed. The 3 ms of core and server are chosen
-/// so that the result is in the published range. The mechanism determines the slope and the deviation.
+/// The parameters are plausible, not proven. The periods of [`AirInterface::lte_5_mhz_uplink`] are assumed. The 3 ms of core and server are
+/// chosen so that the result is in the published range. The scheduling requests and the transport blocks determine how the delay grows with
+/// the size, and its deviation.
 #[test]
 fn ping_takes_33_to_39_ms_growing_with_size() {
     let ping = |bytes: u32| {
@@ -101,7 +103,7 @@ fn failed_blocks_lose_only_their_packets() {
 }
 
 #[test]
-fn bound_of_air_interface_is_error() {
+fn bounds_reject_air_interface() {
     let network = Network {
         stages: vec![Stage::Air(AirInterface::lte_5_mhz_downlink())],
         flows: vec![Flow {

@@ -281,7 +281,7 @@ fn reached(network: &Network) -> f64 {
 }
 
 #[test]
-fn credit_class_comes_close_to_bound() {
+fn delay_of_credit_shaped_class_is_close_to_bound() {
     let mut idle_bps = [None; CLASSES];
     idle_bps[6] = Some(250_000_000);
     let network = Network {
@@ -296,7 +296,7 @@ fn credit_class_comes_close_to_bound() {
 }
 
 #[test]
-fn round_robin_class_comes_close_to_bound() {
+fn delay_of_round_robin_class_is_close_to_bound() {
     let quanta = [1_500; CLASSES];
     let network = Network {
         stages: vec![port(Scheduler::DeficitRoundRobin { quanta })],

@@ -105,7 +105,7 @@ fn same_seed_has_same_digest_everywhere() {
 }
 
 #[test]
-fn express_frame_fragments_preemptable_one() {
+fn express_frame_fragments_preemptable_frame() {
     let network = Network {
         stages: vec![port("port", Scheduler::Preemption { express_from: 7 })],
         flows: vec![once(0, &[0], 0, 1538), once(7, &[0], 0, 84), once(7, &[0], 2 * US, 84)],
@@ -120,7 +120,7 @@ fn express_frame_fragments_preemptable_one() {
 }
 
 #[test]
-fn indivisible_frame_is_finished_first() {
+fn frame_of_up_to_143_bytes_is_not_preempted() {
     for (wire, waits) in [(143, 143), (144, 84)] {
         let network = Network {
             stages: vec![port("port", Scheduler::Preemption { express_from: 7 })],
@@ -231,7 +231,7 @@ fn asynchronous_shaping_delays_only_bursts() {
 }
 
 #[test]
-fn cut_through_forwards_header_unless_next_link_faster() {
+fn cut_through_forwards_after_header_unless_next_link_is_faster() {
     let line = |cut_through_bytes, next_bps| {
         let first =
             Port { cut_through_bytes, forwarding: Duration::Constant(US), ..Port::new("first", GIGABIT) };
@@ -280,7 +280,7 @@ fn segments_add_up_to_the_delay() {
 }
 
 #[test]
-fn opposite_background_leaves_queue_unchanged() {
+fn background_in_opposite_direction_leaves_queue_unchanged() {
     let full = reference_network(&Scheduler::Fifo, false);
     let with = |flows: &[usize]| {
         let flows = flows.iter().map(|&flow| full.flows[flow].clone()).collect();

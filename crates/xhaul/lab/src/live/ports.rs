@@ -57,7 +57,7 @@ impl CablePorts {
         let words: Vec<_> = text.split_whitespace().map(str::to_owned).collect();
         let [near, far] = <[String; 2]>::try_from(words).map_err(|words| {
             environment(format!(
-                "live: `live.{key}` has {} ports; two are needed: that of the CU, and that at the other end of its cable",
+                "live: `live.{key}` has {} ports; two are needed: the port of the CU, and the port at the other end of its cable",
                 words.len()
             ))
         })?;

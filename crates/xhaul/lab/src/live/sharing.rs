@@ -103,14 +103,14 @@ pub struct SharingProfile {
 pub enum SharingError {
     /// The costs of a sharing method are not a distribution.
     #[error(
-        "`shares` must be 2 to {SHARES_MAX} numbers that rise from 0 to 1, and each list of costs must have as many, in ns, \
-         not falling, up to {COST_NS_MAX}; {0} has not"
+        "`shares` must be 2 to {SHARES_MAX} numbers that rise from 0 to 1, and each list of costs must have as many numbers: \
+         costs in ns that do not fall and are at most {COST_NS_MAX}; {0} is no such list"
     )]
     Shape(String),
     /// A wake-up latency is not a distribution.
     #[error(
         "`shares` of wake-up latency `{0}` must be 2 to {SHARES_MAX} numbers that rise from 0 to 1, and `latency_ns` must have as \
-         many, not falling"
+         many numbers, which must not fall"
     )]
     Wakeup(String),
     /// The cost is zero, which is not possible for any sharing method.
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn profile_requires_nonzero_distributions_both_ways() {
+    fn profile_requires_nonzero_costs_in_both_directions() {
         let fine = given(&[(SharingKind::Dedicated, &[0, 10, 100]), (SharingKind::Bridge, &[400, 450, 900])]);
         assert_eq!(fine.check(), Ok(()));
         let [to, from] = fine.cost(SharingKind::Bridge).unwrap().map(Duration::Drawn);
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn wakeup_latencies_are_distributions_of_each_kind() {
+    fn profile_has_wakeup_latencies_of_each_kind() {
         let wakeup = |shares: &[f64], latency_ns: &[u32]| Wakeup {
             kind: WakeupKind::Alone,
             source: String::new(),
@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn virtual_function_cost_is_from_literature_with_tail() {
+    fn virtual_function_cost_includes_tlb_misses_from_literature() {
         let port: Vec<u32> = (0..13).collect();
         let ways = [
             BTreeMap::from([(SharingKind::Dedicated, port.clone())]),
@@ -443,7 +443,7 @@ mod tests {
 
     /// Checks that each method that this kernel supports is measured, and that its network is removed. Does not check times.
     #[test]
-    fn this_machine_can_be_measured() {
+    fn sharing_costs_of_this_machine_are_measured() {
         if let Some(lack) = ranlab_host::netns::lacking().first() {
             return ranlab_host::doctor::skipped(lack);
         }

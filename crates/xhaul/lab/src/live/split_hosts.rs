@@ -102,8 +102,8 @@ pub(super) fn address_of(lab: &LiveTopology, from: &str, to: &str) -> Result<[u8
         }
         if begun.elapsed() > PATIENCE {
             return Err(environment(format!(
-                "live: the other end does not answer at {} through the cable: is it the one between the two ports of \
-                 `live.midhaul_ports`?",
+                "live: the other end does not answer at {} through the cable: check that the cable connects the two ports of \
+                 `live.midhaul_ports`",
                 to.ip
             )));
         }

@@ -49,7 +49,8 @@ impl Taps {
     pub(super) fn open(lab: &LiveTopology, raw: bool) -> Result<Self, ComponentError> {
         let ethertype = if raw { ETHERTYPE } else { EtherType::IPV4.0 };
         let tap = |node: &str| {
-            let (namespace, port) = lab.port(node).ok_or_else(|| rig(format!("no switch before {node}")))?;
+            let (namespace, port) =
+                lab.port(node).ok_or_else(|| rig(format!("there is no switch before the node {node}")))?;
             in_namespace(namespace, || {
                 let socket = open_tap(port, ethertype).map_err(environment)?;
                 stamp_received(&socket, BUFFER_BYTES, WAIT).map_err(environment)?;

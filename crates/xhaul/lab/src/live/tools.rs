@@ -149,7 +149,7 @@ fn run(namespace: &str, words: &[String], go: &AtomicBool) -> Result<String, Str
     while child.ended().is_none() {
         std::thread::sleep(POLL);
         if !go.load(Ordering::Relaxed) && over.get_or_insert_with(Instant::now).elapsed() > GRACE {
-            return Err(message("did not end with the measurement"));
+            return Err(message("the program still ran after the end of the measurement"));
         }
     }
     let [printed, complained] = texts.join().unwrap_or_default();
@@ -169,7 +169,8 @@ fn text(lines: impl Iterator<Item = std::io::Result<String>>) -> String {
 /// Parses ping's summary: `5 packets transmitted, 4 received, ...`, `rtt min/avg/max/mdev = 0.038/0.052/0.065/0.008 ms`. BusyBox prints no
 /// `mdev`; then the result has no standard deviation.
 fn ping(text: &str) -> ToolResult {
-    let unknown = || format!("ping: no summary in {:?}", text.chars().take(200).collect::<String>());
+    let unknown =
+        || format!("ping: its output has no summary: {:?}", text.chars().take(200).collect::<String>());
     let count = |before: &str| -> Option<f64> {
         let head = text.split(before).next().filter(|head| head.len() < text.len())?;
         head.rsplit(|c: char| !c.is_ascii_digit()).next()?.parse().ok()

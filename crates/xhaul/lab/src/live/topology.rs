@@ -220,8 +220,8 @@ impl LiveTopology {
         // A software card has no virtual functions. One switch port per container is their ideal case.
         let own = sharing == LiveSharing::OwnPorts || (sharing == LiveSharing::Functions && given.is_none());
         if let (true, Some(_), false) = (own, given, containers.len() == 1) {
-            let why = "live: `sut.sharing` \"dedicated\" gives each container a port, and one is given: a row without a neighbour and a \
-                       background, or another `sut.sharing`";
+            let why = "live: `sut.sharing` \"dedicated\" gives each container a port, but only one port is given: remove the neighbour and the \
+                       background, or set another `sut.sharing`";
             return Err(environment(why));
         }
         let direct = edges.iter().chain(if own && given.is_none() { containers } else { &[] });
@@ -421,7 +421,7 @@ fn lacking(sharing: LiveSharing, trouble: ComponentError) -> ComponentError {
         return trouble;
     }
     environment(format!(
-        "live: this kernel has no {module}: another `sut.sharing`, or a kernel with it ({})",
+        "live: this kernel has no {module}: set another `sut.sharing`, or use a kernel with this module ({})",
         trouble.what
     ))
 }

@@ -54,7 +54,7 @@ fn metrics() -> Vec<Metric> {
         Scalar Neither "live.clock" "" "live: clocks used: 0 the kernel clock of this machine, 1 the clocks of the cards between given ports (PHC), 2 the kernel clocks of two machines";
         Scalar Lower "live.clock_error_us" "us" "live: maximum error of one-way delays caused by the clocks; 0 if one clock stamps both ends";
         Scalar Neither "live.clock_drift_ppm" "ppm" "live: frequency difference of the near card's clock to the far one's" .signed();
-        Scalar Neither "port_load_max" "" "offered load of the busiest port as a share of its rate; above 1 nothing runs";
+        Scalar Neither "port_load_max" "" "offered load of the busiest port as a share of its rate; a point with a load above 1 is not run";
         Scalar Neither "sim.events" "" "events simulated";
         Scalar Higher "sim.mevents_per_s" "M/s" "events per second of wall-clock time, over all threads";
         Fingerprint Neither "sim.digest" "" "digest of all deliveries; the same for the same point and seed";
@@ -116,9 +116,9 @@ fn between_ports() -> Vec<Metric> {
         Scalar Neither "sent" "" "probe frames sent (PTP Sync)";
         Scalar Lower "lost_ratio" "" "share of probe frames that did not arrive";
         Scalar Higher "left_ratio" "" "share of probe frames with a departure timestamp of the clock `live.clock`";
-        Scalar Higher "stamped_ratio" "" "share of probe frames with timestamps of that clock at both ends";
+        Scalar Higher "stamped_ratio" "" "share of probe frames with timestamps of the clock `live.clock` at both ends";
         Scalar Lower "unordered" "" "timestamps not later than that of the previous frame";
-        Scalar Lower "early" "" "frames whose arrival timestamp precedes their departure by more than the clock error; above 0 the clocks are wrong";
+        Scalar Lower "early" "" "frames whose arrival timestamp precedes their departure by more than the clock error; if there are any, the clocks are wrong";
         Scalar Lower "delay_us_min" "us" "minimum delay between the timestamps; may be negative within the clock error" .signed();
         Scalar Lower "delay_us_mean" "us" "mean delay between the timestamps" .signed();
         Scalar Lower "delay_us_p50" "us" "median delay between the timestamps" .signed();
@@ -127,7 +127,7 @@ fn between_ports() -> Vec<Metric> {
     };
     let ways = [
         ("cable_dl", "from the CU's port to the other end of its cable"),
-        ("cable_ul", "from the other end of that cable to the CU's port"),
+        ("cable_ul", "from the other end of the cable of the CU's port to that port"),
     ];
     let named = |(way, comment): (&str, &str)| {
         let of = |metric: &Metric| Metric {
@@ -169,7 +169,7 @@ fn of_network() -> Vec<Metric> {
         Scalar Lower "network.missed" "" "own network: flows that miss their budget or receive window";
         Scalar Lower "network.lost" "" "own network: frames that did not arrive";
         Scalar Lower "network.of_budget" "" "longest delay as a share of its flow's budget, of all flows with one";
-        Scalar Lower "network.bound_of_budget" "" "largest bound as a share of its flow's budget; at most 1: every budget is proven";
+        Scalar Lower "network.bound_of_budget" "" "largest bound as a share of its flow's budget; if it is at most 1, every flow is proven to meet its budget";
     }
 }
 
@@ -177,11 +177,11 @@ fn of_network() -> Vec<Metric> {
 fn oran() -> Vec<Metric> {
     metrics! {
         Scalar Neither "cell_dl.t1a_us_min" "us" "smallest T1a with which all frames are on time: least T2a plus the bound" .signed();
-        Scalar Neither "cell_dl.t1a_us_max" "us" "largest T1a with which all frames are on time: most T2a plus the least delay; below the smallest: none" .signed();
+        Scalar Neither "cell_dl.t1a_us_max" "us" "largest T1a with which all frames are on time: most T2a plus the least delay; if it is below the smallest T1a, no T1a is possible" .signed();
         Scalar Neither "cell_dl.t2a_us_min" "us" "end of the receive window of the radio unit that all frames meet: T1a minus the bound" .signed();
         Scalar Neither "cell_dl.t2a_us_max" "us" "start of the receive window of the radio unit that all frames meet: T1a minus the least delay" .signed();
         Scalar Neither "cell_ul.ta3_us_min" "us" "smallest Ta3 with which all frames are on time: least Ta4 minus the least delay" .signed();
-        Scalar Neither "cell_ul.ta3_us_max" "us" "largest Ta3 with which all frames are on time: most Ta4 minus the bound; below the smallest: none" .signed();
+        Scalar Neither "cell_ul.ta3_us_max" "us" "largest Ta3 with which all frames are on time: most Ta4 minus the bound; if it is below the smallest Ta3, no Ta3 is possible" .signed();
         Scalar Neither "cell_ul.ta4_us_min" "us" "start of the receive window of the DU that all frames meet: Ta3 plus the least delay" .signed();
         Scalar Neither "cell_ul.ta4_us_max" "us" "end of the receive window of the DU that all frames meet: Ta3 plus the bound" .signed();
     }

@@ -26,30 +26,34 @@ const LAUNCH_LEAD_NS: u64 = 2_000_000;
 pub(super) fn component(setup: &Setup, plan: &Plan, duration: Duration) -> Result<XhaulComponent, RigError> {
     let cannot = |what: &str| Err(RigError::Environment(format!("live: {what}")));
     if setup.cells.count != 1 {
-        return cannot("one cell and a neighbour are driven; `cells.count` must be 1");
+        return cannot("a live network has only one cell and a neighbour; `cells.count` must be 1");
     }
     if setup.net.midhaul_switches > 1 || setup.net.cut_through_bytes.is_some() {
-        return cannot("at most one switch, store and forward: the kernel's bridge");
+        return cannot(
+            "the kernel's bridge is the only switch, and it stores and forwards: at most one switch is allowed in the midhaul, without cut-through",
+        );
     }
     let classes = order(setup, plan)?.map(|order| classes(setup, order).map(JsonField)).transpose()?;
     if setup.air.is_some() {
-        return cannot("no radio is driven; `air.on` must be false");
+        return cannot("a live network has no radio; `air.on` must be false");
     }
     if setup.neighbour_user.is_some() {
-        return cannot("the other vBBU's users are paced evenly; `neighbour.timer` must be \"even\"");
+        return cannot(
+            "the senders pace the users of the other vBBU evenly; `neighbour.timer` must be \"even\"",
+        );
     }
     if plan.network.flows.iter().any(|flow| matches!(flow.pattern, Pattern::Tdd { .. })) {
-        return cannot("the senders have no TDD pattern; `cells.tdd` must be \"off\"");
+        return cannot("the senders do not support TDD patterns; `cells.tdd` must be \"off\"");
     }
     let frames = matches!(setup.cells.down, Split::If4p5 { udp: false });
     if setup.live.taps && setup.net.midhaul_switches != 1 {
-        return cannot("`live.taps` looks at a switch's ports: `net.midhaul_switches` must be 1");
+        return cannot("`live.taps` captures at the ports of a switch: `net.midhaul_switches` must be 1");
     }
     let ipvlan = setup.sharing == Sharing::Kind(SharingKind::Ipvlan);
     if ipvlan && frames {
         return cannot(
-            "ipvlan tells containers apart by IP address, and frames of split \"7.1-if4p5\" have none: they reach no \
-             container; `cells.split` \"7.1-if4p5-udp\", or another `sut.sharing`",
+            "ipvlan distinguishes containers by IP address, but frames of split \"7.1-if4p5\" have no IP address, so they reach no \
+             container: set `cells.split` \"7.1-if4p5-udp\", or another `sut.sharing`",
         );
     }
     let sharing = match setup.sharing {
@@ -58,20 +62,20 @@ pub(super) fn component(setup: &Setup, plan: &Plan, duration: Duration) -> Resul
         Sharing::Kind(SharingKind::SrIov) => LiveSharing::Functions,
         Sharing::Kind(SharingKind::Macvlan) => LiveSharing::Macvlan,
         Sharing::Kind(SharingKind::Bridge) => LiveSharing::Bridge,
-        Sharing::LeftOut => return cannot("`sut.sharing` \"none\" leaves the card out, and is simulated"),
-        Sharing::Measured => return cannot("`sut.sharing` \"measured\" is a simulated cost"),
+        Sharing::LeftOut => return cannot("`sut.sharing` \"none\" is a simulation without a card"),
+        Sharing::Measured => return cannot("`sut.sharing` \"measured\" is the simulated cost of a profile"),
     };
     let given = setup.live.midhaul_ports.is_some();
     if sharing == LiveSharing::Functions && given && classes.is_some() {
         return cannot(
-            "what leaves virtual functions is put in order by the card: `sut.scheduler` \"fifo\" or \"etf\" with `sut.sharing` \
-             \"sr-iov\", or another `sut.sharing`",
+            "frames that leave virtual functions are ordered by the card: set `sut.scheduler` \"fifo\" or \"etf\" with `sut.sharing` \
+             \"sr-iov\", or set another `sut.sharing`",
         );
     }
     let launched = (setup.scheduler == "etf").then_some(LAUNCH_LEAD_NS);
     if launched.is_some() && setup.cells.name == "2" {
         return cannot(
-            "\"etf\" gives frames of radio symbols their launch times; a cell of split \"2\" has none",
+            "\"etf\" sets launch times for frames of radio symbols; a cell of split \"2\" has no such frames",
         );
     }
     let flows = plan.network.flows.iter().filter_map(|flow| live_flow(setup, flow)).collect();
@@ -119,12 +123,12 @@ fn order(setup: &Setup, plan: &Plan) -> Result<Option<RankOrder>, RigError> {
         "drr" | "cbs" | "gates" => Ok(shaping()),
         name => {
             let why = match name {
-                "preemption" => "no kernel interrupts a frame: that is the card's (IEEE 802.3br)",
+                "preemption" => "no kernel can interrupt a frame, only a card can (IEEE 802.3br)",
                 _ => "no kernel has asynchronous shapers (IEEE 802.1Qcr)",
             };
             Err(RigError::Environment(format!(
-                "live: {why}; links are \"fifo\", \"strict\", \"drr\", \"cbs\", \"gates\", \"mqprio\" or \"etf\" where the kernel has them; \
-                 for \"{name}\" `sut.tier` \"sim\" or \"bound\""
+                "live: {why}; `sut.scheduler` can be \"fifo\", \"strict\", \"drr\", \"cbs\", \"gates\", \"mqprio\" or \"etf\" if the \
+                 kernel has it; \"{name}\" needs `sut.tier` \"sim\" or \"bound\""
             )))
         }
     }
@@ -144,8 +148,8 @@ fn classes(setup: &Setup, order: RankOrder) -> Result<Classes, RigError> {
         [down, up].iter().any(|split| matches!(split, Split::If4p5 { udp: false }))
     });
     if raw && neighbour != setup.cells.class {
-        let why = "live: a neighbour of split \"7.1-if4p5\" sends frames without addresses, which cannot be told from the cell's: give \
-                   it the cell's class, or split \"7.1-if4p5-udp\"";
+        let why = "live: a neighbour of split \"7.1-if4p5\" sends frames without IP addresses, which cannot be distinguished from \
+                   the cell's frames: give the neighbour the cell's class, or split \"7.1-if4p5-udp\"";
         return Err(RigError::Environment(why.to_owned()));
     }
     Ok(Classes { cell: setup.cells.class, neighbour, background: setup.background.class, order })

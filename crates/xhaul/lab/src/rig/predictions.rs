@@ -375,7 +375,7 @@ fn prove(
         let reached = found.delays.max_ps();
         if reached > bound_ps {
             return Err(RigError::Rig(format!(
-                "{role}: the simulated delay of {} us exceeds the proven bound of {} us: one of them is wrong",
+                "{role}: the simulated delay of {} us exceeds the proven bound of {} us: either the simulation or the bound is wrong",
                 us(reached),
                 us(bound_ps)
             )));

@@ -244,7 +244,7 @@ fn bps(mbps: f64) -> u64 {
 
 fn ps(span: Duration) -> Result<Ps, String> {
     let ps = u64::try_from(span.as_nanos()).ok().and_then(|ns| ns.checked_mul(NS));
-    ps.ok_or_else(|| format!("{} s is more than is simulated", span.as_secs()))
+    ps.ok_or_else(|| format!("{} s is too long for a simulation", span.as_secs()))
 }
 
 fn split(name: &str, user_bps: u64, user_bytes: u16, mantissa_bits: u8) -> Split {
@@ -405,7 +405,8 @@ fn contention(from: &settings::Cu) -> Result<Option<(Ps, Ps, Ps)>, String> {
         return Ok(None);
     }
     if busy >= period || period > S {
-        return Err("`cu.busy_share` leaves no time, or `cu.busy_period` is longer than 1s".to_owned());
+        return Err("`cu.busy_share` leaves no free time on the core, or `cu.busy_period` is longer than 1s"
+            .to_owned());
     }
     Ok(Some((period, busy, 0)))
 }

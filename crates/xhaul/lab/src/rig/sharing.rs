@@ -59,7 +59,8 @@ impl Sharing {
                 let name = kind.name();
                 format!(
                     "`sut.sharing` \"{name}\" needs a measured cost, which the profile lacks: set \
-                     `sut.sharing_cost_ns`, or `sut.sharing_profile` to one that `ranlab bench sharing` wrote where there is {name}"
+                     `sut.sharing_cost_ns`, or set `sut.sharing_profile` to a profile that `ranlab bench sharing` wrote on a machine \
+                     with {name}"
                 )
             })?,
         };
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_cost_is_required_and_added_to_the_port_cost() {
+    fn cost_missing_in_profile_must_be_set_and_is_added_to_port_cost() {
         let ipvlan = Sharing::named("ipvlan");
         let unknown = ipvlan.cost(&Sut::default());
         if let Err(why) = &unknown {

@@ -44,25 +44,25 @@ fn refused(run: &Run<'_>, setup: &Setup, part: &XhaulComponent) -> Result<(), Ri
     let lacks = [
         (
             part.midhaul_ports.is_none(),
-            "needs `live.midhaul_ports`: the CU's port on the machine of `sut.at`, then the other one's",
+            "needs `live.midhaul_ports`: first the CU's port on the machine of `sut.at`, then the port on the other machine",
         ),
-        (part.taps, "has no `live.taps`, which capture at both sides of the switch with one clock"),
+        (part.taps, "does not support `live.taps`, which capture at both sides of the switch with one clock"),
         (
             part.vbbu.is_some(),
             "cannot run a vBBU: matching its frames needs captures of both ends on one machine",
         ),
         (
             part.stamps == "card",
-            "has no `live.stamps` \"card\" yet: two cards are related by the clock of one machine",
+            "does not support `live.stamps` \"card\": the clocks of two cards are compared through the clock of one machine",
         ),
-        (setup.programs.ping || setup.programs.iperf3, "runs no `live.ping` and no `live.iperf3`"),
+        (setup.programs.ping || setup.programs.iperf3, "does not support `live.ping` and `live.iperf3`"),
         (
             setup.scheduler == "gates",
-            "has no `sut.scheduler` \"gates\": both machines' gates would need one clock",
+            "does not support `sut.scheduler` \"gates\": the gates of both machines would need one clock",
         ),
         (
             run.duration < APART_WINDOW_MIN,
-            "needs a `measure.duration` of 3s and more: each end waits for the other",
+            "needs a `measure.duration` of at least 3s, because each end waits for the other",
         ),
     ];
     match lacks.into_iter().find(|(lacking, _)| *lacking) {

@@ -294,7 +294,7 @@ fn capture_contains_the_splits_frames() {
 }
 
 #[test]
-fn roles_follow_from_names() {
+fn flow_roles_follow_from_flow_names() {
     let roles = ["cell3 UL", "cell1 DL", "neighbour UL", "background down", "user", "neighbour backhaul"];
     let found: Vec<_> = roles.iter().map(|name| predictions::role(name)).collect();
     let expected =
@@ -305,7 +305,7 @@ fn roles_follow_from_names() {
 #[test]
 fn invalid_points_are_rejected() {
     for (set, why) in [
-        (vec![("cu.busy_share", Value::Float(1.0))], "`cu.busy_share` leaves no time"),
+        (vec![("cu.busy_share", Value::Float(1.0))], "`cu.busy_share` leaves no free time"),
         (
             vec![
                 ("cu.busy_share", Value::Float(0.5)),
@@ -315,7 +315,7 @@ fn invalid_points_are_rejected() {
         ),
         (
             vec![("user.turnaround", Value::Span(Duration::from_secs(u64::MAX / 1_000_000_000)))],
-            "more than is simulated",
+            "too long for a simulation",
         ),
         (vec![("cells.count", Value::Int(501))], "`count` must be a whole number from 1 to 500"),
         (vec![("cells.split", text("9"))], "`split` must be one of"),
@@ -329,7 +329,7 @@ fn invalid_points_are_rejected() {
 }
 
 #[test]
-fn every_section_affects_the_plan() {
+fn every_scenario_section_affects_the_plan() {
     let planned = |set: &[(&str, Value)]| build::plan(&setup(set).unwrap()).unwrap().to_string();
     let plain = planned(&[]);
     let spread = [("cells.pacing", text("spread")), ("cells.split", text("8"))];

@@ -15,12 +15,12 @@ pub(super) fn own(run: &Run<'_>, setup: &Setup) -> Result<Option<VbbuPart>, RigE
     let wrong = |why: &str| Err(RigError::Rig(format!("`sut.peer` {}: {why}", peer.name)));
     let Some(own) = peer.vbbu else {
         return wrong(
-            "its profile has no [vbbu] with the commands of a CU and a DU; without them, this rig measures only switches and links",
+            "its profile has no table [vbbu] with the commands of a CU and a DU; without these commands, this rig measures only switches and links",
         );
     };
     if !peer.run.start.is_empty() {
         return wrong(
-            "`run.start` starts a program in no node: a vBBU's programs are `vbbu.cu` and `vbbu.du`",
+            "`run.start` would start a program outside the nodes of the network: set the vBBU's programs by `vbbu.cu` and `vbbu.du`",
         );
     }
     if setup.user != User::None {

@@ -85,7 +85,11 @@ fn kept(point: &PointResult) -> Result<(), String> {
             ));
         }
         if longest > budget {
-            return Err(format!("{role} takes up to {} us of {} us", short(longest), short(budget)));
+            return Err(format!(
+                "{role} takes up to {} us, and its budget is {} us",
+                short(longest),
+                short(budget)
+            ));
         }
         if most(point, &format!("{role}.lost_ratio")).unwrap_or(0.0) > 0.0 {
             return Err(format!("{role} loses frames"));
@@ -121,12 +125,12 @@ fn breaking(results: &Results) -> Vec<String> {
         let broken = points.iter().find_map(|(cells, point)| Some((*cells, kept(point).err()?)));
         let fine = points.iter().take_while(|(_, point)| kept(point).is_ok()).last();
         let up_to = fine.map_or_else(
-            || "no number of cells that was tried is kept within budget".to_owned(),
-            |(cells, _)| format!("{cells} cells are kept within budget"),
+            || "none of the tried numbers of cells meets its budgets".to_owned(),
+            |(cells, _)| format!("{cells} cells meet their budgets"),
         );
         let then = broken.map_or_else(
-            || ", the most that were tried".to_owned(),
-            |(cells, why)| format!("; at {cells} it breaks: {why}"),
+            || ", the greatest number that was tried".to_owned(),
+            |(cells, why)| format!("; with {cells} cells, a limit is exceeded: {why}"),
         );
         sentences.push(format!("{}, {up_to}{then}.", under(&option)));
     }
@@ -163,7 +167,7 @@ fn attribution(results: &Results) -> Vec<String> {
             })
             .collect();
         sentences.push(format!(
-            "Of the {} us that a frame of {role} takes on average at {}: {}.",
+            "A frame of {role} takes {} us on average at {}: {}.",
             short(total),
             point.point.label(),
             shares.join(", ")
@@ -177,7 +181,7 @@ fn attribution(results: &Results) -> Vec<String> {
 fn plausible(point: &PointResult, role: &str, total: f64) -> Option<String> {
     let air = mean(point, &format!("{role}.at_air_us"))?;
     (role == "user" && air > total / 2.0).then(|| {
-        "Most of it is the radio's (TTIs, grants, the sender's timer), which no network card or switch changes: \
+        "Most of this time is spent in the radio (TTIs, grants, the sender's timer), which no network card or switch changes: \
          a plausible cause of the published milliseconds, not a proven one, because the testbed's radio and sender are assumed."
             .to_owned()
     })

@@ -93,10 +93,10 @@ impl std::fmt::Display for Theorem {
             Self::StrictPriority => "strict priority: residual service (Le Boudec and Thiran 6.2)",
             Self::Preemption => "preemption: residual service, IEEE 802.3 clause 99",
             Self::GateWindows => "gates: worst phase of the windows, each without a guard (IEEE 802.1Q 8.6.8.4)",
-            Self::EqualFrames => "gates: whole frames of one size in windows of their class alone",
-            Self::MeetsWindow => "gates: every frame meets a window of its class alone",
+            Self::EqualFrames => "gates: whole frames of one size in windows that are open only for their class",
+            Self::MeetsWindow => "gates: every frame arrives in a window that is open only for its class",
             Self::Rounds => "round robin: guaranteed rounds (Tabatabaee and Le Boudec 2021, theorem 1)",
-            Self::WorkConserving => "round robin: as the lowest class of any work-conserving scheduler",
+            Self::WorkConserving => "round robin: bound of the lowest class of any work-conserving scheduler",
             Self::Credit => "credit-based shaping: greatest credit and slope (De Azua and Boyer 2014)",
             Self::CreditArrivals => "credit-based shaping: residual service, arrivals of the shaped classes",
             Self::Regulators => "asynchronous shaping: regulators for free (Le Boudec 2018)",
@@ -136,7 +136,7 @@ pub enum BoundError {
     },
     /// A regulator shapes a flow that did not conform to it before the previous stage. In general, such a flow has no bound.
     #[error(
-        "stage {stage}: flow {flow} exceeds its regulator when it enters the previous stage, or permanently: shape it there"
+        "stage {stage}: flow {flow} exceeds its regulator when it enters the previous stage, or at all times: shape it at the previous stage"
     )]
     Unshaped {
         /// Name of the flow.

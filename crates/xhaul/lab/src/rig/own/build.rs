@@ -113,7 +113,7 @@ impl Builder<'_> {
             if !(3..=SWITCHES_MAX).contains(&row.switches) {
                 return Err(value(
                     format!("ring \"{}\"", row.name),
-                    format!("a ring has 3 to {SWITCHES_MAX} switches, not {}", row.switches),
+                    format!("a ring must have 3 to {SWITCHES_MAX} switches, not {}", row.switches),
                 ));
             }
             let forwarding = row.forwarding.map_or(self.setup.net.forwarding_ps, |time| time.0);
@@ -145,7 +145,9 @@ impl Builder<'_> {
         if !(1..=SWITCHES_MAX).contains(&count) || row.branches == 0 || row.levels > SWITCHES_MAX {
             return Err(value(
                 of,
-                format!("a tree has 1 to {SWITCHES_MAX} switches, at least one level and one branch"),
+                format!(
+                    "a tree must have 1 to {SWITCHES_MAX} switches, and at least one level and one branch"
+                ),
             ));
         }
         let forwarding = row.forwarding.map_or(self.setup.net.forwarding_ps, |time| time.0);
@@ -222,17 +224,17 @@ impl Builder<'_> {
     fn cable(&mut self, a: &str, b: &str, cable: &Cable<'_>) -> Result<(), OwnError> {
         let of = || format!("link {a}-{b}");
         if a == b {
-            return Err(value(of(), "a link has two different ends".to_owned()));
+            return Err(value(of(), "the two ends of a link must be different nodes".to_owned()));
         }
         if cable.metres.is_some() && cable.delay_ps.is_some() {
             return Err(value(
                 of(),
-                "`metres` and `delay` are two ways to say one thing: only one is allowed".to_owned(),
+                "`metres` and `delay` both set the propagation delay: only one of them is allowed".to_owned(),
             ));
         }
         let metres = cable.metres.unwrap_or_else(|| f64::from(self.setup.net.metres));
         if !(0.0..=200_000.0).contains(&metres) {
-            return Err(value(of(), format!("`metres` is 0 to 200000, not {metres}")));
+            return Err(value(of(), format!("`metres` must be 0 to 200000, not {metres}")));
         }
         let rate_bps = cable.mbps.map_or(Ok(self.setup.net.rate_bps), |mbps| rate(&of(), mbps))?;
         for (from, to) in [(a, b), (b, a)] {
@@ -274,9 +276,9 @@ impl Builder<'_> {
         for row in &rows {
             let known = self.topology.nodes.iter().map(|node| node.name.as_str()).chain(ends.iter().copied());
             let both = tables::ends(&row.link, known);
-            pairs.push(
-                both.ok_or_else(|| value(format!("link \"{}\"", row.link), "a link is FROM-TO".to_owned()))?,
-            );
+            pairs.push(both.ok_or_else(|| {
+                value(format!("link \"{}\"", row.link), "the name of a link must be FROM-TO".to_owned())
+            })?);
         }
         for (from, to) in &pairs {
             for node in [from, to] {
@@ -311,7 +313,7 @@ impl Builder<'_> {
             let of = format!("cut {}-{}", row.a, row.b);
             let until = row.until.map_or(Ps::MAX, |time| time.0);
             if until <= row.from.0 {
-                return Err(value(of, "`until` is after `from`".to_owned()));
+                return Err(value(of, "`until` must be later than `from`".to_owned()));
             }
             let both = |line: &&mut Line| {
                 (line.from == row.a && line.to == row.b) || (line.from == row.b && line.to == row.a)
@@ -365,7 +367,13 @@ impl Builder<'_> {
                 self.topology.lines[index].queue_bytes_max = bytes;
             }
             let scheduler = match of_links.remove(&index) {
-                Some(_) if gated => return Err(value(of, "its gates are in two places".to_owned())),
+                Some(_) if gated => {
+                    return Err(value(
+                        of,
+                        "the port has two gate lists: one in [[ports]] and one in the table of [csv]"
+                            .to_owned(),
+                    ));
+                }
                 Some(gates) => gates,
                 None => scheduler(&of, &name, row, &network, index)?,
             };
@@ -405,7 +413,7 @@ fn rate(of: &str, mbps: f64) -> Result<u64, OwnError> {
     if (1.0..=800_000.0).contains(&mbps) {
         return Ok((mbps * 1e6).round() as u64);
     }
-    Err(value(of, format!("`mbps` is 1 to 800000, not {mbps}")))
+    Err(value(of, format!("`mbps` must be 1 to 800000, not {mbps}")))
 }
 
 /// Returns the scheduler of a port. The defaults are those of the built-in network.
@@ -447,7 +455,7 @@ fn scheduler(
             let entry = |row: &file::GateRow| {
                 let class = row.open.iter().find(|&&class| usize::from(class) >= CLASSES);
                 match class {
-                    Some(class) => Err(value(of, format!("`open`: a class is 0 to 7, not {class}"))),
+                    Some(class) => Err(value(of, format!("`open`: a class must be 0 to 7, not {class}"))),
                     None => {
                         let open = row.open.iter().fold(0_u8, |open, class| open | 1 << class);
                         Ok(GateEntry { duration_ps: row.duration.0, open })
@@ -473,7 +481,8 @@ fn slopes(
     let rows = row.map(|row| &row.idle_mbps[..]).unwrap_or_default();
     for row in rows {
         let class = idle_bps.get_mut(usize::from(row.class));
-        *class.ok_or_else(|| value(of, format!("`idle_mbps`: a class is 0 to 7, not {}", row.class)))? =
+        *class
+            .ok_or_else(|| value(of, format!("`idle_mbps`: a class must be 0 to 7, not {}", row.class)))? =
             Some(rate(of, row.mbps)?);
     }
     if rows.is_empty() {

@@ -53,7 +53,7 @@ pub(in crate::rig) fn svg(topology: &Topology, network: &Network) -> String {
     placed.iter().for_each(|node| node.draw(&mut out));
     let ports = network.stages.iter().filter(|stage| matches!(stage, Stage::Port(_))).count();
     let caption = format!(
-        "{} nodes, {ports} ports, {} flows; at a link: rate, load there / back",
+        "{} nodes, {ports} ports, {} flows; label of a link: rate, load in each direction",
         topology.nodes.len(),
         network.flows.len()
     );

@@ -47,14 +47,15 @@ pub(super) fn cells(builder: &mut Builder<'_>, file: &File) -> Result<(), OwnErr
         } else if row.metres.is_some() || row.link_mbps.is_some() {
             return Err(value(
                 &of,
-                "`metres` and `link_mbps` are those of the fibre to `at`, which is missing".to_owned(),
+                "`metres` and `link_mbps` describe the fibre to the node `at`, but `at` is missing"
+                    .to_owned(),
             ));
         }
         for node in [&du, &row.cu] {
             if !builder.has(node) {
                 return Err(value(
                     &of,
-                    format!("there is no node \"{node}\"; a DU without `at` is an end of a link"),
+                    format!("there is no node \"{node}\"; a DU without `at` must be an end of a link"),
                 ));
             }
         }
@@ -76,14 +77,17 @@ fn copies(row: &CellRow, scenario: u64) -> Result<Vec<CellRow>, OwnError> {
         Some(Copies::Number(count)) => *count,
         Some(Copies::Of(key)) if key == COPIES => scenario,
         Some(Copies::Of(key)) => {
-            return Err(value(of(), format!("`copies` is a number or \"{COPIES}\", not \"{key}\"")));
+            return Err(value(of(), format!("`copies` must be a number or \"{COPIES}\", not \"{key}\"")));
         }
     };
     if !(1..=COPIES_MAX).contains(&count) {
-        return Err(value(of(), format!("`copies` is 1 to {COPIES_MAX}, not {count}")));
+        return Err(value(of(), format!("`copies` must be 1 to {COPIES_MAX}, not {count}")));
     }
     if row.du.is_some() {
-        return Err(value(of(), "`copies` needs `at`: a `du` is one node".to_owned()));
+        return Err(value(
+            of(),
+            "`copies` needs `at` instead of `du`, because each copy has a separate DU".to_owned(),
+        ));
     }
     Ok((1..=count).map(|number| CellRow { name: format!("{}{number}", row.name), ..row.clone() }).collect())
 }
@@ -215,7 +219,7 @@ fn setup_of(row: &CellRow, of: &str) -> Result<setup::Cells, OwnError> {
         if let Some([least, most]) = received
             && least.0 > most.0
         {
-            return Err(value(of, "a window has its least time first".to_owned()));
+            return Err(value(of, "the first time of a window must be the earlier one".to_owned()));
         }
         let received_ps = received.map(|[least, most]| (least.0, most.0));
         Ok(Window { sent_ps: sent.map(|time| time.0), received_ps })
@@ -254,7 +258,7 @@ pub(super) fn flows(builder: &mut Builder<'_>, file: &File) -> Result<(), OwnErr
             _ => {
                 return Err(value(
                     of,
-                    "`burst_bytes` and `shaped_mbps` (above 0) belong together".to_owned(),
+                    "`burst_bytes` and `shaped_mbps` must be given together, and `shaped_mbps` must be above 0".to_owned(),
                 ));
             }
         };
@@ -263,7 +267,8 @@ pub(super) fn flows(builder: &mut Builder<'_>, file: &File) -> Result<(), OwnErr
         if paths > 1 && !route.is_empty() {
             return Err(value(
                 of,
-                "`route` is one path, `paths` are several: only one of them is allowed".to_owned(),
+                "`route` sets one path, and `paths` above 1 asks for several: only one of the two is allowed"
+                    .to_owned(),
             ));
         }
         builder.topology.demands.push(Demand {
@@ -290,20 +295,26 @@ fn pattern(file: &Path, row: &FlowRow, of: &str) -> Result<Pattern, OwnError> {
         let trace = row
             .trace
             .as_ref()
-            .ok_or_else(|| value(of, "`trace` names the file of pattern \"trace\"".to_owned()))?;
+            .ok_or_else(|| value(of, "pattern \"trace\" needs `trace`, the name of its file".to_owned()))?;
         return trace_of(&file::beside(file, trace), of);
     }
     if row.trace.is_some() {
         return Err(value(of, format!("`trace` belongs to pattern \"trace\", not to \"{name}\"")));
     }
-    let bytes = row
-        .bytes
-        .ok_or_else(|| value(of, "`bytes` is the size of its frames, with the check sequence".to_owned()))?;
+    let bytes = row.bytes.ok_or_else(|| {
+        value(
+            of,
+            "`bytes` is missing: the size of the flow's frames, including the check sequence".to_owned(),
+        )
+    })?;
     let frame = bytes.saturating_add(WIRE_GAP_BYTES);
     let gap_ps = || match (row.mbps, row.period) {
         (Some(mbps), None) if mbps > 0.0 => Ok((f64::from(bytes) * 8.0 * 1e6 / mbps).round().max(1.0) as Ps),
         (None, Some(period)) => Ok(period.0),
-        _ => Err(value(of, "a flow has either `period` or `mbps` (of MAC frames, above 0)".to_owned())),
+        _ => Err(value(
+            of,
+            "a flow must have either `period` or `mbps` (the rate of its MAC frames, above 0)".to_owned(),
+        )),
     };
     match name {
         "periodic" => {
@@ -328,7 +339,10 @@ fn pattern(file: &Path, row: &FlowRow, of: &str) -> Result<Pattern, OwnError> {
                 Some("up") => Direction::Up,
                 None | Some("down") => Direction::Down,
                 Some(other) => {
-                    return Err(value(of, format!("`direction` is \"down\" or \"up\", not \"{other}\"")));
+                    return Err(value(
+                        of,
+                        format!("`direction` must be \"down\" or \"up\", not \"{other}\""),
+                    ));
                 }
             };
             let slot_ps = row.slot.map_or(S / 2000, |time| time.0);

@@ -142,7 +142,7 @@ impl One<'_> {
             return Ok(());
         }
         Err(RigError::Rig(format!(
-            "{}: the simulated delay of {} us exceeds the proven bound of {} us: one of them is wrong",
+            "{}: the simulated delay of {} us exceeds the proven bound of {} us: either the simulation or the bound is wrong",
             self.flow.name,
             us(found.delays.max_ps()),
             us(bound.delay_ps)

@@ -77,7 +77,7 @@ fn port(row: &PortRow) -> Result<(), OwnError> {
     }
     match row.express_from {
         Some(class) if !(1..=7).contains(&class) => {
-            Err(value(of, format!("`express_from` is 1 to 7, not {class}")))
+            Err(value(of, format!("`express_from` must be 1 to 7, not {class}")))
         }
         _ => Ok(()),
     }
@@ -109,7 +109,7 @@ fn cell(row: &CellRow) -> Result<(), OwnError> {
         if sent != received && row.split == "7.2x" {
             return Err(value(
                 of,
-                format!("{both} belong together: when frames are sent, and when they are taken"),
+                format!("{both} must be given together: the times when frames are sent and received"),
             ));
         }
     }
@@ -147,7 +147,7 @@ fn flow(row: &FlowRow) -> Result<(), OwnError> {
 
 fn paths(of: &str, paths: Option<usize>) -> Result<(), OwnError> {
     match paths {
-        Some(0) => Err(value(of, "`paths` is 1 or more, not 0".to_owned())),
+        Some(0) => Err(value(of, "`paths` must be 1 or more, not 0".to_owned())),
         _ => Ok(()),
     }
 }
@@ -194,7 +194,7 @@ mod tests {
                 format!("{port}scheduler = \"fifo\"\nidle_mbps = [{{ class = 7, mbps = 100.0 }}]\n"),
                 "`idle_mbps` belongs to scheduler \"cbs\", not to \"fifo\"",
             ),
-            (format!("{port}express_from = 0\n"), "`express_from` is 1 to 7, not 0"),
+            (format!("{port}express_from = 0\n"), "`express_from` must be 1 to 7, not 0"),
             (
                 format!("{flow}period = \"1ms\"\ntimer = \"100ms\"\n"),
                 "`timer` belongs to pattern iperf, not to \"periodic\"",
@@ -205,9 +205,12 @@ mod tests {
             ),
             (format!("{flow}pattern = \"poisson\"\nmbps = 1.0\njitter = \"1us\"\n"), "`jitter` belongs to"),
             (format!("{flow}trace = \"t.csv\"\n"), "`bytes` does not belong to pattern \"trace\""),
-            (format!("{flow}period = \"1ms\"\npaths = 0\n"), "`paths` is 1 or more, not 0"),
-            (format!("{cell}t2a_up = [\"80us\", \"160us\"]\n"), "`t1a_up` and `t2a_up` belong together"),
-            (format!("{cell}ta3_up = \"50us\"\n"), "`ta3_up` and `ta4_up` belong together"),
+            (format!("{flow}period = \"1ms\"\npaths = 0\n"), "`paths` must be 1 or more, not 0"),
+            (
+                format!("{cell}t2a_up = [\"80us\", \"160us\"]\n"),
+                "`t1a_up` and `t2a_up` must be given together",
+            ),
+            (format!("{cell}ta3_up = \"50us\"\n"), "`ta3_up` and `ta4_up` must be given together"),
             (format!("{cell}vlan = 4095\n"), "`vlan` must be a whole number from 1 to 4094, not 4095"),
             (format!("{cell}layers = 0\n"), "`layers` must be a whole number from 1 to 64, not 0"),
             (format!("{cell}class = 8\n"), "`class` must be a whole number from 0 to 7, not 8"),

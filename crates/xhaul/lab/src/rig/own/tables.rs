@@ -89,10 +89,13 @@ pub(super) fn trace(path: &Path) -> Result<Pattern, OwnError> {
         (None, Some(bytes)) => {
             Ok((ps("time_ns", row.time_ns)?, bytes.saturating_add(ranlab_xhaul::WIRE_GAP_BYTES)))
         }
-        _ => Err(at(line, "a frame has a size in `octets` (with preamble) or in `bytes` (without)")),
+        _ => Err(at(
+            line,
+            "a frame must have a size either in `octets` (with preamble) or in `bytes` (without preamble)",
+        )),
     };
     if rows.is_empty() {
-        let why = "it has no frame".to_owned();
+        let why = "the table has no frame".to_owned();
         return Err(OwnError::Content { file: path.display().to_string(), why });
     }
     let mut frames: Vec<(Ps, u32)> = rows.iter().enumerate().map(wire).collect::<Result<_, _>>()?;
@@ -131,23 +134,23 @@ pub(super) fn schedules(rows: &[GateRow]) -> Result<BTreeMap<String, Scheduler>,
 fn schedule(link: &str, rows: &[&GateRow]) -> Result<Scheduler, String> {
     let cycle = rows.first().map_or(0, |row| row.cycle_ns);
     if cycle > TIME_NS_MAX {
-        return Err(format!("gates of link {link}: a cycle is at most {TIME_NS_MAX} ns, not {cycle}"));
+        return Err(format!("gates of link {link}: a cycle must be at most {TIME_NS_MAX} ns, not {cycle}"));
     }
     for row in rows {
         let window =
             format!("gate of link {link}, class {}, {} to {} ns", row.class, row.start_ns, row.end_ns);
         if usize::from(row.class) >= CLASSES {
-            return Err(format!("{window}: a class is 0 to 7"));
+            return Err(format!("{window}: the class must be 0 to 7"));
         }
         if row.cycle_ns != cycle {
             return Err(format!(
-                "{window}: its cycle is {} ns; that of the link is {cycle} ns",
+                "{window}: its cycle is {} ns, but the cycle of the link is {cycle} ns",
                 row.cycle_ns
             ));
         }
         if row.start_ns >= row.end_ns || row.end_ns > cycle {
             return Err(format!(
-                "{window}: a window begins before its end, which is within the cycle of {cycle} ns"
+                "{window}: the window must begin before its end, and end within the cycle of {cycle} ns"
             ));
         }
     }
@@ -176,7 +179,7 @@ pub(super) fn ends<'n>(link: &str, nodes: impl Iterator<Item = &'n str> + Clone)
 /// Converts a time of a table to ps.
 pub(super) fn ps(column: &str, ns: u64) -> Result<Ps, OwnError> {
     if ns > TIME_NS_MAX {
-        return Err(value("csv", format!("`{column}` is at most {TIME_NS_MAX} ns (an hour), not {ns}")));
+        return Err(value("csv", format!("`{column}` must be at most {TIME_NS_MAX} ns (an hour), not {ns}")));
     }
     Ok(ns * NS)
 }
@@ -207,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_of_a_link_are_known_nodes() {
+    fn link_name_is_split_at_known_nodes() {
         let nodes = || ["du-1", "s", "1", "11"].into_iter();
         assert_eq!(ends("du-1-s", nodes()), Some(("du-1".to_owned(), "s".to_owned())));
         assert_eq!(ends("1-11", nodes()), Some(("1".to_owned(), "11".to_owned())));

@@ -229,7 +229,12 @@ fn redundant_flow_loses_no_frame_in_cut_ring() {
     assert_eq!((of("plain", "lost"), of("away", "lost"), metrics["network.lost"]), (20.0, 0.0, 20.0));
     assert!(of("safe", "delay_us_max") > of("plain", "delay_us_max"));
     let why = refused("no-second", &file.replace("paths = 2", "paths = 3"));
-    assert!(why.contains("2 of 3 paths between s3 and s1 share no link and no switch"), "{why}");
+    assert!(
+        why.contains(
+            "3 paths are required that share no link and no switch, but only 2 exist between s3 and s1"
+        ),
+        "{why}"
+    );
 }
 
 #[test]
@@ -244,7 +249,7 @@ fn invalid_files_are_rejected_with_reason() {
             "unknown scheduler `strickt`; `strict` is the nearest",
         ),
         (format!("{link}scheduler = \"gates\"\n{flow}"), "needs a gate list"),
-        (format!("{link}mbps = 0.5\n{flow}"), "`mbps` is 1 to 800000, not 0.5"),
+        (format!("{link}mbps = 0.5\n{flow}"), "`mbps` must be 1 to 800000, not 0.5"),
         (format!("{link}{flow}to2 = \"z\"\n"), "`flows` \"f\": unknown key `to2`"),
         (format!("{link}{}", flow.replace("\"y\"", "\"z\"")), "flow f names the node \"z\""),
         (format!("{link}{flow}budget = \"soon\"\n"), "a budget is a time such as \"100us\""),
@@ -403,9 +408,12 @@ fn capture_of_a_radio_unit_yields_flows_and_windows() {
     network("t2a_cp_ul = [\"4900ns\", \"100us\"]\n").unwrap();
     assert_eq!(measure(&folder.file(), &[]).0, Ok(Outcome::MissesBudget));
     for (more, why) in [
-        ("spacing_khz = 15\n", "names slot 1 of a subframe, which has 1 with `spacing_khz = 15`"),
-        ("spacing_khz = 20\n", "`spacing_khz` is 15, 30, 60, 120 or 240, not 20"),
-        ("ta4_up = [\"400us\", \"100us\"]\n", "`ta4_up` has its least time first"),
+        (
+            "spacing_khz = 15\n",
+            "is for slot 1 of a subframe, but with `spacing_khz = 15` the number of slots is 1",
+        ),
+        ("spacing_khz = 20\n", "`spacing_khz` must be 15, 30, 60, 120 or 240, not 20"),
+        ("ta4_up = [\"400us\", \"100us\"]\n", "the first time of `ta4_up` must be the earlier one"),
     ] {
         let outcome_text = network(more).unwrap_err();
         assert!(outcome_text.contains(why), "{why}: {outcome_text}");

@@ -138,14 +138,18 @@ fn windows(results: &Results) -> Vec<String> {
                         tenth(greatest)
                     ),
                     false => format!(
-                        "no {sent} serves: delays vary by {} us more than the window {received}{window} allows",
+                        "no {sent} makes all frames arrive on time: delays vary by {} us more than the window {received}{window} allows",
                         tenth(least - greatest)
                     ),
                 });
             } else if let (Some(from), Some(to)) =
                 (number(&format!("{received_key}_us_min")), number(&format!("{received_key}_us_max")))
             {
-                words.push(format!("{received} from {} to {} us takes all (proven)", tenth(from), tenth(to)));
+                words.push(format!(
+                    "a window {received} from {} to {} us takes all frames (proven)",
+                    tenth(from),
+                    tenth(to)
+                ));
             }
             if !words.is_empty() {
                 sentences.push(format!("{}, {role}: {}.", at(point), words.join("; ")));
@@ -222,7 +226,7 @@ fn own_budgets(results: &Results) -> Vec<String> {
 /// Returns the comparison of a delay with a flow's budget. For a fronthaul flow, also compares it with the transport classes.
 pub(super) fn against(worst: f64, budget: Option<f64>) -> String {
     let classes = || {
-        format!("of the fronthaul classes meets {}; misses {}", classes(worst, true), classes(worst, false))
+        format!("meets these fronthaul classes: {}; misses: {}", classes(worst, true), classes(worst, false))
     };
     match budget {
         None => classes(),
@@ -254,7 +258,7 @@ fn lived(point: &PointResult, spread: &dyn Fn(&str) -> Option<f64>) -> Option<St
         |spread| format!("repeats of one setting differ by {} %", short((spread * 1000.0).round() / 10.0)),
     );
     Some(format!(
-        "{}, {role}, the slower direction, live: 99 % within {} us ({differ}): these {}.",
+        "{}, {role}, the slower direction, live: 99 % of frames take at most {} us ({differ}): this delay {}.",
         under(&option(point)),
         short(p99),
         against(p99, most(point, &format!("{role}.budget_us")))
@@ -326,7 +330,7 @@ fn below_priority(results: &Results) -> Vec<String> {
             };
             let (Some(by_queue), Some(by_priority)) = (method(fifo), method(strict)) else { continue };
             sentences.push(format!(
-                "{}, {role}: the bound of fifo, {} us, is below that of strict, {} us. They are limits by two methods: {by_queue}; {by_priority}.",
+                "{}, {role}: the bound of fifo, {} us, is below that of strict, {} us. The two bounds are proven by different methods: {by_queue}; {by_priority}.",
                 at(fifo),
                 short(own),
                 short(other)

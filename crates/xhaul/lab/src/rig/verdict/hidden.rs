@@ -136,7 +136,7 @@ mod tests {
     use super::tail;
 
     #[test]
-    fn change_is_classified_as_shown_none_or_unknown() {
+    fn radio_hides_small_changes_and_large_changes_are_shown() {
         let tail_of = |interval, us| tail(("rtt_ms", 0.02), interval, 0.05, us);
         let none = tail_of(Some((-0.01, 0.03)), 9.0);
         assert!(none.starts_with("rtt_ms moves by 0.02 ms (-0.01 to 0.03), less than the 5 %"), "{none}");

@@ -42,7 +42,9 @@ pub(super) fn sentences(results: &Results) -> Option<Vec<String>> {
     let more = each.len().saturating_sub(FLOWS_MAX);
     sentences.extend(each.into_iter().take(FLOWS_MAX).map(|(_, sentence)| sentence));
     if more > 0 {
-        sentences.push(format!("The table of points has {more} more flows, which are not worse than these."));
+        sentences.push(format!(
+            "The table of points has {more} more flows, which are not worse than the flows above."
+        ));
     }
     Some(sentences)
 }
@@ -80,13 +82,13 @@ fn verdict(point: &PointResult, flow: &str) -> Option<(bool, String)> {
     match (longest, least) {
         (Some(longest), Some(least)) => {
             words.push(format!(
-                "{} us at most, {} us at least, jitter {} us",
+                "its delay is {} to {} us, jitter {} us",
                 short(longest),
                 short(least),
                 short(longest - least)
             ));
         }
-        (Some(longest), None) => words.push(format!("{} us at most", short(longest))),
+        (Some(longest), None) => words.push(format!("its delay is at most {} us", short(longest))),
         _ => {}
     }
     words.extend(bound.map(|bound| format!("proven: never above {} us", short(bound))));

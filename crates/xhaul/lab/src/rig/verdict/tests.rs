@@ -47,14 +47,14 @@ fn campaign_describes_breaking_points_and_delay_composition() {
     let lines = "[sut]\nscheduler = \"strict\"\n[sweep.axes]\n\"cells.count\" = [1, 2, 20]";
     let sentences = findings(lines);
     let first = sentences.lines().next().unwrap();
-    assert!(first.starts_with("As set, ") && first.contains("cells are kept within budget"), "{sentences}");
-    assert!(first.contains("at 20 it breaks: a port is offered "), "{sentences}");
+    assert!(first.starts_with("As set, ") && first.contains("cells meet their budgets"), "{sentences}");
+    assert!(first.contains("with 20 cells, a limit is exceeded: a port is offered "), "{sentences}");
     assert!(
         sentences.contains("the slower direction, took up to ")
             && sentences.contains("(proven: never above "),
         "{sentences}"
     );
-    assert!(sentences.contains("that a frame of cell_ul takes on average at "), "{sentences}");
+    assert!(sentences.contains("A frame of cell_ul takes "), "{sentences}");
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn dominant_radio_delay_is_named() {
         "[user]\nkind = \"ping\"\ninterval = \"3ms\"\n[air]\non = true\n\
          [sweep.axes]\n\"net.testbed\" = [\"sriov-noa\", \"macvlan-noa\"]",
     );
-    assert!(sentences.contains("Most of it is the radio's"), "{sentences}");
+    assert!(sentences.contains("Most of this time is spent in the radio"), "{sentences}");
     let hidden =
         sentences.lines().find(|line| line.starts_with("macvlan-noa against sriov-noa: before the radio"));
     assert!(hidden.is_some_and(|line| line.contains("the radio hides it")), "{sentences}");
@@ -176,7 +176,7 @@ fn window_narrower_than_delay_variation_is_reported() {
     let sentences = findings(&format!("{FRONTHAUL}{windows}"));
     assert!(
         sentences
-            .contains("no T1a serves: delays vary by 4.9 us more than the window T2a [80us, 84us] allows"),
+            .contains("no T1a makes all frames arrive on time: delays vary by 4.9 us more than the window T2a [80us, 84us] allows"),
         "{sentences}"
     );
     assert!(sentences.contains("% early, ") && !sentences.contains("cell_ul: "), "{sentences}");

@@ -70,11 +70,11 @@ fn window(
     };
     let (Some([least, most]), Some(spread)) = (ends, spread) else { return Ok(None) };
     if least.0 > most.0 {
-        return Err(format!("`{key}` has its least time first"));
+        return Err(format!("the first time of `{key}` must be the earlier one"));
     }
     if !reference.is_aligned() {
         return Err(format!(
-            "`{key}` needs a capture whose clock follows the radio frames (UTC or TAI); this one does not"
+            "`{key}` needs a capture whose clock follows the radio frames (UTC or TAI); the clock of this capture does not"
         ));
     }
     let signed = |time: Time| i64::try_from(time.0).unwrap_or(i64::MAX);
@@ -140,7 +140,8 @@ fn words(series: Series, record: &SeriesRecord, reference: Reference, lead: Opti
         words += &format!(", control messages {} ahead", us(least, most));
     }
     if record.filtered > 0 {
-        words += &format!(", {} with a filter other than the standard channel (PRACH)", record.filtered);
+        words +=
+            &format!(", {} messages with a filter other than the standard channel (PRACH)", record.filtered);
     }
     if record.gaps > 0 {
         words += &format!(", {} gaps in the sequence numbers", record.gaps);

@@ -82,7 +82,7 @@ pub(super) fn read(path: &Path, row: &CaptureRow, of: &str) -> Result<Capture, O
         |error: std::io::Error| OwnError::Read { file: path.display().to_string(), why: error.to_string() };
     let spacing_khz = row.spacing_khz.unwrap_or(30);
     if !SPACINGS_KHZ.contains(&spacing_khz) {
-        return Err(value(of, format!("`spacing_khz` is 15, 30, 60, 120 or 240, not {spacing_khz}")));
+        return Err(value(of, format!("`spacing_khz` must be 15, 30, 60, 120 or 240, not {spacing_khz}")));
     }
     let source = std::fs::File::open(path).map_err(failed)?;
     let mut capture = Capture::default();
@@ -160,21 +160,22 @@ impl Capture {
         if let Some(slot) = header.map(|header| header.slot).filter(|&slot| u64::from(slot) >= slots_per_ms) {
             self.wrong.get_or_insert_with(|| {
                 format!(
-                    "a message names slot {slot} of a subframe, which has {slots_per_ms} with `spacing_khz = {}`",
+                    "a message is for slot {slot} of a subframe, but with `spacing_khz = {}` the number of slots is {slots_per_ms}",
                     slots_per_ms * 15
                 )
             });
         }
         self.messages += 1;
         if self.messages > MESSAGES_MAX {
-            self.wrong.get_or_insert_with(|| format!("it has more than {MESSAGES_MAX} messages"));
+            self.wrong.get_or_insert_with(|| format!("the capture has more than {MESSAGES_MAX} messages"));
             return None;
         }
         // eCPRI messages without an O-RAN header count as downlink data.
         let down = header.is_none_or(|header| header.down);
         let series = Series { id: stream.id, down, control };
         if self.series.len() >= FLOWS_MAX && !self.series.contains_key(&series) {
-            self.wrong.get_or_insert_with(|| format!("it has more than {FLOWS_MAX} series of messages"));
+            self.wrong
+                .get_or_insert_with(|| format!("the capture has more than {FLOWS_MAX} series of messages"));
             return None;
         }
         let record = self.series.entry(series).or_default();

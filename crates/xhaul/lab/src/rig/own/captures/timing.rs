@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clock_is_found_by_the_frame_numbers() {
+    fn capture_clock_is_found_by_radio_frame_numbers() {
         // 2022-12-15, 12:22:48.144 UTC: frame 118 of 256, subframe 4.
         let utc_ns = 1_671_106_968_144_000_000;
         let air_ns = 118 * 10_000_000 + 4_000_000;
