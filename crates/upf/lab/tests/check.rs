@@ -149,7 +149,7 @@ fn correct_upf_passes_and_packet_checks_are_skipped_without_n3() {
     }
     let (verdict, reason) = why(&verdicts, "works in both directions");
     assert_eq!((verdict, reason), ("skipped", "packets are checked only with --n3"));
-    assert_eq!(why(&verdicts, "echo on N3").0, "skipped");
+    assert_eq!(why(&verdicts, "an echo request on N3 is answered").0, "skipped");
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn missing_usage_report_is_detected_at_deletion() {
 }
 
 #[test]
-fn claimed_tunnel_choice_is_verified() {
+fn announced_tunnel_choice_is_verified() {
     let verdicts = checked(7, strict(7), |mut answer| {
         if answer[1] == message_type::SESSION_ESTABLISHMENT_RESPONSE
             && let Some(at) = element(&answer, 8)
@@ -226,7 +226,7 @@ fn claimed_tunnel_choice_is_verified() {
 #[test]
 fn sessions_outliving_smf_restart_are_detected() {
     let verdicts = checked(8, UpfSettings::new(at(8, 0).ip(), Dialect::EUPF), Some);
-    assert_eq!(why(&verdicts, "trap 5"), ("failed", "the session outlives its SMF"));
+    assert_eq!(why(&verdicts, "trap 5"), ("failed", "the session still exists after a restart of its SMF"));
 }
 
 #[test]
@@ -267,7 +267,9 @@ fn checks_are_selected_by_substring() {
     assert!(names[0].starts_with("trap 6") && names[1].ends_with("cause 65"), "{names:?}");
     let error = run(&["trap 99"]).unwrap_err();
     assert!(
-        error.fault == FaultOwner::Rig && error.what.contains("trap 99") && error.what.contains("echo on N3")
+        error.fault == FaultOwner::Rig
+            && error.what.contains("trap 99")
+            && error.what.contains("an echo request on N3 is answered")
     );
     drop(upf);
 }

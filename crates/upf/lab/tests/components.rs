@@ -197,7 +197,7 @@ fn running_load_responds_and_deletes_its_sessions() {
 }
 
 #[test]
-fn load_without_upf_fails_its_check() {
+fn load_fails_if_no_upf_answers_association_setup() {
     let error = over(&mut begun(load(3))).unwrap_err();
     let RigError::Sut(what) = &error else { panic!("{error:?}") };
     let expected = format!("{} did not answer an association setup", at(3, 8, 8805));

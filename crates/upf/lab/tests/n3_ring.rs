@@ -91,7 +91,7 @@ fn packets_pass_through_the_ring_in_every_design() {
 }
 
 #[test]
-fn ring_supports_single_thread_and_no_bare_design() {
+fn n3_ring_rejects_second_thread_long_packets_and_bare_design() {
     let error = run(&load(2, 2), &AtomicBool::new(false)).unwrap_err();
     assert!(matches!(error, LoadError::Bounds { given: 2, most: 1, .. }), "{error}");
     let uplink = Some(Traffic { packets_per_s: 1.0, octets: PacketSizes::Fixed(1_990), reflect_every: 1 });

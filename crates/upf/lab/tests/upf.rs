@@ -228,7 +228,7 @@ fn second_run_works_despite_ignored_release() {
 }
 
 #[test]
-fn several_smfs_use_pfcp_port_and_conflict_has_remedy() {
+fn several_smfs_use_pfcp_port_and_conflict_error_suggests_address() {
     let (server, load) = as_open5gs(9, closed(60));
     let report = go(&LoadConfig { smfs: 3, ..load.clone() });
     assert_eq!(

@@ -175,7 +175,7 @@ fn reordered_responses_are_matched() {
 }
 
 #[test]
-fn full_upf_rejects_with_cause_and_others_continue() {
+fn sessions_rejected_by_full_upf_do_not_stop_others() {
     let upf = Stranger::start(3, 3, None, Box::new(|answer| vec![answer]));
     let report = load(3, 200, PATIENT).unwrap();
     balanced(&report);

@@ -17,7 +17,7 @@ use ranlab_lab::check::{Case, CaseFailure, Outcome, fails};
 pub(super) const ASSOCIATION: &str = "association";
 pub(super) const SESSION: &str = "a session is established, modified and deleted";
 pub(super) const CHOSEN_TEID: &str = "trap 8: TEIDs are chosen as the features announce";
-pub(super) const VOLUME_THRESHOLD: &str = "a volume threshold is reported with its volume";
+pub(super) const VOLUME_THRESHOLD: &str = "reaching a volume threshold is reported with the volume";
 pub(super) const BOTH_DIRECTIONS: &str = "a session works in both directions";
 
 /// Checks that reuse the SMF address of the preceding check, because some UPFs have room for 64 peers only.
@@ -27,7 +27,7 @@ pub(super) const SHARING: [&str; 8] = [
     "time without packets is not measured after Inactivity Detection Time",
     "the start of traffic is reported once",
     "the stop of traffic is reported",
-    "a linked URR reports with the other one",
+    "a URR reports when the URR it is linked to reports",
     "an application is detected by the flow descriptions of PFD Management",
     "an unknown application: cause 81",
 ];
@@ -42,7 +42,11 @@ pub(super) const CHECKS: &[Case<Peer>] = &[
     ("trap 3: an accepted rule without interface types forwards", "TS 29.244 8.2.118", interface_types),
     ("trap 4: a deletion with Node ID is answered", "TS 29.244 7.5.6", deletion_with_node_id),
     ("trap 5: a changed recovery time stamp ends the sessions", "TS 23.007 19A", changed_recovery),
-    ("trap 6: a repeated request gets the same answer and is done once", "TS 29.244 6.4", repeated_request),
+    (
+        "trap 6: a repeated request gets the same answer and is carried out once",
+        "TS 29.244 6.4",
+        repeated_request,
+    ),
     ("trap 7: an accepted rule without PDN Type forwards downlink", "TS 29.244 8.2.79", pdn_type),
     (CHOSEN_TEID, "TS 29.244 5.5.3, 8.2.3", chosen_teid),
     (
@@ -57,25 +61,33 @@ pub(super) const CHECKS: &[Case<Peer>] = &[
     ("an element of wrong length: cause 68", "TS 29.244 7.6.7", wrong_length),
     ("another version: Version Not Supported", "TS 29.244 7.6.2", other_version),
     ("a session of another SMF cannot be deleted", "TS 29.244 8.2.1", stolen_session),
-    ("requests come from any port", "TS 29.244 4.2.2", peers::source_port),
+    ("requests from any port are accepted", "TS 29.244 4.2.2", peers::source_port),
     ("reports go to the CP F-SEID's address, port 8805", "TS 29.244 4.2.2, 7.5.8", peers::report_destination),
-    ("a set deletion deletes the sessions of its sets alone", "TS 29.244 7.4.6.1", peers::set_deletion),
+    ("a set deletion deletes only the sessions of its sets", "TS 29.244 7.4.6.1", peers::set_deletion),
     ("an association release is answered and ends the sessions", "TS 29.244 6.2.8", peers::release),
     ("a UE address is chosen as the features announce", "TS 29.244 5.21, 8.2.62", peers::ue_address),
-    ("rules of lower precedence value come first, by flow", "TS 29.244 5.2.1, 8.2.5", rules::precedence),
+    (
+        "rules with flow descriptions are tried in order of precedence value",
+        "TS 29.244 5.2.1, 8.2.5",
+        rules::precedence,
+    ),
     (
         "a flow description that cannot be read: cause 73 and the rule",
         "TS 29.244 8.2.5, 8.2.80",
         rules::bad_flow,
     ),
     ("an empty flow description excludes nothing", "TS 29.244 8.2.5", rules::empty_flow),
-    ("a filter by type of service takes packets of it alone", "TS 29.244 8.2.5", rules::type_of_service),
-    ("N9: from tunnel to tunnel in both directions", "TS 29.244 5.2.3.1, 8.2.56", rules::n9),
-    ("CP function: packets between UE and SMF", "TS 29.244 5.3", rules::cp_function),
-    ("a dual-stack UE has both versions in both directions", "TS 29.244 8.2.62", rules::dual_stack),
+    (
+        "a filter by type of service matches only packets of this type",
+        "TS 29.244 8.2.5",
+        rules::type_of_service,
+    ),
+    ("N9: packets are forwarded between tunnels in both directions", "TS 29.244 5.2.3.1, 8.2.56", rules::n9),
+    ("CP function: packets between UE and SMF are forwarded", "TS 29.244 5.3", rules::cp_function),
+    ("a dual-stack UE uses both IP versions in both directions", "TS 29.244 8.2.62", rules::dual_stack),
     ("an Ethernet session forwards or is refused", "TS 29.244 5.13, 8.2.79", rules::ethernet),
     ("a closed gate stops packets, an opened one lets them pass", "TS 29.244 5.4.2", rules::gate),
-    ("downlink packets have the QER's QoS flow", "TS 29.244 5.4.3", rules::qos_flow),
+    ("downlink packets carry the QFI of the QER", "TS 29.244 5.4.3", rules::qos_flow),
     ("Transport Level Marking is the DSCP of the outer header", "TS 29.244 5.4.5, 8.2.12", rules::marking),
     (SHARING[6], "TS 29.244 6.2.5, 7.4.3, 8.2.39", applications::detected),
     (SHARING[7], "TS 29.244 8.2.1, 8.2.6", applications::unknown),
@@ -87,27 +99,27 @@ pub(super) const CHECKS: &[Case<Peer>] = &[
     ("Query URR and QAURR are answered with the usage", "TS 29.244 7.5.5.2", usage::query),
     ("a removed URR reports its usage", "TS 29.244 6.3.3.3, 7.5.5.2", usage::removed),
     ("usage is reported periodically", "TS 29.244 5.2.2.2, 8.2.42", usage::periodic),
-    ("a time threshold is reported", "TS 29.244 5.2.2.2, 8.2.19", usage::time_threshold),
+    ("reaching a time threshold is reported", "TS 29.244 5.2.2.2, 8.2.19", usage::time_threshold),
     (SHARING[0], "TS 29.244 5.2.2.2, 8.2.41", usage::time_quota),
     (SHARING[1], "TS 29.244 5.2.2.2, 8.2.48", usage::holding_time),
     (SHARING[2], "TS 29.244 7.5.2.4, 8.2.18", usage::inactivity_detection),
     (SHARING[3], "TS 29.244 5.2.2.2, 8.2.19", usage::start),
     (SHARING[4], "TS 29.244 5.2.2.2, 8.2.19", usage::stop),
     (SHARING[5], "TS 29.244 5.2.2.4, 8.2.41", usage::linked),
-    ("echo on N3", "TS 29.281 7.2", echo),
+    ("an echo request on N3 is answered", "TS 29.281 7.2", echo),
     ("an unknown tunnel: error indication", "TS 29.281 7.3.1", unknown_tunnel),
     ("TEID 0: no error indication", "TS 29.281 7.3.1", paths::teid_zero),
     (
-        "packets that no rule takes are dropped silently",
+        "packets that match no rule are dropped silently",
         "TS 29.281 7.3.1, TS 29.244 5.2.1",
         paths::off_filter,
     ),
     ("an error indication is reported", "TS 29.244 5.10, 7.5.8.4", paths::error_indication),
-    ("waiting packets are reported", "TS 29.244 7.5.8.2", paths::paging),
-    ("waiting packets leave in their order of arrival", "TS 29.244 5.2.3.1", paths::buffering_order),
-    ("a move sends one end marker", "TS 29.281 7.3.2, TS 29.244 5.2.3.1", paths::end_marker),
+    ("buffered packets are reported", "TS 29.244 7.5.8.2", paths::paging),
+    ("buffered packets are sent in their order of arrival", "TS 29.244 5.2.3.1", paths::buffering_order),
+    ("a handover sends one end marker", "TS 29.281 7.3.2, TS 29.244 5.2.3.1", paths::end_marker),
     // This check runs last, because it may crash the UPF.
-    ("truncated and random messages are survived", "TS 29.244 7.6.3", garbage),
+    ("the UPF survives truncated and random messages", "TS 29.244 7.6.3", garbage),
 ];
 
 pub(super) fn expect(cause: Cause, expected: Cause, what: &str) -> Outcome {
@@ -138,7 +150,7 @@ fn heartbeat(peer: &mut Peer) -> Outcome {
         };
         match peer.ask(request, None)? {
             Some(Message::HeartbeatResponse(response)) => stamps.insert(response.recovery_time_stamp.0),
-            _ => return fails("a heartbeat went unanswered"),
+            _ => return fails("a heartbeat request went unanswered"),
         };
     }
     if stamps.len() == 1 {
@@ -179,10 +191,10 @@ fn network_instance(peer: &mut Peer) -> Outcome {
     peer.establish(1)?;
     peer.speaking(|sends| sends.name_form = NameForm::Text)?;
     match peer.try_establish(2)? {
-        None => fails("text goes unanswered"),
-        Some(response) if response.cause == Cause::NO_RESOURCES => {
-            fails("text is refused with the misleading cause 75 (no resources)")
-        }
+        None => fails("a request whose Network Instance is text goes unanswered"),
+        Some(response) if response.cause == Cause::NO_RESOURCES => fails(
+            "a request whose Network Instance is text is refused with the misleading cause 75 (no resources)",
+        ),
         Some(_) => Ok(()),
     }
 }
@@ -193,7 +205,7 @@ fn works(peer: &mut Peer, n: usize) -> Result<PacketReach, CaseFailure> {
     peer.associate()?;
     let (seid, teid) = peer.establish(n)?;
     let downlink = 0x0100 + n as u32;
-    expect(peer.modify(seid, downlink)?, Cause::ACCEPTED, "the first tunnel")?;
+    expect(peer.modify(seid, downlink)?, Cause::ACCEPTED, "the modification with the first downlink tunnel")?;
     peer.try_packet(n, teid, downlink)
 }
 
@@ -211,7 +223,7 @@ fn works_without(peer: &mut Peer, n: usize, change: fn(&mut SmfMessageStyle)) ->
         plain(peer)?;
     }
     if peer.run.reflects.get() == Some(false) {
-        return Err(CaseFailure::Skipped("packets of a session with all elements do not come back"));
+        return Err(CaseFailure::Skipped("packets do not come back, even in a session with all elements"));
     }
     peer.speaking(change)?;
     match works(peer, n)? {
@@ -239,13 +251,13 @@ fn both_directions(peer: &mut Peer) -> Outcome {
             fails(format!("the packet came back through tunnel {teid}, which no message contains"))
         }
         PacketReach { up: None, .. } => Err(CaseFailure::Skipped(
-            "no packet came back: is there a reflector at --server, and is --ue in the UPF's pool? --n6 emulates the data network",
+            "no packet came back: check that a reflector runs at --server (--n6 emulates one), and that --ue is in the UPF's pool",
         )),
         PacketReach { up: Some(true), .. } => fails(format!(
-            "all requests were accepted and uplink reached the data network, but downlink did not come back: is the UE {ue} (--ue) within the UPF's pool, and does the data network's route for it lead to the UPF?"
+            "all requests were accepted and uplink packets reached the data network, but downlink packets did not come back: check that the UE {ue} (--ue) is in the UPF's pool, and that the data network's route to this UE leads to the UPF"
         )),
         PacketReach { up: Some(false), .. } => fails(format!(
-            "all requests were accepted, and no packet reached the data network: is the UE {ue} (--ue) within the UPF's pool?"
+            "all requests were accepted, but no packet reached the data network: check that the UE {ue} (--ue) is in the UPF's pool"
         )),
     }
 }
@@ -254,7 +266,7 @@ fn deletion_with_node_id(peer: &mut Peer) -> Outcome {
     peer.associate()?;
     let (seid, _) = peer.establish(1)?;
     peer.speaking(|sends| sends.node_id_in_deletion = true)?;
-    expect(peer.delete(seid)?.cause, Cause::ACCEPTED, "a deletion with Node ID")
+    expect(peer.delete(seid)?.cause, Cause::ACCEPTED, "the deletion with Node ID")
 }
 
 fn changed_recovery(peer: &mut Peer) -> Outcome {
@@ -265,7 +277,11 @@ fn changed_recovery(peer: &mut Peer) -> Outcome {
         ..Default::default()
     };
     peer.ask(same, None)?;
-    expect(peer.modify(seid, 1)?, Cause::ACCEPTED, "after a heartbeat with the same time stamp")?;
+    expect(
+        peer.modify(seid, 1)?,
+        Cause::ACCEPTED,
+        "the modification after a heartbeat with an unchanged time stamp",
+    )?;
     peer.run.recovery.set(peer.run.recovery.get() + 1);
     let changed = HeartbeatRequest {
         recovery_time_stamp: RecoveryTimeStamp(peer.run.recovery.get()),
@@ -273,7 +289,7 @@ fn changed_recovery(peer: &mut Peer) -> Outcome {
     };
     peer.ask(changed, None)?;
     match peer.modify(seid, 2)? {
-        Cause::ACCEPTED => fails("the session outlives its SMF"),
+        Cause::ACCEPTED => fails("the session still exists after a restart of its SMF"),
         _ => Ok(()),
     }
 }
@@ -287,7 +303,7 @@ fn repeated_request(peer: &mut Peer) -> Outcome {
     let second = peer.ask_raw(&request, sequence)?;
     match (first, second) {
         (Some(first), Some(second)) if first == second => Ok(()),
-        (Some(_), Some(_)) => fails("the repeated request has another answer: it was carried out twice"),
+        (Some(_), Some(_)) => fails("the repeated request got a different answer: it was carried out twice"),
         (_, None) => fails("the repeated request went unanswered"),
         (None, _) => fails("an establishment went unanswered"),
     }
@@ -299,7 +315,7 @@ fn chosen_teid(peer: &mut Peer) -> Outcome {
     peer.speaking(|sends| sends.teid = TeidChoice::Upf)?;
     let response = peer.try_establish(1)?;
     match (can, response) {
-        (_, None) => fails("F-TEID with CH goes unanswered"),
+        (_, None) => fails("a request to choose an F-TEID (flag CH) goes unanswered"),
         (true, Some(response)) => {
             let chosen =
                 response.created_pdrs.iter().any(|pdr| matches!(pdr.f_teid, Some(FTeid::Assigned { .. })));
@@ -309,9 +325,9 @@ fn chosen_teid(peer: &mut Peer) -> Outcome {
                 fails(format!("the UPF announces FTUP, but chose no tunnel (cause {})", response.cause.0))
             }
         }
-        (false, Some(response)) if response.cause.is_accepted() && response.created_pdrs.is_empty() => {
-            fails("F-TEID with CH is accepted without FTUP, but no tunnel was chosen")
-        }
+        (false, Some(response)) if response.cause.is_accepted() && response.created_pdrs.is_empty() => fails(
+            "a request to choose an F-TEID (flag CH) is accepted without the feature FTUP, but no tunnel was chosen",
+        ),
         (false, Some(_)) => Ok(()),
     }
 }
@@ -354,9 +370,9 @@ fn refused_with(
     expected: Cause,
     element: Option<u16>,
 ) -> Outcome {
-    let Some(answer) = peer.ask_raw(octets, sequence)? else { return fails("no response") };
+    let Some(answer) = peer.ask_raw(octets, sequence)? else { return fails("the request got no response") };
     let Message::SessionEstablishmentResponse(response) = read(&answer)? else {
-        return fails("unexpected type of response");
+        return fails("the response has an unexpected message type");
     };
     expect(response.cause, expected, "the establishment")?;
     match (element, response.offending_ie) {
@@ -400,8 +416,8 @@ fn other_version(peer: &mut Peer) -> Outcome {
     octets[0] = octets[0] & 0x1f | 2 << 5;
     match peer.ask_raw(&octets, sequence)? {
         Some(answer) if answer.get(1) == Some(&message_type::VERSION_NOT_SUPPORTED_RESPONSE) => Ok(()),
-        Some(_) => fails("unexpected type of response"),
-        None => fails("no response"),
+        Some(_) => fails("the response has an unexpected message type"),
+        None => fails("the request got no response"),
     }
 }
 
@@ -427,7 +443,7 @@ fn garbage(peer: &mut Peer) -> Outcome {
     std::thread::sleep(peer.run.config.patience / 4);
     // Random messages may have used the next sequence numbers. The UPF would then repeat its earlier responses.
     peer.leap(sequence);
-    expect(peer.modify(seid, 1)?, Cause::ACCEPTED, "a session afterwards")
+    expect(peer.modify(seid, 1)?, Cause::ACCEPTED, "the modification after the random messages")
 }
 
 fn stolen_session(peer: &mut Peer) -> Outcome {
@@ -458,7 +474,7 @@ fn usage_at_deletion(peer: &mut Peer) -> Outcome {
 fn n3_answer(peer: &mut Peer, datagram: &[u8], message_type: u8) -> Outcome {
     let (socket, n3) = peer.n3()?;
     let came = peer.exchange(&socket, n3, datagram, |packet| packet.message_type == message_type)?;
-    if came { Ok(()) } else { fails("no response") }
+    if came { Ok(()) } else { fails("the request got no response") }
 }
 
 fn echo(peer: &mut Peer) -> Outcome {

@@ -97,7 +97,7 @@ pub(super) fn paging(peer: &mut Peer) -> Outcome {
     };
     match reports(&peer.reports(wait, |all| reports(all) > 1)?) {
         1 => Ok(()),
-        0 => fails("packets are buffered, but no report was sent"),
+        0 => fails("packets are buffered, but the UPF sent no report"),
         more => fails(format!("{more} reports arrived for buffered packets instead of one")),
     }
 }

@@ -27,7 +27,9 @@ pub(super) fn source_port(peer: &mut Peer) -> Outcome {
 
 pub(super) fn report_destination(peer: &mut Peer) -> Outcome {
     if peer.n4.local_addr().port() != PFCP_PORT {
-        return Err(CaseFailure::Skipped("our SMF's port (--smf) is not 8805, where reports go"));
+        return Err(CaseFailure::Skipped(
+            "the port of our SMF (--smf) is not 8805, but UPFs send reports to port 8805",
+        ));
     }
     let wire = peer.reflecting()?;
     peer.associate()?;
@@ -73,7 +75,7 @@ fn paged(peer: &mut Peer, wire: &Wire) -> Outcome {
     peer.uplink(wire, session.teid(UPLINK), &packet)?;
     let wait = peer.run.config.patience;
     if peer.reports(wait, |all| !all.is_empty())?.is_empty() {
-        Err(CaseFailure::Skipped("waiting packets are not reported at all"))
+        Err(CaseFailure::Skipped("the UPF does not report buffered packets"))
     } else {
         fails("no report arrived for a session that was established from another port")
     }
@@ -119,7 +121,11 @@ pub(super) fn release(peer: &mut Peer) -> Outcome {
         }
         _ => return fails("an association release goes unanswered"),
     }
-    if peer.modify(seid, 1)?.is_accepted() { fails("the session outlives its association") } else { Ok(()) }
+    if peer.modify(seid, 1)?.is_accepted() {
+        fails("the session still exists after the release of its association")
+    } else {
+        Ok(())
+    }
 }
 
 pub(super) fn ue_address(peer: &mut Peer) -> Outcome {

@@ -207,7 +207,9 @@ pub(super) fn dual_stack(peer: &mut Peer) -> Outcome {
         return Err(CaseFailure::Skipped("the first UE (--ue) has no IPv4 address"));
     };
     if matches!(peer.run.config.n6, Network::Routed(_)) {
-        return Err(CaseFailure::Skipped("a routed data network has one server, of one IP version"));
+        return Err(CaseFailure::Skipped(
+            "a routed data network has only one server, which has one IP version",
+        ));
     }
     let wire = peer.reflecting()?;
     peer.associate()?;
@@ -223,7 +225,11 @@ pub(super) fn dual_stack(peer: &mut Peer) -> Outcome {
         peer.uplink(&wire, session.teid(UPLINK), &packet)?;
         let is_back = |all: &[Received]| all.iter().any(|one| one.is_packet(downlink(1, 1)));
         let back = is_back(&peer.collect(&wire, is_back)?);
-        return if back { Ok(()) } else { fails("IPv4 packets come back, IPv6 packets do not") };
+        return if back {
+            Ok(())
+        } else {
+            fails("IPv4 packets come back, but IPv6 packets do not come back")
+        };
     };
     fails("IPv4 packets of a dual-stack UE do not come back")
 }
@@ -313,9 +319,9 @@ pub(super) fn qos_flow(peer: &mut Peer) -> Outcome {
     let all = peer.collect(&wire, |all| all.iter().any(is_back))?;
     match all.iter().find(|one| is_back(one)).map(|one| one.session) {
         Some(Some(PduSession::Dl(container))) if container.qfi == OTHER => Ok(()),
-        Some(container) => {
-            fails(format!("the QER has QoS flow {OTHER}, but the packet's container is {container:?}"))
-        }
+        Some(container) => fails(format!(
+            "the QER sets QFI {OTHER}, but the PDU session container of the packet is {container:?}"
+        )),
         None => fails("no packet came back"),
     }
 }

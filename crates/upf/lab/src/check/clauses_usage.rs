@@ -77,9 +77,11 @@ pub(super) fn threshold(peer: &mut Peer) -> Outcome {
     let all = peer.reports(wait, come)?;
     match reported(&all, UsageReportTrigger::VOLTH)[..] {
         [first, ..] if (limit..2 * limit).contains(&first) => Ok(()),
-        [first, ..] => fails(format!("the threshold is {limit} bytes, the report contains {first}")),
+        [first, ..] => {
+            fails(format!("the threshold is {limit} bytes, but the report contains {first} bytes"))
+        }
         [] => fails(format!(
-            "{} bytes passed the threshold {limit}, but no report arrived",
+            "{} bytes were sent, which is more than the threshold of {limit} bytes, but no report arrived",
             2 * BURST * octets(peer)
         )),
     }
@@ -97,7 +99,7 @@ pub(super) fn changed_threshold(peer: &mut Peer) -> Outcome {
     let wait = peer.run.config.patience;
     let all = peer.reports(wait, |all| !reported(all, UsageReportTrigger::VOLTH).is_empty())?;
     if reported(&all, UsageReportTrigger::VOLTH).is_empty() && !works(peer, &wire)? {
-        return Err(CaseFailure::Skipped("an unchanged threshold is not reported either"));
+        return Err(CaseFailure::Skipped("the UPF does not report an unchanged threshold either"));
     }
     if reported(&all, UsageReportTrigger::VOLTH).is_empty() {
         return fails(format!("the threshold was lowered to {limit} bytes, but no report arrived"));
@@ -178,7 +180,7 @@ pub(super) fn query(peer: &mut Peer) -> Outcome {
         let used = 2 * burst(peer, &wire, &session)? * octets(peer);
         let reported = answered(peer, session.seid, change, UsageReportTrigger::IMMER)?;
         if reported != used {
-            return fails(format!("{name}: {used} bytes were used, the response reports {reported}"));
+            return fails(format!("{name}: {used} bytes were used, but the response reports {reported}"));
         }
     }
     Ok(())
@@ -194,7 +196,9 @@ pub(super) fn removed(peer: &mut Peer) -> Outcome {
     let change = SessionModificationRequest { remove_urrs: vec![remove], ..Default::default() };
     match answered(peer, session.seid, change, UsageReportTrigger::TERMR)? {
         reported if reported == used => Ok(()),
-        reported => fails(format!("{used} bytes were used, the response to the removal reports {reported}")),
+        reported => {
+            fails(format!("{used} bytes were used, but the response to the removal reports {reported}"))
+        }
     }
 }
 
@@ -208,7 +212,9 @@ fn each_second(peer: &mut Peer, rule: CreateUrr, trigger: u128, least: usize) ->
     let all = peer.reports(wait, |all| reported(all, trigger).len() >= least)?;
     match reported(&all, trigger).len() {
         come if come >= least => Ok(()),
-        come => fails(format!("{come} reports arrived within {wait:?} from a rule that reports each second")),
+        come => {
+            fails(format!("{come} reports arrived within {wait:?} from a rule that must report each second"))
+        }
     }
 }
 

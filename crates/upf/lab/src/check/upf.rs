@@ -278,7 +278,7 @@ impl Peer {
             }
         }
         Err(CaseFailure::Skipped(
-            "a further SMF needs one of the addresses after that of the first SMF: see --smf",
+            "an additional SMF needs one of the addresses that follow the address of the first SMF (--smf), and none of them is available",
         ))
     }
 
@@ -363,7 +363,9 @@ impl Peer {
                 Ok(response)
             }
             Some(Message::AssociationSetupResponse(response)) => fails(format!("cause {}", response.cause.0)),
-            Some(other) => fails(format!("received message type {}", other.message_type())),
+            Some(other) => {
+                fails(format!("a message of type {} answers an association setup", other.message_type()))
+            }
             None => fails("an association setup went unanswered"),
         }
     }

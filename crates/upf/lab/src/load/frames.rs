@@ -36,7 +36,7 @@ pub enum AfXdpError {
         source: io::Error,
     },
     /// The route to the UPF uses another device than the configured one.
-    #[error("the route to the UPF uses the device \"{way}\", not \"{asked}\"")]
+    #[error("the route to the UPF uses the device \"{way}\", but the configured device is \"{asked}\"")]
     Elsewhere {
         /// Name of the configured device.
         asked: String,
@@ -70,7 +70,7 @@ pub enum AfXdpError {
     },
     /// There are more threads than queues.
     #[error(
-        "{threads} data threads need one queue each, but \"{interface}\" has {queues};  1 to {queues} are allowed (--threads)"
+        "{threads} data threads need one queue each, but \"{interface}\" has {queues} queues; 1 to {queues} threads are allowed (--threads)"
     )]
     Threads {
         /// Number of data threads.
@@ -82,7 +82,7 @@ pub enum AfXdpError {
     },
     /// The base stations' addresses overflow the last 32 bits of an address.
     #[error(
-        "the addresses of base stations overflow the last 32 bits of {first}; choose a lower first address (--gnb)"
+        "the addresses of the base stations exceed the last 32 bits of the first address {first}; choose a lower first address (--gnb)"
     )]
     Addresses {
         /// Address of the first base station.

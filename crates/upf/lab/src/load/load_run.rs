@@ -196,10 +196,13 @@ impl<'a> LoadRun<'a> {
             network.take_report();
         }
         match smoke {
-            Smoke { uplink: Some(false), .. } => Err(LoadError::Smoke { way: "uplink", ue: self.config.ue }),
-            Smoke { downlink: Some(false), .. } => {
-                Err(LoadError::Smoke { way: "downlink, though through uplink", ue: self.config.ue })
+            Smoke { uplink: Some(false), .. } => {
+                Err(LoadError::Smoke { way: "in the uplink", ue: self.config.ue })
             }
+            Smoke { downlink: Some(false), .. } => Err(LoadError::Smoke {
+                way: "in the downlink, although uplink packets arrived",
+                ue: self.config.ue,
+            }),
             smoke => {
                 self.reflected = smoke.uplink == Some(true);
                 Ok(smoke)
@@ -227,7 +230,7 @@ impl<'a> LoadRun<'a> {
         let mut why = format!("{lost} requests were lost");
         for ledger in ledgers {
             for (cause, count) in &ledger.causes {
-                why.push_str(&format!(", {count} rejected with cause {cause}"));
+                why.push_str(&format!(", {count} requests were rejected with cause {cause}"));
             }
         }
         why.push_str(&Tunnels::missing(&self.cycles));

@@ -237,7 +237,7 @@ pub enum LoadError {
         why: Box<AfXdpError>,
     },
     /// The UPF's rings cannot be used.
-    #[error("the rings at {} cannot be used: {source}; `ranlab upf --n3-io memif:PATH` listens there", path.display())]
+    #[error("the rings at {} cannot be used: {source}; `ranlab upf --n3-io memif:PATH` creates such rings", path.display())]
     Memif {
         /// Path of the control channel's socket.
         path: PathBuf,
@@ -265,13 +265,13 @@ pub enum LoadError {
         lacking: &'static str,
     },
     /// The process does not exist.
-    #[error("no process {pid} on this machine; --upf-pid is the process id of the UPF")]
+    #[error("there is no process {pid} on this machine; --upf-pid must be the process id of the UPF")]
     NoProcess {
         /// Given process id.
         pid: u32,
     },
     /// The UPF's process exited.
-    #[error("the UPF's process {pid} ended {:.2} s into the run; then: {then}", .after.as_secs_f64())]
+    #[error("the UPF's process {pid} ended {:.2} s into the run, and then an error occurred: {then}", .after.as_secs_f64())]
     Died {
         /// Process id of the UPF.
         pid: u32,
@@ -344,13 +344,13 @@ pub enum LoadError {
 fn remedy(what: &str, source: &io::Error) -> &'static str {
     match (what, source.kind()) {
         ("SMF", io::ErrorKind::AddrInUse) => {
-            "; a UPF or another SMF on this machine has it: give another address with --smf, and keep port 8805, because some UPFs send all responses to it"
+            "; a UPF or another SMF on this machine uses this address: give another address with --smf, and keep port 8805, because some UPFs send all responses to it"
         }
         ("SMF", io::ErrorKind::AddrNotAvailable) => {
-            "; give an address of this machine with --smf (each further SMF has the next one)"
+            "; give an address of this machine with --smf (each additional SMF needs the next address)"
         }
         ("base station", io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable) => {
-            "; give a free address of this machine with --gnb, or fewer base stations with --gnbs (each further base station has the next address)"
+            "; give a free address of this machine with --gnb, or fewer base stations with --gnbs (each additional base station needs the next address)"
         }
         ("data network", io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable) => {
             "; give a free address of this machine with --n6"
@@ -430,7 +430,9 @@ pub(crate) mod tests {
             let address = "10.3.0.1:8805".parse().unwrap();
             LoadError::Bind { what, address, source: kind.into() }.to_string()
         };
-        assert!(bind("SMF", io::ErrorKind::AddrInUse).contains("another SMF on this machine has it"));
+        assert!(
+            bind("SMF", io::ErrorKind::AddrInUse).contains("another SMF on this machine uses this address")
+        );
         assert!(bind("SMF", io::ErrorKind::AddrNotAvailable).contains("of this machine with --smf"));
         assert!(bind("base station", io::ErrorKind::AddrInUse).contains("with --gnb"));
         assert!(bind("data network", io::ErrorKind::AddrInUse).contains("with --n6"));

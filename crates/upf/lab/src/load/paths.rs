@@ -71,8 +71,8 @@ impl PathSummary {
     /// Returns a warning about failures, if there were any.
     pub(super) fn warning(&self) -> Option<String> {
         let failures = self.path_failures;
-        let text = "three consecutive Echo Requests of a base station had no response";
-        (failures > 0).then(|| format!("N3 failed {failures} times: {text}"))
+        let text = "three consecutive Echo Requests of a base station got no response";
+        (failures > 0).then(|| format!("paths on N3 failed {failures} times: {text}"))
     }
 
     /// Adds the counters of another thread.

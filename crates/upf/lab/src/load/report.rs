@@ -511,7 +511,7 @@ impl LoadReport {
         }
         if control.without_tunnel > 0 {
             self.warnings.push(format!(
-                "{} sessions failed because the UPF chose no usable tunnel: no Created PDR with an F-TEID of N3's IP version",
+                "{} sessions failed because the UPF chose no usable tunnel: its responses have no Created PDR with an F-TEID of N3's IP version",
                 control.without_tunnel
             ));
         }
@@ -519,13 +519,15 @@ impl LoadReport {
         let refused = control.requests_offered.saturating_sub(control.requests_accepted);
         if refused > 0 {
             self.warnings.push(format!(
-                "{refused} requests that were due were never sent: the generator could not send them"
+                "{refused} due requests were never sent, because the generator could not send them"
             ));
         }
         self.judge_schedule();
         let grown = self.control.drift.map(|[_, latency]| latency).filter(|latency| *latency > 1.5);
         self.warnings.extend(grown.map(|latency| {
-            format!("latency grew by a factor of {latency:.2} from the first third to the last")
+            format!(
+                "latency grew by a factor of {latency:.2} from the first third of the run to the last third"
+            )
         }));
         self.judge_frames();
     }
@@ -550,13 +552,14 @@ impl LoadReport {
         }
         for side in self.steps.iter().flat_map(|step| [&step.uplink, &step.downlink]).flatten() {
             if side.unsent > 0 {
-                let unsent = format!("{} packets were refused by the generator's own kernel", side.unsent);
+                let unsent =
+                    format!("{} packets were refused by the kernel of the generator's machine", side.unsent);
                 self.warnings.push(unsent);
             }
             if side.asked_pps.is_some_and(|requested| side.offered_pps < 0.98 * requested) {
                 self.on_schedule = false;
                 self.warnings.push(format!(
-                    "{:.0} packets/s were sent of {:.0} requested",
+                    "only {:.0} packets/s were sent, although {:.0} packets/s were requested",
                     side.offered_pps,
                     side.asked_pps.unwrap_or(0.0)
                 ));
@@ -570,13 +573,13 @@ impl LoadReport {
         let lost = frames.rx_dropped + frames.rx_ring_full;
         if lost > 0 {
             let warning = format!(
-                "AF_XDP: {lost} received frames were lost: the generator read too slowly, or they were too long"
+                "AF_XDP: {lost} received frames were lost: the generator read them too slowly, or they were too long"
             );
             self.warnings.push(warning);
         }
         if frames.around > 0 {
             let warning = format!(
-                "AF_XDP: {} packets arrived over the kernel's sockets, as fragments or in other queues",
+                "AF_XDP: {} packets arrived through sockets of the kernel instead of AF_XDP, because they were fragments or in other queues",
                 frames.around
             );
             self.warnings.push(warning);

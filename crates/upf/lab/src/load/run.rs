@@ -110,7 +110,7 @@ fn check(config: &LoadConfig) -> Result<(), LoadError> {
         let least = 2 * config.threads;
         if config.gnbs < least {
             return Err(LoadError::Bounds {
-                what: "base stations (a session is handed over between base stations of one thread; each further base station, --gnbs, needs the next address of this machine)",
+                what: "base stations for handovers (--gnbs: at least two per thread, because a session moves between base stations of its thread; each needs an address of this machine)",
                 given: config.gnbs,
                 least,
                 most: MAX_GNBS,
@@ -151,8 +151,10 @@ impl DataNetwork {
     /// Binds the address of the data network. From then on, the kernel rejects no packet.
     pub fn open(config: &LoadConfig, sessions: usize) -> Result<Self, LoadError> {
         let plan = plan_alone(config, sessions);
-        let lacking =
-            LoadError::Lacking { mode: "the role of a data network", lacking: "its address (--n6)" };
+        let lacking = LoadError::Lacking {
+            mode: "the role of a data network",
+            lacking: "the address of the data network (--n6)",
+        };
         NetworkThread::new(config.network, plan)?.map(Self).ok_or(lacking)
     }
 
@@ -232,10 +234,7 @@ mod tests {
         let mode = Mode::Handover { sessions: 5, rate: 1.0, duration: SECOND };
         let good = LoadConfig { downlink, network, ..config(mode) };
         assert!(check(&good).is_ok());
-        assert!(
-            refused(&LoadConfig { gnbs: 3, ..good.clone() })
-                .contains("3 base stations (a session is handed over")
-        );
+        assert!(refused(&LoadConfig { gnbs: 3, ..good.clone() }).contains("3 base stations for handovers"));
         for lacking in [
             LoadConfig { downlink: None, ..good.clone() },
             LoadConfig { network: Network::None, ..good.clone() },
@@ -265,7 +264,7 @@ mod tests {
     fn data_network_needs_address_and_stops() {
         let alone = config(Mode::Sessions { sessions: 1, duration: SECOND });
         let error = DataNetwork::open(&alone, 1).unwrap_err().to_string();
-        assert!(error.contains("needs its address (--n6)"), "{error}");
+        assert!(error.contains("needs the address of the data network (--n6)"), "{error}");
         let network = Network::Routed("127.0.0.1:0".parse().unwrap());
         let data_network = DataNetwork::open(&LoadConfig { network, ..alone }, 3).unwrap();
         let report = data_network.run(&AtomicBool::new(true)).unwrap();

@@ -30,7 +30,7 @@ impl Tunnels {
     pub(super) fn missing(all: &[Cycles]) -> String {
         match all.iter().map(|one| one.report.without_tunnel).sum::<u64>() {
             0 => String::new(),
-            n => format!(", {n} without a usable tunnel: the UPF chose none that --n3 can reach"),
+            n => format!(", {n} sessions have no usable tunnel: the UPF chose no tunnel that --n3 can reach"),
         }
     }
 }

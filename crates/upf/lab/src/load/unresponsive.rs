@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn lasting_then_longer_silence_is_worse() {
+    fn silence_is_worse_if_it_has_not_ended_or_is_longer() {
         let silence = |for_s, ended| Unresponsive { at_s: 1.0, for_s, ended };
         let short = silence(1.0, true);
         let long = silence(9.0, true);

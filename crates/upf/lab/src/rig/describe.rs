@@ -59,12 +59,12 @@ fn keys_of_upf() -> Vec<Key> {
         Key::new(
             "sut.pid",
             Kind::Int { min: 1, max: 1 << 22 },
-            "process id of an external UPF on sut.at: its exit is detected, its memory and CPU time are measured; without this, sut.command and sut.cgroup, its CPU time counts as foreign there",
+            "process id of an external UPF on sut.at: its exit is detected, and its memory and CPU time are measured; without sut.pid, sut.command and sut.cgroup, its CPU time counts as that of foreign programs",
         )
         .optional()
         .when("sut.design", &[EXTERNAL]),
-        text("sut.command", "or all processes with this name there").optional().when("sut.design", &[EXTERNAL]),
-        text("sut.cgroup", "or all processes of this control group, e.g. of a container")
+        text("sut.command", "instead of sut.pid: all processes with this name on sut.at").optional().when("sut.design", &[EXTERNAL]),
+        text("sut.cgroup", "instead of sut.pid: all processes of this control group, e.g. of a container")
             .optional()
             .when("sut.design", &[EXTERNAL]),
     ]);
@@ -102,7 +102,7 @@ fn keys_of_load() -> Vec<Key> {
     };
     let mut keys = UpfLoadComponent::keys("load")
         .without(&["upf_pid"])
-        .change("mode", |key| Key { kind: Kind::choice(&MODES), comment: "what to do".to_owned(), ..key })
+        .change("mode", |key| Key { kind: Kind::choice(&MODES), comment: "kind of load".to_owned(), ..key })
         .each(AS_THE_VERB, Key::optional)
         .each(&["uplink", "downlink"], rate("1/s"))
         .each(&["mbr_mbps", "offered_mbps"], rate("Mbit/s"))
@@ -112,7 +112,7 @@ fn keys_of_load() -> Vec<Key> {
         text("load.netns", "existing network namespace of the load; only on this machine").optional(),
         text(
             "load.n6",
-            "data network of the load: own, none, or routed://ADDRESS through the kernel; default: own with ranlab's UPF, none with an external one",
+            "data network of the load: own, none, or routed://ADDRESS through the kernel; default: own with ranlab's UPF, none with an external UPF",
         )
         .optional(),
         text("load.network", "address of the load's data network on N6").or("127.8.0.10:2153"),
@@ -159,15 +159,15 @@ pub(super) fn metrics() -> Vec<Metric> {
         Scalar Lower "interruption_us_p50" "us" "median interruption by a handover: from the last packet before to the first packet after it";
         Scalar Lower "interruption_us_p99" "us" "99th percentile of the interruption by a handover: last packet before to first after";
         Scalar Neither "handovers_offered_per_s" "1/s" "handovers due; mode paging: sessions due to become idle";
-        Scalar Neither "handovers_accepted_per_s" "1/s" "handovers begun, out of those due; a session with a pending handover cannot begin another one";
+        Scalar Neither "handovers_accepted_per_s" "1/s" "handovers begun, out of the handovers due; a session with a pending handover cannot begin a second handover";
         Scalar Neither "end_markers_per_handover" "" "end markers per handover; 1 if the UPF sends them" .counted();
         Scalar Lower "sut.cpu_us_per_session" "us" "CPU time of the UPF; in mode control without the setup";
         Scalar Lower "sut.rss_mb" "MB" "resident memory of the UPF";
         Scalar Lower "sut.stopped_s" "s" "time for which a process of a third-party UPF was stopped by a signal";
-        Scalar Neither "tool.send_delay_us_p99" "us" "send delay of requests or packets, whichever is worse" .formerly("tool.lateness_us_p99");
+        Scalar Neither "tool.send_delay_us_p99" "us" "send delay of requests or of packets, whichever is greater" .formerly("tool.lateness_us_p99");
         Scalar Higher "tool.responses_per_cpu_s" "1/s" "requests with a response per CPU second of the SMF" .formerly("tool.answers_per_cpu_s");
         Scalar Higher "tool.packets_per_cpu_s" "1/s" "packets sent per CPU second of the load";
-        Scalar Lower "tool.unsent_ratio" "" "largest share of due but unsent packets of a direction, sessions, requests or handovers" .unsent_share();
+        Scalar Lower "tool.unsent_ratio" "" "largest share of due load that was not sent: packets of a direction, sessions, requests or handovers" .unsent_share();
     };
     metrics.extend(latencies());
     metrics.push(metric_of_places());

@@ -47,7 +47,7 @@ fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
     ranlab_transport::run(live::end(arguments.duration));
     let summary = upf.stop()?;
     output.text(format_args!(
-        "{} requests ({} refused), {} packets up, {} down, {} dropped, {} sessions left, {:.2} s CPU",
+        "{} requests ({} refused), {} packets uplink, {} downlink, {} dropped, {} sessions left, {:.2} s CPU",
         summary.requests,
         summary.refused,
         summary.packets.uplink,
@@ -58,7 +58,7 @@ fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
     ))?;
     if let Some(xdp) = &summary.xdp {
         output.text(format_args!(
-            "in the kernel: {} packets up, {} down; {} changes installed, {} left to the packet engine, {} refused",
+            "in the kernel: {} packets uplink, {} downlink; {} changes installed, {} left to the packet engine, {} refused",
             xdp.uplink, xdp.downlink, xdp.installed, xdp.left, xdp.refused
         ))?;
     }

@@ -79,7 +79,7 @@ fn packets_from_a_tunnel_are_buffered() {
 
 /// One rule forwards while another one still buffers. The packet of the buffering rule stays buffered, and other packets are sent.
 #[test]
-fn flush_ends_while_another_rule_buffers() {
+fn flush_keeps_packets_of_rule_that_still_buffers() {
     let mut session = plain(1);
     session.idle();
     let mut plane = installed(&session);
@@ -100,7 +100,7 @@ fn flush_ends_while_another_rule_buffers() {
 
 /// The SMF of free5GC forwards to a base station before it names the tunnel.
 #[test]
-fn packets_for_an_unnamed_tunnel_are_dropped_by_reason() {
+fn packets_are_dropped_until_rule_has_tunnel() {
     let mut session = plain(1);
     let way = ForwardingParameters { destination_interface: Interface::ACCESS, ..Default::default() };
     session.fars[1] = far(2, ApplyAction::FORW, Some(way));
@@ -151,7 +151,7 @@ fn uplink_rule_without_tunnel_matches_its_flow() {
 }
 
 #[test]
-fn filters_match_class_spi_and_label() {
+fn filters_match_traffic_class_spi_and_flow_label() {
     let takes = |filter: SdfFilter, packet: &[u8]| {
         let mut session = plain(1);
         let mut pdi = uplink_pdi(1);
@@ -211,7 +211,7 @@ fn filter_id_refers_to_filter_defined_elsewhere() {
 }
 
 #[test]
-fn outer_class_is_set_by_rule() {
+fn rule_sets_traffic_class_of_outer_header() {
     let mut session = plain(1);
     let way = session.fars[1].forwarding_parameters.as_mut().unwrap();
     way.transport_level_marking = Some(TransportLevelMarking(0xb8fc));

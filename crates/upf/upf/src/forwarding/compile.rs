@@ -29,19 +29,19 @@ pub enum Unsupported {
     #[error("interface {0}; allowed are Access (0), Core (1), N6-LAN (2) and CP-function (3)")]
     Interface(u8),
     /// An SDF filter that cannot be compared with packets.
-    #[error("invalid SDF filter")]
+    #[error("an SDF filter of the rule is invalid")]
     Filter,
     /// An application and SDF filters in one rule. A packet is detected either by an application or by filters (TS 29.244 §7.5.2.2).
-    #[error("an application and SDF filters in one rule")]
+    #[error("the rule has both an application and SDF filters")]
     TwoDetections,
     /// An Application ID without configured filters.
-    #[error("an application that is not configured")]
+    #[error("the application of the rule is not configured")]
     Application,
     /// A predefined rule, none of which is configured.
-    #[error("a predefined rule that is not configured")]
+    #[error("the predefined rule is not configured")]
     Predefined,
     /// An IPv6 prefix that is not a /64.
-    #[error("a UE prefix that is not a /64")]
+    #[error("the UE prefix of the rule is not a /64")]
     Prefix,
     /// A rule that no packet can match. Neither the rule nor another rule of the session has a tunnel or a UE address.
     #[error("no packet can match the rule: it has neither a tunnel nor a UE address")]
@@ -53,10 +53,10 @@ pub enum Unsupported {
     #[error("outer header creation {0:#06x}; allowed are 0x0100 and 0x0200")]
     Creation(u16),
     /// An Apply Action with an additional action, or with other than exactly one of drop, forward and buffer.
-    #[error("apply action {0:#x}; allowed is one of DROP, FORW and BUFF, with NOCP")]
+    #[error("apply action {0:#x}; allowed is exactly one of DROP, FORW and BUFF, with or without NOCP")]
     Action(u128),
     /// Forwarding without a tunnel to the control plane, or from the data network back to it.
-    #[error("forwarding without a tunnel")]
+    #[error("the rule forwards to the control plane without a tunnel, or from the data network back to it")]
     NoTunnel,
 }
 

@@ -39,10 +39,10 @@ impl Flow {
         let fault = |why| FlowError { rule: rule.to_owned(), why };
         let mut words = rule.split_ascii_whitespace().peekable();
         if words.next() != Some("permit") {
-            return Err(fault("it does not begin with permit"));
+            return Err(fault("it does not begin with `permit`"));
         }
         if words.next() != Some("out") {
-            return Err(fault("the direction is not out"));
+            return Err(fault("the direction is not `out`"));
         }
         let protocol = match words.next() {
             Some("ip") => None,
@@ -52,11 +52,11 @@ impl Flow {
             None => return Err(fault("the protocol is missing")),
         };
         if words.next() != Some("from") {
-            return Err(fault("from is missing"));
+            return Err(fault("the word `from` is missing"));
         }
         let from = Side::parse(&mut words).map_err(fault)?;
         if words.next() != Some("to") {
-            return Err(fault("to is missing"));
+            return Err(fault("the word `to` is missing"));
         }
         let to = Side::parse(&mut words).map_err(fault)?;
         if words.next().is_some() {
@@ -278,14 +278,14 @@ mod tests {
     #[test]
     fn invalid_flow_description_is_rejected_with_reason() {
         for (rule, why) in [
-            ("deny out ip from any to any", "begin with permit"),
+            ("deny out ip from any to any", "begin with `permit`"),
             ("permit in ip from any to any", "not out"),
             ("permit out tpc from any to any", "neither ip nor 0"),
             ("permit out 256 from any to any", "neither ip nor 0"),
             ("permit out icmp from any 80 to any", "no ports"),
             ("permit out ip from any 90-80 to any", "ends before"),
             ("permit out ip from 1.2.3.4 to 2001:db8::/32", "different IP versions"),
-            ("permit out ip from any", "to is missing"),
+            ("permit out ip from any", "the word `to` is missing"),
             ("permit out ip from 1.2.3.4/33 to any", "neither any"),
             ("permit out 6 from any 70000 to any", "a port"),
             ("permit out ip from any to any established", "options"),

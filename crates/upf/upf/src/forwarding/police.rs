@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn low_rate_passes_a_packet() {
+    fn bucket_of_low_rate_passes_whole_packets() {
         let mut bucket = bucket(1);
         assert!(bucket.has(0, 1_500));
         bucket.take(1_500);

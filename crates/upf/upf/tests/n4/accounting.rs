@@ -96,7 +96,7 @@ fn retransmission_carries_out_each_request_once() {
 }
 
 #[test]
-fn late_responses_leave_no_orphan() {
+fn late_responses_leave_no_orphaned_session() {
     // The round-trip time is longer than T1.
     let impairments = Impairments::delay(Duration::from_millis(4));
     let mut pair = associated(Dialect::STRICT_REL17, Dialect::STRICT_REL17);

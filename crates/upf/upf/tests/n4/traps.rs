@@ -15,7 +15,7 @@ fn establish(pair: &mut Pair) -> (SessionId, Vec<(Kind, Outcome)>) {
 }
 
 #[test]
-fn each_dialect_forwards_both_directions_with_itself() {
+fn smf_and_upf_of_same_dialect_forward_both_directions() {
     for dialect in Dialect::ALL {
         let mut pair = associated(dialect, dialect);
         let (id, seid) = session(&mut pair, 1);

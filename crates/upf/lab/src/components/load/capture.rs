@@ -25,7 +25,7 @@ pub(crate) enum ReplayError {
     },
     /// The capture has no session.
     #[error(
-        "{} has no PFCP session to repeat: an establishment with a response that accepts it, on UDP port {PORT}, is needed ({found})",
+        "{} has no PFCP session to repeat: a session needs an establishment on UDP port {PORT} and a response that accepts it ({found})",
         path.display()
     )]
     NoSession {
@@ -82,7 +82,7 @@ pub(super) fn remark(recording: &Recording) -> Option<String> {
         .filter(|(count, _)| *count > 0)
         .map(|(count, what)| format!("{count} {what}"))
         .collect();
-    (!parts.is_empty()).then(|| format!("not repeated of the capture: {}", parts.join(", ")))
+    (!parts.is_empty()).then(|| format!("these parts of the capture are not repeated: {}", parts.join(", ")))
 }
 
 #[cfg(test)]
@@ -140,7 +140,10 @@ mod tests {
         let recording = read(&path).unwrap();
         assert_eq!((recording.scripts.len(), recording.scripts[0].ends()), (1, true));
         assert_eq!(recording.scripts[0].steps[0].after, Duration::from_millis(2));
-        assert_eq!(remark(&recording).unwrap(), "not repeated of the capture: 1 messages between nodes");
+        assert_eq!(
+            remark(&recording).unwrap(),
+            "these parts of the capture are not repeated: 1 messages between nodes"
+        );
         std::fs::remove_file(path).unwrap();
     }
 

@@ -251,14 +251,16 @@ impl UpfLoadComponent {
             return Err(rig(format!("`{name}` is {rate}; it must be above 0")));
         }
         if self.io != N3Io::Sockets && self.role == LoadRole::DataNetwork {
-            return Err(rig("`io` af-xdp is for base stations, but the role data-network has none"));
+            return Err(rig(
+                "`io` af-xdp is for base stations, but the role data-network has no base stations",
+            ));
         }
         let server = match self.n6 {
             Network::Routed(address) => address,
             _ => self.server,
         };
         if server.is_ipv4() != self.ue.is_ipv4() {
-            let why = format!("UEs ({}) and their server ({server}) are of different IP versions", self.ue);
+            let why = format!("the UEs ({}) and their server ({server}) have different IP versions", self.ue);
             return Err(rig(why));
         }
         let traffic = |rate: Option<PacketRate>| {

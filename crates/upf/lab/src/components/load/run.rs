@@ -179,7 +179,7 @@ impl RunningLoad {
             return Err(rig("only `ranlab load upf` supports the role data-network and the mode calibrate"));
         }
         if let Err(error) = ranlab_net::raise_open_files() {
-            eprintln!("ranlab: the limit of open files stays as it is: {error}");
+            eprintln!("ranlab: the limit of open files cannot be raised: {error}");
         }
         let load = Arc::new(UpfLoad::new(part)?);
         let (stop, gate) = <(Arc<AtomicBool>, Arc<StartGate>)>::default();

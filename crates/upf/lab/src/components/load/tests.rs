@@ -97,7 +97,7 @@ fn settings_determine_the_session_profile() {
     let six = [("ue", "2001:db8::1".into()), ("server", "[2001:db8:1::1]:9".into())];
     assert!(profile(&six).ipv6);
     let mixed = component(&six[..1]).load().unwrap_err();
-    assert!(mixed.what.contains("of different IP versions"), "{mixed}");
+    assert!(mixed.what.contains("have different IP versions"), "{mixed}");
 }
 
 #[test]

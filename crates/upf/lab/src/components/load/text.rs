@@ -41,7 +41,7 @@ impl fmt::Display for BitRate {
     }
 }
 
-const BIT_RATE: &str = "a bit rate: a number above 0 and one of k, M, G, e.g. 10M";
+const BIT_RATE: &str = "a bit rate: a number above 0 followed by k, M or G, e.g. 10M";
 
 /// A packet rate, in packets per second. Infinity (`max`) stands for the maximum rate.
 #[derive(Debug, Clone, Copy, PartialEq)]

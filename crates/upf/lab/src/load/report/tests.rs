@@ -28,7 +28,7 @@ fn drift_compares_the_first_third_with_the_last() {
 }
 
 #[test]
-fn late_generator_warns() {
+fn late_generator_causes_warning() {
     let mut report = LoadReport {
         control: ControlSummary { balanced: true, started: 1, ..Default::default() },
         ..Default::default()
@@ -75,7 +75,7 @@ fn requests_without_outcome_are_unexplained() {
 }
 
 #[test]
-fn conditions_that_qualify_results_have_warnings() {
+fn conditions_that_limit_results_cause_warnings() {
     let side = |change: fn(&mut DataSummary)| {
         let mut side =
             DataSummary { sent: 1, asked_pps: Some(1_000.0), offered_pps: 1_000.0, ..Default::default() };
@@ -84,10 +84,14 @@ fn conditions_that_qualify_results_have_warnings() {
     };
     assert_eq!(side(|_| {}).warnings, [""; 0]);
     let slow = side(|side| side.offered_pps = 979.0);
-    assert!(!slow.on_schedule && slow.warnings[0].contains("979 packets/s were sent of 1000 requested"));
+    assert!(
+        !slow.on_schedule
+            && slow.warnings[0]
+                .contains("only 979 packets/s were sent, although 1000 packets/s were requested")
+    );
     assert!(side(|side| side.offered_pps = 981.0).on_schedule);
     let refused = side(|side| side.unsent = 5);
-    assert!(refused.warnings[0].contains("5 packets were refused by the generator's own kernel"));
+    assert!(refused.warnings[0].contains("5 packets were refused by the kernel of the generator's machine"));
     let grown = judged(|report| report.control.drift = Some([1.0, 1.6]));
     assert!(grown.warnings[0].contains("latency grew by a factor of 1.60"));
     assert_eq!(judged(|report| report.control.drift = Some([0.1, 1.4])).warnings, [""; 0]);
@@ -96,14 +100,14 @@ fn conditions_that_qualify_results_have_warnings() {
 }
 
 #[test]
-fn lost_and_bypassing_frames_warn() {
+fn frames_lost_or_received_outside_af_xdp_cause_warnings() {
     let frames = |change: fn(&mut AfXdpSummary)| {
         judged(|report| change(report.af_xdp.insert(AfXdpSummary::default()))).warnings
     };
     assert_eq!(frames(|frames| (frames.tx_dropped, frames.unreadable) = (1, 1)), [""; 0]);
     let lost = frames(|frames| (frames.rx_dropped, frames.rx_ring_full) = (2, 3));
     assert!(lost[0].contains("5 received frames were lost"));
-    assert!(frames(|frames| frames.around = 4)[0].contains("4 packets arrived over"));
+    assert!(frames(|frames| frames.around = 4)[0].contains("4 packets arrived through sockets"));
 }
 
 /// 100 sessions begin in each of 20 seconds and are held for three seconds. The first and last seconds have fewer
@@ -183,7 +187,7 @@ fn unobserved_packets_are_not_received() {
 }
 
 #[test]
-fn unobservable_packets_are_unseen_not_lost() {
+fn packets_that_cannot_be_observed_are_not_lost() {
     let joined = |came: u64, unasked: u64, reflected: bool| {
         let mut gnb = DataReport::new(1, 1);
         (gnb.sent, gnb.unasked) = (vec![4_001], unasked);
@@ -211,10 +215,7 @@ fn offered_accepted_and_acknowledged_differ() {
     assert_eq!((account, summary.requests_refused()), ((110, 80, 70), 20));
     let judged_report = judged(|report| report.control = ControlSummary { balanced: true, ..summary });
     assert!(
-        judged_report
-            .warnings
-            .iter()
-            .any(|warning| warning.starts_with("30 requests that were due were never sent"))
+        judged_report.warnings.iter().any(|warning| warning.starts_with("30 due requests were never sent"))
     );
     let side = DataSummary { sent: 80, unsent: 5, idle: 10, asked_pps: Some(50.0), ..Default::default() };
     let offered = |seconds| {

@@ -135,7 +135,10 @@ fn load(part: &UpfLoadComponent, web: &WebArguments, mut output: Output) -> Resu
         return Err(Failure::Check("nothing was sent: there was no load".to_owned()));
     }
     if report.unexplained > 0 {
-        return Err(Failure::Check(format!("{} requests or responses are unexplained", report.unexplained)));
+        return Err(Failure::Check(format!(
+            "{} requests or responses are unexplained: requests without a result, or responses that match no request",
+            report.unexplained
+        )));
     }
     Ok(())
 }
@@ -153,7 +156,7 @@ fn network(part: &UpfLoadComponent, mut output: Output) -> Result<(), Failure> {
     }
     let report = run_data_network(data_network(part)?, &stop)?;
     output.text(format_args!(
-        "{} packets received ({} duplicates, {} overtaken), {} reflected, {} sent",
+        "{} packets received ({} duplicates, {} out of order), {} reflected, {} sent",
         report.received, report.duplicates, report.reordered, report.reflected, report.sent
     ))?;
     output.finish(&report)
@@ -168,7 +171,7 @@ fn calibration(mut output: Output, found: &Calibration) -> Result<(), Failure> {
         ))?;
     }
     output.text(format_args!(
-        "bare loop {:.0} round trips per CPU-second ({:.0}/s), generator {:.0}: {:.2} of it; {:.0} cycles/s (medians of {})",
+        "bare loop: {:.0} round trips per CPU-second ({:.0}/s); generator: {:.0} round trips per CPU-second, {:.2} of the bare loop, {:.0} cycles/s (medians of {} runs)",
         found.bare.per_cpu_s,
         found.bare.per_s,
         found.generator_per_cpu_s,

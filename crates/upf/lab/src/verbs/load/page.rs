@@ -11,7 +11,7 @@ use ranlab_command::web::{CurrentValues, MACHINE, OverTime, Sampler, introduce, 
 const TIME: [OverTime; 5] = [
     OverTime {
         title: "Sessions per second",
-        caption: "Completed: established, modified with the tunnel and, unless kept, deleted. Failed: a request was rejected or lost.",
+        caption: "Completed: established, modified with the tunnel, and deleted unless the session remains. Failed: a request was rejected or lost.",
         unit: "/s",
         lines: &[("started", "begun"), ("completed", "completed"), ("failed", "failed")],
     },
@@ -32,12 +32,12 @@ const TIME: [OverTime; 5] = [
         lines: &[
             ("uplink", "uplink sent"),
             ("uplink_seen", "uplink seen"),
-            ("downlink_seen", "back at base stations"),
+            ("downlink_seen", "received by base stations"),
         ],
     },
     OverTime {
         title: "Delay of received packets",
-        caption: "From the planned send time: round trip of reflected packets, one way of packets of the data network.",
+        caption: "From the planned send time: round-trip delay of reflected packets, one-way delay of packets of the data network.",
         unit: "us",
         lines: &[
             ("packet_p50", "median"),

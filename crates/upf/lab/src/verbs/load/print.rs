@@ -12,7 +12,7 @@ pub(super) fn report(
     let text = |came: Option<bool>| match came {
         Some(true) => "came through",
         Some(false) => "was lost",
-        None => "not looked for",
+        None => "was not checked",
     };
     output.text(format_args!(
         "smoke packet: uplink {}, downlink {}",
@@ -41,7 +41,7 @@ pub(super) fn report(
     }
     if let Some(frames) = &report.af_xdp {
         output.text(format_args!(
-            "AF_XDP on {} ({}, {}, {} queues): {} frames sent, {} received, {} around; lost: {} dropped, {} RX full, {} refused, {} by the device",
+            "AF_XDP on {} ({}, {}, {} queues): {} frames sent, {} received, {} received through sockets of the kernel; lost: {} dropped, {} in a full RX ring, {} refused, {} by the device",
             frames.interface,
             if frames.native { "driver's XDP" } else { "generic XDP" },
             if frames.zero_copy { "zero copy" } else { "copied" },
@@ -100,13 +100,13 @@ fn control(output: &mut Output, control: &ControlSummary) -> Result<(), Failure>
             of_kind.duplicate
         ))?;
         if of_kind.latency_us.is_some() {
-            output.text(format_args!("  {:<14} from intended {}", "", times(of_kind.latency_us.as_ref())))?;
+            output.text(format_args!("  {:<14} from due time {}", "", times(of_kind.latency_us.as_ref())))?;
             output.text(format_args!("  {:<14} from sending  {}", "", times(of_kind.service_us.as_ref())))?;
         }
     }
     if control.releases_unanswered > 0 {
         output.text(format_args!(
-            "  release: {} unanswered; the UPF may hold the association",
+            "  release: {} requests unanswered; the UPF may still have the association",
             control.releases_unanswered
         ))?;
     }
@@ -117,7 +117,9 @@ fn control(output: &mut Output, control: &ControlSummary) -> Result<(), Failure>
         output.text(format_args!("  cause {cause}: {count}"))?;
     }
     if let Some([rate, latency]) = control.drift {
-        output.text(format_args!("  drift, last third over first: rate {rate:.2}, latency {latency:.2}"))?;
+        output.text(format_args!(
+            "  drift (ratio of the last third to the first third): rate {rate:.2}, latency {latency:.2}"
+        ))?;
     }
     if let Some(cpu_s) = control.upf_cpu_s.filter(|_| control.completed > 0) {
         let each = cpu_s * 1e6 / control.completed as f64;
@@ -153,12 +155,12 @@ fn packets(output: &mut Output, step: &StepSummary, report: &LoadReport) -> Resu
     }
     if step.handovers > 0 && report.mode == "paging" {
         output.text(format_args!(
-            "  {} times a session fell idle; the UPF reported waiting packets {} times",
+            "  sessions became idle {} times; the UPF reported buffered packets {} times",
             step.handovers, report.control.reports[0]
         ))?;
     } else if step.handovers > 0 {
         output.text(format_args!(
-            "  {} handovers, {} end markers, {} packets still into the old tunnel, interruption {}{}",
+            "  {} handovers, {} end markers, {} packets sent into the old tunnel after the handover, interruption {}{}",
             step.handovers,
             step.end_markers,
             step.old_tunnel,
@@ -185,7 +187,7 @@ fn policed(direction: Direction, offered: f64, allowed: f64, side: &DataSummary)
     } else if side.received_bps > allowed * 1.02 {
         "NOT POLICED"
     } else if near(allowed * octets / (octets + headers)) {
-        "as allowed, headers outside the user's packet counted"
+        "as allowed, if headers outside the user's packet count"
     } else {
         "less than allowed"
     }
@@ -193,7 +195,7 @@ fn policed(direction: Direction, offered: f64, allowed: f64, side: &DataSummary)
 
 fn one_way(output: &mut Output, name: &str, side: &DataSummary) -> Result<(), Failure> {
     output.text(format_args!(
-        "{name}: {} offered, {} sent ({:.0}/s), {} received ({:.0}/s, {:.2} Mbit/s), {} lost, {} unseen, {} duplicate, {} overtaken; delay {}",
+        "{name}: {} offered, {} sent ({:.0}/s), {} received ({:.0}/s, {:.2} Mbit/s), {} lost, {} not monitored, {} duplicate, {} out of order; delay {}",
         side.offered,
         side.sent,
         side.offered_pps,
@@ -208,7 +210,7 @@ fn one_way(output: &mut Output, name: &str, side: &DataSummary) -> Result<(), Fa
     ))?;
     match side.asked_back.filter(|_| side.unseen > 0) {
         Some(requested) => output.text(format_args!(
-            "  counted only if reflected: {requested} packets requested it; the data network's counter has the {} others",
+            "  packets count as received only if they are reflected: {requested} packets requested reflection; the data network's counter has the {} others",
             side.unseen
         )),
         None => Ok(()),

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seid_places_are_reused_but_not_seids() {
+    fn place_of_deleted_session_is_reused_with_different_seid() {
         let mut seids = Seids::default();
         assert_eq!([seids.take(), seids.take(), seids.take()], [1, 2, 3]);
         seids.give(2);
