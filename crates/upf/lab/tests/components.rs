@@ -77,7 +77,7 @@ fn begun(part: UpfLoadComponent) -> Worker {
 }
 
 fn over(load: &mut Worker) -> Result<UpfLoadReport, RigError> {
-    load.wait_until("the load over", PATIENCE, &Stop::never(), |numbers| numbers[OVER] == 1.0)?;
+    load.wait_until("the end of the load", PATIENCE, &Stop::never(), |numbers| numbers[OVER] == 1.0)?;
     load.end(&Stop::never())?.detail()
 }
 
@@ -107,8 +107,10 @@ fn remote_load_reports_sessions_and_packets() {
         assert!(side.sent > 0, "{step:?}");
         assert_eq!((side.received, side.lost, side.duplicates), (side.sent, 0, 0), "{step:?}");
     }
-    upf.wait_until("no session left", PATIENCE, &Stop::never(), |numbers| numbers["sessions"] == 0.0)
-        .unwrap();
+    upf.wait_until("the deletion of all sessions", PATIENCE, &Stop::never(), |numbers| {
+        numbers["sessions"] == 0.0
+    })
+    .unwrap();
 }
 
 /// Runs a load at two locations. Returns the joined report, and the report of each location.
@@ -122,12 +124,12 @@ fn of_two_places(part: UpfLoadComponent, upf: &mut Worker) -> (LoadReport, Vec<L
     crew.bring_up(AnyComponent::from(part).divide(2).unwrap(), &stop).unwrap();
     crew.begin(&stop).unwrap();
     let all = |name: &'static str| move |looks: &ranlab_lab::worker::Counters| looks[name] == 2.0;
-    crew.wait_until("both set up", PATIENCE, &stop, all(SET_UP)).unwrap();
+    crew.wait_until("the setup of both loads", PATIENCE, &stop, all(SET_UP)).unwrap();
     // The sessions of both locations exist, and neither location continues before the other.
     assert_eq!(upf.counters(&stop).unwrap()["sessions"], kept.unwrap_or(live as u64) as f64);
     assert!(crew.looks(&stop).unwrap().iter().all(|look| look[OVER] == 0.0));
     crew.begin(&stop).unwrap();
-    crew.wait_until("both over", PATIENCE, &stop, all(OVER)).unwrap();
+    crew.wait_until("the end of both loads", PATIENCE, &stop, all(OVER)).unwrap();
     let details =
         crew.end(&stop).unwrap().into_iter().map(|report| report.detail::<UpfLoadReport>().unwrap());
     let each: Vec<_> = details.collect();
@@ -177,8 +179,10 @@ fn reports_of_two_locations_add_up_exactly() {
         let rates: Vec<_> = each.iter().map(|one| one.asked_pps.unwrap().round()).collect();
         assert!(rates == [1_000.0, 1_100.0] || rates == [500.0, 550.0], "{rates:?}");
     }
-    upf.wait_until("no session left", PATIENCE, &Stop::never(), |numbers| numbers["sessions"] == 0.0)
-        .unwrap();
+    upf.wait_until("the deletion of all sessions", PATIENCE, &Stop::never(), |numbers| {
+        numbers["sessions"] == 0.0
+    })
+    .unwrap();
 }
 
 #[test]
@@ -192,8 +196,10 @@ fn running_load_responds_and_deletes_its_sessions() {
     let error = early.detail::<UpfLoadReport>().unwrap_err().to_string();
     assert!(error.contains("report is invalid"), "{error}");
     drop(load);
-    upf.wait_until("no session left", PATIENCE, &Stop::never(), |numbers| numbers["sessions"] == 0.0)
-        .unwrap();
+    upf.wait_until("the deletion of all sessions", PATIENCE, &Stop::never(), |numbers| {
+        numbers["sessions"] == 0.0
+    })
+    .unwrap();
 }
 
 #[test]

@@ -196,13 +196,10 @@ impl<'a> LoadRun<'a> {
             network.take_report();
         }
         match smoke {
-            Smoke { uplink: Some(false), .. } => {
-                Err(LoadError::Smoke { way: "in the uplink", ue: self.config.ue })
+            Smoke { uplink: Some(false), .. } => Err(LoadError::Smoke { way: "uplink", ue: self.config.ue }),
+            Smoke { downlink: Some(false), .. } => {
+                Err(LoadError::Smoke { way: "downlink, but not in the uplink", ue: self.config.ue })
             }
-            Smoke { downlink: Some(false), .. } => Err(LoadError::Smoke {
-                way: "in the downlink, although uplink packets arrived",
-                ue: self.config.ue,
-            }),
             smoke => {
                 self.reflected = smoke.uplink == Some(true);
                 Ok(smoke)

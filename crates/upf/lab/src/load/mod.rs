@@ -325,7 +325,7 @@ pub enum LoadError {
     },
     /// Packets in one direction are lost, although the UPF accepted every request.
     #[error(
-        "the smoke packet of the UE {ue} was lost {way}: the UPF accepted the rules but does not forward. Check that {ue} (--ue) is in the UPF's pool, that the data network has a route to it, that the UPF has a route to --server, and that --dialect fits the UPF"
+        "the smoke packet of the UE {ue} was lost in the {way}: the UPF accepted the rules but does not forward. Check that {ue} (--ue) is in the UPF's pool, that the data network has a route to it, that the UPF has a route to --server, and that --dialect fits the UPF"
     )]
     Smoke {
         /// Direction in which the packet was lost.
