@@ -108,7 +108,7 @@ TOML
 # Between a withdrawal and the next announcement, packets to the prefix have no route.
 holds churn.json 'm[0]["updates_sent"] > 0 and m[0]["updates_refused"] == 0 and m[0]["changes_refused"] == 0'
 sed 's/^8 a/8 x/' updates.txt >wrong-updates.txt
-refused 'wrong-updates.txt:3: no update of a route' "$RANLAB" bench check churn.toml --set pipeline.updates=wrong-updates.txt
+refused 'wrong-updates.txt:3: invalid update of a route' "$RANLAB" bench check churn.toml --set pipeline.updates=wrong-updates.txt
 
 echo "== configurations of TIPSY become scenarios"
 cat >main.json <<'END'
@@ -138,7 +138,7 @@ sed 's/element = "meter"/element = "teleport"/' edge.toml >wrong.toml
 refused 'wrong.toml:50: there is no element "teleport"; allowed are admit' "$RANLAB" bench check points.toml --set pipeline.file=wrong.toml
 sed '3s/^@/x/' edge.rules >edge2.rules
 sed 's/edge.rules/edge2.rules/' edge.toml >wrong.toml
-refused 'edge2.rules:3: no rule of a filter set: it does not begin with @' "$RANLAB" bench check points.toml --set pipeline.file=wrong.toml
+refused 'edge2.rules:3: invalid rule of a filter set: it does not begin with @' "$RANLAB" bench check points.toml --set pipeline.file=wrong.toml
 head -c 5000 own.pcapng >cut.pcapng
 refused 'in the middle of a packet' "$RANLAB" bench trace points.toml --set load.trace=cut.pcapng --out x.pcapng
 refused 'is of no interface named access or core' "$RANLAB" bench trace points.toml --set load.trace=own-core.pcap --out x.pcapng

@@ -63,7 +63,7 @@ holds cores 'len(means) == 2 and all(m["lost_unknown"] == 0 and m["verified_pack
 holds cores '"core_imbalance" not in means[0] and 1 <= means[1]["core_imbalance"] < 2 and means[1]["packets_received"] > 0'
 grep -q "no speed-up was measured" cores/report.html
 run few --set sut.engine=native --set sut.cores=17
-holds few 'p["outcome"] == "unmeasurable" and "memif has 1 to 16" in p["reason"]'
+holds few 'p["outcome"] == "unmeasurable" and "1 to 16 rings per direction" in p["reason"]'
 
 echo "== native engine: two loss goals in one search"
 cat >search.toml <<'TOML'

@@ -80,7 +80,7 @@ pub enum CaptureError {
     },
     /// The file has more packets than fit into memory.
     #[error(
-        "{0} has more than {PACKETS_MAX} packets or {TRACE_BYTES_MAX} bytes of them, the maximum of a trace"
+        "{0} has more than {PACKETS_MAX} packets or more than {TRACE_BYTES_MAX} bytes of packets, which a trace cannot hold"
     )]
     Many(PathBuf),
     /// The file has no packets to send.
@@ -101,7 +101,7 @@ pub enum CaptureError {
     #[error("{0}: {1}")]
     Headers(PathBuf, HeadersError),
     /// The number of files is not supported.
-    #[error("{0} captures are named; allowed is 1, or 2 (access first) where `load.dir` is bidir")]
+    #[error("{0} captures are given; 1 is allowed, or 2 (access first) if `load.dir` is bidir")]
     Files(usize),
 }
 
@@ -475,12 +475,12 @@ mod tests {
         long[32..36].copy_from_slice(&u32::MAX.to_le_bytes());
         assert!(fault(&folder, &long, up).contains("a complete capture"));
         assert!(read(std::slice::from_ref(&folder), up).unwrap_err().to_string().contains("is not a file"));
-        assert!(read(&[], up).unwrap_err().to_string().contains("0 captures are named"));
+        assert!(read(&[], up).unwrap_err().to_string().contains("0 captures are given"));
         assert!(
             read(&[folder.clone(), folder.clone()], up)
                 .unwrap_err()
                 .to_string()
-                .contains("2 captures are named")
+                .contains("2 captures are given")
         );
         // The file is sparse, so it occupies no space. Reading all of it would take hours.
         let huge = folder.join("huge");

@@ -33,7 +33,7 @@ impl Component for PipelineComponent {
             NATIVE => Box::new(pipeline::RunningEngine::start(self)?),
             _ if trust != WorkerTrust::Full => {
                 return Err(environment(
-                    "a worker over TCP starts no switch of its machine: `sut.at` must be local or over ssh",
+                    "a worker over TCP cannot start a switch on its machine: `sut.at` must be local or over ssh",
                 ));
             }
             plugin::ENGINE => Box::new(plugin::PluginSwitch::start(self)?),

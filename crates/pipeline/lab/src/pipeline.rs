@@ -159,7 +159,10 @@ impl RunningEngine {
         }
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         if part.cores > cpus {
-            return Err(environment(format!("{} cores are asked for, {cpus} are there", part.cores)));
+            return Err(environment(format!(
+                "{} cores are requested, but only {cpus} are available",
+                part.cores
+            )));
         }
         let Some(JsonField(pipeline)) = &part.pipeline else { return Err(rig("no pipeline was named")) };
         let isa = isa(part)?;
@@ -325,7 +328,7 @@ pub(crate) fn verify(
                 && (!matches!(verdict, Verdict::Sent(_)) || burst.frame(index) == expected);
             if !same {
                 return Err(sut(format!(
-                    "packet {} of the trace is {found:?}, the oracle expects {verdict:?}: nothing is measured",
+                    "the verdict on packet {} of the trace is {found:?}, but the oracle expects {verdict:?}: nothing is measured",
                     first + i
                 )));
             }

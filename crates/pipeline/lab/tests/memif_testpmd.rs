@@ -61,7 +61,7 @@ impl Testpmd {
         });
         let began = Instant::now();
         while self.0.try_wait().unwrap().is_none() {
-            assert!(began.elapsed() < END, "testpmd does not end");
+            assert!(began.elapsed() < END, "testpmd must end in time");
             std::thread::sleep(Duration::from_millis(20));
         }
         let text = reader.join().unwrap();

@@ -69,7 +69,7 @@ fn invalid_configurations_are_rejected() {
 
 /// Loading a burst copies the packets of the range, including ranges at and beyond the end of the trace.
 #[test]
-fn loaded_burst_equals_range() {
+fn loaded_burst_has_packets_of_its_range() {
     let pipeline: Pipeline = serde_json::from_str(r#"{"name":"mgw"}"#).unwrap();
     let trace = Trace::generate(&pipeline, &traffic(1)).unwrap();
     let mut burst = Burst::new();

@@ -78,7 +78,7 @@ pub enum TesterError {
     Packets(u64),
     /// A packet of the trace is too short for the mark.
     #[error(
-        "packet {index} of the trace has {octets} bytes, {headers} of them headers; {STAMP_BYTES} are needed after the headers: increase `pkt-size`"
+        "packet {index} of the trace has {octets} bytes, of which {headers} are headers; {STAMP_BYTES} bytes are needed after the headers: increase `pkt-size`"
     )]
     NoRoom {
         /// Index of the packet.

@@ -96,7 +96,7 @@ impl Plugin {
         process_tree::die_with_us(&mut command);
         let cannot = |error: io::Error| environment(format!("the plug-in {path} cannot be started: {error}"));
         let mut child = Child::start_apart(&mut command).map_err(cannot)?;
-        let closed = || rig("no pipes to a plug-in");
+        let closed = || rig("the plug-in has no pipes");
         let mut input = child.input().ok_or_else(closed)?;
         let said = child.lines(LINE_BYTES_MAX).ok_or_else(closed)?;
         let complaints = child.complaints(LINE_BYTES_MAX).ok_or_else(closed)?;
@@ -143,7 +143,7 @@ impl Plugin {
         }
         let number = self.next;
         self.next += 1;
-        let Value::Object(mut request) = with else { return Err(rig("a request is an object")) };
+        let Value::Object(mut request) = with else { return Err(rig("a request must be a JSON object")) };
         request.insert("id".to_owned(), number.into());
         request.insert("do".to_owned(), what.into());
         let mut line = serde_json::to_vec(&request).map_err(rig)?;
@@ -156,7 +156,9 @@ impl Plugin {
             self.listen();
             match self.said.recv_timeout(POLL) {
                 Ok(Ok(line)) => return self.reply(what, number, &line),
-                Ok(Err(error)) => return Err(self.wrong(&format!("its answer to `{what}`: {error}"))),
+                Ok(Err(error)) => {
+                    return Err(self.wrong(&format!("its answer to `{what}` cannot be read: {error}")));
+                }
                 Err(RecvTimeoutError::Timeout) if Instant::now() < deadline => {}
                 Err(RecvTimeoutError::Timeout) => {
                     let s = patience.as_secs_f64();
@@ -227,7 +229,7 @@ impl Plugin {
         let last = if self.complaint.is_empty() {
             String::new()
         } else {
-            format!("; it last complained: {}", quoted(&self.complaint))
+            format!("; its last error output: {}", quoted(&self.complaint))
         };
         self.role.fault(format!("the plug-in {}: {what}{last}", self.path))
     }

@@ -111,7 +111,7 @@ impl PluginTester {
         let most = self.part.warm_up + self.part.duration + self.part.drain + GRACE;
         if !self.over && begun.elapsed() > most {
             let s = most.as_secs_f64();
-            return Err(self.plugin.wrong(&format!("its run is not over after {s} s")));
+            return Err(self.plugin.wrong(&format!("its run has not ended after {s} s")));
         }
         Ok(self.over)
     }

@@ -69,12 +69,12 @@ fn misbehaving_switch_is_a_typed_error() {
     let mut folder = Folder::default();
     for (name, what) in [
         ("silent", "has not answered `hello` within"),
-        ("dies", "it exited with code 3 before it answered `hello`; it last complained: \"no licence\""),
+        ("dies", "it exited with code 3 before it answered `hello`; its last error output: \"no licence\""),
         ("nonsense", "its answer to `hello` is no JSON object: \"hello there\""),
         ("number", "its answer to `hello` does not have the id 1"),
         ("old", "it speaks version 0 of the protocol; allowed is 1"),
         ("neither", "its answer to `hello` is neither \"ok\": true nor"),
-        ("endless", "its answer to `hello`: a line of more than 65536 bytes"),
+        ("endless", "its answer to `hello` cannot be read: a line of more than 65536 bytes"),
         ("floods", "{\\\"id\\\":9"),
         ("complains", "it refuses `configure`: \"I have no such switch\""),
         ("leaves", "it exited with code 0 before it answered `configure`"),
@@ -115,7 +115,7 @@ fn misbehaving_generator_is_a_rig_error() {
         std::thread::sleep(POLL);
     }
     let trouble = sleepy.check().unwrap_err();
-    assert!(trouble.what.contains("its run is not over after 2 s"), "{trouble}");
+    assert!(trouble.what.contains("its run has not ended after 2 s"), "{trouble}");
 }
 
 /// The test runs `examples/plugin.py` in both roles. Every packet equals the oracle's and is accounted for.
@@ -135,7 +135,7 @@ fn python_example_is_verified_and_measured() {
         testing.begin();
         let begun = Instant::now();
         while testing.counters()[OVER] == 0.0 {
-            assert!(begun.elapsed() < TOLD, "the run does not end");
+            assert!(begun.elapsed() < TOLD, "the run must end in time");
             std::thread::sleep(POLL);
         }
         let mut ours = Report::default();

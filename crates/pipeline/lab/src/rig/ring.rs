@@ -20,7 +20,7 @@ use ranlab_lab::experiment::noise;
 /// Role of the tester.
 pub(super) const TESTER: &str = "tester";
 /// Role of the self-test.
-const SELF_TEST: &str = "tester's own test";
+const SELF_TEST: &str = "self-test of the tester";
 /// Maximum valid load as a share of the maximum load of tester and rings.
 const OF_TESTER_AT_MOST: f64 = 0.9;
 /// Maximum number of points whose losses are described in words.
@@ -149,7 +149,7 @@ pub(super) fn record(run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder
     let uneven = switch.numbers.get("core_imbalance").copied().unwrap_or(1.0);
     let unverified = LimitViolation::said(
         unverified,
-        "the plug-ins have not verified packets against the oracle: use a generator with `replay`, or `load.verify` = 0",
+        "the plug-ins have not verified packets against the oracle: use a generator with `replay`, or set `load.verify` = 0",
     );
     let judged = recorder.judge([
         (Outcome::Invalid, unverified),
@@ -159,7 +159,7 @@ pub(super) fn record(run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder
         (Outcome::Degraded, limit("loss_ratio", loss_ratio, 0.0)),
         (Outcome::Degraded, limit("core_imbalance", uneven, super::UNEVEN)),
         (Outcome::Degraded, changes.and_then(super::Changes::breach)),
-        (Outcome::Degraded, limit("packets that came back and are not of this run", strangers, 0.0)),
+        (Outcome::Degraded, limit("packets that came back but do not belong to this run", strangers, 0.0)),
     ]);
     if judged != Outcome::Ok {
         let value = |name: &str| losses.iter().find(|(own, _)| *own == name).map_or(0.0, |own| own.1 as f64);
@@ -204,7 +204,7 @@ fn losses(outcome: &RingOutcome, counters: &RingCounters) -> Result<Vec<(&'stati
 
 /// Describes the losses of a run, with the CPU time stolen by other virtual machines.
 fn describe(intended: f64, value: &dyn Fn(&str) -> f64, steal: f64) -> String {
-    let mut text = format!("of {intended:.0} packets {:.0} did not come back: ", value(LOST));
+    let mut text = format!("of {intended:.0} packets, {:.0} did not come back: ", value(LOST));
     for (name, words) in CAUSES {
         let count = value(name);
         if count > 0.0 {
@@ -319,12 +319,12 @@ pub(super) fn metrics() -> Vec<Metric> {
         Histogram Lower "latency_ns" "ns" "time from sending a packet until its return: 1 ns to 10 s, within 0.1 %; with a tester";
         Histogram Lower "send_delay_ns" "ns" "tier ring: send delay of packets, added by the generator" .formerly("lateness_ns");
         Scalar Higher "tester_mpps" "Mpps" "tier ring: maximum rate of the tester and bare rings, measured before the switch starts";
-        Scalar Neither "tester_share" "" "requested rate as a share of that maximum";
+        Scalar Neither "tester_share" "" "requested rate as a share of tester_mpps";
         Scalar Neither CPUS "" "tier ring, native: CPUs on which tester and cores may run; if fewer than all of them, no speedup is reported";
         Scalar Neither "packets_due" "packets" "tier ring: packets due";
         Scalar Neither "packets_sent" "packets" "tier ring: packets sent";
         Scalar Neither "packets_received" "packets" "tier ring: packets received, each counted once";
-        Scalar Lower "packets_misordered" "packets" "of these, packets received after one that was sent later";
+        Scalar Lower "packets_misordered" "packets" "packets received after a packet that was sent later";
         Scalar Lower LOST "packets" "packets due that did not return: the sum of the causes below";
     };
     let lower =

@@ -43,7 +43,10 @@ pub(super) fn verdict(results: &Results) -> Vec<String> {
             None => "from one repeat, so its spread is unknown".to_owned(),
         };
         let share = times / cores(point).unwrap_or(1.0) * 100.0;
-        Some(format!("{place}: {} times one core ({interval}), {share:.0} % of as many.", short(times)))
+        Some(format!(
+            "{place}: {} times the rate of one core ({interval}), {share:.0} % of a linear speed-up.",
+            short(times)
+        ))
     };
     several.iter().filter_map(of).take(TOLD_MAX).collect()
 }
@@ -61,13 +64,15 @@ fn apart(results: &Results, point: &PointResult, alone: &PointResult) -> Result<
     let cores = point.point.settings.get(CORES).and_then(Value::number).unwrap_or(1.0);
     if cpus < cores + 1.0 {
         return Err(format!(
-            "unmeasurable: {cores} forwarding cores and one sending core need {} CPUs, {cpus} are available",
+            "unmeasurable: {cores} forwarding cores and one sending core need {} CPUs, but only {cpus} are available",
             cores + 1.0
         ));
     }
     let whole = |point| of(point, super::ring::LOST).is_none_or(|lost| lost <= 0.0);
     if of(point, FOUND).is_none() && (whole(point) || whole(alone)) {
-        return Err("all of `load.rate` was carried: search over it, or increase it".to_owned());
+        return Err(
+            "the switch carried all of `load.rate`: search over `load.rate`, or increase it".to_owned()
+        );
     }
     Ok(())
 }
@@ -133,7 +138,7 @@ mod tests {
                     reason: if *there {
                         String::new()
                     } else {
-                        "8 cores are asked for, 2 are there".to_owned()
+                        "8 cores are requested, but only 2 are available".to_owned()
                     },
                     recording,
                     started_unix_ms: 0,
@@ -149,13 +154,16 @@ mod tests {
         // The scaling law gives 2 / 1.1 and 4 / 1.3.
         let lines = verdict(&results(&[(4, true), (1, true), (8, false), (2, true)]));
         assert_eq!(lines.len(), 3, "{lines:?}");
-        assert!(lines[0].starts_with("sut.cores=2: 1.818 times one core (1.81"), "{lines:?}");
-        assert!(lines[0].ends_with("91 % of as many."), "{lines:?}");
-        assert!(lines[1].starts_with("sut.cores=4: 3.077 times one core"), "{lines:?}");
-        assert_eq!(lines[2], "sut.cores=8: no speed-up was measured (8 cores are asked for, 2 are there).");
+        assert!(lines[0].starts_with("sut.cores=2: 1.818 times the rate of one core (1.81"), "{lines:?}");
+        assert!(lines[0].ends_with("91 % of a linear speed-up."), "{lines:?}");
+        assert!(lines[1].starts_with("sut.cores=4: 3.077 times the rate of one core"), "{lines:?}");
+        assert_eq!(
+            lines[2],
+            "sut.cores=8: no speed-up was measured (8 cores are requested, but only 2 are available)."
+        );
         assert!(
             verdict(&results(&[(2, true), (4, true)])).is_empty(),
-            "without one core there is nothing to compare"
+            "a speed-up needs a point with one core"
         );
         assert!(verdict(&results(&[(1, true)])).is_empty());
     }
@@ -167,13 +175,13 @@ mod tests {
         let line = |rate: &str, beside: &[(&str, f64)]| verdict(&results_by(rate, &both, beside)).remove(0);
         assert_eq!(
             line(CARRIED, &[(CPUS, 2.0), (LOST, 9.0)]),
-            "sut.cores=2: no speed-up was measured (unmeasurable: 2 forwarding cores and one sending core need 3 CPUs, 2 are available)."
+            "sut.cores=2: no speed-up was measured (unmeasurable: 2 forwarding cores and one sending core need 3 CPUs, but only 2 are available)."
         );
         let whole = line(CARRIED, &[(CPUS, 3.0), (LOST, 0.0)]);
-        assert!(whole.contains("(all of `load.rate` was carried: search over it"), "{whole}");
+        assert!(whole.contains("(the switch carried all of `load.rate`: search over"), "{whole}");
         for (rate, lost) in [(CARRIED, 9.0), (FOUND, 0.0)] {
             let times = line(rate, &[(CPUS, 3.0), (LOST, lost)]);
-            assert!(times.starts_with("sut.cores=2: 1.818 times one core"), "{times}");
+            assert!(times.starts_with("sut.cores=2: 1.818 times the rate of one core"), "{times}");
         }
     }
 }

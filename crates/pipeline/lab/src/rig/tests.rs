@@ -130,7 +130,7 @@ fn remote_engine_is_measured() {
     let mut recorder = Recorder::default();
     let error = rig.measure(&fake::run(&other), &mut recorder).unwrap_err();
     assert!(
-        matches!(&error, RigError::Environment(why) if why.contains("128 cores are asked for")),
+        matches!(&error, RigError::Environment(why) if why.contains("128 cores are requested")),
         "{error}"
     );
 }

@@ -70,7 +70,7 @@ fn rings(cores: usize) -> Result<u16, ComponentError> {
     let rings = u16::try_from(cores).ok().filter(|cores| (1..=RINGS_MAX).contains(cores));
     rings.ok_or_else(|| {
         environment(format!(
-            "`sut.cores` is {cores}: each core has a separate ring in each direction, and memif has 1 to {RINGS_MAX} here"
+            "`sut.cores` is {cores}: each core has a separate ring in each direction, and 1 to {RINGS_MAX} rings per direction are supported"
         ))
     })
 }
@@ -101,7 +101,7 @@ pub(crate) fn up(mut both: [Port; 2]) -> Result<[Port; 2], ComponentError> {
     for port in &mut both {
         while !port.room().map_err(sut)? {
             if begun.elapsed() > UP {
-                return Err(sut(format!("it put no buffer into its ring within {} s", UP.as_secs())));
+                return Err(sut(format!("the switch put no buffer into its ring within {} s", UP.as_secs())));
             }
             std::thread::sleep(Duration::from_millis(1));
             port.service().map_err(sut)?;

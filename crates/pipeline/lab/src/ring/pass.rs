@@ -46,7 +46,7 @@ pub(crate) fn pass(
             }
             if begun.elapsed() >= TAKEN {
                 let s = TAKEN.as_secs();
-                return Err(sut(format!("it has not read packet {sent} from its ring within {s} s")));
+                return Err(sut(format!("the switch has not read packet {sent} from its ring within {s} s")));
             }
             std::thread::yield_now();
         }

@@ -214,7 +214,7 @@ impl RunningTester {
             let twice = own.duplicated;
             let bad = own.malformed;
             return Err(sut(format!(
-                "{twice} packets came back twice, {bad} with descriptors that lead nowhere"
+                "{twice} packets came back twice, and {bad} came back with invalid descriptors"
             )));
         }
         report.detail = serde_json::to_value(&own).map_err(rig)?;
@@ -343,11 +343,11 @@ fn itself(trace: &Arc<Trace>, ways: &Arc<[usize]>, shape: Shape) -> Result<f64, 
         });
         std::thread::sleep(FLOOD_FOR);
         enough.store(true, Ordering::Relaxed);
-        tester.join().map_err(|_| rig("the tester died in its own test"))
+        tester.join().map_err(|_| rig("the tester's thread panicked in the self-test"))
     });
     over.store(true, Ordering::Relaxed);
-    let ledger = device.join().map_err(|_| rig("the tester's own device died"))?;
-    let own = |error: &dyn std::fmt::Display| rig(format!("the tester's own test: {error}"));
+    let ledger = device.join().map_err(|_| rig("the thread of the self-test's device panicked"))?;
+    let own = |error: &dyn std::fmt::Display| rig(format!("the self-test of the tester: {error}"));
     // The ports must exist until the device has replied.
     let (_ports, outcome) = ran?;
     let outcome = outcome.map_err(|error| own(&error))?;

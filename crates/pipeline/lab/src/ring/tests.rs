@@ -55,7 +55,7 @@ fn window(device: &mut RingDevice, testing: &mut RunningTester) -> (RingOutcome,
     testing.begin();
     let begun = Instant::now();
     while testing.counters()[OVER] == 0.0 {
-        assert!(begun.elapsed() < Duration::from_secs(60), "the run does not end");
+        assert!(begun.elapsed() < Duration::from_secs(60), "the run must end in time");
         std::thread::sleep(Duration::from_millis(5));
     }
     let mut ours = Report::default();

@@ -276,7 +276,9 @@ fn settled(
         if Instant::now() >= deadline {
             let took = now.0;
             let s = PASS_WAIT.as_secs();
-            return Err(sut(format!("it has read {took} of the trace's {sent} packets within {s} s")));
+            return Err(sut(format!(
+                "the switch has read only {took} of the trace's {sent} packets within {s} s"
+            )));
         }
         std::thread::sleep(POLL);
     }

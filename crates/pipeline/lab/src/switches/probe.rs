@@ -151,7 +151,7 @@ fn until_seen(
             if took >= patience {
                 let s = patience.as_secs_f64();
                 break Err(sut(format!(
-                    "packets are not affected by a change within {s} s after its command"
+                    "no packet was affected by a change within {s} s after the command of the change"
                 )));
             }
         };
@@ -225,6 +225,6 @@ mod tests {
     #[test]
     fn confirmed_change_without_effect_is_an_error() {
         let trouble = seen_of(false, Duration::from_millis(50)).err().unwrap();
-        assert!(trouble.what.contains("not affected by a change within 0.05 s"), "{trouble}");
+        assert!(trouble.what.contains("no packet was affected by a change within 0.05 s"), "{trouble}");
     }
 }

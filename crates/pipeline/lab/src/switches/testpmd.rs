@@ -145,7 +145,7 @@ impl Running {
         );
         let cannot = |error: io::Error| environment(format!("{PROGRAM} cannot be started: {error}"));
         let mut child = Child::start_apart(&mut command).map_err(cannot)?;
-        let closed = || rig("no pipes to a program");
+        let closed = || rig("the program has no pipes");
         let input = Some(child.input().ok_or_else(closed)?);
         let said = child.lines(LINE_BYTES_MAX).ok_or_else(closed)?;
         let complaints = child.complaints(LINE_BYTES_MAX).ok_or_else(closed)?;
@@ -208,7 +208,9 @@ impl Running {
         self.say("show fwd stats all")?;
         let lines = self.until(|line| line.starts_with("  ++++") && !line.contains("Accumulated"))?;
         let mut all = lines.iter().filter_map(|line| counter(line, "TX-dropped:"));
-        all.next_back().ok_or_else(|| sut(format!("{PROGRAM} does not report what it could not send")))
+        all.next_back().ok_or_else(|| {
+            sut(format!("{PROGRAM} does not report the number of packets that it could not send"))
+        })
     }
 
     /// Ends testpmd by its command, so that its capture files are complete.

@@ -33,7 +33,10 @@ pub(super) fn find_any(pid: u32, names: &[&str]) -> Result<Thread, ComponentErro
             return Ok(Thread(path));
         }
         if Instant::now() >= deadline {
-            return Err(sut(format!("process {pid} has no thread `{}…` that forwards", names.join("…`, `"))));
+            return Err(sut(format!(
+                "process {pid} has no forwarding thread with a name `{}…`",
+                names.join("…`, `")
+            )));
         }
         std::thread::sleep(POLL);
     }
@@ -45,7 +48,7 @@ impl Thread {
         let path = self.0.join("schedstat");
         let text = std::fs::read_to_string(&path).unwrap_or_default();
         let first = text.split_whitespace().next().and_then(|word| word.parse().ok());
-        first.ok_or_else(|| sut(format!("{}: no CPU time: the thread has ended", path.display())))
+        first.ok_or_else(|| sut(format!("{} has no CPU time, because the thread has ended", path.display())))
     }
 }
 

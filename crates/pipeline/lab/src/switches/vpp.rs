@@ -66,7 +66,9 @@ impl Driver for Vpp {
     fn ready(&self) -> Result<(), ComponentError> {
         let missing = ["unshare", "mount"].into_iter().find(|program| found(program).is_none());
         missing.map_or(Ok(()), |program| {
-            Err(environment(format!("`{program}` is missing, which VPP needs for private memory")))
+            Err(environment(format!(
+                "VPP needs the program `{program}` for private memory, but it is not installed"
+            )))
         })
     }
 
@@ -399,7 +401,9 @@ impl Instance {
             let shown = self.ask(show)?;
             let there = shown.lines().filter(|line| line.starts_with(entry) && line.len() > 1).count();
             if there != expected {
-                return Err(sut(format!("VPP has {there} entries in `{show}`, the script makes {expected}")));
+                return Err(sut(format!(
+                    "VPP has {there} entries in `{show}`, but the script creates {expected}"
+                )));
             }
         }
         Ok(())

@@ -201,7 +201,7 @@ impl TestRunThread {
         let longest = frames.iter().map(|(_, frame)| frame.len()).max().unwrap_or(0);
         if longest == 0 || longest > FRAME_BYTES_MAX {
             return Err(environment(format!(
-                "the kernel accepts frames of 1 to {FRAME_BYTES_MAX} bytes, and the longest of the trace has {longest}"
+                "the kernel accepts frames of 1 to {FRAME_BYTES_MAX} bytes, but the longest frame of the trace has {longest} bytes"
             )));
         }
         let feed = Feed { frames: frames.len() as u32, frame_bytes_max: longest as u32 };

@@ -118,7 +118,7 @@ fn print_headers(output: &mut Output, sent: &Sent, headers: &Headers) -> Result<
     let matches = headers.matches(&sent.pipeline, direction);
     if let Some(found) = matches {
         output.text(format_args!(
-            "{} of {} headers match the rule that the trace names, {} of them no earlier one",
+            "{} of {} headers match the rule that the trace names for them; {} of these match no earlier rule",
             found.matching, found.named, found.first
         ))?;
     }
@@ -141,7 +141,7 @@ fn notes(sent: &Sent) -> &[String] {
 fn print_files(output: &mut Output, files: &[Written], how: &str) -> Result<(), Failure> {
     files.iter().try_for_each(|file| {
         output.text(format_args!(
-            "{}: {} packets that {how} by {}",
+            "{}: {} packets that {how} through {}",
             file.path.display(),
             file.packets,
             file.port
@@ -173,7 +173,9 @@ fn config(arguments: &Config, context: &Context) -> Result<(), Failure> {
         files.push(path);
     }
     let differs: Vec<&str> = backend.equivalences(&request).iter().map(|one| one.meaning()).collect();
-    differs.iter().try_for_each(|one| output.text(format_args!("its packets may differ: {one}")))?;
+    differs
+        .iter()
+        .try_for_each(|one| output.text(format_args!("packets of this switch may differ: {one}")))?;
     notes(&sent).iter().try_for_each(|note| output.text(format_args!("note: {note}")))?;
     output.text(format_args!("{} is installed by: {}", backend.title(), backend.install()))?;
     let summary = json!({

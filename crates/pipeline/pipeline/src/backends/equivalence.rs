@@ -306,7 +306,7 @@ pub enum NotComparable {
     Pipeline(#[from] ParameterError),
     /// A meter would drop a packet, and the clocks of switch and oracle differ.
     #[error(
-        "packet {index} of the trace is beyond its user's rate, and a switch's clock is not the oracle's: \
+        "packet {index} of the trace exceeds the rate of its user, and the clocks of switch and oracle differ: \
          raise `pipeline.rate-burst` until the verified part of the trace passes, or lower `load.verify`"
     )]
     Metered {
@@ -344,11 +344,11 @@ impl fmt::Display for Mismatch {
         let port = super::port_name(self.port);
         write!(
             f,
-            "of the frames that leave through {port}, {} frames are missing and {} are not ",
+            "of the frames that leave through {port}, {} frames are missing and {} are unexpected: ",
             self.missing, self.extra
         )?;
-        write!(f, "the oracle's: missing e.g. [{}]", hex(&self.missing_example))?;
-        write!(f, ", not the oracle's e.g. [{}]", hex(&self.extra_example))
+        write!(f, "missing e.g. [{}]", hex(&self.missing_example))?;
+        write!(f, ", unexpected e.g. [{}]", hex(&self.extra_example))
     }
 }
 

@@ -14,7 +14,7 @@ fn trace(pipeline: &Pipeline, dir: Directions) -> Trace {
 const WIDE: &str = r#"{"name":"mgw","user":5,"bst":2,"rate-limit":1000000000000,"rate-burst":4000000000}"#;
 
 #[test]
-fn container_is_removed_and_lengths_updated() {
+fn pdu_session_container_is_removed_and_lengths_are_updated() {
     let mgw = pipeline(WIDE);
     for (port, frame) in trace(&mgw, Directions::Uplink).iter() {
         let mut cut = frame.to_vec();
@@ -62,7 +62,7 @@ fn outer_headers_may_differ_but_payload_may_not() {
     for at in [5, 33, 49, 70] {
         let wrong = found(&|frame| frame[at] ^= 1).unwrap_err();
         assert_eq!((wrong.missing, wrong.extra, wrong.port), (1, 1, Port::Access), "octet {at}");
-        assert!(wrong.to_string().contains("1 frames are missing and 1 are not"), "{wrong}");
+        assert!(wrong.to_string().contains("1 frames are missing and 1 are unexpected"), "{wrong}");
     }
 }
 
@@ -117,7 +117,7 @@ fn frames_without_tunnel_are_compared_unchanged() {
 }
 
 #[test]
-fn drops_are_counted_and_deciding_meters_rejected() {
+fn drops_are_counted_and_traces_beyond_a_rate_are_rejected() {
     let acl = pipeline(r#"{"name":"acl","rule-num":50,"fakedrop":false}"#);
     let trace_of = trace(&acl, Directions::Uplink);
     let outcomes = Outcomes::expected(&acl, &trace_of, 64, &[]).unwrap();

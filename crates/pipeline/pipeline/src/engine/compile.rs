@@ -20,7 +20,7 @@ use std::net::IpAddr;
 #[non_exhaustive]
 pub enum CompileError {
     /// An element refers to a table that does not exist.
-    #[error("an element uses {kind} table {index}, the declaration has {count}")]
+    #[error("an element uses {kind} table {index}, but the declaration has only {count} of these tables")]
     Table {
         /// Kind of the table.
         kind: &'static str,

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn loop_runs_with_supported_instructions() {
+    fn packet_loop_runs_with_each_instruction_set() {
         let mut burst = Burst::new();
         burst.push(Port::Core, &[1; 60]).unwrap();
         let mut count = 0;

@@ -419,7 +419,7 @@ mod tests {
 
     /// Covers every carry of the sum, in comparison with the simple computation.
     #[test]
-    fn word_sum_equals_halfword_sum() {
+    fn checksum_of_words_equals_checksum_of_halfwords() {
         let mut random = Random::stream(6, 0);
         let mut sound = 0;
         for round in 0..200_000_u32 {

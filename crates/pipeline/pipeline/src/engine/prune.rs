@@ -207,7 +207,7 @@ mod tests {
 
     /// The set of a port contains exactly the tables that have a rule for the port.
     #[test]
-    fn port_sets_are_exact() {
+    fn set_of_port_has_exactly_tables_with_rule_for_port() {
         let mut random = Random::stream(4, 1);
         let port = |random: &mut Random| {
             [0, 80, 1023, 1024, u16::MAX, random.next() as u16][random.index(6) as usize]

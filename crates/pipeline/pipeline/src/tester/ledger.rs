@@ -116,7 +116,9 @@ pub struct DeviceCounters {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Inconsistent {
     /// Due packets that were neither sent nor counted as not sent.
-    #[error("{intended} packets were due, {named} of them have a name")]
+    #[error(
+        "{intended} packets were due, but the packets that were sent, late or rejected by the ring add up to {named}"
+    )]
     Intended {
         /// Number of due packets.
         intended: u64,
@@ -124,7 +126,7 @@ pub enum Inconsistent {
         named: u64,
     },
     /// More causes of losses than losses.
-    #[error("{lost} packets are lost, and the system under test names {causes}")]
+    #[error("{lost} packets are lost, but the causes reported by the system under test add up to {causes}")]
     Causes {
         /// Number of lost packets.
         lost: u64,

@@ -60,7 +60,7 @@ fn returned_packets_are_classified() {
 /// For random outcomes, the counters are consistent. A single wrong counter is either detected or increases the unknown
 /// losses.
 #[test]
-fn accounting_is_consistent_and_detects_errors() {
+fn packet_accounting_adds_up_and_detects_contradictions() {
     let mut random = Random::stream(3, 0);
     for _ in 0..500 {
         let mut tally = Tally::default();
@@ -98,7 +98,7 @@ fn accounting_is_consistent_and_detects_errors() {
 /// The shortest packets of every pipeline have space for a mark after their headers, and the pipeline preserves the
 /// mark.
 #[test]
-fn marks_survive_every_pipeline() {
+fn tester_stamps_survive_every_pipeline() {
     for pipeline in Pipeline::all() {
         let mut oracle = pipeline.oracle().unwrap();
         let mut marked = 0;

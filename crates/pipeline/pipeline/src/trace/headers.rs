@@ -35,13 +35,13 @@ pub enum HeadersError {
         line: u32,
     },
     /// More packets than a trace can hold.
-    #[error("line {line}: more than {PACKETS_MAX} headers")]
+    #[error("line {line}: the file has more than {PACKETS_MAX} headers")]
     Many {
         /// Number of the line, from 1.
         line: u32,
     },
     /// No headers of TCP or UDP.
-    #[error("it has no headers of TCP or UDP")]
+    #[error("the file has no headers of TCP or UDP")]
     Empty,
 }
 

@@ -89,7 +89,7 @@ fn causes_of_loss_add_up_to_lost_packets() {
     let late = RingOutcome { window_ns: 10_000_000, received_in_window: 5_000, ..outcome() };
     assert_eq!(recorded(&late, &counters(), 10.0, "invalid").1["carried_mpps"], 0.5);
     for words in [
-        "of 10000 packets 111 did not come back: 20 not sent because the generator was late, 30 not sent because the ring",
+        "of 10000 packets, 111 did not come back: 20 not sent because the generator was late, 30 not sent because the ring",
         "9 dropped on purpose",
         "6 for an unknown reason; meanwhile 0.0 % of the CPU time was stolen",
         "dropped: table 12 9, miss 7",
@@ -103,7 +103,7 @@ fn contradictory_counters_invalidate_the_repeat() {
     let more = RingCounters { on_purpose: 16, ..counters() };
     let (judged, _, _) = recorded(&outcome(), &more, 10.0, "invalid");
     assert!(
-        matches!(&judged, Err(RigError::Rig(why)) if why.contains("60 packets are lost, and the system under test names 61")),
+        matches!(&judged, Err(RigError::Rig(why)) if why.contains("60 packets are lost, but the causes reported by the system under test add up to 61")),
         "{judged:?}"
     );
     let short = RingOutcome { late: 19, ..outcome() };

@@ -87,7 +87,7 @@ impl Remote {
             let flows: u64 = number(&text, "flow_count=").unwrap_or(0);
             if flows > 0 {
                 return Err(others(format!(
-                    "{flows} flows of its owner's in table {table}, which is needed"
+                    "{flows} flows of its owner in table {table}, which ranlab needs"
                 )));
             }
         }

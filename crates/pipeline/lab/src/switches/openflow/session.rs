@@ -153,7 +153,8 @@ impl OpenFlow {
         for some in lines.chunks(AT_ONCE) {
             let mut all = Vec::new();
             for line in some {
-                let meter = Meter::parse(line).ok_or_else(|| rig(format!("no meter: {line}")))?;
+                let meter =
+                    Meter::parse(line).ok_or_else(|| rig(format!("the line describes no meter: {line}")))?;
                 let known = !self.known.insert(meter.id);
                 all.extend(meter.message(self.xid(), known));
             }

@@ -47,7 +47,7 @@ pub(super) fn rules(file: &str, text: &str) -> Result<(Vec<Rule>, Option<String>
         rules.push(one.map_err(wrong)?);
     }
     if rules.is_empty() {
-        return Err(lines.error(0, OwnFault::Rule("the file has none".to_owned())));
+        return Err(lines.error(0, OwnFault::Rule("the file has no rule".to_owned())));
     }
     let note = ignored.note(file, rules.len());
     Ok((rules, note))
@@ -65,7 +65,7 @@ impl Ignored {
         let fields: Vec<&str> = self.fields.iter().copied().collect();
         (self.rules > 0).then(|| {
             format!(
-                "{} of {rules} rules of {file} also require {}, which no element matches: they match more packets than written",
+                "{} of {rules} rules of {file} also require {}, which no element matches: these rules match more packets than the file requires",
                 self.rules,
                 fields.join(", ")
             )
@@ -123,7 +123,11 @@ fn port_range(text: &str) -> Result<(u16, u16), String> {
     };
     let low = port(low)?;
     let high = port(high)?;
-    if low > high { Err(format!("ports {low}..{high} run backwards")) } else { Ok((low, high)) }
+    if low > high {
+        Err(format!("the range of ports {low}..{high} is in descending order"))
+    } else {
+        Ok((low, high))
+    }
 }
 
 /// Parses a decimal or hexadecimal number.
@@ -158,7 +162,11 @@ fn rule(line: &str) -> Result<Rule, String> {
             |text: &str| text.parse::<u16>().map_err(|_| format!("port \"{text}\" is not within 0 to 65535"));
         let low = port(low)?;
         let high = port(high)?;
-        if low > high { Err(format!("ports {low} : {high} run backwards")) } else { Ok((low, high)) }
+        if low > high {
+            Err(format!("the range of ports {low} : {high} is in descending order"))
+        } else {
+            Ok((low, high))
+        }
     };
     let src_ports = range(ports[0], ports[1])?;
     let dst_ports = range(ports[2], ports[3])?;

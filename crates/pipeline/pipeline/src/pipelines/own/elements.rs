@@ -169,7 +169,7 @@ impl<'b> Walk<'_, 'b> {
 
     /// Returns the required predecessor of an element if it is missing.
     fn needs(&self, element: &Element) -> Option<&'static str> {
-        const ADMIT: &str = "`admit`: it reads IP headers";
+        const ADMIT: &str = "`admit`, which checks IP headers,";
         const USER: &str = "an element that finds a user";
         const HOP: &str = "`route` or `bridge`";
         let State { admitted, decapsulated, user, hop, .. } = self.state;
@@ -179,7 +179,7 @@ impl<'b> Walk<'_, 'b> {
             Element::Admit { .. } | Element::Bridge(_) | Element::FindUserByMac(_) | Element::Emit { .. } => {
                 None
             }
-            Element::Decap { .. } if decapsulated => Some("at most one `decap`, so no other one"),
+            Element::Decap { .. } if decapsulated => Some("no other `decap`"),
             Element::FindUserByTunnelKey(_) => lacks(decapsulated, "`decap`"),
             Element::Decap { .. }
             | Element::FindUserBySource(_)

@@ -98,12 +98,12 @@ pub enum OwnFault {
     #[error("{0}")]
     Both(&'static str),
     /// A line that is not a route.
-    #[error("no route: {0}")]
+    #[error("invalid route: {0}")]
     Route(String),
     /// A line that is not an update of a route.
-    #[error("no update of a route: {0}")]
+    #[error("invalid update of a route: {0}")]
     Update(String),
     /// A line that is not a rule of ClassBench's filter sets.
-    #[error("no rule of a filter set: {0}")]
+    #[error("invalid rule of a filter set: {0}")]
     Rule(String),
 }

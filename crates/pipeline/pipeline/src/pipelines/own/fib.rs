@@ -48,7 +48,7 @@ impl Hops {
         })?;
         let number = self.first + self.added.len() as u32;
         if number as usize >= self.most {
-            return Err(format!("more than {} next hops", self.most));
+            return Err(format!("the file has more than {} next hops", self.most));
         }
         let dst = Some(mac_of(address, number));
         self.added.push(NextHop { dst, src: self.src, port: self.port });
@@ -126,7 +126,7 @@ pub(super) fn routes(
         routes.push((prefix, hops.find(hop).map_err(wrong)?));
     }
     if routes.is_empty() {
-        return Err(faults.error(0, OwnFault::Route("the file has none".to_owned())));
+        return Err(faults.error(0, OwnFault::Route("the file has no route".to_owned())));
     }
     Ok(routes)
 }

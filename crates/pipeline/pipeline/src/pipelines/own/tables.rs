@@ -210,7 +210,7 @@ impl Named {
             entries.extend(made);
         }
         if to == To::Users && self.tables.users.is_empty() {
-            return Err(missing(fields, "users", name, "users in [users]: it leads to users"));
+            return Err(missing(fields, "users", name, "the list in [users], because `to` is \"users\""));
         }
         self.tables.exact.push(ExactTable { entries });
         self.exact.push((name.to_owned(), keys, to));

@@ -153,7 +153,7 @@ fn documented_example_forwards() {
 }
 
 #[test]
-fn source_is_unchanged_by_serialization() {
+fn text_of_pipeline_file_is_unchanged_by_serialization() {
     let pipeline = Pipeline::Own(Own::try_from(edge(&[("size", 5)])).unwrap());
     let json = serde_json::to_string(&pipeline).unwrap();
     let same: Pipeline = serde_json::from_str(&json).unwrap();
@@ -204,7 +204,7 @@ fn errors_contain_line_and_allowed_values() {
         (with("", "{ element = \"forward\" }"), "`forward` needs `route` or `bridge` before it"),
         (
             with("[route.r]", "{ element = \"route\", table = \"r\" }"),
-            "`route` needs `admit`: it reads IP headers before it",
+            "`route` needs `admit`, which checks IP headers, before it",
         ),
         (
             with("", &format!("{admit}, {{ element = \"route\", table = \"r\" }}")),
@@ -241,7 +241,7 @@ fn errors_contain_line_and_allowed_values() {
             ),
             "`user-by-source` cannot use table \"u\": its `keys` must be \"address\"",
         ),
-        (with("[exact.u]\nkeys = \"mac\"\nto = \"users\"", emit), "\"u\" lacks `users`, users in [users]"),
+        (with("[exact.u]\nkeys = \"mac\"\nto = \"users\"", emit), "\"u\" lacks `users`, the list in [users]"),
         (
             with(
                 "[users]\nlist = [{}]\n[exact.u]\nkeys = \"address\"\nto = \"users\"\ngenerate = { count = 300, within = \"10.0.0.0/24\" }",
@@ -284,7 +284,7 @@ fn filter_sets_parse() {
     let rules = |text: &str| classbench::rules("x.rules", text).map(|(rules, _)| rules);
     let error = rules(sound).err().unwrap().to_string();
     assert!(
-        error.starts_with("x.rules:5: no rule of a filter set: \"17/0xFF\" is not a value and mask"),
+        error.starts_with("x.rules:5: invalid rule of a filter set: \"17/0xFF\" is not a value and mask"),
         "{error}"
     );
     let rules_of = rules(&sound.replace("17/0xFF", "0x11/0xFF")).ok().unwrap();
@@ -299,7 +299,7 @@ fn filter_sets_parse() {
         ("192.0.2.1/32 1.1.1.1/32 0 : 1 0 : 1 0x06/0xFF", "it does not begin with @"),
         ("@1.1.1.1/32 2.2.2.2/32 0 : 1", "it is not @src/len"),
         ("@1.1.1.1/33 2.2.2.2/32 0 : 1 0 : 1 0x06/0xFF", "\"1.1.1.1/33\" is not a prefix"),
-        ("@1.1.1.1/32 2.2.2.2/32 5 : 1 0 : 1 0x06/0xFF", "ports 5 : 1 run backwards"),
+        ("@1.1.1.1/32 2.2.2.2/32 5 : 1 0 : 1 0x06/0xFF", "the range of ports 5 : 1 is in descending order"),
         ("@1.1.1.1/32 2.2.2.2/32 0 : 65536 0 : 1 0x06/0xFF", "port \"65536\" is not within 0 to 65535"),
         ("@1.1.1.1/32 2.2.2.2/32 0 : 1 0 : 1 0x06/0x0F", "protocol mask 0x0f; allowed are"),
         ("@1.1.1.1/32 2001:db8::/32 0 : 1 0 : 1 0x06/0xFF", "different IP versions"),
@@ -336,7 +336,7 @@ fn openflow_rules_parse_and_name_unmatched_fields() {
     for (line, expected) in [
         ("nw_src=10.0.0.0/8, teapot=1", "there is no field \"teapot\""),
         ("eth_type=0x86dd, nw_proto=6", "EtherType 0x86dd"),
-        ("tp_dst=90..80", "run backwards"),
+        ("tp_dst=90..80", "in descending order"),
     ] {
         let error = classbench::rules("of.rules", line).err().unwrap().to_string();
         assert!(error.contains(expected), "{error}");

@@ -70,19 +70,19 @@ impl Updates {
             let time = time as u64;
             let second = time
                 .checked_sub(*first.get_or_insert(time))
-                .ok_or_else(|| wrong(format!("second {time} is before the first of the file")))?;
+                .ok_or_else(|| wrong(format!("second {time} is before the first second of the file")))?;
             if all.last().is_some_and(|last| last.second > second) {
                 return Err(wrong(format!("second {time} is before the second of the previous line")));
             }
             if all.len() == UPDATES_MAX {
-                return Err(wrong(format!("more than {UPDATES_MAX} updates")));
+                return Err(wrong(format!("the file has more than {UPDATES_MAX} updates")));
             }
             let prefix = prefix_of(prefix).map_err(wrong)?;
             let next_hop = hop.map(|hop| hops.find(hop).map_err(wrong)).transpose()?;
             all.push(Update { second, prefix, next_hop });
         }
         if all.is_empty() {
-            return Err(faults.error(0, OwnFault::Update("the file has none".to_owned())));
+            return Err(faults.error(0, OwnFault::Update("the file has no update".to_owned())));
         }
         Ok(Self { table, per_s: recorded.per_s.min(UPDATES_PER_S_MAX), all })
     }

@@ -80,10 +80,10 @@ fn routing_table_is_read_from_a_file() {
     assert_eq!(hop("11.0.0.1"), None);
     assert_eq!(pipeline.build().unwrap().tables.next_hops.len(), 4);
     for (line, expected) in [
-        ("10.0.0.0/33 192.0.2.1", "fib.txt:1: no route: \"10.0.0.0/33\" is not a prefix"),
+        ("10.0.0.0/33 192.0.2.1", "fib.txt:1: invalid route: \"10.0.0.0/33\" is not a prefix"),
         ("10.0.0.0/8 elsewhere", "next hop \"elsewhere\" is not an IP address"),
         ("10.0.0.0/8", "a prefix and its next hop are required"),
-        ("# nothing", "the file has none"),
+        ("# nothing", "the file has no route"),
     ] {
         let error = with_files(text.clone(), &[("fib.txt", line)], None).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
@@ -120,7 +120,7 @@ fn recorded_updates_change_the_first_table() {
     for (line, expected) in [
         ("0 x 10.0.0.0/8 192.0.2.1", "SECONDS a PREFIX NEXTHOP"),
         ("now a 10.0.0.0/8 192.0.2.1", "\"now\" is not a number of seconds"),
-        ("5 w 10.0.0.0/8\n4 w 10.0.0.0/8", "u.txt:2: no update of a route: second 4 is before"),
+        ("5 w 10.0.0.0/8\n4 w 10.0.0.0/8", "u.txt:2: invalid update of a route: second 4 is before"),
     ] {
         let recorded = Recorded { file: "u.txt".to_owned(), text: line.to_owned(), per_s: 0 };
         let error = with_files(text.clone(), &[("fib.txt", fib)], Some(recorded)).unwrap_err().to_string();
