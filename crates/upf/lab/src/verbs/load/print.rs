@@ -195,7 +195,7 @@ fn policed(direction: Direction, offered: f64, allowed: f64, side: &DataSummary)
 
 fn one_way(output: &mut Output, name: &str, side: &DataSummary) -> Result<(), Failure> {
     output.text(format_args!(
-        "{name}: {} offered, {} sent ({:.0}/s), {} received ({:.0}/s, {:.2} Mbit/s), {} lost, {} not monitored, {} duplicate, {} out of order; delay {}",
+        "{name}: {} offered, {} sent ({:.0}/s), {} received ({:.0}/s, {:.2} Mbit/s), {} lost, {} unseen, {} duplicate, {} out of order; delay {}",
         side.offered,
         side.sent,
         side.offered_pps,
