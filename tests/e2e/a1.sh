@@ -15,7 +15,7 @@ api=$(address ric.txt http)
 asks() {
     local code
     code=$(curl -sS -m 10 -X "$1" -o answer.txt -w '%{http_code}' -H 'content-type: application/json' ${4:+-d "$4"} "$api$2")
-    [[ $code == "$3" ]] || { echo "$1 $2: $code instead of $3"; cat answer.txt; exit 1; }
+    [[ $code == "$3" ]] || { echo "$1 $2 returned $code instead of $3"; cat answer.txt; exit 1; }
 }
 says() { grep -qF "$1" answer.txt || { echo "the response lacks $1:"; cat answer.txt; exit 1; }; }
 

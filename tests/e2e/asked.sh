@@ -6,7 +6,7 @@ put() { curl -sS -o answer.json -w '%{http_code}' -X PUT -H 'content-type: appli
 expect() {
     local got
     got=$(put "$2" "$3")
-    [[ $got == "$1" ]] || { echo "PUT $2 $3: $got instead of $1"; cat answer.json; exit 1; }
+    [[ $got == "$1" ]] || { echo "PUT $2 $3 returned $got instead of $1"; cat answer.json; exit 1; }
 }
 # Waits until a Python expression over the response `it` is true.
 until_true() {
@@ -16,7 +16,7 @@ until_true() {
         fi
         sleep 0.1
     done
-    echo "timed out: $1 never satisfied $2"
+    echo "timed out: the answer of $1 never satisfied $2"
     cat answer.json
     exit 1
 }

@@ -33,10 +33,10 @@ served() {
     local what=$1
     case $what in
     ric)
-        "$RANLAB" emulate --connect "$e2" --nodes 2 --ues 2 --sm mac --duration 2s >served.txt 2>&1 || { echo "$what: base stations"; tail -n 3 served.txt; return 1; }
-        "$RANLAB" xapp ping --connect "$e42" --count 20 >served.txt 2>&1 || { echo "$what: xApp"; tail -n 3 served.txt; return 1; }
+        "$RANLAB" emulate --connect "$e2" --nodes 2 --ues 2 --sm mac --duration 2s >served.txt 2>&1 || { echo "$what: base stations are no longer served"; tail -n 3 served.txt; return 1; }
+        "$RANLAB" xapp ping --connect "$e42" --count 20 >served.txt 2>&1 || { echo "$what: an xApp is no longer served"; tail -n 3 served.txt; return 1; }
         ;;
-    upf) "$RANLAB" load upf --n4 127.0.0.31:8805 --n3 127.0.0.31:2152 --sessions 20 --duration 1s >served.txt 2>&1 || { echo "$what: sessions"; tail -n 3 served.txt; return 1; } ;;
+    upf) "$RANLAB" load upf --n4 127.0.0.31:8805 --n3 127.0.0.31:2152 --sessions 20 --duration 1s >served.txt 2>&1 || { echo "$what: UPF sessions are no longer served"; tail -n 3 served.txt; return 1; } ;;
     esac
 }
 attack() { python3 "$here/attacker_network.py" "$@"; }

@@ -92,7 +92,7 @@ refuses() {
     shift
     timeout 30 "$RANLAB" ric --e2 "unix://$place/x" --e42 "unix://$place/y" --xapps rules.toml --manifests bad --duration 1s "$@" \
         >/dev/null 2>err.txt || code=$?
-    [[ $code == 2 ]] && grep -q "$words" err.txt || { echo "exit $code instead of: $words"; cat err.txt; exit 1; }
+    [[ $code == 2 ]] && grep -q "$words" err.txt || { echo "exit code $code, or the error lacks: $words"; cat err.txt; exit 1; }
 }
 own=bad/monitor.toml
 # wrong SED WORDS: checks that a manifest with one fault is refused with WORDS.
@@ -140,7 +140,7 @@ of() { ask "$api/v1/host/xapps/$1" | python3 -c 'import json, sys; print(json.lo
 # until_is COMMAND WORDS: waits until the output of COMMAND contains WORDS.
 until_is() {
     for _ in {1..300}; do [[ $($1 2>/dev/null || true) != *"$2"* ]] || return 0; sleep 0.1; done
-    echo "\"$1\" never says $2:"; $1; tail -n 3 ric.txt ric.err; exit 1
+    echo "the output of \"$1\" never contained $2:"; $1; tail -n 3 ric.txt ric.err; exit 1
 }
 logged() { ask "$api/v1/host/xapps/$1/log"; }
 # Prints the number of processes of a user, without zombies.
@@ -184,13 +184,13 @@ taken, last = lines["filled"].split()
 assert 50 <= int(taken) < 90 and last == "409", lines["filled"]
 assert lines["topics"] == "8 6" and lines["hurry"] == "True True" and lines["octets"] == "True", lines
 P
-((files < 150)) || { echo "$files descriptors of the RIC"; exit 1; }
+((files < 150)) || { echo "the RIC has $files open descriptors"; exit 1; }
 
 # Requests without a token, and requests for xApps that are not installed, start nothing.
 [[ $(curl -s -o /dev/null -w '%{http_code}' "$api/v1/host/xapps") == 401 ]]
 for name in '..%2f..%2fbin%2fsh' '%2fbin%2fsh' 'own' 'monitor.toml' '..' 'monitor%00'; do
     code=$(ask -o /dev/null -w '%{http_code}' --path-as-is "$api/v1/host/xapps/$name/start" -d '{}')
-    [[ $code == 404 || $code == 400 || $code == 405 ]] || { echo "start of $name: $code"; exit 1; }
+    [[ $code == 404 || $code == 400 || $code == 405 ]] || { echo "the start of $name returned $code"; exit 1; }
 done
 [[ $(ask -o /dev/null -w '%{http_code}' -X PUT "$api/v1/host/xapps/own" -d '{"command": "/bin/sh"}') == 405 ]]
 # Each attack must stay within the limits of its xApp.

@@ -114,7 +114,7 @@ def oversized():
     for head in (b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\x00\x10\x00\x01"):
         for _ in range(20):
             answer = send(head + noise(65_536), 0.2)
-            assert len(answer) < 65_536, "it echoes"
+            assert len(answer) < 65_536, "the answer must be shorter than the attack"
 
 
 def frames():

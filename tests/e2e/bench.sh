@@ -7,7 +7,7 @@ expect() {
     local code=$1 got=0
     shift
     "$RANLAB" "$@" >out.txt 2>err.txt || got=$?
-    [[ $got == "$code" ]] || { echo "ranlab $*: exit $got, not $code"; cat out.txt err.txt; exit 1; }
+    [[ $got == "$code" ]] || { echo "ranlab $* exited with $got instead of $code"; cat out.txt err.txt; exit 1; }
 }
 
 echo "-- first steps of a new user: new, edit two lines, run, report"
@@ -48,7 +48,7 @@ expect 0 bench report results/my.quick --out again --csv --parquet
 # A report drawn again still names the command that measured it.
 grep -q '"command":"ranlab bench run my.toml' again/report.html
 for table in points repeats series distributions; do
-    [[ -s again/tables/$table.csv && $(head -c 4 again/tables/$table.parquet) == PAR1 ]] || { echo "no table $table"; exit 1; }
+    [[ -s again/tables/$table.csv && $(head -c 4 again/tables/$table.parquet) == PAR1 ]] || { echo "table $table is missing"; exit 1; }
 done
 grep -q 'again/tables/points.parquet' out.txt
 
@@ -125,7 +125,7 @@ got=0
 # The command runs in the foreground. Otherwise the signal would arrive twice, at the process and at its group, and the
 # second signal would end the process immediately.
 timeout --foreground --preserve-status -s INT 1 "$RANLAB" bench run mock.toml --set load.takes=300ms --out ctrl-c >out.txt 2>err.txt || got=$?
-[[ $got == 130 ]] || { echo "Ctrl-C: exit $got"; cat err.txt; exit 1; }
+[[ $got == 130 ]] || { echo "after Ctrl-C, the exit code is $got instead of 130"; cat err.txt; exit 1; }
 grep -q 'continues from here' err.txt
 
 echo "-- a stored result opens like a campaign, and is stale without a behaviour version"
@@ -142,7 +142,7 @@ if "behaviour" not in json.load(open(sys.argv[1])):
 P
 [[ -s stored/report.html ]]
 expect 0 bench query "$stored" "SELECT value FROM results WHERE metric = 'rx_mbps' AND label = 'sut.type=flexran load.nodes=10'" --csv
-[[ $(tail -n 1 out.txt) == 13.2* ]] || { echo "not the stored mean"; cat out.txt; exit 1; }
+[[ $(tail -n 1 out.txt) == 13.2* ]] || { echo "the printed mean is not the stored mean"; cat out.txt; exit 1; }
 expect 0 bench query "$stored" --where '{"load.nodes": 10}' --csv
 expect 0 bench compare "$stored" "$stored" --metric rx_mbps
 grep -q 'the same constant on both sides' out.txt

@@ -41,7 +41,7 @@ echo ric:wrong >wrong
 code=0
 timeout 20 "$RANLAB" ric --bus "nats://127.0.0.1:$port" --bus-name two --bus-password-file wrong --e2 "unix://$PWD/x2" \
     --e42 "unix://$PWD/x42" >refused.txt 2>&1 || code=$?
-[[ $code != 0 && $code != 124 ]] && grep -q "reject the credentials" refused.txt || { echo "exit $code:"; cat refused.txt; exit 1; }
+[[ $code != 0 && $code != 124 ]] && grep -q "reject the credentials" refused.txt || { echo "exit code $code, or the error does not mention the credentials:"; cat refused.txt; exit 1; }
 for _ in {1..200}; do [[ -S e2 ]] && break || sleep 0.05; done
 "$RANLAB" emulate --connect "unix://$PWD/e2" --nodes 3 --ues 1 --sm mac --duration 4s --format json >fleet.json
 grep -q '"alive":3' fleet.json || { cat fleet.json ric.txt; exit 1; }

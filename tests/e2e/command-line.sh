@@ -9,8 +9,8 @@ mistake() {
     shift
     number=$((number + 1))
     timeout 20 "$RANLAB" "$@" >out.txt 2>err.txt </dev/null || code=$?
-    [[ $code == 2 ]] && grep -qE -- "$words" err.txt || { echo "$number. ranlab $*: exit $code, without $words:"; cat err.txt; exit 1; }
-    [[ $(grep -c '^ranlab: ' err.txt) == 1 ]] || { echo "$number. more than one sentence:"; cat err.txt; exit 1; }
+    [[ $code == 2 ]] && grep -qE -- "$words" err.txt || { echo "$number. ranlab $*: exit code $code, or the error lacks $words:"; cat err.txt; exit 1; }
+    [[ $(grep -c '^ranlab: ' err.txt) == 1 ]] || { echo "$number. the error has more than one sentence:"; cat err.txt; exit 1; }
 }
 mistake 'did you mean `ranlab ric`' rci
 mistake 'did you mean `ranlab bench`' bnech run my.toml
@@ -57,7 +57,7 @@ timeout 20 "$RANLAB" bench new e2-statistics >my.toml && "$RANLAB" bench check m
 for page in $(cd pages && ls *.1 | sed 's/\.1$//; s/^ranlab-\?//'); do
     COLUMNS=200 "$RANLAB" ${page//-/ } --help >help.txt 2>/dev/null || continue
     wide=$(awk 'length($0) > 80' help.txt | head -n 1)
-    [[ -z $wide ]] || { echo "ranlab ${page//-/ } --help: $wide"; exit 1; }
+    [[ -z $wide ]] || { echo "ranlab ${page//-/ } --help has a line of more than 80 columns: $wide"; exit 1; }
 done
 
 # Shell completions contain the values of closed sets.
@@ -66,9 +66,9 @@ cat >complete.sh <<'C'
 . ./completions.bash
 # complete WORDS...: prints the completions of the last word.
 complete_words() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _ranlab ranlab "${*: -1}" "${*: -2:1}"; echo "${COMPREPLY[*]}"; }
-[[ $(complete_words ranlab load upf --mode '') == *calibrate* ]] || { echo "no modes: $(complete_words ranlab load upf --mode '')"; exit 1; }
-[[ $(complete_words ranlab emulate --kind '') == *split* ]] || { echo "no kinds"; exit 1; }
-[[ $(complete_words ranlab emulate --sm '') == *kpm* ]] || { echo "no models"; exit 1; }
+[[ $(complete_words ranlab load upf --mode '') == *calibrate* ]] || { echo "the completion offers no modes: $(complete_words ranlab load upf --mode '')"; exit 1; }
+[[ $(complete_words ranlab emulate --kind '') == *split* ]] || { echo "the completion offers no kinds"; exit 1; }
+[[ $(complete_words ranlab emulate --sm '') == *kpm* ]] || { echo "the completion offers no service models"; exit 1; }
 C
 bash complete.sh
 "$RANLAB" --version | grep -qE '^ranlab [0-9]+\.[0-9]+\.[0-9]+( \([0-9a-f]{10}\))?$' || { "$RANLAB" --version; exit 1; }

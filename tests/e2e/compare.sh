@@ -6,10 +6,10 @@ expect() {
     local code=$1 got=0
     shift
     "$RANLAB" "$@" >out.txt 2>err.txt || got=$?
-    [[ $got == "$code" ]] || { echo "ranlab $*: exit $got, not $code"; cat out.txt err.txt; exit 1; }
+    [[ $got == "$code" ]] || { echo "ranlab $* exited with $got instead of $code"; cat out.txt err.txt; exit 1; }
 }
 contains() {
-    grep -qF -- "$1" out.txt || { echo "missing: $1"; cat out.txt; exit 1; }
+    grep -qF -- "$1" out.txt || { echo "the output lacks: $1"; cat out.txt; exit 1; }
 }
 
 cat >before.toml <<'T'

@@ -7,8 +7,8 @@ expect() {
     local code=$1 got=0
     shift
     "$RANLAB" "$@" >out.txt 2>err.txt || got=$?
-    [[ $got == "$code" ]] || { echo "ranlab $*: exit $got, not $code"; cat err.txt; exit 1; }
-    [[ $(wc -l <err.txt) == 1 ]] || { echo "ranlab $*: not one sentence:"; cat err.txt; exit 1; }
+    [[ $got == "$code" ]] || { echo "ranlab $* exited with $got instead of $code"; cat err.txt; exit 1; }
+    [[ $(wc -l <err.txt) == 1 ]] || { echo "ranlab $*: the error is not one sentence:"; cat err.txt; exit 1; }
 }
 
 expect 2 ric --e2 tcp://nowhere

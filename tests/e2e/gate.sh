@@ -11,12 +11,12 @@ run() {
     local codes=$1 name=$2 got=0
     "$RANLAB" bench run gate.toml --out "$name" --junit "$name.xml" --set measure.duration=1s --set measure.repeats=3 \
         --set measure.warm_up=100ms "${@:3}" --format json >"$name.json" 2>"$name.err" || got=$?
-    [[ " $codes " == *" $got "* ]] || { echo "$name: exit $got, not $codes"; cat "$name.err"; exit 1; }
+    [[ " $codes " == *" $got "* ]] || { echo "$name exited with $got instead of $codes"; cat "$name.err"; exit 1; }
 }
 echo "-- an unchanged UPF"
 run 0 unchanged
 grep -q 'failures="0"' unchanged.xml
-echo "-- a slower one"
+echo "-- a slower UPF"
 run 1 slower --set sut.service=20ms --set load.rate=10
 python3 - <<'P'
 import json

@@ -12,7 +12,7 @@ expect() {
     got=$(curl -sS -o answer.json -w '%{http_code}' "$@")
     [[ $got == "$want" ]] || { echo "$* returned $got instead of $want"; cat answer.json; exit 1; }
 }
-has() { grep -q -- "$1" "${2:-answer.json}" || { echo "no $1 in"; head -c 2000 "${2:-answer.json}"; exit 1; }; }
+has() { grep -q -- "$1" "${2:-answer.json}" || { echo "$1 is missing in"; head -c 2000 "${2:-answer.json}"; exit 1; }; }
 json=(-H 'content-type: application/json')
 
 "$RANLAB" ric --e2 tcp://127.0.0.1:0 --e42 tcp://127.0.0.1:0 --http 127.0.0.1:0 --duration 120s --format ndjson >ric.txt &
@@ -138,7 +138,7 @@ has '/v1/policy' && has '/v1/control'
 
 # Beyond loopback, requests need the token.
 if "$RANLAB" ric --e2 tcp://127.0.0.1:0 --e42 tcp://127.0.0.1:0 --http 0.0.0.0:0 2>open.txt; then
-    echo "it listens beyond loopback without a token"; exit 1
+    echo "the server listens beyond loopback without a token"; exit 1
 fi
 has 'http-token-file' open.txt
 printf '0123456789abcdef-secret\n' >token

@@ -22,7 +22,7 @@ url=$(address ric.txt http)
 answered() {
     local got
     got=$(curl -s -m 10 --cacert "$2/authority.pem" -H "Authorization: Bearer $3" -o answer.txt -w '%{http_code}' "$url/v1/nodes") || true
-    [[ $got == "$1" ]] || { echo "$2 $3: $got, expected $1"; cat ric.err; return 1; }
+    [[ $got == "$1" ]] || { echo "$2 $3 returned $got instead of $1"; cat ric.err; return 1; }
 }
 answered 200 lab 0123456789abcdef
 answered 401 lab fedcba9876543210

@@ -42,5 +42,5 @@ assert found == {node: sorted(messages) for node, messages in expected.items()},
 ends = {(row["node"], row["end"]) for row in rows if row["interface"] != "ng"}
 assert ends == {("gnb 505.01 1", "gnb 505.01 2"), ("gnb 505.01 2", "gnb 505.01 1"),
                 ("gnb 505.01 11", "gnb 505.01 11/du 11")}, ends
-print(len(rows), "messages told by", ", ".join(sorted(told)))
+print(len(rows), "messages reported by", ", ".join(sorted(told)))
 P

@@ -35,7 +35,7 @@ api=$(address ric.txt http)
     --format ndjson >fleet.txt 2>fleet.err &
 started+=($!)
 until curl -fsS "$api/metrics" | grep -q '^ranlab_kpi_kpm_value{'; do
-    ((SECONDS < 60)) || { echo "no KPI"; curl -fsS "$api/metrics" | grep ranlab_kpi; exit 1; }
+    ((SECONDS < 60)) || { echo "no KPI was exported within 60 s"; curl -fsS "$api/metrics" | grep ranlab_kpi; exit 1; }
     sleep 0.2
 done
 ! command -v promtool >/dev/null || curl -fsS "$api/metrics" | promtool check metrics
@@ -98,7 +98,7 @@ small=$(address small.txt http)
 "$RANLAB" emulate --connect "unix://$PWD/f2" --nodes 3 --ues 10 --sm mac --duration 120s >many.txt 2>&1 &
 started+=($!)
 until (($(curl -fsS "$small/metrics" | sed -n 's/^ranlab_kpi_series_left_out //p') > 0)); do ((SECONDS < 120)) || exit 1; sleep 0.2; done
-[[ $(curl -fsS "$small/metrics" | grep -c '^ranlab_kpi_mac') == 50 ]] || { echo "more series than allowed"; exit 1; }
+[[ $(curl -fsS "$small/metrics" | grep -c '^ranlab_kpi_mac') == 50 ]] || { echo "the RIC does not export exactly the allowed 50 series"; exit 1; }
 
 # Prometheus evaluates the queries of the dashboard.
 command -v prometheus >/dev/null && command -v promtool >/dev/null ||

@@ -13,7 +13,7 @@ for _ in $(seq 100); do
     grep -q '3 nodes are connected, no more are allowed' ric.txt && grep -q 'one connection too many' ric.txt && break
     sleep 0.1
 done
-[[ $(grep -c '"+ gnb' ric.txt) == 3 ]] || { echo "not three base stations"; cat ric.txt; exit 1; }
+[[ $(grep -c '"+ gnb' ric.txt) == 3 ]] || { echo "the RIC does not report three base stations"; cat ric.txt; exit 1; }
 kill -INT $ric
 wait $ric
 grep -q 'were refused, because 3 base stations are connected; --max-nodes sets the limit' ric.err || { cat ric.txt ric.err; exit 1; }

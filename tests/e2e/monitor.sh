@@ -43,10 +43,10 @@ assert lines[0].startswith("# ") and "mac_pusch_snr dB" in lines[0], lines[0]
 table = list(csv.DictReader(lines[1:]))
 assert {row["sm"] for row in table} == {"mac", "rlc", "pdcp", "gtp"}
 assert all(row["mac_wb_cqi"] if row["sm"] == "mac" else not row["mac_wb_cqi"] for row in table)
-assert len({(row["node"], row["ue"]) for row in table}) == 6, "UEs"
-assert json.load(open("all.json"))["indications"] * 3 == len(table), "a row for each UE of each report"
+assert len({(row["node"], row["ue"]) for row in table}) == 6, "the file must have rows of six UEs"
+assert json.load(open("all.json"))["indications"] * 3 == len(table), "the file must have a row for each UE of each report"
 file = open("cut.parquet", "rb").read()
 footer = struct.unpack("<I", file[-8:-4])[0]
-assert file[:4] == file[-4:] == b"PAR1" and b"unit.mac_pusch_snr" in file[-footer:], "no whole Parquet file"
+assert file[:4] == file[-4:] == b"PAR1" and b"unit.mac_pusch_snr" in file[-footer:], "the Parquet file must be complete"
 print(len(rows), "rows of one UE,", len(table), "in the file")
 P

@@ -7,7 +7,7 @@ set -euo pipefail
 command -v curl >curl.txt || { echo "curl is not installed"; exit 77; }
 
 if "$RANLAB" ric --e2 tcp://127.0.0.1:0 --e42 tcp://127.0.0.1:0 --http 127.0.0.1:0 --rmr 0.0.0.0:0 2>open.txt; then
-    echo "it accepts all senders"; exit 1
+    echo "the RIC accepts all senders, although no sender is trusted"; exit 1
 fi
 grep -q -- '--trust' open.txt
 "$RANLAB" ric --e2 tcp://127.0.0.1:0 --e42 tcp://127.0.0.1:0 --http 127.0.0.1:0 --rmr 127.0.0.1:0 --duration 120s \
@@ -64,7 +64,7 @@ node = "gnb_505_001_00000001"
 post("/ric/v1", {"client_endpoint": {"host": "xapp.example", "http_port": server.server_port, "rmr_port": mine}, "meid": node,
     "ran_function_id": 142, "subscription_details": [{"xapp_event_instance_id": 1, "event_triggers": [100, 0, 0, 0],
     "action_to_be_setup_list": [{"action_id": 0, "action_type": "report", "action_definition": []}]}]})
-assert heard.wait(10), "nobody tells how the subscription ended"
+assert heard.wait(10), "no notification reported how the subscription ended"
 ours = told[0]["SubscriptionInstances"][0]["E2EventInstanceId"]
 stream, _ = rmr.accept(); stream.settimeout(10)
 for _ in range(3):
@@ -96,6 +96,6 @@ assert message(stream)["type"] == 12050
 P
 curl -fsS "$api/metrics" >metrics.txt
 for metric in sent_total\ [1-9] received_total\ 4 ignored_total\ 3 refused_total\ 2; do
-    grep -q "^ranlab_rmr_$metric" metrics.txt || { echo "no $metric in"; grep rmr metrics.txt; exit 1; }
+    grep -q "^ranlab_rmr_$metric" metrics.txt || { echo "the metrics lack $metric:"; grep rmr metrics.txt; exit 1; }
 done
 "$RANLAB" ric --hint oran-sc | grep -q 'rte|12040|127.0.0.1:4560'

@@ -23,8 +23,8 @@ refused() {
     local words=$1 code=0
     shift
     "$@" >refused.out 2>refused.err || code=$?
-    [[ $code == 2 ]] || { echo "exit $code instead of 2: $*"; cat refused.err; exit 1; }
-    grep -qF -- "$words" refused.err refused.out || { echo "not \"$words\":"; cat refused.err; exit 1; }
+    [[ $code == 2 ]] || { echo "exit code $code instead of 2: $*"; cat refused.err; exit 1; }
+    grep -qF -- "$words" refused.err refused.out || { echo "the output lacks \"$words\":"; cat refused.err; exit 1; }
 }
 
 cp "$here"/docs/own-pipelines/edge.{toml,rules} .

@@ -8,7 +8,7 @@ command -v python3 >/dev/null || { echo "python3 is not installed"; exit 77; }
 campaign=
 trap '[[ -z $campaign ]] || kill -9 "$campaign" 2>/dev/null || true' EXIT
 fail() { echo "$1"; shift; for file; do echo "--- $file"; cat "$file"; done; exit 1; }
-has() { grep -qE -- "$1" "$2" || fail "not in $2: $1" "$2"; }
+has() { grep -qE -- "$1" "$2" || fail "$2 lacks: $1" "$2"; }
 
 cat >strange.py <<'PY'
 """A controller: `strange.py PORT REST [deaf|mute|stiff]`. Asks each base station for its UEs and for reports, and counts what comes."""
@@ -162,15 +162,15 @@ for attempt in 1 2 3 4 5; do
     rm -f started
     ! run --allow-commands --out measured --format json >measured.json 2>measured.err || break
     # On a busy machine, two of 120 reports may be omitted, which is already too many for a valid result.
-    ((attempt < 5)) && grep -q 'of the load was not sent' measured.err || fail "not measured" measured.json measured.err
+    ((attempt < 5)) && grep -q 'of the load was not sent' measured.err || fail "the campaign failed" measured.json measured.err
 done
 for metric in offered_messages_per_s rx_messages_per_s rest_messages rest_messages_per_s sut.cpu_cores sut.rss_mb; do
     python3 -c 'import sys; sys.exit(not float(sys.argv[1]) > 0)' "$(mean measured.json $metric)" ||
         fail "$metric is $(mean measured.json $metric)" measured.json
 done
-[[ $(mean measured.json rest_nodes) == 3.0 && $(mean measured.json rest_answered) == 1.0 ]] || fail "not read back" measured.json
+[[ $(mean measured.json rest_nodes) == 3.0 && $(mean measured.json rest_answered) == 1.0 ]] || fail "the numbers of the REST interface are wrong" measured.json
 # The system under test consists of its interpreter, and of a helper that left the interpreter's session.
-[[ $(wc -l <started) == 2 ]] || fail "not started for each repeat" started
+[[ $(wc -l <started) == 2 ]] || fail "the program was not started for each repeat" started
 has '.sut.rss_mb. is unreliable for A controller that nobody has seen 1' measured.json
 has '^serving' measured/strange.log
 gone() { # within a minute
@@ -187,15 +187,15 @@ gone
 
 # A system that stays between repeats is started once and reset before the second repeat.
 rm started
-run --allow-commands --set 'sut.peer="./stays.toml"' --out stays >stays.txt 2>&1 || fail "not measured" stays.txt
-[[ $(wc -l <started) == 1 && $(wc -l <resets) == 1 ]] || fail "not once, or not reset" started stays.txt
+run --allow-commands --set 'sut.peer="./stays.toml"' --out stays >stays.txt 2>&1 || fail "the campaign failed" stays.txt
+[[ $(wc -l <started) == 1 && $(wc -l <resets) == 1 ]] || fail "the program was not started exactly once, or not reset exactly once" started stays.txt
 gone
 
 # The port is still reserved by the kernel, so the system cannot bind it. It is started again when the port is free.
 rm started
 sed "s|ports = .*|ports = [\"tcp:{port}\", \"tcp:{rest}\"]|" strange.toml >stiff.toml
 run --allow-commands --set 'sut.peer="./stiff.toml"' --set "sut.fill=[\"port=$port\", \"rest=$stiff\", \"habit=stiff\"]" --out stiff >stiff.txt 2>&1 ||
-    fail "not started again" stiff.txt stiff/strange.log
+    fail "the program was not started again" stiff.txt stiff/strange.log
 has 'Address already in use' stiff/strange.log
 gone
 
@@ -209,7 +209,7 @@ has "tcp:$port is open before strange is started: another program listens there"
 
 # If a system does not start, its output is quoted. A run without load is not a success.
 if run --allow-commands --set 'sut.peer="./hasty.toml"' --set "sut.fill=[\"port=$port\", \"rest=$rest\", \"habit=mute\"]" --out mute >mute.txt 2>&1; then
-    fail "it never became ready, but the run succeeded" mute.txt
+    fail "the program never became ready, but the run succeeded" mute.txt
 fi
 has 'strange was not ready within 2 s: no line of its output matches .\^serving.*last output.*loading' mute.txt
 run --allow-commands --set "sut.fill=[\"port=$port\", \"rest=$rest\", \"habit=deaf\"]" --set 'load.init_timeout="1s"' --out deaf >deaf.txt 2>&1 || true
@@ -233,20 +233,20 @@ begin() {
 }
 begin 60s died
 kill -ABRT "$pid"
-wait "$campaign" && fail "it crashed, but the run succeeded" died.txt
+wait "$campaign" && fail "the program crashed, but the run succeeded" died.txt
 has 'strange ended with signal 6, [0-9.]+ s into the window; last output .*"serving"' died.txt
 gone
 
 begin 12s stopped
 kill -STOP "$pid"; sleep 2; kill -CONT "$pid"
-wait "$campaign" || fail "not measured" stopped.txt
+wait "$campaign" || fail "the campaign failed" stopped.txt
 has 'strange \(python3, process [0-9]+\) was stopped by a signal for [0-9.]+ s, from [0-9.]+ s into the window' stopped.txt
 gone
 
 # The campaign is stopped with SIGTERM.
 begin 600s asked
 kill -TERM "$campaign"
-wait "$campaign" && fail "stopped early, but the run succeeded" asked.txt
+wait "$campaign" && fail "the campaign was stopped early, but the run succeeded" asked.txt
 has 'stopped before the end' asked.txt
 gone
 

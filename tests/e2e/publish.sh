@@ -32,7 +32,7 @@ while True:
         listener = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
         break
     except OSError:
-        assert time.monotonic() < end, "no server"
+        assert time.monotonic() < end, "the NATS server must start within 60 s"
         time.sleep(0.05)
 listener.settimeout(60)
 listener.sendall(b'CONNECT {"verbose":false}\r\nSUB ranlab.kpi.> 1\r\nPING\r\n')

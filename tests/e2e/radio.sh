@@ -73,7 +73,7 @@ for _ in $(seq 10); do
     idle=$(shares 13b.txt)
     [[ ${idle#* } != 0.00 ]] || break
 done
-near "13b: what gray gains, %" "$(python3 -c 'import sys; a, b = sys.argv[1].split()[0], sys.argv[2].split()[0]; print(100 * (float(b) / float(a) - 1))' "$busy" "$idle")" 50 5
+near "13b: gain of gray, %" "$(python3 -c 'import sys; a, b = sys.argv[1].split()[0], sys.argv[2].split()[0]; print(100 * (float(b) / float(a) - 1))' "$busy" "$idle")" 50 5
 # The control is refused with the reason of the base station.
 code=$(curl -sS -o answer.json -w '%{http_code}' -X PUT -H 'content-type: application/json' "$white/slices/1" -d '{"capacity": 0.7}')
 [[ $code == 409 ]] && grep -q overcommitted answer.json || { cat answer.json; exit 1; }

@@ -44,8 +44,8 @@ rates = [b["indications"] - a["indications"] for a, b in zip(lines, lines[1:-1])
 full = 20 * 4 * 20
 print("indications per second:", rates)
 low = [i for i, r in enumerate(rates) if r < 0.5 * full and i > 1]
-assert len(low) <= 6, f"away for {len(low)} s"
-assert end["repeated"] == 0, "something came twice"
+assert len(low) <= 6, f"the indications were interrupted for {len(low)} s; at most 6 s are allowed"
+assert end["repeated"] == 0, "no indication may arrive twice"
 fleet = json.load(open("fleet.json"))
 assert fleet["alive"] == 20, fleet
 ping = json.load(open("ping.json"))

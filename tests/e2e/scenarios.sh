@@ -26,7 +26,7 @@ result = json.load(open(file))
 outcomes = [point["outcome"] for point in result["points"]]
 counting = sum(outcome in ("ok", "degraded", "misses_budget", "overloaded") for outcome in outcomes)
 fails = [f"{e['metric']} {e['where']}: {e['ours']}, {e['paper']}" for e in result["expects"] if e["verdict"] == "fails"]
-print(f"{scenario}: {counting} of {len(outcomes)} points measured", *[f"\n    here and now not so: {law}" for law in fails])
+print(f"{scenario}: {counting} of {len(outcomes)} points measured", *[f"\n    this law does not hold in this run: {law}" for law in fails])
 # One repeat is conclusive only for values that are the same in every run: simulations and sizes.
 if scenario.endswith(("quickstart.toml", "fig9.toml")):
     assert all(e["verdict"] in ("inconclusive", "unmeasurable") for e in result["expects"]), result["expects"]

@@ -31,7 +31,7 @@ asks() {
     local code
     code=$(curl -sS -m 20 -X "$1" -o answer.txt -w '%{http_code}' -H "Authorization: Bearer $(cat token)" -H 'content-type: application/json' \
         ${4:+-d "$4"} "$2")
-    [[ $code == "$3" ]] || { echo "$1 $2: $code instead of $3"; cat answer.txt north.err south.err; exit 1; }
+    [[ $code == "$3" ]] || { echo "$1 $2 returned $code instead of $3"; cat answer.txt north.err south.err; exit 1; }
 }
 says() { grep -qF "$1" answer.txt || { echo "the response lacks $1:"; cat answer.txt; exit 1; }; }
 
@@ -54,7 +54,7 @@ for key in {1..120}; do
         -d @long.json "$north/v1/kv/slicer/k$key")
     [[ $code == 200 ]] || break
 done
-[[ $code == 409 ]] && ((60 < key && key < 110)) || { echo "key $key: $code"; cat answer.txt; exit 1; }
+[[ $code == 409 ]] && ((60 < key && key < 110)) || { echo "the write of key $key returned $code"; cat answer.txt; exit 1; }
 asks PUT "$south/v1/kv/other/k" 200 '{"value": 1}'
 
 # A message arrives once at each RIC.

@@ -131,7 +131,7 @@ killed() {
         [[ -s left.txt ]] || break
         sleep 0.1
     done
-    [[ ! -s left.txt ]] || { echo "$name: left behind:"; cat left.txt; exit 1; }
+    [[ ! -s left.txt ]] || { echo "the killed campaign with $name left these behind:"; cat left.txt; exit 1; }
     pid=
     echo "killed: $name"
 }

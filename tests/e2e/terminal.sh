@@ -48,18 +48,18 @@ def in_pipe(*words):
 def check(name, words, expected, expected_line):
     drawn, code = on_terminal(*words)
     assert code == 0, (name, code, drawn[-600:])
-    assert re.search(r"\x1b\[", drawn), f"{name} draws over nothing on a terminal"
+    assert re.search(r"\x1b\[", drawn), f"{name} must draw with terminal codes on a terminal"
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "\r", drawn)
     # indicatif fills a line to its end instead of ending it.
     drawn_lines = [] if name == "bench run" else re.split(r"[\r\n]+", plain)
     for line in drawn_lines:
-        assert len(line) <= COLUMNS or not re.search(expected, line), (name, "a line that is two", line)
+        assert len(line) <= COLUMNS or not re.search(expected, line), (name, "two lines are joined", line)
     assert re.search(expected, plain), (name, plain[-800:])
     lines, code = in_pipe(*words)
     assert code == 0, (name, code, lines[-600:])
-    assert "\x1b" not in lines and "\r" not in lines, f"{name} writes more than lines into a pipe"
+    assert "\x1b" not in lines and "\r" not in lines, f"{name} must write only plain lines into a pipe"
     assert re.search(expected_line, lines), (name, lines[-800:])
-    print(f"{name}: both", flush=True)
+    print(f"{name}: correct on a terminal and in a pipe", flush=True)
 
 check("demo", ["demo", "--nodes", "2", "--ues", "2", "--period", "50ms", "--duration", "3s"],
     r"2 nodes  \d+ indications/s  \d+ lost  \d+ dropped", r"(?m)^ +\d+ s  2 nodes  \d+ indications/s .*ping p50 \d+ us")

@@ -19,7 +19,7 @@ nodes() { curl -fsS "$api/v1/nodes" | grep -o "\"connected\":$1" | wc -l; }
 # until_nodes COUNT STATE
 until_nodes() {
     for _ in {1..200}; do [[ $(nodes "$2") == "$1" ]] && return || sleep 0.05; done
-    echo "$(nodes "$2") base stations have connected:$2, not $1"; exit 1
+    echo "$(nodes "$2") base stations have connected:$2, instead of $1"; exit 1
 }
 until_nodes 20 true
 

@@ -43,31 +43,31 @@ connected() {
         [[ $(http /v1/nodes 2>/dev/null | grep -o '"connected": *true' | wc -l) == "$1" ]] && return
         sleep 0.1
     done
-    fail "not $1 nodes: $(http /v1/nodes)"
+    fail "the RIC does not have $1 nodes: $(http /v1/nodes)"
 }
 monitor() { "$RANLAB" xapp monitor --connect "unix://$work/e42" --sm kpm --period 1s --format ndjson "$@" 2>>monitor.err; }
-control() { "$RANLAB" xapp control --connect "unix://$work/e42" "$@" >control.out 2>&1 || fail "control $*: $(cat control.out)"; }
+control() { "$RANLAB" xapp control --connect "unix://$work/e42" "$@" >control.out 2>&1 || fail "the control $* failed: $(cat control.out)"; }
 
 echo '== its E2 library: five styles, 3 UEs; 24 and 64 UEs'
 ric
 for ues in 3 24 64; do
     carried nodes "$nodes" "$ues" "$port"
     connected 3
-    monitor --duration 4500ms >"ues$ues.ndjson" || fail "$(tail -n 2 monitor.err)"
-    "$checks/ocudu.py" values "$ues" "ues$ues.ndjson" || fail "$ues UEs"
+    monitor --duration 4500ms >"ues$ues.ndjson" || fail "the monitor failed: $(tail -n 2 monitor.err)"
+    "$checks/ocudu.py" values "$ues" "ues$ues.ndjson" || fail "the values of $ues UEs are wrong"
     ((ues == 3)) || { running nodes; end nodes; connected 0; continue; }
     for style in 1 2 3 4 5; do
         choice=()
         ((style == 2)) && choice=(--kpm-ue f1ap=101)
         ((style == 5)) && choice=(--kpm-ue f1ap=100 --kpm-ue f1ap=102)
-        monitor --kpm-style "$style" "${choice[@]}" --duration 4500ms >"style$style.ndjson" || fail "style $style: $(tail -n 2 monitor.err)"
-        "$checks/ocudu.py" values "$ues" "style$style.ndjson" || fail "style $style"
+        monitor --kpm-style "$style" "${choice[@]}" --duration 4500ms >"style$style.ndjson" || fail "the monitor failed with style $style: $(tail -n 2 monitor.err)"
+        "$checks/ocudu.py" values "$ues" "style$style.ndjson" || fail "the values of style $style are wrong"
     done
 
     echo '== orders: quotas, policy, handovers'
     control --node '001.01 412/du 0' --rc-quota 1=10:50:5,2=20:100 --ue f1ap=101
-    http /v1/control -H 'content-type: application/json' -d "$("$checks/ocudu.py" ccc 'gnb 001.01 412/du 0')" >ccc.out || fail "CCC: $(cat ccc.out)"
-    grep -q acknowledged ccc.out || fail "CCC: $(cat ccc.out)"
+    http /v1/control -H 'content-type: application/json' -d "$("$checks/ocudu.py" ccc 'gnb 001.01 412/du 0')" >ccc.out || fail "the CCC control failed: $(cat ccc.out)"
+    grep -q acknowledged ccc.out || fail "the CCC control was not acknowledged: $(cat ccc.out)"
     control --node '001.01 412' --rc-handover 101=000067001
     control --node '001.01 412' --rc-handover 000067001 --ue amf=1099511627775,guami=001.01/1/2/3,f1ap=102
     running nodes
@@ -98,7 +98,7 @@ sleep 10
 end ric
 sleep 1
 ric
-wait "${pid[monitor]}" || fail "monitor: $(tail -n 2 monitor.err)"
+wait "${pid[monitor]}" || fail "the monitor failed: $(tail -n 2 monitor.err)"
 unset 'pid[monitor]'
 running gnb
 python3 - gnb.ndjson <<'P' || fail 'values of the gNB'
@@ -119,4 +119,4 @@ echo '== check agent: the agents go on'
 carried nodes "$nodes" 3 "$port"
 "$RANLAB" check agent "shim://$work/net/127.0.0.1:$port" --node '001.01 412/du 0' --arrival 6s --captures "$work" >check.out 2>&1
 running nodes
-grep -E '[0-9]+ passed' check.out || fail "check agent: $(tail -n 5 check.out)"
+grep -E '[0-9]+ passed' check.out || fail "check agent failed: $(tail -n 5 check.out)"

@@ -8,7 +8,7 @@ set -euo pipefail
 . "$(dirname "$0")/../e2e/judged.sh"
 [[ -n ${OFDATAPATH:-} ]] || { echo "\$OFDATAPATH names no build"; exit 77; }
 if [[ -z ${INSIDE:-} ]]; then
-    [[ $(id -u) == 0 ]] && unshare --net true 2>/dev/null || { echo "namespaces take root"; exit 77; }
+    [[ $(id -u) == 0 ]] && unshare --net true 2>/dev/null || { echo "network namespaces need root"; exit 77; }
     command -v ovs-ofctl >/dev/null || { echo "ovs-ofctl is not installed: apt install openvswitch-switch"; exit 77; }
     INSIDE=1 exec unshare --net "$0"
 fi

@@ -103,7 +103,7 @@ runs() {
     (cd "$folder" && ulimit -c 0 && exec "$@") >"$name.out" 2>&1 </dev/null &
     started+=($!)
 }
-reached() { for _ in {1..200}; do curl -s -o none "$1" && return || sleep 0.1; done; echo "$1 is not reached" >&2; exit 1; }
+reached() { for _ in {1..200}; do curl -s -o none "$1" && return || sleep 0.1; done; echo "$1 cannot be reached" >&2; exit 1; }
 runs . redis redis-server --port "$redis" --bind 127.0.0.1 --save '' --appendonly no --loadmodule "$OSC/libredismodule.so"
 runs . routing "$python" routing.py "$routing"
 reached "http://127.0.0.1:$routing/"
@@ -197,7 +197,7 @@ wanted = {"ClientEndpoint": {"Host": "127.0.0.1", "HTTPPort": server.server_port
 api = "http://127.0.0.1:8088/ric/v1/subscriptions"
 request = urllib.request.Request(api, json.dumps(wanted).encode(), {"content-type": "application/json"})
 subscription = json.load(urllib.request.urlopen(request))["SubscriptionId"]
-assert ended.wait(10), "nobody tells how the subscription ended"
+assert ended.wait(10), "no notification reported how the subscription ended"
 instance = told[0]["SubscriptionInstances"][0]
 # If there was no error, the cause is a blank.
 assert not instance.get("ErrorCause", "").strip(), told

@@ -61,10 +61,10 @@ wanted = subscriber.SubscriptionParams(None, subscriber.SubscriptionParamsClient
 data, reason, status = subscriber.Subscribe(wanted)
 assert status == 201, (status, reason, data)
 subscription = json.loads(data)["SubscriptionId"]
-assert told.wait(10), "nobody tells how the subscription ended"
+assert told.wait(10), "no notification reported how the subscription ended"
 instance = ends[0]["SubscriptionInstances"][0]
 assert "ErrorCause" not in instance and instance["XappEventInstanceId"] == 12110, ends
-assert enough.wait(10), f"{len(reports)} reports"
+assert enough.wait(10), f"only {len(reports)} reports arrived"
 for sub, payload in reports:
     assert sub == instance["E2EventInstanceId"] and b"DRB.UEThpDl" in payload and b"RRU.PrbTotDl" in payload, (sub, payload.hex())
 
@@ -76,7 +76,7 @@ body = b"\0" + struct.pack(">H", len(ies)) + b"".join(struct.pack(">HBB", id, 0,
 sbuf = rmr.rmr_alloc_msg(xapp._mrc, 4096, payload=b"\0\4\0" + octets(body), mtype=12040, meid=node.encode(), gen_transaction_id=True)
 sbuf = rmr.rmr_send_msg(xapp._mrc, sbuf)
 assert sbuf.contents.state == rmr.RMR_OK, sbuf.contents.state
-assert answered.wait(10), "no answer to the control"
+assert answered.wait(10), "the control request got no answer"
 assert answers[0][0] == 12041 and answers[0][1][:2] == b"\x20\4", answers
 assert subscriber.UnSubscribe(subscription)[2] == 204
 print(f"ricxappframe: {len(reports)} KPM reports, a control acknowledged")

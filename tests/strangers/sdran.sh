@@ -75,12 +75,12 @@ meet() {
     mapfile -t told < <(known)
     wait "$fleet" || fail "$name $nodes x 10: emulate exits with $?" fleet.err
     local share=$((($(cpu) - before) / (alive_s + 20)))
-    [[ ${told[*]} == "$nodes $((nodes * 10))" ]] || fail "$name $nodes x 10: REST knows ${told[*]}" known.txt
-    tail -n +16 fleet.txt | grep '"alive"' | grep -v "\"alive\":$nodes," >dead.txt && fail "$name: not all alive" dead.txt
+    [[ ${told[*]} == "$nodes $((nodes * 10))" ]] || fail "$name $nodes x 10: REST reports ${told[*]}" known.txt
+    tail -n +16 fleet.txt | grep '"alive"' | grep -v "\"alive\":$nodes," >dead.txt && fail "$name: not all agents stayed alive" dead.txt
     tail -n 1 fleet.txt >last.txt
-    [[ $(field reconnects last.txt) == 0 && $(field faults last.txt) == 0 ]] || fail "$name: reconnects or faults" last.txt
+    [[ $(field reconnects last.txt) == 0 && $(field faults last.txt) == 0 ]] || fail "$name: the fleet had reconnects or faults" last.txt
     echo "$name $nodes x 10: alive for $alive_s s, REST agrees, $share % of a core, send delay p99 $(field lateness_us_p99 last.txt) us"
-    if [[ $name == empower-v1 && $nodes == 10 ]]; then ((share < 30)) || fail "$share % of a core" last.txt; fi
+    if [[ $name == empower-v1 && $nodes == 10 ]]; then ((share < 30)) || fail "the fleet used $share % of a core; less than 30 % are allowed" last.txt; fi
 }
 
 # Runs two base stations with two UEs, and a controller that is stopped for ten seconds.
@@ -94,9 +94,9 @@ sleeps() {
     kill -CONT "$controller"
     # Some controllers disconnect all base stations after this stop, so the exit code is ignored.
     wait "$fleet" || true
-    grep -Eq 'the controller stopped reading at [0-9.]+ s, for (9|10|11)\.[0-9] s' fleet.txt || fail "$name: not told" fleet.txt
+    grep -Eq 'the controller stopped reading at [0-9.]+ s, for (9|10|11)\.[0-9] s' fleet.txt || fail "$name: the fleet did not report that the controller stopped reading" fleet.txt
     # Without requests, nothing is due: reports to the worker of version 2 are responses.
-    [[ $name == empower-v2 ]] || grep -Eq 'send delay p99 (9|10|11)[0-9]{6} us' <(tail -n 1 fleet.txt) || fail "$name: not late" fleet.txt
+    [[ $name == empower-v2 ]] || grep -Eq 'send delay p99 (9|10|11)[0-9]{6} us' <(tail -n 1 fleet.txt) || fail "$name: the send delay does not contain the pause of the controller" fleet.txt
     echo "$name: $(grep -m 1 'stopped reading' fleet.txt)"
 }
 

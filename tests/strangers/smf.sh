@@ -37,4 +37,4 @@ meets() {
 meets open5gs OPEN5GS_SMF
 meets free5gc FREE5GC_SMF
 meets pfcpsim PFCPSIM
-echo "$met SMFs met, ${#skipped[@]} skipped${skipped[*]:+ (${skipped[*]})}"
+echo "$met SMFs passed, ${#skipped[@]} were skipped${skipped[*]:+ (${skipped[*]})}"

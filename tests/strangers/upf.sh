@@ -105,7 +105,7 @@ import json
 for n in (1, 2):
     points = json.load(open(f"graph{n}.json"))["points"]
     drift = [point["metrics"]["drift_rate"]["mean"] for point in points]
-    print("rate of the last third over the first, by rate offered:", *(f"{d:.2f}" for d in drift))
+    print("ratio of the rate in the last third to the rate in the first third, by offered rate:", *(f"{d:.2f}" for d in drift))
     assert drift[-1] < 0.8 and drift[-1] < drift[0], drift
 P
     kill "$pid" && wait "$pid" || true
@@ -162,4 +162,4 @@ for upf in open5gs eupf; do
         met=$((met + 1))
     fi
 done
-echo "$met UPFs met, ${#skipped[@]} skipped${skipped[*]:+ (${skipped[*]})}"
+echo "$met UPFs passed, ${#skipped[@]} were skipped${skipped[*]:+ (${skipped[*]})}"

@@ -49,8 +49,8 @@ def values(ues, rows):
         seen[name] += 1
     assert not wrong, wrong[:5]
     assert not without_unit, without_unit
-    assert seen, f"{rows}: no value"
-    print(f"{rows}: {sum(seen.values())} values of {len(seen)} measurements, all as fed")
+    assert seen, f"{rows} has no value"
+    print(f"{rows}: {sum(seen.values())} values of {len(seen)} measurements, all equal to the expected values")
 
 
 def ccc(node):

@@ -94,7 +94,7 @@ try:
     print(f"session of {UE}, uplink TEID {teid:#x}")
     session.accepted(GNB, 0x2001)
     up = packet(UE, SERVER, octets=500)
-    assert bed.up(teid, up, 1) == up, "uplink"
+    assert bed.up(teid, up, 1) == up, "the uplink packet must arrive unchanged"
     # The start of traffic is reported, and the SMF grants the quota.
     wait_for("the first grant", lambda: len(used) >= 1)
     down = wait_for("downlink", lambda: bed.down(packet(SERVER, UE, octets=500)))

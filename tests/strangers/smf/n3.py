@@ -93,4 +93,4 @@ def wait_for(what, condition, seconds=15):
         if value := condition():
             return value
         time.sleep(0.05)
-    raise AssertionError(f"not within {seconds} s: {what}")
+    raise AssertionError(f"this did not happen within {seconds} s: {what}")

@@ -68,8 +68,8 @@ try:
     session.accepted(GNB, 0x2001)
     for ue, server in ((v4, SERVER), (v6_ue, "2001:db8::9")):
         up = packet(ue, server)
-        assert bed.up(teid, up, 1) == up, f"uplink of {ue}"
-        down = wait_for(f"downlink of {ue}", lambda ue=ue, server=server: bed.down(packet(server, ue)))
+        assert bed.up(teid, up, 1) == up, f"the uplink packet of {ue} must arrive unchanged"
+        down = wait_for(f"arrival of the downlink packet of {ue}", lambda ue=ue, server=server: bed.down(packet(server, ue)))
         while down.kind != 255 or down.packet != packet(server, ue):
             down = Gpdu(bed.received(bed.gnb))
         assert (down.teid, down.qfi) == (0x2001, 1), (hex(down.teid), down.qfi)

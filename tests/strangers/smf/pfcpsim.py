@@ -30,9 +30,9 @@ try:
         # The tuples are server, its port, the UE's port, and whether the gate is open. pfcpsim filters the UE's port.
         for server, ports, passes in (("10.0.0.5", (9, 85), True), ("10.1.0.5", (9, 5), False), ("8.8.8.8", (9, 9), True)):
             up = packet(ue, server, ports[::-1])
-            assert (bed.up(session, up, 9) == up) == passes, f"uplink to {server}"
+            assert (bed.up(session, up, 9) == up) == passes, f"an uplink packet to {server} must {'pass' if passes else 'be dropped'}"
             down = bed.down(packet(server, ue, ports))
-            assert (down is not None) == passes, f"downlink from {server}"
+            assert (down is not None) == passes, f"a downlink packet from {server} must {'pass' if passes else 'be dropped'}"
             assert down is None or (down.teid, down.qfi) == (session + 1, 9), (down.teid, down.qfi)
     ctl("session", "modify", "--buffer", "--notifycp", *SESSIONS)
     assert bed.down(packet("8.8.8.8", "17.0.0.1")) is None
