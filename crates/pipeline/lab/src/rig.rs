@@ -48,7 +48,7 @@ const PUBLISHED: [&str; 2] = ["eswitch", "lagopus"];
 const UNEVEN: f64 = 1.25;
 /// Share of the due changes below which a repeat is degraded.
 const TAKEN_AT_LEAST: f64 = 0.99;
-/// Cores of the blade in the publication.
+/// Number of cores of the blade in the paper of the benchmark TIPSY.
 const BLADE_CORES: f64 = 24.0;
 
 /// Reason why tier `mem` does not support third-party engines.

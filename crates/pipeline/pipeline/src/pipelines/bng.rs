@@ -44,10 +44,10 @@ parameters! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tunneling {
-    /// GRE with a key, as described in the paper.
+    /// GRE with a key, as described in the paper of the benchmark TIPSY.
     #[default]
     Gre,
-    /// VXLAN, as used by the released backends of the paper.
+    /// VXLAN, as used by TIPSY's released backends.
     Vxlan,
 }
 

@@ -1,6 +1,6 @@
 //! VXLAN tunnel endpoint: uplink frames to a known MAC enter the tunnel of its host, and downlink frames leave their
-//! tunnel. The publication lists this pipeline in a table without details, so sizes and addresses follow its other
-//! pipelines.
+//! tunnel. The paper of the benchmark TIPSY lists this pipeline in a table without details, so sizes and addresses
+//! follow the other pipelines of the paper.
 use super::gateway::{self, Subscriber};
 use super::l3fwd::Family;
 use super::{Flow, ParameterError, Reference, TABLE_MAX, addressing, bounded, parameters};

@@ -39,10 +39,10 @@ parameters! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tunneling {
-    /// GTP-U with a PDU session container, as described in the paper.
+    /// GTP-U with a PDU session container, as described in the paper of the benchmark TIPSY.
     #[default]
     Gtp,
-    /// VXLAN with the TEID as VNI, as used by its released backends.
+    /// VXLAN with the TEID as VNI, as used by TIPSY's released backends.
     Vxlan,
 }
 

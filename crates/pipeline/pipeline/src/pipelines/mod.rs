@@ -1,4 +1,4 @@
-//! The telco pipelines of the published benchmark, with the published names and defaults of their parameters. Each
+//! The telco pipelines of the published benchmark TIPSY, with the published names and defaults of their parameters. Each
 //! pipeline has its declaration (`build`), traffic (`frame`, `events`) and slow reference (`oracle`) in one file.
 //! User-declared pipelines are in [`own`].
 pub mod acl;

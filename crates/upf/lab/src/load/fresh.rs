@@ -7,7 +7,8 @@ use ranlab_upf::n4::SmfSettings;
 use ranlab_upf::pfcp::MAX_SEQUENCE;
 
 /// Returns a sequence number that no request of the last minute has used. A UPF that caches responses takes a repeated number for a
-/// retransmission. The number is derived from the clock. It advances faster than any run sends, and repeats after 67 s.
+/// retransmission. The number is derived from the clock, at one number per 4 µs. No run sends requests faster, so no number is used twice
+/// until the numbers repeat after 67 s.
 pub(super) fn sequence() -> u32 {
     const STEP_NS: u64 = 4_000;
     (monotonic_ns() / STEP_NS) as u32 & MAX_SEQUENCE

@@ -70,9 +70,9 @@ impl SendingWindow {
         }
     }
 
-    /// Returns the growth of the backlog in the second half of the window: the minimum number of waiting sessions in
-    /// the last quarter minus that in the second quarter. A system that keeps up returns to a low level in each
-    /// quarter, however long a single session takes. Sessions that were held back count in full.
+    /// Returns the growth of the backlog in the second half of the window: `minimum in the last quarter - minimum in
+    /// the second quarter`, where both are numbers of waiting sessions. A system that keeps up returns to a low level in
+    /// each quarter, however long a single session takes. Sessions that were held back are added in full.
     pub fn backlog(&self) -> u64 {
         let [_, second, _, last] = self.waiting_least;
         let growth = second.zip(last).map_or(0, |(second, last)| last.saturating_sub(second));

@@ -276,8 +276,9 @@ impl Server {
         Some(best)
     }
 
-    /// Returns the maximum delay of frames that arrive between `from` and `to` in the busy period, or `best` if it is larger. No such frame
-    /// is completed later than the work that arrived until `to`. The search bisects the interval until this estimate suffices.
+    /// Returns an upper bound of the delay of frames that arrive between `from` and `to` in the busy period, or `best` if it is larger. All
+    /// these frames are completed when the work that arrived until `to` is completed. The delay is therefore at most
+    /// `end(own.at(to)) - from`. The search halves the interval until this bound is precise.
     fn search(&self, from: Ps, to: Ps, mut best: Ps) -> Option<Ps> {
         let mut open = vec![(from, to)];
         let mut tries = 0;
@@ -370,8 +371,9 @@ impl GateWindows {
         Some(Self { pieces, lead: 0 })
     }
 
-    /// Returns the windows of `class`, each with as many frames of length `frame` (including `gap`) as fit. `others`: a frame of another
-    /// class may have ended directly before a window. A frame that arrives within a window may once find the remaining window too short.
+    /// Returns the windows of `class`, each with as many frames of length `frame` (including `gap`) as fit. If `others` is true, a frame of
+    /// another class may have ended directly before a window. A frame that arrives within a window may find the rest of this one window too
+    /// short.
     fn of_equal_frames(gates: &Gates, class: u8, frame: Ps, gap: Ps, others: bool) -> Option<Self> {
         let windows = gates.windows(usize::from(class))?;
         let drift = u64::from(gates.clock.drift_ppb.unsigned_abs());

@@ -149,8 +149,8 @@ fn recorded_updates_change_the_published_router() {
 }
 
 /// A rule that restricts ports or flags does not match packets without them. Later fragments pass a list that denies
-/// ports 0 to 1023, and a segment passes a rule whose flags it lacks. Truncated headers and fragments of IPv6 behave in
-/// the same way.
+/// ports 0 to 1023. A TCP segment passes a rule that denies flags which the segment does not have. Truncated headers and
+/// fragments of IPv6 behave in the same way.
 #[test]
 fn rules_do_not_match_absent_fields() {
     let list = |rule: &str| {
