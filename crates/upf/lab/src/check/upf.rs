@@ -33,8 +33,8 @@ config! {
         /// otherwise the address from which this machine reaches the UPF's N3
         gnb: Option<SocketAddr> = None;
         /// address and port of the first emulated SMF; further SMFs use the next addresses of this machine. Keep port
-        /// 8805: some UPFs always send responses to it. Without it, each check of a UPF on loopback has a fixed
-        /// address; for other UPFs, the address from which this machine reaches the UPF
+        /// 8805: some UPFs always send responses to it. Default: a fixed address for each check of a UPF on loopback,
+        /// otherwise the address from which this machine reaches the UPF
         smf: Option<SocketAddr> = None;
         /// emulated data network, which reflects packets: none (the UPF is connected to another data network), udp://LOCAL,UPF or
         /// routed://ADDRESS

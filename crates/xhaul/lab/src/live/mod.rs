@@ -87,7 +87,7 @@ config! {
         /// interface of the CU towards the midhaul and the interface at the other end of its cable, where the switch
         /// is: "enp1s0f0 enp2s0f0"
         midhaul_ports: Option<String> = None, local();
-        /// the same two interfaces towards the backhaul; without it, the backhaul is emulated in software
+        /// the interfaces at both ends of the backhaul's cable, as in --midhaul-ports; default: a backhaul emulated in software
         backhaul_ports: Option<String> = None, local();
         /// live, with --midhaul-ports: source of time stamps on the midhaul: card (required), kernel, none, or auto
         /// (the cards if both support it)

@@ -39,13 +39,13 @@ config! {
         tier: String = "sim".to_owned(), kind(Kind::choice(&["sim", "bound", "live"]));
         /// scheduler of every switch and port; gates apply to shared links only; mqprio and etf: live only
         scheduler: String = "fifo".to_owned(), kind(Kind::choice(&SCHEDULERS));
-        /// how containers of the CU share its network card; "none": without this cost, for questions about the network alone
+        /// how containers of the CU share its network card; "none": without this cost, to study only the network
         sharing: String = "sr-iov".to_owned(), kind(Kind::choice(&SHARINGS));
-        /// simulated cost of a frame for sharing "measured" and "ipvlan", in addition to the variation of an own port
+        /// simulated cost of a frame for sharing "measured" and "ipvlan", in addition to the variation of a dedicated port
         sharing_cost_ns: u32 = 0, range(0, 1_000_000), unit("ns");
-        /// file of `ranlab bench sharing` with the simulated cost of a frame for each way to share, and with wake-up latencies; default: the built-in one
+        /// file of `ranlab bench sharing` with the simulated cost of a frame for each way to share, and with wake-up latencies; default: the built-in profile
         sharing_profile: Option<String> = None;
-        /// factor for the simulated cost of a virtual function, as far as it exceeds that of an own port
+        /// factor for the simulated cost of a virtual function, applied to the part that exceeds the cost of a dedicated port
         function_times: f64 = 1.0, kind(Kind::Float { min: 0.1, max: 1000.0 });
     }
 }
@@ -93,7 +93,7 @@ config! {
         mbps: Option<f64> = None, kind(MBPS), unit("Mbit/s");
         /// uplink user data of a split-2 cell; default: the peak rate
         mbps_up: Option<f64> = None, kind(MBPS), unit("Mbit/s");
-        /// VLAN of the cells' frames: each has an 802.1Q tag with it and with the class as priority; default: no tag
+        /// VLAN id of the cells' frames: each frame has an 802.1Q tag with this id and with the class as priority; default: no tag
         vlan: Option<u16> = None, range(1, 4094);
         /// split 7.2x: time by which control messages (one for each slot and layer) precede the data (Tcp_adv_dl); default: no control messages
         tcp_adv_dl: Option<Duration> = None;
@@ -159,7 +159,8 @@ config! {
 config! {
     /// Keys of the switches and links.
     pub struct Network {
-        /// row of the published testbed, which sets switches, sharing, neighbour and background; -a: background up, -d: down
+        /// row of the published testbed, which sets switches, sharing, neighbour and background; suffix -a: background
+        /// up, -d: background down
         testbed: String = "custom".to_owned(), kind(Kind::choice(&ROWS)), formerly("row");
         /// number of switches in a chain between DUs and CU; 0: cables
         midhaul_switches: usize = 1, range(0, 8);
@@ -183,7 +184,7 @@ config! {
 config! {
     /// Execution of the simulation.
     pub struct Sim {
-        /// number of phases of the sources; the first one is the scenario's own
+        /// number of phases of the sources; the first phase has the offsets of the scenario
         phases: u64 = 1, range(1, 10_000);
         /// number of threads; 0: one per CPU. Results do not depend on it
         threads: usize = 0, range(0, 256);

@@ -118,16 +118,16 @@ config! {
         /// PFCP dialect that the UPF requires: strict-rel15, strict-rel17, open5gs, eupf
         dialect: Dialect as UpfNames = Dialect::STRICT_REL17, wiring();
         /// address and port of the first SMF; each further SMF has the next address. Keep port 8805: some UPFs always
-        /// send responses to it. Without it, 127.0.2.1:8805 for a UPF on loopback, otherwise the address from which
-        /// this machine reaches the UPF
+        /// send responses to it. Default: 127.0.2.1:8805 for a UPF on loopback, otherwise the address from which this
+        /// machine reaches the UPF
         smf: Option<SocketAddr> = None;
         /// number of SMFs, with one thread and one association each
         smfs: usize = 1, range(1, MAX_SMFS as i64);
-        /// address and port of the first base station; each further one has the next address. Without it,
+        /// address and port of the first base station; each further base station has the next address. Default:
         /// 127.0.1.1:2152 for a UPF on this machine, otherwise the address from which this machine reaches the UPF's N3
         gnb: Option<SocketAddr> = None;
-        /// number of base stations; without it, 2 if this machine has the address after that of the first one,
-        /// otherwise 1
+        /// number of base stations. Default: 2 if this machine also has the address that follows the address of the
+        /// first base station, otherwise 1
         gnbs: Option<usize> = None, range(1, MAX_GNBS as i64);
         /// threads that send and receive packets
         threads: usize = 1, range(1, MAX_THREADS as i64);
