@@ -381,7 +381,7 @@ fn base_stations_supervise_their_paths() {
         n3.echo_responses == 0 && n3.path_failures >= 4,
         "each of four base stations has one path: {n3:?}"
     );
-    assert!(report.warnings.iter().any(|warning| warning.starts_with("N3 failed")));
+    assert!(report.warnings.iter().any(|warning| warning.starts_with("paths on N3 failed")));
     server.stop().unwrap();
 }
 
