@@ -89,7 +89,7 @@ mod tests {
             let peer = ("sut.peer", Value::from(example().as_str()));
             vbbu_component(&[("sut.tier", Value::from("live")), peer, (path, value)]).unwrap_err()
         };
-        assert!(with("sut.peer", Value::from("ranlab")).contains("no [vbbu]"));
+        assert!(with("sut.peer", Value::from("ranlab")).contains("no table [vbbu]"));
         assert!(with("user.kind", Value::from("ping")).contains("`user.kind` must be \"none\""));
         assert!(with("live.taps", Value::Bool(true)).contains("`live.taps`"));
         assert!(with("cu.cpu_quota", Value::Float(0.5)).contains("`cu.cpu_quota`"));
