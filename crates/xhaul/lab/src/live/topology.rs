@@ -95,7 +95,7 @@ impl LiveTopology {
             lab.switched("mhsw", &edges, &containers, MIDHAUL, part.sharing.0, given.midhaul.as_ref())?;
         } else if let Some(ports) = &given.midhaul {
             if containers.len() > 1 {
-                let why = "live: one cable carries one cell: a neighbour or a background needs a switch (`net.midhaul_switches` 1)";
+                let why = "live: without a switch, a cable carries only one cell: a neighbour or a background needs `net.midhaul_switches` 1";
                 return Err(environment(why));
             }
             lab.borrowed_cable(ports, "v1", "du", MIDHAUL)?;
@@ -446,7 +446,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn card_is_shared_by_kernel_devices() {
+    fn each_sharing_method_has_its_kernel_device() {
         let arguments = |sharing| upper_device(sharing, "c-v1").map(|words| words.join(" "));
         let macvlan = "link add link nic name c-v1 type macvlan mode bridge";
         assert_eq!(arguments(LiveSharing::Macvlan).as_deref(), Some(macvlan));

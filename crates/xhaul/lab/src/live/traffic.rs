@@ -463,7 +463,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sender_aligns_to_gates_and_launch_needs_lead() {
+    fn sender_aligns_to_gates_and_sends_ahead_of_launch_times() {
         let whenever = Timing::default();
         assert_eq!(whenever.wait(123), LEAD);
         let aligned = Timing { aligned_ns: 1_000_000_000, ..whenever };

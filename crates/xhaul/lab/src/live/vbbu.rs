@@ -139,7 +139,7 @@ impl Vbbu {
         let [cu, du] = caught else { return };
         if cu.more + du.more > 0 {
             self.fault = Some(environment(format!(
-                "a window has more than {FRAMES_MAX} frames, the maximum that is recorded: set a shorter `measure.duration`"
+                "a window has more than {FRAMES_MAX} frames, which is the maximum: set a shorter `measure.duration`"
             )));
             return;
         }
@@ -218,7 +218,7 @@ impl Process {
                 let role = self.role;
                 let words = self.output.last_words();
                 return Err(sut(format!(
-                    "{role} of {name} was not up within {} s: no line of its output matches \"{}\"{words}",
+                    "{role} of {name} did not start within {} s: no line of its output matches \"{}\"{words}",
                     within.as_secs_f64(),
                     process.line
                 )));

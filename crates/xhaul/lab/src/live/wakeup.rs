@@ -63,7 +63,7 @@ pub(super) fn measure(count: u32) -> Vec<Wakeup> {
             let mut latencies = next_to(busy, || latencies(count));
             let latency_ns = quantiles(&mut latencies);
             let source = format!(
-                "{count} wake-ups each ms, 0.5 ms of work behind each, default scheduling policy, {busy} busy threads on {cpus} CPUs"
+                "{count} wake-ups, one per ms, each followed by 0.5 ms of work, default scheduling policy, {busy} busy threads on {cpus} CPUs"
             );
             Wakeup { kind, source, shares: SHARES.to_vec(), latency_ns }
         })

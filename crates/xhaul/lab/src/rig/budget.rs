@@ -202,10 +202,10 @@ pub(super) fn budget(key: &str, text: &str) -> Result<Ps, String> {
     }
     let names: Vec<&str> = NAMED.iter().map(|(name, _)| *name).collect();
     match parse_span(text) {
-        Some(time) if time.is_zero() => Err(format!("`{key}` \"{text}\": a budget is above 0")),
+        Some(time) if time.is_zero() => Err(format!("`{key}` \"{text}\": a budget must be above 0")),
         Some(time) => ps(key, time),
         None => Err(format!(
-            "`{key}` \"{text}\": a budget is a time such as \"100us\", or one of {}",
+            "`{key}` \"{text}\": a budget must be a time such as \"100us\", or one of {}",
             names.join(", ")
         )),
     }
@@ -229,10 +229,12 @@ fn interval(run: &Run<'_>, key: &str) -> Result<Option<(Ps, Ps)>, String> {
     let Some(Value::List(ends)) = run.value(key) else { return Ok(None) };
     let ends: Vec<Duration> = ends.iter().filter_map(Value::span).collect();
     let [least, most] = ends[..] else {
-        return Err(format!("`{key}` has two times, the least and the most, such as [\"80us\", \"160us\"]"));
+        return Err(format!(
+            "`{key}` must have two times, the minimum and the maximum, such as [\"80us\", \"160us\"]"
+        ));
     };
     if least > most {
-        return Err(format!("`{key}`: the least, {least:?}, is above the most, {most:?}"));
+        return Err(format!("`{key}`: the minimum, {least:?}, is above the maximum, {most:?}"));
     }
     Ok(Some((ps(key, least)?, ps(key, most)?)))
 }
@@ -240,7 +242,7 @@ fn interval(run: &Run<'_>, key: &str) -> Result<Option<(Ps, Ps)>, String> {
 fn ps(key: &str, time: Duration) -> Result<Ps, String> {
     // One second is far above the delay of any fronthaul, and its picoseconds fit 64 bits.
     if time > Duration::from_secs(1) {
-        return Err(format!("`{key}` is at most 1s, not {time:?}"));
+        return Err(format!("`{key}` must be at most 1s, not {time:?}"));
     }
     Ok(time.as_nanos() as Ps * 1000)
 }
@@ -250,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn windows_become_delays_and_intervals_of_sending() {
+    fn receive_windows_become_delay_limits_and_send_intervals() {
         let window = Window { sent_ps: Some(196 * US), received_ps: Some((80 * US, 160 * US)) };
         let down = window.delays(Direction::Down);
         let signed = |us: i64| us * 1_000_000;
@@ -270,7 +272,7 @@ mod tests {
         assert_eq!(budget(BUDGET, "High25"), Ok(25 * US));
         assert_eq!(budget(BUDGET, "f1"), Ok(1500 * US));
         assert_eq!(budget(BUDGET, "802.1CM-A"), Ok(100 * US));
-        assert_eq!(budget(BUDGET, "0us"), Err("`cells.budget` \"0us\": a budget is above 0".to_owned()));
+        assert_eq!(budget(BUDGET, "0us"), Err("`cells.budget` \"0us\": a budget must be above 0".to_owned()));
         assert!(
             budget(BUDGET, "fast")
                 .is_err_and(|why| why.contains("`cells.budget` \"fast\"") && why.contains("high25"))

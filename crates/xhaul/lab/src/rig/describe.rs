@@ -49,7 +49,7 @@ fn metrics() -> Vec<Metric> {
         Scalar Higher "live.timestamp_source" "" "live: source of arrival timestamps: 0 this program, 1 the kernel" .formerly("live.rung");
         Scalar Neither "live.namespaces" "" "live: network namespaces, removed afterwards";
         Scalar Neither "live.ports" "" "live: ports of the machine that were used, and returned afterwards";
-        Scalar Neither "live.functions" "" "live: virtual functions created on them, and removed afterwards";
+        Scalar Neither "live.functions" "" "live: virtual functions created on the ports, and removed afterwards";
         Scalar Neither "live.emulated" "" "live: 1 if the machine is emulated in software or the network is slowed down: only counters are valid, not times";
         Scalar Neither "live.clock" "" "live: clocks used: 0 the kernel clock of this machine, 1 the clocks of the cards between given ports (PHC), 2 the kernel clocks of two machines";
         Scalar Lower "live.clock_error_us" "us" "live: maximum error of one-way delays caused by the clocks; 0 if one clock stamps both ends";
@@ -60,8 +60,8 @@ fn metrics() -> Vec<Metric> {
         Fingerprint Neither "sim.digest" "" "digest of all deliveries; the same for the same point and seed";
         Scalar Lower "cost_ns_dl" "ns" "live: CPU time of a packet's path from vBBU to DU, minimum of many batches";
         Scalar Lower "cost_ns_ul" "ns" "live: CPU time of a packet's path from DU to vBBU, minimum of many batches";
-        Scalar Lower "cost_dl_of_port" "" "live: CPU time from vBBU to DU relative to an own switch port, measured alternately, so that the clock cancels out";
-        Scalar Lower "cost_ul_of_port" "" "live: CPU time from DU to vBBU relative to an own switch port, measured alternately";
+        Scalar Lower "cost_dl_of_port" "" "live: CPU time from vBBU to DU relative to a dedicated switch port, measured alternately, so that the processor frequency cancels out";
+        Scalar Lower "cost_ul_of_port" "" "live: CPU time from DU to vBBU relative to a dedicated switch port, measured alternately";
         Scalar Lower "cost_instructions_dl" "" "live, if the clock counts instructions: instructions of a packet's path from vBBU to DU, minimum of many batches";
         Scalar Lower "cost_instructions_ul" "" "live, if the clock counts instructions: instructions of a packet's path from DU to vBBU, minimum of many batches";
     });

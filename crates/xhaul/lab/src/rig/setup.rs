@@ -293,7 +293,7 @@ fn control_ahead(from: &settings::Cells) -> Result<Option<Ps>, String> {
         return Err(format!("`cells.tcp_adv_dl` applies to split \"7.2x\", not to \"{}\"", from.split));
     }
     if ahead > CONTROL_AHEAD_MAX {
-        return Err(format!("`cells.tcp_adv_dl` is at most {CONTROL_AHEAD_MAX:?}, not {ahead:?}"));
+        return Err(format!("`cells.tcp_adv_dl` must be at most {CONTROL_AHEAD_MAX:?}, not {ahead:?}"));
     }
     ps(ahead).map(Some)
 }

@@ -252,7 +252,7 @@ fn invalid_files_are_rejected_with_reason() {
         (format!("{link}mbps = 0.5\n{flow}"), "`mbps` must be 1 to 800000, not 0.5"),
         (format!("{link}{flow}to2 = \"z\"\n"), "`flows` \"f\": unknown key `to2`"),
         (format!("{link}{}", flow.replace("\"y\"", "\"z\"")), "flow f names the node \"z\""),
-        (format!("{link}{flow}budget = \"soon\"\n"), "a budget is a time such as \"100us\""),
+        (format!("{link}{flow}budget = \"soon\"\n"), "a budget must be a time such as \"100us\""),
         (format!("{link}{flow}period2 = 1\n"), "unknown key `period2`; `period` is the nearest"),
         (format!("{link}{}", flow.replace("1ms", "1 fortnight")), "is not a time such as"),
         (link.to_owned(), "it has no cell, flow, stream or capture"),
