@@ -40,7 +40,7 @@ config! {
         pipeline: Option<JsonField<Pipeline>> = None, wiring();
         /// traffic to send
         traffic: JsonField<Traffic> = JsonField::default(), wiring();
-        /// captures whose packets are sent instead
+        /// captures whose packets are sent instead of generated ones
         trace: Vec<PathBuf> = Vec::new(), wiring();
         /// forwarding engine under test; packets with features that it does not support are not sent
         engine: String = "native".to_owned(), wiring();
@@ -57,7 +57,7 @@ config! {
         cores: usize = 1, wiring();
         /// duration of the measurement
         duration: Duration = Duration::from_secs(1), wiring();
-        /// time of sending before the measurement, not counted
+        /// time of sending before the measurement; packets of this time are not counted
         warm_up: Duration = Duration::ZERO, wiring();
         /// number that marks the packets of a run
         run: u32 = 1, wiring();

@@ -29,7 +29,7 @@ config! {
     pub struct UpfCheck {
         /// address and port of the UPF's N3; if set, packets are checked, too
         n3: Option<SocketAddr> = None, wiring();
-        /// address and port of the emulated base station; without it, 127.0.1.1:2152 for a UPF on this machine,
+        /// address and port of the emulated base station. Default: 127.0.1.1:2152 for a UPF on this machine,
         /// otherwise the address from which this machine reaches the UPF's N3
         gnb: Option<SocketAddr> = None;
         /// address and port of the first emulated SMF; further SMFs use the next addresses of this machine. Keep port

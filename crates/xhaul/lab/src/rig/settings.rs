@@ -109,7 +109,7 @@ config! {
         mbps: f64 = 13.0, kind(MBPS), unit("Mbit/s");
         /// traffic class of the other vBBU
         class: u8 = 4, range(0, 7);
-        /// pacing of its user data by the server: even, or the timer of iperf3 (simulated, with a measured flow)
+        /// pacing of the other vBBU's user data by the server: even, or the timer of iperf3 (simulated, with a measured flow)
         timer: String = "even".to_owned(), kind(Kind::choice(&["even", "1ms", "100ms"]));
     }
 }

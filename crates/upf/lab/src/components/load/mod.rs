@@ -103,7 +103,7 @@ choices! {
 config! {
     /// SMF, base stations and data network that load a UPF.
     pub struct UpfLoadComponent {
-        /// kind of load: control (creates and deletes sessions), blind (the same without waiting for responses),
+        /// kind of load: control (creates and deletes sessions), blind (as control, but without waiting for responses),
         /// sessions (creates sessions, then sends packets), mixed (some sessions send packets while others are created
         /// and deleted), handover, paging, qos (rates below and above the maximum), calibrate
         mode: LoadMode = LoadMode::Control;
@@ -156,7 +156,7 @@ config! {
         mbr_mbps: Option<BitRate> = None, flag("mbr");
         /// volume in bytes after which usage is reported
         volume_threshold: Option<u64> = None;
-        /// arrival process of sessions in mode control: closed (a window of cycles; the end of one starts the next),
+        /// arrival process of sessions in mode control: closed (a window of cycles; each completed cycle starts the next one),
         /// constant (at a fixed interval), poisson, burst (several at once), ramp (at a rising or falling rate)
         arrivals: LoadArrivals = LoadArrivals::Closed;
         /// rate of sessions (mode control), handovers or pages
@@ -191,8 +191,8 @@ config! {
         unpaced: bool = false, formerly("flat_out");
         /// size of a user's IP packet, in bytes
         bytes: usize = 100, formerly("octets");
-        /// sizes of users' IP packets: fixed (--bytes), or imix (RFC 6985: of 12 packets, 7 of 46 bytes, 4 of 576, 1 of
-        /// 1,500; a test packet has 56 at least)
+        /// sizes of users' IP packets: fixed (--bytes), or imix (RFC 6985: of 12 packets, 7 have 46 bytes, 4 have 576 bytes
+        /// and 1 has 1,500 bytes; a test packet has at least 56 bytes)
         sizes: LoadSizes = LoadSizes::Fixed;
         /// number of uplink packets of which one requests reflection; 0: none
         reflect_every: u64 = 100;
@@ -203,8 +203,8 @@ config! {
         /// N1: maximum number of retransmissions of a request; 0 turns them off, except for the final deletion of
         /// sessions
         n1: u8 = 0;
-        /// interval of heartbeats, which also detect a restart of the UPF; the first precedes the first session; 0s:
-        /// none
+        /// interval of heartbeats, which also detect a restart of the UPF; the first heartbeat precedes the first
+        /// session; 0s: no heartbeats
         heartbeat: Duration = Duration::from_secs(1);
         /// skip the test packet that is sent in each direction before the measurement
         no_smoke_test: bool = false, formerly("no_smoke");
@@ -212,12 +212,12 @@ config! {
         upf_pid: Option<u32> = None, local();
         /// report a new start time of the SMFs; most UPFs then delete the sessions of earlier runs
         new_start_time: bool = false, formerly("anew");
-        /// capture (pcap or pcapng) whose PFCP sessions are repeated instead of a mode; SEIDs, tunnels and addresses are ours,
-        /// arrivals as --arrivals
+        /// capture (pcap or pcapng) whose PFCP sessions are repeated instead of a mode; SEIDs, tunnels and addresses are those
+        /// of this load, and sessions arrive as set by --arrivals
         replay: Option<PathBuf> = None, local();
         /// replay: how often each session of the capture is repeated
         times: u64 = 1, range(1, 1_000_000_000);
-        /// replay: keep the capture's time between the requests of a session; otherwise each follows the response before it
+        /// replay: keep the capture's time between the requests of a session; otherwise each request follows the response to the previous one
         gaps: bool = false;
         /// number that identifies the run and seeds its arrivals; without it, derived from the time
         run: Option<u32> = None, wiring();
