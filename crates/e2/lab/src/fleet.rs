@@ -118,7 +118,7 @@ impl FleetComponent {
     fn radio(&self) -> Result<Option<RadioConfig>, ComponentError> {
         let fluid = self.fidelity == Fidelity::Fluid;
         if self.radio.is_some() && self.kind == NodeKind::Mixed {
-            return Err(rig("`radio` requires one kind of base stations: gnb, split, ng-enb or enb"));
+            return Err(rig("`radio` requires that all base stations have one kind: gnb, split, ng-enb or enb"));
         }
         if self.radio.is_some() && self.kind == NodeKind::Split && fluid {
             return Err(rig(
@@ -126,12 +126,14 @@ impl FleetComponent {
             ));
         }
         if self.dus != 1 && (self.radio.is_none() || self.kind != NodeKind::Split) {
-            return Err(rig("`dus` needs a `radio` and the kind split"));
+            return Err(rig("`dus` requires a `radio` and base stations of the kind split"));
         }
         let parts = NodeLayout { kind: self.kind, dus: self.dus }.parts();
         if self.dus != 1 && (!self.nodes.is_multiple_of(parts) || !self.first.is_multiple_of(parts)) {
-            let what = "`nodes` and `first` must be multiples of";
-            return Err(rig(format!("{what} {parts}, the nodes of a base station with {} DUs", self.dus)));
+            return Err(rig(format!(
+                "`nodes` and `first` must be multiples of {parts}, because a base station with {} DUs has {parts} nodes",
+                self.dus
+            )));
         }
         self.check_functions(fluid)?;
         let Self { radio, channel, rlc_buffer, flows, stay, moves, snssai, plmn, ues, .. } = self;
@@ -168,16 +170,16 @@ impl FleetComponent {
             let Requires { radio, nr } = function.requires();
             let name = function.name();
             if radio && !steered {
-                return Err(rig(format!("`sm` {name} needs a `radio` with fidelity slot")));
+                return Err(rig(format!("service model {name} requires a `radio` with fidelity slot")));
             }
             if nr && !is_nr {
-                return Err(rig(format!("`sm` {name} needs base stations of NR: the kinds gnb and split")));
+                return Err(rig(format!("service model {name} requires NR base stations: kind gnb or split")));
             }
         }
         let decides = steered && self.kind != NodeKind::Split && hands_over(&named);
         if !self.moves.is_empty() && self.radio.is_some() && !decides {
             return Err(rig(
-                "`moves` needs whole base stations (not the kind split) with fidelity slot that offer kpm, rc or ni",
+                "`moves` requires fidelity slot, a kind other than split, and a service model with handovers: kpm, rc or ni",
             ));
         }
         Ok(())

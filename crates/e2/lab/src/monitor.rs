@@ -514,8 +514,8 @@ impl Arrival {
             XappEvent::Disconnected { why: DisconnectReason::Lost(why), .. }
                 if matches!(why, LinkLoss::NotConnected(_) | LinkLoss::BadAddress(_)) =>
             {
-                let hint = "; before, it ended the connection at our setup, as FlexRIC 2.0 does at one that asks for node \
-                            events: --dialect flexric";
+                let hint = "; before, the RIC closed the connection after the setup request. FlexRIC 2.0 crashes at a \
+                            request for node events; for it, use --dialect flexric";
                 Some(Err(format!("{why}{}", if self.closed { hint } else { "" })))
             }
             _ => None,

@@ -134,7 +134,7 @@ async fn subscribe(
         }
     };
     let node = tokio::time::timeout(NODE_WAIT, found);
-    let node = node.await.map_err(|_| late("no base station with the HW function connected"))?;
+    let node = node.await.map_err(|_| late("no base station with the service model HW connected"))?;
     let mut trigger = Vec::new();
     per::encode(&HwTrigger::OnControl, &mut trigger).map_err(rig)?;
     let kind = if insert { RicActionType::Insert } else { RicActionType::Report };

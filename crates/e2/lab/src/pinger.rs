@@ -105,12 +105,12 @@ struct UnderWay {
 impl Pinger {
     pub fn new(pace: Pace) -> Result<Shared, ComponentError> {
         if pace.size as usize > hw::PAYLOAD_SIZE_MAX {
-            return Err(rig(format!("a ping has at most {} B of payload", hw::PAYLOAD_SIZE_MAX)));
+            return Err(rig(format!("the payload of a ping must have at most {} B", hw::PAYLOAD_SIZE_MAX)));
         }
         if !pace.interval.is_zero() && pace.interval < INTERVAL_MIN {
             let least = INTERVAL_MIN.as_micros();
             return Err(rig(format!(
-                "the interval must be 0s (each ping follows an echo) or at least {least} us"
+                "the interval must be 0s (a ping is sent when an echo arrives) or at least {least} us"
             )));
         }
         let histogram = || Histogram::new_with_bounds(1, RTT_NS_MAX, 3).map_err(rig);
@@ -433,7 +433,7 @@ mod tests {
         let long_ago = Instant::now().checked_sub(ECHO_WAIT * 2).unwrap();
         pinger.under_way.values_mut().for_each(|ping| ping.sent = long_ago);
         assert_eq!(pinger.give_up(), 2);
-        assert!(!pinger.returned(numbers[0]), "a ping that was given up is not expected any more");
+        assert!(!pinger.returned(numbers[0]), "an echo after the timeout must not count as received");
         let mut report = Report::default();
         pinger.end(&mut report);
         let [sent, received, lost, late] =
@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn backlog_of_pings_is_growth_between_quarters() {
+    fn ping_backlog_is_growth_from_first_to_last_quarter() {
         let shared = pinger();
         let mut pinger = lock(&shared);
         pinger.levels = (0..40).collect();
@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn echo_counts_once_from_scheduled_time() {
+    fn round_trip_is_counted_once_from_scheduled_send_time() {
         let shared = pinger();
         let mut pinger = lock(&shared);
         pinger.begin();
@@ -516,7 +516,7 @@ mod tests {
     }
 
     #[test]
-    fn message_sizes_follow_codec() {
+    fn computed_message_sizes_depend_on_payload_and_encoding() {
         let per = [Coding::Per; 2];
         let flat = [Coding::Flat; 2];
         let control = |size, codings| control_bytes(size, Version::V2_03, codings).unwrap();

@@ -58,8 +58,8 @@ pub(crate) async fn start(
     // The check is made only here, because the error message shows the address of a Redis server as it was written.
     if broker.to_string().contains('@') {
         return Err(ranlab_lab::rig(
-            "--publish takes no password: everybody on this machine would see it; for NATS, --bus-password-file, \
-             --bus-nkey-file and --bus-credentials-file name files, for InfluxDB --publish-token-file does",
+            "--publish takes no password, because other users of this machine would see it; use \
+             --bus-password-file, --bus-nkey-file or --bus-credentials-file for NATS, --publish-token-file for InfluxDB",
         ));
     }
     let handle = messages.handle();

@@ -217,13 +217,13 @@ impl RicComponent {
         }
         if self.xapps.is_none() {
             return Err(rig(
-                "each manifest names a [[rule]] with the permissions of its xApp: --manifests requires --xapps",
+                "--manifests requires --xapps, because each manifest refers to a [[rule]] with the permissions of its xApp",
             ));
         }
         if self.http.is_some() && self.http_token_file.is_none() {
             return Err(rig(
-                "a hosted xApp could ask over HTTP as if it were the operator: with --manifests, --http takes \
-                 --http-token-file on loopback as well",
+                "with --manifests, --http requires --http-token-file even on loopback, because hosted xApps could \
+                 otherwise send requests as the operator",
             ));
         }
         if let Some(token) = &self.http_token_file {
@@ -381,7 +381,7 @@ impl Ric {
         };
         if others && tokio::time::timeout(LEAVE, drained).await.is_err() {
             eprintln!(
-                "ranlab: not all base stations have moved to other RICs; the remaining ones reconnect themselves"
+                "ranlab: not all base stations have moved to other RICs; the others reconnect when this RIC has ended"
             );
         }
         self.handle.with(|ric, now| ric.leave(now));
@@ -431,7 +431,7 @@ fn policy_types(from: &Path) -> Result<BTreeMap<String, PolicyType>, ComponentEr
         types.insert(name.to_owned(), PolicyType::read(&text).map_err(|why| wrong(&path, why))?);
     }
     if types.is_empty() {
-        return Err(wrong(from, "there is no policy type (NAME.json)".to_owned()));
+        return Err(wrong(from, "there is no file of a policy type (NAME.json)".to_owned()));
     }
     Ok(types)
 }

@@ -262,7 +262,7 @@ impl RestXapp for SliceXappMachine {
                     if age + NODE_WAIT >= until + wait {
                         let which = self.node.as_deref().unwrap_or("with slices");
                         let seconds = wait.as_secs();
-                        return Err(sut(format!("no base station {which} within {seconds} s{reasons}")));
+                        return Err(sut(format!("no base station {which} was found within {seconds} s{reasons}")));
                     }
                     self.doing = SliceXappState::Looking(age + LOOK_EVERY, until);
                 }
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn slices_precede_ues_and_steps_run_on_time() {
+    fn slices_are_set_before_ues_and_steps_run_on_time() {
         let mut slicer = slicer(&["5s:1=0.6"]);
         let there = nodes(&["gnb 1/du 1", "enb 2"]);
         let (paths, want) = run_until_wait(&mut slicer, SECOND, &there);
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn known_reasons_end_the_search_early() {
+    fn search_ends_early_if_base_stations_give_reasons() {
         let other = json!({ "nodes": [{ "node": "gnb 1", "slicing": null, "reason": "no SLICE" }] });
         let mut slicer = slicer(&[]);
         let (_, want) = run_until_wait(&mut slicer, Duration::ZERO, &other);

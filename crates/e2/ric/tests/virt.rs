@@ -74,7 +74,8 @@ fn operators_have_their_share_and_see_only_their_ues() {
     let a = seen(&mut lab, 1);
     let b = seen(&mut lab, 2);
     assert_eq!((rntis(&a), rntis(&b)), (vec![1, 3], vec![2]));
-    assert_eq!((&a["slicing"]["prbs"], &b["slicing"]["prbs"]), (&json!(64), &json!(42)), "of 106");
+    let prbs = (&a["slicing"]["prbs"], &b["slicing"]["prbs"]);
+    assert_eq!(prbs, (&json!(64), &json!(42)), "A must have 0.6 and B 0.4 of the 106 PRBs");
     assert_eq!((&a["slicing"]["algorithm"], &a["slicing"]["slices"]), (&json!("none"), &json!([])));
     let station = &mut lab.stations[0];
     station.cell.release(&mut station.agent, 1);
@@ -95,10 +96,12 @@ fn controls_are_scaled_and_confirmed_by_the_base_station() {
     assert_eq!(
         (ppm(&state.set, 2), ppm(&state.set, 12)),
         (450_000, 500_000),
-        "66 % of the half, and the unreserved remainder"
+        "A's capacity slice: 0.66 of A's 0.5, plus the 0.12 that A does not reserve; B: its whole share"
     );
-    let SliceParameters::Rate(rate) = state.set.slice(9).unwrap().parameters.clone() else { panic!() };
-    assert_eq!((rate.reserved_kbps, rate.reference_kbps), (5_000, 100_000), "the paper's example");
+    let SliceParameters::Rate(rate) = state.set.slice(9).unwrap().parameters.clone() else {
+        panic!("slice 9 must be a rate slice")
+    };
+    assert_eq!((rate.reserved_kbps, rate.reference_kbps), (5_000, 100_000), "the reference rate must be divided by A's share (FlexRIC, CoNEXT 2021, appendix B)");
     assert_eq!(state.slices, [(1, 9), (2, 12)].into());
     // B may use the same slice ids.
     assert_eq!(lab.ask_at((2, 0), Put, &slices, two).0, 200);
@@ -147,7 +150,7 @@ fn forbidden_controls_change_nothing() {
 }
 
 #[test]
-fn base_station_loss_is_passed_on_and_reversed() {
+fn lost_base_station_is_hidden_and_reconfigured_after_reconnect() {
     let mut lab = shared([0.5, 0.5]);
     attach(&mut lab, 1, A);
     let one = r#"{"algorithm": "nvs", "slices": [{"id": 3, "capacity": 0.5}]}"#;
@@ -185,10 +188,10 @@ fn virtualization_can_be_nested() {
     assert_eq!(lab.ask_at((3, 0), Put, &format!("{NODE}/slices"), two).0, 200);
     lab.pass(5 * PERIOD);
     let state = lab.stations[0].cell.state().clone();
-    // In the upper controller, A's ids start at 1, so its slice 4 is 6 there and 8 below: half of the half,
-    // which is its whole share.
+    // Slice 4 of the upper A is slice 6 of the lower A, and slice 8 of the base station. The upper A has 0.5 of the lower
+    // A's share 0.5. Its only slice has all of it: 0.25.
     assert_eq!(ppm(&state.set, 8), 250_000);
-    assert_eq!(ppm(&state.set, 14), 250_000, "the whole share of the upper B");
+    assert_eq!(ppm(&state.set, 14), 250_000, "the upper B must have its whole share");
     assert_eq!(state.slices, [(1, 8), (2, 42)].into());
     assert_eq!((rntis(&seen(&mut lab, 3)), rntis(&seen(&mut lab, 4))), (vec![1], vec![]));
     assert_eq!(rntis(&seen(&mut lab, 2)), [2]);
@@ -228,7 +231,7 @@ fn cu_with_two_dus_is_shown_as_two_base_stations() {
     let second = "gnb 505.01 81".to_owned();
     assert_eq!(ues(&mut lab, 1), [(first.clone(), vec![1]), (second.clone(), vec![])]);
     assert_eq!(ues(&mut lab, 2), [(first.clone(), vec![]), (second.clone(), vec![2])]);
-    assert_eq!(lab.stations[cu + 1].cell.state().slices, [(1, 1)].into(), "A's whole share");
+    assert_eq!(lab.stations[cu + 1].cell.state().slices, [(1, 1)].into(), "UE 1 must be in the slice with A's whole share");
     let mut hand_over = |operator, ue: u16, cell: u16| {
         let path = format!("nodes/gnb%20505.01%2080/ues/{ue}/cell");
         let (status, body) = lab.ask_at((operator, 0), Put, &path, &json!({ "cell_id": cell }).to_string());

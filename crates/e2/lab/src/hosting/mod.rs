@@ -182,7 +182,7 @@ fn check_seen(path: &Path) -> Result<(), String> {
     let real = std::fs::canonicalize(path).map_err(|error| format!("{}: {error}", path.display()))?;
     if confine::is_hidden(&real) {
         let why = format!(
-            "{} is not visible to an xApp, which has private folders instead of {}; use another folder",
+            "{} is not visible to an xApp, because xApps see private folders in place of {}; use another folder",
             path.display(),
             confine::OWN_FOLDERS.join(", ")
         );

@@ -120,7 +120,7 @@ impl SupervisorJob {
             let how = match (struck.memory, struck.processes) {
                 (0, 0) => how,
                 (memory, processes) => format!(
-                    "{how}; limits were reached: {memory} processes were killed for memory, {processes} could not be created"
+                    "{how}; limits were reached: {memory} processes were killed for exceeding the memory limit, {processes} processes could not be created"
                 ),
             };
             self.supervisor.ended(ranlab_sdk::now(), place, ExitReason { success, how });

@@ -85,7 +85,7 @@ impl Named {
     fn sentence(&self) -> String {
         let ues: Vec<_> = self.ues.iter().map(|ue| ue.ids().to_string()).collect();
         format!(
-            "{}: KPM reports lack the UE {}: it is not attached, or has other ids; reports of style 4 list the UEs (ue_ids)",
+            "{}: KPM reports do not contain the UE {}, which is not attached or has other ids. Reports of style 4 list the ids of all UEs (ue_ids).",
             self.node,
             ues.join(", the UE ")
         )

@@ -77,7 +77,7 @@ impl RunningMonitor {
             }
             let missing = missing.join(", ");
             Some(format!(
-                "no base station offers {missing}; offered are {}: choose with --sm",
+                "no base station offers {missing}; offered models are {}: choose one with --sm",
                 offered.join(", ")
             ))
         })

@@ -247,7 +247,7 @@ fn recovered(network: &Network, faults: &[FaultPlan], window: Duration) -> Resul
     if in_time && !network.is_up() {
         let since = RECOVERY.as_secs();
         let why = format!(
-            "a base station is not set up at the window's end, {since} s or more after the last fault"
+            "at the end of the window, a base station is still not set up, {since} s or more after the last fault"
         );
         return Err(RigError::Sut(why));
     }

@@ -355,9 +355,9 @@ fn short(number: f64) -> String {
 
 /// Returns a note about omitted lines and columns.
 fn rest(beyond: bool, lines: usize, columns: usize) -> Option<String> {
-    let all = "--record and --format ndjson have all";
+    let all = "--record and --format ndjson contain all values";
     match (beyond, lines, columns) {
-        (true, ..) => Some(format!("… more, of {NODES_MAX} base stations and those beyond: {all}")),
+        (true, ..) => Some(format!("… not all of more than {NODES_MAX} base stations are shown: {all}")),
         (_, 1.., _) => Some(format!("… {lines} lines more: --ue shows one UE, {all}")),
         (_, _, 1..) => Some(format!("… {columns} columns more: they need a wider terminal")),
         _ => None,

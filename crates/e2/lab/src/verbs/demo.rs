@@ -324,7 +324,7 @@ fn one_line(scene: &Scene, elapsed: Duration, rate: f64) -> Result<String, RigEr
         "{:4.0} s  {}  {}  RIC {:.0} % of a core, {:.1} MB",
         elapsed.as_secs_f64(),
         numbers(scene, rate)?.join("  "),
-        monitor.number("indications").map(|all| format!("{all} in all"))?,
+        monitor.number("indications").map(|all| format!("{all} indications in all"))?,
         ric.cpu_share * 100.0,
         ric.rss_mb
     ))

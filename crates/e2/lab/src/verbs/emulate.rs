@@ -138,7 +138,7 @@ async fn start(
             return Err(trouble.into());
         }
         if waiting.replace(Some(trouble.clone().into())).is_none() {
-            eprintln!("ranlab: {trouble}; trying again until it is reached (--wait 0s: once)");
+            eprintln!("ranlab: {trouble}; trying again until the controller is reached (--wait 0s tries only once)");
         }
         tokio::time::sleep(TRY_AGAIN).await;
         // The base stations are created again, because the counters of the failed attempt must not count.
@@ -153,7 +153,7 @@ const TRY_AGAIN: Duration = Duration::from_millis(500);
 fn verdict(report: &FleetReport, requested: u32) -> Result<(), Failure> {
     if report.alive > 0 && report.never_set_up > 0 {
         return Err(Failure::Check(format!(
-            "{} of {} base stations are set up at the end; {} were never set up: {} setups were refused or unanswered",
+            "{} of {} base stations are set up at the end; {} were never set up, because {} setups were refused or unanswered",
             report.alive, requested, report.never_set_up, report.setups_failed
         )));
     }
@@ -199,7 +199,7 @@ fn report_setup_failures(failures: &[(GlobalE2NodeId, SetupFailure)], reported: 
     for (cause, (node, retry_in, nodes)) in causes {
         let others = if nodes > 1 { format!(" and {} more", nodes - 1) } else { String::new() };
         let line = match retry_in.as_millis().div_ceil(1_000) {
-            0 => format!("{node}{others}: {cause}; it connects again"),
+            0 => format!("{node}{others}: {cause}; connecting again"),
             seconds => format!("{node}{others}: {cause}; the next attempt is in {seconds} s"),
         };
         if reported.insert(cause) {

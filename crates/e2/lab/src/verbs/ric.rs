@@ -138,7 +138,7 @@ fn tell_missed(output: &mut Output, before: u64, missed: u64) -> Result<u64, Fai
     if missed > before {
         let untold = missed - before;
         output.text(format_args!(
-            "! {untold} events are missing here, because they occurred faster than they could be written"
+            "! {untold} events are not listed here, because they occurred faster than they could be written"
         ))?;
         output.item(&serde_json::json!({ "untold": untold }))?;
     }
@@ -156,7 +156,9 @@ fn time_of(event: &RicEvent) -> Option<Time> {
 fn print_event(output: &mut Output, event: &RicEvent) -> Result<(), Failure> {
     let line = match event {
         RicEvent::NodeConnected { node, peer, restored: false } => format!("+ {node} from {peer}"),
-        RicEvent::NodeConnected { node, peer, restored: true } => format!("+ {node} from {peer}, as before"),
+        RicEvent::NodeConnected { node, peer, restored: true } => {
+            format!("+ {node} from {peer}, with its previous state")
+        }
         RicEvent::NodeLost { node, why } => format!("- {node}: {why}"),
         RicEvent::XappConnected(xapp) => format!("+ xapp {} from {}", xapp.id, xapp.peer),
         RicEvent::XappGone(xapp) => format!("- xapp {}", xapp.id),

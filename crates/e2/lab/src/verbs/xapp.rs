@@ -63,7 +63,7 @@ fn with_remedy(failure: Failure) -> Failure {
     match failure {
         Failure::Environment(text) if text.starts_with("no program listens at ") && !text.contains(';') => {
             Failure::Environment(format!(
-                "{text}; start a RIC there (`ranlab ric`), or specify the address of another one with --connect"
+                "{text}; start a RIC there (`ranlab ric`), or specify the address of another RIC with --connect"
             ))
         }
         other => other,

@@ -49,7 +49,7 @@ impl Clients {
                     "`at_most` of component `{}` is not supported in virtual time",
                     MonitorComponent::TYPE
                 );
-                return Err(rig(format!("{why}; use a fault `slow:agent:…` for a slow peer")));
+                return Err(rig(format!("{why}; a fault `slow:agent:…` makes a peer read slowly")));
             }
             // The configuration is validated here, because each restart uses it again.
             part.machine(ric, 0)?;

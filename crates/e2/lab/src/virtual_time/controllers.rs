@@ -50,7 +50,7 @@ fn brain(
     }
     if let Some(part) = controller.get::<TrafficComponent>() {
         if part.bus != BusUrl::Local {
-            return Err(rig(format!("bus {} does not run in virtual time; local does", part.bus)));
+            return Err(rig(format!("bus {} is not supported in virtual time; use `bus` = local", part.bus)));
         }
         return Ok((part.ric().machine()?, Some(Box::new(part.iapp(Box::new(post.clone()))?))));
     }

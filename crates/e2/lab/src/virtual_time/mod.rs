@@ -93,7 +93,7 @@ pub type EventObserver = Box<dyn FnMut(Time, &str)>;
 
 /// Returns the error for a component that does not run in virtual time.
 fn refused(part: &AnyComponent, role: &str, allowed: &str) -> ComponentError {
-    rig(format!("part `{}` does not run in virtual time as {role}; {allowed} does", part.name()))
+    rig(format!("component `{}` does not run in virtual time as {role}; allowed: {allowed}", part.name()))
 }
 
 /// A base station: its radios, and its agents in order, each with the cells of its UEs.

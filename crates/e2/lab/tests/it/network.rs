@@ -156,7 +156,10 @@ fn bus_messages_trigger_traffic_control() {
     let (freed, requests) = p50(&with(vec![("xapp".to_owned(), AnyComponent::from(xapp))]));
     // The xApp sends three requests: a queue, a filter and a pacer.
     assert_eq!((nothing, requests), (0, 3));
-    assert!(freed * 4 < transparent, "{transparent} us and {freed} us");
+    assert!(
+        freed * 4 < transparent,
+        "the xApp must reduce the call's median round trip to a quarter: {transparent} us before, {freed} us with it"
+    );
 }
 
 #[test]
@@ -173,8 +176,8 @@ fn unsupported_components_are_rejected_with_their_name() {
         (with(&fine, Some(bare), None), "without a `radio`"),
         (with(&fine, None, Some(AnyComponent::from(redis))), "redis://127.0.0.1:6379"),
         (with(&fine, None, Some(AnyComponent::from(hosting))), "`ric` without iApps"),
-        (with(&fine, None, Some(AnyComponent::from(MonitorComponent::default()))), "part `monitor`"),
-        (cast(vec![("xapp".to_owned(), slicing())]), "part `slicing`"),
+        (with(&fine, None, Some(AnyComponent::from(MonitorComponent::default()))), "component `monitor`"),
+        (cast(vec![("xapp".to_owned(), slicing())]), "component `slicing`"),
         (cast(vec![xapp(&["one"], &[], &[])]), "ID=SHARE"),
     ] {
         let why = why(&cast);
@@ -266,5 +269,5 @@ fn run_is_determined_by_seed() {
     assert_eq!(digest(&faded, 3), digest(&faded, 3));
     assert_ne!(digest(&faded, 3), digest(&faded, 4));
     let slower = NetworkSpec { latency: 2 * MS, ..faded.clone() };
-    assert_ne!(digest(&faded, 3), digest(&slower, 3), "the latency must affect the digest");
+    assert_ne!(digest(&faded, 3), digest(&slower, 3), "the latency of the links must affect the digest");
 }

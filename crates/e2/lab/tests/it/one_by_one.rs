@@ -1,4 +1,5 @@
-//! Test with a controller that accepts one association per edge of its listener, like O-RAN SC's E2 termination.
+//! Test with a controller that accepts one connection each time the listener becomes readable (edge-triggered epoll),
+//! like O-RAN SC's E2 termination.
 #![allow(clippy::unwrap_used)] // in a test a panic is the report
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -13,12 +14,12 @@ use ranlab_sdk::wire::per::ShortBits;
 use tokio::io::unix::AsyncFd;
 
 const NODES: u32 = 20;
-/// Time between an edge and the accept call. Associations that arrive in this time cause no further edge.
+/// Time between a readiness event and the accept call. Connections that arrive in this time cause no further event.
 const SLOW: Duration = Duration::from_millis(5);
 /// Time limit of the test. Nodes whose setup was not answered reconnect after 3 s.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Accepts one connection per edge, even if more connections are pending.
+/// Accepts one connection per readiness event (edge), even if more connections are pending.
 async fn accept_one_per_edge(listener: TcpListener) {
     listener.set_nonblocking(true).unwrap();
     // `AsyncFd::register` would need unsafe code. A std listener keeps its descriptor, so it is used here.
@@ -26,7 +27,7 @@ async fn accept_one_per_edge(listener: TcpListener) {
     let listener = AsyncFd::new(listener).unwrap();
     loop {
         let mut edge = listener.readable().await.unwrap();
-        // The flag is cleared before the accept call, so that a new connection causes another edge.
+        // The flag is cleared before the accept call, so that a new connection causes another readiness event.
         edge.clear_ready();
         drop(edge);
         tokio::time::sleep(SLOW).await;
@@ -52,7 +53,7 @@ fn answer_setup(mut stream: TcpStream) {
     let mut pdu = vec![0; u32::from_be_bytes(length) as usize];
     stream.read_exact(&mut pdu).unwrap();
     let decoded = decode(&Bytes::from(pdu), Version::V2_03).unwrap();
-    let Message::E2SetupRequest(request) = decoded.message else { panic!("no setup") };
+    let Message::E2SetupRequest(request) = decoded.message else { panic!("expected an E2 setup request") };
     let response = Message::E2SetupResponse(E2SetupResponse {
         transaction_id: request.transaction_id,
         ric_id: GlobalRicId { plmn: Plmn::new(505, 1, 2), ric_id: ShortBits::new(1, 20) },
@@ -68,7 +69,7 @@ fn answer_setup(mut stream: TcpStream) {
 }
 
 #[test]
-fn all_nodes_connect_with_one_accept_per_edge() {
+fn all_nodes_connect_although_one_connection_is_accepted_per_edge() {
     ranlab_sdk::run(async {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("tcp://{}", listener.local_addr().unwrap()).parse().unwrap();

@@ -101,7 +101,7 @@ fn operators_are_isolated() {
 }
 
 #[test]
-fn nested_operators_share_the_part_of_their_operator() {
+fn nested_operators_divide_the_share_of_their_operator() {
     let slicing = || AnyComponent::from(SlicingComponent::default());
     let mut cast = shared(fleet(4), xapp(&["1=0.5"], &["1=1"], &[]));
     // A's controller divides A's half between a1 (UE 1) and a2, which has no UE.

@@ -27,7 +27,7 @@ pub trait Element: PlainElement {
     /// Appends the fields of the element in aligned PER.
     ///
     /// # Errors
-    /// Never fails for the existing fields; the engine's signature allows it.
+    /// Never fails for the existing field types. The result is a `Result` because the PER writer returns one.
     fn put_per(&self, to: &mut Writer) -> Result<(), EncodeError>;
 
     /// Reads the fields of an element in aligned PER.
@@ -67,7 +67,8 @@ pub fn encode<E: Element>(
     }
 }
 
-/// Checks whether a message is a list of `E`, by its framing only, or by decoding PER, which has no framing.
+/// Checks whether a message is a list of `E`. In plain and FlatBuffers, the lengths are checked without reading the
+/// elements. PER has no fixed lengths, so the message is decoded.
 pub(crate) fn check<E: Element>(encoding: Encoding, header: &[u8], message: &[u8]) -> Result<(), SmError> {
     plain::decode_indication_header(header)?;
     match encoding {

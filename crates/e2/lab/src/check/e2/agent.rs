@@ -209,7 +209,7 @@ impl Controller {
         let until = Instant::now() + link.patience.max(Duration::from_secs(5));
         match link.hear_pdu(until) {
             None => fails("the agent connects but sends nothing"),
-            Some(Err(why)) => fails(format!("before the setup: {why}")),
+            Some(Err(why)) => fails(format!("the connection failed before the setup request: {why}")),
             Some(Ok(pdu)) => {
                 link.version = Version::of_setup(&pdu).unwrap_or(link.version);
                 match decode(&pdu, link.version) {
@@ -280,7 +280,7 @@ impl Controller {
         let function_id = self.reporting(setup).map_or(first, |(function, _)| function);
         let request = RicSubscriptionDeleteRequest { request_id: REQUEST, function_id };
         link.say(&Message::RicSubscriptionDeleteRequest(request))?;
-        link.expect("a deletion afterwards", |_, message| match message {
+        link.expect("the response to a final subscription delete", |_, message| match message {
             Message::RicSubscriptionDeleteResponse(_)
             | Message::RicSubscriptionDeleteFailure(_)
             | Message::ErrorIndication(_) => Some(()),
@@ -294,11 +294,11 @@ impl Controller {
         let cause = Cause::Misc(CauseMisc::OmIntervention);
         let transaction_id = transaction(link, number);
         link.say(&Message::ResetRequest(ResetRequest { transaction_id, cause }))?;
-        let response_id = link.expect("a reset", |_, message| match message {
+        let response_id = link.expect("the reset response", |_, message| match message {
             Message::ResetResponse(m) => Some(m.transaction_id),
             _ => None,
         })?;
-        same_run(link, "a reset", number, response_id)
+        same_run(link, "the reset response", number, response_id)
     }
 
     /// Checks that the agent is still connected or reconnects, after an input that may have ended the connection.
@@ -338,7 +338,7 @@ impl Controller {
             is_taken.then_some((function.id, details))
         });
         known.ok_or(CaseFailure::Skipped(
-            "the agent offers no function of a known model that reports at intervals",
+            "the agent offers no RAN function of a known service model with periodic reports",
         ))
     }
 }

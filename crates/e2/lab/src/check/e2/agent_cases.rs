@@ -14,10 +14,10 @@ use ranlab_lab::check::{Case, CaseFailure, Outcome, fails};
 /// All checks, in order of execution.
 pub(super) const CASES: &[Case<Controller>] = &[
     ("setup: identity and functions", "E2AP 8.3.1", setup),
-    ("a refused setup is tried again, not before its time", "E2AP 8.3.1", refused_setup),
+    ("a refused setup is repeated, but not before the time to wait", "E2AP 8.3.1", refused_setup),
     ("a response of another transaction does not complete the setup", "E2AP 8.3.1", other_answer),
     ("subscription: the actions are admitted", "E2AP 8.2.1", subscription),
-    ("indications are the subscription's, numbered", "E2AP 8.2.3", indications),
+    ("indications name the subscription and are numbered consecutively", "E2AP 8.2.3", indications),
     ("subscription delete: no indication afterwards", "E2AP 8.2.2", subscription_delete),
     ("subscription to an unknown function: RAN function ID invalid", "E2AP 8.2.1", unknown_function),
     ("subscription with a duplicate action: duplicate action", "E2AP 8.2.1", duplicate_action),
@@ -38,7 +38,7 @@ pub(super) const CASES: &[Case<Controller>] = &[
     ("a missing mandatory element: abstract syntax error (reject)", "E2AP 10.3.5", missing_element),
     ("a duplicate element: falsely constructed message", "E2AP 10.3.6", element_twice),
     ("bytes that are not a message: transfer syntax error", "E2AP 10.2", malformed),
-    ("cut messages", "E2AP 10.2", cut),
+    ("truncated messages are not admitted", "E2AP 10.2", cut),
     ("a frame of 4 GiB closes the connection", "the framing of TCP and Unix sockets", oversized),
     // These checks are last, because they may crash the agent.
     ("a repeated subscription request is answered twice", "E2AP 8.2.1", same_subscription),
@@ -55,10 +55,10 @@ fn setup(it: &mut Controller) -> Outcome {
         return fails("the agent offers no function");
     }
     if functions.iter().enumerate().any(doubled) {
-        return fails("two functions have the same number");
+        return fails("two RAN functions have the same id");
     }
     if setup.components.as_ref().is_none_or(Vec::is_empty) && !v1 {
-        return fails("the agent names no component");
+        return fails("the setup request lists no component");
     }
     link.say(&Controller::acceptance(&link, &setup))?;
     it.serves(&mut link, &setup)?;
@@ -80,7 +80,7 @@ fn refused_setup(it: &mut Controller) -> Outcome {
         tnl: None,
     }))?;
     link.patience = it.run.config.arrival;
-    let again = link.expect("a refused setup", |_, message| match message {
+    let again = link.expect("a new setup request after the refused one", |_, message| match message {
         Message::E2SetupRequest(m) => Some(m),
         _ => None,
     });
@@ -95,7 +95,11 @@ fn refused_setup(it: &mut Controller) -> Outcome {
     link.say(&Controller::acceptance(&link, &again))?;
     it.serves(&mut link, &again)?;
     it.keep(link, again);
-    if waited < WAIT.1 { fails(format!("the agent waits {waited:?} instead of 1 s")) } else { Ok(()) }
+    if waited < WAIT.1 {
+        fails(format!("the agent repeats the refused setup after {waited:?} instead of 1 s"))
+    } else {
+        Ok(())
+    }
 }
 
 fn other_answer(it: &mut Controller) -> Outcome {
@@ -135,7 +139,7 @@ fn asking(function_id: u16, details: RicSubscriptionDetails) -> Message {
 /// Sends a subscription request and expects it to be admitted.
 fn admitted(link: &mut Link, request: &Message) -> Outcome {
     link.say(request)?;
-    let answer = link.expect("a subscription", |_, message| match message {
+    let answer = link.expect("the subscription response", |_, message| match message {
         Message::RicSubscriptionResponse(m) if m.request_id == REQUEST => Some(Ok(m.admitted)),
         Message::RicSubscriptionFailure(m) => Some(Err(m.cause)),
         _ => None,
@@ -180,7 +184,7 @@ fn indications(it: &mut Controller) -> Outcome {
     link.patience = it.run.config.patience + it.run.config.period * 4;
     let mut numbers = Vec::new();
     for _ in 0..3 {
-        let (of, number) = link.expect("a subscription to reports", |_, message| match message {
+        let (of, number) = link.expect("an indication", |_, message| match message {
             Message::RicIndication(m) => Some(((m.request_id, m.function_id, m.action_id), m.sn)),
             _ => None,
         })?;
@@ -191,7 +195,7 @@ fn indications(it: &mut Controller) -> Outcome {
     }
     link.patience = it.run.config.patience;
     if numbers.windows(2).any(|pair| pair[1] != pair[0].wrapping_add(1)) {
-        return fails(format!("the indications have the sequence numbers {numbers:?}"));
+        return fails(format!("the sequence numbers of the indications are not consecutive: {numbers:?}"));
     }
     tidy(it, link, setup)
 }
@@ -217,7 +221,7 @@ fn subscription_delete(it: &mut Controller) -> Outcome {
         request_id: REQUEST,
         function_id,
     }))?;
-    link.expect("a deletion", |_, message| {
+    link.expect("the subscription delete response", |_, message| {
         matches!(message, Message::RicSubscriptionDeleteResponse(m) if m.request_id == REQUEST).then_some(())
     })?;
     quiet(it, &mut link, "the deletion's response")?;
@@ -230,7 +234,7 @@ fn same_subscription(it: &mut Controller) -> Outcome {
     let (mut link, setup, function) = subscribed(it)?;
     let (_, details) = it.reporting(&setup)?;
     link.say(&asking(function, details))?;
-    link.expect("the subscription's repetition", |_, message| match message {
+    link.expect("the response to the repeated subscription request", |_, message| match message {
         Message::RicSubscriptionResponse(_) | Message::RicSubscriptionFailure(_) => Some(()),
         _ => None,
     })?;
@@ -263,7 +267,7 @@ fn unknown_function(it: &mut Controller) -> Outcome {
     let event_trigger = Bytes::from_static(&[0, 0, 3, 232]);
     let actions = vec![ActionToBeSetup::report(1)];
     let request = asking(function, RicSubscriptionDetails { event_trigger, actions });
-    refused(it, "a subscription to nothing", &request, &[NO_FUNCTION])
+    refused(it, "a subscription to an unknown function", &request, &[NO_FUNCTION])
 }
 
 fn duplicate_action(it: &mut Controller) -> Outcome {
@@ -271,7 +275,7 @@ fn duplicate_action(it: &mut Controller) -> Outcome {
     details.actions.extend(details.actions.clone());
     let request = asking(function, details);
     let causes = [Cause::RicRequest(CauseRicRequest::DuplicateAction)];
-    refused(it, "an action twice", &request, &causes)
+    refused(it, "a subscription with a duplicate action", &request, &causes)
 }
 
 /// Causes with which a RAN function may reject a payload that it cannot decode.
@@ -289,7 +293,7 @@ fn senseless_trigger(it: &mut Controller) -> Outcome {
     details.event_trigger = Bytes::from_static(&[0xff; 33]);
     let request = asking(function, details);
     let causes = [&SENSELESS[..], &[TRANSFER_SYNTAX, Cause::Misc(CauseMisc::Unspecified)]].concat();
-    refused(it, "an invalid event trigger", &request, &causes)
+    refused(it, "a subscription with an invalid event trigger", &request, &causes)
 }
 
 fn unknown_request(it: &mut Controller) -> Outcome {
@@ -297,7 +301,8 @@ fn unknown_request(it: &mut Controller) -> Outcome {
     let function_id = setup.functions.iter().flatten().next().map_or(2, |function| function.id);
     let request_id = RicRequestId { requestor: 6, instance: 99 };
     let request = RicSubscriptionDeleteRequest { request_id, function_id };
-    refused(it, "a deletion of nothing", &Message::RicSubscriptionDeleteRequest(request), &[NO_REQUEST])
+    let message = Message::RicSubscriptionDeleteRequest(request);
+    refused(it, "a subscription delete with an unknown request id", &message, &[NO_REQUEST])
 }
 
 fn controlling(function_id: u16) -> Message {
@@ -313,7 +318,7 @@ fn controlling(function_id: u16) -> Message {
 
 fn unknown_control(it: &mut Controller) -> Outcome {
     let function = absent(&offered(it)?);
-    refused(it, "a control of nothing", &controlling(function), &[NO_FUNCTION])
+    refused(it, "a control of an unknown function", &controlling(function), &[NO_FUNCTION])
 }
 
 fn senseless_control(it: &mut Controller) -> Outcome {
@@ -341,7 +346,7 @@ fn service_query(it: &mut Controller) -> Outcome {
         transaction_id: transaction(&link, 31),
         accepted: None,
     }))?;
-    let update = link.expect("a service query", |_, message| match message {
+    let update = link.expect("the service update after a query", |_, message| match message {
         Message::RicServiceUpdate(m) => Some(m),
         _ => None,
     })?;
@@ -357,7 +362,7 @@ fn service_query(it: &mut Controller) -> Outcome {
     if all {
         Ok(())
     } else {
-        fails("the update lacks functions of the setup, although the query listed none")
+        fails("the service update lacks functions of the setup, although the query listed none as known")
     }
 }
 
@@ -370,12 +375,12 @@ fn connection_update(it: &mut Controller) -> Outcome {
     let transaction_id = transaction(&link, 32);
     let request = E2ConnectionUpdate { transaction_id, add, remove: None, modify: None };
     link.say(&Message::E2ConnectionUpdate(request))?;
-    let (run, added) = link.expect("a connection update", |_, message| match message {
+    let (run, added) = link.expect("the connection update response", |_, message| match message {
         Message::E2ConnectionUpdateAcknowledge(m) => Some((m.transaction_id, m.setup.is_some())),
         Message::E2ConnectionUpdateFailure(m) => Some((m.transaction_id, false)),
         _ => None,
     })?;
-    same_run(&link, "the connection update's answer", 32, run)?;
+    same_run(&link, "the connection update response", 32, run)?;
     if added {
         let remove = Some(vec![E2ConnectionRemoveItem { tnl }]);
         let transaction_id = transaction(&link, 33);
@@ -396,7 +401,7 @@ fn query(it: &mut Controller) -> Outcome {
     }));
     sent?;
     let causes = [NO_FUNCTION, NOT_UNDERSTOOD];
-    objected(&mut link, "a query of nothing", &causes)?;
+    objected(&mut link, "a query of an unknown function", &causes)?;
     link.version = spoken;
     tidy(it, link, setup)
 }
@@ -460,25 +465,26 @@ fn wrong_deletion(
 }
 
 fn unknown_element(it: &mut Controller) -> Outcome {
-    wrong_deletion(it, "an unknown element", &[NOT_UNDERSTOOD], |pdu| malformed::with_unknown(pdu, 0))
+    let spoil = |pdu: &[u8]| malformed::with_unknown(pdu, 0);
+    wrong_deletion(it, "a subscription delete with an unknown element", &[NOT_UNDERSTOOD], spoil)
 }
 
 fn ignored_element(it: &mut Controller) -> Outcome {
     // Without the unknown element, the request deletes a subscription that does not exist.
     let causes = [NO_REQUEST, NO_FUNCTION];
-    wrong_deletion(it, "an unknown element that may be ignored", &causes, |pdu| {
+    wrong_deletion(it, "a subscription delete with an unknown element that may be ignored", &causes, |pdu| {
         malformed::with_unknown(pdu, 1)
     })
 }
 
 fn missing_element(it: &mut Controller) -> Outcome {
     let spoil = |pdu: &[u8]| malformed::without(pdu, ids::RAN_FUNCTION_ID);
-    wrong_deletion(it, "a deletion without its function", &[NOT_UNDERSTOOD], spoil)
+    wrong_deletion(it, "a subscription delete without RAN function id", &[NOT_UNDERSTOOD], spoil)
 }
 
 fn element_twice(it: &mut Controller) -> Outcome {
     let spoil = |pdu: &[u8]| malformed::twice(pdu, ids::RAN_FUNCTION_ID);
-    wrong_deletion(it, "a duplicate element", &[FALSELY_CONSTRUCTED], spoil)
+    wrong_deletion(it, "a subscription delete with a duplicate element", &[FALSELY_CONSTRUCTED], spoil)
 }
 
 fn malformed(it: &mut Controller) -> Outcome {
@@ -560,10 +566,10 @@ fn removal(it: &mut Controller) -> Outcome {
     }
     let transaction_id = transaction(&link, 40);
     link.say(&Message::E2RemovalRequest(E2RemovalRequest { transaction_id }))?;
-    let run = link.expect("a removal", |_, message| match message {
+    let run = link.expect("the removal response", |_, message| match message {
         Message::E2RemovalResponse(m) => Some(m.transaction_id),
         Message::E2RemovalFailure(m) => Some(m.transaction_id),
         _ => None,
     })?;
-    same_run(&link, "the removal's answer", 40, run)
+    same_run(&link, "the removal response", 40, run)
 }

@@ -27,13 +27,16 @@ fn refusal(message: &Message) -> Option<Option<Cause>> {
     })
 }
 
-/// Expects an error indication or a failure with one of these causes.
+/// Expects an error indication or a failure with one of these causes, as the response to the request `what`.
 pub(super) fn objected(link: &mut Link, what: &str, causes: &[Cause]) -> Outcome {
-    let cause = link.expect(what, |_, message| refusal(&message))?;
+    let awaited = format!("an error response to {what}");
+    let cause = link.expect(&awaited, |_, message| refusal(&message))?;
     match cause {
         Some(cause) if causes.contains(&cause) => Ok(()),
-        Some(cause) => fails(format!("{what}: cause {cause} instead of {}", names(causes))),
-        None => fails(format!("{what}: no cause instead of {}", names(causes))),
+        Some(cause) => {
+            fails(format!("the error response to {what} has the cause {cause} instead of {}", names(causes)))
+        }
+        None => fails(format!("the error response to {what} has no cause; expected {}", names(causes))),
     }
 }
 
@@ -41,21 +44,22 @@ fn names(causes: &[Cause]) -> String {
     causes.iter().map(Cause::name).collect::<Vec<_>>().join(" or ")
 }
 
-/// Expects no error and no disconnect until the timeout.
+/// Expects no error and no disconnect until the timeout, after the message `what` was sent.
 pub(super) fn silently(link: &mut Link, what: &str) -> Outcome {
     let until = Instant::now() + link.patience;
     while let Some(input) = link.receive(until) {
         match input {
             PeerMessage::Said(decoded) => {
                 if let Some(cause) = refusal(&decoded.message) {
-                    let cause = cause.map_or_else(|| "no cause".to_owned(), |cause| cause.name());
-                    return fails(format!("{what}: {} with {cause}", decoded.message.name()));
+                    let cause = cause.map_or_else(|| "none".to_owned(), |cause| cause.name());
+                    let name = decoded.message.name();
+                    return fails(format!("expected no response to {what}; received {name} (cause: {cause})"));
                 }
             }
             PeerMessage::Odd(rejection) => {
-                return fails(format!("{what}: received bytes that are not a message: {rejection}"));
+                return fails(format!("after {what}: received bytes that are not a message: {rejection}"));
             }
-            PeerMessage::End(why) => return fails(format!("{what}: {why}")),
+            PeerMessage::End(why) => return fails(format!("after {what}: {why}")),
         }
     }
     Ok(())
@@ -66,11 +70,11 @@ pub(super) fn transaction(link: &Link, number: u16) -> Option<TransactionId> {
     (link.version != Version::V1_01).then_some(number)
 }
 
-/// Checks that a response has the transaction id of its request.
+/// Checks that the response `what` has the transaction id of its request.
 pub(super) fn same_run(link: &Link, what: &str, number: u16, response_id: Option<TransactionId>) -> Outcome {
     match response_id {
         response_id if response_id == transaction(link, number) => Ok(()),
-        response_id => fails(format!("{what}: transaction {response_id:?} instead of {number}")),
+        response_id => fails(format!("{what} has transaction id {response_id:?} instead of {number}")),
     }
 }
 

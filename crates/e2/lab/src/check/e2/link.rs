@@ -177,8 +177,8 @@ impl Link {
         self.runtime.block_on(async { tokio::time::timeout_at(until.into(), next).await.ok() })
     }
 
-    /// Returns the first message that `accept` accepts before the timeout. Other messages are skipped and named in
-    /// the error.
+    /// Returns the first message that `accept` accepts before the timeout. `what` names the awaited message in errors.
+    /// Other messages are skipped, and the last of them is named in the error.
     pub(super) fn expect<T>(
         &mut self,
         what: &str,
@@ -198,13 +198,13 @@ impl Link {
                     }
                 }
                 Some(PeerMessage::Odd(rejection)) => {
-                    return fails(format!("{what}: received bytes that are not a message: {rejection}"));
+                    return fails(format!("expected {what}; received bytes that are not a message: {rejection}"));
                 }
-                Some(PeerMessage::End(why)) => return fails(format!("{what}: {why}")),
+                Some(PeerMessage::End(why)) => return fails(format!("expected {what}; {why}")),
                 None => {
                     return fails(match other {
-                        Some(name) => format!("{what} is not answered; received {name}"),
-                        None => format!("{what} is not answered"),
+                        Some(name) => format!("timed out waiting for {what}; received {name}"),
+                        None => format!("timed out waiting for {what}"),
                     });
                 }
             }

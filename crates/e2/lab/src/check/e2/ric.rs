@@ -162,13 +162,13 @@ impl ScriptedNodes {
     pub(super) fn set_up_on(&self, link: &mut Link, number: u16) -> Result<E2SetupResponse, CaseFailure> {
         let request = self.setup_request(link, number);
         link.say(&request)?;
-        let answer = link.expect("the setup", |_, message| match message {
+        let answer = link.expect("the setup response", |_, message| match message {
             Message::E2SetupResponse(m) => Some(Ok(m)),
             Message::E2SetupFailure(m) => Some(Err(m.cause)),
             _ => None,
         })?;
         let answer = answer.or_else(|cause| fails(format!("the setup is refused: {cause}")))?;
-        same_run(link, "the setup's answer", number, answer.transaction_id)?;
+        same_run(link, "the setup response", number, answer.transaction_id)?;
         Ok(answer)
     }
 
@@ -193,13 +193,13 @@ impl ScriptedNodes {
         }
         let number = 200;
         link.say(&reset(link, number))?;
-        let answer = link.expect("a reset afterwards", |_, message| match message {
+        let answer = link.expect("the response to a final reset", |_, message| match message {
             Message::ResetResponse(m) => Some(m.transaction_id),
             _ => None,
         });
         match answer {
             Err(CaseFailure::Fails(_)) if may_end && link.over => self.set_up().map(drop),
-            other => other.and_then(|response_id| same_run(link, "a reset afterwards", number, response_id)),
+            other => other.and_then(|response_id| same_run(link, "the reset response", number, response_id)),
         }
     }
 
@@ -240,7 +240,7 @@ impl ScriptedNodes {
                 return Ok(Xapp { id: m.xapp_id, link, node: self.node });
             }
         }
-        fails("the xApp's setup is not answered")
+        fails("the RIC does not answer the xApp's setup request")
     }
 }
 

@@ -113,20 +113,20 @@ fn wrong_reset(
 }
 
 pub(super) fn unknown_element(it: &mut ScriptedNodes) -> Outcome {
-    wrong_reset(it, "an unknown element", &[NOT_UNDERSTOOD], |pdu| malformed::with_unknown(pdu, 0))
+    wrong_reset(it, "a reset with an unknown element", &[NOT_UNDERSTOOD], |pdu| malformed::with_unknown(pdu, 0))
 }
 
 pub(super) fn ignored_element(it: &mut ScriptedNodes) -> Outcome {
     let mut link = it.set_up()?;
     let pdu = spoiled(&link, &reset(&link, 20), |pdu| malformed::with_unknown(pdu, 1))?;
     link.say_pdu(&pdu);
-    let response_id = link.expect("a reset with an unknown element", |_, message| match message {
+    let response_id = link.expect("the response to a reset with an unknown element", |_, message| match message {
         Message::ResetResponse(m) => Some(m.transaction_id),
         _ => None,
     })?;
     it.keep(link);
     let link = it.connect()?;
-    same_run(&link, "the reset's answer", 20, response_id)
+    same_run(&link, "the reset response", 20, response_id)
 }
 
 pub(super) fn missing_element(it: &mut ScriptedNodes) -> Outcome {
@@ -134,11 +134,12 @@ pub(super) fn missing_element(it: &mut ScriptedNodes) -> Outcome {
     let request = it.setup_request(&link, 21);
     let pdu = spoiled(&link, &request, |pdu| malformed::without(pdu, ids::GLOBAL_E2_NODE_ID))?;
     link.say_pdu(&pdu);
-    objected(&mut link, "a setup without the base station's name", &[NOT_UNDERSTOOD])
+    objected(&mut link, "a setup request without the base station's id", &[NOT_UNDERSTOOD])
 }
 
 pub(super) fn element_twice(it: &mut ScriptedNodes) -> Outcome {
-    wrong_reset(it, "a duplicate element", &[FALSELY_CONSTRUCTED], |pdu| malformed::twice(pdu, ids::CAUSE))
+    let spoil = |pdu: &[u8]| malformed::twice(pdu, ids::CAUSE);
+    wrong_reset(it, "a reset with a duplicate element", &[FALSELY_CONSTRUCTED], spoil)
 }
 
 pub(super) fn malformed(it: &mut ScriptedNodes) -> Outcome {
@@ -157,7 +158,7 @@ fn with_sound_station(it: &mut ScriptedNodes, disturb: impl FnOnce(&ScriptedNode
     it.node = GlobalE2NodeId::gnb(Plmn::new(1, 1, 2), it.run.config.first + 1_000, 22);
     let done = disturb(it);
     let alive = it.serves(&mut good, false).map_err(|fault| match fault {
-        CaseFailure::Fails(why) => CaseFailure::Fails(format!("the other base station: {why}")),
+        CaseFailure::Fails(why) => CaseFailure::Fails(format!("the well-behaved base station failed: {why}")),
         other => other,
     });
     it.keep(good);
@@ -177,7 +178,7 @@ pub(super) fn cut(it: &mut ScriptedNodes) -> Outcome {
             if let Some(PeerMessage::Said(decoded)) = link.receive(until)
                 && matches!(decoded.message, Message::E2SetupResponse(_))
             {
-                return fails(format!("{len} of {} bytes are accepted as a setup", whole.len()));
+                return fails(format!("a setup request cut to {len} of {} bytes is accepted", whole.len()));
             }
         }
         it.set_up().map(drop)
@@ -222,7 +223,7 @@ pub(super) fn identifiers(it: &mut ScriptedNodes) -> Outcome {
         let pdu = spoiled(&link, &it.setup_request(&link, 23), |pdu| Some(pdu.to_vec()))?;
         drop(link);
         if !set_up_as(place, ppid, &pdu, it.run.config.patience) {
-            return fails(format!("a setup with payload protocol identifier {ppid} is not answered"));
+            return fails(format!("a setup request with payload protocol identifier {ppid} is not accepted"));
         }
     }
     Ok(())

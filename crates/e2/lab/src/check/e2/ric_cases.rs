@@ -36,7 +36,7 @@ const CASES: &[Case<ScriptedNodes>] = &[
     ("setup in 1.01", "E2AP 8.3.1", |it| setup_in(it, Version::V1_01)),
     ("setup in 2.03", "E2AP 8.3.1", |it| setup_in(it, Version::V2_03)),
     ("setup in 3.01", "E2AP 8.3.1", |it| setup_in(it, Version::V3_01)),
-    ("setup answers each component", "E2AP 8.3.1", setup_components),
+    ("the setup response acknowledges each component", "E2AP 8.3.1", setup_components),
     ("a second setup on a connection is answered", "E2AP 8.3.1", second_setup),
     ("reset by the base station", "E2AP 8.3, Reset", reset_by_node),
     ("service update: an additional function", "E2AP 8.3, RIC Service Update", service_update),
@@ -127,19 +127,20 @@ fn second_setup(it: &mut ScriptedNodes) -> Outcome {
 fn reset_by_node(it: &mut ScriptedNodes) -> Outcome {
     let mut link = it.set_up()?;
     link.say(&reset(&link, 10))?;
-    let response_id = link.expect("a reset", |_, message| match message {
+    let response_id = link.expect("the reset response", |_, message| match message {
         Message::ResetResponse(m) => Some(m.transaction_id),
         _ => None,
     })?;
-    same_run(&link, "the reset's answer", 10, response_id)?;
+    same_run(&link, "the reset response", 10, response_id)?;
     it.keep(link);
     Ok(())
 }
 
-/// Sends a service update. Returns the transaction id of the response, and the accepted and rejected functions.
+/// Sends a service update. Returns the transaction id of the response, the ids of the accepted and then of the rejected
+/// functions, and whether the response is an acknowledgement; it is a failure otherwise.
 fn updated(link: &mut Link, update: RicServiceUpdate) -> Result<(Option<u16>, Vec<u16>, bool), CaseFailure> {
     link.say(&Message::RicServiceUpdate(update))?;
-    link.expect("a service update", |_, message| match message {
+    link.expect("the response to a service update", |_, message| match message {
         Message::RicServiceUpdateAcknowledge(m) => {
             let taken = m.accepted.iter().flatten().map(|function| function.id);
             let refused = m.rejected.iter().flatten().map(|function| function.id);
@@ -161,12 +162,12 @@ fn service_update(it: &mut ScriptedNodes) -> Outcome {
         deleted: None,
     };
     let (run, named, acknowledged) = updated(&mut link, update)?;
-    same_run(&link, "the update's answer", 11, run)?;
+    same_run(&link, "the service update response", 11, run)?;
     it.keep(link);
     match (acknowledged, named.as_slice()) {
         (true, [901]) => Ok(()),
-        (true, others) => fails(format!("the new function is not acknowledged, but {others:?}")),
-        (false, _) => fails("the update is refused"),
+        (true, others) => fails(format!("the response names the functions {others:?} instead of the added 901")),
+        (false, _) => fails("the service update is refused"),
     }
 }
 
@@ -176,7 +177,7 @@ fn unknown_service(it: &mut ScriptedNodes) -> Outcome {
     let update =
         RicServiceUpdate { transaction_id: transaction(&link, 12), added: None, modified: None, deleted };
     let (run, ..) = updated(&mut link, update)?;
-    same_run(&link, "the update's answer", 12, run)?;
+    same_run(&link, "the service update response", 12, run)?;
     it.serves(&mut link, false)?;
     it.keep(link);
     Ok(())
@@ -189,7 +190,7 @@ fn configure(
     removed: Option<ComponentRemovalItem>,
 ) -> Result<Result<E2NodeConfigurationUpdateAcknowledge, Cause>, CaseFailure> {
     if link.version == Version::V1_01 {
-        return Err(CaseFailure::Skipped("E2AP 1.01 has other lists of components"));
+        return Err(CaseFailure::Skipped("E2AP 1.01 lists components in another format"));
     }
     link.say(&Message::E2NodeConfigurationUpdate(E2NodeConfigurationUpdate {
         transaction_id: transaction(link, number),
@@ -199,12 +200,12 @@ fn configure(
         removed: removed.map(|one| vec![one]),
         tnl_removed: None,
     }))?;
-    let (run, answer) = link.expect("a configuration update", |_, message| match message {
+    let (run, answer) = link.expect("the response to a configuration update", |_, message| match message {
         Message::E2NodeConfigurationUpdateAcknowledge(m) => Some((m.transaction_id, Ok(m))),
         Message::E2NodeConfigurationUpdateFailure(m) => Some((m.transaction_id, Err(m.cause))),
         _ => None,
     })?;
-    same_run(link, "the update's answer", number, run)?;
+    same_run(link, "the configuration update response", number, run)?;
     Ok(answer)
 }
 
@@ -214,8 +215,8 @@ fn configuration(it: &mut ScriptedNodes) -> Outcome {
     it.keep(link);
     match answer {
         Ok(m) if m.added.iter().flatten().map(|ack| &ack.id).eq([&component("amf-2").id]) => Ok(()),
-        Ok(_) => fails("the update is acknowledged without the new component"),
-        Err(cause) => fails(format!("the update is refused: {cause}")),
+        Ok(_) => fails("the acknowledgement of the configuration update does not name the added component"),
+        Err(cause) => fails(format!("the configuration update is refused: {cause}")),
     }
 }
 
@@ -252,11 +253,11 @@ fn removal(it: &mut ScriptedNodes) -> Outcome {
         return Err(CaseFailure::Skipped("E2AP 1.01 has no removal procedure"));
     }
     link.say(&Message::E2RemovalRequest(E2RemovalRequest { transaction_id: transaction(&link, 16) }))?;
-    let response_id = link.expect("a removal", |_, message| match message {
+    let response_id = link.expect("the removal response", |_, message| match message {
         Message::E2RemovalResponse(m) => Some(m.transaction_id),
         _ => None,
     })?;
-    same_run(&link, "the removal's answer", 16, response_id)?;
+    same_run(&link, "the removal response", 16, response_id)?;
     // A base station that has been removed may set up again.
     let again = it.set_up()?;
     it.keep(again);
@@ -281,7 +282,7 @@ fn error_indication(it: &mut ScriptedNodes) -> Outcome {
 /// Returns the subscription request that the RIC forwards for an xApp.
 fn forwarded_subscription(link: &mut Link) -> Result<RicSubscriptionRequest, CaseFailure> {
     let (function, details) = test_subscription();
-    link.expect("the xApp's subscription", |_, message| match message {
+    link.expect("the subscription request of the xApp at the base station", |_, message| match message {
         Message::RicSubscriptionRequest(m) if m.function_id == function && m.details == details => Some(m),
         _ => None,
     })
@@ -303,7 +304,7 @@ fn subscribed(
         admitted: vec![3],
         not_admitted: Some(Vec::new()),
     }))?;
-    let at_xapp = xapp.link.expect("the subscription's response", |_, message| match message {
+    let at_xapp = xapp.link.expect("the subscription response at the xApp", |_, message| match message {
         Message::RicSubscriptionResponse(m) if m.admitted == [3] => Some(m.request_id),
         _ => None,
     })?;
@@ -331,7 +332,7 @@ fn subscription_failure(it: &mut ScriptedNodes) -> Outcome {
         cause: (!v1).then_some(cause),
         diagnostics: None,
     }))?;
-    objected(&mut xapp.link, "the subscription's failure", &[cause])?;
+    objected(&mut xapp.link, "the xApp's subscription", &[cause])?;
     it.keep(link);
     Ok(())
 }
@@ -339,7 +340,7 @@ fn subscription_failure(it: &mut ScriptedNodes) -> Outcome {
 fn indication(it: &mut ScriptedNodes) -> Outcome {
     let (mut link, mut xapp, at_node, at_xapp) = subscribed(it)?;
     indicated(&mut link, at_node, b"as it was")?;
-    let (request, header, body) = xapp.link.expect("the indication", |_, message| match message {
+    let (request, header, body) = xapp.link.expect("the indication at the xApp", |_, message| match message {
         Message::RicIndication(m) => Some((m.request_id, m.header, m.message)),
         _ => None,
     })?;
@@ -347,7 +348,7 @@ fn indication(it: &mut ScriptedNodes) -> Outcome {
     match (request == at_xapp, &header[..], &body[..]) {
         (true, b"header", b"as it was") => Ok(()),
         (false, ..) => fails("the indication has the id of another request"),
-        _ => fails("the indication's bytes have changed"),
+        _ => fails("the RIC changed the bytes of the indication"),
     }
 }
 
@@ -355,16 +356,16 @@ fn subscription_delete(it: &mut ScriptedNodes) -> Outcome {
     let (mut link, mut xapp, at_node, at_xapp) = subscribed(it)?;
     let function_id = test_subscription().0;
     xapp.delete(at_xapp, function_id)?;
-    let deleted = link.expect("the xApp's end of its subscription", |_, message| match message {
+    let deleted = link.expect("the subscription delete request of the xApp", |_, message| match message {
         Message::RicSubscriptionDeleteRequest(m) => Some(m.request_id),
         _ => None,
     })?;
     if deleted != at_node {
-        return fails("another subscription is deleted");
+        return fails("the forwarded delete request names another subscription");
     }
     let answer = RicSubscriptionDeleteResponse { request_id: at_node, function_id };
     link.say(&Message::RicSubscriptionDeleteResponse(answer))?;
-    let response_id = xapp.link.expect("the deletion's response", |_, message| match message {
+    let response_id = xapp.link.expect("the subscription delete response", |_, message| match message {
         Message::RicSubscriptionDeleteResponse(m) => Some(m.request_id),
         _ => None,
     })?;
@@ -377,12 +378,12 @@ fn controlled(it: &ScriptedNodes) -> Result<(Link, super::ric::Xapp, RicControlR
     let mut link = it.set_up()?;
     let mut xapp = it.xapp()?;
     xapp.control(test_subscription().0, Bytes::from_static(b"head"), Bytes::from_static(b"do it"))?;
-    let request = link.expect("the xApp's control", |_, message| match message {
+    let request = link.expect("the control request of the xApp", |_, message| match message {
         Message::RicControlRequest(m) => Some(m),
         _ => None,
     })?;
     if (&request.header[..], &request.message[..]) != (b"head", b"do it") {
-        return fails("the control's bytes have changed");
+        return fails("the RIC changed the bytes of the control request");
     }
     Ok((link, xapp, request))
 }
@@ -397,12 +398,12 @@ fn control(it: &mut ScriptedNodes) -> Outcome {
         status: v1.then_some(RicControlStatus::Success),
         outcome: Some(Bytes::from_static(b"done")),
     }))?;
-    let outcome = xapp.link.expect("the acknowledgement", |_, message| match message {
+    let outcome = xapp.link.expect("the control acknowledgement", |_, message| match message {
         Message::RicControlAcknowledge(m) => Some(m.outcome),
         _ => None,
     })?;
     it.keep(link);
-    if outcome.as_deref() == Some(b"done") { Ok(()) } else { fails("the outcome's bytes have changed") }
+    if outcome.as_deref() == Some(b"done") { Ok(()) } else { fails("the RIC changed the control outcome") }
 }
 
 fn control_failure(it: &mut ScriptedNodes) -> Outcome {
@@ -416,7 +417,7 @@ fn control_failure(it: &mut ScriptedNodes) -> Outcome {
         outcome: None,
         diagnostics: None,
     }))?;
-    objected(&mut xapp.link, "the control's failure", &[cause])?;
+    objected(&mut xapp.link, "the xApp's control request", &[cause])?;
     it.keep(link);
     Ok(())
 }

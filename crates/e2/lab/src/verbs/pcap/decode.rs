@@ -112,10 +112,10 @@ pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
         return Ok(());
     }
     let differing =
-        summary.differing.map_or_else(String::new, |n| format!(" and {n} differ when encoded again"));
+        summary.differing.map_or_else(String::new, |n| format!(", and {n} differ when they are encoded again"));
     Err(Failure::Check(format!(
-        "of {} PDUs {} cannot be decoded{differing}",
-        summary.pdus, summary.undecodable
+        "{} of {} PDUs cannot be decoded{differing}",
+        summary.undecodable, summary.pdus
     )))
 }
 

@@ -158,7 +158,7 @@ impl Arguments {
     fn explained(&self, why: String) -> String {
         let is_default = self.ue.is_none() && self.rc_handover.is_none();
         if is_default {
-            format!("{why}; without --ue the control names UE 0, and OCUDU refuses unknown UEs")
+            format!("{why}; the control names UE 0, because --ue is not given, and OCUDU refuses unknown UEs")
         } else {
             why
         }
@@ -211,8 +211,8 @@ async fn nodes(
             let (style, number) = action;
             let others = if others.is_empty() { "none".to_owned() } else { others.join(", ") };
             return Err(Failure::Environment(format!(
-                "no base station {} offers RC style {style} action {number}; connected: {others}",
-                requested.unwrap_or("of any name")
+                "no base station{} offers RC style {style} action {number}; connected: {others}",
+                requested.map_or_else(String::new, |name| format!(" {name}"))
             )));
         }
         tokio::time::sleep(LOOK_EVERY).await;
@@ -280,5 +280,5 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
         output.item(&answer)?;
     }
     output.finish(&summary)?;
-    if summary.refused > 0 { Err(Failure::Check("an order was refused".to_owned())) } else { Ok(()) }
+    if summary.refused > 0 { Err(Failure::Check("a base station or the RIC refused a control".to_owned())) } else { Ok(()) }
 }

@@ -26,7 +26,7 @@ const LEAVE_WAIT: Duration = Duration::from_secs(10);
 /// Arguments of `xapp monitor`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  ranlab xapp monitor --sm mac,rlc,pdcp,gtp --period 10ms --duration 10s --format json\n  ranlab xapp monitor --ue 17921 --record ue.parquet\n  ranlab xapp monitor --sm kpm --kpm-measure DRB.UEThpDl,RRU.PrbTotDl --kpm-snssai 1-010203 --period 1s --granularity 100ms\n  ranlab xapp monitor --sm kpm --kpm-style 5 --kpm-ue f1ap=1 --kpm-ue f1ap=2\n\nCounters are shown as increments per second. Files and --format ndjson have the reported values.\n\nWithout --sm, KPM (or what is offered) is shown if no base station offers the default models."
+    after_help = "Examples:\n  ranlab xapp monitor --sm mac,rlc,pdcp,gtp --period 10ms --duration 10s --format json\n  ranlab xapp monitor --ue 17921 --record ue.parquet\n  ranlab xapp monitor --sm kpm --kpm-measure DRB.UEThpDl,RRU.PrbTotDl --kpm-snssai 1-010203 --period 1s --granularity 100ms\n  ranlab xapp monitor --sm kpm --kpm-style 5 --kpm-ue f1ap=1 --kpm-ue f1ap=2\n\nCounters are shown as increments per second. Files and --format ndjson have the reported values.\n\nIf no base station offers the default models and --sm is not given, the xApp shows KPM, or else another offered model."
 )]
 pub struct Arguments {
     #[command(flatten)]
@@ -54,7 +54,7 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
     let mut watch = Watch::start(&arguments, &sink)?;
     tokio::select! {
         joined = watch.watcher.joined() => joined.map_err(Failure::Environment)?,
-        () = live::end(arguments.duration) => return Err(Failure::Environment("the RIC has not answered the setup".to_owned())),
+        () = live::end(arguments.duration) => return Err(Failure::Environment("the RIC has not answered the setup request".to_owned())),
     }
     let watched = live::each_second(arguments.duration, |seconds| watch.print_update(seconds)).await;
     let watcher = watch.watcher;
@@ -214,7 +214,8 @@ struct ValueSink {
     on_terminal: live::LiveView,
     /// Number of consecutive seconds without indications, after some had arrived.
     silent_s: u64,
-    /// Number of seconds without indications that is reported: the maximum of [`SILENT_S`] and three periods.
+    /// Number of seconds without indications after which a warning is printed: the maximum of [`SILENT_S`] and three
+    /// periods.
     silence_reported_s: u64,
     /// First reason why a report could not be decoded, and the number of such reports.
     malformed: Option<(String, u64)>,
@@ -350,7 +351,9 @@ impl ValueSink {
             );
         }
         if let Some((reason, reports)) = &self.left_out {
-            eprintln!("ranlab: {reports} reports are only partly in rows: {reason}");
+            eprintln!(
+                "ranlab: {reports} reports have values that are in no row of the output; reason of the first: {reason}"
+            );
         }
         let finished = self.recorder.take().map(|(path, recorder)| Ok((path, recorder.finish()?)));
         finished.transpose().map_err(of_recording)
@@ -359,19 +362,19 @@ impl ValueSink {
 
 /// Maximum number of decoding errors that are reported.
 const REASONS_MAX: usize = 32;
-/// Minimum number of duplicate reports for a warning.
+/// Number of reports with unchanged values up to which no warning is printed.
 const REPEATED_MIN: u64 = 4;
-/// Step of timestamps in whole seconds, in microseconds.
+/// Resolution of time stamps that count whole seconds, in microseconds.
 const WHOLE_SECONDS: i64 = 1_000_000;
 
-/// Minimum number of seconds without an indication that is reported.
+/// Minimum number of seconds without an indication before a warning is printed.
 const SILENT_S: u64 = 3;
 
 /// Formats a warning about a connection without indications. Losses are detected by sequence numbers, so they are not
 /// counted in the meantime.
 fn silence(seconds: u64, report: &MonitorReport) -> String {
     format!(
-        "ranlab: no indication for {seconds} s from any of {} subscriptions, after {} indications; losses are not counted meanwhile",
+        "ranlab: none of the {} subscriptions has received an indication for {seconds} s (before: {} indications in all); losses in this time are not counted",
         report.subscriptions, report.indications
     )
 }
@@ -383,13 +386,13 @@ fn warnings(report: &MonitorReport) -> Vec<String> {
     if times.missing > 0 {
         let pause_ms = times.longest_pause_us / 1_000;
         warnings.push(format!(
-            "{} reports are missing by their time stamps; the longest pause is {pause_ms} ms",
+            "according to the time stamps, {} reports are missing; the longest pause is {pause_ms} ms",
             times.missing
         ));
     }
     if times.unchanged > REPEATED_MIN && times.unchanged * 2 > report.indications {
         warnings.push(format!(
-            "{} of {} reports repeat the values before; --period may be shorter than the base stations' own period",
+            "{} of {} reports have the same values as the report before; --period may be shorter than the interval at which the base stations update their values",
             times.unchanged, report.indications
         ));
     }
@@ -398,7 +401,7 @@ fn warnings(report: &MonitorReport) -> Vec<String> {
             WHOLE_SECONDS.. => "the time stamps have a resolution of one second",
             _ => "the time stamps do not agree with this machine's clock",
         };
-        warnings.push(format!("{} reports have no age: {reason}", report.without_age));
+        warnings.push(format!("the age of {} reports is unknown, because {reason}", report.without_age));
     }
     warnings
 }

@@ -4,7 +4,7 @@ use super::super::{IAppInput, IAppOutbox, RicConfig, RicInput, RicOutput};
 use super::*;
 use std::sync::Mutex;
 
-/// State of the iApp that concerns no node; `None` until it was restored.
+/// State of the iApp, which belongs to no single base station. `None` until a snapshot is restored.
 type Words = Arc<Mutex<Option<String>>>;
 
 /// iApp whose state is a word; it rejects the word `bad`.
@@ -139,7 +139,7 @@ fn snapshots_of_other_rics_are_restored_and_invalid_ones_clear_state() {
     assert_eq!(lab.knows().as_deref(), Some("reborn"));
     let counted = lab.ric.iapp_snapshots().unwrap();
     assert_eq!((counted.restored, counted.other_version, counted.malformed, counted.too_large), (2, 1, 2, 1));
-    assert!(lab.writes.is_empty(), "this RIC saved nothing");
+    assert!(lab.writes.is_empty(), "a RIC must not write back the snapshots that it restored");
 }
 
 #[test]
@@ -193,37 +193,42 @@ fn later_of_two_concurrent_writes_prevails() {
             }
             lab.store_entry(own, std::str::from_utf8(&write.value).unwrap());
             let expected = if own == 5 { "south's" } else { "north's" };
-            assert_eq!(lab.knows().as_deref(), Some(expected), "revision {own}, reported first: {first}");
+            assert_eq!(
+                lab.knows().as_deref(),
+                Some(expected),
+                "own write: revision {own}; its response before the entries of the watch: {first}"
+            );
         }
     }
 }
 
-/// A missing response does not prevent later values of other RICs from being accepted.
+/// The response to a write may be missing. If the watch reports the written value, the RIC accepts later values of other
+/// RICs.
 #[test]
-fn own_value_in_watch_completes_write_without_response() {
-    for late in [false, true] {
+fn unanswered_write_is_complete_when_watch_reports_its_value() {
+    for times_out in [false, true] {
         let mut lab = Lab::new();
         lab.says("north's");
         lab.pass(SAVE_AFTER);
         let write = lab.writes.pop().unwrap();
-        if late {
+        if times_out {
             lab.bus(StoreEvent::Written { id: write.id, outcome: Err(WriteFailure::Unknown) });
         }
         lab.store_entry(5, std::str::from_utf8(&write.value).unwrap());
         lab.store_entry(6, &by("south", 2, "south's"));
         assert_eq!(lab.knows().as_deref(), Some("south's"));
         lab.pass(AGAIN * 9);
-        assert!(lab.writes.is_empty(), "no change is left to write");
+        assert!(lab.writes.is_empty(), "a value that the watch has reported must not be written again");
     }
 }
 
 #[test]
-fn oversized_snapshot_replaces_previous_one() {
+fn oversized_snapshot_is_stored_as_an_empty_one() {
     let mut lab = Lab::new();
     lab.says(&"x".repeat(17));
     lab.pass(SAVE_AFTER);
     assert_eq!(lab.refused.pop(), Some(SnapshotError::TooLarge { bytes: 17, most: 16 }));
-    assert!(lab.writes.is_empty(), "without a previous snapshot nothing is written");
+    assert!(lab.writes.is_empty(), "an empty snapshot is written only to replace a stored one");
     lab.store_entry(3, &by("south", 2, "small"));
     lab.says(&"x".repeat(17));
     lab.pass(SAVE_AFTER);
