@@ -117,7 +117,7 @@ wrong 's#^rule#folder = "/tmp"\nrule#' 'is not visible to an xApp'
 ln -s token alias.log
 wrong "s#^cpus = 2#&\n[log]\nfile = \"$place/alias.log\"#" 'alias.log'
 cp manifests/monitor.toml $own
-refuses 'takes --http-token-file on loopback as well' --http 127.0.0.1:0
+refuses 'requires --http-token-file even on loopback' --http 127.0.0.1:0
 chmod 0644 token; refuses 'can be read by other users' --http 127.0.0.1:0 --http-token-file token; chmod 0600 token
 chmod 0666 rules.toml; refuses 'is writable by its group or by all users'; chmod 0644 rules.toml
 

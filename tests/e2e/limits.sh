@@ -10,7 +10,7 @@ for _ in $(seq 100); do [[ -S b ]] && break; sleep 0.05; done
 "$RANLAB" emulate --connect "unix://$PWD/a" --nodes 9 --ues 1 --duration 60s >/dev/null 2>&1 &
 fleet=$!
 for _ in $(seq 100); do
-    grep -q '3 nodes are connected, no more are allowed' ric.txt && grep -q 'one connection too many' ric.txt && break
+    grep -q 'the maximum of 3 connected nodes is reached' ric.txt && grep -q 'the connection is closed, because' ric.txt && break
     sleep 0.1
 done
 [[ $(grep -c '"+ gnb' ric.txt) == 3 ]] || { echo "the RIC does not report three base stations"; cat ric.txt; exit 1; }

@@ -37,10 +37,10 @@ const SLICE_LABEL: &str = "slice=";
 #[non_exhaustive]
 pub enum EffectError {
     /// The list of KPIs is empty or too long.
-    #[error("an effect has 1 to {KPIS_MAX} KPIs")]
+    #[error("an effect must have 1 to {KPIS_MAX} KPIs")]
     Kpis,
     /// The number of periods is zero.
-    #[error("an effect is measured over 1 period or more")]
+    #[error("an effect must be measured over 1 period or more")]
     Periods,
     /// The tables have no such numeric column or measurement.
     #[error("{name:?} is not a KPI; allowed are {there}")]

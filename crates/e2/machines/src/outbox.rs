@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn control_messages_precede_and_limit_closes() {
+    fn control_messages_precede_indications_and_overflow_is_an_error() {
         let mut o = outbox();
         o.push_indication(Time::ZERO, FlowId(1), frame(1, 10));
         o.push_control(frame(2, 60)).unwrap();
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_flow_drops_oldest_of_all_flows() {
+    fn full_outbox_drops_oldest_of_other_flows_for_first_message_of_a_flow() {
         let mut o = outbox();
         o.push_indication(Time::ZERO, FlowId(1), frame(1, 90));
         o.push_indication(Time::ZERO, FlowId(2), frame(2, 90));

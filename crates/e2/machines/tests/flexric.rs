@@ -205,7 +205,7 @@ fn subscriptions_of_earlier_ric_run_are_ended() {
 }
 
 #[test]
-fn undeletable_stray_subscription_is_not_retried_forever() {
+fn deletion_of_stray_subscription_is_not_retried_forever() {
     let mut w = World::new();
     let agent = FlexRicAgent::up(&mut w, 1);
     for _ in 0..1_000 {
@@ -370,7 +370,7 @@ fn connected(gnb: u32) -> e42::ConnectedNode {
 }
 
 #[test]
-fn own_xapp_sends_flexric_one_request_at_a_time_and_cleans_up() {
+fn our_xapp_sends_flexric_one_request_at_a_time_and_cleans_up() {
     let mut m = Meeting::new(5);
     m.watch_all();
     m.pass(100 * MS);
@@ -383,7 +383,7 @@ fn own_xapp_sends_flexric_one_request_at_a_time_and_cleans_up() {
     assert_eq!((m.iapp.socket.unread(), m.xapp.counters().controls), (0, 4));
     assert!(
         !m.events.iter().any(|e| matches!(e, XappEvent::ControlAcknowledged { .. })),
-        "none was requested"
+        "a control that requests no acknowledgement must not be reported as acknowledged"
     );
     m.pass(60_000 * MS);
     m.xapp.unsubscribe_everything(m.now);
@@ -410,7 +410,7 @@ fn leaving_xapp_deletes_only_own_subscriptions_at_existing_nodes() {
 }
 
 #[test]
-fn own_xapp_keeps_its_id_and_uses_few_others() {
+fn our_xapp_keeps_its_id_and_uses_few_others() {
     let mut m = Meeting::new(1);
     m.watch_all();
     m.pass(1_000 * MS * 18 * 3_600);
@@ -434,7 +434,7 @@ fn own_xapp_keeps_its_id_and_uses_few_others() {
 }
 
 #[test]
-fn request_unread_by_flexric_is_pushed_by_poll() {
+fn list_request_makes_flexric_read_an_unread_request() {
     for leaving in [false, true] {
         let mut m = Meeting::new(4);
         if leaving {
@@ -456,7 +456,7 @@ fn request_unread_by_flexric_is_pushed_by_poll() {
         );
         let setups = m.iapp.setups;
         m.pass(100_000 * MS);
-        assert!(!leaving || m.iapp.setups == setups, "an xApp that leaves requests no nodes");
+        assert!(!leaving || m.iapp.setups == setups, "an xApp that leaves must not request the list of nodes any more");
     }
 }
 
@@ -511,7 +511,7 @@ fn unmodified_xapp_gets_only_nodes_that_fit_its_buffer() {
     // FlexRIC asserts that a message does not fill its buffer of 32 KiB.
     assert!(
         (10..300).contains(&nodes) && longest < 32 << 10 && longest > 28 << 10,
-        "{nodes} nodes, {longest} octets"
+        "the list must fill a message of 28 to 32 KiB: {nodes} nodes, {longest} bytes"
     );
     assert_eq!(w.ric.counters().nodes_not_listed, 300 - nodes as u64);
     let fault = w.events.iter().find_map(|event| match event {
@@ -544,7 +544,7 @@ fn auto_dialect_uses_flexric_dialect_with_flexric() {
 }
 
 #[test]
-fn own_ric_identifies_itself_to_own_xapp_in_flexric_dialect() {
+fn our_ric_identifies_itself_to_our_xapp_in_flexric_dialect() {
     let mut w = World::new();
     w.agent(1);
     let conn = w.connect(ListenerProtocol::E42);

@@ -41,19 +41,19 @@ const VERSION: &str = "built for another version of E2AP";
 /// is 8e.
 #[rustfmt::skip]
 const MUSEUM: &[(&str, At, &str, Then)] = &[
-    ("1: a KPM header whose time has 4 octets", Subscribed,
+    ("1: a KPM header whose time has 4 bytes", Subscribed,
      "00054033000006001d00050003fd000000050002008e000f000100001c000100001900060500671d2a40001a000908ffffffffffffffff", Forwarded),
-    ("1: a KPM header whose time has 8 octets", Subscribed,
+    ("1: a KPM header whose time has 8 bytes", Subscribed,
      "00054037000006001d00050003fd000000050002008e000f000100001c0001000019000a0900ebd29ba812345678001a000908ffffffffffffffff", Forwarded),
     ("2: KPM that no decoder accepts", Subscribed,
      "00054033000006001d00050003fd000000050002008e000f000100001c00010000190006050000000000001a000908ffffffffffffffff", Forwarded),
-    ("3: a deletion's answer whose last element is missing", Subscribed,
+    ("3: a subscription delete response without its last element", Subscribed,
      "2009000b000002001d00050003fd0000", Says("fixed buffer")),
-    ("3: a deletion response without request", Subscribed,
+    ("3: a subscription delete response without a request", Subscribed,
      "20090012000002001d00050003fd000000050002008e", Fine),
-    ("4: a message that a buffer cut", Subscribed,
+    ("4: a message that was truncated by a buffer", Subscribed,
      "00054033000006001d00050003fd000000050002008e000f000100001c0001000019000605", Says("fixed buffer")),
-    ("5: an enumerated value that this version lacks", Asked,
+    ("5: an enumerated value that does not exist in this version", Asked,
      "40080018000003001d00050003fd000000050002008e000100020780", Says(VERSION)),
     ("6: a base station at the port for xApps", E42,
      "0001005a000004003100020007000300090005f5105000000009000a0021000008401c00008e0a646566696e6974696f6e0003000008302e302e302e3134320032001b000000330015000040616d66000672616e6c61620672616e6c6162",
@@ -62,19 +62,19 @@ const MUSEUM: &[(&str, At, &str, Then)] = &[
      "000e0028000001000a0021000008401c00008e0a646566696e6974696f6e0003000008302e302e302e313432",
      Says("xApps join at the address of --e42, port 36422")),
     ("6: HTTP at the port for base stations", E2, "474554202f20485454502f312e310d0a0d0a", Says("is no E2 setup")),
-    ("6: X2AP, which 36422 is registered for", E2, "0006002a0000020015000900", Says("is no E2 setup")),
+    ("6: X2AP, for which port 36422 is registered", E2, "0006002a0000020015000900", Says("is no E2 setup")),
     ("7: a setup of v2 without a component configuration", E2,
      "0001003b000003003100020007000300090005f5105000000009000a0021000008401c00008e0a646566696e6974696f6e0003000008302e302e302e313432",
      Says(VERSION)),
     ("7: a setup of v1.01", E2,
      "00010038000002000300090005f5105000000009000a002400010008401e80008e0a646566696e6974696f6e0003010c000008302e302e302e313432", Fine),
-    ("8: an answer that comes twice", Subscribed, "2008001d000003001d00050003fd000000050002008e0011000700000e40020000", Fine),
-    ("10: a function id taken for granted", Asked,
+    ("8: a response that is sent twice", Subscribed, "2008001d000003001d00050003fd000000050002008e0011000700000e40020000", Fine),
+    ("10: a function id that the base station does not offer", Asked,
      "40080018000003001d00050003fd000000050002008e000100020000", Says("find the function by its OID")),
-    ("flexric §2: one octet of zero", E2, "00", Says("is no E2 setup")),
+    ("flexric §2: a PDU of one zero byte", E2, "00", Says("is no E2 setup")),
     ("flexric §2: an indication before the setup", E2,
      "00054033000006001d00050003fd000000050002008e000f000100001c00010000190006050000000000001a000908ffffffffffffffff", Fine),
-    ("flexric §2: a setup cut in half", E2, "0001005a000004003100020007000300090005f51050000000", Says("fixed buffer")),
+    ("flexric §2: a truncated setup request", E2, "0001005a000004003100020007000300090005f51050000000", Says("fixed buffer")),
     ("flexric §2: an unknown procedure", Subscribed, "00630004000000000000", Says(VERSION)),
 ];
 
@@ -116,7 +116,7 @@ fn indication(request_id: RicRequestId, message: &'static [u8]) -> Message {
 }
 
 #[test]
-fn every_exhibit_gets_hint_and_affects_no_other_peer() {
+fn every_pitfall_gets_hint_and_affects_no_other_peer() {
     for (pitfall, at, hex, then) in MUSEUM {
         let mut world = World::new();
         let bystander = world.agent(7);
@@ -241,7 +241,7 @@ fn mac_node(world: &mut World) -> ConnId {
 }
 
 #[test]
-fn silence_ends_with_its_subscription() {
+fn hint_about_silent_subscription_is_removed_with_it() {
     let mut world = World::new();
     let conn = mac_node(&mut world);
     let xapp = world.xapp();

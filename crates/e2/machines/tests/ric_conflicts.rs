@@ -111,9 +111,9 @@ fn first_xapp_keeps_parameter_and_both_are_notified() {
     );
     assert_eq!((f.error_indications(first), f.error_indications(second)), (1, 0));
     assert_eq!(f.w.ric.counters().controls_in_conflict, 1);
-    assert_eq!(f.set(second, "slice 2", true), Ok(()), "a refused control holds no parameter");
+    assert_eq!(f.set(second, "slice 2", true), Ok(()), "a refused control must not hold any of its parameters");
     f.w.pass(Duration::from_secs(10));
-    assert_eq!(f.set(second, "slice 1", true), Ok(()), "the hold time has passed");
+    assert_eq!(f.set(second, "slice 1", true), Ok(()), "the parameter must be free after the hold time");
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn higher_priority_takes_parameter_without_notifying_third_party() {
     assert_eq!(f.w.ric.counters().controls_overridden, 2);
     assert!(f.set(low, "ue 1", true).is_err());
     f.w.disconnect(high.0);
-    assert_eq!(f.set(low, "ue 1", true), Ok(()), "a disconnected xApp holds no parameter");
+    assert_eq!(f.set(low, "ue 1", true), Ok(()), "a disconnected xApp must not hold parameters");
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn attacker_takes_no_parameter_from_other_xapp() {
         if name % 50 == 0 {
             f.error_indications(victim);
             f.w.pass(Duration::from_millis(20));
-            assert_eq!(f.set(victim, "slice 1,ue 7", true), Ok(()), "after {name}");
+            assert_eq!(f.set(victim, "slice 1,ue 7", true), Ok(()), "the victim must keep its parameters after the attacker's control of UE {name}");
         }
     }
     for what in ["slice *", "ue *", "slice 1", "ue 7,ue 8"] {
@@ -168,7 +168,7 @@ fn attacker_takes_no_parameter_from_other_xapp() {
     assert_eq!(
         f.set(victim, "slice 1,ue 7,ue 1", true),
         Ok(()),
-        "what the attacker set first it holds no more"
+        "parameters that the attacker set first must be free after its hold time or limit"
     );
     f.w.disconnect(victim.0);
     f.w.disconnect(equal.0);
@@ -265,9 +265,9 @@ fn external_clients_iapps_and_xapps_conflict_with_each_other() {
     assert_eq!(
         ask(&mut f, Some("xapp://4"), "slice 2"),
         None,
-        "the client with the higher priority takes the parameter"
+        "a client with a higher priority must get the parameter"
     );
-    assert_eq!(ask(&mut f, None, "slice *"), None, "the iApp has the operator's permissions");
+    assert_eq!(ask(&mut f, None, "slice *"), None, "an iApp must have the operator's permissions");
     assert!(f.w.events.iter().any(|event| {
         let RicEvent::Conflict { winner, loser, .. } = event else { return false };
         &**winner == "iapp://door" && &**loser == "xapp://4"
@@ -275,7 +275,7 @@ fn external_clients_iapps_and_xapps_conflict_with_each_other() {
     assert_eq!(
         f.error_indications(xapp),
         2,
-        "one for the refused attempt of another owner, one for the loss to the iApp"
+        "the xApp must be notified of the refused control of another owner, and of its loss to the iApp"
     );
     let refused = f.set(xapp, "slice 1", true).unwrap_err();
     let words = Refusal::decode_as(Encoding::Per, &refused.outcome.unwrap()).unwrap().detail;
@@ -300,6 +300,6 @@ fn flooding_client_exhausts_only_its_own_limit() {
     (0..1_000).for_each(|number| ask("xapp://1", number));
     assert_eq!(outcomes.lock().unwrap().len(), 1_000 - 32);
     ask("http://operator", 2_000);
-    assert_eq!(outcomes.lock().unwrap().len(), 1_000 - 32, "the operator's control was not refused");
+    assert_eq!(outcomes.lock().unwrap().len(), 1_000 - 32, "the operator's control must not be refused");
     assert!(!w.got(agent).is_empty());
 }

@@ -113,7 +113,7 @@ fn connection_without_setup_is_closed_after_timeout() {
 }
 
 #[test]
-fn connected_peer_may_send_eight_faults() {
+fn connection_is_closed_after_its_eighth_fault() {
     let mut w = World::new();
     let agent = w.agent(1);
     for n in 1..=8 {
@@ -200,7 +200,7 @@ fn limits_scale_with_number_of_nodes() {
     assert_eq!(Limits::default(), Limits::for_nodes(Limits::default().nodes));
     assert!(
         few.nodes == 10 && few.e2_connections > 10,
-        "the eleventh connection receives the reason for its refusal"
+        "more connections than nodes must be allowed, so that the eleventh node gets a reason for its refusal"
     );
     assert_eq!(few.subscriptions_per_owner, Limits::default().subscriptions_per_owner);
     assert!(many.nodes == 20_000 && many.e2_connections > 20_000 && many.subscriptions_per_owner >= 80_000);
@@ -342,7 +342,7 @@ fn disconnect_event_has_reason() {
     let conn = w.agent(2);
     w.send_bytes(conn, vec![0; Limits::default().pdu_bytes + 1]);
     let [(who, NodeLoss::Closed(why))] = &lost(&mut w)[..] else { panic!() };
-    assert!(*who == node(2) && why.starts_with("a PDU of 1048577 bytes"), "{why}");
+    assert!(*who == node(2) && why.starts_with("the peer sent a PDU of 1048577 bytes"), "{why}");
     let conn = w.agent(3);
     w.send(conn, Message::E2SetupRequest(setup_of(node(4))));
     assert_eq!(lost(&mut w), [(node(3), NodeLoss::Renamed)]);
@@ -352,7 +352,7 @@ fn disconnect_event_has_reason() {
 }
 
 #[test]
-fn messages_reserved_for_rics_are_misplaced() {
+fn messages_that_only_rics_send_are_refused() {
     let mut w = World::new();
     let agent = w.agent(1);
     let query = RicServiceQuery { transaction_id: Some(1), accepted: None };

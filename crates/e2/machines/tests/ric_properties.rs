@@ -305,7 +305,7 @@ proptest! {
     /// With and without the fast path, every receiver gets the same messages in the same order, the same indications
     /// are dropped for a stalled receiver, and the same events are emitted.
     #[test]
-    fn fast_path_and_machine_behave_equally(steps in prop::collection::vec((step(), prop::bool::weighted(0.1)), 1..80)) {
+    fn fast_path_and_state_machine_behave_equally(steps in prop::collection::vec((step(), prop::bool::weighted(0.1)), 1..80)) {
         let mut bystander = None;
         let mut plays = [World::new(), World::with_bypass()].map(|mut w| {
             let agent = w.agent(99);

@@ -211,7 +211,7 @@ fn unanswered_subscription_fails_after_three_tries() {
 }
 
 #[test]
-fn refusals_have_cause() {
+fn each_refused_subscription_has_the_right_cause() {
     let mut w = World::new();
     let agent = w.agent(1);
     let xapp = w.xapp();
@@ -348,7 +348,7 @@ fn stalled_xapp_loses_only_its_own_indications() {
 }
 
 #[test]
-fn indication_in_unusual_form_is_delivered() {
+fn indication_with_unusual_encoding_is_delivered() {
     let mut w = World::new();
     let agent = w.agent(1);
     let xapp = w.xapp();

@@ -45,7 +45,7 @@ fn ids_start_at_seven_and_skip_used_ones() {
 }
 
 #[test]
-fn xapps_are_limited_and_policies_refuse() {
+fn xapps_beyond_limit_or_rejected_by_policy_are_refused() {
     struct Nobody;
     impl XappPolicy for Nobody {
         fn admit(&self, _: &PeerInfo<'_>) -> Result<XappGrant, Cause> {
@@ -112,7 +112,7 @@ fn long_node_list_continues_in_events() {
 }
 
 #[test]
-fn connection_that_takes_nothing_for_seconds_is_reported_once() {
+fn connection_that_reads_nothing_for_seconds_is_reported_once() {
     let mut w = World::holding(Duration::ZERO, RicConfig::default());
     let agent = w.agent(1);
     let xapp = w.xapp();
@@ -195,7 +195,7 @@ fn responses_to_flexric_xapps_are_held() {
         assert_eq!(ids(&mut w, conn), [4]);
         w.send42(ours, control(our_id, 1, 5));
         acknowledge(&mut w);
-        assert_eq!(ids(&mut w, ours), [5], "responses to peers with the extension are not held");
+        assert_eq!(ids(&mut w, ours), [5], "responses must not be held for xApps that support the extension");
         w.assert_no_leak();
     }
 }
@@ -208,7 +208,7 @@ fn control_of(got: &[Message]) -> &RicControlRequest {
 }
 
 #[test]
-fn controls_are_mapped_to_owner_and_expire() {
+fn control_responses_go_to_owner_and_missing_ones_time_out() {
     let mut w = World::new();
     let agent = w.agent(1);
     let (conn, id) = w.xapp();
@@ -244,7 +244,7 @@ fn controls_are_mapped_to_owner_and_expire() {
 }
 
 #[test]
-fn controls_have_back_pressure() {
+fn controls_beyond_limit_per_node_are_refused() {
     let limits = Limits::default().with(|it| it.requests_per_node = 3);
     let mut w = World::with(RicConfig::default().with(|it| it.limits = limits));
     let agent = w.agent(1);

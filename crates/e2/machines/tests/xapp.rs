@@ -184,7 +184,7 @@ fn node_event(connected: &[u32], removed: &[u32]) -> e42::Message {
 }
 
 #[test]
-fn only_own_dialect_requests_node_events() {
+fn only_ranlab_dialect_requests_node_events() {
     for (config, wants) in [(config(), true), (flexric(), false)] {
         let mut bench = XappDriver::new(config);
         bench.input(XappInput::Connected);
@@ -379,7 +379,7 @@ fn flexric_dialect_polls_for_nodes() {
 }
 
 #[test]
-fn first_setup_unread_by_flexric_is_repeated() {
+fn setup_is_repeated_if_flexric_does_not_read_the_first_one() {
     let mut bench = XappDriver::new(flexric());
     bench.pass(Duration::ZERO);
     bench.input(XappInput::Connected);
@@ -389,7 +389,7 @@ fn first_setup_unread_by_flexric_is_repeated() {
     bench.pass(Duration::from_millis(1));
     assert!(matches!(&bench.take()[..], [e42::Message::SetupRequest(_)]));
     bench.pass(S);
-    assert!(bench.take().is_empty(), "once");
+    assert!(bench.take().is_empty(), "the setup must be repeated only once");
     // Both get a response: the id of the first one applies, and the second one is a list of nodes.
     bench.accept(7, &[5]);
     bench.accept(8, &[5, 6]);
@@ -602,7 +602,7 @@ fn idle_xapp_gives_each_request_its_full_timeout() {
             bench.xapp.control(now, node, OID, Bytes::new(), Bytes::from_static(b"x"), true).unwrap();
         bench.input(XappInput::Wake);
         let failed = |event: &XappEvent| matches!(event, XappEvent::ControlFailed { .. });
-        assert!(!bench.events().iter().any(failed), "the control expired before it was sent");
+        assert!(!bench.events().iter().any(failed), "a control must not expire before it is sent");
         handle
     };
     for dialect in [Dialect::Ranlab, Dialect::FlexRic] {
@@ -624,9 +624,9 @@ fn idle_xapp_gives_each_request_its_full_timeout() {
     let handle =
         bench.xapp.subscribe(node_id(5), OID, Bytes::new(), vec![ActionToBeSetup::report(0)]).unwrap();
     bench.input(XappInput::Wake);
-    let [(requestor, _)] = bench.requests()[..] else { panic!("expected one request") };
+    let [(requestor, _)] = bench.requests()[..] else { panic!("expected exactly one subscription request") };
     bench.pass(Duration::from_millis(4_999));
-    assert_eq!(bench.take().len(), 0, "the request is repeated only after its full timeout");
+    assert_eq!(bench.take().len(), 0, "the request must not be repeated before its full timeout");
     bench.admit(requestor);
     bench.events();
     bench.now += IDLE;
@@ -772,7 +772,7 @@ fn alternative_rics_are_tried_before_time_to_wait_applies() {
     }
     let connects = bench.connects;
     bench.pass(4 * S);
-    assert_eq!(bench.connects, connects, "the time to wait of the last RIC applies");
+    assert_eq!(bench.connects, connects, "the xApp must respect the time to wait of the last RIC");
     bench.pass(2 * S);
     assert_eq!((bench.connects, bench.xapp.address()), (connects + 1, "ric"));
 }

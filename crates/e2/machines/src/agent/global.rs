@@ -194,7 +194,7 @@ impl Core {
         self.counters.refused_pdus += 1;
         self.event(AgentEvent::PduRefused {
             controller: id,
-            reason: format!("{} does not fit the state", message.name()),
+            reason: format!("{} is not allowed in the current state", message.name()),
         });
         let cause = Cause::Protocol(CauseProtocol::MessageNotCompatibleWithReceiverState);
         self.send(id, &error_about(cause, kind, code, criticality, None));

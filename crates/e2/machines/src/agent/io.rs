@@ -101,7 +101,7 @@ pub enum CloseReason {
     #[error("the controller redirected the agent to {0}")]
     Redirected(String),
     /// The controller refused the setup and has further addresses to try.
-    #[error("the controller refused the setup at this address; its next address is tried")]
+    #[error("the controller refused the setup at this address; its next address will be tried")]
     NextAddress,
     /// The controller refused an update of the node.
     #[error("the controller refused the {0}")]
@@ -263,10 +263,10 @@ pub enum RegisterError {
     #[error("RAN function id {0} is outside 0..4095")]
     IdOutOfRange(RanFunctionId),
     /// The limit of functions is reached.
-    #[error("an agent has at most {0} RAN functions")]
+    #[error("an agent can have at most {0} RAN functions")]
     TooMany(usize),
     /// The description cannot be encoded.
-    #[error("a RAN function needs an OID of 1 to 1000 characters and a revision of at most 4095")]
+    #[error("a RAN function must have an OID of 1 to 1000 characters and a revision of at most 4095")]
     BadDescription,
 }
 
@@ -275,19 +275,19 @@ pub enum RegisterError {
 #[non_exhaustive]
 pub enum ControllerError {
     /// The limit of controllers is reached.
-    #[error("an agent has at most {0} controllers")]
+    #[error("an agent can have at most {0} controllers")]
     TooMany(usize),
     /// The controller was added before.
     #[error("{0} already has this address")]
     AlreadyThere(ControllerId),
     /// The controller does not exist.
-    #[error("there is no {0}")]
+    #[error("{0} does not exist")]
     Unknown(ControllerId),
     /// The list of addresses is empty or too long.
-    #[error("a controller has 1 to {0} addresses")]
+    #[error("a controller must have 1 to {0} addresses")]
     Addresses(usize),
     /// The address is empty or too long.
-    #[error("a controller's address has 1 to {0} bytes")]
+    #[error("a controller's address must have 1 to {0} bytes")]
     BadAddress(usize),
     /// The setup with the controller is not complete.
     #[error("{0} is not set up")]

@@ -14,7 +14,7 @@ pub struct UeId(pub u64);
 #[non_exhaustive]
 pub enum UeError {
     /// The limit of UEs is reached.
-    #[error("an agent has at most {0} UEs")]
+    #[error("an agent can have at most {0} UEs")]
     TooMany(usize),
     /// The UE does not exist.
     #[error("there is no UE {}", .0.0)]

@@ -56,12 +56,12 @@ fn counters_add_up_and_delays_are_averaged() {
     assert_eq!(report(&mut effect, 50.0, 100), Next::Report);
     assert_eq!(report(&mut effect, 10.0, 200), Next::Report);
     assert_eq!(report(&mut effect, 20.0, 400), Next::Command);
-    assert_eq!(report(&mut effect, 90.0, 10_000), Next::Report, "the control is being executed");
+    assert_eq!(report(&mut effect, 90.0, 10_000), Next::Report, "a report during the control's execution must not count");
     effect.commanded();
-    // An increase while the control is executed belongs to neither half.
+    // An increase while the control is executed counts neither before nor after the control.
     assert_eq!(report(&mut effect, 30.0, 10_000), Next::Report);
     assert_eq!(report(&mut effect, 40.0, 10_010), Next::Done);
-    assert_eq!(report(&mut effect, 1.0, 1), Next::Report, "further reports are ignored");
+    assert_eq!(report(&mut effect, 1.0, 1), Next::Report, "reports after the last period must be ignored");
     let changes = effect.changes();
     let [bytes, load] = &changes[..] else { panic!("{changes:?}") };
     assert_eq!((bytes.total, bytes.summary, &*bytes.unit), (halves(300.0, 10.0), Summary::Sum, "B"));
@@ -114,7 +114,7 @@ fn ues_without_known_slice_are_grouped_as_other() {
 }
 
 #[test]
-fn labels_name_slices_and_choose_rows() {
+fn slice_labels_group_rows_and_kpi_label_selects_rows() {
     let kpis = ["RRU.PrbTotDl", "RRU.PrbTotDl slice=1"];
     let mut effect = Effect::new(&MeasurementRow::columns(), &[], &kpis, 1).unwrap();
     let report = |scale: f64| {
@@ -134,7 +134,7 @@ fn labels_name_slices_and_choose_rows() {
 }
 
 #[test]
-fn wrapped_and_missing_values_are_left_out() {
+fn decreased_counters_and_missing_values_have_no_effect() {
     let mut effect = new(&["bytes", "load"], 1).unwrap();
     for row in [Ue(1, f64::NAN, 10), Ue(1, f64::NAN, 5)] {
         effect.report(&table(&[row]));
@@ -145,7 +145,7 @@ fn wrapped_and_missing_values_are_left_out() {
 }
 
 #[test]
-fn commanded_is_ignored_before_the_command() {
+fn command_report_is_ignored_before_the_command_is_due() {
     let mut effect = new(&["load"], 1).unwrap();
     effect.commanded();
     effect.report(&table(&[Ue(1, 1.0, 1)]));

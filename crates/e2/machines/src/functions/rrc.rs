@@ -34,7 +34,7 @@ pub trait RrcSource: Send {
     /// Returns an error if the base station cannot hand over the UE.
     fn hand_over(&mut self, now: Time, handover: &RrcHandover) -> Result<Progress, Refusal> {
         let _ = (now, handover);
-        Err(Refusal::new(Reason::NotSupported, "the base station hands no UE over"))
+        Err(Refusal::new(Reason::NotSupported, "the base station does not support handovers"))
     }
 
     /// Returns the results of the handovers that returned [`Progress::Later`].

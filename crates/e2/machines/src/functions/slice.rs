@@ -77,7 +77,7 @@ impl<C: SliceControl> Station<C> {
             _ => false,
         };
         if takes_carrier && asker.first != Some(asker.controller) {
-            let whose = "algorithm, sharing and the first slice are the default controller's, for all UEs";
+            let whose = "only the default controller may set algorithm, sharing and the first slice, which apply to all UEs";
             return Err(Refusal::new(Reason::NotOwner, whose));
         }
         let touched = match command {

@@ -173,8 +173,9 @@ impl Ric {
         self.yield_proxy(now, &node);
         let rival = self.nodes.find(&node).and_then(|place| self.nodes.at(place)?.conn);
         if let Some(rival) = rival.filter(|rival| *rival != conn) {
-            self.links.close(rival, "the node is set up again".to_owned());
-            self.on_disconnect(now, rival, NodeLoss::Closed("the node is set up again".to_owned()));
+            let why = "the node was set up on another connection".to_owned();
+            self.links.close(rival, why.clone());
+            self.on_disconnect(now, rival, NodeLoss::Closed(why));
         }
         self.links.event(RicEvent::Owned { node, epoch, at: now });
         self.accept_setup(now, conn, version, request);
@@ -189,12 +190,12 @@ impl Ric {
             _ => None,
         };
         let cause = Cause::Misc(CauseMisc::ControlProcessingOverload);
-        let what = format!("{} is not set up: {why}", request.node_id);
+        let what = format!("the setup of {} was refused: {why}", request.node_id);
         self.refuse_setup(conn, version, request.transaction_id, cause, Some(TimeToWait::V1s), elsewhere);
         self.links.tell_fault(conn, what, &self.config.limits, &mut self.counters);
         if self.links.conn(conn).is_some_and(|it| matches!(it.role, Role::Node(_))) {
             // The node was set up before and has sent another setup request. It has no owner until a RIC accepts it.
-            self.links.close(conn, "its setup is refused".to_owned());
+            self.links.close(conn, "the repeated setup of the node was refused".to_owned());
         } else if let Some(link) = self.links.conn_mut(conn) {
             let at = now + self.config.timers.handshake;
             link.handshake = Some(at);

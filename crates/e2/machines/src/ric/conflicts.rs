@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(w.set(2, 2, 5, "slice 2"), Ok(vec![]), "a different slice is a different parameter");
         assert_eq!(w.set(3, 3, 6, "slice 1"), Ok(vec![(xapp(1), "slice 1".into())]));
         assert!(w.set(4, 1, 5, "slice 1").is_err());
-        assert_eq!(w.set(13, 1, 5, "slice 1"), Ok(vec![]), "the parameter is free after the hold time");
+        assert_eq!(w.set(13, 1, 5, "slice 1"), Ok(vec![]), "the parameter must be free after the hold time");
         let elsewhere = ["slice 1".to_owned()];
         assert!(w.0.claim(at(13), HOLD, &xapp(2), 0, &node(2), &elsewhere).is_ok());
     }
@@ -243,12 +243,12 @@ mod tests {
     }
 
     #[test]
-    fn claims_are_atomic_and_can_be_reverted() {
+    fn refused_claim_takes_no_parameter_and_claims_can_be_reverted() {
         let mut c = Conflicts::default();
         let two = ["ue 1".to_owned(), "ue 2".to_owned()];
         let (claim, _) = c.claim(at(0), HOLD, &xapp(1), 1, &node(1), &two[1..]).unwrap();
         assert!(c.claim(at(0), HOLD, &xapp(2), 1, &node(1), &two).is_err());
-        assert_eq!(c.len(), 1, "a refused claim holds no parameter");
+        assert_eq!(c.len(), 1, "a refused claim must not hold any of its parameters");
         c.undo(&xapp(1), claim);
         assert!(c.claim(at(0), HOLD, &xapp(2), 1, &node(1), &two).is_ok());
         assert_eq!(c.by_owner.len(), 1);
@@ -258,7 +258,7 @@ mod tests {
     /// refused only if an existing holder has at least the same priority, and a holder loses a parameter only to a
     /// higher priority.
     #[test]
-    fn random_histories_match_model() {
+    fn random_claims_match_reference_model() {
         for seed in 1..=200_u64 {
             let mut random = Random::stream(seed, 0);
             let mut below = |most| random.below(most);
@@ -293,7 +293,7 @@ mod tests {
                         assert!(taken.is_empty(), "seed {seed}");
                         model.insert((gnb, name), (x, priority, now + HOLD));
                     }
-                    (None, Err(held)) => panic!("seed {seed}: refused for {held:?}"),
+                    (None, Err(held)) => panic!("seed {seed}: a claim of a free parameter is refused: {held:?}"),
                 }
             }
             let by_owner: usize = c.by_owner.values().map(BTreeMap::len).sum();
@@ -310,11 +310,11 @@ mod tests {
         }
         assert_eq!(w.0.len(), HELD_PER_XAPP + 1);
         assert!(w.set(1, 2, 1, "ue victim").is_err());
-        assert!(w.set(1, 1, 1, "ue 5").is_ok(), "the oldest parameter was released");
+        assert!(w.set(1, 1, 1, "ue 5").is_ok(), "the oldest parameter of the greedy xApp must have been released");
     }
 
     #[test]
-    fn parties_are_bounded_without_affecting_xapps() {
+    fn number_of_external_clients_is_limited_without_affecting_xapps() {
         let mut w = World(Conflicts::default());
         assert!(w.set(0, 1, 1, "ue victim").is_ok());
         for party in 0..10 * PARTIES_MAX {

@@ -287,7 +287,7 @@ impl Ric {
         });
         let sent = self.links.send_e42(id, &failure);
         debug_assert!(sent.is_ok(), "{sent:?}");
-        let what = format!("the xApp is refused: {cause}");
+        let what = format!("the setup of the xApp was refused: {cause}");
         self.links.tell_fault(id, what, &self.config.limits, &mut self.counters);
     }
 
@@ -333,7 +333,7 @@ impl Ric {
         if left_out > 0 {
             let included = nodes.len();
             let what = format!(
-                "the xApp receives {included} base stations; {left_out} more do not fit into its limit of {bound} bytes"
+                "the xApp receives {included} base stations; {left_out} more do not fit into its list of at most {bound} bytes"
             );
             self.links.tell_fault(id, what, &self.config.limits, &mut self.counters);
         }

@@ -121,6 +121,6 @@ pub enum NodeLoss {
     #[error("closed: {0}")]
     Closed(String),
     /// The connection serves a different node now.
-    #[error("the connection was set up for a different node")]
+    #[error("a different node was set up on this connection")]
     Renamed,
 }

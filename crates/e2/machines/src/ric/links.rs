@@ -150,7 +150,7 @@ impl Links {
             ListenerProtocol::E42 => (config.limits.e42_connections, config.limits.xapp_outbox),
         };
         if self.counts[side as usize] >= limit {
-            let reason = format!("{limit} connections of this kind are open, no more are allowed");
+            let reason = format!("the maximum of {limit} connections at this listener is reached");
             self.outputs.push_back(RicOutput::Close { conn: id, reason });
             return false;
         }
@@ -313,7 +313,7 @@ impl Links {
         let lost = dropped(conn);
         let seconds = now.since(since).as_secs_f64();
         let what = format!(
-            "accepts no messages for {seconds:.1} s: {bytes} bytes wait, {lost} indications were dropped"
+            "the peer accepts no messages for {seconds:.1} s: {bytes} bytes are queued, {lost} indications were dropped"
         );
         let peer = conn.peer.clone();
         self.event(RicEvent::Fault { conn: id, peer, what });
@@ -432,7 +432,7 @@ impl Links {
     pub(super) fn misplaced(&mut self, id: ConnId, name: &str, limits: &Limits, counters: &mut RicCounters) {
         counters.misplaced += 1;
         let indication = error_indication(CauseProtocol::MessageNotCompatibleWithReceiverState);
-        self.fault(id, indication, format!("{name} is not expected now"), limits, counters);
+        self.fault(id, indication, format!("{name} is not allowed in the current state"), limits, counters);
     }
 
     /// Handles bytes that are not in the encoding of the connection.
@@ -465,7 +465,7 @@ impl Links {
         }
         if before_setup || too_many {
             counters.closed_for_faults += 1;
-            let why = if before_setup { "before a setup" } else { "once too often" };
+            let why = if before_setup { "before the setup" } else { "too many faults on this connection" };
             self.close(id, format!("{what} ({why})"));
         }
     }

@@ -393,7 +393,7 @@ impl Ric {
     fn connected(&mut self, now: Time, conn: ConnId, side: ListenerProtocol, peer: &str) {
         if !self.links.open(now, conn, side, peer, &self.config) {
             self.counters.connections_refused += 1;
-            let what = "one connection too many: it is closed".to_owned();
+            let what = "the connection is closed, because the maximum number of connections is reached".to_owned();
             return self.links.event(RicEvent::Fault { conn, peer: peer.into(), what });
         }
         self.timers.set(now + self.config.timers.handshake, Timer::Handshake(conn));
@@ -409,7 +409,8 @@ impl Ric {
         if pdu.len() > self.config.limits.pdu_bytes {
             self.counters.closed_for_size += 1;
             let limit = self.config.limits.pdu_bytes;
-            return self.links.close(id, format!("a PDU of {} bytes; {limit} are allowed", pdu.len()));
+            let reason = format!("the peer sent a PDU of {} bytes; at most {limit} are allowed", pdu.len());
+            return self.links.close(id, reason);
         }
         if let Role::Node(place) = role
             && match coding {
@@ -475,7 +476,7 @@ impl Ric {
                 if self.links.open_conn(conn).is_some_and(|c| c.role == Role::New) {
                     self.counters.handshakes_expired += 1;
                     let waited = self.config.timers.handshake.as_secs_f64();
-                    self.links.close(conn, format!("no setup within {waited} s"));
+                    self.links.close(conn, format!("the peer sent no setup request within {waited} s"));
                 }
             }
             Timer::Stalled(conn) => {

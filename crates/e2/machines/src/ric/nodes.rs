@@ -241,7 +241,7 @@ impl Ric {
         let refuse =
             |why, cause, wait, what: String| Err(Refusal { cause, time_to_wait: Some(wait), what, why });
         if self.links.setup_too_often(now, id, per_second) {
-            let what = format!("more than {per_second} setups in a second");
+            let what = format!("the node sent more than {per_second} setup requests in a second");
             return refuse(SetupRefused::TooOften, overload, TimeToWait::V1s, what);
         }
         let peer = self.links.conn(id).map_or("", |conn| &conn.peer);
@@ -249,7 +249,7 @@ impl Ric {
         let own = !super::relay::is_virtual(id);
         if own && !admissions.is_empty() && !admissions.iter().any(|it| it.holds(&request.node_id, peer)) {
             let what = format!(
-                "{} is not on the list of base stations, or not with that certificate",
+                "{} is not on the list of base stations, or the list requires another certificate",
                 request.node_id
             );
             let cause = Cause::Misc(CauseMisc::OmIntervention);
@@ -259,7 +259,7 @@ impl Ric {
             if self.nodes.by_id.len() < most || self.evict_lost_node() {
                 return Ok(());
             }
-            let what = format!("{most} nodes are connected, no more are allowed");
+            let what = format!("the maximum of {most} connected nodes is reached");
             return refuse(SetupRefused::Full, overload, TimeToWait::V60s, what);
         };
         let rival = self.nodes.at(place).and_then(|n| n.conn).filter(|rival| *rival != id);
@@ -272,7 +272,7 @@ impl Ric {
         if now.since(passed.map_or(last_message, |passed| passed.max(last_message)))
             < self.config.timers.node_silent
         {
-            let what = format!("{} is alive on another connection", request.node_id);
+            let what = format!("{} has an active connection already", request.node_id);
             let cause = Cause::Misc(CauseMisc::Unspecified);
             return refuse(SetupRefused::SameId, cause, TimeToWait::V10s, what);
         }

@@ -152,7 +152,7 @@ impl Ric {
         let Some(cluster) = &mut self.cluster else { return };
         let Some(dial) = cluster.relays.all.remove(name).and_then(|relay| relay.dial) else { return };
         cluster.relays.dials.remove(&dial);
-        self.links.output(RicOutput::Close { conn: dial, reason: format!("RIC {name} has ended or moved") });
+        self.links.output(RicOutput::Close { conn: dial, reason: format!("RIC {name} has ended or has another address") });
     }
 
     fn end_proxies(&mut self, now: Time, name: &str) {
@@ -179,7 +179,7 @@ impl Ric {
         });
         let wrong: Vec<_> = wrong.filter_map(|(_, relay)| Some(relay.proxies.get(&node)?.conn)).collect();
         for conn in wrong {
-            self.shut(now, conn, "another RIC serves it now".to_owned());
+            self.shut(now, conn, "another RIC serves the node now".to_owned());
         }
         let real = self.nodes.find(&node).and_then(|place| self.nodes.at(place)?.conn).is_some();
         let (Some(owner), false) = (owner, real) else { return };
@@ -205,7 +205,7 @@ impl Ric {
         if self.place_of(conn).is_none() {
             // The limit of nodes is reached.
             self.drop_proxy(conn);
-            self.links.close(conn, "there is no room for another RIC's node".to_owned());
+            self.links.close(conn, "a node of another RIC exceeds the maximum number of nodes".to_owned());
         }
     }
 
@@ -296,7 +296,7 @@ impl Ric {
                 self.end_proxy(now, name, &node, "the node has changed");
                 self.relay_listed(now, node);
             }
-            XappEvent::NodeRemoved { node } => self.end_proxy(now, name, &node, "its RIC has forgotten it"),
+            XappEvent::NodeRemoved { node } => self.end_proxy(now, name, &node, "its RIC no longer lists the node"),
             XappEvent::Disconnected { .. } => self.end_proxies(now, name),
             XappEvent::Ready { .. } => self.relay_all(now, name),
             XappEvent::Subscribed { handle, node, not_admitted } => {
@@ -566,7 +566,7 @@ impl Ric {
     pub(super) fn yield_proxy(&mut self, now: Time, node: &GlobalE2NodeId) {
         let conn = self.nodes.find(node).and_then(|place| self.nodes.at(place)?.conn);
         if let Some(conn) = conn.filter(|conn| is_virtual(*conn)) {
-            let why = "the node is set up here".to_owned();
+            let why = "the node has connected to this RIC".to_owned();
             self.links.close(conn, why.clone());
             self.on_disconnect(now, conn, NodeLoss::Closed(why));
         }

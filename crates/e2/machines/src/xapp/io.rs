@@ -70,7 +70,7 @@ pub enum CloseReason {
     #[error("the RIC did not respond to the E42 setup")]
     SetupTimeout,
     /// The RIC refused the setup, and alternative RICs are configured.
-    #[error("the RIC refused the E42 setup; another RIC is tried")]
+    #[error("the RIC refused the E42 setup; another RIC will be tried")]
     Refused,
     /// The RIC sent bytes that are not E42 before any setup completed.
     #[error("the peer does not send E42: {0}")]
@@ -250,7 +250,7 @@ pub enum XappEvent {
 #[non_exhaustive]
 pub enum SubscribeError {
     /// The limit of subscriptions is reached.
-    #[error("an xApp has at most {0} subscriptions")]
+    #[error("an xApp can have at most {0} subscriptions")]
     TooMany(usize),
     /// The node does not offer the function.
     #[error("the node offers no such RAN function")]
@@ -277,7 +277,7 @@ pub enum ControlError {
     #[error(transparent)]
     Order(#[from] OrderError),
     /// The limit of controls without a response is reached.
-    #[error("an xApp has at most {0} unanswered controls")]
+    #[error("an xApp can have at most {0} unanswered controls")]
     TooMany(usize),
     /// The contents cannot be encoded.
     #[error(transparent)]

@@ -61,7 +61,7 @@ mod tests {
     use ranlab_e2_codec::e2sm::kpm::{FunctionDescription, OID};
 
     #[test]
-    fn nodes_get_requests_for_offered_measurements_only() {
+    fn requests_contain_only_measurements_that_the_node_offers() {
         let description = FunctionDescription::new(&["DRB.UEThpDl"], &["RACH.PreambleDedCell"]);
         let definition = description.to_octets(Encoding::Per).unwrap();
         let function = RanFunctionItem { id: 2, revision: 0, definition, oid: Some(OID.into()) };

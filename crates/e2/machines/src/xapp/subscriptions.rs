@@ -255,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gaps_count_across_wrap_but_not_across_restart() {
+    fn sequence_gaps_are_counted_across_wrap_but_not_across_restart() {
         let lost = |numbers: &[u16]| {
             let mut gaps = Gaps::default();
             numbers.iter().for_each(|n| gaps.see(Some(*n)));
@@ -277,7 +277,7 @@ mod tests {
         assert_eq!(repeated(&[7, 7, 8]), (1, Some(0)));
         assert_eq!(repeated(&[65_534, 65_535, 0, 65_535, 1, 2]), (1, Some(0)));
         assert_eq!(repeated(&[5, 6, 9, 10, 6, 11]), (1, Some(2)));
-        assert_eq!(repeated(&[1, 2, 3, 0, 1, 2]), (0, Some(0)), "zero after a repeated number is a restart");
+        assert_eq!(repeated(&[1, 2, 3, 0, 1, 2]), (0, Some(0)), "number 0 must count as a restart of the numbering, and no number as repeated");
         let mut gaps = Gaps::default();
         gaps.see(None);
         assert_eq!(gaps.lost(), None);

@@ -14,7 +14,7 @@ fn setup_failure(transaction_id: Option<u16>, time_to_wait: Option<TimeToWait>) 
 fn setup_transaction(bench: &mut AgentDriver) -> Option<u16> {
     match &bench.take(C0)[..] {
         [Message::E2SetupRequest(m)] => m.transaction_id,
-        other => panic!("no setup but {other:?}"),
+        other => panic!("expected a setup request, received {other:?}"),
     }
 }
 
@@ -40,7 +40,7 @@ fn refused_setup_honours_time_to_wait() {
 
 /// A v2.03 response without the mandatory list of acknowledged components.
 #[test]
-fn unreadable_setup_response_is_failure_naming_the_element() {
+fn undecodable_setup_response_is_reported_with_invalid_element() {
     let mut bench = AgentDriver::new(Probe::agent(config()).0);
     bench.add("a");
     bench.input(AgentInput::Connected { controller: C0 });
@@ -88,7 +88,7 @@ fn setup_response_of_other_transaction_is_reported_once() {
 }
 
 #[test]
-fn time_to_wait_outlives_connection() {
+fn time_to_wait_applies_after_connection_loss() {
     let mut bench = AgentDriver::new(Probe::agent(config()).0);
     bench.add("a");
     bench.input(AgentInput::Connected { controller: C0 });
@@ -164,7 +164,7 @@ fn alternative_addresses_are_tried_before_time_to_wait_applies() {
     }
     let tried =
         |bench: &AgentDriver| bench.connects.iter().map(|(_, a)| a.clone()).collect::<Vec<_>>().concat();
-    assert_eq!(tried(&bench), "abcab", "all three addresses have refused");
+    assert_eq!(tried(&bench), "abcab", "all three addresses have refused, so the agent must wait");
     bench.pass(4 * S);
     assert_eq!(tried(&bench), "abcabc");
 }
@@ -325,7 +325,7 @@ fn function_changes_are_announced() {
 }
 
 #[test]
-fn update_refused_with_time_to_wait_is_repeated() {
+fn refused_update_is_repeated_after_time_to_wait() {
     let mut bench = AgentDriver::up(Probe::agent(config()).0, Version::V2_03);
     bench.agent.register(Box::new(Probe::default()), None).unwrap();
     bench.pass(Duration::ZERO);
@@ -446,7 +446,7 @@ fn connection_update_adds_and_removes_controllers() {
             modify: None,
         })
     };
-    assert!(bench.ask(C0, &update(Some(2), None)).is_empty(), "the response waits for the connection");
+    assert!(bench.ask(C0, &update(Some(2), None)).is_empty(), "the agent must not respond before the added connection is set up");
     assert_eq!(bench.connects[1], (C1, "tcp://192.0.2.2:36421".to_owned()));
     bench.set_up(C1);
     let answers = bench.take(C0);

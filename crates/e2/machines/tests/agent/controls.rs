@@ -152,7 +152,7 @@ fn controller_allocates_to_visible_ues_in_own_slices() {
         assert_eq!(command(&mut bench, by, SLICE, &fine), None, "{by} {fine:?}");
     }
     let state = cell.state();
-    assert_eq!((&state.set, state.allocations.len()), (&before, 2), "the configuration is unchanged");
+    assert_eq!((&state.set, state.allocations.len()), (&before, 2), "refused commands must not change the configuration");
 }
 
 /// Unassigned UEs are in the first slice, so a controller that sees one UE must not create it.
@@ -238,7 +238,7 @@ fn bearer_is_controlled_by_controller_that_sees_its_ue() {
 
 /// Steps 1 and 5 of the paper's figure 4: a UE is reported to the second controller only once it is exposed to it.
 #[test]
-fn controller_is_notified_when_it_begins_or_ceases_to_see_ue() {
+fn controller_gets_event_when_ue_becomes_visible_or_invisible() {
     let (mut bench, cell) = bench();
     for controller in [C0, C1] {
         subscribe(&mut bench, controller, RRC, &RrcTrigger::EVENTS);
@@ -293,7 +293,7 @@ impl RanFunction for Slow {
         control: ControlRequest<'_>,
     ) -> Result<ControlOutcome, Cause> {
         let ticket = ctx.answer_later().unwrap();
-        assert_eq!(ctx.answer_later(), Some(ticket), "a control has one ticket");
+        assert_eq!(ctx.answer_later(), Some(ticket), "a second call for the same control must return the same ticket");
         match &control.message[..] {
             b"no" => Err(Cause::RicRequest(CauseRicRequest::ControlMessageInvalid)),
             message => {
@@ -303,14 +303,14 @@ impl RanFunction for Slow {
         }
     }
     fn on_wake(&mut self, ctx: &mut FunctionContext<'_>) {
-        assert_eq!(ctx.answer_later(), None, "no pending request");
+        assert_eq!(ctx.answer_later(), None, "a wake-up has no control that could be deferred");
         let waiting = std::mem::take(&mut *self.0.lock().unwrap());
         for (ticket, yes) in waiting {
             ctx.explain(Bytes::from_static(b"why"));
             let outcome = Some(Bytes::from_static(b"done"));
             let refused = Cause::RicRequest(CauseRicRequest::ControlFailedToExecute);
             let waited = ctx.answer(ticket, if yes { Ok(ControlOutcome { outcome }) } else { Err(refused) });
-            assert!(!ctx.answer(ticket, Err(refused)), "a control gets one response");
+            assert!(!ctx.answer(ticket, Err(refused)), "a control must not be answered twice");
             self.0.lock().unwrap().extend((!waited).then_some((ticket, false)));
         }
     }
@@ -339,7 +339,7 @@ fn deferred_control_completes_or_is_dropped_on_disconnect() {
     let why = ranlab_e2::LinkLoss::ClosedByPeer;
     bench.input(AgentInput::Disconnected { controller: C0, why });
     bench.agent.wake_function(bench.now, function);
-    assert_eq!(waiting.lock().unwrap().len(), 1, "a control without an open ticket is not deferred");
+    assert_eq!(waiting.lock().unwrap().len(), 1, "answering a control after the disconnect must report that its ticket is closed");
 }
 
 #[test]
@@ -357,7 +357,7 @@ fn controller_hands_over_visible_ues_and_gets_reason_of_refusal() {
         assert_eq!(command(&mut bench, by, RRC, &refused), Some(why), "{by} {refused:?}");
     }
     bench.pass(20 * MS);
-    assert_eq!(bench.take(C0), [], "a refused handover causes no event");
+    assert_eq!(bench.take(C0), [], "a refused handover must not cause an RRC event");
     assert_eq!(command(&mut bench, C0, RRC, &to(1, 1)), None);
     assert_eq!(command(&mut bench, C1, RRC, &to(3, 1)), None);
     bench.pass(20 * MS);

@@ -77,7 +77,7 @@ fn only_existing_subscription_can_be_deleted() {
 }
 
 #[test]
-fn controls_are_acknowledged_on_request_and_failures_always() {
+fn controls_are_acknowledged_on_request_but_failures_are_always_sent() {
     let mut bench = AgentDriver::up(Probe::agent(config()).0, Version::V2_03);
     let acknowledged = bench.ask(C0, &control(7, &[2], ACK));
     let [Message::RicControlAcknowledge(m)] = &acknowledged[..] else { panic!("{acknowledged:?}") };
@@ -103,7 +103,7 @@ fn numbers(messages: &[Message]) -> Vec<u16> {
 }
 
 #[test]
-fn dropped_indications_are_sequence_gaps() {
+fn dropped_indications_leave_gaps_in_sequence_numbers() {
     let mut config = config();
     config.limits.outbox.indication_bytes = 1_500;
     config.limits.outbox.indication_age = Duration::from_secs(100);

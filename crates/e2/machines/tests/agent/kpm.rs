@@ -177,14 +177,14 @@ fn node_measurements_have_one_record_per_granularity_period() {
 }
 
 #[test]
-fn uplink_shares_are_of_uplink_resource_blocks() {
+fn uplink_shares_refer_to_uplink_resource_blocks() {
     let requested = Measurements::plain(["RRU.PrbTotUl", "RRU.PrbUsedUl"], PERIOD_MS);
     let MessageFormat::Node(report) = first(ActionFormat::Node(requested)) else { panic!() };
     assert_eq!(values(&report), [[80.0, 8.0]]);
 }
 
 #[test]
-fn single_listed_and_slice_ues_have_separate_reports() {
+fn one_ue_listed_ues_and_ues_of_a_slice_are_reported_separately() {
     let of = |ue: f64| [[1_000.0 * ue, 10.0 * ue, ue, ue]];
     let one = UeMeasurements { ue: Name::du(3), measurements: measurements(PERIOD_MS) };
     let MessageFormat::Node(report) = first(ActionFormat::Ue(one)) else { panic!() };
@@ -203,7 +203,7 @@ fn single_listed_and_slice_ues_have_separate_reports() {
 
 /// FlexRIC 2.0's xApps use the modified ASN.1 text.
 #[test]
-fn reports_follow_asn1_text_of_definition() {
+fn reports_use_asn1_version_of_action_definition() {
     let slice = || ActionFormat::of_slice(Snssai { sst: 2, sd: None }, measurements(PERIOD_MS));
     for text in [Text::Standard, Text::Modified] {
         let mut definition = Vec::new();
@@ -223,7 +223,7 @@ fn reports_follow_asn1_text_of_definition() {
 
 /// O-RAN SC's kpimon-go uses the ASN.1 text of KPM 2.00: a label as the condition, a value of each UE.
 #[test]
-fn conditions_of_kpm_2_00_are_reported_in_it() {
+fn reports_of_kpm_2_00_conditions_use_kpm_2_00() {
     let anybody = vec![Matching { condition: MatchingCondition::Label(Label::none()), or: false }];
     let of = |name: &str| ConditionalMeasurement {
         measurement: name.into(),
@@ -258,7 +258,7 @@ fn measurements_can_be_requested_by_identifier() {
 }
 
 #[test]
-fn conditions_apply_per_measurement_and_or_joins_two() {
+fn conditions_apply_per_measurement_and_can_be_joined_by_or() {
     let condition =
         |sst, or| Matching { condition: MatchingCondition::Test(Test::slice(Snssai { sst, sd: None })), or };
     let of =
@@ -279,7 +279,7 @@ fn conditions_apply_per_measurement_and_or_joins_two() {
 
 /// Memory is reused, but old values are not: three periods, with one UE missing in the second.
 #[test]
-fn missing_ue_is_not_reported_until_it_returns() {
+fn ue_is_not_reported_in_periods_without_it() {
     let test = Test { of: TestType::Snssai(()), expression: Some(TestExpression::Present), value: None };
     let anybody = MatchingUeMeasurements {
         conditions: vec![UeMatching { test: test.clone(), or: None }],
@@ -341,7 +341,7 @@ fn labels_and_cells_select_values() {
     let format = first_of(located(), ActionFormat::Node(requested(Some(cell(0x10)))));
     let MessageFormat::Node(report) = format else { panic!("{format:?}") };
     assert_eq!(values(&report), [[10_000.0, 4_000.0, 6_000.0, 0.0, 10_000.0]]);
-    assert_eq!(report.infos.unwrap()[0].labels, labels, "the report repeats the labels of the request");
+    assert_eq!(report.infos.unwrap()[0].labels, labels, "the report must repeat the labels of the request");
     let one = UeMeasurements { ue: Name::du(3), measurements: requested(None) };
     let MessageFormat::Node(report) = first_of(located(), ActionFormat::Ue(one)) else { panic!() };
     let of_ue: Vec<_> = report.records[0].values.iter().map(|value| value.number()).collect();
@@ -349,7 +349,7 @@ fn labels_and_cells_select_values() {
     let answers = located().ask(C0, &asking([ActionFormat::Node(requested(Some(cell(0x20))))]));
     assert!(
         matches!(&answers[..], [Message::RicSubscriptionFailure(_)]),
-        "measurements of another cell are refused: {answers:?}"
+        "measurements of another cell must be refused: {answers:?}"
     );
 }
 

@@ -165,7 +165,7 @@ fn quotas_apply_while_condition_holds_and_end_with_subscription() {
     let (mut bench, station) = bench();
     assert!(acknowledged(&bench.ask(C0, &control(&quotas(&[(1, 60), (2, 30)])))));
     assert!(admitted(&bench.ask(C0, &sharing(1, &[(&[(2, 20)], vec![(slice(3), false)])]))));
-    assert_eq!(station.quotas(), [(1, 60), (2, 30)], "no UE has slice 3");
+    assert_eq!(station.quotas(), [(1, 60), (2, 30)], "the policy must not apply while no UE has slice 3");
     station.set(|it| it.ues.push(3));
     bench.pass(20 * MS);
     assert_eq!(station.quotas(), [(1, 60), (2, 20)]);
@@ -180,21 +180,21 @@ fn quotas_apply_while_condition_holds_and_end_with_subscription() {
     let orders = station.set(|it| it.orders);
     station.set(|it| it.ues.retain(|ue| *ue != 3));
     bench.pass(50 * MS);
-    assert_eq!(station.set(|it| it.orders), orders, "the policy is no longer evaluated");
+    assert_eq!(station.set(|it| it.orders), orders, "a deleted policy must not be evaluated any more");
 }
 
 #[test]
-fn controls_rank_below_policies_and_new_ues_are_assigned() {
+fn policies_override_controls_and_apply_again_for_new_ues() {
     let (mut bench, station) = bench();
     assert!(admitted(&bench.ask(C0, &sharing(1, &[(&[(1, 20)], vec![])]))));
-    assert_eq!(station.quotas(), [(1, 20)], "a policy without a condition applies immediately");
+    assert_eq!(station.quotas(), [(1, 20)], "a policy without a condition must apply immediately");
     assert!(acknowledged(&bench.ask(C0, &control(&quotas(&[(1, 50), (2, 40)])))));
     assert_eq!(station.quotas(), [(2, 40), (1, 20)]);
     let orders = station.set(|it| it.orders);
     station.set(|it| it.ues.push(4));
     bench.pass(20 * MS);
     assert!(station.set(|it| it.orders) > orders);
-    // Quotas that others set meanwhile are the new base.
+    // Quotas that the base station gets in other ways are kept, and the policy is applied on top of them.
     let Order::SliceQuotas(other) = quotas(&[(3, 70)]) else { panic!() };
     station.set(|it| (it.quotas, it.ues) = (other, vec![1]));
     bench.pass(20 * MS);
@@ -204,7 +204,7 @@ fn controls_rank_below_policies_and_new_ues_are_assigned() {
 }
 
 #[test]
-fn carrier_shared_by_other_means_is_unchanged() {
+fn policy_does_not_change_carrier_that_is_sliced_by_other_means() {
     let (mut bench, station) = bench();
     station.set(|it| it.foreign = true);
     assert!(admitted(&bench.ask(C0, &sharing(1, &[(&[(1, 20)], vec![])]))));
@@ -213,7 +213,7 @@ fn carrier_shared_by_other_means_is_unchanged() {
 }
 
 #[test]
-fn first_policy_and_oldest_subscription_prevail_up_to_full_carrier() {
+fn first_matching_policy_of_oldest_subscription_wins() {
     let (mut bench, station) = bench();
     let both: &[(&[(u8, u8)], Condition)] = &[(&[(1, 10)], vec![(slice(3), false)]), (&[(1, 30)], vec![])];
     assert!(admitted(&bench.ask(C0, &sharing(1, both))));
@@ -230,7 +230,7 @@ fn first_policy_and_oldest_subscription_prevail_up_to_full_carrier() {
 }
 
 #[test]
-fn tests_are_combined_from_left_to_right() {
+fn condition_tests_are_combined_from_left_to_right() {
     use Comparison::{Equal, GreaterThan, LessThan};
     let count = |comparison, number| Test::ConnectedUes(comparison, number);
     for (condition, expected) in [
@@ -251,7 +251,7 @@ fn tests_are_combined_from_left_to_right() {
 }
 
 #[test]
-fn policy_decides_on_handover_before_insert() {
+fn handover_policy_decides_without_insert_indication() {
     let to = |cell| NrCgi { plmn: PLMN, cell };
     let of = |ue| vec![(Test::Ue(Name::du(ue)), false)];
     for (action, expected) in [
@@ -266,12 +266,12 @@ fn policy_decides_on_handover_before_insert() {
         assert!(admitted(&bench.ask(C0, &policy(2, &EventTrigger::handovers(), &action))));
         station.set(|it| it.decided.push((1, to(2))));
         bench.pass(20 * MS);
-        assert_eq!(bench.take(C0), [], "no request: {action:?}");
+        assert_eq!(bench.take(C0), [], "a policy must decide without an insert indication: {action:?}");
         assert_eq!(station.set(|it| std::mem::take(&mut it.handed_over)), expected);
         bench.ask(C0, &deletion(2, DEFAULT_FUNCTION_ID));
         station.set(|it| it.decided.push((1, to(2))));
         bench.pass(20 * MS);
-        assert_eq!(bench.take(C0).len(), 1, "without the policy, an insert is sent");
+        assert_eq!(bench.take(C0).len(), 1, "without the policy, an insert indication must be sent");
     }
 }
 

@@ -210,7 +210,7 @@ fn cause(answers: &[Message]) -> Option<CauseRicRequest> {
 }
 
 #[test]
-fn states_are_reported_under_matching_condition() {
+fn rrc_states_are_reported_with_id_of_matching_condition() {
     let (mut bench, station) = bench();
     let change = |condition, to, ue: Option<u32>| UeChange {
         condition,
@@ -226,7 +226,7 @@ fn states_are_reported_under_matching_condition() {
     station.0.lock().unwrap().events.push(RcEvent::State { number: 1, state: RrcState::Connected });
     assert!(admitted(&bench.ask(C0, &report(1, &trigger, 4, &[202, 3]))));
     bench.pass(30 * MS);
-    assert_eq!(bench.take(C0), [], "states before the subscription are not reported");
+    assert_eq!(bench.take(C0), [], "a state from before the subscription must not be reported");
     let event = |number, state| RcEvent::State { number, state };
     let happened = [event(1, RrcState::Idle), event(2, RrcState::Idle), event(3, RrcState::Connected)];
     station.0.lock().unwrap().events.extend(happened);
@@ -242,7 +242,7 @@ fn states_are_reported_under_matching_condition() {
 }
 
 #[test]
-fn messages_are_copied_under_matching_condition() {
+fn copied_messages_have_id_of_matching_condition() {
     let (mut bench, station) = bench();
     let event = |condition, said: CopiedMessage, ue: Option<u32>| MessageEvent {
         condition,
@@ -281,7 +281,7 @@ fn messages_are_copied_under_matching_condition() {
 }
 
 #[test]
-fn neighbour_changes_are_reported_to_watchers_of_the_cell() {
+fn neighbour_changes_are_reported_to_subscribers_of_the_cell() {
     let (mut bench, station) = bench();
     let elsewhere = |cell| {
         let one = CellCondition { id: 1, cell: CellKind::One(Cgi::Nr(cell)), or: None };
@@ -306,7 +306,7 @@ fn neighbour_changes_are_reported_to_watchers_of_the_cell() {
 }
 
 #[test]
-fn second_controller_gets_copies_of_own_ues_including_last_one() {
+fn second_controller_gets_messages_of_its_ues_including_release() {
     let (mut bench, station) = bench();
     let c1 = bench.add("b");
     bench.set_up(c1);
@@ -328,9 +328,9 @@ fn second_controller_gets_copies_of_own_ues_including_last_one() {
 fn connected_ues_are_reported_once_on_demand() {
     let (mut bench, _) = bench();
     let answers = bench.ask(C0, &report(1, &EventTrigger::on_demand(), 5, &[1]));
-    assert!(admitted(&answers[..1]), "the subscription response is sent before the report: {answers:?}");
+    assert!(admitted(&answers[..1]), "the subscription response must be sent before the report: {answers:?}");
     bench.pass(100 * MS);
-    assert_eq!(bench.take(C0), [], "once");
+    assert_eq!(bench.take(C0), [], "a report on demand must be sent only once");
     let reports = indications(answers[1..].to_vec());
     let [(_, IndicationFormat::OnDemand(report), None)] = &reports[..] else { panic!("{reports:?}") };
     let ues: Vec<_> = report.ues.iter().map(|it| (it.ue.number(), it.cell)).collect();
@@ -354,7 +354,7 @@ fn handover_without_subscription_proceeds_and_is_reported() {
 }
 
 #[test]
-fn handover_waits_for_response_with_other_cell_or_rejection() {
+fn response_accepts_rejects_or_redirects_waiting_handover() {
     use Decision::{Accept, Reject};
     for (decision, to, expected) in [
         (Some(Accept), None, vec![(1, cell(2))]),
@@ -376,22 +376,22 @@ fn handover_waits_for_response_with_other_cell_or_rejection() {
         assert_eq!((header.ue.number(), header.style, header.indication), (1, 3, 1));
         assert_eq!(reports::target_cell(parameters), Ok(cell(2)));
         assert_eq!(*process, Some(process_octets(1)));
-        assert_eq!(station.0.lock().unwrap().handed_over, [], "the handover waits for a response");
+        assert_eq!(station.0.lock().unwrap().handed_over, [], "the handover must wait for the response");
         assert_eq!(cause(&bench.ask(C0, &answer(1, 1, decision, to))), None);
         assert_eq!(station.0.lock().unwrap().handed_over, expected);
         let late = bench.ask(C0, &answer(1, 1, decision, to));
         assert_eq!(
             cause(&late),
             Some(CauseRicRequest::RicCallProcessIdInvalid),
-            "the handover does not wait any longer"
+            "a second response to a decided handover must be refused"
         );
         bench.pass(2_000 * MS);
-        assert_eq!(station.0.lock().unwrap().handed_over, expected, "the handover is executed only once");
+        assert_eq!(station.0.lock().unwrap().handed_over, expected, "the handover must be executed only once");
     }
 }
 
 #[test]
-fn subsequent_action_decides_handover_without_response() {
+fn subsequent_action_applies_to_handover_without_response() {
     for (kind, goes_on) in [(RicSubsequentActionType::Continue, true), (RicSubsequentActionType::Wait, false)]
     {
         let (mut bench, station) = bench();
@@ -451,7 +451,7 @@ fn handovers_beyond_limit_proceed_without_insert() {
 }
 
 #[test]
-fn second_controller_gets_own_ues_including_their_release() {
+fn second_controller_gets_state_of_its_ues_including_release() {
     let (mut bench, station) = bench();
     let c1 = bench.add("b");
     bench.set_up(c1);

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_compare_readings() {
+    fn conditions_compare_measured_values() {
         use TestExpression::{Equal, GreaterThan, LessThan};
         let station = Station { has_channel: true, ..Station::default() };
         for (of, expression, value, expected) in [
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_without_a_reading_are_refused() {
+    fn conditions_on_unavailable_values_are_refused() {
         use TestExpression::LessThan;
         let without = Station::default();
         assert!(condition(test(TestType::Rsrp(()), LessThan, 0), false, &without).is_none());

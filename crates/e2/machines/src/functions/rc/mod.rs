@@ -294,7 +294,7 @@ impl<C: RcControl> Function<C> {
         let unknown = || Refusal::new(Reason::UnknownUe, format!("there is no UE {name}"));
         match order {
             Order::SliceQuotas(_) if ctx.controller() != ctx.first_controller() => {
-                Err(Refusal::new(Reason::NotOwner, "the carrier is the first controller's, for all UEs"))
+                Err(Refusal::new(Reason::NotOwner, "only the first controller may set quotas, because they apply to all UEs of the carrier"))
             }
             Order::Handover(_) | Order::QosFlows { .. } if !sees(ues, number) => Err(unknown()),
             Order::Handover(_) | Order::QosFlows { .. } if !self.is_ue(number, name) => Err(unknown()),

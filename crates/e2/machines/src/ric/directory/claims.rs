@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn window_adapts_to_heartbeat_latency() {
+    fn claim_window_adapts_to_heartbeat_latency() {
         let ms = Duration::from_millis;
         let mut claims = Claims::new(ClaimLimits { least: 4, most: 64 });
         let room = |claims: &mut Claims| {

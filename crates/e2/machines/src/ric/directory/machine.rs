@@ -399,7 +399,7 @@ impl Directory {
             if let Some(held) = self.held.remove(key) {
                 self.keys.remove(&held.conn);
                 self.counters.revised += 1;
-                let why = format!("{by} serves it now");
+                let why = format!("{by} serves the node now");
                 self.outputs.push_back(DirectoryOutput::Close { conn: held.conn, node: held.node, why });
             }
             // The RIC that claimed the node waits for this RIC's acknowledgement.
@@ -456,7 +456,7 @@ impl Directory {
             return;
         }
         self.ousted = true;
-        self.close_all("another RIC of this name has begun");
+        self.close_all("another RIC with the name of this RIC has started");
     }
 
     fn on_sign(&mut self, name: &str, revision: u64, presence: Presence) {
@@ -482,7 +482,7 @@ impl Directory {
         if std::mem::replace(&mut self.over, true) {
             return;
         }
-        self.close_all("the RIC ends");
+        self.close_all("the RIC is shutting down");
         let waiting: Vec<_> = self.asked.keys().copied().collect();
         waiting.into_iter().for_each(|conn| self.refuse(conn, NotAdmitted::Drained { elsewhere: None }));
         self.beat();
@@ -555,7 +555,7 @@ impl Directory {
         }
         let close_after = self.config.timers.close_after;
         if !self.held.is_empty() && self.barrier.is_some_and(|begun| self.now >= begun + close_after) {
-            self.close_all("no quorum for too long");
+            self.close_all("the store had no quorum for too long");
         }
     }
 

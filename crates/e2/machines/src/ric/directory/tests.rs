@@ -163,7 +163,7 @@ impl Lab {
 }
 
 #[test]
-fn single_ric_claims_and_admits() {
+fn single_ric_claims_and_admits_a_node() {
     let mut lab = Lab::new(&[("a", 1)]);
     lab.ask(0, 1);
     assert_eq!(lab.admitted(0, 1), Some(1));
@@ -184,8 +184,8 @@ fn node_moves_immediately_between_live_rics() {
     lab.pass(20);
     assert_eq!(lab.admitted(0, 1), Some(1));
     lab.ask(1, 1);
-    assert_eq!(lab.admitted(1, 1), None, "the other RIC has not acknowledged the claim");
-    assert_eq!(lab.closed(0), ["RIC b serves it now"]);
+    assert_eq!(lab.admitted(1, 1), None, "the node must not be admitted before the other RIC has acknowledged the claim");
+    assert_eq!(lab.closed(0), ["RIC b serves the node now"]);
     lab.pass(15);
     assert_eq!(lab.admitted(1, 1), Some(2));
     assert_eq!(lab.rics[0].held().count(), 0);
@@ -196,28 +196,29 @@ fn silent_ric_delays_takeover() {
     let mut lab = Lab::new(&[("a", 1), ("b", 2)]);
     lab.ask(0, 1);
     lab.pass(20);
-    // From here on the RIC sees and writes nothing; its lease is less than one heartbeat interval old.
+    // From here on, the RIC can neither read from the store nor write to it. Its last heartbeat was less than one
+    // heartbeat interval ago.
     lab.deaf[0] = true;
     lab.cut[0] = true;
     lab.pass(300);
     lab.ask(1, 1);
     lab.pass(700);
     assert_eq!(lab.admitted(1, 1), None);
-    assert!(lab.rics[0].is_lawful(lab.now), "the lease is still valid");
+    assert!(lab.rics[0].is_lawful(lab.now), "the lease must be valid for 1 s after the last heartbeat");
     lab.pass(300);
-    assert!(!lab.rics[0].is_lawful(lab.now), "the RIC is fenced before another RIC serves the node");
+    assert!(!lab.rics[0].is_lawful(lab.now), "the silent RIC must be fenced before another RIC serves the node");
     assert_eq!(lab.admitted(1, 1), None);
     lab.pass(300);
     assert_eq!(lab.admitted(1, 1), Some(2));
     assert_eq!(
         lab.rics[0].held().count(),
         1,
-        "the fenced RIC keeps the connection without controlling the node"
+        "the fenced RIC must keep the connection, although it no longer controls the node"
     );
 }
 
 #[test]
-fn ric_without_quorum_refuses_then_closes() {
+fn ric_without_quorum_refuses_setups_then_closes_connections() {
     let mut lab = Lab::new(&[("a", 1)]);
     lab.ask(0, 1);
     lab.cut[0] = true;
@@ -228,7 +229,7 @@ fn ric_without_quorum_refuses_then_closes() {
     assert_eq!(lab.refused(0), [&NotAdmitted::NoQuorum]);
     assert!(lab.closed(0).is_empty());
     lab.pass(11_000);
-    assert_eq!(lab.closed(0), ["no quorum for too long"]);
+    assert_eq!(lab.closed(0), ["the store had no quorum for too long"]);
     // The RIC is connected again: its earlier writes arrive, and it starts over.
     lab.cut[0] = false;
     while let Some((ric, write)) = lab.kept.pop_front() {
@@ -258,7 +259,7 @@ fn late_claim_takes_node_only_until_next_setup() {
     claim.expected = None;
     lab.write(0, claim);
     lab.run_outputs();
-    assert_eq!(lab.closed(1), ["RIC a serves it now"]);
+    assert_eq!(lab.closed(1), ["RIC a serves the node now"]);
     assert_eq!(lab.rics[0].held().count() + lab.rics[1].held().count(), 0);
     lab.out.clear();
     lab.ask(1, 1);
@@ -267,7 +268,7 @@ fn late_claim_takes_node_only_until_next_setup() {
 }
 
 #[test]
-fn new_incarnation_waits_for_previous_one() {
+fn restarted_ric_waits_for_lease_of_its_previous_run() {
     let mut lab = Lab::new(&[("a", 1)]);
     lab.ask(0, 1);
     lab.rics[0] = Directory::new(DirectoryConfig::new("a", 2).unwrap());
@@ -281,7 +282,7 @@ fn new_incarnation_waits_for_previous_one() {
 }
 
 #[test]
-fn first_of_two_rics_with_same_name_ends() {
+fn ric_gives_up_nodes_when_another_ric_uses_its_name() {
     let mut lab = Lab::new(&[("a", 1)]);
     lab.ask(0, 1);
     let rival = Presence {
@@ -295,7 +296,7 @@ fn first_of_two_rics_with_same_name_ends() {
     };
     lab.log.push(("ric.a".to_owned(), rival.write()));
     lab.run_outputs();
-    assert_eq!(lab.closed(0), ["another RIC of this name has begun"]);
+    assert_eq!(lab.closed(0), ["another RIC with the name of this RIC has started"]);
     lab.ask(0, 1);
     assert_eq!(lab.refused(0), [&NotAdmitted::Ousted]);
     assert!(!lab.rics[0].is_lawful(lab.now));
@@ -327,7 +328,7 @@ fn draining_ric_sends_nodes_away_one_at_a_time() {
     assert_eq!(lab.refused(0), [&NotAdmitted::Drained { elsewhere }]);
     lab.ask(1, 1);
     lab.pass(20);
-    assert_eq!(lab.closed(0).len(), 2, "the first node has moved");
+    assert_eq!(lab.closed(0).len(), 2, "the second node must be sent away when the first one has moved");
     lab.ask(1, 2);
     lab.pass(20);
     assert!(lab.out.contains(&(0, DirectoryOutput::Drained)));
