@@ -106,7 +106,7 @@ chmod 0755 bad; cp $own 'bad/..monitor.toml'; refuses 'is not a valid xApp name'
 cp $own bad/other.toml; refuses 'already belongs to monitor'; rm bad/other.toml
 wrong 's/65201/root/' 'is root'
 wrong 's/"observers"/"nobody"/' 'no \[\[rule\]\] has the name "nobody"'
-wrong 's#/bin/sh#sh#' 'must be a whole path'
+wrong 's#/bin/sh#sh#' 'must be an absolute path'
 wrong 's#^rule#set = { LD_PRELOAD = "/x" }\nrule#' 'cannot be set'
 wrong 's#^rule#shell = true\nrule#' 'unknown field'
 install -m 0755 -o 65207 /bin/true theirs

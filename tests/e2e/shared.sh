@@ -40,7 +40,7 @@ asks GET "$south/v1/kv/slicer/limits.a:1" 404
 asks PUT "$north/v1/kv/slicer/limits.a:1" 200 '{"value": {"prbs": 30}, "revision": 0}'
 asks GET "$south/v1/kv/slicer/limits.a:1" 200; says '"value":{"prbs":30}'
 revision=$(sed 's/.*"revision":\([0-9]*\).*/\1/' answer.txt)
-asks PUT "$south/v1/kv/slicer/limits.a:1" 409 '{"value": 1, "revision": 0}'; says "at revision $revision"
+asks PUT "$south/v1/kv/slicer/limits.a:1" 409 '{"value": 1, "revision": 0}'; says "has revision $revision"
 asks PUT "$south/v1/kv/slicer/limits.a:1" 200 "{\"value\": 1, \"revision\": $revision}"
 asks DELETE "$north/v1/kv/slicer/limits.a:1?revision=$revision" 409
 asks GET "$north/v1/kv/slicer" 200; says '"key":"limits.a:1"'

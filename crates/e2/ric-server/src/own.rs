@@ -54,7 +54,7 @@ ranlab_machine::routes! {
         Get "/v1/nodes" ric_nodes -> 200: RicNodes, Operator,
             "base stations with their functions, subscriptions, counters and hints";
         Get "/v1/ric/nodes" ric_nodes_too = ric_nodes -> 200: RicNodes, Operator,
-            "the same; also available if the iApp has a resource nodes";
+            "base stations, as in nodes; also available if the iApp has a resource nodes";
         Get "/v1/ric/nodes/{name}" ric_node -> 200: RicNode, Operator, "one base station, by its id";
         Get "/v1/overview" overview -> 200 as Events, Operator,
             "activity of all nodes and xApps, as server-sent events named overview, about one per second with changes only. The first one is complete (begin is true). Nodes: new [key, id, kind, models separated by commas, peer], set [key, state, rate, subscriptions, requests, bytes queued, longest delay of a report in microseconds or null], gone [key]; states are 0 away, 1 idle, 2 reporting, 3 silent. At most 10,000 nodes and 256 xApps are listed individually; totals cover all. A slow client loses the oldest events and receives the event dropped; it then has to reconnect";
@@ -67,9 +67,9 @@ ranlab_machine::routes! {
         Post "/v1/iapps/{name}/{*resource}" ask_iapp_resource = iapp(Anything) -> 200: Any, Operator or [400, 409, 422, 504],
             "send a request to the iApp";
         Put "/v1/iapps/{name}/{*resource}" put_iapp_resource = iapp(Anything) -> 200: Any, Operator or [400, 409, 422, 504],
-            "create or replace it";
+            "create or replace a resource of an iApp";
         Delete "/v1/iapps/{name}/{*resource}" delete_iapp_resource = iapp -> 200: Any, Operator or [400, 409, 413, 415, 422, 504],
-            "delete it";
+            "delete a resource of an iApp";
         Get "/v1/indications" indications ?(node, sm, subscription, format) -> 200 as Lines, Operator or [400],
             "decoded indications of the subscriptions created here, as they arrive: one object per line, or server-sent events. A slow client loses the oldest ones and receives their number ({\"dropped\":n}); a client that reads nothing for 10 s is disconnected";
         Get "/v1/nodeb/states" nodeb_states -> 200: NodebStates, Operator,

@@ -384,14 +384,14 @@ mod tests {
     }
 
     #[test]
-    fn events_of_a_node_touch_no_other_node() {
+    fn events_of_a_node_do_not_examine_other_nodes() {
         for nodes in [1, 10, 2_000] {
             let (mut monitor, _, mut out) = monitor(nodes);
-            assert_eq!(monitor.watch.nodes_looked_at, u64::from(nodes), "each new node is examined once");
+            assert_eq!(monitor.watch.nodes_looked_at, u64::from(nodes), "each new node must be examined exactly once");
             monitor.watch.nodes_looked_at = 0;
             monitor.handle(Time::ZERO, IAppInput::NodeChanged(&node(0, false)), &mut out);
             monitor.handle(Time::ZERO, IAppInput::NodeChanged(&node(0, true)), &mut out);
-            assert_eq!(monitor.watch.nodes_looked_at, 2, "of {nodes}");
+            assert_eq!(monitor.watch.nodes_looked_at, 2, "only the node that changes may be examined, of {nodes} nodes");
             let subscription = *monitor.watch.subscriptions.keys().next().unwrap();
             let cause = Cause::RicRequest(CauseRicRequest::ControlTimerExpired);
             let ended = IAppInput::SubscriptionEnded { subscription, cause };
@@ -400,7 +400,7 @@ mod tests {
             monitor.handle(Time::ZERO + RETRY, IAppInput::Timer(RETRY_TIMER), &mut out);
             assert_eq!(
                 monitor.watch.nodes_looked_at, 3,
-                "only nodes with an ended subscription are examined, of {nodes} nodes"
+                "only the node with the ended subscription may be examined, of {nodes} nodes"
             );
             assert_eq!(monitor.watch.subscriptions.len(), nodes as usize);
         }
@@ -437,7 +437,7 @@ mod tests {
         assert_eq!(
             monitor.watch.nodes[&node(0, true).id].offers[0].subscription,
             Some(second),
-            "the subscription is unchanged"
+            "the end of the old subscription must not affect the new one"
         );
     }
 }

@@ -19,10 +19,10 @@ pub use ranlab_machine::routes::HttpProblem as Fault;
 pub const COMMANDS_MAX: usize = 256;
 
 /// Reason why OCUDU refuses a policy of CCC; its response states no reason.
-pub(crate) const NO_DEDICATED: &str = "OCUDU refuses a dedicated ratio of 0 in CCC: use at least 1";
+pub(crate) const NO_DEDICATED: &str = "OCUDU refuses a dedicated ratio of 0 in CCC policies: use at least 1";
 /// Reason why OCUDU refuses an order of RC; its response states no reason.
 pub(crate) const NO_SUCH_UE: &str =
-    "OCUDU refuses an order of RC for an unknown UE: use one of the `ue_ids` in its reports";
+    "OCUDU refuses an RC control for an unknown UE: use one of the `ue_ids` in its reports";
 
 /// Handler of a route of an iApp.
 pub type Handler<T> = for<'c> fn(&mut T, &mut Call<'c>) -> Result<Completion, Fault>;
@@ -120,10 +120,10 @@ pub fn segments(path: &str) -> Result<Vec<String>, Fault> {
 pub fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Fault> {
     let fault = |error: serde_json::Error| {
         let status = if error.is_data() { 422 } else { 400 };
-        Fault::new(status, format!("the body: {error}"))
+        Fault::new(status, format!("invalid body: {error}"))
     };
     if body.trim_ascii_start().starts_with(b"[") {
-        return Err(Fault::new(422, "the body: an object is expected, not a list"));
+        return Err(Fault::new(422, "invalid body: expected an object, not a list"));
     }
     serde_json::from_slice(body).or_else(|error| {
         let mut value: Json = serde_json::from_slice(body).map_err(fault)?;
@@ -233,7 +233,7 @@ impl<W> PendingCommands<W> {
         let ended = match outcome {
             Outcome::Done(_) => Ok(()),
             Outcome::Failed { outcome: Some(words), cause } => Err(Refusal::decode_as(Encoding::Per, words)
-                .map_or_else(|_| Fault::new(502, format!("the base station refuses: {cause}")), refused)),
+                .map_or_else(|_| Fault::new(502, format!("the base station refused the command: {cause}")), refused)),
             Outcome::Failed { cause, .. } => {
                 let late = Cause::RicRequest(CauseRicRequest::ControlTimerExpired);
                 let status = if *cause == late { 504 } else { 502 };

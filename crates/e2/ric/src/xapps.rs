@@ -86,7 +86,7 @@ pub enum XappRuleError {
     /// The pattern cannot match any peer.
     #[error(
         "rule {rule}: {text:?} matches no peer; write tcp://IP:PORT, unix:///PATH pid N or mem://NAME, or the \
-             beginning of such an address and a *"
+             beginning of such an address followed by *"
     )]
     Peer {
         /// Number of the rule, from 1.
@@ -127,7 +127,7 @@ pub enum XappRuleError {
         text: String,
     },
     /// The rule has both PLMNs and nodes.
-    #[error("rule {0} has both networks and nodes; use either")]
+    #[error("rule {0} has both networks and nodes; use only one of them")]
     Both(usize),
     /// Rules of one tenant differ in `control`; xApps of one tenant are indistinguishable.
     #[error("rule {rule} and an earlier rule of tenant {tenant:?} differ in `control`")]
@@ -178,7 +178,7 @@ pub enum RulesFileFault {
     #[error("hold_s = {0} is not a valid hold time; expected seconds, more than 0 and at most {HOLD_MAX_S}")]
     Hold(f64),
     /// The file has no rule, so no xApp could join.
-    #[error("no rule, so no xApp could join; to admit all, add [[rule]] with peer = \"*\"")]
+    #[error("the file has no rule, so no xApp could connect; to admit all, add [[rule]] with peer = \"*\"")]
     Empty,
 }
 
@@ -208,7 +208,7 @@ pub struct XappRules {
 
 /// Unknown rule name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no [[rule]] has the name {name:?}; there are: {there}")]
+#[error("no [[rule]] has the name {name:?}; names of rules: {there}")]
 pub struct NoSuchRule {
     /// Requested name.
     pub name: String,

@@ -92,8 +92,8 @@ fn rejected_subscriptions_name_the_reason() {
     for (body, status, words) in [
         (json!({ "node": "gnb 505.01 6", "sm": "slice" }), 404, "unknown node"),
         (json!({ "node": NODE, "sm": "slick" }), 404, "unknown service model \"slick\"; available: hw, mac"),
-        (json!({ "node": NODE }), 422, "one of sm"),
-        (json!({ "node": NODE, "function": 4_000 }), 409, "has no such function; it has "),
+        (json!({ "node": NODE }), 422, "sm (a service model) or function"),
+        (json!({ "node": NODE, "function": 4_000 }), 409, "does not have this RAN function; it has "),
         (json!({ "node": NODE, "sm": "slice", "period_ms": 0 }), 409, "a report period is from"),
         (
             json!({ "node": NODE, "sm": "slice", "period_ms": 1, "event_trigger": "00" }),
@@ -166,7 +166,7 @@ fn trigger() -> Vec<u8> {
 }
 
 #[test]
-fn oran_sc_subscriptions_are_answered_then_notified() {
+fn oran_sc_subscriptions_get_response_and_then_notification() {
     let (mut lab, handle) = lab();
     let (status, made) = post(&mut lab, "oran/subscriptions/127.0.0.1", &oran(8_091, &trigger()));
     assert_eq!((status, &made["SubscriptionId"]), (201, &json!("1")), "{made}");
@@ -174,7 +174,7 @@ fn oran_sc_subscriptions_are_answered_then_notified() {
     assert_eq!(
         notification.to.to_string(),
         "127.0.0.1:8091",
-        "the response goes to the address of the request"
+        "the notification must go to the address of the request"
     );
     let ours = notification.body["SubscriptionInstances"][0]["E2EventInstanceId"].clone();
     let expected = json!({ "XappEventInstanceId": 7, "E2EventInstanceId": ours });
@@ -203,7 +203,7 @@ fn oran_sc_subscriptions_are_answered_then_notified() {
 
 /// The body of this test is spelled as by `ricxappframe` on PyPI.
 #[test]
-fn both_spellings_are_accepted() {
+fn oran_sc_subscription_in_snake_case_is_accepted() {
     let (mut lab, handle) = lab();
     let body = json!({
         "subscription_id": null,
@@ -240,7 +240,7 @@ fn listener_receives_the_end_of_a_subscription() {
 
 /// A report on demand comes once, often before its requester has opened the stream.
 #[test]
-fn a_report_of_an_event_waits_for_its_first_listener() {
+fn report_of_an_event_is_kept_until_first_listener_connects() {
     let (mut lab, handle) = lab();
     let trigger = RrcTrigger::EVENTS.to_octets(Encoding::Per).unwrap();
     let digits: String = trigger.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -291,10 +291,10 @@ fn effect_compares_before_and_after_a_control() {
     lab.pass(Duration::from_millis(450));
     assert!(
         lab.stations[0].cell.state().set.slices.is_empty(),
-        "the periods before the control are measured first"
+        "the control must not be sent before the first periods are measured"
     );
     lab.pass(Duration::from_millis(300));
-    assert_eq!(lab.stations[0].cell.state().set.slices.len(), 2, "the control is sent after these periods");
+    assert_eq!(lab.stations[0].cell.state().set.slices.len(), 2, "the control must be sent after the first periods");
     lab.pass(Duration::from_millis(600));
     let (status, reply) = lab.ended();
     assert_eq!(
@@ -309,7 +309,7 @@ fn effect_compares_before_and_after_a_control() {
     assert_eq!(
         lab.get("subscriptions"),
         json!({ "subscriptions": [] }),
-        "the measurement leaves no subscription"
+        "the measurement must not leave a subscription"
     );
     body["effect"]["periods"] = json!(0);
     assert_eq!(post(&mut lab, "control", &body).0, 409);
@@ -344,7 +344,7 @@ fn oran_sc_subscriber_receives_rmr_indications() {
     let (mut lab, handle) = lab();
     oran_xapp(&mut lab, 4_561);
     lab.pass(300 * MS);
-    assert_eq!(sent(&handle, 4_561), None, "without a transport no message is queued");
+    assert_eq!(sent(&handle, 4_561), None, "no message may be queued while no RMR transport is open");
     handle.rmr.open("127.0.0.1:4560".to_owned());
     lab.pass(300 * MS);
     let fresh = handle.rmr.poll_fresh(&mut Context::from_waker(Waker::noop()));
@@ -390,11 +390,11 @@ fn rmr_control_response_has_the_clients_request_id() {
     let answer = |body| decode(&body, Version::V2_03).unwrap().message;
     let slices = slice::DEFAULT_FUNCTION_ID;
     let (status, body) = ask("gnb_505_001_00000005", slices, 2);
-    let E2ap::RicControlAcknowledge(done) = answer(body) else { panic!("expected an acknowledgement") };
+    let E2ap::RicControlAcknowledge(done) = answer(body) else { panic!("expected a control acknowledgement") };
     assert_eq!((status, done.request_id), (200, RicRequestId { requestor: 7, instance: 0 }));
     for (function, slice, outcome) in [(slices, 9, true), (4_000, 1, false)] {
         let (status, body) = ask("gnb_505_001_00000005", function, slice);
-        let E2ap::RicControlFailure(failure) = answer(body) else { panic!("expected a failure") };
+        let E2ap::RicControlFailure(failure) = answer(body) else { panic!("expected a control failure") };
         assert_eq!((status, failure.request_id.requestor, failure.outcome.is_some()), (409, 7, outcome));
     }
     assert_eq!(ask("gnb_505_001_00000009", slices, 1).0, 404);

@@ -54,11 +54,11 @@ fn hosted_xapp_is_identified_by_its_address() {
     }
     assert_eq!(admitted(&rules, "tcp://127.0.0.1:5"), Some(1));
     let missing = XappRules::from_toml(RULES).unwrap().host("x", "unix:///x", "slicer").unwrap_err();
-    assert_eq!(missing.to_string(), "no [[rule]] has the name \"slicer\"; there are: local, slicers");
+    assert_eq!(missing.to_string(), "no [[rule]] has the name \"slicer\"; names of rules: local, slicers");
 }
 
 #[test]
-fn unknown_parties_act_as_the_operator() {
+fn http_clients_without_a_rule_have_the_operators_permissions() {
     let rules = rules();
     let priority = |who: &str| rules.party(who).ok().map(|grant| (grant.priority, grant.is_operator()));
     assert_eq!(priority("xapp://slicer"), Some((4, false)));
@@ -72,7 +72,7 @@ fn unknown_parties_act_as_the_operator() {
     assert_eq!(all.party("rmr://127.0.0.1").unwrap().priority, 7);
     assert!(
         all.party("http://127.0.0.1").unwrap().is_operator(),
-        "a pattern of only * matches xApps, not other clients"
+        "the pattern * must match only xApps, not HTTP clients"
     );
 }
 
@@ -128,7 +128,7 @@ impl Hosted {
 }
 
 #[test]
-fn northbound_accepts_installed_xapps_only() {
+fn only_installed_xapps_can_be_started_or_stopped() {
     let mut h = Hosted::new();
     assert!(h.ask(Method::Get, "").1.contains("\"two\""));
     assert_eq!(h.ask(Method::Get, "two/log"), (200, "{\"lines\":[\"second\"]}".to_owned()));
@@ -146,14 +146,14 @@ fn northbound_accepts_installed_xapps_only() {
         let (status, reply) = h.ask(Method::Post, path);
         assert_eq!(status, 404, "{path}: {reply}");
     }
-    assert!(h.ask(Method::Post, "three/start").1.contains("there are: one, two"));
+    assert!(h.ask(Method::Post, "three/start").1.contains("installed: one, two"));
     for (method, path) in
         [(Method::Post, ""), (Method::Put, "one"), (Method::Delete, "one"), (Method::Get, "one/start")]
     {
         assert_eq!(h.ask(method, path).0, 405, "{path}");
     }
     assert_eq!(h.ask(Method::Get, "%zz").0, 400);
-    assert_eq!(h.desk.next_order(), None, "none of these requests is an order");
+    assert_eq!(h.desk.next_order(), None, "invalid requests must not become orders");
 }
 
 #[test]

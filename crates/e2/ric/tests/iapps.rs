@@ -332,7 +332,7 @@ fn rules_file_errors_name_line_and_allowed_values() {
             "line 1: rule 1: unknown service model \"mak\"; allowed:",
         ),
         ("[[rule]]\ntenant = \"a\"\n", "line 1: rule 1 has neither `peer`"),
-        ("# nobody\n", "line 1: no rule"),
+        ("# nobody\n", "line 1: the file has no rule"),
         (
             "[[rule]]\npeer = \"*\"\n\n[[rule]]\npeer = \"10.0.0.1:*\"\n",
             "line 4: rule 2: \"10.0.0.1:*\" matches no peer; write tcp://IP:PORT",

@@ -49,7 +49,7 @@ fn subscribe(lab: &mut Lab, node: u32, lease_s: u32) -> Json {
 }
 
 #[test]
-fn listener_receives_everything_then_changes() {
+fn listener_receives_all_nodes_then_only_changes() {
     let (mut lab, handle) = lab(2);
     refresh(&lab, &handle);
     assert!(!handle.overview.watched());
@@ -76,7 +76,7 @@ fn listener_receives_everything_then_changes() {
     assert_eq!(
         changes[0]["set"].as_array().unwrap().len(),
         1,
-        "only the node that reports has changed: {}",
+        "only the row of the reporting node may be sent: {}",
         changes[0]
     );
     let row = &changes[0]["set"][0];
@@ -86,18 +86,18 @@ fn listener_receives_everything_then_changes() {
     assert_eq!(rows(changes.last().unwrap()), [0, 0, 0]);
     assert_eq!(changes.last().unwrap()["totals"]["indications_per_s"], 10.0);
     let late = lines(&mut handle.overview.listen(lab.now, lab.ric()).unwrap());
-    assert_eq!(late[0]["set"][1][1], 2, "a later listener receives everything");
+    assert_eq!(late[0]["set"][1][1], 2, "a later listener must receive all nodes");
 }
 
 #[test]
-fn delay_uses_the_unix_clock() {
+fn report_delay_is_measured_with_the_unix_clock() {
     let (mut lab, handle) = lab(1);
     let _page = handle.overview.listen(lab.now, lab.ric()).unwrap();
     let mut feed = handle.feed.listen(Default::default()).unwrap();
     subscribe(&mut lab, 1, 60);
     lab.pass(250 * MS);
     let reports = lines(&mut feed);
-    assert!(reports[0]["delay_us"].is_null(), "no clock was set: {}", reports[0]);
+    assert!(reports[0]["delay_us"].is_null(), "without a clock there must be no delay: {}", reports[0]);
     let tstamp = reports[0]["tstamp_us"].as_u64().unwrap();
     // The node's timestamps are from its own clock; the local Unix clock is set 5 s ahead of it.
     let base = tstamp.saturating_sub(lab.now.as_nanos() / 1_000);
@@ -113,7 +113,7 @@ fn delay_uses_the_unix_clock() {
 }
 
 #[test]
-fn unresponsive_page_is_limited_to_its_queue() {
+fn lines_for_unresponsive_page_are_dropped_beyond_queue_limit() {
     let (mut lab, handle) = lab(3);
     let mut deaf = handle.overview.listen(lab.now, lab.ric()).unwrap();
     for _ in 0..1_100 {
@@ -146,12 +146,12 @@ fn lease_ends_subscription_unless_renewed() {
     assert!((lease_s(&mut lab, &short) - 10.0).abs() < 0.1);
     lab.pass(4 * SECOND);
     let left: Vec<Json> = lab.get("subscriptions")["subscriptions"].as_array().unwrap().clone();
-    assert_eq!(left.iter().map(|one| &one["id"]).collect::<Vec<_>>(), [&short], "{long} has ended");
+    assert_eq!(left.iter().map(|one| &one["id"]).collect::<Vec<_>>(), [&short], "only subscription {long} must have ended");
     lab.pass(7 * SECOND);
     assert_eq!(lab.get("subscriptions"), json!({ "subscriptions": [] }));
     for (body, words) in [
-        (json!({ "subscriptions": [1], "lease_s": 0 }), "lease_s is 1 to 3600"),
-        (json!({ "subscriptions": [1], "lease_s": 3_601 }), "lease_s is 1 to 3600"),
+        (json!({ "subscriptions": [1], "lease_s": 0 }), "lease_s must be 1 to 3600"),
+        (json!({ "subscriptions": [1], "lease_s": 3_601 }), "lease_s must be 1 to 3600"),
         (json!({ "subscriptions": vec![1; 1_025], "lease_s": 1 }), "at most 1024"),
     ] {
         let (status, reply) = lab.ask(Method::Post, "leases", &body.to_string());

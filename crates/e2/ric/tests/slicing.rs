@@ -186,7 +186,7 @@ fn policy_associates_ues_by_plmn_and_slice() {
     for n in 0..2 {
         let station = &mut lab.stations[n];
         let state = station.cell.state().clone();
-        assert_eq!(state.slices, [(1, 1), (2, 2)].into(), "a UE without a matching rule is not moved");
+        assert_eq!(state.slices, [(1, 1), (2, 2)].into(), "a UE without a matching rule must not be moved");
         assert_eq!(state.set.slices.iter().map(|s| s.id).collect::<Vec<_>>(), [1, 2]);
         station.cell.release(&mut station.agent, 2);
     }
@@ -199,7 +199,7 @@ fn policy_associates_ues_by_plmn_and_slice() {
     station.cell.release(&mut station.agent, 1);
     station.cell.attach(&mut station.agent, 1, GUEST, Some(Snssai { sst: 1, sd: Some(0xff) }));
     lab.pass(500 * MS);
-    assert_eq!(lab.stations[0].cell.state().slices, [(1, 1)].into(), "the first matching rule applies");
+    assert_eq!(lab.stations[0].cell.state().slices, [(1, 1)].into(), "the first matching rule must apply");
 }
 
 #[test]

@@ -168,7 +168,7 @@ fn invalid_quotas_are_not_sent() {
     let (takes, _) = station(&mut lab, 6, &[rc_of(2, 6)]);
     assert_eq!(lab.get(&none)["quotas_by"], json!(null));
     for (path, body, status, words) in [
-        (format!("{none}/quotas"), QUOTAS, 409, "neither RC 2/6"),
+        (format!("{none}/quotas"), QUOTAS, 409, "neither RC style 2 action 6"),
         (format!("{none}/slices"), r#"{"algorithm": "nvs", "slices": []}"#, 409, "no SLICE"),
         (format!("{takes}/quotas"), r#"{"quotas": [{"snssai": "1", "min": 60, "max": 30}]}"#, 409, "60 %"),
         (format!("{takes}/quotas"), r#"{"quotas": [{"snssai": "x"}]}"#, 422, "snssai"),

@@ -58,7 +58,7 @@ const NODE: &str = "nodes/gnb%20505.01%205";
 fn ppm(set: &SliceSet, id: u16) -> u32 {
     match set.slice(id).map(|slice| &slice.parameters) {
         Some(SliceParameters::Capacity(ppm)) => *ppm,
-        other => panic!("slice {id}: {other:?}"),
+        other => panic!("slice {id} has no capacity: {other:?}"),
     }
 }
 

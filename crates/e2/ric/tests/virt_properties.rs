@@ -172,7 +172,7 @@ fn every_model_reports_only_the_operators_ues() {
     for (spy, own) in [(&a, [1, 4]), (&b, [2, 5])] {
         let seen = spy.ues();
         assert_eq!(seen.keys().copied().collect::<Vec<_>>(), ["gtp", "mac", "pdcp", "rlc", "rrc", "slice"]);
-        assert!(seen["rrc"].is_subset(&own.into()), "RRC reported a UE of another operator: {seen:?}");
+        assert!(seen["rrc"].is_subset(&own.into()), "RRC must not report a UE of another operator: {seen:?}");
         assert!(
             seen.iter()
                 .filter(|(name, _)| !["rrc", "slice"].contains(*name))
@@ -202,7 +202,7 @@ fn every_model_reports_only_the_operators_ues() {
     for _ in 0..300 {
         lab.pass(Duration::from_millis(1));
         let now = b.generation(1);
-        assert_ne!(now.as_ref(), Some(&was), "B sees the state of A's UE");
+        assert_ne!(now.as_ref(), Some(&was), "B must not get old values of A's UE");
         new_value = new_value.or(now);
     }
     assert!(new_value.is_some() && a.generation(1).is_none() && a.connected(&mut lab) == [4]);
@@ -367,13 +367,13 @@ impl Operators {
         for (n, share) in self.shares.iter().enumerate() {
             let own = reserved(state.set.slices.iter().filter(|slice| (self.whose)(slice.id) == Some(n)));
             // Rounding costs at most one part per million per slice, and never adds any.
-            assert!(own <= share + 16e-6, "{what}: T{n} has {own} of {share}");
+            assert!(own <= share + 16e-6, "{what}: operator T{n} has reserved {own}, more than its share {share}");
         }
         let ids: BTreeSet<_> = state.set.slices.iter().map(|slice| slice.id).collect();
         assert_eq!(ids.len(), state.set.slices.len(), "{what}");
         let owner = |rnti: u16| self.owner.get(usize::from(rnti) - 1).copied();
         for (rnti, slice) in &state.slices {
-            assert_eq!((self.whose)(*slice), owner(*rnti), "{what}: UE {rnti} is in slice {slice}");
+            assert_eq!((self.whose)(*slice), owner(*rnti), "{what}: UE {rnti} is in slice {slice} of another operator");
         }
         let allocations = std::mem::take(&mut state.allocations);
         for allocation in &allocations {

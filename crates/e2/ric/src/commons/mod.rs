@@ -33,7 +33,7 @@ pub struct Entry {
 #[non_exhaustive]
 pub enum StoreError {
     /// The key is at another revision than the request expects.
-    #[error("the key is at revision {is} (0: it does not exist), not {wanted}")]
+    #[error("the key has revision {is} (0: it does not exist), but the request expects {wanted}")]
     Revision {
         /// Current revision.
         is: u64,
@@ -45,7 +45,7 @@ pub enum StoreError {
     Missing(String),
     /// A limit on namespaces, keys or bytes would be exceeded.
     #[error(
-        "a namespace has at most {KEYS_MAX} keys and {NAMESPACE_BYTES_MAX} bytes; at most {NAMESPACES_MAX} namespaces are allowed"
+        "the store is full: at most {KEYS_MAX} keys and {NAMESPACE_BYTES_MAX} bytes per namespace, and {NAMESPACES_MAX} namespaces are allowed"
     )]
     Full,
     /// The store is not reachable.
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn put_requires_the_expected_revision() {
+    fn put_fails_unless_key_has_expected_revision() {
         let mut s = LocalStore::default();
         let first = s.put("a", "k", bytes("1"), Some(0)).unwrap();
         assert_eq!(s.put("a", "k", bytes("2"), Some(0)), Err(StoreError::Revision { is: first, wanted: 0 }));
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(s.delete("a", "k", None), Ok(()));
         assert_eq!(s.delete("a", "k", None), Err(StoreError::Missing("k".to_owned())));
         assert!(s.namespaces.is_empty());
-        assert!(s.put("a", "k", bytes("3"), Some(0)).unwrap() > second, "a revision is never reused");
+        assert!(s.put("a", "k", bytes("3"), Some(0)).unwrap() > second, "a new key must not reuse the revision of a deleted one");
     }
 
     #[test]
@@ -231,7 +231,7 @@ mod tests {
             (0..10_000).filter(|key| s.put("many", &format!("{key}"), bytes("1"), None).is_ok()).count();
         assert_eq!(taken, KEYS_MAX);
         assert!(s.put("victim", "k", value, None).is_ok());
-        assert!(s.put("many", "0", bytes("2"), None).is_ok(), "an existing key can be changed at the limit");
+        assert!(s.put("many", "0", bytes("2"), None).is_ok(), "an existing key must be writable when the limit is reached");
         let taken =
             (0..10_000).filter(|name| s.put(&format!("n{name}"), "k", bytes("1"), None).is_ok()).count();
         assert_eq!(taken, NAMESPACES_MAX - 3);

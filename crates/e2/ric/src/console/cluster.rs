@@ -148,12 +148,12 @@ mod tests {
         assert_eq!(drain(&mut ric, now), Err(NotDrained::Alone));
         let (mut ric, now) = ric_with_keys(&[]);
         assert_eq!(drain(&mut ric, now), Err(NotDrained::NoOther));
-        assert_eq!(cluster(&ric, now, "").unwrap()["draining"], false, "a refused drain changes nothing");
+        assert_eq!(cluster(&ric, now, "").unwrap()["draining"], false, "a refused drain must not change the state");
         let (mut ric, now) = ric_with_keys(&[("ric.south", SOUTH)]);
         assert_eq!((drain(&mut ric, now), drain(&mut ric, now)), (Ok(()), Ok(())));
         assert_eq!(cluster(&ric, now, "").unwrap()["draining"], true);
         let is_drained =
             std::iter::from_fn(|| ric.poll()).any(|it| matches!(it, RicOutput::Event(RicEvent::Drained)));
-        assert!(is_drained, "a RIC without base stations is drained immediately");
+        assert!(is_drained, "a RIC without base stations must be drained immediately");
     }
 }

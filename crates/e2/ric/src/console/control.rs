@@ -47,7 +47,7 @@ impl Console {
         let definition = self.definition(&target);
         let details = details(&target, &definition, &body)?;
         if self.controls.len() >= COMMANDS_MAX {
-            return Err(Fault::new(503, "too many commands are pending; try again"));
+            return Err(Fault::new(503, "too many commands are pending; try again later"));
         }
         if let Some(effect) = body.effect {
             if !body.ack {
@@ -129,7 +129,7 @@ fn details(target: &Target, definition: &Bytes, body: &ControlBody) -> Result<Co
     let parts = [("header", body.header.as_ref()), ("message", Some(&body.message))];
     let in_form = parts.into_iter().any(|(_, part)| part.is_some_and(Json::is_object));
     let (header, message) = if in_form {
-        let unknown = "this function's model is unknown: hexadecimal digits are needed";
+        let unknown = "the service model of this function is unknown: header and message must be hexadecimal digits";
         let model = target.model.ok_or_else(|| Fault::new(409, unknown))?;
         let form = |part: Option<&Json>| part.map_or(Form::Null, |json| Form::from(json.clone()));
         let header = form(body.header.as_ref());
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_without_a_reason_are_explained() {
+    fn known_reason_is_added_to_unexplained_refusals() {
         let known = |model: &'static dyn Model, message| known_refusal(Some(model), &message);
         assert_eq!(known(&ccc::Ccc, policy(0)), Some(NO_DEDICATED));
         assert_eq!(known(&ccc::Ccc, policy(5)), None);

@@ -173,15 +173,15 @@ impl Console {
             return Err(Fault::new(
                 409,
                 format!(
-                    "periods must be at least 1, and the measurement (2 * periods + 2 report periods) must take at most {most} s"
+                    "periods must be at least 1, and the measurement, (2 * periods + 2) * period_ms, must take at most {most} s"
                 ),
             ));
         }
         if self.effects.len() >= EFFECTS_MAX {
-            return Err(Fault::new(503, "too many effects are being measured; try again"));
+            return Err(Fault::new(503, "too many effects are being measured; try again later"));
         }
         let watched = self.target(node, Some(&sm), None)?;
-        let Some(model) = watched.model else { return Err(Fault::new(409, format!("{sm} has no columns"))) };
+        let Some(model) = watched.model else { return Err(Fault::new(409, format!("service model {sm} has no columns to measure"))) };
         let trigger = model.periodic(model.encoding(), period);
         let event_trigger = trigger.map_err(|error| Fault::new(409, format!("{model}: {error}")))?;
         let definition = self.definition(&watched);
@@ -290,7 +290,7 @@ impl Console {
 
     pub(super) fn effect_expired(&mut self, id: u64, out: &mut IAppOutbox) {
         if let Some(token) = self.end_effect(id, out) {
-            let detail = "the base station does not report or does not respond; it is unknown whether it executed the command";
+            let detail = "the base station sent no reports or no response in time; whether it executed the command is unknown";
             out.reply(Fault::new(504, detail).reply(token));
         }
     }

@@ -23,7 +23,7 @@ struct Renewal {
 /// Returns the expiry of a lease that begins now.
 pub(super) fn until(now: Time, lease_s: u32) -> Result<Time, Fault> {
     if !(1..=LEASE_S_MAX).contains(&lease_s) {
-        return Err(Fault::new(422, format!("lease_s is 1 to {LEASE_S_MAX} seconds")));
+        return Err(Fault::new(422, format!("lease_s must be 1 to {LEASE_S_MAX} seconds")));
     }
     Ok(now + Duration::from_secs(lease_s.into()))
 }

@@ -56,7 +56,7 @@ ranlab_machine::routes! {
         Post "subscriptions" subscribe(NewSubscription) -> 201: Subscription, Operator or [400, 404, 409, 422],
             "create a subscription; the response follows that of the base station, within 8 s";
         Get "subscriptions/{id}" subscription -> 200: Subscription, Operator or [400], "a subscription created here";
-        Delete "subscriptions/{id}" unsubscribe -> 204, Operator or [400, 409], "delete it";
+        Delete "subscriptions/{id}" unsubscribe -> 204, Operator or [400, 409], "delete a subscription created here";
         Post "control" control(Control) -> 200: Acknowledged, Xapp or [400, 404, 409, 422],
             "send a control; the response follows that of the base station, within 5 s";
         Get "oran/subscriptions" @ "/ric/v1/subscriptions" oran_subscriptions -> 200: OranSubscriptions, Operator,
@@ -202,11 +202,11 @@ impl Console {
                 info.functions.iter().find(|f| f.oid.as_deref().is_some_and(|oid| model.is_called(oid)))
             }
             (None, None) => {
-                return Err(Fault::new(422, "one of sm (a service model) and function (a number) is needed"));
+                return Err(Fault::new(422, "sm (a service model) or function (a number) is required"));
             }
         };
         let Some(offered) = offered else {
-            return Err(Fault::new(409, format!("{node:?} has no such function; it has {}", offers(info))));
+            return Err(Fault::new(409, format!("{node:?} does not have this RAN function; it has {}", offers(info))));
         };
         if !info.connected {
             return Err(Fault::new(503, format!("{node:?} is not connected")));

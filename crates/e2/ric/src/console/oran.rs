@@ -132,14 +132,14 @@ impl Console {
         let wrong = |detail: String| Fault::new(400, detail);
         let endpoint = body.endpoint.ok_or_else(|| wrong("ClientEndpoint is missing".to_owned()))?;
         if body.details.is_empty() || body.details.len() > DETAILS_MAX {
-            return Err(wrong(format!("SubscriptionDetails has 1 to {DETAILS_MAX} elements")));
+            return Err(wrong(format!("SubscriptionDetails must have 1 to {DETAILS_MAX} elements")));
         }
         if body
             .details
             .iter()
             .any(|details| details.actions.is_empty() || details.actions.len() > DETAILS_MAX)
         {
-            return Err(wrong(format!("ActionToBeSetupList has 1 to {DETAILS_MAX} elements")));
+            return Err(wrong(format!("ActionToBeSetupList must have 1 to {DETAILS_MAX} elements")));
         }
         let target =
             self.target(&body.meid, None, Some(body.function)).map_err(|fault| match fault.status() {
@@ -149,7 +149,7 @@ impl Console {
         if self.groups.len() >= GROUPS_MAX {
             // A request without subscriptions has no effect and may be evicted.
             let empty = self.groups.iter().find(|(_, group)| group.instances.is_empty()).map(|(id, _)| *id);
-            let full = || Fault::new(503, format!("{GROUPS_MAX} requests exist, the maximum"));
+            let full = || Fault::new(503, format!("the maximum of {GROUPS_MAX} subscription requests is reached"));
             self.groups.remove(&empty.ok_or_else(full)?);
         }
         self.last_group = self.last_group.wrapping_add(1);
@@ -180,7 +180,7 @@ impl Console {
     pub(super) fn oran_unsubscribe(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
         let id: u32 = call.parameters.number("id", "subscription", u32::MAX)?;
         let text = call.parameters.text("id");
-        let unknown = || Fault::new(404, format!("unknown subscription {text:?} in the form of O-RAN SC"));
+        let unknown = || Fault::new(404, format!("unknown SubscriptionId {text:?}"));
         let group = self.groups.remove(&id).ok_or_else(unknown)?;
         group.instances.iter().for_each(|(_, ours)| self.end(*ours, call.out));
         Ok(Completion::Answer(Json::Null))

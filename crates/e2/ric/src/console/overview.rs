@@ -420,12 +420,12 @@ mod tests {
         assert_eq!(
             OverviewState::default().lines(false, Page::default()).len(),
             1,
-            "a line with totals only is also sent"
+            "a line must be sent even if it has only totals"
         );
     }
 
     #[test]
-    fn rate_is_reported_on_five_percent_change_start_and_end() {
+    fn rate_is_reported_if_it_starts_ends_or_changes_by_five_percent() {
         let summary = |rate| NodeSummary {
             state: State::Reporting,
             rate,

@@ -285,7 +285,8 @@ impl Console {
         out: &mut IAppOutbox,
     ) -> Result<u32, Fault> {
         if self.subscriptions.len() >= SUBSCRIPTIONS_MAX {
-            return Err(Fault::new(503, format!("{SUBSCRIPTIONS_MAX} subscriptions exist, the maximum")));
+            let detail = format!("the maximum of {SUBSCRIPTIONS_MAX} subscriptions is reached");
+            return Err(Fault::new(503, detail));
         }
         let handle = out.subscribe(target.node, target.function, details.clone());
         let id = loop {
@@ -326,12 +327,12 @@ impl Console {
     pub(super) fn unsubscribe(&mut self, call: &mut Call<'_>) -> Result<Completion, Fault> {
         let (id, held) = self.held(call)?;
         if let SubscriptionOwner::Group(group) = held.asker {
-            let detail = format!("subscription {id} belongs to /ric/v1/subscriptions/{group}: end it there");
+            let detail = format!("subscription {id} belongs to /ric/v1/subscriptions/{group}: delete it there");
             return Err(Fault::new(409, detail));
         }
         if let SubscriptionOwner::Effect(effect) = held.asker {
             let token = self.end_effect(effect, call.out);
-            let ended = Fault::new(409, "the subscription of the effect was ended");
+            let ended = Fault::new(409, "the subscription that measures the effect was deleted");
             token.iter().for_each(|token| call.out.reply(ended.reply(*token)));
             return Ok(Completion::Answer(Json::Null));
         }
@@ -345,7 +346,7 @@ impl Console {
         self.by_handle.remove(&held.handle);
         out.unsubscribe(held.handle);
         if let SubscriptionOwner::Waits(token) = held.asker {
-            out.reply(Fault::new(409, "the subscription was ended before it was answered").reply(token));
+            out.reply(Fault::new(409, "the subscription was deleted before the base station responded").reply(token));
         }
     }
 
@@ -488,7 +489,7 @@ fn indication_json(
             let row = |(key, values): (RowKey, &[Value])| row(&held.columns, key, values);
             json["rows"] = table.rows().map(row).collect();
             if let Some(reason) = &table.left_out {
-                json["malformed"] = format!("left out: {reason}").into();
+                json["malformed"] = format!("a part of the report is left out: {reason}").into();
             }
         }
         other => {
@@ -555,13 +556,13 @@ fn details(
             let trigger = trigger.and_then(|it| model.at(model.encoding(), &it, &target.node, definition));
             let trigger = trigger.map_err(|error| Fault::new(409, format!("{model}: {error}")))?;
             let nothing =
-                || Fault::new(409, format!("{model}: event_trigger is needed at this base station"));
+                || Fault::new(409, format!("{model}: event_trigger is required for this base station"));
             trigger.ok_or_else(nothing)?
         }
         (None, None) => {
             return Err(Fault::new(
                 409,
-                "the service model of this function is unknown: event_trigger is needed",
+                "the service model of this function is unknown: event_trigger is required",
             ));
         }
     };

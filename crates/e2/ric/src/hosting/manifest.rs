@@ -143,7 +143,7 @@ fn yes() -> bool {
 pub enum ManifestError {
     /// The name is not a valid xApp name.
     #[error(
-        "{0:?} is not a valid xApp name; 1 to {NAME_MAX} of a-z, 0-9 and -, beginning with a letter, are allowed"
+        "{0:?} is not a valid xApp name; expected 1 to {NAME_MAX} characters of a-z, 0-9 and -, beginning with a letter"
     )]
     Name(String),
     /// The file is not valid TOML, or has unknown keys or values of the wrong type.
@@ -155,7 +155,7 @@ pub enum ManifestError {
         why: String,
     },
     /// A path is not absolute.
-    #[error("{key} = {path:?} must be a whole path (/...)")]
+    #[error("{key} = {path:?} must be an absolute path (/...)")]
     Path {
         /// Key.
         key: &'static str,
@@ -176,7 +176,7 @@ pub enum ManifestError {
     },
     /// An environment variable has an invalid or reserved name.
     #[error(
-        "{0:?} cannot be set in the environment; names of A-Z, a-z, 0-9 and _ are allowed, except {OURS}* and LD_*"
+        "{0:?} cannot be set in the environment; names may have A-Z, a-z, 0-9 and _, and must not begin with {OURS} or LD_"
     )]
     Environment(String),
 }
@@ -295,7 +295,7 @@ mod tests {
             assert!(matches!(Manifest::from_toml(name, LEAST), Err(ManifestError::Name(_))), "{name}");
         }
         assert!(wrong("shell = true\n").starts_with("line 4: unknown field `shell`"));
-        assert_eq!(wrong("folder = \"tmp\"\n"), "folder = \"tmp\" must be a whole path (/...)");
+        assert_eq!(wrong("folder = \"tmp\"\n"), "folder = \"tmp\" must be an absolute path (/...)");
         assert_eq!(wrong("[limits]\nprocesses = 0\n"), "processes = 0 must be 1 to 4096");
         assert_eq!(wrong("[limits]\ncpus = nan\n"), "cpus = NaN must be 0 to 1024");
         assert!(

@@ -67,7 +67,7 @@ impl HostingHandle {
         let (_, status) = self.find(name)?;
         let orders = &mut lock(&self.0).orders;
         if orders.len() >= ORDERS_MAX {
-            return Err(Fault::new(503, "too many orders are pending; try again"));
+            return Err(Fault::new(503, "too many orders are pending; try again later"));
         }
         orders.push_back((name.to_owned(), verb));
         Ok(json!(status))
@@ -117,12 +117,12 @@ ranlab_machine::routes! {
     impl Host: Handler<Host>, at "/v1/host/xapps/", faults [400, 401, 403, 404, 405, 421, 503, 504] {
         Get "" @ "/v1/host/xapps" hosted_xapps -> 200: HostedXapps, Operator, "installed xApps with their status";
         Get "{name}" hosted_xapp -> 200: HostedXapp, Operator, "status of an xApp";
-        Get "{name}/log" hosted_log -> 200: HostedLog, Operator, "last lines of its log";
+        Get "{name}/log" hosted_log -> 200: HostedLog, Operator, "last lines of an xApp's log";
         Post "{name}/start" start_hosted(Anything) -> 202: HostedXapp, Operator,
-            "start it; returns the status before";
-        Post "{name}/stop" stop_hosted(Anything) -> 202: HostedXapp, Operator, "stop it; returns the status before";
+            "start an xApp; returns its previous status";
+        Post "{name}/stop" stop_hosted(Anything) -> 202: HostedXapp, Operator, "stop an xApp; returns its previous status";
         Post "{name}/restart" restart_hosted(Anything) -> 202: HostedXapp, Operator,
-            "restart it; returns the status before";
+            "restart an xApp; returns its previous status";
     }
 }
 

@@ -128,7 +128,7 @@ pub struct Status {
 
 /// Unknown xApp.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no xApp {name:?} is installed; there are: {there}")]
+#[error("no xApp {name:?} is installed; installed: {there}")]
 pub struct UnknownXapp {
     /// Requested name.
     pub name: String,
@@ -380,7 +380,7 @@ mod tests {
     }
 
     fn up(s: &mut Supervisor, ms: u64) {
-        assert_eq!(s.poll(), Some(Action { xapp: 0, what: ProcessAction::Start }), "at {ms} ms");
+        assert_eq!(s.poll(), Some(Action { xapp: 0, what: ProcessAction::Start }), "the xApp must be started at {ms} ms");
         s.started(at(ms), 0, Ok((7, "cgroup".to_owned())));
     }
 
@@ -411,7 +411,7 @@ mod tests {
         assert_eq!(
             s.statuses()[0].phase,
             Phase::Running,
-            "an explicit order starts an xApp that was given up"
+            "an explicit order must start an xApp even after its restarts were given up"
         );
     }
 
@@ -434,16 +434,16 @@ mod tests {
         let mut s = one(RESTART);
         s.order(at(1), "mon", ProcessRequest::Stop).unwrap();
         up(&mut s, 5);
-        assert_eq!(s.poll().unwrap().what, ProcessAction::Ask, "SIGTERM was ordered during the start");
+        assert_eq!(s.poll().unwrap().what, ProcessAction::Ask, "an xApp that is stopped during its start must get SIGTERM when it runs");
         s.wake(at(2_004));
         assert_eq!(s.poll(), None);
         s.wake(at(2_005));
         assert_eq!(s.poll().unwrap().what, ProcessAction::Kill);
         s.order(at(2_006), "mon", ProcessRequest::Restart).unwrap();
-        assert_eq!(s.poll(), None, "no restart before the process has exited");
+        assert_eq!(s.poll(), None, "a restart must wait until the process has exited");
         fails(&mut s, 2_010);
         up(&mut s, 2_010);
-        assert_eq!((s.statuses()[0].ends, s.statuses()[0].kills), (0, 1), "an ordered exit is not counted");
+        assert_eq!((s.statuses()[0].ends, s.statuses()[0].kills), (0, 1), "an exit that was ordered must not count as unexpected");
         s.end_all(at(3_000));
         assert_eq!(s.poll().unwrap().what, ProcessAction::Ask);
         fails(&mut s, 3_001);
@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn exits_follow_the_restart_policy() {
+    fn restart_policy_decides_whether_exited_xapp_is_restarted() {
         for (when, success, phase) in [
             (RestartPolicy::Always, true, Phase::Waiting),
             (RestartPolicy::Failure, true, Phase::Off),
@@ -466,9 +466,9 @@ mod tests {
         let mut s = one(RESTART);
         assert!(s.poll().is_some());
         s.started(at(0), 0, Err("no such file".to_owned()));
-        assert_eq!(s.statuses()[0].phase, Phase::Waiting, "a failed start counts as an exit");
+        assert_eq!(s.statuses()[0].phase, Phase::Waiting, "a failed start must be retried like an exit");
         let unknown = s.order(at(0), "../mon", ProcessRequest::Start).unwrap_err();
-        assert_eq!(unknown.to_string(), "no xApp \"../mon\" is installed; there are: mon");
+        assert_eq!(unknown.to_string(), "no xApp \"../mon\" is installed; installed: mon");
     }
 
     /// Random orders and events in virtual time. Invariants: an xApp never has two processes; no start
@@ -527,7 +527,7 @@ mod tests {
                     _ => {}
                 }
                 let recent = starts.iter().filter(|start| now - **start < 10_000).count();
-                assert!(recent <= 4, "seed {seed} step {step}: {recent} starts in 10 s");
+                assert!(recent <= 4, "seed {seed} step {step}: too many starts ({recent}) in 10 s");
                 let status = &s.statuses()[0];
                 assert_eq!(status.pid.is_some(), alive, "seed {seed} step {step}");
                 assert!(s.entries[0].ends.len() < 3, "seed {seed} step {step}");

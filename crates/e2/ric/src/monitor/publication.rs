@@ -210,18 +210,18 @@ mod tests {
     }
 
     #[test]
-    fn slow_publisher_loses_reports_that_are_counted() {
+    fn reports_beyond_queue_limit_are_dropped_and_counted() {
         let (publication, mut messages) = Publication::new();
         for sequence in 0..REPORTS_MAX as u64 + 3 {
             publication.offer(report(sequence, 10));
         }
         let handle = messages.handle();
         assert_eq!(handle.counts().dropped, 3);
-        assert!(messages.next().is_some(), "the oldest reports are kept");
+        assert!(messages.next().is_some(), "the queue must keep the oldest reports");
         publication.offer(report(9_000, 10));
-        assert_eq!(handle.counts().dropped, 3, "a report is accepted again after one was taken");
+        assert_eq!(handle.counts().dropped, 3, "the queue must accept a report after one was taken");
         drop(publication);
-        assert_eq!(messages.by_ref().count(), REPORTS_MAX, "the stream ends with the monitor");
+        assert_eq!(messages.by_ref().count(), REPORTS_MAX, "the stream must end after the queued reports when the monitor is dropped");
         assert_eq!(handle.0.waiting.load(Relaxed), 0);
     }
 
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn subject_has_four_tokens_for_any_node_name() {
+    fn nats_subject_has_four_tokens_for_any_node_name() {
         let subject = report(1, 0).message().subject;
         assert_eq!(subject, "ranlab.kpi.mac.gnb_505-01_5");
         assert_eq!(token("a.b*c>d e"), "a-b-c-d_e");

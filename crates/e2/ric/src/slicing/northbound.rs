@@ -82,7 +82,7 @@ impl Slicing {
             return Err(Fault::new(409, format!("{name}: {reason}")));
         }
         let id = named(name, self.nodes.keys())?;
-        let node = self.nodes.get(&id).ok_or_else(|| missing("node", name, "see nodes"))?;
+        let node = self.nodes.get(&id).ok_or_else(|| missing("node", name, "see the resource nodes"))?;
         Ok((id, node))
     }
 

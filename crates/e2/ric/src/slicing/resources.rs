@@ -171,7 +171,7 @@ impl SliceResource {
             (None, None, None, Some(DeadlineResource { slots, prbs, max_replenish })) => {
                 if !(1..=DEADLINE_MAX).contains(&slots) || prbs == 0 {
                     let what = format!(
-                        "a deadline must be 1 to {DEADLINE_MAX} slots, with 1 or more resource blocks"
+                        "a deadline must have 1 to {DEADLINE_MAX} slots and at least 1 resource block"
                     );
                     return Err(Fault::new(422, what));
                 }
@@ -182,7 +182,7 @@ impl SliceResource {
                 })
             }
             _ => {
-                let what = "a slice has exactly one of capacity, rate, prbs and deadline";
+                let what = "a slice must have exactly one of capacity, rate, prbs and deadline";
                 return Err(Fault::new(422, what));
             }
         };

@@ -131,7 +131,7 @@ fn floor() -> u32 {
 /// Rejects zeros, which are not valid limits, queues or delays.
 fn positive(numbers: &[(&str, u32)]) -> Result<(), Fault> {
     match numbers.iter().find(|(_, number)| *number == 0) {
-        Some((name, _)) => Err(Fault::new(422, format!("{name} is 1 to 4294967295, not 0"))),
+        Some((name, _)) => Err(Fault::new(422, format!("{name} must be 1 to 4294967295, not 0"))),
         None => Ok(()),
     }
 }
@@ -256,7 +256,7 @@ pub(super) struct StageResource {
 
 /// Parses hexadecimal digits.
 fn octets(what: &str, digits: &str) -> Result<Vec<u8>, Fault> {
-    let wrong = || Fault::new(422, format!("{what} is not an even number of hexadecimal digits"));
+    let wrong = || Fault::new(422, format!("{what} must be an even number of hexadecimal digits"));
     let pair = |pair: &[u8]| {
         let digit = |octet: u8| char::from(octet).to_digit(16);
         Some((digit(*pair.first()?)? << 4 | digit(*pair.get(1)?)?) as u8)

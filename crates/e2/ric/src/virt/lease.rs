@@ -109,14 +109,14 @@ impl TenantShare {
         if set.algorithm == SliceAlgorithm::None && !set.slices.is_empty() {
             return refuse(
                 Reason::NotSupported,
-                "slices require an algorithm at a shared base station; use nvs",
+                "slices at a shared base station require an algorithm; use nvs",
             );
         }
         let slices: Vec<_> = set.slices.iter().map(|slice| self.scaled(slice)).collect::<Result<_, _>>()?;
         let reserved = SliceSet { algorithm: SliceAlgorithm::Nvs, sharing, slices };
         let left = u64::from(self.share_ppm).checked_sub(reserved.reserved_ppm(prbs)?);
         let Some(left) = left else {
-            return refuse(Reason::Overcommitted, "the slices would reserve more than 100 %");
+            return refuse(Reason::Overcommitted, "the slices would reserve more than 100 % of the operator's share");
         };
         let mut slices = reserved.slices;
         if !sharing {
@@ -126,7 +126,7 @@ impl TenantShare {
         if left > 0 && !slices.is_empty() {
             if slices.len() == self.slices {
                 let what =
-                    format!("at most {} slices are allowed if all of them have rates", self.slices - 1);
+                    format!("at most {} slices are allowed if none of them has a capacity", self.slices - 1);
                 return refuse(Reason::TooMany, what);
             }
             slices.push(Slice { parameters: SliceParameters::Capacity(left), ..self.whole("left") });
@@ -206,10 +206,10 @@ mod tests {
         SliceParameters::Rate(RateReservation { reserved_kbps, reference_kbps })
     }
 
-    /// Example of appendix B: a base station with 100 Mbit/s, two operators with 50 % each; a rate of 5 in 50 Mbit/s becomes a rate of 5 in
-    /// 100 Mbit/s at the base station.
+    /// Example of FlexRIC (CoNEXT 2021), appendix B: two operators have 50 % each of a base station with 100 Mbit/s. An
+    /// operator's rate of 5 Mbit/s, with 50 Mbit/s as the reference, becomes 5 Mbit/s with 100 Mbit/s as the reference.
     #[test]
-    fn appendix_b_example() {
+    fn rate_slice_is_scaled_as_in_appendix_b_of_flexric() {
         let outer = lease(500_000).outer(&set(&[rate(5_000, 50_000)]), true, 50).unwrap();
         assert_eq!(outer[0].parameters, rate(5_000, 100_000));
         assert_eq!((outer[0].id, outer[0].scheduler), (12, UeScheduler::RoundRobin));
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn unreserved_rest_stays_with_the_operator() {
+    fn unreserved_rest_goes_to_capacity_slices_of_the_operator() {
         let capacity = SliceParameters::Capacity;
         let of = |set: &SliceSet, sharing| {
             let outer = lease(500_000).outer(set, sharing, 50).unwrap();
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_map_both_ways_and_unknown_ids_are_refused() {
+    fn slice_ids_map_both_ways_and_unknown_ids_are_refused() {
         let lease = lease(250_000);
         for id in 0..10 {
             assert_eq!(lease.outer_id(id).and_then(|outer| lease.inner_id(outer)), Some(id));
@@ -269,13 +269,13 @@ mod tests {
         assert_eq!(
             (outer.slice, outer.ues),
             (15, vec![ue(1, 38), ue(2, 11)]),
-            "of 13 and of 50 resource blocks"
+            "10 and 3 of the operator's 13 resource blocks must become 38 and 11 of the carrier's 50"
         );
         assert_eq!(lease(1).allocation(&of(vec![ue(1, 1)]), 50).unwrap().ues, [ue(1, 50)]);
     }
 
     #[test]
-    fn reserved_settings_are_refused() {
+    fn settings_that_affect_other_operators_are_refused() {
         let refused = |change: fn(&mut SliceSet)| {
             let mut set = set(&[SliceParameters::Capacity(500_000)]);
             change(&mut set);

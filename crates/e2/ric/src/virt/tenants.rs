@@ -23,13 +23,13 @@ pub struct Tenant {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VirtError {
     /// A share is not in the allowed range.
-    #[error("{0}: a share must be above 0 and at most 1")]
+    #[error("operator {0}: the share must be above 0 and at most 1")]
     Share(String),
     /// The shares add up to more than 1.
     #[error("the operators' shares add up to more than 1")]
     Overcommitted,
     /// A subscriber of an operator is not a valid PLMN or slice.
-    #[error("{0}: {1}; write a network (001.01) or a slice (1-0000ff)")]
+    #[error("operator {0}: {1}; write a network (001.01) or a slice (1-0000ff)")]
     Subscribers(String, String),
     /// The number of operators is 0 or above [`TENANTS_MAX`].
     #[error("1 to {TENANTS_MAX} operators are required")]

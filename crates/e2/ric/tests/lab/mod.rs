@@ -338,7 +338,7 @@ impl Lab {
         let RicSlot { ric, iapps, .. } = &mut self.rics[0];
         ric.northbound(self.now, iapps[0], NorthboundRequest { token, method, path, body, party: None });
         self.deliver_all();
-        assert_eq!(self.replies.len(), 0, "the request was answered immediately");
+        assert_eq!(self.replies.len(), 0, "the request must not be answered immediately");
     }
 
     /// Sends a request without body and checks the status of the immediate response.
@@ -358,7 +358,7 @@ impl Lab {
     }
 
     pub(crate) fn ended(&mut self) -> (u16, Json) {
-        let reply = self.replies.pop().unwrap_or_else(|| panic!("no reply"));
+        let reply = self.replies.pop().unwrap_or_else(|| panic!("the request has no reply"));
         assert_eq!((reply.token, self.replies.len()), (self.tokens, 0));
         (reply.status, serde_json::from_slice(&reply.body).unwrap())
     }

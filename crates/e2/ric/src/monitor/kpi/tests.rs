@@ -62,7 +62,7 @@ fn series_beyond_the_bound_are_left_out_and_counted() {
 }
 
 #[test]
-fn series_limit_omits_whole_metrics_not_nodes() {
+fn series_limit_omits_metrics_of_all_nodes_instead_of_nodes() {
     // 15 UEs with 8 metrics each; room for the first four of all UEs.
     let text = KpiExport { monitor: monitor(3, 5), series_max: 60 }.text(at(101));
     let series = |metric: &str| text.lines().filter(|line| line.starts_with(&format!("{metric}{{"))).count();
@@ -101,7 +101,7 @@ fn report_is_decoded_once_for_all_readers() {
 }
 
 #[test]
-fn lines_have_tags_fields_and_nanoseconds() {
+fn influx_lines_have_tags_fields_and_nanoseconds() {
     let monitor = monitor(1, 1);
     let snapshot = monitor.snapshot();
     let (stats, table) = &snapshot[0].reports[0];
