@@ -157,7 +157,7 @@ impl SharedData {
         let names: Vec<_> = call.route.parameters().map(|name| call.parameters.text(name)).collect();
         let path = call.uri.path();
         if !names.iter().all(|name| is_name(name)) || path.ends_with('/') || path.contains("//") {
-            let detail = "no such resource; names are 1 to 128 of A-Z, a-z, 0-9, '-', '_', '.' and ':'";
+            let detail = "unknown resource; a name must have 1 to 128 characters of A-Z, a-z, 0-9, '-', '_', '.' and ':'";
             return Err(problem(StatusCode::NOT_FOUND, detail));
         }
         let writes = call.route.method != Method::Get;
@@ -171,7 +171,7 @@ impl SharedData {
         };
         let what = if writes { "write" } else { "read" };
         let detail = format!(
-            "xApp {xapp} may not {what} namespace {namespace:?}; its own is {xapp:?}, and its rule may name others"
+            "xApp {xapp} may not {what} namespace {namespace:?}; allowed are its namespace {xapp:?} and those in its rule"
         );
         Err(problem(StatusCode::FORBIDDEN, &detail))
     }
@@ -231,7 +231,7 @@ impl SharedData {
             if buses.len() >= TOPICS_MAX {
                 return Err(failed(
                     503,
-                    format!("{TOPICS_MAX} topics have listeners, which is the maximum; try again"),
+                    format!("the maximum of {TOPICS_MAX} topics with listeners is reached; try again later"),
                 ));
             }
         }
@@ -249,7 +249,7 @@ fn revision(query: Option<&str>) -> Result<Option<u64>, Response> {
 
 fn bounded(text: String) -> Result<Bytes, Response> {
     if text.len() > VALUE_BYTES_MAX {
-        return Err(failed(413, format!("{} bytes; at most {VALUE_BYTES_MAX} are allowed", text.len())));
+        return Err(failed(413, format!("the value has {} bytes; at most {VALUE_BYTES_MAX} are allowed", text.len())));
     }
     Ok(text.into())
 }

@@ -109,7 +109,7 @@ pub(crate) fn events<K: Unpin + Send + 'static>(
     most: usize,
     kept: K,
 ) -> Result<Response, Response> {
-    let full = || problem(StatusCode::SERVICE_UNAVAILABLE, "too many listeners; try again");
+    let full = || problem(StatusCode::SERVICE_UNAVAILABLE, "too many listeners; try again later");
     let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
     Ok((headers, Body::from_stream(bus.listen(most, kept).ok_or_else(full)?)).into_response())
 }

@@ -131,7 +131,7 @@ impl HostedXapp {
     pub(crate) fn listens(&self) -> Result<OwnedSemaphorePermit, Response> {
         let listens = self.0[self.1].listens.clone();
         listens.try_acquire_owned().map_err(|_| {
-            let detail = format!("an xApp listens to {XAPP_LISTENS_MAX} topics at once at most");
+            let detail = format!("an xApp may listen to at most {XAPP_LISTENS_MAX} topics at once");
             problem(StatusCode::TOO_MANY_REQUESTS, &detail)
         })
     }
@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bucket_limits_rate_and_burst() {
+    fn token_bucket_limits_rate_and_burst() {
         let begun = Time::ZERO;
         let mut pace = RateLimiter { left: XAPP_REQUESTS_PER_S, at: begun };
         let taken = (0..1_000).filter(|_| pace.take(begun)).count();

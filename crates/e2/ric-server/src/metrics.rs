@@ -66,8 +66,8 @@ pub fn threads(reports: &[ranlab_sdk::ThreadReport]) -> String {
     let all: [(&str, &str, &str, ReadCounter); 11] = [
         ("links", "Connections served by the thread.", "gauge", |it| it.links as u64),
         ("alive", "Whether the thread accepts new connections.", "gauge", |it| u64::from(it.alive)),
-        ("inward_bytes_total", "Bytes received from its sockets.", "counter", |it| it.inward_bytes),
-        ("outward_bytes_total", "Bytes written to its sockets.", "counter", |it| it.outward_bytes),
+        ("inward_bytes_total", "Bytes received from the thread's sockets.", "counter", |it| it.inward_bytes),
+        ("outward_bytes_total", "Bytes written to the thread's sockets.", "counter", |it| it.outward_bytes),
         (
             "inward_full_total",
             "Times that a connection's queue to the main thread was full, so that it was not read.",
@@ -82,18 +82,18 @@ pub fn threads(reports: &[ranlab_sdk::ThreadReport]) -> String {
         ),
         (
             "passed_total",
-            "Indications forwarded from its base stations to xApps without the main thread.",
+            "Indications forwarded from the thread's base stations to xApps without the main thread.",
             "counter",
             |it| it.passed,
         ),
-        ("crossings_total", "Batches that it passed to the main thread.", "counter", |it| it.crossings),
+        ("crossings_total", "Batches that the thread passed to the main thread.", "counter", |it| it.crossings),
         (
             "rests_total",
-            "Times that reading a base station was delayed by a millisecond because its xApps did not read.",
+            "Times that reading from a base station was delayed by a millisecond because the xApps did not read.",
             "counter",
             |it| it.rests,
         ),
-        ("moves_total", "Connections moved here from another thread.", "counter", |it| it.moves),
+        ("moves_total", "Connections moved to the thread from another thread.", "counter", |it| it.moves),
         ("panics_total", "Connections that ended because their task panicked.", "counter", |it| it.panics),
     ];
     for (name, help, kind, of) in all.into_iter().filter(|_| !reports.is_empty()) {
@@ -144,16 +144,16 @@ pub fn hosted(xapps: &[ranlab_ric::hosting::Status]) -> String {
         ("up", "Whether the xApp runs.", "gauge", |it| u64::from(it.phase == Phase::Running)),
         (
             "is_given_up",
-            "Whether it exited too often and has to be started by the operator.",
+            "Whether the xApp exited too often, so that only the operator can start it.",
             "gauge",
             |it| u64::from(it.phase == Phase::GivenUp),
         ),
-        ("starts_total", "Starts of its process.", "counter", |it| it.starts),
-        ("ends_total", "Unexpected exits of its process.", "counter", |it| it.ends),
-        ("kills_total", "Times that it was killed because it did not end after SIGTERM.", "counter", |it| {
+        ("starts_total", "Process starts of the xApp.", "counter", |it| it.starts),
+        ("ends_total", "Unexpected process exits of the xApp.", "counter", |it| it.ends),
+        ("kills_total", "Times that the xApp was killed because it did not end after SIGTERM.", "counter", |it| {
             it.kills
         }),
-        ("given_up_total", "Times that restarting it was given up.", "counter", |it| it.given_up),
+        ("given_up_total", "Times that restarts of the xApp were given up.", "counter", |it| it.given_up),
     ];
     for (name, help, kind, of) in all.into_iter().filter(|_| !xapps.is_empty()) {
         let samples = xapps.iter().map(|it| (labels(&[("xapp", &it.name)]), of(it)));
@@ -166,7 +166,7 @@ fn states(out: &mut Text, snapshot: &RicSnapshot) {
     let connected = snapshot.nodes.iter().filter(|node| node.info.connected).count();
     let complete = snapshot.rans.iter().filter(|ran| ran.complete).count();
     for (name, help, value) in [
-        ("ranlab_nodes", "E2 nodes known, connected or remembered.", snapshot.nodes.len()),
+        ("ranlab_nodes", "E2 nodes known: connected, or still stored after a disconnect.", snapshot.nodes.len()),
         ("ranlab_nodes_connected", "E2 nodes connected.", connected),
         ("ranlab_base_stations_complete", "Base stations whose E2 nodes are all connected.", complete),
         ("ranlab_xapps", "xApps set up.", snapshot.xapps.len()),
@@ -310,7 +310,7 @@ fn counted(counters: &RicCounters) -> Vec<(&'static str, &'static str, u64)> {
         subscription_retries "Requests for subscriptions repeated.",
         deletes_unanswered "Deletions without a response of the E2 node.",
         undecodable "Messages that could not be decoded.",
-        misplaced "Messages that do not fit their connection's state.",
+        misplaced "Messages that are not allowed in the state of their connection.",
         error_indications_received "Error indications received.",
         connections_refused "Connections refused because of the limit.",
         closed_for_faults "Connections closed because of protocol faults.",
@@ -351,7 +351,7 @@ mod tests {
                 name.clone_into(&mut kinds);
             } else {
                 let name = line.split(['{', ' ']).next().unwrap();
-                assert_eq!(name, kinds, "samples follow their type");
+                assert_eq!(name, kinds, "the samples of a metric must follow its TYPE line");
                 assert!(
                     name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_'),
                     "{line}"
@@ -383,7 +383,7 @@ mod tests {
         let mut ric = Ric::new(config);
         let metrics_of =
             |ric: &Ric| text(&ric.snapshot(), &[FeedCounts::default(); 2], &RmrCounts::default());
-        ric.bus(Time::ZERO, StoreEvent::Away { why: "nobody listens".to_owned() });
+        ric.bus(Time::ZERO, StoreEvent::Away { why: "no program listens".to_owned() });
         let away = metrics_of(&ric);
         lint(&away);
         assert!(away.contains("\nranlab_bus_connected 0\n"), "{away}");

@@ -128,7 +128,7 @@ pub async fn join(ric: RicHandle, config: NatsConfig) -> Result<ClusterMembershi
         };
         runtime.block_on(attend(config, requests, news, begun));
     })?;
-    let gone = || NatsError::Thread(std::io::Error::other("it has ended"));
+    let gone = || NatsError::Thread(std::io::Error::other("the thread of the bus has ended"));
     begins.await.map_err(|_| gone())??;
     let asking = ric.clone();
     // The bus thread ends when this channel closes.
@@ -168,7 +168,7 @@ async fn attend(
             (Some(begun), false) => drop(begun.send(Ok(()))),
             _ => {}
         }
-        tracing::debug!(%error, tries, "no bus");
+        tracing::debug!(%error, tries, "the bus cannot be reached");
         tries += 1;
         let why = error.to_string();
         let waited =
@@ -266,7 +266,7 @@ async fn carry(
                 }
                 Some(Err(error)) => {
                     // The directory notices the missing heartbeats and requests a new watch.
-                    tracing::info!(%error, "the watch has ended");
+                    tracing::info!(%error, "the watch of the bucket has ended");
                     watch = None;
                 }
                 None => watch = None,
@@ -293,8 +293,8 @@ async fn write_entry(
 async fn begin(store: &kv::Store, patience: Duration) -> Option<kv::Watch> {
     match tokio::time::timeout(patience, store.watch_with_history(">")).await {
         Ok(Ok(watch)) => return Some(watch),
-        Ok(Err(error)) => tracing::info!(%error, "no watch"),
-        Err(_) => tracing::info!("the watch did not start in time"),
+        Ok(Err(error)) => tracing::info!(%error, "the watch of the bucket cannot be started"),
+        Err(_) => tracing::info!("the watch of the bucket did not start in time"),
     }
     None
 }

@@ -76,7 +76,7 @@ impl Shared {
                 }
             });
         })?;
-        let gone = || NatsError::Thread(std::io::Error::other("it has ended"));
+        let gone = || NatsError::Thread(std::io::Error::other("the thread of the bus has ended"));
         let client = begins.await.map_err(|_| gone())??;
         Ok(Self { client, config, commons: Some(commons), _end: end })
     }
@@ -115,7 +115,7 @@ async fn carry(client: Client, bucket: &str, given: oneshot::Receiver<SharedData
     let mut heard = match client.subscribe(format!("{begins}*.*")).await {
         Ok(heard) => Some(heard),
         Err(error) => {
-            tracing::warn!(%error, "messages of other RICs are not received");
+            tracing::warn!(%error, "the subscription to messages of other RICs failed");
             None
         }
     };
@@ -125,7 +125,7 @@ async fn carry(client: Client, bucket: &str, given: oneshot::Receiver<SharedData
                 let Some((namespace, topic, message)) = message else { return };
                 let subject = format!("{begins}{}.{}", escaped(&namespace), escaped(&topic));
                 if let Err(error) = client.publish(subject, message).await {
-                    tracing::debug!(%error, "a message was not published");
+                    tracing::debug!(%error, "a message of an xApp was not published");
                 }
             }
             message = next(&mut heard) => match message {
@@ -298,7 +298,7 @@ impl Place {
                 return Ok(());
             }
         }
-        Err(away("others change the key again and again, or the servers do not remove it"))
+        Err(away("the key was not deleted, because other clients change it repeatedly or the servers do not remove it"))
     }
 }
 
@@ -341,7 +341,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_round_trip_through_subject_tokens() {
+    fn names_of_keys_and_topics_round_trip_through_subject_tokens() {
         for name in ["a1", "quota_1.0.0:night", ".x.", "a-b"] {
             assert!(!escaped(name).contains('.'), "{name}");
             assert_eq!(unescaped(&escaped(name)).as_deref(), Some(name));

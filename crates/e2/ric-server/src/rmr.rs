@@ -89,7 +89,7 @@ pub async fn serve(ric: RicHandle, config: RmrConfig) -> io::Result<SocketAddr> 
 /// Sends the queued messages of an xApp, until the connection is idle for long or fails.
 async fn carry(rmr: Rmr, to: SocketAddr) {
     let Ok(Ok(mut stream)) = timeout(PATIENCE, TcpStream::connect(to)).await else {
-        tracing::warn!(%to, "an xApp cannot be reached over RMR");
+        tracing::warn!(%to, "an RMR connection to an xApp failed");
         tokio::time::sleep(RETRY).await;
         return rmr.close(to, 0);
     };
@@ -143,7 +143,7 @@ async fn serve_connection(ric: &RicHandle, rmr: &Rmr, mut stream: TcpStream, pee
                 _ => return,
             },
             Err(error) => {
-                tracing::warn!(%peer, %error, most = MESSAGE_MAX, "no RMR");
+                tracing::warn!(%peer, %error, most = MESSAGE_MAX, "the connection is closed, because its data are not RMR messages");
                 return rmr.count(|counts| counts.refused += 1);
             }
         }
@@ -164,7 +164,7 @@ async fn command(ric: &RicHandle, rmr: &Rmr, peer: SocketAddr, message: Message)
         204 => return,
         _ => {
             let why = String::from_utf8_lossy(&reply.body).into_owned();
-            tracing::warn!(%peer, meid = message.meid, why, "a control over RMR is not accepted");
+            tracing::warn!(%peer, meid = message.meid, why, "a control over RMR was refused");
             return rmr.count(|counts| counts.ignored += 1);
         }
     };

@@ -6,7 +6,7 @@ use ranlab_ric_server::{a1, commons, own};
 use std::path::Path;
 
 #[test]
-fn stored_documents_match_the_tables() {
+fn stored_openapi_documents_match_the_routes() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/reference/openapi");
     let documents: [(&str, &[Document]); 8] = [
         ("ric", &[own::DOCUMENT, console::DOCUMENT]),
@@ -25,14 +25,14 @@ fn stored_documents_match_the_tables() {
             std::fs::write(&file, text).unwrap();
         } else {
             let stored = std::fs::read_to_string(&file).unwrap_or_default();
-            assert!(stored == text, "{} is out of date; RANLAB_WRITE_OPENAPI=1 writes it", file.display());
+            assert!(stored == text, "{} is out of date; run the test with RANLAB_WRITE_OPENAPI=1 to write it", file.display());
         }
     }
 }
 
 /// Each addition refers to an existing operation or parameter. Each referenced schema, parameter and failure is described.
 #[test]
-fn details_belong_to_operations() {
+fn openapi_details_belong_to_existing_operations() {
     let common = openapi(&[own::DOCUMENT]);
     for document in [
         own::DOCUMENT,
@@ -48,19 +48,19 @@ fn details_belong_to_operations() {
         let details: serde_json::Value = serde_json::from_str(document.details).unwrap();
         let whole = openapi(&[document, own::EVENTS]).to_string();
         for id in details["operations"].as_object().into_iter().flat_map(|all| all.keys()) {
-            assert!(whole.contains(&format!("\"operationId\":\"{id}\"")), "{id} is not an operation");
+            assert!(whole.contains(&format!("\"operationId\":\"{id}\"")), "the details describe {id}, which is not an operation");
         }
         for name in details["parameters"].as_object().into_iter().flat_map(|all| all.keys()) {
             let is_used = |route: &ranlab_machine::routes::Route| {
                 route.parameters().any(|own| own == name) || route.query.contains(&name.as_str())
             };
-            assert!(document.routes.iter().any(is_used), "{name} is not a parameter");
+            assert!(document.routes.iter().any(is_used), "the details describe {name}, which is not a parameter");
         }
         let described = openapi(&[document, own::DOCUMENT]);
         for reference in whole.split("\"$ref\":\"#/components/").skip(1) {
             let pointer = format!("/components/{}", reference.split('"').next().unwrap_or_default());
             let found = described.pointer(&pointer).or_else(|| common.pointer(&pointer));
-            assert!(found.is_some(), "{pointer} is not described");
+            assert!(found.is_some(), "{pointer} is referenced, but not described");
         }
     }
 }

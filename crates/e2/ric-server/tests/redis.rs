@@ -44,13 +44,13 @@ fn patiently<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
         if let Some(done) = attempt() {
             return done;
         }
-        assert!(Instant::now() < end, "the server must start in time");
+        assert!(Instant::now() < end, "timed out waiting for the effect of the Redis server");
         std::thread::sleep(Duration::from_millis(50));
     }
 }
 
 #[test]
-fn bus_recovers_after_a_server_restart() {
+fn redis_bus_recovers_after_a_server_restart() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let url = format!("redis://127.0.0.1:{port}");
     assert!(RedisBus::connect(&url).is_err(), "connecting must fail without a server");
@@ -63,7 +63,7 @@ fn bus_recovers_after_a_server_restart() {
     // A subscriber receives only messages published after its subscription.
     let hears = |bus: &mut RedisBus, text: &'static str| {
         patiently(|| {
-            bus.publish("ranlab.rlc", "another subject".into());
+            bus.publish("ranlab.rlc", "message on another subject".into());
             bus.publish("ranlab.traffic", text.into());
             received
                 .recv_timeout(Duration::from_millis(200))

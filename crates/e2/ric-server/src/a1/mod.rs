@@ -64,8 +64,8 @@ impl PolicyType {
     /// Fails if the text is not a PolicyTypeObject, or a schema contains a keyword that is not supported.
     pub fn read(text: &str) -> Result<Self, String> {
         let TypeFile { policy, status } = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        let policy = Schema::new(policy).map_err(|why| format!("policySchema {why}"))?;
-        let status = status.map(Schema::new).transpose().map_err(|why| format!("statusSchema {why}"))?;
+        let policy = Schema::new(policy).map_err(|why| format!("invalid policySchema: {why}"))?;
+        let status = status.map(Schema::new).transpose().map_err(|why| format!("invalid statusSchema: {why}"))?;
         Ok(Self { policy, status })
     }
 
@@ -163,7 +163,7 @@ impl A1 {
         self.types.get(id).ok_or_else(|| {
             let there: Vec<_> = self.types.keys().map(String::as_str).collect();
             let there = if there.is_empty() { "none".to_owned() } else { there.join(", ") };
-            Fault::new(404, format!("no policy type {id:?} is installed; there are: {there}"))
+            Fault::new(404, format!("no policy type {id:?} is installed; installed: {there}"))
         })
     }
 
@@ -190,16 +190,16 @@ impl A1 {
         let id = call.parameters.text("policyTypeId");
         if let Some(query) = call.uri.query().filter(|query| !query.is_empty()) {
             let why = if query.starts_with("notificationDestination=") {
-                "notifications are not supported: no destination is on the list of allowed ones; read the policy's status instead"
+                "notifications are not supported: no destination is allowed; read the policy's status instead"
             } else {
-                "there is no such parameter"
+                "unknown query parameter"
             };
             return Err(Fault::new(400, format!("{why}: {query:?}")));
         }
         let value: Json = serde_json::from_slice(&call.body)
             .map_err(|error| Fault::new(400, format!("the policy is not valid JSON: {error}")))?;
         if !value.is_object() {
-            return Err(Fault::new(400, "the policy: an object is expected"));
+            return Err(Fault::new(400, "the policy must be an object"));
         }
         kind.policy
             .check(&value)
@@ -208,7 +208,7 @@ impl A1 {
         let text = Bytes::from(value.to_string());
         if text.len() > ranlab_ric::commons::VALUE_BYTES_MAX {
             let most = ranlab_ric::commons::VALUE_BYTES_MAX;
-            return Err(Fault::new(413, format!("{} bytes; at most {most} are allowed", text.len())));
+            return Err(Fault::new(413, format!("the policy has {} bytes; at most {most} are allowed", text.len())));
         }
         self.commons.store().put(POLICIES, &key, text, None).await.map_err(of_store)?;
         self.publish_event(id, policy, "put");
@@ -259,7 +259,7 @@ impl A1 {
 fn key(id: &str, policy: &str) -> Result<String, Fault> {
     let wrong = || {
         let what = format!(
-            "{policy:?} is not a valid policy identifier; 1 to {ID_MAX} of A-Z, a-z, 0-9, '-', '_' and '.' are allowed"
+            "{policy:?} is not a valid policy identifier; expected 1 to {ID_MAX} characters of A-Z, a-z, 0-9, '-', '_' and '.'"
         );
         Fault::new(404, what)
     };

@@ -76,13 +76,13 @@ impl Schema {
 /// Checks that each keyword of a schema and its subschemas is supported.
 fn known(root: &Json, schema: &Json, at: &str, depth: usize) -> Result<(), String> {
     if depth > DEPTH_MAX {
-        return Err(format!("{at}: nested deeper than {DEPTH_MAX}"));
+        return Err(format!("{at}: the schema is nested deeper than {DEPTH_MAX}"));
     }
     let Json::Object(members) = schema else {
         return if schema.is_boolean() {
             Ok(())
         } else {
-            Err(format!("{at}: a schema is an object or a boolean"))
+            Err(format!("{at}: a schema must be an object or a boolean"))
         };
     };
     for (name, value) in members {
@@ -90,13 +90,13 @@ fn known(root: &Json, schema: &Json, at: &str, depth: usize) -> Result<(), Strin
         let within = |value: &Json, at: &str| known(root, value, at, depth + 1);
         match name.as_str() {
             "properties" | "definitions" | "$defs" => {
-                let parts = value.as_object().ok_or_else(|| format!("{here}: an object is expected"))?;
+                let parts = value.as_object().ok_or_else(|| format!("{here}: expected an object"))?;
                 parts.iter().try_for_each(|(part, schema)| within(schema, &format!("{here}/{part}")))?;
             }
             "items" | "additionalProperties" | "not" => within(value, &here)?,
             "allOf" | "anyOf" | "oneOf" => {
                 let parts = value.as_array().filter(|it| !it.is_empty());
-                let parts = parts.ok_or_else(|| format!("{here}: a list of schemas is expected"))?;
+                let parts = parts.ok_or_else(|| format!("{here}: expected a list of schemas"))?;
                 parts.iter().try_for_each(|schema| within(schema, &here))?;
             }
             "$ref" => {
@@ -109,7 +109,7 @@ fn known(root: &Json, schema: &Json, at: &str, depth: usize) -> Result<(), Strin
             name if KNOWN.contains(&name) => fits(name, value).map_err(|why| format!("{here}: {why}"))?,
             _ => {
                 return Err(format!(
-                    "{here}: this keyword is not checked here; known are {}",
+                    "{here}: this keyword is not supported; supported: {}",
                     KNOWN.join(", ")
                 ));
             }
@@ -127,21 +127,21 @@ fn fits(name: &str, value: &Json) -> Result<(), &'static str> {
     let (fits, expected) = match name {
         "type" => (
             is_type(value) || value.as_array().is_some_and(|all| !all.is_empty() && all.iter().all(is_type)),
-            "a type or a list of types is expected",
+            "expected a type or a list of types",
         ),
-        "enum" => (value.is_array(), "a list is expected"),
+        "enum" => (value.is_array(), "expected a list"),
         "required" => (
             value.as_array().is_some_and(|all| all.iter().all(Json::is_string)),
-            "a list of names is expected",
+            "expected a list of names",
         ),
         "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => {
-            (value.is_number(), "a number is expected")
+            (value.is_number(), "expected a number")
         }
-        "multipleOf" => (value.as_f64().is_some_and(|it| it > 0.0), "a number above 0 is expected"),
-        "uniqueItems" => (value.is_boolean(), "true or false is expected"),
+        "multipleOf" => (value.as_f64().is_some_and(|it| it > 0.0), "expected a number above 0"),
+        "uniqueItems" => (value.is_boolean(), "expected true or false"),
         "const" => (true, ""),
-        "format" => (value.is_string(), "a word is expected"),
-        _ => (value.is_u64(), "a whole number is expected"),
+        "format" => (value.is_string(), "expected a text"),
+        _ => (value.is_u64(), "expected a whole number"),
     };
     if fits { Ok(()) } else { Err(expected) }
 }
@@ -152,14 +152,14 @@ fn referred<'a>(root: &'a Json, text: &str) -> Option<&'a Json> {
 
 impl Check<'_> {
     fn value(&mut self, schema: &Json, value: &Json, at: &str, depth: usize) -> Result<(), String> {
-        self.steps = self.steps.checked_sub(1).ok_or_else(|| format!("{at}: more than {STEPS_MAX} steps"))?;
+        self.steps = self.steps.checked_sub(1).ok_or_else(|| format!("{at}: the check needs more than {STEPS_MAX} steps"))?;
         if depth > DEPTH_MAX {
-            return Err(format!("{at}: nested deeper than {DEPTH_MAX}"));
+            return Err(format!("{at}: the value is nested deeper than {DEPTH_MAX}"));
         }
         let members = match schema {
             Json::Object(members) => members,
             Json::Bool(true) => return Ok(()),
-            _ => return Err(format!("{at}: no value is allowed here")),
+            _ => return Err(format!("{at}: the schema allows no value here")),
         };
         for (name, constraint) in members {
             self.keyword(name.as_str(), constraint, members, value, at, depth)?;
@@ -178,11 +178,11 @@ impl Check<'_> {
     ) -> Result<(), String> {
         let refuse = |why: &str| Err(format!("{}: {why}", if at.is_empty() { "/" } else { at }));
         match (name, value) {
-            ("type", _) if !is_of(constraint, value) => refuse(&format!("{constraint} is expected")),
+            ("type", _) if !is_of(constraint, value) => refuse(&format!("expected {constraint}")),
             ("enum", _) if !constraint.as_array().is_some_and(|all| all.iter().any(|it| same(it, value))) => {
-                refuse(&format!("one of {constraint} is expected"))
+                refuse(&format!("expected one of {constraint}"))
             }
-            ("const", _) if !same(constraint, value) => refuse(&format!("{constraint} is expected")),
+            ("const", _) if !same(constraint, value) => refuse(&format!("expected {constraint}")),
             ("$ref", _) => {
                 let root = self.root;
                 match constraint.as_str().and_then(|text| referred(root, text)) {
@@ -204,7 +204,7 @@ impl Check<'_> {
                     || all.iter().enumerate().any(|(i, it)| all[..i].iter().any(|other| same(it, other)));
                 match name {
                     "uniqueItems" if constraint == &Json::Bool(true) && twice() => {
-                        refuse("an item occurs twice")
+                        refuse("the list contains an item twice")
                     }
                     _ => counted(name, "Items", constraint, all.len()).map_or(Ok(()), |why| refuse(&why)),
                 }
@@ -223,7 +223,7 @@ impl Check<'_> {
                     "multipleOf" => (is / limit).fract() != 0.0,
                     _ => false,
                 };
-                if wrong { refuse(&format!("{name} is {constraint}")) } else { Ok(()) }
+                if wrong { refuse(&format!("{number} violates {name} {constraint}")) } else { Ok(()) }
             }
             _ => Ok(()),
         }
@@ -248,8 +248,8 @@ impl Check<'_> {
         }
         match name {
             "allOf" if fits < all.len() => Err(why),
-            "anyOf" if fits == 0 => Err(format!("{at}: none of {} forms fits; the last: {why}", all.len())),
-            "oneOf" if fits != 1 => Err(format!("{at}: {fits} of {} forms fit; one must. {why}", all.len())),
+            "anyOf" if fits == 0 => Err(format!("{at}: the value matches none of {} alternatives; error of the last one: {why}", all.len())),
+            "oneOf" if fits != 1 => Err(format!("{at}: the value must match exactly one of {} alternatives, not {fits}. {why}", all.len())),
             _ => Ok(()),
         }
     }
@@ -299,7 +299,7 @@ fn counted(name: &str, of: &str, constraint: &Json, is: usize) -> Option<String>
         "max" => is as u64 > limit,
         _ => false,
     };
-    wrong.then(|| format!("{name} is {limit}, here are {is}"))
+    wrong.then(|| format!("{name} is {limit}, but the value has {is}"))
 }
 
 /// Compares two values; numbers are equal regardless of their notation.
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn each_keyword_is_checked() {
+    fn each_supported_keyword_is_checked() {
         for (schema, right, wrong) in [
             (json!({"type": "integer"}), json!(3.0), json!(3.5)),
             (json!({"type": ["string", "null"]}), json!(null), json!(1)),
@@ -374,7 +374,7 @@ mod tests {
         }
         let error =
             check(json!({"properties": {"a": {"items": {"type": "string"}}}}), json!({"a": ["x", 1]}));
-        assert_eq!(error.unwrap_err(), "/a/1: \"string\" is expected");
+        assert_eq!(error.unwrap_err(), "/a/1: expected \"string\"");
     }
 
     #[test]
@@ -382,13 +382,13 @@ mod tests {
         for (schema, words) in [
             (
                 json!({"properties": {"a": {"pattern": "^a"}}}),
-                "#/properties/a/pattern: this keyword is not checked",
+                "#/properties/a/pattern: this keyword is not supported",
             ),
             (json!({"if": true}), "#/if: this keyword"),
-            (json!({"type": "int"}), "#/type: a type or"),
+            (json!({"type": "int"}), "#/type: expected a type or"),
             (json!({"$ref": "http://elsewhere/x"}), "does not refer to a schema"),
-            (json!({"minItems": -1}), "a whole number"),
-            (json!({"anyOf": []}), "a list of schemas"),
+            (json!({"minItems": -1}), "expected a whole number"),
+            (json!({"anyOf": []}), "expected a list of schemas"),
             (json!([]), "an object or a boolean"),
         ] {
             let error = Schema::new(schema).unwrap_err();
@@ -399,12 +399,12 @@ mod tests {
     }
 
     #[test]
-    fn recursive_references_terminate() {
+    fn check_of_recursive_references_terminates() {
         let round = json!({"$ref": "#"});
         assert!(check(round, json!(1)).is_err());
         let tree = json!({"properties": {"next": {"$ref": "#"}}, "anyOf": [{"$ref": "#/definitions/x"}, true],
             "definitions": {"x": {"anyOf": [{"$ref": "#/definitions/x"}, {"$ref": "#/definitions/x"}]}}});
-        assert!(check(tree, json!({"next": {"next": {}}})).is_err(), "the number of steps is limited");
+        assert!(check(tree, json!({"next": {"next": {}}})).is_err(), "the check must end at the maximum number of steps");
         let list = json!({"type": "object", "properties": {"next": {"$ref": "#"}}});
         assert_eq!(check(list, json!({"next": {"next": {}}})), Ok(()));
     }

@@ -77,14 +77,14 @@ fn policy_create_read_update_delete() {
 }
 
 #[test]
-fn errors_name_the_cause() {
+fn refused_a1_requests_name_the_cause() {
     let a1 = a1();
     let detail = |path: &str, body: &str| ask(&a1, Method::Put, path, body).1;
     assert!(
         detail("policytypes/qos_1.0.0/policies/p", r#"{"scope":{"ueId":1},"qosObjectives":{}}"#)
             .contains("/scope/ueId: ")
     );
-    assert!(detail("policytypes/other/policies/p", POLICY).contains("there are: qos_1.0.0"));
+    assert!(detail("policytypes/other/policies/p", POLICY).contains("installed: qos_1.0.0"));
     assert!(
         detail("policytypes/qos_1.0.0/policies/a:b", POLICY).contains("is not a valid policy identifier")
     );
@@ -93,10 +93,10 @@ fn errors_name_the_cause() {
     assert_eq!(
         ask(&a1, Method::Get, "policytypes/qos_1.0.0/policies", "").1,
         "[]",
-        "no policy exists before the first PUT"
+        "no policy may exist before the first PUT"
     );
     let unknown = PolicyType::read(r#"{"policySchema": {"pattern": "x"}}"#).unwrap_err();
-    assert!(unknown.starts_with("policySchema #/pattern: this keyword is not checked here"), "{unknown}");
+    assert!(unknown.starts_with("invalid policySchema: #/pattern: this keyword is not supported"), "{unknown}");
 }
 
 #[test]

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lost_server_is_tried_last() {
+    fn reconnect_tries_the_lost_server_last() {
         let turns = |is_last: &[bool]| (0..4).map(|tries| turn(is_last, tries)).collect::<Vec<_>>();
         assert_eq!(turns(&[true, false, false]), [Some(1), Some(2), Some(0), Some(1)]);
         // If no address matches the server's own name, all are tried in order.

@@ -32,7 +32,7 @@ pub async fn publish(config: NatsConfig, messages: Messages) -> Result<(), NatsE
             }
         });
     })?;
-    let gone = || NatsError::Thread(std::io::Error::other("it has ended"));
+    let gone = || NatsError::Thread(std::io::Error::other("the thread that publishes reports has ended"));
     let (client, runtime) = begins.await.map_err(|_| gone())??;
     // Decoding takes time and must not delay the connection.
     thread::Builder::new().name("kpis".to_owned()).spawn(move || {
