@@ -68,10 +68,10 @@ pub enum RmrError {
     #[error("a message has {0} bytes; {BODY} to {MESSAGE_MAX} are allowed")]
     Length(u32),
     /// The parts exceed the message.
-    #[error("the lengths within a message go beyond its end")]
+    #[error("a length in the message exceeds the message")]
     Parts,
     /// Different version of the header.
-    #[error("message header version {0}; this is version {VERSION}")]
+    #[error("the message header has version {0}; version {VERSION} is expected")]
     Version(u32),
 }
 

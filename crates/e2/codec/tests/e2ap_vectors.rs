@@ -30,7 +30,7 @@ fn normalise(text: &str) -> String {
 
 fn check(version: Version, folder: &str, messages: usize) {
     let files = vectors(folder);
-    assert_eq!(files.len(), 2 * messages, "a minimal and a full vector of each message");
+    assert_eq!(files.len(), 2 * messages, "each message must have a minimal and a full vector");
     for file in files {
         let bytes = Bytes::from(std::fs::read(&file).unwrap());
         let decoded = e2ap::decode(&bytes, version).unwrap_or_else(|e| panic!("{}: {e}", file.display()));

@@ -88,7 +88,7 @@ fn invalid_json_fails_with_a_reason() {
         assert!(refused.contains(why), "{text}: {refused}");
     }
     let deep = format!("{}1{}", "[".repeat(10_000), "]".repeat(10_000));
-    assert!(read::<ControlMessage>(&deep).is_err(), "the nesting depth is limited");
+    assert!(read::<ControlMessage>(&deep).is_err(), "values that are nested too deep must be refused");
     for wrong in ["00066C00", "00066C0000", "00066C00G", "+0066C000"] {
         let cell = CellId::Nr { plmn: PlmnId { mcc: "001".into(), mnc: "01".into() }, cell: wrong.into() };
         assert_eq!(cell.cell(), None, "{wrong}");
@@ -139,7 +139,7 @@ fn invalid_policies_are_not_written() {
         Ccc.control(Encoding::Json, header, message).map(drop)
     };
     assert_eq!(write("x", "x"), Ok(()));
-    assert_eq!(write("\"rRMPolicyDedicatedRatio\":5,", ""), Ok(()), "attributes may be missing");
+    assert_eq!(write("\"rRMPolicyDedicatedRatio\":5,", ""), Ok(()), "attributes of a policy must be optional");
     for (from, to) in [
         ("\"sst\":1", "\"sst\":\"1\""),
         ("\"sst\":1", "\"sst\":256"),
@@ -161,7 +161,7 @@ fn invalid_policies_are_not_written() {
 const OCUDU_OUTCOME: &str = r#"{"listOfCellsForControlOutcome":[{"cellGlobalId":{"plmnIdentity":{"mcc":"001","mnc":"01"},"nRCellIdentity":"00066C000"},"ranConfigurationStructuresAcceptedList":[{"ranConfigurationStructureName":"O-RRMPolicyRatio","oldValuesOfAttributes":{"ranConfigurationStructure":null},"currentValuesOfAttributes":{"ranConfigurationStructure":{"resourceType":"PRB_DL","rRMPolicyMemberList":[{"plmnId":{"mcc":"001","mnc":"01"},"snssai":{"sst":1,"sd":"000001"}}],"rRMPolicyMaxRatio":50,"rRMPolicyMinRatio":10,"rRMPolicyDedicatedRatio":5}}}]}]}"#;
 
 #[test]
-fn outcome_without_outer_object_is_read() {
+fn control_outcome_without_outer_object_is_decoded() {
     let outcome: ControlOutcome = read(OCUDU_OUTCOME).unwrap();
     let OutcomeFormat::Cells { cells, .. } = &outcome.format else { panic!("{outcome:?}") };
     let accepted = &cells[0].outcomes.accepted[0];

@@ -18,7 +18,7 @@ use ranlab_e2_codec::per::Per;
 const SEEDS: u64 = 400;
 
 #[test]
-fn vectors_of_another_codec_agree() {
+fn kpm_vectors_of_pycrate_and_asn1tools_round_trip() {
     agrees::<EventTrigger>("kpm_event_trigger", Per::show);
     for name in ["f1", "f1_cell", "f2_du", "f3", "f4", "f5"] {
         agrees::<ActionDefinition>(&format!("kpm_v203_actdef_{name}"), Per::show);
@@ -118,7 +118,7 @@ fn conditions_of_kpm_2_00_are_decoded() {
 
 /// Each value round-trips in the text in which it was encoded; if both texts fit the bytes, the standard one is used.
 #[test]
-fn text_that_consumes_all_bytes_is_used() {
+fn asn1_text_that_consumes_all_bytes_is_used() {
     let mut modified = 0;
     for seed in 0..SEEDS {
         let value: IndicationMessage = per::sample(seed).unwrap();
@@ -137,14 +137,14 @@ fn text_that_consumes_all_bytes_is_used() {
 }
 
 #[test]
-fn our_definition_fits_flexric() {
+fn our_kpm_definition_fits_buffers_of_flexric() {
     let octets =
         FunctionDescription::new(&UE_MEASUREMENTS, &NODE_MEASUREMENTS).to_octets(Encoding::Per).unwrap();
     if std::env::var_os("RANLAB_BLESS").is_some() {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/e2sm/kpm/definition.per");
         std::fs::write(file, &octets).unwrap();
     }
-    assert_eq!(Kpm.definition(), &octets[..], "RANLAB_BLESS=1 writes the file again");
+    assert_eq!(Kpm.definition(), &octets[..], "our definition has changed; RANLAB_BLESS=1 writes the file again");
     assert!(octets.len() < 1_023, "FlexRIC crashes at {} bytes", octets.len());
 }
 
@@ -257,7 +257,7 @@ fn by_ue(ues: u32) -> MessageFormat {
 }
 
 #[test]
-fn both_decoders_agree() {
+fn view_and_message_decoders_agree() {
     let random = (0..SEEDS).map(|seed| per::sample::<IndicationMessage>(seed).unwrap().format);
     // The last format requires fragments.
     for format in random.chain([1, 2, 9, 400].map(by_ue)) {
@@ -321,7 +321,7 @@ fn named_rows(context: &mut Context, message: &Bytes) -> Vec<[String; 4]> {
 }
 
 #[test]
-fn subscription_and_definition_name_the_values() {
+fn values_without_names_get_names_of_subscription_and_definition() {
     let sum = Label { sum: true, ..Label::default() };
     let by_number = MeasurementInfo { measurement: Measurement::Id(1), labels: vec![Label::none(), sum] };
     let infos = vec![MeasurementInfo::plain("RRU.PrbTotDl"), by_number];
@@ -357,7 +357,7 @@ fn record_shorter_than_its_subscription_is_left_out_with_a_reason() {
 
 /// A message that is complete in both texts is decoded in the text that the node has used so far.
 #[test]
-fn text_of_a_node_is_kept_until_a_message_contradicts_it() {
+fn asn1_text_of_a_node_is_kept_until_a_message_contradicts_it() {
     let modified = vector("flexric_modified_kpm_v203_ind_msg_f3.bin");
     let standard = unnamed(&[7]);
     let mut context = Context::default();

@@ -28,7 +28,7 @@ fn tunnel_matches_the_byte_vector() {
     assert_eq!(
         flat[32..],
         report.to_octets(Encoding::Plain).unwrap()[4..16],
-        "an element is the packed struct"
+        "the FlatBuffers element must have the layout of the packed struct"
     );
 }
 
@@ -87,7 +87,7 @@ proptest! {
 
 /// Compares both directions with flatc and the schema: the same tables.
 #[test]
-fn flatc_agrees() {
+fn flatc_converts_lists_in_both_directions() {
     if Command::new("flatc").arg("--version").output().is_err() {
         ranlab_host::doctor::skipped("no flatc on this machine (Debian's flatbuffers-compiler)");
         return;

@@ -26,7 +26,7 @@ fn agrees<T: Octets + Per + Debug>(name: &str) {
 }
 
 #[test]
-fn vectors_of_another_codec_agree() {
+fn ni_vectors_of_pycrate_and_asn1tools_round_trip() {
     agrees::<EventTrigger>("ni_event_trigger");
     agrees::<IndicationHeader>("ni_ind_hdr");
 }
@@ -77,7 +77,7 @@ fn station(du_id: Option<u64>) -> GlobalE2NodeId {
 }
 
 #[test]
-fn our_definition_matches_its_file() {
+fn our_ni_definition_matches_its_file() {
     let definition = FunctionDescription::of_reports(&[Interface::Ng, Interface::Xn]);
     let octets = definition.to_octets(Encoding::Per).unwrap();
     assert!(octets.len() < 1_023, "FlexRIC ends at {} octets", octets.len());
@@ -136,7 +136,7 @@ fn monitor_subscribes_to_the_interfaces_of_each_node() {
 }
 
 #[test]
-fn messages_become_rows_by_name() {
+fn copied_messages_become_rows_with_names() {
     let row = |interface, octets: Bytes| {
         let header = MessageHeader {
             interface,

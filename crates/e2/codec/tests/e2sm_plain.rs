@@ -42,7 +42,7 @@ macro_rules! golden {
 }
 
 #[test]
-fn mac_of_a_real_agent() {
+fn mac_report_of_flexric_agent_round_trips() {
     let message = golden!(MacIndication, vector!("mac_1"), 1_795_290_083_091_598);
     assert_eq!(message.ues.len(), 4);
     let expected = MacUe {
@@ -83,7 +83,7 @@ fn mac_of_a_real_agent() {
 }
 
 #[test]
-fn rlc_of_a_real_agent() {
+fn rlc_report_of_flexric_agent_round_trips() {
     let message = golden!(RlcIndication, vector!("rlc_1"), 1_795_290_083_206_777);
     let bearer = message.bearers[0];
     assert_eq!((bearer.txpdu_pkts, bearer.txbuf_occ_pkts, bearer.rxpdu_pkts), (38, 688, 462));
@@ -102,7 +102,7 @@ fn rlc_of_a_real_agent() {
 }
 
 #[test]
-fn pdcp_of_a_real_agent() {
+fn pdcp_report_of_flexric_agent_round_trips() {
     let message = golden!(PdcpIndication, vector!("pdcp_1"), 1_795_290_083_342_401);
     let expected = PdcpBearer {
         txpdu_pkts: 26,
@@ -133,7 +133,7 @@ fn pdcp_of_a_real_agent() {
 }
 
 #[test]
-fn gtp_of_a_real_agent() {
+fn gtp_report_of_flexric_agent_round_trips() {
     let message = golden!(GtpIndication, vector!("gtp_1"), 1_795_290_083_413_263);
     let expected = [
         GtpTunnel { rnti: 38, teid_gnb: 853, qfi: 100, teid_upf: 206 },
@@ -150,7 +150,7 @@ fn gtp_of_a_real_agent() {
 /// The agent's own E2 setup request has the models with these names: definition and OID as bytes, the function id
 /// directly before the definition's length.
 #[test]
-fn identities_match_a_real_agent() {
+fn names_and_oids_match_setup_of_flexric_agent() {
     let setup = include_bytes!("vectors/flexric_e2setup_request_v2_03.bin");
     let position = |text: &[u8]| setup.windows(text.len()).position(|window| window == text);
     let models = [

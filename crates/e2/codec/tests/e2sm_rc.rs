@@ -26,7 +26,7 @@ fn agrees<T: Octets + Per + Debug>(name: &str) {
 }
 
 #[test]
-fn vectors_of_another_codec_agree() {
+fn rc_vectors_of_pycrate_and_asn1tools_round_trip() {
     agrees::<ControlHeader>("rc_ctrl_hdr_2_6");
     agrees::<ControlHeader>("rc_ctrl_hdr_3_1");
     for name in ["1_2", "2_6_full", "2_6_short", "3_1"] {
@@ -87,7 +87,7 @@ fn random_values_round_trip_and_prefixes_fail() {
 }
 
 #[test]
-fn too_deep_tree_is_refused() {
+fn parameter_tree_that_is_too_deep_is_refused() {
     let deep = |levels| {
         let leaf = Parameter::key(1, Value::Bool(true));
         let tree = (0..levels).fold(leaf, |inner, _| Parameter::structure(1, vec![inner]));
@@ -107,7 +107,7 @@ fn read(name: &str, style: i64, action: u16) -> Result<Order, NotAnOrder> {
 }
 
 #[test]
-fn orders_are_read_in_every_known_form() {
+fn control_orders_are_decoded_in_every_known_form() {
     let plmn = Plmn::new(1, 1, 2);
     let slice = Snssai { sst: 1, sd: Some(1) };
     let quotas = Order::SliceQuotas(vec![SliceQuota { plmn, slice, min: 10, max: 50, dedicated: 5 }]);
@@ -142,7 +142,7 @@ fn invalid_order_fails_with_the_missing_part() {
 }
 
 #[test]
-fn our_definition_matches_its_file() {
+fn our_rc_definition_matches_its_file() {
     let definition = FunctionDefinition::of_station(true);
     let octets = definition.to_octets(Encoding::Per).unwrap();
     assert_eq!(FunctionDefinition::decode_as(Encoding::Per, &octets).as_ref(), Ok(&definition));
@@ -246,7 +246,7 @@ fn policies_round_trip() {
         let read = ActionDefinition::decode_as(Encoding::Per, &octets).unwrap();
         let ActionFormat::Policy(of) = &read.format else { panic!() };
         assert_eq!(policy::read(read.style, of), Ok(policies.clone()));
-        assert!(policy::read(1, of).is_err(), "style 1 has no policies");
+        assert!(policy::read(1, of).is_err(), "style 1 must have no policies");
     }
 }
 

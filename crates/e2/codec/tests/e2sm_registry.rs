@@ -134,7 +134,7 @@ fn triggers_round_trip_with_their_period() {
         if model.period(encoding, &trigger) == Ok(None) {
             assert!(
                 ["rc", "ni"].contains(&model.name()),
-                "{model}: only RC and NI report events as they occur"
+                "{model}: only RC and NI may have reports without a period"
             );
             continue;
         }
@@ -153,7 +153,7 @@ fn triggers_round_trip_with_their_period() {
     assert_eq!(Hw.period(Encoding::Per, &on_control), Ok(None));
     assert_eq!(Mac.periodic(Encoding::Plain, Duration::from_millis(10)).unwrap()[..], [10, 0, 0, 0]);
     let refused = EventTrigger::every(Duration::ZERO).unwrap_err().to_string();
-    assert_eq!(refused, "a report period is from 1ms to 60s, not 0ns");
+    assert_eq!(refused, "a report period must be 1ms to 60s, not 0ns");
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn absent_octet_strings_are_empty() {
 }
 
 #[test]
-fn keys_are_not_table_columns() {
+fn row_keys_are_not_table_columns() {
     let (_, message, table) = Mac.sample(Encoding::Plain, 3).unwrap();
     let view = mac::MacView::new(&message).unwrap();
     assert!(table.len() > 1);

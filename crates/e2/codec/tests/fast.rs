@@ -41,7 +41,7 @@ fn indication(seed: u64, version: Version, extra: usize) -> RicIndication {
 }
 
 #[test]
-fn indications_agree_at_every_length() {
+fn fast_and_general_codec_agree_on_indications_of_every_length() {
     let lengths =
         [0, 1, 59, 60, 61, 115, 126, 127, 128, 129, 1500, 16_200, 16_330, 16_383, 16_384, 40_000, 200_000];
     for version in Version::ALL {
@@ -50,11 +50,11 @@ fn indications_agree_at_every_length() {
             let general = e2ap::encode(&Message::RicIndication(m.clone()), version).unwrap();
             let mut fast = vec![0xee];
             view(&m).encode(&mut fast).unwrap();
-            assert_eq!(fast[1..], general, "the encoder must append, {extra} extra bytes");
+            assert_eq!(fast[1..], general, "the fast encoder must append the same bytes as the general one, body of {extra} bytes");
             if let Some(decoded) = Indication::decode(&general) {
                 assert_eq!(decoded, view(&m));
             } else {
-                assert!(extra > 16_000, "only fragments may leave the fast path");
+                assert!(extra > 16_000, "the fast path may refuse only messages that need fragmentation");
             }
             let head = Head::peek(&general).unwrap();
             assert_eq!((head.request_id, head.function_id, head.sn), (m.request_id, m.function_id, m.sn));
@@ -65,7 +65,7 @@ fn indications_agree_at_every_length() {
 }
 
 #[test]
-fn controls_agree() {
+fn fast_and_general_codec_agree_on_controls() {
     for version in Version::ALL {
         for seed in 0..500 {
             let Some(Message::RicControlRequest(m)) = Message::random("RICcontrolRequest", seed, version)

@@ -78,7 +78,7 @@ proptest! {
 }
 
 #[test]
-fn wrong_encoding_error_names_both() {
+fn error_for_wrong_encoding_names_both_encodings() {
     let per = Message::random("RICindication", 1, Version::V2_03).unwrap();
     let per = Bytes::from(encode(&per, Version::V2_03).unwrap());
     let flat = flat::from_per(&per, Version::V2_03);
@@ -97,7 +97,7 @@ fn oversized_payload_is_refused() {
 
 /// Compares both directions with flatc: the same PDUs.
 #[test]
-fn flatc_agrees() {
+fn flatc_converts_pdus_in_both_directions() {
     if Command::new("flatc").arg("--version").output().is_err() {
         ranlab_host::doctor::skipped("no flatc on this machine (Debian's flatbuffers-compiler)");
         return;

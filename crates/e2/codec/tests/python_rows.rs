@@ -22,6 +22,6 @@ fn python_has_the_columns_of_each_model() {
         let expected: Vec<String> = keys.into_iter().chain(columns).collect();
         let found: Vec<String> =
             fields(&text, model.name()).iter().map(|it| it.trim_end_matches('_').to_owned()).collect();
-        assert_eq!(found, expected, "{}: run bindings/python/models.py", model.name());
+        assert_eq!(found, expected, "{} is out of date: run bindings/python/models.py", model.name());
     }
 }

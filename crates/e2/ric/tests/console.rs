@@ -94,7 +94,7 @@ fn rejected_subscriptions_name_the_reason() {
         (json!({ "node": NODE, "sm": "slick" }), 404, "unknown service model \"slick\"; available: hw, mac"),
         (json!({ "node": NODE }), 422, "sm (a service model) or function"),
         (json!({ "node": NODE, "function": 4_000 }), 409, "does not have this RAN function; it has "),
-        (json!({ "node": NODE, "sm": "slice", "period_ms": 0 }), 409, "a report period is from"),
+        (json!({ "node": NODE, "sm": "slice", "period_ms": 0 }), 409, "a report period must be"),
         (
             json!({ "node": NODE, "sm": "slice", "period_ms": 1, "event_trigger": "00" }),
             422,

@@ -229,7 +229,7 @@ fn note_deviations(notes: &mut Vec<String>, spec: &IeSpec, received: Criticality
     if received != spec.criticality {
         let received = received.name();
         let standard = spec.criticality.name();
-        notes.push(format!("{} is sent {received}, the standard requires {standard}", spec.name));
+        notes.push(format!("{} has criticality {received}; the standard requires {standard}", spec.name));
     }
     if misordered {
         notes.push(format!("{} is out of order", spec.name));
@@ -257,7 +257,7 @@ pub(crate) fn decode_single<S: Source, T>(
     let value = r.open(value).map_err(|e| e.within(name))?;
     if criticality != standard {
         let notes =
-            vec![format!("{name} is sent {}, the standard requires {}", criticality.name(), standard.name())];
+            vec![format!("{name} has criticality {}; the standard requires {}", criticality.name(), standard.name())];
         r.deviation(Deviation { container, ies: vec![ReceivedIe { id, criticality, unknown: None }], notes });
     }
     Ok(value)

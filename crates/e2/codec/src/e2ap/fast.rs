@@ -553,7 +553,7 @@ fn put_usual<'o>(
 fn put<'o, const N: usize>(out: &'o mut Vec<u8>, template: &[u8; N]) -> &'o mut [u8; N] {
     out.extend_from_slice(template);
     // Cannot fail: N bytes were just appended.
-    out.last_chunk_mut().expect("the template was just appended")
+    out.last_chunk_mut().expect("the output must end with the template, because it was just appended")
 }
 
 /// Writes the envelope, the number of elements, and the first two elements of both messages.

@@ -39,7 +39,7 @@ impl Kind {
 #[non_exhaustive]
 pub enum NodeIdentityError {
     /// The length is not allowed for this kind of node.
-    #[error("the identity of a {kind} has no {bits} bits; allowed: {allowed:?}")]
+    #[error("the identity of a {kind} cannot have {bits} bits; allowed: {allowed:?}")]
     Length {
         /// Kind of the node.
         kind: &'static str,
@@ -65,7 +65,7 @@ pub enum NodeIdentityError {
         unit: &'static str,
     },
     /// The node would be CU-UP and DU at the same time.
-    #[error("a node is either a CU-UP or a DU")]
+    #[error("a node cannot be both a CU-UP and a DU")]
     TwoUnits,
     /// The number of the unit does not fit in 36 bits.
     #[error("the number {number} of the {unit} exceeds {MAX_PART_ID}")]
@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn builder_yields_expected_identities() {
+    fn builder_creates_identities_of_all_kinds_of_nodes() {
         let plmn = Plmn::new(505, 1, 2);
         assert_eq!(NodeIdentity::gnb(plmn, 7).build(), Ok(GlobalE2NodeId::gnb(plmn, 7, 32)));
         let names = [

@@ -323,7 +323,7 @@ mod tests {
     ];
 
     #[test]
-    fn plmn_digits_are_in_sequence() {
+    fn plmn_in_e2ap_order_has_digits_in_sequence() {
         for (text, octets) in VECTORS {
             assert_eq!(text.parse(), Ok(Plmn(octets)));
             assert_eq!(Plmn(octets).to_string(), text);
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn nas_order_has_third_digit_in_second_byte() {
+    fn plmn_in_nas_order_has_third_mnc_digit_in_second_byte() {
         assert_eq!(Plmn::new(310, 410, 3).nas_octets(), [0x13, 0x00, 0x14]);
         assert_eq!(Plmn::new(505, 1, 2).nas_octets(), [0x05, 0xf5, 0x10]);
     }

@@ -10,7 +10,7 @@ pub enum RejectReason {
     #[error("{0}")]
     Syntax(DecodeError),
     /// The version does not define the procedure.
-    #[error("procedure code {0} has no such message in this version")]
+    #[error("procedure code {0} has no message of this type in this version")]
     UnknownProcedure(u8),
     /// The message is followed by further bytes.
     #[error("{0} bytes follow the message")]

@@ -80,7 +80,7 @@ pub enum SmError {
         allowed: &'static [Encoding],
     },
     /// An indication that can only partly be converted to rows, and the reason: an error of the sender.
-    #[error("part of the indication is left out: {0}")]
+    #[error("a part of the indication is left out: {0}")]
     LeftOut(String),
     /// A control that no base station can execute: an error of the caller.
     #[error("{0}")]
@@ -111,7 +111,7 @@ pub enum SmError {
         field: &'static str,
     },
     /// The report period is out of range: an error of the caller.
-    #[error("a report period is from {min:?} to {max:?}, not {period:?}")]
+    #[error("a report period must be {min:?} to {max:?}, not {period:?}")]
     Period {
         /// Requested period.
         period: Duration,
@@ -134,7 +134,7 @@ fn list(encodings: &[Encoding]) -> String {
 }
 
 /// Error text for types without names.
-const NO_FORM: &str = "named form of this value: use its bytes";
+const NO_FORM: &str = "named form of this value; write its bytes";
 
 /// A value that is transferred as an octet string of E2AP.
 pub trait Octets: Sized {
@@ -186,7 +186,7 @@ impl Octets for () {
     }
 
     fn from_form(form: Form) -> Result<Self, SmError> {
-        if form == Form::Null { Ok(()) } else { Err(SmError::Absent("such part: leave it out")) }
+        if form == Form::Null { Ok(()) } else { Err(SmError::Absent("value for this octet string; omit it")) }
     }
 
     fn to_form(&self) -> Result<Form, SmError> {

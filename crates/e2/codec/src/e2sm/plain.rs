@@ -29,7 +29,7 @@ pub const INDICATION_HEADER: [u8; 4] = [0; 4];
 #[non_exhaustive]
 pub enum PlainError {
     /// The payload is shorter than the minimum of its type.
-    #[error("plain payload has {have} bytes, the smallest has {need}")]
+    #[error("the plain payload has {have} bytes; at least {need} are required")]
     TooShort {
         /// Minimum length, in bytes.
         need: usize,
@@ -38,7 +38,7 @@ pub enum PlainError {
     },
     /// The count does not match the length: elements are missing or there are trailing bytes.
     #[error(
-        "plain payload announces {count} elements of {element_size} bytes ({need} bytes in all), but has {have}"
+        "the plain payload has a count of {count} elements of {element_size} bytes, which requires {need} bytes in all, but has {have} bytes"
     )]
     CountMismatch {
         /// Number of elements according to the count.
@@ -51,7 +51,7 @@ pub enum PlainError {
         have: usize,
     },
     /// A field of fixed size (event trigger, indication header) has another size.
-    #[error("plain {what} has {have} bytes, it must have exactly {need}")]
+    #[error("the plain {what} has {have} bytes, but must have exactly {need}")]
     WrongSize {
         /// Field.
         what: &'static str,
@@ -61,7 +61,7 @@ pub enum PlainError {
         have: usize,
     },
     /// The caller's buffer is too small for the encoding (an error of the caller).
-    #[error("plain payload needs {need} bytes, the buffer has room for {room}")]
+    #[error("the plain payload requires {need} bytes, but the buffer has room for {room}")]
     NoRoom {
         /// Size of the encoding, in bytes.
         need: usize,
@@ -360,10 +360,10 @@ macro_rules! plain_element {
         const _: () = {
             let mut end = 0;
             $(
-                assert!(end <= $offset, "fields overlap or are out of order");
+                assert!(end <= $offset, "fields must not overlap and must be in order of their offsets");
                 end = $offset + <$type as $crate::e2sm::plain::PlainField>::SIZE;
             )+
-            assert!(end <= $size, "fields exceed the element");
+            assert!(end <= $size, "fields must not exceed the size of the element");
         };
     };
 }
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn too_small_slice_is_unchanged() {
+    fn buffer_that_is_too_small_is_unchanged() {
         let mut room = [0xaa; 23];
         let refused = encode_list(&mut &mut room[..], [TUNNEL], 0).unwrap_err();
         assert_eq!(refused, PlainError::NoRoom { need: 24, room: 23 });

@@ -123,7 +123,7 @@ pub enum FlatError {
         limit: usize,
     },
     /// Value that the standard does not allow.
-    #[error("outside the standard's constraints: {0}")]
+    #[error("a value violates the constraints of the standard: {0}")]
     Constraint(#[from] EncodeError),
 }
 

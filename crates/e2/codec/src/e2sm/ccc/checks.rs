@@ -135,8 +135,8 @@ fn check_ratio(attributes: &Attributes) -> Result<(), String> {
     let is_valid = |it: &&PolicyMember| it.plmn_id.plmn().is_some() && it.snssai.slice().is_some();
     match list.iter().find(|it| !is_valid(it)) {
         Some(PolicyMember { plmn_id: PlmnId { mcc, mnc }, snssai }) => Err(format!(
-            "rRMPolicyMemberList has network {mcc}.{mnc}, slice {}, sd {:?}; three digits, two or three digits and six \
-             hexadecimal digits are allowed",
+            "rRMPolicyMemberList has network {mcc}.{mnc}, slice {}, sd {:?}; allowed: an MCC of three digits, an MNC of \
+             two or three digits, an sd of six hexadecimal digits",
             snssai.sst, snssai.sd
         )),
         None => Ok(()),
@@ -149,7 +149,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn error_names_attribute_of_wrong_type() {
+    fn error_names_attribute_with_invalid_value() {
         let member =
             |sst: Value| json!([{ "plmnId": { "mcc": "505", "mnc": "01" }, "snssai": { "sst": sst } }]);
         for (structure, attribute, value, allowed) in [

@@ -101,7 +101,7 @@ impl ServiceModel for Ccc {
         };
         let cells: Vec<_> = definition.cells.iter().map(wanted).collect();
         if cells.is_empty() {
-            return Err(SmError::Absent("cell that a monitor could watch"));
+            return Err(SmError::Absent("cell that can be monitored at this base station"));
         }
         Ok(Some(ActionDefinition { style: CELL_STYLE, format: ActionFormat::Cells { cells } }))
     }

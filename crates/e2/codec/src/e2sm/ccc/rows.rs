@@ -86,6 +86,6 @@ pub(super) fn push(header: &IndicationHeader, message: &IndicationMessage, table
         }
     }
     if table.len() == rows {
-        table.leave_out(|| "no structure has an attribute".to_owned());
+        table.leave_out(|| "no structure of the report has an attribute".to_owned());
     }
 }

@@ -90,7 +90,7 @@ impl ServiceModel for Kpm {
         let ours = definition[..] == *Self::DEFINITION;
         let test = if ours { Test::any_slice() } else { Test::slice(DEFAULT_SLICE) };
         let action = description.everything(test, granularity_ms);
-        action.map(Some).ok_or(SmError::Absent("report style that a monitor could use"))
+        action.map(Some).ok_or(SmError::Absent("report style that can be monitored at this base station"))
     }
 
     fn offers(definition: &Bytes) -> Result<Vec<Offer>, SmError> {

@@ -74,7 +74,7 @@ pub enum SelectionError {
         offered: String,
     },
     /// The style does not accept this number of UEs.
-    #[error("KPM report style {style} takes {needed}, not {given}")]
+    #[error("KPM report style {style} requires {needed}, not {given}")]
     Ues {
         /// The style.
         style: i64,
@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn default_selects_everything_within_peer_limit() {
+    fn default_selection_has_all_measurements_up_to_limit_of_peer() {
         let actions = Selection::default().actions(&node(), &theirs(), 1_000).unwrap();
         let got: Vec<_> = actions.iter().map(|it| (it.style, infos(&it.format))).collect();
         let all: Vec<String> = got.iter().flat_map(|it| it.1.clone()).collect();
@@ -477,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn style_follows_from_selection() {
+    fn selection_of_ues_determines_report_style() {
         let styles = |selection: &Selection| {
             let actions = selection.actions(&node(), &theirs(), 1_000).unwrap();
             actions.iter().map(|it| (it.style, infos(&it.format).len())).collect::<Vec<_>>()
@@ -508,7 +508,7 @@ mod tests {
     }
 
     #[test]
-    fn third_party_nodes_get_conditional_measurements_one_by_one() {
+    fn third_party_nodes_get_one_subscription_per_conditional_measurement() {
         let styles = |definition: &Bytes| {
             let selection = Selection { style: Some(3), ..chosen(&["DRB.UEThpDl", "RRU.PrbTotDl"]) };
             let actions = selection.actions(&node(), definition, 1_000).unwrap();
@@ -519,7 +519,7 @@ mod tests {
     }
 
     #[test]
-    fn third_party_cu_ups_get_measurements_of_node_one_by_one() {
+    fn third_party_cu_ups_get_one_subscription_per_measurement() {
         let names = ["DRB.PdcpReordDelayUl", "DRB.PacketSuccessRateUlgNBUu"];
         let definition = FunctionDescription::new(&["DRB.UEThpDl"], &names).to_octets(Encoding::Per).unwrap();
         let GlobalE2NodeId::Gnb(gnb) = node() else { panic!() };

@@ -92,7 +92,7 @@ pub enum OrderFault {
     #[error("{0} is not a bearer identity; 1 to {DRB_MAX} is allowed")]
     Bearer(u8),
     /// The QoS flow or its direction is out of range.
-    #[error("QoS flow {} of direction {}: flows are 0 to {QFI_MAX}, directions 0 or 1", .0.qfi, .0.indication)]
+    #[error("QoS flow {} in direction {} is invalid; flows must be 0 to {QFI_MAX}, directions 0 or 1", .0.qfi, .0.indication)]
     Flow(FlowMapping),
 }
 

@@ -173,6 +173,6 @@ pub(super) fn push(header: &IndicationHeader, message: &IndicationMessage, table
         }
     }
     if table.len() == rows {
-        table.leave_out(|| "no parameter, UE or cell".to_owned());
+        table.leave_out(|| "the report has no parameter, UE or cell".to_owned());
     }
 }

@@ -26,7 +26,7 @@ impl SliceSet {
         match command {
             SliceCommand::Configure(set) => next = set.clone(),
             SliceCommand::Add(slice) if self.slice(slice.id).is_some() => {
-                return refuse(Reason::Exists, format!("slice {} exists", slice.id));
+                return refuse(Reason::Exists, format!("slice {} exists already", slice.id));
             }
             SliceCommand::Add(slice) => next.slices.push(slice.clone()),
             SliceCommand::Modify(slice) => match next.slices.iter_mut().find(|s| s.id == slice.id) {
@@ -51,7 +51,7 @@ impl SliceSet {
     /// Checks whether a carrier with `prbs` resource blocks can be shared with this configuration.
     pub fn check(&self, prbs: u16) -> Result<(), Refusal> {
         if self.slices.len() > SLICES_MAX {
-            return refuse(Reason::TooMany, format!("at most {SLICES_MAX} slices"));
+            return refuse(Reason::TooMany, format!("at most {SLICES_MAX} slices are allowed"));
         }
         for (n, slice) in self.slices.iter().enumerate() {
             if self.slices[..n].iter().any(|other| other.id == slice.id) {
@@ -154,7 +154,7 @@ impl SliceSet {
             }
             // Without an algorithm, the parameters are stored for a later algorithm and reserve nothing.
             (SliceAlgorithm::None, _) => Ok(0),
-            (algorithm, _) => invalid(&format!("its parameters are not those of {}", algorithm.name())),
+            (algorithm, _) => invalid(&format!("its parameters do not match the algorithm {}", algorithm.name())),
         }
     }
 }
@@ -189,14 +189,14 @@ mod tests {
         let more = SliceCommand::Modify(slice(0, SliceParameters::Capacity(660_001)));
         assert_eq!(why(set.after(&more, 106)), Reason::Overcommitted);
         let tenths = SliceCommand::Configure(nvs(&[100_000; 10]));
-        assert!(set.after(&tenths, 106).is_ok(), "ten slices may reserve a tenth each");
+        assert!(set.after(&tenths, 106).is_ok(), "ten slices must be able to reserve a tenth each");
         let rate = RateReservation { reserved_kbps: 1, reference_kbps: 1_000 };
         let rate = SliceCommand::Add(slice(9, SliceParameters::Rate(rate)));
         assert_eq!(why(set.after(&rate, 106)), Reason::Overcommitted);
     }
 
     #[test]
-    fn missing_and_existing_slices_are_distinguished() {
+    fn unknown_and_existing_slices_are_refused_with_reason() {
         let set = nvs(&[500_000, 500_000]);
         assert_eq!(why(set.after(&SliceCommand::Delete(7), 106)), Reason::UnknownSlice);
         let seven = slice(7, SliceParameters::Capacity(1));
@@ -226,7 +226,7 @@ mod tests {
         }
         assert_eq!(why(set.after(&allocate(1, &[(3, 1), (2, 1), (3, 1)]), 106)), Reason::Invalid);
         set.algorithm = SliceAlgorithm::None;
-        assert_eq!(why(set.after(&allocate(1, &[(1, 1)]), 106)), Reason::Invalid, "slice 0 serves all UEs");
+        assert_eq!(why(set.after(&allocate(1, &[(1, 1)]), 106)), Reason::Invalid, "without an algorithm, slice 0 serves all UEs, so slice 1 must have no allocation");
     }
 
     #[test]

@@ -33,7 +33,7 @@ fn put<T>(list: &mut Vec<T>, new: T, most: usize, is_same: impl Fn(&T) -> bool) 
     match list.iter_mut().find(|known| is_same(known)) {
         Some(known) => *known = new,
         None if room => list.push(new),
-        None => return refuse(Reason::TooMany, format!("a bearer can have at most {most} of these")),
+        None => return refuse(Reason::TooMany, format!("a bearer can have at most {most} queues or filters")),
     }
     Ok(())
 }
@@ -57,16 +57,16 @@ impl TrafficConfig {
                 put(&mut next.queues, *queue, QUEUES_MAX, |known| known.id == queue.id)?;
             }
             TrafficAction::DeleteQueue(DEFAULT_QUEUE) => {
-                let what = format!("queue {DEFAULT_QUEUE} takes what no filter matches: it stays");
+                let what = format!("queue {DEFAULT_QUEUE} receives packets that match no filter, so it cannot be deleted");
                 return refuse(Reason::InUse, what);
             }
             TrafficAction::DeleteQueue(id) => {
                 self.has_queue(*id)?;
                 if let Some(filter) = self.filters.iter().find(|filter| filter.queue == *id) {
-                    return refuse(Reason::InUse, format!("filter {} sends to queue {id}", filter.id));
+                    return refuse(Reason::InUse, format!("filter {} uses queue {id}", filter.id));
                 }
                 if matches!(&self.scheduler, QueueScheduler::Priority(order) if order.contains(id)) {
-                    return refuse(Reason::InUse, format!("the scheduler names queue {id}"));
+                    return refuse(Reason::InUse, format!("the scheduler uses queue {id}"));
                 }
                 next.queues.retain(|queue| queue.id != *id);
             }
@@ -84,7 +84,7 @@ impl TrafficConfig {
                 if let QueueScheduler::Priority(order) = scheduler {
                     order.iter().try_for_each(|id| self.has_queue(*id))?;
                     if (1..order.len()).any(|n| order[..n].contains(&order[n])) {
-                        return refuse(Reason::Invalid, "a queue is named twice");
+                        return refuse(Reason::Invalid, "the scheduler names a queue twice");
                     }
                 }
                 next.scheduler = scheduler.clone();
@@ -159,7 +159,7 @@ mod tests {
             config = config.after(&queue(id)).unwrap();
         }
         assert_eq!(config.after(&queue(99)).unwrap_err().reason, Reason::TooMany);
-        assert!(config.after(&queue(3)).is_ok(), "an existing queue can be changed");
+        assert!(config.after(&queue(3)).is_ok(), "an existing queue must be changeable when the limit is reached");
         for id in 0..FILTERS_MAX as u16 {
             config = config.after(&TrafficAction::PutFilter(Filter { id, ..FILTER })).unwrap();
         }
