@@ -19,19 +19,19 @@ pub enum Note {
     #[error("packets of link type {0} are not decoded")]
     LinkType(u16),
     /// A packet with invalid headers of the named layer.
-    #[error("a packet with a malformed {0} header")]
+    #[error("a packet has a malformed {0} header")]
     Malformed(&'static str),
     /// An IP fragment. IP fragments are not joined.
-    #[error("a fragment of an IP packet is not joined with the others")]
+    #[error("a fragment of an IP packet is skipped, because IP fragments are not reassembled")]
     IpFragment,
     /// An SCTP payload protocol that is not E2.
-    #[error("SCTP payload protocol {0} is not E2")]
+    #[error("messages with SCTP payload protocol {0} are skipped: they are not E2")]
     OtherPayloadProtocol(u32),
     /// An SCTP I-DATA chunk (RFC 8260), which is not decoded.
     #[error("an SCTP I-DATA chunk is not decoded")]
     InterleavedData,
     /// A duplicate SCTP chunk, which is skipped.
-    #[error("an SCTP chunk was sent again and is skipped")]
+    #[error("an SCTP chunk was sent again and its copy is skipped")]
     SctpDuplicate,
     /// An SCTP message with missing fragments.
     #[error("an SCTP message is incomplete: fragments are missing from the capture")]
@@ -64,13 +64,13 @@ pub enum Note {
     #[error("IF4p5 frames (EtherType 0x080a) are skipped: they are OpenAirInterface's fronthaul, not E2")]
     If4p5,
     /// An exported PDU of another protocol.
-    #[error("an exported PDU is not of E2AP but of \"{0}\"")]
+    #[error("an exported PDU belongs to the protocol \"{0}\" instead of E2AP")]
     OtherExported(String),
     /// More connections than the limit.
     #[error("too many connections: at most {0} are tracked")]
     TooManyConnections(usize),
     /// An assumed E2AP version: the capture lacks the setup procedure of the connection.
-    #[error("no setup of {0} in the capture: decoded as {1}")]
+    #[error("the capture has no setup of {0}; its messages are decoded as {1}")]
     VersionAssumed(String, &'static str),
     /// A deviation of a message from the standard.
     #[error("{message}: {what}")]
@@ -81,7 +81,7 @@ pub enum Note {
         what: String,
     },
     /// Notes beyond [`MAX_NOTES`].
-    #[error("more different notes than the limit; further ones are only counted")]
+    #[error("the limit of different notes is reached; further notes are only counted")]
     Further,
 }
 

@@ -110,7 +110,7 @@ impl fmt::Display for Line<'_> {
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.pdus == 0 {
-            f.write_str("no E2 or E42 PDUs")?;
+            f.write_str("no E2 or E42 PDUs were found")?;
             return self.write_notes(f);
         }
         write!(f, "{} PDUs", self.pdus)?;

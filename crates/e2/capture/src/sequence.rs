@@ -241,13 +241,13 @@ impl Sequence {
         let left_out = self.left_out;
         if left_out > 0 {
             notes.push(if self.newest {
-                format!("The newest {shown} messages are shown, {left_out} before them are only counted.")
+                format!("The newest {shown} messages are shown; {left_out} messages before them are only counted.")
             } else {
-                format!("The first {shown} messages are shown, {left_out} more are only counted.")
+                format!("The first {shown} messages are shown; {left_out} more are only counted.")
             });
         }
         if self.endpoints.len() > LANES_MAX {
-            notes.push(format!("There are more than {LANES_MAX} ends: some share the last lane."));
+            notes.push(format!("There are more than {LANES_MAX} endpoints, so some share the last lane."));
         }
         let counted = summary.messages.iter().map(|(name, count)| format!("{count} {name}"));
         let counted: Vec<String> = counted.collect();

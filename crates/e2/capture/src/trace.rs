@@ -27,7 +27,7 @@ pub enum TraceError {
     #[error("empty")]
     Empty,
     /// A file that is not a capture and is too long for a single PDU.
-    #[error("the file is not a capture and is too long for a PDU: at most {MAX_PDU_BYTES} bytes")]
+    #[error("the file is not a capture, and is longer than the maximum of a PDU, {MAX_PDU_BYTES} bytes")]
     TooLong,
 }
 

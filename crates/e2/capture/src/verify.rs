@@ -20,15 +20,15 @@ pub(super) struct Difference {
 /// PER rule that the received bytes probably break. Clauses refer to X.691 (02/2021).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Rule {
-    #[error("a length determinant takes more bytes than its value needs (11.9.3.5 to 11.9.3.7)")]
+    #[error("a length determinant has more bytes than its value requires (11.9.3.5 to 11.9.3.7)")]
     NonMinimalLength,
     #[error("padding bits are not zero (11.2.7)")]
     Padding,
     #[error(
-        "{0} bytes too many: padding behind a value in its open type, or a number with leading zero bytes (11.1, 11.3.6)"
+        "the message has {0} superfluous bytes: padding after a value in an open type, or leading zero bytes of a number (11.1, 11.3.6)"
     )]
     ExtraOctets(usize),
-    #[error("another encoding of the same value")]
+    #[error("the same value is encoded in another way")]
     Other,
     #[error("the message cannot be encoded: {0}")]
     NotEncodable(String),

@@ -83,7 +83,7 @@ fn file_layouts_match_the_specifications() {
     writer.packet(0, 0x1_0000_0002, &[0xaa, 0xbb, 0xcc], 9).unwrap();
     assert!(
         writer.packet(1, 0, &[], 0).is_err(),
-        "a packet of an interface without a description is rejected"
+        "a packet of an interface without a description must be rejected"
     );
     writer.flush().unwrap();
     let out = writer.into_inner();
@@ -128,7 +128,7 @@ proptest! {
         }
         let (seen, notes) = packets(&writer.into_inner()[..]);
         prop_assert_eq!(seen, expected);
-        prop_assert_eq!(notes.len(), usize::from(packets_in.len() > 1), "notes on truncated packets: {:?}", notes);
+        prop_assert_eq!(notes.len(), usize::from(packets_in.len() > 1), "there must be one note on truncated packets: {:?}", notes);
     }
 
     /// A truncated capture gives the packets before its end and a note. Reading a damaged capture does not fail.
@@ -251,7 +251,7 @@ impl Read for Failing<'_> {
 }
 
 #[test]
-fn trace_is_independent_of_read_sizes() {
+fn decoded_messages_do_not_depend_on_read_sizes() {
     let mut trace = Trace::new(Known::default(), true);
     let mut numbers = 0;
     trace
@@ -284,7 +284,7 @@ fn growing_capture_is_read_incrementally() {
             })
             .unwrap();
         // Messages are delivered before the end of the capture.
-        assert!(all == 660 && early > 0, "pieces of {piece}: {early} of {all} before the last piece");
+        assert!(all == 660 && early > 0, "with pieces of {piece}, {early} of {all} messages were delivered before the last piece");
     }
 }
 
@@ -299,7 +299,7 @@ fn unreadable_file_is_an_error() {
 }
 
 #[test]
-fn pdu_fault_is_in_the_summary() {
+fn undecodable_pdu_is_counted_in_the_summary() {
     let mut trace = Trace::new(Known::default(), true);
     let mut padded = DELETE;
     padded[9] |= 0x3f;

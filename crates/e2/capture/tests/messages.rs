@@ -39,11 +39,11 @@ fn setup_determines_connection_version() {
     assert_eq!((dissector.connections().len(), notes.list().len()), (3, 0));
     let without = pdu(Transport::Tcp, 5, encoded("ResetRequest", Version::V2_03));
     assert_eq!(dissector.take(without, &mut notes).number, 7);
-    assert!(notes.list()[0].note.contains("no setup of"));
+    assert!(notes.list()[0].note.contains("has no setup of"));
 }
 
 #[test]
-fn port_determines_side_unless_overridden() {
+fn port_determines_e2_or_e42_unless_specified() {
     let side = |known: Option<Side>, recorded: Option<Side>, port| {
         let mut dissector = Dissector::new(Known { side: known, ..Known::default() });
         let pdu = Pdu { side: recorded, ..pdu(Transport::Sctp, port, Bytes::from_static(&[0; 4])) };
@@ -70,7 +70,7 @@ fn notes_are_counted_and_bounded() {
 fn setup_of(function: RanFunctionItem) -> Bytes {
     let Some(Message::E2SetupRequest(mut setup)) = Message::random("E2setupRequest", 1, Version::V2_03)
     else {
-        panic!("there is a setup of 2.03")
+        panic!("E2AP 2.03 must have a setup request")
     };
     setup.functions = Some(vec![function]);
     e2ap::encode(&Message::E2SetupRequest(setup), Version::V2_03).unwrap().into()
@@ -88,7 +88,7 @@ fn kpm(function_id: u16) -> RanFunctionItem {
 fn indication(function_id: u16) -> Bytes {
     let Some(Message::RicIndication(mut indication)) = Message::random("RICindication", 1, Version::V2_03)
     else {
-        panic!("there is an indication of 2.03")
+        panic!("E2AP 2.03 must have an indication")
     };
     let (header, message, _) = Kpm.sample(Encoding::Per, 1).unwrap();
     (indication.function_id, indication.header, indication.message) = (function_id, header, message);
@@ -96,7 +96,7 @@ fn indication(function_id: u16) -> Bytes {
 }
 
 #[test]
-fn setup_decides_side_on_any_port() {
+fn setup_determines_e2_or_e42_on_any_port() {
     for version in [Version::V1_01, Version::V2_03] {
         let mut dissector = Dissector::new(Known::default());
         let mut notes = Notes::default();
@@ -119,12 +119,12 @@ fn setup_decides_side_on_any_port() {
 }
 
 #[test]
-fn payloads_are_decoded_by_model_of_setup() {
+fn payloads_are_decoded_with_service_model_from_setup() {
     let mut dissector = Dissector::new(Known::default());
     let mut notes = Notes::default();
     let mut take = |bytes| dissector.take(pdu(Transport::Tcp, E2_PORT, bytes), &mut notes);
     let before = take(indication(147));
-    assert!(before.model.is_none(), "function 147 has no model before a setup");
+    assert!(before.model.is_none(), "function 147 must have no model before the setup names it");
     take(setup_of(kpm(147)));
     let dissected = take(indication(147));
     let model = dissected.model.unwrap();
@@ -132,7 +132,7 @@ fn payloads_are_decoded_by_model_of_setup() {
     let line = Line::new("file", &dissected, None, None, true).to_string();
     assert!(line.contains(" sm=kpm rows="), "{line}");
     assert!(line.contains("indicationHeader {") && line.contains("indicationMessage {"), "{line}");
-    assert!(take(indication(3)).model.is_none(), "function 3 has no model");
+    assert!(take(indication(3)).model.is_none(), "function 3 must have no model, because the setup does not name it");
     let known = Known { model: Some(model), ..Known::default() };
     let mut alone = Dissector::new(known);
     let of_file = alone.take(pdu(Transport::File, 0, indication(9)), &mut Notes::default());

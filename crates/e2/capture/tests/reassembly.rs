@@ -59,14 +59,14 @@ fn connection_of_another_protocol_is_skipped() {
 }
 
 #[test]
-fn ports_may_be_reused_and_syn_repeated() {
+fn reused_ports_and_repeated_syn_are_handled() {
     let mut packets = vec![tcp(0, SYN, &[]), tcp(1, 0, FIRST), tcp(0, SYN, &[]), tcp(1, 0, FIRST)];
     packets.extend([tcp(5000, SYN, &[]), tcp(5001, 0, SECOND)]);
     assert_eq!(assembled(&packets, false), (both(), vec![]));
 }
 
 #[test]
-fn early_fin_does_not_cut_last_bytes() {
+fn fin_before_last_segment_does_not_lose_bytes() {
     let end = 1 + FIRST.len() as u32;
     let packets = [tcp(0, SYN, &[]), tcp(1, 0, &FIRST[..5]), tcp(end, FIN, &[]), tcp(6, 0, &FIRST[5..])];
     assert_eq!(assembled(&packets, false), (both()[..1].to_vec(), vec![]));
@@ -101,7 +101,7 @@ fn fragments_join_in_any_order_across_wrap() {
 }
 
 #[test]
-fn retransmitted_chunk_is_skipped_but_new_chunks_in_packet_count() {
+fn retransmitted_chunk_is_skipped_but_new_chunk_in_its_packet_is_read() {
     let whole = |tsn, octet| data(BEGIN | END, tsn, 0, 70, &[octet]);
     let packets = [sctp(1, &[whole(5, b'x')]), sctp(1, &[whole(5, b'x'), whole(6, b'y')])];
     let (found, notes) = assembled(&packets, false);
@@ -112,7 +112,7 @@ fn retransmitted_chunk_is_skipped_but_new_chunks_in_packet_count() {
 }
 
 #[test]
-fn other_payload_protocols_count_only_on_request() {
+fn messages_of_other_payload_protocols_are_read_only_on_request() {
     let packets = [sctp(1, &[data(BEGIN | END, 5, 0, 46, b"x"), data(BEGIN | END, 6, 0, 71, b"y")])];
     let (found, notes) = assembled(&packets, false);
     assert_eq!((found, notes.len()), (vec![Bytes::from("y")], 1));
@@ -120,7 +120,7 @@ fn other_payload_protocols_count_only_on_request() {
 }
 
 #[test]
-fn datagram_is_a_pdu_by_port_or_first_bytes() {
+fn datagram_is_recognized_as_e2_by_port_or_first_bytes() {
     let found = |port, payload: &[u8], trusting| {
         let (found, notes) = assembled(&[udp(port, payload)], trusting);
         assert!(found.iter().all(|pdu| pdu == payload));
@@ -129,7 +129,7 @@ fn datagram_is_a_pdu_by_port_or_first_bytes() {
     assert_eq!(found(E2_PORT, b"anything", false), (1, 0));
     assert_eq!(found(5000, &DELETE, false), (1, 0));
     assert_eq!(found(53, b"a DNS query", false), (0, 1));
-    assert_eq!(found(53, b"what the user says is ours", true), (1, 0));
+    assert_eq!(found(53, b"payload of a chosen port", true), (1, 0));
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn recorded_session_has_lanes_responses_and_delays() {
         + count_of("E42RICsubscriptionRequest");
     assert!(
         answered >= requests && requests >= 8,
-        "{answered} responses to {requests} requests and deletions"
+        "each request must have a response: {answered} responses to {requests} requests"
     );
     assert!(messages.iter().all(|message| message["words"].as_str().unwrap().contains("procedureCode")));
 }

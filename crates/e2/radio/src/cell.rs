@@ -70,16 +70,16 @@ impl Default for CellConfig {
 #[non_exhaustive]
 pub enum CellError {
     /// The number of UEs exceeds the number of C-RNTIs.
-    #[error("a cell holds 0 to {CELL_UES_MAX} UEs, not {0}")]
+    #[error("a cell must have 0 to {CELL_UES_MAX} UEs, not {0}")]
     Ues(u16),
     /// The number of PRBs is zero, or exceeds that of a carrier.
-    #[error("a cell has 1 to {PRBS_MAX} PRBs, not {0}")]
+    #[error("a cell must have 1 to {PRBS_MAX} PRBs, not {0}")]
     Prbs(u16),
     /// No numerology has this slot duration.
-    #[error("a slot lasts 1000, 500, 250 or 125 us, not {0}")]
+    #[error("a slot must last 1000, 500, 250 or 125 us, not {0}")]
     Slot(u32),
     /// The traffic exceeds the maximum of the model.
-    #[error("a UE's mean rate is 0 to {RATE_KBPS_MAX} kbit/s, not {0}")]
+    #[error("a UE's mean rate must be 0 to {RATE_KBPS_MAX} kbit/s, not {0}")]
     Rate(u32),
 }
 

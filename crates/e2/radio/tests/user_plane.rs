@@ -43,7 +43,7 @@ fn full_buffer_uses_whole_carrier() {
         let blocks = cell.report(rnti).unwrap().dl.tbs_bytes as f64 * 0.8;
         assert!((blocks / bits - 1.0).abs() < 0.001, "{carrier:?}: {blocks}");
         let ip = delivered(&cell, rnti, 0) as f64 * 0.8;
-        assert!((0.985..1.0).contains(&(ip / bits)), "{carrier:?}: {ip} of IP");
+        assert!((0.985..1.0).contains(&(ip / bits)), "{carrier:?}: IP packets have only {ip} bit/s");
     }
 }
 
@@ -75,7 +75,7 @@ fn every_lost_packet_is_counted() {
 }
 
 #[test]
-fn retransmitted_blocks_all_arrive() {
+fn blocks_arrive_after_at_most_one_retransmission_at_ten_percent_loss() {
     let mut cell = cell(Carrier::lte(25));
     let ue = UeConfig {
         channel: Channel::Fixed { mcs: 20, bler: 0.1 },
@@ -86,7 +86,7 @@ fn retransmitted_blocks_all_arrive() {
     let report = cell.report(rnti).unwrap();
     let share = report.dl.harq[1] as f64 / report.dl.harq[0] as f64;
     assert!((0.09..0.11).contains(&share), "{share}");
-    assert_eq!(report.dl.harq[2], 0, "combining adds 3 dB, so no second retransmission is needed");
+    assert_eq!(report.dl.harq[2], 0, "a second retransmission must not be needed, because combining adds 3 dB");
     let flow = cell.flows(rnti).unwrap()[0].clone();
     assert_eq!(flow.dropped, 0);
     assert!(flow.sent.0 - flow.delivered.0 < 20, "{flow:?}");
@@ -118,7 +118,7 @@ fn harq_failure_loses_data_in_um_and_delays_it_in_am() {
 }
 
 #[test]
-fn rlc_keeps_its_limits_and_counts_drops() {
+fn rlc_buffer_stays_below_its_limits_and_counts_drops() {
     let unlimited = RlcConfig::default();
     for (rlc_down, most) in [
         (RlcConfig { buffer_bytes: 20_000, ..unlimited }, 20_000),
@@ -133,7 +133,7 @@ fn rlc_keeps_its_limits_and_counts_drops() {
             cell.advance(ms * 1000);
             highest = highest.max(cell.report(rnti).unwrap().dl.queue_bytes);
         }
-        assert!(highest <= most && highest > most / 2, "{highest} bytes waited of {most}, {rlc_down:?}");
+        assert!(highest <= most && highest > most / 2, "up to {highest} bytes waited, with a limit of {most}: {rlc_down:?}");
         let flow = &cell.flows(rnti).unwrap()[0];
         let in_rlc = flow.sent.0 - flow.delivered.0 - flow.dropped;
         assert!(flow.dropped > 2_000 && in_rlc < 40, "{flow:?}");
@@ -159,7 +159,7 @@ fn idle_uplink_waits_for_scheduling_request() {
         }
         means.push(sum / 20);
     }
-    assert!(means[1] > means[0] + 3_000, "20 ms between requests against 1 ms: {means:?}");
+    assert!(means[1] > means[0] + 3_000, "mean round trips in us with 1 ms and with 20 ms between scheduling requests: {means:?}");
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn slices_keep_their_shares_under_random_load() {
         let all: u64 = slots.iter().sum();
         for (slots, reserved) in slots.iter().zip(reserved) {
             let share = *slots as f64 / all as f64;
-            assert!((share - reserved).abs() < 0.01, "{share} of {reserved}");
+            assert!((share - reserved).abs() < 0.01, "a slice has a share of {share} instead of {reserved}");
         }
     }
 }
@@ -224,12 +224,12 @@ fn unused_prbs_are_shared_only_if_enabled() {
             cell.advance(5 * SECOND);
             let offered = cell.prbs_offered(Direction::Down) as f64;
             let share = cell.report(rnti).unwrap().dl.prbs as f64 / offered;
-            assert!((share - expected).abs() < 0.01, "{algorithm:?}, sharing {sharing}: {share}");
+            assert!((share - expected).abs() < 0.01, "{algorithm:?}, sharing {sharing}: the UE gets a share of {share}");
             let wasted: u64 = cell.slice_stats(Direction::Down).1.iter().map(|slice| slice.wasted_prbs).sum();
             let due = 1.0 - expected;
             assert!(
                 (wasted as f64 / offered - due).abs() < 0.01,
-                "{algorithm:?}, {sharing}: {wasted} wasted"
+                "{algorithm:?}, sharing {sharing}: {wasted} PRBs are wasted"
             );
         }
     }
@@ -430,7 +430,7 @@ fn handover_moves_flows_and_waiting_data() {
         (0, flows[1].sent.0),
         "acknowledged mode must forward all data"
     );
-    assert!(flows[0].delivered.1 > 8_000_000, "TCP lives: {:?}", flows[0].delivered);
+    assert!(flows[0].delivered.1 > 8_000_000, "TCP must continue after the handovers: {:?}", flows[0].delivered);
     let kinds: Vec<RrcKind> = cells[0].take_events().map(|event| event.kind).collect();
     assert_eq!(kinds[..3], [RrcKind::Attach, RrcKind::HandoverOut, RrcKind::HandoverIn]);
     assert!(cells[1].take_events().all(|event| event.snssai == snssai && event.ue == 9));
@@ -462,8 +462,8 @@ fn shapers_limit_rate_and_codel_limits_delay() {
     let (bloated_kbps, bloated) = run(std::slice::from_ref(&pacer), greedy());
     let (kbps, kept) = run(&[pacer, TcCommand::ModifyQueue { id: 0, kind: codel }], greedy());
     let p50 = |flow: &FlowStats| flow.tc_sojourn.as_ref().unwrap().quantile_us(0.5).unwrap();
-    assert!(p50(&bloated) > 10 * p50(&kept), "{} us and {} us", p50(&bloated), p50(&kept));
-    assert!(kbps > 0.8 * bloated_kbps, "{kbps} of {bloated_kbps} kbit/s");
+    assert!(p50(&bloated) > 10 * p50(&kept), "the median delay is {} us without and {} us with CoDel", p50(&bloated), p50(&kept));
+    assert!(kbps > 0.8 * bloated_kbps, "CoDel reduces the rate from {bloated_kbps} to {kbps} kbit/s");
 }
 
 /// A faulty third-party stage that never sends from queue 0, and returns invalid choices for it.
@@ -477,7 +477,7 @@ impl TcStage for Stubborn {
 }
 
 #[test]
-fn custom_stage_decides_without_breaking_the_cell() {
+fn custom_stage_with_invalid_choices_does_not_break_the_cell() {
     let mut cell = cell(Carrier::lte(25));
     let voice = FiveTuple { protocol: 17, ..FiveTuple::default() };
     let flows = vec![constant(500), FlowConfig { tuple: voice, ..FlowConfig::new(Traffic::Voip) }];
@@ -493,7 +493,7 @@ fn custom_stage_decides_without_breaking_the_cell() {
     cell.advance(2 * SECOND);
     let sent = |cell: &Cell| [delivered(cell, rnti, 0), delivered(cell, rnti, 1)];
     let [held, passed] = sent(&cell);
-    assert!(held == 0 && passed > 15_000, "{held}, {passed}");
+    assert!(held == 0 && passed > 15_000, "queue 0 must send nothing: {held} and {passed} bytes were delivered");
     assert!(cell.load_stage(rnti, StageRole::Scheduler, None));
     cell.advance(4 * SECOND);
     assert!(sent(&cell)[0] > 200_000);
@@ -513,7 +513,7 @@ fn mixed(seed: u64, until_us: u64) -> Cell {
 }
 
 #[test]
-fn runs_are_equal_until_commands_differ() {
+fn runs_with_equal_commands_are_equal() {
     let mut one = mixed(5, SECOND);
     let mut other = mixed(5, SECOND);
     assert!(format!("{one:?}") == format!("{other:?}"));
@@ -534,7 +534,7 @@ fn seed_gives_same_numbers_on_every_machine() {
     let cell = mixed(7, 3 * SECOND);
     let found: Vec<[u64; 4]> =
         cell.reports().map(|ue| [ue.dl.tbs_bytes, ue.dl.prbs, ue.ul.tbs_bytes, ue.dl.harq[1]]).collect();
-    assert_eq!(found, RECORDED, "recorded on x86-64 Linux");
+    assert_eq!(found, RECORDED, "the numbers must be those that were recorded on x86-64 Linux");
 }
 
 const RECORDED: [[u64; 4]; 6] = [
@@ -558,7 +558,7 @@ fn on_off_flow_sends_at_mean_rate() {
         cell.advance(1000 * SECOND);
         let sent = cell.flows(rnti).unwrap()[0].sent.1 as f64;
         let due = f64::from(kbps) * 125.0 * 1000.0 * f64::from(on_ms) / f64::from(on_ms + off_ms);
-        assert!((sent / due - 1.0).abs() < if random { 0.08 } else { 0.001 }, "{traffic:?}: {sent} of {due}");
+        assert!((sent / due - 1.0).abs() < if random { 0.08 } else { 0.001 }, "{traffic:?}: {sent} instead of {due} bytes were sent");
     }
 }
 
@@ -598,12 +598,12 @@ fn fluid_throughput_matches_slot_model() {
     ] {
         for correlation in correlations {
             let off = fluid_against_slots(6, &traffic, *correlation, 5, 1000);
-            assert!(off.abs() < 2.0, "{traffic:?}, {correlation}: {off:+.2} %");
+            assert!(off.abs() < 2.0, "{traffic:?}, correlation {correlation}: the fluid model differs by {off:+.2} %");
         }
     }
     // Cases: a single UE, many UEs, old reports, and a window so short that each slot has a decision.
     for (ues, cqi_slots, window_slots) in [(1, 5, 1000), (20, 5, 1000), (6, 10, 1000), (6, 5, 100)] {
         let off = fluid_against_slots(ues, &Traffic::FullBuffer, 0.97, cqi_slots, window_slots);
-        assert!(off.abs() < 2.0, "{ues} UEs, a report in {cqi_slots} slots, {window_slots}: {off:+.2} %");
+        assert!(off.abs() < 2.0, "{ues} UEs, a CQI report per {cqi_slots} slots, window of {window_slots} slots: the fluid model differs by {off:+.2} %");
     }
 }

@@ -80,7 +80,7 @@ fn figure_13a_slices_keep_white_ue_share() {
         for (found, published) in found.iter().zip([50.0, 33.3, 50.0, 66.0]) {
             assert!(
                 (found - published).abs() <= 2.0,
-                "the white UE has {found} %, the paper reports {published} %"
+                "the white UE has {found} %; figure 13a of FlexRIC reports {published} %"
             );
         }
     }
@@ -98,14 +98,14 @@ fn figure_13b_sharing_reuses_idle_slice() {
         let busy = rates(&mut cell, &[gray, black], 10);
         let idle = rates(&mut cell, &[gray, black], 10);
         assert!((busy[1] / (busy[0] + busy[1]) - 0.34).abs() < 0.01, "{busy:?}");
-        assert!(idle[1] < 0.01 * busy[1], "the black UE is not idle: {idle:?}");
+        assert!(idle[1] < 0.01 * busy[1], "the black UE must be idle: {idle:?}");
         let found = 100.0 * (idle[0] / busy[0] - 1.0);
-        assert!((found - gain).abs() <= 5.0, "the gray UE gains {found} %, the paper reports {gain} %");
+        assert!((found - gain).abs() <= 5.0, "the gray UE gains {found} %; figure 13b of FlexRIC reports {gain} %");
         let wasted: u64 = cell.slice_stats(Direction::Down).1.iter().map(|slice| slice.wasted_prbs).sum();
         let share = wasted as f64 / cell.prbs_offered(Direction::Down) as f64;
         assert!(
             if sharing { share < 0.01 } else { (0.12..0.20).contains(&share) },
-            "{share} of the carrier is wasted"
+            "a share of {share} of the carrier is wasted"
         );
     }
 }
@@ -173,24 +173,24 @@ fn figure_11(seed: u64, greedy: bool, xapp: bool) -> Figure11 {
 fn figure_11_queue_filter_and_pacer_reduce_voice_delay() {
     for seed in [1, 2] {
         let alone = figure_11(seed, false, false);
-        assert!((12_000..=40_000).contains(&alone.voice_rtt_us), "idle: {} us", alone.voice_rtt_us);
+        assert!((12_000..=40_000).contains(&alone.voice_rtt_us), "without other traffic, the round trip of the call is {} us", alone.voice_rtt_us);
         let transparent = figure_11(seed, true, false);
         for sojourn in transparent.rlc_us {
-            assert!((200_000..=900_000).contains(&sojourn), "transparent: {sojourn} us in RLC");
+            assert!((200_000..=900_000).contains(&sojourn), "without queues and pacer, packets wait {sojourn} us in RLC");
         }
         assert_eq!(transparent.tc_us, [0, 0]);
         let freed = figure_11(seed, true, true);
         let ratio = transparent.voice_rtt_us as f64 / freed.voice_rtt_us as f64;
-        assert!(ratio >= 4.0, "{} us became {} us", transparent.voice_rtt_us, freed.voice_rtt_us);
-        assert!(freed.prbs_used >= 0.95, "{} of the PRBs are used", freed.prbs_used);
+        assert!(ratio >= 4.0, "the round trip must shrink to a quarter: {} us before, {} us after the commands", transparent.voice_rtt_us, freed.voice_rtt_us);
+        assert!(freed.prbs_used >= 0.95, "a share of {} of the PRBs is used", freed.prbs_used);
         assert!(
             freed.greedy_mbps >= 0.95 * transparent.greedy_mbps,
-            "TCP had {} before the commands, and has {}",
+            "TCP had {} Mbit/s before the commands, and {} Mbit/s after them",
             transparent.greedy_mbps,
             freed.greedy_mbps
         );
-        assert!(freed.rlc_us[0] <= 10_000 && freed.rlc_us[1] <= 10_000, "{:?} us in RLC", freed.rlc_us);
-        assert!(freed.tc_us[0] <= 5_000 && freed.tc_us[1] >= 200_000, "{:?} us in queues", freed.tc_us);
+        assert!(freed.rlc_us[0] <= 10_000 && freed.rlc_us[1] <= 10_000, "packets of the call and of TCP wait {:?} us in RLC", freed.rlc_us);
+        assert!(freed.tc_us[0] <= 5_000 && freed.tc_us[1] >= 200_000, "packets of the call and of TCP wait {:?} us in queues", freed.tc_us);
         assert_eq!((freed.voice_lost, transparent.voice_lost), (0, 0));
     }
 }

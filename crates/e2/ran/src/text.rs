@@ -251,7 +251,7 @@ impl RadioSettings<'_> {
             let still = self.stay.is_empty() && self.moves.is_empty();
             let given = !(self.flows.is_empty() && still && nothing_requested);
             return if given {
-                Err("`flows`, `stay`, `moves`, `snssai` and `plmn` need a `radio`".to_owned())
+                Err("`flows`, `stay`, `moves`, `snssai` and `plmn` require a `radio`".to_owned())
             } else {
                 Ok(None)
             };

@@ -78,13 +78,13 @@ pub enum CarrierError {
         allowed: &'static [u16],
     },
     /// The technology does not have this numerology.
-    #[error("LTE has numerology 0, NR below 6 GHz 0 to 2, not {0}")]
+    #[error("the numerology is {0}; 0 is allowed for LTE, 0 to 2 for NR below 6 GHz")]
     Numerology(u8),
     /// TDD was requested for LTE, or the pattern exceeds 5 ms or has no slot of a direction.
-    #[error("TDD is modelled for NR, with 1 or more slots each way and 1 to 20 in a period")]
+    #[error("TDD requires NR, a period of 1 to 20 slots, and at least 1 slot in each direction")]
     Tdd,
     /// Layers, symbols or reference signals are out of bounds.
-    #[error("a carrier has 1 to 4 layers (LTE: 1), 1 to 14 data symbols and 0 to 24 DMRS elements per PRB")]
+    #[error("a carrier must have 1 to 4 layers (LTE: 1), 1 to 14 data symbols and 0 to 24 DMRS elements per PRB")]
     Shape,
 }
 

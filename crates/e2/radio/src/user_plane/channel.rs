@@ -65,7 +65,7 @@ pub enum ChannelError {
         allowed: &'static str,
     },
     /// The trace is empty.
-    #[error("a trace of SINR has one value or more, each for one slot or more")]
+    #[error("a trace of SINR must have at least one value, and each value must apply to at least one slot")]
     EmptyTrace,
 }
 
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn fading_power_is_exponential_with_squared_correlation() {
+    fn fading_power_has_exponential_distribution_and_squared_correlation() {
         let decoder = Decoder::new(McsTable::Qam64);
         let fading = Channel::Fading { mean_db: 10.0, correlation: 0.9 };
         let mut link = Link::new(&fading, &decoder, 1, 1);
@@ -241,6 +241,6 @@ mod tests {
         assert!((9_500..10_500).contains(&failed), "{failed} of 100000");
         let second =
             (0..100_000).filter(|slot| !decoder.decodes(20, 2.0 * link.sinr, stream.bits(*slot))).count();
-        assert_eq!(second, 0, "with 3 dB more, no block fails");
+        assert_eq!(second, 0, "no block may fail with 3 dB more");
     }
 }

@@ -88,7 +88,7 @@ pub enum Refusal {
         now: u64,
     },
     /// The slice's UEs are scheduled by the cell.
-    #[error("slice {0} is not scheduled from outside: its UE scheduler is not remote")]
+    #[error("slots of slice {0} cannot be allocated, because its UE scheduler is not remote")]
     NotRemote(u32),
     /// The UE is in another slice.
     #[error("UE {rnti} is not in slice {slice}")]
@@ -99,10 +99,10 @@ pub enum Refusal {
         slice: u32,
     },
     /// The slot already has an allocation.
-    #[error("slot {0} has its allocation already")]
+    #[error("slot {0} already has an allocation")]
     Allocated(u64),
     /// The allocation has too many PRBs, no PRBs, or an invalid MCS.
-    #[error("an allocation has 1 to {prbs} PRBs in all and MCS 0 to {mcs}")]
+    #[error("an allocation must have 1 to {prbs} PRBs in all and MCS 0 to {mcs}")]
     Allocation {
         /// Number of PRBs of the carrier.
         prbs: u16,

@@ -86,7 +86,7 @@ mod tests {
         assert!((tail - 0.01).abs() < 0.001, "P(x > 2.326) = {tail}");
         let (both, pairs) =
             draws.chunks(2).fold((0.0, 0.0), |sum, pair| (sum.0 + pair[0] * pair[1], sum.1 + 1.0));
-        assert!((both / pairs).abs() < 0.01, "the two of a pair depend on each other");
+        assert!((both / pairs).abs() < 0.01, "the two numbers of a pair must be independent");
     }
 
     #[test]

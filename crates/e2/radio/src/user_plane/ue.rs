@@ -107,21 +107,21 @@ pub enum AttachError {
     #[error(transparent)]
     Flow(#[from] FlowError),
     /// There are too many flows.
-    #[error("a UE has at most {FLOWS_MAX} flows, not {0}")]
+    #[error("a UE can have at most {FLOWS_MAX} flows, not {0}")]
     Flows(usize),
     /// The RLC configuration is out of bounds.
     #[error(
-        "RLC buffers 1500 to {BUFFER_BYTES_MAX} bytes and 1 to {BUFFER_SDUS_MAX} SDUs, with 1 to 32 retransmissions"
+        "an RLC buffer must hold 1500 to {BUFFER_BYTES_MAX} bytes and 1 to {BUFFER_SDUS_MAX} SDUs, with 1 to 32 retransmissions"
     )]
     Rlc,
     /// The PLMN or the S-NSSAI is invalid.
-    #[error("a PLMN has codes of 0 to 999 (2 or 3 digits), a slice differentiator 24 bits")]
+    #[error("a PLMN must have codes of 0 to 999 (2 or 3 digits), and a slice differentiator at most 24 bits")]
     Network,
     /// The cell is full.
-    #[error("the cell holds at most {0} UEs")]
+    #[error("the cell can have at most {0} UEs")]
     Full(usize),
     /// The UE is already attached.
-    #[error("UE {0} is in the cell already")]
+    #[error("UE {0} is already in the cell")]
     Here(u32),
 }
 

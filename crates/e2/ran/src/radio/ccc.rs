@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn policies_divide_carrier_and_invalid_policies_change_nothing() {
+    fn policies_divide_carrier_and_invalid_ones_change_nothing() {
         let mut station = station();
         let id = station.cell_id();
         let policies = |station: &mut CccSource| station.cells()[0].1.split_off(3);
@@ -419,7 +419,7 @@ mod tests {
         assert_eq!(
             (set.algorithm, set.slices.len()),
             (SliceAlgorithm::Nvs, 3),
-            "one slice serves UEs without a policy"
+            "there must be one slice more than policies, for UEs without a policy"
         );
         let before = policies(&mut station);
         assert_eq!(before.len(), 2);
@@ -490,7 +490,7 @@ mod tests {
             assert!(results.iter().all(Result::is_ok), "{results:?}");
         }
         let uplink = new(of_resource("PRB_UL", ratio(1, None, 90, 100)));
-        assert!(one(&mut station, Some(&id), &uplink).is_ok(), "the sums of the directions are separate");
+        assert!(one(&mut station, Some(&id), &uplink).is_ok(), "the sum of the uplink must not count the policies of the downlink");
         let now = [BTreeMap::from([(1, 70), (2, 30)]), BTreeMap::from([(1, 90)])];
         assert_eq!(minima(&station), now);
         let unknown = new(ratio(3, None, 1, 100));

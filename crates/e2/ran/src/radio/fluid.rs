@@ -92,13 +92,13 @@ impl FluidRadio {
 /// Returns the first feature of a configuration that the fluid model lacks, with the reason.
 fn beyond(config: &RadioConfig) -> Option<&'static str> {
     let flow = config.flows.iter().find_map(|flow| match flow.what {
-        TrafficKind::Voip => Some("the flow voip: it has no packets, and so no round trips"),
-        TrafficKind::Tcp(_) => Some("the flow tcp: it has no packets, and so no losses"),
+        TrafficKind::Voip => Some("the flow voip, because it has no packets and therefore no round trips"),
+        TrafficKind::Tcp(_) => Some("the flow tcp, because it has no packets and therefore no losses"),
         TrafficKind::Udp(..) | TrafficKind::Full => None,
     });
-    let keys = (!config.stage_keys.is_empty()).then_some("stages: it has no traffic control");
-    let stay = (!config.stays.is_empty()).then_some("a stay: its UEs are present from the start");
+    let keys = (!config.stage_keys.is_empty()).then_some("stages, because it has no traffic control");
+    let stay = (!config.stays.is_empty()).then_some("a stay, because its UEs are present from the start");
     let chosen = !(config.snssais.is_empty() && config.plmns.is_empty());
-    let chosen = chosen.then_some("slices and networks selected by UEs: it has no RRC");
+    let chosen = chosen.then_some("slices and networks selected by UEs, because it has no RRC");
     flow.or(stay).or(chosen).or(keys)
 }

@@ -24,7 +24,7 @@ pub struct HandedOver {
 /// Returns an error if the UE does not exist, or the target cannot accept it. In this case nothing changes.
 pub fn hand_over(source: &SharedRadio, target: &SharedRadio, rnti: u16) -> Result<HandedOver, Refusal> {
     if Arc::ptr_eq(source, target) {
-        return Err(Refusal::new(Reason::InUse, format!("UE {rnti} is in that cell")));
+        return Err(Refusal::new(Reason::InUse, format!("UE {rnti} is already in that cell")));
     }
     let mut both = [source, target].map(|radio| lock(radio));
     let [source, target] = both.each_mut().map(|radio| &mut **radio);
@@ -34,11 +34,11 @@ pub fn hand_over(source: &SharedRadio, target: &SharedRadio, rnti: u16) -> Resul
     // The target is advanced, so that data does not arrive before it was sent.
     let mut moved = target.follow(source.cell.now_us());
     if target.rntis.len() >= UES_MAX || target.rntis.contains_key(&number) {
-        return Err(Refusal::new(Reason::TooMany, format!("cell {} has no room", target.cell_id)));
+        return Err(Refusal::new(Reason::TooMany, format!("cell {} has the maximum number of UEs", target.cell_id)));
     }
     if !target.power.admits() {
         let state = target.power.admin.name();
-        let why = format!("cell {} accepts no UE: it is {state} or saves energy", target.cell_id);
+        let why = format!("cell {} accepts no UEs, because it is {state} or saves energy", target.cell_id);
         return Err(Refusal::new(Reason::NotSupported, why));
     }
     let config = source.power.configs.remove(&number);
@@ -160,6 +160,6 @@ mod tests {
             assert!(refused.detail.contains(why), "{refused:?}");
         }
         assert!(hand_over(&a, &a, 1).unwrap_err().detail.contains("in that cell"));
-        assert_eq!((reported(&a), reported(&b)), (vec![], vec![]), "a refused handover causes no event");
+        assert_eq!((reported(&a), reported(&b)), (vec![], vec![]), "a refused handover must not cause an RRC event");
     }
 }

@@ -64,7 +64,7 @@ pub enum RadioError {
     #[error("{0}")]
     StageKey(String),
     /// The configuration needs a feature that the fluid model lacks.
-    #[error("fidelity fluid cannot do {0}; fidelity slot can")]
+    #[error("fidelity fluid does not support {0}; fidelity slot does")]
     Fluid(&'static str),
     /// A plan names a UE that does not exist.
     #[error("{what} names UE {ue}; the cell has {ues} UEs, numbered from 1")]

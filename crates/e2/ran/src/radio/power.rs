@@ -204,7 +204,7 @@ mod tests {
         // The first UE of the cell is at the nearest neighbour, and the second one waits.
         assert_eq!((ues(&cells), cells[0].locked().cell_state()), (vec![0, 3, 2], "IDLE"));
         let here = cell_of(PLMN, 1);
-        assert!(cells[1].hand_over(1, &here).is_err(), "a locked cell accepts no UE");
+        assert!(cells[1].hand_over(1, &here).is_err(), "a locked cell must not accept UEs");
         cells[0].set_admin(Admin::Unlocked);
         pass(&cells, 100..110);
         assert_eq!((ues(&cells), cells[0].locked().cell_state()), (vec![1, 3, 2], "ACTIVE"));

@@ -52,7 +52,7 @@ impl Radio {
         SliceQuota::check_sums(&quotas).map_err(|fault| refusal(&fault))?;
         quotas.iter().try_for_each(|quota| self.check_served(quota))?;
         if quotas.len() >= SLICES_MAX {
-            let what = format!("{} quotas; at most {} are allowed", quotas.len(), SLICES_MAX - 1);
+            let what = format!("there are {} quotas; at most {} are allowed", quotas.len(), SLICES_MAX - 1);
             return Err(Refusal::new(Reason::TooMany, what));
         }
         Ok(quotas)
@@ -63,7 +63,7 @@ impl Radio {
         let networks: &[Plmn] = if self.plmns.is_empty() { &[self.plmn] } else { &self.plmns };
         if !networks.contains(&quota.plmn) {
             let served = networks.iter().map(Plmn::to_string).collect::<Vec<_>>().join(", ");
-            let what = format!("slice {} of {}: the cell serves {served}", quota.slice, quota.plmn);
+            let what = format!("slice {} has network {}, but the cell serves {served}", quota.slice, quota.plmn);
             return Err(Refusal::new(Reason::UnknownSlice, what));
         }
         if !self.snssais.is_empty() && !self.snssais.iter().any(|it| covers(quota.slice, it)) {

@@ -329,7 +329,7 @@ mod tests {
         assert_eq!(
             there.decisions(Time::ZERO),
             [],
-            "UEs that are already in the target cell are not handed over"
+            "UEs that are already in the target cell must not be handed over"
         );
         assert!(!here.decides() && !there.decides());
         there.events(Time::ZERO);
@@ -338,7 +338,7 @@ mod tests {
         let [RcEvent::HandedOver { number: 1, told }, RcEvent::Neighbours(of)] = &events[..] else {
             panic!("{events:?}")
         };
-        assert_eq!(*of, here.cell, "the successful handover validates the relation to the other cell");
+        assert_eq!(*of, here.cell, "the successful handover must validate the relation to the other cell");
         let table = here.relations().unwrap();
         let [Neighbour::Nr(other)] = &table.neighbours[..] else { panic!("{table:?}") };
         assert_eq!((other.cell, other.pci, other.handover, other.version), (to, 2, Truth::True, 2));
@@ -347,7 +347,7 @@ mod tests {
         assert!(there.ues().contains(&(told.ue.number(), Cgi::Nr(to))));
         let came =
             RcEvent::Message { number: told.ue.number(), said: CopiedMessage::ReconfigurationComplete };
-        assert_eq!(there.events(Time::ZERO), [came], "the RRC state of the UE does not change");
+        assert_eq!(there.events(Time::ZERO), [came], "the handover must not change the RRC state of the UE");
         let further = cell_of(PLMN, 3);
         there.neighbours.lock().unwrap().insert(further, Arc::clone(&here.radio));
         for station in [&mut here, &mut there] {

@@ -52,7 +52,7 @@ pub(super) fn made(
     };
     if !keys.iter().any(has_signed) {
         let why =
-            format!("none of the {} keys that the base station trusts has signed the module", keys.len());
+            format!("the module is signed by none of the {} keys that the base station trusts", keys.len());
         return Err(Refusal::new(Reason::Untrusted, why));
     }
     let sandbox = Sandbox::new(role, &module.wasm).map_err(|why| Refusal::new(Reason::Invalid, why))?;
@@ -89,8 +89,8 @@ fn engine() -> Engine {
 impl Sandbox {
     fn new(role: StageRole, wasm: &[u8]) -> Result<Self, String> {
         let engine = engine();
-        let lacks = |name| move |error: wasmi::Error| format!("the module's export {name}: {error}");
-        let module_error = |error: wasmi::Error| format!("the module: {error}");
+        let lacks = |name| move |error: wasmi::Error| format!("the export {name} of the module is invalid: {error}");
+        let module_error = |error: wasmi::Error| format!("the module is invalid: {error}");
         let module = Module::new(&engine, wasm).map_err(module_error)?;
         let limits =
             StoreLimitsBuilder::new().memory_size(MEMORY_BYTES_MAX).table_elements(TABLE_ELEMENTS_MAX);
@@ -110,7 +110,7 @@ impl Sandbox {
                     instance.get_typed_func(&store, "queues").map_err(lacks("queues"))?;
                 let at = queues.call(&mut store, ()).map_err(module_error)? as usize;
                 if memory.data_size(&store).saturating_sub(QUEUES_MAX * QUEUE_BYTES) < at {
-                    return Err(format!("the module's memory ends before {QUEUES_MAX} queues at {at}"));
+                    return Err(format!("the memory of the module has no room for {QUEUES_MAX} queues at address {at}"));
                 }
                 Entry::Pick { function, memory, at }
             }

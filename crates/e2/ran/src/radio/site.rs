@@ -225,7 +225,7 @@ mod tests {
         }
         assert_eq!((pass(&site, 10..11), rrc.events(Time::ZERO)), (vec![], vec![]));
         site.hand_over(2, 1, 0).unwrap();
-        assert_eq!(rrc.events(Time::ZERO), [], "controllers are not notified before the agents");
+        assert_eq!(rrc.events(Time::ZERO), [], "controllers must not be notified before the agents");
         let went = UeMovement::Went { ue: 1026, rnti: 2 };
         let came = UeMovement::Came { ue: 1026, rnti: 3 };
         assert_eq!(pass(&site, 11..12), [(1, went), (0, came)]);

@@ -48,7 +48,7 @@ fn fluid_radio_reports_traffic_without_control() {
     let mut lab = Lab::new(Box::new(Traffic::new(100 * MS, Box::new(recorded.clone())).unwrap()));
     let (agent, driven) =
         template(NodeKind::Gnb, fluid(3, TrafficKind::Udp(4_000, None))).agent(0, lab.now).unwrap();
-    assert!(driven.is_none(), "a fluid radio needs no driver");
+    assert!(driven.is_none(), "a fluid radio must not have a driver");
     let id = identity(NodeKind::Gnb, HOME, 0).0;
     lab.adopt(agent, MockCell::default(), id);
     lab.pass(10_300 * MS);
@@ -58,7 +58,7 @@ fn fluid_radio_reports_traffic_without_control() {
     for (before, after) in sent(first).iter().zip(sent(last)) {
         let mbps = (after - before) as f64 * 8e-6 / 10.0;
         // The rate counts bytes of IP; PDCP and RLC headers add 0.4 %.
-        assert!((mbps / 4.0 - 1.0).abs() < 0.02, "{mbps} Mbit/s");
+        assert!((mbps / 4.0 - 1.0).abs() < 0.02, "the UE received {mbps} instead of 4 Mbit/s");
     }
     assert_eq!((sent(last).len(), reports.len() >= 101), (3, true));
     // The base station offers neither SLICE nor TRAFFIC.
@@ -86,7 +86,7 @@ fn unsupported_features_are_rejected_by_name() {
         (RadioConfig { plmns: vec![HOME], ..udp() }, "RRC"),
     ] {
         let why = why(radio);
-        assert!(why.contains(named) && why.contains("fidelity slot can"), "{why}");
+        assert!(why.contains(named) && why.contains("fidelity slot does"), "{why}");
     }
     let channel = Channel::Fixed { mcs: 29, bler: 0.0 };
     assert!(why(RadioConfig { channel, ..udp() }).contains("0 to 28"));

@@ -134,7 +134,7 @@ fn figure_13a_keeps_share_of_first_ue() {
     for (found, published) in found.iter().zip([50.0, 33.3, 50.0, 66.0]) {
         assert!(
             (found - published).abs() <= 2.0,
-            "the first UE has {found} %, the paper reports {published} %"
+            "the first UE has {found} %; figure 13a of FlexRIC reports {published} %"
         );
     }
     // The reported state equals the actual state.
@@ -157,9 +157,9 @@ fn figure_13b_shares_idle_slice_if_configured() {
         world.pass(SECOND);
         let idle = mbps(&world.measure());
         assert!((busy[1] / (busy[0] + busy[1]) - 0.34).abs() < 0.02, "{busy:?}");
-        assert!(idle[1] < 0.01 * busy[1], "the second UE is not idle: {idle:?}");
+        assert!(idle[1] < 0.01 * busy[1], "the second UE must be idle: {idle:?}");
         let found = 100.0 * (idle[0] / busy[0] - 1.0);
-        assert!((found - gain).abs() <= 5.0, "the first UE gains {found} %, the paper reports {gain} %");
+        assert!((found - gain).abs() <= 5.0, "the first UE gains {found} %; figure 13b of FlexRIC reports {gain} %");
     }
 }
 
@@ -203,11 +203,11 @@ fn figure_11_reduces_voice_delay_at_full_load() {
     let voice = |meter: &RadioMeter| meter.flows.iter().find(|flow| flow.what == "voip").unwrap().clone();
     let before = voice(&transparent);
     let after = voice(&freed);
-    assert!(p50(&before.rlc_us) > 200_000, "transparent: {} us in RLC", p50(&before.rlc_us));
-    assert!(p50(&after.rlc_us) < 10_000, "with the pacer: {} us in RLC", p50(&after.rlc_us));
+    assert!(p50(&before.rlc_us) > 200_000, "before the commands, packets of the call wait {} us in RLC", p50(&before.rlc_us));
+    assert!(p50(&after.rlc_us) < 10_000, "with the pacer, packets of the call wait {} us in RLC", p50(&after.rlc_us));
     let ratio = p50(&before.rtt_us) as f64 / p50(&after.rtt_us) as f64;
-    assert!(ratio >= 4.0, "{} us became {} us", p50(&before.rtt_us), p50(&after.rtt_us));
-    assert!(freed.prb_use >= 0.95, "{} of the PRBs are used", freed.prb_use);
+    assert!(ratio >= 4.0, "the round trip must shrink to a quarter: {} us before, {} us after the commands", p50(&before.rtt_us), p50(&after.rtt_us));
+    assert!(freed.prb_use >= 0.95, "a share of {} of the PRBs is used", freed.prb_use);
     assert_eq!((before.dropped, after.dropped), (0, 0));
     // According to the report, the greedy flow waits in its queue and not in RLC.
     let report = &recorded.0.lock().unwrap().last().unwrap()["bearers"][0].clone();
@@ -218,7 +218,7 @@ fn figure_11_reduces_voice_delay_at_full_load() {
 
 /// Configurations that only the model can reject are rejected with the model's reason, and change nothing.
 #[test]
-fn model_rejections_have_reasons() {
+fn commands_rejected_by_the_model_have_reasons() {
     let recorded = RecordedReports::default();
     let radio = n78(1, vec![FlowPlan::new(TrafficKind::Voip)]);
     let mut world = World::new(Traffic::new(10 * MS, Box::new(recorded)).unwrap(), radio);
@@ -339,7 +339,7 @@ fn suspended_radio_catches_up_in_bounded_steps() {
     let standstill = world.lab.now + SECOND;
     let behind = |world: &World| standstill.as_nanos() / 1_000 - world.radio.lock().unwrap().cell().now_us();
     for pieces in 1..=50 {
-        assert!(behind(&world) >= 1_000_000 - 20_000 * (pieces - 1), "one call caught up more than a step");
+        assert!(behind(&world) >= 1_000_000 - 20_000 * (pieces - 1), "one call must not catch up more than one step");
         world.radio.lock().unwrap().pass(standstill);
     }
     assert!(behind(&world) < 1_000);

@@ -123,7 +123,7 @@ fn policy_applies_while_slice_has_ues_and_subscription_exists() {
     assert!(shares.iter().zip(&expected).all(close), "{shares:?}");
     world.bench.ask(C0, &deletion(1, DEFAULT_FUNCTION_ID));
     let share = world.share();
-    assert!((share - 50.0).abs() < 3.0, "{share} % without the policy");
+    assert!((share - 50.0).abs() < 3.0, "UE 1 must have half of the carrier without the policy, but has {share} %");
 }
 
 #[test]
@@ -139,5 +139,5 @@ fn policy_on_ue_count_falls_back_to_second_rule() {
     let before = world.prbs()[&1];
     world.pass(2 * SECOND);
     let used = world.prbs()[&1] - before;
-    assert!(used < 2 * 1_000 * 25 * 3 / 4, "{used} PRBs");
+    assert!(used < 2 * 1_000 * 25 * 3 / 4, "the quota must limit UE 1, but it used {used} PRBs");
 }

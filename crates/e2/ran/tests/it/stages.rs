@@ -116,7 +116,7 @@ fn custom_pacer_and_scheduler_reduce_voice_delay() {
     let mut world = World::new(&[SigningKey::from_bytes(&[1; 32]), key()]);
     world.pass(10 * SECOND);
     let (before, _) = world.voice();
-    assert!(before > 100_000, "{before} us in RLC behind the download");
+    assert!(before > 100_000, "packets of the call must wait in RLC behind the download, but wait only {before} us");
     for (path, body) in [
         ("queues/1", r#"{"capacity_bytes": 100000}"#),
         ("filters/1", r#"{"protocol": 17, "destination_port": 2112, "queue": 1}"#),
@@ -129,7 +129,7 @@ fn custom_pacer_and_scheduler_reduce_voice_delay() {
         assert_eq!(status, 200, "{answer}");
     }
     let (rlc, queue) = world.voice();
-    assert!(rlc < 10_000 && queue < 3_000, "{rlc} us in RLC, {queue} us in its queue");
+    assert!(rlc < 10_000 && queue < 3_000, "packets of the call wait {rlc} us in RLC and {queue} us in their queue");
     // The counters of the pacer and of the scheduler are reported.
     let states = world.stages();
     for (stage, role) in states.as_array().unwrap().iter().zip(["pacer", "scheduler"]) {
@@ -156,12 +156,12 @@ fn endless_stage_is_unloaded_and_reported() {
     world.pass(2 * SECOND);
     let states = world.stages();
     assert!(states[0]["failed"].as_str().is_some_and(|why| why.contains("fuel")), "{states}");
-    assert_eq!(states[0]["calls"], json!(101), "a failed stage is not called again");
+    assert_eq!(states[0]["calls"], json!(101), "a failed stage must not be called again");
     // No pacer is configured, so packets pass again, and the download continues.
     let rate = world.radio.lock().unwrap().cell().flows(1).unwrap()[1].delivered.1;
     world.pass(SECOND);
     let bytes = world.radio.lock().unwrap().cell().flows(1).unwrap()[1].delivered.1 - rate;
-    assert!(bytes * 8 > 30_000_000, "{bytes} bytes in a second");
+    assert!(bytes * 8 > 30_000_000, "the download must continue without a pacer, but has only {bytes} bytes in a second");
     assert_eq!(world.put("pacer", &signed(&wat::parse_str(PACER).unwrap(), &key())).0, 200);
     assert_eq!(world.stages()[0]["failed"], Json::Null);
 }

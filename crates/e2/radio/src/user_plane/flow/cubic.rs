@@ -238,14 +238,14 @@ mod tests {
     }
 
     #[test]
-    fn losses_within_one_window_reduce_it_once() {
+    fn several_losses_in_a_window_reduce_it_only_once() {
         let mut sender = Cubic::new(1 << 24);
         let sent = sender.send(0);
         assert_eq!(sent, 0..10);
         sender.dropped(4);
         sender.dropped(5);
         sender.acknowledged(3, 4, 0, 30_000);
-        assert_eq!(sender.reductions, 0, "the loss cannot be detected yet");
+        assert_eq!(sender.reductions, 0, "the loss must not be detected before a later packet is acknowledged");
         sender.acknowledged(9, 4, 0, 31_000);
         assert_eq!((sender.reductions, sender.flying), (1, 0));
         assert!((sender.window - 14.0 * BETA).abs() < 1e-9, "{}", sender.window);

@@ -114,7 +114,7 @@ pub enum FlowError {
         allowed: &'static str,
     },
     /// The trace is empty or not ascending, or repeats before its end.
-    #[error("a trace needs packets at ascending times; a repetition must start after the last packet")]
+    #[error("a trace must have packets at ascending times, and must repeat only after the last packet")]
     Trace,
 }
 
@@ -138,7 +138,7 @@ impl FlowConfig {
             }
             Traffic::OnOff { kbps, packet_bytes, on_ms, .. } => {
                 number("the rate", *kbps, 1..=10_000_000, "1 to 10000000 kbit/s")?;
-                number("the time on", *on_ms, 1..=u32::MAX, "1 ms or more")?;
+                number("the length of the on period", *on_ms, 1..=u32::MAX, "1 ms or more")?;
                 size(*packet_bytes)
             }
             Traffic::Trace { packets, repeat_us } => {

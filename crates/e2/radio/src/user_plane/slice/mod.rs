@@ -112,7 +112,7 @@ const TOLERANCE: f64 = 1e-6;
 #[non_exhaustive]
 pub enum SliceError {
     /// There are no slices, or too many.
-    #[error("a direction has 1 to {SLICES_MAX} slices (without an algorithm 1), not {0}")]
+    #[error("a direction must have 1 to {SLICES_MAX} slices, or 1 slice if it has no algorithm, not {0}")]
     Count(usize),
     /// Two slices have the same identity.
     #[error("slice {0} occurs twice")]
@@ -121,10 +121,10 @@ pub enum SliceError {
     #[error("there is no slice {0}")]
     NoSlice(u32),
     /// The last slice cannot be removed.
-    #[error("a direction keeps at least one slice")]
+    #[error("the last slice of a direction cannot be deleted")]
     Last,
     /// The parameters belong to another algorithm.
-    #[error("slice {id}: these parameters are not of the algorithm {algorithm:?}")]
+    #[error("slice {id}: the parameters are not of the algorithm {algorithm:?}")]
     Kind {
         /// Identity of the slice.
         id: u32,
@@ -150,7 +150,7 @@ pub enum SliceError {
     #[error("slices {0} and {1} have PRBs in common")]
     Overlap(u32, u32),
     /// A label is too long.
-    #[error("slice {0}: a label has at most {LABEL_MAX} bytes")]
+    #[error("slice {0}: a label must have at most {LABEL_MAX} bytes")]
     Label(u32),
 }
 

@@ -37,7 +37,7 @@ fn assert_shares(set: &SliceSet, mbps: f64, expected: &[f64]) {
     for (found, expected) in found.iter().zip(expected) {
         assert!(
             (found - expected).abs() < 0.005,
-            "a share of {found} of the slots instead of {expected}: {set:?}"
+            "a slice gets a share of {found} of the slots instead of {expected}: {set:?}"
         );
     }
 }
@@ -72,18 +72,18 @@ fn idle_share_is_lost_or_redistributed() {
 }
 
 #[test]
-fn returning_slice_gets_all_slots_at_first() {
+fn slice_gets_all_slots_at_first_after_idle_time() {
     let set = nvs(&[Capacity(0.66), Capacity(0.34)], true);
     let chosen = run(&set, 50.0, 40_000, |slot| if (10_000..20_000).contains(&slot) { 0b01 } else { 0b11 });
     let alone = chosen[20_000..].iter().take_while(|slice| **slice == Some(1)).count();
     // The number of slots is ln(a / (b + a²)) / ln(1 - β), with a = 0.66 and b = 0.34.
-    assert!((160..=162).contains(&alone), "{alone} slots");
+    assert!((160..=162).contains(&alone), "after its return, slice 1 must get 160 to 162 consecutive slots, not {alone}");
     let after = shares(&chosen[21_000..]);
     assert!((after[0] - 0.66).abs() < 0.01, "{after:?}");
 }
 
 #[test]
-fn every_window_of_slots_is_close_to_share() {
+fn share_of_slots_is_kept_in_every_window_of_100_slots() {
     let chosen = run(&nvs(&[Capacity(0.66), Capacity(0.34)], true), 50.0, 20_000, |_| u32::MAX);
     for window in chosen.chunks(100) {
         let count = window.iter().filter(|slice| **slice == Some(1)).count();
@@ -116,7 +116,7 @@ fn backlogged_slice_gets_prbs_before_deadline() {
     for (slice, (window, guaranteed)) in [(20, 1000), (5, 150), (40, 800)].into_iter().enumerate() {
         for slots in got.chunks(window) {
             let sum: u64 = slots.iter().map(|slot| slot[slice]).sum();
-            assert!(sum >= guaranteed, "slice {slice}: {sum} PRBs in {window} slots");
+            assert!(sum >= guaranteed, "slice {slice} got only {sum} PRBs in {window} slots");
         }
     }
 }
@@ -181,13 +181,13 @@ fn unused_guarantee_goes_to_other_slices() {
         }
         for (got, expected) in prbs.iter().zip(expected) {
             let got = f64::from(*got) / 20_000.0;
-            assert!((got - expected).abs() < 1.0, "{got} %, not {expected} %: {first:?} {second:?}");
+            assert!((got - expected).abs() < 1.0, "a slice gets {got} % instead of {expected} %: {first:?} {second:?}");
         }
     }
 }
 
 #[test]
-fn disordered_or_excessive_quotas_are_refused() {
+fn quotas_with_wrong_order_or_excessive_sum_are_refused() {
     let quotas = |params: &[SliceParams]| SliceSet { algorithm: SliceAlgorithm::Quota, ..nvs(params, true) };
     let quota = |dedicated, min, max| SliceParams::Quota { dedicated, min, max };
     for wrong in [quota(0.3, 0.2, 1.0), quota(0.0, 0.6, 0.3), quota(0.0, 0.0, 2.0), quota(f64::NAN, 0.0, 1.0)]

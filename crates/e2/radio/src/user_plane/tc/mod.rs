@@ -113,7 +113,7 @@ pub enum TcError {
     #[error("rule {0} already exists")]
     RuleExists(u32),
     /// There are too many queues or rules.
-    #[error("a bearer has at most {QUEUES_MAX} queues and {RULES_MAX} rules")]
+    #[error("a bearer can have at most {QUEUES_MAX} queues and {RULES_MAX} rules")]
     TooMany,
     /// A number is out of bounds.
     #[error("{what} is {given}; {allowed} is allowed")]
