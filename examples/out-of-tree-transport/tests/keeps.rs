@@ -18,7 +18,7 @@ use std::time::Duration;
 fn ring(name: &str) -> Address {
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| {
-        assert!("ring://early".parse::<Address>().is_err(), "the scheme is unknown before registration");
+        assert!("ring://early".parse::<Address>().is_err(), "the scheme must be unknown before its registration");
         register(Ring::default()).unwrap();
         assert_eq!(register(Ring::default()), Err(RegisterError::Taken("ring".to_owned())));
     });
@@ -54,5 +54,5 @@ fn agent_ric_and_xapp_communicate_over_ring() {
         }
     };
     run(async { tokio::time::timeout(Duration::from_secs(30), story).await })
-        .expect("100 pings were not answered within 30 s");
+        .expect("100 pings must arrive within 30 s");
 }

@@ -81,16 +81,16 @@ mod tests {
 
     /// The test radio sends 10,000 bytes per millisecond, and the source always has packets.
     #[test]
-    fn radio_never_idles_and_queue_stays_short() {
+    fn radio_always_has_data_and_queue_stays_short() {
         let pacer = Pacer::new();
         let mut held = 0;
         for ms in 1..=1_000 {
             while pacer.admits(1_500, held, ms * 1_000) {
                 held += 1_500;
             }
-            assert!(held >= 10_000, "{held} bytes after {ms} ms");
+            assert!(held >= 10_000, "the radio needs 10000 bytes, but has {held} after {ms} ms");
             held -= 10_000;
-            assert!(held <= 10_000 * AHEAD_MS, "{held} bytes are buffered after {ms} ms");
+            assert!(held <= 10_000 * AHEAD_MS, "the buffer must stay short, but has {held} bytes after {ms} ms");
         }
         // The rate of the radio decreases, and the pacer follows it.
         for ms in 1_001..=2_000 {

@@ -76,7 +76,7 @@ fn wrong_address_is_reported_immediately() {
         assert_eq!(
             agent.read(|agent| agent.controllers().count()),
             0,
-            "a failed controller is removed, so there is no second attempt"
+            "a controller that cannot be reached must be removed, so that there is no second attempt"
         );
     });
 }
@@ -97,7 +97,7 @@ fn disconnect_event_has_reason() {
 }
 
 #[test]
-fn responses_are_awaited_despite_unread_indications() {
+fn responses_arrive_despite_unread_indications() {
     within_patience(async {
         let (_ric, _agent, xapp, node) = network("outcomes").await;
         let flood = HwTrigger::Periodic(HwPeriodic { period_ms: 1, payload_size: 5 });

@@ -29,7 +29,7 @@ impl Example {
     /// Reads until a line contains `text`. If no line does, the watchdog kills the example.
     fn line_with(&mut self, text: &str) -> String {
         let found = self.lines.by_ref().map(Result::unwrap).find(|line| line.contains(text));
-        found.unwrap_or_else(|| panic!("no line with \"{text}\""))
+        found.unwrap_or_else(|| panic!("the program must print a line with \"{text}\""))
     }
 }
 
@@ -38,7 +38,7 @@ impl Example {
     fn lines_with(&mut self, texts: &[&str]) {
         let mut missing = texts.to_vec();
         while !missing.is_empty() {
-            let line = self.lines.next().unwrap_or_else(|| panic!("no line with {missing:?}")).unwrap();
+            let line = self.lines.next().unwrap_or_else(|| panic!("the programs must print a line with {missing:?}")).unwrap();
             missing.retain(|text| !line.contains(text));
         }
     }

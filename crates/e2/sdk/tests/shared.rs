@@ -104,7 +104,7 @@ fn dropped_call_ends_subscription_and_frees_its_slot() {
             let pending = xapp.request(request(absent));
             assert!(
                 timeout(Duration::ZERO, pending).await.is_err(),
-                "a request to an absent node stays pending"
+                "a request to an absent node must stay pending"
             );
         }
         let reports = xapp.request(request(node)).await.unwrap();
@@ -214,7 +214,7 @@ fn requests_of_an_actor_are_limited() {
             })
             .collect();
         until!(running.load(Ordering::SeqCst) == REQUESTS_MAX);
-        assert_eq!(actor.with(|_| 5).await, Ok(5), "short functions do not count as requests");
+        assert_eq!(actor.with(|_| 5).await, Ok(5), "functions without waiting must not count as requests");
         actor.close().await;
         for call in calls {
             assert_eq!(call.await.unwrap(), Err(Closed));

@@ -55,7 +55,7 @@ impl World {
             if gaps > dropped {
                 let name = &self.hosts[party].name;
                 let what =
-                    format!("{name} has {gaps} gaps to controller {key}, but dropped {dropped} reports");
+                    format!("the reports of {name} to controller {key} have {gaps} gaps, but it dropped {dropped}");
                 return Err(self.violation(what));
             }
         }
@@ -65,12 +65,12 @@ impl World {
     fn check_ric(&self, ric: &RicSnapshot, outbox_bytes: usize) -> Result<(), String> {
         for c in &ric.connections {
             if c.queued_bytes > outbox_bytes {
-                return Err(format!("{} bytes are queued for {}", c.queued_bytes, c.peer));
+                return Err(format!("{} bytes are queued for {}, above the limit of {outbox_bytes}", c.queued_bytes, c.peer));
             }
             let dropped = c.outbox.dropped_full + c.outbox.dropped_old;
             let gaps = self.ledger.ric_gaps.get(&c.id.0).copied().unwrap_or(0);
             if gaps > dropped {
-                return Err(format!("{} has {gaps} gaps, but its RIC dropped {dropped} reports", c.peer));
+                return Err(format!("the reports to {} have {gaps} gaps, but its RIC dropped {dropped} reports", c.peer));
             }
         }
         let by_id: BTreeMap<_, _> = ric.xapps.iter().map(|x| (x.info.id, &x.info)).collect();
@@ -95,7 +95,7 @@ impl World {
                     tenants.insert(Tenant::default());
                 }
                 if tenants.len() > 1 {
-                    return Err(format!("{tenants:?} share a subscription at {}", node.info.id));
+                    return Err(format!("different tenants share a subscription at {}: {tenants:?}", node.info.id));
                 }
             }
         }
@@ -134,7 +134,7 @@ impl World {
             if has != Some((expected.len(), expected.len())) {
                 let name = &self.hosts[party].name;
                 let what = format!(
-                    "{name} has {has:?} subscriptions (active, total), but requests {}",
+                    "the xApp {name} has {has:?} subscriptions (active, total), but requests {}",
                     expected.len()
                 );
                 result = result.and(Err(what));
@@ -159,7 +159,7 @@ impl World {
         let clients = self.hosts.iter().filter(|h| client_of(h, name)).count();
         if (table.connections.len(), table.xapps.len()) != (agents + clients, clients) {
             let has = (table.connections.len(), table.xapps.len());
-            return Err(format!("has {has:?} (connections, xApps) for {agents} agents and {clients} xApps"));
+            return Err(format!("the RIC has {has:?} (connections, xApps), but there are {agents} agents and {clients} xApps"));
         }
         for xapp in &table.xapps {
             let of = |p: &usize| *self.hosts[*p].name == *xapp.info.peer;
@@ -169,14 +169,14 @@ impl World {
                 let under_way = xapp.requests;
                 let peer = &xapp.info.peer;
                 return Err(format!(
-                    "{peer} owns {has} subscriptions, requests {expected}, {under_way} pending"
+                    "{peer} owns {has} subscriptions, but requests {expected}; {under_way} of its requests are pending"
                 ));
             }
         }
         for node in &table.nodes {
             let id = node.info.id;
             if let Some(odd) = node.subscriptions.iter().find(|s| s.state != "active") {
-                return Err(format!("a subscription at {id} is in state {}", odd.state));
+                return Err(format!("a subscription at {id} is in state {} instead of active", odd.state));
             }
             if node.requests + node.procedures > 0 {
                 return Err(format!(
@@ -185,7 +185,7 @@ impl World {
                 ));
             }
             let here = self.hosts.iter().position(|h| h.agent().is_some_and(|(a, _)| a.node_id == id));
-            let here = here.ok_or_else(|| format!("lists node {id}, which does not exist"))?;
+            let here = here.ok_or_else(|| format!("the RIC lists node {id}, which does not exist"))?;
             let mut union: BTreeSet<(Tenant, u32)> = BTreeSet::new();
             for (party, expected) in wishes {
                 let Some((xapp, _)) = self.hosts[*party].xapp().filter(|(x, _)| x.config.address == *name)
@@ -198,7 +198,7 @@ impl World {
             let has = node.subscriptions.len();
             if has != union.len() + iapps {
                 return Err(format!(
-                    "{id} has {has} subscriptions, but xApps request {union:?} and iApps {iapps}"
+                    "{id} has {has} subscriptions, but xApps request {union:?} and iApps request {iapps}"
                 ));
             }
             let table: BTreeSet<RicRequestId> = node.subscriptions.iter().map(|s| s.request_id).collect();
@@ -217,7 +217,7 @@ impl World {
         let of_ric: BTreeSet<_> = of_ric.collect();
         if of_ric != *table {
             return Err(format!(
-                "the table of {ric} has {table:?}, but {} has {of_ric:?}",
+                "the table of {ric} has the request ids {table:?}, but {} has {of_ric:?}",
                 self.hosts[party].name
             ));
         }
@@ -260,7 +260,7 @@ impl World {
                 let odd: Vec<_> = got.difference(&expected).collect();
                 let name = &self.hosts[party].name;
                 let what =
-                    format!("{name} misses reports (node, tag) {missing:?} and gets unrequested {odd:?}");
+                    format!("{name} lacks the reports (node, tag) {missing:?} and gets the unrequested ones {odd:?}");
                 return Err(self.violation(what));
             }
         }
@@ -306,7 +306,7 @@ impl World {
             let held = a.is_some_and(|a| a.1 - b.1 == a.2 - b.2 && a.3 - b.3 == a.4.wrapping_sub(b.4));
             if !held {
                 let what = format!(
-                    "{} (connection, dropped, gaps of the RIC, all gaps, own count): {b:?} became {a:?}",
+                    "drops and gaps of {} differ (connection, dropped, gaps of the RIC, all gaps, gaps counted by the xApp): {b:?} became {a:?}",
                     self.hosts[party].name
                 );
                 return Err(self.violation(what));
@@ -315,7 +315,7 @@ impl World {
         for (key, b) in &before.agents {
             let a = after.agents.get(key).filter(|a| a.0 == b.0);
             if a.is_none_or(|a| a.1 - b.1 != a.2 - b.2) {
-                let what = format!("{} (life, dropped, gaps): {b:?} became {a:?}", self.hosts[key.0].name);
+                let what = format!("drops and gaps of {} differ (life, dropped, gaps): {b:?} became {a:?}", self.hosts[key.0].name);
                 return Err(self.violation(what));
             }
         }

@@ -70,7 +70,7 @@ impl Impostor {
             Ok(e42::Message::SetupResponse(m)) => {
                 self.own_id = Some(m.xapp_id);
                 if !m.nodes.is_empty() {
-                    self.successes.push(format!("was shown {} nodes", m.nodes.len()));
+                    self.successes.push(format!("the impostor was shown {} nodes", m.nodes.len()));
                 }
             }
             Ok(e42::Message::E2(
@@ -80,8 +80,8 @@ impl Impostor {
                 | Message::ErrorIndication(_),
             )) => self.refused += 1,
             Ok(e42::Message::SetupFailure(_)) => {}
-            Ok(other) => self.successes.push(format!("got a {}", other.name())),
-            Err(rejection) => self.successes.push(format!("got an undecodable message: {rejection}")),
+            Ok(other) => self.successes.push(format!("the impostor got the message {}", other.name())),
+            Err(rejection) => self.successes.push(format!("the impostor got an undecodable message: {rejection}")),
         }
     }
 

@@ -26,7 +26,7 @@ impl World {
                 Ok(())
             }
             XappEvent::NodeAdded { node } if !self.sees(party, &node) => {
-                Err(format!("was shown {node}, which its policy hides"))
+                Err(format!("the xApp was shown {node}, which its policy hides"))
             }
             other => {
                 if let XappEvent::Subscribed { handle, .. } = other {
@@ -54,11 +54,11 @@ impl World {
         node: &GlobalE2NodeId,
         indication: &IndicationView,
     ) -> Result<(), String> {
-        let unreadable = |message: &Bytes| format!("{handle:?} got {} unreadable bytes", message.len());
+        let unreadable = |message: &Bytes| format!("{handle:?} got {} bytes that are not a report", message.len());
         let beat = TracerReport::read(&indication.message).ok_or_else(|| unreadable(&indication.message))?;
         if indication.function != beat.function || indication.sn != Some(beat.count as u16) {
             return Err(format!(
-                "{handle:?} got {beat:?} with function {} and sequence number {:?}",
+                "{handle:?} got {beat:?} in an indication with another function ({}) or sequence number ({:?})",
                 indication.function, indication.sn
             ));
         }
@@ -76,7 +76,7 @@ impl World {
         if !host.xapp().is_some_and(|(x, _)| {
             x.wishes.iter().any(|(w, _)| w.tag == beat.tag && oid_mark(&w.oid) == beat.oid)
         }) {
-            return Err(format!("got {beat:?} without requesting it"));
+            return Err(format!("the xApp got {beat:?} without requesting it"));
         }
         let life = host.life;
         let connection = host.ends.get(&0).copied().unwrap_or(0);

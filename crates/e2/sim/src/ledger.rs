@@ -75,7 +75,7 @@ impl Ledger {
         let stream = self.streams.entry((beat.node, beat.life, beat.subscription)).or_default();
         if beat.count < stream.next || indication.sn != Some(beat.count as u16) {
             let what = format!(
-                "{beat:?} with sequence number {:?} reached the RIC, which expected {}",
+                "{beat:?} with sequence number {:?} reached the RIC, but number {} is the next one",
                 indication.sn, stream.next
             );
             return self.break_rule(what);
@@ -117,7 +117,7 @@ impl Ledger {
         }
         if now <= seen.last {
             return Err(format!(
-                "{handle:?} got {beat:?} after {:?}: a duplicate, or out of order",
+                "{handle:?} got {beat:?} after {:?}, so it is a duplicate or out of order",
                 seen.last
             ));
         }

@@ -102,7 +102,7 @@ impl Trial {
         world.check_settled(1)?;
         let impostor = parties[parties.len() - 1];
         if world.attacks_refused(impostor) == 0 {
-            return Err(world.violation("no attack was refused, so the impostor did nothing".into()));
+            return Err(world.violation("no attack was refused, so the impostor cannot have attacked".into()));
         }
         Ok(Outcome {
             digest: world.digest(),

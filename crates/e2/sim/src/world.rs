@@ -216,7 +216,7 @@ impl World {
         host.wakes = if host.last_wake == now { host.wakes + 1 } else { 0 };
         host.last_wake = now;
         if host.wakes > WAKES_PER_MOMENT_MAX {
-            let what = format!("{} requests endless wake-ups at the same time", host.name);
+            let what = format!("{} requests more than {WAKES_PER_MOMENT_MAX} wake-ups at the same time", host.name);
             return self.ledger.break_rule(what);
         }
         self.run_machine(party, |machine, now| machine.wake(now));
@@ -231,7 +231,7 @@ impl World {
                 match action {
                     Action::Transmit(key) => self.flush(party, key),
                     Action::Close(key, reason) => {
-                        self.note(|w| format!("{} closes {key}: {reason}", w.hosts[party].name));
+                        self.note(|w| format!("{} closes connection {key}: {reason}", w.hosts[party].name));
                         self.close(party, key);
                         closed.push(key);
                     }
@@ -326,7 +326,7 @@ impl World {
         self.agenda.plan(back, Happening::Established(number));
         let peer = self.hosts[client.party].name.clone();
         let side = self.hosts[client.party].side();
-        self.note(|w| format!("{} accepts {number} of {peer}", w.hosts[ric].name));
+        self.note(|w| format!("{} accepts connection {number} of {peer}", w.hosts[ric].name));
         self.run_machine(ric, |machine, now| {
             if let Machine::Ric(machine) = machine {
                 machine.handle(now, RicInput::Connected { conn: ConnId(number), side, peer });
@@ -360,7 +360,7 @@ impl World {
                         let from = &w.hosts[sender.party].name;
                         let to = &w.hosts[receiver.party].name;
                         let code = &pdu[..2.min(pdu.len())];
-                        format!("{from} -> {to} on {number}: {} bytes, code {code:02x?}", pdu.len())
+                        format!("{from} -> {to} on connection {number}: {} bytes, code {code:02x?}", pdu.len())
                     });
                 }
                 if matches!(&self.hosts[sender.party].kind, Kind::Agent(agent) if agent.judged) {
@@ -381,7 +381,7 @@ impl World {
         let Some(this) = self.connections.get(&number).map(|c| c.ends[end]).filter(|e| e.open) else {
             return;
         };
-        self.note(|w| format!("{} loses {number}", w.hosts[this.party].name));
+        self.note(|w| format!("{} loses connection {number}", w.hosts[this.party].name));
         self.shut(number, end);
         self.run_machine(this.party, |machine, now| machine.disconnected(now, this.key));
     }

@@ -13,7 +13,7 @@ fn run_all(trial: &ClusterTrial, seeds: u64) -> Vec<Result<ClusterOutcome, Viola
     let run = |first: u64| (first..seeds).step_by(THREADS as usize).map(|seed| trial.run(seed));
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS).map(|t| scope.spawn(move || run(t).collect::<Vec<_>>())).collect();
-        threads.into_iter().flat_map(|thread| thread.join().expect("a world panicked")).collect()
+        threads.into_iter().flat_map(|thread| thread.join().expect("no world may panic")).collect()
     })
 }
 
@@ -21,7 +21,7 @@ fn run_all(trial: &ClusterTrial, seeds: u64) -> Vec<Result<ClusterOutcome, Viola
 fn thousand_faults_leave_one_owner_per_node() {
     let results = run_all(&ClusterTrial::default(), SEEDS);
     let broken: Vec<_> = results.iter().filter_map(|it| it.as_ref().err()).map(ToString::to_string).collect();
-    assert!(broken.is_empty(), "{} of {SEEDS} worlds:\n{}", broken.len(), broken.join("\n"));
+    assert!(broken.is_empty(), "{} of {SEEDS} worlds violate an invariant:\n{}", broken.len(), broken.join("\n"));
     let sum = |what: fn(&ClusterOutcome) -> u64| results.iter().flatten().map(what).sum::<u64>();
     let faults = sum(|it| it.faults as u64);
     let acknowledged = sum(|it| it.acknowledged);
@@ -47,9 +47,9 @@ fn thousand_faults_leave_one_owner_per_node() {
 fn iapp_orders_reach_every_ric_despite_crash() {
     let results = run_all(&ClusterTrial { orders: true, ..ClusterTrial::default() }, SEEDS / 4);
     let broken: Vec<_> = results.iter().filter_map(|it| it.as_ref().err()).map(ToString::to_string).collect();
-    assert!(broken.is_empty(), "{} worlds:\n{}", broken.len(), broken.join("\n"));
+    assert!(broken.is_empty(), "{} worlds violate an invariant:\n{}", broken.len(), broken.join("\n"));
     let orders: u64 = results.iter().flatten().map(|it| it.orders).sum();
-    assert!(orders > SEEDS, "{orders} orders");
+    assert!(orders > SEEDS, "each world must have orders, but there are only {orders}");
 }
 
 /// A RIC that does not wait for the others serves nodes that other RICs may still command.
@@ -71,14 +71,14 @@ fn checker_finds_two_owners_without_fencing() {
 fn assert_two_owners(trial: &ClusterTrial) {
     let found =
         (0..SEEDS).find_map(|seed| trial.run(seed).err().filter(|it| it.what.contains("is owned by")));
-    let found = found.unwrap_or_else(|| panic!("no violation was found in {SEEDS} worlds"));
+    let found = found.unwrap_or_else(|| panic!("the checker must find a violation in {SEEDS} worlds"));
     let replay = format!("--example replay -- cluster {} trace", found.seed);
     assert!(found.to_string().ends_with(&replay), "{found}");
 }
 
 /// Each report is read once by each RIC, and written once to each xApp and to each other RIC.
 #[test]
-fn messages_of_several_rics_are_counted() {
+fn messages_per_report_grow_with_rics_and_xapps() {
     let seconds = Duration::from_secs;
     for (rics, xapps) in [(1, 4), (2, 4), (3, 6)] {
         let load = ClusterLoad { rics, nodes: 6, xapps, settle: seconds(5), counted: seconds(10) };
@@ -86,13 +86,13 @@ fn messages_of_several_rics_are_counted() {
         let reports = outcome.delivered as f64 / xapps as f64;
         assert!(
             (reports / 120.0 - 1.0).abs() < 0.05,
-            "{rics} RICs got {reports} reports of 6 nodes in 10 s, expected two per second and node"
+            "{rics} RICs got {reports} reports of 6 nodes in 10 s instead of two per second and node"
         );
         let per_report = outcome.messages() as f64 / reports;
         let expected = (rics + xapps + rics - 1) as f64;
         assert!(
             (per_report / expected - 1.0).abs() < 0.02,
-            "{rics} RICs needed {per_report} messages per report"
+            "{rics} RICs needed {per_report} messages per report instead of {expected}"
         );
     }
 }
@@ -111,7 +111,7 @@ fn crowd() -> ClusterTrial {
 }
 
 #[test]
-fn slow_store_serves_simultaneous_base_stations() {
+fn slow_store_admits_base_stations_that_connect_at_once() {
     for result in run_all(&crowd(), 2) {
         result.unwrap_or_else(|violation| panic!("{violation}"));
     }

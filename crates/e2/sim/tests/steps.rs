@@ -141,7 +141,7 @@ fn clock_jump_expires_timers_and_delay_slows_messages() {
     let mut lab = lab();
     let now = lab.world.now();
     let agent = lab.agent;
-    assert_eq!(lab.delivered_in(SECOND * 5), 0, "no report arrives before the end of the period");
+    assert_eq!(lab.delivered_in(SECOND * 5), 0, "no report may arrive before the end of the period");
     lab.world.plan(lab.world.now(), Fault::Jump(agent, PERIOD));
     assert_eq!(lab.delivered_in(MS * 2), 1);
     // Only the clock of the agent moved.
@@ -152,7 +152,7 @@ fn clock_jump_expires_timers_and_delay_slows_messages() {
     lab.world.plan(lab.world.now(), Fault::Jump(agent, PERIOD));
     assert_eq!((lab.delivered_in(SECOND * 3), lab.delivered_in(MS * 2)), (0, 1));
     lab.world.plan(lab.world.now(), Fault::Jump(agent, PERIOD));
-    assert_eq!(lab.delivered_in(MS * 2), 1, "the additional delay has ended");
+    assert_eq!(lab.delivered_in(MS * 2), 1, "messages must not be delayed after the fault has ended");
     // After the delay has ended, the clock runs like the others.
     assert_eq!(lab.delivered_in(PERIOD), 1);
     lab.world.plan(lab.world.now(), Fault::Freeze(agent, SECOND));

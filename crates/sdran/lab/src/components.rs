@@ -67,7 +67,7 @@ mod tests {
         let south = SouthFleetComponent { nodes: 4, ramp: second, ..SouthFleetComponent::default() };
         let shares = AnyComponent::from(south).divide(2).unwrap();
         let [Some(a), Some(b)] = [0, 1].map(|place| shares[place].get::<SouthFleetComponent>()) else {
-            panic!("the component was not divided into two shares")
+            panic!("the component must be divided into two shares")
         };
         assert_eq!((a.nodes, a.first, b.nodes, b.first, b.ramp), (2, 0, 2, 2, second));
     }

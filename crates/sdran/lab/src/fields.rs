@@ -46,7 +46,7 @@ impl FromStr for Share {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong =
-            || format!("\"{text}\" is not a share; adaptive or 0.001 to 0.999 is allowed (0.2 is FlexRAN)");
+            || format!("\"{text}\" is not a share; expected adaptive or 0.001 to 0.999 (0.2 is FlexRAN's share)");
         if text == "adaptive" {
             return Ok(Self(RibShare::Adaptive));
         }
@@ -84,7 +84,7 @@ impl FromStr for Period {
         match (text, parse_span(text)) {
             ("honour", _) => Ok(Self::HONOUR),
             (_, Some(period)) if period >= Duration::from_millis(1) => Ok(Self::every(period)),
-            (_, Some(_)) => Err("the shortest period is 1ms".to_owned()),
+            (_, Some(_)) => Err("the period must be at least 1ms".to_owned()),
             (_, None) => Err(format!("{}, or honour", Kind::Span.allowed())),
         }
     }
@@ -109,11 +109,11 @@ mod tests {
     fn sdran_names_round_trip_or_errors_name_allowed_values() {
         reads::<Same, Share>(
             &["adaptive", "0.2", "0.999"],
-            &[("0", "0.001 to 0.999"), ("1", "0.2 is FlexRAN"), ("NaN", "adaptive")],
+            &[("0", "0.001 to 0.999"), ("1", "0.2 is FlexRAN's share"), ("NaN", "adaptive")],
         );
         reads::<Same, Period>(
             &["honour", "1ms", "2s"],
-            &[("999us", "period is 1ms"), ("0s", "period is 1ms"), ("often", "or honour")],
+            &[("999us", "period must be at least 1ms"), ("0s", "period must be at least 1ms"), ("often", "or honour")],
         );
         reads::<SdranNames, QueueKind>(&["leaky", "bounded"], &[("endless", "bounded")]);
         reads::<SdranNames, ThreadUse>(&["per-run", "inline"], &[("two", "inline")]);

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn stored_documents_match_the_tables() {
+    fn stored_openapi_documents_match_the_routes() {
         ranlab_transport::run(async {
             for (name, server) in servers(&Access::default()).await {
                 let file = format!("../../../docs/reference/openapi/{name}.json");
@@ -202,7 +202,7 @@ mod tests {
                     let stored = std::fs::read_to_string(&file).unwrap_or_default();
                     assert!(
                         stored == text,
-                        "{} is out of date; RANLAB_WRITE_OPENAPI=1 writes it",
+                        "{} is out of date; run the test with RANLAB_WRITE_OPENAPI=1 to write it",
                         file.display()
                     );
                 }

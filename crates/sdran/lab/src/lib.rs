@@ -85,7 +85,7 @@ pub(crate) trait ControllerLogic: Routed<Handler = Handler<Self>> {
     fn counters(&self) -> ControllerCounters;
     /// Returns the outcome of an order, or `None` while the order is pending.
     fn outcome(&mut self, _order: u64) -> Option<Result<Value, HttpProblem>> {
-        Some(Err(HttpProblem::new(404, "there are no orders")))
+        Some(Err(HttpProblem::new(404, "this controller has no orders")))
     }
     /// Discards the outcome of an order.
     fn forget(&mut self, _order: u64) {}
@@ -150,7 +150,7 @@ impl<P: ControllerLogic> Machine for Served<P> {
                     self.policy.not_reading();
                     "the agent does not read"
                 }
-                Action::Close => "closed by the controller",
+                Action::Close => "the controller closed the connection",
             };
             return Some(driver::Action::Close { key, reason: reason.to_owned() });
         }

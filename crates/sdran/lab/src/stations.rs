@@ -108,7 +108,7 @@ impl SouthFleetComponent {
                 Err(rig("only base stations of E2 and FlexRAN can have a `radio`"))
             }
             (Some(_), _) if with_events => Err(rig(
-                "a `radio` defines its UEs (`flows`, `stay`): it allows no `trace`, `events` or `delegation`",
+                "`trace`, `events` and `delegation` are not allowed with a `radio`, whose UEs are defined by `flows` and `stay`",
             )),
             _ => {
                 let rlc_buffer = *rlc_buffer;
@@ -164,8 +164,8 @@ impl SouthFleetComponent {
         let short = self.protocol.dialect().source_per_agent && addresses < self.nodes as usize;
         short.then(|| {
             format!(
-                "version 2 of 5G-EmPOWER keeps one connection per source address: {} base stations from {addresses} will \
-                 end the connections of each other; give as many addresses with `sources`",
+                "version 2 of 5G-EmPOWER allows one connection per source address: {} base stations from {addresses} will \
+                 end the connections of each other; specify one address per base station with `sources`",
                 self.nodes
             )
         })
@@ -189,7 +189,7 @@ fn trace(path: &Path) -> Result<HashMap<u32, Vec<Event>>, ComponentError> {
     let wrong = |error: String| rig(format!("{}: {error}", path.display()));
     let len = std::fs::metadata(path).map_err(|error| wrong(error.to_string()))?.len();
     if len > MAX_TRACE_BYTES {
-        return Err(wrong(format!("{len} bytes; at most {MAX_TRACE_BYTES} are allowed")));
+        return Err(wrong(format!("the file has {len} bytes; at most {MAX_TRACE_BYTES} are allowed")));
     }
     let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
     let mut events: HashMap<u32, Vec<Event>> = HashMap::new();
@@ -413,7 +413,7 @@ mod tests {
         assert_eq!(
             (addresses.len(), addresses.contains(&None)),
             (4, false),
-            "the pool has an additional address for a probe: {addresses:?}"
+            "the pool must have an additional address for a probe: {addresses:?}"
         );
         assert_eq!(here.warning(), None);
         let there = of(Protocol::EmpowerV2, "tcp://192.0.2.1:5533");

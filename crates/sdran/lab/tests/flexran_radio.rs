@@ -302,7 +302,7 @@ fn policy_and_mosaic_slices_apply_or_are_rejected() {
     let why = world.order(Some(1), &slices(vec![groups(1, 0, 12), groups(2, 12, 12)])).unwrap_err();
     assert!(why.contains("same resource blocks"), "{why}");
     let got = shares(&world.measure(0));
-    assert!((got[0] - 0.72).abs() < 0.02, "the rejected slices changed nothing: {got:?}");
+    assert!((got[0] - 0.72).abs() < 0.02, "rejected slices must not change the shares: {got:?}");
     // Slice 1 has five groups of two resource blocks. Slice 2 has eight groups of two, except that the last one is smaller.
     assert_eq!(world.order(Some(1), &slices(vec![groups(1, 0, 4), groups(2, 5, 12)])), Ok(()));
     assert_eq!(world.order(Some(1), &Command::Associate(vec![(1, 1), (2, 2)])), Ok(()));
@@ -333,7 +333,7 @@ fn handed_over_ue_keeps_traffic_and_is_reported() {
     assert!(world.order(Some(1), &Command::HandOver(2, 2)).unwrap_err().contains("without a known UE"));
     assert!(world.order(Some(1), &Command::HandOver(1, 9)).unwrap_err().contains("base station 9"));
     assert!(world.order(Some(1), &Command::HandOver(1, 1)).unwrap_err().contains("in that cell"));
-    assert_eq!(world.order(Some(2), &Command::HandOver(2, 1)), Ok(()), "the UE can return");
+    assert_eq!(world.order(Some(2), &Command::HandOver(2, 1)), Ok(()), "the UE must be able to return");
     world.pass(10 * MS);
     assert_eq!((ues(&world, 0).len(), ues(&world, 1).len(), world.handovers), (2, 1, 2));
 }
@@ -345,7 +345,7 @@ fn applications_configure_every_new_base_station() {
     let settings = || FlexranControllerSettings { standing: standing.clone(), ..Default::default() };
     let radios = [full(Carrier::lte(25), 4), full(Carrier::lte(25), 4)];
     let mut world = World::under(settings(), Duration::from_micros(500), &radios);
-    assert_eq!(world.controller.scheduled().1, 2, "every base station is scheduled when it connects");
+    assert_eq!(world.controller.scheduled().1, 2, "the controller must schedule every base station when it connects");
     // Each of the four UEs has 6 or 7 resource blocks. UEs of the second slice, which have 7, get half of their allocation.
     let meter = world.measure(0);
     assert!((0.75..0.85).contains(&meter.prb_use), "{}", meter.prb_use);

@@ -16,7 +16,7 @@ type Command<S> = Box<dyn FnOnce(&Rc<S>) + Send>;
 
 /// The object was closed, or its thread has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the object was closed")]
+#[error("the handle's object was closed")]
 pub struct Closed;
 
 /// Reason why an [`Actor`] could not start.

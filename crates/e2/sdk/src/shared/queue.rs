@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(counts, QueueCounts { received: UNREAD_MAX as u64 + 5, dropped: 5, waiting: UNREAD_MAX });
         assert_eq!(queue.take().and_then(|item| item.indication.sn), Some(5));
         queue.push(item(9, UNREAD_BYTES_MAX));
-        assert_eq!(queue.counts().waiting, 1, "an indication of the maximum size displaces all others");
+        assert_eq!(queue.counts().waiting, 1, "an indication of the maximum size must displace all others");
     }
 
     #[test]

@@ -171,7 +171,7 @@ mod tests {
                 let active = active.min(workers + 1);
                 let serve = (0..active - 1).filter(|worker| alive(*worker)).map(Place::Worker);
                 let serve: Vec<_> = std::iter::once(Place::Here).chain(serve).collect();
-                prop_assert!(at.iter().all(|place| serve.contains(place)), "{at:?}, {serve:?} serve");
+                prop_assert!(at.iter().all(|place| serve.contains(place)), "links must be only at {serve:?}, but are at {at:?}");
                 let each: Vec<_> = serve.iter().map(|place| placement.links(*place)).collect();
                 prop_assert_eq!(each.iter().sum::<usize>(), at.len());
                 prop_assert!(each.iter().max().unwrap() - each.iter().min().unwrap() <= 1, "{each:?}");
@@ -189,14 +189,14 @@ mod tests {
         assert_eq!(
             placement.next(1, |_| true),
             Place::Worker(0),
-            "the first link of another kind goes to the first worker"
+            "the first link of another kind must go to the first worker"
         );
         placement.remove(0, Place::Worker(1));
         assert_eq!(placement.next(0, |_| true), Place::Worker(1));
         assert_eq!(
             placement.next(0, |worker| worker == 0),
             Place::Here,
-            "one worker has ended, so the machine's thread takes the link"
+            "the machine's thread must take the link if a worker has ended"
         );
         placement.add(0, Place::Here);
         assert_eq!(placement.next(0, |worker| worker == 0), Place::Worker(0));
@@ -220,10 +220,10 @@ mod tests {
         assert_eq!(
             after(&mut load, 1, 0.4),
             2,
-            "measurements before an interruption do not count as low load"
+            "only uninterrupted measurements of low load may release a thread"
         );
         assert_eq!(after(&mut load, CALM_LOOKS, 0.1), 1);
-        assert_eq!(after(&mut load, 9, 2.8), 3, "the number of threads is limited");
+        assert_eq!(after(&mut load, 9, 2.8), 3, "the number of threads must not exceed the maximum");
         let mut all = Load::new(0.0, 3);
         assert_eq!(after(&mut all, 100, 0.0), 3);
     }

@@ -240,7 +240,7 @@ mod tests {
                     }
                     Err(error) => {
                         assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
-                        assert!(size == 0 || !queue.has_room(), "{} wait, {size} refused", queue.len());
+                        assert!(size == 0 || !queue.has_room(), "a write of {size} bytes is refused, although only {} bytes are queued", queue.len());
                     }
                 }
                 let most = if of_messages { QUEUE_BYTES + SIZE_MAX } else { QUEUE_BYTES };
@@ -253,7 +253,7 @@ mod tests {
                         assert_eq!(
                             Some(taken),
                             lengths.pop_front(),
-                            "a message is read with the length with which it was written"
+                            "a message must be read with the length with which it was written"
                         );
                     }
                     read.extend_from_slice(&buf);
@@ -264,13 +264,13 @@ mod tests {
         let why = loop {
             let mut buf = BytesMut::with_capacity(5_000);
             match queue.read(&mut buf) {
-                Ok((0, _)) => panic!("a broken link ends as if it were closed"),
+                Ok((0, _)) => panic!("a broken link must end with its reason, not like a closed one"),
                 Ok(_) => read.extend_from_slice(&buf),
                 Err(why) => break why,
             }
         };
-        assert_eq!(why.to_string(), "over", "the reason is returned after the queued data");
-        assert!(read == written, "{} bytes written, {} read", written.len(), read.len());
+        assert_eq!(why.to_string(), "over", "the reason must be returned after the queued data");
+        assert!(read == written, "the {} written and the {} read bytes must be equal", written.len(), read.len());
     }
 
     proptest! {

@@ -234,8 +234,8 @@ fn forwarded(seed: u64, agents: usize, dead: Option<usize>) -> (Arrived, Vec<boo
     if let Some(task) = doomed {
         world.tasks.remove(&task);
     }
-    assert!(!world.run(10_000_000), "seed {seed}: tasks are still woken after the maximum number of steps");
-    assert!(world.tasks.is_empty(), "seed {seed}: {} tasks are never woken", world.tasks.len());
+    assert!(!world.run(10_000_000), "seed {seed}: the tasks must end within the maximum number of steps");
+    assert!(world.tasks.is_empty(), "seed {seed}: all tasks must end, but {} are never woken", world.tasks.len());
     assert_eq!((open.get(), counts.pumps.load(Ordering::Relaxed)), (0, 0));
     (got.take(), ends.take())
 }
@@ -271,7 +271,7 @@ fn ended_thread_breaks_only_its_own_links_with_reason() {
     let mut cut = 0;
     for seed in 1..=60 {
         let (got, broken) = forwarded(seed, 3, Some(1));
-        assert!(!broken[0] && !broken[2], "seed {seed}: a link of another thread broke");
+        assert!(!broken[0] && !broken[2], "seed {seed}: links of other threads must not break");
         for ((agent, _), numbers) in got {
             let whole = numbers.len() == REPORTS as usize;
             // The data sent before the thread ended arrives without a gap, but may be incomplete.
@@ -280,7 +280,7 @@ fn ended_thread_breaks_only_its_own_links_with_reason() {
             cut += usize::from(!whole);
         }
     }
-    assert!(cut > 20, "the thread ends too late: only {cut} subscriptions are incomplete");
+    assert!(cut > 20, "the thread must end during the transfer, but only {cut} subscriptions are incomplete");
 }
 
 /// A stream that accepts no data, or panics when it is read.
@@ -300,7 +300,7 @@ impl Connection for Odd {
         panic!("bug of a third-party transport")
     }
     fn try_write_vectored(&self, _: &[IoSlice<'_>]) -> io::Result<usize> {
-        assert!(!self.panics, "the panicking stream is not used in the other direction");
+        assert!(!self.panics, "the panicking stream must not be used in the other direction");
         Err(io::ErrorKind::WouldBlock.into())
     }
     fn framer(&self) -> &'static dyn Framer {
@@ -344,7 +344,7 @@ async fn panic_ends_one_link_and_stalled_socket_is_released() {
             tokio::time::sleep(LOOK).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(20), gone).await.expect("the task did not end in time");
+    tokio::time::timeout(Duration::from_secs(20), gone).await.expect("the task must end when its link is dropped");
 }
 
 #[tokio::test]
@@ -426,7 +426,7 @@ fn moving_links_neither_lose_nor_repeat_messages() {
         for task in tasks {
             tokio::time::timeout(Duration::from_secs(60), task)
                 .await
-                .expect("a link made no progress in time")
+                .expect("each link must make progress")
                 .unwrap();
         }
         stir.abort();
@@ -442,7 +442,7 @@ fn moving_links_neither_lose_nor_repeat_messages() {
         };
         tokio::time::timeout(Duration::from_secs(20), gone)
             .await
-            .expect("links are still counted after they ended");
+            .expect("links must not be counted after they have ended");
         std::fs::remove_dir_all(&folder).unwrap();
     });
 }

@@ -130,13 +130,13 @@ mod tests {
         history.see(at(10), B, &owns(20)).unwrap();
         assert!(
             history.see(at(15), A, &owns(25)).is_err(),
-            "a RIC with an expired lease cannot renew a node that another RIC owns"
+            "a RIC with an expired lease must not renew a node that another RIC owns"
         );
         let mut history = History::default();
         history.see(at(0), A, &owns(10)).unwrap();
         assert!(
             history.see(at(5), (0, 2), &owns(20)).is_err(),
-            "another incarnation of a RIC is another owner"
+            "another incarnation of a RIC must count as another owner"
         );
     }
 }

@@ -130,7 +130,7 @@ impl Run {
                         .get(*ric)
                         .and_then(|ric| self.world.look_at_ric(*ric)?.iapp_snapshots());
                     return Err(format!(
-                        "ric-{ric} knows order {known:?} of {node}, the last one is {order}; {counted:?}; {shelf:?}"
+                        "ric-{ric} knows order {known:?} of {node}, but the last order is {order}; {counted:?}; {shelf:?}"
                     ));
                 }
             }

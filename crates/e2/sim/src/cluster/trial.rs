@@ -175,7 +175,7 @@ impl ClusterTrial {
         let ric = run.chance.below(self.rics);
         for station in 0..run.watcher.stations.len() {
             if !run.order(ric, station) {
-                return Err(run.violation(format!("ric-{ric} accepts no order about node {station}")));
+                return Err(run.violation(format!("ric-{ric} accepts no order for node {station}")));
             }
         }
         run.pass(run.world.now() + ORDERS_APART)?;
@@ -374,7 +374,7 @@ impl Run {
                 let last = self.watcher.last_report.get(&(*client, node));
                 if last.is_none_or(|last| now.since(*last) > SILENCE) {
                     let what =
-                        format!("xapp-{at} has no report of {node} since {last:?}; ric-{owner} serves it");
+                        format!("xapp-{at} has no report of {node} since {last:?}, although ric-{owner} serves the node");
                     return Err(self.violation(what));
                 }
             }

@@ -120,7 +120,7 @@ mod tests {
                 })
                 .collect();
             tokio::select! {
-                () = deadlines.until(began + Duration::from_secs(3_600)) => panic!("an hour has not passed"),
+                () = deadlines.until(began + Duration::from_secs(3_600)) => panic!("a task must not wake before its time"),
                 () = deadlines.until(began + Duration::from_millis(2)) => {}
             }
             for task in tasks {

@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn message_counts_as_sent_with_its_last_byte() {
+    fn message_counts_as_sent_when_its_last_byte_is_written() {
         let mut line = ControllerLink::default();
         let meters = Meters::default();
         let room = Cell::new(250);
@@ -296,7 +296,7 @@ mod tests {
         line.write(&meters, || at(100), kernel(&room)).unwrap();
         let report = meters.report(&[], Time::ZERO);
         assert_eq!((report.sent, report.reports, report.sent_bytes), (2, 2, 250));
-        assert_eq!(report.taken_us_p99 / 10_000, 10, "the first report was due 100 ms ago");
+        assert_eq!(report.taken_us_p99 / 10_000, 10, "the send delay of the first report must be 100 ms");
         assert_eq!(line.backlog(), Backlog { messages: 1, octets: 50, ..Backlog::default() });
         assert_eq!(line.overdue().collect::<Vec<_>>(), [at(100)]);
         // One minute later, the controller reads again.
@@ -347,11 +347,11 @@ mod tests {
         line.seen(&meters, at(10), 100, Some(0));
         let report = meters.report(&[], at(0));
         assert_eq!((report.sent, report.acknowledged, report.read), (1, 1, 1));
-        assert_eq!(report.lateness_us_max, 1, "the report was read before the first check");
+        assert_eq!(report.lateness_us_max, 1, "a report that was read before the first check must not be late");
         // The controller is suspended. Its host still receives all data.
         reports(&mut line, &meters, 1..11);
         line.seen(&meters, at(1_500), 200, Some(100));
-        assert_eq!(line.still_since(at(1_500)), None, "half a second is too short for an incident");
+        assert_eq!(line.still_since(at(1_500)), None, "half a second must be too short for an incident");
         line.seen(&meters, at(10_900), 1_000, Some(900));
         let report = meters.report(&[], at(0));
         assert_eq!((report.sent, report.acknowledged, report.read), (11, 10, 1));
@@ -365,7 +365,7 @@ mod tests {
         assert_eq!(
             (report.read, report.lateness_us_max / 100_000),
             (11, 100),
-            "the longest delay is ten seconds"
+            "the longest delay must be ten seconds"
         );
         assert_eq!((line.still_since(at(60_000)), line.overdue().count()), (None, 0));
         // Only acknowledgements of a remote controller are visible. The delay of data that was never read ends with the connection.

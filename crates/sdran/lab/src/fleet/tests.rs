@@ -24,7 +24,7 @@ async fn until(mut there: impl FnMut() -> bool) {
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    panic!("the condition was not met within 30 s");
+    panic!("timed out after 30 s waiting for the condition");
 }
 
 fn alt() -> FlexranControllerSettings {
@@ -49,7 +49,7 @@ fn flexran_agents_and_ues_are_added_to_rib() {
             assert_eq!(
                 (report.announced_ues, report.initialised),
                 (100, 6),
-                "the probe was also initialised"
+                "the additional base station of the probe must also be initialised"
             );
             assert!(report.init_reporting_us_p50 > 0 && report.reports > 0);
             drop(fleet);
@@ -224,9 +224,9 @@ fn unread_data_is_queued_and_delays_reports() {
         assert_eq!(
             (report.sent, report.sent_bytes),
             (stopped.sent, stopped.sent_bytes),
-            "no data is sent while the controller does not read"
+            "no data must be sent while the controller does not read"
         );
-        assert!(report.offered >= stopped.offered + 50, "reports are still generated");
+        assert!(report.offered >= stopped.offered + 50, "reports must still be generated while the controller does not read");
         // One MiB of 9 kB reports is pending, which are the reports of half a second.
         assert!(report.waiting >= 100 && report.waiting_bytes > 900_000, "{report:?}");
         assert!(report.unacknowledged_bytes > 0 && report.lateness_us_p99 > 500_000, "{report:?}");
@@ -265,7 +265,7 @@ fn suspended_controller_delays_reports_and_is_reported() {
         };
         until(|| still(false)).await;
         let report = fleet.report();
-        assert_eq!((report.waiting, report.readers_seen), (0, 1), "the kernel accepted all data: {report:?}");
+        assert_eq!((report.waiting, report.readers_seen), (0, 1), "the kernel must have accepted all data: {report:?}");
         assert!(report.acknowledged > report.read && report.unread_bytes > 0, "{report:?}");
         assert!(report.lateness_us_max >= 2_000_000 && report.unread_us_max >= 2_000_000, "{report:?}");
         reading.set(true);

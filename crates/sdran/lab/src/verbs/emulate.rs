@@ -164,11 +164,11 @@ async fn run(southern: Arguments, request: Request, mut output: Output) -> Resul
         probe = fleet.probe(patience).await;
         match probe {
             Some(delays) => output.text(format_args!(
-                "additional base station: initialised after {} us",
+                "the additional base station was initialised after {} us",
                 delays.to_reporting.as_micros()
             ))?,
             None => {
-                output.text(format_args!("additional base station: not initialised within {patience:?}"))?
+                output.text(format_args!("the additional base station was not initialised within {patience:?}"))?
             }
         }
     }

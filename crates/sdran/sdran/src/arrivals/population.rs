@@ -167,7 +167,7 @@ mod tests {
         assert!((active_at(10) - 632).abs() < 50, "{}", active_at(10));
         assert!(active_at(100) >= 999);
         assert!((600..760).contains(&active_at(505)), "{}", active_at(505));
-        assert!(active_at(590) > 900, "UEs are activated again: {}", active_at(590));
+        assert!(active_at(590) > 900, "UEs must be activated again, but only {} are active", active_at(590));
     }
 
     #[test]
@@ -188,7 +188,7 @@ mod tests {
         let mut delegated = false;
         for event in run(9) {
             if let Happening::Delegated(to) = event.what {
-                assert_ne!(to, delegated, "control is delegated and taken back alternately");
+                assert_ne!(to, delegated, "control must be delegated and taken back alternately");
                 delegated = to;
             }
         }

@@ -27,7 +27,7 @@ pub enum TraceError {
     },
     /// A key is unknown, or a value is out of range.
     #[error(
-        "line {line}: \"{text}\"; allowed are node, ue, cqi (0..15), sinr, headroom, rsrp, rsrq, queue, bsr (0..63), prbs"
+        "line {line}: \"{text}\" is invalid; allowed are node, ue, cqi (0..15), sinr, headroom, rsrp, rsrq, queue, bsr (0..63), prbs"
     )]
     Key {
         /// Number of the line, from 1.
@@ -46,7 +46,7 @@ pub enum TraceError {
         before: Duration,
     },
     /// A line or a trace is too long.
-    #[error("line {line}: at most {MAX_LINE_BYTES} bytes a line and {MAX_TRACE_EVENTS} events are allowed")]
+    #[error("line {line}: the trace is too long; at most {MAX_LINE_BYTES} bytes per line and {MAX_TRACE_EVENTS} events are allowed")]
     TooLong {
         /// Number of the line, from 1.
         line: usize,

@@ -47,7 +47,7 @@ impl EmpowerAgent2 {
                     let requested = ReportInterval::duration(config.interval);
                     let (Some(requested), Some(_)) = (requested, self.core.ues.get(config.rnti)) else {
                         self.core.fault(format!(
-                            "the controller requested an impossible measurement: UE {}, interval {}",
+                            "the controller requested a measurement of an unknown UE or with an invalid interval: UE {}, interval {}",
                             config.rnti, config.interval
                         ));
                         self.send(

@@ -93,7 +93,7 @@ impl PublishedController {
             tenant.received += 1;
             assert!(
                 tenant.received < MESSAGES_MAX,
-                "message storm: {} messages until {now:?}",
+                "the controller must not cause a message storm, but received {} messages until {now:?}",
                 tenant.received
             );
             tenant.busy_until = tenant.busy_until.max(now) + MESSAGE_COST;
@@ -281,9 +281,9 @@ fn published_controller_causes_no_message_storm() {
         let expected = 5 * (u64::from(stations) * 2 + everybody);
         assert!(
             received <= expected,
-            "the controller received {received} messages, but has requested {expected}"
+            "the controller received {received} messages, but requested only {expected}"
         );
-        assert_eq!(commands, 2 * 2 * everybody, "the controller sends only its periodic commands");
+        assert_eq!(commands, 2 * 2 * everybody, "the controller must send only its periodic commands");
         for pair in &network {
             assert_eq!((pair.resets, pair.agent.ues() as u64), (0, ues));
             assert!(pair.agent.is_reporting());

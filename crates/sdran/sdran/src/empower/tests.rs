@@ -66,7 +66,7 @@ fn five_phases<A: SouthboundAgent, C: SouthboundController<Event = EmpowerEvent>
     pair.controller_events.clear();
     pair.run_until(at(30_000));
     assert_eq!(measured(&pair.controller_events), 0);
-    assert_eq!(pair.resets, 0, "hellos keep the connection open");
+    assert_eq!(pair.resets, 0, "hellos must keep the connection open");
 }
 
 #[test]
@@ -283,6 +283,6 @@ fn one_message_agent_gets_one_request_at_a_time() {
     assert_eq!(
         pieces(3)[..2],
         [&["capabilities"][..], &["ues", "slice", "set", "cell"]],
-        "other agents get all requests at once"
+        "other agents must get all requests at once"
     );
 }

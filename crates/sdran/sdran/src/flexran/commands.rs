@@ -118,7 +118,7 @@ impl FlexranAgent {
         let refusal = |what| Some(Refusal::new(Reason::NotSupported, what));
         let uplink = reply.cell_config.iter().filter_map(|cell| cell.slice_config.as_ref()?.ul.as_ref());
         if reply.cell_config.len() > 1 {
-            return refusal("the base station has one cell");
+            return refusal("the base station has only one cell");
         }
         // Without a radio, slices are only stored and reported.
         if self.steering.is_some() && uplink.into_iter().any(|uplink| !uplink.slices.is_empty()) {
@@ -175,7 +175,7 @@ impl FlexranAgent {
                 self.outputs.push_back(AgentOutput::Event(event));
             }
             _ => {
-                let what = "handover command without a known UE or target";
+                let what = "the controller sent a handover command without a known UE or target";
                 self.fault(what.to_owned());
                 self.done(command.header.as_ref(), Err(Refusal::new(Reason::UnknownUe, what)));
             }

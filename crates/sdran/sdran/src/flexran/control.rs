@@ -124,7 +124,7 @@ fn apply(slices: &mut SliceDlUlConfig, config: &SliceDlUlConfig) -> Result<(), S
             continue;
         }
         if slices.slices.len() >= MAX_SLICES {
-            return Err(format!("more than {MAX_SLICES} slices"));
+            return Err(format!("at most {MAX_SLICES} slices are allowed"));
         }
         slices.slices.push(slice.clone());
     }

@@ -151,7 +151,7 @@ fn pair_as(
         phase: Duration::ZERO,
     });
     (0..ues).for_each(|imsi| agent.handle(Time::ZERO, up(imsi)));
-    assert_eq!(agent.announced_ues(), 0, "no UE was announced before the connection");
+    assert_eq!(agent.announced_ues(), 0, "no UE may be announced before the connection");
     StreamPair::new(agent, controller, StreamFaults::delay(MS), 1)
 }
 
@@ -174,7 +174,7 @@ fn mosaic_controller_learns_all_ues_on_each_connection() {
     assert_eq!(
         (pair.controller.ues.len(), pair.controller.activations),
         (30, 30),
-        "each UE is activated once"
+        "each UE must be activated exactly once"
     );
     assert_eq!((pair.agent.ues(), pair.agent.announced_ues(), pair.agent.counters().faults), (30, 30, 0));
 }
@@ -191,9 +191,9 @@ fn unconfigured_agent_adopts_controller_dialect() {
     assert_eq!(
         (pair.controller.ues.len(), pair.controller.activations),
         (30, 30),
-        "the agent uses the dialect from the hello on"
+        "the agent must use the controller's dialect from its hello on"
     );
-    assert_eq!(pair.agent_events.iter().filter(speaks).count(), 1, "the dialect is reported once");
+    assert_eq!(pair.agent_events.iter().filter(speaks).count(), 1, "the dialect must be reported only once");
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn many_ues_are_announced_one_at_a_time() {
     assert_eq!((pair.controller.ues.len(), pair.agent.announced_ues()), (900, 900));
     assert!(
         pair.controller.open_max <= 2,
-        "{} configuration rounds were pending at once",
+        "at most 2 configuration rounds may be pending at once, but {} were",
         pair.controller.open_max
     );
 }
@@ -272,7 +272,7 @@ fn mosaic_settings_appear_in_configuration_and_reports() {
     assert_eq!(
         (prbs(&pair, 61), prbs(&pair, 62)),
         (Some(9), Some(40)),
-        "UE 61 has three groups of three resource blocks"
+        "UE 61 must have three groups of three resource blocks"
     );
     // The controller removes a slice, naming only its number. The UEs of this slice are then in no slice, and no UE can be moved there.
     set(&mut pair, sliced(None, vec![Slice { id: Some(2), ..Slice::default() }]));

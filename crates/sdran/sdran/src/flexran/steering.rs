@@ -82,7 +82,7 @@ impl Steering {
     /// Stores a pushed function.
     pub(super) fn push(&mut self, name: &str, code: &[u8]) -> Result<(), Refusal> {
         if name.is_empty() || name.len() > NAME_BYTES_MAX {
-            return refuse(Reason::Invalid, format!("a function's name has 1 to {NAME_BYTES_MAX} bytes"));
+            return refuse(Reason::Invalid, format!("a function's name must have 1 to {NAME_BYTES_MAX} bytes"));
         }
         if self.pushed.len() >= PUSHED_MAX && !self.pushed.contains_key(name) {
             return refuse(Reason::TooMany, format!("at most {PUSHED_MAX} functions can be stored"));
@@ -131,7 +131,7 @@ impl Steering {
         if policy.max_mcs.iter().flatten().any(|mcs| *mcs < MCS_MAX) {
             return refuse(
                 Reason::NotSupported,
-                format!("the cell does not limit the MCS; slice_maxmcs must be {MCS_MAX}"),
+                format!("the cell cannot limit the MCS; slice_maxmcs must be {MCS_MAX}"),
             );
         }
         let scheduler = policy.behavior.as_deref().map_or(Ok(self.scheduler), |name| self.named(name))?;
@@ -141,7 +141,7 @@ impl Steering {
         let about_slices = policy.active_slices.is_some() || policy.shares_ppm.is_some();
         let next = match &merged.shares_ppm {
             Some(shares) if about_slices => by_shares(shares, merged.active_slices, self.cell.prbs())?,
-            None if about_slices => return refuse(Reason::Invalid, "each slice needs a slice_percentage"),
+            None if about_slices => return refuse(Reason::Invalid, "each slice requires a slice_percentage"),
             _ => self.cell.set(),
         };
         let next = scheduled(next, scheduler);
@@ -223,10 +223,10 @@ impl Steering {
     /// Applies a controller's decision on a subframe.
     pub(super) fn decide(&mut self, config: &DlMacConfig) -> Result<(), Refusal> {
         if self.scheduler != UeScheduler::Remote {
-            return refuse(Reason::NotSupported, "the base station schedules itself");
+            return refuse(Reason::NotSupported, "decisions are not accepted, because the base station schedules itself");
         }
         let Some(within) = config.sfn_sf.and_then(ms_of_sfn_sf) else {
-            return refuse(Reason::Invalid, "a decision needs a frame and a subframe");
+            return refuse(Reason::Invalid, "a decision must have a frame and a subframe");
         };
         let mut allocated = 0;
         let mut allocations = Vec::new();
@@ -245,7 +245,7 @@ impl Steering {
                 _ => {
                     return refuse(
                         Reason::Invalid,
-                        "an allocation needs a UE, and resource block groups that no other allocation uses",
+                        "an allocation must have a UE, and resource block groups that no other allocation uses",
                     );
                 }
             }
@@ -286,7 +286,7 @@ fn by_shares(shares: &[u32], active: Option<u32>, prbs: u16) -> Result<SliceSet,
     let sum: u64 = shares[..count].iter().map(|share| u64::from(*share)).sum();
     if sum > u64::from(WHOLE_PPM) {
         let percent = sum as f64 / 10_000.0;
-        return refuse(Reason::Overcommitted, format!("the slices would have {percent:.1} % of 100 %"));
+        return refuse(Reason::Overcommitted, format!("the slices would have {percent:.1} % of the carrier; at most 100 % is allowed"));
     }
     let edge = |ppm: u64| ((ppm * u64::from(prbs) + u64::from(WHOLE_PPM) / 2) / u64::from(WHOLE_PPM)) as u16;
     let mut before = 0;
@@ -296,7 +296,7 @@ fn by_shares(shares: &[u32], active: Option<u32>, prbs: u16) -> Result<SliceSet,
         let end = edge(before + u64::from(*share));
         before += u64::from(*share);
         if end <= low {
-            return refuse(Reason::Invalid, format!("slice {id} would have no resource block of {prbs}"));
+            return refuse(Reason::Invalid, format!("slice {id} would have none of the {prbs} resource blocks"));
         }
         let parameters = Parameters::Static(PrbRange { low, high: end - 1 });
         slices.push(CellSlice { id, label: String::new(), scheduler: UeScheduler::default(), parameters });
@@ -309,7 +309,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn subframe_number_means_nearest_subframe() {
+    fn subframe_number_refers_to_nearest_subframe() {
         assert_eq!((nearest(5, 7), nearest(5, 3), nearest(5, 10_239)), (7, 3, 0));
         assert_eq!(
             (nearest(10_238, 1), nearest(20_480, 10_239), nearest(30_000, 9_525)),
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_become_ranges_without_gaps() {
+    fn slice_shares_become_resource_block_ranges_without_gaps() {
         let ranges = |shares: &[u32], active, prbs| -> Vec<(u16, u16)> {
             let set = by_shares(shares, active, prbs).unwrap();
             let range = |slice: &CellSlice| match slice.parameters {

@@ -68,23 +68,23 @@ fn all_five_phases_complete_in_order() {
             _ => None,
         })
         .collect();
-    assert_eq!(rounds, [0, 2, 2], "each round reports all UEs");
+    assert_eq!(rounds, [0, 2, 2], "each round must report all UEs");
     pair.controller_events.clear();
     pair.run_until(at(1_050));
     let reports = |pair: &StreamPair<FlexranAgent, FlexranSession>, ues: usize| {
         let full = |event: &&FlexranEvent| matches!(event, FlexranEvent::Statistics(reply) if reply.ue_report.len() == ues);
         pair.controller_events.iter().filter(full).count()
     };
-    assert_eq!(reports(&pair, 2), 20, "an agent sends 20 reports per second");
+    assert_eq!(reports(&pair, 2), 20, "an agent must send 20 reports per second");
     pair.tell_agent(event(1, UeChange::Deactivated));
     pair.controller_events.clear();
     pair.run_until(at(1_200));
     assert_eq!(reports(&pair, 1), 3);
-    assert_eq!(pair.agent.counters().rounds, 3, "the deactivation of a UE also causes a round");
+    assert_eq!(pair.agent.counters().rounds, 3, "the deactivation of a UE must also cause a round");
 }
 
 #[test]
-fn offered_load_equals_that_of_marc() {
+fn offered_load_equals_load_of_marc() {
     // Recorded at the published controller were 72.4 Mbit/s at 1,000 messages/s from base stations with 100 UEs, and 23.7 Mbit/s at 651
     // messages/s with 50 UEs. The test uses one base station.
     for (ues, messages_per_s, mbit) in [(100, 1000.0, 72.4), (50, 651.0, 23.7)] {
@@ -95,10 +95,10 @@ fn offered_load_equals_that_of_marc() {
         let sent = pair.agent.counters().sent;
         pair.run_until(at(11_000));
         let sent = pair.agent.counters().sent - sent;
-        assert_eq!(sent, 200, "an agent sends 20 reports per second for ten seconds");
+        assert_eq!(sent, 200, "an agent must send 20 reports per second for ten seconds");
         let octets_per_message = (pair.octets.0 - octets) as f64 / sent as f64;
         let offered = octets_per_message * 8.0 * messages_per_s / 1e6;
-        assert!((offered / mbit - 1.0).abs() < 0.03, "{offered} Mbit/s against {mbit}");
+        assert!((offered / mbit - 1.0).abs() < 0.03, "the offered load is {offered} Mbit/s instead of {mbit} as with MARC");
     }
 }
 
@@ -253,7 +253,7 @@ fn report_has_current_ues_and_subframe() {
         }
         frames.len()
     };
-    assert!(check(&mut pair, 5, 15) > 190, "20 reports per second, each with its current frame");
+    assert!(check(&mut pair, 5, 15) > 190, "there must be 20 reports per second, each with its current frame");
     pair.tell_agent(event(4, UeChange::Updated(Radio { cqi: 7, ..Radio::default() })));
     pair.run_until(at(12_000));
     assert!(check(&mut pair, 5, 7) >= 19);
@@ -360,14 +360,14 @@ fn report_equals_cell_state() {
         .map(|ue| ue.rlc_report.last().unwrap().tx_queue_size)
         .collect();
     assert!(queues.len() >= 3 && queues.iter().all(|queue| *queue == Some(1_002)), "{queues:?}");
-    assert!(!pair.controller_events.iter().any(known), "UEs are only reported at the start");
+    assert!(!pair.controller_events.iter().any(known), "the configuration must only be reported at the start");
 }
 
 #[test]
 fn scheduling_controller_gets_triggers_and_its_decisions_apply() {
     let (mut pair, fake) = steered();
     pass(&mut pair, &fake, 200);
-    assert_eq!(pair.agent.counters().triggers, 0, "triggers were not requested");
+    assert_eq!(pair.agent.counters().triggers, 0, "no triggers may be sent before they are requested");
     pair.controller.reconfigure(7, &Policy::of_behavior(Policy::REMOTE).to_string());
     pass(&mut pair, &fake, 300);
     assert_eq!(fake.borrow().set.slices[0].scheduler, UeScheduler::Remote);
@@ -382,7 +382,7 @@ fn scheduling_controller_gets_triggers_and_its_decisions_apply() {
             _ => None,
         })
         .collect();
-    assert!((95..=100).contains(&triggers.len()), "one trigger per subframe: {}", triggers.len());
+    assert!((95..=100).contains(&triggers.len()), "there must be one trigger per subframe, but there are {}", triggers.len());
     assert!(triggers.windows(2).all(|two| ms_of_sfn_sf(two[1]) == ms_of_sfn_sf(two[0]).map(|ms| ms + 1)));
     assert_eq!(outcomes(&mut pair), [(7, None)]);
     let decision = |rnti: u32, bitmap, mcs: Option<u32>| DlData {
@@ -399,14 +399,14 @@ fn scheduling_controller_gets_triggers_and_its_decisions_apply() {
     assert_eq!(fake.borrow().decided, [(310, vec![of(1, 8, None), of(2, 17, Some(12))])]);
     let counters = *pair.agent.counters();
     assert_eq!((counters.decisions, counters.refused_commands, counters.faults), (1, 3, 0));
-    assert_eq!(outcomes(&mut pair), [], "decisions have no transaction number");
+    assert_eq!(outcomes(&mut pair), [], "decisions have no transaction number, so they must have no outcome");
     // Without its controller, a base station schedules by itself.
     pair.reset();
     assert_eq!(fake.borrow().set.slices[0].scheduler, UeScheduler::ProportionalFair);
 }
 
 #[test]
-fn pushed_code_is_named_by_policies() {
+fn policies_can_name_pushed_schedulers() {
     let (mut pair, fake) = steered();
     let policy = |name: &str| Policy::of_behavior(name).to_string();
     pair.controller.reconfigure(1, &policy("mine"));
@@ -443,7 +443,7 @@ fn slices_reach_cell_or_are_refused_with_reason() {
     assert_eq!(
         fake.borrow().homes.clone().into_iter().collect::<Vec<_>>(),
         [(1, 0), (2, 1)],
-        "UEs are distributed over the slices"
+        "UEs must be distributed over the slices"
     );
     pair.controller.reconfigure(2, &shares(&[600_000, 500_000]));
     pair.controller.slice(3, fixed(&[(1, 0, 8), (2, 8, 12)]));
@@ -454,7 +454,7 @@ fn slices_reach_cell_or_are_refused_with_reason() {
     let ended = outcomes(&mut pair);
     assert_eq!(ended[0], (1, None));
     assert!(ended[1..].iter().all(|(_, why)| why.is_some()) && ended.len() == 6, "{ended:?}");
-    assert_eq!(ranges(&fake), [range(0, 14), range(15, 24)], "a refusal changes nothing");
+    assert_eq!(ranges(&fake), [range(0, 14), range(15, 24)], "a refused configuration must not change the slices");
     pair.controller.slice(7, fixed(&[(1, 0, 8), (2, 9, 12)]));
     pair.controller.associate(8, &[(1, 2)]);
     pair.run_until(at(250));

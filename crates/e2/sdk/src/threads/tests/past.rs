@@ -145,7 +145,7 @@ fn subscription_keeps_order_on_both_paths() {
         });
         assert!(
             !world.run(10_000_000),
-            "seed {seed}: tasks are still woken after the maximum number of steps"
+            "seed {seed}: the tasks must end within the maximum number of steps"
         );
         assert_eq!(got.borrow().len(), agents * usize::from(SUBSCRIPTIONS), "seed {seed}");
         for (of, numbers) in got.take() {
@@ -155,7 +155,7 @@ fn subscription_keeps_order_on_both_paths() {
         past += passed;
         through += (agents * usize::from(SUBSCRIPTIONS)) as u64 * u64::from(REPORTS) - passed;
     }
-    assert!(past > 1_000 && through > 1_000, "{past} indications used the fast path, {through} the machine");
+    assert!(past > 1_000 && through > 1_000, "both paths must be used: {past} indications used the fast path, {through} the machine");
 }
 
 #[test]
@@ -219,14 +219,14 @@ fn several_threads_write_to_same_xapp() {
         let mut reader = FrameReader::default();
         for _ in 0..THREADS as u32 * EACH {
             let next = tokio::time::timeout(Duration::from_secs(20), receive(&xapp, &mut reader));
-            let pdu = next.await.expect("a queued indication was not sent in time").unwrap().unwrap();
+            let pdu = next.await.expect("each queued indication must be sent").unwrap().unwrap();
             let (of, number) = parse_report(&pdu);
             got.entry(of).or_default().push(number);
         }
         mouth.finish(End::Closed);
         tokio::time::timeout(Duration::from_secs(20), task)
             .await
-            .expect("the task did not end in time")
+            .expect("the task must end when the outbox is finished")
             .unwrap();
         got
     });
@@ -249,7 +249,7 @@ fn panicking_transport_of_xapp_ends_only_its_link() {
         batch.push(Time::ZERO);
         batch.flush(Time::ZERO);
     }
-    assert_eq!(counts.panics.load(Ordering::Relaxed), 1, "a broken transport is not written again");
+    assert_eq!(counts.panics.load(Ordering::Relaxed), 1, "a transport that panicked must not be written to again");
     assert!(bad.is_over() && !good.is_over());
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let got = runtime.block_on(receive(&xapp, &mut FrameReader::default())).unwrap().unwrap();

@@ -20,7 +20,7 @@ pub use ranlab_packet::{Mac, NotAMac};
 #[non_exhaustive]
 pub enum EmpowerError {
     /// The message ends before an element does.
-    #[error("{what} needs {need} bytes, the message has {have}")]
+    #[error("{what} requires {need} bytes, but the message has {have}")]
     Truncated {
         /// Name of the element.
         what: &'static str,
@@ -51,10 +51,10 @@ pub enum EmpowerError {
     #[error("{0} bytes follow the end of the message")]
     Trailing(usize),
     /// The event type is not 1 (single), 2 (scheduled) or 3 (triggered).
-    #[error("event type {0}; 1 (single), 2 (scheduled) and 3 (triggered) are allowed")]
+    #[error("the event type is {0}; 1 (single), 2 (scheduled) and 3 (triggered) are allowed")]
     EventType(u8),
     /// The length of a TLV differs from that of its type.
-    #[error("TLV {kind:#06x} has a value of {have} bytes; its type has {need}")]
+    #[error("TLV {kind:#06x} has a value of {have} bytes; its type requires {need}")]
     TlvLength {
         /// Type of the TLV.
         kind: u16,

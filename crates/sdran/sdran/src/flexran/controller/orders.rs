@@ -40,7 +40,7 @@ pub enum OrderError {
     #[error("no base station is connected")]
     Nobody,
     /// Too many orders are pending.
-    #[error("too many orders are pending; try again")]
+    #[error("too many orders are pending; try again later")]
     TooMany,
     /// The policy would have no effect, because this controller schedules the base station. As in the published controller, policies only
     /// apply to base stations that schedule themselves.

@@ -31,7 +31,7 @@ pub fn schedule(text: &str) -> Result<Command, RequestError> {
     match text {
         "0" => Ok(Command::Schedule(false)),
         "1" => Ok(Command::Schedule(true)),
-        _ => Err(wrong(404, "only /dl_sched/0 (base stations schedule) and /dl_sched/1 exist")),
+        _ => Err(wrong(404, "only /dl_sched/0 (base stations schedule) and /dl_sched/1 (this controller schedules) exist")),
     }
 }
 
@@ -41,7 +41,7 @@ pub fn schedule(text: &str) -> Result<Command, RequestError> {
 /// A text is not a number of the right size.
 pub fn hand_over(rnti: &str, target: &str) -> Result<Command, RequestError> {
     let read = || Some(Command::HandOver(rnti.parse().ok()?, target.parse().ok()?));
-    read().ok_or_else(|| wrong(404, "base stations and C-RNTIs are numbers"))
+    read().ok_or_else(|| wrong(404, "base station and C-RNTI must be numbers"))
 }
 
 /// Parses the number of a base station.
@@ -49,7 +49,7 @@ pub fn hand_over(rnti: &str, target: &str) -> Result<Command, RequestError> {
 /// # Errors
 /// The text is not a number.
 pub fn station(text: &str) -> Result<u64, RequestError> {
-    text.parse().map_err(|_| wrong(404, "base stations are numbers"))
+    text.parse().map_err(|_| wrong(404, "the base station must be a number"))
 }
 
 fn wrong(status: u16, what: impl Into<String>) -> RequestError {

@@ -63,7 +63,7 @@ mod tests {
         assert_eq!(
             (rotation.run(&rib, at(11)), rotation.run(&rib, at(20))),
             (None, None),
-            "the second base station has no UE"
+            "the second base station has no UE, so no handover must be requested"
         );
         assert_eq!(rotation.run(&rib, at(500)), Some((3, 1, 1)));
         assert_eq!((rotation.run(&rib, at(500)), rotation.run(&rib, at(501))), (Some((1, 5, 2)), None));

@@ -147,12 +147,12 @@ mod tests {
         // There are 13 groups and three UEs, one of which has no data.
         let cell = agent(25, &[500, 0, 700]);
         assert_eq!(given(&share(&cell, &mut first)), [(1, 0x007f), (3, 0x1f80)]);
-        assert_eq!(given(&share(&cell, &mut first)), [(3, 0x007f), (1, 0x1f80)], "the remainder rotates");
+        assert_eq!(given(&share(&cell, &mut first)), [(3, 0x007f), (1, 0x1f80)], "the UE that gets the remaining group must change");
         assert_eq!(given(&share(&agent(106, &[1]), &mut first)), [(1, 0x07ff_ffff)]);
         assert_eq!(
             given(&share(&agent(65_535, &[1]), &mut first)),
             [(1, u32::MAX)],
-            "an invalid bandwidth is limited to 32 groups"
+            "an invalid bandwidth must be limited to 32 groups"
         );
         assert!(share(&agent(25, &[0, 0]), &mut first).is_empty());
         assert!(share(&agent(0, &[1]), &mut first).is_empty());

@@ -113,7 +113,7 @@ fn settings(share: f64) -> FlexranControllerSettings {
 const S: Duration = Duration::from_secs(1);
 
 #[test]
-fn rib_contains_what_agents_reported() {
+fn rib_contains_configurations_and_reports_of_agents() {
     let mut world = World::new(settings(0.8), 3, 10);
     world.run(S);
     let rib = world.controller.rib();
@@ -168,7 +168,7 @@ fn insufficient_share_causes_leak_starvation_and_delay() {
 }
 
 #[test]
-fn adaptive_share_matches_the_load() {
+fn adaptive_rib_share_grows_with_the_load() {
     let adaptive = FlexranControllerSettings { rib_share: RibShare::Adaptive, ..settings(0.2) };
     let mut world = World::new(adaptive, 50, 100);
     // With ten times the cost, the load is 30 % of a core, which exceeds the share of 20 %.
@@ -212,13 +212,13 @@ fn adaptive_period_grows_while_the_queue_is_long() {
     assert_eq!(monitor.run(&rib, 0, &mut clock), [(7, fast)]);
     assert_eq!(monitor.run(&rib, 5_000, &mut clock), [(7, slow)]);
     clock.now += Duration::from_millis(500);
-    assert!(monitor.run(&rib, 0, &mut clock).is_empty(), "the period is not shortened at once");
+    assert!(monitor.run(&rib, 0, &mut clock).is_empty(), "the period must not be shortened at once");
     clock.now += Duration::from_millis(600);
     assert_eq!(monitor.run(&rib, 0, &mut clock), [(7, fast)]);
 }
 
 #[test]
-fn agent_without_message_is_closed_after_its_time() {
+fn connection_without_first_message_is_closed_after_timeout() {
     let mut world = World::new(settings(0.8), 1, 1);
     // The second connection sends the beginning of a frame, the third one sends nothing.
     let begun = 10;

@@ -78,7 +78,7 @@ impl std::str::FromStr for Policy {
                 ("parameters", true) if place.len() == 2 => {}
                 _ if place.len() != 2 => {
                     return Err(wrong(format!(
-                        "{key:?} is not a part of the base station; only mac: dl_scheduler: is supported"
+                        "unknown part {key:?} of a base station; only mac: dl_scheduler: is supported"
                     )));
                 }
                 ("behavior", false) => policy.behavior = Some(value.to_owned()),
@@ -107,7 +107,7 @@ fn number(text: &str) -> Result<u32, String> {
 fn share(text: &str) -> Result<u32, String> {
     let share: f64 = untagged(text).parse().map_err(|_| format!("{text:?} is not a number"))?;
     if !(0.0..=1.0).contains(&share) {
-        return Err(format!("a share is 0 to 1, not {text:?}"));
+        return Err(format!("a share must be 0 to 1, not {text:?}"));
     }
     // The value is between 0 and one million.
     Ok((share * f64::from(WHOLE_PPM)).round() as u32)
